@@ -1,0 +1,511 @@
+/* mcds: data structures that many processes and machines share, on memcached's own commands.
+ *
+ * Know these before the first call:
+ *
+ *  - A call answers with one int: 0 done, > 0 a normal answer that you handle (not found,
+ * busy), < 0 it did not work. MCDS_AMBIGUOUS stands for itself: the reply was lost, and what
+ * you asked for may have happened or may still happen. Each function says what it does about
+ * that.
+ *  - Nothing is printed, nothing aborts on what a server sends, no thread or signal handler is
+ *    made. mcds_errmsg() has the sentence for this thread's last failure.
+ *  - A store and the structures opened on it may be used from any thread at any time. A
+ * pipeline belongs to one thread. After fork, the child opens its own store.
+ *  - Outputs are the last parameters of a call, before pipeline and tag. They stay untouched
+ *    unless the comment says otherwise. NULL means "not wanted" wherever it is said to be
+ * allowed.
+ *  - Names are C strings of 1 to 1024 bytes, any bytes; names of 200 bytes and more when
+ * encoded are kept as a hash.
+ *  - "Cost" counts round trips to one server when nothing goes wrong. On memory: and lmdb: the
+ *    same count is a number of table or transaction entries.
+ *
+ * Every waiting call X has a twin X_start that puts the same operation into a pipeline. It
+ * takes the same arguments and then the pipeline and a tag; it fails only for a bad argument or
+ * for lack of memory. Outputs must live until the pipeline has handed the tag back.
+ */
+#ifndef MCDS_H
+#define MCDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define MCDS_API __attribute__((visibility("default")))
+#define MCDS_PRINTF(string, first) __attribute__((format(printf, string, first)))
+#define MCDS_CHECKED __attribute__((warn_unused_result))
+#else
+#define MCDS_API
+#define MCDS_PRINTF(string, first)
+#define MCDS_CHECKED
+#endif
+
+#define MCDS_VERSION_MAJOR 0
+#define MCDS_VERSION_MINOR 1
+#define MCDS_VERSION_PATCH 0
+
+/* "0.1.0", of the library that is loaded. */
+MCDS_API const char *mcds_version(void);
+
+/* Results. */
+
+#define MCDS_RESULT_MAP(X)                                                                     \
+    X(MCDS_OK, 0, "done")                                                                      \
+    X(MCDS_NOT_FOUND, 1, "no such key")                                                        \
+    X(MCDS_EXISTS, 2, "already there")                                                         \
+    X(MCDS_BUSY, 3, "held or changed by others; not applied")                                  \
+    X(MCDS_IDLE, 4, "nothing in flight")                                                       \
+    X(MCDS_AMBIGUOUS, -1, "the reply was lost; it may have been applied, or may still be")     \
+    X(MCDS_LOST, -2, "something that must exist is gone or was born again")                    \
+    X(MCDS_TIMEOUT, -3, "the deadline passed; not applied")                                    \
+    X(MCDS_UNAVAILABLE, -4, "the store cannot be reached; not applied")                        \
+    X(MCDS_EXPIRED, -5, "the lease is over")                                                   \
+    X(MCDS_INVALID, -6, "an argument is out of its documented range")                          \
+    X(MCDS_TOO_BIG, -7, "larger than the store takes")                                         \
+    X(MCDS_NO_MEMORY, -8, "this process is out of memory")                                     \
+    X(MCDS_FULL, -9, "the store is out of memory or of disk")                                  \
+    X(MCDS_CORRUPT, -10, "the key holds something that mcds did not write")                    \
+    X(MCDS_UNSUPPORTED, -11, "this store cannot do it")                                        \
+    X(MCDS_PROTOCOL, -12, "the other side does not speak memcached's protocol")                \
+    X(MCDS_OVERFLOW, -13, "the number leaves its range")                                       \
+    X(MCDS_IO, -14, "the store refused; see the message")
+
+typedef enum mcds_result {
+#define MCDS_RESULT_ENUM(name, code, text) name = code,
+    MCDS_RESULT_MAP(MCDS_RESULT_ENUM)
+#undef MCDS_RESULT_ENUM
+} mcds_result;
+
+/* One line that explains a result code; never NULL. */
+MCDS_API const char *mcds_strerror(int result);
+/* "MCDS_BUSY" for MCDS_BUSY; "?" for a number that is no result. */
+MCDS_API const char *mcds_result_name(int result);
+/* The sentence on this thread's last failure: structure, verb, server, cause. "" if there was
+ * none. Valid until this thread's next call. */
+MCDS_API const char *mcds_errmsg(void);
+
+/* Environment. */
+
+/* Where the library gets time, randomness, sleep and memory. Replace it to test. All members
+ * must be set. Called from any thread that uses the store. */
+typedef struct mcds_env {
+    size_t size; /* sizeof(mcds_env) */
+    void *self;
+    /* Nanoseconds that never run backwards and go on during suspend. */
+    int64_t (*monotonic_ns)(void *self);
+    /* Nanoseconds since 1970-01-01 UTC. */
+    int64_t (*wall_ns)(void *self);
+    void (*random)(void *self, void *out, size_t length);
+    void (*sleep_until_ns)(void *self, int64_t monotonic_ns);
+    /* As realloc(3); length 0 frees and returns NULL. */
+    void *(*reallocate)(void *self, void *memory, size_t length);
+} mcds_env;
+
+/* The operating system's clocks, randomness and memory. */
+MCDS_API const mcds_env *mcds_env_system(void);
+
+/* Stores. */
+
+typedef struct mcds_store mcds_store;
+
+typedef struct mcds_options {
+    size_t size;    /* sizeof(mcds_options) */
+    const char *ns; /* prefix of all keys, 0..32 bytes of a-z A-Z 0-9 _ - .; NULL = "mcds" */
+    uint32_t timeout_ms; /* of each whole operation; 0 = 1000; at most 3 600 000 */
+    const mcds_env *env; /* NULL = mcds_env_system(); must outlive the store */
+} mcds_options;
+#define MCDS_OPTIONS_INIT                                                                      \
+    {                                                                                          \
+        sizeof(mcds_options), NULL, 0, NULL                                                    \
+    }
+
+/* Open the store that a URI names:
+ *
+ *   memory:            in this process, private to this handle
+ *   memory:NAME        in this process, shared by all handles that name it
+ *   lmdb:PATH          one durable file (and PATH-lock), shared by the processes of a machine
+ *   memcached://HOST[:PORT][*WEIGHT][,HOST...]      a cluster; [::1]:11211 for IPv6
+ *   memcached:///run/memcached.sock[*WEIGHT][,...]  unix sockets
+ *
+ * Options after `?`, joined by `&`: ns=, timeout= (ms) for all;
+ *   memory: strict=1 (as bad as memcached may be), bytes=N (evict beyond N bytes)
+ *   lmdb: sync=full|async
+ *   memcached: protocol=auto|meta|classic, connect_timeout= (ms)
+ * What stands in the URI wins over `options`. options == NULL: defaults.
+ *
+ * No network traffic: a server that is down is reported by the calls that need it. lmdb: opens
+ * its file here.
+ *
+ * Returns  MCDS_OK, MCDS_INVALID (the sentence names the part of the URI), MCDS_IO,
+ *          MCDS_UNSUPPORTED (built without this home), MCDS_NO_MEMORY */
+MCDS_API MCDS_CHECKED int mcds_open(const char *uri, const mcds_options *options,
+                                    mcds_store **store_out);
+
+/* Close a store after all its structures and pipelines. NULL is allowed. Erases nothing, except
+ * what a memory: store held when its last handle goes. */
+MCDS_API void mcds_close(mcds_store *store);
+
+/* What exists: one call of `visit` for each structure, in no order; a structure of several keys
+ * comes once. `noun` is "counter", "lock", ...; `name` as given at open, or "~..." where only a
+ * hash is left. Best effort and slow on memcached: for people, not for programs.
+ * visit returns false to end. */
+typedef struct mcds_listed {
+    const char *noun;
+    const char *name;
+} mcds_listed;
+MCDS_API MCDS_CHECKED int mcds_list(mcds_store *store,
+                                    bool (*visit)(void *context, const mcds_listed *listed),
+                                    void *context);
+
+/* What kind of place this store is and what is wrong with it. */
+typedef enum mcds_severity { MCDS_FACT, MCDS_ADVICE, MCDS_PROBLEM } mcds_severity;
+typedef struct mcds_finding {
+    mcds_severity severity;
+    const char *subject; /* the server, file or setting */
+    const char *what;    /* one sentence */
+    const char *fix;     /* what to do, or "" for a fact */
+} mcds_finding;
+MCDS_API MCDS_CHECKED int
+mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_finding *finding),
+             void *context);
+
+/* Pipelines. */
+
+/* Many operations of any structures of one store in flight at once. Their requests travel
+ * together: one write per server carries all of them. */
+typedef struct mcds_pipeline mcds_pipeline;
+
+typedef struct mcds_pipeline_options {
+    size_t size;    /* sizeof(mcds_pipeline_options) */
+    uint32_t depth; /* most operations in flight, 1..65536; 0 = 128 */
+} mcds_pipeline_options;
+#define MCDS_PIPELINE_OPTIONS_INIT                                                             \
+    {                                                                                          \
+        sizeof(mcds_pipeline_options), 0                                                       \
+    }
+
+typedef struct mcds_completion {
+    uint64_t tag;
+    int result;
+} mcds_completion;
+
+MCDS_API MCDS_CHECKED int mcds_pipeline_open(mcds_store *store,
+                                             const mcds_pipeline_options *options,
+                                             mcds_pipeline **pipeline_out);
+/* Ends the pipeline; what is in flight may or may not be applied. NULL is allowed. */
+MCDS_API void mcds_pipeline_close(mcds_pipeline *pipeline);
+
+/* Wait for the next finished operation. X_start only collects; sending begins here, or in
+ * X_start when `depth` operations are unfinished. For a failed operation, mcds_errmsg() tells
+ * why. Returns  MCDS_OK with *done filled; MCDS_IDLE: nothing in flight */
+MCDS_API MCDS_CHECKED int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done);
+
+/* As mcds_pipeline_next without waiting: MCDS_BUSY when nothing has finished yet. */
+MCDS_API MCDS_CHECKED int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done);
+
+/* When mcds_pipeline_poll should be called again at the latest, in nanoseconds of the monotonic
+ * clock; INT64_MAX: only when a reply arrives. */
+MCDS_API int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline);
+
+/* Counters. */
+
+/* A number that anybody adds to. One key (or `stripes` keys), numbers in memcached's own text
+ * form, the second of birth in the client flags.
+ *
+ * Promise: at most once. An add whose reply was lost is MCDS_AMBIGUOUS and is not repeated. */
+typedef struct mcds_counter mcds_counter;
+
+typedef enum mcds_counter_flag {
+    /* Adds may be negative and the value too. Plain counters only grow: a negative delta is
+     * refused. Either form understands a counter that the other has made. */
+    MCDS_COUNTER_SIGNED = 1,
+    /* A counter that this handle has seen is never silently begun again: when its key is gone
+     * or was born again, MCDS_LOST. Costs one more request in the same round trip. */
+    MCDS_COUNTER_STRICT = 2
+} mcds_counter_flag;
+
+typedef struct mcds_counter_options {
+    size_t size;      /* sizeof(mcds_counter_options) */
+    uint32_t flags;   /* mcds_counter_flag */
+    uint32_t stripes; /* 1..32 keys to spread the load over; 0 = 1. All programs must agree. */
+    uint64_t ttl_ms;  /* counted from birth; 0 = for ever */
+} mcds_counter_options;
+#define MCDS_COUNTER_OPTIONS_INIT                                                              \
+    {                                                                                          \
+        sizeof(mcds_counter_options), 0, 0, 0                                                  \
+    }
+
+#define MCDS_COUNTER_MAX (INT64_C(1) << 62) /* |value| and |delta| stay below */
+
+typedef struct mcds_counter_value {
+    int64_t value;
+    uint32_t since_s; /* second of birth (Unix time) of the oldest stripe */
+    bool reborn;      /* this handle has seen an older life of it: counts were lost */
+} mcds_counter_value;
+
+MCDS_API MCDS_CHECKED int mcds_counter_open(mcds_store *store, const char *name,
+                                            const mcds_counter_options *options,
+                                            mcds_counter **counter_out);
+MCDS_API void mcds_counter_close(mcds_counter *counter);
+
+/* Add `delta`; the counter is made when it does not exist.
+ * value_out  the value just after; NULL allowed, and required when striped.
+ * Cost       1; 2 for the first add ever.
+ * Returns    MCDS_OK; MCDS_AMBIGUOUS; MCDS_OVERFLOW (the add was applied and left the range);
+ *            MCDS_CORRUPT (the key holds no number); MCDS_LOST (STRICT); MCDS_BUSY (the key
+ * kept vanishing); MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID */
+MCDS_API MCDS_CHECKED int mcds_counter_add(mcds_counter *counter, int64_t delta,
+                                           int64_t *value_out);
+MCDS_API MCDS_CHECKED int mcds_counter_add_start(mcds_counter *counter, int64_t delta,
+                                                 int64_t *value_out, mcds_pipeline *pipeline,
+                                                 uint64_t tag);
+
+/* Read. Striped: the sum lies between the true values at the beginning and the end of the call.
+ * Cost     1.
+ * Returns  MCDS_OK; MCDS_NOT_FOUND (never made, or lost before this handle saw it); MCDS_LOST
+ *          (this handle saw it and it is gone); MCDS_CORRUPT, MCDS_TIMEOUT, MCDS_UNAVAILABLE */
+MCDS_API MCDS_CHECKED int mcds_counter_get(mcds_counter *counter,
+                                           mcds_counter_value *value_out);
+MCDS_API MCDS_CHECKED int mcds_counter_get_start(mcds_counter *counter,
+                                                 mcds_counter_value *value_out,
+                                                 mcds_pipeline *pipeline, uint64_t tag);
+
+/* Read and subtract what was read, so that later adds stay. Of several takers at once each
+ * gets a different part.
+ * Cost     2.
+ * Returns  as add, and MCDS_NOT_FOUND. After MCDS_AMBIGUOUS `taken_out` holds what may have
+ * been taken. */
+MCDS_API MCDS_CHECKED int mcds_counter_take(mcds_counter *counter, int64_t *taken_out);
+MCDS_API MCDS_CHECKED int mcds_counter_take_start(mcds_counter *counter, int64_t *taken_out,
+                                                  mcds_pipeline *pipeline, uint64_t tag);
+
+/* Erase the counter. Cost 1. Returns MCDS_OK, MCDS_NOT_FOUND, MCDS_AMBIGUOUS, ... */
+MCDS_API MCDS_CHECKED int mcds_counter_drop(mcds_counter *counter);
+MCDS_API MCDS_CHECKED int mcds_counter_drop_start(mcds_counter *counter,
+                                                  mcds_pipeline *pipeline, uint64_t tag);
+
+/* Locks. */
+
+/* A lease: one holder at a time in the store, until it releases or its time is over.
+ *
+ * No lock with a time limit keeps a stopped process from waking up late. Therefore every
+ * acquisition has a fence, a number larger than that of every earlier one: pass it to whatever
+ * the lock protects, and let that refuse a smaller one. Servers that evict or restart can
+ * forget a lease; the next holder still gets a larger fence, and the old one learns MCDS_LOST.
+ * Source: leases, Gray and Cheriton, SOSP 1989. */
+typedef struct mcds_lock mcds_lock;
+
+typedef struct mcds_lock_options {
+    size_t size;       /* sizeof(mcds_lock_options) */
+    uint32_t lease_ms; /* 3 000 (memcached) or 50 (others) to 86 400 000; 0 = 15 000 */
+    const char *label; /* who we are, shown to others; 0..200 bytes; NULL = "" */
+} mcds_lock_options;
+#define MCDS_LOCK_OPTIONS_INIT                                                                 \
+    {                                                                                          \
+        sizeof(mcds_lock_options), 0, NULL                                                     \
+    }
+
+/* One tenure. Yours to keep; begin with MCDS_LEASE_INIT. Not to be used by two threads at once.
+ */
+typedef struct mcds_lease {
+    uint64_t fence;
+    int64_t deadline_ns; /* monotonic clock: stop before this */
+    /* private */
+    uint64_t token[2];
+    uint64_t extension;
+    uint64_t cas_unique;
+    uint64_t cas_connection;
+    int64_t asked_ns;
+    uint32_t state;
+} mcds_lease;
+#define MCDS_LEASE_INIT                                                                        \
+    {                                                                                          \
+        0, 0, {0, 0}, 0, 0, 0, 0, 0                                                            \
+    }
+
+typedef struct mcds_lock_holder {
+    uint64_t fence; /* newest fence drawn; the holder's own or one of a later attempt */
+    int64_t
+        remaining_ms; /* at most this much longer, unless renewed; -1 = the store cannot tell */
+    char label[201];
+} mcds_lock_holder;
+
+MCDS_API MCDS_CHECKED int mcds_lock_open(mcds_store *store, const char *name,
+                                         const mcds_lock_options *options,
+                                         mcds_lock **lock_out);
+MCDS_API void mcds_lock_close(mcds_lock *lock);
+
+/* Try once.
+ * Cost      1; 2 for the first acquisition of this name ever.
+ * On loss of the reply, asks again with the same token until the timeout: never locks itself
+ * out. Returns   MCDS_OK: you hold it until lease->deadline_ns; MCDS_BUSY: another does;
+ * MCDS_AMBIGUOUS: you may hold it: call again with the same lease, or release it; MCDS_TIMEOUT,
+ *           MCDS_UNAVAILABLE, MCDS_CORRUPT, MCDS_FULL, MCDS_INVALID */
+MCDS_API MCDS_CHECKED int mcds_lock_try_acquire(mcds_lock *lock, mcds_lease *lease);
+MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_start(mcds_lock *lock, mcds_lease *lease,
+                                                      mcds_pipeline *pipeline, uint64_t tag);
+
+/* Try until it is ours or wait_ms (at most 86 400 000) have passed. While another holds it, one
+ * small read now and then, with jitter. Returns as mcds_lock_try_acquire. */
+MCDS_API MCDS_CHECKED int mcds_lock_acquire(mcds_lock *lock, uint32_t wait_ms,
+                                            mcds_lease *lease);
+MCDS_API MCDS_CHECKED int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait_ms,
+                                                  mcds_lease *lease, mcds_pipeline *pipeline,
+                                                  uint64_t tag);
+
+/* Begin the lease's time again.
+ * Cost      1; 2 when the connection has changed since.
+ * Returns   MCDS_OK: lease->deadline_ns is the new one; MCDS_LOST: it was over, and another may
+ * have held it since; MCDS_EXPIRED: our own deadline has passed, nothing was asked;
+ *           MCDS_AMBIGUOUS: not known, the old deadline stands */
+MCDS_API MCDS_CHECKED int mcds_lock_renew(mcds_lock *lock, mcds_lease *lease);
+MCDS_API MCDS_CHECKED int mcds_lock_renew_start(mcds_lock *lock, mcds_lease *lease,
+                                                mcds_pipeline *pipeline, uint64_t tag);
+
+/* Give it back. Never touches another's lease.
+ * Cost      1; 2 when the connection has changed since.
+ * Returns   MCDS_OK: it was ours to the end; MCDS_LOST: it had ended before, your work may have
+ *           overlapped with another's; MCDS_AMBIGUOUS: it is gone, but whether it was ours to
+ * the end is not known. In all three the lease is empty again. MCDS_TIMEOUT, MCDS_UNAVAILABLE:
+ * still held; call again or let it run out. */
+MCDS_API MCDS_CHECKED int mcds_lock_release(mcds_lock *lock, mcds_lease *lease);
+MCDS_API MCDS_CHECKED int mcds_lock_release_start(mcds_lock *lock, mcds_lease *lease,
+                                                  mcds_pipeline *pipeline, uint64_t tag);
+
+/* Milliseconds until lease->deadline_ns, 0 when it has passed or nothing is held. No I/O. */
+MCDS_API int64_t mcds_lock_remaining_ms(const mcds_lock *lock, const mcds_lease *lease);
+
+/* Who holds it. Cost 1. Returns MCDS_OK; MCDS_NOT_FOUND: nobody */
+MCDS_API MCDS_CHECKED int mcds_lock_holder_get(mcds_lock *lock, mcds_lock_holder *holder_out);
+MCDS_API MCDS_CHECKED int mcds_lock_holder_get_start(mcds_lock *lock,
+                                                     mcds_lock_holder *holder_out,
+                                                     mcds_pipeline *pipeline, uint64_t tag);
+
+/* Erase the lock whoever holds it; the fence stays and keeps growing. Cost 1. */
+MCDS_API MCDS_CHECKED int mcds_lock_drop(mcds_lock *lock);
+MCDS_API MCDS_CHECKED int mcds_lock_drop_start(mcds_lock *lock, mcds_pipeline *pipeline,
+                                               uint64_t tag);
+
+/* Visitors. */
+
+/* How many came in each period of fixed length. Every period has its own key, named by its
+ * absolute number and never used again, so nothing hangs on when a key dies.
+ *
+ * Promise: at most once, as a counter. A hit within the clock difference between machines of a
+ * period's edge may fall into the neighbour period. */
+typedef struct mcds_visitors mcds_visitors;
+
+typedef struct mcds_visitors_options {
+    size_t size; /* sizeof(mcds_visitors_options) */
+    uint64_t
+        period_ms; /* 1 000 to 31 622 400 000; 0 = one period for all time, without expiry */
+    uint32_t settle_ms; /* clock difference between machines to allow for; 0 = 5 000 */
+} mcds_visitors_options;
+#define MCDS_VISITORS_OPTIONS_INIT                                                             \
+    {                                                                                          \
+        sizeof(mcds_visitors_options), 0, 0                                                    \
+    }
+
+typedef struct mcds_visitors_value {
+    uint64_t closed;  /* in the last whole period */
+    uint64_t current; /* in the period that runs */
+    double estimate;  /* in the period_ms up to now: closed * (1 - part of the period run) +
+                         current */
+    double error; /* one standard deviation of estimate if arrivals are even; at worst it is off
+                     by closed * max(part, 1 - part) */
+    bool provisional; /* the last whole period may still grow: it ended less than settle_ms ago
+                       */
+    bool reborn;      /* this handle has seen an older life of a key: hits were lost */
+} mcds_visitors_value;
+
+MCDS_API MCDS_CHECKED int mcds_visitors_open(mcds_store *store, const char *name,
+                                             const mcds_visitors_options *options,
+                                             mcds_visitors **visitors_out);
+MCDS_API void mcds_visitors_close(mcds_visitors *visitors);
+
+/* Count a visit.
+ * visitor  who; counted once per period however often and from wherever it comes. NULL: every
+ *          call counts.
+ * at_ms    when (Unix time); 0 = now.
+ * Cost     1 without visitor or when it was counted before; 2 for a new one; one more for the
+ * first of a period. Returns  MCDS_OK: counted; MCDS_EXISTS: this visitor was counted before;
+ * MCDS_AMBIGUOUS: counted once or not at all; MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_INVALID, ...
+ * A crash of the caller between the two round trips leaves that visitor uncounted. */
+MCDS_API MCDS_CHECKED int mcds_visitors_hit(mcds_visitors *visitors, const char *visitor,
+                                            int64_t at_ms);
+MCDS_API MCDS_CHECKED int mcds_visitors_hit_start(mcds_visitors *visitors, const char *visitor,
+                                                  int64_t at_ms, mcds_pipeline *pipeline,
+                                                  uint64_t tag);
+
+/* Read both periods as of at_ms (0 = now). A period without hits is 0. Cost 1. */
+MCDS_API MCDS_CHECKED int mcds_visitors_get(mcds_visitors *visitors, int64_t at_ms,
+                                            mcds_visitors_value *value_out);
+MCDS_API MCDS_CHECKED int mcds_visitors_get_start(mcds_visitors *visitors, int64_t at_ms,
+                                                  mcds_visitors_value *value_out,
+                                                  mcds_pipeline *pipeline, uint64_t tag);
+
+/* Erase the period of at_ms (0 = now) and the one before it. Who was counted stays known until
+ * the period's keys expire. Cost 1. */
+MCDS_API MCDS_CHECKED int mcds_visitors_drop(mcds_visitors *visitors, int64_t at_ms);
+MCDS_API MCDS_CHECKED int mcds_visitors_drop_start(mcds_visitors *visitors, int64_t at_ms,
+                                                   mcds_pipeline *pipeline, uint64_t tag);
+
+/* Online. */
+
+/* Who is here: how many were active within the last `buckets` buckets of `width_ms`. A visitor
+ * who stays active is counted in exactly one bucket of every window, so the number neither dips
+ * nor counts anybody twice. */
+typedef struct mcds_online mcds_online;
+
+typedef struct mcds_online_options {
+    size_t size;       /* sizeof(mcds_online_options) */
+    uint32_t buckets;  /* 1..32; 0 = 5 */
+    uint32_t width_ms; /* 1 000 to 86 400 000; 0 = 60 000 */
+} mcds_online_options;
+#define MCDS_ONLINE_OPTIONS_INIT                                                               \
+    {                                                                                          \
+        sizeof(mcds_online_options), 0, 0                                                      \
+    }
+
+typedef struct mcds_online_value {
+    uint64_t closed;  /* counted in the last `buckets` whole buckets */
+    uint64_t current; /* counted so far in the bucket that runs */
+    double estimate;  /* the window up to now: the oldest bucket in part, and the current one */
+    double error;     /* one standard deviation of estimate if arrivals are even */
+    bool reborn;      /* as in mcds_visitors_value */
+} mcds_online_value;
+
+MCDS_API MCDS_CHECKED int mcds_online_open(mcds_store *store, const char *name,
+                                           const mcds_online_options *options,
+                                           mcds_online **online_out);
+MCDS_API void mcds_online_close(mcds_online *online);
+
+/* Say that `visitor` is active at at_ms (Unix time; 0 = now).
+ * Cost     1 when this window has counted the visitor; 2 to 3 once per window.
+ * Returns  MCDS_OK: counted now; MCDS_EXISTS: this window has counted it; MCDS_AMBIGUOUS:
+ * counted once or not at all; MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_INVALID, ... */
+MCDS_API MCDS_CHECKED int mcds_online_beat(mcds_online *online, const char *visitor,
+                                           int64_t at_ms);
+MCDS_API MCDS_CHECKED int mcds_online_beat_start(mcds_online *online, const char *visitor,
+                                                 int64_t at_ms, mcds_pipeline *pipeline,
+                                                 uint64_t tag);
+
+/* Count as of at_ms (0 = now). Cost 1. */
+MCDS_API MCDS_CHECKED int mcds_online_count(mcds_online *online, int64_t at_ms,
+                                            mcds_online_value *value_out);
+MCDS_API MCDS_CHECKED int mcds_online_count_start(mcds_online *online, int64_t at_ms,
+                                                  mcds_online_value *value_out,
+                                                  mcds_pipeline *pipeline, uint64_t tag);
+
+/* Erase the buckets of the window at at_ms (0 = now). Cost 1. */
+MCDS_API MCDS_CHECKED int mcds_online_drop(mcds_online *online, int64_t at_ms);
+MCDS_API MCDS_CHECKED int mcds_online_drop_start(mcds_online *online, int64_t at_ms,
+                                                 mcds_pipeline *pipeline, uint64_t tag);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,236 @@
+/* mcds_store.h: what the author of a store implements.
+ *
+ * A request is one memcached command as data, with room for its reply. A batch is an ordered
+ * list of requests. A store takes batches and, later, fills in the replies: it is nothing more,
+ * and no other door leads to the bytes. Programs that only use structures never include this
+ * header.
+ *
+ * Rules that every store keeps:
+ *
+ *  1. MISS, EXISTS, NOT_STORED and their like come only from the place where the bytes live.
+ *     Trouble on the way is UNSENT or UNKNOWN, never a miss.
+ *  2. UNSENT is certain: not applied and never will be. UNKNOWN is honest: at least one byte
+ * left and no whole reply came, so the request was applied, was not, or will be later.
+ *  3. A store never sends a request twice. Who may repeat what is known one layer up.
+ *  4. The requests of one batch that share a routing key run one after the other, in the order
+ *     of the array, unless the batch is marked independent. A store that cannot keep order over
+ *     a pipelined connection sends them one by one: more round trips, the same meaning.
+ *  5. A CAS token means nothing outside the connection on which it was read. A store compares
+ *     `cas.connection` first and answers EXISTS by itself, without sending, when it differs.
+ *  6. Every batch has a deadline. At the deadline each request still open gets UNSENT or
+ * UNKNOWN, and a connection with an open request is closed, never used again.
+ */
+#ifndef MCDS_STORE_H
+#define MCDS_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "mcds.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define MCDS_HOME_VERSION 1
+
+/* Bytes that somebody else owns. */
+typedef struct mcds_bytes {
+    const void *at;
+    size_t length;
+} mcds_bytes;
+
+/* Growing bytes with a ceiling. It may start in storage of the caller's (`borrowed`), and moves
+ * to the environment's memory only when that is full. */
+typedef struct mcds_buffer {
+    uint8_t *at;
+    size_t length;
+    size_t room;
+    size_t room_max;
+    const mcds_env *env;
+    bool borrowed;
+} mcds_buffer;
+
+/* Add `length` bytes at the end. Returns false, with the buffer as it was, when that would pass
+ * room_max or when memory is refused. */
+MCDS_API bool mcds_buffer_append(mcds_buffer *buffer, const void *bytes, size_t length);
+
+typedef enum mcds_command {
+    MCDS_GET = 1,
+    MCDS_SET,
+    MCDS_ADD,
+    MCDS_REPLACE,
+    MCDS_APPEND,
+    MCDS_PREPEND,
+    MCDS_CAS,
+    MCDS_DELETE, /* with a cas token: compare and delete */
+    MCDS_INCR,
+    MCDS_DECR,
+    MCDS_TOUCH
+} mcds_command;
+
+/* Wishes of a request, or-ed into `options`. */
+typedef enum mcds_request_option {
+    /* INCR, DECR: a missing key is created with `initial`, `ttl_ms` and `flags`, the delta not
+     * applied. APPEND: a missing key is created. A store without the capability answers MISS or
+     * NOT_STORED as if the wish were absent. */
+    MCDS_CREATE = 1,
+    MCDS_WANT_TTL = 2, /* GET: fill reply.ttl_ms if the store can */
+    MCDS_NO_VALUE = 4  /* GET: flags, cas and size only; a store that cannot sends the value */
+} mcds_request_option;
+
+typedef enum mcds_outcome {
+    MCDS_OUT_NONE = 0,    /* not answered yet */
+    MCDS_OUT_OK,          /* stored, found, deleted, counted */
+    MCDS_OUT_MISS,        /* no such key */
+    MCDS_OUT_EXISTS,      /* the CAS token differs */
+    MCDS_OUT_NOT_STORED,  /* ADD: key there; REPLACE, APPEND, PREPEND: key missing or full */
+    MCDS_OUT_TOO_BIG,     /* the value passes the store's limit; the old value stands */
+    MCDS_OUT_NO_MEMORY,   /* out of memory or of disk; the old value stands */
+    MCDS_OUT_NOT_NUMERIC, /* INCR, DECR on something that is no number */
+    MCDS_OUT_BAD_REQUEST, /* refused before sending: key, ttl or delta out of range */
+    MCDS_OUT_UNSUPPORTED, /* this store has no such command; not applied */
+    MCDS_OUT_FAILED,      /* a definite refusal of another kind; not applied; see detail */
+    MCDS_OUT_UNSENT,      /* certainly not applied and never will be */
+    MCDS_OUT_UNKNOWN      /* applied, not applied, or applied later */
+} mcds_outcome;
+
+#define MCDS_TTL_NEVER INT64_C(-1)   /* reply.ttl_ms: does not expire */
+#define MCDS_TTL_UNKNOWN INT64_C(-2) /* reply.ttl_ms: this store cannot tell */
+
+/* A token for CAS and compare-and-delete. All zero: none. */
+typedef struct mcds_cas_token {
+    uint64_t unique;
+    uint64_t connection; /* where it was read; 0 is never a connection */
+} mcds_cas_token;
+
+typedef struct mcds_reply {
+    mcds_outcome outcome;
+    uint32_t flags;      /* GET: client flags */
+    int64_t ttl_ms;      /* GET with WANT_TTL: what is left, NEVER or UNKNOWN */
+    uint64_t number;     /* INCR, DECR: the new value */
+    mcds_cas_token cas;  /* GET; stores and INCR: if the store is capable, else zero */
+    size_t value_at;     /* GET: where in batch.values the value begins */
+    size_t value_length; /* GET: its size, also with NO_VALUE if the store can tell */
+    const char *detail;  /* a constant sentence on what went wrong, or NULL */
+    const char *peer;    /* the server concerned, valid while the store is open, or NULL */
+} mcds_reply;
+
+typedef struct mcds_request {
+    mcds_command command;
+    uint32_t options; /* mcds_request_option */
+    uint32_t flags;   /* stores, CREATE: client flags */
+    uint64_t ttl_ms;  /* stores, CREATE, TOUCH: 0 = never expires */
+    uint64_t delta;   /* INCR, DECR */
+    uint64_t initial; /* INCR, DECR with CREATE */
+    mcds_bytes key;   /* encoded: 1..250 bytes of 0x21..0x7e */
+    mcds_bytes value; /* stores */
+    mcds_bytes route; /* what decides the server; empty: the key */
+    mcds_cas_token cas;
+    mcds_reply reply;
+} mcds_request;
+
+typedef struct mcds_batch {
+    mcds_request *requests;
+    uint32_t count;          /* 1..MCDS_BATCH_MAX */
+    uint32_t answered;       /* the store counts; the batch is done when it equals count */
+    bool independent;        /* no order is needed between these requests */
+    int64_t deadline_ns;     /* monotonic clock of the environment */
+    mcds_buffer *values;     /* where GET appends values; NULL: values are dropped */
+    struct mcds_batch *next; /* for whoever holds the batch: caller, store, caller again */
+    uint64_t serial;         /* for the store while it holds the batch */
+} mcds_batch;
+
+#define MCDS_BATCH_MAX 64
+
+/* What a store can do, found out by behaviour. A structure asks for these and never for the
+ * kind of store. Until a server has been reached, the careful answer stands. */
+typedef struct mcds_capabilities {
+    bool create_on_increment; /* INCR with CREATE */
+    bool flags_on_create;     /* INCR with CREATE also sets flags */
+    bool create_on_append;    /* APPEND with CREATE */
+    bool compare_and_delete;  /* DELETE with a token */
+    bool compare_and_set;     /* CAS and the token of GET */
+    bool cas_on_store;        /* reply.cas of stores and of INCR */
+    bool size_after_write;    /* reply.value_length of APPEND */
+    bool value_suppressed;    /* GET with NO_VALUE really saves the transfer */
+    bool ttl_readable;        /* GET with WANT_TTL */
+    bool ordered_batch;       /* a routed batch costs one round trip */
+    bool durable;             /* what was answered OK survives a crash of everything */
+    bool evicts;              /* keys may vanish before their time */
+    bool expires;             /* ttl_ms is kept at all */
+    uint32_t ttl_unit_ms;     /* granularity of ttl_ms */
+    uint32_t ttl_early_ms;    /* how much sooner than asked a key may be gone */
+    uint64_t value_max;       /* largest value in bytes */
+} mcds_capabilities;
+
+/* One server, or the one place, of a store, for `mcds doctor`. */
+typedef struct mcds_place {
+    const char *peer;
+    bool reachable;
+    const char *wire; /* "meta", "classic", "in process", "lmdb" */
+    mcds_capabilities capabilities;
+} mcds_place;
+
+struct mcds_uri; /* see mcds_uri_option */
+
+/* A home: the table of functions behind one URI scheme.
+ *
+ * A lane is one caller's private way into the home (its connections, its buffers); the engine
+ * keeps a pool and never uses one lane from two threads at once. A home without lanes
+ * (lane_open NULL) answers whole batches inside submit, from any thread at any time, and gets
+ * the home itself where a lane is asked for. */
+typedef struct mcds_home {
+    uint32_t version; /* MCDS_HOME_VERSION */
+    const char *scheme;
+
+    /* Prepare the home that the URI names. No network traffic. On failure leaves the sentence
+     * in mcds_fail() and returns its code. `env` outlives the home. */
+    int (*open)(const struct mcds_uri *uri, const mcds_env *env, void **home_out);
+    void (*close)(void *home);
+
+    /* What every place of this home can do. */
+    void (*capabilities)(void *home, mcds_capabilities *out);
+
+    int (*lane_open)(void *home, void **lane_out);
+    void (*lane_close)(void *lane);
+    /* Whether a token read on `connection` is still good on this lane. */
+    bool (*lane_holds)(void *lane, uint64_t connection);
+
+    /* Take a list of batches linked by `next`. Never blocks on a peer. Each batch belongs to
+     * the lane until collect hands it back; a home without lanes has answered all on return and
+     * keeps none. */
+    void (*submit)(void *lane, mcds_batch *first);
+
+    /* Hand back finished batches as a list. Waits until one is done or the monotonic clock has
+     * reached until_ns; a time already past means "do not wait". NULL: none. */
+    mcds_batch *(*collect)(void *lane, int64_t until_ns);
+
+    /* Visit every living key that begins with `prefix`, as far as the home can. Blocking, for
+     * people, not for programs. A visit that returns false ends it. */
+    int (*keys)(void *home, mcds_bytes prefix, bool (*visit)(void *context, mcds_bytes key),
+                void *context);
+
+    /* Look at the home and tell what is found, place by place. Blocking, for people. */
+    int (*inspect)(void *home, bool (*place)(void *context, const mcds_place *place),
+                   bool (*finding)(void *context, const mcds_finding *finding), void *context);
+} mcds_home;
+
+/* The parts of SCHEME:PLACE?OPTION=VALUE&... ; owned by the caller of home.open. */
+MCDS_API const char *mcds_uri_place(const struct mcds_uri *uri);
+/* The value of an option, percent-decoded, or NULL. */
+MCDS_API const char *mcds_uri_option(const struct mcds_uri *uri, const char *name);
+
+/* Record this thread's sentence for mcds_errmsg() and return `code`. */
+MCDS_API int mcds_fail(int code, const char *format, ...) MCDS_PRINTF(2, 3);
+
+/* Open a store over a home that is not in the library. `home_state` is what home.open would
+ * have returned; mcds_close() gives it to home.close. */
+MCDS_API int mcds_open_home(const mcds_home *home, void *home_state,
+                            const mcds_options *options, mcds_store **store_out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,132 @@
+/* The only door to clocks, randomness and memory, and the system's side of it. */
+#include "base/environment.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    if (clock_gettime(clock, &now) != 0)
+        return 0;
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* CLOCK_BOOTTIME where there is one: a lease goes on running while the machine sleeps. */
+static int64_t system_monotonic_ns(void *self)
+{
+    (void)self;
+#ifdef CLOCK_BOOTTIME
+    return clock_ns(CLOCK_BOOTTIME);
+#else
+    return clock_ns(CLOCK_MONOTONIC);
+#endif
+}
+
+static int64_t system_wall_ns(void *self)
+{
+    (void)self;
+    return clock_ns(CLOCK_REALTIME);
+}
+
+static void system_random(void *self, void *out, size_t length)
+{
+    (void)self;
+    uint8_t *at = out;
+    while (length > 0) {
+        ssize_t got = getrandom(at, length < 256 ? length : 256, 0);
+        if (got <= 0)
+            continue; /* only an interrupt before the pool is ready gets here */
+        at += got;
+        length -= (size_t)got;
+    }
+}
+
+static void system_sleep_until_ns(void *self, int64_t monotonic_ns)
+{
+    int64_t left_ns = monotonic_ns - system_monotonic_ns(self);
+    if (left_ns <= 0)
+        return;
+    struct timespec left = {(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+}
+
+static void *system_reallocate(void *self, void *memory, size_t length)
+{
+    (void)self;
+    if (length == 0) {
+        free(memory);
+        return NULL;
+    }
+    return realloc(memory, length);
+}
+
+static const mcds_env system_env = {
+    sizeof(mcds_env),  NULL,          system_monotonic_ns,
+    system_wall_ns,    system_random, system_sleep_until_ns,
+    system_reallocate,
+};
+
+const mcds_env *mcds_env_system(void)
+{
+    return &system_env;
+}
+
+void *mcds__allocate(const mcds_env *env, size_t length)
+{
+    return env->reallocate(env->self, NULL, length > 0 ? length : 1);
+}
+
+void *mcds__allocate_zero(const mcds_env *env, size_t length)
+{
+    void *memory = mcds__allocate(env, length);
+    if (memory != NULL)
+        memset(memory, 0, length);
+    return memory;
+}
+
+void mcds__free(const mcds_env *env, void *memory)
+{
+    if (memory != NULL)
+        (void)env->reallocate(env->self, memory, 0);
+}
+
+char *mcds__copy_string(const mcds_env *env, const char *string)
+{
+    size_t length = strlen(string) + 1;
+    char *copy = mcds__allocate(env, length);
+    if (copy != NULL)
+        memcpy(copy, string, length);
+    return copy;
+}
+
+int64_t mcds__monotonic_ns(const mcds_env *env)
+{
+    return env->monotonic_ns(env->self);
+}
+
+int64_t mcds__wall_ns(const mcds_env *env)
+{
+    return env->wall_ns(env->self);
+}
+
+int64_t mcds__wall_ms(const mcds_env *env)
+{
+    return env->wall_ns(env->self) / NS_PER_MS;
+}
+
+uint64_t mcds__random_u64(const mcds_env *env)
+{
+    uint64_t value;
+    env->random(env->self, &value, sizeof value);
+    return value;
+}
+
+void mcds__sleep_until_ns(const mcds_env *env, int64_t monotonic_ns)
+{
+    env->sleep_until_ns(env->self, monotonic_ns);
+}

@@ -1,0 +1,25 @@
+/* The only door to clocks, randomness and memory. */
+#ifndef MCDS_BASE_ENVIRONMENT_H
+#define MCDS_BASE_ENVIRONMENT_H
+
+#include "mcds.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S INT64_C(1000000000)
+#define MS_PER_S INT64_C(1000)
+
+/* Memory of `length` bytes, not cleared; NULL when refused. */
+void *mcds__allocate(const mcds_env *env, size_t length);
+/* The same, all zero. */
+void *mcds__allocate_zero(const mcds_env *env, size_t length);
+void mcds__free(const mcds_env *env, void *memory);
+/* A copy of a C string; NULL when memory is refused. */
+char *mcds__copy_string(const mcds_env *env, const char *string);
+
+int64_t mcds__monotonic_ns(const mcds_env *env);
+int64_t mcds__wall_ns(const mcds_env *env);
+int64_t mcds__wall_ms(const mcds_env *env);
+uint64_t mcds__random_u64(const mcds_env *env);
+void mcds__sleep_until_ns(const mcds_env *env, int64_t monotonic_ns);
+
+#endif

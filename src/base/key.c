@@ -1,0 +1,142 @@
+/* Keys as the store sees them: NS:TAG:NAME[:SUFFIX...]. */
+#include "base/key.h"
+
+#include <assert.h>
+#include <sha2.h>
+#include <string.h>
+
+#include "base/number.h"
+
+#define HASH_BYTES 20 /* 160 bits of SHA-256 */
+
+static const char hex_digits[] = "0123456789ABCDEF";
+
+static bool is_plain(unsigned char byte)
+{
+    return byte > 0x20 && byte < 0x7f && byte != '%' && byte != ':';
+}
+
+static size_t encoded_length(const char *name)
+{
+    size_t length = 0;
+    for (; *name != '\0'; name++)
+        length += is_plain((unsigned char)*name) ? 1 : 3;
+    return length;
+}
+
+static void add_byte(struct mcds__key *key, char byte)
+{
+    assert(key->length < MCDS__KEY_MAX);
+    key->bytes[key->length++] = byte;
+    key->bytes[key->length] = '\0';
+}
+
+static void add_raw(struct mcds__key *key, const char *text)
+{
+    for (; *text != '\0'; text++)
+        add_byte(key, *text);
+}
+
+/* ~ and base64url without padding. */
+static void add_hash(struct mcds__key *key, const char *name)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    uint8_t sum[SHA256_DIGEST_LENGTH];
+    SHA2_CTX context;
+    SHA256Init(&context);
+    SHA256Update(&context, (const uint8_t *)name, strlen(name));
+    SHA256Final(sum, &context);
+
+    add_byte(key, '~');
+    uint32_t bits = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < HASH_BYTES; i++) {
+        bits = bits << 8 | sum[i];
+        for (count += 8; count >= 6; count -= 6)
+            add_byte(key, digits[bits >> (count - 6) & 63]);
+    }
+    if (count > 0)
+        add_byte(key, digits[bits << (6 - count) & 63]);
+}
+
+/* A first byte ~ is escaped, so that no name looks like the hash of another. */
+static void add_encoded(struct mcds__key *key, const char *name, size_t length_max)
+{
+    size_t length = encoded_length(name) + (name[0] == '~' ? 2 : 0);
+    if (length > length_max) {
+        add_hash(key, name);
+        return;
+    }
+    for (const char *at = name; *at != '\0'; at++) {
+        unsigned char byte = (unsigned char)*at;
+        if (is_plain(byte) && !(byte == '~' && at == name)) {
+            add_byte(key, *at);
+        } else {
+            add_byte(key, '%');
+            add_byte(key, hex_digits[byte >> 4]);
+            add_byte(key, hex_digits[byte & 15]);
+        }
+    }
+}
+
+void mcds__key_begin(struct mcds__key *key, const char *ns, const char *tag, const char *name)
+{
+    assert(strlen(ns) <= MCDS__NS_MAX && strlen(tag) <= MCDS__TAG_MAX);
+    key->length = 0;
+    add_raw(key, ns);
+    add_byte(key, ':');
+    add_raw(key, tag);
+    add_byte(key, ':');
+    add_encoded(key, name, MCDS__NAME_MAX);
+}
+
+void mcds__key_add_number(struct mcds__key *key, uint64_t number)
+{
+    char digits[MCDS__U64_DIGITS];
+    size_t count = mcds__format_u64(number, digits);
+    add_byte(key, ':');
+    for (size_t i = 0; i < count; i++)
+        add_byte(key, digits[i]);
+}
+
+void mcds__key_add_element(struct mcds__key *key, const char *element)
+{
+    add_byte(key, ':');
+    add_encoded(key, element, MCDS__ELEMENT_MAX);
+}
+
+bool mcds__key_next_part(mcds_bytes key, size_t *at, char *out)
+{
+    const char *bytes = key.at;
+    size_t length = 0;
+    if (*at > key.length || key.length > MCDS__KEY_MAX)
+        return false;
+    size_t i = *at;
+    for (; i < key.length && bytes[i] != ':'; i++) {
+        char byte = bytes[i];
+        if (byte == '%') {
+            int high = i + 2 < key.length ? mcds__hex_value(bytes[i + 1]) : -1;
+            int low = high < 0 ? -1 : mcds__hex_value(bytes[i + 2]);
+            if (low < 0)
+                return false;
+            byte = (char)(high << 4 | low);
+            i += 2;
+        }
+        out[length++] = byte;
+    }
+    out[length] = '\0';
+    *at = i + 1;
+    return true;
+}
+
+bool mcds__key_is_legal(mcds_bytes key)
+{
+    const uint8_t *bytes = key.at;
+    if (key.length == 0 || key.length > MCDS__KEY_MAX)
+        return false;
+    for (size_t i = 0; i < key.length; i++)
+        if (bytes[i] <= 0x20 || bytes[i] >= 0x7f)
+            return false;
+    return true;
+}

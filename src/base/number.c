@@ -1,0 +1,41 @@
+/* Whole numbers from and to text, within bounds. */
+#include "base/number.h"
+
+bool mcds__parse_u64(const char *text, size_t length, uint64_t *out)
+{
+    uint64_t number = 0;
+    if (length == 0 || length > MCDS__U64_DIGITS)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
+        if (digit > 9 || number > (UINT64_MAX - digit) / 10)
+            return false;
+        number = number * 10 + digit;
+    }
+    *out = number;
+    return true;
+}
+
+size_t mcds__format_u64(uint64_t number, char *out)
+{
+    char digits[MCDS__U64_DIGITS];
+    size_t count = 0;
+    do {
+        digits[count++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    for (size_t i = 0; i < count; i++)
+        out[i] = digits[count - 1 - i];
+    return count;
+}
+
+int mcds__hex_value(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    if (digit >= 'A' && digit <= 'F')
+        return digit - 'A' + 10;
+    if (digit >= 'a' && digit <= 'f')
+        return digit - 'a' + 10;
+    return -1;
+}

@@ -1,0 +1,18 @@
+/* Whole numbers from and to text, within bounds. */
+#ifndef MCDS_BASE_NUMBER_H
+#define MCDS_BASE_NUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MCDS__U64_DIGITS 20
+
+/* Digits only, 1 to 20 of them, at most 2^64 - 1. False leaves *out alone. */
+bool mcds__parse_u64(const char *text, size_t length, uint64_t *out);
+/* Write decimal digits without NUL; returns how many (at most MCDS__U64_DIGITS). */
+size_t mcds__format_u64(uint64_t number, char *out);
+/* 0..15, or -1. */
+int mcds__hex_value(char digit);
+
+#endif

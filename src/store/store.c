@@ -1,0 +1,371 @@
+/* A store: a home behind a URI, the checks that hold for every home, and a pool of lanes. */
+#include "store/store.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "store/homes.h"
+#include "store/uri.h"
+
+#define TIMEOUT_MS_DEFAULT 1000
+#define LANES_IDLE_MAX 64 /* more idle lanes than this are closed */
+#define TTL_MS_MAX (UINT64_C(10) * 366 * 24 * 3600 * 1000)
+
+struct mcds__lane {
+    mcds_store *store;
+    void *state;          /* of the home */
+    mcds_batch *refused;  /* failed the checks; handed back by the next collect */
+    mcds_batch *answered; /* of a home without lanes, waiting for collect */
+};
+
+struct mcds_store {
+    const mcds_home *home;
+    void *home_state;
+    const mcds_env *env;
+    char ns[MCDS__NS_MAX + 1];
+    int64_t timeout_ns;
+    pthread_mutex_t mutex;                   /* guards the two members below */
+    struct mcds__lane *idle[LANES_IDLE_MAX]; /* the last one given back is taken first */
+    uint32_t idle_count;
+};
+
+static const mcds_home *const homes[] = {
+    NULL,
+};
+
+static bool ns_is_legal(const char *ns)
+{
+    size_t length = strlen(ns);
+    if (length > MCDS__NS_MAX)
+        return false;
+    return strspn(ns, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
+           length;
+}
+
+static int set_options(mcds_store *store, const char *ns, uint64_t timeout_ms)
+{
+    if (!ns_is_legal(ns))
+        return mcds_fail(MCDS_INVALID,
+                         "store: ns '%.100s' must be at most %d of a-z A-Z 0-9 _ - .", ns,
+                         MCDS__NS_MAX);
+    if (timeout_ms > MCDS__TIMEOUT_MS_MAX)
+        return mcds_fail(MCDS_INVALID, "store: timeout %llu ms is more than an hour",
+                         (unsigned long long)timeout_ms);
+    memcpy(store->ns, ns, strlen(ns) + 1);
+    store->timeout_ns = (int64_t)(timeout_ms > 0 ? timeout_ms : TIMEOUT_MS_DEFAULT) * NS_PER_MS;
+    return MCDS_OK;
+}
+
+static int make_store(const mcds_env *env, const mcds_home *home, mcds_store **store_out)
+{
+    mcds_store *store = mcds__allocate_zero(env, sizeof *store);
+    if (store == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+    store->env = env;
+    store->home = home;
+    if (pthread_mutex_init(&store->mutex, NULL) != 0) {
+        mcds__free(env, store);
+        return mcds_fail(MCDS_NO_MEMORY, "store: no mutex to be had");
+    }
+    *store_out = store;
+    return MCDS_OK;
+}
+
+static void free_store(mcds_store *store)
+{
+    (void)pthread_mutex_destroy(&store->mutex);
+    mcds__free(store->env, store);
+}
+
+static int check_options(const mcds_options *options)
+{
+    if (options != NULL && options->size != sizeof *options)
+        return mcds_fail(MCDS_INVALID, "store: options.size is not sizeof(mcds_options)");
+    if (options != NULL && options->env != NULL && options->env->size != sizeof(mcds_env))
+        return mcds_fail(MCDS_INVALID, "store: env.size is not sizeof(mcds_env)");
+    return MCDS_OK;
+}
+
+static const mcds_env *env_of(const mcds_options *options)
+{
+    return options != NULL && options->env != NULL ? options->env : mcds_env_system();
+}
+
+static const mcds_home *find_home(const char *scheme)
+{
+    for (size_t i = 0; homes[i] != NULL; i++)
+        if (strcmp(homes[i]->scheme, scheme) == 0)
+            return homes[i];
+    return NULL;
+}
+
+int mcds_open_home(const mcds_home *home, void *home_state, const mcds_options *options,
+                   mcds_store **store_out)
+{
+    int result = check_options(options);
+    if (result != MCDS_OK)
+        return result;
+    if (home->version != MCDS_HOME_VERSION)
+        return mcds_fail(MCDS_UNSUPPORTED, "store: home version %u is not %d", home->version,
+                         MCDS_HOME_VERSION);
+    mcds_store *store;
+    result = make_store(env_of(options), home, &store);
+    if (result != MCDS_OK)
+        return result;
+    const char *ns = options != NULL && options->ns != NULL ? options->ns : "mcds";
+    result = set_options(store, ns, options != NULL ? options->timeout_ms : 0);
+    if (result != MCDS_OK) {
+        free_store(store);
+        return result;
+    }
+    store->home_state = home_state;
+    *store_out = store;
+    return MCDS_OK;
+}
+
+/* The work of mcds_open once the URI is in `uri`. */
+static int open_parsed(struct mcds_uri *uri, const mcds_options *options,
+                       mcds_store **store_out)
+{
+    const mcds_home *home = find_home(uri->scheme);
+    if (home == NULL)
+        return mcds_fail(
+            MCDS_INVALID,
+            "store URI: no store '%.40s:'; there are memory:, lmdb: and memcached://",
+            uri->scheme);
+    mcds_options merged = MCDS_OPTIONS_INIT;
+    if (options != NULL)
+        merged = *options;
+    if (mcds_uri_option(uri, "ns") != NULL)
+        merged.ns = mcds_uri_option(uri, "ns");
+    uint64_t timeout_ms;
+    if (!mcds__uri_number(uri, "timeout", 1, MCDS__TIMEOUT_MS_MAX, merged.timeout_ms,
+                          &timeout_ms))
+        return MCDS_INVALID;
+    merged.timeout_ms = (uint32_t)timeout_ms;
+    mcds_store *store;
+    int result = mcds_open_home(home, NULL, &merged, &store);
+    if (result != MCDS_OK)
+        return result;
+    result = home->open(uri, store->env, &store->home_state);
+    if (result != MCDS_OK) {
+        free_store(store);
+        return result;
+    }
+    *store_out = store;
+    return MCDS_OK;
+}
+
+int mcds_open(const char *uri_text, const mcds_options *options, mcds_store **store_out)
+{
+    if (uri_text == NULL || store_out == NULL)
+        return mcds_fail(MCDS_INVALID,
+                         "store: mcds_open needs a URI and a place for the store");
+    int result = check_options(options);
+    if (result != MCDS_OK)
+        return result;
+    const mcds_env *env = env_of(options);
+    struct mcds_uri *uri = mcds__allocate(env, sizeof *uri);
+    if (uri == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+    result = mcds__uri_parse(uri_text, uri);
+    if (result == MCDS_OK)
+        result = open_parsed(uri, options, store_out);
+    mcds__free(env, uri);
+    return result;
+}
+
+static void close_lane(struct mcds__lane *lane)
+{
+    if (lane->store->home->lane_close != NULL)
+        lane->store->home->lane_close(lane->state);
+    mcds__free(lane->store->env, lane);
+}
+
+static int open_lane(mcds_store *store, struct mcds__lane **lane_out)
+{
+    struct mcds__lane *lane = mcds__allocate_zero(store->env, sizeof *lane);
+    if (lane == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+    lane->store = store;
+    lane->state = store->home_state;
+    if (store->home->lane_open != NULL) {
+        int result = store->home->lane_open(store->home_state, &lane->state);
+        if (result != MCDS_OK) {
+            mcds__free(store->env, lane);
+            return result;
+        }
+    }
+    *lane_out = lane;
+    return MCDS_OK;
+}
+
+/* Take the idle lane that holds `connection`, else the newest. NULL: none idle. */
+static struct mcds__lane *take_idle(mcds_store *store, uint64_t connection)
+{
+    uint32_t found = store->idle_count;
+    if (connection != 0 && store->home->lane_holds != NULL) {
+        while (found > 0 && !store->home->lane_holds(store->idle[found - 1]->state, connection))
+            found--;
+        if (found == 0)
+            found = store->idle_count;
+    }
+    if (found == 0)
+        return NULL;
+    struct mcds__lane *lane = store->idle[found - 1];
+    store->idle_count--;
+    memmove(&store->idle[found - 1], &store->idle[found],
+            (store->idle_count - (found - 1)) * sizeof store->idle[0]);
+    return lane;
+}
+
+int mcds__lane_take(mcds_store *store, uint64_t connection, struct mcds__lane **lane_out)
+{
+    (void)pthread_mutex_lock(&store->mutex);
+    struct mcds__lane *lane = take_idle(store, connection);
+    (void)pthread_mutex_unlock(&store->mutex);
+    if (lane == NULL)
+        return open_lane(store, lane_out);
+    *lane_out = lane;
+    return MCDS_OK;
+}
+
+void mcds__lane_give(mcds_store *store, struct mcds__lane *lane)
+{
+    (void)pthread_mutex_lock(&store->mutex);
+    bool kept = store->idle_count < LANES_IDLE_MAX;
+    if (kept)
+        store->idle[store->idle_count++] = lane;
+    (void)pthread_mutex_unlock(&store->mutex);
+    if (!kept)
+        close_lane(lane);
+}
+
+static const char *what_is_wrong(const mcds_request *request)
+{
+    if (!mcds__key_is_legal(request->key))
+        return "a key must be 1 to 250 bytes of 0x21 to 0x7e";
+    if (request->ttl_ms > TTL_MS_MAX)
+        return "a ttl must be at most ten years";
+    if ((request->command == MCDS_INCR || request->command == MCDS_DECR) &&
+        request->delta > INT64_MAX)
+        return "a delta must be at most 2^63 - 1";
+    if (request->command == MCDS_CAS && request->cas.connection == 0)
+        return "CAS needs a token";
+    return NULL;
+}
+
+/* Clear the replies; false when a request may not be sent, and then none of the batch is. */
+static bool check_batch(mcds_batch *batch)
+{
+    assert(batch->count >= 1 && batch->count <= MCDS_BATCH_MAX);
+    bool fine = true;
+    batch->answered = 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        mcds_request *request = &batch->requests[i];
+        memset(&request->reply, 0, sizeof request->reply);
+        request->reply.detail = what_is_wrong(request);
+        fine = fine && request->reply.detail == NULL;
+    }
+    return fine;
+}
+
+static void refuse(mcds_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        mcds_reply *reply = &batch->requests[i].reply;
+        reply->outcome = reply->detail != NULL ? MCDS_OUT_BAD_REQUEST : MCDS_OUT_UNSENT;
+    }
+    batch->answered = batch->count;
+}
+
+void mcds__lane_submit(struct mcds__lane *lane, mcds_batch *first)
+{
+    const mcds_home *home = lane->store->home;
+    mcds_batch *sound = NULL;
+    mcds_batch **sound_end = &sound;
+    for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {
+        next = batch->next;
+        batch->next = NULL;
+        if (check_batch(batch)) {
+            *sound_end = batch;
+            sound_end = &batch->next;
+        } else {
+            refuse(batch);
+            batch->next = lane->refused;
+            lane->refused = batch;
+        }
+    }
+    if (sound == NULL)
+        return;
+    home->submit(lane->state, sound);
+    if (home->lane_open == NULL) {
+        *sound_end = lane->answered;
+        lane->answered = sound;
+    }
+}
+
+mcds_batch *mcds__lane_collect(struct mcds__lane *lane, int64_t until_ns)
+{
+    mcds_batch **ready = lane->refused != NULL ? &lane->refused : &lane->answered;
+    mcds_batch *list = *ready;
+    *ready = NULL;
+    if (list == NULL && lane->store->home->collect != NULL)
+        list = lane->store->home->collect(lane->state, until_ns);
+    return list;
+}
+
+int mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch)
+{
+    batch->next = NULL;
+    if (store->home->lane_open == NULL) {
+        if (check_batch(batch))
+            store->home->submit(store->home_state, batch);
+        else
+            refuse(batch);
+        return MCDS_OK;
+    }
+    struct mcds__lane *lane;
+    int result = mcds__lane_take(store, connection, &lane);
+    if (result != MCDS_OK)
+        return result;
+    mcds__lane_submit(lane, batch);
+    while (mcds__lane_collect(lane, batch->deadline_ns) == NULL) {
+        /* a home answers everything at its deadline, so this ends */
+    }
+    mcds__lane_give(store, lane);
+    return MCDS_OK;
+}
+
+void mcds_close(mcds_store *store)
+{
+    if (store == NULL)
+        return;
+    for (uint32_t i = 0; i < store->idle_count; i++)
+        close_lane(store->idle[i]);
+    if (store->home->close != NULL)
+        store->home->close(store->home_state);
+    free_store(store);
+}
+
+const mcds_env *mcds__store_env(const mcds_store *store)
+{
+    return store->env;
+}
+
+const char *mcds__store_ns(const mcds_store *store)
+{
+    return store->ns;
+}
+
+int64_t mcds__store_timeout_ns(const mcds_store *store)
+{
+    return store->timeout_ns;
+}
+
+void mcds__store_capabilities(const mcds_store *store, mcds_capabilities *out)
+{
+    store->home->capabilities(store->home_state, out);
+}

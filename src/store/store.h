@@ -1,0 +1,41 @@
+/* The store as the engine sees it: one contract, whatever home stands behind it. Batches are
+ * checked here before any home sees them. */
+#ifndef MCDS_STORE_STORE_H
+#define MCDS_STORE_STORE_H
+
+#include "base/key.h"
+#include "mcds_store.h"
+
+#define MCDS__TIMEOUT_MS_MAX UINT32_C(3600000)
+
+struct mcds__lane;
+
+const mcds_env *mcds__store_env(const mcds_store *store);
+const char *mcds__store_ns(const mcds_store *store);
+int64_t mcds__store_timeout_ns(const mcds_store *store);
+void mcds__store_capabilities(const mcds_store *store, mcds_capabilities *out);
+
+/* A way into the store for the calling thread alone. `connection`, when not 0, asks for the
+ * lane that holds that connection, if it is idle. Returns MCDS_OK or the reason why there is
+ * none. */
+int mcds__lane_take(mcds_store *store, uint64_t connection, struct mcds__lane **lane_out);
+void mcds__lane_give(mcds_store *store, struct mcds__lane *lane);
+
+/* Send a list of batches. Each comes back from mcds__lane_collect exactly once. */
+void mcds__lane_submit(struct mcds__lane *lane, mcds_batch *first);
+/* A list of finished batches, or NULL when none is at until_ns. */
+mcds_batch *mcds__lane_collect(struct mcds__lane *lane, int64_t until_ns);
+
+/* Send one batch and wait for it. */
+int mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch);
+
+/* The value that a GET brought. */
+static inline mcds_bytes mcds__reply_value(const mcds_batch *batch, const mcds_request *request)
+{
+    if (batch->values == NULL || request->reply.value_length == 0)
+        return (mcds_bytes){NULL, 0};
+    return (mcds_bytes){batch->values->at + request->reply.value_at,
+                        request->reply.value_length};
+}
+
+#endif

@@ -1,0 +1,51 @@
+/* One table of items with memcached's semantics and no idea of threads, time or network: the
+ * caller serialises and says what time it is. memory.c puts stripes of it behind locks; the
+ * simulator puts one behind a faulty network. */
+#ifndef MCDS_STORE_TABLE_H
+#define MCDS_STORE_TABLE_H
+
+#include "mcds_store.h"
+
+struct mcds__table;
+
+struct mcds__table_options {
+    uint64_t seed;      /* of the key hash */
+    uint64_t bytes_max; /* evict the least recently used beyond this; 0 = no limit */
+    uint64_t value_max; /* larger values are TOO_BIG; an append beyond it is NOT_STORED */
+    bool no_evict;      /* at bytes_max answer NO_MEMORY instead of evicting */
+};
+
+/* NULL when memory is refused. */
+struct mcds__table *mcds__table_open(const mcds_env *env,
+                                     const struct mcds__table_options *options);
+void mcds__table_close(struct mcds__table *table);
+
+/* The hash that the table uses for a key, so that a caller can choose a stripe with it. */
+uint64_t mcds__table_hash(uint64_t seed, mcds_bytes key);
+
+/* Carry out one request as of `now_ms`: an item stored with ttl_ms is visible while
+ * now_ms < stored at + ttl_ms. `cas_next` is the counter that CAS tokens come from (shared by
+ * the stripes of one store); `connection` goes into reply.cas. Values of GET are appended to
+ * `values` (NULL: dropped). Fills request->reply. */
+struct mcds__table_context {
+    int64_t now_ms;
+    uint64_t *cas_next;
+    uint64_t connection;
+    mcds_buffer *values;
+};
+void mcds__table_execute(struct mcds__table *table, mcds_request *request, uint64_t hash,
+                         const struct mcds__table_context *context);
+
+/* Faults, for the simulator and for strict mode. */
+bool mcds__table_evict(struct mcds__table *table, mcds_bytes key, uint64_t hash);
+/* Evict the item at a random place chosen by `choice`; false when the table is empty. */
+bool mcds__table_evict_any(struct mcds__table *table, uint64_t choice);
+void mcds__table_flush(struct mcds__table *table);
+
+uint64_t mcds__table_count(const struct mcds__table *table);
+uint64_t mcds__table_bytes(const struct mcds__table *table);
+/* Visit living keys; visit returns false to end. False when it was ended. */
+bool mcds__table_keys(struct mcds__table *table, int64_t now_ms, mcds_bytes prefix,
+                      bool (*visit)(void *context, mcds_bytes key), void *context);
+
+#endif
