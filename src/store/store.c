@@ -110,7 +110,7 @@ int mcds_open_home(const mcds_home *home, void *home_state, const mcds_options *
     if (home->version != MCDS_HOME_VERSION)
         return mcds_fail(MCDS_UNSUPPORTED, "store: home version %u is not %d", home->version,
                          MCDS_HOME_VERSION);
-    mcds_store *store;
+    mcds_store *store = NULL;
     result = make_store(env_of(options), home, &store);
     if (result != MCDS_OK)
         return result;
@@ -145,7 +145,7 @@ static int open_parsed(struct mcds_uri *uri, const mcds_options *options,
                           &timeout_ms))
         return MCDS_INVALID;
     merged.timeout_ms = (uint32_t)timeout_ms;
-    mcds_store *store;
+    mcds_store *store = NULL;
     int result = mcds_open_home(home, NULL, &merged, &store);
     if (result != MCDS_OK)
         return result;
@@ -177,7 +177,7 @@ int mcds_open(const char *uri_text, const mcds_options *options, mcds_store **st
     return result;
 }
 
-static void close_lane(struct mcds__lane *lane)
+void mcds__lane_drop(struct mcds__lane *lane)
 {
     if (lane->store->home->lane_close != NULL)
         lane->store->home->lane_close(lane->state);
@@ -240,7 +240,7 @@ void mcds__lane_give(mcds_store *store, struct mcds__lane *lane)
         store->idle[store->idle_count++] = lane;
     (void)pthread_mutex_unlock(&store->mutex);
     if (!kept)
-        close_lane(lane);
+        mcds__lane_drop(lane);
 }
 
 static const char *what_is_wrong(const mcds_request *request)
@@ -317,7 +317,17 @@ mcds_batch *mcds__lane_collect(struct mcds__lane *lane, int64_t until_ns)
     return list;
 }
 
-int mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch)
+static void answer_unsent(mcds_batch *batch, const char *detail)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        memset(&batch->requests[i].reply, 0, sizeof batch->requests[i].reply);
+        batch->requests[i].reply.outcome = MCDS_OUT_UNSENT;
+        batch->requests[i].reply.detail = detail;
+    }
+    batch->answered = batch->count;
+}
+
+void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch)
 {
     batch->next = NULL;
     if (store->home->lane_open == NULL) {
@@ -325,18 +335,18 @@ int mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batc
             store->home->submit(store->home_state, batch);
         else
             refuse(batch);
-        return MCDS_OK;
+        return;
     }
     struct mcds__lane *lane;
-    int result = mcds__lane_take(store, connection, &lane);
-    if (result != MCDS_OK)
-        return result;
+    if (mcds__lane_take(store, connection, &lane) != MCDS_OK) {
+        answer_unsent(batch, "no memory for a connection");
+        return;
+    }
     mcds__lane_submit(lane, batch);
     while (mcds__lane_collect(lane, batch->deadline_ns) == NULL) {
         /* a home answers everything at its deadline, so this ends */
     }
     mcds__lane_give(store, lane);
-    return MCDS_OK;
 }
 
 void mcds_close(mcds_store *store)
@@ -344,10 +354,28 @@ void mcds_close(mcds_store *store)
     if (store == NULL)
         return;
     for (uint32_t i = 0; i < store->idle_count; i++)
-        close_lane(store->idle[i]);
+        mcds__lane_drop(store->idle[i]);
     if (store->home->close != NULL)
         store->home->close(store->home_state);
     free_store(store);
+}
+
+int mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_finding *finding),
+                 void *context)
+{
+    if (store == NULL || visit == NULL)
+        return mcds_fail(MCDS_INVALID, "store: mcds_inspect needs a store and a visitor");
+    if (store->home->inspect == NULL)
+        return mcds_fail(MCDS_UNSUPPORTED, "store: this one cannot be inspected");
+    return store->home->inspect(store->home_state, NULL, visit, context);
+}
+
+int mcds__store_keys(mcds_store *store, mcds_bytes prefix,
+                     bool (*visit)(void *context, mcds_bytes key), void *context)
+{
+    if (store->home->keys == NULL)
+        return mcds_fail(MCDS_UNSUPPORTED, "store: this one cannot list its keys");
+    return store->home->keys(store->home_state, prefix, visit, context);
 }
 
 const mcds_env *mcds__store_env(const mcds_store *store)

@@ -20,14 +20,20 @@ void mcds__store_capabilities(const mcds_store *store, mcds_capabilities *out);
  * none. */
 int mcds__lane_take(mcds_store *store, uint64_t connection, struct mcds__lane **lane_out);
 void mcds__lane_give(mcds_store *store, struct mcds__lane *lane);
+/* Close a lane that may still have batches under way; they are not touched again. */
+void mcds__lane_drop(struct mcds__lane *lane);
 
 /* Send a list of batches. Each comes back from mcds__lane_collect exactly once. */
 void mcds__lane_submit(struct mcds__lane *lane, mcds_batch *first);
 /* A list of finished batches, or NULL when none is at until_ns. */
 mcds_batch *mcds__lane_collect(struct mcds__lane *lane, int64_t until_ns);
 
-/* Send one batch and wait for it. */
-int mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch);
+/* Send one batch and wait for it. Every request of it is answered on return. */
+void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch);
+
+/* As mcds_home.keys. */
+int mcds__store_keys(mcds_store *store, mcds_bytes prefix,
+                     bool (*visit)(void *context, mcds_bytes key), void *context);
 
 /* The value that a GET brought. */
 static inline mcds_bytes mcds__reply_value(const mcds_batch *batch, const mcds_request *request)

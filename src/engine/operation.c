@@ -1,0 +1,204 @@
+/* An operation advances in steps: what all operations share, and the waiting driver. */
+#include "engine/operation.h"
+
+#include "base/buffer.h"
+#include "base/environment.h"
+
+#define TRIES_MAX 5
+#define PAUSE_MIN_NS (NS_PER_MS / 2)
+#define PAUSE_MAX_NS (100 * NS_PER_MS)
+/* More than any home's value_max, and a bound on what a foreign value can make us hold. */
+#define VALUES_MAX ((size_t)1 << 27)
+
+void mcds__operation_begin(struct mcds__operation *operation,
+                           const struct mcds__operation_kind *kind, mcds_store *store,
+                           const char *name, int64_t wait_ns)
+{
+    operation->kind = kind;
+    operation->store = store;
+    operation->env = mcds__store_env(store);
+    operation->name = name;
+    operation->deadline_ns = mcds__monotonic_ns(operation->env) +
+                             mcds__store_timeout_ns(store) + wait_ns;
+    operation->sent_ns = 0;
+    operation->wake_ns = 0;
+    operation->pause_ns = PAUSE_MIN_NS;
+    operation->tries = 1;
+    operation->result = MCDS_OK;
+    operation->detail = NULL;
+    operation->peer = NULL;
+    operation->connection = 0;
+    operation->next = NULL;
+    mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, operation->values_room,
+                         sizeof operation->values_room);
+}
+
+void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
+                            int result, const char *peer, const char *detail)
+{
+    const char *cause = detail != NULL ? detail : mcds_strerror(result);
+    (void)mcds_fail(result, "%s '%.200s': %s: %s%s%s", kind->noun, name, kind->verb,
+                    peer != NULL ? peer : "", peer != NULL ? ": " : "", cause);
+}
+
+int mcds__operation_end(struct mcds__operation *operation)
+{
+    mcds__buffer_free(&operation->values);
+    if (operation->result < 0)
+        mcds__describe_failure(operation->kind, operation->name, operation->result,
+                               operation->peer, operation->detail);
+    return operation->result;
+}
+
+int mcds__operation_run(struct mcds__operation *operation)
+{
+    enum mcds__step step;
+    while ((step = operation->kind->step(operation)) != MCDS__DONE) {
+        if (step == MCDS__ASK)
+            mcds__store_execute(operation->store, operation->connection, &operation->batch);
+        else
+            mcds__sleep_until_ns(operation->env, operation->wake_ns);
+    }
+    return mcds__operation_end(operation);
+}
+
+static enum mcds__step ask(struct mcds__operation *operation, mcds_request *requests,
+                           uint32_t count, bool independent)
+{
+    operation->values.length = 0;
+    operation->batch.requests = requests;
+    operation->batch.count = count;
+    operation->batch.answered = 0;
+    operation->batch.independent = independent;
+    operation->batch.deadline_ns = operation->deadline_ns;
+    operation->batch.values = &operation->values;
+    operation->batch.next = NULL;
+    return MCDS__ASK;
+}
+
+enum mcds__step mcds__operation_ask(struct mcds__operation *operation, mcds_request *requests,
+                                    uint32_t count)
+{
+    return ask(operation, requests, count, false);
+}
+
+enum mcds__step mcds__operation_ask_any_order(struct mcds__operation *operation,
+                                              mcds_request *requests, uint32_t count)
+{
+    return ask(operation, requests, count, true);
+}
+
+enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation,
+                                               mcds_request *requests, uint32_t count)
+{
+    (void)ask(operation, requests, count, false);
+    operation->sent_ns = mcds__monotonic_ns(operation->env);
+    if (operation->tries == 1) {
+        int64_t left_ns = operation->deadline_ns - operation->sent_ns;
+        int64_t timeout_ns = mcds__store_timeout_ns(operation->store);
+        if (left_ns > timeout_ns)
+            left_ns = timeout_ns;
+        operation->batch.deadline_ns = operation->sent_ns + left_ns / 2;
+    }
+    return MCDS__ASK;
+}
+
+enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int result)
+{
+    operation->result = result;
+    return MCDS__DONE;
+}
+
+enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
+                                        const char *detail)
+{
+    operation->detail = detail;
+    return mcds__operation_finish(operation, result);
+}
+
+int mcds__result_of(const mcds_reply *reply)
+{
+    switch (reply->outcome) {
+    case MCDS_OUT_OK:
+        return MCDS_OK;
+    case MCDS_OUT_MISS:
+        return MCDS_NOT_FOUND;
+    case MCDS_OUT_EXISTS:
+    case MCDS_OUT_NOT_STORED:
+        return MCDS_EXISTS;
+    case MCDS_OUT_TOO_BIG:
+        return MCDS_TOO_BIG;
+    case MCDS_OUT_NO_MEMORY:
+        return MCDS_FULL;
+    case MCDS_OUT_NOT_NUMERIC:
+        return MCDS_CORRUPT;
+    case MCDS_OUT_BAD_REQUEST:
+        return MCDS_INVALID;
+    case MCDS_OUT_UNSUPPORTED:
+        return MCDS_UNSUPPORTED;
+    case MCDS_OUT_UNSENT:
+        return MCDS_UNAVAILABLE;
+    case MCDS_OUT_UNKNOWN:
+        return MCDS_AMBIGUOUS;
+    default:
+        return MCDS_IO;
+    }
+}
+
+bool mcds__operation_is_late(const struct mcds__operation *operation)
+{
+    return mcds__monotonic_ns(operation->env) >= operation->deadline_ns;
+}
+
+enum mcds__step mcds__operation_fail(struct mcds__operation *operation, const mcds_reply *reply)
+{
+    int result = mcds__result_of(reply);
+    if (result == MCDS_UNAVAILABLE && mcds__operation_is_late(operation))
+        result = MCDS_TIMEOUT;
+    operation->peer = reply->peer;
+    return mcds__operation_explain(operation, result, reply->detail);
+}
+
+enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
+                                          const mcds_reply *reply)
+{
+    (void)mcds__operation_fail(operation, reply);
+    if (operation->result == MCDS_AMBIGUOUS)
+        operation->result = mcds__operation_is_late(operation) ? MCDS_TIMEOUT
+                                                               : MCDS_UNAVAILABLE;
+    return MCDS__DONE;
+}
+
+/* Decorrelated jitter: somewhere between the least pause and three times the last one. */
+static int64_t next_pause(struct mcds__operation *operation)
+{
+    uint64_t span = (uint64_t)(3 * operation->pause_ns - PAUSE_MIN_NS) + 1;
+    int64_t pause_ns = PAUSE_MIN_NS + (int64_t)(mcds__random_u64(operation->env) % span);
+    operation->pause_ns = pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS;
+    return operation->pause_ns;
+}
+
+bool mcds__operation_wait(struct mcds__operation *operation, int64_t hint_ns)
+{
+    int64_t now_ns = mcds__monotonic_ns(operation->env);
+    int64_t pause_ns = next_pause(operation);
+    if (hint_ns > 0 && pause_ns > hint_ns)
+        pause_ns = hint_ns;
+    if (now_ns + pause_ns >= operation->deadline_ns)
+        return false;
+    operation->wake_ns = now_ns + pause_ns;
+    return true;
+}
+
+bool mcds__operation_again(struct mcds__operation *operation)
+{
+    if (operation->tries >= TRIES_MAX)
+        return false;
+    operation->tries++;
+    return mcds__operation_wait(operation, 0);
+}
+
+bool mcds__is_transport_trouble(const mcds_reply *reply)
+{
+    return reply->outcome == MCDS_OUT_UNSENT || reply->outcome == MCDS_OUT_UNKNOWN;
+}

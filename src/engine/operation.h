@@ -1,0 +1,99 @@
+/* An operation advances in steps.
+ *
+ * It is a struct that begins with mcds__operation, a stage of its own, and a step function that
+ * looks at the replies it asked for and then asks for another batch (ASK), sleeps until wake_ns
+ * (SLEEP) or ends (DONE). Whoever calls step decides the rest: a waiting call on the caller's
+ * stack, a pipeline, the simulator.
+ *
+ * Repeating: the transport never does. A step function that wants to ask the same again goes
+ * through mcds__operation_again, which bounds the tries, watches the deadline and backs off. */
+#ifndef MCDS_ENGINE_OPERATION_H
+#define MCDS_ENGINE_OPERATION_H
+
+#include "mcds_store.h"
+#include "store/store.h"
+
+enum mcds__step { MCDS__ASK, MCDS__SLEEP, MCDS__DONE };
+
+struct mcds__operation;
+
+struct mcds__operation_kind {
+    const char *noun;
+    const char *verb;
+    size_t size; /* of the whole struct */
+    enum mcds__step (*step)(struct mcds__operation *operation);
+};
+
+#define MCDS__VALUES_ROOM 256
+
+struct mcds__operation {
+    const struct mcds__operation_kind *kind;
+    mcds_store *store;
+    const mcds_env *env;
+    const char *name; /* of the structure, for the message */
+    int64_t deadline_ns;
+    int64_t sent_ns; /* when the last repeatable batch was asked for */
+    int64_t wake_ns;
+    int64_t pause_ns; /* the last back-off */
+    uint32_t tries;
+    int result;
+    const char *detail; /* what went wrong, and where */
+    const char *peer;
+    uint64_t connection; /* where the next batch had best go; 0 = anywhere */
+    mcds_batch batch;
+    mcds_buffer values;
+    uint64_t tag;                 /* of the pipeline */
+    struct mcds__operation *next; /* of the pipeline */
+    uint8_t values_room[MCDS__VALUES_ROOM];
+};
+
+/* Prepare the common part; `wait_ns` is added to the store's timeout. */
+void mcds__operation_begin(struct mcds__operation *operation,
+                           const struct mcds__operation_kind *kind, mcds_store *store,
+                           const char *name, int64_t wait_ns);
+/* Free what the operation holds and leave its sentence in mcds_errmsg(); returns the result. */
+int mcds__operation_end(struct mcds__operation *operation);
+/* Leave the sentence on a failed operation of this kind in mcds_errmsg(). `peer` and `detail`
+ * may be NULL. */
+void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
+                            int result, const char *peer, const char *detail);
+/* Drive a prepared operation to its end and end it. */
+int mcds__operation_run(struct mcds__operation *operation);
+
+/* Ask for these requests, in order, within what is left of the operation's time. */
+enum mcds__step mcds__operation_ask(struct mcds__operation *operation, mcds_request *requests,
+                                    uint32_t count);
+/* The same where the order does not matter. */
+enum mcds__step mcds__operation_ask_any_order(struct mcds__operation *operation,
+                                              mcds_request *requests, uint32_t count);
+/* The same for a batch that may be asked again: at the first try it gets half of the time, so
+ * that a silent loss leaves room for a second one. Sets sent_ns. */
+enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation,
+                                               mcds_request *requests, uint32_t count);
+
+enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int result);
+/* Finish with `result` and a constant sentence. */
+enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
+                                        const char *detail);
+/* Finish with the result that a reply stands for; UNSENT is TIMEOUT when the time is over. */
+enum mcds__step mcds__operation_fail(struct mcds__operation *operation,
+                                     const mcds_reply *reply);
+/* The same for requests that change nothing, or nothing that matters: never AMBIGUOUS. */
+enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
+                                          const mcds_reply *reply);
+
+/* Whether another try is allowed: false when the deadline or the bound on tries is reached.
+ * When true, wake_ns is set and the step function returns MCDS__SLEEP. */
+bool mcds__operation_again(struct mcds__operation *operation);
+/* The same without a bound on tries, for those who wait for others. Sleeps no longer than
+ * `hint_ns` when that is positive. */
+bool mcds__operation_wait(struct mcds__operation *operation, int64_t hint_ns);
+bool mcds__operation_is_late(const struct mcds__operation *operation);
+
+/* What a reply means to the caller: BAD_REQUEST is INVALID, UNKNOWN is AMBIGUOUS, ...; MISS is
+ * NOT_FOUND, EXISTS and NOT_STORED are EXISTS. */
+int mcds__result_of(const mcds_reply *reply);
+/* Neither an answer of the store nor a refusal: UNSENT or UNKNOWN. */
+bool mcds__is_transport_trouble(const mcds_reply *reply);
+
+#endif

@@ -1,0 +1,329 @@
+/* Many operations of one store at once.
+ *
+ *   start --> step --> outbox --submit--> lane --collect--> step --> ... --> finished --> next
+ *               \--> sleeping --(wake_ns)--^
+ *
+ * Nothing is sent before the caller asks for a result or half of the depth has gathered in the
+ * outbox: so requests travel in large writes, and the servers work on one half of the
+ * operations while this side works on the other. */
+#include "engine/pipeline.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+
+#define DEPTH_DEFAULT 128
+#define DEPTH_MAX 65536
+/* Rooms for operations come in powers of two, so that kinds of like size share them. */
+#define ROOM_BITS_MIN 10
+#define ROOM_CLASSES 8
+#define FINISHED_ROOM_MIN 64
+
+/* Memory for one operation, kept for the next one when that ends. */
+struct room {
+    struct room *all;   /* the next of all rooms */
+    struct room *spare; /* the next free one of its class */
+    uint32_t size_class;
+    bool in_use;
+    _Alignas(max_align_t) uint8_t memory[];
+};
+
+struct finished {
+    mcds_completion completion;
+    const struct mcds__operation_kind *kind;
+    const char *name;
+    const char *detail;
+    const char *peer;
+};
+
+struct mcds_pipeline {
+    mcds_store *store;
+    const mcds_env *env;
+    struct mcds__lane *lane;
+    uint32_t depth;
+    uint32_t unfinished;
+    uint32_t outbox_count;
+    mcds_batch *outbox;
+    mcds_batch **outbox_end;
+    struct mcds__operation *sleeping;
+    struct room *rooms;
+    struct room *spare[ROOM_CLASSES];
+    struct finished *finished; /* a ring */
+    uint32_t finished_room;    /* a power of two */
+    uint32_t finished_first;
+    uint32_t finished_count;
+};
+
+static struct room *room_of(void *operation)
+{
+    return (struct room *)((uint8_t *)operation - offsetof(struct room, memory));
+}
+
+static struct mcds__operation *operation_of(mcds_batch *batch)
+{
+    return (struct mcds__operation *)((uint8_t *)batch -
+                                      offsetof(struct mcds__operation, batch));
+}
+
+static void *take_room(mcds_pipeline *pipeline, size_t size)
+{
+    uint32_t size_class = 0;
+    while (((size_t)1 << (ROOM_BITS_MIN + size_class)) < size)
+        size_class++;
+    assert(size_class < ROOM_CLASSES);
+    struct room *room = pipeline->spare[size_class];
+    if (room != NULL) {
+        pipeline->spare[size_class] = room->spare;
+    } else {
+        room = mcds__allocate(pipeline->env,
+                              sizeof *room + ((size_t)1 << (ROOM_BITS_MIN + size_class)));
+        if (room == NULL)
+            return NULL;
+        room->size_class = size_class;
+        room->all = pipeline->rooms;
+        pipeline->rooms = room;
+    }
+    room->in_use = true;
+    return room->memory;
+}
+
+static void give_room(mcds_pipeline *pipeline, void *operation)
+{
+    struct room *room = room_of(operation);
+    room->in_use = false;
+    room->spare = pipeline->spare[room->size_class];
+    pipeline->spare[room->size_class] = room;
+}
+
+/* Make sure that every unfinished operation will find a place in the ring. */
+static bool reserve_finished(mcds_pipeline *pipeline)
+{
+    uint32_t needed = pipeline->finished_count + pipeline->unfinished + 1;
+    if (needed <= pipeline->finished_room)
+        return true;
+    uint32_t room = pipeline->finished_room > 0 ? pipeline->finished_room : FINISHED_ROOM_MIN;
+    while (room < needed) {
+        if (room > UINT32_MAX / 4)
+            return false;
+        room *= 2;
+    }
+    struct finished *ring = mcds__allocate(pipeline->env, room * sizeof *ring);
+    if (ring == NULL)
+        return false;
+    for (uint32_t i = 0; i < pipeline->finished_count; i++)
+        ring[i] =
+            pipeline->finished[(pipeline->finished_first + i) & (pipeline->finished_room - 1)];
+    mcds__free(pipeline->env, pipeline->finished);
+    pipeline->finished = ring;
+    pipeline->finished_room = room;
+    pipeline->finished_first = 0;
+    return true;
+}
+
+static void finish(mcds_pipeline *pipeline, struct mcds__operation *operation)
+{
+    uint32_t at = (pipeline->finished_first + pipeline->finished_count) &
+                  (pipeline->finished_room - 1);
+    pipeline->finished[at] = (struct finished){
+        {operation->tag, operation->result},
+        operation->kind,
+        operation->name,
+        operation->detail,
+        operation->peer,
+    };
+    pipeline->finished_count++;
+    pipeline->unfinished--;
+    mcds__buffer_free(&operation->values);
+    give_room(pipeline, operation);
+}
+
+static void advance(mcds_pipeline *pipeline, struct mcds__operation *operation)
+{
+    switch (operation->kind->step(operation)) {
+    case MCDS__ASK:
+        operation->batch.next = NULL;
+        *pipeline->outbox_end = &operation->batch;
+        pipeline->outbox_end = &operation->batch.next;
+        pipeline->outbox_count++;
+        break;
+    case MCDS__SLEEP:
+        operation->next = pipeline->sleeping;
+        pipeline->sleeping = operation;
+        break;
+    case MCDS__DONE:
+        finish(pipeline, operation);
+        break;
+    }
+}
+
+static void send_outbox(mcds_pipeline *pipeline)
+{
+    mcds_batch *first = pipeline->outbox;
+    if (first == NULL)
+        return;
+    pipeline->outbox = NULL;
+    pipeline->outbox_end = &pipeline->outbox;
+    pipeline->outbox_count = 0;
+    mcds__lane_submit(pipeline->lane, first);
+}
+
+static void wake_sleepers(mcds_pipeline *pipeline)
+{
+    if (pipeline->sleeping == NULL)
+        return;
+    int64_t now_ns = mcds__monotonic_ns(pipeline->env);
+    struct mcds__operation *list = pipeline->sleeping;
+    pipeline->sleeping = NULL;
+    while (list != NULL) {
+        struct mcds__operation *operation = list;
+        list = operation->next;
+        if (operation->wake_ns <= now_ns) {
+            advance(pipeline, operation);
+        } else {
+            operation->next = pipeline->sleeping;
+            pipeline->sleeping = operation;
+        }
+    }
+}
+
+int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline)
+{
+    int64_t wake_ns = INT64_MAX;
+    for (const struct mcds__operation *o = pipeline->sleeping; o != NULL; o = o->next)
+        if (o->wake_ns < wake_ns)
+            wake_ns = o->wake_ns;
+    return pipeline->outbox != NULL ? 0 : wake_ns;
+}
+
+/* Send what is ready, take what has come, and step. Waits for something to come until until_ns,
+ * or until the first sleeper wakes. */
+static void turn(mcds_pipeline *pipeline, int64_t until_ns)
+{
+    wake_sleepers(pipeline);
+    send_outbox(pipeline);
+    int64_t wake_ns = mcds_pipeline_wake_ns(pipeline);
+    mcds_batch *list = mcds__lane_collect(pipeline->lane,
+                                          until_ns < wake_ns ? until_ns : wake_ns);
+    while (list != NULL) {
+        mcds_batch *batch = list;
+        list = batch->next;
+        advance(pipeline, operation_of(batch));
+    }
+}
+
+/* A turn that waits. With nothing but sleepers under way there is no reply to wait for. */
+static void turn_waiting(mcds_pipeline *pipeline)
+{
+    uint32_t asleep = 0;
+    for (const struct mcds__operation *o = pipeline->sleeping; o != NULL; o = o->next)
+        asleep++;
+    if (asleep > 0 && asleep == pipeline->unfinished)
+        mcds__sleep_until_ns(pipeline->env, mcds_pipeline_wake_ns(pipeline));
+    turn(pipeline, INT64_MAX);
+}
+
+void *mcds__pipeline_new(mcds_pipeline *pipeline, const mcds_store *store,
+                         const struct mcds__operation_kind *kind)
+{
+    if (pipeline == NULL || pipeline->store != store) {
+        (void)mcds_fail(MCDS_INVALID, "%s: %s: the pipeline belongs to another store",
+                        kind->noun, kind->verb);
+        return NULL;
+    }
+    while (pipeline->unfinished >= pipeline->depth)
+        turn_waiting(pipeline);
+    void *operation = reserve_finished(pipeline) ? take_room(pipeline, kind->size) : NULL;
+    if (operation == NULL)
+        (void)mcds_fail(MCDS_NO_MEMORY, "%s: %s: out of memory", kind->noun, kind->verb);
+    return operation;
+}
+
+int mcds__launch(struct mcds__operation *operation, mcds_pipeline *pipeline, uint64_t tag)
+{
+    if (pipeline == NULL)
+        return mcds__operation_run(operation);
+    operation->tag = tag;
+    pipeline->unfinished++;
+    advance(pipeline, operation);
+    if (pipeline->outbox_count > pipeline->depth / 2)
+        send_outbox(pipeline);
+    return MCDS_OK;
+}
+
+int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
+                       mcds_pipeline **pipeline_out)
+{
+    if (store == NULL || pipeline_out == NULL)
+        return mcds_fail(MCDS_INVALID,
+                         "pipeline: open needs a store and a place for the handle");
+    if (options != NULL && options->size != sizeof *options)
+        return mcds_fail(MCDS_INVALID,
+                         "pipeline: options.size is not sizeof(mcds_pipeline_options)");
+    uint32_t depth = options != NULL && options->depth > 0 ? options->depth : DEPTH_DEFAULT;
+    if (depth > DEPTH_MAX)
+        return mcds_fail(MCDS_INVALID, "pipeline: depth %u is more than %d", depth, DEPTH_MAX);
+    const mcds_env *env = mcds__store_env(store);
+    mcds_pipeline *pipeline = mcds__allocate_zero(env, sizeof *pipeline);
+    if (pipeline == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "pipeline: out of memory");
+    pipeline->store = store;
+    pipeline->env = env;
+    pipeline->depth = depth;
+    pipeline->outbox_end = &pipeline->outbox;
+    int result = mcds__lane_take(store, 0, &pipeline->lane);
+    if (result != MCDS_OK) {
+        mcds__free(env, pipeline);
+        return result;
+    }
+    *pipeline_out = pipeline;
+    return MCDS_OK;
+}
+
+void mcds_pipeline_close(mcds_pipeline *pipeline)
+{
+    if (pipeline == NULL)
+        return;
+    if (pipeline->unfinished > 0)
+        mcds__lane_drop(pipeline->lane);
+    else
+        mcds__lane_give(pipeline->store, pipeline->lane);
+    const mcds_env *env = pipeline->env;
+    for (struct room *room = pipeline->rooms, *next; room != NULL; room = next) {
+        next = room->all;
+        if (room->in_use)
+            mcds__buffer_free(&((struct mcds__operation *)(void *)room->memory)->values);
+        mcds__free(env, room);
+    }
+    mcds__free(env, pipeline->finished);
+    mcds__free(env, pipeline);
+}
+
+static int take_finished(mcds_pipeline *pipeline, mcds_completion *done)
+{
+    const struct finished *first = &pipeline->finished[pipeline->finished_first];
+    pipeline->finished_first = (pipeline->finished_first + 1) & (pipeline->finished_room - 1);
+    pipeline->finished_count--;
+    *done = first->completion;
+    if (done->result < 0)
+        mcds__describe_failure(first->kind, first->name, done->result, first->peer,
+                               first->detail);
+    return MCDS_OK;
+}
+
+int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done)
+{
+    while (pipeline->finished_count == 0 && pipeline->unfinished > 0)
+        turn_waiting(pipeline);
+    return pipeline->finished_count > 0 ? take_finished(pipeline, done) : MCDS_IDLE;
+}
+
+int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
+{
+    if (pipeline->finished_count == 0 && pipeline->unfinished > 0)
+        turn(pipeline, 0);
+    if (pipeline->finished_count > 0)
+        return take_finished(pipeline, done);
+    return pipeline->unfinished > 0 ? MCDS_BUSY : MCDS_IDLE;
+}

@@ -1,0 +1,17 @@
+/* Many operations of one store at once, their requests merged into one batch list per round. */
+#ifndef MCDS_ENGINE_PIPELINE_H
+#define MCDS_ENGINE_PIPELINE_H
+
+#include "engine/operation.h"
+
+/* Room for one operation of this kind, to be prepared by the caller and then launched. When the
+ * pipeline is at its depth, operations are driven until one ends. NULL: memory refused, or the
+ * pipeline is that of another store; the sentence is set. */
+void *mcds__pipeline_new(mcds_pipeline *pipeline, const mcds_store *store,
+                         const struct mcds__operation_kind *kind);
+
+/* Begin a prepared operation: in the pipeline, from which its room came, or, when that is NULL,
+ * here and now to its end. Returns MCDS_OK, or the operation's result. */
+int mcds__launch(struct mcds__operation *operation, mcds_pipeline *pipeline, uint64_t tag);
+
+#endif

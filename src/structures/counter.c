@@ -1,0 +1,260 @@
+/* Counter: a number that anybody adds to, on one key or on several stripes (core slot).
+ *
+ * A plain counter is stored as it is, 0 to 2^62. A signed one is stored with 2^63 added, so
+ * that adds of either sign commute and nothing stops at zero. The two ranges do not touch, so a
+ * handle of either form can read a counter that the other has made. */
+#include "structures/counter.h"
+
+#include <stdatomic.h>
+
+#include "base/environment.h"
+
+#define TTL_MS_MAX (UINT64_C(366) * 24 * 3600 * 1000)
+
+bool mcds__counter_decode(uint64_t stored, int64_t *value_out,
+                          enum mcds__counter_form *form_out)
+{
+    if (stored < (uint64_t)MCDS_COUNTER_MAX) {
+        *value_out = (int64_t)stored;
+        *form_out = FORM_PLAIN;
+        return true;
+    }
+    if (stored > MCDS__COUNTER_BIAS - (uint64_t)MCDS_COUNTER_MAX &&
+        stored < MCDS__COUNTER_BIAS + (uint64_t)MCDS_COUNTER_MAX) {
+        *value_out = stored >= MCDS__COUNTER_BIAS ? (int64_t)(stored - MCDS__COUNTER_BIAS)
+                                                  : -(int64_t)(MCDS__COUNTER_BIAS - stored);
+        *form_out = FORM_SIGNED;
+        return true;
+    }
+    return false;
+}
+
+bool mcds__counter_is_signed(const mcds_counter *counter)
+{
+    return (counter->flags & MCDS_COUNTER_SIGNED) != 0;
+}
+
+bool mcds__counter_is_strict(const mcds_counter *counter)
+{
+    return (counter->flags & MCDS_COUNTER_STRICT) != 0;
+}
+
+int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
+                         const mcds_request *request, uint32_t i,
+                         struct mcds__stripe *stripe_out)
+{
+    *stripe_out = (struct mcds__stripe){request->reply.outcome == MCDS_OUT_OK, false,
+                                        FORM_UNKNOWN, 0};
+    if (!stripe_out->there) {
+        stripe_out->reborn = mcds__slot_was_seen(&counter->births[i], 0);
+        return MCDS_OK;
+    }
+    uint64_t stored;
+    if (!mcds__slot_parse(mcds__reply_value(batch, request), &stored))
+        return MCDS_CORRUPT;
+    if (!mcds__counter_decode(stored, &stripe_out->value, &stripe_out->form))
+        return MCDS_OVERFLOW;
+    atomic_store_explicit(&counter->form, stripe_out->form, memory_order_relaxed);
+    stripe_out->reborn = mcds__slot_remember(&counter->births[i], 0, request->reply.flags);
+    return MCDS_OK;
+}
+
+int mcds__counter_check(const mcds_counter *counter, const void *out, const char *verb)
+{
+    if (counter == NULL || out == NULL)
+        return mcds_fail(MCDS_INVALID, "counter: %s needs a counter and a place for the value",
+                         verb);
+    return MCDS_OK;
+}
+
+struct counter_get {
+    struct mcds__operation base;
+    mcds_counter *counter;
+    mcds_counter_value *value_out;
+    uint8_t stage;
+    mcds_request requests[MCDS__STRIPES_MAX];
+};
+
+static enum mcds__step sum_stripes(struct counter_get *get)
+{
+    struct mcds__operation *operation = &get->base;
+    mcds_counter_value sum = {0, UINT32_MAX, false};
+    bool there = false;
+    for (uint32_t i = 0; i < get->counter->stripes; i++) {
+        struct mcds__stripe stripe;
+        int result = mcds__counter_stripe(get->counter, &operation->batch, &get->requests[i], i,
+                                          &stripe);
+        if (result != MCDS_OK)
+            return mcds__operation_finish(operation, result);
+        sum.value += stripe.value;
+        sum.reborn = sum.reborn || stripe.reborn;
+        there = there || stripe.there;
+        if (stripe.there && get->requests[i].reply.flags < sum.since_s)
+            sum.since_s = get->requests[i].reply.flags;
+    }
+    if (sum.reborn && (!there || mcds__counter_is_strict(get->counter)))
+        return mcds__operation_explain(operation, MCDS_LOST,
+                                       there ? "the counter was lost and has begun again"
+                                             : "the counter that this handle has used is gone");
+    if (!there)
+        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
+    if (sum.value >= MCDS_COUNTER_MAX || sum.value <= -MCDS_COUNTER_MAX)
+        return mcds__operation_finish(operation, MCDS_OVERFLOW);
+    *get->value_out = sum;
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+static enum mcds__step step_get(struct mcds__operation *operation)
+{
+    struct counter_get *get = (struct counter_get *)operation;
+    enum mcds__step step = mcds__slot_read_step(
+        get->requests, get->counter->keys, get->counter->stripes, 0, &get->stage, operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    return sum_stripes(get);
+}
+
+static const struct mcds__operation_kind get_kind = {"counter", "get",
+                                                     sizeof(struct counter_get), step_get};
+
+static int launch_get(struct counter_get *get, mcds_counter *counter,
+                      mcds_counter_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = mcds__counter_check(counter, value_out, "get");
+    if (result != MCDS_OK)
+        return result;
+    if (get == NULL)
+        get = mcds__pipeline_new(pipeline, counter->store, &get_kind);
+    if (get == NULL)
+        return MCDS_NO_MEMORY;
+    mcds__operation_begin(&get->base, &get_kind, counter->store, counter->name, 0);
+    get->counter = counter;
+    get->value_out = value_out;
+    get->stage = 0;
+    return mcds__launch(&get->base, pipeline, tag);
+}
+
+int mcds_counter_get(mcds_counter *counter, mcds_counter_value *value_out)
+{
+    struct counter_get get;
+    return launch_get(&get, counter, value_out, NULL, 0);
+}
+
+int mcds_counter_get_start(mcds_counter *counter, mcds_counter_value *value_out,
+                           mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_get(NULL, counter, value_out, pipeline, tag);
+}
+
+struct counter_drop {
+    struct mcds__operation base;
+    mcds_counter *counter;
+    uint8_t stage;
+    mcds_request requests[MCDS__STRIPES_MAX];
+};
+
+static enum mcds__step step_drop(struct mcds__operation *operation)
+{
+    struct counter_drop *drop = (struct counter_drop *)operation;
+    mcds_counter *counter = drop->counter;
+    enum mcds__step step = mcds__slot_drop_step(drop->requests, counter->keys, counter->stripes,
+                                                &drop->stage, operation);
+    if (step == MCDS__DONE && operation->result >= 0) {
+        for (uint32_t i = 0; i < counter->stripes; i++)
+            mcds__slot_forget(&counter->births[i]);
+        atomic_store_explicit(&counter->form, FORM_UNKNOWN, memory_order_relaxed);
+    }
+    return step;
+}
+
+static const struct mcds__operation_kind drop_kind = {"counter", "drop",
+                                                      sizeof(struct counter_drop), step_drop};
+
+static int launch_drop(struct counter_drop *drop, mcds_counter *counter,
+                       mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = mcds__counter_check(counter, counter, "drop");
+    if (result != MCDS_OK)
+        return result;
+    if (drop == NULL)
+        drop = mcds__pipeline_new(pipeline, counter->store, &drop_kind);
+    if (drop == NULL)
+        return MCDS_NO_MEMORY;
+    mcds__operation_begin(&drop->base, &drop_kind, counter->store, counter->name, 0);
+    drop->counter = counter;
+    drop->stage = 0;
+    return mcds__launch(&drop->base, pipeline, tag);
+}
+
+int mcds_counter_drop(mcds_counter *counter)
+{
+    struct counter_drop drop;
+    return launch_drop(&drop, counter, NULL, 0);
+}
+
+int mcds_counter_drop_start(mcds_counter *counter, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_drop(NULL, counter, pipeline, tag);
+}
+
+static int check_counter_options(const char *name, const mcds_counter_options *options)
+{
+    int result = mcds__check_options_size("counter", options->size,
+                                          sizeof(mcds_counter_options));
+    if (result != MCDS_OK)
+        return result;
+    if ((options->flags & ~(uint32_t)(MCDS_COUNTER_SIGNED | MCDS_COUNTER_STRICT)) != 0)
+        return mcds_fail(MCDS_INVALID, "counter '%.200s': unknown flags 0x%x", name,
+                         options->flags);
+    if (options->stripes > MCDS__STRIPES_MAX)
+        return mcds_fail(MCDS_INVALID, "counter '%.200s': %u stripes; at most %d", name,
+                         options->stripes, MCDS__STRIPES_MAX);
+    if (options->ttl_ms > TTL_MS_MAX)
+        return mcds_fail(MCDS_INVALID, "counter '%.200s': a ttl of more than 366 days", name);
+    return MCDS_OK;
+}
+
+int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_options *options,
+                      mcds_counter **counter_out)
+{
+    static const mcds_counter_options defaults = MCDS_COUNTER_OPTIONS_INIT;
+    int result = mcds__check_open("counter", store, name, counter_out);
+    if (options == NULL)
+        options = &defaults;
+    if (result == MCDS_OK)
+        result = check_counter_options(name, options);
+    if (result != MCDS_OK)
+        return result;
+    const mcds_env *env = mcds__store_env(store);
+    uint32_t stripes = options->stripes > 0 ? options->stripes : 1;
+    mcds_counter *counter = mcds__allocate_zero(env, sizeof *counter +
+                                                         stripes * sizeof counter->keys[0]);
+    char *own_name = mcds__copy_string(env, name);
+    if (counter == NULL || own_name == NULL) {
+        mcds__free(env, counter);
+        mcds__free(env, own_name);
+        return mcds_fail(MCDS_NO_MEMORY, "counter '%.200s': out of memory", name);
+    }
+    counter->store = store;
+    counter->name = own_name;
+    counter->flags = options->flags;
+    counter->stripes = stripes;
+    counter->ttl_ms = options->ttl_ms;
+    counter->seed = mcds__random_u64(env);
+    for (uint32_t i = 0; i < stripes; i++) {
+        mcds__key_begin(&counter->keys[i], mcds__store_ns(store), MCDS__TAG_COUNTER, name);
+        if (stripes > 1)
+            mcds__key_add_number(&counter->keys[i], i);
+    }
+    *counter_out = counter;
+    return MCDS_OK;
+}
+
+void mcds_counter_close(mcds_counter *counter)
+{
+    if (counter == NULL)
+        return;
+    const mcds_env *env = mcds__store_env(counter->store);
+    mcds__free(env, counter->name);
+    mcds__free(env, counter);
+}

@@ -1,0 +1,167 @@
+/* Counter: add. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "structures/counter.h"
+
+/* One stripe per thread, differently spread in every handle. */
+static uint32_t choose_stripe(const mcds_counter *counter)
+{
+    if (counter->stripes == 1)
+        return 0;
+    uint64_t mixed = ((uint64_t)(uintptr_t)pthread_self() ^ counter->seed) *
+                     UINT64_C(0x9E3779B97F4A7C15);
+    return (uint32_t)((mixed >> 32) % counter->stripes);
+}
+
+struct counter_add {
+    struct mcds__operation base;
+    mcds_counter *counter;
+    int64_t delta;
+    int64_t *value_out;
+    uint32_t stripe;
+    uint8_t stage;
+    uint8_t read_stage;
+    struct mcds__slot_hit hit;
+};
+
+enum { ADD_BEGIN, ADD_LEARNING, ADD_COUNTING };
+
+static enum mcds__step end_add(struct counter_add *add)
+{
+    mcds_counter *counter = add->counter;
+    struct mcds__operation *operation = &add->base;
+    int64_t value;
+    enum mcds__counter_form form;
+    if (operation->result != MCDS_OK)
+        return MCDS__DONE;
+    if (!mcds__counter_decode(add->hit.number, &value, &form))
+        return mcds__operation_finish(operation, MCDS_OVERFLOW);
+    atomic_store_explicit(&counter->form, form, memory_order_relaxed);
+    if (add->value_out != NULL)
+        *add->value_out = value;
+    bool reborn = mcds__slot_remember(&counter->births[add->stripe], 0, add->hit.birth);
+    if (reborn && mcds__counter_is_strict(counter))
+        return mcds__operation_explain(operation, MCDS_LOST,
+                                       "the counter was lost and has begun again");
+    return MCDS__DONE;
+}
+
+static enum mcds__step step_count(struct counter_add *add)
+{
+    enum mcds__step step = mcds__slot_hit_step(&add->hit, &add->base);
+    return step == MCDS__DONE ? end_add(add) : step;
+}
+
+/* Before the first subtraction the handle must know that the counter is not a plain one, which
+ * would stop at zero. */
+static enum mcds__step step_learn(struct counter_add *add)
+{
+    struct mcds__operation *operation = &add->base;
+    mcds_request *request = &add->hit.requests[0];
+    enum mcds__step step = mcds__slot_read_step(request, &add->counter->keys[add->stripe], 1, 0,
+                                                &add->read_stage, operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    uint64_t stored;
+    int64_t value;
+    enum mcds__counter_form form = FORM_SIGNED;
+    if (request->reply.outcome == MCDS_OUT_OK) {
+        if (!mcds__slot_parse(mcds__reply_value(&operation->batch, request), &stored))
+            return mcds__operation_finish(operation, MCDS_CORRUPT);
+        if (!mcds__counter_decode(stored, &value, &form))
+            return mcds__operation_finish(operation, MCDS_OVERFLOW);
+    }
+    if (form == FORM_PLAIN)
+        return mcds__operation_explain(
+            operation, MCDS_INVALID,
+            "this counter was made without SIGNED and cannot go down; drop it to begin anew");
+    add->stage = ADD_COUNTING;
+    return step_count(add);
+}
+
+static enum mcds__step step_add(struct mcds__operation *operation)
+{
+    struct counter_add *add = (struct counter_add *)operation;
+    switch (add->stage) {
+    case ADD_BEGIN:
+        if (add->delta < 0 &&
+            atomic_load_explicit(&add->counter->form, memory_order_relaxed) != FORM_SIGNED) {
+            add->stage = ADD_LEARNING;
+            return step_learn(add);
+        }
+        add->stage = ADD_COUNTING;
+        return step_count(add);
+    case ADD_LEARNING:
+        return step_learn(add);
+    default:
+        return step_count(add);
+    }
+}
+
+static const struct mcds__operation_kind add_kind = {"counter", "add",
+                                                     sizeof(struct counter_add), step_add};
+
+static int check_add(const mcds_counter *counter, int64_t delta, const int64_t *value_out)
+{
+    if (counter == NULL)
+        return mcds_fail(MCDS_INVALID, "counter: add needs a counter");
+    if (delta >= MCDS_COUNTER_MAX || delta <= -MCDS_COUNTER_MAX)
+        return mcds_fail(MCDS_INVALID, "counter '%.200s': add: the delta must be below 2^62",
+                         counter->name);
+    if (delta < 0 && !mcds__counter_is_signed(counter))
+        return mcds_fail(MCDS_INVALID,
+                         "counter '%.200s': add: a negative delta needs a signed counter",
+                         counter->name);
+    if (value_out != NULL && counter->stripes > 1)
+        return mcds_fail(
+            MCDS_INVALID,
+            "counter '%.200s': add: a striped counter cannot tell its value; use get",
+            counter->name);
+    return MCDS_OK;
+}
+
+static int launch_add(struct counter_add *add, mcds_counter *counter, int64_t delta,
+                      int64_t *value_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = check_add(counter, delta, value_out);
+    if (result != MCDS_OK)
+        return result;
+    if (add == NULL)
+        add = mcds__pipeline_new(pipeline, counter->store, &add_kind);
+    if (add == NULL)
+        return MCDS_NO_MEMORY;
+    mcds__operation_begin(&add->base, &add_kind, counter->store, counter->name, 0);
+    add->counter = counter;
+    add->delta = delta;
+    add->value_out = value_out;
+    add->stripe = choose_stripe(counter);
+    add->stage = ADD_BEGIN;
+    add->read_stage = 0;
+    struct mcds__slot_hit *hit = &add->hit;
+    hit->key = mcds__key_bytes(&counter->keys[add->stripe]);
+    hit->delta = delta < 0 ? (uint64_t)-delta : (uint64_t)delta;
+    hit->down = delta < 0;
+    hit->want_birth = mcds__counter_is_strict(counter);
+    hit->must_exist = mcds__counter_is_strict(counter) &&
+                      mcds__slot_was_seen(&counter->births[add->stripe], 0);
+    hit->initial = mcds__counter_is_signed(counter) ? MCDS__COUNTER_BIAS : 0;
+    hit->ttl_ms = counter->ttl_ms;
+    hit->birth = 0;
+    hit->born = false;
+    hit->stage = 0;
+    hit->births = 0;
+    return mcds__launch(&add->base, pipeline, tag);
+}
+
+int mcds_counter_add(mcds_counter *counter, int64_t delta, int64_t *value_out)
+{
+    struct counter_add add;
+    return launch_add(&add, counter, delta, value_out, NULL, 0);
+}
+
+int mcds_counter_add_start(mcds_counter *counter, int64_t delta, int64_t *value_out,
+                           mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_add(NULL, counter, delta, value_out, pipeline, tag);
+}

@@ -1,0 +1,161 @@
+/* Counter: take what is there and leave zero. */
+#include <string.h>
+
+#include "structures/counter.h"
+
+/* Take: every stripe that is not at zero is set to zero by compare-and-set, so that of several
+ * takers one gets each part. A stripe that changed meanwhile is read and tried again. */
+struct counter_take {
+    struct mcds__operation base;
+    mcds_counter *counter;
+    int64_t *taken_out;
+    int64_t taken;
+    uint8_t stage;
+    uint8_t read_stage;
+    bool there;
+    bool doubtful;  /* a compare-and-set went unanswered */
+    uint32_t count; /* requests of the running compare-and-set */
+    int64_t values[MCDS__STRIPES_MAX];
+    mcds_request requests[MCDS__STRIPES_MAX];
+    mcds_request sets[MCDS__STRIPES_MAX];
+};
+
+enum { TAKE_READING, TAKE_SETTING };
+
+static const char zero_plain[] = "0";
+static const char zero_signed[] = "9223372036854775808";
+
+static mcds_request set_zero_request(const struct counter_take *take, uint32_t i,
+                                     enum mcds__counter_form form)
+{
+    const mcds_reply *reply = &take->requests[i].reply;
+    const char *zero = form == FORM_SIGNED ? zero_signed : zero_plain;
+    uint64_t ttl_ms = take->counter->ttl_ms;
+    if (reply->ttl_ms != MCDS_TTL_UNKNOWN)
+        ttl_ms = reply->ttl_ms > 0 ? (uint64_t)reply->ttl_ms : 0;
+    return (mcds_request){
+        .command = MCDS_CAS,
+        .flags = reply->flags,
+        .ttl_ms = ttl_ms,
+        .key = mcds__key_bytes(&take->counter->keys[i]),
+        .value = {zero, strlen(zero)},
+        .cas = reply->cas,
+    };
+}
+
+static enum mcds__step end_take(struct counter_take *take)
+{
+    struct mcds__operation *operation = &take->base;
+    if (!take->there)
+        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
+    *take->taken_out = take->taken;
+    return mcds__operation_finish(operation, take->doubtful ? MCDS_AMBIGUOUS : MCDS_OK);
+}
+
+/* Ask to set to zero whatever the read has found; nothing left: done. */
+static enum mcds__step ask_sets(struct counter_take *take)
+{
+    struct mcds__operation *operation = &take->base;
+    take->count = 0;
+    for (uint32_t i = 0; i < take->counter->stripes; i++) {
+        struct mcds__stripe stripe;
+        int result = mcds__counter_stripe(take->counter, &operation->batch, &take->requests[i],
+                                          i, &stripe);
+        if (result != MCDS_OK)
+            return mcds__operation_finish(operation, result);
+        take->there = take->there || stripe.there;
+        if (!stripe.there || stripe.value == 0)
+            continue;
+        take->values[take->count] = stripe.value;
+        take->sets[take->count++] = set_zero_request(take, i, stripe.form);
+    }
+    if (take->count == 0)
+        return end_take(take);
+    operation->connection = take->sets[0].cas.connection;
+    take->stage = TAKE_SETTING;
+    return mcds__operation_ask_any_order(operation, take->sets, take->count);
+}
+
+static enum mcds__step take_sets(struct counter_take *take)
+{
+    struct mcds__operation *operation = &take->base;
+    bool contended = false;
+    for (uint32_t i = 0; i < take->count; i++) {
+        const mcds_reply *reply = &take->sets[i].reply;
+        switch (reply->outcome) {
+        case MCDS_OUT_UNKNOWN:
+            take->doubtful = true;
+            operation->peer = reply->peer;
+            operation->detail = reply->detail;
+            take->taken += take->values[i];
+            break;
+        case MCDS_OUT_OK:
+            take->taken += take->values[i];
+            break;
+        case MCDS_OUT_EXISTS:
+        case MCDS_OUT_MISS:
+        case MCDS_OUT_UNSENT:
+            contended = true;
+            break;
+        default:
+            if (take->taken == 0)
+                return mcds__operation_fail(operation, reply);
+        }
+    }
+    if (!contended || take->doubtful || take->taken != 0)
+        return end_take(take);
+    take->stage = TAKE_READING;
+    take->read_stage = 0;
+    if (mcds__operation_wait(operation, 0))
+        return MCDS__SLEEP;
+    return mcds__operation_explain(operation, MCDS_BUSY, "others kept changing it");
+}
+
+static enum mcds__step step_take(struct mcds__operation *operation)
+{
+    struct counter_take *take = (struct counter_take *)operation;
+    if (take->stage == TAKE_SETTING)
+        return take_sets(take);
+    enum mcds__step step = mcds__slot_read_step(take->requests, take->counter->keys,
+                                                take->counter->stripes, MCDS_WANT_TTL,
+                                                &take->read_stage, operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    return ask_sets(take);
+}
+
+static const struct mcds__operation_kind take_kind = {"counter", "take",
+                                                      sizeof(struct counter_take), step_take};
+
+static int launch_take(struct counter_take *take, mcds_counter *counter, int64_t *taken_out,
+                       mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = mcds__counter_check(counter, taken_out, "take");
+    if (result != MCDS_OK)
+        return result;
+    if (take == NULL)
+        take = mcds__pipeline_new(pipeline, counter->store, &take_kind);
+    if (take == NULL)
+        return MCDS_NO_MEMORY;
+    mcds__operation_begin(&take->base, &take_kind, counter->store, counter->name, 0);
+    take->counter = counter;
+    take->taken_out = taken_out;
+    take->taken = 0;
+    take->stage = TAKE_READING;
+    take->read_stage = 0;
+    take->there = false;
+    take->doubtful = false;
+    return mcds__launch(&take->base, pipeline, tag);
+}
+
+int mcds_counter_take(mcds_counter *counter, int64_t *taken_out)
+{
+    struct counter_take take;
+    return launch_take(&take, counter, taken_out, NULL, 0);
+}
+
+int mcds_counter_take_start(mcds_counter *counter, int64_t *taken_out, mcds_pipeline *pipeline,
+                            uint64_t tag)
+{
+    return launch_take(NULL, counter, taken_out, pipeline, tag);
+}

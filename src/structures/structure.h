@@ -1,0 +1,26 @@
+/* What the handles of all structures share. */
+#ifndef MCDS_STRUCTURES_STRUCTURE_H
+#define MCDS_STRUCTURES_STRUCTURE_H
+
+#include "engine/pipeline.h"
+
+/* Key tags. The digit is the version of the layout. */
+#define MCDS__TAG_COUNTER "c1"
+#define MCDS__TAG_LOCK "lk1"
+#define MCDS__TAG_FENCE "lf1"
+#define MCDS__TAG_VISITORS "vc1"
+#define MCDS__TAG_VISITOR_SEEN "vu1"
+#define MCDS__TAG_ONLINE "ow1"
+#define MCDS__TAG_ONLINE_SEEN "os1"
+
+/* Check what every open is given. Returns MCDS_OK or MCDS_INVALID with the sentence set. */
+int mcds__check_open(const char *noun, const mcds_store *store, const char *name,
+                     const void *handle_out);
+/* The size member of an options struct against what this library was built with. */
+int mcds__check_options_size(const char *noun, size_t given, size_t expected);
+/* The name of an element (a visitor). */
+int mcds__check_element(const char *noun, const char *name, const char *element);
+/* at_ms as given, or now for 0. */
+int64_t mcds__time_or_now_ms(const mcds_store *store, int64_t at_ms);
+
+#endif
