@@ -137,7 +137,8 @@ typedef struct mcds_batch {
     uint32_t answered;       /* the store counts; the batch is done when it equals count */
     bool independent;        /* no order is needed between these requests */
     int64_t deadline_ns;     /* monotonic clock of the environment */
-    mcds_buffer *values;     /* where GET appends values; NULL: values are dropped */
+    mcds_buffer *values;     /* where GET appends values; NULL: dropped; a value that does not
+                                fit any more answers NO_MEMORY */
     struct mcds_batch *next; /* for whoever holds the batch: caller, store, caller again */
     uint64_t serial;         /* for the store while it holds the batch */
 } mcds_batch;

@@ -32,6 +32,7 @@ struct mcds_store {
 };
 
 static const mcds_home *const homes[] = {
+    &mcds__home_memory,
     NULL,
 };
 

@@ -9,10 +9,12 @@
 struct mcds__table;
 
 struct mcds__table_options {
-    uint64_t seed;      /* of the key hash */
     uint64_t bytes_max; /* evict the least recently used beyond this; 0 = no limit */
     uint64_t value_max; /* larger values are TOO_BIG; an append beyond it is NOT_STORED */
     bool no_evict;      /* at bytes_max answer NO_MEMORY instead of evicting */
+    /* What memcached 1.6.18 cannot: */
+    bool no_flags_on_create;
+    bool no_create_on_append;
 };
 
 /* NULL when memory is refused. */
@@ -24,14 +26,15 @@ void mcds__table_close(struct mcds__table *table);
 uint64_t mcds__table_hash(uint64_t seed, mcds_bytes key);
 
 /* Carry out one request as of `now_ms`: an item stored with ttl_ms is visible while
- * now_ms < stored at + ttl_ms. `cas_next` is the counter that CAS tokens come from (shared by
- * the stripes of one store); `connection` goes into reply.cas. Values of GET are appended to
- * `values` (NULL: dropped). Fills request->reply. */
+ * now_ms < stored at + ttl_ms rounded up to ttl_unit_ms - ttl_early_ms. A token of another
+ * connection answers EXISTS, whether or not the key is there. Fills request->reply. */
 struct mcds__table_context {
     int64_t now_ms;
-    uint64_t *cas_next;
-    uint64_t connection;
-    mcds_buffer *values;
+    uint32_t ttl_unit_ms;  /* 0 counts as 1 */
+    uint32_t ttl_early_ms; /* what this write loses of its ttl */
+    uint64_t *cas_next;    /* the last CAS token drawn; one counter may serve many tables */
+    uint64_t connection;   /* goes into reply.cas */
+    mcds_buffer *values;   /* of GET; NULL: dropped; a value that does not fit is NO_MEMORY */
 };
 void mcds__table_execute(struct mcds__table *table, mcds_request *request, uint64_t hash,
                          const struct mcds__table_context *context);
@@ -42,6 +45,7 @@ bool mcds__table_evict(struct mcds__table *table, mcds_bytes key, uint64_t hash)
 bool mcds__table_evict_any(struct mcds__table *table, uint64_t choice);
 void mcds__table_flush(struct mcds__table *table);
 
+/* Items and their cost in bytes, expired ones that were not swept yet included. */
 uint64_t mcds__table_count(const struct mcds__table *table);
 uint64_t mcds__table_bytes(const struct mcds__table *table);
 /* Visit living keys; visit returns false to end. False when it was ended. */

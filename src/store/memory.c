@@ -1,0 +1,369 @@
+/* The memory home: stripes of a table in this process, each behind its own lock. Handles that
+ * give the same name share one memory. */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "store/homes.h"
+#include "store/table.h"
+#include "store/uri.h"
+
+#define STRIPES_MAX 256
+#define STRIPE_BYTES_MIN (UINT64_C(4) << 20)
+#define NAME_MAX_BYTES 200
+#define VALUE_MAX (UINT64_C(64) << 20)
+#define BYTES_MIN (UINT64_C(64) << 10)
+/* Strict mode keeps within what a memcached with default settings takes. */
+#define STRICT_VALUE_MAX ((UINT64_C(1) << 20) - 512)
+#define STRICT_BYTES (UINT64_C(64) << 20)
+#define STRICT_UNIT_MS 1000
+#define STRICT_EARLY_MS 2000 /* the unit, and now and then a second more */
+#define STRICT_EARLY_ONE_IN 8
+
+/* Padded, so that neighbours do not share a cache line. */
+struct stripe {
+    pthread_mutex_t mutex; /* guards the rest */
+    struct mcds__table *table;
+    uint64_t cas_next; /* a key stays in its stripe, so its tokens never repeat */
+    uint64_t chance;   /* state of strict mode's random sequence */
+    uint8_t padding[64];
+};
+
+struct memory {
+    const mcds_env *env;
+    struct stripe *stripes;
+    uint32_t stripe_count; /* a power of two */
+    uint64_t seed;         /* of the key hash */
+    uint64_t connection;   /* tells its CAS tokens from those of other memories */
+    bool strict;
+    int64_t phase_ms; /* of strict mode's second */
+    uint64_t bytes_max;
+    uint64_t value_max;
+    char peer[sizeof "memory:" + NAME_MAX_BYTES];
+    /* Guarded by the registry's lock: */
+    uint64_t handles;
+    struct memory *next;
+};
+
+/* The memories of this process that have a name. */
+static struct {
+    pthread_mutex_t mutex;
+    struct memory *first;
+    uint64_t connection; /* the last one given out */
+} registry = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void free_memory(struct memory *memory)
+{
+    for (uint32_t i = 0; memory->stripes != NULL && i < memory->stripe_count; i++) {
+        mcds__table_close(memory->stripes[i].table);
+        (void)pthread_mutex_destroy(&memory->stripes[i].mutex);
+    }
+    mcds__free(memory->env, memory->stripes);
+    mcds__free(memory->env, memory);
+}
+
+/* As many stripes as leave each enough bytes for several of the largest values. */
+static uint32_t choose_stripes(uint64_t bytes_max)
+{
+    uint32_t stripes = STRIPES_MAX;
+    while (stripes > 1 && bytes_max > 0 && bytes_max / stripes < STRIPE_BYTES_MIN)
+        stripes /= 2;
+    return stripes;
+}
+
+static int make_stripes(struct memory *memory)
+{
+    memory->stripes = mcds__allocate_zero(memory->env,
+                                          memory->stripe_count * sizeof memory->stripes[0]);
+    if (memory->stripes == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "memory: out of memory");
+    const struct mcds__table_options options = {
+        .bytes_max = memory->bytes_max / memory->stripe_count,
+        .value_max = memory->value_max,
+        .no_flags_on_create = memory->strict,
+        .no_create_on_append = memory->strict,
+    };
+    uint64_t chance = mcds__random_u64(memory->env);
+    for (uint32_t i = 0; i < memory->stripe_count; i++) {
+        struct stripe *stripe = &memory->stripes[i];
+        (void)pthread_mutex_init(&stripe->mutex, NULL);
+        stripe->chance = chance + i;
+        stripe->table = mcds__table_open(memory->env, &options);
+        if (stripe->table == NULL) {
+            memory->stripe_count = i + 1;
+            return mcds_fail(MCDS_NO_MEMORY, "memory: out of memory");
+        }
+    }
+    return MCDS_OK;
+}
+
+static int make_memory(const struct memory *wanted, struct memory **memory_out)
+{
+    struct memory *memory = mcds__allocate(wanted->env, sizeof *memory);
+    if (memory == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "memory: out of memory");
+    *memory = *wanted;
+    memory->stripe_count = choose_stripes(memory->bytes_max);
+    uint64_t half_stripe = memory->bytes_max / memory->stripe_count / 2;
+    if (half_stripe > 0 && memory->value_max > half_stripe)
+        memory->value_max = half_stripe;
+    memory->seed = mcds__random_u64(memory->env);
+    memory->phase_ms = (int64_t)(mcds__random_u64(memory->env) % STRICT_UNIT_MS);
+    int result = make_stripes(memory);
+    if (result != MCDS_OK) {
+        free_memory(memory);
+        return result;
+    }
+    memory->handles = 1;
+    memory->connection = ++registry.connection;
+    *memory_out = memory;
+    return MCDS_OK;
+}
+
+/* Take part in the memory that another handle has opened under this name. */
+static int join(struct memory *memory, const struct memory *wanted)
+{
+    if (memory->env != wanted->env)
+        return mcds_fail(MCDS_INVALID, "%s is open in this process with another mcds_env",
+                         memory->peer);
+    if (memory->strict != wanted->strict || memory->bytes_max != wanted->bytes_max)
+        return mcds_fail(MCDS_INVALID,
+                         "%s is open in this process with strict=%d bytes=%llu; open it with "
+                         "the same options",
+                         memory->peer, memory->strict, (unsigned long long)memory->bytes_max);
+    memory->handles++;
+    return MCDS_OK;
+}
+
+static int open_shared(const struct memory *wanted, void **home_out)
+{
+    bool is_named = strcmp(wanted->peer, "memory:") != 0;
+    struct memory *memory = is_named ? registry.first : NULL;
+    while (memory != NULL && strcmp(memory->peer, wanted->peer) != 0)
+        memory = memory->next;
+    int result = memory != NULL ? join(memory, wanted) : make_memory(wanted, &memory);
+    if (result != MCDS_OK)
+        return result;
+    if (is_named && memory->handles == 1) {
+        memory->next = registry.first;
+        registry.first = memory;
+    }
+    *home_out = memory;
+    return MCDS_OK;
+}
+
+static int memory_open(const struct mcds_uri *uri, const mcds_env *env, void **home_out)
+{
+    static const char *const known[] = {"strict", "bytes", NULL};
+    struct memory wanted = {.env = env};
+    uint64_t strict;
+    if (!mcds__uri_knows(uri, known) || !mcds__uri_number(uri, "strict", 0, 1, 0, &strict) ||
+        !mcds__uri_number(uri, "bytes", BYTES_MIN, UINT64_MAX, strict ? STRICT_BYTES : 0,
+                          &wanted.bytes_max))
+        return MCDS_INVALID;
+    const char *name = mcds_uri_place(uri);
+    if (strlen(name) > NAME_MAX_BYTES)
+        return mcds_fail(MCDS_INVALID, "memory: the name must be at most %d bytes",
+                         NAME_MAX_BYTES);
+    wanted.strict = strict == 1;
+    wanted.value_max = wanted.strict ? STRICT_VALUE_MAX : VALUE_MAX;
+    (void)snprintf(wanted.peer, sizeof wanted.peer, "memory:%s", name);
+    (void)pthread_mutex_lock(&registry.mutex);
+    int result = open_shared(&wanted, home_out);
+    (void)pthread_mutex_unlock(&registry.mutex);
+    return result;
+}
+
+static void memory_close(void *home)
+{
+    struct memory *memory = home;
+    (void)pthread_mutex_lock(&registry.mutex);
+    bool is_last = --memory->handles == 0;
+    struct memory **link = &registry.first;
+    while (is_last && *link != NULL && *link != memory)
+        link = &(*link)->next;
+    if (is_last && *link == memory)
+        *link = memory->next;
+    (void)pthread_mutex_unlock(&registry.mutex);
+    if (is_last)
+        free_memory(memory);
+}
+
+static void memory_capabilities(void *home, mcds_capabilities *out)
+{
+    const struct memory *memory = home;
+    *out = (mcds_capabilities){
+        .create_on_increment = true,
+        .flags_on_create = !memory->strict,
+        .create_on_append = !memory->strict,
+        .compare_and_delete = true,
+        .compare_and_set = true,
+        .cas_on_store = true,
+        .size_after_write = !memory->strict,
+        .value_suppressed = true,
+        .ttl_readable = true,
+        .ordered_batch = true,
+        .durable = false,
+        .evicts = memory->bytes_max > 0,
+        .expires = true,
+        .ttl_unit_ms = memory->strict ? STRICT_UNIT_MS : 1,
+        .ttl_early_ms = memory->strict ? STRICT_EARLY_MS : 0,
+        .value_max = memory->value_max,
+    };
+}
+
+/* What the tables take for the time: strict mode sees whole seconds only, as memcached does. */
+static int64_t table_now_ms(const struct memory *memory, int64_t now_ns)
+{
+    int64_t now_ms = now_ns / NS_PER_MS;
+    if (!memory->strict)
+        return now_ms;
+    return (now_ms + memory->phase_ms) / STRICT_UNIT_MS * STRICT_UNIT_MS;
+}
+
+/* Strict mode: now and then a write gets a second less, as when memcached's clock jumps. */
+static uint32_t draw_early_ms(struct stripe *stripe)
+{
+    stripe->chance += UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t mixed = (stripe->chance ^ stripe->chance >> 32) * UINT64_C(0xd6e8feb86659fd93);
+    return mixed >> 32 < UINT32_MAX / STRICT_EARLY_ONE_IN ? STRICT_UNIT_MS : 0;
+}
+
+static void execute(struct memory *memory, mcds_request *request,
+                    struct mcds__table_context *context)
+{
+    uint64_t hash = mcds__table_hash(memory->seed, request->key);
+    /* The table finds its bucket by the low bits. */
+    struct stripe *stripe = &memory->stripes[hash >> 32 & (memory->stripe_count - 1)];
+    (void)pthread_mutex_lock(&stripe->mutex);
+    context->cas_next = &stripe->cas_next;
+    if (memory->strict)
+        context->ttl_early_ms = draw_early_ms(stripe);
+    mcds__table_execute(stripe->table, request, hash, context);
+    (void)pthread_mutex_unlock(&stripe->mutex);
+    request->reply.peer = memory->peer;
+    if (memory->strict && request->command == MCDS_APPEND)
+        request->reply.value_length = 0;
+}
+
+static void memory_submit(void *lane, mcds_batch *first)
+{
+    struct memory *memory = lane;
+    int64_t now_ns = mcds__monotonic_ns(memory->env);
+    struct mcds__table_context context = {
+        .now_ms = table_now_ms(memory, now_ns),
+        .ttl_unit_ms = memory->strict ? STRICT_UNIT_MS : 1,
+        .connection = memory->connection,
+    };
+    for (mcds_batch *batch = first; batch != NULL; batch = batch->next) {
+        context.values = batch->values;
+        for (uint32_t i = 0; i < batch->count; i++) {
+            if (now_ns >= batch->deadline_ns)
+                batch->requests[i].reply.outcome = MCDS_OUT_UNSENT;
+            else
+                execute(memory, &batch->requests[i], &context);
+        }
+        batch->answered = batch->count;
+    }
+}
+
+/* Keys of one stripe, each after its length, so that visits need no lock. */
+static bool note_key(void *context, mcds_bytes key)
+{
+    mcds_buffer *noted = context;
+    uint8_t length = (uint8_t)key.length;
+    return mcds_buffer_append(noted, &length, 1) &&
+           mcds_buffer_append(noted, key.at, key.length);
+}
+
+static bool visit_noted(const mcds_buffer *noted, bool (*visit)(void *context, mcds_bytes key),
+                        void *context)
+{
+    for (size_t at = 0; at < noted->length; at += 1u + noted->at[at])
+        if (!visit(context, (mcds_bytes){noted->at + at + 1, noted->at[at]}))
+            return false;
+    return true;
+}
+
+static int memory_keys(void *home, mcds_bytes prefix,
+                       bool (*visit)(void *context, mcds_bytes key), void *context)
+{
+    struct memory *memory = home;
+    int result = MCDS_OK;
+    bool going_on = true;
+    mcds_buffer noted;
+    mcds__buffer_init(&noted, memory->env, SIZE_MAX);
+    for (uint32_t i = 0; going_on && i < memory->stripe_count; i++) {
+        struct stripe *stripe = &memory->stripes[i];
+        noted.length = 0;
+        (void)pthread_mutex_lock(&stripe->mutex);
+        int64_t now_ms = table_now_ms(memory, mcds__monotonic_ns(memory->env));
+        bool complete = mcds__table_keys(stripe->table, now_ms, prefix, note_key, &noted);
+        (void)pthread_mutex_unlock(&stripe->mutex);
+        if (!complete)
+            result = mcds_fail(MCDS_NO_MEMORY, "%s: out of memory", memory->peer);
+        going_on = complete && visit_noted(&noted, visit, context);
+    }
+    mcds__buffer_free(&noted);
+    return result;
+}
+
+static void describe(struct memory *memory, char *out, size_t room)
+{
+    uint64_t items = 0;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < memory->stripe_count; i++) {
+        struct stripe *stripe = &memory->stripes[i];
+        (void)pthread_mutex_lock(&stripe->mutex);
+        items += mcds__table_count(stripe->table);
+        bytes += mcds__table_bytes(stripe->table);
+        (void)pthread_mutex_unlock(&stripe->mutex);
+    }
+    (void)snprintf(out, room, "%llu items in %llu bytes", (unsigned long long)items,
+                   (unsigned long long)bytes);
+}
+
+static int memory_inspect(void *home, bool (*place)(void *context, const mcds_place *place),
+                          bool (*finding)(void *context, const mcds_finding *finding),
+                          void *context)
+{
+    struct memory *memory = home;
+    mcds_place here = {.peer = memory->peer, .reachable = true, .wire = "in process"};
+    memory_capabilities(memory, &here.capabilities);
+    if (!place(context, &here))
+        return MCDS_OK;
+    char sentence[160];
+    describe(memory, sentence, sizeof sentence);
+    const mcds_finding contents = {MCDS_FACT, memory->peer, sentence, ""};
+    if (!finding(context, &contents))
+        return MCDS_OK;
+    if (memory->strict) {
+        const mcds_finding strict = {MCDS_FACT, memory->peer,
+                                     "strict: as bad as memcached is allowed to be", ""};
+        if (!finding(context, &strict))
+            return MCDS_OK;
+    }
+    if (memory->bytes_max > 0) {
+        (void)snprintf(sentence, sizeof sentence,
+                       "beyond %llu bytes the least recently used keys are dropped, locks and "
+                       "counters too",
+                       (unsigned long long)memory->bytes_max);
+        const mcds_finding evicts = {MCDS_ADVICE, memory->peer, sentence,
+                                     "leave bytes= out, or make it larger"};
+        (void)finding(context, &evicts);
+    }
+    return MCDS_OK;
+}
+
+const mcds_home mcds__home_memory = {
+    .version = MCDS_HOME_VERSION,
+    .scheme = "memory",
+    .open = memory_open,
+    .close = memory_close,
+    .capabilities = memory_capabilities,
+    .submit = memory_submit,
+    .keys = memory_keys,
+    .inspect = memory_inspect,
+};

@@ -1,0 +1,358 @@
+/* memcached's commands over items in memory: what each keeps, replaces and answers. */
+#include "store/table.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/number.h"
+#include "store/items.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+struct mcds__table {
+    struct mcds__items items;
+    struct mcds__table_options options;
+};
+
+struct mcds__table *mcds__table_open(const mcds_env *env,
+                                     const struct mcds__table_options *options)
+{
+    assert(options->value_max <= UINT32_MAX - MCDS__U64_DIGITS);
+    struct mcds__table *table = mcds__allocate(env, sizeof *table);
+    if (table == NULL)
+        return NULL;
+    table->options = *options;
+    mcds__items_init(&table->items, env, options->bytes_max, options->no_evict);
+    return table;
+}
+
+void mcds__table_close(struct mcds__table *table)
+{
+    if (table == NULL)
+        return;
+    mcds__items_clear(&table->items);
+    mcds__free(table->items.env, table);
+}
+
+uint64_t mcds__table_hash(uint64_t seed, mcds_bytes key)
+{
+    return XXH3_64bits_withSeed(key.at, key.length, seed);
+}
+
+static int64_t expiry(uint64_t ttl_ms, const struct mcds__table_context *context)
+{
+    if (ttl_ms == 0)
+        return MCDS__ITEM_NEVER;
+    uint64_t unit_ms = context->ttl_unit_ms > 0 ? context->ttl_unit_ms : 1;
+    uint64_t whole_ms = (ttl_ms + unit_ms - 1) / unit_ms * unit_ms;
+    return context->now_ms + (int64_t)whole_ms - (int64_t)context->ttl_early_ms;
+}
+
+/* The item has changed: it gets a new token, and the reply tells it. */
+static void changed(struct mcds__item *item, mcds_reply *reply,
+                    const struct mcds__table_context *context)
+{
+    item->cas = ++*context->cas_next;
+    reply->cas = (mcds_cas_token){item->cas, context->connection};
+    reply->outcome = MCDS_OUT_OK;
+}
+
+static void get(struct mcds__item *item, mcds_request *request,
+                const struct mcds__table_context *context)
+{
+    mcds_reply *reply = &request->reply;
+    if (item == NULL) {
+        reply->outcome = MCDS_OUT_MISS;
+        return;
+    }
+    if (context->values != NULL && !(request->options & MCDS_NO_VALUE)) {
+        reply->value_at = context->values->length;
+        if (!mcds_buffer_append(context->values, mcds__item_value(item), item->value_length)) {
+            reply->outcome = MCDS_OUT_NO_MEMORY;
+            reply->detail = "the value does not fit into what the caller keeps for values";
+            return;
+        }
+    }
+    reply->outcome = MCDS_OUT_OK;
+    reply->flags = item->flags;
+    reply->value_length = item->value_length;
+    reply->cas = (mcds_cas_token){item->cas, context->connection};
+    if (request->options & MCDS_WANT_TTL)
+        reply->ttl_ms = item->expires_ms == MCDS__ITEM_NEVER
+                            ? MCDS_TTL_NEVER
+                            : item->expires_ms - context->now_ms;
+}
+
+/* Put value, flags and ttl of the request where `item` is, or into a new item. */
+static void store(struct mcds__table *table, struct mcds__item *item, mcds_request *request,
+                  uint64_t hash, const struct mcds__table_context *context)
+{
+    uint32_t length = (uint32_t)request->value.length;
+    if (item == NULL)
+        item = mcds__items_insert(&table->items, request->key, hash, length);
+    else
+        item = mcds__items_resize(&table->items, item, length);
+    if (item == NULL) {
+        request->reply.outcome = MCDS_OUT_NO_MEMORY;
+        return;
+    }
+    if (length > 0)
+        memcpy(mcds__item_value(item), request->value.at, length);
+    item->flags = request->flags;
+    mcds__items_set_expiry(&table->items, item, expiry(request->ttl_ms, context));
+    changed(item, &request->reply, context);
+}
+
+/* APPEND and PREPEND keep ttl and flags. */
+static void extend(struct mcds__table *table, struct mcds__item *item, mcds_request *request,
+                   uint64_t hash, const struct mcds__table_context *context)
+{
+    mcds_reply *reply = &request->reply;
+    bool create = request->command == MCDS_APPEND && request->options & MCDS_CREATE &&
+                  !table->options.no_create_on_append;
+    if (item == NULL && create) {
+        store(table, NULL, request, hash, context);
+        reply->value_length = request->value.length;
+        return;
+    }
+    size_t more = request->value.length;
+    if (item == NULL || item->value_length + more > table->options.value_max) {
+        reply->outcome = MCDS_OUT_NOT_STORED;
+        return;
+    }
+    uint32_t before = item->value_length;
+    item = mcds__items_resize(&table->items, item, before + (uint32_t)more);
+    if (item == NULL) {
+        reply->outcome = MCDS_OUT_NO_MEMORY;
+        return;
+    }
+    uint8_t *value = mcds__item_value(item);
+    if (request->command == MCDS_PREPEND) {
+        memmove(value + more, value, before);
+        before = 0;
+    }
+    if (more > 0)
+        memcpy(value + before, request->value.at, more);
+    changed(item, reply, context);
+    reply->value_length = item->value_length;
+}
+
+static bool is_space(uint8_t byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+/* As memcached reads a number: white space and a plus before it, white space or NUL and then
+ * anything behind it. */
+static bool parse_number(const uint8_t *value, size_t length, uint64_t *out)
+{
+    size_t at = 0;
+    while (at < length && is_space(value[at]))
+        at++;
+    at += at < length && value[at] == '+';
+    size_t first = at;
+    uint64_t number = 0;
+    for (; at < length && value[at] >= '0' && value[at] <= '9'; at++) {
+        unsigned digit = value[at] - (unsigned)'0';
+        if (number > (UINT64_MAX - digit) / 10)
+            return false;
+        number = number * 10 + digit;
+    }
+    *out = number;
+    return at > first && (at == length || is_space(value[at]) || value[at] == '\0');
+}
+
+static uint64_t sum(const mcds_request *request, uint64_t number)
+{
+    if (request->command == MCDS_INCR)
+        return number + request->delta;
+    return number > request->delta ? number - request->delta : 0;
+}
+
+/* INCR and DECR keep ttl and flags. A value never becomes shorter: spaces fill it up. */
+static void count(struct mcds__table *table, struct mcds__item *item, mcds_request *request,
+                  uint64_t hash, const struct mcds__table_context *context)
+{
+    mcds_reply *reply = &request->reply;
+    struct mcds__items *items = &table->items;
+    uint64_t number = 0;
+    if (item == NULL && !(request->options & MCDS_CREATE)) {
+        reply->outcome = MCDS_OUT_MISS;
+        return;
+    }
+    if (item != NULL && !parse_number(mcds__item_value(item), item->value_length, &number)) {
+        reply->outcome = MCDS_OUT_NOT_NUMERIC;
+        return;
+    }
+    char digits[MCDS__U64_DIGITS];
+    number = item != NULL ? sum(request, number) : request->initial;
+    uint32_t length = (uint32_t)mcds__format_u64(number, digits);
+    bool is_new = item == NULL;
+    if (is_new)
+        item = mcds__items_insert(items, request->key, hash, length);
+    else if (item->value_length < length)
+        item = mcds__items_resize(items, item, length);
+    if (item == NULL) {
+        reply->outcome = MCDS_OUT_NO_MEMORY;
+        return;
+    }
+    if (is_new) {
+        item->flags = table->options.no_flags_on_create ? 0 : request->flags;
+        mcds__items_set_expiry(items, item, expiry(request->ttl_ms, context));
+    }
+    memcpy(mcds__item_value(item), digits, length);
+    memset(mcds__item_value(item) + length, ' ', item->value_length - length);
+    reply->number = number;
+    changed(item, reply, context);
+}
+
+/* The answer when the request's token forbids it; MCDS_OUT_NONE: it may go on. */
+static mcds_outcome compare(const struct mcds__item *item, const mcds_request *request,
+                            const struct mcds__table_context *context)
+{
+    if (request->cas.connection != context->connection)
+        return MCDS_OUT_EXISTS;
+    if (item == NULL)
+        return MCDS_OUT_MISS;
+    return item->cas == request->cas.unique ? MCDS_OUT_NONE : MCDS_OUT_EXISTS;
+}
+
+static void delete (struct mcds__table *table, struct mcds__item *item, mcds_request *request,
+                    const struct mcds__table_context *context)
+{
+    mcds_outcome outcome = item == NULL ? MCDS_OUT_MISS : MCDS_OUT_NONE;
+    if (request->cas.connection != 0)
+        outcome = compare(item, request, context);
+    if (outcome == MCDS_OUT_NONE) {
+        mcds__items_remove(&table->items, item);
+        outcome = MCDS_OUT_OK;
+    }
+    request->reply.outcome = outcome;
+}
+
+/* TOUCH leaves the token as it is. */
+static void touch(struct mcds__table *table, struct mcds__item *item, mcds_request *request,
+                  const struct mcds__table_context *context)
+{
+    if (item != NULL)
+        mcds__items_set_expiry(&table->items, item, expiry(request->ttl_ms, context));
+    request->reply.outcome = item != NULL ? MCDS_OUT_OK : MCDS_OUT_MISS;
+}
+
+/* SET, ADD, REPLACE, CAS. */
+static void store_if(struct mcds__table *table, struct mcds__item *item, mcds_request *request,
+                     uint64_t hash, const struct mcds__table_context *context)
+{
+    mcds_outcome outcome = MCDS_OUT_NONE;
+    if (request->command == MCDS_CAS)
+        outcome = compare(item, request, context);
+    else if (request->command == MCDS_ADD && item != NULL)
+        outcome = MCDS_OUT_NOT_STORED;
+    else if (request->command == MCDS_REPLACE && item == NULL)
+        outcome = MCDS_OUT_NOT_STORED;
+    if (outcome == MCDS_OUT_NONE)
+        store(table, item, request, hash, context);
+    else
+        request->reply.outcome = outcome;
+}
+
+static bool takes_value(mcds_command command)
+{
+    return command >= MCDS_SET && command <= MCDS_CAS;
+}
+
+void mcds__table_execute(struct mcds__table *table, mcds_request *request, uint64_t hash,
+                         const struct mcds__table_context *context)
+{
+    if (takes_value(request->command) && request->value.length > table->options.value_max) {
+        request->reply.outcome = MCDS_OUT_TOO_BIG;
+        return;
+    }
+    struct mcds__items *items = &table->items;
+    if (request->command != MCDS_GET)
+        mcds__items_work(items, context->now_ms);
+    struct mcds__item *item = mcds__items_find(items, request->key, hash, context->now_ms);
+    switch (request->command) {
+    case MCDS_GET:
+        get(item, request, context);
+        return;
+    case MCDS_SET:
+    case MCDS_ADD:
+    case MCDS_REPLACE:
+    case MCDS_CAS:
+        store_if(table, item, request, hash, context);
+        return;
+    case MCDS_APPEND:
+    case MCDS_PREPEND:
+        extend(table, item, request, hash, context);
+        return;
+    case MCDS_INCR:
+    case MCDS_DECR:
+        count(table, item, request, hash, context);
+        return;
+    case MCDS_DELETE:
+        delete (table, item, request, context);
+        return;
+    case MCDS_TOUCH:
+        touch(table, item, request, context);
+        return;
+    }
+    request->reply.outcome = MCDS_OUT_UNSUPPORTED;
+}
+
+bool mcds__table_evict(struct mcds__table *table, mcds_bytes key, uint64_t hash)
+{
+    struct mcds__item *item = mcds__items_find(&table->items, key, hash, INT64_MIN);
+    if (item == NULL)
+        return false;
+    mcds__items_remove(&table->items, item);
+    return true;
+}
+
+bool mcds__table_evict_any(struct mcds__table *table, uint64_t choice)
+{
+    uint64_t buckets = mcds__items_buckets(&table->items);
+    for (uint64_t i = 0; i < buckets; i++) {
+        struct mcds__item *item = mcds__items_at(&table->items,
+                                                 (choice % buckets + i) % buckets);
+        if (item == NULL)
+            continue;
+        mcds__items_remove(&table->items, item);
+        return true;
+    }
+    return false;
+}
+
+void mcds__table_flush(struct mcds__table *table)
+{
+    mcds__items_clear(&table->items);
+}
+
+uint64_t mcds__table_count(const struct mcds__table *table)
+{
+    return table->items.count;
+}
+
+uint64_t mcds__table_bytes(const struct mcds__table *table)
+{
+    return table->items.bytes;
+}
+
+bool mcds__table_keys(struct mcds__table *table, int64_t now_ms, mcds_bytes prefix,
+                      bool (*visit)(void *context, mcds_bytes key), void *context)
+{
+    uint64_t buckets = mcds__items_buckets(&table->items);
+    for (uint64_t i = 0; i < buckets; i++) {
+        for (struct mcds__item *item = mcds__items_at(&table->items, i); item != NULL;
+             item = item->next) {
+            bool wanted = item->expires_ms > now_ms && item->key_length >= prefix.length &&
+                          (prefix.length == 0 ||
+                           memcmp(item->bytes, prefix.at, prefix.length) == 0);
+            if (wanted && !visit(context, (mcds_bytes){item->bytes, item->key_length}))
+                return false;
+        }
+    }
+    return true;
+}
