@@ -213,7 +213,8 @@ typedef struct mcds_home {
     int (*keys)(void *home, mcds_bytes prefix, bool (*visit)(void *context, mcds_bytes key),
                 void *context);
 
-    /* Look at the home and tell what is found, place by place. Blocking, for people. */
+    /* Look at the home and tell what is found, place by place. Blocking, for people. `place` or
+     * `finding` may be NULL: not wanted. A visit that returns false ends it. */
     int (*inspect)(void *home, bool (*place)(void *context, const mcds_place *place),
                    bool (*finding)(void *context, const mcds_finding *finding), void *context);
 } mcds_home;

@@ -325,6 +325,30 @@ static void describe(struct memory *memory, char *out, size_t room)
                    (unsigned long long)bytes);
 }
 
+/* What is worth saying beyond the contents. */
+static void report(struct memory *memory,
+                   bool (*finding)(void *context, const mcds_finding *finding), void *context)
+{
+    char sentence[160];
+    describe(memory, sentence, sizeof sentence);
+    const mcds_finding contents = {MCDS_FACT, memory->peer, sentence, ""};
+    if (!finding(context, &contents))
+        return;
+    const mcds_finding strict = {MCDS_FACT, memory->peer,
+                                 "strict: as bad as memcached is allowed to be", ""};
+    if (memory->strict && !finding(context, &strict))
+        return;
+    if (memory->bytes_max == 0)
+        return;
+    (void)snprintf(sentence, sizeof sentence,
+                   "beyond %llu bytes the least recently used keys are dropped, locks and "
+                   "counters too",
+                   (unsigned long long)memory->bytes_max);
+    const mcds_finding evicts = {MCDS_ADVICE, memory->peer, sentence,
+                                 "leave bytes= out, or make it larger"};
+    (void)finding(context, &evicts);
+}
+
 static int memory_inspect(void *home, bool (*place)(void *context, const mcds_place *place),
                           bool (*finding)(void *context, const mcds_finding *finding),
                           void *context)
@@ -332,28 +356,9 @@ static int memory_inspect(void *home, bool (*place)(void *context, const mcds_pl
     struct memory *memory = home;
     mcds_place here = {.peer = memory->peer, .reachable = true, .wire = "in process"};
     memory_capabilities(memory, &here.capabilities);
-    if (!place(context, &here))
-        return MCDS_OK;
-    char sentence[160];
-    describe(memory, sentence, sizeof sentence);
-    const mcds_finding contents = {MCDS_FACT, memory->peer, sentence, ""};
-    if (!finding(context, &contents))
-        return MCDS_OK;
-    if (memory->strict) {
-        const mcds_finding strict = {MCDS_FACT, memory->peer,
-                                     "strict: as bad as memcached is allowed to be", ""};
-        if (!finding(context, &strict))
-            return MCDS_OK;
-    }
-    if (memory->bytes_max > 0) {
-        (void)snprintf(sentence, sizeof sentence,
-                       "beyond %llu bytes the least recently used keys are dropped, locks and "
-                       "counters too",
-                       (unsigned long long)memory->bytes_max);
-        const mcds_finding evicts = {MCDS_ADVICE, memory->peer, sentence,
-                                     "leave bytes= out, or make it larger"};
-        (void)finding(context, &evicts);
-    }
+    bool going_on = place == NULL || place(context, &here);
+    if (going_on && finding != NULL)
+        report(memory, finding, context);
     return MCDS_OK;
 }
 

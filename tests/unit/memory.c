@@ -313,6 +313,59 @@ static void threads_share_it_exactly(void **state)
         mcds_close(workers[i].store);
 }
 
+static bool note_finding(void *context, const mcds_finding *finding)
+{
+    char *noted = context;
+    (void)snprintf(noted + strlen(noted), 512 - strlen(noted), "%s|%s\n", finding->subject,
+                   finding->what);
+    return true;
+}
+
+static void inspection_tells_contents_and_risk(void **state)
+{
+    (void)state;
+    char noted[512] = "";
+    mcds_store *store = open_store(NULL, "memory:seen?strict=1");
+    assert_int_equal(set(store, "k", "v", 0), MCDS_OUT_OK);
+    assert_int_equal(mcds_inspect(store, note_finding, noted), MCDS_OK);
+    assert_non_null(strstr(noted, "memory:seen|1 items in "));
+    assert_non_null(strstr(noted, "|strict: "));
+    assert_non_null(strstr(noted, "beyond 67108864 bytes"));
+    mcds_close(store);
+}
+
+struct listing {
+    mcds_store *store;
+    int found;
+    int wanted;
+};
+
+/* The store may be used from within the visit. */
+static bool erase_key(void *context, mcds_bytes key)
+{
+    struct listing *listing = context;
+    mcds_request request = {.command = MCDS_DELETE, .key = key};
+    assert_int_equal(run(listing->store, &request), MCDS_OUT_OK);
+    return ++listing->found < listing->wanted;
+}
+
+static void keys_are_listed_by_prefix(void **state)
+{
+    (void)state;
+    struct listing listing = {.store = open_store(NULL, "memory:"), .wanted = 1000};
+    char key[16];
+    for (int i = 0; i < 500; i++) {
+        (void)snprintf(key, sizeof key, "%c:%d", i % 2 ? 'a' : 'b', i);
+        assert_int_equal(set(listing.store, key, "v", 0), MCDS_OUT_OK);
+    }
+    assert_int_equal(mcds__store_keys(listing.store, text("a:"), erase_key, &listing), MCDS_OK);
+    assert_int_equal(listing.found, 250);
+    listing.wanted = listing.found + 3;
+    assert_int_equal(mcds__store_keys(listing.store, text(""), erase_key, &listing), MCDS_OK);
+    assert_int_equal(listing.found, 253);
+    mcds_close(listing.store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +377,8 @@ int main(void)
         cmocka_unit_test(strict_lives_as_short_as_memcached),
         cmocka_unit_test(strict_takes_what_memcached_takes),
         cmocka_unit_test(same_seed_same_strict_store),
+        cmocka_unit_test(inspection_tells_contents_and_risk),
+        cmocka_unit_test(keys_are_listed_by_prefix),
         cmocka_unit_test(threads_share_it_exactly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
