@@ -93,13 +93,12 @@ enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation
 {
     (void)ask(operation, requests, count, false);
     operation->sent_ns = mcds__monotonic_ns(operation->env);
-    if (operation->tries == 1) {
-        int64_t left_ns = operation->deadline_ns - operation->sent_ns;
-        int64_t timeout_ns = mcds__store_timeout_ns(operation->store);
-        if (left_ns > timeout_ns)
-            left_ns = timeout_ns;
-        operation->batch.deadline_ns = operation->sent_ns + left_ns / 2;
-    }
+    int64_t left_ns = operation->deadline_ns - operation->sent_ns;
+    int64_t most_ns = mcds__store_timeout_ns(operation->store);
+    if (operation->tries == 1)
+        most_ns /= 2;
+    if (left_ns > most_ns)
+        operation->batch.deadline_ns = operation->sent_ns + most_ns;
     return MCDS__ASK;
 }
 

@@ -66,8 +66,8 @@ enum mcds__step mcds__operation_ask(struct mcds__operation *operation, mcds_requ
 /* The same where the order does not matter. */
 enum mcds__step mcds__operation_ask_any_order(struct mcds__operation *operation,
                                               mcds_request *requests, uint32_t count);
-/* The same for a batch that may be asked again: at the first try it gets half of the time, so
- * that a silent loss leaves room for a second one. Sets sent_ns. */
+/* The same for a batch that may be asked again: it gets the store's timeout at most, and at the
+ * first try half of it, so that a silent loss leaves room for a second one. Sets sent_ns. */
 enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count);
 

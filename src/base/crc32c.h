@@ -1,0 +1,11 @@
+/* CRC-32C (Castagnoli), as in RFC 3720. */
+#ifndef MCDS_BASE_CRC32C_H
+#define MCDS_BASE_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Go on from `sum` (0 at the beginning) over more bytes. */
+uint32_t mcds__crc32c(uint32_t sum, const void *bytes, size_t length);
+
+#endif

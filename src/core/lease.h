@@ -1,0 +1,71 @@
+/* Core lease: one holder of a key at a time, until it lets go or its time is over.
+ *
+ * Two keys on one server: the lease (a token of the holder's, with a ttl) and the fence (a
+ * number that only grows, seeded from the clock so that it still grows after the server forgot
+ * it).
+ *
+ * Acquire is one ordered batch:  add lease TOKEN | increment fence | get lease
+ * It is ours if and only if the third reply carries our token. The fence was then drawn between
+ * two moments at which we held the lease, so fences grow in the order of tenures.
+ * Renew and release compare before they act. See models/lock.pml for what breaks otherwise. */
+#ifndef MCDS_CORE_LEASE_H
+#define MCDS_CORE_LEASE_H
+
+#include "engine/operation.h"
+
+#define MCDS__LEASE_LABEL_MAX 200
+#define MCDS__LEASE_VALUE_MAX (8 + 1 + 16 + 8 + MCDS__LEASE_LABEL_MAX)
+
+struct mcds__lease_keys {
+    struct mcds__key lease;
+    struct mcds__key fence;
+};
+
+/* mcds_lease.state, or-ed. */
+enum {
+    MCDS__LEASE_TOKEN = 1, /* our token may be in the store */
+    MCDS__LEASE_HELD = 2,  /* it was seen there, with a fence */
+    MCDS__LEASE_DOUBT = 4, /* an add went unanswered and may still land */
+    MCDS__LEASE_LET_GO = 8 /* a release went unanswered */
+};
+
+/* What a lease key holds. */
+struct mcds__lease_value {
+    bool free; /* let go; anybody may take it over by compare-and-set */
+    uint64_t token[2];
+    uint64_t extension; /* how often it was renewed */
+    uint32_t label_length;
+    char label[MCDS__LEASE_LABEL_MAX + 1];
+};
+
+/* False: not written by this library. */
+bool mcds__lease_decode(mcds_bytes value, mcds_bytes key, struct mcds__lease_value *out);
+
+/* One acquire, renew or release. The caller fills the first part. */
+struct mcds__lease_call {
+    const struct mcds__lease_keys *keys;
+    mcds_lease *lease;
+    const char *label;
+    uint32_t lease_ms;
+    uint32_t ttl_early_ms;          /* how much sooner the store may forget it */
+    _Atomic uint64_t *fence_newest; /* the newest fence that this handle has seen */
+    bool waits;                     /* acquire: poll while another holds it */
+    uint8_t stage;                  /* private; 0 at the start, as all that follow */
+    bool doubt;                     /* a write of this call went unanswered */
+    bool polls;
+    uint8_t takes;
+    int outcome; /* what to end with after an undo */
+    int64_t asked_ns;
+    char seed_text[24];
+    mcds_request requests[4];
+    uint8_t value[MCDS__LEASE_VALUE_MAX];
+};
+
+enum mcds__step mcds__lease_acquire_step(struct mcds__lease_call *call,
+                                         struct mcds__operation *operation);
+enum mcds__step mcds__lease_renew_step(struct mcds__lease_call *call,
+                                       struct mcds__operation *operation);
+enum mcds__step mcds__lease_release_step(struct mcds__lease_call *call,
+                                         struct mcds__operation *operation);
+
+#endif

@@ -1,0 +1,260 @@
+/* Core lease: acquire.
+ *
+ *   TRY    add lease | increment fence | get lease      ours if the get shows our token
+ *   TAKE   cas lease | increment fence | get lease      over a tombstone
+ *   FENCE  add fence SEED | increment fence | get lease the fence key was missing
+ *   POLL   get lease                                    while another holds it
+ *   UNDO   compare and delete                           ours, but of no use
+ *
+ * A batch that went unanswered is asked again with the same token: at worst the fence skips. */
+#include <stdatomic.h>
+
+#include "base/environment.h"
+#include "base/number.h"
+#include "core/lease_value.h"
+#include "core/slot.h"
+
+/* How often one call competes for a tombstone before it counts as taken by others. */
+#define TAKES_MAX 3
+
+enum { BEGIN, TRY, TAKE, FENCE, POLL, UNDO };
+
+/* Later than every fence drawn so far, as far as clocks agree and this handle remembers. */
+static uint64_t fence_seed(const struct mcds__lease_call *call,
+                           const struct mcds__operation *operation)
+{
+    uint64_t newest = atomic_load_explicit(call->fence_newest, memory_order_relaxed);
+    int64_t now_ns = mcds__wall_ns(operation->env);
+    uint64_t seed = now_ns > 0 ? (uint64_t)now_ns : 1;
+    return seed > newest ? seed : newest + 1;
+}
+
+static void remember_fence(struct mcds__lease_call *call, uint64_t fence)
+{
+    uint64_t newest = atomic_load_explicit(call->fence_newest, memory_order_relaxed);
+    while (fence > newest &&
+           !atomic_compare_exchange_weak(call->fence_newest, &newest, fence)) {
+    }
+}
+
+/* Fill in the fence and the get behind request `first`, route all to the lease's server, ask.
+ */
+static enum mcds__step ask_three(struct mcds__lease_call *call,
+                                 struct mcds__operation *operation, uint8_t stage)
+{
+    call->requests[1] = (mcds_request){
+        .command = MCDS_INCR,
+        .options = stage == FENCE ? 0 : MCDS_CREATE,
+        .flags = mcds__slot_birth(operation->env),
+        .delta = 1,
+        .initial = fence_seed(call, operation),
+        .key = mcds__key_bytes(&call->keys->fence),
+    };
+    call->requests[2] = mcds__lease_get(call);
+    for (int i = 0; i < 3; i++)
+        call->requests[i].route = mcds__key_bytes(&call->keys->lease);
+    call->stage = stage;
+    return mcds__operation_ask_repeatable(operation, call->requests, 3);
+}
+
+static enum mcds__step ask_try(struct mcds__lease_call *call, struct mcds__operation *operation)
+{
+    mcds_lease *lease = call->lease;
+    if ((lease->state & MCDS__LEASE_TOKEN) == 0) {
+        mcds__lease_clear(lease);
+        operation->env->random(operation->env->self, lease->token, sizeof lease->token);
+    }
+    call->requests[0] = mcds__lease_write(call, MCDS_ADD, 0, (mcds_cas_token){0, 0});
+    enum mcds__step step = ask_three(call, operation, TRY);
+    /* With an add under way, the lease's time may have begun as early as at the first one. */
+    if ((lease->state & MCDS__LEASE_TOKEN) == 0)
+        lease->asked_ns = operation->sent_ns;
+    return step;
+}
+
+static enum mcds__step ask_take(struct mcds__lease_call *call,
+                                struct mcds__operation *operation, mcds_cas_token cas)
+{
+    call->requests[0] = mcds__lease_write(call, MCDS_CAS, 0, cas);
+    operation->connection = cas.connection;
+    enum mcds__step step = ask_three(call, operation, TAKE);
+    call->lease->asked_ns = operation->sent_ns;
+    return step;
+}
+
+static enum mcds__step ask_fence(struct mcds__lease_call *call,
+                                 struct mcds__operation *operation)
+{
+    call->requests[0] = (mcds_request){
+        .command = MCDS_ADD,
+        .flags = mcds__slot_birth(operation->env),
+        .key = mcds__key_bytes(&call->keys->fence),
+        .value = {call->seed_text,
+                  mcds__format_u64(fence_seed(call, operation), call->seed_text)},
+    };
+    return ask_three(call, operation, FENCE);
+}
+
+static enum mcds__step ask_poll(struct mcds__lease_call *call,
+                                struct mcds__operation *operation)
+{
+    call->stage = POLL;
+    call->requests[0] = mcds__lease_get(call);
+    call->requests[0].route = mcds__key_bytes(&call->keys->lease);
+    return mcds__operation_ask_repeatable(operation, call->requests, 1);
+}
+
+static enum mcds__step ask_undo(struct mcds__lease_call *call,
+                                struct mcds__operation *operation, mcds_cas_token cas,
+                                int outcome)
+{
+    call->stage = UNDO;
+    call->outcome = outcome;
+    call->requests[0] = mcds__lease_delete(call, cas);
+    operation->connection = cas.connection;
+    return mcds__operation_ask_repeatable(operation, call->requests, 1);
+}
+
+static enum mcds__step end_undo(struct mcds__lease_call *call,
+                                struct mcds__operation *operation)
+{
+    mcds__lease_clear(call->lease);
+    return mcds__operation_finish(operation, call->outcome);
+}
+
+/* The get has shown our token, and `fence` is the reply of the increment before it. */
+static enum mcds__step take_mine(struct mcds__lease_call *call,
+                                 struct mcds__operation *operation, const mcds_reply *fence,
+                                 const mcds_reply *look)
+{
+    mcds_lease *lease = call->lease;
+    lease->state |= MCDS__LEASE_TOKEN;
+    if (fence->outcome == MCDS_OUT_MISS && call->stage != FENCE)
+        return ask_fence(call, operation);
+    if (fence->outcome != MCDS_OUT_OK) {
+        bool unborn = fence->outcome == MCDS_OUT_MISS;
+        (void)mcds__operation_fail(operation, unborn ? &call->requests[0].reply : fence);
+        if (operation->result >= 0)
+            operation->result = MCDS_FULL; /* stored and yet missing: there is no room for it */
+        return ask_undo(call, operation, look->cas, operation->result);
+    }
+    int64_t deadline_ns = mcds__lease_deadline(call, lease->asked_ns);
+    if (mcds__monotonic_ns(operation->env) >= deadline_ns) {
+        operation->detail =
+            "the store took so long that the lease was over when it was granted";
+        return ask_undo(call, operation, look->cas, MCDS_TIMEOUT);
+    }
+    lease->fence = fence->number;
+    lease->deadline_ns = deadline_ns;
+    lease->extension = 0;
+    lease->state |= MCDS__LEASE_HELD;
+    mcds__lease_remember_cas(lease, look->cas);
+    remember_fence(call, fence->number);
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+/* Another holds it. What we know to be refused need not be asked for again with this token. */
+static enum mcds__step take_others(struct mcds__lease_call *call,
+                                   struct mcds__operation *operation, const mcds_reply *look)
+{
+    mcds_lease *lease = call->lease;
+    if ((lease->state & MCDS__LEASE_DOUBT) == 0)
+        mcds__lease_clear(lease);
+    else
+        lease->asked_ns = operation->sent_ns; /* at this moment it was not ours yet */
+    call->stage = BEGIN;
+    call->polls = true;
+    int64_t hint_ns = look->ttl_ms > 0 ? look->ttl_ms * NS_PER_MS : 0;
+    if (call->waits && mcds__operation_wait(operation, hint_ns))
+        return MCDS__SLEEP;
+    return mcds__operation_finish(operation, MCDS_BUSY);
+}
+
+/* No use to be made of the replies: try the same again, or say what is known. */
+static enum mcds__step take_trouble(struct mcds__lease_call *call,
+                                    struct mcds__operation *operation, const mcds_reply *reply)
+{
+    call->stage = BEGIN;
+    call->polls = false;
+    if (mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    (void)mcds__operation_fail_read(operation, reply);
+    if ((call->lease->state & MCDS__LEASE_TOKEN) != 0)
+        operation->result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
+static enum mcds__step take_missing(struct mcds__lease_call *call,
+                                    struct mcds__operation *operation)
+{
+    const mcds_reply *written = &call->requests[0].reply;
+    switch (written->outcome) {
+    case MCDS_OUT_TOO_BIG:
+    case MCDS_OUT_NO_MEMORY:
+    case MCDS_OUT_BAD_REQUEST:
+    case MCDS_OUT_UNSUPPORTED:
+    case MCDS_OUT_FAILED:
+        return mcds__operation_fail(operation, written);
+    default:
+        /* Ended, or evicted, between the two requests. */
+        if ((call->lease->state & MCDS__LEASE_DOUBT) == 0)
+            call->lease->state &= ~(uint32_t)MCDS__LEASE_TOKEN;
+        else
+            call->lease->asked_ns = operation->sent_ns;
+        return take_trouble(call, operation, written);
+    }
+}
+
+/* What the write of this batch has left in the lease's state. */
+static void note_write(struct mcds__lease_call *call)
+{
+    mcds_outcome outcome = call->requests[0].reply.outcome;
+    if (call->stage != TRY && call->stage != TAKE)
+        return;
+    if (outcome == MCDS_OUT_UNKNOWN)
+        call->lease->state |= MCDS__LEASE_TOKEN | MCDS__LEASE_DOUBT;
+    if (outcome == MCDS_OUT_OK)
+        call->lease->state |= MCDS__LEASE_TOKEN;
+}
+
+static enum mcds__step take_replies(struct mcds__lease_call *call,
+                                    struct mcds__operation *operation)
+{
+    const mcds_request *look = call->stage == POLL ? &call->requests[0] : &call->requests[2];
+    struct mcds__lease_value value;
+    note_write(call);
+    switch (mcds__lease_look(call, &operation->batch, look, &value)) {
+    case LEASE_MINE:
+        if (call->stage == POLL)
+            return ask_try(call, operation);
+        return take_mine(call, operation, &call->requests[1].reply, &look->reply);
+    case LEASE_OTHERS:
+        return take_others(call, operation, &look->reply);
+    case LEASE_FREE:
+        if (call->takes++ >= TAKES_MAX)
+            return take_others(call, operation, &look->reply);
+        return ask_take(call, operation, look->reply.cas);
+    case LEASE_MISSING:
+        if (call->stage == POLL)
+            return ask_try(call, operation);
+        return take_missing(call, operation);
+    case LEASE_DAMAGED:
+        operation->peer = look->reply.peer;
+        return mcds__operation_finish(operation, MCDS_CORRUPT);
+    default:
+        return take_trouble(call, operation, &look->reply);
+    }
+}
+
+enum mcds__step mcds__lease_acquire_step(struct mcds__lease_call *call,
+                                         struct mcds__operation *operation)
+{
+    switch (call->stage) {
+    case BEGIN:
+        return call->polls ? ask_poll(call, operation) : ask_try(call, operation);
+    case UNDO:
+        return end_undo(call, operation);
+    default:
+        return take_replies(call, operation);
+    }
+}

@@ -1,0 +1,124 @@
+/* Core lease: renew.
+ *
+ *   EXTEND  cas lease (extension + 1) | get lease
+ *   LOOK    get lease                    after a batch that went unanswered
+ *
+ * The number of the extension tells whether a write that went unanswered has landed. */
+#include "base/environment.h"
+#include "core/lease_value.h"
+
+/* Before 1.6.24 memcached may change a CAS without a write, and the connection on which the
+ * token was read may be gone: each costs one more look. */
+#define EXTENDS_MAX 4
+
+enum { BEGIN, EXTEND, LOOK };
+
+static enum mcds__step ask_extend(struct mcds__lease_call *call,
+                                  struct mcds__operation *operation)
+{
+    mcds_cas_token cas = mcds__lease_cas(call->lease);
+    call->stage = EXTEND;
+    call->takes++;
+    call->requests[0] = mcds__lease_write(call, MCDS_CAS, call->lease->extension + 1, cas);
+    call->requests[1] = mcds__lease_get(call);
+    call->requests[0].route = call->requests[1].route = mcds__key_bytes(&call->keys->lease);
+    operation->connection = cas.connection;
+    enum mcds__step step = mcds__operation_ask_repeatable(operation, call->requests, 2);
+    if (call->asked_ns == 0)
+        call->asked_ns = operation->sent_ns;
+    return step;
+}
+
+static enum mcds__step ask_look(struct mcds__lease_call *call,
+                                struct mcds__operation *operation)
+{
+    call->stage = LOOK;
+    call->requests[1] = mcds__lease_get(call);
+    return mcds__operation_ask_repeatable(operation, &call->requests[1], 1);
+}
+
+static enum mcds__step end_renewed(struct mcds__lease_call *call,
+                                   struct mcds__operation *operation, mcds_cas_token cas)
+{
+    mcds_lease *lease = call->lease;
+    lease->extension++;
+    lease->asked_ns = call->asked_ns;
+    lease->deadline_ns = mcds__lease_deadline(call, call->asked_ns);
+    mcds__lease_remember_cas(lease, cas);
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+static enum mcds__step end_lost(struct mcds__lease_call *call,
+                                struct mcds__operation *operation)
+{
+    mcds__lease_clear(call->lease);
+    return mcds__operation_explain(operation, MCDS_LOST,
+                                   "the lease had ended; another may have held it since");
+}
+
+/* The lease is ours. Has the extension landed? */
+static enum mcds__step take_mine(struct mcds__lease_call *call,
+                                 struct mcds__operation *operation, uint64_t extension,
+                                 mcds_cas_token cas)
+{
+    if (extension > call->lease->extension)
+        return end_renewed(call, operation, cas);
+    mcds__lease_remember_cas(call->lease, cas);
+    if (call->takes < EXTENDS_MAX && !mcds__operation_is_late(operation))
+        return ask_extend(call, operation);
+    return mcds__operation_explain(operation, call->doubt ? MCDS_AMBIGUOUS : MCDS_BUSY,
+                                   "the store kept refusing the compare-and-set");
+}
+
+static enum mcds__step take_trouble(struct mcds__lease_call *call,
+                                    struct mcds__operation *operation, const mcds_reply *reply)
+{
+    call->stage = BEGIN;
+    if (mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    (void)mcds__operation_fail_read(operation, reply);
+    if (call->doubt)
+        operation->result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
+static bool is_refusal(mcds_outcome outcome)
+{
+    return outcome == MCDS_OUT_TOO_BIG || outcome == MCDS_OUT_NO_MEMORY ||
+           outcome == MCDS_OUT_BAD_REQUEST || outcome == MCDS_OUT_UNSUPPORTED ||
+           outcome == MCDS_OUT_FAILED;
+}
+
+static enum mcds__step take_replies(struct mcds__lease_call *call,
+                                    struct mcds__operation *operation)
+{
+    const mcds_reply *extended = &call->requests[0].reply;
+    if (call->stage == EXTEND && extended->outcome == MCDS_OUT_UNKNOWN)
+        call->doubt = true;
+    if (call->stage == EXTEND && is_refusal(extended->outcome))
+        return mcds__operation_fail(operation, extended);
+    struct mcds__lease_value value;
+    const mcds_request *look = &call->requests[1];
+    switch (mcds__lease_look(call, &operation->batch, look, &value)) {
+    case LEASE_MINE:
+        return take_mine(call, operation, value.extension, look->reply.cas);
+    case LEASE_UNSEEN:
+        if (call->stage == EXTEND && extended->outcome == MCDS_OUT_OK)
+            return end_renewed(call, operation, (mcds_cas_token){0, 0});
+        return take_trouble(call, operation, &look->reply);
+    default:
+        return end_lost(call, operation);
+    }
+}
+
+enum mcds__step mcds__lease_renew_step(struct mcds__lease_call *call,
+                                       struct mcds__operation *operation)
+{
+    if (call->stage != BEGIN)
+        return take_replies(call, operation);
+    if (mcds__monotonic_ns(operation->env) >= call->lease->deadline_ns)
+        return mcds__operation_explain(operation, MCDS_EXPIRED, "our own deadline has passed");
+    bool token_known = call->lease->cas_connection != 0;
+    return token_known && !call->doubt ? ask_extend(call, operation)
+                                       : ask_look(call, operation);
+}

@@ -1,0 +1,129 @@
+/* Catalogue: which structures a store holds, read off its keys. */
+#include <string.h>
+
+#include "base/environment.h"
+#include "structures/structure.h"
+
+/* Beyond this many structures the listing says FULL rather than grow for ever. */
+#define LISTED_MAX 1000000
+
+struct listed {
+    struct listed *next; /* in its chain */
+    const char *noun;
+    char name[];
+};
+
+struct catalogue {
+    const mcds_env *env;
+    size_t prefix_length;
+    struct listed **chains;
+    uint32_t chain_count; /* a power of two */
+    uint32_t count;
+    bool (*visit)(void *context, const mcds_listed *listed);
+    void *context;
+    int result;
+};
+
+/* The structure whose presence a tag shows; NULL for keys that only belong to one. */
+static const char *noun_of(const char *tag)
+{
+    static const struct {
+        const char *tag;
+        const char *noun;
+    } nouns[] = {
+        {MCDS__TAG_COUNTER, "counter"}, {MCDS__TAG_LOCK, "lock"},
+        {MCDS__TAG_FENCE, "lock"},      {MCDS__TAG_VISITORS, "visitors"},
+        {MCDS__TAG_ONLINE, "online"},
+    };
+    for (size_t i = 0; i < sizeof nouns / sizeof nouns[0]; i++)
+        if (strcmp(tag, nouns[i].tag) == 0)
+            return nouns[i].noun;
+    return NULL;
+}
+
+static uint32_t chain_of(const struct catalogue *catalogue, const char *noun, const char *name)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *at = noun; *at != '\0'; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    for (const char *at = name; *at != '\0'; at++)
+        hash = (hash ^ (unsigned char)*at) * 16777619u;
+    return hash & (catalogue->chain_count - 1);
+}
+
+/* Remember a structure. True when it is new. */
+static bool remember(struct catalogue *catalogue, const char *noun, const char *name)
+{
+    uint32_t chain = chain_of(catalogue, noun, name);
+    for (struct listed *at = catalogue->chains[chain]; at != NULL; at = at->next)
+        if (strcmp(at->noun, noun) == 0 && strcmp(at->name, name) == 0)
+            return false;
+    size_t length = strlen(name) + 1;
+    struct listed *listed = mcds__allocate(catalogue->env, sizeof *listed + length);
+    if (listed == NULL || catalogue->count == LISTED_MAX) {
+        mcds__free(catalogue->env, listed);
+        catalogue->result = mcds_fail(MCDS_NO_MEMORY,
+                                      "list: more structures than fit in memory");
+        return false;
+    }
+    listed->noun = noun;
+    memcpy(listed->name, name, length);
+    listed->next = catalogue->chains[chain];
+    catalogue->chains[chain] = listed;
+    catalogue->count++;
+    return true;
+}
+
+static bool see_key(void *context, mcds_bytes key)
+{
+    struct catalogue *catalogue = context;
+    char tag[MCDS__KEY_MAX + 1];
+    char name[MCDS__KEY_MAX + 1];
+    size_t at = catalogue->prefix_length;
+    if (!mcds__key_next_part(key, &at, tag) || !mcds__key_next_part(key, &at, name))
+        return true;
+    const char *noun = noun_of(tag);
+    if (noun == NULL || !remember(catalogue, noun, name))
+        return catalogue->result == MCDS_OK;
+    mcds_listed listed = {noun, name};
+    return catalogue->visit(catalogue->context, &listed);
+}
+
+static void forget_all(struct catalogue *catalogue)
+{
+    for (uint32_t i = 0; i < catalogue->chain_count; i++) {
+        while (catalogue->chains[i] != NULL) {
+            struct listed *listed = catalogue->chains[i];
+            catalogue->chains[i] = listed->next;
+            mcds__free(catalogue->env, listed);
+        }
+    }
+    mcds__free(catalogue->env, catalogue->chains);
+}
+
+int mcds_list(mcds_store *store, bool (*visit)(void *context, const mcds_listed *listed),
+              void *context)
+{
+    if (store == NULL || visit == NULL)
+        return mcds_fail(MCDS_INVALID, "list: mcds_list needs a store and a visitor");
+    struct catalogue catalogue = {
+        .env = mcds__store_env(store),
+        .chain_count = 4096,
+        .visit = visit,
+        .context = context,
+        .result = MCDS_OK,
+    };
+    catalogue.chains = mcds__allocate_zero(catalogue.env,
+                                           catalogue.chain_count * sizeof(struct listed *));
+    if (catalogue.chains == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "list: out of memory");
+    char prefix[MCDS__NS_MAX + 1];
+    size_t ns_length = strlen(mcds__store_ns(store));
+    memcpy(prefix, mcds__store_ns(store), ns_length);
+    prefix[ns_length] = ':';
+    catalogue.prefix_length = ns_length + 1;
+    int result = mcds__store_keys(store, (mcds_bytes){prefix, ns_length + 1}, see_key,
+                                  &catalogue);
+    forget_all(&catalogue);
+    return result != MCDS_OK ? result : catalogue.result;
+}

@@ -1,0 +1,378 @@
+/* Lock: one holder at a time, with a fence for what the lock protects (core lease). */
+#include "core/lease.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "core/slot.h"
+#include "structures/structure.h"
+
+#define LEASE_MS_DEFAULT 15000
+#define LEASE_MS_MAX 86400000
+#define LEASE_MS_MIN 50
+/* Where ttl runs in whole seconds and may end early, shorter leases have no use. */
+#define LEASE_MS_MIN_COARSE 3000
+#define WAIT_MS_MAX 86400000
+
+struct mcds_lock {
+    mcds_store *store;
+    char *name;
+    char *label;
+    uint32_t lease_ms;
+    uint32_t ttl_early_ms;
+    _Atomic uint64_t fence_newest;
+    struct mcds__lease_keys keys;
+};
+
+struct lock_call {
+    struct mcds__operation base;
+    struct mcds__lease_call lease;
+};
+
+static enum mcds__step step_acquire(struct mcds__operation *operation)
+{
+    return mcds__lease_acquire_step(&((struct lock_call *)operation)->lease, operation);
+}
+
+static enum mcds__step step_renew(struct mcds__operation *operation)
+{
+    return mcds__lease_renew_step(&((struct lock_call *)operation)->lease, operation);
+}
+
+static enum mcds__step step_release(struct mcds__operation *operation)
+{
+    return mcds__lease_release_step(&((struct lock_call *)operation)->lease, operation);
+}
+
+static const struct mcds__operation_kind acquire_kind = {
+    "lock", "acquire", sizeof(struct lock_call), step_acquire};
+static const struct mcds__operation_kind renew_kind = {"lock", "renew",
+                                                       sizeof(struct lock_call), step_renew};
+static const struct mcds__operation_kind release_kind = {
+    "lock", "release", sizeof(struct lock_call), step_release};
+
+/* What a call expects of the lease that it is given. */
+enum need { NEED_EMPTY, NEED_HELD, NEED_ANY };
+
+static int check_call(const mcds_lock *lock, const mcds_lease *lease, const char *verb,
+                      enum need need)
+{
+    if (lock == NULL || lease == NULL)
+        return mcds_fail(MCDS_INVALID, "lock: %s needs a lock and a lease", verb);
+    bool held = (lease->state & MCDS__LEASE_HELD) != 0;
+    if (need == NEED_EMPTY && held)
+        return mcds_fail(MCDS_INVALID, "lock '%.200s': %s: this lease is held already",
+                         lock->name, verb);
+    if (need == NEED_HELD && !held)
+        return mcds_fail(MCDS_INVALID, "lock '%.200s': %s: this lease holds nothing",
+                         lock->name, verb);
+    if (need == NEED_ANY && (lease->state & (MCDS__LEASE_HELD | MCDS__LEASE_TOKEN)) == 0)
+        return mcds_fail(MCDS_INVALID, "lock '%.200s': %s: this lease holds nothing",
+                         lock->name, verb);
+    return MCDS_OK;
+}
+
+static int launch(struct lock_call *call, const struct mcds__operation_kind *kind,
+                  mcds_lock *lock, bool waits, uint32_t wait_ms, mcds_lease *lease,
+                  mcds_pipeline *pipeline, uint64_t tag)
+{
+    if (call == NULL)
+        call = mcds__pipeline_new(pipeline, lock->store, kind);
+    if (call == NULL)
+        return MCDS_NO_MEMORY;
+    mcds__operation_begin(&call->base, kind, lock->store, lock->name,
+                          (int64_t)wait_ms * NS_PER_MS);
+    struct mcds__lease_call *inner = &call->lease;
+    inner->keys = &lock->keys;
+    inner->lease = lease;
+    inner->label = lock->label;
+    inner->lease_ms = lock->lease_ms;
+    inner->ttl_early_ms = lock->ttl_early_ms;
+    inner->fence_newest = &lock->fence_newest;
+    inner->waits = waits;
+    inner->stage = 0;
+    inner->doubt = false;
+    inner->polls = false;
+    inner->takes = 0;
+    inner->outcome = MCDS_OK;
+    inner->asked_ns = 0;
+    return mcds__launch(&call->base, pipeline, tag);
+}
+
+static int launch_acquire(struct lock_call *call, mcds_lock *lock, bool waits, uint32_t wait_ms,
+                          mcds_lease *lease, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = check_call(lock, lease, "acquire", NEED_EMPTY);
+    if (result != MCDS_OK)
+        return result;
+    if (wait_ms > WAIT_MS_MAX)
+        return mcds_fail(MCDS_INVALID, "lock '%.200s': acquire: a wait of more than a day",
+                         lock->name);
+    return launch(call, &acquire_kind, lock, waits, wait_ms, lease, pipeline, tag);
+}
+
+int mcds_lock_try_acquire(mcds_lock *lock, mcds_lease *lease)
+{
+    struct lock_call call;
+    return launch_acquire(&call, lock, false, 0, lease, NULL, 0);
+}
+
+int mcds_lock_try_acquire_start(mcds_lock *lock, mcds_lease *lease, mcds_pipeline *pipeline,
+                                uint64_t tag)
+{
+    return launch_acquire(NULL, lock, false, 0, lease, pipeline, tag);
+}
+
+int mcds_lock_acquire(mcds_lock *lock, uint32_t wait_ms, mcds_lease *lease)
+{
+    struct lock_call call;
+    return launch_acquire(&call, lock, true, wait_ms, lease, NULL, 0);
+}
+
+int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait_ms, mcds_lease *lease,
+                            mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_acquire(NULL, lock, true, wait_ms, lease, pipeline, tag);
+}
+
+static int launch_renew(struct lock_call *call, mcds_lock *lock, mcds_lease *lease,
+                        mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = check_call(lock, lease, "renew", NEED_HELD);
+    if (result != MCDS_OK)
+        return result;
+    return launch(call, &renew_kind, lock, false, 0, lease, pipeline, tag);
+}
+
+int mcds_lock_renew(mcds_lock *lock, mcds_lease *lease)
+{
+    struct lock_call call;
+    return launch_renew(&call, lock, lease, NULL, 0);
+}
+
+int mcds_lock_renew_start(mcds_lock *lock, mcds_lease *lease, mcds_pipeline *pipeline,
+                          uint64_t tag)
+{
+    return launch_renew(NULL, lock, lease, pipeline, tag);
+}
+
+static int launch_release(struct lock_call *call, mcds_lock *lock, mcds_lease *lease,
+                          mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = check_call(lock, lease, "release", NEED_ANY);
+    if (result != MCDS_OK)
+        return result;
+    return launch(call, &release_kind, lock, false, 0, lease, pipeline, tag);
+}
+
+int mcds_lock_release(mcds_lock *lock, mcds_lease *lease)
+{
+    struct lock_call call;
+    return launch_release(&call, lock, lease, NULL, 0);
+}
+
+int mcds_lock_release_start(mcds_lock *lock, mcds_lease *lease, mcds_pipeline *pipeline,
+                            uint64_t tag)
+{
+    return launch_release(NULL, lock, lease, pipeline, tag);
+}
+
+int64_t mcds_lock_remaining_ms(const mcds_lock *lock, const mcds_lease *lease)
+{
+    if (lock == NULL || lease == NULL || (lease->state & MCDS__LEASE_HELD) == 0)
+        return 0;
+    int64_t left_ns = lease->deadline_ns - mcds__monotonic_ns(mcds__store_env(lock->store));
+    return left_ns > 0 ? left_ns / NS_PER_MS : 0;
+}
+
+struct lock_holder_get {
+    struct mcds__operation base;
+    mcds_lock *lock;
+    mcds_lock_holder *holder_out;
+    uint8_t stage;
+    struct mcds__key keys[2];
+    mcds_request requests[2];
+};
+
+static enum mcds__step take_holder(struct lock_holder_get *get)
+{
+    struct mcds__operation *operation = &get->base;
+    const mcds_request *lease = &get->requests[0];
+    const mcds_request *fence = &get->requests[1];
+    struct mcds__lease_value value;
+    mcds_lock_holder *out = get->holder_out;
+    uint64_t number = 0;
+    if (lease->reply.outcome == MCDS_OUT_MISS)
+        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
+    if (!mcds__lease_decode(mcds__reply_value(&operation->batch, lease), lease->key, &value))
+        return mcds__operation_finish(operation, MCDS_CORRUPT);
+    if (value.free)
+        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
+    if (fence->reply.outcome == MCDS_OUT_OK)
+        (void)mcds__slot_parse(mcds__reply_value(&operation->batch, fence), &number);
+    out->fence = number;
+    out->remaining_ms = lease->reply.ttl_ms >= 0 ? lease->reply.ttl_ms : -1;
+    memcpy(out->label, value.label, value.label_length + 1);
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+/* Lease and fence share a server, so both requests are routed by the lease's key. */
+static enum mcds__step step_holder_get(struct mcds__operation *operation)
+{
+    struct lock_holder_get *get = (struct lock_holder_get *)operation;
+    bool asking = get->stage == 0;
+    enum mcds__step step = mcds__slot_read_step(get->requests, get->keys, 2, MCDS_WANT_TTL,
+                                                &get->stage, operation);
+    if (asking)
+        get->requests[0].route = get->requests[1].route = get->requests[0].key;
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    return take_holder(get);
+}
+
+static const struct mcds__operation_kind holder_kind = {
+    "lock", "holder", sizeof(struct lock_holder_get), step_holder_get};
+
+static int launch_holder_get(struct lock_holder_get *get, mcds_lock *lock,
+                             mcds_lock_holder *holder_out, mcds_pipeline *pipeline,
+                             uint64_t tag)
+{
+    if (lock == NULL || holder_out == NULL)
+        return mcds_fail(MCDS_INVALID, "lock: holder needs a lock and a place for the holder");
+    if (get == NULL)
+        get = mcds__pipeline_new(pipeline, lock->store, &holder_kind);
+    if (get == NULL)
+        return MCDS_NO_MEMORY;
+    mcds__operation_begin(&get->base, &holder_kind, lock->store, lock->name, 0);
+    get->lock = lock;
+    get->holder_out = holder_out;
+    get->stage = 0;
+    get->keys[0] = lock->keys.lease;
+    get->keys[1] = lock->keys.fence;
+    return mcds__launch(&get->base, pipeline, tag);
+}
+
+int mcds_lock_holder_get(mcds_lock *lock, mcds_lock_holder *holder_out)
+{
+    struct lock_holder_get get;
+    return launch_holder_get(&get, lock, holder_out, NULL, 0);
+}
+
+int mcds_lock_holder_get_start(mcds_lock *lock, mcds_lock_holder *holder_out,
+                               mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_holder_get(NULL, lock, holder_out, pipeline, tag);
+}
+
+struct lock_drop {
+    struct mcds__operation base;
+    mcds_lock *lock;
+    uint8_t stage;
+    mcds_request requests[1];
+};
+
+static enum mcds__step step_drop(struct mcds__operation *operation)
+{
+    struct lock_drop *drop = (struct lock_drop *)operation;
+    return mcds__slot_drop_step(drop->requests, &drop->lock->keys.lease, 1, &drop->stage,
+                                operation);
+}
+
+static const struct mcds__operation_kind drop_kind = {"lock", "drop", sizeof(struct lock_drop),
+                                                      step_drop};
+
+static int launch_drop(struct lock_drop *drop, mcds_lock *lock, mcds_pipeline *pipeline,
+                       uint64_t tag)
+{
+    if (lock == NULL)
+        return mcds_fail(MCDS_INVALID, "lock: drop needs a lock");
+    if (drop == NULL)
+        drop = mcds__pipeline_new(pipeline, lock->store, &drop_kind);
+    if (drop == NULL)
+        return MCDS_NO_MEMORY;
+    mcds__operation_begin(&drop->base, &drop_kind, lock->store, lock->name, 0);
+    drop->lock = lock;
+    drop->stage = 0;
+    return mcds__launch(&drop->base, pipeline, tag);
+}
+
+int mcds_lock_drop(mcds_lock *lock)
+{
+    struct lock_drop drop;
+    return launch_drop(&drop, lock, NULL, 0);
+}
+
+int mcds_lock_drop_start(mcds_lock *lock, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_drop(NULL, lock, pipeline, tag);
+}
+
+static int check_lock_options(const char *name, const mcds_lock_options *options,
+                              const mcds_capabilities *can)
+{
+    int result = mcds__check_options_size("lock", options->size, sizeof(mcds_lock_options));
+    if (result != MCDS_OK)
+        return result;
+    uint32_t least_ms = can->ttl_early_ms > 0 ? LEASE_MS_MIN_COARSE : LEASE_MS_MIN;
+    if (options->lease_ms != 0 &&
+        (options->lease_ms < least_ms || options->lease_ms > LEASE_MS_MAX))
+        return mcds_fail(MCDS_INVALID,
+                         "lock '%.200s': a lease of %u ms; this store can keep %u to %d", name,
+                         options->lease_ms, least_ms, LEASE_MS_MAX);
+    if (options->label != NULL &&
+        strnlen(options->label, MCDS__LEASE_LABEL_MAX + 1) > MCDS__LEASE_LABEL_MAX)
+        return mcds_fail(MCDS_INVALID, "lock '%.200s': the label is longer than %d bytes", name,
+                         MCDS__LEASE_LABEL_MAX);
+    if (!can->expires || !can->compare_and_set)
+        return mcds_fail(MCDS_UNSUPPORTED,
+                         "lock '%.200s': this store has no expiry or no compare-and-set, and a "
+                         "lock needs both",
+                         name);
+    return MCDS_OK;
+}
+
+int mcds_lock_open(mcds_store *store, const char *name, const mcds_lock_options *options,
+                   mcds_lock **lock_out)
+{
+    static const mcds_lock_options defaults = MCDS_LOCK_OPTIONS_INIT;
+    int result = mcds__check_open("lock", store, name, lock_out);
+    if (result != MCDS_OK)
+        return result;
+    if (options == NULL)
+        options = &defaults;
+    mcds_capabilities can;
+    mcds__store_capabilities(store, &can);
+    result = check_lock_options(name, options, &can);
+    if (result != MCDS_OK)
+        return result;
+    const mcds_env *env = mcds__store_env(store);
+    mcds_lock *lock = mcds__allocate_zero(env, sizeof *lock);
+    char *own_name = mcds__copy_string(env, name);
+    char *own_label = mcds__copy_string(env, options->label != NULL ? options->label : "");
+    if (lock == NULL || own_name == NULL || own_label == NULL) {
+        mcds__free(env, lock);
+        mcds__free(env, own_name);
+        mcds__free(env, own_label);
+        return mcds_fail(MCDS_NO_MEMORY, "lock '%.200s': out of memory", name);
+    }
+    lock->store = store;
+    lock->name = own_name;
+    lock->label = own_label;
+    lock->lease_ms = options->lease_ms > 0 ? options->lease_ms : LEASE_MS_DEFAULT;
+    lock->ttl_early_ms = can.ttl_early_ms;
+    mcds__key_begin(&lock->keys.lease, mcds__store_ns(store), MCDS__TAG_LOCK, name);
+    mcds__key_begin(&lock->keys.fence, mcds__store_ns(store), MCDS__TAG_FENCE, name);
+    *lock_out = lock;
+    return MCDS_OK;
+}
+
+void mcds_lock_close(mcds_lock *lock)
+{
+    if (lock == NULL)
+        return;
+    const mcds_env *env = mcds__store_env(lock->store);
+    mcds__free(env, lock->name);
+    mcds__free(env, lock->label);
+    mcds__free(env, lock);
+}

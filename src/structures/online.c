@@ -1,0 +1,284 @@
+/* Online: who was active within the last buckets, one key per bucket (core slot).
+ *
+ * A visitor's key holds the bucket that last counted it. A visitor who stays is counted again
+ * exactly `buckets` buckets later, so every window of that many buckets holds it once. */
+#include "core/visit.h"
+
+#include <math.h>
+
+#include "base/environment.h"
+#include "structures/structure.h"
+
+#define BUCKETS_MAX 32
+#define BUCKETS_DEFAULT 5
+#define WIDTH_MS_MIN 1000
+#define WIDTH_MS_MAX 86400000
+#define WIDTH_MS_DEFAULT 60000
+/* Clock difference between machines, and keys that die a little early. */
+#define SLACK_MS 9000
+
+struct mcds_online {
+    mcds_store *store;
+    char *name;
+    uint32_t buckets;
+    uint32_t width_ms;
+    struct mcds__slot_memory births[BUCKETS_MAX + 1]; /* by bucket modulo their number */
+    struct mcds__key counts; /* what the keys of the buckets begin with */
+    struct mcds__key seen;   /* what the keys of the visitors begin with */
+};
+
+static struct mcds__slot_memory *memory_of(mcds_online *online, uint64_t slot)
+{
+    return &online->births[slot % (BUCKETS_MAX + 1)];
+}
+
+static struct mcds__key slot_key(const mcds_online *online, uint64_t slot)
+{
+    struct mcds__key key = online->counts;
+    mcds__key_add_number(&key, slot);
+    return key;
+}
+
+static uint64_t ttl_ms(const mcds_online *online)
+{
+    return (uint64_t)(online->buckets + 2) * online->width_ms + SLACK_MS;
+}
+
+struct online_beat {
+    struct mcds__operation base;
+    mcds_online *online;
+    uint64_t slot;
+    struct mcds__visit visit;
+};
+
+static enum mcds__step step_beat(struct mcds__operation *operation)
+{
+    struct online_beat *beat = (struct online_beat *)operation;
+    enum mcds__step step = mcds__visit_step(&beat->visit, operation);
+    if (step == MCDS__DONE && operation->result == MCDS_OK)
+        (void)mcds__slot_remember(memory_of(beat->online, beat->slot), beat->slot,
+                                  beat->visit.hit.birth);
+    return step;
+}
+
+static const struct mcds__operation_kind beat_kind = {"online", "beat",
+                                                      sizeof(struct online_beat), step_beat};
+
+static int launch_beat(struct online_beat *beat, mcds_online *online, const char *visitor,
+                       int64_t at_ms, mcds_pipeline *pipeline, uint64_t tag)
+{
+    if (online == NULL)
+        return mcds_fail(MCDS_INVALID, "online: beat needs a handle");
+    int result = mcds__check_element("online", online->name, visitor);
+    if (result != MCDS_OK)
+        return result;
+    if (beat == NULL)
+        beat = mcds__pipeline_new(pipeline, online->store, &beat_kind);
+    if (beat == NULL)
+        return MCDS_NO_MEMORY;
+    mcds__operation_begin(&beat->base, &beat_kind, online->store, online->name, 0);
+    beat->online = online;
+    beat->slot = mcds__slot_at(mcds__time_or_now_ms(online->store, at_ms), online->width_ms);
+    struct mcds__visit *visit = &beat->visit;
+    mcds__visit_init(visit, beat->slot, online->buckets, ttl_ms(online), ttl_ms(online));
+    visit->anonymous = false;
+    visit->key = slot_key(online, beat->slot);
+    visit->claim.key = online->seen;
+    mcds__key_add_element(&visit->claim.key, visitor);
+    return mcds__launch(&beat->base, pipeline, tag);
+}
+
+int mcds_online_beat(mcds_online *online, const char *visitor, int64_t at_ms)
+{
+    struct online_beat beat;
+    return launch_beat(&beat, online, visitor, at_ms, NULL, 0);
+}
+
+int mcds_online_beat_start(mcds_online *online, const char *visitor, int64_t at_ms,
+                           mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_beat(NULL, online, visitor, at_ms, pipeline, tag);
+}
+
+/* The running bucket and those of the window before it, newest first. */
+struct online_window {
+    struct mcds__operation base;
+    mcds_online *online;
+    mcds_online_value *value_out;
+    int64_t at_ms;
+    uint64_t slot;
+    uint32_t count;
+    uint8_t stage;
+    struct mcds__key keys[BUCKETS_MAX + 1];
+    mcds_request requests[BUCKETS_MAX + 1];
+};
+
+static enum mcds__step take_window(struct online_window *get)
+{
+    mcds_online *online = get->online;
+    struct mcds__operation *operation = &get->base;
+    mcds_online_value value = {0, 0, 0, 0, false};
+    uint64_t oldest = 0;
+    for (uint32_t i = 0; i < get->count; i++) {
+        uint64_t slot = get->slot - i;
+        uint64_t count;
+        if (!mcds__visit_read(&operation->batch, &get->requests[i], memory_of(online, slot),
+                              slot, &count, &value.reborn))
+            return mcds__operation_finish(operation, MCDS_CORRUPT);
+        if (i == 0)
+            value.current = count;
+        else
+            value.closed += count;
+        oldest = i == online->buckets ? count : 0;
+    }
+    double part = mcds__slot_part(get->at_ms, online->width_ms);
+    value.estimate = (double)value.current + (double)value.closed - (double)oldest * part;
+    value.error = sqrt((double)oldest * part * (1 - part));
+    *get->value_out = value;
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+static enum mcds__step step_count(struct mcds__operation *operation)
+{
+    struct online_window *get = (struct online_window *)operation;
+    enum mcds__step step = mcds__slot_read_step(get->requests, get->keys, get->count, 0,
+                                                &get->stage, operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    return take_window(get);
+}
+
+static enum mcds__step step_drop(struct mcds__operation *operation)
+{
+    struct online_window *drop = (struct online_window *)operation;
+    enum mcds__step step = mcds__slot_drop_step(drop->requests, drop->keys, drop->count,
+                                                &drop->stage, operation);
+    if (step == MCDS__DONE && operation->result >= 0)
+        for (int i = 0; i <= BUCKETS_MAX; i++)
+            mcds__slot_forget(&drop->online->births[i]);
+    return step;
+}
+
+static const struct mcds__operation_kind count_kind = {
+    "online", "count", sizeof(struct online_window), step_count};
+static const struct mcds__operation_kind drop_kind = {"online", "drop",
+                                                      sizeof(struct online_window), step_drop};
+
+static int launch_window(struct online_window *window, const struct mcds__operation_kind *kind,
+                         mcds_online *online, int64_t at_ms, mcds_online_value *value_out,
+                         mcds_pipeline *pipeline, uint64_t tag)
+{
+    if (window == NULL)
+        window = mcds__pipeline_new(pipeline, online->store, kind);
+    if (window == NULL)
+        return MCDS_NO_MEMORY;
+    mcds__operation_begin(&window->base, kind, online->store, online->name, 0);
+    window->online = online;
+    window->value_out = value_out;
+    window->at_ms = mcds__time_or_now_ms(online->store, at_ms);
+    window->slot = mcds__slot_at(window->at_ms, online->width_ms);
+    uint64_t count = window->slot < online->buckets ? window->slot : online->buckets;
+    window->count = (uint32_t)count + 1;
+    window->stage = 0;
+    for (uint32_t i = 0; i < window->count; i++)
+        window->keys[i] = slot_key(online, window->slot - i);
+    return mcds__launch(&window->base, pipeline, tag);
+}
+
+static int launch_count(struct online_window *window, mcds_online *online, int64_t at_ms,
+                        mcds_online_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    if (online == NULL || value_out == NULL)
+        return mcds_fail(MCDS_INVALID,
+                         "online: count needs a handle and a place for the value");
+    return launch_window(window, &count_kind, online, at_ms, value_out, pipeline, tag);
+}
+
+int mcds_online_count(mcds_online *online, int64_t at_ms, mcds_online_value *value_out)
+{
+    struct online_window window;
+    return launch_count(&window, online, at_ms, value_out, NULL, 0);
+}
+
+int mcds_online_count_start(mcds_online *online, int64_t at_ms, mcds_online_value *value_out,
+                            mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_count(NULL, online, at_ms, value_out, pipeline, tag);
+}
+
+static int launch_drop(struct online_window *window, mcds_online *online, int64_t at_ms,
+                       mcds_pipeline *pipeline, uint64_t tag)
+{
+    if (online == NULL)
+        return mcds_fail(MCDS_INVALID, "online: drop needs a handle");
+    return launch_window(window, &drop_kind, online, at_ms, NULL, pipeline, tag);
+}
+
+int mcds_online_drop(mcds_online *online, int64_t at_ms)
+{
+    struct online_window window;
+    return launch_drop(&window, online, at_ms, NULL, 0);
+}
+
+int mcds_online_drop_start(mcds_online *online, int64_t at_ms, mcds_pipeline *pipeline,
+                           uint64_t tag)
+{
+    return launch_drop(NULL, online, at_ms, pipeline, tag);
+}
+
+static int check_online_options(const char *name, const mcds_online_options *options)
+{
+    int result = mcds__check_options_size("online", options->size, sizeof(mcds_online_options));
+    if (result != MCDS_OK)
+        return result;
+    if (options->buckets > BUCKETS_MAX)
+        return mcds_fail(MCDS_INVALID, "online '%.200s': %u buckets; at most %d", name,
+                         options->buckets, BUCKETS_MAX);
+    if (options->width_ms != 0 &&
+        (options->width_ms < WIDTH_MS_MIN || options->width_ms > WIDTH_MS_MAX))
+        return mcds_fail(MCDS_INVALID,
+                         "online '%.200s': the width must be from one second to one day", name);
+    return MCDS_OK;
+}
+
+int mcds_online_open(mcds_store *store, const char *name, const mcds_online_options *options,
+                     mcds_online **online_out)
+{
+    static const mcds_online_options defaults = MCDS_ONLINE_OPTIONS_INIT;
+    int result = mcds__check_open("online", store, name, online_out);
+    if (options == NULL)
+        options = &defaults;
+    if (result == MCDS_OK)
+        result = check_online_options(name, options);
+    if (result != MCDS_OK)
+        return result;
+    const mcds_env *env = mcds__store_env(store);
+    mcds_online *online = mcds__allocate_zero(env, sizeof *online);
+    char *own_name = mcds__copy_string(env, name);
+    if (online == NULL || own_name == NULL) {
+        mcds__free(env, online);
+        mcds__free(env, own_name);
+        return mcds_fail(MCDS_NO_MEMORY, "online '%.200s': out of memory", name);
+    }
+    online->store = store;
+    online->name = own_name;
+    online->buckets = options->buckets > 0 ? options->buckets : BUCKETS_DEFAULT;
+    online->width_ms = options->width_ms > 0 ? options->width_ms : WIDTH_MS_DEFAULT;
+    const char *ns = mcds__store_ns(store);
+    mcds__key_begin(&online->counts, ns, MCDS__TAG_ONLINE, name);
+    mcds__key_add_number(&online->counts, online->width_ms);
+    mcds__key_begin(&online->seen, ns, MCDS__TAG_ONLINE_SEEN, name);
+    mcds__key_add_number(&online->seen, online->width_ms);
+    mcds__key_add_number(&online->seen, online->buckets);
+    *online_out = online;
+    return MCDS_OK;
+}
+
+void mcds_online_close(mcds_online *online)
+{
+    if (online == NULL)
+        return;
+    const mcds_env *env = mcds__store_env(online->store);
+    mcds__free(env, online->name);
+    mcds__free(env, online);
+}

@@ -1,0 +1,294 @@
+/* Visitors: how many came in each period, one key per period (core slot). */
+#include "core/visit.h"
+
+#include <math.h>
+
+#include "base/environment.h"
+#include "structures/structure.h"
+
+#define PERIOD_MS_MIN 1000
+#define PERIOD_MS_MAX UINT64_C(31622400000)
+#define SETTLE_MS_DEFAULT 5000
+#define SETTLE_MS_MAX 3600000
+/* Over what the arithmetic asks for, because some stores let keys die a little early. */
+#define SLACK_MS 4000
+
+struct mcds_visitors {
+    mcds_store *store;
+    char *name;
+    uint64_t period_ms;
+    uint32_t settle_ms;
+    struct mcds__slot_memory births[2]; /* of the last even and the last odd slot */
+    struct mcds__key counts;            /* what the keys of the slots begin with */
+    struct mcds__key seen;              /* what the keys of the visitors begin with */
+};
+
+static struct mcds__key slot_key(const mcds_visitors *visitors, uint64_t slot)
+{
+    struct mcds__key key = visitors->counts;
+    mcds__key_add_number(&key, slot);
+    return key;
+}
+
+/* A period is read during the one that follows it; the rest is slack. */
+static uint64_t slot_ttl_ms(const mcds_visitors *visitors)
+{
+    if (visitors->period_ms == 0)
+        return 0;
+    return 3 * visitors->period_ms + visitors->settle_ms + SLACK_MS;
+}
+
+static uint64_t claim_ttl_ms(const mcds_visitors *visitors)
+{
+    if (visitors->period_ms == 0)
+        return 0;
+    return 2 * visitors->period_ms + visitors->settle_ms + SLACK_MS;
+}
+
+struct visitors_hit {
+    struct mcds__operation base;
+    mcds_visitors *visitors;
+    uint64_t slot;
+    struct mcds__visit visit;
+};
+
+static enum mcds__step step_hit(struct mcds__operation *operation)
+{
+    struct visitors_hit *hit = (struct visitors_hit *)operation;
+    enum mcds__step step = mcds__visit_step(&hit->visit, operation);
+    if (step == MCDS__DONE && operation->result == MCDS_OK)
+        (void)mcds__slot_remember(&hit->visitors->births[hit->slot & 1], hit->slot,
+                                  hit->visit.hit.birth);
+    return step;
+}
+
+static const struct mcds__operation_kind hit_kind = {"visitors", "hit",
+                                                     sizeof(struct visitors_hit), step_hit};
+
+static int check_hit(const mcds_visitors *visitors, const char *visitor)
+{
+    if (visitors == NULL)
+        return mcds_fail(MCDS_INVALID, "visitors: hit needs a handle");
+    if (visitor != NULL)
+        return mcds__check_element("visitors", visitors->name, visitor);
+    return MCDS_OK;
+}
+
+static int launch_hit(struct visitors_hit *hit, mcds_visitors *visitors, const char *visitor,
+                      int64_t at_ms, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = check_hit(visitors, visitor);
+    if (result != MCDS_OK)
+        return result;
+    if (hit == NULL)
+        hit = mcds__pipeline_new(pipeline, visitors->store, &hit_kind);
+    if (hit == NULL)
+        return MCDS_NO_MEMORY;
+    mcds__operation_begin(&hit->base, &hit_kind, visitors->store, visitors->name, 0);
+    hit->visitors = visitors;
+    hit->slot = mcds__slot_at(mcds__time_or_now_ms(visitors->store, at_ms),
+                              visitors->period_ms);
+    struct mcds__visit *visit = &hit->visit;
+    mcds__visit_init(visit, hit->slot, 0, claim_ttl_ms(visitors), slot_ttl_ms(visitors));
+    visit->anonymous = visitor == NULL;
+    visit->key = slot_key(visitors, hit->slot);
+    if (visitor != NULL) {
+        visit->claim.key = visitors->seen;
+        mcds__key_add_number(&visit->claim.key, hit->slot);
+        mcds__key_add_element(&visit->claim.key, visitor);
+    }
+    return mcds__launch(&hit->base, pipeline, tag);
+}
+
+int mcds_visitors_hit(mcds_visitors *visitors, const char *visitor, int64_t at_ms)
+{
+    struct visitors_hit hit;
+    return launch_hit(&hit, visitors, visitor, at_ms, NULL, 0);
+}
+
+int mcds_visitors_hit_start(mcds_visitors *visitors, const char *visitor, int64_t at_ms,
+                            mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_hit(NULL, visitors, visitor, at_ms, pipeline, tag);
+}
+
+/* The running period and the one before it. */
+struct visitors_pair {
+    struct mcds__operation base;
+    mcds_visitors *visitors;
+    mcds_visitors_value *value_out;
+    int64_t at_ms;
+    uint64_t slot;
+    uint32_t count; /* of slots: 1 where there is none before */
+    uint8_t stage;
+    struct mcds__key keys[2];
+    mcds_request requests[2];
+};
+
+static enum mcds__step take_pair(struct visitors_pair *get)
+{
+    mcds_visitors *visitors = get->visitors;
+    struct mcds__operation *operation = &get->base;
+    mcds_visitors_value value = {0, 0, 0, 0, false, false};
+    uint64_t counts[2] = {0, 0};
+    for (uint32_t i = 0; i < get->count; i++) {
+        uint64_t slot = get->slot - i;
+        if (!mcds__visit_read(&operation->batch, &get->requests[i], &visitors->births[slot & 1],
+                              slot, &counts[i], &value.reborn))
+            return mcds__operation_finish(operation, MCDS_CORRUPT);
+    }
+    double part = mcds__slot_part(get->at_ms, visitors->period_ms);
+    value.current = counts[0];
+    value.closed = counts[1];
+    value.estimate = (double)value.closed * (1 - part) + (double)value.current;
+    value.error = sqrt((double)value.closed * part * (1 - part));
+    value.provisional = part * (double)visitors->period_ms < (double)visitors->settle_ms;
+    *get->value_out = value;
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+static enum mcds__step step_get(struct mcds__operation *operation)
+{
+    struct visitors_pair *get = (struct visitors_pair *)operation;
+    enum mcds__step step = mcds__slot_read_step(get->requests, get->keys, get->count, 0,
+                                                &get->stage, operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    return take_pair(get);
+}
+
+static enum mcds__step step_drop(struct mcds__operation *operation)
+{
+    struct visitors_pair *drop = (struct visitors_pair *)operation;
+    enum mcds__step step = mcds__slot_drop_step(drop->requests, drop->keys, drop->count,
+                                                &drop->stage, operation);
+    if (step == MCDS__DONE && operation->result >= 0)
+        for (int i = 0; i < 2; i++)
+            mcds__slot_forget(&drop->visitors->births[i]);
+    return step;
+}
+
+static const struct mcds__operation_kind get_kind = {"visitors", "get",
+                                                     sizeof(struct visitors_pair), step_get};
+static const struct mcds__operation_kind drop_kind = {"visitors", "drop",
+                                                      sizeof(struct visitors_pair), step_drop};
+
+static int launch_pair(struct visitors_pair *pair, const struct mcds__operation_kind *kind,
+                       mcds_visitors *visitors, int64_t at_ms, mcds_visitors_value *value_out,
+                       mcds_pipeline *pipeline, uint64_t tag)
+{
+    if (pair == NULL)
+        pair = mcds__pipeline_new(pipeline, visitors->store, kind);
+    if (pair == NULL)
+        return MCDS_NO_MEMORY;
+    mcds__operation_begin(&pair->base, kind, visitors->store, visitors->name, 0);
+    pair->visitors = visitors;
+    pair->value_out = value_out;
+    pair->at_ms = mcds__time_or_now_ms(visitors->store, at_ms);
+    pair->slot = mcds__slot_at(pair->at_ms, visitors->period_ms);
+    pair->count = pair->slot > 0 ? 2 : 1;
+    pair->stage = 0;
+    for (uint32_t i = 0; i < pair->count; i++)
+        pair->keys[i] = slot_key(visitors, pair->slot - i);
+    return mcds__launch(&pair->base, pipeline, tag);
+}
+
+static int launch_get(struct visitors_pair *get, mcds_visitors *visitors, int64_t at_ms,
+                      mcds_visitors_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    if (visitors == NULL || value_out == NULL)
+        return mcds_fail(MCDS_INVALID,
+                         "visitors: get needs a handle and a place for the value");
+    return launch_pair(get, &get_kind, visitors, at_ms, value_out, pipeline, tag);
+}
+
+int mcds_visitors_get(mcds_visitors *visitors, int64_t at_ms, mcds_visitors_value *value_out)
+{
+    struct visitors_pair get;
+    return launch_get(&get, visitors, at_ms, value_out, NULL, 0);
+}
+
+int mcds_visitors_get_start(mcds_visitors *visitors, int64_t at_ms,
+                            mcds_visitors_value *value_out, mcds_pipeline *pipeline,
+                            uint64_t tag)
+{
+    return launch_get(NULL, visitors, at_ms, value_out, pipeline, tag);
+}
+
+static int launch_drop(struct visitors_pair *drop, mcds_visitors *visitors, int64_t at_ms,
+                       mcds_pipeline *pipeline, uint64_t tag)
+{
+    if (visitors == NULL)
+        return mcds_fail(MCDS_INVALID, "visitors: drop needs a handle");
+    return launch_pair(drop, &drop_kind, visitors, at_ms, NULL, pipeline, tag);
+}
+
+int mcds_visitors_drop(mcds_visitors *visitors, int64_t at_ms)
+{
+    struct visitors_pair drop;
+    return launch_drop(&drop, visitors, at_ms, NULL, 0);
+}
+
+int mcds_visitors_drop_start(mcds_visitors *visitors, int64_t at_ms, mcds_pipeline *pipeline,
+                             uint64_t tag)
+{
+    return launch_drop(NULL, visitors, at_ms, pipeline, tag);
+}
+
+static int check_visitors_options(const char *name, const mcds_visitors_options *options)
+{
+    int result = mcds__check_options_size("visitors", options->size,
+                                          sizeof(mcds_visitors_options));
+    if (result != MCDS_OK)
+        return result;
+    if (options->period_ms != 0 &&
+        (options->period_ms < PERIOD_MS_MIN || options->period_ms > PERIOD_MS_MAX))
+        return mcds_fail(
+            MCDS_INVALID,
+            "visitors '%.200s': the period must be 1 s to 366 days, or 0 for all time", name);
+    if (options->settle_ms > SETTLE_MS_MAX)
+        return mcds_fail(MCDS_INVALID, "visitors '%.200s': settle_ms is more than an hour",
+                         name);
+    return MCDS_OK;
+}
+
+int mcds_visitors_open(mcds_store *store, const char *name,
+                       const mcds_visitors_options *options, mcds_visitors **visitors_out)
+{
+    static const mcds_visitors_options defaults = MCDS_VISITORS_OPTIONS_INIT;
+    int result = mcds__check_open("visitors", store, name, visitors_out);
+    if (options == NULL)
+        options = &defaults;
+    if (result == MCDS_OK)
+        result = check_visitors_options(name, options);
+    if (result != MCDS_OK)
+        return result;
+    const mcds_env *env = mcds__store_env(store);
+    mcds_visitors *visitors = mcds__allocate_zero(env, sizeof *visitors);
+    char *own_name = mcds__copy_string(env, name);
+    if (visitors == NULL || own_name == NULL) {
+        mcds__free(env, visitors);
+        mcds__free(env, own_name);
+        return mcds_fail(MCDS_NO_MEMORY, "visitors '%.200s': out of memory", name);
+    }
+    visitors->store = store;
+    visitors->name = own_name;
+    visitors->period_ms = options->period_ms;
+    visitors->settle_ms = options->settle_ms > 0 ? options->settle_ms : SETTLE_MS_DEFAULT;
+    const char *ns = mcds__store_ns(store);
+    mcds__key_begin(&visitors->counts, ns, MCDS__TAG_VISITORS, name);
+    mcds__key_add_number(&visitors->counts, visitors->period_ms);
+    mcds__key_begin(&visitors->seen, ns, MCDS__TAG_VISITOR_SEEN, name);
+    mcds__key_add_number(&visitors->seen, visitors->period_ms);
+    *visitors_out = visitors;
+    return MCDS_OK;
+}
+
+void mcds_visitors_close(mcds_visitors *visitors)
+{
+    if (visitors == NULL)
+        return;
+    const mcds_env *env = mcds__store_env(visitors->store);
+    mcds__free(env, visitors->name);
+    mcds__free(env, visitors);
+}
