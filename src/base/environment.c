@@ -7,6 +7,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#define NS_PER_HOUR (3600 * NS_PER_S)
+
 static int64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
@@ -129,4 +131,30 @@ uint64_t mcds__random_u64(const mcds_env *env)
 void mcds__sleep_until_ns(const mcds_env *env, int64_t monotonic_ns)
 {
     env->sleep_until_ns(env->self, monotonic_ns);
+}
+
+bool mcds__condition_init(pthread_cond_t *condition)
+{
+    pthread_condattr_t attributes;
+    if (pthread_condattr_init(&attributes) != 0)
+        return false;
+    bool made = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
+                pthread_cond_init(condition, &attributes) == 0;
+    (void)pthread_condattr_destroy(&attributes);
+    return made;
+}
+
+/* What is left by the environment's clock is waited for on the system's: the two may differ in
+ * their zero, and an injected one in its speed. */
+bool mcds__condition_wait(const mcds_env *env, pthread_cond_t *condition,
+                          pthread_mutex_t *mutex, int64_t monotonic_ns)
+{
+    int64_t now_ns = mcds__monotonic_ns(env);
+    if (now_ns >= monotonic_ns)
+        return false;
+    int64_t left_ns = monotonic_ns - NS_PER_HOUR > now_ns ? NS_PER_HOUR : monotonic_ns - now_ns;
+    int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + left_ns;
+    struct timespec until = {(time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S)};
+    (void)pthread_cond_timedwait(condition, mutex, &until);
+    return true;
 }

@@ -2,6 +2,8 @@
 #ifndef MCDS_BASE_ENVIRONMENT_H
 #define MCDS_BASE_ENVIRONMENT_H
 
+#include <pthread.h>
+
 #include "mcds.h"
 
 #define NS_PER_MS INT64_C(1000000)
@@ -21,5 +23,12 @@ int64_t mcds__wall_ns(const mcds_env *env);
 int64_t mcds__wall_ms(const mcds_env *env);
 uint64_t mcds__random_u64(const mcds_env *env);
 void mcds__sleep_until_ns(const mcds_env *env, int64_t monotonic_ns);
+
+/* A condition for mcds__condition_wait. False when there is none to be had. */
+bool mcds__condition_init(pthread_cond_t *condition);
+/* Wait until signalled, or woken for no reason, or until the environment's monotonic clock
+ * reads monotonic_ns. False when it does. */
+bool mcds__condition_wait(const mcds_env *env, pthread_cond_t *condition,
+                          pthread_mutex_t *mutex, int64_t monotonic_ns);
 
 #endif

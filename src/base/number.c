@@ -16,6 +16,31 @@ bool mcds__parse_u64(const char *text, size_t length, uint64_t *out)
     return true;
 }
 
+static bool is_space(uint8_t byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
+}
+
+bool mcds__parse_stored_u64(const uint8_t *value, size_t length, uint64_t *out)
+{
+    size_t at = 0;
+    while (at < length && is_space(value[at]))
+        at++;
+    at += at < length && value[at] == '+';
+    size_t first = at;
+    uint64_t number = 0;
+    for (; at < length && value[at] >= '0' && value[at] <= '9'; at++) {
+        unsigned digit = value[at] - (unsigned)'0';
+        if (number > (UINT64_MAX - digit) / 10)
+            return false;
+        number = number * 10 + digit;
+    }
+    if (at == first || (at < length && !is_space(value[at]) && value[at] != '\0'))
+        return false;
+    *out = number;
+    return true;
+}
+
 size_t mcds__format_u64(uint64_t number, char *out)
 {
     char digits[MCDS__U64_DIGITS];
