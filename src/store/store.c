@@ -33,6 +33,7 @@ struct mcds_store {
 
 static const mcds_home *const homes[] = {
     &mcds__home_memory,
+    &mcds__home_lmdb,
     NULL,
 };
 

@@ -139,31 +139,6 @@ static void extend(struct mcds__table *table, struct mcds__item *item, mcds_requ
     reply->value_length = item->value_length;
 }
 
-static bool is_space(uint8_t byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
-
-/* As memcached reads a number: white space and a plus before it, white space or NUL and then
- * anything behind it. */
-static bool parse_number(const uint8_t *value, size_t length, uint64_t *out)
-{
-    size_t at = 0;
-    while (at < length && is_space(value[at]))
-        at++;
-    at += at < length && value[at] == '+';
-    size_t first = at;
-    uint64_t number = 0;
-    for (; at < length && value[at] >= '0' && value[at] <= '9'; at++) {
-        unsigned digit = value[at] - (unsigned)'0';
-        if (number > (UINT64_MAX - digit) / 10)
-            return false;
-        number = number * 10 + digit;
-    }
-    *out = number;
-    return at > first && (at == length || is_space(value[at]) || value[at] == '\0');
-}
-
 static uint64_t sum(const mcds_request *request, uint64_t number)
 {
     if (request->command == MCDS_INCR)
@@ -182,7 +157,8 @@ static void count(struct mcds__table *table, struct mcds__item *item, mcds_reque
         reply->outcome = MCDS_OUT_MISS;
         return;
     }
-    if (item != NULL && !parse_number(mcds__item_value(item), item->value_length, &number)) {
+    if (item != NULL &&
+        !mcds__parse_stored_u64(mcds__item_value(item), item->value_length, &number)) {
         reply->outcome = MCDS_OUT_NOT_NUMERIC;
         return;
     }

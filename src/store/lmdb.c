@@ -1,0 +1,216 @@
+/* lmdb:PATH, one durable file for all processes of a machine.
+ *
+ *   sync=full    A write is answered when it is on the disk.
+ *   sync=async   A write is answered when the system has it. A process that dies loses nothing;
+ *                a power loss or a crash of the system loses up to a second of writes, and
+ * where the file system does not keep writes in order it may damage the file: for data that may
+ * be begun again. map_max=N    The file may grow to N bytes; a limit of this process, not of
+ * the file.
+ *
+ * Expiry is by the wall clock, kept in the file and so across restarts; a step of that clock
+ * moves it. */
+#include <string.h>
+
+#include "base/environment.h"
+#include "store/homes.h"
+#include "store/lmdb_file.h"
+#include "store/uri.h"
+
+#define MAP_MAX_MIN (UINT64_C(1) << 20)
+#if SIZE_MAX > UINT32_MAX
+#define MAP_MAX_MAX (UINT64_C(1) << 46)
+#define MAP_MAX_DEFAULT (UINT64_C(64) << 30)
+#else
+#define MAP_MAX_MAX (UINT64_C(1) << 30)
+#define MAP_MAX_DEFAULT (UINT64_C(1) << 30)
+#endif
+
+struct home {
+    const mcds_env *env;
+    struct mcds__lmdb_file *file;
+    bool full;
+};
+
+/* The file of a store that was opened before a fork belongs to the parent process. */
+static bool is_parents(const struct home *home)
+{
+    return home->file->forks != mcds__lmdb_forks();
+}
+
+static const char opened_before_fork[] =
+    "opened before fork; open the store again in the child";
+
+static int read_sync(const struct mcds_uri *uri, bool *full)
+{
+    const char *sync = mcds_uri_option(uri, "sync");
+    *full = sync == NULL || strcmp(sync, "full") == 0;
+    if (*full || strcmp(sync, "async") == 0)
+        return MCDS_OK;
+    return mcds_fail(MCDS_INVALID, "store URI: sync=%.40s must be full or async", sync);
+}
+
+static int home_open(const struct mcds_uri *uri, const mcds_env *env, void **home_out)
+{
+    static const char *const known[] = {"sync", "map_max", NULL};
+    uint64_t map_max;
+    bool full;
+    const char *path = mcds_uri_place(uri);
+    if (!mcds__uri_knows(uri, known))
+        return MCDS_INVALID;
+    if (path[0] == '\0')
+        return mcds_fail(MCDS_INVALID, "store URI: lmdb: needs the path of a file: lmdb:PATH");
+    if (!mcds__uri_number(uri, "map_max", MAP_MAX_MIN, MAP_MAX_MAX, MAP_MAX_DEFAULT, &map_max))
+        return MCDS_INVALID;
+    int result = read_sync(uri, &full);
+    if (result != MCDS_OK)
+        return result;
+    struct home *home = mcds__allocate(env, sizeof *home);
+    if (home == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "lmdb: out of memory");
+    home->env = env;
+    home->full = full;
+    result = mcds__lmdb_file_open(env, path, map_max, full, &home->file);
+    if (result != MCDS_OK) {
+        mcds__free(env, home);
+        return result;
+    }
+    *home_out = home;
+    return MCDS_OK;
+}
+
+static void home_close(void *state)
+{
+    struct home *home = state;
+    if (!is_parents(home))
+        mcds__lmdb_file_close(home->file, home->full);
+    mcds__free(home->env, home);
+}
+
+static void home_capabilities(void *state, mcds_capabilities *out)
+{
+    const struct home *home = state;
+    *out = (mcds_capabilities){
+        .create_on_increment = true,
+        .flags_on_create = true,
+        .create_on_append = true,
+        .compare_and_delete = true,
+        .compare_and_set = true,
+        .cas_on_store = true,
+        .size_after_write = true,
+        .value_suppressed = true,
+        .ttl_readable = true,
+        .ordered_batch = true,
+        .durable = home->full,
+        .expires = true,
+        .ttl_unit_ms = 1,
+        .value_max = MCDS__LMDB_VALUE_MAX,
+    };
+}
+
+static void answer(const struct home *home, mcds_request *request, mcds_outcome outcome,
+                   const char *detail)
+{
+    memset(&request->reply, 0, sizeof request->reply);
+    request->reply.outcome = outcome;
+    request->reply.detail = detail;
+    request->reply.peer = home->file->path;
+}
+
+static void answer_batch(const struct home *home, mcds_batch *batch, mcds_outcome outcome,
+                         const char *detail)
+{
+    for (uint32_t i = 0; i < batch->count; i++)
+        answer(home, &batch->requests[i], outcome, detail);
+    batch->answered = batch->count;
+}
+
+/* Whether the batch can do without a write transaction: it only reads, or must not write. */
+static bool is_read(const struct home *home, const mcds_batch *batch)
+{
+    bool reads = true;
+    for (uint32_t i = 0; i < batch->count; i++)
+        reads = reads && batch->requests[i].command == MCDS_GET;
+    return reads || home->file->read_only;
+}
+
+static void read_batch(const struct home *home, struct MDB_txn *txn, mcds_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        mcds_request *request = &batch->requests[i];
+        answer(home, request, MCDS_OUT_FAILED, "the file may only be read by this user");
+        if (request->command != MCDS_GET)
+            continue;
+        request->reply.detail = NULL;
+        int code = mcds__lmdb_get(home->file, txn, home->env, request, batch->values);
+        if (code != 0)
+            answer(home, request, MCDS_OUT_FAILED, mcds__lmdb_reason(code));
+    }
+    batch->answered = batch->count;
+}
+
+/* All batches that only read see the same moment. */
+static void read_batches(const struct home *home, mcds_batch *first)
+{
+    struct MDB_txn *txn = NULL;
+    int code = 0;
+    for (mcds_batch *batch = first; batch != NULL; batch = batch->next) {
+        if (!is_read(home, batch))
+            continue;
+        if (txn == NULL && code == 0)
+            code = mcds__lmdb_read_begin(home->file, home->env, batch->deadline_ns, &txn);
+        if (code == 0)
+            read_batch(home, txn, batch);
+        else
+            answer_batch(home, batch, MCDS_OUT_UNSENT, mcds__lmdb_reason(code));
+    }
+    if (txn != NULL)
+        mcds__lmdb_read_end(home->file, txn);
+}
+
+static void home_submit(void *state, mcds_batch *first)
+{
+    struct home *home = state;
+    if (is_parents(home)) {
+        for (mcds_batch *batch = first; batch != NULL; batch = batch->next)
+            answer_batch(home, batch, MCDS_OUT_UNSENT, opened_before_fork);
+        return;
+    }
+    read_batches(home, first);
+    mcds__lmdb_commit(home->file, home->env, first);
+}
+
+static int home_keys(void *state, mcds_bytes prefix,
+                     bool (*visit)(void *context, mcds_bytes key), void *context)
+{
+    struct home *home = state;
+    if (is_parents(home))
+        return mcds_fail(MCDS_UNAVAILABLE, "lmdb: %s", opened_before_fork);
+    return mcds__lmdb_keys(home->file, home->env, prefix, visit, context);
+}
+
+static int home_inspect(void *state, bool (*place)(void *context, const mcds_place *place),
+                        bool (*finding)(void *context, const mcds_finding *finding),
+                        void *context)
+{
+    struct home *home = state;
+    if (is_parents(home))
+        return mcds_fail(MCDS_UNAVAILABLE, "lmdb: %s", opened_before_fork);
+    mcds_place here = {.peer = home->file->path, .reachable = true, .wire = "lmdb"};
+    home_capabilities(home, &here.capabilities);
+    if (place != NULL && !place(context, &here))
+        return MCDS_OK;
+    if (finding == NULL)
+        return MCDS_OK;
+    return mcds__lmdb_findings(home->file, home->env, home->full, finding, context);
+}
+
+const mcds_home mcds__home_lmdb = {
+    .version = MCDS_HOME_VERSION,
+    .scheme = "lmdb",
+    .open = home_open,
+    .close = home_close,
+    .capabilities = home_capabilities,
+    .submit = home_submit,
+    .keys = home_keys,
+    .inspect = home_inspect,
+};

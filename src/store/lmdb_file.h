@@ -1,0 +1,147 @@
+/* One open LMDB file, shared by all stores of this process that name it. The files lmdb*.c are
+ * the parts of one home:
+ *
+ *     lmdb.c          the home: its URI, and what becomes of a submitted list
+ *     lmdb_commit.c   writers queue up, and one of them commits for all
+ *     lmdb_execute.c  memcached's commands inside a transaction
+ *     lmdb_sweep.c    what a transaction does beside them: expiry and the cas counter
+ *     lmdb_map.c      readers, and growing the map while nobody reads
+ *     lmdb_file.c     opening, and the registry of what this process has open
+ *     lmdb_inspect.c  for people: keys and findings
+ *     lmdb_record.c   the bytes
+ *
+ * Order of locks: the registry's mutex, then `queue_mutex` or `map_mutex`, never both. */
+#ifndef MCDS_STORE_LMDB_FILE_H
+#define MCDS_STORE_LMDB_FILE_H
+
+#include <pthread.h>
+#include <sys/types.h>
+
+#include "base/buffer.h"
+#include "store/lmdb_record.h"
+
+#define MCDS__LMDB_VALUE_MAX (UINT64_C(64) << 20)
+/* Places for readers in the lock file, for all processes together. */
+#define MCDS__LMDB_READERS 1024
+/* Read transactions of this process at once. A reader never waits for anything but the disk, so
+ * more threads than this only take turns. */
+#define MCDS__LMDB_READERS_HERE 32
+
+/* Only the lmdb*.c files see lmdb.h. */
+struct MDB_env;
+struct MDB_txn;
+struct mcds__lmdb_ticket;
+
+struct mcds__lmdb_file {
+    struct mcds__lmdb_file *next; /* in the registry */
+    dev_t device;
+    ino_t inode;
+    uint32_t references;
+    uint64_t forks; /* of the process that opened it; see mcds__lmdb_forks */
+    char *path;     /* absolute, without symbolic links */
+
+    struct MDB_env *env;
+    unsigned root;  /* LMDB's handles: the unnamed database, */
+    unsigned items; /* and the two that lmdb_record.h tells of */
+    unsigned expiry;
+    uint64_t identity;
+    bool read_only;
+    size_t page_size;
+    int stale_readers; /* places of dead processes that opening has cleared */
+
+    pthread_mutex_t map_mutex; /* guards down to the blank line */
+    pthread_cond_t map_calm;   /* a transaction has ended, or the map has changed */
+    struct MDB_txn *idle[MCDS__LMDB_READERS_HERE]; /* read transactions, reset */
+    uint32_t idle_count;
+    uint32_t reading;
+    bool writing;
+    bool changing; /* somebody waits for calm or changes the map */
+    bool broken;   /* the map could not be put back */
+    uint64_t map_size;
+    uint64_t map_max;
+
+    pthread_mutex_t queue_mutex; /* guards down to the blank line */
+    struct mcds__lmdb_ticket *first;
+    struct mcds__lmdb_ticket **end;
+    bool leading;          /* somebody commits, or is about to */
+    uint32_t full_handles; /* stores that want sync=full: if one does, every commit is synced */
+    uint64_t batches;      /* written, and in how many commits */
+    uint64_t commits;
+
+    /* Of the leader alone. */
+    bool synced;           /* what LMDB has been told last */
+    bool cas_joined;       /* this process has begun behind all reserved cas numbers */
+    int64_t checkpoint_ns; /* when the last sync=async checkpoint was */
+};
+
+/* How often this process has been forked off: in a child it differs from what the parent's
+ * files remember. LMDB must not be used through such a file, not even to close it. */
+uint64_t mcds__lmdb_forks(void);
+
+/* Open, or take another reference. Returns MCDS_OK or a code with the sentence set. */
+int mcds__lmdb_file_open(const mcds_env *env, const char *path, uint64_t map_max, bool full,
+                         struct mcds__lmdb_file **file_out);
+void mcds__lmdb_file_close(struct mcds__lmdb_file *file, bool full);
+
+/* Why LMDB or the system refused, as a constant sentence. */
+const char *mcds__lmdb_reason(int code);
+
+/* Below, an int is 0 or a code of LMDB or errno.h. */
+
+/* A read transaction for the calling thread, to be given back soon. Waits for a place and for a
+ * change of the map at most until until_ns; then ETIMEDOUT. */
+int mcds__lmdb_read_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
+                          struct MDB_txn **txn_out);
+void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct MDB_txn *txn);
+
+/* A write transaction, for one thread of this process at a time. Waits for the writers of other
+ * processes as long as it takes. */
+int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env,
+                           struct MDB_txn **txn_out);
+/* Ends it either way; after a failure nothing has been applied unless *uncertain. */
+int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, bool *uncertain);
+void mcds__lmdb_write_abort(struct mcds__lmdb_file *file, struct MDB_txn *txn);
+
+/* Make the map larger, or clear what dead readers hold. MDB_MAP_FULL: it is at its limit. Not
+ * within a transaction. */
+int mcds__lmdb_map_grow(struct mcds__lmdb_file *file, const mcds_env *env);
+/* Let the map pass its limit a little, so that what frees space finds room to work in; and
+ * back.
+ */
+int mcds__lmdb_map_reserve(struct mcds__lmdb_file *file, const mcds_env *env, bool passing);
+
+/* A write transaction in use. */
+struct mcds__lmdb_work {
+    struct mcds__lmdb_file *file;
+    struct MDB_txn *txn;
+    mcds_buffer scratch;
+    struct mcds__lmdb_cas cas;
+    uint32_t requests; /* carried out so far */
+    bool changed;      /* there is something to commit */
+};
+
+/* Carry out a request as of now_ms and fill in its reply. Any code spoils the transaction: what
+ * it did must be given up, and the replies with it. */
+int mcds__lmdb_execute(struct mcds__lmdb_work *work, const mcds_env *env, mcds_request *request,
+                       mcds_buffer *values);
+/* The same for a GET alone, in a transaction of either kind. */
+int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds_env *env,
+                   mcds_request *request, mcds_buffer *values);
+/* Remove at most `count_max` expired items. */
+int mcds__lmdb_sweep(struct mcds__lmdb_work *work, const mcds_env *env, uint32_t count_max);
+/* The cas counter, read at the beginning of a write transaction and written at its end. */
+int mcds__lmdb_cas_load(struct mcds__lmdb_work *work);
+/* ahead: the commit will not be synced by itself. *reserved: sync before any number is told. */
+int mcds__lmdb_cas_store(struct mcds__lmdb_work *work, bool ahead, bool *reserved);
+
+/* Carry out every batch of the list that is not answered; one commit, shared with whoever else
+ * waits. All are answered on return. */
+void mcds__lmdb_commit(struct mcds__lmdb_file *file, const mcds_env *env, mcds_batch *first);
+
+int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_bytes prefix,
+                    bool (*visit)(void *context, mcds_bytes key), void *context);
+int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool full,
+                        bool (*finding)(void *context, const mcds_finding *finding),
+                        void *context);
+
+#endif

@@ -1,0 +1,246 @@
+/* For people: which keys an lmdb: file holds, and what is to be said about it. */
+#include <errno.h>
+#include <lmdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
+
+#include "base/environment.h"
+#include "base/key.h"
+#include "store/lmdb_file.h"
+
+#define KEYS_MAX 64 /* copied in one read transaction, which must be short */
+#define WAIT_NS (10 * NS_PER_S)
+#define SENTENCE_MAX 512
+#define DISK_LOW (UINT64_C(64) << 20)
+#define MIB (1024.0 * 1024.0)
+
+struct keys {
+    uint32_t count;
+    struct mcds__key key[KEYS_MAX];
+    struct mcds__key last; /* where to go on behind; empty at the beginning */
+};
+
+static MDB_val val_of(const struct mcds__key *key)
+{
+    return (MDB_val){key->length, (void *)(uintptr_t)key->bytes};
+}
+
+static bool begins_with(MDB_val at, mcds_bytes prefix)
+{
+    return at.mv_size >= prefix.length &&
+           (prefix.length == 0 || memcmp(at.mv_data, prefix.at, prefix.length) == 0);
+}
+
+static void copy_key(struct mcds__key *key, MDB_val at)
+{
+    key->length = (uint8_t)at.mv_size;
+    memcpy(key->bytes, at.mv_data, at.mv_size);
+    key->bytes[at.mv_size] = '\0';
+}
+
+/* Gather keys behind `last`. MDB_NOTFOUND: these were the last ones. */
+static int gather(MDB_cursor *cursor, mcds_bytes prefix, uint64_t now_ms, struct keys *keys)
+{
+    MDB_val at = keys->last.length > 0 ? val_of(&keys->last)
+                                       : (MDB_val){prefix.length, (void *)(uintptr_t)prefix.at};
+    MDB_val data;
+    MDB_cursor_op how = at.mv_size > 0 ? MDB_SET_RANGE : MDB_FIRST;
+    int code = mdb_cursor_get(cursor, &at, &data, how);
+    if (code == 0 && keys->last.length > 0 && at.mv_size == keys->last.length &&
+        memcmp(at.mv_data, keys->last.bytes, at.mv_size) == 0)
+        code = mdb_cursor_get(cursor, &at, &data, MDB_NEXT);
+    for (uint32_t i = 0; i < KEYS_MAX && code == 0; i++) {
+        if (!begins_with(at, prefix))
+            return MDB_NOTFOUND;
+        struct mcds__record record;
+        bool sound = mcds__record_read((mcds_bytes){data.mv_data, data.mv_size}, &record);
+        if (at.mv_size <= MCDS__KEY_MAX) {
+            copy_key(&keys->last, at);
+            if (!sound || record.expires_ms == MCDS__RECORD_NEVER || now_ms < record.expires_ms)
+                keys->key[keys->count++] = keys->last;
+        }
+        code = mdb_cursor_get(cursor, &at, &data, MDB_NEXT);
+    }
+    return code;
+}
+
+static int gather_once(struct mcds__lmdb_file *file, const mcds_env *env, mcds_bytes prefix,
+                       struct keys *keys)
+{
+    MDB_txn *txn;
+    MDB_cursor *cursor;
+    keys->count = 0;
+    int code = mcds__lmdb_read_begin(file, env, mcds__monotonic_ns(env) + WAIT_NS, &txn);
+    if (code != 0)
+        return code;
+    code = mdb_cursor_open(txn, file->items, &cursor);
+    if (code == 0) {
+        int64_t now_ms = mcds__wall_ms(env);
+        code = gather(cursor, prefix, now_ms > 0 ? (uint64_t)now_ms : 0, keys);
+        mdb_cursor_close(cursor);
+    }
+    mcds__lmdb_read_end(file, txn);
+    return code;
+}
+
+int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_bytes prefix,
+                    bool (*visit)(void *context, mcds_bytes key), void *context)
+{
+    struct keys *keys = mcds__allocate_zero(env, sizeof *keys);
+    if (keys == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "lmdb: out of memory");
+    int code = 0;
+    bool going_on = true;
+    while (code == 0 && going_on) {
+        code = gather_once(file, env, prefix, keys);
+        for (uint32_t i = 0; i < keys->count && going_on; i++)
+            going_on = visit(context, mcds__key_bytes(&keys->key[i]));
+    }
+    mcds__free(env, keys);
+    if (code == 0 || code == MDB_NOTFOUND)
+        return MCDS_OK;
+    return mcds_fail(MCDS_IO, "lmdb: %s: %s", file->path, mcds__lmdb_reason(code));
+}
+
+struct teller {
+    const char *subject;
+    bool (*finding)(void *context, const mcds_finding *finding);
+    void *context;
+    bool ended;
+};
+
+static void MCDS_PRINTF(4, 5) tell(struct teller *teller, mcds_severity severity,
+                                   const char *fix, const char *format, ...)
+{
+    char what[SENTENCE_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    mcds_finding found = {severity, teller->subject, what, fix};
+    if (!teller->ended)
+        teller->ended = !teller->finding(teller->context, &found);
+}
+
+/* What LMDB says of the file at one moment. */
+struct figures {
+    MDB_envinfo info;
+    MDB_stat items;
+    MDB_stat expiry;
+};
+
+static int look(struct mcds__lmdb_file *file, const mcds_env *env, struct figures *out)
+{
+    MDB_txn *txn;
+    int code = mcds__lmdb_read_begin(file, env, mcds__monotonic_ns(env) + WAIT_NS, &txn);
+    if (code != 0)
+        return code;
+    code = mdb_env_info(file->env, &out->info);
+    if (code == 0)
+        code = mdb_stat(txn, file->items, &out->items);
+    if (code == 0)
+        code = mdb_stat(txn, file->expiry, &out->expiry);
+    mcds__lmdb_read_end(file, txn);
+    return code;
+}
+
+static void tell_figures(struct mcds__lmdb_file *file, const struct figures *figures,
+                         struct teller *teller)
+{
+    (void)pthread_mutex_lock(&file->map_mutex);
+    uint64_t map_max = file->map_max;
+    (void)pthread_mutex_unlock(&file->map_mutex);
+    (void)pthread_mutex_lock(&file->queue_mutex);
+    uint64_t batches = file->batches;
+    uint64_t commits = file->commits;
+    (void)pthread_mutex_unlock(&file->queue_mutex);
+    uint64_t used = ((uint64_t)figures->info.me_last_pgno + 1) * file->page_size;
+    tell(teller, MCDS_FACT, "", "%llu items, %llu of them expire; %.1f MiB",
+         (unsigned long long)figures->items.ms_entries,
+         (unsigned long long)figures->expiry.ms_entries, (double)used / MIB);
+    if (used > map_max / 10 * 8)
+        tell(teller, MCDS_ADVICE, "raise map_max in the store's URI",
+             "it may grow to %.0f MiB and has reached %.0f MiB", (double)map_max / MIB,
+             (double)used / MIB);
+    tell(teller, MCDS_FACT, "", "this process has written %llu batches in %llu commits",
+         (unsigned long long)batches, (unsigned long long)commits);
+    int dead = 0;
+    (void)mdb_reader_check(file->env, &dead);
+    tell(teller, MCDS_FACT, "",
+         "%u of %u places for readers are taken; %d left by dead processes were cleared",
+         figures->info.me_numreaders - (unsigned)dead, figures->info.me_maxreaders,
+         dead + file->stale_readers);
+}
+
+static bool is_network(mdb_filehandle_t descriptor)
+{
+#ifdef __linux__
+    static const uint32_t networks[] = {
+        0x6969,     /* NFS */
+        0x517B,     /* SMB */
+        0xFF534D42, /* CIFS */
+        0xFE534D42, /* SMB2 */
+        0x01021997, /* 9P */
+        0x5346414F, /* AFS */
+        0x00C36400, /* Ceph */
+    };
+    struct statfs status;
+    if (fstatfs(descriptor, &status) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
+        if ((uint32_t)status.f_type == networks[i])
+            return true;
+#else
+    (void)descriptor;
+#endif
+    return false;
+}
+
+static void tell_disk(struct mcds__lmdb_file *file, struct teller *teller)
+{
+    mdb_filehandle_t descriptor;
+    struct statvfs disk;
+    struct stat status;
+    if (mdb_env_get_fd(file->env, &descriptor) != 0)
+        return;
+    if (is_network(descriptor))
+        tell(teller, MCDS_PROBLEM, "keep the file on a local disk, or use memcached://",
+             "it lies on a network file system, where LMDB's locks and maps do not hold");
+    if (fstatvfs(descriptor, &disk) == 0) {
+        uint64_t left = (uint64_t)disk.f_bavail * disk.f_frsize;
+        if (left < DISK_LOW)
+            tell(teller, MCDS_PROBLEM, "make room; until then writes may be refused",
+                 "its disk has %.1f MiB left", (double)left / MIB);
+    }
+    if (fstat(descriptor, &status) == 0 && status.st_nlink > 1)
+        tell(teller, MCDS_PROBLEM, "remove the other names; copy the file with mdb_copy",
+             "it has %llu names, and programs that use different ones do not see each "
+             "other's locks",
+             (unsigned long long)status.st_nlink);
+}
+
+int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool full,
+                        bool (*finding)(void *context, const mcds_finding *finding),
+                        void *context)
+{
+    struct teller teller = {file->path, finding, context, false};
+    struct figures figures;
+    int code = look(file, env, &figures);
+    if (code != 0)
+        return mcds_fail(MCDS_IO, "lmdb: %s: %s", file->path, mcds__lmdb_reason(code));
+    tell_figures(file, &figures, &teller);
+    tell_disk(file, &teller);
+    if (file->read_only)
+        tell(&teller, MCDS_PROBLEM, "give this user the right to write it and its -lock file",
+             "it may only be read here; every write is refused");
+    if (!full)
+        tell(&teller, MCDS_ADVICE, "use sync=full for what must not be lost",
+             "sync=async: a power loss loses up to a second of writes and may damage the file");
+    return MCDS_OK;
+}

@@ -1,0 +1,67 @@
+/* What one lmdb: file holds, byte by byte. Numbers are little-endian where nothing else is
+ * said.
+ *
+ * Database "items": the key as the store sees it, 1..250 bytes, and a record:
+ *
+ *     0   1   version of the record, 1
+ *     1   3   zero
+ *     4   4   client flags
+ *     8   8   when it expires, in ms since 1970-01-01 UTC; 0 = never
+ *    16   8   cas: a number that no other write to this file has had or will have
+ *    24   ..  the value
+ *
+ * Database "expiry": one entry without data for each record that expires; its key is the time
+ * of expiry in ms, 8 bytes big-endian so that the first entry expires first, and the item's
+ * key.
+ *
+ * The unnamed database, beside LMDB's own entries for the two above:
+ *
+ *     "mcds"   "mcds", version of the file in 4 bytes, 1, and the file's identity in 8
+ *     "cas"    the next cas in 8 bytes, and in 8 the first cas that nobody may have used yet
+ *              even when the system has gone down without writing everything
+ */
+#ifndef MCDS_STORE_LMDB_RECORD_H
+#define MCDS_STORE_LMDB_RECORD_H
+
+#include "mcds_store.h"
+
+#define MCDS__RECORD_HEADER 24
+#define MCDS__RECORD_NEVER 0
+#define MCDS__EXPIRY_KEY_MAX (8 + 250)
+#define MCDS__LMDB_VERSION 1
+#define MCDS__LMDB_FORMAT_BYTES 16
+#define MCDS__LMDB_CAS_BYTES 16
+
+struct mcds__record {
+    uint32_t flags;
+    uint64_t expires_ms; /* MCDS__RECORD_NEVER: never */
+    uint64_t cas;
+    mcds_bytes value;
+};
+
+/* False when these bytes are no record. The value points into them. */
+bool mcds__record_read(mcds_bytes bytes, struct mcds__record *out);
+/* Everything before the value. */
+void mcds__record_write(const struct mcds__record *record, uint8_t out[MCDS__RECORD_HEADER]);
+
+/* Returns the length. `key` has at most 250 bytes. */
+size_t mcds__expiry_write(uint64_t expires_ms, mcds_bytes key,
+                          uint8_t out[MCDS__EXPIRY_KEY_MAX]);
+bool mcds__expiry_read(mcds_bytes bytes, uint64_t *expires_ms, mcds_bytes *key);
+
+struct mcds__lmdb_format {
+    uint32_t version;
+    uint64_t identity;
+};
+bool mcds__lmdb_format_read(mcds_bytes bytes, struct mcds__lmdb_format *out);
+void mcds__lmdb_format_write(const struct mcds__lmdb_format *format,
+                             uint8_t out[MCDS__LMDB_FORMAT_BYTES]);
+
+struct mcds__lmdb_cas {
+    uint64_t next;
+    uint64_t reserved;
+};
+bool mcds__lmdb_cas_read(mcds_bytes bytes, struct mcds__lmdb_cas *out);
+void mcds__lmdb_cas_write(const struct mcds__lmdb_cas *cas, uint8_t out[MCDS__LMDB_CAS_BYTES]);
+
+#endif
