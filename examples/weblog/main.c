@@ -1,0 +1,253 @@
+/* weblog: an access log through mcds.
+ *
+ *   options -> reader -> crew of processes -> store -> totals -> report
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "crew.h"
+#include "options.h"
+#include "reader.h"
+#include "report.h"
+#include "totals.h"
+
+#define EXIT_NO_INPUT 66
+#define EXIT_NO_STORE 69
+#define EXIT_UNCERTAIN 80
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int signal_number)
+{
+    (void)signal_number;
+    stopped = 1;
+}
+
+struct run {
+    struct options options;
+    struct figures figures;
+    char default_store[4096];
+    struct reader reader;
+    struct crew crew;
+    mcds_store *store;
+    uint64_t own_lines;
+    double begun_s;
+    double shown_s; /* when the live line was printed */
+    struct totals shown;
+    uint64_t shown_online;
+};
+
+static double now_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static int complain(const char *what, int code)
+{
+    (void)fprintf(stderr, "weblog: %s\n", what);
+    return code;
+}
+
+/* Make each folder of the path up to its last slash, for us alone. */
+static void make_folders(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0700);
+        *slash = '/';
+    }
+}
+
+/* $MCDS_STORE, else the file that mcds uses: a failure is told by who opens it. */
+static const char *default_store(struct run *run)
+{
+    const char *chosen = getenv("MCDS_STORE");
+    if (chosen != NULL && chosen[0] != '\0')
+        return chosen;
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    int length;
+    if (state != NULL && state[0] == '/')
+        length = snprintf(run->default_store, sizeof run->default_store,
+                          "lmdb:%s/mcds/store.mdb", state);
+    else
+        length = snprintf(run->default_store, sizeof run->default_store,
+                          "lmdb:%s/.local/state/mcds/store.mdb", home != NULL ? home : ".");
+    if (length < 0 || (size_t)length >= sizeof run->default_store)
+        return "lmdb:mcds.mdb";
+    make_folders(run->default_store + strlen("lmdb:"));
+    return run->default_store;
+}
+
+static void choose_figures(struct run *run)
+{
+    const mcds_env *env = mcds_env_system();
+    struct figures *figures = &run->figures;
+    const struct options *options = &run->options;
+    uint32_t random;
+    env->random(env->self, &random, sizeof random);
+    figures->uri = options->store != NULL ? options->store : default_store(run);
+    figures->ns = options->ns;
+    figures->kept = options->name != NULL;
+    figures->begun_ms = env->wall_ns(env->self) / 1000000;
+    if (figures->kept)
+        (void)snprintf(figures->name, sizeof figures->name, "%s", options->name);
+    else
+        (void)snprintf(figures->name, sizeof figures->name, "weblog-%08" PRIx32, random);
+}
+
+static void listen_for_stop(void)
+{
+    /* no SA_RESTART: a wait ends when the user says so */
+    struct sigaction action = {.sa_handler = stop};
+    (void)sigemptyset(&action.sa_mask);
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+/* Once a second, when something has changed. */
+static void show_live(struct run *run)
+{
+    struct totals totals;
+    uint64_t online = 0;
+    if (now_s() - run->shown_s < 1.0)
+        return;
+    run->shown_s = now_s();
+    if (totals_read(&run->figures, run->store, &totals) != MCDS_OK ||
+        totals_read_online(&run->figures, run->store, &online) != MCDS_OK)
+        return;
+    if (memcmp(&totals, &run->shown, sizeof totals) == 0 && online == run->shown_online)
+        return;
+    run->shown = totals;
+    run->shown_online = online;
+    bool terminal = isatty(STDERR_FILENO) == 1;
+    (void)fprintf(stderr,
+                  "%s%" PRIu64 " lines  %" PRIu64 " visitors  %" PRIu64 " online  %" PRIu64
+                  " errors  %" PRIu64 " malformed%s",
+                  terminal ? "\r\033[K" : "", totals.lines, totals.visitors, online,
+                  totals.errors, totals.malformed, terminal ? "" : "\n");
+}
+
+/* Feed the crew until the input ends. Returns an exit code. */
+static int feed(struct run *run)
+{
+    while (!stopped) {
+        char *room = crew_room(&run->crew);
+        if (room == NULL)
+            return complain(run->crew.failure, EXIT_NO_STORE);
+        struct block block;
+        enum reader_answer answer = reader_next(&run->reader, room, &block);
+        if (answer == READER_FAILED)
+            return complain(run->reader.failure, EXIT_NO_INPUT);
+        if (answer == READER_END)
+            return EXIT_SUCCESS;
+        if (answer == READER_BLOCK) {
+            run->own_lines += block.lines;
+            if (!crew_give(&run->crew, room, &block))
+                return complain(run->crew.failure, EXIT_NO_STORE);
+        }
+        if (answer == READER_IDLE) {
+            if (!crew_flush(&run->crew))
+                return complain(run->crew.failure, EXIT_NO_STORE);
+            struct timespec pause = {0, READER_POLL_MS * 1000000L};
+            (void)nanosleep(&pause, NULL);
+        }
+        if (run->options.follow)
+            show_live(run);
+    }
+    return EXIT_SUCCESS;
+}
+
+static int print_report(struct run *run, double seconds)
+{
+    struct totals totals;
+    struct details details = {0};
+    struct pages *pages = &run->crew.tally.pages;
+    const struct summary *summary = &run->crew.tally.summary;
+    int result = totals_read(&run->figures, run->store, &totals);
+    if (result == MCDS_OK)
+        result = totals_read_pages(&run->figures, run->store, pages);
+    if (result == MCDS_OK && !run->options.json)
+        result = totals_read_details(&run->figures, run->store, summary->first_ms,
+                                     summary->last_ms, &details);
+    if (result != MCDS_OK)
+        return complain(mcds_errmsg(), EXIT_NO_STORE);
+    /* the handles of a crew without workers are of no more use, and sorting moves the pages */
+    crew_close_pages(&run->crew);
+    pages_sort(pages);
+    struct report report = {.figures = &run->figures,
+                            .paths = run->options.paths,
+                            .workers = run->options.workers,
+                            .seconds = seconds,
+                            .own_lines = run->own_lines,
+                            .totals = &totals,
+                            .details = &details,
+                            .summary = summary,
+                            .pages = pages};
+    (run->options.json ? report_json : report_people)(stdout, &report);
+    if (fflush(stdout) != 0)
+        return complain("the output cannot be written", EXIT_FAILURE);
+    if (summary->uncertain > 0)
+        return complain("some counts are uncertain: a reply was lost", EXIT_UNCERTAIN);
+    return EXIT_SUCCESS;
+}
+
+static int open_store(struct run *run)
+{
+    if (figures_open_store(&run->figures, &run->store) != MCDS_OK)
+        return complain(mcds_errmsg(), EXIT_NO_STORE);
+    if (run->options.workers == 1 && !crew_work_in(&run->crew, &run->figures, run->store))
+        return complain(run->crew.failure, EXIT_NO_STORE);
+    return EXIT_SUCCESS;
+}
+
+static int count(struct run *run)
+{
+    int code = open_store(run);
+    run->begun_s = run->shown_s = now_s();
+    if (code == EXIT_SUCCESS)
+        code = feed(run);
+    bool gathered = crew_gather(&run->crew);
+    if (code == EXIT_SUCCESS && !gathered)
+        code = complain(run->crew.failure, EXIT_NO_STORE);
+    double seconds = now_s() - run->begun_s;
+    if (run->options.follow && isatty(STDERR_FILENO) == 1)
+        (void)fputc('\n', stderr);
+    return code == EXIT_SUCCESS ? print_report(run, seconds) : code;
+}
+
+int main(int argc, char **argv)
+{
+    static struct run run;
+    if (!options_parse(argc, argv, &run.options))
+        return EXIT_USAGE;
+    if (run.options.help) {
+        options_help();
+        return EXIT_SUCCESS;
+    }
+    choose_figures(&run);
+    if (run.options.workers > 1 && strncmp(run.figures.uri, "memory:", 7) == 0)
+        return complain("memory: is one process's own; more workers need lmdb: or memcached:",
+                        EXIT_USAGE);
+    if (!reader_open(&run.reader, run.options.paths, run.options.path_count,
+                     run.options.follow))
+        return complain(run.reader.failure, EXIT_NO_INPUT);
+    if (run.options.follow)
+        listen_for_stop();
+    int code = crew_hire(&run.crew, &run.figures, run.options.workers)
+                   ? count(&run)
+                   : complain(run.crew.failure, EXIT_FAILURE);
+    crew_dismiss(&run.crew);
+    mcds_close(run.store);
+    reader_close(&run.reader);
+    return code;
+}
