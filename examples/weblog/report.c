@@ -95,13 +95,19 @@ static void print_days(FILE *out, const struct details *details)
     }
 }
 
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
 static void print_samples(FILE *out, const struct report *report)
 {
     const struct summary *summary = report->summary;
     for (uint32_t i = 0; i < summary->sample_count; i++) {
         const struct sample *sample = &summary->samples[i];
-        (void)fprintf(out, "            %s:%" PRIu64 ": %s: ", report->paths[sample->file],
-                      sample->line, sample->reason);
+        (void)fprintf(out, "            %s:%" PRIu64 ": %s: ",
+                      last_part(report->paths[sample->file]), sample->line, sample->reason);
         (void)print_safely(out, (struct text){sample->excerpt, sample->excerpt_length},
                            TALLY_EXCERPT);
         (void)fputc('\n', out);
