@@ -39,12 +39,13 @@ struct mcds__lmdb_ticket {
 };
 
 /* What one transaction carries out: a list of tickets, or one batch, or one request of it, or
- * nothing but a sweep. */
+ * nothing but what a transaction does beside requests. */
 struct span {
     struct mcds__lmdb_ticket *tickets;
     const mcds_env *env; /* of the batch */
     mcds_batch *batch;
     mcds_request *request;
+    bool must_commit; /* even if nothing has changed */
 };
 
 static mcds_batch *skip_answered(mcds_batch *batch)
@@ -114,6 +115,7 @@ static int execute_batch(struct mcds__lmdb_work *work, const mcds_env *env, mcds
 static int execute_span(struct mcds__lmdb_work *work, const struct span *span)
 {
     int code = 0;
+    work->changed = span->must_commit;
     if (span->request != NULL)
         return execute_request(work, span->env, span->request, span->batch->values);
     if (span->batch != NULL)
@@ -235,7 +237,7 @@ static void squeeze_request(struct mcds__lmdb_file *file, const struct span *spa
 
 static void squeeze_batch(struct mcds__lmdb_file *file, const mcds_env *env, mcds_batch *batch)
 {
-    struct span span = {NULL, env, batch, NULL};
+    struct span span = {.env = env, .batch = batch};
     bool uncertain;
     int code = attempt(file, env, &span, NULL, &uncertain);
     if (code == 0) {
@@ -254,14 +256,18 @@ static void squeeze_batch(struct mcds__lmdb_file *file, const mcds_env *env, mcd
     batch->answered = batch->count;
 }
 
-/* Make what space there is by removing what has expired. */
-static void sweep_reserved(struct mcds__lmdb_file *file, const mcds_env *env)
+/* Make what space there is: remove what has expired, and commit once more, because LMDB uses a
+ * page again only in the second transaction after the one that has freed it. */
+static void make_space(struct mcds__lmdb_file *file, const mcds_env *env)
 {
-    const struct span nothing = {NULL, env, NULL, NULL};
+    struct span nothing = {.env = env};
     bool uncertain;
     if (mcds__lmdb_map_reserve(file, env, true) != 0)
         return;
     (void)attempt(file, env, &nothing, NULL, &uncertain);
+    nothing.must_commit = true;
+    if (file->commits != file->turned && attempt(file, env, &nothing, NULL, &uncertain) == 0)
+        file->turned = file->commits;
     (void)mcds__lmdb_map_reserve(file, env, false);
 }
 
@@ -269,7 +275,7 @@ static void sweep_reserved(struct mcds__lmdb_file *file, const mcds_env *env)
 static int attempt_growing(struct mcds__lmdb_file *file, const mcds_env *env,
                            struct mcds__lmdb_ticket *tickets, MDB_txn *txn, bool *uncertain)
 {
-    const struct span span = {tickets, NULL, NULL, NULL};
+    const struct span span = {.tickets = tickets};
     int code = 0;
     for (int i = 0; i < GROWTHS_MAX; i++) {
         code = attempt(file, env, &span, txn, uncertain);
@@ -293,7 +299,7 @@ static void run_group(struct mcds__lmdb_file *file, const mcds_env *env,
     int code = attempt_growing(file, env, tickets, txn, &uncertain);
     bool squeeze = is_space(code) && !uncertain;
     if (squeeze && code == MDB_MAP_FULL)
-        sweep_reserved(file, env);
+        make_space(file, env);
     for (struct mcds__lmdb_ticket *ticket = tickets; ticket != NULL; ticket = ticket->next)
         for (mcds_batch *batch = ticket->at; batch != ticket->until; batch = batch->next) {
             if (batch->answered == batch->count)
@@ -455,6 +461,7 @@ void mcds__lmdb_commit(struct mcds__lmdb_file *file, const mcds_env *env, mcds_b
     (void)pthread_mutex_lock(&file->queue_mutex);
     *file->end = &mine;
     file->end = &mine.next;
+    file->waiting++;
     if (!file->leading) {
         file->leading = true;
         mine.stage = LEADING;
@@ -462,6 +469,7 @@ void mcds__lmdb_commit(struct mcds__lmdb_file *file, const mcds_env *env, mcds_b
     follow(file, &mine);
     if (mine.stage == LEADING)
         lead(file, &mine);
+    file->waiting--;
     (void)pthread_mutex_unlock(&file->queue_mutex);
     (void)pthread_cond_destroy(&mine.wake);
 }

@@ -65,12 +65,14 @@ struct mcds__lmdb_file {
     struct mcds__lmdb_ticket **end;
     bool leading;          /* somebody commits, or is about to */
     uint32_t full_handles; /* stores that want sync=full: if one does, every commit is synced */
+    uint32_t waiting;      /* writers in line, the leader among them */
     uint64_t batches;      /* written, and in how many commits */
     uint64_t commits;
 
     /* Of the leader alone. */
     bool synced;           /* what LMDB has been told last */
     bool cas_joined;       /* this process has begun behind all reserved cas numbers */
+    uint64_t turned;       /* commits when the last one was made to free pages for good */
     int64_t checkpoint_ns; /* when the last sync=async checkpoint was */
 };
 

@@ -159,6 +159,7 @@ static void tell_figures(struct mcds__lmdb_file *file, const struct figures *fig
     (void)pthread_mutex_lock(&file->queue_mutex);
     uint64_t batches = file->batches;
     uint64_t commits = file->commits;
+    uint32_t waiting = file->waiting;
     (void)pthread_mutex_unlock(&file->queue_mutex);
     uint64_t used = ((uint64_t)figures->info.me_last_pgno + 1) * file->page_size;
     tell(teller, MCDS_FACT, "", "%llu items, %llu of them expire; %.1f MiB",
@@ -168,14 +169,14 @@ static void tell_figures(struct mcds__lmdb_file *file, const struct figures *fig
         tell(teller, MCDS_ADVICE, "raise map_max in the store's URI",
              "it may grow to %.0f MiB and has reached %.0f MiB", (double)map_max / MIB,
              (double)used / MIB);
-    tell(teller, MCDS_FACT, "", "this process has written %llu batches in %llu commits",
-         (unsigned long long)batches, (unsigned long long)commits);
+    tell(teller, MCDS_FACT, "",
+         "this process has written %llu batches in %llu commits; %u writers are in line",
+         (unsigned long long)batches, (unsigned long long)commits, waiting);
     int dead = 0;
     (void)mdb_reader_check(file->env, &dead);
     tell(teller, MCDS_FACT, "",
-         "%u of %u places for readers are taken; %d left by dead processes were cleared",
-         figures->info.me_numreaders - (unsigned)dead, figures->info.me_maxreaders,
-         dead + file->stale_readers);
+         "%u of %u places for readers have been in use; %d left by dead processes were cleared",
+         figures->info.me_numreaders, figures->info.me_maxreaders, dead + file->stale_readers);
 }
 
 static bool is_network(mdb_filehandle_t descriptor)

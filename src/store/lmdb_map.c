@@ -6,11 +6,15 @@
  */
 #include <errno.h>
 #include <lmdb.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/environment.h"
 #include "store/lmdb_file.h"
 
 #define RESERVE_BYTES (UINT64_C(1) << 20)
+#define DISK_FULL_BLOCKS 16
 #define TRIES_MAX 100
 #define PAUSE_NS (2 * NS_PER_MS)
 #define LONG_NS (60 * NS_PER_S)
@@ -179,12 +183,29 @@ static bool has_panicked(struct mcds__lmdb_file *file)
     return code == MDB_PANIC;
 }
 
+/* LMDB tells of a write that was cut short as EIO. Mostly the disk has become full under it. */
+static int explain(const struct mcds__lmdb_file *file, int code)
+{
+    mdb_filehandle_t descriptor;
+    struct statvfs disk;
+    struct stat status;
+    struct rlimit limit;
+    if (code != EIO || mdb_env_get_fd(file->env, &descriptor) != 0)
+        return code;
+    if (fstatvfs(descriptor, &disk) == 0 && disk.f_bavail < DISK_FULL_BLOCKS)
+        return ENOSPC;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        fstat(descriptor, &status) == 0 && (rlim_t)status.st_size >= limit.rlim_cur)
+        return EFBIG;
+    return code;
+}
+
 int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, bool *uncertain)
 {
     int code = mdb_txn_commit(txn);
     *uncertain = code != 0 && has_panicked(file);
     write_leave(file);
-    return code;
+    return explain(file, code);
 }
 
 void mcds__lmdb_write_abort(struct mcds__lmdb_file *file, struct MDB_txn *txn)

@@ -1,0 +1,332 @@
+/* The lmdb: home among processes: kills, forks, opening at once, and a writer that keeps the
+ * others waiting. */
+#include "support/lmdb_place.h"
+
+#include <lmdb.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#define PROCESSES 4
+#define ADDS 400
+#define FOLLOWERS 7
+
+/* Seen by parent and children alike. */
+struct shared {
+    _Atomic uint64_t acknowledged[PROCESSES];
+};
+
+static struct shared *make_shared(void)
+{
+    void *memory = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(memory != MAP_FAILED);
+    memset(memory, 0, sizeof(struct shared));
+    return memory;
+}
+
+static int status_of(pid_t child)
+{
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+/* Add until done; say so in the middle. */
+static void add_in_child(const char *file, const char *options, int middle,
+                         _Atomic uint64_t *acknowledged)
+{
+    mcds_store *store;
+    if (try_open(file, options, NULL, &store) != MCDS_OK)
+        _exit(1);
+    for (int i = 0; i < ADDS; i++) {
+        if (add_number(store, "n", 1).outcome != MCDS_OUT_OK)
+            _exit(2);
+        (*acknowledged)++;
+        if (i == ADDS / 2 && write(middle, "m", 1) != 1)
+            _exit(3);
+    }
+    mcds_close(store);
+    _exit(0);
+}
+
+static void killed_writers_lose_nothing(const char *file, const char *options)
+{
+    struct shared *shared = make_shared();
+    pid_t children[PROCESSES];
+    int middle[PROCESSES][2];
+    for (int i = 0; i < PROCESSES; i++) {
+        assert_int_equal(pipe(middle[i]), 0);
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] == 0)
+            add_in_child(file, options, middle[i][1], &shared->acknowledged[i]);
+        (void)close(middle[i][1]);
+    }
+    char byte;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(read(middle[i][0], &byte, 1), 1);
+        assert_int_equal(kill(children[i], SIGKILL), 0);
+    }
+    uint64_t acknowledged = 0;
+    for (int i = 0; i < PROCESSES; i++) {
+        int status = status_of(children[i]);
+        assert_true(i < 2 ? WIFSIGNALED(status) || status == 0 : status == 0);
+        acknowledged += shared->acknowledged[i];
+        (void)close(middle[i][0]);
+    }
+    assert_true(shared->acknowledged[2] == ADDS && shared->acknowledged[3] == ADDS);
+    mcds_store *store = open_store(file, options, NULL);
+    uint64_t number = add_number(store, "n", 0).number;
+    /* A killed process may have had one more on its way. */
+    assert_in_range(number, acknowledged, acknowledged + 2);
+    mcds_close(store);
+    assert_int_equal(munmap(shared, sizeof *shared), 0);
+}
+
+static void killed_writers_lose_nothing_when_full(void **state)
+{
+    struct place *place = *state;
+    killed_writers_lose_nothing(place->file, "");
+}
+
+static void killed_writers_lose_nothing_when_async(void **state)
+{
+    struct place *place = *state;
+    killed_writers_lose_nothing(place->file, "?sync=async");
+}
+
+/* First openings race with each other and with last closings. */
+static void processes_open_at_once(void **state)
+{
+    struct place *place = *state;
+    pid_t children[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i] != 0)
+            continue;
+        for (int j = 0; j < 50; j++) {
+            mcds_store *store;
+            if (try_open(place->file, "?sync=async", NULL, &store) != MCDS_OK) {
+                print_error("%s\n", mcds_errmsg());
+                _exit(1);
+            }
+            if (add_number(store, "n", 1).outcome != MCDS_OUT_OK)
+                _exit(2);
+            mcds_close(store);
+        }
+        _exit(0);
+    }
+    for (int i = 0; i < PROCESSES; i++)
+        assert_int_equal(status_of(children[i]), 0);
+    mcds_store *store = open_store(place->file, "", NULL);
+    assert_int_equal(add_number(store, "n", 0).number, 50 * PROCESSES);
+    mcds_close(store);
+}
+
+static bool never(void *context, mcds_bytes key)
+{
+    (void)context;
+    (void)key;
+    return false;
+}
+
+static int use_after_fork(mcds_store *parents, const char *file)
+{
+    mcds_store *mine;
+    mcds_reply reply = add_number(parents, "n", 1);
+    if (reply.outcome != MCDS_OUT_UNSENT || strstr(reply.detail, "before fork") == NULL)
+        return 1;
+    if (fetch(parents, "n", NULL, 0).outcome != MCDS_OUT_UNSENT)
+        return 2;
+    if (mcds__store_keys(parents, text(""), never, NULL) != MCDS_UNAVAILABLE)
+        return 3;
+    if (try_open(file, "", NULL, &mine) != MCDS_OK)
+        return 4;
+    if (add_number(mine, "n", 1).number != 2)
+        return 5;
+    mcds_close(parents);
+    if (fetch(mine, "n", NULL, 0).outcome != MCDS_OUT_OK)
+        return 6;
+    mcds_close(mine);
+    return 0;
+}
+
+static void a_child_opens_its_own(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = open_store(place->file, "", NULL);
+    (void)add_number(store, "n", 1);
+    assert_value(store, "n", "1");
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(use_after_fork(store, place->file));
+    assert_int_equal(status_of(child), 0);
+    assert_int_equal(add_number(store, "n", 1).number, 3);
+    assert_value(store, "n", "3");
+    mcds_close(store);
+}
+
+static void dead_readers_are_cleared(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = open_store(place->file, "", NULL);
+    (void)put(store, MCDS_SET, "k", "v", 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        mcds_store *mine;
+        if (try_open(place->file, "", NULL, &mine) == MCDS_OK)
+            (void)fetch(mine, "k", NULL, 0);
+        (void)raise(SIGKILL);
+    }
+    assert_true(WIFSIGNALED(status_of(child)));
+    struct sought sought;
+    const char *sentence = find_finding(store, "readers", &sought);
+    assert_non_null(strstr(sentence, "1 left by dead processes"));
+    mcds_close(store);
+}
+
+/* A process that holds LMDB's write lock until it is told to go. */
+struct holder {
+    pid_t process;
+    int go;
+};
+
+static void hold_in_child(const char *file, int held, int go)
+{
+    MDB_env *env;
+    MDB_txn *txn;
+    char byte;
+    if (mdb_env_create(&env) != 0 || mdb_env_open(env, file, MDB_NOSUBDIR, 0600) != 0 ||
+        mdb_txn_begin(env, NULL, 0, &txn) != 0)
+        _exit(1);
+    if (write(held, "h", 1) != 1 || read(go, &byte, 1) != 1)
+        _exit(2);
+    mdb_txn_abort(txn);
+    mdb_env_close(env);
+    _exit(0);
+}
+
+static struct holder hold(const char *file)
+{
+    int held[2];
+    int go[2];
+    char byte;
+    assert_int_equal(pipe(held), 0);
+    assert_int_equal(pipe(go), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        hold_in_child(file, held[1], go[0]);
+    (void)close(go[0]);
+    assert_int_equal(read(held[0], &byte, 1), 1);
+    (void)close(held[0]);
+    (void)close(held[1]);
+    return (struct holder){child, go[1]};
+}
+
+static void let_go(struct holder holder)
+{
+    assert_int_equal(write(holder.go, "g", 1), 1);
+    (void)close(holder.go);
+    assert_int_equal(status_of(holder.process), 0);
+}
+
+static void *add_one(void *store)
+{
+    return add_number(store, "n", 1).outcome == MCDS_OUT_OK ? NULL : store;
+}
+
+static uint64_t commits_of(mcds_store *store)
+{
+    struct sought sought;
+    unsigned long long batches;
+    unsigned long long commits;
+    assert_int_equal(sscanf(find_finding(store, "commits", &sought),
+                            "this process has written %llu batches in %llu commits", &batches,
+                            &commits),
+                     2);
+    return commits;
+}
+
+/* Until so many threads stand in line, the leader at LMDB's lock. */
+static void await_writers(mcds_store *store, unsigned count)
+{
+    struct sought sought;
+    unsigned waiting = 0;
+    while (waiting < count) {
+        (void)usleep(1000);
+        const char *sentence = strstr(find_finding(store, "in line", &sought), "commits; ");
+        if (sentence == NULL || sscanf(sentence, "commits; %u", &waiting) != 1)
+            abort();
+    }
+}
+
+/* Everybody who waits for the lock goes into one commit. */
+static void waiting_writers_share_one_commit(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = open_store(place->file, "", NULL);
+    (void)add_number(store, "n", 1);
+    uint64_t commits = commits_of(store);
+    struct holder holder = hold(place->file);
+    pthread_t threads[FOLLOWERS + 1];
+    for (int i = 0; i <= FOLLOWERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, add_one, store), 0);
+    await_writers(store, FOLLOWERS + 1);
+    let_go(holder);
+    for (int i = 0; i <= FOLLOWERS; i++) {
+        void *failed;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    assert_int_equal(commits_of(store) - commits, 1);
+    assert_int_equal(add_number(store, "n", 0).number, FOLLOWERS + 2);
+    mcds_close(store);
+}
+
+/* Waiting behind a stuck writer ends at the deadline, certain that nothing was sent; reading
+ * does not wait at all. */
+static void a_follower_leaves_at_its_deadline(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = open_store(place->file, "", NULL);
+    (void)add_number(store, "n", 1);
+    struct holder holder = hold(place->file);
+    pthread_t leader;
+    assert_int_equal(pthread_create(&leader, NULL, add_one, store), 0);
+    await_writers(store, 1);
+    mcds_request request = {.command = MCDS_INCR, .key = text("n"), .delta = 100};
+    mcds_batch batch = {.requests = &request, .count = 1};
+    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + 20 * NS_PER_MS;
+    mcds__store_execute(store, 0, &batch);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_UNSENT);
+    assert_value(store, "n", "1");
+    let_go(holder);
+    void *failed;
+    assert_int_equal(pthread_join(leader, &failed), 0);
+    assert_null(failed);
+    assert_value(store, "n", "2");
+    mcds_close(store);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(killed_writers_lose_nothing_when_full),
+        TEST(killed_writers_lose_nothing_when_async),
+        TEST(processes_open_at_once),
+        TEST(a_child_opens_its_own),
+        TEST(dead_readers_are_cleared),
+        TEST(waiting_writers_share_one_commit),
+        TEST(a_follower_leaves_at_its_deadline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,407 @@
+/* The lmdb: home where it is tight or wrong: growth, limits, full disks, and files that are not
+ * its own. */
+#include "support/lmdb_place.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "support/fake_env.h"
+
+#define MIB ((size_t)1 << 20)
+#define CHILD_SKIPPED 77
+
+static mcds_reply put_bytes(mcds_store *store, mcds_command command, int number, size_t length,
+                            uint64_t ttl_ms)
+{
+    static char bytes[4 * MIB];
+    char key[32];
+    (void)snprintf(key, sizeof key, "big%d", number);
+    assert_true(length <= sizeof bytes);
+    memset(bytes, 'a' + number % 26, length);
+    return run_one(store, (mcds_request){.command = command,
+                                         .key = text(key),
+                                         .value = {bytes, length},
+                                         .ttl_ms = ttl_ms});
+}
+
+static void the_map_grows_by_itself(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    mcds_store *other = open_store(place->file, "?sync=async", NULL);
+    for (int i = 0; i < 60; i++)
+        assert_int_equal(put_bytes(store, MCDS_SET, i, 2 * MIB, 0).outcome, MCDS_OUT_OK);
+    for (int i = 0; i < 60; i++) {
+        char key[32];
+        (void)snprintf(key, sizeof key, "big%d", i);
+        assert_int_equal(fetch(other, key, NULL, 0).value_length, 2 * MIB);
+    }
+    mcds_close(other);
+    mcds_close(store);
+}
+
+/* Another process makes the file larger than this one's map. */
+static void the_map_follows_other_processes(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    (void)put(store, MCDS_SET, "k", "v", 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        mcds_store *mine;
+        if (try_open(place->file, "?sync=async", NULL, &mine) != MCDS_OK)
+            _exit(1);
+        for (int i = 0; i < 30; i++)
+            if (put_bytes(mine, MCDS_SET, i, 2 * MIB, 0).outcome != MCDS_OUT_OK)
+                _exit(2);
+        mcds_close(mine);
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(fetch(store, "big29", NULL, 0).value_length, 2 * MIB);
+    assert_value(store, "k", "v");
+    assert_int_equal(put(store, MCDS_SET, "k", "w", 0).outcome, MCDS_OUT_OK);
+    mcds_close(store);
+}
+
+/* Fill the store until it refuses; returns how many values it took. */
+static int fill(mcds_store *store, size_t length, uint64_t ttl_ms, mcds_reply *refused)
+{
+    for (int i = 0; i < 4096; i++) {
+        *refused = put_bytes(store, MCDS_SET, i, length, ttl_ms);
+        if (refused->outcome != MCDS_OUT_OK)
+            return i;
+    }
+    return 4096;
+}
+
+static void a_full_map_refuses_and_recovers(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = open_store(place->file, "?sync=async&map_max=4194304", NULL);
+    (void)add_number(store, "n", 1);
+    mcds_reply refused;
+    int count = fill(store, MIB / 4, 0, &refused);
+    assert_in_range(count, 8, 16);
+    assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
+    assert_non_null(strstr(refused.detail, "map_max"));
+    /* Nothing is lost, an old value stands, and what takes no space goes on. */
+    assert_int_equal(fetch(store, "big0", NULL, 0).value_length, MIB / 4);
+    assert_int_equal(put_bytes(store, MCDS_SET, 0, MIB, 0).outcome, MCDS_OUT_NO_MEMORY);
+    assert_int_equal(fetch(store, "big0", NULL, 0).value_length, MIB / 4);
+    for (int i = 0; i < 50; i++)
+        assert_int_equal(add_number(store, "n", 1).number, 2 + i);
+    /* One batch: the refused request does not spoil the others. */
+    static char large[MIB];
+    mcds_request mixed[] = {
+        {.command = MCDS_INCR, .key = text("n"), .delta = 100},
+        {.command = MCDS_SET, .key = text("large"), .value = {large, sizeof large}},
+        {.command = MCDS_DELETE, .key = text("big1")},
+        {.command = MCDS_GET, .key = text("n"), .options = MCDS_NO_VALUE},
+    };
+    run(store, mixed, 4, NULL);
+    assert_int_equal(mixed[0].reply.number, 151);
+    assert_int_equal(mixed[1].reply.outcome, MCDS_OUT_NO_MEMORY);
+    assert_int_equal(mixed[2].reply.outcome, MCDS_OUT_OK);
+    assert_int_equal(mixed[3].reply.value_length, 3);
+    /* What is deleted makes room, at once. */
+    assert_int_equal(put_bytes(store, MCDS_SET, 1, MIB / 4, 0).outcome, MCDS_OUT_OK);
+    assert_int_equal(drop(store, "big1").outcome, MCDS_OUT_OK);
+    for (int i = 2; i < count; i++) {
+        char key[32];
+        (void)snprintf(key, sizeof key, "big%d", i);
+        assert_int_equal(drop(store, key).outcome, MCDS_OUT_OK);
+    }
+    assert_in_range(fill(store, MIB / 4, 0, &refused), count - 2, count + 4);
+    mcds_close(store);
+}
+
+/* Small items fill the last page; deleting must still be possible, again and again. */
+static void a_map_full_to_the_last_page_can_be_emptied(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = open_store(place->file, "?sync=async&map_max=1048576", NULL);
+    mcds_reply refused;
+    for (int round = 0; round < 3; round++) {
+        int count = fill(store, 100, 0, &refused);
+        assert_in_range(count, 1000, 4095);
+        assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
+        for (int i = 0; i < count; i++) {
+            char key[32];
+            (void)snprintf(key, sizeof key, "big%d", i);
+            assert_int_equal(drop(store, key).outcome, MCDS_OUT_OK);
+        }
+    }
+    assert_int_equal(put(store, MCDS_SET, "k", "v", 0).outcome, MCDS_OUT_OK);
+    mcds_close(store);
+}
+
+static void what_has_expired_makes_room(void **state)
+{
+    struct place *place = *state;
+    struct fake_env fake;
+    fake_env_init(&fake, 1);
+    mcds_store *store = open_store(place->file, "?sync=async&map_max=4194304", &fake.env);
+    mcds_reply refused;
+    int count = fill(store, MIB / 4, 1000, &refused);
+    assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
+    fake_env_advance_ms(&fake, 1000);
+    /* A value lies in one piece, so a few may not fit into the holes that the dead have left.
+     */
+    for (int i = 0; i < count - 3; i++)
+        assert_int_equal(put_bytes(store, MCDS_SET, 100 + i, MIB / 4, 0).outcome, MCDS_OUT_OK);
+    mcds_close(store);
+}
+
+/* In a child whose files may not pass a size, as on a full disk. */
+static int write_within_a_limit(const char *file)
+{
+    mcds_store *store;
+    mcds_reply refused;
+    struct rlimit limit = {4 * MIB, 4 * MIB};
+    (void)signal(SIGXFSZ, SIG_IGN);
+    if (try_open(file, "", NULL, &store) != MCDS_OK || setrlimit(RLIMIT_FSIZE, &limit) != 0)
+        return 1;
+    (void)put(store, MCDS_SET, "k", "v", 0);
+    int count = fill(store, MIB / 4, 0, &refused);
+    if (count < 8 || refused.outcome != MCDS_OUT_NO_MEMORY || refused.detail == NULL)
+        return 2;
+    if (fetch(store, "k", NULL, 0).outcome != MCDS_OUT_OK ||
+        fetch(store, "big7", NULL, 0).value_length != MIB / 4)
+        return 3;
+    for (int i = 0; i < 8; i++) {
+        char key[32];
+        (void)snprintf(key, sizeof key, "big%d", i);
+        if (drop(store, key).outcome != MCDS_OUT_OK)
+            return 4;
+    }
+    if (put_bytes(store, MCDS_SET, 1000, MIB / 4, 0).outcome != MCDS_OUT_OK)
+        return 5;
+    mcds_close(store);
+    return 0;
+}
+
+static int wait_for(pid_t child)
+{
+    int status;
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+        return -1;
+    return WEXITSTATUS(status);
+}
+
+static void a_file_that_may_not_grow_refuses_and_recovers(void **state)
+{
+    struct place *place = *state;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(write_within_a_limit(place->file));
+    assert_int_equal(wait_for(child), 0);
+}
+
+static void disk_path(const struct place *place, char out[128])
+{
+    (void)snprintf(out, 128, "%s/disk", place->directory);
+}
+
+static int disk_remove(void **state)
+{
+    char disk[128];
+    disk_path(*state, disk);
+    (void)umount2(disk, MNT_DETACH);
+    (void)rmdir(disk);
+    return place_remove(state);
+}
+
+/* On a disk of 3 MiB, which only root can make. */
+static void a_full_disk_refuses_and_recovers(void **state)
+{
+    struct place *place = *state;
+    char disk[128];
+    char file[160];
+    char ballast[160];
+    disk_path(place, disk);
+    (void)snprintf(file, sizeof file, "%s/store", disk);
+    (void)snprintf(ballast, sizeof ballast, "%s/ballast", disk);
+    assert_int_equal(mkdir(disk, 0700), 0);
+    if (mount("mcds-test", disk, "tmpfs", 0, "size=3m") != 0) {
+        print_message("no small disk can be mounted here: skipped\n");
+        skip();
+    }
+    int descriptor = open(ballast, O_CREAT | O_WRONLY, 0600);
+    assert_true(descriptor >= 0);
+    assert_int_equal(posix_fallocate(descriptor, 0, MIB), 0);
+    assert_int_equal(close(descriptor), 0);
+    mcds_store *store = open_store(file, "", NULL);
+    (void)put(store, MCDS_SET, "k", "v", 0);
+    mcds_reply refused;
+    int count = fill(store, MIB / 4, 0, &refused);
+    assert_in_range(count, 3, 8);
+    assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
+    assert_string_equal(refused.detail, "the disk is full");
+    assert_value(store, "k", "v");
+    struct sought sought;
+    assert_string_not_equal(find_finding(store, "left", &sought), "");
+    assert_int_equal(unlink(ballast), 0);
+    assert_int_equal(put_bytes(store, MCDS_SET, count, MIB / 4, 0).outcome, MCDS_OUT_OK);
+    assert_int_equal(fetch(store, "big0", NULL, 0).value_length, MIB / 4);
+    mcds_close(store);
+}
+
+static void write_file(const char *file, const void *bytes, size_t length)
+{
+    FILE *out = fopen(file, "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(bytes, 1, length, out), length);
+    assert_int_equal(fclose(out), 0);
+}
+
+static void assert_no_lock_file(const char *file)
+{
+    char lock[160];
+    (void)snprintf(lock, sizeof lock, "%s-lock", file);
+    assert_int_equal(access(lock, F_OK), -1);
+}
+
+static void a_foreign_file_is_left_alone(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = NULL;
+    static char bytes[20000];
+    memset(bytes, 'x', sizeof bytes);
+    write_file(place->file, bytes, sizeof bytes);
+    assert_int_equal(try_open(place->file, "", NULL, &store), MCDS_IO);
+    assert_non_null(strstr(mcds_errmsg(), "is no LMDB file"));
+    assert_non_null(strstr(mcds_errmsg(), place->file));
+    assert_no_lock_file(place->file);
+    write_file(place->file, "short", 5);
+    assert_int_equal(try_open(place->file, "", NULL, &store), MCDS_IO);
+    assert_no_lock_file(place->file);
+    /* An empty file is as good as none. */
+    write_file(place->file, "", 0);
+    store = open_store(place->file, "", NULL);
+    mcds_close(store);
+}
+
+static void bad_places_and_options_are_named(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = NULL;
+    char path[160];
+    assert_int_equal(try_open(place->directory, "", NULL, &store), MCDS_IO);
+    assert_non_null(strstr(mcds_errmsg(), "is no plain file"));
+    (void)snprintf(path, sizeof path, "%s/none/store", place->directory);
+    assert_int_equal(try_open(path, "", NULL, &store), MCDS_IO);
+    assert_non_null(strstr(mcds_errmsg(), "directory of"));
+    assert_int_equal(try_open("", "", NULL, &store), MCDS_INVALID);
+    assert_int_equal(try_open(place->file, "?sync=often", NULL, &store), MCDS_INVALID);
+    assert_int_equal(try_open(place->file, "?map_max=4096", NULL, &store), MCDS_INVALID);
+    assert_int_equal(try_open(place->file, "?strict=1", NULL, &store), MCDS_INVALID);
+    assert_int_equal(access(place->file, F_OK), -1);
+}
+
+/* Change the one place where the file says whose it is: "mcds" and a version, little-endian. */
+static void overwrite_format(const char *file, const char *format, size_t length)
+{
+    static const char sought[] = "mcds\1\0\0\0";
+    FILE *both = fopen(file, "r+b");
+    assert_non_null(both);
+    static char bytes[1 << 20];
+    size_t size = fread(bytes, 1, sizeof bytes, both);
+    int changed = 0;
+    for (size_t i = 0; i + sizeof sought < size; i++)
+        if (memcmp(bytes + i, sought, sizeof sought - 1) == 0) {
+            assert_int_equal(fseek(both, (long)i, SEEK_SET), 0);
+            assert_int_equal(fwrite(format, 1, length, both), length);
+            changed++;
+        }
+    assert_true(changed > 0);
+    assert_int_equal(fclose(both), 0);
+}
+
+static void another_version_is_refused(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = open_store(place->file, "", NULL);
+    (void)put(store, MCDS_SET, "k", "v", 0);
+    mcds_close(store);
+    overwrite_format(place->file, "mcds\2", 5);
+    assert_int_equal(try_open(place->file, "", NULL, &store), MCDS_IO);
+    assert_non_null(strstr(mcds_errmsg(), "format version 2"));
+}
+
+#define NOBODY 65534
+
+/* As a user who may only read, in a child: root may always write. */
+static int read_only_child(const char *file, const char *directory)
+{
+    mcds_store *store;
+    char other[160];
+    if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)
+        return CHILD_SKIPPED;
+    (void)snprintf(other, sizeof other, "%s/other", directory);
+    if (try_open(other, "", NULL, &store) != MCDS_IO ||
+        strstr(mcds_errmsg(), "no permission") == NULL)
+        return 1;
+    if (try_open(file, "", NULL, &store) != MCDS_OK)
+        return 2;
+    char value[16];
+    if (fetch(store, "k", value, sizeof value).outcome != MCDS_OUT_OK ||
+        strcmp(value, "v") != 0)
+        return 3;
+    mcds_reply reply = put(store, MCDS_SET, "k", "w", 0);
+    if (reply.outcome != MCDS_OUT_FAILED || strstr(reply.detail, "only be read") == NULL)
+        return 4;
+    mcds_close(store);
+    return 0;
+}
+
+static void a_read_only_file_can_be_read(void **state)
+{
+    struct place *place = *state;
+    char lock[160];
+    mcds_store *store = open_store(place->file, "", NULL);
+    (void)put(store, MCDS_SET, "k", "v", 0);
+    mcds_close(store);
+    (void)snprintf(lock, sizeof lock, "%s-lock", place->file);
+    assert_int_equal(chmod(place->file, 0444), 0);
+    assert_int_equal(chmod(lock, 0666), 0);
+    assert_int_equal(chmod(place->directory, 0555), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(read_only_child(place->file, place->directory));
+    int code = wait_for(child);
+    assert_int_equal(chmod(place->directory, 0700), 0);
+    if (code == CHILD_SKIPPED) {
+        print_message("this user cannot become another one: skipped\n");
+        skip();
+    }
+    assert_int_equal(code, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_map_grows_by_itself),
+        TEST(the_map_follows_other_processes),
+        TEST(a_full_map_refuses_and_recovers),
+        TEST(a_map_full_to_the_last_page_can_be_emptied),
+        TEST(what_has_expired_makes_room),
+        TEST(a_file_that_may_not_grow_refuses_and_recovers),
+        cmocka_unit_test_setup_teardown(a_full_disk_refuses_and_recovers, place_make,
+                                        disk_remove),
+        TEST(a_foreign_file_is_left_alone),
+        TEST(bad_places_and_options_are_named),
+        TEST(another_version_is_refused),
+        TEST(a_read_only_file_can_be_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
