@@ -1,0 +1,19 @@
+/* The places under test by name: each is a URI and whatever must run behind it. */
+#ifndef MCDS_TESTS_CONFORMANCE_PLACE_H
+#define MCDS_TESTS_CONFORMANCE_PLACE_H
+
+#include <stdbool.h>
+
+struct place;
+
+/* Make a directory, start servers, as the place needs. NULL with *missing set: what it needs is
+ * not installed; NULL without: no such name, or it would not start. */
+struct place *place_start(const char *name, const char **missing);
+void place_stop(struct place *place);
+const char *place_uri(const struct place *place);
+/* Whether time passes there by itself: a server's clock is not ours. */
+bool place_has_own_clock(const struct place *place);
+/* All names, each after a space. */
+const char *place_names(void);
+
+#endif

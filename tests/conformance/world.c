@@ -1,0 +1,113 @@
+/* One store under test, and short ways to ask it and to check its answers. */
+#include "conformance/world.h"
+
+#include <stdio.h>
+
+#define VALUES_MAX ((size_t)256 << 20)
+#define PATIENCE_NS (20 * NS_PER_S)
+
+void world_open(struct world *world, const char *uri, struct fake_env *fake)
+{
+    memset(world, 0, sizeof *world);
+    (void)snprintf(world->uri, sizeof world->uri, "%s", uri);
+    world->fake = fake;
+    world->env = fake != NULL ? &fake->env : mcds_env_system();
+    mcds_options options = MCDS_OPTIONS_INIT;
+    options.env = world->env;
+    int result = mcds_open(uri, &options, &world->store);
+    if (result != MCDS_OK)
+        print_error("%s: %s\n", uri, mcds_errmsg());
+    assert_int_equal(result, MCDS_OK);
+    mcds__buffer_init(&world->values, world->env, VALUES_MAX);
+    world_begin_case(world);
+    EXPECT(world, MCDS_OUT_MISS, .command = MCDS_GET, .key = key(world, "first"));
+    mcds__store_capabilities(world->store, &world->can);
+}
+
+void world_close(struct world *world)
+{
+    mcds__buffer_free(&world->values);
+    mcds_close(world->store);
+}
+
+void world_begin_case(struct world *world)
+{
+    world->case_serial++;
+    world->keys_used = 0;
+}
+
+mcds_bytes key(struct world *world, const char *name)
+{
+    assert_true(world->keys_used < WORLD_KEYS);
+    char *place = world->keys[world->keys_used++];
+    int length = snprintf(place, sizeof world->keys[0], "case%u.%u:%s", world->case_serial,
+                          world->keys_used, name);
+    return (mcds_bytes){place, (size_t)length};
+}
+
+mcds_bytes text(const char *string)
+{
+    return (mcds_bytes){string, strlen(string)};
+}
+
+void run_batch(struct world *world, mcds_request *requests, uint32_t count)
+{
+    mcds_batch batch = {
+        .requests = requests,
+        .count = count,
+        .deadline_ns = mcds__monotonic_ns(world->env) + PATIENCE_NS,
+        .values = &world->values,
+    };
+    world->values.length = 0;
+    mcds__store_execute(world->store, requests[0].cas.connection, &batch);
+    assert_int_equal(batch.answered, count);
+}
+
+mcds_outcome run(struct world *world, mcds_request *request)
+{
+    run_batch(world, request, 1);
+    return request->reply.outcome;
+}
+
+const char *outcome_name(mcds_outcome outcome)
+{
+    static const char *const names[] = {
+        "NONE",    "OK",        "MISS",        "EXISTS",      "NOT_STORED",
+        "TOO_BIG", "NO_MEMORY", "NOT_NUMERIC", "BAD_REQUEST", "UNSUPPORTED",
+        "FAILED",  "UNSENT",    "UNKNOWN",
+    };
+    return outcome <= MCDS_OUT_UNKNOWN ? names[outcome] : "?";
+}
+
+void check_outcome(mcds_outcome outcome, mcds_outcome expected, const char *file, int line)
+{
+    if (outcome != expected)
+        print_error("expected %s, got %s\n", outcome_name(expected), outcome_name(outcome));
+    _assert_int_equal(outcome, expected, file, line);
+}
+
+mcds_reply get_reply(struct world *world, mcds_bytes which)
+{
+    mcds_request get = {.command = MCDS_GET, .key = which, .options = MCDS_WANT_TTL};
+    check_outcome(run(world, &get), MCDS_OUT_OK, __FILE__, __LINE__);
+    return get.reply;
+}
+
+void check_value(struct world *world, mcds_bytes which, mcds_bytes value, const char *file,
+                 int line)
+{
+    mcds_request get = {.command = MCDS_GET, .key = which};
+    check_outcome(run(world, &get), MCDS_OUT_OK, file, line);
+    const uint8_t *at = world->values.at + get.reply.value_at;
+    size_t length = get.reply.value_length;
+    while (length > value.length && at[length - 1] == ' ')
+        length--;
+    _assert_int_equal(length, value.length, file, line);
+    if (length > 0)
+        _assert_memory_equal(at, value.at, length, file, line);
+}
+
+void pass_ms(struct world *world, int64_t ms)
+{
+    mcds__sleep_until_ns(world->env, mcds__monotonic_ns(world->env) + ms * NS_PER_MS);
+}
