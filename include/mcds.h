@@ -132,7 +132,7 @@ typedef struct mcds_options {
  *
  * Options after `?`, joined by `&`: ns=, timeout= (ms) for all;
  *   memory: strict=1 (as bad as memcached may be), bytes=N (evict beyond N bytes)
- *   lmdb: sync=full|async
+ *   lmdb: sync=full|async, map_max= (bytes that the file may grow to)
  *   memcached: protocol=auto|meta|classic, connect_timeout= (ms)
  * What stands in the URI wins over `options`. options == NULL: defaults.
  *

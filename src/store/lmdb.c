@@ -107,23 +107,6 @@ static void home_capabilities(void *state, mcds_capabilities *out)
     };
 }
 
-static void answer(const struct home *home, mcds_request *request, mcds_outcome outcome,
-                   const char *detail)
-{
-    memset(&request->reply, 0, sizeof request->reply);
-    request->reply.outcome = outcome;
-    request->reply.detail = detail;
-    request->reply.peer = home->file->path;
-}
-
-static void answer_batch(const struct home *home, mcds_batch *batch, mcds_outcome outcome,
-                         const char *detail)
-{
-    for (uint32_t i = 0; i < batch->count; i++)
-        answer(home, &batch->requests[i], outcome, detail);
-    batch->answered = batch->count;
-}
-
 /* Whether the batch can do without a write transaction: it only reads, or must not write. */
 static bool is_read(const struct home *home, const mcds_batch *batch)
 {
@@ -137,13 +120,14 @@ static void read_batch(const struct home *home, struct MDB_txn *txn, mcds_batch 
 {
     for (uint32_t i = 0; i < batch->count; i++) {
         mcds_request *request = &batch->requests[i];
-        answer(home, request, MCDS_OUT_FAILED, "the file may only be read by this user");
+        mcds__lmdb_answer(home->file, request, MCDS_OUT_FAILED,
+                          "the file may only be read by this user");
         if (request->command != MCDS_GET)
             continue;
         request->reply.detail = NULL;
         int code = mcds__lmdb_get(home->file, txn, home->env, request, batch->values);
         if (code != 0)
-            answer(home, request, MCDS_OUT_FAILED, mcds__lmdb_reason(code));
+            mcds__lmdb_answer(home->file, request, MCDS_OUT_FAILED, mcds__lmdb_reason(code));
     }
     batch->answered = batch->count;
 }
@@ -161,7 +145,8 @@ static void read_batches(const struct home *home, mcds_batch *first)
         if (code == 0)
             read_batch(home, txn, batch);
         else
-            answer_batch(home, batch, MCDS_OUT_UNSENT, mcds__lmdb_reason(code));
+            mcds__lmdb_answer_batch(home->file, batch, MCDS_OUT_UNSENT,
+                                    mcds__lmdb_reason(code));
     }
     if (txn != NULL)
         mcds__lmdb_read_end(home->file, txn);
@@ -172,7 +157,7 @@ static void home_submit(void *state, mcds_batch *first)
     struct home *home = state;
     if (is_parents(home)) {
         for (mcds_batch *batch = first; batch != NULL; batch = batch->next)
-            answer_batch(home, batch, MCDS_OUT_UNSENT, opened_before_fork);
+            mcds__lmdb_answer_batch(home->file, batch, MCDS_OUT_UNSENT, opened_before_fork);
         return;
     }
     read_batches(home, first);

@@ -3,10 +3,12 @@
  *
  *     lmdb.c          the home: its URI, and what becomes of a submitted list
  *     lmdb_commit.c   writers queue up, and one of them commits for all
+ *     lmdb_transact.c a group of batches in one transaction, or in several where space is short
  *     lmdb_execute.c  memcached's commands inside a transaction
  *     lmdb_sweep.c    what a transaction does beside them: expiry and the cas counter
  *     lmdb_map.c      readers, and growing the map while nobody reads
- *     lmdb_file.c     opening, and the registry of what this process has open
+ *     lmdb_file.c     the registry of what this process has open
+ *     lmdb_open.c     opening one file, and its format
  *     lmdb_inspect.c  for people: keys and findings
  *     lmdb_record.c   the bytes
  *
@@ -84,9 +86,21 @@ uint64_t mcds__lmdb_forks(void);
 int mcds__lmdb_file_open(const mcds_env *env, const char *path, uint64_t map_max, bool full,
                          struct mcds__lmdb_file **file_out);
 void mcds__lmdb_file_close(struct mcds__lmdb_file *file, bool full);
+/* The size of a map that holds `size` bytes. */
+uint64_t mcds__lmdb_rounded(uint64_t size);
+
+/* Open file->path, which has `size` bytes, or none if it is not there. Returns MCDS_OK or a
+ * code with the sentence set; file->env is for the caller to close either way. */
+int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint64_t size);
 
 /* Why LMDB or the system refused, as a constant sentence. */
 const char *mcds__lmdb_reason(int code);
+
+/* Answer without having carried out anything. `detail` is a constant sentence. */
+void mcds__lmdb_answer(const struct mcds__lmdb_file *file, mcds_request *request,
+                       mcds_outcome outcome, const char *detail);
+void mcds__lmdb_answer_batch(const struct mcds__lmdb_file *file, mcds_batch *batch,
+                             mcds_outcome outcome, const char *detail);
 
 /* Below, an int is 0 or a code of LMDB or errno.h. */
 

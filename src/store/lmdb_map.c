@@ -233,7 +233,9 @@ int mcds__lmdb_map_grow(struct mcds__lmdb_file *file, const mcds_env *env)
 int mcds__lmdb_map_reserve(struct mcds__lmdb_file *file, const mcds_env *env, bool passing)
 {
     (void)pthread_mutex_lock(&file->map_mutex);
-    uint64_t size = file->map_max + (passing ? RESERVE_BYTES : 0);
+    uint64_t size = file->map_max;
+    if (passing)
+        size = (file->map_size > size ? file->map_size : size) + RESERVE_BYTES;
     (void)pthread_mutex_unlock(&file->map_mutex);
     return change_map(file, env, size, mcds__monotonic_ns(env) + LONG_NS);
 }

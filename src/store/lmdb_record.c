@@ -1,6 +1,7 @@
 /* What one lmdb: file holds, byte by byte. */
 #include "store/lmdb_record.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define RECORD_VERSION 1
@@ -44,6 +45,7 @@ void mcds__record_write(const struct mcds__record *record, uint8_t out[MCDS__REC
 size_t mcds__expiry_write(uint64_t expires_ms, mcds_bytes key,
                           uint8_t out[MCDS__EXPIRY_KEY_MAX])
 {
+    assert(key.length + 8 <= MCDS__EXPIRY_KEY_MAX);
     for (unsigned i = 0; i < 8; i++)
         out[i] = (uint8_t)(expires_ms >> 8 * (7 - i));
     memcpy(out + 8, key.at, key.length);

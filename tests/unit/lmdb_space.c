@@ -3,6 +3,7 @@
 #include "support/lmdb_place.h"
 
 #include <fcntl.h>
+#include <lmdb.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -236,9 +237,13 @@ static void a_full_disk_refuses_and_recovers(void **state)
     }
     int descriptor = open(ballast, O_CREAT | O_WRONLY, 0600);
     assert_true(descriptor >= 0);
-    assert_int_equal(posix_fallocate(descriptor, 0, MIB), 0);
+    assert_int_equal(posix_fallocate(descriptor, 0, 3 * MIB), 0);
+    mcds_store *store = NULL;
+    assert_int_equal(try_open(file, "", NULL, &store), MCDS_IO);
+    assert_non_null(strstr(mcds_errmsg(), "no room on the disk"));
+    assert_int_equal(ftruncate(descriptor, MIB), 0);
     assert_int_equal(close(descriptor), 0);
-    mcds_store *store = open_store(file, "", NULL);
+    store = open_store(file, "", NULL);
     (void)put(store, MCDS_SET, "k", "v", 0);
     mcds_reply refused;
     int count = fill(store, MIB / 4, 0, &refused);
@@ -287,6 +292,31 @@ static void a_foreign_file_is_left_alone(void **state)
     write_file(place->file, "", 0);
     store = open_store(place->file, "", NULL);
     mcds_close(store);
+}
+
+/* LMDB's own, with one entry of somebody else's. */
+static void make_foreign(const char *file)
+{
+    MDB_env *env;
+    MDB_txn *txn;
+    MDB_dbi root;
+    MDB_val word = {4, "mine"};
+    assert_int_equal(mdb_env_create(&env), 0);
+    assert_int_equal(mdb_env_open(env, file, MDB_NOSUBDIR, 0600), 0);
+    assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    assert_int_equal(mdb_dbi_open(txn, NULL, 0, &root), 0);
+    assert_int_equal(mdb_put(txn, root, &word, &word, 0), 0);
+    assert_int_equal(mdb_txn_commit(txn), 0);
+    mdb_env_close(env);
+}
+
+static void somebody_else_s_database_is_left_alone(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = NULL;
+    make_foreign(place->file);
+    assert_int_equal(try_open(place->file, "", NULL, &store), MCDS_IO);
+    assert_non_null(strstr(mcds_errmsg(), "mcds did not make"));
 }
 
 static void bad_places_and_options_are_named(void **state)
@@ -399,6 +429,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_disk_refuses_and_recovers, place_make,
                                         disk_remove),
         TEST(a_foreign_file_is_left_alone),
+        TEST(somebody_else_s_database_is_left_alone),
         TEST(bad_places_and_options_are_named),
         TEST(another_version_is_refused),
         TEST(a_read_only_file_can_be_read),

@@ -1,0 +1,312 @@
+/* Opening one file with LMDB: its lock file, its format, and what to say when it cannot be. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <lmdb.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/environment.h"
+#include "store/lmdb_file.h"
+
+#define MAP_BEGIN (UINT64_C(16) << 20)
+#define DATABASES_MAX 4
+#define OPEN_TRIES_MAX 10
+#define OPEN_PAUSE_NS (5 * NS_PER_MS)
+#define LOCK_FILE_BYTES (80 * 1024) /* somewhat more than MCDS__LMDB_READERS need */
+
+const char *mcds__lmdb_reason(int code)
+{
+    switch (code) {
+    case MDB_MAP_FULL:
+        return "the file is at its limit, map_max in the store's URI";
+    case MDB_TXN_FULL:
+        return "too many pages in one transaction";
+    case MDB_READERS_FULL:
+        return "all places for readers of the file are taken by other processes";
+    case MDB_PANIC:
+        return "a write to the file failed for good; close all stores on it and open them "
+               "again";
+    case MDB_CORRUPTED:
+    case MDB_PAGE_NOTFOUND:
+        return "the file is damaged";
+    case MDB_MAP_RESIZED:
+        return "the file grows faster than this process follows";
+    case ETIMEDOUT:
+        return "the deadline passed while waiting for the file";
+    case ENOSPC:
+        return "the disk is full";
+    case EDQUOT:
+        return "the disk quota is used up";
+    case EFBIG:
+        return "the file would pass the limit for file sizes";
+    case ENOMEM:
+        return "this process is out of memory";
+    case EIO:
+        return "the disk reports an error";
+    case EACCES:
+        return "the file may only be read";
+    default:
+        return "LMDB refused";
+    }
+}
+
+/* Sentences for a file that cannot be opened. */
+static int fail_open(const char *path, int code)
+{
+    switch (code) {
+    case ENOENT:
+        return mcds_fail(MCDS_IO, "lmdb: the directory of %s is not there; make it first",
+                         path);
+    case EACCES:
+    case EPERM:
+        return mcds_fail(MCDS_IO,
+                         "lmdb: no permission for %s: this user must be able to write it and "
+                         "%s-lock, or to make them",
+                         path, path);
+    case EROFS:
+        return mcds_fail(MCDS_IO, "lmdb: %s is not there and its disk is read-only", path);
+    case MDB_INVALID:
+        return mcds_fail(MCDS_IO,
+                         "lmdb: %s is no LMDB file; give another path, or move the file away",
+                         path);
+    case MDB_VERSION_MISMATCH:
+        return mcds_fail(MCDS_IO,
+                         "lmdb: %s was written by another version of LMDB; dump it there with "
+                         "mdb_dump and load it here with mdb_load",
+                         path);
+    case ENOSPC:
+    case EDQUOT:
+        return mcds_fail(MCDS_IO, "lmdb: no room on the disk for %s; make some", path);
+    case ENOMEM:
+        return mcds_fail(MCDS_NO_MEMORY, "lmdb: no memory, or no address space, for %s", path);
+    default:
+        return mcds_fail(MCDS_IO, "lmdb: %s: %s", path, mdb_strerror(code));
+    }
+}
+
+static MDB_val format_key(void)
+{
+    static const char name[] = "mcds";
+    return (MDB_val){sizeof name - 1, (void *)(uintptr_t)name};
+}
+
+/* Make an empty file ours. */
+static int write_format(struct mcds__lmdb_file *file, const mcds_env *env, MDB_txn *txn)
+{
+    struct mcds__lmdb_format format = {MCDS__LMDB_VERSION, mcds__random_u64(env) | 1};
+    struct mcds__lmdb_cas cas = {1, 1};
+    uint8_t format_bytes[MCDS__LMDB_FORMAT_BYTES];
+    uint8_t cas_bytes[MCDS__LMDB_CAS_BYTES];
+    mcds__lmdb_format_write(&format, format_bytes);
+    mcds__lmdb_cas_write(&cas, cas_bytes);
+    MDB_val at = format_key();
+    MDB_val data = {sizeof format_bytes, format_bytes};
+    int code = mdb_put(txn, file->root, &at, &data, 0);
+    at = (MDB_val){strlen("cas"), (void *)(uintptr_t) "cas"};
+    data = (MDB_val){sizeof cas_bytes, cas_bytes};
+    if (code == 0)
+        code = mdb_put(txn, file->root, &at, &data, 0);
+    if (code == 0)
+        code = mdb_dbi_open(txn, "items", MDB_CREATE, &file->items);
+    if (code == 0)
+        code = mdb_dbi_open(txn, "expiry", MDB_CREATE, &file->expiry);
+    file->identity = format.identity;
+    return code;
+}
+
+enum content { EMPTY, OURS, FOREIGN };
+
+/* What is in the file, with the handles of its databases if it is ours. */
+static int read_format(struct mcds__lmdb_file *file, MDB_txn *txn, enum content *content,
+                       uint32_t *version)
+{
+    MDB_stat stat;
+    MDB_val at = format_key();
+    MDB_val data;
+    struct mcds__lmdb_format format;
+    int code = mdb_dbi_open(txn, NULL, 0, &file->root);
+    if (code == 0)
+        code = mdb_stat(txn, file->root, &stat);
+    if (code != 0)
+        return code;
+    file->page_size = stat.ms_psize;
+    *content = stat.ms_entries == 0 ? EMPTY : FOREIGN;
+    code = mdb_get(txn, file->root, &at, &data);
+    if (code != 0)
+        return code == MDB_NOTFOUND ? 0 : code;
+    if (!mcds__lmdb_format_read((mcds_bytes){data.mv_data, data.mv_size}, &format))
+        return 0;
+    *content = OURS;
+    *version = format.version;
+    file->identity = format.identity;
+    if (format.version != MCDS__LMDB_VERSION)
+        return 0;
+    code = mdb_dbi_open(txn, "items", 0, &file->items);
+    return code == 0 ? mdb_dbi_open(txn, "expiry", 0, &file->expiry) : code;
+}
+
+/* Look at the file, or make it ours, in one transaction. */
+static int settle_format(struct mcds__lmdb_file *file, const mcds_env *env, bool writing,
+                         enum content *content, uint32_t *version)
+{
+    MDB_txn *txn;
+    int code = mdb_txn_begin(file->env, NULL, writing ? 0 : MDB_RDONLY, &txn);
+    if (code != 0)
+        return code;
+    code = read_format(file, txn, content, version);
+    if (code == 0 && writing && *content == EMPTY) {
+        code = write_format(file, env, txn);
+        *content = OURS;
+        *version = MCDS__LMDB_VERSION;
+    }
+    if (code == 0)
+        return mdb_txn_commit(txn);
+    mdb_txn_abort(txn);
+    return code;
+}
+
+static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
+{
+    enum content content = EMPTY;
+    uint32_t version = 0;
+    int code = settle_format(file, env, false, &content, &version);
+    if (code == 0 && content == EMPTY && !file->read_only)
+        code = settle_format(file, env, true, &content, &version);
+    if (code != 0)
+        return fail_open(file->path, code);
+    if (content != OURS)
+        return mcds_fail(MCDS_IO,
+                         "lmdb: %s is an LMDB file that mcds did not make; give another path",
+                         file->path);
+    if (version == MCDS__LMDB_VERSION)
+        return MCDS_OK;
+    return mcds_fail(MCDS_IO,
+                     "lmdb: %s has format version %u and this mcds reads version %d; use the "
+                     "mcds that wrote it, or give another path",
+                     file->path, version, MCDS__LMDB_VERSION);
+}
+
+static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
+{
+    int code = mdb_env_create(&file->env);
+    if (code != 0)
+        return code;
+    code = mdb_env_set_maxreaders(file->env, MCDS__LMDB_READERS);
+    if (code == 0)
+        code = mdb_env_set_maxdbs(file->env, DATABASES_MAX);
+    if (code == 0)
+        code = mdb_env_set_mapsize(file->env, (size_t)file->map_size);
+    if (code == 0)
+        code = mdb_env_open(file->env, file->path, MDB_NOSUBDIR | MDB_NOTLS | flags, 0666);
+    if (code != 0) {
+        mdb_env_close(file->env);
+        file->env = NULL;
+    }
+    return code;
+}
+
+/* LMDB says that opening may fail while another process opens or closes the file. */
+static int open_env(struct mcds__lmdb_file *file, const mcds_env *env)
+{
+    int code = 0;
+    for (int i = 0; i < OPEN_TRIES_MAX; i++) {
+        file->read_only = false;
+        code = open_env_once(file, 0);
+        if (code == EACCES || code == EROFS || code == EPERM) {
+            int refused = code;
+            file->read_only = true;
+            code = open_env_once(file, MDB_RDONLY);
+            code = code == 0 ? 0 : refused;
+        }
+        if (code != EAGAIN && code != EINTR && code != EBUSY && code != EINVAL)
+            break;
+        mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + OPEN_PAUSE_NS);
+    }
+    return code;
+}
+
+struct lock_file {
+    char path[PATH_MAX + sizeof "-lock"];
+    bool made; /* by this call */
+};
+
+/* Give the lock file its bytes on the disk. LMDB writes it through a map, and where the disk
+ * has no room for a page of a map, the system kills the writer. Other trouble is left to LMDB.
+ */
+static int prepare_lock_file(const char *path, struct lock_file *lock)
+{
+    size_t length = strlen(path);
+    memcpy(lock->path, path, length);
+    memcpy(lock->path + length, "-lock", sizeof "-lock");
+    lock->made = false;
+    int code = 0;
+#ifdef __linux__
+    int descriptor = open(lock->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    lock->made = descriptor >= 0;
+    if (descriptor < 0)
+        descriptor = open(lock->path, O_RDWR | O_CLOEXEC);
+    if (descriptor < 0)
+        return 0;
+    if (fallocate(descriptor, 0, 0, LOCK_FILE_BYTES) != 0 &&
+        (errno == ENOSPC || errno == EDQUOT))
+        code = errno;
+    (void)close(descriptor);
+#endif
+    return code;
+}
+
+/* Make the name of a new file as durable as what will be in it. */
+static void sync_directory(const char *path)
+{
+    char directory[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t length = slash != NULL ? (size_t)(slash - path) + 1 : 1;
+    memcpy(directory, slash != NULL ? path : ".", length);
+    directory[length] = '\0';
+    int descriptor = open(directory, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return;
+    (void)fsync(descriptor);
+    (void)close(descriptor);
+}
+
+/* Where the file lies, and that no program started from here inherits it. */
+static int look_at_file(struct mcds__lmdb_file *file)
+{
+    mdb_filehandle_t descriptor;
+    struct stat status;
+    if (mdb_env_get_fd(file->env, &descriptor) != 0 || fstat(descriptor, &status) != 0 ||
+        fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0)
+        return mcds_fail(MCDS_IO, "lmdb: %s cannot be looked at", file->path);
+    file->device = status.st_dev;
+    file->inode = status.st_ino;
+    return MCDS_OK;
+}
+
+int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint64_t size)
+{
+    uint64_t map_size = size > MAP_BEGIN / 2 ? mcds__lmdb_rounded(size * 2) : MAP_BEGIN;
+    file->map_size = map_size < file->map_max ? map_size : file->map_max;
+    struct lock_file lock;
+    int code = prepare_lock_file(file->path, &lock);
+    if (code == 0)
+        code = open_env(file, env);
+    if (code != 0) {
+        /* Beside what is no LMDB file nobody else can need it. */
+        if (lock.made && (code == MDB_INVALID || code == MDB_VERSION_MISMATCH))
+            (void)unlink(lock.path);
+        return fail_open(file->path, code);
+    }
+    MDB_envinfo info;
+    if (mdb_env_info(file->env, &info) == 0)
+        file->map_size = info.me_mapsize;
+    (void)mdb_reader_check(file->env, &file->stale_readers);
+    int result = check_format(file, env);
+    if (result == MCDS_OK)
+        result = look_at_file(file);
+    if (result == MCDS_OK && size == 0)
+        sync_directory(file->path);
+    return result;
+}

@@ -1,0 +1,285 @@
+/* A group of batches in one transaction.
+ *
+ * A group that finds no space is carried out once more batch by batch, and what fails even then
+ * request by request, so that what needs no space is not refused along with what does. */
+#include <errno.h>
+#include <lmdb.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "store/lmdb_file.h"
+#include "store/lmdb_ticket.h"
+
+#define SWEEP_MIN 16
+#define SWEEP_FULL 1024 /* when there is no space */
+#define GROWTHS_MAX 64
+#define CHECKPOINT_NS NS_PER_S /* at most so much is lost with sync=async */
+
+/* What one transaction carries out: a list of tickets, or one batch, or one request of it, or
+ * nothing but what a transaction does beside requests. */
+struct span {
+    struct mcds__lmdb_ticket *tickets;
+    const mcds_env *env; /* of the batch */
+    mcds_batch *batch;
+    mcds_request *request;
+    bool must_commit; /* even if nothing has changed */
+};
+
+void mcds__lmdb_answer(const struct mcds__lmdb_file *file, mcds_request *request,
+                       mcds_outcome outcome, const char *detail)
+{
+    memset(&request->reply, 0, sizeof request->reply);
+    request->reply.outcome = outcome;
+    request->reply.detail = detail;
+    request->reply.peer = file->path;
+}
+
+void mcds__lmdb_answer_batch(const struct mcds__lmdb_file *file, mcds_batch *batch,
+                             mcds_outcome outcome, const char *detail)
+{
+    for (uint32_t i = 0; i < batch->count; i++)
+        mcds__lmdb_answer(file, &batch->requests[i], outcome, detail);
+    batch->answered = batch->count;
+}
+
+void mcds__lmdb_answer_late(const struct mcds__lmdb_file *file, mcds_batch *batch)
+{
+    mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNSENT,
+                            "the deadline passed while other writers were at work");
+}
+
+static bool is_late(const mcds_env *env, const mcds_batch *batch)
+{
+    return mcds__monotonic_ns(env) >= batch->deadline_ns;
+}
+
+/* Codes that a smaller transaction, or one that frees space, may not meet. */
+static bool is_space(int code)
+{
+    return code == MDB_MAP_FULL || code == MDB_TXN_FULL || code == ENOSPC || code == EDQUOT ||
+           code == EFBIG || code == ENOMEM;
+}
+
+static int execute_request(struct mcds__lmdb_work *work, const mcds_env *env,
+                           mcds_request *request, mcds_buffer *values)
+{
+    memset(&request->reply, 0, sizeof request->reply);
+    request->reply.peer = work->file->path;
+    work->requests++;
+    return mcds__lmdb_execute(work, env, request, values);
+}
+
+static int execute_batch(struct mcds__lmdb_work *work, const mcds_env *env, mcds_batch *batch)
+{
+    batch->serial = batch->values != NULL ? batch->values->length : 0;
+    if (is_late(env, batch)) {
+        mcds__lmdb_answer_late(work->file, batch);
+        return 0;
+    }
+    int code = 0;
+    for (uint32_t i = 0; i < batch->count && code == 0; i++)
+        code = execute_request(work, env, &batch->requests[i], batch->values);
+    return code;
+}
+
+static int execute_span(struct mcds__lmdb_work *work, const struct span *span)
+{
+    int code = 0;
+    work->changed = span->must_commit;
+    if (span->request != NULL)
+        return execute_request(work, span->env, span->request, span->batch->values);
+    if (span->batch != NULL)
+        return execute_batch(work, span->env, span->batch);
+    for (struct mcds__lmdb_ticket *ticket = span->tickets; ticket != NULL && code == 0;
+         ticket = ticket->next)
+        for (mcds_batch *batch = ticket->at; batch != ticket->until && code == 0;
+             batch = mcds__lmdb_skip_answered(batch->next))
+            code = execute_batch(work, ticket->env, batch);
+    return code;
+}
+
+/* Give up the values that a failed attempt has appended. Batches may share one buffer. */
+static void undo_batch(mcds_batch *batch)
+{
+    if (batch->values != NULL && batch->values->length > batch->serial)
+        batch->values->length = (size_t)batch->serial;
+}
+
+static void undo_tickets(struct mcds__lmdb_ticket *tickets)
+{
+    for (struct mcds__lmdb_ticket *ticket = tickets; ticket != NULL; ticket = ticket->next)
+        for (mcds_batch *batch = ticket->at; batch != ticket->until; batch = batch->next)
+            undo_batch(batch);
+}
+
+/* Everything after the requests, up to and with the commit. */
+static int finish(struct mcds__lmdb_work *work, const mcds_env *env, bool *uncertain)
+{
+    struct mcds__lmdb_file *file = work->file;
+    bool reserved = false;
+    uint32_t sweep_max = work->requests > 0 ? SWEEP_MIN + work->requests : SWEEP_FULL;
+    int code = 0;
+    if (work->changed || work->requests == 0)
+        code = mcds__lmdb_sweep(work, env, sweep_max);
+    if (code == 0 && work->changed)
+        code = mcds__lmdb_cas_store(work, !file->synced, &reserved);
+    if (code != 0 || !work->changed) {
+        mcds__lmdb_write_abort(file, work->txn);
+        return code;
+    }
+    code = mcds__lmdb_write_commit(file, work->txn, uncertain);
+    if (code != 0)
+        return code;
+    file->cas_joined = true;
+    int64_t now_ns = mcds__monotonic_ns(env);
+    if (file->synced || (!reserved && now_ns - file->checkpoint_ns < CHECKPOINT_NS))
+        return 0;
+    file->checkpoint_ns = now_ns;
+    code = mdb_env_sync(file->env, 1);
+    *uncertain = code != 0 && reserved;
+    return *uncertain ? code : 0;
+}
+
+/* Carry out a span in one transaction: `txn` if there is one already. */
+static int attempt(struct mcds__lmdb_file *file, const mcds_env *env, const struct span *span,
+                   MDB_txn *txn, bool *uncertain)
+{
+    uint8_t storage[512];
+    struct mcds__lmdb_work work = {.file = file, .txn = txn};
+    *uncertain = false;
+    int code = txn == NULL ? mcds__lmdb_write_begin(file, env, &work.txn) : 0;
+    if (code != 0)
+        return code;
+    mcds__buffer_init_in(&work.scratch, env, MCDS__LMDB_VALUE_MAX, storage, sizeof storage);
+    code = mcds__lmdb_cas_load(&work);
+    if (code == 0)
+        code = execute_span(&work, span);
+    if (code == 0)
+        code = finish(&work, env, uncertain);
+    else
+        mcds__lmdb_write_abort(file, work.txn);
+    mcds__buffer_free(&work.scratch);
+    if (code == 0 && work.changed) {
+        (void)pthread_mutex_lock(&file->queue_mutex);
+        file->commits++;
+        (void)pthread_mutex_unlock(&file->queue_mutex);
+    }
+    return code;
+}
+
+/* The answers to what a transaction could not do. */
+static void answer_failure(const struct mcds__lmdb_file *file, mcds_batch *batch, int code,
+                           bool uncertain)
+{
+    mcds_outcome outcome = uncertain        ? MCDS_OUT_UNKNOWN
+                           : is_space(code) ? MCDS_OUT_NO_MEMORY
+                                            : MCDS_OUT_FAILED;
+    mcds__lmdb_answer_batch(file, batch, outcome, mcds__lmdb_reason(code));
+}
+
+/* Carry out one request where there is no space. What frees some may use what is kept back. */
+static void squeeze_request(struct mcds__lmdb_file *file, const struct span *span)
+{
+    mcds_request *request = span->request;
+    const mcds_env *env = span->env;
+    mcds_buffer *values = span->batch->values;
+    size_t before = values != NULL ? values->length : 0;
+    bool uncertain;
+    if (is_late(env, span->batch)) {
+        mcds__lmdb_answer(file, request, MCDS_OUT_UNSENT,
+                          "the deadline passed for want of space");
+        return;
+    }
+    int code = attempt(file, env, span, NULL, &uncertain);
+    if (code == MDB_MAP_FULL && request->command == MCDS_DELETE &&
+        mcds__lmdb_map_reserve(file, env, true) == 0) {
+        code = attempt(file, env, span, NULL, &uncertain);
+        (void)mcds__lmdb_map_reserve(file, env, false);
+    }
+    if (code == 0)
+        return;
+    if (values != NULL)
+        values->length = before;
+    mcds_outcome outcome = uncertain        ? MCDS_OUT_UNKNOWN
+                           : is_space(code) ? MCDS_OUT_NO_MEMORY
+                                            : MCDS_OUT_FAILED;
+    mcds__lmdb_answer(file, request, outcome, mcds__lmdb_reason(code));
+}
+
+static void squeeze_batch(struct mcds__lmdb_file *file, const mcds_env *env, mcds_batch *batch)
+{
+    struct span span = {.env = env, .batch = batch};
+    bool uncertain;
+    int code = attempt(file, env, &span, NULL, &uncertain);
+    if (code == 0) {
+        batch->answered = batch->count;
+        return;
+    }
+    undo_batch(batch);
+    if (!is_space(code) || uncertain) {
+        answer_failure(file, batch, code, uncertain);
+        return;
+    }
+    for (uint32_t i = 0; i < batch->count; i++) {
+        span.request = &batch->requests[i];
+        squeeze_request(file, &span);
+    }
+    batch->answered = batch->count;
+}
+
+/* Make what space there is: remove what has expired, and commit once more, because LMDB uses a
+ * page again only in the second transaction after the one that has freed it. */
+static void make_space(struct mcds__lmdb_file *file, const mcds_env *env)
+{
+    struct span nothing = {.env = env};
+    bool uncertain;
+    if (mcds__lmdb_map_reserve(file, env, true) != 0)
+        return;
+    (void)attempt(file, env, &nothing, NULL, &uncertain);
+    nothing.must_commit = true;
+    if (file->commits != file->turned && attempt(file, env, &nothing, NULL, &uncertain) == 0)
+        file->turned = file->commits;
+    (void)mcds__lmdb_map_reserve(file, env, false);
+}
+
+/* Try the whole group, with as much map as it takes. */
+static int attempt_growing(struct mcds__lmdb_file *file, const mcds_env *env,
+                           struct mcds__lmdb_ticket *tickets, MDB_txn *txn, bool *uncertain)
+{
+    const struct span span = {.tickets = tickets};
+    int code = 0;
+    for (int i = 0; i < GROWTHS_MAX; i++) {
+        code = attempt(file, env, &span, txn, uncertain);
+        if (code == 0)
+            return 0;
+        undo_tickets(tickets);
+        if (code != MDB_MAP_FULL)
+            return code;
+        code = mcds__lmdb_map_grow(file, env);
+        if (code != 0)
+            return code;
+        txn = NULL;
+    }
+    return code != 0 ? code : MDB_MAP_FULL;
+}
+
+void mcds__lmdb_transact(struct mcds__lmdb_file *file, const mcds_env *env,
+                         struct mcds__lmdb_ticket *tickets, MDB_txn *txn)
+{
+    bool uncertain = false;
+    int code = attempt_growing(file, env, tickets, txn, &uncertain);
+    bool squeeze = is_space(code) && !uncertain;
+    if (squeeze && code == MDB_MAP_FULL)
+        make_space(file, env);
+    for (struct mcds__lmdb_ticket *ticket = tickets; ticket != NULL; ticket = ticket->next)
+        for (mcds_batch *batch = ticket->at; batch != ticket->until; batch = batch->next) {
+            if (batch->answered == batch->count)
+                continue;
+            if (code == 0)
+                batch->answered = batch->count;
+            else if (squeeze)
+                squeeze_batch(file, ticket->env, batch);
+            else
+                answer_failure(file, batch, code, uncertain);
+        }
+}
