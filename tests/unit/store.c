@@ -1,0 +1,424 @@
+/* The store layer over a home of the test's own: options, checks, the pool of lanes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/environment.h"
+#include "store/store.h"
+#include "support/fake_env.h"
+
+#define LANES_IDLE_MAX 64
+#define LANES (LANES_IDLE_MAX + 6)
+
+/* A home that answers OK to all and notes who came. */
+struct toy {
+    uint32_t opened;
+    uint32_t closed;
+    bool refuses_lanes;
+    bool is_closed;
+    uint32_t batches;
+    struct toy_lane {
+        struct toy *toy;
+        uint64_t connection;
+        mcds_batch *done;
+    } lanes[LANES];
+};
+
+static void toy_close(void *home)
+{
+    struct toy *toy = home;
+    toy->is_closed = true;
+}
+
+static void toy_capabilities(void *home, mcds_capabilities *out)
+{
+    (void)home;
+    memset(out, 0, sizeof *out);
+    out->value_max = 123;
+}
+
+static int toy_lane_open(void *home, void **lane_out)
+{
+    struct toy *toy = home;
+    if (toy->refuses_lanes)
+        return mcds_fail(MCDS_NO_MEMORY, "toy: no lane");
+    assert_true(toy->opened < LANES);
+    struct toy_lane *lane = &toy->lanes[toy->opened++];
+    *lane = (struct toy_lane){toy, toy->opened, NULL};
+    *lane_out = lane;
+    return MCDS_OK;
+}
+
+static void toy_lane_close(void *state)
+{
+    struct toy_lane *lane = state;
+    assert_true(lane->connection != 0);
+    lane->connection = 0;
+    lane->toy->closed++;
+}
+
+static bool toy_lane_holds(void *state, uint64_t connection)
+{
+    const struct toy_lane *lane = state;
+    return lane->connection == connection;
+}
+
+static void answer(struct toy *toy, mcds_batch *first, const char *peer)
+{
+    for (mcds_batch *batch = first; batch != NULL; batch = batch->next) {
+        for (uint32_t i = 0; i < batch->count; i++) {
+            assert_int_equal(batch->requests[i].reply.outcome, MCDS_OUT_NONE);
+            batch->requests[i].reply.outcome = MCDS_OUT_OK;
+            batch->requests[i].reply.peer = peer;
+        }
+        batch->answered = batch->count;
+        toy->batches++;
+    }
+}
+
+static void toy_submit(void *state, mcds_batch *first)
+{
+    struct toy_lane *lane = state;
+    answer(lane->toy, first, "lane");
+    lane->done = first;
+}
+
+static mcds_batch *toy_collect(void *state, int64_t until_ns)
+{
+    struct toy_lane *lane = state;
+    (void)until_ns;
+    mcds_batch *done = lane->done;
+    lane->done = NULL;
+    return done;
+}
+
+static void toy_submit_at_once(void *home, mcds_batch *first)
+{
+    answer(home, first, "home");
+}
+
+static const mcds_home toy_home = {
+    .version = MCDS_HOME_VERSION,
+    .scheme = "toy",
+    .close = toy_close,
+    .capabilities = toy_capabilities,
+    .lane_open = toy_lane_open,
+    .lane_close = toy_lane_close,
+    .lane_holds = toy_lane_holds,
+    .submit = toy_submit,
+    .collect = toy_collect,
+};
+
+static const mcds_home laneless_home = {
+    .version = MCDS_HOME_VERSION,
+    .scheme = "laneless",
+    .capabilities = toy_capabilities,
+    .submit = toy_submit_at_once,
+};
+
+static mcds_store *open_toy(const mcds_home *home, struct toy *toy, struct fake_env *fake)
+{
+    memset(toy, 0, sizeof *toy);
+    fake_env_init(fake, 1);
+    mcds_options options = MCDS_OPTIONS_INIT;
+    options.env = &fake->env;
+    mcds_store *store;
+    assert_int_equal(mcds_open_home(home, toy, &options, &store), MCDS_OK);
+    return store;
+}
+
+static mcds_request get_request(const char *key)
+{
+    return (mcds_request){.command = MCDS_GET, .key = {key, strlen(key)}};
+}
+
+static void assert_open_fails(const char *uri, const mcds_options *options, int result,
+                              const char *sentence)
+{
+    mcds_store *store = NULL;
+    assert_int_equal(mcds_open(uri, options, &store), result);
+    assert_string_equal(mcds_errmsg(), sentence);
+    assert_null(store);
+}
+
+static void open_names_each_mistake(void **state)
+{
+    (void)state;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_env env = *mcds_env_system();
+    assert_int_equal(mcds_open("memory:", NULL, NULL), MCDS_INVALID);
+    assert_open_fails(NULL, NULL, MCDS_INVALID,
+                      "store: mcds_open needs a URI and a place for the store");
+    assert_open_fails(
+        "redis:x", NULL, MCDS_INVALID,
+        "store URI: no store 'redis:'; there are memory:, lmdb: and memcached://");
+    assert_open_fails("memory:?timeout=0", NULL, MCDS_INVALID,
+                      "store URI: timeout=0 is not a whole number from 1 to 3600000");
+    assert_open_fails("memory:?timeout=3600001", NULL, MCDS_INVALID,
+                      "store URI: timeout=3600001 is not a whole number from 1 to 3600000");
+    assert_open_fails("memory:?ns=a%3Ab", NULL, MCDS_INVALID,
+                      "store: ns 'a:b' must be at most 32 of a-z A-Z 0-9 _ - .");
+    assert_open_fails("memory:?ns=nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn", NULL, MCDS_INVALID,
+                      "store: ns 'nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn' must be at most 32 of "
+                      "a-z A-Z 0-9 _ - .");
+    options.timeout_ms = 3600001;
+    assert_open_fails("memory:", &options, MCDS_INVALID,
+                      "store: timeout 3600001 ms is more than an hour");
+    options.timeout_ms = 0;
+    options.ns = "two words";
+    assert_open_fails("memory:", &options, MCDS_INVALID,
+                      "store: ns 'two words' must be at most 32 of a-z A-Z 0-9 _ - .");
+    options.size = 1;
+    assert_open_fails("memory:", &options, MCDS_INVALID,
+                      "store: options.size is not sizeof(mcds_options)");
+    options = (mcds_options)MCDS_OPTIONS_INIT;
+    env.size--;
+    options.env = &env;
+    assert_open_fails("memory:", &options, MCDS_INVALID,
+                      "store: env.size is not sizeof(mcds_env)");
+}
+
+static void the_uri_wins_over_the_options(void **state)
+{
+    (void)state;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_store *store;
+    assert_int_equal(mcds_open("memory:", NULL, &store), MCDS_OK);
+    assert_string_equal(mcds__store_ns(store), "mcds");
+    assert_int_equal(mcds__store_timeout_ns(store), NS_PER_S);
+    assert_ptr_equal(mcds__store_env(store), mcds_env_system());
+    mcds_close(store);
+    options.ns = "given";
+    options.timeout_ms = 250;
+    assert_int_equal(mcds_open("memory:", &options, &store), MCDS_OK);
+    assert_string_equal(mcds__store_ns(store), "given");
+    assert_int_equal(mcds__store_timeout_ns(store), 250 * NS_PER_MS);
+    mcds_close(store);
+    assert_int_equal(mcds_open("memory:?ns=&timeout=7", &options, &store), MCDS_OK);
+    assert_string_equal(mcds__store_ns(store), "");
+    assert_int_equal(mcds__store_timeout_ns(store), 7 * NS_PER_MS);
+    mcds_close(store);
+    mcds_close(NULL);
+}
+
+static void a_home_of_another_version_is_refused(void **state)
+{
+    (void)state;
+    mcds_home home = laneless_home;
+    home.version = MCDS_HOME_VERSION + 1;
+    mcds_store *store = NULL;
+    assert_int_equal(mcds_open_home(&home, NULL, NULL, &store), MCDS_UNSUPPORTED);
+    assert_string_equal(mcds_errmsg(), "store: home version 2 is not 1");
+    assert_null(store);
+}
+
+static void lanes_are_kept_and_taken_newest_first(void **state)
+{
+    (void)state;
+    struct toy toy;
+    struct fake_env fake;
+    mcds_store *store = open_toy(&toy_home, &toy, &fake);
+    struct mcds__lane *lanes[3];
+    struct mcds__lane *lane;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(mcds__lane_take(store, 0, &lanes[i]), MCDS_OK);
+    assert_int_equal(toy.opened, 3);
+    for (int i = 0; i < 3; i++)
+        mcds__lane_give(store, lanes[i]);
+    assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_OK);
+    assert_ptr_equal(lane, lanes[2]);
+    mcds__lane_give(store, lane);
+    /* By the connection it holds, else the newest. */
+    assert_int_equal(mcds__lane_take(store, 1, &lane), MCDS_OK);
+    assert_ptr_equal(lane, lanes[0]);
+    mcds__lane_give(store, lane);
+    assert_int_equal(mcds__lane_take(store, 99, &lane), MCDS_OK);
+    assert_ptr_equal(lane, lanes[0]);
+    assert_int_equal(mcds__lane_take(store, 2, &lane), MCDS_OK);
+    assert_ptr_equal(lane, lanes[1]);
+    mcds__lane_give(store, lanes[0]);
+    mcds__lane_give(store, lanes[1]);
+    assert_int_equal(toy.opened, 3);
+    mcds_close(store);
+    assert_int_equal(toy.closed, 3);
+    assert_true(toy.is_closed);
+    assert_int_equal(fake.blocks, 0);
+}
+
+static void more_idle_lanes_than_allowed_are_closed(void **state)
+{
+    (void)state;
+    struct toy toy;
+    struct fake_env fake;
+    mcds_store *store = open_toy(&toy_home, &toy, &fake);
+    struct mcds__lane *lanes[LANES];
+    for (int i = 0; i < LANES; i++)
+        assert_int_equal(mcds__lane_take(store, 0, &lanes[i]), MCDS_OK);
+    mcds__lane_drop(lanes[0]);
+    assert_int_equal(toy.closed, 1);
+    for (int i = 1; i < LANES; i++)
+        mcds__lane_give(store, lanes[i]);
+    assert_int_equal(toy.closed, LANES - LANES_IDLE_MAX);
+    mcds_close(store);
+    assert_int_equal(toy.closed, LANES);
+    assert_int_equal(fake.blocks, 0);
+}
+
+static void a_store_without_a_lane_answers_unsent(void **state)
+{
+    (void)state;
+    struct toy toy;
+    struct fake_env fake;
+    mcds_store *store = open_toy(&toy_home, &toy, &fake);
+    mcds_request request = get_request("k");
+    mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = INT64_MAX};
+    struct mcds__lane *lane;
+    toy.refuses_lanes = true;
+    mcds__store_execute(store, 0, &batch);
+    assert_int_equal(batch.answered, 1);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_UNSENT);
+    assert_non_null(request.reply.detail);
+    assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_NO_MEMORY);
+    toy.refuses_lanes = false;
+    fake.allowed = 0;
+    assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_NO_MEMORY);
+    fake.allowed = -1;
+    mcds__store_execute(store, 0, &batch);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
+    mcds_close(store);
+    assert_int_equal(fake.blocks, 0);
+}
+
+/* Sound and refused batches in one list: each comes back once, the home sees the sound ones. */
+static void check_mixed_list(const mcds_home *home)
+{
+    struct toy toy;
+    struct fake_env fake;
+    mcds_store *store = open_toy(home, &toy, &fake);
+    mcds_request requests[6];
+    mcds_batch batches[6];
+    for (int i = 0; i < 6; i++) {
+        requests[i] = get_request(i % 2 == 0 ? "fine" : "not fine");
+        requests[i].reply.outcome = MCDS_OUT_UNKNOWN;
+        batches[i] = (mcds_batch){.requests = &requests[i],
+                                  .count = 1,
+                                  .deadline_ns = INT64_MAX,
+                                  .next = i < 5 ? &batches[i + 1] : NULL};
+    }
+    struct mcds__lane *lane;
+    assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_OK);
+    mcds__lane_submit(lane, &batches[0]);
+    int seen[6] = {0};
+    for (int turn = 0; turn < 6; turn++)
+        for (mcds_batch *batch = mcds__lane_collect(lane, 0); batch != NULL;
+             batch = batch->next)
+            seen[batch - batches]++;
+    mcds__lane_give(store, lane);
+    assert_int_equal(toy.batches, 3);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(seen[i], 1);
+        assert_int_equal(batches[i].answered, 1);
+        assert_int_equal(requests[i].reply.outcome,
+                         i % 2 == 0 ? MCDS_OUT_OK : MCDS_OUT_BAD_REQUEST);
+        assert_int_equal(requests[i].reply.detail != NULL, i % 2 != 0);
+    }
+    mcds_close(store);
+    assert_int_equal(fake.blocks, 0);
+}
+
+static void sound_and_refused_batches_both_come_back(void **state)
+{
+    (void)state;
+    check_mixed_list(&toy_home);
+    check_mixed_list(&laneless_home);
+}
+
+static void one_bad_request_stops_its_batch(void **state)
+{
+    (void)state;
+    static const char *const sentences[] = {
+        "a key must be 1 to 250 bytes of 0x21 to 0x7e",
+        "a ttl must be at most ten years",
+        "a delta must be at most 2^63 - 1",
+        "CAS needs a token",
+    };
+    struct toy toy;
+    struct fake_env fake;
+    mcds_store *store = open_toy(&laneless_home, &toy, &fake);
+    mcds_request bad[4] = {get_request(""), get_request("k"), get_request("k"),
+                           get_request("k")};
+    bad[1].command = MCDS_TOUCH;
+    bad[1].ttl_ms = UINT64_C(3660) * 24 * 3600 * 1000 + 1;
+    bad[2].command = MCDS_DECR;
+    bad[2].delta = UINT64_C(1) << 63;
+    bad[3].command = MCDS_CAS;
+    for (int i = 0; i < 4; i++) {
+        mcds_request requests[] = {get_request("fine"), bad[i], get_request("fine")};
+        mcds_batch batch = {.requests = requests, .count = 3, .deadline_ns = INT64_MAX};
+        mcds__store_execute(store, 0, &batch);
+        assert_int_equal(requests[0].reply.outcome, MCDS_OUT_UNSENT);
+        assert_int_equal(requests[1].reply.outcome, MCDS_OUT_BAD_REQUEST);
+        assert_string_equal(requests[1].reply.detail, sentences[i]);
+        assert_int_equal(requests[2].reply.outcome, MCDS_OUT_UNSENT);
+    }
+    assert_int_equal(toy.batches, 0);
+    bad[1].ttl_ms--;
+    bad[2].delta--;
+    for (int i = 1; i < 3; i++) {
+        mcds_batch batch = {.requests = &bad[i], .count = 1, .deadline_ns = INT64_MAX};
+        mcds__store_execute(store, 0, &batch);
+        assert_int_equal(bad[i].reply.outcome, MCDS_OUT_OK);
+    }
+    mcds_close(store);
+}
+
+static bool no_visit(void *context, const mcds_finding *finding)
+{
+    (void)context;
+    (void)finding;
+    return false;
+}
+
+static bool no_key(void *context, mcds_bytes key)
+{
+    (void)context;
+    (void)key;
+    return false;
+}
+
+static void what_a_home_cannot_tell_is_said(void **state)
+{
+    (void)state;
+    struct toy toy;
+    struct fake_env fake;
+    mcds_store *store = open_toy(&laneless_home, &toy, &fake);
+    mcds_capabilities can;
+    mcds__store_capabilities(store, &can);
+    assert_int_equal(can.value_max, 123);
+    assert_int_equal(mcds_inspect(store, no_visit, NULL), MCDS_UNSUPPORTED);
+    assert_int_equal(mcds_inspect(store, NULL, NULL), MCDS_INVALID);
+    assert_int_equal(mcds_inspect(NULL, no_visit, NULL), MCDS_INVALID);
+    assert_int_equal(mcds__store_keys(store, (mcds_bytes){"", 0}, no_key, NULL),
+                     MCDS_UNSUPPORTED);
+    mcds_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(open_names_each_mistake),
+        cmocka_unit_test(the_uri_wins_over_the_options),
+        cmocka_unit_test(a_home_of_another_version_is_refused),
+        cmocka_unit_test(lanes_are_kept_and_taken_newest_first),
+        cmocka_unit_test(more_idle_lanes_than_allowed_are_closed),
+        cmocka_unit_test(a_store_without_a_lane_answers_unsent),
+        cmocka_unit_test(sound_and_refused_batches_both_come_back),
+        cmocka_unit_test(one_bad_request_stops_its_batch),
+        cmocka_unit_test(what_a_home_cannot_tell_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
