@@ -206,6 +206,9 @@ MCDS_API MCDS_CHECKED int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_compl
 /* As mcds_pipeline_next without waiting: MCDS_BUSY when nothing has finished yet. */
 MCDS_API MCDS_CHECKED int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done);
 
+/* Whether nothing is in flight and no completion is waiting to be taken. */
+MCDS_API bool mcds_pipeline_is_idle(const mcds_pipeline *pipeline);
+
 /* When mcds_pipeline_poll should be called again at the latest, in nanoseconds of the monotonic
  * clock; INT64_MAX: only when a reply arrives. */
 MCDS_API int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline);

@@ -25,6 +25,7 @@ static enum mcds__step ask(struct mcds__claim *claim, struct mcds__operation *op
                            uint8_t stage, mcds_cas_token cas)
 {
     claim->stage = stage;
+    claim->renewed = claim->renewed || stage == RENEW;
     claim->requests[0] = (mcds_request){
         .command = stage == RENEW ? MCDS_CAS : MCDS_ADD,
         .ttl_ms = claim->ttl_ms,
@@ -58,6 +59,13 @@ static enum mcds__step take_trouble(struct mcds__claim *claim,
     return MCDS__DONE;
 }
 
+static enum mcds__step end_claimed(struct mcds__claim *claim, struct mcds__operation *operation,
+                                   mcds_cas_token cas)
+{
+    claim->cas = cas;
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
 /* The write was refused or went unanswered: what the key holds decides. */
 static enum mcds__step take_look(struct mcds__claim *claim, struct mcds__operation *operation)
 {
@@ -72,7 +80,7 @@ static enum mcds__step take_look(struct mcds__claim *claim, struct mcds__operati
     uint64_t slot = mcds__get_u64(payload.at);
     uint64_t token = mcds__get_u64((const uint8_t *)payload.at + 8);
     if (token == claim->token && slot == claim->slot)
-        return mcds__operation_finish(operation, MCDS_OK);
+        return end_claimed(claim, operation, look->reply.cas);
     if (claim->span == 0 || slot + claim->span > claim->slot)
         return mcds__operation_finish(operation, MCDS_EXISTS);
     if (mcds__operation_is_late(operation))
@@ -86,7 +94,7 @@ static enum mcds__step take_replies(struct mcds__claim *claim,
     const mcds_reply *written = &claim->requests[0].reply;
     switch (written->outcome) {
     case MCDS_OUT_OK:
-        return mcds__operation_finish(operation, MCDS_OK);
+        return end_claimed(claim, operation, written->cas);
     case MCDS_OUT_NOT_STORED:
     case MCDS_OUT_EXISTS:
     case MCDS_OUT_MISS:
@@ -112,7 +120,16 @@ enum mcds__step mcds__claim_step(struct mcds__claim *claim, struct mcds__operati
     return ask_add(claim, operation);
 }
 
+bool mcds__claim_can_undo(const struct mcds__claim *claim)
+{
+    return claim->cas.connection != 0 && !claim->renewed;
+}
+
 mcds_request mcds__claim_undo(const struct mcds__claim *claim)
 {
-    return (mcds_request){.command = MCDS_DELETE, .key = mcds__key_bytes(&claim->key)};
+    return (mcds_request){
+        .command = MCDS_DELETE,
+        .key = mcds__key_bytes(&claim->key),
+        .cas = claim->cas,
+    };
 }

@@ -26,13 +26,18 @@ struct mcds__claim {
     uint8_t stage;  /* 0 at the start */
     bool doubt;
     bool looks;
+    bool renewed;       /* it may have stood over an older claim */
+    mcds_cas_token cas; /* of the claim, when the store has told it */
     mcds_request requests[2];
     uint8_t value[MCDS__CLAIM_VALUE_LENGTH];
 };
 
 enum mcds__step mcds__claim_step(struct mcds__claim *claim, struct mcds__operation *operation);
 
-/* The request that takes a claim back when its count has failed. */
+/* Whether a claim can be taken back without harm: only as it was written, and only when there
+ * was none before it that would be forgotten with it. */
+bool mcds__claim_can_undo(const struct mcds__claim *claim);
+/* The request that takes it back. */
 mcds_request mcds__claim_undo(const struct mcds__claim *claim);
 
 #endif

@@ -53,6 +53,7 @@ struct mcds__lease_call {
     uint8_t stage;                  /* private; 0 at the start, as all that follow */
     bool doubt;                     /* a write of this call went unanswered */
     bool polls;
+    bool ghost; /* what the key holds is not the tenure but a late add of ours */
     uint8_t takes;
     int outcome; /* what to end with after an undo */
     int64_t asked_ns;

@@ -2,9 +2,14 @@
  *
  *   TRY    add lease | increment fence | get lease      ours if the get shows our token
  *   TAKE   cas lease | increment fence | get lease      over a tombstone
+ *   MARK   cas lease (extension 1) | increment fence | get lease   ours, but an add of ours may
+ *                                                       still land and must not pass for it
  *   FENCE  add fence SEED | increment fence | get lease the fence key was missing
  *   POLL   get lease                                    while another holds it
  *   UNDO   compare and delete                           ours, but of no use
+ *
+ * The fence is made by a holder who found it missing, never by the increment itself: a late
+ * increment that made it would seed it with an old time, and the fence would run backwards.
  *
  * A batch that went unanswered is asked again with the same token: at worst the fence skips. */
 #include <stdatomic.h>
@@ -17,7 +22,7 @@
 /* How often one call competes for a tombstone before it counts as taken by others. */
 #define TAKES_MAX 3
 
-enum { BEGIN, TRY, TAKE, FENCE, POLL, UNDO };
+enum { BEGIN, TRY, TAKE, MARK, FENCE, POLL, UNDO };
 
 /* Later than every fence drawn so far, as far as clocks agree and this handle remembers. */
 static uint64_t fence_seed(const struct mcds__lease_call *call,
@@ -44,10 +49,7 @@ static enum mcds__step ask_three(struct mcds__lease_call *call,
 {
     call->requests[1] = (mcds_request){
         .command = MCDS_INCR,
-        .options = stage == FENCE ? 0 : MCDS_CREATE,
-        .flags = mcds__slot_birth(operation->env),
         .delta = 1,
-        .initial = fence_seed(call, operation),
         .key = mcds__key_bytes(&call->keys->fence),
     };
     call->requests[2] = mcds__lease_get(call);
@@ -57,13 +59,19 @@ static enum mcds__step ask_three(struct mcds__lease_call *call,
     return mcds__operation_ask_repeatable(operation, call->requests, 3);
 }
 
+/* A token of its own for every attempt, unless an earlier one may still be in the store. */
+static void draw_token(mcds_lease *lease, struct mcds__operation *operation)
+{
+    if ((lease->state & MCDS__LEASE_TOKEN) != 0)
+        return;
+    mcds__lease_clear(lease);
+    operation->env->random(operation->env->self, lease->token, sizeof lease->token);
+}
+
 static enum mcds__step ask_try(struct mcds__lease_call *call, struct mcds__operation *operation)
 {
     mcds_lease *lease = call->lease;
-    if ((lease->state & MCDS__LEASE_TOKEN) == 0) {
-        mcds__lease_clear(lease);
-        operation->env->random(operation->env->self, lease->token, sizeof lease->token);
-    }
+    draw_token(lease, operation);
     call->requests[0] = mcds__lease_write(call, MCDS_ADD, 0, (mcds_cas_token){0, 0});
     enum mcds__step step = ask_three(call, operation, TRY);
     /* With an add under way, the lease's time may have begun as early as at the first one. */
@@ -72,14 +80,28 @@ static enum mcds__step ask_try(struct mcds__lease_call *call, struct mcds__opera
     return step;
 }
 
+/* Over a tombstone. With an add in doubt the lease's time may have begun when the tombstone was
+ * seen; without, not before this write. */
 static enum mcds__step ask_take(struct mcds__lease_call *call,
                                 struct mcds__operation *operation, mcds_cas_token cas)
 {
+    mcds_lease *lease = call->lease;
+    int64_t seen_ns = operation->sent_ns;
+    draw_token(lease, operation);
     call->requests[0] = mcds__lease_write(call, MCDS_CAS, 0, cas);
     operation->connection = cas.connection;
     enum mcds__step step = ask_three(call, operation, TAKE);
-    call->lease->asked_ns = operation->sent_ns;
+    lease->asked_ns = (lease->state & MCDS__LEASE_TOKEN) != 0 ? seen_ns : operation->sent_ns;
     return step;
+}
+
+/* The time of the lease is left to count from before: that is never too long. */
+static enum mcds__step ask_mark(struct mcds__lease_call *call,
+                                struct mcds__operation *operation, mcds_cas_token cas)
+{
+    call->requests[0] = mcds__lease_write(call, MCDS_CAS, 1, cas);
+    operation->connection = cas.connection;
+    return ask_three(call, operation, MARK);
 }
 
 static enum mcds__step ask_fence(struct mcds__lease_call *call,
@@ -122,15 +144,34 @@ static enum mcds__step end_undo(struct mcds__lease_call *call,
     return mcds__operation_finish(operation, call->outcome);
 }
 
+/* No use to be made of the replies: try the same again, or say what is known. */
+static enum mcds__step take_trouble(struct mcds__lease_call *call,
+                                    struct mcds__operation *operation, const mcds_reply *reply)
+{
+    call->stage = BEGIN;
+    call->polls = false;
+    if (mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    (void)mcds__operation_fail_read(operation, reply);
+    if ((call->lease->state & MCDS__LEASE_TOKEN) != 0)
+        operation->result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
 /* The get has shown our token, and `fence` is the reply of the increment before it. */
 static enum mcds__step take_mine(struct mcds__lease_call *call,
                                  struct mcds__operation *operation, const mcds_reply *fence,
-                                 const mcds_reply *look)
+                                 const mcds_reply *look, uint64_t extension)
 {
     mcds_lease *lease = call->lease;
     lease->state |= MCDS__LEASE_TOKEN;
+    if (extension == 0 && (lease->state & MCDS__LEASE_DOUBT) != 0)
+        return call->takes++ < TAKES_MAX ? ask_mark(call, operation, look->cas)
+                                         : take_trouble(call, operation, look);
     if (fence->outcome == MCDS_OUT_MISS && call->stage != FENCE)
         return ask_fence(call, operation);
+    if (mcds__is_transport_trouble(fence))
+        return take_trouble(call, operation, fence);
     if (fence->outcome != MCDS_OUT_OK) {
         bool unborn = fence->outcome == MCDS_OUT_MISS;
         (void)mcds__operation_fail(operation, unborn ? &call->requests[0].reply : fence);
@@ -146,7 +187,7 @@ static enum mcds__step take_mine(struct mcds__lease_call *call,
     }
     lease->fence = fence->number;
     lease->deadline_ns = deadline_ns;
-    lease->extension = 0;
+    lease->extension = extension;
     lease->state |= MCDS__LEASE_HELD;
     mcds__lease_remember_cas(lease, look->cas);
     remember_fence(call, fence->number);
@@ -164,52 +205,36 @@ static enum mcds__step take_others(struct mcds__lease_call *call,
         lease->asked_ns = operation->sent_ns; /* at this moment it was not ours yet */
     call->stage = BEGIN;
     call->polls = true;
+    operation->tries = 1; /* what went wrong before has been got over */
     int64_t hint_ns = look->ttl_ms > 0 ? look->ttl_ms * NS_PER_MS : 0;
     if (call->waits && mcds__operation_wait(operation, hint_ns))
         return MCDS__SLEEP;
     return mcds__operation_finish(operation, MCDS_BUSY);
 }
 
-/* No use to be made of the replies: try the same again, or say what is known. */
-static enum mcds__step take_trouble(struct mcds__lease_call *call,
-                                    struct mcds__operation *operation, const mcds_reply *reply)
-{
-    call->stage = BEGIN;
-    call->polls = false;
-    if (mcds__operation_again(operation))
-        return MCDS__SLEEP;
-    (void)mcds__operation_fail_read(operation, reply);
-    if ((call->lease->state & MCDS__LEASE_TOKEN) != 0)
-        operation->result = MCDS_AMBIGUOUS;
-    return MCDS__DONE;
-}
-
+/* Our write was refused, or what it made has ended or was evicted before the get. */
 static enum mcds__step take_missing(struct mcds__lease_call *call,
                                     struct mcds__operation *operation)
 {
     const mcds_reply *written = &call->requests[0].reply;
-    switch (written->outcome) {
-    case MCDS_OUT_TOO_BIG:
-    case MCDS_OUT_NO_MEMORY:
-    case MCDS_OUT_BAD_REQUEST:
-    case MCDS_OUT_UNSUPPORTED:
-    case MCDS_OUT_FAILED:
+    if (mcds__is_refusal(written))
         return mcds__operation_fail(operation, written);
-    default:
-        /* Ended, or evicted, between the two requests. */
-        if ((call->lease->state & MCDS__LEASE_DOUBT) == 0)
-            call->lease->state &= ~(uint32_t)MCDS__LEASE_TOKEN;
-        else
-            call->lease->asked_ns = operation->sent_ns;
-        return take_trouble(call, operation, written);
-    }
+    if ((call->lease->state & MCDS__LEASE_DOUBT) == 0)
+        call->lease->state &= ~(uint32_t)MCDS__LEASE_TOKEN;
+    else
+        call->lease->asked_ns = operation->sent_ns; /* at this moment it was not ours yet */
+    call->stage = BEGIN;
+    call->polls = false;
+    if (mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    return mcds__operation_explain(operation, MCDS_BUSY, "the key vanishes again and again");
 }
 
 /* What the write of this batch has left in the lease's state. */
 static void note_write(struct mcds__lease_call *call)
 {
     mcds_outcome outcome = call->requests[0].reply.outcome;
-    if (call->stage != TRY && call->stage != TAKE)
+    if (call->stage != TRY && call->stage != TAKE && call->stage != MARK)
         return;
     if (outcome == MCDS_OUT_UNKNOWN)
         call->lease->state |= MCDS__LEASE_TOKEN | MCDS__LEASE_DOUBT;
@@ -227,7 +252,8 @@ static enum mcds__step take_replies(struct mcds__lease_call *call,
     case LEASE_MINE:
         if (call->stage == POLL)
             return ask_try(call, operation);
-        return take_mine(call, operation, &call->requests[1].reply, &look->reply);
+        return take_mine(call, operation, &call->requests[1].reply, &look->reply,
+                         value.extension);
     case LEASE_OTHERS:
         return take_others(call, operation, &look->reply);
     case LEASE_FREE:

@@ -75,6 +75,7 @@ static enum mcds__step take_look(struct mcds__lease_call *call,
     const mcds_request *look = &call->requests[0];
     switch (mcds__lease_look(call, &operation->batch, look, &value)) {
     case LEASE_MINE:
+        call->ghost = value.extension < call->lease->extension;
         mcds__lease_remember_cas(call->lease, look->reply.cas);
         if (call->takes > LOOKS_MAX)
             return take_trouble(call, operation, &look->reply);
@@ -97,7 +98,7 @@ static enum mcds__step take_let_go(struct mcds__lease_call *call,
     const mcds_reply *reply = &call->requests[0].reply;
     switch (reply->outcome) {
     case MCDS_OUT_OK:
-        if ((call->lease->state & MCDS__LEASE_HELD) == 0)
+        if (call->ghost || (call->lease->state & MCDS__LEASE_HELD) == 0)
             return end_gone(call, operation);
         return end(call, operation, MCDS_OK, NULL);
     case MCDS_OUT_MISS:

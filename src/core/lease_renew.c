@@ -45,6 +45,9 @@ static enum mcds__step end_renewed(struct mcds__lease_call *call,
     lease->asked_ns = call->asked_ns;
     lease->deadline_ns = mcds__lease_deadline(call, call->asked_ns);
     mcds__lease_remember_cas(lease, cas);
+    if (mcds__monotonic_ns(operation->env) >= lease->deadline_ns)
+        return mcds__operation_explain(operation, MCDS_EXPIRED,
+                                       "renewed, but the answer came after the new deadline");
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
@@ -63,6 +66,9 @@ static enum mcds__step take_mine(struct mcds__lease_call *call,
 {
     if (extension > call->lease->extension)
         return end_renewed(call, operation, cas);
+    if (extension < call->lease->extension)
+        return end_lost(call,
+                        operation); /* the lease was lost, and a late add of ours landed */
     mcds__lease_remember_cas(call->lease, cas);
     if (call->takes < EXTENDS_MAX && !mcds__operation_is_late(operation))
         return ask_extend(call, operation);
@@ -82,20 +88,13 @@ static enum mcds__step take_trouble(struct mcds__lease_call *call,
     return MCDS__DONE;
 }
 
-static bool is_refusal(mcds_outcome outcome)
-{
-    return outcome == MCDS_OUT_TOO_BIG || outcome == MCDS_OUT_NO_MEMORY ||
-           outcome == MCDS_OUT_BAD_REQUEST || outcome == MCDS_OUT_UNSUPPORTED ||
-           outcome == MCDS_OUT_FAILED;
-}
-
 static enum mcds__step take_replies(struct mcds__lease_call *call,
                                     struct mcds__operation *operation)
 {
     const mcds_reply *extended = &call->requests[0].reply;
     if (call->stage == EXTEND && extended->outcome == MCDS_OUT_UNKNOWN)
         call->doubt = true;
-    if (call->stage == EXTEND && is_refusal(extended->outcome))
+    if (call->stage == EXTEND && mcds__is_refusal(extended))
         return mcds__operation_fail(operation, extended);
     struct mcds__lease_value value;
     const mcds_request *look = &call->requests[1];

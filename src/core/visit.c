@@ -13,6 +13,8 @@ void mcds__visit_init(struct mcds__visit *visit, uint64_t slot, uint64_t span,
     visit->claim.token = 0;
     visit->claim.stage = 0;
     visit->claim.doubt = false;
+    visit->claim.renewed = false;
+    visit->claim.cas = (mcds_cas_token){0, 0};
     struct mcds__slot_hit *hit = &visit->hit;
     hit->delta = 1;
     hit->down = false;
@@ -26,16 +28,19 @@ void mcds__visit_init(struct mcds__visit *visit, uint64_t slot, uint64_t span,
     hit->births = 0;
 }
 
-/* A visitor who is claimed and certainly not counted is let go, so that a later visit counts.
- */
+/* A visitor who is claimed and certainly not counted is let go if that is possible, so that a
+ * later visit counts; else this visit was counted not at all, and the caller cannot mend it. */
 static enum mcds__step end_count(struct mcds__visit *visit, struct mcds__operation *operation)
 {
     if (operation->result == MCDS_OK || operation->result == MCDS_AMBIGUOUS || visit->anonymous)
         return MCDS__DONE;
+    if (!mcds__claim_can_undo(&visit->claim))
+        return mcds__operation_finish(operation, MCDS_AMBIGUOUS);
     visit->stage = UNDO;
     visit->result = operation->result;
     visit->hit.requests[0] = mcds__claim_undo(&visit->claim);
-    return mcds__operation_ask(operation, visit->hit.requests, 1);
+    operation->connection = visit->claim.cas.connection;
+    return mcds__operation_ask_repeatable(operation, visit->hit.requests, 1);
 }
 
 static enum mcds__step step_count(struct mcds__visit *visit, struct mcds__operation *operation)
@@ -63,7 +68,7 @@ static enum mcds__step step_claim(struct mcds__visit *visit, struct mcds__operat
 static enum mcds__step end_undo(struct mcds__visit *visit, struct mcds__operation *operation)
 {
     mcds_outcome outcome = visit->hit.requests[0].reply.outcome;
-    bool undone = outcome == MCDS_OUT_OK || outcome == MCDS_OUT_MISS;
+    bool undone = outcome == MCDS_OUT_OK;
     return mcds__operation_finish(operation, undone ? visit->result : MCDS_AMBIGUOUS);
 }
 

@@ -201,3 +201,18 @@ bool mcds__is_transport_trouble(const mcds_reply *reply)
 {
     return reply->outcome == MCDS_OUT_UNSENT || reply->outcome == MCDS_OUT_UNKNOWN;
 }
+
+bool mcds__is_refusal(const mcds_reply *reply)
+{
+    switch (reply->outcome) {
+    case MCDS_OUT_TOO_BIG:
+    case MCDS_OUT_NO_MEMORY:
+    case MCDS_OUT_NOT_NUMERIC:
+    case MCDS_OUT_BAD_REQUEST:
+    case MCDS_OUT_UNSUPPORTED:
+    case MCDS_OUT_FAILED:
+        return true;
+    default:
+        return false;
+    }
+}

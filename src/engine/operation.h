@@ -95,5 +95,7 @@ bool mcds__operation_is_late(const struct mcds__operation *operation);
 int mcds__result_of(const mcds_reply *reply);
 /* Neither an answer of the store nor a refusal: UNSENT or UNKNOWN. */
 bool mcds__is_transport_trouble(const mcds_reply *reply);
+/* A definite no for a reason of the store's: full, too big, not supported, ... */
+bool mcds__is_refusal(const mcds_reply *reply);
 
 #endif

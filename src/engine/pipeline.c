@@ -194,7 +194,7 @@ int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline)
     for (const struct mcds__operation *o = pipeline->sleeping; o != NULL; o = o->next)
         if (o->wake_ns < wake_ns)
             wake_ns = o->wake_ns;
-    return pipeline->outbox != NULL ? 0 : wake_ns;
+    return pipeline->outbox != NULL || pipeline->finished_count > 0 ? 0 : wake_ns;
 }
 
 /* Send what is ready, take what has come, and step. Waits for something to come until until_ns,
@@ -326,4 +326,9 @@ int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
     if (pipeline->finished_count > 0)
         return take_finished(pipeline, done);
     return pipeline->unfinished > 0 ? MCDS_BUSY : MCDS_IDLE;
+}
+
+bool mcds_pipeline_is_idle(const mcds_pipeline *pipeline)
+{
+    return pipeline->finished_count == 0 && pipeline->unfinished == 0;
 }

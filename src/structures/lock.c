@@ -94,6 +94,7 @@ static int launch(struct lock_call *call, const struct mcds__operation_kind *kin
     inner->stage = 0;
     inner->doubt = false;
     inner->polls = false;
+    inner->ghost = false;
     inner->takes = 0;
     inner->outcome = MCDS_OK;
     inner->asked_ns = 0;

@@ -1,0 +1,442 @@
+/* The simulated network, in the place of a home: every client has a lane, every lane a
+ * connection.
+ *
+ *   submit --copy--> message --arrive--> server (request by request) --reply--> collect
+ *
+ * A message keeps its own copy of the requests, because one may be applied long after its
+ * sender has given up, and of the replies, because a reply may never arrive. */
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "sim/world.h"
+
+#define VALUES_MAX ((size_t)1 << 24)
+#define DELAY_US_DEFAULT 1000
+#define LATE_MS_DEFAULT 60000
+
+struct mcds__sim_message {
+    mcds_sim *sim;
+    struct mcds__sim_lane *lane;
+    mcds_batch *batch; /* NULL once the sender has its answer */
+    struct mcds__sim_message *all_next;
+    struct mcds__sim_message *all_previous;
+    uint64_t connection;
+    uint64_t incarnation; /* of the server that it was sent to */
+    uint32_t plans;       /* events that still point here */
+    uint32_t arrived;     /* requests that the server has seen */
+    uint32_t late_end;    /* requests up to here arrive late */
+    bool broken;          /* its connection is no more */
+    bool silent;          /* no reply will come */
+    uint32_t count;
+    mcds_buffer values;
+    mcds_request requests[];
+};
+
+static int64_t delay_ns(mcds_sim *sim)
+{
+    uint32_t most_us = sim->options.delay_us_max > 0 ? sim->options.delay_us_max
+                                                     : DELAY_US_DEFAULT;
+    return (int64_t)(1 + mcds__sim_random(sim, most_us)) * 1000;
+}
+
+static void unlink_message(struct mcds__sim_message *message)
+{
+    if (message->all_previous != NULL)
+        message->all_previous->all_next = message->all_next;
+    else
+        message->sim->messages = message->all_next;
+    if (message->all_next != NULL)
+        message->all_next->all_previous = message->all_previous;
+}
+
+static void free_message(struct mcds__sim_message *message)
+{
+    unlink_message(message);
+    mcds__buffer_free(&message->values);
+    mcds__free(mcds_env_system(), message);
+}
+
+static void plan(struct mcds__sim_message *message, int64_t at_ns,
+                 void (*happen)(mcds_sim *sim, void *subject, uint64_t number), uint64_t number)
+{
+    if (mcds__sim_plan(message->sim, at_ns, happen, message, number))
+        message->plans++;
+}
+
+/* An event of this message has happened. */
+static void unplan(struct mcds__sim_message *message)
+{
+    message->plans--;
+    if (message->plans == 0 && message->batch == NULL)
+        free_message(message);
+}
+
+static const char *command_name(mcds_command command)
+{
+    static const char *const names[] = {"?",       "get", "set",    "add",  "replace", "append",
+                                        "prepend", "cas", "delete", "incr", "decr",    "touch"};
+    return names[command];
+}
+
+static const char *outcome_name(mcds_outcome outcome)
+{
+    static const char *const names[] = {
+        "none",    "ok",        "miss",        "exists",      "not stored",
+        "too big", "no memory", "not numeric", "bad request", "unsupported",
+        "failed",  "unsent",    "unknown"};
+    return names[outcome];
+}
+
+static void note_request(struct mcds__sim_message *message, uint32_t i, const char *what)
+{
+    const mcds_request *request = &message->requests[i];
+    mcds_sim_note(message->sim, message->lane->client, "%s %.*s -> %s%s",
+                  command_name(request->command), (int)request->key.length,
+                  (const char *)request->key.at, outcome_name(request->reply.outcome), what);
+}
+
+/* Give the batch back with whatever its requests have by way of replies. */
+static void hand_back(struct mcds__sim_message *message, uint32_t answered, uint32_t sent)
+{
+    struct mcds__sim_lane *lane = message->lane;
+    mcds_batch *batch = message->batch;
+    message->batch = NULL;
+    for (uint32_t i = 0; i < message->count; i++) {
+        mcds_reply *reply = &batch->requests[i].reply;
+        memset(reply, 0, sizeof *reply);
+        if (i < answered)
+            *reply = message->requests[i].reply;
+        else
+            reply->outcome = i < sent ? MCDS_OUT_UNKNOWN : MCDS_OUT_UNSENT;
+        if (i < answered && reply->cas.unique != 0)
+            reply->cas.connection = message->connection;
+        reply->peer = "server";
+    }
+    if (batch->values != NULL &&
+        !mcds_buffer_append(batch->values, message->values.at, message->values.length))
+        for (uint32_t i = 0; i < message->count; i++)
+            batch->requests[i].reply.outcome = MCDS_OUT_UNKNOWN;
+    batch->answered = batch->count;
+    batch->next = NULL;
+    *lane->done_end = batch;
+    lane->done_end = &batch->next;
+}
+
+static uint32_t sent_count(const struct mcds__sim_message *message)
+{
+    uint32_t next = message->arrived + 1;
+    if (!message->sim->options.unordered || next > message->count)
+        return message->count;
+    return next;
+}
+
+static void give_up(mcds_sim *sim, void *subject, uint64_t number)
+{
+    struct mcds__sim_message *message = subject;
+    (void)sim;
+    (void)number;
+    if (message->batch != NULL) {
+        uint32_t answered = 0;
+        if (!message->silent && message->arrived > 0)
+            answered = (uint32_t)mcds__sim_random(sim, message->arrived);
+        hand_back(message, answered, sent_count(message));
+    }
+    unplan(message);
+}
+
+/* The connection is no more: whatever is under way on it ends for its sender. */
+static void break_connection(struct mcds__sim_lane *lane, uint64_t connection)
+{
+    mcds_sim *sim = lane->client->sim;
+    if (lane->connection == connection)
+        lane->connection = ++sim->connections;
+    for (struct mcds__sim_message *m = sim->messages; m != NULL; m = m->all_next) {
+        if (m->lane != lane || m->connection != connection || m->broken)
+            continue;
+        m->broken = true;
+        plan(m, sim->now_ns + delay_ns(sim), give_up, 0);
+    }
+}
+
+static void deadline(mcds_sim *sim, void *subject, uint64_t number)
+{
+    struct mcds__sim_message *message = subject;
+    (void)number;
+    if (message->batch != NULL) {
+        hand_back(message, 0, sent_count(message));
+        if (!message->broken)
+            break_connection(message->lane, message->connection);
+    }
+    (void)sim;
+    unplan(message);
+}
+
+static void reply(mcds_sim *sim, void *subject, uint64_t number)
+{
+    struct mcds__sim_message *message = subject;
+    (void)sim;
+    (void)number;
+    if (message->batch != NULL && !message->broken && !message->silent)
+        hand_back(message, message->count, message->count);
+    unplan(message);
+}
+
+static void serve(struct mcds__sim_message *message, uint32_t i, const char *what)
+{
+    mcds_request *request = &message->requests[i];
+    if (request->cas.connection != 0 && request->cas.connection != message->connection)
+        request->reply.outcome = MCDS_OUT_EXISTS;
+    else
+        mcds__sim_serve(message->sim, request, &message->values);
+    message->sim->counts.requests++;
+    note_request(message, i, what);
+}
+
+/* The rest of a broken connection's bytes reach the server after all, unless it is a new one.
+ */
+static void arrive_late(mcds_sim *sim, void *subject, uint64_t number)
+{
+    struct mcds__sim_message *message = subject;
+    for (uint32_t i = (uint32_t)number; i < message->late_end; i++)
+        if (message->incarnation == sim->incarnation)
+            serve(message, i, " (late)");
+    unplan(message);
+}
+
+static void arrive(mcds_sim *sim, void *subject, uint64_t number);
+
+static void plan_next(struct mcds__sim_message *message, uint32_t i)
+{
+    mcds_sim *sim = message->sim;
+    int64_t gap_ns = (int64_t)mcds__sim_random(sim, 20) * 1000;
+    if (sim->options.unordered)
+        gap_ns = delay_ns(sim) + delay_ns(sim);
+    else if (mcds__sim_random(sim, 8) == 0)
+        gap_ns += delay_ns(sim);
+    plan(message, sim->now_ns + gap_ns, arrive, i);
+}
+
+/* What the network does to request `i` instead of delivering it in peace. True: something. */
+static bool disturb(struct mcds__sim_message *message, uint32_t i)
+{
+    mcds_sim *sim = message->sim;
+    const mcds_sim_options *options = &sim->options;
+    if (mcds__sim_chance(sim, options->cut_before_ppm)) {
+        sim->counts.cut_before++;
+        mcds_sim_note(sim, message->lane->client, "the connection breaks before %s",
+                      command_name(message->requests[i].command));
+    } else if (mcds__sim_chance(sim, options->cut_after_ppm)) {
+        sim->counts.cut_after++;
+        serve(message, i, " (reply lost)");
+    } else if (mcds__sim_chance(sim, options->late_ppm)) {
+        uint32_t most_ms = options->late_ms_max > 0 ? options->late_ms_max : LATE_MS_DEFAULT;
+        sim->counts.late++;
+        message->late_end = i + 1; /* one by one, those behind it have not been sent */
+        if (!options->unordered)
+            message->late_end += (uint32_t)mcds__sim_random(sim, message->count - i);
+        plan(message, sim->now_ns + (int64_t)mcds__sim_random(sim, most_ms) * NS_PER_MS,
+             arrive_late, i);
+    } else {
+        return false;
+    }
+    break_connection(message->lane, message->connection);
+    return true;
+}
+
+static void arrive(mcds_sim *sim, void *subject, uint64_t number)
+{
+    struct mcds__sim_message *message = subject;
+    uint32_t i = (uint32_t)number;
+    if (!message->broken && !disturb(message, i)) {
+        if (mcds__sim_chance(sim, sim->options.silent_ppm)) {
+            sim->counts.silent++;
+            message->silent = true;
+        }
+        serve(message, i, message->silent ? " (no reply)" : "");
+        message->arrived = i + 1;
+        if (i + 1 < message->count)
+            plan_next(message, i + 1);
+        else
+            plan(message, sim->now_ns + delay_ns(sim), reply, 0);
+    }
+    unplan(message);
+}
+
+void mcds__sim_disconnect(mcds_sim_client *client)
+{
+    for (struct mcds__sim_lane *lane = client->lanes; lane != NULL; lane = lane->next)
+        break_connection(lane, lane->connection);
+}
+
+static struct mcds__sim_message *copy_batch(struct mcds__sim_lane *lane, mcds_batch *batch)
+{
+    const mcds_env *env = mcds_env_system();
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < batch->count; i++)
+        bytes += batch->requests[i].key.length + batch->requests[i].value.length;
+    size_t head = sizeof(struct mcds__sim_message) + batch->count * sizeof(mcds_request);
+    struct mcds__sim_message *message = mcds__allocate_zero(env, head + bytes);
+    if (message == NULL)
+        return NULL;
+    uint8_t *at = (uint8_t *)message + head;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        mcds_request *copy = &message->requests[i];
+        *copy = batch->requests[i];
+        memcpy(at, copy->key.at, copy->key.length);
+        copy->key.at = at;
+        at += copy->key.length;
+        if (copy->value.length > 0)
+            memcpy(at, copy->value.at, copy->value.length);
+        copy->value.at = at;
+        at += copy->value.length;
+    }
+    message->sim = lane->client->sim;
+    message->lane = lane;
+    message->batch = batch;
+    message->connection = lane->connection;
+    message->incarnation = message->sim->incarnation;
+    message->count = batch->count;
+    mcds__buffer_init(&message->values, env, VALUES_MAX);
+    return message;
+}
+
+static void refuse(struct mcds__sim_lane *lane, mcds_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        batch->requests[i].reply.outcome = MCDS_OUT_UNSENT;
+        batch->requests[i].reply.detail = "connection refused";
+        batch->requests[i].reply.peer = "server";
+    }
+    batch->answered = batch->count;
+    batch->next = NULL;
+    *lane->done_end = batch;
+    lane->done_end = &batch->next;
+}
+
+static void send_batch(struct mcds__sim_lane *lane, mcds_batch *batch)
+{
+    mcds_sim *sim = lane->client->sim;
+    struct mcds__sim_message *message = NULL;
+    if (!mcds__sim_chance(sim, sim->options.cut_before_ppm / 4))
+        message = copy_batch(lane, batch);
+    if (message == NULL) {
+        refuse(lane, batch);
+        return;
+    }
+    message->all_next = sim->messages;
+    if (sim->messages != NULL)
+        sim->messages->all_previous = message;
+    sim->messages = message;
+    int64_t at_ns = sim->now_ns + delay_ns(sim);
+    if (at_ns <= lane->last_arrival_ns)
+        at_ns = lane->last_arrival_ns + 1;
+    lane->last_arrival_ns = at_ns;
+    plan(message, at_ns, arrive, 0);
+    int64_t deadline_ns = batch->deadline_ns - lane->client->monotonic_start_ns;
+    plan(message, deadline_ns > sim->now_ns ? deadline_ns : sim->now_ns, deadline, 0);
+}
+
+static void network_submit(void *state, mcds_batch *first)
+{
+    for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {
+        next = batch->next;
+        send_batch(state, batch);
+    }
+}
+
+static mcds_batch *network_collect(void *state, int64_t until_ns)
+{
+    struct mcds__sim_lane *lane = state;
+    mcds_sim *sim = lane->client->sim;
+    int64_t until_true_ns = until_ns;
+    if (until_ns != INT64_MAX)
+        until_true_ns = until_ns - lane->client->monotonic_start_ns;
+    while (lane->done == NULL && sim->now_ns < until_true_ns)
+        if (!mcds__sim_advance(sim, until_true_ns))
+            break;
+    mcds_batch *list = lane->done;
+    lane->done = NULL;
+    lane->done_end = &lane->done;
+    return list;
+}
+
+static int network_lane_open(void *home, void **lane_out)
+{
+    mcds_sim_client *client = home;
+    struct mcds__sim_lane *lane = mcds__allocate_zero(mcds_env_system(), sizeof *lane);
+    if (lane == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "simulation: out of memory");
+    lane->client = client;
+    lane->connection = ++client->sim->connections;
+    lane->done_end = &lane->done;
+    lane->next = client->lanes;
+    client->lanes = lane;
+    *lane_out = lane;
+    return MCDS_OK;
+}
+
+static void network_lane_close(void *state)
+{
+    struct mcds__sim_lane *lane = state;
+    struct mcds__sim_lane **link = &lane->client->lanes;
+    while (*link != lane)
+        link = &(*link)->next;
+    *link = lane->next;
+    mcds__sim_forget_lane(lane->client->sim, lane);
+    mcds__free(mcds_env_system(), lane);
+}
+
+static bool network_lane_holds(void *state, uint64_t connection)
+{
+    const struct mcds__sim_lane *lane = state;
+    return lane->connection == connection;
+}
+
+void mcds__sim_forget_lane(mcds_sim *sim, struct mcds__sim_lane *lane)
+{
+    mcds__sim_cancel(sim, lane);
+    for (struct mcds__sim_message *m = sim->messages, *next; m != NULL; m = next) {
+        next = m->all_next;
+        if (m->lane == lane)
+            free_message(m);
+    }
+}
+
+bool mcds__sim_is_of_lane(const struct mcds__sim_event *event,
+                          const struct mcds__sim_lane *lane)
+{
+    bool ours = event->happen == arrive || event->happen == arrive_late ||
+                event->happen == reply || event->happen == give_up || event->happen == deadline;
+    return ours && ((const struct mcds__sim_message *)event->subject)->lane == lane;
+}
+
+static void network_capabilities(void *home, mcds_capabilities *out)
+{
+    const mcds_sim_options *options = &((mcds_sim_client *)home)->sim->options;
+    *out = (mcds_capabilities){
+        .create_on_increment = !options->classic,
+        .compare_and_delete = true,
+        .compare_and_set = true,
+        .cas_on_store = !options->classic,
+        .value_suppressed = !options->classic,
+        .ttl_readable = !options->classic,
+        .ordered_batch = !options->unordered,
+        .evicts = true,
+        .expires = true,
+        .ttl_unit_ms = options->seconds ? 1000 : 1,
+        .ttl_early_ms = options->seconds ? 2000 : 0,
+        .value_max = 1048576 - 512,
+    };
+}
+
+const mcds_home mcds__home_sim = {
+    .version = MCDS_HOME_VERSION,
+    .scheme = "sim",
+    .capabilities = network_capabilities,
+    .lane_open = network_lane_open,
+    .lane_close = network_lane_close,
+    .lane_holds = network_lane_holds,
+    .submit = network_submit,
+    .collect = network_collect,
+};

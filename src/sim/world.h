@@ -1,0 +1,99 @@
+/* The inside of a simulated world. */
+#ifndef MCDS_SIM_WORLD_H
+#define MCDS_SIM_WORLD_H
+
+#include "mcds_sim.h"
+#include "mcds_store.h"
+#include "store/table.h"
+
+#define MCDS__SIM_CLIENTS_MAX 64
+#define MCDS__SIM_LINES 64
+#define MCDS__SIM_LINE_MAX 120
+
+struct mcds__sim_message;
+
+/* One client's connection to the server. */
+struct mcds__sim_lane {
+    struct mcds__sim_lane *next; /* of the client's lanes */
+    mcds_sim_client *client;
+    uint64_t connection;     /* serial of the connection that is open */
+    int64_t last_arrival_ns; /* requests of one connection arrive in order */
+    mcds_batch *done;
+    mcds_batch **done_end;
+};
+
+struct mcds_sim_client {
+    mcds_sim *sim;
+    uint32_t number;
+    mcds_env env;
+    int64_t monotonic_start_ns;
+    int64_t skew_ns;
+    int64_t paused_until_ns; /* at first: when it starts */
+    bool begun;
+    uint32_t alarms; /* set by mcds_sim_client_sleep and not yet rung */
+    mcds_sim_program *program;
+    void *context;
+    mcds_store *store;
+    mcds_pipeline *pipeline;
+    struct mcds__sim_lane *lanes;
+};
+
+/* Something that will happen. */
+struct mcds__sim_event {
+    int64_t at_ns;
+    uint64_t serial; /* breaks ties: first planned, first done */
+    void (*happen)(mcds_sim *sim, void *subject, uint64_t number);
+    void *subject;
+    uint64_t number;
+};
+
+struct mcds_sim {
+    mcds_sim_options options;
+    bool calm;
+    uint64_t random_state;
+    int64_t now_ns;
+    uint64_t serial;
+    uint64_t connections;
+    struct mcds__sim_event *events; /* a binary heap, the next one first */
+    size_t event_count;
+    size_t event_room;
+    uint32_t client_count;
+    mcds_sim_client *clients[MCDS__SIM_CLIENTS_MAX];
+    struct mcds__sim_message *messages; /* all that live */
+    mcds_sim_counts counts;
+    struct mcds__table *table; /* the server */
+    uint64_t cas_next;
+    uint64_t incarnation;                            /* grows with each restart */
+    int64_t phase_ns;                                /* of the server's second */
+    char lines[MCDS__SIM_LINES][MCDS__SIM_LINE_MAX]; /* the timeline, a ring */
+    uint64_t line_count;
+};
+
+extern const mcds_home mcds__home_sim;
+
+/* 0 .. bound - 1 */
+uint64_t mcds__sim_random(mcds_sim *sim, uint64_t bound);
+/* True `ppm` times in a million, never when calm. */
+bool mcds__sim_chance(mcds_sim *sim, uint32_t ppm);
+/* False when memory is refused. */
+bool mcds__sim_plan(mcds_sim *sim, int64_t at_ns,
+                    void (*happen)(mcds_sim *sim, void *subject, uint64_t number),
+                    void *subject, uint64_t number);
+/* Let the next event happen if it is not later than until_ns, else let it be until_ns. False
+ * when nothing at all is planned and until_ns is the end of time. */
+bool mcds__sim_advance(mcds_sim *sim, int64_t until_ns);
+/* Take the events of this lane's messages out of the plan. */
+void mcds__sim_cancel(mcds_sim *sim, const struct mcds__sim_lane *lane);
+bool mcds__sim_is_of_lane(const struct mcds__sim_event *event,
+                          const struct mcds__sim_lane *lane);
+
+/* The server's faults that come before a request, then the request. */
+void mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values);
+bool mcds__sim_server_open(mcds_sim *sim);
+
+/* Break the client's connections. */
+void mcds__sim_disconnect(mcds_sim_client *client);
+/* Free what is under way on a lane that closes. */
+void mcds__sim_forget_lane(mcds_sim *sim, struct mcds__sim_lane *lane);
+
+#endif

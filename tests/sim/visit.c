@@ -1,0 +1,208 @@
+/* Visitors and online in the simulated world: everybody counts once per period or window. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/faults.h"
+
+#define CLIENTS 4
+#define VISITS 16
+#define VISITORS 5
+#define BUCKETS 3
+#define SLOTS 16
+#define WIDTH_MS 60000
+#define START_MS INT64_C(1767225600000)
+
+/* How often each visitor was counted in each slot, for certain and perhaps. */
+struct ledger {
+    uint32_t counted[SLOTS][VISITORS];
+    uint32_t doubtful[SLOTS][VISITORS];
+    uint64_t counts;
+    uint64_t repeats;
+    uint64_t doubts;
+};
+
+struct visiting {
+    struct ledger *ledger;
+    mcds_visitors *visitors;
+    mcds_online *online;
+    int visits_left;
+    uint32_t slot;
+    uint32_t visitor;
+};
+
+static const char *const names[VISITORS] = {"ann", "bob", "cid", "dee", "eve"};
+
+static int64_t at_ms(uint32_t slot)
+{
+    return START_MS + (int64_t)slot * WIDTH_MS + 1;
+}
+
+static void book(struct visiting *visiting, int result)
+{
+    struct ledger *ledger = visiting->ledger;
+    switch (result) {
+    case MCDS_OK:
+        ledger->counted[visiting->slot][visiting->visitor]++;
+        ledger->counts++;
+        break;
+    case MCDS_AMBIGUOUS:
+        ledger->doubtful[visiting->slot][visiting->visitor]++;
+        ledger->doubts++;
+        break;
+    case MCDS_EXISTS:
+        ledger->repeats++;
+        break;
+    case MCDS_BUSY:
+    case MCDS_TIMEOUT:
+    case MCDS_UNAVAILABLE:
+        break;
+    default:
+        fail_msg("result %d: %s", result, mcds_errmsg());
+    }
+}
+
+static void program(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    struct visiting *visiting = context;
+    mcds_pipeline *pipeline = mcds_sim_client_pipeline(client);
+    if (done != NULL)
+        book(visiting, done->result);
+    if (visiting->visits_left-- == 0)
+        return;
+    uint32_t step = (uint32_t)(VISITS - visiting->visits_left);
+    visiting->slot = visiting->visitors != NULL ? step / 6 : step * 3 / 4;
+    visiting->visitor = (step * 3 + mcds_sim_client_number(client)) % VISITORS;
+    const char *name = names[visiting->visitor];
+    int result = visiting->visitors != NULL
+                     ? mcds_visitors_hit_start(visiting->visitors, name, at_ms(visiting->slot),
+                                               pipeline, 1)
+                     : mcds_online_beat_start(visiting->online, name, at_ms(visiting->slot),
+                                              pipeline, 1);
+    assert_int_equal(result, MCDS_OK);
+}
+
+static void open_for(struct visiting *visiting, mcds_store *store, bool online)
+{
+    mcds_visitors_options visitors = MCDS_VISITORS_OPTIONS_INIT;
+    mcds_online_options window = MCDS_ONLINE_OPTIONS_INIT;
+    visitors.period_ms = WIDTH_MS;
+    window.width_ms = WIDTH_MS;
+    window.buckets = BUCKETS;
+    if (online)
+        assert_int_equal(mcds_online_open(store, "site", &window, &visiting->online), MCDS_OK);
+    else
+        assert_int_equal(mcds_visitors_open(store, "site", &visitors, &visiting->visitors),
+                         MCDS_OK);
+}
+
+/* What the store says of each slot. */
+static void read_slots(struct visiting *visiting, uint64_t *slots)
+{
+    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+        if (visiting->online != NULL) {
+            mcds_online_value value;
+            assert_int_equal(mcds_online_count(visiting->online, at_ms(slot), &value), MCDS_OK);
+            slots[slot] = value.current;
+        } else {
+            mcds_visitors_value value;
+            assert_int_equal(mcds_visitors_get(visiting->visitors, at_ms(slot), &value),
+                             MCDS_OK);
+            slots[slot] = value.current;
+        }
+    }
+}
+
+/* Nobody counts twice within `span` slots, and the slots hold what was acknowledged. */
+static bool check(const struct ledger *ledger, const uint64_t *slots, uint32_t span)
+{
+    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+        uint64_t least = 0;
+        uint64_t most = 0;
+        for (uint32_t visitor = 0; visitor < VISITORS; visitor++) {
+            uint32_t within = 0;
+            for (uint32_t i = 0; i < span && slot + i < SLOTS; i++)
+                within += ledger->counted[slot + i][visitor];
+            if (within > 1)
+                return false;
+            least += ledger->counted[slot][visitor];
+            most += ledger->counted[slot][visitor] + ledger->doubtful[slot][visitor];
+        }
+        if (slots[slot] < least || slots[slot] > most)
+            return false;
+    }
+    return true;
+}
+
+static bool run(mcds_sim_options options, bool online, struct ledger *totals)
+{
+    static struct ledger ledger;
+    struct visiting visitings[CLIENTS];
+    mcds_sim *sim;
+    mcds_sim_client *client;
+    memset(&ledger, 0, sizeof ledger);
+    assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
+    for (int i = 0; i < CLIENTS; i++) {
+        visitings[i] = (struct visiting){.ledger = &ledger, .visits_left = VISITS};
+        assert_int_equal(mcds_sim_client_add(sim, program, &visitings[i], &client), MCDS_OK);
+        open_for(&visitings[i], mcds_sim_client_store(client), online);
+    }
+    bool fine = mcds_sim_run(sim, 100000) == MCDS_OK;
+    mcds_sim_calm(sim);
+    uint64_t slots[SLOTS];
+    read_slots(&visitings[0], slots);
+    fine = fine && check(&ledger, slots, online ? BUCKETS : 1);
+    if (!fine)
+        (void)report(sim, options.seed, "somebody was counted twice, or not at all");
+    for (int i = 0; i < CLIENTS; i++) {
+        mcds_visitors_close(visitings[i].visitors);
+        mcds_online_close(visitings[i].online);
+    }
+    mcds_sim_close(sim);
+    totals->counts += ledger.counts;
+    totals->repeats += ledger.repeats;
+    totals->doubts += ledger.doubts;
+    return fine;
+}
+
+static void run_many(bool online)
+{
+    static struct ledger totals;
+    memset(&totals, 0, sizeof totals);
+    uint64_t first = first_seed();
+    for (uint64_t seed = first; seed < first + seed_count(2000); seed++) {
+        mcds_sim_options options = network_faults(seed);
+        options.pause_ppm = 0; /* event time stands still, and so must the lives of the keys */
+        options.late_ms_max = 2000;
+        assert_true(run(options, online, &totals));
+    }
+    assert_true(totals.counts > 0 && totals.repeats > 0);
+    print_message("counted %llu, again %llu, ambiguous %llu\n",
+                  (unsigned long long)totals.counts, (unsigned long long)totals.repeats,
+                  (unsigned long long)totals.doubts);
+}
+
+static void a_visitor_counts_once_a_period(void **state)
+{
+    (void)state;
+    run_many(false);
+}
+
+static void whoever_is_online_counts_once_a_window(void **state)
+{
+    (void)state;
+    run_many(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_visitor_counts_once_a_period),
+        cmocka_unit_test(whoever_is_online_counts_once_a_window),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
