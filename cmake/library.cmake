@@ -1,0 +1,49 @@
+# The library, compiled once and linked twice: mcds::shared and mcds::static. mcds::mcds is the
+# one that BUILD_SHARED_LIBS names; shared when it is not set.
+include(CheckLinkerFlag)
+
+if(MCDS_MISSING)
+    message(FATAL_ERROR "mcds: missing ${MCDS_MISSING}; tools/setup installs what the build needs")
+endif()
+pkg_check_modules(XXHASH REQUIRED libxxhash)
+
+file(GLOB MCDS_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/*.c)
+add_library(mcds_objects OBJECT ${MCDS_SOURCES})
+set_target_properties(mcds_objects PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
+target_include_directories(mcds_objects PUBLIC ${PROJECT_SOURCE_DIR}/include
+                                        PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(mcds_objects PRIVATE
+    mcds_warnings PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD Threads::Threads)
+# Only the header is used: its functions are compiled in.
+target_include_directories(mcds_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS})
+
+foreach(kind SHARED STATIC)
+    string(TOLOWER ${kind} name)
+    add_library(mcds_${name} ${kind} $<TARGET_OBJECTS:mcds_objects>)
+    add_library(mcds::${name} ALIAS mcds_${name})
+    set_target_properties(mcds_${name} PROPERTIES
+        OUTPUT_NAME mcds EXPORT_NAME ${name}
+        VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+    target_include_directories(mcds_${name} PUBLIC
+        $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+        $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    target_link_libraries(mcds_${name} PRIVATE
+        PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD Threads::Threads m)
+endforeach()
+if(NOT DEFINED BUILD_SHARED_LIBS OR BUILD_SHARED_LIBS)
+    add_library(mcds::mcds ALIAS mcds_shared)
+else()
+    add_library(mcds::mcds ALIAS mcds_static)
+endif()
+# A project that takes mcds in builds the one it links and nothing else.
+if(NOT PROJECT_IS_TOP_LEVEL)
+    set_target_properties(mcds_objects mcds_shared mcds_static PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()
+
+# Hidden visibility keeps mcds__ names in; the script also versions what goes out.
+set(MCDS_SYMBOLS ${PROJECT_SOURCE_DIR}/cmake/libmcds.map)
+check_linker_flag(C "-Wl,--version-script=${MCDS_SYMBOLS}" MCDS_HAS_VERSION_SCRIPT)
+if(MCDS_HAS_VERSION_SCRIPT)
+    target_link_options(mcds_shared PRIVATE "LINKER:--version-script=${MCDS_SYMBOLS}")
+    set_target_properties(mcds_shared PROPERTIES LINK_DEPENDS ${MCDS_SYMBOLS})
+endif()

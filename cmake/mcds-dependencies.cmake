@@ -1,0 +1,22 @@
+# What libmcds itself needs. Read by the build and, for users of the static library, by the
+# installed package, so that both link the same things.
+find_package(Threads QUIET)
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+    pkg_check_modules(MCDS_LMDB QUIET IMPORTED_TARGET GLOBAL lmdb)
+    pkg_check_modules(MCDS_LIBMD QUIET IMPORTED_TARGET GLOBAL libmd)
+endif()
+
+set(MCDS_MISSING "")
+if(NOT PkgConfig_FOUND)
+    list(APPEND MCDS_MISSING pkg-config)
+endif()
+if(NOT Threads_FOUND)
+    list(APPEND MCDS_MISSING threads)
+endif()
+if(NOT MCDS_LMDB_FOUND)
+    list(APPEND MCDS_MISSING lmdb)
+endif()
+if(NOT MCDS_LIBMD_FOUND)
+    list(APPEND MCDS_MISSING libmd)
+endif()
