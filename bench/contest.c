@@ -1,0 +1,180 @@
+/* Contests: timing and interleaving. */
+#include "contest.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+struct share {
+    double seconds;
+    double cpu_s;
+};
+
+struct standing {
+    uint64_t operations; /* in each round */
+    double rate[ROUNDS_MAX];
+    double cpu_us[ROUNDS_MAX];
+};
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static double seconds_of(struct timeval time)
+{
+    return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+/* Of this process and of the children it has waited for. */
+static double cpu_now(void)
+{
+    struct rusage own, children;
+    (void)getrusage(RUSAGE_SELF, &own);
+    (void)getrusage(RUSAGE_CHILDREN, &children);
+    return seconds_of(own.ru_utime) + seconds_of(own.ru_stime) + seconds_of(children.ru_utime) +
+           seconds_of(children.ru_stime);
+}
+
+static bool take_share(const struct contestant *contestant, uint64_t operations,
+                       struct share *share)
+{
+    double cpu_s = cpu_now();
+    double seconds = seconds_now();
+    bool fine = contestant->run(contestant->state, operations);
+    share->seconds = seconds_now() - seconds;
+    share->cpu_s = cpu_now() - cpu_s;
+    if (!fine)
+        (void)fprintf(stderr, "bench: %s failed\n", contestant->name);
+    return fine;
+}
+
+/* Find how many operations fill a share of a round; warms up on the way. */
+static bool calibrate(const struct bench *bench, const struct contest *contest,
+                      const struct contestant *contestant, uint64_t *operations_out)
+{
+    uint64_t step = contest->step > 0 ? contest->step : 1;
+    uint64_t operations = step;
+    for (;;) {
+        struct share share;
+        if (!take_share(contestant, operations, &share))
+            return false;
+        if (share.seconds >= bench->round_s / 4) {
+            double wanted = (double)operations * bench->round_s / share.seconds;
+            *operations_out = ((uint64_t)wanted / step + 1) * step;
+            return true;
+        }
+        operations *= 2;
+    }
+}
+
+static bool run_round(const struct contest *contest, uint32_t round, struct standing *standings)
+{
+    for (uint32_t i = 0; i < contest->count; i++) {
+        uint32_t who = (round + i) % contest->count;
+        struct standing *standing = &standings[who];
+        struct share share;
+        if (contest->list[who].skipped != NULL)
+            continue;
+        if (!take_share(&contest->list[who], standing->operations, &share))
+            return false;
+        standing->rate[round] = (double)standing->operations / share.seconds;
+        standing->cpu_us[round] = share.cpu_s * 1e6 / (double)standing->operations;
+    }
+    return true;
+}
+
+static int compare(const void *left, const void *right)
+{
+    double a = *(const double *)left;
+    double b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+static double median(const double *values, uint32_t count)
+{
+    double sorted[ROUNDS_MAX];
+    memcpy(sorted, values, count * sizeof sorted[0]);
+    qsort(sorted, count, sizeof sorted[0], compare);
+    return count % 2 == 1 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
+}
+
+static struct row *add_row(struct bench *bench, const char *work, const char *against)
+{
+    if (bench->row_count == ROWS_MAX) {
+        (void)fputs("bench: more rows than ROWS_MAX\n", stderr);
+        abort();
+    }
+    struct row *row = &bench->rows[bench->row_count++];
+    *row = (struct row){0};
+    (void)snprintf(row->work, sizeof row->work, "%s", work);
+    (void)snprintf(row->against, sizeof row->against, "%s", against);
+    return row;
+}
+
+static void fill_row(const struct bench *bench, const struct standing *ours,
+                     const struct standing *theirs, struct row *row)
+{
+    double ratios[ROUNDS_MAX];
+    for (uint32_t i = 0; i < bench->rounds; i++) {
+        ratios[i] = ours->rate[i] / theirs->rate[i];
+        if (i == 0 || ratios[i] < row->ratio_min)
+            row->ratio_min = ratios[i];
+        if (i == 0 || ratios[i] > row->ratio_max)
+            row->ratio_max = ratios[i];
+    }
+    row->ratio = median(ratios, bench->rounds);
+    row->rate[0] = median(ours->rate, bench->rounds);
+    row->rate[1] = median(theirs->rate, bench->rounds);
+    row->cpu_us[0] = median(ours->cpu_us, bench->rounds);
+    row->cpu_us[1] = median(theirs->cpu_us, bench->rounds);
+}
+
+static bool run_rounds(const struct bench *bench, const struct contest *contest,
+                       struct standing *standings)
+{
+    for (uint32_t i = 0; i < contest->count; i++)
+        if (contest->list[i].skipped == NULL &&
+            !calibrate(bench, contest, &contest->list[i], &standings[i].operations))
+            return false;
+    for (uint32_t round = 0; round < bench->rounds; round++)
+        if (!run_round(contest, round, standings))
+            return false;
+    return true;
+}
+
+bool contest_is_wanted(const struct bench *bench, const char *work)
+{
+    return bench->only == NULL || strstr(work, bench->only) != NULL;
+}
+
+void contest_skip(struct bench *bench, const char *work, const char *why)
+{
+    if (contest_is_wanted(bench, work))
+        (void)snprintf(add_row(bench, work, "-")->skipped, sizeof bench->rows[0].skipped, "%s",
+                       why);
+}
+
+void contest_run(struct bench *bench, const struct contest *contest)
+{
+    struct standing standings[CONTESTANTS_MAX];
+    memset(standings, 0, sizeof standings);
+    if (!contest_is_wanted(bench, contest->work))
+        return;
+    (void)fprintf(stderr, "%s ...\n", contest->work);
+    bool fine = run_rounds(bench, contest, standings);
+    bench->failed = bench->failed || !fine;
+    for (uint32_t i = 1; i < contest->count; i++) {
+        const struct contestant *contestant = &contest->list[i];
+        struct row *row = add_row(bench, contest->work, contestant->name);
+        row->goal = contestant->goal;
+        const char *why = !fine ? "failed" : contestant->skipped;
+        if (why != NULL)
+            (void)snprintf(row->skipped, sizeof row->skipped, "%s", why);
+        else
+            fill_row(bench, &standings[0], &standings[i], row);
+    }
+}

@@ -1,0 +1,40 @@
+/* Threads that share out operations. */
+#include "gang.h"
+
+#include <pthread.h>
+
+struct member {
+    pthread_t thread;
+    uint32_t number;
+    uint64_t operations;
+    bool (*job)(void *state, uint32_t thread, uint64_t operations);
+    void *state;
+    bool fine;
+};
+
+static void *live(void *context)
+{
+    struct member *member = context;
+    member->fine = member->job(member->state, member->number, member->operations);
+    return NULL;
+}
+
+bool gang_run(uint32_t threads, uint64_t operations,
+              bool (*job)(void *state, uint32_t thread, uint64_t operations), void *state)
+{
+    struct member members[GANG_MAX];
+    uint32_t begun = 0;
+    for (; begun < threads && begun < GANG_MAX; begun++) {
+        uint64_t share = operations / threads + (begun < operations % threads ? 1 : 0);
+        members[begun] = (struct member){
+            .number = begun, .operations = share, .job = job, .state = state};
+        if (pthread_create(&members[begun].thread, NULL, live, &members[begun]) != 0)
+            break;
+    }
+    bool fine = begun == threads;
+    for (uint32_t i = 0; i < begun; i++) {
+        (void)pthread_join(members[i].thread, NULL);
+        fine = fine && members[i].fine;
+    }
+    return fine;
+}

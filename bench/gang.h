@@ -1,0 +1,15 @@
+/* Threads that share out operations. */
+#ifndef BENCH_GANG_H
+#define BENCH_GANG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GANG_MAX 32
+
+/* Run `job` in `threads` threads; each gets its number and its part of the operations. True
+ * when all were. */
+bool gang_run(uint32_t threads, uint64_t operations,
+              bool (*job)(void *state, uint32_t thread, uint64_t operations), void *state);
+
+#endif

@@ -1,0 +1,97 @@
+/* mcds-bench: ratios of mcds to what else could do the job, in one run. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "work.h"
+
+#define EXIT_USAGE 64
+
+static const char help_text[] =
+    "usage: mcds-bench [--quick] [--only TEXT] [--out FILE] [--place FOLDER]\n"
+    "\n"
+    "Starts memcached and redis-server by itself, on loopback and unix sockets.\n"
+    "  --quick         about 30 seconds instead of two minutes; wider spreads\n"
+    "  --only TEXT     only the work with TEXT in its name\n"
+    "  --out FILE      also write the ratios as JSON\n"
+    "  --place FOLDER  where files and sockets are made (default .): the file system under it\n"
+    "                  decides the durable rows\n";
+
+struct wishes {
+    const char *out;
+    const char *place;
+};
+
+/* False: the usage is wrong. */
+static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wishes)
+{
+    static const struct option known[] = {
+        {"quick", no_argument, NULL, 'q'},     {"only", required_argument, NULL, 'o'},
+        {"out", required_argument, NULL, 'j'}, {"place", required_argument, NULL, 'p'},
+        {"help", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0}};
+    int option;
+    while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
+        switch (option) {
+        case 'q':
+            bench->rounds = 5;
+            bench->round_s = 0.1;
+            break;
+        case 'o':
+            bench->only = optarg;
+            break;
+        case 'j':
+            wishes->out = optarg;
+            break;
+        case 'p':
+            wishes->place = optarg;
+            break;
+        case 'h':
+            (void)fputs(help_text, stdout);
+            exit(EXIT_SUCCESS);
+        default:
+            return false;
+        }
+    }
+    return optind == argc;
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench bench = {.rounds = 9, .round_s = 0.25};
+    struct wishes wishes = {.out = NULL, .place = "."};
+    struct servers servers;
+    if (!parse(argc, argv, &bench, &wishes)) {
+        (void)fputs(help_text, stderr);
+        return EXIT_USAGE;
+    }
+    char *place = realpath(wishes.place, NULL);
+    if (place == NULL || strlen(place) > 80) {
+        (void)fprintf(stderr, "bench: %s is no folder, or its path is too long for sockets\n",
+                      wishes.place);
+        return EXIT_USAGE;
+    }
+    (void)snprintf(bench.place, sizeof bench.place, "%s/bench-XXXXXX", place);
+    free(place);
+    if (mkdtemp(bench.place) == NULL) {
+        perror("bench: mkdtemp");
+        return EXIT_FAILURE;
+    }
+    (void)signal(SIGPIPE, SIG_IGN);
+    servers_start(&servers, bench.place);
+    work_memcached(&bench, &servers);
+    work_lock(&bench, &servers);
+    work_memory(&bench);
+    work_lmdb(&bench);
+    work_weblog(&bench, &servers);
+    servers_stop(&servers);
+    (void)rmdir(bench.place);
+    table_print(stdout, &bench);
+    if (wishes.out != NULL && !table_write_json(wishes.out, &bench)) {
+        perror(wishes.out);
+        return EXIT_FAILURE;
+    }
+    return bench.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,38 @@
+/* Other clients doing the same job: libmemcached and hiredis. Each may be left out of the
+ * build; then its open says so. */
+#ifndef BENCH_PEERS_H
+#define BENCH_PEERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "support/server.h"
+
+struct redisContext;
+struct memcached_st;
+
+struct old_client {
+    struct memcached_st *handle;
+};
+
+/* NULL when it is open, or why it is not. */
+const char *old_client_open(struct old_client *client, const struct server *server);
+void old_client_close(struct old_client *client);
+/* contestant.run: waiting increments by libmemcached. */
+bool old_client_add(void *client, uint64_t operations);
+
+struct redis {
+    struct redisContext *context;
+    uint32_t depth;
+    char script[41]; /* compare and delete */
+    char token[33];
+};
+
+const char *redis_open(struct redis *redis, const struct server *server, uint32_t depth);
+void redis_close(struct redis *redis);
+/* contestant.run: INCR with `depth` in flight; operations are a multiple of depth. */
+bool redis_add(void *redis, uint64_t operations);
+/* contestant.run: SET NX PX, then a script that deletes if the token is ours. */
+bool redis_lock(void *redis, uint64_t operations);
+
+#endif

@@ -1,0 +1,48 @@
+/* The servers of the bench. */
+#include "servers.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void start_redis(struct servers *servers)
+{
+    char port[8];
+    (void)snprintf(port, sizeof port, "%u", (unsigned)servers->redis_tcp.port);
+    char *const arguments[] = {"redis-server",
+                               "--bind",
+                               "127.0.0.1",
+                               "--port",
+                               port,
+                               "--save",
+                               "",
+                               "--appendonly",
+                               "no",
+                               "--unixsocket",
+                               servers->redis_unix.path,
+                               NULL};
+    (void)server_start(&servers->redis_tcp, arguments);
+}
+
+void servers_start(struct servers *servers, const char *place)
+{
+    memset(servers, 0, sizeof *servers);
+    (void)snprintf(servers->memcached_unix.path, sizeof servers->memcached_unix.path,
+                   "%.90s/m.sock", place);
+    (void)snprintf(servers->redis_unix.path, sizeof servers->redis_unix.path, "%.90s/r.sock",
+                   place);
+    (void)server_start_memcached(&servers->memcached_unix);
+    servers->memcached_tcp.port = server_free_port();
+    (void)server_start_memcached(&servers->memcached_tcp);
+    servers->redis_tcp.port = server_free_port();
+    start_redis(servers);
+}
+
+void servers_stop(struct servers *servers)
+{
+    server_stop(&servers->memcached_tcp);
+    server_stop(&servers->memcached_unix);
+    server_stop(&servers->redis_tcp);
+    (void)unlink(servers->memcached_unix.path);
+    (void)unlink(servers->redis_unix.path);
+}

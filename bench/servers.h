@@ -1,0 +1,20 @@
+/* The servers of the bench. */
+#ifndef BENCH_SERVERS_H
+#define BENCH_SERVERS_H
+
+#include <stdbool.h>
+
+#include "support/server.h"
+
+struct servers {
+    struct server memcached_tcp;
+    struct server memcached_unix;
+    struct server redis_tcp;  /* one process listens on both, */
+    struct server redis_unix; /* and this is only where */
+};
+
+/* Start what is installed; `place` is a folder for the sockets. */
+void servers_start(struct servers *servers, const char *place);
+void servers_stop(struct servers *servers);
+
+#endif

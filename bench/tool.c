@@ -1,0 +1,63 @@
+/* The mcds side of the contests. */
+#include <string.h>
+
+#include "work.h"
+
+static bool fail(const char *what)
+{
+    (void)fprintf(stderr, "bench: %s: %s\n", what, mcds_errmsg());
+    return false;
+}
+
+bool tool_open(struct tool *tool, const char *uri, const char *name, uint32_t depth)
+{
+    memset(tool, 0, sizeof *tool);
+    tool->depth = depth;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    options.timeout_ms = 30000;
+    mcds_pipeline_options in_flight = MCDS_PIPELINE_OPTIONS_INIT;
+    in_flight.depth = depth;
+    if (mcds_open(uri, &options, &tool->store) != MCDS_OK ||
+        mcds_counter_open(tool->store, name, NULL, &tool->counter) != MCDS_OK ||
+        mcds_pipeline_open(tool->store, &in_flight, &tool->pipeline) != MCDS_OK) {
+        (void)fail(uri);
+        tool_close(tool);
+        return false;
+    }
+    return true;
+}
+
+void tool_close(struct tool *tool)
+{
+    mcds_pipeline_close(tool->pipeline);
+    mcds_counter_close(tool->counter);
+    mcds_close(tool->store);
+    memset(tool, 0, sizeof *tool);
+}
+
+bool tool_add(void *state, uint64_t operations)
+{
+    struct tool *tool = state;
+    for (uint64_t i = 0; i < operations; i++)
+        if (mcds_counter_add(tool->counter, 1, NULL) != MCDS_OK)
+            return fail("counter add");
+    return true;
+}
+
+bool tool_add_pipelined(void *state, uint64_t operations)
+{
+    struct tool *tool = state;
+    uint64_t started = 0;
+    for (uint64_t finished = 0; finished < operations; finished++) {
+        while (started < operations && started - finished < tool->depth) {
+            if (mcds_counter_add_start(tool->counter, 1, NULL, tool->pipeline, started) !=
+                MCDS_OK)
+                return fail("counter add");
+            started++;
+        }
+        mcds_completion done;
+        if (mcds_pipeline_next(tool->pipeline, &done) != MCDS_OK || done.result != MCDS_OK)
+            return fail("counter add in a pipeline");
+    }
+    return true;
+}

@@ -1,0 +1,30 @@
+/* The contests, one file for each kind of work. Each adds its rows to the bench. */
+#ifndef BENCH_WORK_H
+#define BENCH_WORK_H
+
+#include "contest.h"
+#include "mcds.h"
+#include "servers.h"
+
+void work_memcached(struct bench *bench, const struct servers *servers);
+void work_lock(struct bench *bench, const struct servers *servers);
+void work_memory(struct bench *bench);
+void work_lmdb(struct bench *bench);
+void work_weblog(struct bench *bench, const struct servers *servers);
+
+/* An open store with one counter, the subject of most contests. */
+struct tool {
+    mcds_store *store;
+    mcds_counter *counter;
+    mcds_pipeline *pipeline;
+    uint32_t depth;
+};
+
+/* False: told on stderr. */
+bool tool_open(struct tool *tool, const char *uri, const char *name, uint32_t depth);
+void tool_close(struct tool *tool);
+/* contestant.run: waiting adds, and pipelined ones with `depth` in flight. */
+bool tool_add(void *tool, uint64_t operations);
+bool tool_add_pipelined(void *tool, uint64_t operations);
+
+#endif

@@ -1,0 +1,106 @@
+/* The main job: lines of an access log through weblog, against one pass of awk that only counts
+ * in its own memory. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "work.h"
+
+#ifdef BENCH_WEBLOG
+
+#define LINES 40000
+#define LINES_TEXT "lines=40000"
+
+/* Run a program with its output to `out` ("/dev/null" is fine). */
+static bool run_program(char *const *arguments, const char *out)
+{
+    pid_t pid = fork();
+    if (pid < 0)
+        return false;
+    if (pid == 0) {
+        int fd = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)
+            _exit(127);
+        (void)execvp(arguments[0], arguments);
+        _exit(127);
+    }
+    int status;
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static bool repeat(void *state, uint64_t operations)
+{
+    for (uint64_t i = 0; i < operations; i += LINES)
+        if (!run_program(state, "/dev/null"))
+            return false;
+    return true;
+}
+
+static void compete(struct bench *bench, const char *work, char *store, char *workers,
+                    char *log)
+{
+    char *ours[] = {(char[]){BENCH_WEBLOG},
+                    (char[]){"--json"},
+                    (char[]){"--store"},
+                    store,
+                    (char[]){"--workers"},
+                    workers,
+                    log,
+                    NULL};
+    char *theirs[] = {
+        (char[]){"awk"},
+        (char[]){"{views[$7]++; hosts[$1]++; if ($9 >= 400) errors++} "
+                 "END {for (page in views) print page, views[page]; print length(hosts)}"},
+        log, NULL};
+    struct contest contest = {.work = work,
+                              .step = LINES,
+                              .count = 2,
+                              .list = {{"mcds", NULL, 0, repeat, ours},
+                                       {"awk, alone in memory", NULL, 0, repeat, theirs}}};
+    contest_run(bench, &contest);
+}
+
+static void compete_everywhere(struct bench *bench, const struct servers *servers, char *log)
+{
+    char store[300];
+    (void)snprintf(store, sizeof store, "memory:");
+    compete(bench, "weblog lines, memory:", store, (char[]){"1"}, log);
+    (void)snprintf(store, sizeof store, "lmdb:%s/weblog.mdb?sync=async", bench->place);
+    compete(bench, "weblog lines, lmdb: async, 2 workers", store, (char[]){"2"}, log);
+    (void)snprintf(store, sizeof store, "%s/weblog.mdb", bench->place);
+    (void)unlink(store);
+    (void)snprintf(store, sizeof store, "%s/weblog.mdb-lock", bench->place);
+    (void)unlink(store);
+    if (servers->memcached_unix.pid == 0) {
+        contest_skip(bench, "weblog lines, memcached", "memcached did not start");
+        return;
+    }
+    server_uri(&servers->memcached_unix, store, sizeof store);
+    compete(bench, "weblog lines, memcached, 2 workers", store, (char[]){"2"}, log);
+}
+
+void work_weblog(struct bench *bench, const struct servers *servers)
+{
+    char log[300];
+    if (!contest_is_wanted(bench, "weblog"))
+        return;
+    (void)snprintf(log, sizeof log, "%s/access.log", bench->place);
+    char *sample[] = {(char[]){"awk"}, (char[]){"-v"},         (char[]){LINES_TEXT},
+                      (char[]){"-f"},  (char[]){BENCH_SAMPLE}, NULL};
+    if (run_program(sample, log))
+        compete_everywhere(bench, servers, log);
+    else
+        bench->failed = true;
+    (void)unlink(log);
+}
+
+#else
+
+void work_weblog(struct bench *bench, const struct servers *servers)
+{
+    (void)servers;
+    contest_skip(bench, "weblog lines", "built without the examples");
+}
+#endif
