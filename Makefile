@@ -26,7 +26,7 @@ bench:
 	tools/setup build bench
 	cmake --preset release -DMCDS_BUILD_BENCH=ON
 	cmake --build --preset release
-	build/release/bench/bench
+	build/release/bench/mcds-bench --place build --out build/bench.json
 
 install: all
 	cmake --install build/release --prefix "$(DESTDIR)$(PREFIX)"
