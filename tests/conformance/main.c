@@ -2,7 +2,7 @@
  * and why; ends with 77 when the home's server is not installed. */
 #include <stdio.h>
 
-#include "conformance/place.h"
+#include "support/place.h"
 #include "conformance/world.h"
 
 #define CASES_MAX 128

@@ -9,7 +9,7 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/number.h"
-#include "conformance/place.h"
+#include "support/place.h"
 #include "store/store.h"
 #include "stream/generator.h"
 #include "support/fake_env.h"

@@ -1,8 +1,9 @@
 /* The places under test by name: each is a URI and whatever must run behind it. */
-#ifndef MCDS_TESTS_CONFORMANCE_PLACE_H
-#define MCDS_TESTS_CONFORMANCE_PLACE_H
+#ifndef MCDS_TESTS_SUPPORT_PLACE_H
+#define MCDS_TESTS_SUPPORT_PLACE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct place;
 
@@ -11,6 +12,9 @@ struct place;
 struct place *place_start(const char *name, const char **missing);
 void place_stop(struct place *place);
 const char *place_uri(const struct place *place);
+/* A URI of other data in the same place, the same for the same word; every handle that opens it
+ * in this process sees the same data. A place of servers has one data only. */
+void place_uri_of(const struct place *place, const char *word, char *out, size_t room);
 /* Whether time passes there by itself: a server's clock is not ours. */
 bool place_has_own_clock(const struct place *place);
 /* All names, each after a space. */

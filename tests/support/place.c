@@ -1,6 +1,7 @@
 /* The places under test by name. */
-#include "conformance/place.h"
+#include "support/place.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 struct place {
     char uri[1024];
     char directory[sizeof DIRECTORY];
+    const char *tail; /* of the URI, behind the name of the data */
     bool has_own_clock;
 };
 
@@ -23,6 +25,7 @@ static bool start_memory(struct place *place, const char **missing)
 {
     (void)missing;
     (void)snprintf(place->uri, sizeof place->uri, "memory:");
+    place->tail = "";
     return true;
 }
 
@@ -30,6 +33,7 @@ static bool start_memory_strict(struct place *place, const char **missing)
 {
     (void)missing;
     (void)snprintf(place->uri, sizeof place->uri, "memory:?strict=1");
+    place->tail = "?strict=1";
     return true;
 }
 
@@ -37,6 +41,7 @@ static bool start_lmdb(struct place *place, const char **missing)
 {
     (void)missing;
     (void)snprintf(place->uri, sizeof place->uri, "lmdb:%s/store", place->directory);
+    place->tail = "";
     return true;
 }
 
@@ -71,17 +76,20 @@ struct place *place_start(const char *name, const char **missing)
     return NULL;
 }
 
-static void erase(const struct place *place, const char *file)
+static void erase_files(const struct place *place)
 {
-    char path[sizeof place->directory + 32];
-    (void)snprintf(path, sizeof path, "%s/%s", place->directory, file);
-    (void)unlink(path);
+    DIR *directory = opendir(place->directory);
+    if (directory == NULL)
+        return;
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            (void)unlinkat(dirfd(directory), entry->d_name, 0);
+    (void)closedir(directory);
 }
 
 void place_stop(struct place *place)
 {
-    erase(place, "store");
-    erase(place, "store-lock");
+    erase_files(place);
     (void)rmdir(place->directory);
     free(place);
 }
@@ -89,6 +97,16 @@ void place_stop(struct place *place)
 const char *place_uri(const struct place *place)
 {
     return place->uri;
+}
+
+void place_uri_of(const struct place *place, const char *word, char *out, size_t room)
+{
+    if (place->has_own_clock)
+        (void)snprintf(out, room, "%s", place->uri);
+    else if (strncmp(place->uri, "lmdb:", 5) == 0)
+        (void)snprintf(out, room, "lmdb:%s/%s%s", place->directory, word, place->tail);
+    else
+        (void)snprintf(out, room, "memory:%s%s", word, place->tail);
 }
 
 bool place_has_own_clock(const struct place *place)
