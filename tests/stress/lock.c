@@ -65,12 +65,14 @@ static uint64_t roll(struct fighter *fighter, uint64_t below)
     return (fighter->dice >> 33) % below;
 }
 
-/* Only while servers come and go may anything but success be the answer. */
+/* "Not applied, for want of time" is a fair answer where so many want one file. Anything else
+ * is only while servers come and go. */
 static bool excuse(struct fighter *fighter, const char *verb, int result)
 {
+    bool storm = fighter->fight->storm;
     fighter->diary->upset++;
-    if (fighter->fight->storm &&
-        (result == MCDS_AMBIGUOUS || result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE))
+    if (result == MCDS_TIMEOUT ||
+        (storm && (result == MCDS_AMBIGUOUS || result == MCDS_UNAVAILABLE)))
         return true;
     return COMPLAIN("%s: %s: %s", verb, mcds_result_name(result), mcds_errmsg());
 }
