@@ -1,7 +1,7 @@
 # A made-up access log in the Combined format, the same on every machine and with every awk:
 #   awk -f sample.awk [-v lines=20000]
-# Four days, a few hundred hosts, pages of which some are loved much more, errors, and now and
-# then a line that is no access.
+# Four days with their nights, a few hundred hosts, pages of which some are loved much more,
+# errors, and now and then a line that is no access.
 function random(below)
 {
     # Park and Miller, "Random number generators: good ones are hard to find", CACM 1988
@@ -46,15 +46,24 @@ function bad_line(    kind)
     return host() " - - [" time
 }
 
+# The clock goes on by a gap that is long at night and short at noon.
+function pass_time()
+{
+    clock_ms += 1 + random(2 * int(gap_ms / rate[1 + int(clock_ms / 3600000) % 24]))
+    second = int(clock_ms / 1000)
+    time = two(17 + int(second / 86400)) "/May/2021:" two(int(second / 3600) % 24) ":" \
+           two(int(second / 60) % 60) ":" two(second % 60) " +0000"
+}
+
 BEGIN {
     seed = 20150517
     if (lines == 0)
         lines = 20000
     make_pages()
+    split("3 2 2 1 1 2 4 7 10 12 12 11 10 11 12 12 11 10 9 9 8 6 4 3", rate, " ")
+    gap_ms = int(120000 * 20000 / lines)
     for (i = 0; i < lines; i++) {
-        second = int(i * 4 * 86400 / lines) + random(7)
-        time = two(17 + int(second / 86400)) "/May/2021:" two(int(second / 3600) % 24) ":" \
-               two(int(second / 60) % 60) ":" two(second % 60) " +0000"
+        pass_time()
         if (random(2500) == 0) {
             print bad_line()
             continue
