@@ -123,12 +123,48 @@ static int open_new(const mcds_env *env, const char *path, uint64_t map_max, uin
     return MCDS_OK;
 }
 
+/* Another file that this process has open under this path. */
+static bool was_replaced(const char *path)
+{
+    for (struct mcds__lmdb_file *file = registry.first; file != NULL; file = file->next)
+        if (file->forks == mcds__lmdb_forks() && strcmp(file->path, path) == 0)
+            return true;
+    return false;
+}
+
+/* The one name of a file, whether it is there or not: absolute, without symbolic links. False
+ * when it is too long. A directory that is not there is left to fail where the file is opened.
+ */
+static bool canonical(const char *path, char out[PATH_MAX])
+{
+    char directory[PATH_MAX + 1];
+    size_t length = strlen(path);
+    if (length >= PATH_MAX)
+        return false;
+    if (realpath(path, out) != NULL)
+        return true;
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    memcpy(directory, path, (size_t)(name - path));
+    memcpy(directory + (name - path), ".", 2);
+    if (realpath(directory, out) == NULL) {
+        memcpy(out, path, length + 1);
+        return true;
+    }
+    size_t at = strlen(out);
+    if (at + 1 + strlen(name) >= PATH_MAX)
+        return false;
+    out[at] = '/';
+    memcpy(out + at + 1, name, strlen(name) + 1);
+    return true;
+}
+
 /* With the registry's mutex held. */
 static int open_registered(const mcds_env *env, const char *path, uint64_t map_max,
                            struct mcds__lmdb_file **file_out)
 {
     struct stat status;
-    char real[PATH_MAX];
+    char name[PATH_MAX];
     bool there = stat(path, &status) == 0;
     if (there && !S_ISREG(status.st_mode))
         return mcds_fail(MCDS_IO, "lmdb: %s is no plain file; give a file, as in %s/mcds.lmdb",
@@ -136,11 +172,11 @@ static int open_registered(const mcds_env *env, const char *path, uint64_t map_m
     *file_out = there ? find_file(&status) : NULL;
     if (*file_out != NULL)
         return MCDS_OK;
-    if (there && realpath(path, real) != NULL)
-        path = real;
-    if (strlen(path) >= PATH_MAX)
+    if (!canonical(path, name))
         return mcds_fail(MCDS_INVALID, "lmdb: the path has more than %d bytes", PATH_MAX - 1);
-    return open_new(env, path, map_max, there ? (uint64_t)status.st_size : 0, file_out);
+    if (was_replaced(name))
+        return mcds__lmdb_fail_replaced(name);
+    return open_new(env, name, map_max, there ? (uint64_t)status.st_size : 0, file_out);
 }
 
 int mcds__lmdb_file_open(const mcds_env *env, const char *path, uint64_t map_max, bool full,

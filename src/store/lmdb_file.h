@@ -92,6 +92,7 @@ uint64_t mcds__lmdb_rounded(uint64_t size);
 /* Open file->path, which has `size` bytes, or none if it is not there. Returns MCDS_OK or a
  * code with the sentence set; file->env is for the caller to close either way. */
 int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint64_t size);
+int mcds__lmdb_fail_replaced(const char *path);
 
 /* Why LMDB or the system refused, as a constant sentence. */
 const char *mcds__lmdb_reason(int code);

@@ -219,7 +219,12 @@ static void tell_disk(struct mcds__lmdb_file *file, struct teller *teller)
             tell(teller, MCDS_PROBLEM, "make room; until then writes may be refused",
                  "its disk has %.1f MiB left", (double)left / MIB);
     }
-    if (fstat(descriptor, &status) == 0 && status.st_nlink > 1)
+    if (fstat(descriptor, &status) != 0)
+        return;
+    if (status.st_nlink == 0)
+        tell(teller, MCDS_PROBLEM, "end all programs that use it, then start them again",
+             "it has been removed; what it holds goes with the last program that has it open");
+    if (status.st_nlink > 1)
         tell(teller, MCDS_PROBLEM, "remove the other names; copy the file with mdb_copy",
              "it has %llu names, and programs that use different ones do not see each "
              "other's locks",

@@ -86,6 +86,14 @@ static int fail_open(const char *path, int code)
     }
 }
 
+int mcds__lmdb_fail_replaced(const char *path)
+{
+    return mcds_fail(MCDS_IO,
+                     "lmdb: %s was removed or replaced while programs have it open; end all "
+                     "that use it, then open it again",
+                     path);
+}
+
 static MDB_val format_key(void)
 {
     static const char name[] = "mcds";
@@ -116,7 +124,7 @@ static int write_format(struct mcds__lmdb_file *file, const mcds_env *env, MDB_t
     return code;
 }
 
-enum content { EMPTY, OURS, FOREIGN };
+enum content { EMPTY, OURS, FOREIGN, REPLACED };
 
 /* What is in the file, with the handles of its databases if it is ours. */
 static int read_format(struct mcds__lmdb_file *file, MDB_txn *txn, enum content *content,
@@ -147,6 +155,14 @@ static int read_format(struct mcds__lmdb_file *file, MDB_txn *txn, enum content 
     return code == 0 ? mdb_dbi_open(txn, "expiry", 0, &file->expiry) : code;
 }
 
+/* Whether the lock file tells of later transactions than there have been: then it belongs to a
+ * file that was removed or replaced while a program has it open. */
+static bool is_replaced(struct mcds__lmdb_file *file, MDB_txn *txn)
+{
+    MDB_envinfo info;
+    return mdb_env_info(file->env, &info) == 0 && mdb_txn_id(txn) > info.me_last_txnid;
+}
+
 /* Look at the file, or make it ours, in one transaction. */
 static int settle_format(struct mcds__lmdb_file *file, const mcds_env *env, bool writing,
                          enum content *content, uint32_t *version)
@@ -156,7 +172,9 @@ static int settle_format(struct mcds__lmdb_file *file, const mcds_env *env, bool
     if (code != 0)
         return code;
     code = read_format(file, txn, content, version);
-    if (code == 0 && writing && *content == EMPTY) {
+    if (code == 0 && !writing && is_replaced(file, txn)) {
+        *content = REPLACED;
+    } else if (code == 0 && writing && *content == EMPTY) {
         code = write_format(file, env, txn);
         *content = OURS;
         *version = MCDS__LMDB_VERSION;
@@ -176,6 +194,8 @@ static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
         code = settle_format(file, env, true, &content, &version);
     if (code != 0)
         return fail_open(file->path, code);
+    if (content == REPLACED)
+        return mcds__lmdb_fail_replaced(file->path);
     if (content != OURS)
         return mcds_fail(MCDS_IO,
                          "lmdb: %s is an LMDB file that mcds did not make; give another path",

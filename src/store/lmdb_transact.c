@@ -167,14 +167,12 @@ static int attempt(struct mcds__lmdb_file *file, const mcds_env *env, const stru
     return code;
 }
 
-/* The answers to what a transaction could not do. */
-static void answer_failure(const struct mcds__lmdb_file *file, mcds_batch *batch, int code,
-                           bool uncertain)
+/* The answer to what a transaction could not do. */
+static mcds_outcome outcome_of(int code, bool uncertain)
 {
-    mcds_outcome outcome = uncertain        ? MCDS_OUT_UNKNOWN
-                           : is_space(code) ? MCDS_OUT_NO_MEMORY
-                                            : MCDS_OUT_FAILED;
-    mcds__lmdb_answer_batch(file, batch, outcome, mcds__lmdb_reason(code));
+    if (uncertain)
+        return MCDS_OUT_UNKNOWN;
+    return is_space(code) ? MCDS_OUT_NO_MEMORY : MCDS_OUT_FAILED;
 }
 
 /* Carry out one request where there is no space. What frees some may use what is kept back. */
@@ -200,10 +198,7 @@ static void squeeze_request(struct mcds__lmdb_file *file, const struct span *spa
         return;
     if (values != NULL)
         values->length = before;
-    mcds_outcome outcome = uncertain        ? MCDS_OUT_UNKNOWN
-                           : is_space(code) ? MCDS_OUT_NO_MEMORY
-                                            : MCDS_OUT_FAILED;
-    mcds__lmdb_answer(file, request, outcome, mcds__lmdb_reason(code));
+    mcds__lmdb_answer(file, request, outcome_of(code, uncertain), mcds__lmdb_reason(code));
 }
 
 static void squeeze_batch(struct mcds__lmdb_file *file, const mcds_env *env, mcds_batch *batch)
@@ -217,7 +212,8 @@ static void squeeze_batch(struct mcds__lmdb_file *file, const mcds_env *env, mcd
     }
     undo_batch(batch);
     if (!is_space(code) || uncertain) {
-        answer_failure(file, batch, code, uncertain);
+        mcds__lmdb_answer_batch(file, batch, outcome_of(code, uncertain),
+                                mcds__lmdb_reason(code));
         return;
     }
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -280,6 +276,7 @@ void mcds__lmdb_transact(struct mcds__lmdb_file *file, const mcds_env *env,
             else if (squeeze)
                 squeeze_batch(file, ticket->env, batch);
             else
-                answer_failure(file, batch, code, uncertain);
+                mcds__lmdb_answer_batch(file, batch, outcome_of(code, uncertain),
+                                        mcds__lmdb_reason(code));
         }
 }

@@ -367,6 +367,46 @@ static void keys_are_listed_by_prefix(void **state)
     mcds_close(store);
 }
 
+/* Returns false when memory was refused anywhere. */
+static bool use_with_little_memory(const char *file, const mcds_env *env)
+{
+    static char bytes[2000];
+    mcds_store *store = NULL;
+    int result = try_open(file, "?sync=async", env, &store);
+    if (result != MCDS_OK) {
+        assert_int_equal(result, MCDS_NO_MEMORY);
+        return false;
+    }
+    mcds_request set = {.command = MCDS_SET, .key = text("k"), .value = {bytes, sizeof bytes}};
+    assert_int_equal(run_one(store, set).outcome, MCDS_OUT_OK);
+    mcds_outcome outcome = put(store, MCDS_APPEND, "k", "x", 0).outcome;
+    size_t length = sizeof bytes + (outcome == MCDS_OUT_OK);
+    assert_int_equal(fetch(store, "k", NULL, 0).value_length, length);
+    struct seen seen = {.limit = 10};
+    int listed = mcds__store_keys(store, text(""), see, &seen);
+    mcds_close(store);
+    if (outcome == MCDS_OUT_OK && listed == MCDS_OK)
+        return true;
+    assert_true(outcome == MCDS_OUT_OK || outcome == MCDS_OUT_NO_MEMORY);
+    assert_true(listed == MCDS_OK || listed == MCDS_NO_MEMORY);
+    return false;
+}
+
+static void memory_may_be_refused_anywhere(void **state)
+{
+    struct place *place = *state;
+    struct fake_env fake;
+    int refused = 0;
+    for (bool whole = false; !whole; refused++) {
+        fake_env_init(&fake, 1);
+        fake.allowed = refused;
+        whole = use_with_little_memory(place->file, &fake.env);
+        assert_int_equal(fake.blocks, 0);
+        assert_true(refused < 100);
+    }
+    assert_true(refused > 4);
+}
+
 #define THREADS 8
 #define ADDS 250
 
@@ -443,6 +483,7 @@ int main(void)
         TEST(two_handles_share_one_file),
         TEST(values_have_a_limit),
         TEST(keys_are_listed_by_prefix),
+        TEST(memory_may_be_refused_anywhere),
         TEST(threads_share_commits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
