@@ -126,7 +126,8 @@ typedef struct mcds_options {
  *
  *   memory:            in this process, private to this handle
  *   memory:NAME        in this process, shared by all handles that name it
- *   lmdb:PATH          one durable file (and PATH-lock), shared by the processes of a machine
+ *   lmdb:PATH          one durable file (with PATH-lock and PATH-writer beside it), shared by the
+ *                      processes of a machine
  *   memcached://HOST[:PORT][*WEIGHT][,HOST...]      a cluster; [::1]:11211 for IPv6
  *   memcached:///run/memcached.sock[*WEIGHT][,...]  unix sockets
  *

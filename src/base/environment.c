@@ -7,6 +7,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#define LOCK_PIECE_NS (100 * NS_PER_MS)
 #define NS_PER_HOUR (3600 * NS_PER_S)
 
 static int64_t clock_ns(clockid_t clock)
@@ -157,4 +158,21 @@ bool mcds__condition_wait(const mcds_env *env, pthread_cond_t *condition,
     struct timespec until = {(time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S)};
     (void)pthread_cond_timedwait(condition, mutex, &until);
     return true;
+}
+
+/* pthread_mutex_timedlock knows only the wall clock, so it waits in pieces that a step of that
+ * clock does not matter to. */
+int mcds__mutex_lock_until(const mcds_env *env, pthread_mutex_t *mutex, int64_t monotonic_ns)
+{
+    int result = pthread_mutex_trylock(mutex);
+    while (result == EBUSY || result == ETIMEDOUT) {
+        int64_t left_ns = monotonic_ns - mcds__monotonic_ns(env);
+        if (left_ns <= 0)
+            return ETIMEDOUT;
+        int64_t until_ns = clock_ns(CLOCK_REALTIME) +
+                           (left_ns < LOCK_PIECE_NS ? left_ns : LOCK_PIECE_NS);
+        struct timespec until = {(time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S)};
+        result = pthread_mutex_timedlock(mutex, &until);
+    }
+    return result;
 }

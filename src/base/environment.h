@@ -30,5 +30,7 @@ bool mcds__condition_init(pthread_cond_t *condition);
  * reads monotonic_ns. False when it does. */
 bool mcds__condition_wait(const mcds_env *env, pthread_cond_t *condition,
                           pthread_mutex_t *mutex, int64_t monotonic_ns);
+/* Lock, waiting until monotonic_ns at most. Returns what pthread_mutex_timedlock returns. */
+int mcds__mutex_lock_until(const mcds_env *env, pthread_mutex_t *mutex, int64_t monotonic_ns);
 
 #endif

@@ -3,10 +3,10 @@
  * meanwhile makes up the next group, so the number of threads that share one sync follows from
  * how long it takes.
  *
- * The group is taken after LMDB's lock is held. Until then a follower may still leave at its
- * deadline, certain that nothing was sent. The leader itself waits for writers of other
- * processes as long as LMDB does: while one of them is stopped in the middle of a commit,
- * without bound. */
+ * The group is taken when the leader's turn among the writers of all processes has come. Until
+ * then a follower may still leave at its deadline, certain that nothing was sent, and so may
+ * the leader. */
+#include <errno.h>
 #include <lmdb.h>
 #include <string.h>
 
@@ -98,7 +98,9 @@ static void fail_ticket(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *
 {
     for (mcds_batch *batch = ticket->at; batch != NULL;
          batch = mcds__lmdb_skip_answered(batch->next))
-        mcds__lmdb_answer_batch(file, batch, MCDS_OUT_FAILED, mcds__lmdb_reason(code));
+        mcds__lmdb_answer_batch(file, batch,
+                                code == ETIMEDOUT ? MCDS_OUT_UNSENT : MCDS_OUT_FAILED,
+                                mcds__lmdb_reason(code));
     ticket->at = NULL;
 }
 
@@ -115,7 +117,7 @@ static void lead(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *mine)
             (void)mdb_env_set_flags(file->env, MDB_NOSYNC, !full);
         file->synced = full;
         MDB_txn *txn;
-        int code = mcds__lmdb_write_begin(file, mine->env, &txn);
+        int code = mcds__lmdb_write_begin(file, mine->env, mine->deadline_ns, &txn);
         (void)pthread_mutex_lock(&file->queue_mutex);
         if (code != 0) {
             unqueue(file, mine);

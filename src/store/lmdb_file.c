@@ -82,6 +82,7 @@ static void free_file(struct mcds__lmdb_file *file)
 {
     for (uint32_t i = 0; i < file->idle_count; i++)
         mdb_txn_abort(file->idle[i]);
+    mcds__lmdb_line_close(file);
     if (file->env != NULL)
         mdb_env_close(file->env);
     (void)pthread_cond_destroy(&file->map_calm);

@@ -6,6 +6,7 @@
  *     lmdb_transact.c a group of batches in one transaction, or in several where space is short
  *     lmdb_execute.c  memcached's commands inside a transaction
  *     lmdb_sweep.c    what a transaction does beside them: expiry and the cas counter
+ *     lmdb_line.c     writers of all processes wait for their turn, with a deadline
  *     lmdb_map.c      readers, and growing the map while nobody reads
  *     lmdb_file.c     the registry of what this process has open
  *     lmdb_open.c     opening one file, and its format
@@ -32,6 +33,7 @@
 /* Only the lmdb*.c files see lmdb.h. */
 struct MDB_env;
 struct MDB_txn;
+struct mcds__lmdb_line;
 struct mcds__lmdb_ticket;
 
 struct mcds__lmdb_file {
@@ -71,7 +73,11 @@ struct mcds__lmdb_file {
     uint64_t batches;      /* written, and in how many commits */
     uint64_t commits;
 
+    struct mcds__lmdb_line *line; /* NULL: none to be had */
+    int line_descriptor;
+
     /* Of the leader alone. */
+    bool in_line;
     bool synced;           /* what LMDB has been told last */
     bool cas_joined;       /* this process has begun behind all reserved cas numbers */
     uint64_t turned;       /* commits when the last one was made to free pages for good */
@@ -111,9 +117,18 @@ int mcds__lmdb_read_begin(struct mcds__lmdb_file *file, const mcds_env *env, int
                           struct MDB_txn **txn_out);
 void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct MDB_txn *txn);
 
-/* A write transaction, for one thread of this process at a time. Waits for the writers of other
- * processes as long as it takes. */
-int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env,
+/* The turn to write. Waits for other processes until until_ns, then ETIMEDOUT. */
+void mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env);
+void mcds__lmdb_line_close(struct mcds__lmdb_file *file);
+int mcds__lmdb_line_enter(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns);
+void mcds__lmdb_line_leave(struct mcds__lmdb_file *file);
+/* The process whose turn does not end until until_ns, or 0. */
+int64_t mcds__lmdb_line_stuck(struct mcds__lmdb_file *file, const mcds_env *env,
+                              int64_t until_ns);
+
+/* A write transaction, for one thread of this process at a time. Waits as the line does, and
+ * without end for a program that writes the file through LMDB alone. */
+int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
                            struct MDB_txn **txn_out);
 /* Ends it either way; after a failure nothing has been applied unless *uncertain. */
 int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, bool *uncertain);

@@ -16,6 +16,7 @@
 
 #define KEYS_MAX 64 /* copied in one read transaction, which must be short */
 #define WAIT_NS (10 * NS_PER_S)
+#define STUCK_NS NS_PER_S
 #define SENTENCE_MAX 512
 #define DISK_LOW (UINT64_C(64) << 20)
 #define MIB (1024.0 * 1024.0)
@@ -179,6 +180,16 @@ static void tell_figures(struct mcds__lmdb_file *file, const struct figures *fig
          figures->info.me_numreaders, figures->info.me_maxreaders, dead + file->stale_readers);
 }
 
+static void tell_writer(struct mcds__lmdb_file *file, const mcds_env *env,
+                        struct teller *teller)
+{
+    int64_t process = mcds__lmdb_line_stuck(file, env, mcds__monotonic_ns(env) + STUCK_NS);
+    if (process != 0)
+        tell(teller, MCDS_PROBLEM, "let that process go on (kill -CONT), or end it",
+             "process %lld has been writing for more than a second; all others wait",
+             (long long)process);
+}
+
 static bool is_network(mdb_filehandle_t descriptor)
 {
 #ifdef __linux__
@@ -241,6 +252,8 @@ int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool 
     if (code != 0)
         return mcds_fail(MCDS_IO, "lmdb: %s: %s", file->path, mcds__lmdb_reason(code));
     tell_figures(file, &figures, &teller);
+    if (!file->read_only)
+        tell_writer(file, env, &teller);
     tell_disk(file, &teller);
     if (file->read_only)
         tell(&teller, MCDS_PROBLEM, "give this user the right to write it and its -lock file",

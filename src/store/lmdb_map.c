@@ -151,25 +151,34 @@ static int write_enter(struct mcds__lmdb_file *file)
     return file->writing ? 0 : MDB_PANIC;
 }
 
-int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env,
+static int write_begin_once(struct mcds__lmdb_file *file, MDB_txn **txn_out)
+{
+    int code = write_enter(file);
+    if (code != 0)
+        return code;
+    code = mdb_txn_begin(file->env, NULL, 0, txn_out);
+    if (code != 0)
+        write_leave(file);
+    return code;
+}
+
+int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
                            struct MDB_txn **txn_out)
 {
-    int code = 0;
+    int code = mcds__lmdb_line_enter(file, env, until_ns);
+    if (code != 0)
+        return code;
     for (int i = 0; i < TRIES_MAX; i++) {
-        code = write_enter(file);
-        if (code != 0)
-            return code;
-        code = mdb_txn_begin(file->env, NULL, 0, txn_out);
+        code = write_begin_once(file, txn_out);
         if (code == 0)
             return 0;
-        write_leave(file);
-        if (code != MDB_MAP_RESIZED)
-            return code;
-        code = change_map(file, env, 0, mcds__monotonic_ns(env) + LONG_NS);
+        if (code == MDB_MAP_RESIZED)
+            code = change_map(file, env, 0, mcds__monotonic_ns(env) + LONG_NS);
         if (code != 0)
-            return code;
+            break;
     }
-    return code;
+    mcds__lmdb_line_leave(file);
+    return code != 0 ? code : MDB_MAP_RESIZED;
 }
 
 /* Whether LMDB has given the file up because the page that makes a commit valid could not be
@@ -205,6 +214,7 @@ int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, b
     int code = mdb_txn_commit(txn);
     *uncertain = code != 0 && has_panicked(file);
     write_leave(file);
+    mcds__lmdb_line_leave(file);
     return explain(file, code);
 }
 
@@ -212,6 +222,7 @@ void mcds__lmdb_write_abort(struct mcds__lmdb_file *file, struct MDB_txn *txn)
 {
     mdb_txn_abort(txn);
     write_leave(file);
+    mcds__lmdb_line_leave(file);
 }
 
 int mcds__lmdb_map_grow(struct mcds__lmdb_file *file, const mcds_env *env)

@@ -34,7 +34,7 @@ const char *mcds__lmdb_reason(int code)
     case MDB_MAP_RESIZED:
         return "the file grows faster than this process follows";
     case ETIMEDOUT:
-        return "the deadline passed while waiting for the file";
+        return "the deadline passed while another process had the file";
     case ENOSPC:
         return "the disk is full";
     case EDQUOT:
@@ -326,6 +326,8 @@ int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint64_t 
     int result = check_format(file, env);
     if (result == MCDS_OK)
         result = look_at_file(file);
+    if (result == MCDS_OK && !file->read_only)
+        mcds__lmdb_line_open(file, env);
     if (result == MCDS_OK && size == 0)
         sync_directory(file->path);
     return result;

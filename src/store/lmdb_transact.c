@@ -23,6 +23,7 @@ struct span {
     mcds_batch *batch;
     mcds_request *request;
     bool must_commit; /* even if nothing has changed */
+    int64_t until_ns; /* how long to wait for the turn to write, where there is a wait */
 };
 
 void mcds__lmdb_answer(const struct mcds__lmdb_file *file, mcds_request *request,
@@ -147,7 +148,7 @@ static int attempt(struct mcds__lmdb_file *file, const mcds_env *env, const stru
     uint8_t storage[512];
     struct mcds__lmdb_work work = {.file = file, .txn = txn};
     *uncertain = false;
-    int code = txn == NULL ? mcds__lmdb_write_begin(file, env, &work.txn) : 0;
+    int code = txn == NULL ? mcds__lmdb_write_begin(file, env, span->until_ns, &work.txn) : 0;
     if (code != 0)
         return code;
     mcds__buffer_init_in(&work.scratch, env, MCDS__LMDB_VALUE_MAX, storage, sizeof storage);
@@ -172,6 +173,8 @@ static mcds_outcome outcome_of(int code, bool uncertain)
 {
     if (uncertain)
         return MCDS_OUT_UNKNOWN;
+    if (code == ETIMEDOUT)
+        return MCDS_OUT_UNSENT;
     return is_space(code) ? MCDS_OUT_NO_MEMORY : MCDS_OUT_FAILED;
 }
 
@@ -203,7 +206,7 @@ static void squeeze_request(struct mcds__lmdb_file *file, const struct span *spa
 
 static void squeeze_batch(struct mcds__lmdb_file *file, const mcds_env *env, mcds_batch *batch)
 {
-    struct span span = {.env = env, .batch = batch};
+    struct span span = {.env = env, .batch = batch, .until_ns = batch->deadline_ns};
     bool uncertain;
     int code = attempt(file, env, &span, NULL, &uncertain);
     if (code == 0) {
@@ -225,9 +228,9 @@ static void squeeze_batch(struct mcds__lmdb_file *file, const mcds_env *env, mcd
 
 /* Make what space there is: remove what has expired, and commit once more, because LMDB uses a
  * page again only in the second transaction after the one that has freed it. */
-static void make_space(struct mcds__lmdb_file *file, const mcds_env *env)
+static void make_space(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns)
 {
-    struct span nothing = {.env = env};
+    struct span nothing = {.env = env, .until_ns = until_ns};
     bool uncertain;
     if (mcds__lmdb_map_reserve(file, env, true) != 0)
         return;
@@ -240,15 +243,14 @@ static void make_space(struct mcds__lmdb_file *file, const mcds_env *env)
 
 /* Try the whole group, with as much map as it takes. */
 static int attempt_growing(struct mcds__lmdb_file *file, const mcds_env *env,
-                           struct mcds__lmdb_ticket *tickets, MDB_txn *txn, bool *uncertain)
+                           const struct span *span, MDB_txn *txn, bool *uncertain)
 {
-    const struct span span = {.tickets = tickets};
     int code = 0;
     for (int i = 0; i < GROWTHS_MAX; i++) {
-        code = attempt(file, env, &span, txn, uncertain);
+        code = attempt(file, env, span, txn, uncertain);
         if (code == 0)
             return 0;
-        undo_tickets(tickets);
+        undo_tickets(span->tickets);
         if (code != MDB_MAP_FULL)
             return code;
         code = mcds__lmdb_map_grow(file, env);
@@ -259,14 +261,27 @@ static int attempt_growing(struct mcds__lmdb_file *file, const mcds_env *env,
     return code != 0 ? code : MDB_MAP_FULL;
 }
 
+/* By the clock of the environment that leads; each ticket has its own. */
+static int64_t last_deadline(const mcds_env *env, const struct mcds__lmdb_ticket *tickets)
+{
+    int64_t left_max_ns = 0;
+    for (; tickets != NULL; tickets = tickets->next) {
+        int64_t left_ns = tickets->deadline_ns - mcds__monotonic_ns(tickets->env);
+        if (left_ns > left_max_ns)
+            left_max_ns = left_ns;
+    }
+    return mcds__monotonic_ns(env) + left_max_ns;
+}
+
 void mcds__lmdb_transact(struct mcds__lmdb_file *file, const mcds_env *env,
                          struct mcds__lmdb_ticket *tickets, MDB_txn *txn)
 {
     bool uncertain = false;
-    int code = attempt_growing(file, env, tickets, txn, &uncertain);
+    const struct span span = {.tickets = tickets, .until_ns = last_deadline(env, tickets)};
+    int code = attempt_growing(file, env, &span, txn, &uncertain);
     bool squeeze = is_space(code) && !uncertain;
     if (squeeze && code == MDB_MAP_FULL)
-        make_space(file, env);
+        make_space(file, env, span.until_ns);
     for (struct mcds__lmdb_ticket *ticket = tickets; ticket != NULL; ticket = ticket->next)
         for (mcds_batch *batch = ticket->at; batch != ticket->until; batch = batch->next) {
             if (batch->answered == batch->count)

@@ -43,10 +43,12 @@ static inline int place_make(void **state)
 static inline int place_remove(void **state)
 {
     struct place *place = *state;
-    char lock[128];
-    (void)snprintf(lock, sizeof lock, "%s-lock", place->file);
-    (void)unlink(place->file);
-    (void)unlink(lock);
+    static const char *const suffixes[] = {"", "-lock", "-writer"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        char path[128];
+        (void)snprintf(path, sizeof path, "%s%s", place->file, suffixes[i]);
+        (void)unlink(path);
+    }
     int result = rmdir(place->directory);
     free(place);
     return result;

@@ -315,6 +315,65 @@ static void a_follower_leaves_at_its_deadline(void **state)
     mcds_close(store);
 }
 
+/* An environment whose wall clock stops its reader, in the middle of a transaction. */
+struct trap {
+    mcds_env env;
+    int held;
+};
+
+static int64_t trap_wall_ns(void *self)
+{
+    char byte = 'h';
+    if (write(((struct trap *)self)->held, &byte, 1) == 1)
+        (void)raise(SIGSTOP);
+    return 0;
+}
+
+static void stop_in_transaction(const char *file, int held)
+{
+    struct trap trap = {*mcds_env_system(), held};
+    trap.env.self = &trap;
+    trap.env.wall_ns = trap_wall_ns;
+    mcds_store *store;
+    if (try_open(file, "", &trap.env, &store) == MCDS_OK)
+        (void)add_number(store, "n", 1);
+    _exit(1);
+}
+
+/* A writer that is stopped in its turn costs the others their deadline, not more, and its death
+ * costs nothing. */
+static void a_stopped_writer_holds_nobody_for_ever(void **state)
+{
+    struct place *place = *state;
+    int held[2];
+    char byte;
+    mcds_store *store = open_store(place->file, "", NULL);
+    (void)add_number(store, "n", 1);
+    assert_int_equal(pipe(held), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        stop_in_transaction(place->file, held[1]);
+    assert_int_equal(read(held[0], &byte, 1), 1);
+    mcds_request request = {.command = MCDS_INCR, .key = text("n"), .delta = 1};
+    mcds_batch batch = {.requests = &request, .count = 1};
+    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + 20 * NS_PER_MS;
+    mcds__store_execute(store, 0, &batch);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_UNSENT);
+    assert_non_null(strstr(request.reply.detail, "another process"));
+    assert_value(store, "n", "1");
+    struct sought sought;
+    char process[32];
+    (void)snprintf(process, sizeof process, "process %d ", (int)child);
+    assert_non_null(strstr(find_finding(store, "all others wait", &sought), process));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_true(WIFSIGNALED(status_of(child)));
+    assert_int_equal(add_number(store, "n", 1).number, 2);
+    (void)close(held[0]);
+    (void)close(held[1]);
+    mcds_close(store);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
 
 int main(void)
@@ -327,6 +386,7 @@ int main(void)
         TEST(dead_readers_are_cleared),
         TEST(waiting_writers_share_one_commit),
         TEST(a_follower_leaves_at_its_deadline),
+        TEST(a_stopped_writer_holds_nobody_for_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
