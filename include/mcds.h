@@ -3,18 +3,18 @@
  * Know these before the first call:
  *
  *  - A call answers with one int: 0 done, > 0 a normal answer that you handle (not found,
- * busy), < 0 it did not work. MCDS_AMBIGUOUS stands for itself: the reply was lost, and what
- * you asked for may have happened or may still happen. Each function says what it does about
- * that.
+ *    busy), < 0 it did not work. MCDS_AMBIGUOUS stands for itself: the reply was lost, and what
+ *    you asked for may have happened or may still happen. Each function says what it does about
+ *    that.
  *  - Nothing is printed, nothing aborts on what a server sends, no thread or signal handler is
  *    made. mcds_errmsg() has the sentence for this thread's last failure.
  *  - A store and the structures opened on it may be used from any thread at any time. A
- * pipeline belongs to one thread. After fork, the child opens its own store.
+ *    pipeline belongs to one thread. After fork, the child opens its own store.
  *  - Outputs are the last parameters of a call, before pipeline and tag. They stay untouched
  *    unless the comment says otherwise. NULL means "not wanted" wherever it is said to be
- * allowed.
- *  - Names are C strings of 1 to 1024 bytes, any bytes; names of 200 bytes and more when
- * encoded are kept as a hash.
+ *    allowed.
+ *  - Names are C strings of 1 to 1024 bytes, any bytes; names of more than 100 bytes when encoded
+ *    are kept as a hash.
  *  - "Cost" counts round trips to one server when nothing goes wrong. On memory: and lmdb: the
  *    same count is a number of table or transaction entries.
  *
@@ -201,7 +201,8 @@ MCDS_API void mcds_pipeline_close(mcds_pipeline *pipeline);
 
 /* Wait for the next finished operation. X_start only collects; sending begins here, or in
  * X_start when `depth` operations are unfinished. For a failed operation, mcds_errmsg() tells
- * why. Returns  MCDS_OK with *done filled; MCDS_IDLE: nothing in flight */
+ * why.
+ * Returns  MCDS_OK with *done filled; MCDS_IDLE: nothing in flight */
 MCDS_API MCDS_CHECKED int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done);
 
 /* As mcds_pipeline_next without waiting: MCDS_BUSY when nothing has finished yet. */
@@ -260,7 +261,7 @@ MCDS_API void mcds_counter_close(mcds_counter *counter);
  * Cost       1; 2 for the first add ever.
  * Returns    MCDS_OK; MCDS_AMBIGUOUS; MCDS_OVERFLOW (the add was applied and left the range);
  *            MCDS_CORRUPT (the key holds no number); MCDS_LOST (STRICT); MCDS_BUSY (the key
- * kept vanishing); MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID */
+ *            kept vanishing); MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID */
 MCDS_API MCDS_CHECKED int mcds_counter_add(mcds_counter *counter, int64_t delta,
                                            int64_t *value_out);
 MCDS_API MCDS_CHECKED int mcds_counter_add_start(mcds_counter *counter, int64_t delta,
@@ -281,7 +282,7 @@ MCDS_API MCDS_CHECKED int mcds_counter_get_start(mcds_counter *counter,
  * gets a different part.
  * Cost     2.
  * Returns  as add, and MCDS_NOT_FOUND. After MCDS_AMBIGUOUS `taken_out` holds what may have
- * been taken. */
+ *          been taken. */
 MCDS_API MCDS_CHECKED int mcds_counter_take(mcds_counter *counter, int64_t *taken_out);
 MCDS_API MCDS_CHECKED int mcds_counter_take_start(mcds_counter *counter, int64_t *taken_out,
                                                   mcds_pipeline *pipeline, uint64_t tag);
@@ -312,8 +313,7 @@ typedef struct mcds_lock_options {
         sizeof(mcds_lock_options), 0, NULL                                                     \
     }
 
-/* One tenure. Yours to keep; begin with MCDS_LEASE_INIT. Not to be used by two threads at once.
- */
+/* One tenure. Yours to keep; begin with MCDS_LEASE_INIT. Not for two threads at once. */
 typedef struct mcds_lease {
     uint64_t fence;
     int64_t deadline_ns; /* monotonic clock: stop before this */
@@ -332,8 +332,8 @@ typedef struct mcds_lease {
 
 typedef struct mcds_lock_holder {
     uint64_t fence; /* newest fence drawn; the holder's own or one of a later attempt */
-    int64_t
-        remaining_ms; /* at most this much longer, unless renewed; -1 = the store cannot tell */
+    /* At most this much longer, unless renewed; -1 = the store cannot tell. */
+    int64_t remaining_ms;
     char label[201];
 } mcds_lock_holder;
 
@@ -343,11 +343,12 @@ MCDS_API MCDS_CHECKED int mcds_lock_open(mcds_store *store, const char *name,
 MCDS_API void mcds_lock_close(mcds_lock *lock);
 
 /* Try once.
- * Cost      1; 2 for the first acquisition of this name ever.
  * On loss of the reply, asks again with the same token until the timeout: never locks itself
- * out. Returns   MCDS_OK: you hold it until lease->deadline_ns; MCDS_BUSY: another does;
- * MCDS_AMBIGUOUS: you may hold it: call again with the same lease, or release it; MCDS_TIMEOUT,
- *           MCDS_UNAVAILABLE, MCDS_CORRUPT, MCDS_FULL, MCDS_INVALID */
+ * out.
+ * Cost      1; 2 for the first acquisition of this name ever.
+ * Returns   MCDS_OK: you hold it until lease->deadline_ns; MCDS_BUSY: another does;
+ *           MCDS_AMBIGUOUS: you may hold it: call again with the same lease, or release it;
+ *           MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_CORRUPT, MCDS_FULL, MCDS_INVALID */
 MCDS_API MCDS_CHECKED int mcds_lock_try_acquire(mcds_lock *lock, mcds_lease *lease);
 MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_start(mcds_lock *lock, mcds_lease *lease,
                                                       mcds_pipeline *pipeline, uint64_t tag);
@@ -363,7 +364,7 @@ MCDS_API MCDS_CHECKED int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait
 /* Begin the lease's time again.
  * Cost      1; 2 when the connection has changed since.
  * Returns   MCDS_OK: lease->deadline_ns is the new one; MCDS_LOST: it was over, and another may
- * have held it since; MCDS_EXPIRED: our own deadline has passed, nothing was asked;
+ *           have held it since; MCDS_EXPIRED: our own deadline has passed, nothing was asked;
  *           MCDS_AMBIGUOUS: not known, the old deadline stands */
 MCDS_API MCDS_CHECKED int mcds_lock_renew(mcds_lock *lock, mcds_lease *lease);
 MCDS_API MCDS_CHECKED int mcds_lock_renew_start(mcds_lock *lock, mcds_lease *lease,
@@ -373,8 +374,8 @@ MCDS_API MCDS_CHECKED int mcds_lock_renew_start(mcds_lock *lock, mcds_lease *lea
  * Cost      1; 2 when the connection has changed since.
  * Returns   MCDS_OK: it was ours to the end; MCDS_LOST: it had ended before, your work may have
  *           overlapped with another's; MCDS_AMBIGUOUS: it is gone, but whether it was ours to
- * the end is not known. In all three the lease is empty again. MCDS_TIMEOUT, MCDS_UNAVAILABLE:
- * still held; call again or let it run out. */
+ *           the end is not known. In all three the lease is empty again.
+ *           MCDS_TIMEOUT, MCDS_UNAVAILABLE: still held; call again or let it run out. */
 MCDS_API MCDS_CHECKED int mcds_lock_release(mcds_lock *lock, mcds_lease *lease);
 MCDS_API MCDS_CHECKED int mcds_lock_release_start(mcds_lock *lock, mcds_lease *lease,
                                                   mcds_pipeline *pipeline, uint64_t tag);
@@ -404,8 +405,8 @@ typedef struct mcds_visitors mcds_visitors;
 
 typedef struct mcds_visitors_options {
     size_t size; /* sizeof(mcds_visitors_options) */
-    uint64_t
-        period_ms; /* 1 000 to 31 622 400 000; 0 = one period for all time, without expiry */
+    /* 1 000 to 31 622 400 000; 0 = one period for all time, without expiry */
+    uint64_t period_ms;
     uint32_t settle_ms; /* clock difference between machines to allow for; 0 = 5 000 */
 } mcds_visitors_options;
 #define MCDS_VISITORS_OPTIONS_INIT                                                             \
@@ -435,8 +436,9 @@ MCDS_API void mcds_visitors_close(mcds_visitors *visitors);
  *          call counts.
  * at_ms    when (Unix time); 0 = now.
  * Cost     1 without visitor or when it was counted before; 2 for a new one; one more for the
- * first of a period. Returns  MCDS_OK: counted; MCDS_EXISTS: this visitor was counted before;
- * MCDS_AMBIGUOUS: counted once or not at all; MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_INVALID, ...
+ *          first of a period.
+ * Returns  MCDS_OK: counted; MCDS_EXISTS: this visitor was counted before; MCDS_AMBIGUOUS:
+ *          counted once or not at all; MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_INVALID, ...
  * A crash of the caller between the two round trips leaves that visitor uncounted. */
 MCDS_API MCDS_CHECKED int mcds_visitors_hit(mcds_visitors *visitors, const char *visitor,
                                             int64_t at_ms);
@@ -490,7 +492,7 @@ MCDS_API void mcds_online_close(mcds_online *online);
 /* Say that `visitor` is active at at_ms (Unix time; 0 = now).
  * Cost     1 when this window has counted the visitor; 2 to 3 once per window.
  * Returns  MCDS_OK: counted now; MCDS_EXISTS: this window has counted it; MCDS_AMBIGUOUS:
- * counted once or not at all; MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_INVALID, ... */
+ *          counted once or not at all; MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_INVALID, ... */
 MCDS_API MCDS_CHECKED int mcds_online_beat(mcds_online *online, const char *visitor,
                                            int64_t at_ms);
 MCDS_API MCDS_CHECKED int mcds_online_beat_start(mcds_online *online, const char *visitor,

@@ -10,7 +10,7 @@
  *  1. MISS, EXISTS, NOT_STORED and their like come only from the place where the bytes live.
  *     Trouble on the way is UNSENT or UNKNOWN, never a miss.
  *  2. UNSENT is certain: not applied and never will be. UNKNOWN is honest: at least one byte
- * left and no whole reply came, so the request was applied, was not, or will be later.
+ *     left and no whole reply came, so the request was applied, was not, or will be later.
  *  3. A store never sends a request twice. Who may repeat what is known one layer up.
  *  4. The requests of one batch that share a routing key run one after the other, in the order
  *     of the array, unless the batch is marked independent. A store that cannot keep order over
@@ -18,7 +18,7 @@
  *  5. A CAS token means nothing outside the connection on which it was read. A store compares
  *     `cas.connection` first and answers EXISTS by itself, without sending, when it differs.
  *  6. Every batch has a deadline. At the deadline each request still open gets UNSENT or
- * UNKNOWN, and a connection with an open request is closed, never used again.
+ *     UNKNOWN, and a connection with an open request is closed, never used again.
  */
 #ifndef MCDS_STORE_H
 #define MCDS_STORE_H

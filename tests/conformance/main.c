@@ -2,8 +2,8 @@
  * and why; ends with 77 when the home's server is not installed. */
 #include <stdio.h>
 
-#include "support/place.h"
 #include "conformance/world.h"
+#include "support/place.h"
 
 #define CASES_MAX 128
 #define EXIT_SKIPPED 77

@@ -9,10 +9,10 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/number.h"
-#include "support/place.h"
 #include "store/store.h"
 #include "stream/generator.h"
 #include "support/fake_env.h"
+#include "support/place.h"
 
 #define EXIT_SKIPPED 77
 #define SEED_DEFAULT 1
