@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "crew.h"
+#include "home.h"
 #include "options.h"
 #include "reader.h"
 #include "report.h"
@@ -33,7 +33,7 @@ static void stop(int signal_number)
 struct run {
     struct options options;
     struct figures figures;
-    char default_store[4096];
+    char default_store[HOME_URI_MAX];
     struct reader reader;
     struct crew crew;
     mcds_store *store;
@@ -57,45 +57,17 @@ static int complain(const char *what, int code)
     return code;
 }
 
-/* Make each folder of the path up to its last slash, for us alone. */
-static void make_folders(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        (void)mkdir(path, 0700);
-        *slash = '/';
-    }
-}
-
-/* $MCDS_STORE, else the file that mcds uses: a failure is told by who opens it. */
-static const char *default_store(struct run *run)
-{
-    const char *chosen = getenv("MCDS_STORE");
-    if (chosen != NULL && chosen[0] != '\0')
-        return chosen;
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    int length;
-    if (state != NULL && state[0] == '/')
-        length = snprintf(run->default_store, sizeof run->default_store,
-                          "lmdb:%s/mcds/store.mdb", state);
-    else
-        length = snprintf(run->default_store, sizeof run->default_store,
-                          "lmdb:%s/.local/state/mcds/store.mdb", home != NULL ? home : ".");
-    if (length < 0 || (size_t)length >= sizeof run->default_store)
-        return "lmdb:mcds.mdb";
-    make_folders(run->default_store + strlen("lmdb:"));
-    return run->default_store;
-}
-
-static void choose_figures(struct run *run)
+/* False: there is no store to use. */
+static bool choose_figures(struct run *run)
 {
     const mcds_env *env = mcds_env_system();
     struct figures *figures = &run->figures;
     const struct options *options = &run->options;
     uint32_t random;
+    if (options->store == NULL && !home_default(run->default_store))
+        return false;
     env->random(env->self, &random, sizeof random);
-    figures->uri = options->store != NULL ? options->store : default_store(run);
+    figures->uri = options->store != NULL ? options->store : run->default_store;
     figures->ns = options->ns;
     figures->kept = options->name != NULL;
     figures->begun_ms = env->wall_ns(env->self) / 1000000;
@@ -103,6 +75,7 @@ static void choose_figures(struct run *run)
         (void)snprintf(figures->name, sizeof figures->name, "%s", options->name);
     else
         (void)snprintf(figures->name, sizeof figures->name, "weblog-%08" PRIx32, random);
+    return true;
 }
 
 static void listen_for_stop(void)
@@ -234,7 +207,10 @@ int main(int argc, char **argv)
         options_help();
         return EXIT_SUCCESS;
     }
-    choose_figures(&run);
+    if (!choose_figures(&run))
+        return complain(
+            "no store: give one with -s or $MCDS_STORE, for $HOME is not set either",
+            EXIT_USAGE);
     if (run.options.workers > 1 && strncmp(run.figures.uri, "memory:", 7) == 0)
         return complain("memory: is one process's own; more workers need lmdb: or memcached:",
                         EXIT_USAGE);
