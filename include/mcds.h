@@ -202,7 +202,7 @@ MCDS_API void mcds_pipeline_close(mcds_pipeline *pipeline);
 /* Wait for the next finished operation. X_start only collects; sending begins here, or in
  * X_start when `depth` operations are unfinished. For a failed operation, mcds_errmsg() tells
  * why.
- * Returns  MCDS_OK with *done filled; MCDS_IDLE: nothing in flight */
+ * Returns  MCDS_OK with *done filled; MCDS_IDLE: nothing in flight; MCDS_INVALID */
 MCDS_API MCDS_CHECKED int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done);
 
 /* As mcds_pipeline_next without waiting: MCDS_BUSY when nothing has finished yet. */
@@ -258,10 +258,13 @@ MCDS_API void mcds_counter_close(mcds_counter *counter);
 
 /* Add `delta`; the counter is made when it does not exist.
  * value_out  the value just after; NULL allowed, and required when striped.
- * Cost       1; 2 for the first add ever.
+ * Cost       1; one more for the first add ever, and for the first subtraction of a handle that
+ *            has not seen the counter.
  * Returns    MCDS_OK; MCDS_AMBIGUOUS; MCDS_OVERFLOW (the add was applied and left the range);
- *            MCDS_CORRUPT (the key holds no number); MCDS_LOST (STRICT); MCDS_BUSY (the key
- *            kept vanishing); MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID */
+ *            MCDS_CORRUPT (the key holds no number); MCDS_LOST (STRICT; or a subtraction,
+ *            applied as far as zero, from a signed counter that was begun anew without
+ *            SIGNED); MCDS_BUSY (the key kept vanishing); MCDS_TIMEOUT, MCDS_UNAVAILABLE,
+ *            MCDS_FULL, MCDS_INVALID */
 MCDS_API MCDS_CHECKED int mcds_counter_add(mcds_counter *counter, int64_t delta,
                                            int64_t *value_out);
 MCDS_API MCDS_CHECKED int mcds_counter_add_start(mcds_counter *counter, int64_t delta,
@@ -271,7 +274,8 @@ MCDS_API MCDS_CHECKED int mcds_counter_add_start(mcds_counter *counter, int64_t 
 /* Read. Striped: the sum lies between the true values at the beginning and the end of the call.
  * Cost     1.
  * Returns  MCDS_OK; MCDS_NOT_FOUND (never made, or lost before this handle saw it); MCDS_LOST
- *          (this handle saw it and it is gone); MCDS_CORRUPT, MCDS_TIMEOUT, MCDS_UNAVAILABLE */
+ *          (this handle saw it and it is gone; STRICT: or born again); MCDS_CORRUPT,
+ *          MCDS_OVERFLOW, MCDS_TIMEOUT, MCDS_UNAVAILABLE */
 MCDS_API MCDS_CHECKED int mcds_counter_get(mcds_counter *counter,
                                            mcds_counter_value *value_out);
 MCDS_API MCDS_CHECKED int mcds_counter_get_start(mcds_counter *counter,

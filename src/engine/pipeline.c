@@ -191,6 +191,8 @@ static void wake_sleepers(mcds_pipeline *pipeline)
 int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline)
 {
     int64_t wake_ns = INT64_MAX;
+    if (pipeline == NULL)
+        return wake_ns;
     for (const struct mcds__operation *o = pipeline->sleeping; o != NULL; o = o->next)
         if (o->wake_ns < wake_ns)
             wake_ns = o->wake_ns;
@@ -225,18 +227,18 @@ static void turn_waiting(mcds_pipeline *pipeline)
 }
 
 void *mcds__pipeline_new(mcds_pipeline *pipeline, const mcds_store *store,
-                         const struct mcds__operation_kind *kind)
+                         const struct mcds__operation_kind *kind, int *result)
 {
     if (pipeline == NULL || pipeline->store != store) {
-        (void)mcds_fail(MCDS_INVALID, "%s: %s: the pipeline belongs to another store",
-                        kind->noun, kind->verb);
+        *result = mcds_fail(MCDS_INVALID, "%s: %s: the pipeline %s", kind->noun, kind->verb,
+                            pipeline == NULL ? "is missing" : "belongs to another store");
         return NULL;
     }
     while (pipeline->unfinished >= pipeline->depth)
         turn_waiting(pipeline);
     void *operation = reserve_finished(pipeline) ? take_room(pipeline, kind->size) : NULL;
     if (operation == NULL)
-        (void)mcds_fail(MCDS_NO_MEMORY, "%s: %s: out of memory", kind->noun, kind->verb);
+        *result = mcds_fail(MCDS_NO_MEMORY, "%s: %s: out of memory", kind->noun, kind->verb);
     return operation;
 }
 
@@ -312,8 +314,20 @@ static int take_finished(mcds_pipeline *pipeline, mcds_completion *done)
     return MCDS_OK;
 }
 
+static int check_taker(const mcds_pipeline *pipeline, const mcds_completion *done,
+                       const char *verb)
+{
+    if (pipeline == NULL || done == NULL)
+        return mcds_fail(MCDS_INVALID,
+                         "pipeline: %s needs a pipeline and a place for the completion", verb);
+    return MCDS_OK;
+}
+
 int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done)
 {
+    int result = check_taker(pipeline, done, "next");
+    if (result != MCDS_OK)
+        return result;
     while (pipeline->finished_count == 0 && pipeline->unfinished > 0)
         turn_waiting(pipeline);
     return pipeline->finished_count > 0 ? take_finished(pipeline, done) : MCDS_IDLE;
@@ -321,6 +335,9 @@ int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done)
 
 int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
 {
+    int result = check_taker(pipeline, done, "poll");
+    if (result != MCDS_OK)
+        return result;
     if (pipeline->finished_count == 0 && pipeline->unfinished > 0)
         turn(pipeline, 0);
     if (pipeline->finished_count > 0)

@@ -5,10 +5,10 @@
 #include "engine/operation.h"
 
 /* Room for one operation of this kind, to be prepared by the caller and then launched. When the
- * pipeline is at its depth, operations are driven until one ends. NULL: memory refused, or the
- * pipeline is that of another store; the sentence is set. */
+ * pipeline is at its depth, operations are driven until one ends. NULL: *result is
+ * MCDS_NO_MEMORY, or MCDS_INVALID for a pipeline of another store, and the sentence is set. */
 void *mcds__pipeline_new(mcds_pipeline *pipeline, const mcds_store *store,
-                         const struct mcds__operation_kind *kind);
+                         const struct mcds__operation_kind *kind, int *result);
 
 /* Begin a prepared operation: in the pipeline, from which its room came, or, when that is NULL,
  * here and now to its end. Returns MCDS_OK, or the operation's result. */

@@ -86,7 +86,9 @@ static enum mcds__step sum_stripes(struct counter_get *get)
                                           &stripe);
         if (result != MCDS_OK)
             return mcds__operation_finish(operation, result);
-        sum.value += stripe.value;
+        sum.value += stripe.value; /* both below 2^62 */
+        if (sum.value >= MCDS_COUNTER_MAX || sum.value <= -MCDS_COUNTER_MAX)
+            return mcds__operation_finish(operation, MCDS_OVERFLOW);
         sum.reborn = sum.reborn || stripe.reborn;
         there = there || stripe.there;
         if (stripe.there && get->requests[i].reply.flags < sum.since_s)
@@ -98,8 +100,6 @@ static enum mcds__step sum_stripes(struct counter_get *get)
                                              : "the counter that this handle has used is gone");
     if (!there)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
-    if (sum.value >= MCDS_COUNTER_MAX || sum.value <= -MCDS_COUNTER_MAX)
-        return mcds__operation_finish(operation, MCDS_OVERFLOW);
     *get->value_out = sum;
     return mcds__operation_finish(operation, MCDS_OK);
 }
@@ -124,9 +124,9 @@ static int launch_get(struct counter_get *get, mcds_counter *counter,
     if (result != MCDS_OK)
         return result;
     if (get == NULL)
-        get = mcds__pipeline_new(pipeline, counter->store, &get_kind);
+        get = mcds__pipeline_new(pipeline, counter->store, &get_kind, &result);
     if (get == NULL)
-        return MCDS_NO_MEMORY;
+        return result;
     mcds__operation_begin(&get->base, &get_kind, counter->store, counter->name, 0);
     get->counter = counter;
     get->value_out = value_out;
@@ -177,9 +177,9 @@ static int launch_drop(struct counter_drop *drop, mcds_counter *counter,
     if (result != MCDS_OK)
         return result;
     if (drop == NULL)
-        drop = mcds__pipeline_new(pipeline, counter->store, &drop_kind);
+        drop = mcds__pipeline_new(pipeline, counter->store, &drop_kind, &result);
     if (drop == NULL)
-        return MCDS_NO_MEMORY;
+        return result;
     mcds__operation_begin(&drop->base, &drop_kind, counter->store, counter->name, 0);
     drop->counter = counter;
     drop->stage = 0;

@@ -27,6 +27,17 @@ struct counter_add {
 
 enum { ADD_BEGIN, ADD_LEARNING, ADD_COUNTING };
 
+/* Whether this addition has left the range: beyond one form's range lies the other's, so the
+ * number after it alone does not tell. */
+static bool has_overflown(const struct counter_add *add, enum mcds__counter_form form)
+{
+    uint64_t delta = add->hit.delta;
+    uint64_t before = add->hit.down ? add->hit.number + delta : add->hit.number - delta;
+    int64_t value;
+    enum mcds__counter_form form_before;
+    return !mcds__counter_decode(before, &value, &form_before) || form_before != form;
+}
+
 static enum mcds__step end_add(struct counter_add *add)
 {
     mcds_counter *counter = add->counter;
@@ -35,9 +46,13 @@ static enum mcds__step end_add(struct counter_add *add)
     enum mcds__counter_form form;
     if (operation->result != MCDS_OK)
         return MCDS__DONE;
-    if (!mcds__counter_decode(add->hit.number, &value, &form))
+    if (!mcds__counter_decode(add->hit.number, &value, &form) || has_overflown(add, form))
         return mcds__operation_finish(operation, MCDS_OVERFLOW);
     atomic_store_explicit(&counter->form, form, memory_order_relaxed);
+    if (add->hit.down && form == FORM_PLAIN)
+        return mcds__operation_explain(operation, MCDS_LOST,
+                                       "the counter was lost and has begun again without "
+                                       "SIGNED, so that it does not go below zero");
     if (add->value_out != NULL)
         *add->value_out = value;
     bool reborn = mcds__slot_remember(&counter->births[add->stripe], 0, add->hit.birth);
@@ -128,9 +143,9 @@ static int launch_add(struct counter_add *add, mcds_counter *counter, int64_t de
     if (result != MCDS_OK)
         return result;
     if (add == NULL)
-        add = mcds__pipeline_new(pipeline, counter->store, &add_kind);
+        add = mcds__pipeline_new(pipeline, counter->store, &add_kind, &result);
     if (add == NULL)
-        return MCDS_NO_MEMORY;
+        return result;
     mcds__operation_begin(&add->base, &add_kind, counter->store, counter->name, 0);
     add->counter = counter;
     add->delta = delta;

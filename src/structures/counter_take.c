@@ -56,6 +56,7 @@ static enum mcds__step end_take(struct counter_take *take)
 static enum mcds__step ask_sets(struct counter_take *take)
 {
     struct mcds__operation *operation = &take->base;
+    int64_t most = 0; /* that the parts taken can add up to, either way */
     take->count = 0;
     for (uint32_t i = 0; i < take->counter->stripes; i++) {
         struct mcds__stripe stripe;
@@ -63,9 +64,15 @@ static enum mcds__step ask_sets(struct counter_take *take)
                                           i, &stripe);
         if (result != MCDS_OK)
             return mcds__operation_finish(operation, result);
+        if (stripe.reborn && mcds__counter_is_strict(take->counter))
+            return mcds__operation_explain(operation, MCDS_LOST,
+                                           "the counter that this handle has used was lost");
         take->there = take->there || stripe.there;
         if (!stripe.there || stripe.value == 0)
             continue;
+        most += stripe.value > 0 ? stripe.value : -stripe.value;
+        if (most >= MCDS_COUNTER_MAX)
+            return mcds__operation_finish(operation, MCDS_OVERFLOW);
         take->values[take->count] = stripe.value;
         take->sets[take->count++] = set_zero_request(take, i, stripe.form);
     }
@@ -79,6 +86,7 @@ static enum mcds__step ask_sets(struct counter_take *take)
 static enum mcds__step take_sets(struct counter_take *take)
 {
     struct mcds__operation *operation = &take->base;
+    const mcds_reply *refusal = NULL;
     bool contended = false;
     for (uint32_t i = 0; i < take->count; i++) {
         const mcds_reply *reply = &take->sets[i].reply;
@@ -98,11 +106,14 @@ static enum mcds__step take_sets(struct counter_take *take)
             contended = true;
             break;
         default:
-            if (take->taken == 0)
-                return mcds__operation_fail(operation, reply);
+            refusal = reply;
         }
     }
-    if (!contended || take->doubtful || take->taken != 0)
+    if (take->doubtful || take->taken != 0)
+        return end_take(take);
+    if (refusal != NULL)
+        return mcds__operation_fail(operation, refusal);
+    if (!contended)
         return end_take(take);
     take->stage = TAKE_READING;
     take->read_stage = 0;
@@ -134,9 +145,9 @@ static int launch_take(struct counter_take *take, mcds_counter *counter, int64_t
     if (result != MCDS_OK)
         return result;
     if (take == NULL)
-        take = mcds__pipeline_new(pipeline, counter->store, &take_kind);
+        take = mcds__pipeline_new(pipeline, counter->store, &take_kind, &result);
     if (take == NULL)
-        return MCDS_NO_MEMORY;
+        return result;
     mcds__operation_begin(&take->base, &take_kind, counter->store, counter->name, 0);
     take->counter = counter;
     take->taken_out = taken_out;

@@ -77,10 +77,11 @@ static int launch(struct lock_call *call, const struct mcds__operation_kind *kin
                   mcds_lock *lock, bool waits, uint32_t wait_ms, mcds_lease *lease,
                   mcds_pipeline *pipeline, uint64_t tag)
 {
+    int result = MCDS_OK;
     if (call == NULL)
-        call = mcds__pipeline_new(pipeline, lock->store, kind);
+        call = mcds__pipeline_new(pipeline, lock->store, kind, &result);
     if (call == NULL)
-        return MCDS_NO_MEMORY;
+        return result;
     mcds__operation_begin(&call->base, kind, lock->store, lock->name,
                           (int64_t)wait_ms * NS_PER_MS);
     struct mcds__lease_call *inner = &call->lease;
@@ -241,10 +242,11 @@ static int launch_holder_get(struct lock_holder_get *get, mcds_lock *lock,
 {
     if (lock == NULL || holder_out == NULL)
         return mcds_fail(MCDS_INVALID, "lock: holder needs a lock and a place for the holder");
+    int result = MCDS_OK;
     if (get == NULL)
-        get = mcds__pipeline_new(pipeline, lock->store, &holder_kind);
+        get = mcds__pipeline_new(pipeline, lock->store, &holder_kind, &result);
     if (get == NULL)
-        return MCDS_NO_MEMORY;
+        return result;
     mcds__operation_begin(&get->base, &holder_kind, lock->store, lock->name, 0);
     get->lock = lock;
     get->holder_out = holder_out;
@@ -288,10 +290,11 @@ static int launch_drop(struct lock_drop *drop, mcds_lock *lock, mcds_pipeline *p
 {
     if (lock == NULL)
         return mcds_fail(MCDS_INVALID, "lock: drop needs a lock");
+    int result = MCDS_OK;
     if (drop == NULL)
-        drop = mcds__pipeline_new(pipeline, lock->store, &drop_kind);
+        drop = mcds__pipeline_new(pipeline, lock->store, &drop_kind, &result);
     if (drop == NULL)
-        return MCDS_NO_MEMORY;
+        return result;
     mcds__operation_begin(&drop->base, &drop_kind, lock->store, lock->name, 0);
     drop->lock = lock;
     drop->stage = 0;

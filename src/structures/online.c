@@ -73,9 +73,9 @@ static int launch_beat(struct online_beat *beat, mcds_online *online, const char
     if (result != MCDS_OK)
         return result;
     if (beat == NULL)
-        beat = mcds__pipeline_new(pipeline, online->store, &beat_kind);
+        beat = mcds__pipeline_new(pipeline, online->store, &beat_kind, &result);
     if (beat == NULL)
-        return MCDS_NO_MEMORY;
+        return result;
     mcds__operation_begin(&beat->base, &beat_kind, online->store, online->name, 0);
     beat->online = online;
     beat->slot = mcds__slot_at(mcds__time_or_now_ms(online->store, at_ms), online->width_ms);
@@ -168,10 +168,11 @@ static int launch_window(struct online_window *window, const struct mcds__operat
                          mcds_online *online, int64_t at_ms, mcds_online_value *value_out,
                          mcds_pipeline *pipeline, uint64_t tag)
 {
+    int result = MCDS_OK;
     if (window == NULL)
-        window = mcds__pipeline_new(pipeline, online->store, kind);
+        window = mcds__pipeline_new(pipeline, online->store, kind, &result);
     if (window == NULL)
-        return MCDS_NO_MEMORY;
+        return result;
     mcds__operation_begin(&window->base, kind, online->store, online->name, 0);
     window->online = online;
     window->value_out = value_out;

@@ -81,9 +81,9 @@ static int launch_hit(struct visitors_hit *hit, mcds_visitors *visitors, const c
     if (result != MCDS_OK)
         return result;
     if (hit == NULL)
-        hit = mcds__pipeline_new(pipeline, visitors->store, &hit_kind);
+        hit = mcds__pipeline_new(pipeline, visitors->store, &hit_kind, &result);
     if (hit == NULL)
-        return MCDS_NO_MEMORY;
+        return result;
     mcds__operation_begin(&hit->base, &hit_kind, visitors->store, visitors->name, 0);
     hit->visitors = visitors;
     hit->slot = mcds__slot_at(mcds__time_or_now_ms(visitors->store, at_ms),
@@ -177,10 +177,11 @@ static int launch_pair(struct visitors_pair *pair, const struct mcds__operation_
                        mcds_visitors *visitors, int64_t at_ms, mcds_visitors_value *value_out,
                        mcds_pipeline *pipeline, uint64_t tag)
 {
+    int result = MCDS_OK;
     if (pair == NULL)
-        pair = mcds__pipeline_new(pipeline, visitors->store, kind);
+        pair = mcds__pipeline_new(pipeline, visitors->store, kind, &result);
     if (pair == NULL)
-        return MCDS_NO_MEMORY;
+        return result;
     mcds__operation_begin(&pair->base, kind, visitors->store, visitors->name, 0);
     pair->visitors = visitors;
     pair->value_out = value_out;
