@@ -7,6 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "mcds.h"
+#include "support/server.h"
+
+#define SERVERS_MAX 3
 #define DIRECTORY "/tmp/mcds-conformance-XXXXXX"
 
 struct place {
@@ -14,6 +18,8 @@ struct place {
     char directory[sizeof DIRECTORY];
     const char *tail; /* of the URI, behind the name of the data */
     bool has_own_clock;
+    struct server servers[SERVERS_MAX];
+    struct server proxy;
 };
 
 struct kind {
@@ -45,10 +51,123 @@ static bool start_lmdb(struct place *place, const char **missing)
     return true;
 }
 
+/* Whether `program` is there to be run. */
+static bool is_installed(const char *program)
+{
+    const char *folders = getenv("PATH");
+    char path[1024];
+    for (const char *at = folders != NULL ? folders : ""; *at != '\0';) {
+        size_t length = strcspn(at, ":");
+        (void)snprintf(path, sizeof path, "%.*s/%s", (int)length, at, program);
+        if (access(path, X_OK) == 0)
+            return true;
+        at += length + (at[length] == ':');
+    }
+    return false;
+}
+
+/* Servers on free ports, or one at a unix socket; their URI, and `tail` behind it. */
+static bool start_servers(struct place *place, const char **missing, size_t count, bool local,
+                          const char *tail)
+{
+    if (!is_installed("memcached")) {
+        *missing = "memcached is not installed";
+        return false;
+    }
+    place->has_own_clock = true;
+    for (size_t i = 0; i < count; i++) {
+        struct server *server = &place->servers[i];
+        char uri[sizeof "memcached://" + sizeof server->path];
+        if (local)
+            (void)snprintf(server->path, sizeof server->path, "%s/socket", place->directory);
+        else
+            server->port = server_free_port();
+        if (!server_start_memcached(server))
+            return false;
+        server_uri(server, uri, sizeof uri);
+        size_t used = strlen(place->uri);
+        (void)snprintf(place->uri + used, sizeof place->uri - used, "%s%s%s", i == 0 ? "" : ",",
+                       i == 0 ? uri : strstr(uri, "//") + 2, i + 1 == count ? tail : "");
+    }
+    mcds_store *store;
+    int result = mcds_open(place->uri, NULL, &store);
+    if (result == MCDS_OK)
+        mcds_close(store);
+    else
+        *missing = "the library was built without memcached://";
+    return result == MCDS_OK;
+}
+
+static bool start_memcached(struct place *place, const char **missing)
+{
+    return start_servers(place, missing, 1, false, "");
+}
+
+static bool start_memcached_classic(struct place *place, const char **missing)
+{
+    return start_servers(place, missing, 1, false, "?protocol=classic");
+}
+
+static bool start_memcached_unix(struct place *place, const char **missing)
+{
+    return start_servers(place, missing, 1, true, "");
+}
+
+static bool start_memcached_three(struct place *place, const char **missing)
+{
+    return start_servers(place, missing, 3, false, "");
+}
+
+static bool write_proxy_file(const struct place *place, const char *path)
+{
+    FILE *file = fopen(path, "w");
+    if (file == NULL)
+        return false;
+    (void)fprintf(file,
+                  "test:\n  listen: 127.0.0.1:%u\n  hash: fnv1a_64\n  distribution: ketama\n"
+                  "  servers:\n",
+                  (unsigned)place->proxy.port);
+    for (size_t i = 0; i < SERVERS_MAX; i++)
+        (void)fprintf(file, "   - 127.0.0.1:%u:1\n", (unsigned)place->servers[i].port);
+    return fclose(file) == 0;
+}
+
+static bool start_nutcracker(struct place *place, const char **missing)
+{
+    char path[sizeof place->directory + 16];
+    char log[sizeof place->directory + 16];
+    char pid[sizeof place->directory + 16];
+    char stats[8];
+    if (!is_installed("nutcracker")) {
+        *missing = "nutcracker is not installed";
+        return false;
+    }
+    if (!start_servers(place, missing, SERVERS_MAX, false, ""))
+        return false;
+    place->proxy.port = server_free_port();
+    (void)snprintf(path, sizeof path, "%s/proxy", place->directory);
+    (void)snprintf(log, sizeof log, "%s/proxy.log", place->directory);
+    (void)snprintf(pid, sizeof pid, "%s/proxy.pid", place->directory);
+    (void)snprintf(stats, sizeof stats, "%u", (unsigned)server_free_port());
+    char *const arguments[] = {"nutcracker", "-c", path,  "-o", log,         "-p",
+                               pid,          "-s", stats, "-a", "127.0.0.1", NULL};
+    if (!write_proxy_file(place, path) || !server_start(&place->proxy, arguments))
+        return false;
+    server_uri(&place->proxy, place->uri, sizeof place->uri);
+    size_t used = strlen(place->uri);
+    (void)snprintf(place->uri + used, sizeof place->uri - used, "?protocol=classic");
+    return true;
+}
+
 static const struct kind kinds[] = {
     {"memory", start_memory},
     {"memory-strict", start_memory_strict},
     {"lmdb", start_lmdb},
+    {"memcached", start_memcached},
+    {"memcached-classic", start_memcached_classic},
+    {"memcached-unix", start_memcached_unix},
+    {"memcached-three", start_memcached_three},
+    {"nutcracker", start_nutcracker},
 };
 
 static bool begin(struct place *place, const char *name, const char **missing)
@@ -89,6 +208,9 @@ static void erase_files(const struct place *place)
 
 void place_stop(struct place *place)
 {
+    server_stop(&place->proxy);
+    for (size_t i = 0; i < SERVERS_MAX; i++)
+        server_stop(&place->servers[i]);
     erase_files(place);
     (void)rmdir(place->directory);
     free(place);

@@ -1,0 +1,147 @@
+/* STRUCTURE HOME: the cases of one structure against one home. Prints what is skipped and why;
+ * ends with 77 when what the home needs is not installed. */
+#include <stdlib.h>
+
+#include "base/environment.h"
+#include "structures/suite.h"
+
+#define TESTS_MAX 128
+#define EXIT_SKIPPED 77
+#define TIMEOUT_MS 10000
+
+struct asked {
+    const struct suite_case *question;
+    enum mode mode;
+    char name[80];
+};
+
+static struct suite suite;
+/* Where the wall clock of a home with its own time was when the test began to shift it. */
+static int64_t wall_zero_ns;
+
+static int64_t real_monotonic_ns(void *self)
+{
+    (void)self;
+    return mcds__monotonic_ns(mcds_env_system());
+}
+
+static int64_t shifted_wall_ns(void *self)
+{
+    struct fake_env *fake = self;
+    return mcds__wall_ns(mcds_env_system()) + fake->wall_ns - wall_zero_ns;
+}
+
+static void real_random(void *self, void *out, size_t length)
+{
+    (void)self;
+    mcds_env_system()->random(NULL, out, length);
+}
+
+static void real_sleep_until_ns(void *self, int64_t monotonic_ns)
+{
+    (void)self;
+    mcds__sleep_until_ns(mcds_env_system(), monotonic_ns);
+}
+
+static void make_env(void)
+{
+    fake_env_init(&suite.fake, 1);
+    if (!suite.own_clock)
+        return;
+    wall_zero_ns = suite.fake.wall_ns;
+    suite.fake.env.monotonic_ns = real_monotonic_ns;
+    suite.fake.env.wall_ns = shifted_wall_ns;
+    suite.fake.env.random = real_random;
+    suite.fake.env.sleep_until_ns = real_sleep_until_ns;
+}
+
+static void open_one(mcds_store **store, mcds_pipeline **pipeline, mcds_counter **crowd)
+{
+    char uri[1024];
+    mcds_options options = MCDS_OPTIONS_INIT;
+    options.env = &suite.fake.env;
+    options.timeout_ms = TIMEOUT_MS;
+    place_uri_of(suite.place, "suite", uri, sizeof uri);
+    CHECK_RESULT(MCDS_OK, mcds_open(uri, &options, store));
+    CHECK_RESULT(MCDS_OK, mcds_counter_open(*store, "crowd", NULL, crowd));
+    CHECK_RESULT(MCDS_OK, mcds_counter_add(*crowd, 1, NULL));
+    if (suite.mode != WAITING)
+        CHECK_RESULT(MCDS_OK, mcds_pipeline_open(*store, NULL, pipeline));
+}
+
+static int begin_case(void **state)
+{
+    const struct asked *asked = *state;
+    suite.mode = asked->mode;
+    suite.pipeline = suite.other_pipeline = NULL;
+    suite.case_serial++;
+    suite.name_serial = 0;
+    suite.tag = 0;
+    open_one(&suite.store, &suite.pipeline, &suite.crowd);
+    open_one(&suite.other, &suite.other_pipeline, &suite.other_crowd);
+    mcds__store_capabilities(suite.store, &suite.can);
+    return 0;
+}
+
+static int end_case(void **state)
+{
+    (void)state;
+    mcds_pipeline_close(suite.pipeline);
+    mcds_pipeline_close(suite.other_pipeline);
+    mcds_counter_close(suite.crowd);
+    mcds_counter_close(suite.other_crowd);
+    mcds_close(suite.store);
+    mcds_close(suite.other);
+    if (suite.fake.blocks == 0)
+        return 0;
+    print_error("%lld blocks of memory were not freed\n", (long long)suite.fake.blocks);
+    suite.fake.blocks = 0;
+    return -1;
+}
+
+static void ask(void **state)
+{
+    const struct asked *asked = *state;
+    asked->question->function(&suite);
+}
+
+static size_t gather(struct asked *asked, struct CMUnitTest *tests)
+{
+    static const char *const ways[] = {"", ", through a pipeline", ", in a crowd"};
+    size_t count = 0;
+    for (size_t i = 0; i < suite_cases.count; i++) {
+        const struct suite_case *question = &suite_cases.cases[i];
+        enum mode last = question->once ? WAITING : CROWDED;
+        for (enum mode mode = WAITING; mode <= last && count < TESTS_MAX; mode++, count++) {
+            asked[count].question = question;
+            asked[count].mode = mode;
+            (void)snprintf(asked[count].name, sizeof asked[count].name, "%s%s", question->name,
+                           ways[mode]);
+            tests[count] = (struct CMUnitTest){asked[count].name, ask, begin_case, end_case,
+                                               &asked[count]};
+        }
+    }
+    return count;
+}
+
+int main(int argc, char **argv)
+{
+    static struct asked asked[TESTS_MAX];
+    static struct CMUnitTest tests[TESTS_MAX];
+    const char *missing = NULL;
+    suite.place = argc == 2 ? place_start(argv[1], &missing) : NULL;
+    if (suite.place == NULL && missing != NULL) {
+        (void)printf("skipped: %s\n", missing);
+        return EXIT_SKIPPED;
+    }
+    if (suite.place == NULL) {
+        (void)fprintf(stderr, "usage: %s HOME, one of:%s\n", argv[0], place_names());
+        return 64;
+    }
+    suite.own_clock = place_has_own_clock(suite.place);
+    make_env();
+    size_t count = gather(asked, tests);
+    int failed = _cmocka_run_group_tests(argv[1], tests, count, NULL, NULL);
+    place_stop(suite.place);
+    return failed;
+}

@@ -1,0 +1,175 @@
+/* One home under test, and short ways to call and to check. */
+#include "structures/suite.h"
+
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+
+#define CROWD 5
+#define CROWD_TAG UINT64_C(1000000000)
+#define PATIENCE_NS (20 * NS_PER_S)
+#define LONG_NAME 300
+#define LONGEST_NAME 1024
+
+const char *fresh_name(struct suite *suite, const char *word)
+{
+    char *name = suite->names[suite->name_serial++ % 32];
+    (void)snprintf(name, sizeof suite->names[0], "case%u.%u:%s", suite->case_serial,
+                   suite->name_serial, word);
+    return name;
+}
+
+void skip_if_unsupported(int result)
+{
+    if (result != MCDS_UNSUPPORTED)
+        return;
+    print_message("skipped: %s\n", mcds_errmsg());
+    skip();
+}
+
+void pass_ms(struct suite *suite, int64_t ms)
+{
+    const mcds_env *env = &suite->fake.env;
+    mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + ms * NS_PER_MS);
+}
+
+void shift_wall_ms(struct suite *suite, int64_t ms)
+{
+    suite->fake.wall_ns += ms * NS_PER_MS;
+}
+
+int64_t wall_ms(const struct suite *suite)
+{
+    return mcds__wall_ms(&suite->fake.env);
+}
+
+void gather_crowd(struct suite *suite, mcds_pipeline *pipeline)
+{
+    static mcds_counter_value value;
+    suite->tag++;
+    if (suite->mode != CROWDED)
+        return;
+    mcds_counter *crowd = pipeline == suite->pipeline ? suite->crowd : suite->other_crowd;
+    for (uint64_t i = 0; i < CROWD; i++)
+        assert_int_equal(mcds_counter_get_start(crowd, &value, pipeline, CROWD_TAG + i),
+                         MCDS_OK);
+}
+
+/* The others of a crowd come back too, before this one or after it. The sentence that is left
+ * is that of the one asked for. */
+int finish_started(struct suite *suite, mcds_pipeline *pipeline, int started)
+{
+    char sentence[512] = "";
+    int result = started;
+    mcds_completion done;
+    bool seen = started != MCDS_OK;
+    (void)snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
+    while (mcds_pipeline_next(pipeline, &done) == MCDS_OK) {
+        if (done.tag >= CROWD_TAG) {
+            check_result(done.result, MCDS_OK, __FILE__, __LINE__);
+            continue;
+        }
+        assert_int_equal(done.tag, suite->tag);
+        assert_false(seen);
+        seen = true;
+        result = done.result;
+        (void)snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
+    }
+    assert_true(seen);
+    return result < 0 ? mcds_fail(result, "%s", sentence) : result;
+}
+
+void check_result(int result, int expected, const char *file, int line)
+{
+    if (result == expected)
+        return;
+    print_error("expected %s, got %s: %s\n", mcds_result_name(expected),
+                mcds_result_name(result), result < 0 ? mcds_errmsg() : "");
+    _fail(file, line);
+}
+
+void check_sentence(const char *word, const char *file, int line)
+{
+    if (strstr(mcds_errmsg(), word) == NULL) {
+        print_error("no \"%s\" in: %s\n", word, mcds_errmsg());
+        _fail(file, line);
+    }
+}
+
+struct mcds__key raw_key(const struct suite *suite, const char *tag, const char *name,
+                         int64_t number)
+{
+    struct mcds__key key;
+    mcds__key_begin(&key, mcds__store_ns(suite->store), tag, name);
+    if (number >= 0)
+        mcds__key_add_number(&key, (uint64_t)number);
+    return key;
+}
+
+static mcds_outcome run(struct suite *suite, mcds_request *request, mcds_buffer *values)
+{
+    mcds_batch batch = {
+        .requests = request,
+        .count = 1,
+        .deadline_ns = mcds__monotonic_ns(&suite->fake.env) + PATIENCE_NS,
+        .values = values,
+    };
+    mcds__store_execute(suite->store, 0, &batch);
+    return request->reply.outcome;
+}
+
+mcds_outcome raw_set(struct suite *suite, const struct mcds__key *key, const char *value)
+{
+    mcds_request request = {
+        .command = MCDS_SET, .key = mcds__key_bytes(key), .value = {value, strlen(value)}};
+    return run(suite, &request, NULL);
+}
+
+mcds_outcome raw_delete(struct suite *suite, const struct mcds__key *key)
+{
+    mcds_request request = {.command = MCDS_DELETE, .key = mcds__key_bytes(key)};
+    return run(suite, &request, NULL);
+}
+
+bool raw_get(struct suite *suite, const struct mcds__key *key, char *out, size_t room)
+{
+    mcds_request request = {.command = MCDS_GET, .key = mcds__key_bytes(key)};
+    mcds_buffer values;
+    mcds__buffer_init(&values, mcds_env_system(), room - 1);
+    bool found = run(suite, &request, &values) == MCDS_OUT_OK;
+    size_t length = found ? request.reply.value_length : 0;
+    if (length > 0)
+        memcpy(out, values.at + request.reply.value_at, length);
+    while (length > 0 && out[length - 1] == ' ')
+        length--;
+    out[length] = '\0';
+    mcds__buffer_free(&values);
+    return found;
+}
+
+const char *hard_name(uint32_t i)
+{
+    /* The fifth from the end is what the hash of the 300 bytes looks like as a key. */
+    static const char *const names[HARD_NAMES - 3] = {
+        "a b",  " a",       "a ",   "a\r\nb", "a\r\nset x 0 0 1\r\n1",
+        "a\tb", "%",        "%41",  "A",      "a:b",
+        "a",    "\xff\xfe", "\x01", "~",      "~abc",
+        "\x7f", "\xc3\xa4",
+    };
+    static char long_name[LONG_NAME + 1];
+    static char longest_name[LONGEST_NAME + 1];
+    static char looks_hashed[MCDS__KEY_MAX + 1];
+    if (i < HARD_NAMES - 3)
+        return names[i];
+    memset(long_name, 'n', LONG_NAME);
+    memset(longest_name, '\xff', LONGEST_NAME);
+    if (i == HARD_NAMES - 3)
+        return long_name;
+    if (i == HARD_NAMES - 2)
+        return longest_name;
+    struct mcds__key key;
+    mcds__key_begin(&key, "", "c1", long_name);
+    (void)snprintf(looks_hashed, sizeof looks_hashed, "%s", strrchr(key.bytes, ':') + 1);
+    return looks_hashed;
+}
