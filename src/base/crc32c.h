@@ -8,4 +8,7 @@
 /* Go on from `sum` (0 at the beginning) over more bytes. */
 uint32_t mcds__crc32c(uint32_t sum, const void *bytes, size_t length);
 
+/* The same on any processor; the other uses it where there is no instruction. */
+uint32_t mcds__crc32c_portable(uint32_t sum, const void *bytes, size_t length);
+
 #endif
