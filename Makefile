@@ -22,6 +22,9 @@ cov:
 	tools/test cov
 	gcovr --root . --filter src/ --print-summary --html-details build/cov/coverage.html build/cov
 
+fuzz:
+	tools/fuzz
+
 bench:
 	tools/setup build bench
 	cmake --preset release -DMCDS_BUILD_BENCH=ON
@@ -43,4 +46,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo test asan tsan cov bench install check prove format clean
+.PHONY: all demo test asan tsan cov fuzz bench install check prove format clean
