@@ -110,7 +110,7 @@ typedef struct mcds_reply {
     uint32_t flags;      /* GET: client flags */
     int64_t ttl_ms;      /* GET with WANT_TTL: what is left, NEVER or UNKNOWN */
     uint64_t number;     /* INCR, DECR: the new value */
-    mcds_cas_token cas;  /* GET; stores and INCR: if the store is capable, else zero */
+    mcds_cas_token cas;  /* GET; stores, if the store is capable; else zero */
     size_t value_at;     /* GET: where in batch.values the value begins */
     size_t value_length; /* GET: its size, also with NO_VALUE if the store can tell */
     const char *detail;  /* a constant sentence on what went wrong, or NULL */
@@ -153,7 +153,7 @@ typedef struct mcds_capabilities {
     bool create_on_append;    /* APPEND with CREATE */
     bool compare_and_delete;  /* DELETE with a token */
     bool compare_and_set;     /* CAS and the token of GET */
-    bool cas_on_store;        /* reply.cas of stores and of INCR */
+    bool cas_on_store;        /* reply.cas of stores */
     bool size_after_write;    /* reply.value_length of APPEND */
     bool value_suppressed;    /* GET with NO_VALUE really saves the transfer */
     bool ttl_readable;        /* GET with WANT_TTL */
@@ -165,14 +165,6 @@ typedef struct mcds_capabilities {
     uint32_t ttl_early_ms;    /* how much sooner than asked a key may be gone */
     uint64_t value_max;       /* largest value in bytes */
 } mcds_capabilities;
-
-/* One server, or the one place, of a store, for `mcds doctor`. */
-typedef struct mcds_place {
-    const char *peer;
-    bool reachable;
-    const char *wire; /* "meta", "classic", "in process", "lmdb" */
-    mcds_capabilities capabilities;
-} mcds_place;
 
 struct mcds_uri; /* see mcds_uri_option */
 
@@ -213,10 +205,9 @@ typedef struct mcds_home {
     int (*keys)(void *home, mcds_bytes prefix, bool (*visit)(void *context, mcds_bytes key),
                 void *context);
 
-    /* Look at the home and tell what is found, place by place. Blocking, for people. `place` or
-     * `finding` may be NULL: not wanted. A visit that returns false ends it. */
-    int (*inspect)(void *home, bool (*place)(void *context, const mcds_place *place),
-                   bool (*finding)(void *context, const mcds_finding *finding), void *context);
+    /* Look at the home and tell what is found. Blocking, for people. */
+    int (*inspect)(void *home, bool (*visit)(void *context, const mcds_finding *finding),
+                   void *context);
 } mcds_home;
 
 /* The parts of SCHEME:PLACE?OPTION=VALUE&... ; owned by the caller of home.open. */

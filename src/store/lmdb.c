@@ -173,20 +173,13 @@ static int home_keys(void *state, mcds_bytes prefix,
     return mcds__lmdb_keys(home->file, home->env, prefix, visit, context);
 }
 
-static int home_inspect(void *state, bool (*place)(void *context, const mcds_place *place),
-                        bool (*finding)(void *context, const mcds_finding *finding),
+static int home_inspect(void *state, bool (*visit)(void *context, const mcds_finding *finding),
                         void *context)
 {
     struct home *home = state;
     if (is_parents(home))
         return mcds_fail(MCDS_UNAVAILABLE, "lmdb: %s", opened_before_fork);
-    mcds_place here = {.peer = home->file->path, .reachable = true, .wire = "lmdb"};
-    home_capabilities(home, &here.capabilities);
-    if (place != NULL && !place(context, &here))
-        return MCDS_OK;
-    if (finding == NULL)
-        return MCDS_OK;
-    return mcds__lmdb_findings(home->file, home->env, home->full, finding, context);
+    return mcds__lmdb_findings(home->file, home->env, home->full, visit, context);
 }
 
 const mcds_home mcds__home_lmdb = {

@@ -349,16 +349,10 @@ static void report(struct memory *memory,
     (void)finding(context, &evicts);
 }
 
-static int memory_inspect(void *home, bool (*place)(void *context, const mcds_place *place),
-                          bool (*finding)(void *context, const mcds_finding *finding),
+static int memory_inspect(void *home, bool (*visit)(void *context, const mcds_finding *finding),
                           void *context)
 {
-    struct memory *memory = home;
-    mcds_place here = {.peer = memory->peer, .reachable = true, .wire = "in process"};
-    memory_capabilities(memory, &here.capabilities);
-    bool going_on = place == NULL || place(context, &here);
-    if (going_on && finding != NULL)
-        report(memory, finding, context);
+    report(home, visit, context);
     return MCDS_OK;
 }
 

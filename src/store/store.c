@@ -34,6 +34,7 @@ struct mcds_store {
 static const mcds_home *const homes[] = {
     &mcds__home_memory,
     &mcds__home_lmdb,
+    &mcds__home_memcached,
     NULL,
 };
 
@@ -369,7 +370,7 @@ int mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_find
         return mcds_fail(MCDS_INVALID, "store: mcds_inspect needs a store and a visitor");
     if (store->home->inspect == NULL)
         return mcds_fail(MCDS_UNSUPPORTED, "store: this one cannot be inspected");
-    return store->home->inspect(store->home_state, NULL, visit, context);
+    return store->home->inspect(store->home_state, visit, context);
 }
 
 int mcds__store_keys(mcds_store *store, mcds_bytes prefix,

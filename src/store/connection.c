@@ -1,0 +1,258 @@
+/* One stream to one server: the only file that touches sockets. */
+#include "store/connection.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+
+#define IN_ROOM_MIN ((size_t)16 * 1024)
+/* A value, its head and what else has come meanwhile. */
+#define BUFFER_MAX ((size_t)1 << 30)
+/* Give memory back that a burst has needed. */
+#define BUFFER_KEPT ((size_t)1 << 20)
+
+static bool fail(struct mcds__connection *connection, const char *trouble)
+{
+    connection->trouble = trouble;
+    return false;
+}
+
+static const char *trouble_of(int error)
+{
+    switch (error) {
+    case ECONNREFUSED:
+        return "connection refused: is the server running there?";
+    case ECONNRESET:
+    case EPIPE:
+        return "the server has closed the connection";
+    case ENOENT:
+        return "no such socket file: is the server running?";
+    case EACCES:
+    case EPERM:
+        return "permission denied";
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+        return "no route to the host";
+    case ETIMEDOUT:
+        return "the host does not answer";
+    case EMFILE:
+    case ENFILE:
+        return "this process has no file descriptors left";
+    case ENOMEM:
+    case ENOBUFS:
+        return "no memory for the connection";
+    default:
+        return "the connection broke";
+    }
+}
+
+void mcds__connection_init(struct mcds__connection *connection, const mcds_env *env)
+{
+    *connection = (struct mcds__connection){.fd = -1};
+    mcds__buffer_init(&connection->out, env, BUFFER_MAX);
+    mcds__buffer_init(&connection->in, env, BUFFER_MAX);
+}
+
+void mcds__connection_close(struct mcds__connection *connection)
+{
+    if (connection->fd >= 0)
+        (void)close(connection->fd);
+    if (connection->addresses != NULL)
+        freeaddrinfo(connection->addresses);
+    connection->fd = -1;
+    connection->connecting = false;
+    connection->addresses = NULL;
+    connection->address = NULL;
+    connection->out_sent = 0;
+    connection->sent = 0;
+    connection->in_taken = 0;
+    mcds__buffer_free(&connection->out);
+    mcds__buffer_free(&connection->in);
+}
+
+static bool begin_connect(struct mcds__connection *connection, int family,
+                          const struct sockaddr *address, socklen_t length)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return fail(connection, trouble_of(errno));
+    if (family != AF_UNIX) {
+        int yes = 1;
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+        (void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+    }
+    if (connect(fd, address, length) != 0 && errno != EINPROGRESS) {
+        int error = errno;
+        (void)close(fd);
+        return fail(connection, trouble_of(error));
+    }
+    connection->fd = fd;
+    connection->connecting = true;
+    return true;
+}
+
+/* Try the addresses of the host from the present one on. */
+static bool try_addresses(struct mcds__connection *connection)
+{
+    while (connection->address != NULL) {
+        struct addrinfo *address = connection->address;
+        connection->address = address->ai_next;
+        if (begin_connect(connection, address->ai_family, address->ai_addr,
+                          address->ai_addrlen))
+            return true;
+    }
+    return false;
+}
+
+static bool open_unix(struct mcds__connection *connection, const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = strlen(path);
+    if (length >= sizeof address.sun_path)
+        return fail(connection, "the path of the unix socket is too long");
+    memcpy(address.sun_path, path, length + 1);
+    return begin_connect(connection, AF_UNIX, (const struct sockaddr *)&address,
+                         sizeof address);
+}
+
+bool mcds__connection_open(struct mcds__connection *connection,
+                           const struct mcds__address *address)
+{
+    connection->trouble = NULL;
+    if (address->is_unix)
+        return open_unix(connection, address->host);
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    char port[8];
+    (void)snprintf(port, sizeof port, "%u", (unsigned)address->port);
+    if (getaddrinfo(address->host, port, &hints, &connection->addresses) != 0) {
+        connection->addresses = NULL;
+        return fail(connection, "the host name cannot be resolved");
+    }
+    connection->address = connection->addresses;
+    return try_addresses(connection);
+}
+
+bool mcds__connection_go_on(struct mcds__connection *connection)
+{
+    int error = 0;
+    socklen_t length = sizeof error;
+    if (getsockopt(connection->fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
+        error = errno;
+    if (error == 0) {
+        connection->connecting = false;
+        return true;
+    }
+    (void)close(connection->fd);
+    connection->fd = -1;
+    connection->connecting = false;
+    connection->trouble = trouble_of(error);
+    return try_addresses(connection);
+}
+
+bool mcds__connection_send(struct mcds__connection *connection)
+{
+    mcds_buffer *out = &connection->out;
+    while (connection->out_sent < out->length) {
+        ssize_t sent = send(connection->fd, out->at + connection->out_sent,
+                            out->length - connection->out_sent, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return true;
+        if (sent < 0)
+            return fail(connection, trouble_of(errno));
+        connection->out_sent += (size_t)sent;
+        connection->sent += (uint64_t)sent;
+    }
+    connection->out_sent = 0;
+    out->length = 0;
+    if (out->room > BUFFER_KEPT)
+        mcds__buffer_free(out);
+    return true;
+}
+
+/* Bytes that were taken make room for new ones before more memory is asked for. */
+static bool make_room(struct mcds__connection *connection, size_t needed)
+{
+    mcds_buffer *in = &connection->in;
+    if (connection->in_taken == in->length) {
+        in->length = 0;
+        connection->in_taken = 0;
+        if (in->room > BUFFER_KEPT && needed < BUFFER_KEPT)
+            mcds__buffer_free(in);
+    }
+    if (in->room - in->length >= needed && in->room > in->length)
+        return true;
+    mcds__buffer_consume(in, connection->in_taken);
+    connection->in_taken = 0;
+    return mcds__buffer_reserve(in, needed > IN_ROOM_MIN ? needed : IN_ROOM_MIN);
+}
+
+bool mcds__connection_receive(struct mcds__connection *connection, size_t needed)
+{
+    mcds_buffer *in = &connection->in;
+    if (!make_room(connection, needed))
+        return fail(connection, "no memory for what the server sends");
+    for (;;) {
+        ssize_t got = recv(connection->fd, in->at + in->length, in->room - in->length, 0);
+        if (got > 0) {
+            in->length += (size_t)got;
+            return true;
+        }
+        if (got == 0)
+            return fail(connection, trouble_of(ECONNRESET));
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            return true;
+        if (errno != EINTR)
+            return fail(connection, trouble_of(errno));
+    }
+}
+
+bool mcds__connection_is_quiet(struct mcds__connection *connection)
+{
+    char byte;
+    ssize_t got = recv(connection->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return true;
+    return fail(connection, got < 0 ? trouble_of(errno) : trouble_of(ECONNRESET));
+}
+
+static int milliseconds_of(int64_t timeout_ns)
+{
+    if (timeout_ns <= 0)
+        return 0;
+    int64_t timeout_ms = (timeout_ns + NS_PER_MS - 1) / NS_PER_MS;
+    return timeout_ms < 60000 ? (int)timeout_ms : 60000;
+}
+
+void mcds__connection_wait(struct mcds__connection **connections, uint32_t count,
+                           int64_t timeout_ns, uint8_t *ready_out)
+{
+    struct pollfd polled[MCDS__WAIT_MAX];
+    for (uint32_t i = 0; i < count; i++) {
+        bool sends = connections[i]->connecting ||
+                     mcds__connection_wants_to_send(connections[i]);
+        polled[i].fd = connections[i]->fd;
+        polled[i].events = (short)(POLLIN | (sends ? POLLOUT : 0));
+        polled[i].revents = 0;
+        ready_out[i] = READY_NOT;
+    }
+    if (poll(polled, count, milliseconds_of(timeout_ns)) <= 0)
+        return;
+    for (uint32_t i = 0; i < count; i++) {
+        if ((polled[i].revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) != 0)
+            ready_out[i] |= READY_TO_RECEIVE;
+        if ((polled[i].revents & (POLLOUT | POLLHUP | POLLERR | POLLNVAL)) != 0)
+            ready_out[i] |= READY_TO_SEND;
+    }
+}

@@ -1,0 +1,66 @@
+/* One stream to one server: the only file that touches sockets. Nothing here blocks but
+ * mcds__connection_wait (and the name service, when a host is a name). */
+#ifndef MCDS_STORE_CONNECTION_H
+#define MCDS_STORE_CONNECTION_H
+
+#include "mcds_store.h"
+
+#define MCDS__HOST_MAX 255
+
+struct mcds__address {
+    bool is_unix;
+    uint16_t port;
+    char host[MCDS__HOST_MAX + 1]; /* or the path of a unix socket */
+};
+
+struct addrinfo;
+
+struct mcds__connection {
+    int fd; /* -1: closed */
+    bool connecting;
+    const char *trouble;        /* a constant sentence, once a call has returned false */
+    struct addrinfo *addresses; /* of the host */
+    struct addrinfo *address;   /* the one that is tried */
+    mcds_buffer out;
+    size_t out_sent; /* of the bytes in `out` */
+    uint64_t sent;   /* since the beginning of the connection */
+    mcds_buffer in;
+    size_t in_taken; /* of the bytes in `in` */
+};
+
+void mcds__connection_init(struct mcds__connection *connection, const mcds_env *env);
+/* Begin to connect. False: it cannot even begin; `trouble` tells. */
+bool mcds__connection_open(struct mcds__connection *connection,
+                           const struct mcds__address *address);
+void mcds__connection_close(struct mcds__connection *connection);
+/* After mcds__connection_wait while connecting: take note that it has worked or go on with the
+ * next address of the host. False: none is left. */
+bool mcds__connection_go_on(struct mcds__connection *connection);
+/* Send what is in `out`, as far as the socket takes it. False: broken. */
+bool mcds__connection_send(struct mcds__connection *connection);
+/* Read what is there, at least `needed` bytes of room. False: broken or closed by the server.
+ */
+bool mcds__connection_receive(struct mcds__connection *connection, size_t needed);
+/* Whether an idle connection is still as it was: open, and nothing has come unasked. */
+bool mcds__connection_is_quiet(struct mcds__connection *connection);
+
+static inline bool mcds__connection_wants_to_send(const struct mcds__connection *connection)
+{
+    return connection->out_sent < connection->out.length;
+}
+
+/* What waiting has found. */
+enum mcds__connection_ready {
+    READY_NOT = 0,
+    READY_TO_RECEIVE = 1, /* or to learn that it is broken */
+    READY_TO_SEND = 2     /* or connected, or failed to */
+};
+
+#define MCDS__WAIT_MAX 256
+
+/* Wait until one of `count` (at most MCDS__WAIT_MAX) open connections can go on, at most
+ * `timeout_ns`. ready_out[i] is an or of mcds__connection_ready. */
+void mcds__connection_wait(struct mcds__connection **connections, uint32_t count,
+                           int64_t timeout_ns, uint8_t *ready_out);
+
+#endif

@@ -1,0 +1,33 @@
+/* Where a key lives: libmemcached's KETAMA_WEIGHTED, which most clients call ketama. */
+#ifndef MCDS_STORE_KETAMA_H
+#define MCDS_STORE_KETAMA_H
+
+#include "mcds_store.h"
+
+struct mcds__ketama;
+
+struct mcds__ketama_server {
+    const char *host; /* verbatim, never resolved; the path of a unix socket */
+    uint16_t port;    /* 0 counts as 11211, but for unix sockets */
+    uint32_t weight;  /* 0 counts as 1 */
+    bool is_unix;
+};
+
+/* Place `count` servers (at least one) on the ring. NULL: memory is refused. */
+struct mcds__ketama *mcds__ketama_open(const mcds_env *env,
+                                       const struct mcds__ketama_server *servers,
+                                       uint32_t count);
+/* NULL is allowed. */
+void mcds__ketama_close(const mcds_env *env, struct mcds__ketama *ketama);
+
+/* The index of the server of a key. */
+uint32_t mcds__ketama_find(const struct mcds__ketama *ketama, mcds_bytes key);
+/* The hash that decides it: the first four bytes of MD5, little-endian. */
+uint32_t mcds__ketama_hash(mcds_bytes key);
+
+/* The ring, for tests: point `i` of mcds__ketama_point_count. */
+uint32_t mcds__ketama_point_count(const struct mcds__ketama *ketama);
+void mcds__ketama_point(const struct mcds__ketama *ketama, uint32_t i, uint32_t *point_out,
+                        uint32_t *server_out);
+
+#endif

@@ -1,0 +1,327 @@
+/* The memcached home: which server a key lives on, and lanes with a link to each server.
+ *
+ * Placement is strict: a key belongs to one server, and while that one is away the key is
+ * unavailable and nothing else. Nothing is ejected, because a second place would be a second
+ * truth. */
+#include "store/memcached.h"
+
+#include <string.h>
+
+#include "base/environment.h"
+#include "store/homes.h"
+
+#define CONNECT_MS_DEFAULT 250
+#define CONNECT_MS_MAX 60000
+
+static int set_options(struct mcds__memcached *home, const struct mcds_uri *uri)
+{
+    static const char *const known[] = {"protocol", "connect_timeout", NULL};
+    const char *protocol = mcds_uri_option(uri, "protocol");
+    uint64_t connect_ms;
+    if (!mcds__uri_knows(uri, known) ||
+        !mcds__uri_number(uri, "connect_timeout", 1, CONNECT_MS_MAX, CONNECT_MS_DEFAULT,
+                          &connect_ms))
+        return MCDS_INVALID;
+    home->connect_timeout_ns = (int64_t)connect_ms * NS_PER_MS;
+    home->protocol = PROTOCOL_AUTO;
+    if (protocol == NULL || strcmp(protocol, "auto") == 0)
+        return MCDS_OK;
+    if (strcmp(protocol, "meta") == 0)
+        home->protocol = PROTOCOL_META;
+    else if (strcmp(protocol, "classic") == 0)
+        home->protocol = PROTOCOL_CLASSIC;
+    else
+        return mcds_fail(MCDS_INVALID,
+                         "store URI: protocol=%.40s: there are auto, meta and classic",
+                         protocol);
+    return MCDS_OK;
+}
+
+static bool place_servers(struct mcds__memcached *home)
+{
+    struct mcds__ketama_server placed[MCDS__SERVERS_MAX];
+    for (uint32_t i = 0; i < home->server_count; i++) {
+        const struct mcds__server *server = &home->servers[i];
+        placed[i] = (struct mcds__ketama_server){
+            .host = server->address.host,
+            .port = server->address.port,
+            .weight = server->weight,
+            .is_unix = server->address.is_unix,
+        };
+    }
+    home->ketama = mcds__ketama_open(home->env, placed, home->server_count);
+    return home->ketama != NULL;
+}
+
+static void memcached_close(void *state)
+{
+    struct mcds__memcached *home = state;
+    mcds__ketama_close(home->env, home->ketama);
+    (void)pthread_mutex_destroy(&home->mutex);
+    mcds__free(home->env, home);
+}
+
+static int memcached_open(const struct mcds_uri *uri, const mcds_env *env, void **home_out)
+{
+    size_t room = sizeof(struct mcds__memcached) +
+                  MCDS__SERVERS_MAX * sizeof(struct mcds__server);
+    struct mcds__memcached *home = mcds__allocate_zero(env, room);
+    if (home == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+    home->env = env;
+    int result = set_options(home, uri);
+    if (result == MCDS_OK)
+        result = mcds__memcached_parse_servers(mcds_uri_place(uri), home->servers,
+                                               MCDS__SERVERS_MAX, &home->server_count);
+    if (result == MCDS_OK &&
+        (!place_servers(home) || pthread_mutex_init(&home->mutex, NULL) != 0))
+        result = mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+    if (result != MCDS_OK) {
+        mcds__ketama_close(env, home->ketama);
+        mcds__free(env, home);
+        return result;
+    }
+    *home_out = home;
+    return MCDS_OK;
+}
+
+/* What all of the reached servers can do. */
+static void restrict_to(mcds_capabilities *can, const mcds_capabilities *other)
+{
+    can->create_on_increment = can->create_on_increment && other->create_on_increment;
+    can->create_on_append = can->create_on_append && other->create_on_append;
+    can->compare_and_delete = can->compare_and_delete && other->compare_and_delete;
+    can->compare_and_set = can->compare_and_set && other->compare_and_set;
+    can->cas_on_store = can->cas_on_store && other->cas_on_store;
+    can->value_suppressed = can->value_suppressed && other->value_suppressed;
+    can->ttl_readable = can->ttl_readable && other->ttl_readable;
+    can->ordered_batch = can->ordered_batch && other->ordered_batch;
+    can->evicts = can->evicts || other->evicts;
+    can->expires = can->expires && other->expires;
+    if (other->value_max < can->value_max)
+        can->value_max = other->value_max;
+}
+
+static void memcached_capabilities(void *state, mcds_capabilities *out)
+{
+    struct mcds__memcached *home = state;
+    bool any = false;
+    *out = mcds__memcached_careful();
+    (void)pthread_mutex_lock(&home->mutex);
+    for (uint32_t i = 0; i < home->server_count; i++) {
+        const struct mcds__server *server = &home->servers[i];
+        if (server->reached && any)
+            restrict_to(out, &server->can);
+        else if (server->reached)
+            *out = server->can;
+        any = any || server->reached;
+    }
+    (void)pthread_mutex_unlock(&home->mutex);
+}
+
+static int memcached_lane_open(void *state, void **lane_out)
+{
+    struct mcds__memcached *home = state;
+    struct mcds__lane_of_memcached *lane = mcds__allocate_zero(
+        home->env, sizeof *lane + home->server_count * sizeof lane->links[0]);
+    if (lane == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+    lane->home = home;
+    lane->deadline_ns = INT64_MAX;
+    lane->done_end = &lane->done;
+    for (uint32_t i = 0; i < home->server_count; i++) {
+        lane->links[i].lane = lane;
+        lane->links[i].server = &home->servers[i];
+        mcds__connection_init(&lane->links[i].connection, home->env);
+    }
+    *lane_out = lane;
+    return MCDS_OK;
+}
+
+static void memcached_lane_close(void *state)
+{
+    struct mcds__lane_of_memcached *lane = state;
+    struct mcds__memcached *home = lane->home;
+    for (uint32_t i = 0; i < home->server_count; i++) {
+        mcds__link_close(&lane->links[i]);
+        mcds__free(home->env, lane->links[i].slots);
+    }
+    mcds__free(home->env, lane);
+}
+
+static bool memcached_lane_holds(void *state, uint64_t connection)
+{
+    const struct mcds__lane_of_memcached *lane = state;
+    for (uint32_t i = 0; i < lane->home->server_count; i++)
+        if (lane->links[i].state == LINK_READY && lane->links[i].serial == connection)
+            return true;
+    return false;
+}
+
+static struct mcds__link *link_of(struct mcds__lane_of_memcached *lane,
+                                  const mcds_request *request)
+{
+    mcds_bytes route = request->route.length > 0 ? request->route : request->key;
+    return &lane->links[mcds__ketama_find(lane->home->ketama, route)];
+}
+
+static bool is_ordered(struct mcds__link *link)
+{
+    struct mcds__memcached *home = link->lane->home;
+    (void)pthread_mutex_lock(&home->mutex);
+    bool ordered = link->server->ordered;
+    (void)pthread_mutex_unlock(&home->mutex);
+    return ordered;
+}
+
+/* batch.serial while a batch is here: whether its requests go one by one. */
+enum { AT_ONCE, ONE_BY_ONE };
+
+static void enqueue_batch(struct mcds__lane_of_memcached *lane, mcds_batch *batch)
+{
+    batch->serial = AT_ONCE;
+    if (batch->count > 1 && !batch->independent && !is_ordered(link_of(lane, batch->requests)))
+        batch->serial = ONE_BY_ONE;
+    lane->pending++;
+    if (batch->deadline_ns < lane->deadline_ns)
+        lane->deadline_ns = batch->deadline_ns;
+    uint32_t count = batch->serial == ONE_BY_ONE ? 1 : batch->count;
+    for (uint32_t i = 0; i < count; i++)
+        mcds__link_enqueue(link_of(lane, &batch->requests[i]), batch, i);
+}
+
+static void push_all(struct mcds__lane_of_memcached *lane)
+{
+    for (uint32_t i = 0; i < lane->home->server_count; i++)
+        if (lane->links[i].encoded < lane->links[i].count)
+            mcds__link_push(&lane->links[i]);
+}
+
+static void memcached_submit(void *state, mcds_batch *first)
+{
+    struct mcds__lane_of_memcached *lane = state;
+    for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {
+        next = batch->next;
+        enqueue_batch(lane, batch);
+    }
+    push_all(lane);
+}
+
+void mcds__lane_ask(struct mcds__lane_of_memcached *lane, uint32_t server, mcds_batch *batch)
+{
+    batch->serial = AT_ONCE;
+    lane->pending++;
+    lane->deadline_ns = batch->deadline_ns;
+    for (uint32_t i = 0; i < batch->count; i++)
+        mcds__link_enqueue(&lane->links[server], batch, i);
+    mcds__link_push(&lane->links[server]);
+}
+
+/* The rest of a batch whose order can no longer be kept stays at home. */
+static void give_up_rest(mcds_batch *batch)
+{
+    while (batch->answered < batch->count) {
+        mcds_reply *reply = &batch->requests[batch->answered++].reply;
+        reply->outcome = MCDS_OUT_UNSENT;
+        reply->detail = "the request before it went unanswered";
+    }
+}
+
+static bool is_answered_for_good(const mcds_request *request)
+{
+    return request->reply.outcome != MCDS_OUT_UNKNOWN &&
+           request->reply.outcome != MCDS_OUT_UNSENT;
+}
+
+void mcds__lane_answered(struct mcds__lane_of_memcached *lane, mcds_batch *batch)
+{
+    batch->answered++;
+    if (batch->serial == ONE_BY_ONE && batch->answered < batch->count) {
+        if (is_answered_for_good(&batch->requests[batch->answered - 1])) {
+            mcds_request *request = &batch->requests[batch->answered];
+            mcds__link_enqueue(link_of(lane, request), batch, batch->answered);
+            return;
+        }
+        give_up_rest(batch);
+    }
+    if (batch->answered < batch->count)
+        return;
+    lane->pending--;
+    batch->next = NULL;
+    *lane->done_end = batch;
+    lane->done_end = &batch->next;
+}
+
+/* Answer what is late, and find out when the next will be. */
+static void expire(struct mcds__lane_of_memcached *lane, int64_t now_ns)
+{
+    int64_t soonest_ns = INT64_MAX;
+    for (uint32_t i = 0; i < lane->home->server_count; i++) {
+        struct mcds__link *link = &lane->links[i];
+        mcds__link_expire(link, now_ns);
+        int64_t link_ns = mcds__link_deadline(link);
+        if (link_ns < soonest_ns)
+            soonest_ns = link_ns;
+    }
+    lane->deadline_ns = soonest_ns;
+}
+
+/* Wait for the busy links, at most until until_ns, and let them go on. */
+static void wait_and_go_on(struct mcds__lane_of_memcached *lane, int64_t now_ns,
+                           int64_t until_ns)
+{
+    struct mcds__connection *connections[MCDS__WAIT_MAX];
+    struct mcds__link *links[MCDS__WAIT_MAX];
+    uint8_t ready[MCDS__WAIT_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < lane->home->server_count; i++) {
+        struct mcds__link *link = &lane->links[i];
+        if (!mcds__link_is_busy(link))
+            continue;
+        if (link->state != LINK_READY && link->deadline_ns < until_ns)
+            until_ns = link->deadline_ns;
+        connections[count] = &link->connection;
+        links[count++] = link;
+    }
+    mcds__connection_wait(connections, count, until_ns - now_ns, ready);
+    for (uint32_t i = 0; i < count; i++)
+        mcds__link_go_on(links[i], ready[i]);
+    push_all(lane);
+}
+
+static mcds_batch *memcached_collect(void *state, int64_t until_ns)
+{
+    struct mcds__lane_of_memcached *lane = state;
+    bool looked = false;
+    while (lane->done == NULL && lane->pending > 0) {
+        int64_t now_ns = mcds__monotonic_ns(lane->home->env);
+        if (looked && now_ns >= until_ns)
+            break;
+        if (now_ns >= lane->deadline_ns)
+            expire(lane, now_ns);
+        if (lane->done != NULL)
+            break;
+        int64_t wait_ns = until_ns < lane->deadline_ns ? until_ns : lane->deadline_ns;
+        wait_and_go_on(lane, now_ns, wait_ns > now_ns ? wait_ns : now_ns);
+        looked = true;
+    }
+    mcds_batch *list = lane->done;
+    lane->done = NULL;
+    lane->done_end = &lane->done;
+    return list;
+}
+
+const mcds_home mcds__home_memcached = {
+    .version = MCDS_HOME_VERSION,
+    .scheme = "memcached",
+    .open = memcached_open,
+    .close = memcached_close,
+    .capabilities = memcached_capabilities,
+    .lane_open = memcached_lane_open,
+    .lane_close = memcached_lane_close,
+    .lane_holds = memcached_lane_holds,
+    .submit = memcached_submit,
+    .collect = memcached_collect,
+    .keys = mcds__memcached_keys,
+    .inspect = mcds__memcached_inspect,
+};

@@ -1,0 +1,131 @@
+/* The inside of the memcached home: servers, which all lanes share, and lanes with one link to
+ * each server. */
+#ifndef MCDS_STORE_MEMCACHED_H
+#define MCDS_STORE_MEMCACHED_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "store/connection.h"
+#include "store/ketama.h"
+#include "store/uri.h"
+#include "store/wire.h"
+
+#define MCDS__SERVERS_MAX MCDS__WAIT_MAX
+#define MCDS__SERVER_NAME_MAX (MCDS__HOST_MAX + 8)
+
+enum mcds__protocol { PROTOCOL_AUTO, PROTOCOL_META, PROTOCOL_CLASSIC };
+
+/* One server. What follows the name is guarded by the home's mutex. */
+struct mcds__server {
+    struct mcds__address address;
+    uint32_t weight;
+    char name[MCDS__SERVER_NAME_MAX + 1];
+    bool reached; /* at least once; `can` and `ordered` are as found last */
+    bool ordered; /* requests of one connection are carried out in order */
+    mcds_capabilities can;
+    int64_t retry_at_ns; /* no new connection before, after a failed one */
+    int64_t pause_ns;
+    const char *trouble; /* why the last connection failed */
+};
+
+struct mcds__memcached {
+    const mcds_env *env;
+    enum mcds__protocol protocol;
+    int64_t connect_timeout_ns;
+    _Atomic uint64_t connections; /* serial of the newest connection */
+    struct mcds__ketama *ketama;
+    pthread_mutex_t mutex;
+    uint32_t server_count;
+    struct mcds__server servers[];
+};
+
+struct mcds__lane_of_memcached;
+
+enum mcds__link_state { LINK_DOWN, LINK_CONNECTING, LINK_PROBING, LINK_READY };
+
+/* A request that waits for its reply. */
+struct mcds__slot {
+    mcds_batch *batch;
+    uint32_t index;
+    uint64_t begin; /* where its bytes begin in the connection's stream */
+};
+
+/* One lane's connection to one server, and the requests that go over it, in order:
+ * [first, first + encoded) have been written out, those behind wait for that. */
+struct mcds__link {
+    struct mcds__lane_of_memcached *lane;
+    struct mcds__server *server;
+    struct mcds__connection connection;
+    enum mcds__link_state state;
+    const struct mcds__wire *wire;
+    uint64_t serial; /* of the connection */
+    uint64_t value_max;
+    int64_t deadline_ns; /* of connecting and probing */
+    int64_t used_ns;
+    size_t needed; /* bytes without which the next reply is not whole */
+    uint8_t probe_stage;
+    bool probe_is_proxy; /* the peer hangs up on a meta command */
+    bool probe_creates_on_append;
+    mcds_capabilities probe_can;
+    struct mcds__slot *slots; /* a ring */
+    uint32_t room;            /* a power of two */
+    uint32_t first;
+    uint32_t count;
+    uint32_t encoded;
+};
+
+struct mcds__lane_of_memcached {
+    struct mcds__memcached *home;
+    uint32_t pending;    /* batches not handed back and not done */
+    int64_t deadline_ns; /* no pending batch has an earlier one */
+    mcds_batch *done;
+    mcds_batch **done_end;
+    struct mcds__link links[]; /* one per server */
+};
+
+/* Take apart "HOST[:PORT][*WEIGHT],..." into servers; `count_out` of them, at most `room`. */
+int mcds__memcached_parse_servers(const char *place, struct mcds__server *servers,
+                                  uint32_t room, uint32_t *count_out);
+
+/* A request is answered: count it, go on with a batch that goes one by one, and when the batch
+ * is done put it where collect finds it. */
+void mcds__lane_answered(struct mcds__lane_of_memcached *lane, mcds_batch *batch);
+
+/* Ask one server, whatever the placement says. */
+void mcds__lane_ask(struct mcds__lane_of_memcached *lane, uint32_t server, mcds_batch *batch);
+
+/* Put request `index` of a batch at the end of the link's queue. When memory is refused it is
+ * answered UNSENT here. */
+void mcds__link_enqueue(struct mcds__link *link, mcds_batch *batch, uint32_t index);
+/* Connect if need be; write out what waits, as far as the socket takes it. */
+void mcds__link_push(struct mcds__link *link);
+/* Go on after waiting. */
+void mcds__link_go_on(struct mcds__link *link, uint8_t ready);
+/* Answer what is past its deadline; a connection on which it had been sent is closed. */
+void mcds__link_expire(struct mcds__link *link, int64_t now_ns);
+/* The soonest deadline of what is under way; INT64_MAX: nothing is. */
+int64_t mcds__link_deadline(const struct mcds__link *link);
+/* Close without answering anything. */
+void mcds__link_close(struct mcds__link *link);
+/* Whether there is something to wait for. */
+bool mcds__link_is_busy(const struct mcds__link *link);
+
+/* Finding out what a server is. */
+void mcds__probe_begin(struct mcds__link *link);
+/* Read what has come: PARSE_DONE: the link may be used; PARSE_BROKEN: `trouble` of the
+ * connection is set. */
+enum mcds__parse mcds__probe_go_on(struct mcds__link *link);
+/* The server has hung up while being probed. True: connect again, it may be a proxy. */
+bool mcds__probe_hung_up(struct mcds__link *link);
+
+/* The careful answer of a server that was not reached yet. */
+mcds_capabilities mcds__memcached_careful(void);
+
+int mcds__memcached_keys(void *home, mcds_bytes prefix,
+                         bool (*visit)(void *context, mcds_bytes key), void *context);
+int mcds__memcached_inspect(void *home,
+                            bool (*visit)(void *context, const mcds_finding *finding),
+                            void *context);
+
+#endif

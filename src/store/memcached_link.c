@@ -1,0 +1,395 @@
+/* One lane's link to one server: a queue of requests over one connection.
+ *
+ *   enqueue --> [ waiting ] --encode--> out --send--> server --receive--> in --parse-->
+ * answered
+ *
+ * DOWN -> CONNECTING -> PROBING -> READY; any trouble leads back to DOWN. What had been written
+ * out is then UNKNOWN, or UNSENT when not a byte of it had left; what was still waiting fails
+ * only if no connection came about. */
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "store/memcached.h"
+
+#define SLOTS_MIN 64
+/* Bytes written out and not yet sent; beyond this requests wait in the queue. */
+#define OUT_MAX ((size_t)4 << 20)
+#define PAUSE_MIN_NS (10 * NS_PER_MS)
+#define PAUSE_MAX_NS NS_PER_S
+/* An idle connection is looked at before use: the server may have gone meanwhile. */
+#define IDLE_NS NS_PER_S
+
+static const mcds_env *env_of(const struct mcds__link *link)
+{
+    return link->lane->home->env;
+}
+
+static struct mcds__slot *slot_at(struct mcds__link *link, uint32_t i)
+{
+    return &link->slots[(link->first + i) & (link->room - 1)];
+}
+
+static void answer(struct mcds__link *link, mcds_batch *batch, uint32_t index,
+                   mcds_outcome outcome, const char *detail)
+{
+    mcds_reply *reply = &batch->requests[index].reply;
+    memset(reply, 0, sizeof *reply);
+    reply->outcome = outcome;
+    reply->detail = detail;
+    reply->peer = link->server->name;
+    mcds__lane_answered(link->lane, batch);
+}
+
+static bool reserve_slot(struct mcds__link *link)
+{
+    if (link->count < link->room)
+        return true;
+    uint32_t room = link->room > 0 ? link->room * 2 : SLOTS_MIN;
+    if (room > UINT32_MAX / 4)
+        return false;
+    struct mcds__slot *slots = mcds__allocate(env_of(link), room * sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (uint32_t i = 0; i < link->count; i++)
+        slots[i] = *slot_at(link, i);
+    mcds__free(env_of(link), link->slots);
+    link->slots = slots;
+    link->room = room;
+    link->first = 0;
+    return true;
+}
+
+void mcds__link_enqueue(struct mcds__link *link, mcds_batch *batch, uint32_t index)
+{
+    if (!reserve_slot(link)) {
+        answer(link, batch, index, MCDS_OUT_UNSENT, "no memory for the request");
+        return;
+    }
+    *slot_at(link, link->count++) = (struct mcds__slot){batch, index, 0};
+}
+
+void mcds__link_close(struct mcds__link *link)
+{
+    mcds__connection_close(&link->connection);
+    link->state = LINK_DOWN;
+    link->needed = 0;
+}
+
+/* After a failed connection nobody tries again for a while; the while grows. */
+static void back_off(struct mcds__link *link, const char *trouble)
+{
+    struct mcds__memcached *home = link->lane->home;
+    struct mcds__server *server = link->server;
+    uint64_t random = mcds__random_u64(home->env);
+    (void)pthread_mutex_lock(&home->mutex);
+    int64_t span_ns = 3 * server->pause_ns + PAUSE_MIN_NS;
+    int64_t pause_ns = PAUSE_MIN_NS + (int64_t)(random % (uint64_t)span_ns);
+    server->pause_ns = pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS;
+    server->retry_at_ns = mcds__monotonic_ns(home->env) + server->pause_ns;
+    server->trouble = trouble;
+    (void)pthread_mutex_unlock(&home->mutex);
+}
+
+/* The first `lost` requests will get no reply; those that begin behind `sent` never left. */
+static void answer_lost(struct mcds__link *link, uint32_t lost, uint64_t sent,
+                        const char *trouble)
+{
+    for (; lost > 0; lost--) {
+        struct mcds__slot slot = *slot_at(link, 0);
+        link->first++;
+        link->count--;
+        answer(link, slot.batch, slot.index,
+               slot.begin >= sent ? MCDS_OUT_UNSENT : MCDS_OUT_UNKNOWN, trouble);
+    }
+}
+
+/* The connection has come to nothing or to its end. */
+static void fail(struct mcds__link *link, const char *trouble)
+{
+    bool was_ready = link->state == LINK_READY;
+    uint64_t sent = was_ready ? link->connection.sent : 0;
+    uint32_t lost = was_ready ? link->encoded : link->count;
+    mcds__link_close(link);
+    link->encoded = 0;
+    if (!was_ready)
+        back_off(link, trouble);
+    answer_lost(link, lost, sent, trouble);
+}
+
+/* False while the server is left alone after a failure; *trouble_out tells which. */
+static bool may_connect(struct mcds__link *link, const char **trouble_out)
+{
+    struct mcds__memcached *home = link->lane->home;
+    (void)pthread_mutex_lock(&home->mutex);
+    *trouble_out = link->server->trouble;
+    bool may = mcds__monotonic_ns(home->env) >= link->server->retry_at_ns;
+    (void)pthread_mutex_unlock(&home->mutex);
+    return may;
+}
+
+static void connect_link(struct mcds__link *link)
+{
+    struct mcds__memcached *home = link->lane->home;
+    const char *trouble;
+    if (!may_connect(link, &trouble)) {
+        answer_lost(link, link->count, 0, trouble);
+        return;
+    }
+    link->state = LINK_CONNECTING;
+    link->probe_is_proxy = false;
+    link->serial = atomic_fetch_add(&home->connections, 1) + 1;
+    link->deadline_ns = mcds__monotonic_ns(home->env) + home->connect_timeout_ns;
+    if (!mcds__connection_open(&link->connection, &link->server->address))
+        fail(link, link->connection.trouble);
+}
+
+/* A value that the server would refuse is not sent: some refusals delete what was there. */
+static bool is_too_big(const struct mcds__link *link, const mcds_request *request)
+{
+    return request->value.length > link->value_max;
+}
+
+static bool is_foreign(const struct mcds__link *link, const mcds_request *request)
+{
+    return request->cas.connection != 0 && request->cas.connection != link->serial;
+}
+
+/* What can be answered without the server; MCDS_OUT_NONE: nothing. */
+static mcds_outcome answer_at_home(const struct mcds__link *link, const mcds_request *request,
+                                   const char **detail_out)
+{
+    *detail_out = NULL;
+    if (is_too_big(link, request)) {
+        *detail_out = "larger than the server takes (its option -I)";
+        return MCDS_OUT_TOO_BIG;
+    }
+    bool compares = request->command == MCDS_CAS || request->cas.connection != 0;
+    if (compares && !link->probe_can.compare_and_set) {
+        *detail_out = "this server has no compare-and-set";
+        return MCDS_OUT_UNSUPPORTED;
+    }
+    return is_foreign(link, request) ? MCDS_OUT_EXISTS : MCDS_OUT_NONE;
+}
+
+/* The first of the waiting slots leaves the queue. */
+static struct mcds__slot take_waiting(struct mcds__link *link)
+{
+    struct mcds__slot taken = *slot_at(link, link->encoded);
+    for (uint32_t i = link->encoded; i > 0; i--)
+        *slot_at(link, i) = *slot_at(link, i - 1);
+    link->first++;
+    link->count--;
+    return taken;
+}
+
+static void encode_waiting(struct mcds__link *link)
+{
+    struct mcds__connection *connection = &link->connection;
+    int64_t wall_s = 0;
+    while (link->encoded < link->count && connection->out.length < OUT_MAX) {
+        struct mcds__slot *slot = slot_at(link, link->encoded);
+        mcds_request request = slot->batch->requests[slot->index];
+        const char *detail;
+        mcds_outcome outcome = answer_at_home(link, &request, &detail);
+        if (!link->probe_can.create_on_append && request.command == MCDS_APPEND)
+            request.options &= ~(uint32_t)MCDS_CREATE;
+        if (request.ttl_ms > 0 && wall_s == 0)
+            wall_s = mcds__wall_ns(env_of(link)) / NS_PER_S;
+        slot->begin = connection->sent + (connection->out.length - connection->out_sent);
+        if (outcome == MCDS_OUT_NONE &&
+            !link->wire->encode(&request, wall_s, &connection->out)) {
+            outcome = MCDS_OUT_UNSENT;
+            detail = "no memory for the request";
+        }
+        if (outcome == MCDS_OUT_NONE) {
+            link->encoded++;
+            continue;
+        }
+        struct mcds__slot taken = take_waiting(link);
+        answer(link, taken.batch, taken.index, outcome, detail);
+    }
+}
+
+void mcds__link_push(struct mcds__link *link)
+{
+    int64_t now_ns = 0;
+    if (link->state == LINK_READY && link->encoded == 0 && link->encoded < link->count) {
+        now_ns = mcds__monotonic_ns(env_of(link));
+        bool idle = now_ns - link->used_ns > IDLE_NS;
+        link->used_ns = now_ns;
+        if (idle && !mcds__connection_is_quiet(&link->connection))
+            mcds__link_close(link);
+    }
+    if (link->state == LINK_DOWN && link->count > 0)
+        connect_link(link);
+    if (link->state != LINK_READY)
+        return;
+    encode_waiting(link);
+    if (link->state == LINK_READY && !mcds__connection_send(&link->connection))
+        fail(link, link->connection.trouble);
+}
+
+/* Move a parsed reply into the request it belongs to. */
+static void take_reply(struct mcds__link *link, const struct mcds__wire_reply *parsed)
+{
+    struct mcds__slot slot = *slot_at(link, 0);
+    link->first++;
+    link->count--;
+    link->encoded--;
+    mcds_batch *batch = slot.batch;
+    mcds_reply *reply = &batch->requests[slot.index].reply;
+    reply->outcome = parsed->outcome;
+    reply->flags = parsed->flags;
+    reply->ttl_ms = parsed->ttl_ms;
+    reply->number = parsed->number;
+    reply->cas = (mcds_cas_token){parsed->cas, parsed->cas != 0 ? link->serial : 0};
+    reply->detail = parsed->detail;
+    reply->peer = link->server->name;
+    if (batch->requests[slot.index].command == MCDS_GET) {
+        reply->value_length = parsed->value.length > 0 ? parsed->value.length : parsed->size;
+        reply->value_at = batch->values != NULL ? batch->values->length : 0;
+        if (batch->values != NULL &&
+            !mcds_buffer_append(batch->values, parsed->value.at, parsed->value.length)) {
+            reply->outcome = MCDS_OUT_FAILED;
+            reply->detail = "no memory for the value";
+        }
+    }
+    mcds__lane_answered(link->lane, batch);
+}
+
+static void parse_replies(struct mcds__link *link)
+{
+    struct mcds__connection *connection = &link->connection;
+    while (link->state == LINK_READY && connection->in_taken < connection->in.length) {
+        struct mcds__wire_reply reply;
+        size_t consumed = 0;
+        if (link->encoded == 0) {
+            fail(link, "the server answers what was not asked");
+            return;
+        }
+        const struct mcds__slot *slot = slot_at(link, 0);
+        enum mcds__parse parse = link->wire->parse(
+            &slot->batch->requests[slot->index],
+            (const char *)connection->in.at + connection->in_taken,
+            connection->in.length - connection->in_taken, &reply, &consumed, &link->needed);
+        if (parse == PARSE_MORE)
+            return;
+        if (parse == PARSE_BROKEN) {
+            fail(link, "the server's answer is not memcached's protocol");
+            return;
+        }
+        connection->in_taken += consumed;
+        link->needed = 0;
+        take_reply(link, &reply);
+    }
+}
+
+static void go_on_probing(struct mcds__link *link)
+{
+    switch (mcds__probe_go_on(link)) {
+    case PARSE_DONE:
+        link->state = LINK_READY;
+        link->used_ns = mcds__monotonic_ns(env_of(link));
+        mcds__link_push(link);
+        break;
+    case PARSE_BROKEN:
+        fail(link, link->connection.trouble);
+        break;
+    case PARSE_MORE:
+        break;
+    }
+}
+
+static void receive(struct mcds__link *link)
+{
+    struct mcds__connection *connection = &link->connection;
+    size_t buffered = connection->in.length - connection->in_taken;
+    size_t missing = link->needed > buffered ? link->needed - buffered : 1;
+    bool alive = mcds__connection_receive(connection, missing);
+    if (!alive && link->state == LINK_PROBING && mcds__probe_hung_up(link)) {
+        mcds__connection_close(connection);
+        link->state = LINK_CONNECTING;
+        if (!mcds__connection_open(connection, &link->server->address))
+            fail(link, connection->trouble);
+        return;
+    }
+    if (link->state == LINK_PROBING)
+        go_on_probing(link);
+    else
+        parse_replies(link);
+    if (!alive && link->state != LINK_DOWN)
+        fail(link, connection->trouble);
+}
+
+void mcds__link_go_on(struct mcds__link *link, uint8_t ready)
+{
+    struct mcds__connection *connection = &link->connection;
+    if (link->state == LINK_CONNECTING && ready != READY_NOT) {
+        if (!mcds__connection_go_on(connection)) {
+            fail(link, connection->trouble);
+            return;
+        }
+        if (connection->connecting)
+            return;
+        link->state = LINK_PROBING;
+        mcds__probe_begin(link);
+        ready = READY_TO_SEND;
+    }
+    if ((ready & READY_TO_RECEIVE) != 0 && link->state >= LINK_PROBING)
+        receive(link);
+    if ((ready & READY_TO_SEND) != 0 && link->state >= LINK_PROBING &&
+        !mcds__connection_send(connection)) {
+        fail(link, connection->trouble);
+        return;
+    }
+    if (link->state == LINK_READY && link->encoded < link->count)
+        mcds__link_push(link);
+}
+
+static bool is_late(const struct mcds__slot *slot, int64_t now_ns)
+{
+    return slot->batch->deadline_ns <= now_ns;
+}
+
+void mcds__link_expire(struct mcds__link *link, int64_t now_ns)
+{
+    if ((link->state == LINK_CONNECTING || link->state == LINK_PROBING) &&
+        link->deadline_ns <= now_ns)
+        fail(link, link->state == LINK_CONNECTING
+                       ? "the host does not answer"
+                       : "connected, but nothing there answers as memcached would");
+    for (uint32_t i = 0; i < link->encoded; i++) {
+        if (is_late(slot_at(link, i), now_ns)) {
+            fail(link, "no answer before the deadline");
+            break;
+        }
+    }
+    uint32_t waiting = link->count - link->encoded;
+    for (; waiting > 0; waiting--) {
+        struct mcds__slot taken = take_waiting(link);
+        if (is_late(&taken, now_ns))
+            answer(link, taken.batch, taken.index, MCDS_OUT_UNSENT,
+                   "the deadline passed before a connection was there");
+        else
+            *slot_at(link, link->count++) = taken;
+    }
+}
+
+int64_t mcds__link_deadline(const struct mcds__link *link)
+{
+    int64_t soonest_ns = INT64_MAX;
+    if (link->state == LINK_CONNECTING || link->state == LINK_PROBING)
+        soonest_ns = link->deadline_ns;
+    for (uint32_t i = 0; i < link->count; i++) {
+        const struct mcds__slot *slot = &link->slots[(link->first + i) & (link->room - 1)];
+        if (slot->batch->deadline_ns < soonest_ns)
+            soonest_ns = slot->batch->deadline_ns;
+    }
+    return soonest_ns;
+}
+
+bool mcds__link_is_busy(const struct mcds__link *link)
+{
+    return link->state != LINK_DOWN && (link->state != LINK_READY || link->count > 0);
+}

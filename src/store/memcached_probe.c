@@ -1,0 +1,232 @@
+/* What is at the other end of a new connection, found out by behaviour.
+ *
+ *   MEANING   mg KEY k Oq | version         meta if the key and the opaque come back; a peer
+ * that hangs up on it is taken for a proxy PROXY     version                       on a second
+ * connection: classic, one by one ABILITIES ms KEY MA N.. | gets | stats settings     what the
+ * server itself can do */
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/number.h"
+#include "store/memcached.h"
+
+#define PROBE_KEY "mcds-probe"
+#define VALUE_MAX_USUAL (UINT64_C(1048576) - 512)
+/* What an item costs over its value, at most. */
+#define ITEM_OVERHEAD 512
+#define TTL_EARLY_MS 2000
+
+enum { MEANING_FIRST, MEANING_VERSION, PROXY, ABILITIES };
+
+mcds_capabilities mcds__memcached_careful(void)
+{
+    return (mcds_capabilities){
+        .compare_and_delete = true,
+        .compare_and_set = true,
+        .evicts = true,
+        .expires = true,
+        .ttl_unit_ms = 1000,
+        .ttl_early_ms = TTL_EARLY_MS,
+        .value_max = VALUE_MAX_USUAL,
+    };
+}
+
+static void ask(struct mcds__link *link, const char *text)
+{
+    (void)mcds_buffer_append(&link->connection.out, text, strlen(text));
+}
+
+void mcds__probe_begin(struct mcds__link *link)
+{
+    link->wire = &mcds__wire_classic;
+    link->probe_can = mcds__memcached_careful();
+    link->probe_creates_on_append = false;
+    link->needed = 0;
+    link->probe_stage = link->probe_is_proxy ? PROXY : MEANING_FIRST;
+    ask(link, link->probe_is_proxy ? "version\r\n" : "mg " PROBE_KEY " k Oq\r\nversion\r\n");
+}
+
+bool mcds__probe_hung_up(struct mcds__link *link)
+{
+    if (link->probe_stage != MEANING_FIRST || link->connection.in.length > 0)
+        return false;
+    link->probe_is_proxy = true;
+    return true;
+}
+
+static enum mcds__parse refuse(struct mcds__link *link, const char *trouble)
+{
+    link->connection.trouble = trouble;
+    return PARSE_BROKEN;
+}
+
+/* Publish what was found. */
+static enum mcds__parse finish(struct mcds__link *link)
+{
+    struct mcds__memcached *home = link->lane->home;
+    struct mcds__server *server = link->server;
+    link->value_max = link->probe_can.value_max;
+    link->probe_can.ordered_batch = !link->probe_is_proxy;
+    link->probe_can.create_on_append = link->probe_creates_on_append;
+    (void)pthread_mutex_lock(&home->mutex);
+    server->reached = true;
+    server->ordered = link->probe_can.ordered_batch;
+    server->can = link->probe_can;
+    server->retry_at_ns = 0;
+    server->pause_ns = 0;
+    server->trouble = NULL;
+    (void)pthread_mutex_unlock(&home->mutex);
+    return PARSE_DONE;
+}
+
+static bool is_plain_error(const char *line, size_t length)
+{
+    return mcds__wire_is(line, length, "ERROR") ||
+           mcds__wire_begins(line, length, "CLIENT_ERROR") || mcds__wire_is(line, length, "EN");
+}
+
+/* The answer to the first mg. */
+static enum mcds__parse take_meaning(struct mcds__link *link, const char *line, size_t length)
+{
+    bool meta = mcds__wire_is(line, length, "EN k" PROBE_KEY " Oq") ||
+                mcds__wire_is(line, length, "HD k" PROBE_KEY " Oq");
+    if (mcds__wire_begins(line, length, "ERROR Too many open connections"))
+        return refuse(link, "the server has as many connections as it takes (its option -c)");
+    if (mcds__wire_begins(line, length, "CLIENT_ERROR unauthenticated"))
+        return refuse(link, "the server asks for a password, which mcds cannot give");
+    if (!meta && !is_plain_error(line, length))
+        return refuse(link, "what listens there does not speak memcached's protocol");
+    if (!meta && link->lane->home->protocol == PROTOCOL_META)
+        return refuse(link,
+                      "the server has no meta protocol (memcached 1.6.18), and the URI says "
+                      "protocol=meta");
+    if (meta && link->lane->home->protocol != PROTOCOL_CLASSIC)
+        link->wire = &mcds__wire_meta;
+    link->probe_stage = MEANING_VERSION;
+    return PARSE_MORE;
+}
+
+/* A real server, to judge by its version line: ask what it can do. */
+static enum mcds__parse take_version(struct mcds__link *link, const char *line, size_t length)
+{
+    if (is_plain_error(line, length))
+        return PARSE_MORE; /* some old servers answer the unknown mg in two lines */
+    if (!mcds__wire_begins(line, length, "VERSION "))
+        return refuse(link, "what listens there does not speak memcached's protocol");
+    bool named_otherwise = line[8] < '0' || line[8] > '9';
+    if (link->probe_stage == PROXY || named_otherwise) {
+        link->probe_is_proxy = true;
+        return finish(link);
+    }
+    link->probe_stage = ABILITIES;
+    if (link->wire == &mcds__wire_meta)
+        ask(link, "ms " PROBE_KEY " 1 MA N3\r\nx\r\n");
+    ask(link, "gets " PROBE_KEY "-gets\r\nstats settings\r\n");
+    return PARSE_MORE;
+}
+
+/* The rest of the line behind `name`, if it begins so. */
+static bool take_setting(const char *line, size_t length, const char *name, const char **value,
+                         size_t *value_length)
+{
+    if (!mcds__wire_begins(line, length, name))
+        return false;
+    *value = line + strlen(name);
+    *value_length = length - strlen(name);
+    return true;
+}
+
+static void take_settings(struct mcds__link *link, const char *line, size_t length)
+{
+    const char *value;
+    size_t value_length;
+    uint64_t number;
+    if (take_setting(line, length, "STAT item_size_max ", &value, &value_length) &&
+        mcds__parse_u64(value, value_length, &number) && number > 2 * ITEM_OVERHEAD)
+        link->probe_can.value_max = number - ITEM_OVERHEAD;
+    if (take_setting(line, length, "STAT cas_enabled ", &value, &value_length) &&
+        mcds__wire_is(value, value_length, "no"))
+        link->probe_can.compare_and_set = link->probe_can.compare_and_delete = false;
+    if (take_setting(line, length, "STAT evictions ", &value, &value_length) &&
+        mcds__wire_is(value, value_length, "off"))
+        link->probe_can.evicts = false;
+}
+
+/* A server without gets is older than leases: it keeps neither CAS nor, as MemcacheDB, expiry.
+ */
+static void take_abilities_of_old(struct mcds__link *link)
+{
+    link->wire = &mcds__wire_plain;
+    link->probe_can.compare_and_set = false;
+    link->probe_can.compare_and_delete = false;
+    link->probe_can.expires = false;
+}
+
+static enum mcds__parse take_abilities(struct mcds__link *link, const char *line, size_t length)
+{
+    bool meta = link->wire == &mcds__wire_meta;
+    if (meta && mcds__wire_begins(line, length, "HD")) {
+        link->probe_creates_on_append = true;
+        return PARSE_MORE;
+    }
+    if (mcds__wire_begins(line, length, "STAT ")) {
+        link->probe_stage = ABILITIES + 1;
+        take_settings(link, line, length);
+        return PARSE_MORE;
+    }
+    if (mcds__wire_is(line, length, "ERROR") && link->probe_stage == ABILITIES) {
+        take_abilities_of_old(link);
+        link->probe_stage = ABILITIES + 1;
+        return PARSE_MORE;
+    }
+    /* The first END closes gets, the second the settings. */
+    if (mcds__wire_is(line, length, "END") && link->probe_stage == ABILITIES) {
+        link->probe_stage = ABILITIES + 1;
+        return PARSE_MORE;
+    }
+    bool settings_end = mcds__wire_is(line, length, "END") ||
+                        mcds__wire_is(line, length, "ERROR");
+    if (!settings_end)
+        return PARSE_MORE;
+    if (link->wire == &mcds__wire_meta) {
+        link->probe_can.create_on_increment = true;
+        link->probe_can.cas_on_store = true;
+        link->probe_can.value_suppressed = true;
+        link->probe_can.ttl_readable = true;
+    }
+    return finish(link);
+}
+
+static enum mcds__parse take_line(struct mcds__link *link, const char *line, size_t length)
+{
+    switch (link->probe_stage) {
+    case MEANING_FIRST:
+        return take_meaning(link, line, length);
+    case MEANING_VERSION:
+    case PROXY:
+        return take_version(link, line, length);
+    default:
+        return take_abilities(link, line, length);
+    }
+}
+
+enum mcds__parse mcds__probe_go_on(struct mcds__link *link)
+{
+    struct mcds__connection *connection = &link->connection;
+    while (connection->in_taken < connection->in.length) {
+        const char *line = (const char *)connection->in.at + connection->in_taken;
+        size_t length;
+        size_t consumed;
+        enum mcds__parse parse = mcds__wire_line(
+            line, connection->in.length - connection->in_taken, &length, &consumed);
+        if (parse == PARSE_MORE)
+            return PARSE_MORE;
+        if (parse == PARSE_BROKEN)
+            return refuse(link, "what listens there does not speak memcached's protocol");
+        connection->in_taken += consumed;
+        parse = take_line(link, line, length);
+        if (parse != PARSE_MORE)
+            return parse;
+    }
+    return mcds__connection_send(connection) ? PARSE_MORE : PARSE_BROKEN;
+}

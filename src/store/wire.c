@@ -1,0 +1,87 @@
+/* What both of memcached's text protocols share. */
+#include "store/wire.h"
+
+#include <string.h>
+
+#include "base/number.h"
+
+#define RELATIVE_S_MAX UINT64_C(2592000)
+#define ABSOLUTE_S_MAX UINT64_C(2147483647)
+
+enum mcds__parse mcds__wire_line(const char *bytes, size_t length, size_t *line_length,
+                                 size_t *consumed)
+{
+    size_t searched = length < MCDS__WIRE_LINE_MAX ? length : MCDS__WIRE_LINE_MAX;
+    const char *end = memchr(bytes, '\n', searched);
+    if (end == NULL)
+        return length >= MCDS__WIRE_LINE_MAX ? PARSE_BROKEN : PARSE_MORE;
+    size_t line = (size_t)(end - bytes);
+    *consumed = line + 1;
+    if (line == 0 || bytes[line - 1] != '\r')
+        return PARSE_BROKEN;
+    *line_length = line - 1;
+    return PARSE_DONE;
+}
+
+uint64_t mcds__wire_exptime(uint64_t ttl_ms, int64_t wall_s)
+{
+    uint64_t ttl_s = ttl_ms / 1000 + (ttl_ms % 1000 != 0);
+    if (ttl_s <= RELATIVE_S_MAX)
+        return ttl_s;
+    uint64_t absolute_s = (uint64_t)(wall_s > 0 ? wall_s : 0) + ttl_s;
+    return absolute_s < ABSOLUTE_S_MAX ? absolute_s : ABSOLUTE_S_MAX;
+}
+
+bool mcds__wire_is(const char *line, size_t length, const char *text)
+{
+    return length == strlen(text) && memcmp(line, text, length) == 0;
+}
+
+bool mcds__wire_begins(const char *line, size_t length, const char *text)
+{
+    size_t text_length = strlen(text);
+    return length >= text_length && memcmp(line, text, text_length) == 0;
+}
+
+static enum mcds__parse answer(struct mcds__wire_reply *reply, mcds_outcome outcome,
+                               const char *detail)
+{
+    reply->outcome = outcome;
+    reply->detail = detail;
+    return PARSE_DONE;
+}
+
+enum mcds__parse mcds__wire_error(const char *line, size_t length,
+                                  struct mcds__wire_reply *reply)
+{
+    if (mcds__wire_begins(line, length, "SERVER_ERROR object too large"))
+        return answer(reply, MCDS_OUT_TOO_BIG, "the server takes no values as large as this");
+    if (mcds__wire_begins(line, length, "SERVER_ERROR out of memory") ||
+        mcds__wire_begins(line, length, "SERVER_ERROR Out of memory"))
+        return answer(reply, MCDS_OUT_NO_MEMORY, "the server is out of memory");
+    if (mcds__wire_begins(line, length, "SERVER_ERROR"))
+        return answer(reply, MCDS_OUT_UNKNOWN,
+                      "the server, or a proxy before it, answered SERVER_ERROR");
+    if (mcds__wire_begins(line, length, "CLIENT_ERROR cannot increment or decrement"))
+        return answer(reply, MCDS_OUT_NOT_NUMERIC, "the key does not hold a number");
+    return PARSE_BROKEN;
+}
+
+char *mcds__wire_put(char *at, const char *text)
+{
+    size_t length = strlen(text);
+    memcpy(at, text, length);
+    return at + length;
+}
+
+char *mcds__wire_put_bytes(char *at, mcds_bytes bytes)
+{
+    if (bytes.length > 0)
+        memcpy(at, bytes.at, bytes.length);
+    return at + bytes.length;
+}
+
+char *mcds__wire_put_u64(char *at, uint64_t number)
+{
+    return at + mcds__format_u64(number, at);
+}

@@ -1,0 +1,202 @@
+/* The classic text protocol, for servers and proxies without meta commands. */
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/number.h"
+#include "store/wire.h"
+
+/* Everything of a request but its key and value. */
+#define FRAME_MAX 160
+/* An exptime that lies in the past: what is stored with it is gone at once. -1 would do the
+ * same, but twemproxy closes the connection on it. */
+#define EXPTIME_PAST 2592001
+
+static const char *word_of(mcds_command command)
+{
+    switch (command) {
+    case MCDS_GET:
+        return "gets ";
+    case MCDS_SET:
+        return "set ";
+    case MCDS_ADD:
+        return "add ";
+    case MCDS_REPLACE:
+        return "replace ";
+    case MCDS_APPEND:
+        return "append ";
+    case MCDS_PREPEND:
+        return "prepend ";
+    case MCDS_CAS:
+        return "cas ";
+    case MCDS_DELETE:
+        return "delete ";
+    case MCDS_INCR:
+        return "incr ";
+    case MCDS_DECR:
+        return "decr ";
+    case MCDS_TOUCH:
+        return "touch ";
+    }
+    return "";
+}
+
+static char *put_number(char *at, uint64_t number)
+{
+    return mcds__wire_put_u64(mcds__wire_put(at, " "), number);
+}
+
+static char *put_store(char *at, const mcds_request *request, uint64_t exptime)
+{
+    at = put_number(at, request->flags);
+    at = put_number(at, exptime);
+    at = put_number(at, request->value.length);
+    if (request->cas.connection != 0)
+        at = put_number(at, request->cas.unique);
+    at = mcds__wire_put_bytes(mcds__wire_put(at, "\r\n"), request->value);
+    return mcds__wire_put(at, "\r\n");
+}
+
+/* Compare and delete: by compare-and-set to nothing that has expired. */
+static bool is_compare_and_delete(const mcds_request *request)
+{
+    return request->command == MCDS_DELETE && request->cas.connection != 0;
+}
+
+static char *put_request(char *at, const mcds_request *request, uint64_t exptime,
+                         const char *word)
+{
+    at = mcds__wire_put(at, word);
+    at = mcds__wire_put_bytes(at, request->key);
+    switch (request->command) {
+    case MCDS_GET:
+        return mcds__wire_put(at, "\r\n");
+    case MCDS_DELETE:
+        if (!is_compare_and_delete(request))
+            return mcds__wire_put(at, "\r\n");
+        at = put_number(put_number(put_number(at, 0), EXPTIME_PAST), 0);
+        return mcds__wire_put(put_number(at, request->cas.unique), "\r\n\r\n");
+    case MCDS_INCR:
+    case MCDS_DECR:
+        return mcds__wire_put(put_number(at, request->delta), "\r\n");
+    case MCDS_TOUCH:
+        return mcds__wire_put(put_number(at, exptime), "\r\n");
+    default:
+        return put_store(at, request, exptime);
+    }
+}
+
+static bool encode(const mcds_request *request, int64_t wall_s, const char *word,
+                   mcds_buffer *out)
+{
+    if (!mcds__buffer_reserve(out, FRAME_MAX + request->key.length + request->value.length))
+        return false;
+    char *begin = (char *)out->at + out->length;
+    uint64_t exptime = mcds__wire_exptime(request->ttl_ms, wall_s);
+    out->length += (size_t)(put_request(begin, request, exptime, word) - begin);
+    return true;
+}
+
+static bool classic_encode(const mcds_request *request, int64_t wall_s, mcds_buffer *out)
+{
+    const char *word = is_compare_and_delete(request) ? "cas " : word_of(request->command);
+    return encode(request, wall_s, word, out);
+}
+
+/* For servers that do not know gets and cas. */
+static bool plain_encode(const mcds_request *request, int64_t wall_s, mcds_buffer *out)
+{
+    const char *word = request->command == MCDS_GET ? "get " : word_of(request->command);
+    return encode(request, wall_s, word, out);
+}
+
+/* The next word of a line as a number. */
+static bool next_number(const char **at, const char *end, uint64_t *number)
+{
+    const char *begin = *at;
+    while (begin < end && *begin == ' ')
+        begin++;
+    const char *space = memchr(begin, ' ', (size_t)(end - begin));
+    *at = space != NULL ? space : end;
+    return mcds__parse_u64(begin, (size_t)(*at - begin), number);
+}
+
+/* "VALUE KEY FLAGS SIZE [CAS]", the value, "END". */
+static enum mcds__parse parse_value(const mcds_request *request, const char *bytes,
+                                    size_t length, size_t line_length, size_t line_consumed,
+                                    struct mcds__wire_reply *reply, size_t *consumed,
+                                    size_t *needed)
+{
+    static const char closing[] = "\r\nEND\r\n";
+    const char *at = bytes + strlen("VALUE ");
+    const char *end = bytes + line_length;
+    uint64_t flags;
+    uint64_t size;
+    if ((size_t)(end - at) <= request->key.length ||
+        memcmp(at, request->key.at, request->key.length) != 0 || at[request->key.length] != ' ')
+        return PARSE_BROKEN;
+    at += request->key.length;
+    if (!next_number(&at, end, &flags) || flags > UINT32_MAX || !next_number(&at, end, &size) ||
+        size > INT32_MAX || (at != end && !next_number(&at, end, &reply->cas)) || at != end)
+        return PARSE_BROKEN;
+    *needed = line_consumed + (size_t)size + strlen(closing);
+    if (length < *needed)
+        return PARSE_MORE;
+    const char *value = bytes + line_consumed;
+    if (memcmp(value + size, closing, strlen(closing)) != 0)
+        return PARSE_BROKEN;
+    reply->flags = (uint32_t)flags;
+    reply->value = (mcds_bytes){value, (size_t)size};
+    reply->outcome = MCDS_OUT_OK;
+    *consumed = *needed;
+    return PARSE_DONE;
+}
+
+static enum mcds__parse parse_word(const mcds_request *request, const char *line, size_t length,
+                                   struct mcds__wire_reply *reply)
+{
+    static const struct {
+        const char *word;
+        mcds_outcome outcome;
+    } words[] = {
+        {"STORED", MCDS_OUT_OK},     {"NOT_STORED", MCDS_OUT_NOT_STORED},
+        {"EXISTS", MCDS_OUT_EXISTS}, {"NOT_FOUND", MCDS_OUT_MISS},
+        {"DELETED", MCDS_OUT_OK},    {"TOUCHED", MCDS_OUT_OK},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (mcds__wire_is(line, length, words[i].word)) {
+            reply->outcome = words[i].outcome;
+            bool fits = request->command != MCDS_GET &&
+                        (words[i].outcome != MCDS_OUT_OK || request->command != MCDS_INCR);
+            return fits ? PARSE_DONE : PARSE_BROKEN;
+        }
+    }
+    return mcds__wire_error(line, length, reply);
+}
+
+static enum mcds__parse classic_parse(const mcds_request *request, const char *bytes,
+                                      size_t length, struct mcds__wire_reply *reply,
+                                      size_t *consumed, size_t *needed)
+{
+    size_t line_length = 0;
+    *needed = length + 1;
+    *reply = (struct mcds__wire_reply){.ttl_ms = MCDS_TTL_UNKNOWN};
+    enum mcds__parse parse = mcds__wire_line(bytes, length, &line_length, consumed);
+    if (parse != PARSE_DONE)
+        return parse;
+    if (request->command == MCDS_GET && mcds__wire_is(bytes, line_length, "END")) {
+        reply->outcome = MCDS_OUT_MISS;
+        return PARSE_DONE;
+    }
+    if (request->command == MCDS_GET && mcds__wire_begins(bytes, line_length, "VALUE "))
+        return parse_value(request, bytes, length, line_length, *consumed, reply, consumed,
+                           needed);
+    bool counts = request->command == MCDS_INCR || request->command == MCDS_DECR;
+    if (counts && mcds__parse_u64(bytes, line_length, &reply->number)) {
+        reply->outcome = MCDS_OUT_OK;
+        return PARSE_DONE;
+    }
+    return parse_word(request, bytes, line_length, reply);
+}
+
+const struct mcds__wire mcds__wire_classic = {"classic", classic_encode, classic_parse};
+const struct mcds__wire mcds__wire_plain = {"classic without cas", plain_encode, classic_parse};

@@ -1,0 +1,216 @@
+/* The meta protocol, from memcached 1.6.18 on: mg, ms, md, ma. */
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/number.h"
+#include "store/wire.h"
+
+/* Everything of a request but its key and value. */
+#define FRAME_MAX 160
+
+static char *put_flag(char *at, const char *flag, uint64_t number)
+{
+    return mcds__wire_put_u64(mcds__wire_put(at, flag), number);
+}
+
+static char *put_get(char *at, const mcds_request *request)
+{
+    at = mcds__wire_put_bytes(mcds__wire_put(at, "mg "), request->key);
+    at = mcds__wire_put(at, (request->options & MCDS_NO_VALUE) != 0 ? " s f c" : " v f c");
+    if ((request->options & MCDS_WANT_TTL) != 0)
+        at = mcds__wire_put(at, " t");
+    return mcds__wire_put(at, "\r\n");
+}
+
+static const char *mode_of(mcds_command command)
+{
+    switch (command) {
+    case MCDS_ADD:
+        return " ME";
+    case MCDS_REPLACE:
+        return " MR";
+    case MCDS_APPEND:
+        return " MA";
+    case MCDS_PREPEND:
+        return " MP";
+    default:
+        return "";
+    }
+}
+
+static char *put_store(char *at, const mcds_request *request, uint64_t exptime)
+{
+    at = mcds__wire_put_bytes(mcds__wire_put(at, "ms "), request->key);
+    at = put_flag(at, " ", request->value.length);
+    at = mcds__wire_put(at, mode_of(request->command));
+    if (request->command == MCDS_CAS)
+        at = put_flag(at, " C", request->cas.unique);
+    if (request->command == MCDS_APPEND && (request->options & MCDS_CREATE) != 0)
+        at = put_flag(at, " N", exptime);
+    if (exptime > 0)
+        at = put_flag(at, " T", exptime);
+    if (request->flags != 0)
+        at = put_flag(at, " F", request->flags);
+    at = mcds__wire_put_bytes(mcds__wire_put(at, " c\r\n"), request->value);
+    return mcds__wire_put(at, "\r\n");
+}
+
+static char *put_delete(char *at, const mcds_request *request)
+{
+    at = mcds__wire_put_bytes(mcds__wire_put(at, "md "), request->key);
+    if (request->cas.connection != 0)
+        at = put_flag(at, " C", request->cas.unique);
+    return mcds__wire_put(at, "\r\n");
+}
+
+static char *put_count(char *at, const mcds_request *request, uint64_t exptime)
+{
+    at = mcds__wire_put_bytes(mcds__wire_put(at, "ma "), request->key);
+    at = mcds__wire_put(at, request->command == MCDS_DECR ? " v MD" : " v");
+    if (request->delta != 1)
+        at = put_flag(at, " D", request->delta);
+    if ((request->options & MCDS_CREATE) != 0)
+        at = put_flag(put_flag(at, " N", exptime), " J", request->initial);
+    return mcds__wire_put(at, "\r\n");
+}
+
+static char *put_touch(char *at, const mcds_request *request, uint64_t exptime)
+{
+    at = mcds__wire_put_bytes(mcds__wire_put(at, "mg "), request->key);
+    return mcds__wire_put(put_flag(at, " T", exptime), "\r\n");
+}
+
+static bool meta_encode(const mcds_request *request, int64_t wall_s, mcds_buffer *out)
+{
+    if (!mcds__buffer_reserve(out, FRAME_MAX + request->key.length + request->value.length))
+        return false;
+    char *begin = (char *)out->at + out->length;
+    char *at = begin;
+    uint64_t exptime = mcds__wire_exptime(request->ttl_ms, wall_s);
+    switch (request->command) {
+    case MCDS_GET:
+        at = put_get(at, request);
+        break;
+    case MCDS_DELETE:
+        at = put_delete(at, request);
+        break;
+    case MCDS_INCR:
+    case MCDS_DECR:
+        at = put_count(at, request, exptime);
+        break;
+    case MCDS_TOUCH:
+        at = put_touch(at, request, exptime);
+        break;
+    default:
+        at = put_store(at, request, exptime);
+    }
+    out->length += (size_t)(at - begin);
+    return true;
+}
+
+/* Flags of a reply: a letter and, for those that we ask for, a number. False: no such thing. */
+static bool read_flags(const char *at, size_t length, struct mcds__wire_reply *reply)
+{
+    const char *end = at + length;
+    while (at < end) {
+        if (*at == ' ') {
+            at++;
+            continue;
+        }
+        const char *space = memchr(at, ' ', (size_t)(end - at));
+        const char *next = space != NULL ? space : end;
+        size_t digits = (size_t)(next - at) - 1;
+        uint64_t number = 0;
+        bool is_number = mcds__parse_u64(at + 1, digits, &number);
+        if (*at == 'c' && is_number)
+            reply->cas = number;
+        else if (*at == 'f' && is_number && number <= UINT32_MAX)
+            reply->flags = (uint32_t)number;
+        else if (*at == 's' && is_number)
+            reply->size = number;
+        else if (*at == 't' && mcds__wire_is(at, digits + 1, "t-1"))
+            reply->ttl_ms = MCDS_TTL_NEVER;
+        else if (*at == 't' && is_number && number <= INT32_MAX)
+            reply->ttl_ms = (int64_t)number * 1000;
+        else if (*at == 'c' || *at == 'f' || *at == 's' || *at == 't')
+            return false;
+        at = next;
+    }
+    return true;
+}
+
+static bool is_count(const mcds_request *request)
+{
+    return request->command == MCDS_INCR || request->command == MCDS_DECR;
+}
+
+/* "VA SIZE FLAGS" and, behind it, the value. */
+static enum mcds__parse parse_value(const mcds_request *request, const char *bytes,
+                                    size_t length, size_t line_length, size_t line_consumed,
+                                    struct mcds__wire_reply *reply, size_t *consumed,
+                                    size_t *needed)
+{
+    uint64_t size;
+    const char *digits = bytes + 3;
+    size_t left = line_length - 3;
+    const char *space = memchr(digits, ' ', left);
+    size_t digit_count = space != NULL ? (size_t)(space - digits) : left;
+    bool expected = request->command == MCDS_GET || is_count(request);
+    if (!expected || !mcds__parse_u64(digits, digit_count, &size) || size > INT32_MAX ||
+        !read_flags(digits + digit_count, left - digit_count, reply))
+        return PARSE_BROKEN;
+    *needed = line_consumed + (size_t)size + 2;
+    if (length < *needed)
+        return PARSE_MORE;
+    const char *value = bytes + line_consumed;
+    if (value[size] != '\r' || value[size + 1] != '\n')
+        return PARSE_BROKEN;
+    reply->value = (mcds_bytes){value, (size_t)size};
+    reply->outcome = MCDS_OUT_OK;
+    *consumed = *needed;
+    if (is_count(request) && !mcds__parse_u64(value, (size_t)size, &reply->number))
+        return PARSE_BROKEN;
+    return PARSE_DONE;
+}
+
+static enum mcds__parse parse_code(const mcds_request *request, const char *line, size_t length,
+                                   struct mcds__wire_reply *reply)
+{
+    if (length < 2 || (length > 2 && line[2] != ' '))
+        return mcds__wire_error(line, length, reply);
+    if (memcmp(line, "HD", 2) == 0 && !is_count(request)) {
+        reply->outcome = MCDS_OUT_OK;
+        return read_flags(line + 2, length - 2, reply) ? PARSE_DONE : PARSE_BROKEN;
+    }
+    if (memcmp(line, "EN", 2) == 0 || memcmp(line, "NF", 2) == 0) {
+        reply->outcome = MCDS_OUT_MISS;
+        return PARSE_DONE;
+    }
+    if (memcmp(line, "EX", 2) == 0) {
+        reply->outcome = MCDS_OUT_EXISTS;
+        return PARSE_DONE;
+    }
+    if (memcmp(line, "NS", 2) == 0) {
+        reply->outcome = is_count(request) ? MCDS_OUT_NO_MEMORY : MCDS_OUT_NOT_STORED;
+        return PARSE_DONE;
+    }
+    return mcds__wire_error(line, length, reply);
+}
+
+static enum mcds__parse meta_parse(const mcds_request *request, const char *bytes,
+                                   size_t length, struct mcds__wire_reply *reply,
+                                   size_t *consumed, size_t *needed)
+{
+    size_t line_length = 0;
+    *needed = length + 1;
+    *reply = (struct mcds__wire_reply){.ttl_ms = MCDS_TTL_UNKNOWN};
+    enum mcds__parse parse = mcds__wire_line(bytes, length, &line_length, consumed);
+    if (parse != PARSE_DONE)
+        return parse;
+    if (mcds__wire_begins(bytes, line_length, "VA "))
+        return parse_value(request, bytes, length, line_length, *consumed, reply, consumed,
+                           needed);
+    return parse_code(request, bytes, line_length, reply);
+}
+
+const struct mcds__wire mcds__wire_meta = {"meta", meta_encode, meta_parse};
