@@ -135,21 +135,21 @@ static void read_batch(const struct home *home, struct MDB_txn *txn, mcds_batch 
 /* All batches that only read see the same moment. */
 static void read_batches(const struct home *home, mcds_batch *first)
 {
-    struct MDB_txn *txn = NULL;
+    struct mcds__lmdb_reader *reader = NULL;
     int code = 0;
     for (mcds_batch *batch = first; batch != NULL; batch = batch->next) {
         if (!is_read(home, batch))
             continue;
-        if (txn == NULL && code == 0)
-            code = mcds__lmdb_read_begin(home->file, home->env, batch->deadline_ns, &txn);
+        if (reader == NULL && code == 0)
+            code = mcds__lmdb_read_begin(home->file, home->env, batch->deadline_ns, &reader);
         if (code == 0)
-            read_batch(home, txn, batch);
+            read_batch(home, reader->txn, batch);
         else
             mcds__lmdb_answer_batch(home->file, batch, MCDS_OUT_UNSENT,
                                     mcds__lmdb_reason(code));
     }
-    if (txn != NULL)
-        mcds__lmdb_read_end(home->file, txn);
+    if (reader != NULL)
+        mcds__lmdb_read_end(home->file, reader);
 }
 
 static void home_submit(void *state, mcds_batch *first)

@@ -80,8 +80,8 @@ static struct mcds__lmdb_file *make_file(const char *path)
 
 static void free_file(struct mcds__lmdb_file *file)
 {
-    for (uint32_t i = 0; i < file->idle_count; i++)
-        mdb_txn_abort(file->idle[i]);
+    for (size_t i = 0; i < MCDS__LMDB_READERS_HERE; i++)
+        mdb_txn_abort(file->readers[i].txn);
     mcds__lmdb_line_close(file);
     if (file->env != NULL)
         mdb_env_close(file->env);

@@ -7,7 +7,8 @@
  *     lmdb_execute.c  memcached's commands inside a transaction
  *     lmdb_sweep.c    what a transaction does beside them: expiry and the cas counter
  *     lmdb_line.c     writers of all processes wait for their turn, with a deadline
- *     lmdb_map.c      readers, and growing the map while nobody reads
+ *     lmdb_read.c     read transactions, and changing the map while there are none
+ *     lmdb_map.c      write transactions, and growing the map for them
  *     lmdb_file.c     the registry of what this process has open
  *     lmdb_open.c     opening one file, and its format
  *     lmdb_inspect.c  for people: keys and findings
@@ -18,6 +19,7 @@
 #define MCDS_STORE_LMDB_FILE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "base/buffer.h"
@@ -36,6 +38,14 @@ struct MDB_txn;
 struct mcds__lmdb_line;
 struct mcds__lmdb_ticket;
 
+/* A place for one read transaction, on a cache line of its own. Whoever makes it busy has it.
+ */
+struct mcds__lmdb_reader {
+    _Atomic bool busy;
+    struct MDB_txn *txn; /* NULL, or reset while nobody has the place */
+    char apart[48];
+};
+
 struct mcds__lmdb_file {
     struct mcds__lmdb_file *next; /* in the registry */
     dev_t device;
@@ -53,14 +63,14 @@ struct mcds__lmdb_file {
     size_t page_size;
     int stale_readers; /* places of dead processes that opening has cleared */
 
+    struct mcds__lmdb_reader readers[MCDS__LMDB_READERS_HERE];
+    _Atomic bool changing;            /* somebody waits for calm or changes the map */
+    _Atomic bool broken;              /* the map could not be put back */
+    _Atomic uint32_t waiting_readers; /* for a place, or for the end of the change */
+
     pthread_mutex_t map_mutex; /* guards down to the blank line */
     pthread_cond_t map_calm;   /* a transaction has ended, or the map has changed */
-    struct MDB_txn *idle[MCDS__LMDB_READERS_HERE]; /* read transactions, reset */
-    uint32_t idle_count;
-    uint32_t reading;
     bool writing;
-    bool changing; /* somebody waits for calm or changes the map */
-    bool broken;   /* the map could not be put back */
     uint64_t map_size;
     uint64_t map_max;
 
@@ -114,8 +124,13 @@ void mcds__lmdb_answer_batch(const struct mcds__lmdb_file *file, mcds_batch *bat
 /* A read transaction for the calling thread, to be given back soon. Waits for a place and for a
  * change of the map at most until until_ns; then ETIMEDOUT. */
 int mcds__lmdb_read_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
-                          struct MDB_txn **txn_out);
-void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct MDB_txn *txn);
+                          struct mcds__lmdb_reader **reader_out);
+void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader);
+
+/* Change the size of the map, to what other processes have made of it when size is 0. Waits
+ * until this process has no transaction, at most until until_ns; then ETIMEDOUT. */
+int mcds__lmdb_map_change(struct mcds__lmdb_file *file, const mcds_env *env, uint64_t size,
+                          int64_t until_ns);
 
 /* The turn to write. Waits for other processes until until_ns, then ETIMEDOUT. */
 void mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env);

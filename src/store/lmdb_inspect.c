@@ -74,19 +74,19 @@ static int gather(MDB_cursor *cursor, mcds_bytes prefix, uint64_t now_ms, struct
 static int gather_once(struct mcds__lmdb_file *file, const mcds_env *env, mcds_bytes prefix,
                        struct keys *keys)
 {
-    MDB_txn *txn;
+    struct mcds__lmdb_reader *reader;
     MDB_cursor *cursor;
     keys->count = 0;
-    int code = mcds__lmdb_read_begin(file, env, mcds__monotonic_ns(env) + WAIT_NS, &txn);
+    int code = mcds__lmdb_read_begin(file, env, mcds__monotonic_ns(env) + WAIT_NS, &reader);
     if (code != 0)
         return code;
-    code = mdb_cursor_open(txn, file->items, &cursor);
+    code = mdb_cursor_open(reader->txn, file->items, &cursor);
     if (code == 0) {
         int64_t now_ms = mcds__wall_ms(env);
         code = gather(cursor, prefix, now_ms > 0 ? (uint64_t)now_ms : 0, keys);
         mdb_cursor_close(cursor);
     }
-    mcds__lmdb_read_end(file, txn);
+    mcds__lmdb_read_end(file, reader);
     return code;
 }
 
@@ -138,16 +138,16 @@ struct figures {
 
 static int look(struct mcds__lmdb_file *file, const mcds_env *env, struct figures *out)
 {
-    MDB_txn *txn;
-    int code = mcds__lmdb_read_begin(file, env, mcds__monotonic_ns(env) + WAIT_NS, &txn);
+    struct mcds__lmdb_reader *reader;
+    int code = mcds__lmdb_read_begin(file, env, mcds__monotonic_ns(env) + WAIT_NS, &reader);
     if (code != 0)
         return code;
     code = mdb_env_info(file->env, &out->info);
     if (code == 0)
-        code = mdb_stat(txn, file->items, &out->items);
+        code = mdb_stat(reader->txn, file->items, &out->items);
     if (code == 0)
-        code = mdb_stat(txn, file->expiry, &out->expiry);
-    mcds__lmdb_read_end(file, txn);
+        code = mdb_stat(reader->txn, file->expiry, &out->expiry);
+    mcds__lmdb_read_end(file, reader);
     return code;
 }
 

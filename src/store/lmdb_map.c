@@ -1,9 +1,4 @@
-/* Transactions of one lmdb: file and the map under them.
- *
- * LMDB may change the size of its map only while this process has no transaction, so everybody
- * who begins one passes here. Read transactions are kept, reset, for the next reader: renewing
- * one costs no lock in LMDB. They belong to no thread (MDB_NOTLS), so any thread may take any.
- */
+/* Write transactions of one lmdb: file, and the growth of its map. */
 #include <errno.h>
 #include <lmdb.h>
 #include <sys/resource.h>
@@ -16,128 +11,14 @@
 #define RESERVE_BYTES (UINT64_C(1) << 20)
 #define DISK_FULL_BLOCKS 16
 #define TRIES_MAX 100
-#define PAUSE_NS (2 * NS_PER_MS)
 #define LONG_NS (60 * NS_PER_S)
-
-static void signal_calm(struct mcds__lmdb_file *file)
-{
-    (void)pthread_cond_broadcast(&file->map_calm);
-}
-
-/* Give the map `size` bytes, or what other processes have given it when size is 0. Waits until
- * no transaction of this process is under way. */
-static int change_map(struct mcds__lmdb_file *file, const mcds_env *env, uint64_t size,
-                      int64_t until_ns)
-{
-    (void)pthread_mutex_lock(&file->map_mutex);
-    bool in_time = true;
-    while (file->changing && in_time)
-        in_time = mcds__condition_wait(env, &file->map_calm, &file->map_mutex, until_ns);
-    if (!in_time) {
-        (void)pthread_mutex_unlock(&file->map_mutex);
-        return ETIMEDOUT;
-    }
-    file->changing = true;
-    while ((file->reading > 0 || file->writing) && in_time)
-        in_time = mcds__condition_wait(env, &file->map_calm, &file->map_mutex, until_ns);
-    int code = in_time ? 0 : ETIMEDOUT;
-    if (in_time) {
-        code = mdb_env_set_mapsize(file->env, (size_t)size);
-        /* A failed change leaves no map at all; the old size has fitted before. */
-        if (code != 0)
-            file->broken = mdb_env_set_mapsize(file->env, (size_t)file->map_size) != 0;
-        MDB_envinfo info;
-        if (mdb_env_info(file->env, &info) == 0)
-            file->map_size = info.me_mapsize;
-    }
-    file->changing = false;
-    signal_calm(file);
-    (void)pthread_mutex_unlock(&file->map_mutex);
-    return code;
-}
-
-static void leave(struct mcds__lmdb_file *file, MDB_txn *idle)
-{
-    (void)pthread_mutex_lock(&file->map_mutex);
-    if (idle != NULL)
-        file->idle[file->idle_count++] = idle;
-    bool full = file->reading-- == MCDS__LMDB_READERS_HERE;
-    if (full || file->changing)
-        signal_calm(file);
-    (void)pthread_mutex_unlock(&file->map_mutex);
-}
-
-static int enter(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
-                 MDB_txn **idle_out)
-{
-    (void)pthread_mutex_lock(&file->map_mutex);
-    bool in_time = true;
-    while ((file->changing || file->reading == MCDS__LMDB_READERS_HERE) && in_time)
-        in_time = mcds__condition_wait(env, &file->map_calm, &file->map_mutex, until_ns);
-    int code = file->broken ? MDB_PANIC : in_time ? 0 : ETIMEDOUT;
-    if (code == 0) {
-        file->reading++;
-        *idle_out = file->idle_count > 0 ? file->idle[--file->idle_count] : NULL;
-    }
-    (void)pthread_mutex_unlock(&file->map_mutex);
-    return code;
-}
-
-static int read_begin_once(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
-                           MDB_txn **txn_out)
-{
-    MDB_txn *txn;
-    int code = enter(file, env, until_ns, &txn);
-    if (code != 0)
-        return code;
-    if (txn == NULL) {
-        code = mdb_txn_begin(file->env, NULL, MDB_RDONLY, &txn);
-    } else {
-        code = mdb_txn_renew(txn);
-        if (code != 0)
-            mdb_txn_abort(txn);
-    }
-    if (code != 0)
-        leave(file, NULL);
-    *txn_out = txn;
-    return code;
-}
-
-int mcds__lmdb_read_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
-                          struct MDB_txn **txn_out)
-{
-    int code = 0;
-    for (int i = 0; i < TRIES_MAX; i++) {
-        code = read_begin_once(file, env, until_ns, txn_out);
-        int64_t now_ns = mcds__monotonic_ns(env);
-        if (code == MDB_MAP_RESIZED) {
-            code = change_map(file, env, 0, until_ns);
-            if (code != 0)
-                return code;
-        } else if (code == MDB_READERS_FULL && now_ns < until_ns) {
-            int dead;
-            (void)mdb_reader_check(file->env, &dead);
-            if (dead == 0)
-                mcds__sleep_until_ns(env, now_ns + PAUSE_NS);
-        } else {
-            return code;
-        }
-    }
-    return code;
-}
-
-void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct MDB_txn *txn)
-{
-    mdb_txn_reset(txn);
-    leave(file, txn);
-}
 
 static void write_leave(struct mcds__lmdb_file *file)
 {
     (void)pthread_mutex_lock(&file->map_mutex);
     file->writing = false;
     if (file->changing)
-        signal_calm(file);
+        (void)pthread_cond_broadcast(&file->map_calm);
     (void)pthread_mutex_unlock(&file->map_mutex);
 }
 
@@ -173,7 +54,7 @@ int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env, in
         if (code == 0)
             return 0;
         if (code == MDB_MAP_RESIZED)
-            code = change_map(file, env, 0, mcds__monotonic_ns(env) + LONG_NS);
+            code = mcds__lmdb_map_change(file, env, 0, mcds__monotonic_ns(env) + LONG_NS);
         if (code != 0)
             break;
     }
@@ -238,7 +119,7 @@ int mcds__lmdb_map_grow(struct mcds__lmdb_file *file, const mcds_env *env)
     if (size >= size_max)
         return MDB_MAP_FULL;
     size = size > size_max / 2 ? size_max : size * 2;
-    return change_map(file, env, size, mcds__monotonic_ns(env) + LONG_NS);
+    return mcds__lmdb_map_change(file, env, size, mcds__monotonic_ns(env) + LONG_NS);
 }
 
 int mcds__lmdb_map_reserve(struct mcds__lmdb_file *file, const mcds_env *env, bool passing)
@@ -248,5 +129,5 @@ int mcds__lmdb_map_reserve(struct mcds__lmdb_file *file, const mcds_env *env, bo
     if (passing)
         size = (file->map_size > size ? file->map_size : size) + RESERVE_BYTES;
     (void)pthread_mutex_unlock(&file->map_mutex);
-    return change_map(file, env, size, mcds__monotonic_ns(env) + LONG_NS);
+    return mcds__lmdb_map_change(file, env, size, mcds__monotonic_ns(env) + LONG_NS);
 }

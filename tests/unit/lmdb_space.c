@@ -4,7 +4,9 @@
 
 #include <fcntl.h>
 #include <lmdb.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -43,6 +45,44 @@ static void the_map_grows_by_itself(void **state)
     }
     mcds_close(other);
     mcds_close(store);
+}
+
+#define READERS 40 /* more than there are places */
+
+struct reading {
+    mcds_store *store;
+    _Atomic bool over;
+};
+
+static void *read_until_over(void *context)
+{
+    struct reading *reading = context;
+    char value[16];
+    while (!reading->over)
+        if (fetch(reading->store, "k", value, sizeof value).outcome != MCDS_OUT_OK ||
+            strcmp(value, "v") != 0)
+            return reading;
+    return NULL;
+}
+
+static void readers_go_on_while_the_map_grows(void **state)
+{
+    struct place *place = *state;
+    struct reading reading = {.store = open_store(place->file, "?sync=async", NULL)};
+    pthread_t threads[READERS];
+    (void)put(reading.store, MCDS_SET, "k", "v", 0);
+    for (int i = 0; i < READERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, read_until_over, &reading), 0);
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(put_bytes(reading.store, MCDS_SET, i, 2 * MIB, 0).outcome,
+                         MCDS_OUT_OK);
+    reading.over = true;
+    for (int i = 0; i < READERS; i++) {
+        void *failed;
+        assert_int_equal(pthread_join(threads[i], &failed), 0);
+        assert_null(failed);
+    }
+    mcds_close(reading.store);
 }
 
 /* Another process makes the file larger than this one's map. */
@@ -448,6 +488,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_map_grows_by_itself),
+        TEST(readers_go_on_while_the_map_grows),
         TEST(the_map_follows_other_processes),
         TEST(a_full_map_refuses_and_recovers),
         TEST(a_map_full_to_the_last_page_can_be_emptied),
