@@ -31,8 +31,13 @@ bench:
 	cmake --build --preset release
 	build/release/bench/mcds-bench --place build --out build/bench.json
 
-install: all
-	cmake --install build/release --prefix "$(DESTDIR)$(PREFIX)"
+# DESTDIR stages; without it root also tells the dynamic linker.
+install:
+	tools/setup build
+	cmake --preset release -DCMAKE_INSTALL_PREFIX="$(PREFIX)"
+	cmake --build --preset release
+	DESTDIR="$(DESTDIR)" cmake --install build/release
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 
 check:
 	tools/check
