@@ -168,4 +168,6 @@ static inline void assert_value(mcds_store *store, const char *key, const char *
     assert_string_equal(value, expected);
 }
 
+#define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
+
 #endif

@@ -465,8 +465,6 @@ static void threads_share_commits(void **state)
     mcds_close(store);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {

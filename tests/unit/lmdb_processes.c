@@ -374,8 +374,6 @@ static void a_stopped_writer_holds_nobody_for_ever(void **state)
     mcds_close(store);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, place_make, place_remove)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
