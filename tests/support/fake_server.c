@@ -1,0 +1,177 @@
+/* A server that follows a script, in a thread of its own. Nothing in it waits for longer than
+ * PATIENCE_MS, so a test that goes wrong ends. */
+#include "support/fake_server.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define PATIENCE_MS 10000
+#define HEARD_MAX 65536
+
+struct fake_server {
+    const struct fake_step *steps;
+    int listener;
+    int connection;
+    int failed;
+    pthread_t thread;
+    char folder[64];
+    char path[96];
+    char uri[128];
+    size_t heard_length;
+    char heard[HEARD_MAX]; /* since the last EXPECT */
+};
+
+static bool readable(int fd)
+{
+    struct pollfd polled = {fd, POLLIN, 0};
+    return poll(&polled, 1, PATIENCE_MS) > 0;
+}
+
+static bool hear(struct fake_server *server)
+{
+    if (!readable(server->connection) || server->heard_length == HEARD_MAX)
+        return false;
+    ssize_t got = recv(server->connection, server->heard + server->heard_length,
+                       HEARD_MAX - server->heard_length, 0);
+    if (got <= 0)
+        return false;
+    server->heard_length += (size_t)got;
+    return true;
+}
+
+static bool expect(struct fake_server *server, const char *text)
+{
+    for (;;) {
+        const char *found = memmem(server->heard, server->heard_length, text, strlen(text));
+        if (found != NULL) {
+            size_t taken = (size_t)(found - server->heard) + strlen(text);
+            server->heard_length -= taken;
+            memmove(server->heard, server->heard + taken, server->heard_length);
+            return true;
+        }
+        if (!hear(server))
+            return false;
+    }
+}
+
+static bool say(struct fake_server *server, const char *text, size_t piece)
+{
+    for (size_t at = 0, length = strlen(text); at < length; at += piece) {
+        size_t left = length - at < piece ? length - at : piece;
+        if (send(server->connection, text + at, left, MSG_NOSIGNAL) != (ssize_t)left)
+            return false;
+    }
+    return true;
+}
+
+static void hang_up(struct fake_server *server)
+{
+    if (server->connection >= 0)
+        (void)close(server->connection);
+    server->connection = -1;
+    server->heard_length = 0;
+}
+
+static bool accept_next(struct fake_server *server)
+{
+    hang_up(server);
+    if (!readable(server->listener))
+        return false;
+    server->connection = accept(server->listener, NULL, NULL);
+    return server->connection >= 0;
+}
+
+static bool be_probed(struct fake_server *server)
+{
+    return accept_next(server) && expect(server, "version\r\n") &&
+           say(server, "EN kmcds-probe Oq\r\nVERSION 1.6.18\r\n", 4096) &&
+           expect(server, "stats settings\r\n") &&
+           say(server, "NS\r\nEND\r\nSTAT item_size_max 1048576\r\nEND\r\n", 4096);
+}
+
+static bool stall(struct fake_server *server)
+{
+    while (hear(server))
+        server->heard_length = 0;
+    return true;
+}
+
+static bool take_step(struct fake_server *server, const struct fake_step *step)
+{
+    switch (step->verb) {
+    case FAKE_ACCEPT:
+        return accept_next(server);
+    case FAKE_EXPECT:
+        return expect(server, step->text);
+    case FAKE_SEND:
+        return say(server, step->text, SIZE_MAX / 2);
+    case FAKE_DRIP:
+        return say(server, step->text, 1);
+    case FAKE_CLOSE:
+        hang_up(server);
+        return true;
+    case FAKE_STALL:
+        return stall(server);
+    case FAKE_PROBED:
+        return be_probed(server);
+    default:
+        return false;
+    }
+}
+
+static void *follow(void *argument)
+{
+    struct fake_server *server = argument;
+    for (int i = 0; server->steps[i].verb != FAKE_END && server->failed < 0; i++)
+        if (!take_step(server, &server->steps[i]))
+            server->failed = i;
+    hang_up(server);
+    return NULL;
+}
+
+struct fake_server *fake_server_start(const struct fake_step *steps)
+{
+    struct fake_server *server = calloc(1, sizeof *server);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (server == NULL)
+        abort();
+    server->steps = steps;
+    server->connection = -1;
+    server->failed = -1;
+    (void)snprintf(server->folder, sizeof server->folder, "/tmp/mcds-fake-XXXXXX");
+    if (mkdtemp(server->folder) == NULL)
+        abort();
+    (void)snprintf(server->path, sizeof server->path, "%s/sock", server->folder);
+    (void)snprintf(server->uri, sizeof server->uri, "memcached://%s?timeout=400", server->path);
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", server->path);
+    server->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (bind(server->listener, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(server->listener, 16) != 0 ||
+        pthread_create(&server->thread, NULL, follow, server) != 0)
+        abort();
+    return server;
+}
+
+const char *fake_server_uri(const struct fake_server *server)
+{
+    return server->uri;
+}
+
+int fake_server_stop(struct fake_server *server)
+{
+    (void)pthread_join(server->thread, NULL);
+    int failed = server->failed;
+    (void)close(server->listener);
+    (void)unlink(server->path);
+    (void)rmdir(server->folder);
+    free(server);
+    return failed;
+}

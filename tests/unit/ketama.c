@@ -1,0 +1,187 @@
+/* Placement: the keys live where libmemcached's KETAMA_WEIGHTED puts them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store/ketama.h"
+
+#define SERVERS_MAX 32
+#define LINE_MAX_BYTES 4096
+
+static mcds_bytes text(const char *string)
+{
+    return (mcds_bytes){string, strlen(string)};
+}
+
+static struct mcds__ketama *three_equal(void)
+{
+    static const struct mcds__ketama_server servers[] = {
+        {"127.0.0.1", 11211, 1, false},
+        {"127.0.0.1", 11212, 1, false},
+        {"127.0.0.1", 11213, 1, false},
+    };
+    return mcds__ketama_open(mcds_env_system(), servers, 3);
+}
+
+static void the_hash_is_libmemcacheds(void **state)
+{
+    (void)state;
+    assert_int_equal(mcds__ketama_hash(text("key0")), 4060279841u);
+    assert_int_equal(mcds__ketama_hash(text("key1")), 2497097154u);
+}
+
+static void three_equal_servers_stand_where_they_should(void **state)
+{
+    (void)state;
+    struct mcds__ketama *ketama = three_equal();
+    uint32_t point;
+    uint32_t server;
+    assert_non_null(ketama);
+    assert_int_equal(mcds__ketama_point_count(ketama), 480);
+    mcds__ketama_point(ketama, 0, &point, &server);
+    assert_int_equal(point, 15946801);
+    assert_int_equal(server, 1);
+    mcds__ketama_point(ketama, 1, &point, &server);
+    assert_int_equal(point, 16590639);
+    assert_int_equal(server, 0);
+    assert_int_equal(mcds__ketama_find(ketama, text("key0")), 2);
+    assert_int_equal(mcds__ketama_find(ketama, text("key1")), 1);
+    assert_int_equal(mcds__ketama_find(ketama, text("key2")), 2);
+    mcds__ketama_close(mcds_env_system(), ketama);
+}
+
+/* In double precision each of these would have 160 points. */
+static void twenty_five_equal_servers_have_156_points_each(void **state)
+{
+    (void)state;
+    struct mcds__ketama_server servers[25];
+    char hosts[25][16];
+    for (unsigned i = 0; i < 25; i++) {
+        (void)snprintf(hosts[i], sizeof hosts[i], "10.2.0.%u", i + 1);
+        servers[i] = (struct mcds__ketama_server){hosts[i], 11211, 1, false};
+    }
+    struct mcds__ketama *ketama = mcds__ketama_open(mcds_env_system(), servers, 25);
+    assert_non_null(ketama);
+    assert_int_equal(mcds__ketama_point_count(ketama), 25 * 156);
+    mcds__ketama_close(mcds_env_system(), ketama);
+}
+
+/* Read "0=HOST:PORT(wN) 1=..." off the first line of a vector file. Returns how many. */
+static uint32_t parse_servers(char *line, struct mcds__ketama_server *servers)
+{
+    uint32_t count = 0;
+    char *saved;
+    for (char *word = strtok_r(line, " ", &saved); word != NULL;
+         word = strtok_r(NULL, " ", &saved)) {
+        char *equals = strchr(word, '=');
+        char *weight = strstr(word, "(w");
+        if (equals == NULL || weight == NULL || (unsigned)(word[0] - '0') > 9)
+            continue;
+        *weight = '\0';
+        struct mcds__ketama_server server = {
+            equals + 1, 0, (uint32_t)strtoul(weight + 2, NULL, 10), equals[1] == '/'};
+        char *colon = strrchr(equals + 1, ':');
+        if (!server.is_unix && colon != NULL) {
+            *colon = '\0';
+            server.port = (uint16_t)strtoul(colon + 1, NULL, 10);
+        }
+        assert_true(count < SERVERS_MAX);
+        servers[count++] = server;
+    }
+    return count;
+}
+
+static void check_file(const char *name)
+{
+    char path[512];
+    static char line[LINE_MAX_BYTES];
+    static char first[LINE_MAX_BYTES];
+    struct mcds__ketama_server servers[SERVERS_MAX];
+    (void)snprintf(path, sizeof path, "%s/facts/ketama/%s.tsv", MCDS_SHARED_DIR, name);
+    FILE *file = fopen(path, "r");
+    if (file == NULL) {
+        print_message("skipped: no %s\n", name);
+        skip();
+    }
+    assert_non_null(fgets(first, sizeof first, file));
+    struct mcds__ketama *ketama = mcds__ketama_open(mcds_env_system(), servers,
+                                                    parse_servers(first, servers));
+    assert_non_null(ketama);
+    uint32_t keys = 0;
+    while (fgets(line, sizeof line, file) != NULL) {
+        char key[128];
+        unsigned hash;
+        unsigned server;
+        assert_int_equal(sscanf(line, "%127s %u %u", key, &hash, &server), 3);
+        assert_int_equal(mcds__ketama_hash(text(key)), hash);
+        assert_int_equal(mcds__ketama_find(ketama, text(key)), server);
+        keys++;
+    }
+    assert_int_equal(keys, 200);
+    (void)fclose(file);
+    mcds__ketama_close(mcds_env_system(), ketama);
+}
+
+static void check_vectors(void **state)
+{
+    check_file(*state);
+}
+
+static void the_whole_ring_is_libmemcacheds(void **state)
+{
+    (void)state;
+    char line[LINE_MAX_BYTES];
+    uint32_t i = 0;
+    FILE *file = fopen(MCDS_SHARED_DIR "/facts/ketama/continuum_weighted_equal3.tsv", "r");
+    if (file == NULL) {
+        print_message("skipped: no vectors\n");
+        skip();
+    }
+    struct mcds__ketama *ketama = three_equal();
+    while (fgets(line, sizeof line, file) != NULL) {
+        unsigned expected;
+        unsigned expected_server;
+        uint32_t point;
+        uint32_t server;
+        if (line[0] == '#')
+            continue;
+        assert_int_equal(sscanf(line, "%u %u", &expected, &expected_server), 2);
+        mcds__ketama_point(ketama, i++, &point, &server);
+        assert_int_equal(point, expected);
+        assert_int_equal(server, expected_server);
+    }
+    assert_int_equal(i, mcds__ketama_point_count(ketama));
+    (void)fclose(file);
+    mcds__ketama_close(mcds_env_system(), ketama);
+}
+
+#define VECTORS(name)                                                                          \
+    {                                                                                          \
+        "vectors of " name, check_vectors, NULL, NULL, name                                    \
+    }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_hash_is_libmemcacheds),
+        cmocka_unit_test(three_equal_servers_stand_where_they_should),
+        cmocka_unit_test(twenty_five_equal_servers_have_156_points_each),
+        cmocka_unit_test(the_whole_ring_is_libmemcacheds),
+        VECTORS("weighted_equal3"),
+        VECTORS("weighted_w1234"),
+        VECTORS("weighted_ports3"),
+        VECTORS("weighted_unix3"),
+        VECTORS("weighted_mixed4"),
+        VECTORS("weighted_equal7"),
+        VECTORS("weighted_w5large"),
+        VECTORS("weighted_weight0_port0"),
+        VECTORS("weighted_equal25_float32"),
+        VECTORS("weighted_w25sum_float32"),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

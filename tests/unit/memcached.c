@@ -1,0 +1,301 @@
+/* The memcached home against servers that misbehave, and against real ones that come and go. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/environment.h"
+#include "store/store.h"
+#include "support/fake_server.h"
+#include "support/server.h"
+
+static mcds_store *open_store(const char *uri)
+{
+    mcds_store *store = NULL;
+    assert_int_equal(mcds_open(uri, NULL, &store), MCDS_OK);
+    return store;
+}
+
+static mcds_request get_request(const char *key)
+{
+    return (mcds_request){.command = MCDS_GET, .key = {key, strlen(key)}};
+}
+
+static mcds_request set_request(const char *key, const char *value)
+{
+    return (mcds_request){
+        .command = MCDS_SET, .key = {key, strlen(key)}, .value = {value, strlen(value)}};
+}
+
+/* Send the requests as one batch and wait. */
+static void ask(mcds_store *store, mcds_request *requests, uint32_t count)
+{
+    mcds_batch batch = {.requests = requests, .count = count};
+    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + mcds__store_timeout_ns(store);
+    mcds__store_execute(store, 0, &batch);
+}
+
+/* Start a script, send one get and see what comes of it. */
+static void expect_get(const struct fake_step *steps, mcds_outcome outcome, const char *detail)
+{
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(fake_server_uri(server));
+    mcds_request request = get_request("k");
+    ask(store, &request, 1);
+    assert_int_equal(request.reply.outcome, outcome);
+    if (detail != NULL) {
+        assert_non_null(request.reply.detail);
+        assert_non_null(strstr(request.reply.detail, detail));
+        assert_non_null(request.reply.peer);
+    }
+    mcds_close(store);
+    assert_int_equal(fake_server_stop(server), -1);
+}
+
+static void a_server_of_another_kind_is_named_so(void **state)
+{
+    (void)state;
+    static const struct fake_step http[] = {
+        {FAKE_ACCEPT, NULL},
+        {FAKE_EXPECT, "mg "},
+        {FAKE_SEND, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    static const struct fake_step ssh[] = {
+        {FAKE_ACCEPT, NULL},
+        {FAKE_SEND, "SSH-2.0-OpenSSH_9.2\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    expect_get(http, MCDS_OUT_UNSENT, "does not speak memcached's protocol");
+    expect_get(ssh, MCDS_OUT_UNSENT, "does not speak memcached's protocol");
+}
+
+static void a_server_that_says_nothing_does_not_hold_the_caller(void **state)
+{
+    (void)state;
+    static const struct fake_step at_once[] = {
+        {FAKE_ACCEPT, NULL},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    static const struct fake_step later[] = {
+        {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "mg k"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    expect_get(at_once, MCDS_OUT_UNSENT, "nothing there answers as memcached would");
+    expect_get(later, MCDS_OUT_UNKNOWN, "no answer before the deadline");
+}
+
+static void a_hang_up_in_mid_reply_is_unknown(void **state)
+{
+    (void)state;
+    static const struct fake_step in_line[] = {
+        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg k"}, {FAKE_SEND, "VA 5 f0 c"},
+        {FAKE_CLOSE, NULL},  {FAKE_END, NULL},
+    };
+    static const struct fake_step in_value[] = {
+        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg k"}, {FAKE_SEND, "VA 5 f0 c1\r\nabc"},
+        {FAKE_CLOSE, NULL},  {FAKE_END, NULL},
+    };
+    expect_get(in_line, MCDS_OUT_UNKNOWN, "closed the connection");
+    expect_get(in_value, MCDS_OUT_UNKNOWN, "closed the connection");
+}
+
+static void nonsense_in_place_of_a_reply_is_unknown(void **state)
+{
+    (void)state;
+    static const struct fake_step garbage[] = {
+        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg k"}, {FAKE_SEND, "wrong\r\n"},
+        {FAKE_STALL, NULL},  {FAKE_END, NULL},
+    };
+    static const struct fake_step too_long[] = {
+        {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "mg k"},
+        {FAKE_SEND, "VA 99999999999999999999 f0\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    expect_get(garbage, MCDS_OUT_UNKNOWN, "not memcached's protocol");
+    expect_get(too_long, MCDS_OUT_UNKNOWN, "not memcached's protocol");
+}
+
+static void a_reply_may_come_byte_by_byte(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg k"}, {FAKE_DRIP, "VA 7 f3 c9\r\nab\r\ncd\n\r\n"},
+        {FAKE_STALL, NULL},  {FAKE_END, NULL},
+    };
+    expect_get(steps, MCDS_OUT_OK, NULL);
+}
+
+/* The first answer stands, the second was on its way, the third as well. */
+static void answers_before_a_cut_stay_definite(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg c"}, {FAKE_SEND, "HD c7\r\n"},
+        {FAKE_CLOSE, NULL},  {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(fake_server_uri(server));
+    mcds_request requests[] = {set_request("a", "1"), set_request("b", "2"), get_request("c")};
+    for (int i = 0; i < 3; i++)
+        requests[i].route = (mcds_bytes){"a", 1};
+    mcds_batch batch = {.requests = requests, .count = 3, .independent = true};
+    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + NS_PER_S;
+    mcds__store_execute(store, 0, &batch);
+    assert_int_equal(requests[0].reply.outcome, MCDS_OUT_OK);
+    assert_int_equal(requests[0].reply.cas.unique, 7);
+    assert_int_equal(requests[1].reply.outcome, MCDS_OUT_UNKNOWN);
+    assert_int_equal(requests[2].reply.outcome, MCDS_OUT_UNKNOWN);
+    mcds_close(store);
+    assert_int_equal(fake_server_stop(server), -1);
+}
+
+static void a_peer_that_hangs_up_on_meta_is_asked_one_by_one(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_ACCEPT, NULL},
+        {FAKE_EXPECT, "mg "},
+        {FAKE_CLOSE, NULL},
+        {FAKE_ACCEPT, NULL},
+        {FAKE_EXPECT, "version\r\n"},
+        {FAKE_SEND, "VERSION 1.6.18\r\n"},
+        {FAKE_EXPECT, "set a 0 0 1\r\n1\r\n"},
+        {FAKE_SEND, "STORED\r\n"},
+        {FAKE_EXPECT, "gets a\r\n"},
+        {FAKE_SEND, "VALUE a 0 1 5\r\n1\r\nEND\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(fake_server_uri(server));
+    mcds_request requests[] = {set_request("a", "1"), get_request("a")};
+    mcds_capabilities can;
+    ask(store, requests, 2);
+    assert_int_equal(requests[0].reply.outcome, MCDS_OUT_OK);
+    assert_int_equal(requests[1].reply.outcome, MCDS_OUT_OK);
+    assert_int_equal(requests[1].reply.cas.unique, 5);
+    mcds__store_capabilities(store, &can);
+    assert_false(can.ordered_batch);
+    assert_false(can.create_on_increment);
+    mcds_close(store);
+    assert_int_equal(fake_server_stop(server), -1);
+}
+
+/* MemcacheDB: neither gets nor cas, and a ttl that nobody keeps. */
+static void a_server_without_cas_carries_what_it_can(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_ACCEPT, NULL},
+        {FAKE_EXPECT, "version\r\n"},
+        {FAKE_SEND, "ERROR\r\nVERSION 1.2.1\r\n"},
+        {FAKE_EXPECT, "stats settings\r\n"},
+        {FAKE_SEND, "ERROR\r\nSTAT pid 1\r\nEND\r\n"},
+        {FAKE_EXPECT, "get k\r\n"},
+        {FAKE_SEND, "VALUE k 0 2\r\nab\r\nEND\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(fake_server_uri(server));
+    mcds_request request = get_request("k");
+    mcds_lock *lock = NULL;
+    ask(store, &request, 1);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
+    assert_int_equal(mcds_lock_open(store, "job", NULL, &lock), MCDS_UNSUPPORTED);
+    assert_non_null(strstr(mcds_errmsg(), "a lock needs both"));
+    mcds_close(store);
+    assert_int_equal(fake_server_stop(server), -1);
+}
+
+static void what_must_not_be_sent_is_not_sent(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_PROBED, NULL},   {FAKE_EXPECT, "mg k v f c\r\n"}, /* nothing before it */
+        {FAKE_SEND, "EN\r\n"}, {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    static char big[1048577];
+    memset(big, 'x', sizeof big - 1);
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(fake_server_uri(server));
+    mcds_request requests[] = {set_request("k", big), set_request("k", "1"), get_request("k")};
+    requests[1].command = MCDS_CAS;
+    requests[1].cas = (mcds_cas_token){5, 1000000};
+    ask(store, requests, 3);
+    assert_int_equal(requests[0].reply.outcome, MCDS_OUT_TOO_BIG);
+    assert_int_equal(requests[1].reply.outcome, MCDS_OUT_EXISTS);
+    assert_int_equal(requests[2].reply.outcome, MCDS_OUT_MISS);
+    mcds_close(store);
+    assert_int_equal(fake_server_stop(server), -1);
+}
+
+static void nobody_there_is_unavailable(void **state)
+{
+    (void)state;
+    mcds_store *store = open_store("memcached:///nowhere/at/all.sock");
+    mcds_counter *counter;
+    assert_int_equal(mcds_counter_open(store, "hits", NULL, &counter), MCDS_OK);
+    assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_UNAVAILABLE);
+    assert_string_equal(mcds_errmsg(),
+                        "counter 'hits': add: /nowhere/at/all.sock: no such socket "
+                        "file: is the server running?");
+    mcds_counter_close(counter);
+    mcds_close(store);
+}
+
+static void bad_uris_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *uri;
+        const char *sentence;
+    } bad[] = {
+        {"memcached://", "the host must have"},
+        {"memcached://a:0", "the port must be"},
+        {"memcached://a:99999", "the port must be"},
+        {"memcached://a*0", "the weight after *"},
+        {"memcached://a,a", "it is named twice"},
+        {"memcached://::1", "write an IPv6 address as"},
+        {"memcached://[::1", "the bracket of the IPv6 address is not closed"},
+        {"memcached://a?protocol=binary", "there are auto, meta and classic"},
+        {"memcached://a?connect_timeout=0", "connect_timeout=0 is not a whole number"},
+        {"memcached://a?strict=1", "has no option 'strict'"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        mcds_store *store = NULL;
+        assert_int_equal(mcds_open(bad[i].uri, NULL, &store), MCDS_INVALID);
+        if (strstr(mcds_errmsg(), bad[i].sentence) == NULL)
+            fail_msg("%s: %s", bad[i].uri, mcds_errmsg());
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_of_another_kind_is_named_so),
+        cmocka_unit_test(a_server_that_says_nothing_does_not_hold_the_caller),
+        cmocka_unit_test(a_hang_up_in_mid_reply_is_unknown),
+        cmocka_unit_test(nonsense_in_place_of_a_reply_is_unknown),
+        cmocka_unit_test(a_reply_may_come_byte_by_byte),
+        cmocka_unit_test(answers_before_a_cut_stay_definite),
+        cmocka_unit_test(a_peer_that_hangs_up_on_meta_is_asked_one_by_one),
+        cmocka_unit_test(a_server_without_cas_carries_what_it_can),
+        cmocka_unit_test(what_must_not_be_sent_is_not_sent),
+        cmocka_unit_test(nobody_there_is_unavailable),
+        cmocka_unit_test(bad_uris_are_told_apart),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
