@@ -49,7 +49,7 @@ struct mcds__lease_call {
     uint32_t lease_ms;
     uint32_t ttl_early_ms;          /* how much sooner the store may forget it */
     _Atomic uint64_t *fence_newest; /* the newest fence that this handle has seen */
-    bool waits;                     /* acquire: poll while another holds it */
+    int64_t wait_until_ns;          /* acquire: poll so long while another holds it */
     uint8_t stage;                  /* private; 0 at the start, as all that follow */
     bool doubt;                     /* a write of this call went unanswered */
     bool polls;

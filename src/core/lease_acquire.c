@@ -194,6 +194,18 @@ static enum mcds__step take_mine(struct mcds__lease_call *call,
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
+/* Whether to look again; not before wake_ns then. The last look is at the end of the wait. */
+static bool wait_for_others(const struct mcds__lease_call *call,
+                            struct mcds__operation *operation, int64_t hint_ns)
+{
+    if (mcds__monotonic_ns(operation->env) >= call->wait_until_ns ||
+        !mcds__operation_wait(operation, hint_ns))
+        return false;
+    if (operation->wake_ns > call->wait_until_ns)
+        operation->wake_ns = call->wait_until_ns;
+    return true;
+}
+
 /* Another holds it. What we know to be refused need not be asked for again with this token. */
 static enum mcds__step take_others(struct mcds__lease_call *call,
                                    struct mcds__operation *operation, const mcds_reply *look)
@@ -207,7 +219,7 @@ static enum mcds__step take_others(struct mcds__lease_call *call,
     call->polls = true;
     operation->tries = 1; /* what went wrong before has been got over */
     int64_t hint_ns = look->ttl_ms > 0 ? look->ttl_ms * NS_PER_MS : 0;
-    if (call->waits && mcds__operation_wait(operation, hint_ns))
+    if (wait_for_others(call, operation, hint_ns))
         return MCDS__SLEEP;
     return mcds__operation_finish(operation, MCDS_BUSY);
 }

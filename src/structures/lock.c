@@ -91,7 +91,8 @@ static int launch(struct lock_call *call, const struct mcds__operation_kind *kin
     inner->lease_ms = lock->lease_ms;
     inner->ttl_early_ms = lock->ttl_early_ms;
     inner->fence_newest = &lock->fence_newest;
-    inner->waits = waits;
+    inner->wait_until_ns = waits ? call->base.deadline_ns - mcds__store_timeout_ns(lock->store)
+                                 : 0;
     inner->stage = 0;
     inner->doubt = false;
     inner->polls = false;
