@@ -168,7 +168,7 @@ static void striped_reads_every_stripe(struct suite *suite)
     mcds_counter *counter = open_counter(suite->store, name, MCDS_COUNTER_SIGNED, 32, 0);
     int64_t taken = 77;
     for (int i = 0; i < 32; i++) {
-        struct mcds__key key = raw_key(suite, MCDS__TAG_COUNTER, name, i);
+        struct raw_key key = raw_key(suite, MCDS__TAG_COUNTER, name, i);
         const char *number = i % 2 == 0 ? "9223372036854775908" : "9223372036854775798";
         assert_int_equal(raw_set(suite, &key, number), MCDS_OUT_OK);
     }
@@ -236,7 +236,7 @@ static void underflow_is_told(struct suite *suite)
 static void an_overflown_value_is_told(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
-    struct mcds__key key = raw_key(suite, MCDS__TAG_COUNTER, name, -1);
+    struct raw_key key = raw_key(suite, MCDS__TAG_COUNTER, name, -1);
     mcds_counter *counter = open_counter(suite->store, name, 0, 0, 0);
     mcds_counter_value value = untouched;
     int64_t taken = 77;
@@ -258,7 +258,7 @@ static void striped_sum_overflows(struct suite *suite)
     mcds_counter *counter = open_counter(suite->store, name, 0, 32, 0);
     mcds_counter_value value = untouched;
     for (int i = 0; i < 32; i++) {
-        struct mcds__key key = raw_key(suite, MCDS__TAG_COUNTER, name, i);
+        struct raw_key key = raw_key(suite, MCDS__TAG_COUNTER, name, i);
         assert_int_equal(raw_set(suite, &key, "4611686018427387903"), MCDS_OUT_OK);
     }
     CHECK(MCDS_OVERFLOW, suite, mcds_counter_get, counter, &value);
@@ -301,7 +301,7 @@ static void foreign_values_are_corrupt(struct suite *suite)
     static const char *const foreign[] = {"hello", "", "12x", "-5", "99999999999999999999",
                                           "1.5"};
     const char *name = fresh_name(suite, "n");
-    struct mcds__key key = raw_key(suite, MCDS__TAG_COUNTER, name, -1);
+    struct raw_key key = raw_key(suite, MCDS__TAG_COUNTER, name, -1);
     mcds_counter *counter = open_counter(suite->store, name, 0, 0, 0);
     mcds_counter_value value = untouched;
     char text[64];

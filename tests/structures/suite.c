@@ -97,14 +97,22 @@ void check_sentence(const char *word, const char *file, int line)
     }
 }
 
-struct mcds__key raw_key(const struct suite *suite, const char *tag, const char *name,
-                         int64_t number)
+struct raw_key raw_key(const struct suite *suite, const char *tag, const char *name,
+                       int64_t number)
 {
-    struct mcds__key key;
-    mcds__key_begin(&key, mcds__store_ns(suite->store), tag, name);
+    struct raw_key raw;
+    mcds__key_begin(&raw.key, mcds__store_ns(suite->store), tag, name);
     if (number >= 0)
-        mcds__key_add_number(&key, (uint64_t)number);
-    return key;
+        mcds__key_add_number(&raw.key, (uint64_t)number);
+    raw.route = raw.key;
+    return raw;
+}
+
+struct raw_key raw_fence(const struct suite *suite, const char *name)
+{
+    struct raw_key raw = raw_key(suite, MCDS__TAG_FENCE, name, -1);
+    raw.route = raw_key(suite, MCDS__TAG_LOCK, name, -1).key;
+    return raw;
 }
 
 static mcds_outcome run(struct suite *suite, mcds_request *request, mcds_buffer *values)
@@ -119,22 +127,28 @@ static mcds_outcome run(struct suite *suite, mcds_request *request, mcds_buffer 
     return request->reply.outcome;
 }
 
-mcds_outcome raw_set(struct suite *suite, const struct mcds__key *key, const char *value)
+mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char *value)
 {
-    mcds_request request = {
-        .command = MCDS_SET, .key = mcds__key_bytes(key), .value = {value, strlen(value)}};
+    mcds_request request = {.command = MCDS_SET,
+                            .key = mcds__key_bytes(&key->key),
+                            .route = mcds__key_bytes(&key->route),
+                            .value = {value, strlen(value)}};
     return run(suite, &request, NULL);
 }
 
-mcds_outcome raw_delete(struct suite *suite, const struct mcds__key *key)
+mcds_outcome raw_delete(struct suite *suite, const struct raw_key *key)
 {
-    mcds_request request = {.command = MCDS_DELETE, .key = mcds__key_bytes(key)};
+    mcds_request request = {.command = MCDS_DELETE,
+                            .key = mcds__key_bytes(&key->key),
+                            .route = mcds__key_bytes(&key->route)};
     return run(suite, &request, NULL);
 }
 
-bool raw_get(struct suite *suite, const struct mcds__key *key, char *out, size_t room)
+bool raw_get(struct suite *suite, const struct raw_key *key, char *out, size_t room)
 {
-    mcds_request request = {.command = MCDS_GET, .key = mcds__key_bytes(key)};
+    mcds_request request = {.command = MCDS_GET,
+                            .key = mcds__key_bytes(&key->key),
+                            .route = mcds__key_bytes(&key->route)};
     mcds_buffer values;
     mcds__buffer_init(&values, mcds_env_system(), room - 1);
     bool found = run(suite, &request, &values) == MCDS_OUT_OK;

@@ -100,12 +100,18 @@ void check_sentence(const char *word, const char *file, int line);
 #define CHECK_SENTENCE(word) check_sentence(word, __FILE__, __LINE__)
 
 /* The key of a structure, behind the engine's back. `number` is a suffix, or -1 for none. */
-struct mcds__key raw_key(const struct suite *suite, const char *tag, const char *name,
-                         int64_t number);
-mcds_outcome raw_set(struct suite *suite, const struct mcds__key *key, const char *value);
-mcds_outcome raw_delete(struct suite *suite, const struct mcds__key *key);
+struct raw_key {
+    struct mcds__key key;
+    struct mcds__key route; /* what decides the server */
+};
+struct raw_key raw_key(const struct suite *suite, const char *tag, const char *name,
+                       int64_t number);
+/* The fence of a lock, which stands where its lease does. */
+struct raw_key raw_fence(const struct suite *suite, const char *name);
+mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char *value);
+mcds_outcome raw_delete(struct suite *suite, const struct raw_key *key);
 /* Its value as a C string, without the blanks that pad a number; false when there is none. */
-bool raw_get(struct suite *suite, const struct mcds__key *key, char *out, size_t room);
+bool raw_get(struct suite *suite, const struct raw_key *key, char *out, size_t room);
 
 /* Names that an encoder gets wrong most easily, all different. */
 #define HARD_NAMES 20

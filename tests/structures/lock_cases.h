@@ -1,0 +1,31 @@
+/* What the files of the lock's cases share. */
+#ifndef MCDS_TESTS_STRUCTURES_LOCK_CASES_H
+#define MCDS_TESTS_STRUCTURES_LOCK_CASES_H
+
+#include "structures/suite.h"
+
+/* Skips the case when the store can keep no lock. lease_ms 0: the default. */
+mcds_lock *open_lock(mcds_store *store, const char *name, uint32_t lease_ms, const char *label);
+/* The shortest lease that the store takes. */
+uint32_t shortest_lease_ms(const struct suite *suite);
+
+/* A lock as two programs see it: through suite->store and suite->other. */
+struct rivals {
+    const char *name;
+    mcds_lock *mine;
+    mcds_lock *theirs;
+    mcds_lease lease; /* of mine */
+    mcds_lease other; /* of theirs */
+};
+void open_rivals(struct suite *suite, struct rivals *rivals, uint32_t lease_ms);
+void close_rivals(struct rivals *rivals);
+
+/* Those of lock_time.c. */
+void renewal_begins_the_time_again(struct suite *suite);
+void a_lease_ends(struct suite *suite);
+void waiting_runs_out(struct suite *suite);
+void waiting_outlives_a_lease(struct suite *suite);
+void waiting_gets_it_after_release(struct suite *suite);
+void one_holder_at_a_time(struct suite *suite);
+
+#endif
