@@ -31,8 +31,3 @@ file(RELATIVE_PATH MCDS_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /
 string(REGEX REPLACE "/$" "" MCDS_PC_TO_PREFIX ${MCDS_PC_TO_PREFIX})
 configure_file(${CMAKE_CURRENT_LIST_DIR}/mcds.pc.in ${PROJECT_BINARY_DIR}/mcds.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/mcds.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-
-file(GLOB manuals CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/man/*.1)
-if(manuals)
-    install(FILES ${manuals} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-endif()
