@@ -134,7 +134,8 @@ typedef struct mcds_options {
  * Options after `?`, joined by `&`: ns=, timeout= (ms) for all;
  *   memory: strict=1 (as bad as memcached may be), bytes=N (evict beyond N bytes)
  *   lmdb: sync=full|async, map_max= (bytes that the file may grow to)
- *   memcached: protocol=auto|meta|classic, connect_timeout= (ms)
+ *   memcached: protocol=auto|meta|classic, connect_timeout= (ms), placement=ketama_weighted (as
+ *   most clients) | ketama | modula (libmemcached's older rules), hash=one_at_a_time|md5 for these
  * What stands in the URI wins over `options`. options == NULL: defaults.
  *
  * No network traffic: a server that is down is reported by the calls that need it. lmdb: opens

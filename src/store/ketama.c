@@ -1,6 +1,6 @@
-/* Where a key lives: libmemcached's KETAMA_WEIGHTED.
+/* Where a key lives: libmemcached's rules.
  *
- * Each server has points on a ring of 32-bit numbers, four from each MD5 of "HOST-J",
+ * Weighted: each server has points on a ring of 32-bit numbers, four from each MD5 of "HOST-J",
  * "HOST:PORT-J" or "PATH:0-J"; a key belongs to the first point at or behind its own hash. How
  * many points a server gets is computed in single precision, one rounding per step, because
  * libmemcached does, and with 25 equal servers it shows. */
@@ -17,6 +17,7 @@
 #define PORT_USUAL 11211
 #define POINTS_PER_SERVER 160.0f
 #define POINTS_PER_HASH 4
+#define POINTS_PLAIN 100
 #define NAME_MAX_LENGTH 320
 
 struct point {
@@ -25,6 +26,8 @@ struct point {
 };
 
 struct mcds__ketama {
+    enum mcds__ketama_rule rule;
+    enum mcds__ketama_hash hash;
     uint32_t server_count;
     uint32_t count;
     struct point points[];
@@ -37,7 +40,7 @@ static uint32_t word_of(const uint8_t *sum, int i)
     return (uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[1] << 8 | at[0];
 }
 
-static void hash(const void *bytes, size_t length, uint8_t *sum)
+static void md5(const void *bytes, size_t length, uint8_t *sum)
 {
     MD5_CTX context;
     MD5Init(&context);
@@ -45,11 +48,34 @@ static void hash(const void *bytes, size_t length, uint8_t *sum)
     MD5Final(sum, &context);
 }
 
-uint32_t mcds__ketama_hash(mcds_bytes key)
+/* Jenkins's one-at-a-time, over signed characters as libmemcached does it. */
+static uint32_t one_at_a_time(const void *bytes, size_t length)
+{
+    const int8_t *at = bytes;
+    uint32_t value = 0;
+    for (size_t i = 0; i < length; i++) {
+        int32_t byte = at[i];
+        value += (uint32_t)byte;
+        value += value << 10;
+        value ^= value >> 6;
+    }
+    value += value << 3;
+    value ^= value >> 11;
+    return value + (value << 15);
+}
+
+static uint32_t hash_of(enum mcds__ketama_hash hash, const void *bytes, size_t length)
 {
     uint8_t sum[MD5_DIGEST_LENGTH];
-    hash(key.at, key.length, sum);
+    if (hash == MCDS__HASH_ONE_AT_A_TIME)
+        return one_at_a_time(bytes, length);
+    md5(bytes, length, sum);
     return word_of(sum, 0);
+}
+
+uint32_t mcds__ketama_key_hash(const struct mcds__ketama *ketama, mcds_bytes key)
+{
+    return hash_of(ketama->hash, key.at, key.length);
 }
 
 static uint32_t weight_of(const struct mcds__ketama_server *server)
@@ -78,43 +104,87 @@ static int compare_points(const void *a, const void *b)
     return one->server < two->server ? -1 : one->server > two->server;
 }
 
-static void add_points(struct mcds__ketama *ketama, const struct mcds__ketama_server *server,
-                       uint32_t index, uint32_t groups)
+/* What the points of a server are made from; returns the length. */
+static size_t point_name(const struct mcds__ketama_server *server, uint32_t j, char *name)
+{
+    unsigned port = server->port == 0 && !server->is_unix ? PORT_USUAL : server->port;
+    int length = port == PORT_USUAL && !server->is_unix
+                     ? snprintf(name, NAME_MAX_LENGTH, "%s-%u", server->host, j)
+                     : snprintf(name, NAME_MAX_LENGTH, "%s:%u-%u", server->host, port, j);
+    return (size_t)length;
+}
+
+static void add_weighted_points(struct mcds__ketama *ketama,
+                                const struct mcds__ketama_server *server, uint32_t index,
+                                uint32_t groups)
 {
     for (uint32_t j = 0; j < groups; j++) {
         char name[NAME_MAX_LENGTH];
         uint8_t sum[MD5_DIGEST_LENGTH];
-        unsigned port = server->port == 0 && !server->is_unix ? PORT_USUAL : server->port;
-        int length = port == PORT_USUAL && !server->is_unix
-                         ? snprintf(name, sizeof name, "%s-%u", server->host, j)
-                         : snprintf(name, sizeof name, "%s:%u-%u", server->host, port, j);
-        hash(name, (size_t)length, sum);
+        md5(name, point_name(server, j, name), sum);
         for (int i = 0; i < POINTS_PER_HASH; i++)
             ketama->points[ketama->count++] = (struct point){word_of(sum, i), index};
     }
 }
 
-struct mcds__ketama *mcds__ketama_open(const mcds_env *env,
+static void add_plain_points(struct mcds__ketama *ketama,
+                             const struct mcds__ketama_server *server, uint32_t index)
+{
+    for (uint32_t j = 0; j < POINTS_PLAIN; j++) {
+        char name[NAME_MAX_LENGTH];
+        size_t length = point_name(server, j, name);
+        ketama->points[ketama->count++] = (struct point){hash_of(ketama->hash, name, length),
+                                                         index};
+    }
+}
+
+/* Whether the points follow the weights: by rule, or because weights were given. */
+static bool is_weighted(enum mcds__ketama_rule rule, const struct mcds__ketama_server *servers,
+                        uint32_t count)
+{
+    bool weighted = rule == MCDS__KETAMA_WEIGHTED;
+    for (uint32_t i = 0; i < count; i++)
+        weighted = weighted || (rule == MCDS__KETAMA_PLAIN && servers[i].weight > 1);
+    return weighted;
+}
+
+static void add_points(struct mcds__ketama *ketama, const struct mcds__ketama_server *servers,
+                       bool weighted, uint32_t weight_sum)
+{
+    uint32_t count = ketama->server_count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (weighted)
+            add_weighted_points(ketama, &servers[i], i,
+                                group_count(weight_of(&servers[i]), weight_sum, count));
+        else
+            add_plain_points(ketama, &servers[i], i);
+    }
+    qsort(ketama->points, ketama->count, sizeof ketama->points[0], compare_points);
+}
+
+struct mcds__ketama *mcds__ketama_open(const mcds_env *env, enum mcds__ketama_rule rule,
+                                       enum mcds__ketama_hash hash,
                                        const struct mcds__ketama_server *servers,
                                        uint32_t count)
 {
+    bool weighted = is_weighted(rule, servers, count);
     uint32_t weight_sum = 0;
-    size_t room = 0;
+    size_t room = weighted ? 0 : (size_t)count * POINTS_PLAIN;
     for (uint32_t i = 0; i < count; i++)
         weight_sum += weight_of(&servers[i]);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count && weighted; i++)
         room += (size_t)group_count(weight_of(&servers[i]), weight_sum, count) *
                 POINTS_PER_HASH;
     struct mcds__ketama *ketama = mcds__allocate(env, sizeof *ketama +
                                                           room * sizeof ketama->points[0]);
     if (ketama == NULL)
         return NULL;
+    ketama->rule = rule;
+    ketama->hash = rule == MCDS__KETAMA_WEIGHTED ? MCDS__HASH_MD5 : hash;
     ketama->server_count = count;
     ketama->count = 0;
-    for (uint32_t i = 0; i < count; i++)
-        add_points(ketama, &servers[i], i,
-                   group_count(weight_of(&servers[i]), weight_sum, count));
-    qsort(ketama->points, ketama->count, sizeof ketama->points[0], compare_points);
+    if (rule != MCDS__KETAMA_MODULA)
+        add_points(ketama, servers, weighted, weight_sum);
     return ketama;
 }
 
@@ -125,9 +195,11 @@ void mcds__ketama_close(const mcds_env *env, struct mcds__ketama *ketama)
 
 uint32_t mcds__ketama_find(const struct mcds__ketama *ketama, mcds_bytes key)
 {
-    if (ketama->server_count == 1 || ketama->count == 0)
+    if (ketama->server_count == 1)
         return 0;
-    uint32_t value = mcds__ketama_hash(key);
+    uint32_t value = mcds__ketama_key_hash(ketama, key);
+    if (ketama->rule == MCDS__KETAMA_MODULA || ketama->count == 0)
+        return value % ketama->server_count;
     uint32_t low = 0;
     uint32_t high = ketama->count;
     while (low < high) {

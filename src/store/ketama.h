@@ -1,4 +1,5 @@
-/* Where a key lives: libmemcached's KETAMA_WEIGHTED, which most clients call ketama. */
+/* Where a key lives: libmemcached's KETAMA_WEIGHTED, which most clients call ketama, and the
+ * older rules of libmemcached, for fleets that were set up with them. */
 #ifndef MCDS_STORE_KETAMA_H
 #define MCDS_STORE_KETAMA_H
 
@@ -13,8 +14,18 @@ struct mcds__ketama_server {
     bool is_unix;
 };
 
-/* Place `count` servers (at least one) on the ring. NULL: memory is refused. */
-struct mcds__ketama *mcds__ketama_open(const mcds_env *env,
+enum mcds__ketama_rule {
+    MCDS__KETAMA_WEIGHTED, /* KETAMA_WEIGHTED: points by weight, MD5 */
+    MCDS__KETAMA_PLAIN, /* KETAMA: 100 points each; weights turn the ring into the weighted one */
+    MCDS__KETAMA_MODULA /* MODULA: the key's hash modulo the number of servers */
+};
+
+/* What hashes keys, and the points of the plain ring. The weighted rule is always MD5. */
+enum mcds__ketama_hash { MCDS__HASH_MD5, MCDS__HASH_ONE_AT_A_TIME };
+
+/* Place `count` servers (at least one). NULL: memory is refused. */
+struct mcds__ketama *mcds__ketama_open(const mcds_env *env, enum mcds__ketama_rule rule,
+                                       enum mcds__ketama_hash hash,
                                        const struct mcds__ketama_server *servers,
                                        uint32_t count);
 /* NULL is allowed. */
@@ -22,8 +33,8 @@ void mcds__ketama_close(const mcds_env *env, struct mcds__ketama *ketama);
 
 /* The index of the server of a key. */
 uint32_t mcds__ketama_find(const struct mcds__ketama *ketama, mcds_bytes key);
-/* The hash that decides it: the first four bytes of MD5, little-endian. */
-uint32_t mcds__ketama_hash(mcds_bytes key);
+/* The hash that decides it. */
+uint32_t mcds__ketama_key_hash(const struct mcds__ketama *ketama, mcds_bytes key);
 
 /* The ring, for tests: point `i` of mcds__ketama_point_count. */
 uint32_t mcds__ketama_point_count(const struct mcds__ketama *ketama);

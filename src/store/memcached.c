@@ -15,7 +15,8 @@
 
 static int set_options(struct mcds__memcached *home, const struct mcds_uri *uri)
 {
-    static const char *const known[] = {"protocol", "connect_timeout", NULL};
+    static const char *const known[] = {"protocol", "connect_timeout", "placement", "hash",
+                                        NULL};
     const char *protocol = mcds_uri_option(uri, "protocol");
     uint64_t connect_ms;
     if (!mcds__uri_knows(uri, known) ||
@@ -37,8 +38,48 @@ static int set_options(struct mcds__memcached *home, const struct mcds_uri *uri)
     return MCDS_OK;
 }
 
-static bool place_servers(struct mcds__memcached *home)
+/* Which rule of libmemcached's decides where keys live. */
+static int parse_placement(const struct mcds_uri *uri, enum mcds__ketama_rule *rule,
+                           enum mcds__ketama_hash *hash)
 {
+    static const struct {
+        const char *name;
+        enum mcds__ketama_rule rule;
+    } rules[] = {
+        {"ketama_weighted", MCDS__KETAMA_WEIGHTED},
+        {"ketama", MCDS__KETAMA_PLAIN},
+        {"modula", MCDS__KETAMA_MODULA},
+    };
+    const char *rule_name = mcds_uri_option(uri, "placement");
+    const char *hash_name = mcds_uri_option(uri, "hash");
+    size_t found = 0;
+    while (rule_name != NULL && found < 3 && strcmp(rules[found].name, rule_name) != 0)
+        found++;
+    if (found == 3)
+        return mcds_fail(
+            MCDS_INVALID,
+            "store URI: placement=%.40s: there are ketama_weighted, ketama and modula",
+            rule_name);
+    *rule = rules[found].rule;
+    *hash = MCDS__HASH_ONE_AT_A_TIME;
+    if (hash_name != NULL && *rule == MCDS__KETAMA_WEIGHTED)
+        return mcds_fail(MCDS_INVALID,
+                         "store URI: hash= goes with placement=ketama and placement=modula");
+    if (hash_name != NULL && strcmp(hash_name, "md5") == 0)
+        *hash = MCDS__HASH_MD5;
+    else if (hash_name != NULL && strcmp(hash_name, "one_at_a_time") != 0)
+        return mcds_fail(MCDS_INVALID, "store URI: hash=%.40s: there are one_at_a_time and md5",
+                         hash_name);
+    return MCDS_OK;
+}
+
+static int place_servers(struct mcds__memcached *home, const struct mcds_uri *uri)
+{
+    enum mcds__ketama_rule rule = MCDS__KETAMA_WEIGHTED;
+    enum mcds__ketama_hash hash = MCDS__HASH_MD5;
+    int result = parse_placement(uri, &rule, &hash);
+    if (result != MCDS_OK)
+        return result;
     struct mcds__ketama_server placed[MCDS__SERVERS_MAX];
     for (uint32_t i = 0; i < home->server_count; i++) {
         const struct mcds__server *server = &home->servers[i];
@@ -49,8 +90,8 @@ static bool place_servers(struct mcds__memcached *home)
             .is_unix = server->address.is_unix,
         };
     }
-    home->ketama = mcds__ketama_open(home->env, placed, home->server_count);
-    return home->ketama != NULL;
+    home->ketama = mcds__ketama_open(home->env, rule, hash, placed, home->server_count);
+    return home->ketama != NULL ? MCDS_OK : mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
 }
 
 static void memcached_close(void *state)
@@ -73,9 +114,10 @@ static int memcached_open(const struct mcds_uri *uri, const mcds_env *env, void 
     if (result == MCDS_OK)
         result = mcds__memcached_parse_servers(mcds_uri_place(uri), home->servers,
                                                MCDS__SERVERS_MAX, &home->server_count);
-    if (result == MCDS_OK &&
-        (!place_servers(home) || pthread_mutex_init(&home->mutex, NULL) != 0))
-        result = mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+    if (result == MCDS_OK)
+        result = place_servers(home, uri);
+    if (result == MCDS_OK && pthread_mutex_init(&home->mutex, NULL) != 0)
+        result = mcds_fail(MCDS_NO_MEMORY, "store: no mutex to be had");
     if (result != MCDS_OK) {
         mcds__ketama_close(env, home->ketama);
         mcds__free(env, home);

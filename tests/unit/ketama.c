@@ -25,14 +25,17 @@ static struct mcds__ketama *three_equal(void)
         {"127.0.0.1", 11212, 1, false},
         {"127.0.0.1", 11213, 1, false},
     };
-    return mcds__ketama_open(mcds_env_system(), servers, 3);
+    return mcds__ketama_open(mcds_env_system(), MCDS__KETAMA_WEIGHTED, MCDS__HASH_MD5, servers,
+                             3);
 }
 
 static void the_hash_is_libmemcacheds(void **state)
 {
     (void)state;
-    assert_int_equal(mcds__ketama_hash(text("key0")), 4060279841u);
-    assert_int_equal(mcds__ketama_hash(text("key1")), 2497097154u);
+    struct mcds__ketama *ketama = three_equal();
+    assert_int_equal(mcds__ketama_key_hash(ketama, text("key0")), 4060279841u);
+    assert_int_equal(mcds__ketama_key_hash(ketama, text("key1")), 2497097154u);
+    mcds__ketama_close(mcds_env_system(), ketama);
 }
 
 static void three_equal_servers_stand_where_they_should(void **state)
@@ -65,7 +68,8 @@ static void twenty_five_equal_servers_have_156_points_each(void **state)
         (void)snprintf(hosts[i], sizeof hosts[i], "10.2.0.%u", i + 1);
         servers[i] = (struct mcds__ketama_server){hosts[i], 11211, 1, false};
     }
-    struct mcds__ketama *ketama = mcds__ketama_open(mcds_env_system(), servers, 25);
+    struct mcds__ketama *ketama = mcds__ketama_open(mcds_env_system(), MCDS__KETAMA_WEIGHTED,
+                                                    MCDS__HASH_MD5, servers, 25);
     assert_non_null(ketama);
     assert_int_equal(mcds__ketama_point_count(ketama), 25 * 156);
     mcds__ketama_close(mcds_env_system(), ketama);
@@ -96,21 +100,28 @@ static uint32_t parse_servers(char *line, struct mcds__ketama_server *servers)
     return count;
 }
 
-static void check_file(const char *name)
+struct vectors {
+    const char *name;
+    enum mcds__ketama_rule rule;
+    enum mcds__ketama_hash hash;
+};
+
+static void check_file(const struct vectors *vectors)
 {
     char path[512];
     static char line[LINE_MAX_BYTES];
     static char first[LINE_MAX_BYTES];
     struct mcds__ketama_server servers[SERVERS_MAX];
-    (void)snprintf(path, sizeof path, "%s/facts/ketama/%s.tsv", MCDS_SHARED_DIR, name);
+    (void)snprintf(path, sizeof path, "%s/facts/ketama/%s.tsv", MCDS_SHARED_DIR, vectors->name);
     FILE *file = fopen(path, "r");
     if (file == NULL) {
-        print_message("skipped: no %s\n", name);
+        print_message("skipped: no %s\n", vectors->name);
         skip();
     }
     assert_non_null(fgets(first, sizeof first, file));
-    struct mcds__ketama *ketama = mcds__ketama_open(mcds_env_system(), servers,
-                                                    parse_servers(first, servers));
+    uint32_t count = parse_servers(first, servers);
+    struct mcds__ketama *ketama = mcds__ketama_open(mcds_env_system(), vectors->rule,
+                                                    vectors->hash, servers, count);
     assert_non_null(ketama);
     uint32_t keys = 0;
     while (fgets(line, sizeof line, file) != NULL) {
@@ -118,7 +129,7 @@ static void check_file(const char *name)
         unsigned hash;
         unsigned server;
         assert_int_equal(sscanf(line, "%127s %u %u", key, &hash, &server), 3);
-        assert_int_equal(mcds__ketama_hash(text(key)), hash);
+        assert_int_equal(mcds__ketama_key_hash(ketama, text(key)), hash);
         assert_int_equal(mcds__ketama_find(ketama, text(key)), server);
         keys++;
     }
@@ -160,9 +171,32 @@ static void the_whole_ring_is_libmemcacheds(void **state)
     mcds__ketama_close(mcds_env_system(), ketama);
 }
 
-#define VECTORS(name)                                                                          \
+#define WEIGHTED(name)                                                                         \
     {                                                                                          \
-        "vectors of " name, check_vectors, NULL, NULL, name                                    \
+        name, MCDS__KETAMA_WEIGHTED, MCDS__HASH_MD5                                            \
+    }
+
+static struct vectors all_vectors[] = {
+    WEIGHTED("weighted_equal3"),
+    WEIGHTED("weighted_w1234"),
+    WEIGHTED("weighted_ports3"),
+    WEIGHTED("weighted_unix3"),
+    WEIGHTED("weighted_mixed4"),
+    WEIGHTED("weighted_equal7"),
+    WEIGHTED("weighted_w5large"),
+    WEIGHTED("weighted_weight0_port0"),
+    WEIGHTED("weighted_equal25_float32"),
+    WEIGHTED("weighted_w25sum_float32"),
+    {"plain_ketama_equal3", MCDS__KETAMA_PLAIN, MCDS__HASH_ONE_AT_A_TIME},
+    {"plain_ketama_w1234", MCDS__KETAMA_PLAIN, MCDS__HASH_ONE_AT_A_TIME},
+    {"plain_consistent_md5_equal3", MCDS__KETAMA_PLAIN, MCDS__HASH_MD5},
+    {"modula_md5_equal3", MCDS__KETAMA_MODULA, MCDS__HASH_MD5},
+};
+
+#define VECTORS(i)                                                                             \
+    {                                                                                          \
+        "the_keys_lie_where_libmemcached_puts_them", check_vectors, NULL, NULL,                \
+            &all_vectors[i]                                                                    \
     }
 
 int main(void)
@@ -172,16 +206,20 @@ int main(void)
         cmocka_unit_test(three_equal_servers_stand_where_they_should),
         cmocka_unit_test(twenty_five_equal_servers_have_156_points_each),
         cmocka_unit_test(the_whole_ring_is_libmemcacheds),
-        VECTORS("weighted_equal3"),
-        VECTORS("weighted_w1234"),
-        VECTORS("weighted_ports3"),
-        VECTORS("weighted_unix3"),
-        VECTORS("weighted_mixed4"),
-        VECTORS("weighted_equal7"),
-        VECTORS("weighted_w5large"),
-        VECTORS("weighted_weight0_port0"),
-        VECTORS("weighted_equal25_float32"),
-        VECTORS("weighted_w25sum_float32"),
+        VECTORS(0),
+        VECTORS(1),
+        VECTORS(2),
+        VECTORS(3),
+        VECTORS(4),
+        VECTORS(5),
+        VECTORS(6),
+        VECTORS(7),
+        VECTORS(8),
+        VECTORS(9),
+        VECTORS(10),
+        VECTORS(11),
+        VECTORS(12),
+        VECTORS(13),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
