@@ -1,0 +1,312 @@
+/* mcds batch: commands from standard input, many of them under way at once.
+ *
+ *   line --> slot --start--> pipeline --completion--> slot --in the order of lines--> output
+ *
+ * The slots are a ring; the oldest is printed as soon as it and all before it are done. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exit.h"
+#include "lines.h"
+#include "nouns.h"
+#include "options.h"
+#include "report.h"
+#include "session.h"
+#include "subjects.h"
+#include "words.h"
+
+#define SLOTS 1024 /* a power of two */
+#define DEPTH 512
+#define WORDS_MAX 32
+#define SENTENCE_ROOM 512
+
+enum state { STATE_UNDER_WAY, STATE_DONE, STATE_REFUSED };
+
+struct slot {
+    unsigned long line;
+    enum state state;
+    struct command command;
+    struct subject *subject;
+    union answer answer;
+    int result; /* DONE: of the library; REFUSED: the exit code */
+    char *text; /* the line, into which the command points */
+    size_t room;
+    char sentence[SENTENCE_ROOM];
+};
+
+struct batch {
+    struct session *session;
+    mcds_pipeline *pipeline;
+    struct subjects *subjects;
+    struct slot *slots;
+    unsigned long first; /* slot numbers count on; the ring's index is the low bits */
+    unsigned long next;
+    unsigned long line;
+    int status; /* the first serious one, else 1 if there was a clean no */
+    struct lines lines;
+};
+
+static struct slot *slot_at(struct batch *batch, unsigned long number)
+{
+    return &batch->slots[number % SLOTS];
+}
+
+static void note_status(struct batch *batch, int status)
+{
+    if (status != STATUS_DONE && batch->status <= STATUS_NO)
+        batch->status = status;
+}
+
+static void print_slot(struct batch *batch, struct slot *slot)
+{
+    struct output *output = &batch->session->output;
+    output->line = slot->line;
+    int status = slot->result;
+    if (slot->state == STATE_DONE)
+        status = report(output, &slot->command, &slot->answer, slot->result, slot->sentence);
+    else
+        report_failure(output, &slot->command, status, "MCDS_INVALID", slot->sentence);
+    output->line = 0;
+    note_status(batch, status);
+}
+
+/* Print the slots that are done, up to the first that is not. */
+static void print_ready(struct batch *batch)
+{
+    while (batch->first != batch->next) {
+        struct slot *slot = slot_at(batch, batch->first);
+        if (slot->state == STATE_UNDER_WAY)
+            return;
+        print_slot(batch, slot);
+        batch->first++;
+    }
+}
+
+static void keep_sentence(struct slot *slot, const char *sentence)
+{
+    (void)snprintf(slot->sentence, sizeof slot->sentence, "%s", sentence);
+}
+
+static void refuse(struct slot *slot, int status, const char *sentence)
+{
+    slot->state = STATE_REFUSED;
+    slot->result = status;
+    keep_sentence(slot, sentence);
+}
+
+static void finish(struct slot *slot, int result)
+{
+    slot->state = STATE_DONE;
+    slot->result = result;
+    keep_sentence(slot, result < 0 ? mcds_errmsg() : "");
+}
+
+/* Wait for one operation to end. False when none is under way. */
+static bool collect(struct batch *batch)
+{
+    mcds_completion done;
+    if (mcds_pipeline_next(batch->pipeline, &done) != MCDS_OK)
+        return false;
+    struct slot *slot = slot_at(batch, (unsigned long)done.tag);
+    finish(slot, done.result);
+    subject_end(slot->subject, done.result);
+    return true;
+}
+
+static void collect_all(struct batch *batch)
+{
+    while (collect(batch)) {
+    }
+    print_ready(batch);
+}
+
+/* What a line may not be. NULL: nothing against it. */
+static const char *why_not(const struct command *command)
+{
+    if (is_given(command, OPTION_HELP) || is_given(command, OPTION_VERSION))
+        return "help does not answer with one line; ask for it outside of the batch";
+    for (int id = OPTION_STORE; id <= OPTION_QUIET; id++)
+        if (is_given(command, (enum option_id)id))
+            return "-s, -n, --timeout, --json and -q belong before 'batch' and hold for all "
+                   "lines";
+    if (command->program != NULL)
+        return "a lock cannot run a command inside of a batch; run 'mcds lock' by itself";
+    if (command->verb->start == NULL)
+        return "only counter, lock --info, lock --break, visitors and online answer with one "
+               "line and are taken in a batch";
+    return NULL;
+}
+
+/* Make a command of the line in slot->text. False: refused. */
+static bool read_slot(struct slot *slot, size_t length)
+{
+    char *words[WORDS_MAX + 1];
+    const char *error = NULL;
+    struct mistake mistake;
+    memset(&slot->command, 0, sizeof slot->command);
+    int count = -1;
+    if (memchr(slot->text, '\0', length) != NULL)
+        error = "a NUL byte; no command and no name can hold one";
+    else
+        count = split_words(slot->text, words, WORDS_MAX, &error);
+    if (count < 0) {
+        refuse(slot, STATUS_DATA, error);
+        return false;
+    }
+    words[count] = NULL;
+    /* The reader keeps what is behind -- by reference to the words; no such line is carried
+     * out, so nothing outlives them. */
+    if (!read_command(words, &slot->command, &mistake)) {
+        refuse(slot, STATUS_USAGE, mistake.sentence);
+        return false;
+    }
+    error = why_not(&slot->command);
+    if (error != NULL)
+        refuse(slot, STATUS_USAGE, error);
+    return error == NULL;
+}
+
+static void start_slot(struct batch *batch, struct slot *slot, unsigned long number)
+{
+    struct subject *subject = subjects_find(batch->subjects, &slot->command);
+    while (subject == NULL && collect(batch))
+        subject = subjects_find(batch->subjects, &slot->command);
+    if (subject == NULL) {
+        refuse(slot, STATUS_INTERNAL, "out of memory");
+        return;
+    }
+    while (!subject_is_free_for(subject, &slot->command) && collect(batch)) {
+    }
+    void *handle = NULL;
+    int result = subject_open(subject, batch->session->store, &slot->command, &handle);
+    if (result != MCDS_OK) {
+        finish(slot, result);
+        return;
+    }
+    slot->subject = subject;
+    slot->state = STATE_UNDER_WAY;
+    memset(&slot->answer, 0, sizeof slot->answer);
+    result = slot->command.verb->start(handle, &slot->command, &slot->answer, batch->pipeline,
+                                       number);
+    if (result == MCDS_OK)
+        subject_begin(subject, &slot->command);
+    else
+        finish(slot, result);
+}
+
+static bool copy_line(struct slot *slot, const char *line, size_t length)
+{
+    if (slot->room < length + 1) {
+        char *text = realloc(slot->text, length + 1);
+        if (text == NULL)
+            return false;
+        slot->text = text;
+        slot->room = length + 1;
+    }
+    memcpy(slot->text, line, length + 1);
+    return true;
+}
+
+/* Empty lines and comments are no commands and get no answer. */
+static bool is_command(const char *line, size_t length)
+{
+    size_t blanks = 0;
+    while (blanks < length && (line[blanks] == ' ' || line[blanks] == '\t'))
+        blanks++;
+    return blanks < length && line[blanks] != '#';
+}
+
+static void take_line(struct batch *batch, enum line kind, const char *line, size_t length)
+{
+    batch->line++;
+    if (kind == LINE_READY && !is_command(line, length))
+        return;
+    if (batch->next - batch->first == SLOTS) {
+        while (slot_at(batch, batch->first)->state == STATE_UNDER_WAY && collect(batch)) {
+        }
+        print_ready(batch);
+    }
+    unsigned long number = batch->next;
+    struct slot *slot = slot_at(batch, number);
+    slot->line = batch->line;
+    memset(&slot->command, 0, sizeof slot->command);
+    char sentence[80];
+    (void)snprintf(sentence, sizeof sentence, "the line is longer than %d bytes",
+                   LINE_MAX_BYTES);
+    if (kind == LINE_TOO_LONG)
+        refuse(slot, STATUS_DATA, sentence);
+    else if (!copy_line(slot, line, length))
+        refuse(slot, STATUS_INTERNAL, "out of memory");
+    else if (read_slot(slot, length))
+        start_slot(batch, slot, number);
+    batch->next++;
+}
+
+/* Before a wait for input everything under way is brought to its end and printed, so that a
+ * program at the other end of both pipes gets its answers. False: standard output is broken. */
+static bool settle(struct batch *batch)
+{
+    collect_all(batch);
+    return output_flush(&batch->session->output);
+}
+
+static void take_lines(struct batch *batch)
+{
+    for (;;) {
+        char *line = NULL;
+        size_t length = 0;
+        enum line kind = lines_next(&batch->lines, &line, &length);
+        if (kind == LINE_OVER)
+            break;
+        if (kind == LINE_NONE) {
+            if (!lines_are_waiting() && !settle(batch))
+                break;
+            lines_read(&batch->lines);
+        } else {
+            take_line(batch, kind, line, length);
+        }
+    }
+    (void)settle(batch);
+    if (batch->lines.error != 0) {
+        complain(&batch->session->output, "standard input cannot be read: %s",
+                 strerror(batch->lines.error));
+        note_status(batch, STATUS_IO);
+    }
+}
+
+static int run_open(struct session *session, struct batch *batch)
+{
+    mcds_pipeline_options options = MCDS_PIPELINE_OPTIONS_INIT;
+    options.depth = DEPTH;
+    batch->session = session;
+    batch->slots = calloc(SLOTS, sizeof *batch->slots);
+    batch->subjects = subjects_new();
+    if (batch->slots == NULL || batch->subjects == NULL ||
+        mcds_pipeline_open(session->store, &options, &batch->pipeline) != MCDS_OK) {
+        complain(&session->output, "batch: out of memory");
+        return STATUS_INTERNAL;
+    }
+    take_lines(batch);
+    return batch->status;
+}
+
+int batch_run(struct session *session, const struct command *command)
+{
+    (void)command;
+    int status = session_open_store(session);
+    if (status != STATUS_DONE)
+        return status;
+    struct batch *batch = calloc(1, sizeof *batch);
+    if (batch == NULL)
+        return STATUS_INTERNAL;
+    status = run_open(session, batch);
+    mcds_pipeline_close(batch->pipeline);
+    subjects_free(batch->subjects);
+    for (size_t i = 0; batch->slots != NULL && i < SLOTS; i++)
+        free(batch->slots[i].text);
+    free(batch->slots);
+    free(batch);
+    return status;
+}

@@ -1,0 +1,50 @@
+/* A program in a process group of its own. */
+#ifndef MCDS_CLI_CHILD_H
+#define MCDS_CLI_CHILD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct child {
+    pid_t group;       /* also the process id of the program */
+    int tty;           /* the controlling terminal, or -1 */
+    bool is_ended;     /* the program itself; others of its group may live on */
+    int wait_status;   /* as waitpid gives it, when it has ended */
+    int stopped_by;    /* the signal that has stopped the program, or 0 */
+    bool is_following; /* we have stopped with it */
+};
+
+/* What the program inherits: the signals as they were before ours. */
+struct inheritance {
+    sigset_t mask;
+    struct sigaction pipe;
+    struct sigaction child;
+};
+
+/* Start `program`, found by $PATH. It dies with us, as far as the kernel can do that for one
+ * process. When we stand in the foreground of a terminal and both standard streams are it, the
+ * group becomes the foreground. Returns 0, or the errno of why it cannot be run. */
+int child_start(struct child *child, char *const *program,
+                const struct inheritance *inheritance);
+
+/* Take notice of what has ended or stopped. Orphans of the group come to us and are reaped. */
+void child_reap(struct child *child);
+
+/* Whether any process of the group lives. */
+bool child_group_lives(const struct child *child);
+
+/* Send a signal to the whole group. */
+void child_signal(const struct child *child, int number);
+
+/* After a stop by the terminal: a program that has only been waiting for the terminal gets it
+ * when we stand in the foreground. Otherwise stop our own group as well, so that the shell gets
+ * its prompt; child_continue goes on when the shell continues us. A stop by others is left
+ * alone: the lock is held meanwhile. */
+void child_follow_stop(struct child *child);
+void child_continue(struct child *child);
+
+/* Give the terminal back to our own group. */
+void child_end(struct child *child);
+
+#endif

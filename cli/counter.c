@@ -1,0 +1,92 @@
+/* mcds counter. */
+#include "nouns.h"
+
+/* A handle is signed unless the user asks for a plain one: `counter add x -1` must work for who
+ * has never heard of the difference, and either form understands what the other has made. */
+int counter_open(mcds_store *store, const struct command *command, void **handle_out)
+{
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    bool plain = is_given(command, OPTION_PLAIN) && !is_given(command, OPTION_SIGNED);
+    options.flags = plain ? 0 : MCDS_COUNTER_SIGNED;
+    options.stripes = (uint32_t)number_of(command, OPTION_STRIPES, 0);
+    options.ttl_ms = number_of(command, OPTION_TTL, 0);
+    mcds_counter *counter = NULL;
+    int result = mcds_counter_open(store, command->arguments[0], &options, &counter);
+    *handle_out = counter;
+    return result;
+}
+
+void counter_close(void *handle)
+{
+    mcds_counter_close(handle);
+}
+
+static bool is_striped(const struct command *command)
+{
+    return number_of(command, OPTION_STRIPES, 1) > 1;
+}
+
+int counter_add(void *handle, const struct command *command, union answer *answer,
+                mcds_pipeline *pipeline, uint64_t tag)
+{
+    int64_t *value_out = is_striped(command) ? NULL : &answer->number;
+    return mcds_counter_add_start(handle, command->delta, value_out, pipeline, tag);
+}
+
+void counter_print_add(struct output *output, const struct command *command,
+                       const union answer *answer, int result)
+{
+    (void)result;
+    if (is_striped(command))
+        output_word(output, "done", "added");
+    else
+        output_number(output, "value", answer->number, SHOWN);
+}
+
+int counter_get(void *handle, const struct command *command, union answer *answer,
+                mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)command;
+    return mcds_counter_get_start(handle, &answer->counter, pipeline, tag);
+}
+
+void counter_print_get(struct output *output, const struct command *command,
+                       const union answer *answer, int result)
+{
+    (void)command;
+    (void)result;
+    output_number(output, "value", answer->counter.value, SHOWN);
+    output_unsigned(output, "since", answer->counter.since_s, HIDDEN);
+}
+
+int counter_take(void *handle, const struct command *command, union answer *answer,
+                 mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)command;
+    return mcds_counter_take_start(handle, &answer->number, pipeline, tag);
+}
+
+void counter_print_take(struct output *output, const struct command *command,
+                        const union answer *answer, int result)
+{
+    (void)command;
+    (void)result;
+    output_number(output, "taken", answer->number, SHOWN);
+}
+
+int counter_drop(void *handle, const struct command *command, union answer *answer,
+                 mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)command;
+    (void)answer;
+    return mcds_counter_drop_start(handle, pipeline, tag);
+}
+
+void print_dropped(struct output *output, const struct command *command,
+                   const union answer *answer, int result)
+{
+    (void)command;
+    (void)answer;
+    (void)result;
+    output_word(output, "done", "dropped");
+}

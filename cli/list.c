@@ -1,0 +1,36 @@
+/* mcds ls. */
+#include <string.h>
+
+#include "exit.h"
+#include "nouns.h"
+#include "session.h"
+
+struct listing {
+    struct output *output;
+    const char *prefix;
+};
+
+static bool print_listed(void *context, const mcds_listed *listed)
+{
+    struct listing *listing = context;
+    if (strncmp(listed->name, listing->prefix, strlen(listing->prefix)) != 0)
+        return true;
+    output_begin(listing->output);
+    output_text(listing->output, "noun", listed->noun, SHOWN);
+    output_name(listing->output, "name", listed->name, SHOWN);
+    output_end(listing->output);
+    return true;
+}
+
+int list_run(struct session *session, const struct command *command)
+{
+    int status = session_open_store(session);
+    if (status != STATUS_DONE)
+        return status;
+    const char *prefix = command->arguments[0] != NULL ? command->arguments[0] : "";
+    struct listing listing = {&session->output, prefix};
+    int result = mcds_list(session->store, print_listed, &listing);
+    if (result != MCDS_OK)
+        complain(&session->output, "ls: %s%s", mcds_errmsg(), advice_on(result));
+    return status_of(result);
+}

@@ -1,0 +1,69 @@
+/* mcds lock NAME --info and --break. */
+#include "lock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "nouns.h"
+
+#define LEASE_MS UINT64_C(15000)
+
+/* HOST:PID. */
+static void write_default_label(char out[LABEL_ROOM])
+{
+    char host[128] = "";
+    if (gethostname(host, sizeof host - 1) != 0)
+        host[0] = '\0';
+    (void)snprintf(out, LABEL_ROOM, "%s:%ld", host[0] != '\0' ? host : "?", (long)getpid());
+}
+
+int lock_open(mcds_store *store, const struct command *command, void **handle_out)
+{
+    char label[LABEL_ROOM];
+    mcds_lock_options options = MCDS_LOCK_OPTIONS_INIT;
+    write_default_label(label);
+    options.lease_ms = (uint32_t)number_of(command, OPTION_LEASE, LEASE_MS);
+    options.label = is_given(command, OPTION_LABEL) ? command->options[OPTION_LABEL].text
+                                                    : label;
+    mcds_lock *lock = NULL;
+    int result = mcds_lock_open(store, command->arguments[0], &options, &lock);
+    *handle_out = lock;
+    return result;
+}
+
+void lock_close(void *handle)
+{
+    mcds_lock_close(handle);
+}
+
+int lock_look(void *handle, const struct command *command, union answer *answer,
+              mcds_pipeline *pipeline, uint64_t tag)
+{
+    if (is_given(command, OPTION_BREAK))
+        return mcds_lock_drop_start(handle, pipeline, tag);
+    return mcds_lock_holder_get_start(handle, &answer->holder, pipeline, tag);
+}
+
+void lock_print(struct output *output, const struct command *command,
+                const union answer *answer, int result)
+{
+    if (is_given(command, OPTION_BREAK)) {
+        print_dropped(output, command, answer, result);
+        return;
+    }
+    const mcds_lock_holder *holder = &answer->holder;
+    const char *label = holder->label;
+    if (label[0] == '\0' && !output->json)
+        label = "-";
+    output_name(output, "holder", label, SHOWN);
+    if (output->json || holder->remaining_ms >= 0) {
+        if (output->json)
+            output_number(output, "remaining_ms", holder->remaining_ms, SHOWN);
+        else
+            output_real(output, "", (double)holder->remaining_ms / 1000, SHOWN);
+    } else {
+        output_text(output, "", "?", SHOWN);
+    }
+    output_unsigned(output, "fence", holder->fence, SHOWN);
+}

@@ -1,0 +1,370 @@
+/* mcds lock NAME -- COMMAND: acquire, run, watch, release.
+ *
+ *   asked          renewed      renewed                stop     kill  deadline
+ *     |---- span/3 ---|---- span/3 ---|----- ... --------|--------|------|
+ *
+ * Each renewal that succeeds moves everything behind it. Only when none does, is the group told
+ * to end (TERM) at `stop` and ended (KILL) at `kill`; nothing of it runs at the deadline. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "child.h"
+#include "exit.h"
+#include "lock.h"
+#include "nouns.h"
+#include "renewer.h"
+#include "report.h"
+#include "session.h"
+#include "watch.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define DAY_MS UINT64_C(86400000)
+/* How long a wait for the lock goes without looking at signals. */
+#define WAIT_SLICE_MS 100
+#define STOP_MAX_NS (5000 * NS_PER_MS)
+#define KILL_MAX_NS (1000 * NS_PER_MS)
+#define RETRY_MIN_NS (10 * NS_PER_MS)
+/* What COMMAND has left behind in its group may end by itself this long. */
+#define REST_NS (1000 * NS_PER_MS)
+/* Longer than this after KILL, only a process stuck in the kernel lives. */
+#define STUCK_NS (5000 * NS_PER_MS)
+
+enum phase {
+    PHASE_RUNNING,
+    PHASE_RESTING,  /* COMMAND has ended; the rest of its group may end by itself */
+    PHASE_STOPPING, /* TERM was sent because of the lease, or to the rest */
+    PHASE_KILLED
+};
+
+struct runner {
+    struct session *session;
+    const struct command *command;
+    const char *name;
+    mcds_lock *lock;
+    mcds_lease lease;
+    struct watch watch;
+    struct child child;
+    struct renewer renewer;
+    enum phase phase;
+    bool is_lost;
+    int64_t deadline_ns;
+    int64_t span_ns;  /* from a renewal to its deadline */
+    int64_t asked_ns; /* when the last renewal was begun */
+    int64_t renew_at_ns;
+    int64_t next_at_ns; /* when the phase ends, unless the lease ends it before */
+};
+
+static void say(const struct runner *runner, const char *what)
+{
+    complain(&runner->session->output, "lock '%.200s': %s", runner->name, what);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The time of the group between TERM and KILL, and between KILL and the deadline. */
+static int64_t stop_ahead_ns(const struct runner *runner)
+{
+    return least(runner->span_ns / 4, STOP_MAX_NS);
+}
+
+static int64_t kill_ahead_ns(const struct runner *runner)
+{
+    return least(runner->span_ns / 10, KILL_MAX_NS);
+}
+
+static void take_deadline(struct runner *runner)
+{
+    runner->deadline_ns = runner->lease.deadline_ns;
+    runner->span_ns = runner->deadline_ns - runner->asked_ns;
+    runner->renew_at_ns = runner->asked_ns + runner->span_ns / 3;
+}
+
+static void set_number(const char *variable, uint64_t number)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%" PRIu64, number);
+    (void)setenv(variable, text, 1);
+}
+
+static void set_environment(struct runner *runner)
+{
+    const mcds_env *env = mcds_env_system();
+    int64_t left_ms = mcds_lock_remaining_ms(runner->lock, &runner->lease);
+    (void)setenv("MCDS_LOCK_NAME", runner->name, 1);
+    set_number("MCDS_LOCK_FENCE", runner->lease.fence);
+    set_number("MCDS_LOCK_DEADLINE", (uint64_t)(env->wall_ns(env->self) / NS_PER_MS + left_ms));
+}
+
+/* Acquire in slices, between which a signal can end the wait. Returns the result of the
+ * library, or the number of a signal in *signal_out. */
+static int acquire(struct runner *runner, int *signal_out)
+{
+    const struct command *command = runner->command;
+    int64_t wait_ms = (int64_t)number_of(command, OPTION_WAIT, DAY_MS);
+    int64_t until_ns = watch_now_ns() + wait_ms * NS_PER_MS;
+    for (;;) {
+        runner->asked_ns = watch_now_ns();
+        int64_t left_ms = (until_ns - runner->asked_ns) / NS_PER_MS;
+        bool once = is_given(command, OPTION_NOWAIT) || left_ms <= 0;
+        int result = once ? mcds_lock_try_acquire(runner->lock, &runner->lease)
+                          : mcds_lock_acquire(runner->lock,
+                                              (uint32_t)least(left_ms, WAIT_SLICE_MS),
+                                              &runner->lease);
+        if (result != MCDS_BUSY || once)
+            return result;
+        while ((*signal_out = watch_signal(&runner->watch)) != 0)
+            if (*signal_out != SIGCHLD && *signal_out != SIGCONT)
+                return result;
+    }
+}
+
+/* Why the lock was not to be had, and the exit code for it. */
+static int report_busy(struct runner *runner)
+{
+    mcds_lock_holder holder;
+    char sentence[400];
+    int result = mcds_lock_holder_get(runner->lock, &holder);
+    if (result == MCDS_OK && holder.remaining_ms >= 0)
+        (void)snprintf(sentence, sizeof sentence,
+                       "lock '%.100s': held by %.200s for %" PRId64 ".%" PRId64 " s more",
+                       runner->name, holder.label[0] != '\0' ? holder.label : "somebody",
+                       holder.remaining_ms / 1000, holder.remaining_ms % 1000 / 100);
+    else
+        (void)snprintf(sentence, sizeof sentence, "lock '%.100s': held by %.200s", runner->name,
+                       result == MCDS_OK && holder.label[0] != '\0' ? holder.label
+                                                                    : "somebody");
+    report_failure(&runner->session->output, runner->command, STATUS_BUSY, "MCDS_BUSY",
+                   sentence);
+    return (int)number_of(runner->command, OPTION_EXIT, STATUS_BUSY);
+}
+
+/* Give back what may be ours; whether it was makes no difference any more. */
+static void give_up(struct runner *runner)
+{
+    int result = mcds_lock_release(runner->lock, &runner->lease);
+    (void)result;
+}
+
+static int report_failed_acquire(struct runner *runner, int result)
+{
+    char sentence[600];
+    if (result == MCDS_BUSY)
+        return report_busy(runner);
+    (void)snprintf(sentence, sizeof sentence, "%s%s", mcds_errmsg(), advice_on(result));
+    if (result == MCDS_AMBIGUOUS)
+        give_up(runner);
+    report_failure(&runner->session->output, runner->command, status_of(result),
+                   mcds_result_name(result), sentence);
+    return status_of(result);
+}
+
+static void stop_group(struct runner *runner, int64_t kill_at_ns)
+{
+    child_signal(&runner->child, SIGTERM);
+    child_signal(&runner->child, SIGCONT); /* a stopped one could not end */
+    runner->phase = PHASE_STOPPING;
+    runner->next_at_ns = kill_at_ns;
+}
+
+static void kill_group(struct runner *runner, int64_t now_ns)
+{
+    child_signal(&runner->child, SIGKILL);
+    runner->phase = PHASE_KILLED;
+    runner->next_at_ns = now_ns + STUCK_NS;
+}
+
+static void lose(struct runner *runner, const char *why)
+{
+    if (!runner->is_lost)
+        say(runner, why);
+    runner->is_lost = true;
+}
+
+/* Take the outcome of a renewal. */
+static void learn(struct runner *runner)
+{
+    renewer_take(&runner->renewer);
+    int64_t now_ns = watch_now_ns();
+    switch (runner->renewer.result) {
+    case MCDS_OK:
+        take_deadline(runner);
+        break;
+    case MCDS_LOST:
+    case MCDS_EXPIRED:
+        lose(runner, "the lease was lost; stopping the command");
+        if (runner->phase < PHASE_STOPPING)
+            stop_group(runner, least(now_ns + kill_ahead_ns(runner), runner->deadline_ns));
+        runner->renew_at_ns = INT64_MAX;
+        break;
+    default:
+        runner->renew_at_ns = now_ns + runner->span_ns / 12 + RETRY_MIN_NS;
+        break;
+    }
+}
+
+/* What time asks for. */
+static void keep_time(struct runner *runner, int64_t now_ns)
+{
+    if (runner->phase < PHASE_KILLED && now_ns >= runner->deadline_ns - kill_ahead_ns(runner)) {
+        lose(runner, "the lease could not be renewed in time; the command was killed");
+        kill_group(runner, now_ns);
+    } else if (runner->phase < PHASE_STOPPING &&
+               now_ns >= runner->deadline_ns - stop_ahead_ns(runner)) {
+        lose(runner, "the lease cannot be renewed; stopping the command");
+        stop_group(runner, runner->deadline_ns - kill_ahead_ns(runner));
+    } else if (runner->phase == PHASE_RESTING && now_ns >= runner->next_at_ns) {
+        stop_group(runner, now_ns + STOP_MAX_NS);
+    } else if (runner->phase == PHASE_STOPPING && now_ns >= runner->next_at_ns) {
+        kill_group(runner, now_ns);
+    }
+    if (!runner->renewer.is_busy && now_ns >= runner->renew_at_ns &&
+        runner->phase != PHASE_KILLED) {
+        runner->asked_ns = now_ns;
+        runner->renew_at_ns = INT64_MAX;
+        renewer_ask(&runner->renewer);
+    }
+}
+
+static int64_t next_wake_ns(const struct runner *runner)
+{
+    int64_t wake_ns = runner->renewer.is_busy ? INT64_MAX : runner->renew_at_ns;
+    if (runner->phase != PHASE_RUNNING)
+        wake_ns = least(wake_ns, runner->next_at_ns);
+    if (runner->phase < PHASE_STOPPING)
+        wake_ns = least(wake_ns, runner->deadline_ns - stop_ahead_ns(runner));
+    if (runner->phase < PHASE_KILLED)
+        wake_ns = least(wake_ns, runner->deadline_ns - kill_ahead_ns(runner));
+    return wake_ns;
+}
+
+static void take_signals(struct runner *runner)
+{
+    int number;
+    while ((number = watch_signal(&runner->watch)) != 0) {
+        if (number == SIGCONT)
+            child_continue(&runner->child);
+        else if (number != SIGCHLD)
+            child_signal(&runner->child, number);
+    }
+    child_reap(&runner->child);
+    if (runner->child.stopped_by != 0)
+        child_follow_stop(&runner->child);
+    if (runner->child.is_ended && runner->phase == PHASE_RUNNING) {
+        runner->phase = PHASE_RESTING;
+        runner->next_at_ns = watch_now_ns() + REST_NS;
+    }
+}
+
+/* From the start of the command to the end of its group. */
+static void watch_group(struct runner *runner)
+{
+    while (!runner->child.is_ended || child_group_lives(&runner->child)) {
+        int64_t now_ns = watch_now_ns();
+        if (runner->phase == PHASE_KILLED && now_ns >= runner->next_at_ns) {
+            say(runner, "a process of the command does not end even when killed");
+            return;
+        }
+        keep_time(runner, now_ns);
+        if (watch_wait(&runner->watch, next_wake_ns(runner), runner->renewer.answer))
+            learn(runner);
+        /* Before a signal that lets the group go on: it may be too late for that. */
+        keep_time(runner, watch_now_ns());
+        take_signals(runner);
+    }
+}
+
+static int own_status(const struct child *child)
+{
+    if (WIFSIGNALED(child->wait_status))
+        return STATUS_SIGNAL + WTERMSIG(child->wait_status);
+    return WEXITSTATUS(child->wait_status);
+}
+
+/* Give the lock back and choose the exit code. */
+static int release(struct runner *runner, int status)
+{
+    int result = mcds_lock_release(runner->lock, &runner->lease);
+    struct output *output = &runner->session->output;
+    if (result == MCDS_OK)
+        return status;
+    if (result == MCDS_LOST || result == MCDS_EXPIRED) {
+        say(runner, "the lease had ended before the command did; its work may have overlapped "
+                    "with another's");
+        return STATUS_LOST;
+    }
+    complain(output, "%s; the lock was not given back and ends by itself%s", mcds_errmsg(),
+             advice_on(result));
+    return result == MCDS_AMBIGUOUS && status == 0 ? STATUS_AMBIGUOUS : status;
+}
+
+/* Run the command under a lock that is ours. */
+static int run_program(struct runner *runner)
+{
+    char *const *program = runner->command->program;
+    set_environment(runner);
+    int reason = child_start(&runner->child, program, &runner->watch.inheritance);
+    if (reason != 0) {
+        complain(&runner->session->output, "lock '%.200s': %.200s cannot be run: %s",
+                 runner->name, program[0], strerror(reason));
+        return release(runner, reason == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
+    }
+    if (!renewer_start(&runner->renewer, runner->lock, &runner->lease)) {
+        say(runner, "no thread to be had for renewals");
+        child_signal(&runner->child, SIGKILL);
+        child_end(&runner->child);
+        return STATUS_INTERNAL;
+    }
+    watch_group(runner);
+    child_end(&runner->child);
+    renewer_end(&runner->renewer);
+    if (runner->is_lost) {
+        give_up(runner);
+        return STATUS_LOST;
+    }
+    return release(runner, own_status(&runner->child));
+}
+
+static int acquire_and_run(struct runner *runner)
+{
+    int number = 0;
+    int result = acquire(runner, &number);
+    if (number != 0)
+        return STATUS_SIGNAL + number;
+    if (result != MCDS_OK)
+        return report_failed_acquire(runner, result);
+    take_deadline(runner);
+    return run_program(runner);
+}
+
+int lock_run(struct session *session, const struct command *command)
+{
+    struct runner runner = {.session = session,
+                            .command = command,
+                            .name = command->arguments[0],
+                            .lease = MCDS_LEASE_INIT};
+    int status = session_open_store(session);
+    if (status != STATUS_DONE)
+        return status;
+    void *handle = NULL;
+    int result = lock_open(session->store, command, &handle);
+    if (result != MCDS_OK) {
+        complain(&session->output, "%s", mcds_errmsg());
+        return status_of(result);
+    }
+    runner.lock = handle;
+    if (!watch_open(&runner.watch)) {
+        say(&runner, "no descriptors to be had for signals and time");
+        status = STATUS_INTERNAL;
+    } else {
+        status = acquire_and_run(&runner);
+    }
+    mcds_lock_close(runner.lock);
+    return status;
+}

@@ -1,0 +1,66 @@
+/* mcds: the command. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "exit.h"
+#include "help.h"
+#include "nouns.h"
+#include "options.h"
+#include "session.h"
+
+/* A store must not get the number of a standard stream that the caller has closed. What is put
+ * in its place fails as the closed one would: 0 cannot be read, 1 and 2 cannot be written. */
+static void occupy_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            _exit(STATUS_INTERNAL);
+}
+
+static bool needs_store(const struct command *command)
+{
+    return command->verb->run != help_run && command->verb->run != completion_run;
+}
+
+static int run(struct session *session, const struct command *command)
+{
+    session->output.json = is_given(command, OPTION_JSON);
+    session->output.quiet = is_given(command, OPTION_QUIET);
+    if (is_given(command, OPTION_VERSION)) {
+        output_print("mcds %s\n", mcds_version());
+        return STATUS_DONE;
+    }
+    if (is_given(command, OPTION_HELP)) {
+        explain(command->noun, command->verb);
+        return STATUS_DONE;
+    }
+    int status = needs_store(command) ? session_choose_store(session, command) : STATUS_DONE;
+    return status == STATUS_DONE ? session_run(session, command) : status;
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    occupy_standard_streams();
+    struct session *session = calloc(1, sizeof *session);
+    if (session == NULL)
+        return STATUS_INTERNAL;
+    session->options.size = sizeof session->options;
+    struct command command;
+    struct mistake mistake;
+    int status = STATUS_USAGE;
+    if (argv[0] == NULL || argv[1] == NULL)
+        complain(&session->output, "what shall be done? 'mcds help' lists the commands");
+    else if (!read_command(argv + 1, &command, &mistake))
+        complain(&session->output, "%s", mistake.sentence);
+    else
+        status = run(session, &command);
+    if (!output_flush(&session->output) && status <= STATUS_NO)
+        status = STATUS_IO;
+    mcds_close(session->store);
+    free(session);
+    return status;
+}

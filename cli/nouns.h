@@ -1,0 +1,56 @@
+/* The functions behind the table. */
+#ifndef MCDS_CLI_NOUNS_H
+#define MCDS_CLI_NOUNS_H
+
+#include "command.h"
+
+#define START(name)                                                                            \
+    int name(void *handle, const struct command *command, union answer *answer,                \
+             mcds_pipeline *pipeline, uint64_t tag)
+#define PRINT(name)                                                                            \
+    void name(struct output *output, const struct command *command,                            \
+              const union answer *answer, int result)
+#define OPEN(name) int name(mcds_store *store, const struct command *command, void **handle_out)
+#define CLOSE(name) void name(void *handle)
+#define RUN(name) int name(struct session *session, const struct command *command)
+
+OPEN(counter_open);
+CLOSE(counter_close);
+START(counter_add);
+PRINT(counter_print_add);
+START(counter_get);
+PRINT(counter_print_get);
+START(counter_take);
+PRINT(counter_print_take);
+START(counter_drop);
+PRINT(print_dropped);
+
+OPEN(lock_open);
+CLOSE(lock_close);
+START(lock_look);
+PRINT(lock_print);
+RUN(lock_run);
+
+OPEN(visitors_open);
+CLOSE(visitors_close);
+START(visitors_hit);
+PRINT(print_counted);
+START(visitors_get);
+PRINT(visitors_print_get);
+PRINT(visitors_print_estimate);
+START(visitors_drop);
+
+OPEN(online_open);
+CLOSE(online_close);
+START(online_beat);
+START(online_count);
+PRINT(online_print_count);
+START(online_drop);
+
+RUN(batch_run);
+RUN(list_run);
+RUN(doctor_run);
+RUN(help_run);
+RUN(completion_run);
+
+#endif

@@ -1,0 +1,54 @@
+/* mcds online. */
+#include "nouns.h"
+
+int online_open(mcds_store *store, const struct command *command, void **handle_out)
+{
+    mcds_online_options options = MCDS_ONLINE_OPTIONS_INIT;
+    options.buckets = (uint32_t)number_of(command, OPTION_BUCKETS, 0);
+    options.width_ms = (uint32_t)number_of(command, OPTION_WIDTH, 0);
+    mcds_online *online = NULL;
+    int result = mcds_online_open(store, command->arguments[0], &options, &online);
+    *handle_out = online;
+    return result;
+}
+
+void online_close(void *handle)
+{
+    mcds_online_close(handle);
+}
+
+int online_beat(void *handle, const struct command *command, union answer *answer,
+                mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)answer;
+    return mcds_online_beat_start(handle, command->arguments[1], 0, pipeline, tag);
+}
+
+int online_count(void *handle, const struct command *command, union answer *answer,
+                 mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)command;
+    return mcds_online_count_start(handle, 0, &answer->online, pipeline, tag);
+}
+
+void online_print_count(struct output *output, const struct command *command,
+                        const union answer *answer, int result)
+{
+    (void)command;
+    (void)result;
+    const mcds_online_value *value = &answer->online;
+    if (!output->json)
+        output_number(output, "estimate", (int64_t)(value->estimate + 0.5), SHOWN);
+    output_real(output, "estimate", value->estimate, HIDDEN);
+    output_real(output, "error", value->error, HIDDEN);
+    output_unsigned(output, "current", value->current, HIDDEN);
+    output_unsigned(output, "closed", value->closed, HIDDEN);
+}
+
+int online_drop(void *handle, const struct command *command, union answer *answer,
+                mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)command;
+    (void)answer;
+    return mcds_online_drop_start(handle, 0, pipeline, tag);
+}

@@ -1,0 +1,330 @@
+/* Reading a command line by the table. */
+#include "options.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "table.h"
+#include "values.h"
+
+#define NAME_MAX_BYTES 1024
+
+struct reader {
+    char *const *next; /* the word to read */
+    struct command *command;
+    struct mistake *mistake;
+    size_t argument_count;
+    bool options_over; /* behind -- */
+};
+
+/* Always false, so that a reader can return it. */
+static bool MCDS_PRINTF(2, 3) wrong(struct reader *reader, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(reader->mistake->sentence, sizeof reader->mistake->sentence, format,
+                    arguments);
+    va_end(arguments);
+    return false;
+}
+
+static void append(char out[USAGE_MAX], const char *before, const char *text, const char *after)
+{
+    size_t length = strlen(out);
+    (void)snprintf(out + length, USAGE_MAX - length, "%s%s%s", before, text, after);
+}
+
+void write_usage(const struct noun *noun, const struct verb *verb, char out[USAGE_MAX])
+{
+    out[0] = '\0';
+    append(out, "", noun->word, "");
+    if (verb->word[0] != '\0')
+        append(out, " ", verb->word, "");
+    for (const struct parameter *const *at = verb->arguments; *at != NULL; at++)
+        append(out, (*at)->optional ? " [" : " ", (*at)->placeholder,
+               (*at)->optional ? "]" : "");
+    if (verb->options != 0)
+        append(out, " ", "[OPTIONS]", "");
+    if (takes_program(verb))
+        append(out, " ", "[-- COMMAND...]", "");
+}
+
+static bool wrong_usage(struct reader *reader, const char *what)
+{
+    char usage[USAGE_MAX];
+    write_usage(reader->command->noun, reader->command->verb, usage);
+    return wrong(reader, "%s; usage: mcds %s", what, usage);
+}
+
+static bool wrong_range(struct reader *reader, const struct parameter *parameter,
+                        const char *called, const char *text)
+{
+    char min[DURATION_ROOM];
+    char max[DURATION_ROOM];
+    if (parameter->kind == KIND_DURATION) {
+        format_duration(parameter->min, min);
+        format_duration(parameter->max, max);
+        return wrong(reader,
+                     "%s %.60s: not a time from %s to %s; times are written 500ms 30s 5m 1h 2d",
+                     called, text, min, max);
+    }
+    return wrong(reader, "%s %.60s: not a whole number from %" PRIu64 " to %" PRIu64, called,
+                 text, parameter->min, parameter->max);
+}
+
+static bool read_value(struct reader *reader, const struct parameter *option,
+                       const char *called, const char *text, struct value *value)
+{
+    value->given = true;
+    value->text = text;
+    if (option->kind == KIND_TEXT) {
+        if (option->max > 0 && strlen(text) > option->max)
+            return wrong(reader, "%s: longer than %" PRIu64 " bytes", called, option->max);
+        return true;
+    }
+    bool fine = option->kind == KIND_DURATION ? parse_duration(text, &value->number)
+                                              : parse_whole(text, &value->number);
+    if (!fine || value->number < option->min || value->number > option->max)
+        return wrong_range(reader, option, called, text);
+    return true;
+}
+
+static uint32_t allowed_options(const struct command *command)
+{
+    return OPTIONS_GLOBAL | (command->verb != NULL ? command->verb->options : 0);
+}
+
+/* The verb's own letter goes before a global one: -n of `lock` is not the namespace. */
+static int find_letter(const struct command *command, char letter)
+{
+    uint32_t allowed = allowed_options(command);
+    int found = -1;
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if ((allowed & BIT(id)) != 0 && options[id].letter == letter)
+            found = id;
+    return found;
+}
+
+static int find_word(const struct command *command, const char *word, size_t length)
+{
+    uint32_t allowed = allowed_options(command);
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if ((allowed & BIT(id)) != 0 && strlen(options[id].word) == length &&
+            memcmp(options[id].word, word, length) == 0)
+            return id;
+    return -1;
+}
+
+static bool unknown_option(struct reader *reader, const char *typed)
+{
+    const char *near = nearest_option(reader->command->verb, typed + 2);
+    if (typed[1] == '-' && near != NULL)
+        return wrong(reader, "there is no option %.60s; did you mean --%s?", typed, near);
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (typed[1] == '-' && strcmp(options[id].word, typed + 2) == 0)
+            return wrong(reader, "%s %s has no option %.60s", reader->command->noun->word,
+                         reader->command->verb->word, typed);
+    return wrong(reader, "there is no option %.60s here; 'mcds help' lists them", typed);
+}
+
+/* --word, --word=value or --word value. */
+static bool read_long_option(struct reader *reader)
+{
+    const char *typed = *reader->next++;
+    const char *equals = strchr(typed, '=');
+    size_t length = equals != NULL ? (size_t)(equals - typed) : strlen(typed);
+    int id = find_word(reader->command, typed + 2, length - 2);
+    if (id < 0)
+        return unknown_option(reader, typed);
+    struct value *value = &reader->command->options[id];
+    char called[40];
+    (void)snprintf(called, sizeof called, "--%s", options[id].word);
+    if (options[id].kind == KIND_FLAG) {
+        value->given = true;
+        return equals == NULL || wrong(reader, "%s takes no value", called);
+    }
+    const char *text = equals != NULL ? equals + 1 : *reader->next;
+    if (text == NULL)
+        return wrong(reader, "%s needs a value: %s %s", called, called,
+                     options[id].placeholder);
+    if (equals == NULL)
+        reader->next++;
+    return read_value(reader, &options[id], called, text, value);
+}
+
+/* -x, several letters of flags together, -x value or -xvalue. */
+static bool read_short_options(struct reader *reader)
+{
+    const char *typed = *reader->next++;
+    for (const char *letter = typed + 1; *letter != '\0'; letter++) {
+        char called[3] = {'-', *letter, '\0'};
+        int id = find_letter(reader->command, *letter);
+        if (id < 0)
+            return unknown_option(reader, letter == typed + 1 ? typed : called);
+        struct value *value = &reader->command->options[id];
+        value->given = true;
+        if (options[id].kind == KIND_FLAG)
+            continue;
+        const char *text = letter[1] != '\0' ? letter + 1 : *reader->next;
+        if (text == NULL)
+            return wrong(reader, "%s needs a value: %s %s", called, called,
+                         options[id].placeholder);
+        if (letter[1] == '\0')
+            reader->next++;
+        return read_value(reader, &options[id], called, text, value);
+    }
+    return true;
+}
+
+static bool read_noun(struct reader *reader)
+{
+    const char *typed = *reader->next++;
+    struct command *command = reader->command;
+    command->noun = find_noun(typed);
+    if (command->noun == NULL) {
+        const char *near = nearest_noun(typed);
+        if (near != NULL)
+            return wrong(reader, "there is no command '%.60s'; did you mean '%s'?", typed,
+                         near);
+        return wrong(reader, "there is no command '%.60s'; 'mcds help' lists them", typed);
+    }
+    if (is_whole_command(command->noun))
+        command->verb = &command->noun->verbs[0];
+    return true;
+}
+
+static void list_verbs_of(const struct noun *noun, char out[USAGE_MAX])
+{
+    out[0] = '\0';
+    for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
+        append(out, verb == noun->verbs ? "" : ", ", verb->word, "");
+}
+
+static bool read_verb(struct reader *reader)
+{
+    const char *typed = *reader->next++;
+    struct command *command = reader->command;
+    command->verb = find_verb(command->noun, typed);
+    if (command->verb != NULL)
+        return true;
+    const char *near = nearest_verb(command->noun, typed);
+    if (near != NULL)
+        return wrong(reader, "%s has no verb '%.60s'; did you mean '%s'?", command->noun->word,
+                     typed, near);
+    char verbs[USAGE_MAX];
+    list_verbs_of(command->noun, verbs);
+    return wrong(reader, "%s has no verb '%.60s'; it has %s", command->noun->word, typed,
+                 verbs);
+}
+
+static bool read_argument(struct reader *reader)
+{
+    const char *typed = *reader->next++;
+    struct command *command = reader->command;
+    const struct parameter *parameter = command->verb->arguments[reader->argument_count];
+    if (parameter == NULL && takes_program(command->verb)) {
+        char what[MISTAKE_MAX / 2];
+        (void)snprintf(what, sizeof what, "'%.60s': the command to run stands behind --",
+                       typed);
+        return wrong_usage(reader, what);
+    }
+    if (parameter == NULL) {
+        char what[MISTAKE_MAX / 2];
+        (void)snprintf(what, sizeof what, "'%.60s' is one argument too many", typed);
+        return wrong_usage(reader, what);
+    }
+    if (parameter->kind == KIND_NAME && typed[0] == '\0')
+        return wrong(reader, "%s %s: the %s is empty", command->noun->word, command->verb->word,
+                     parameter->placeholder);
+    if (parameter->kind == KIND_NAME && strlen(typed) > NAME_MAX_BYTES)
+        return wrong(reader, "%s %s: the %s is longer than %d bytes", command->noun->word,
+                     command->verb->word, parameter->placeholder, NAME_MAX_BYTES);
+    if (parameter->kind == KIND_DELTA &&
+        (!parse_signed(typed, &command->delta) || command->delta > (int64_t)parameter->max ||
+         command->delta < -(int64_t)parameter->max))
+        return wrong(reader, "%s %s: '%.60s' is not a whole number below 2^62",
+                     command->noun->word, command->verb->word, typed);
+    command->arguments[reader->argument_count++] = typed;
+    return true;
+}
+
+/* -x or --word; a number with a minus and a lone - are arguments. */
+static bool is_option(const char *word)
+{
+    return word[0] == '-' && word[1] != '\0' && !(word[1] >= '0' && word[1] <= '9');
+}
+
+static bool read_word(struct reader *reader)
+{
+    const char *word = *reader->next;
+    struct command *command = reader->command;
+    if (!reader->options_over && strcmp(word, "--") == 0) {
+        reader->options_over = true;
+        reader->next++;
+        if (command->verb != NULL && takes_program(command->verb)) {
+            command->program = reader->next;
+            while (*reader->next != NULL)
+                reader->next++;
+        }
+        return true;
+    }
+    if (!reader->options_over && is_option(word))
+        return word[1] == '-' ? read_long_option(reader) : read_short_options(reader);
+    if (command->noun == NULL)
+        return read_noun(reader);
+    if (command->verb == NULL)
+        return read_verb(reader);
+    return read_argument(reader);
+}
+
+/* A lock is run under, looked at or broken: exactly one of them. */
+static bool is_one_way(struct reader *reader)
+{
+    const struct command *command = reader->command;
+    bool runs = command->program != NULL;
+    if (runs && command->program[0] == NULL)
+        return wrong_usage(reader, "the command to run is missing behind --");
+    int ways = runs + is_given(command, OPTION_INFO) + is_given(command, OPTION_BREAK);
+    if (ways == 0)
+        return wrong_usage(reader, "nothing to do: give a command behind --, or --info");
+    if (ways > 1)
+        return wrong_usage(reader, "a command, --info and --break exclude each other");
+    if (is_given(command, OPTION_WAIT) && is_given(command, OPTION_NOWAIT))
+        return wrong_usage(reader, "--wait and --no-wait exclude each other");
+    return true;
+}
+
+static bool is_everything_there(struct reader *reader)
+{
+    struct command *command = reader->command;
+    if (command->noun == NULL)
+        return wrong(reader, "what shall be done? 'mcds help' lists the commands");
+    if (command->verb == NULL) {
+        char verbs[USAGE_MAX];
+        list_verbs_of(command->noun, verbs);
+        return wrong(reader, "%s needs a verb: %s", command->noun->word, verbs);
+    }
+    const struct parameter *missing = command->verb->arguments[reader->argument_count];
+    if (missing != NULL && !missing->optional) {
+        char what[MISTAKE_MAX / 2];
+        (void)snprintf(what, sizeof what, "the %s is missing", missing->placeholder);
+        return wrong_usage(reader, what);
+    }
+    return !takes_program(command->verb) || is_one_way(reader);
+}
+
+bool read_command(char *const *words, struct command *command, struct mistake *mistake)
+{
+    memset(command, 0, sizeof *command);
+    command->delta = 1;
+    struct reader reader = {words, command, mistake, 0, false};
+    while (*reader.next != NULL) {
+        if (!read_word(&reader))
+            return false;
+        if (is_given(command, OPTION_HELP) || is_given(command, OPTION_VERSION))
+            return true;
+    }
+    return is_everything_there(&reader);
+}

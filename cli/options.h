@@ -1,0 +1,23 @@
+/* A command line read by the table. */
+#ifndef MCDS_CLI_OPTIONS_H
+#define MCDS_CLI_OPTIONS_H
+
+#include "command.h"
+
+#define MISTAKE_MAX 400
+
+/* What is wrong with a command line, as one sentence. */
+struct mistake {
+    char sentence[MISTAKE_MAX];
+};
+
+/* Read `words` (ended by NULL, as typed after "mcds"). With --help or --version what stands
+ * behind is not looked at, and nothing is missing. `command` points into the words.
+ * False: *mistake says why. */
+bool read_command(char *const *words, struct command *command, struct mistake *mistake);
+
+/* How the command is typed, without "mcds": "counter add NAME [N] [OPTIONS]". */
+#define USAGE_MAX 200
+void write_usage(const struct noun *noun, const struct verb *verb, char out[USAGE_MAX]);
+
+#endif

@@ -1,0 +1,27 @@
+/* What all commands of one run share: the output and the store. */
+#ifndef MCDS_CLI_SESSION_H
+#define MCDS_CLI_SESSION_H
+
+#include "command.h"
+
+#define URI_MAX 4096
+
+struct session {
+    struct output output;
+    mcds_options options;
+    char uri[URI_MAX];
+    const char *uri_origin; /* why it is this one */
+    mcds_store *store;
+};
+
+/* Find out which store is meant, without opening it. Returns 0 or, with the sentence printed,
+ * the exit code. */
+int session_choose_store(struct session *session, const struct command *command);
+
+/* Open the store. Returns 0 or, with the sentence printed, the exit code. */
+int session_open_store(struct session *session);
+
+/* Carry out one command and print what comes of it; returns the exit code. */
+int session_run(struct session *session, const struct command *command);
+
+#endif

@@ -1,0 +1,28 @@
+/* The table of all commands: parsing, help, completion and man page come from here. */
+#ifndef MCDS_CLI_TABLE_H
+#define MCDS_CLI_TABLE_H
+
+#include "command.h"
+
+extern const struct noun nouns[];                    /* ended by word NULL */
+extern const struct parameter options[OPTION_COUNT]; /* indexed by option_id */
+
+/* The options that stand anywhere. */
+#define OPTIONS_GLOBAL                                                                         \
+    (BIT(OPTION_STORE) | BIT(OPTION_NAMESPACE) | BIT(OPTION_TIMEOUT) | BIT(OPTION_JSON) |      \
+     BIT(OPTION_QUIET) | BIT(OPTION_HELP) | BIT(OPTION_VERSION))
+
+/* NULL when there is none. */
+const struct noun *find_noun(const char *word);
+const struct verb *find_verb(const struct noun *noun, const char *word);
+/* The noun's only verb has no word of its own. */
+bool is_whole_command(const struct noun *noun);
+/* Whether the verb takes a program behind --. */
+bool takes_program(const struct verb *verb);
+
+/* The known word nearest to a mistyped one, or NULL when none is near. */
+const char *nearest_noun(const char *typed);
+const char *nearest_verb(const struct noun *noun, const char *typed);
+const char *nearest_option(const struct verb *verb, const char *typed);
+
+#endif

@@ -1,0 +1,28 @@
+/* Signals and time as file descriptors, so that one poll waits for all of them. */
+#ifndef MCDS_CLI_WATCH_H
+#define MCDS_CLI_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "child.h"
+
+struct watch {
+    int signals;
+    int timer;
+    struct inheritance inheritance;
+};
+
+/* From here on the signals that concern a lock runner come only through the watch. */
+bool watch_open(struct watch *watch);
+
+/* Nanoseconds of the clock that leases run on: it goes on during suspend. */
+int64_t watch_now_ns(void);
+
+/* Wait until wake_ns, a signal, or until `fd` (-1: none) is readable; true in the last case. */
+bool watch_wait(struct watch *watch, int64_t wake_ns, int fd);
+
+/* The next signal that has come, or 0. */
+int watch_signal(struct watch *watch);
+
+#endif

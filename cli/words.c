@@ -1,0 +1,141 @@
+/* Shell quoting. The unquoted text is never longer than the quoted, so it is written over it.
+ */
+#include "words.h"
+
+#include <stdbool.h>
+
+struct scan {
+    const char *in;
+    char *out;
+    const char *error;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+static void copy_single_quoted(struct scan *scan)
+{
+    while (*scan->in != '\'' && *scan->in != '\0')
+        *scan->out++ = *scan->in++;
+}
+
+static void copy_double_quoted(struct scan *scan)
+{
+    while (*scan->in != '"' && *scan->in != '\0') {
+        char next = scan->in[1];
+        if (*scan->in == '\\' && (next == '"' || next == '\\' || next == '$' || next == '`'))
+            scan->in++;
+        *scan->out++ = *scan->in++;
+    }
+}
+
+/* One escape of $'...', of which scan->in is at the letter behind the backslash. */
+static void copy_escape(struct scan *scan)
+{
+    static const char letters[] = "nrte\\'\"";
+    static const char meanings[] = "\n\r\t\033\\'\"";
+    char letter = *scan->in;
+    for (int i = 0; letters[i] != '\0'; i++)
+        if (letters[i] == letter) {
+            *scan->out++ = meanings[i];
+            scan->in++;
+            return;
+        }
+    int high = letter == 'x' ? hex_value(scan->in[1]) : -1;
+    int low = high < 0 ? -1 : hex_value(scan->in[2]);
+    if (low < 0) {
+        scan->error = "$'...' knows only \\n \\r \\t \\e \\\\ \\' \\\" and \\xHH";
+    } else if (high == 0 && low == 0) {
+        scan->error = "a name cannot hold a NUL";
+    } else {
+        *scan->out++ = (char)(high << 4 | low);
+        scan->in += 3;
+    }
+}
+
+static void copy_dollar_quoted(struct scan *scan)
+{
+    while (*scan->in != '\'' && *scan->in != '\0' && scan->error == NULL) {
+        if (*scan->in == '\\') {
+            scan->in++;
+            copy_escape(scan);
+        } else {
+            *scan->out++ = *scan->in++;
+        }
+    }
+}
+
+static void close_quote(struct scan *scan)
+{
+    if (scan->error != NULL)
+        return;
+    if (*scan->in == '\0')
+        scan->error = "a quote is not closed";
+    else
+        scan->in++;
+}
+
+static void copy_word(struct scan *scan)
+{
+    while (*scan->in != '\0' && !is_blank(*scan->in) && scan->error == NULL) {
+        if (*scan->in == '\'') {
+            scan->in++;
+            copy_single_quoted(scan);
+            close_quote(scan);
+        } else if (*scan->in == '"') {
+            scan->in++;
+            copy_double_quoted(scan);
+            close_quote(scan);
+        } else if (scan->in[0] == '$' && scan->in[1] == '\'') {
+            scan->in += 2;
+            copy_dollar_quoted(scan);
+            close_quote(scan);
+        } else if (*scan->in == '\\' && scan->in[1] == '\0') {
+            scan->error = "a backslash ends the line; a command cannot go on in the next";
+        } else {
+            if (*scan->in == '\\')
+                scan->in++;
+            *scan->out++ = *scan->in++;
+        }
+    }
+}
+
+int split_words(char *line, char **words, size_t max, const char **error_out)
+{
+    struct scan scan = {line, line, NULL};
+    size_t count = 0;
+    for (;;) {
+        while (is_blank(*scan.in))
+            scan.in++;
+        if (*scan.in == '\0' || *scan.in == '#')
+            return (int)count;
+        if (count == max) {
+            *error_out = "there are too many words";
+            return -1;
+        }
+        words[count++] = scan.out;
+        copy_word(&scan);
+        if (scan.error != NULL) {
+            *error_out = scan.error;
+            return -1;
+        }
+        bool last = *scan.in == '\0';
+        scan.in += last ? 0 : 1;
+        *scan.out++ = '\0';
+        if (last)
+            return (int)count;
+    }
+}

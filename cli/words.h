@@ -1,0 +1,15 @@
+/* A line taken apart into words as a shell does it. */
+#ifndef MCDS_CLI_WORDS_H
+#define MCDS_CLI_WORDS_H
+
+#include <stddef.h>
+
+/* Cut `line` (ended by NUL, changed in place) at blanks into at most `max` words, which point
+ * into it. '...' takes everything as it is; "..." all but \" \\ \$ and \`; outside of quotes a
+ * backslash takes the next byte as it is; $'...' knows \n \r \t \e \\ \' \" and \xHH. A # where
+ * a word would begin starts a comment. Nothing else is special: no variables, no patterns.
+ *
+ * Returns how many words there are, or -1 with a sentence in *error_out. */
+int split_words(char *line, char **words, size_t max, const char **error_out);
+
+#endif
