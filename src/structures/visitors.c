@@ -142,7 +142,8 @@ static enum mcds__step take_pair(struct visitors_pair *get)
     value.closed = counts[1];
     value.estimate = (double)value.closed * (1 - part) + (double)value.current;
     value.error = sqrt((double)value.closed * part * (1 - part));
-    value.provisional = part * (double)visitors->period_ms < (double)visitors->settle_ms;
+    value.provisional = visitors->period_ms > 0 &&
+                        part * (double)visitors->period_ms < (double)visitors->settle_ms;
     *get->value_out = value;
     return mcds__operation_finish(operation, MCDS_OK);
 }
