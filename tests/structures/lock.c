@@ -349,7 +349,6 @@ static const struct suite_case cases[] = {
     CASE(renewal_begins_the_time_again),
     CASE(a_lease_ends),
     CASE(waiting_runs_out),
-    CASE(waiting_outlives_a_lease),
     CASE_ONCE(waiting_gets_it_after_release),
     CASE_ONCE(one_holder_at_a_time),
 };

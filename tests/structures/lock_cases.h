@@ -24,7 +24,6 @@ void close_rivals(struct rivals *rivals);
 void renewal_begins_the_time_again(struct suite *suite);
 void a_lease_ends(struct suite *suite);
 void waiting_runs_out(struct suite *suite);
-void waiting_outlives_a_lease(struct suite *suite);
 void waiting_gets_it_after_release(struct suite *suite);
 void one_holder_at_a_time(struct suite *suite);
 

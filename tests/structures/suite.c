@@ -97,6 +97,14 @@ void check_sentence(const char *word, const char *file, int line)
     }
 }
 
+void check_near(double value, double expected, const char *file, int line)
+{
+    if (value - expected < 1e-9 && expected - value < 1e-9)
+        return;
+    print_error("expected %g, got %g\n", expected, value);
+    _fail(file, line);
+}
+
 struct raw_key raw_key(const struct suite *suite, const char *tag, const char *name,
                        int64_t number)
 {
@@ -106,6 +114,12 @@ struct raw_key raw_key(const struct suite *suite, const char *tag, const char *n
         mcds__key_add_number(&raw.key, (uint64_t)number);
     raw.route = raw.key;
     return raw;
+}
+
+void raw_add_number(struct raw_key *key, uint64_t number)
+{
+    mcds__key_add_number(&key->key, number);
+    key->route = key->key;
 }
 
 struct raw_key raw_fence(const struct suite *suite, const char *name)

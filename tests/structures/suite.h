@@ -106,12 +106,18 @@ struct raw_key {
 };
 struct raw_key raw_key(const struct suite *suite, const char *tag, const char *name,
                        int64_t number);
+/* Its key with one more number behind it. */
+void raw_add_number(struct raw_key *key, uint64_t number);
 /* The fence of a lock, which stands where its lease does. */
 struct raw_key raw_fence(const struct suite *suite, const char *name);
 mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char *value);
 mcds_outcome raw_delete(struct suite *suite, const struct raw_key *key);
 /* Its value as a C string, without the blanks that pad a number; false when there is none. */
 bool raw_get(struct suite *suite, const struct raw_key *key, char *out, size_t room);
+
+/* Two doubles that may differ by rounding. */
+#define CHECK_NEAR(value, expected) check_near(value, expected, __FILE__, __LINE__)
+void check_near(double value, double expected, const char *file, int line);
 
 /* Names that an encoder gets wrong most easily, all different. */
 #define HARD_NAMES 20
