@@ -1,7 +1,6 @@
 /* For people: which keys an lmdb: file holds, and what is to be said about it. */
 #include <errno.h>
 #include <lmdb.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,11 +12,11 @@
 #include "base/environment.h"
 #include "base/key.h"
 #include "store/lmdb_file.h"
+#include "store/report.h"
 
 #define KEYS_MAX 64 /* copied in one read transaction, which must be short */
 #define WAIT_NS (10 * NS_PER_S)
 #define STUCK_NS NS_PER_S
-#define SENTENCE_MAX 512
 #define DISK_LOW (UINT64_C(64) << 20)
 #define MIB (1024.0 * 1024.0)
 
@@ -109,26 +108,6 @@ int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_byte
     return mcds_fail(MCDS_IO, "lmdb: %s: %s", file->path, mcds__lmdb_reason(code));
 }
 
-struct teller {
-    const char *subject;
-    bool (*finding)(void *context, const mcds_finding *finding);
-    void *context;
-    bool ended;
-};
-
-static void MCDS_PRINTF(4, 5) tell(struct teller *teller, mcds_severity severity,
-                                   const char *fix, const char *format, ...)
-{
-    char what[SENTENCE_MAX];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    mcds_finding found = {severity, teller->subject, what, fix};
-    if (!teller->ended)
-        teller->ended = !teller->finding(teller->context, &found);
-}
-
 /* What LMDB says of the file at one moment. */
 struct figures {
     MDB_envinfo info;
@@ -152,7 +131,7 @@ static int look(struct mcds__lmdb_file *file, const mcds_env *env, struct figure
 }
 
 static void tell_figures(struct mcds__lmdb_file *file, const struct figures *figures,
-                         struct teller *teller)
+                         struct mcds__report *report)
 {
     (void)pthread_mutex_lock(&file->map_mutex);
     uint64_t map_max = file->map_max;
@@ -163,31 +142,33 @@ static void tell_figures(struct mcds__lmdb_file *file, const struct figures *fig
     uint32_t waiting = file->waiting;
     (void)pthread_mutex_unlock(&file->queue_mutex);
     uint64_t used = ((uint64_t)figures->info.me_last_pgno + 1) * file->page_size;
-    tell(teller, MCDS_FACT, "", "%llu items, %llu of them expire; %.1f MiB",
-         (unsigned long long)figures->items.ms_entries,
-         (unsigned long long)figures->expiry.ms_entries, (double)used / MIB);
+    mcds__report(report, MCDS_FACT, "", "%llu items, %llu of them expire; %.1f MiB",
+                 (unsigned long long)figures->items.ms_entries,
+                 (unsigned long long)figures->expiry.ms_entries, (double)used / MIB);
     if (used > map_max / 10 * 8)
-        tell(teller, MCDS_ADVICE, "raise map_max in the store's URI",
-             "it may grow to %.0f MiB and has reached %.0f MiB", (double)map_max / MIB,
-             (double)used / MIB);
-    tell(teller, MCDS_FACT, "",
-         "this process has written %llu batches in %llu commits; %u writers are in line",
-         (unsigned long long)batches, (unsigned long long)commits, waiting);
+        mcds__report(report, MCDS_ADVICE, "raise map_max in the store's URI",
+                     "it may grow to %.0f MiB and has reached %.0f MiB", (double)map_max / MIB,
+                     (double)used / MIB);
+    mcds__report(
+        report, MCDS_FACT, "",
+        "this process has written %llu batches in %llu commits; %u writers are in line",
+        (unsigned long long)batches, (unsigned long long)commits, waiting);
     int dead = 0;
     (void)mdb_reader_check(file->env, &dead);
-    tell(teller, MCDS_FACT, "",
-         "%u of %u places for readers have been in use; %d left by dead processes were cleared",
-         figures->info.me_numreaders, figures->info.me_maxreaders, dead + file->stale_readers);
+    mcds__report(
+        report, MCDS_FACT, "",
+        "%u of %u places for readers have been in use; %d left by dead processes were cleared",
+        figures->info.me_numreaders, figures->info.me_maxreaders, dead + file->stale_readers);
 }
 
 static void tell_writer(struct mcds__lmdb_file *file, const mcds_env *env,
-                        struct teller *teller)
+                        struct mcds__report *report)
 {
     int64_t process = mcds__lmdb_line_stuck(file, env, mcds__monotonic_ns(env) + STUCK_NS);
     if (process != 0)
-        tell(teller, MCDS_PROBLEM, "let that process go on (kill -CONT), or end it",
-             "process %lld has been writing for more than a second; all others wait",
-             (long long)process);
+        mcds__report(report, MCDS_PROBLEM, "let that process go on (kill -CONT), or end it",
+                     "process %lld has been writing for more than a second; all others wait",
+                     (long long)process);
 }
 
 static bool is_network(mdb_filehandle_t descriptor)
@@ -214,7 +195,7 @@ static bool is_network(mdb_filehandle_t descriptor)
     return false;
 }
 
-static void tell_disk(struct mcds__lmdb_file *file, struct teller *teller)
+static void tell_disk(struct mcds__lmdb_file *file, struct mcds__report *report)
 {
     mdb_filehandle_t descriptor;
     struct statvfs disk;
@@ -222,44 +203,49 @@ static void tell_disk(struct mcds__lmdb_file *file, struct teller *teller)
     if (mdb_env_get_fd(file->env, &descriptor) != 0)
         return;
     if (is_network(descriptor))
-        tell(teller, MCDS_PROBLEM, "keep the file on a local disk, or use memcached://",
-             "it lies on a network file system, where LMDB's locks and maps do not hold");
+        mcds__report(
+            report, MCDS_PROBLEM, "keep the file on a local disk, or use memcached://",
+            "it lies on a network file system, where LMDB's locks and maps do not hold");
     if (fstatvfs(descriptor, &disk) == 0) {
         uint64_t left = (uint64_t)disk.f_bavail * disk.f_frsize;
         if (left < DISK_LOW)
-            tell(teller, MCDS_PROBLEM, "make room; until then writes may be refused",
-                 "its disk has %.1f MiB left", (double)left / MIB);
+            mcds__report(report, MCDS_PROBLEM, "make room; until then writes may be refused",
+                         "its disk has %.1f MiB left", (double)left / MIB);
     }
     if (fstat(descriptor, &status) != 0)
         return;
     if (status.st_nlink == 0)
-        tell(teller, MCDS_PROBLEM, "end all programs that use it, then start them again",
-             "it has been removed; what it holds goes with the last program that has it open");
+        mcds__report(
+            report, MCDS_PROBLEM, "end all programs that use it, then start them again",
+            "it has been removed; what it holds goes with the last program that has it open");
     if (status.st_nlink > 1)
-        tell(teller, MCDS_PROBLEM, "remove the other names; copy the file with mdb_copy",
-             "it has %llu names, and programs that use different ones do not see each "
-             "other's locks",
-             (unsigned long long)status.st_nlink);
+        mcds__report(report, MCDS_PROBLEM,
+                     "remove the other names; copy the file with mdb_copy",
+                     "it has %llu names, and programs that use different ones do not see each "
+                     "other's locks",
+                     (unsigned long long)status.st_nlink);
 }
 
 int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool full,
                         bool (*finding)(void *context, const mcds_finding *finding),
                         void *context)
 {
-    struct teller teller = {file->path, finding, context, false};
+    struct mcds__report report = {file->path, finding, context, false};
     struct figures figures;
     int code = look(file, env, &figures);
     if (code != 0)
         return mcds_fail(MCDS_IO, "lmdb: %s: %s", file->path, mcds__lmdb_reason(code));
-    tell_figures(file, &figures, &teller);
+    tell_figures(file, &figures, &report);
     if (!file->read_only)
-        tell_writer(file, env, &teller);
-    tell_disk(file, &teller);
+        tell_writer(file, env, &report);
+    tell_disk(file, &report);
     if (file->read_only)
-        tell(&teller, MCDS_PROBLEM, "give this user the right to write it and its -lock file",
-             "it may only be read here; every write is refused");
+        mcds__report(&report, MCDS_PROBLEM,
+                     "give this user the right to write it and its -lock file",
+                     "it may only be read here; every write is refused");
     if (!full)
-        tell(&teller, MCDS_ADVICE, "use sync=full for what must not be lost",
-             "sync=async: a power loss loses up to a second of writes and may damage the file");
+        mcds__report(
+            &report, MCDS_ADVICE, "use sync=full for what must not be lost",
+            "sync=async: a power loss loses up to a second of writes and may damage the file");
     return MCDS_OK;
 }

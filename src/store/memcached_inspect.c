@@ -1,6 +1,5 @@
 /* For people: which keys the servers hold, and what is wrong with the servers. One connection
  * of its own per server, one exchange after the other. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,11 +8,11 @@
 #include "base/number.h"
 #include "store/homes.h"
 #include "store/memcached.h"
+#include "store/report.h"
 
 #define EXCHANGE_NS (5 * NS_PER_S)
 #define CLOCK_DIFFERENCE_S_MAX 2
 #define NEAR_FULL_PERCENT 90
-#define SENTENCE_MAX 400
 
 /* Takes one line of an answer. False: that was the last. */
 typedef bool take_line(void *context, const char *line, size_t length);
@@ -196,65 +195,49 @@ static bool take_fact(void *context, const char *line, size_t length)
     return true;
 }
 
-struct report {
-    bool (*visit)(void *context, const mcds_finding *finding);
-    void *context;
-    const char *subject;
-    bool ended;
-};
-
-static void MCDS_PRINTF(4, 5) tell(struct report *report, mcds_severity severity,
-                                   const char *fix, const char *format, ...)
+static void tell_memory(struct mcds__report *report, const struct facts *facts)
 {
-    char what[SENTENCE_MAX];
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-    mcds_finding finding = {severity, report->subject, what, fix};
-    if (!report->ended)
-        report->ended = !report->visit(report->context, &finding);
-}
-
-static void tell_memory(struct report *report, const struct facts *facts)
-{
-    tell(report, MCDS_FACT, "", "%llu of %llu MB in use",
-         (unsigned long long)facts->bytes >> 20, (unsigned long long)facts->bytes_max >> 20);
+    mcds__report(report, MCDS_FACT, "", "%llu of %llu MB in use",
+                 (unsigned long long)facts->bytes >> 20,
+                 (unsigned long long)facts->bytes_max >> 20);
     if (facts->evictions > 0)
-        tell(
+        mcds__report(
             report, MCDS_PROBLEM,
             "Give the server more memory (-m), keep state apart from caches, and start it with "
             "-o temporary_ttl=N, N the longest lease in seconds, so that leases stay.",
             "it has evicted %llu items; locks and counters are evicted like anything else",
             (unsigned long long)facts->evictions);
     else if (facts->evicts && facts->temporary_ttl_s == 0)
-        tell(report, MCDS_ADVICE,
-             "Start it with -o temporary_ttl=N, N the longest lease in seconds.",
-             "when its memory is full it will evict leases like anything else");
+        mcds__report(report, MCDS_ADVICE,
+                     "Start it with -o temporary_ttl=N, N the longest lease in seconds.",
+                     "when its memory is full it will evict leases like anything else");
     if (!facts->evicts)
-        tell(report, MCDS_ADVICE,
-             "Watch its memory: without room, a renewal is refused and loses the lease.",
-             "it does not evict (-M): when its memory is full, writes fail, and a failed write "
-             "deletes what was there");
+        mcds__report(
+            report, MCDS_ADVICE,
+            "Watch its memory: without room, a renewal is refused and loses the lease.",
+            "it does not evict (-M): when its memory is full, writes fail, and a failed write "
+            "deletes what was there");
     if (facts->bytes_max > 0 &&
         facts->bytes / (facts->bytes_max / 100 + 1) >= NEAR_FULL_PERCENT)
-        tell(report, MCDS_PROBLEM, "Give it more memory (-m).", "its memory is nearly full");
+        mcds__report(report, MCDS_PROBLEM, "Give it more memory (-m).",
+                     "its memory is nearly full");
 }
 
-static void tell_rest(struct report *report, const struct mcds__memcached *home,
+static void tell_rest(struct mcds__report *report, const struct mcds__memcached *home,
                       const struct facts *facts)
 {
     int64_t now_s = mcds__wall_ns(home->env) / NS_PER_S;
     int64_t difference_s = now_s - (int64_t)facts->time_s;
     if (facts->time_s > 0 &&
         (difference_s > CLOCK_DIFFERENCE_S_MAX || difference_s < -CLOCK_DIFFERENCE_S_MAX))
-        tell(report, MCDS_PROBLEM, "Let both machines follow an NTP server.",
-             "its clock and ours differ by %lld seconds", (long long)difference_s);
+        mcds__report(report, MCDS_PROBLEM, "Let both machines follow an NTP server.",
+                     "its clock and ours differ by %lld seconds", (long long)difference_s);
     if (facts->connections_max > 0 &&
         facts->connections * 100 / facts->connections_max >= NEAR_FULL_PERCENT)
-        tell(report, MCDS_PROBLEM, "Raise its limit of connections (-c).",
-             "%llu of %llu connections are in use", (unsigned long long)facts->connections,
-             (unsigned long long)facts->connections_max);
+        mcds__report(report, MCDS_PROBLEM, "Raise its limit of connections (-c).",
+                     "%llu of %llu connections are in use",
+                     (unsigned long long)facts->connections,
+                     (unsigned long long)facts->connections_max);
 }
 
 /* Ask the server for a key that is not there: connecting tells all there is to know, and why it
@@ -281,35 +264,36 @@ static const char *probe(struct mcds__memcached *home, uint32_t server)
     return request.reply.detail != NULL ? request.reply.detail : "no answer";
 }
 
-static void tell_abilities(struct report *report, struct mcds__memcached *home, uint32_t server,
-                           const struct facts *facts)
+static void tell_abilities(struct mcds__report *report, struct mcds__memcached *home,
+                           uint32_t server, const struct facts *facts)
 {
     (void)pthread_mutex_lock(&home->mutex);
     mcds_capabilities can = home->servers[server].can;
     (void)pthread_mutex_unlock(&home->mutex);
-    tell(report, MCDS_FACT, "", "memcached %s, %s protocol%s, values up to %llu bytes",
-         facts->version[0] != '\0' ? facts->version : "(version unknown)",
-         can.create_on_increment ? "meta" : "classic", can.ordered_batch ? "" : ", one by one",
-         (unsigned long long)can.value_max);
+    mcds__report(report, MCDS_FACT, "", "memcached %s, %s protocol%s, values up to %llu bytes",
+                 facts->version[0] != '\0' ? facts->version : "(version unknown)",
+                 can.create_on_increment ? "meta" : "classic",
+                 can.ordered_batch ? "" : ", one by one", (unsigned long long)can.value_max);
     if (!can.ordered_batch)
-        tell(
+        mcds__report(
             report, MCDS_ADVICE,
             "Name the servers themselves in the URI, if this machine can reach them.",
             "it is a proxy, or behaves like one: requests that must keep their order go one by "
             "one, at one round trip each");
     if (!can.compare_and_set)
-        tell(report, MCDS_PROBLEM, "Start it without -C, or use a newer server.",
-             "it has no compare-and-set, which locks and online counters need");
+        mcds__report(report, MCDS_PROBLEM, "Start it without -C, or use a newer server.",
+                     "it has no compare-and-set, which locks and online counters need");
 }
 
-static void inspect_server(struct report *report, struct mcds__memcached *home, uint32_t i)
+static void inspect_server(struct mcds__report *report, struct mcds__memcached *home,
+                           uint32_t i)
 {
     const struct mcds__server *server = &home->servers[i];
     struct facts facts = {.evicts = true};
     report->subject = server->name;
     const char *trouble = probe(home, i);
     if (trouble != NULL) {
-        tell(
+        mcds__report(
             report, MCDS_PROBLEM,
             "Start the server, or take it out of the URI: until then its keys are unavailable.",
             "unreachable: %s", trouble);
@@ -333,7 +317,7 @@ int mcds__memcached_inspect(void *state,
                             void *context)
 {
     struct mcds__memcached *home = state;
-    struct report report = {visit, context, "", false};
+    struct mcds__report report = {"", visit, context, false};
     for (uint32_t i = 0; i < home->server_count && !report.ended; i++)
         inspect_server(&report, home, i);
     return MCDS_OK;

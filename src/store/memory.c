@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "store/homes.h"
+#include "store/report.h"
 #include "store/table.h"
 #include "store/uri.h"
 
@@ -310,7 +311,7 @@ static int memory_keys(void *home, mcds_bytes prefix,
     return result;
 }
 
-static void describe(struct memory *memory, char *out, size_t room)
+static void report_contents(struct memory *memory, struct mcds__report *report)
 {
     uint64_t items = 0;
     uint64_t bytes = 0;
@@ -321,38 +322,23 @@ static void describe(struct memory *memory, char *out, size_t room)
         bytes += mcds__table_bytes(stripe->table);
         (void)pthread_mutex_unlock(&stripe->mutex);
     }
-    (void)snprintf(out, room, "%llu items in %llu bytes", (unsigned long long)items,
-                   (unsigned long long)bytes);
-}
-
-/* What is worth saying beyond the contents. */
-static void report(struct memory *memory,
-                   bool (*finding)(void *context, const mcds_finding *finding), void *context)
-{
-    char sentence[160];
-    describe(memory, sentence, sizeof sentence);
-    const mcds_finding contents = {MCDS_FACT, memory->peer, sentence, ""};
-    if (!finding(context, &contents))
-        return;
-    const mcds_finding strict = {MCDS_FACT, memory->peer,
-                                 "strict: as bad as memcached is allowed to be", ""};
-    if (memory->strict && !finding(context, &strict))
-        return;
-    if (memory->bytes_max == 0)
-        return;
-    (void)snprintf(sentence, sizeof sentence,
-                   "beyond %llu bytes the least recently used keys are dropped, locks and "
-                   "counters too",
-                   (unsigned long long)memory->bytes_max);
-    const mcds_finding evicts = {MCDS_ADVICE, memory->peer, sentence,
-                                 "leave bytes= out, or make it larger"};
-    (void)finding(context, &evicts);
+    mcds__report(report, MCDS_FACT, "", "%llu items in %llu bytes", (unsigned long long)items,
+                 (unsigned long long)bytes);
 }
 
 static int memory_inspect(void *home, bool (*visit)(void *context, const mcds_finding *finding),
                           void *context)
 {
-    report(home, visit, context);
+    struct memory *memory = home;
+    struct mcds__report report = {memory->peer, visit, context, false};
+    report_contents(memory, &report);
+    if (memory->strict)
+        mcds__report(&report, MCDS_FACT, "", "strict: as bad as memcached is allowed to be");
+    if (memory->bytes_max > 0)
+        mcds__report(&report, MCDS_ADVICE, "leave bytes= out, or make it larger",
+                     "beyond %llu bytes the least recently used keys are dropped, locks and "
+                     "counters too",
+                     (unsigned long long)memory->bytes_max);
     return MCDS_OK;
 }
 

@@ -1,0 +1,21 @@
+/* What the inspection of a home says. */
+#include "store/report.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define SENTENCE_MAX 512
+
+void mcds__report(struct mcds__report *report, mcds_severity severity, const char *fix,
+                  const char *format, ...)
+{
+    char what[SENTENCE_MAX];
+    va_list arguments;
+    if (report->ended)
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    mcds_finding finding = {severity, report->subject, what, fix};
+    report->ended = !report->visit(report->context, &finding);
+}
