@@ -31,7 +31,7 @@ struct world {
     uint64_t seed;
     uint64_t fence_most;
     /* Granted with a smaller fence than one before: two grants whose answers changed places on
-     * the way, or G-LOCK-4's exception, a late creation of a fence that was lost twice. */
+     * the way, or G-LOCK-2's exception, a late creation of a fence that was lost twice. */
     uint64_t out_of_order;
     uint64_t overlaps;
     struct tenure tenures[CLIENTS];
