@@ -113,7 +113,7 @@ static bool take_dumped(void *context, const char *line, size_t length)
     for (size_t i = 4; i < length && line[i] != ' ' && key_length < sizeof key; i++) {
         int high = line[i] == '%' && i + 2 < length ? mcds__hex_value(line[i + 1]) : -1;
         int low = high >= 0 ? mcds__hex_value(line[i + 2]) : -1;
-        key[key_length++] = low >= 0 ? (char)(high << 4 | low) : line[i];
+        key[key_length++] = (char)(low >= 0 ? high << 4 | low : line[i]);
         i += low >= 0 ? 2 : 0;
     }
     if (listing->ended || key_length < listing->prefix.length ||
