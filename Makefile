@@ -43,6 +43,7 @@ check:
 	tools/check
 
 prove:
+	tools/setup build check
 	tools/models
 
 format:
