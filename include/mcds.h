@@ -350,7 +350,8 @@ MCDS_API void mcds_lock_close(mcds_lock *lock);
 /* Try once.
  * On loss of the reply, asks again with the same token until the timeout: never locks itself
  * out.
- * Cost      1; 2 for the first acquisition of this name ever.
+ * Cost      1; one more for the first acquisition of this name ever, and for one soon after a
+ *            release where the store cannot compare and delete (classic servers).
  * Returns   MCDS_OK: you hold it until lease->deadline_ns; MCDS_BUSY: another does;
  *           MCDS_AMBIGUOUS: you may hold it: call again with the same lease, or release it;
  *           MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_CORRUPT, MCDS_FULL, MCDS_INVALID */
@@ -495,7 +496,8 @@ MCDS_API MCDS_CHECKED int mcds_online_open(mcds_store *store, const char *name,
 MCDS_API void mcds_online_close(mcds_online *online);
 
 /* Say that `visitor` is active at at_ms (Unix time; 0 = now).
- * Cost     1 when this window has counted the visitor; 2 to 3 once per window.
+ * Cost     1 when this window has counted the visitor; 2 to 3 once per window; one more for the
+ *          first of a bucket.
  * Returns  MCDS_OK: counted now; MCDS_EXISTS: this window has counted it; MCDS_AMBIGUOUS:
  *          counted once or not at all; MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_INVALID, ... */
 MCDS_API MCDS_CHECKED int mcds_online_beat(mcds_online *online, const char *visitor,

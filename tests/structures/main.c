@@ -111,8 +111,8 @@ static size_t gather(struct asked *asked, struct CMUnitTest *tests)
     size_t count = 0;
     for (size_t i = 0; i < suite_cases.count; i++) {
         const struct suite_case *question = &suite_cases.cases[i];
-        enum mode last = question->once ? WAITING : CROWDED;
-        for (enum mode mode = WAITING; mode <= last && count < TESTS_MAX; mode++, count++) {
+        for (enum mode mode = WAITING; mode <= question->last && count < TESTS_MAX;
+             mode++, count++) {
             asked[count].question = question;
             asked[count].mode = mode;
             (void)snprintf(asked[count].name, sizeof asked[count].name, "%s%s", question->name,

@@ -45,15 +45,19 @@ struct suite {
 struct suite_case {
     const char *name;
     void (*function)(struct suite *suite);
-    bool once; /* by waiting calls only */
+    enum mode last; /* of the ways to run it */
 };
 #define CASE(function)                                                                         \
     {                                                                                          \
-#function, function, false                                                             \
+#function, function, CROWDED                                                           \
     }
 #define CASE_ONCE(function)                                                                    \
     {                                                                                          \
-#function, function, true                                                              \
+#function, function, WAITING                                                           \
+    }
+#define CASE_TWICE(function)                                                                   \
+    {                                                                                          \
+#function, function, PIPED                                                             \
     }
 
 /* What a program runs: each of them defines one. */

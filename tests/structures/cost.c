@@ -1,0 +1,316 @@
+/* What a call costs: round trips as mcds.h promises them, and no memory on a warm handle. */
+#include "structures/suite.h"
+#include "support/counting_home.h"
+
+/* A store whose round trips are counted, and whose home takes memory from elsewhere. */
+struct counted {
+    struct counting_home counting;
+    struct fake_env home_env;
+    mcds_store *store;
+    mcds_pipeline *pipeline; /* as the mode says */
+};
+
+static void open_counted(struct suite *suite, struct counted *counted)
+{
+    char uri[1024];
+    mcds_options options = MCDS_OPTIONS_INIT;
+    options.env = &suite->fake.env;
+    options.timeout_ms = 10000;
+    place_uri_of(suite->place, "counted", uri, sizeof uri);
+    counted->home_env = suite->fake;
+    counted->home_env.env.self = &counted->home_env;
+    counted->home_env.blocks = 0;
+    CHECK_RESULT(MCDS_OK, counting_home_open(&counted->counting, uri, &counted->home_env.env,
+                                             &options, &counted->store));
+    counted->pipeline = NULL;
+    if (suite->mode != WAITING)
+        CHECK_RESULT(MCDS_OK, mcds_pipeline_open(counted->store, NULL, &counted->pipeline));
+}
+
+static void close_counted(struct counted *counted)
+{
+    mcds_pipeline_close(counted->pipeline);
+    mcds_close(counted->store);
+    assert_int_equal(counted->home_env.blocks, 0);
+}
+
+static void check_trips(const struct counted *counted, uint64_t expected, const char *call,
+                        int line)
+{
+    if (counted->counting.batches == expected)
+        return;
+    print_error("%s: expected %llu round trips, made %llu\n", call,
+                (unsigned long long)expected, (unsigned long long)counted->counting.batches);
+    _fail(__FILE__, line);
+}
+
+static void check_memory(const struct suite *suite, uint64_t before, const char *call, int line)
+{
+    if (suite->fake.allocations == before)
+        return;
+    print_error("%s: %llu allocations\n", call,
+                (unsigned long long)(suite->fake.allocations - before));
+    _fail(__FILE__, line);
+}
+
+/* The call ends with `expected` after `trips` round trips. */
+#define TRIPS(trips, expected, suite, counted, verb, ...)                                      \
+    do {                                                                                       \
+        counting_home_arm(&(counted)->counting, FAULT_NONE, 0, false);                         \
+        check_result(CALL_IN(suite, (counted)->pipeline, verb, __VA_ARGS__), expected,         \
+                     __FILE__, __LINE__);                                                      \
+        check_trips(counted, trips, #verb, __LINE__);                                          \
+    } while (0)
+
+/* The same, and it takes no memory: for waiting calls on a warm handle. */
+#define FREE_OF_MEMORY(expected, suite, verb, ...)                                             \
+    do {                                                                                       \
+        uint64_t before = (suite)->fake.allocations;                                           \
+        check_result(verb(__VA_ARGS__), expected, __FILE__, __LINE__);                         \
+        check_memory(suite, before, #verb, __LINE__);                                          \
+    } while (0)
+
+static mcds_counter *open_counter(mcds_store *store, const char *name, uint32_t flags,
+                                  uint32_t stripes)
+{
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    mcds_counter *counter = NULL;
+    options.flags = flags;
+    options.stripes = stripes;
+    CHECK_RESULT(MCDS_OK, mcds_counter_open(store, name, &options, &counter));
+    return counter;
+}
+
+static void counter_trips(struct suite *suite)
+{
+    static const uint32_t kinds[] = {0, MCDS_COUNTER_SIGNED, MCDS_COUNTER_STRICT};
+    struct counted c;
+    open_counted(suite, &c);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        mcds_counter *counter = open_counter(c.store, fresh_name(suite, "n"), kinds[i], 0);
+        mcds_counter_value value;
+        int64_t out;
+        TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_counter_get, counter, &value);
+        TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_counter_take, counter, &out);
+        TRIPS(2, MCDS_OK, suite, &c, mcds_counter_add, counter, 5, &out);
+        TRIPS(1, MCDS_OK, suite, &c, mcds_counter_add, counter, 5, &out);
+        assert_int_equal(c.counting.requests, kinds[i] == MCDS_COUNTER_STRICT ? 2 : 1);
+        TRIPS(1, MCDS_OK, suite, &c, mcds_counter_get, counter, &value);
+        TRIPS(2, MCDS_OK, suite, &c, mcds_counter_take, counter, &out);
+        TRIPS(1, MCDS_OK, suite, &c, mcds_counter_take, counter, &out);
+        if (kinds[i] == MCDS_COUNTER_SIGNED)
+            TRIPS(1, MCDS_OK, suite, &c, mcds_counter_add, counter, -5, &out);
+        TRIPS(1, MCDS_OK, suite, &c, mcds_counter_drop, counter);
+        TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_counter_drop, counter);
+        mcds_counter_close(counter);
+    }
+    close_counted(&c);
+}
+
+static void striped_counter_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    const char *name = fresh_name(suite, "n");
+    mcds_counter *counter = open_counter(c.store, name, MCDS_COUNTER_SIGNED, 32);
+    mcds_counter *fresh = open_counter(c.store, name, MCDS_COUNTER_SIGNED, 32);
+    mcds_counter_value value;
+    int64_t out;
+    TRIPS(3, MCDS_OK, suite, &c, mcds_counter_add, counter, -5, NULL); /* looks before it */
+    TRIPS(1, MCDS_OK, suite, &c, mcds_counter_add, counter, -5, NULL);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_counter_get, fresh, &value);
+    assert_int_equal(c.counting.requests, 32);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_counter_take, counter, &out);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_counter_drop, counter);
+    mcds_counter_close(counter);
+    mcds_counter_close(fresh);
+    close_counted(&c);
+}
+
+static mcds_lock *open_lock(mcds_store *store, const char *name)
+{
+    mcds_lock *lock = NULL;
+    int result = mcds_lock_open(store, name, NULL, &lock);
+    skip_if_unsupported(result);
+    CHECK_RESULT(MCDS_OK, result);
+    return lock;
+}
+
+static void lock_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_lock *lock = open_lock(c.store, fresh_name(suite, "lock"));
+    mcds_lease lease = MCDS_LEASE_INIT;
+    mcds_lease other = MCDS_LEASE_INIT;
+    mcds_lock_holder holder;
+    /* Without compare-and-delete the home says so, with no round trip of its own; the lock is
+     * left by compare-and-set, and soon after taken so. */
+    uint64_t release = suite->can.compare_and_delete ? 1 : 2;
+    uint64_t again = release;
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_lock_holder_get, lock, &holder);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_lock_try_acquire, lock, &lease);
+    TRIPS(1, MCDS_BUSY, suite, &c, mcds_lock_try_acquire, lock, &other);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_lock_renew, lock, &lease);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_lock_renew, lock, &lease);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_lock_holder_get, lock, &holder);
+    TRIPS(release, MCDS_OK, suite, &c, mcds_lock_release, lock, &lease);
+    TRIPS(again, MCDS_OK, suite, &c, mcds_lock_acquire, lock, 1000, &lease);
+    TRIPS(release, MCDS_OK, suite, &c, mcds_lock_release, lock, &lease);
+    TRIPS(again, MCDS_OK, suite, &c, mcds_lock_try_acquire, lock, &lease);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_lock_drop, lock);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_lock_drop, lock);
+    mcds_lock_close(lock);
+    close_counted(&c);
+}
+
+static void visitors_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
+    mcds_visitors *visitors = NULL;
+    mcds_visitors_value value;
+    options.period_ms = 60000;
+    CHECK_RESULT(MCDS_OK,
+                 mcds_visitors_open(c.store, fresh_name(suite, "v"), &options, &visitors));
+    TRIPS(1, MCDS_OK, suite, &c, mcds_visitors_get, visitors, T0_MS, &value);
+    TRIPS(3, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "ann", T0_MS);
+    TRIPS(1, MCDS_EXISTS, suite, &c, mcds_visitors_hit, visitors, "ann", T0_MS);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "bob", T0_MS);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, NULL, T0_MS);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, NULL, T0_MS + 60000);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_visitors_get, visitors, T0_MS, &value);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_visitors_drop, visitors, T0_MS);
+    mcds_visitors_close(visitors);
+    close_counted(&c);
+}
+
+static void online_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_online *online = NULL;
+    mcds_online_value value;
+    int64_t later_ms = T0_MS + 5 * 60000;
+    CHECK_RESULT(MCDS_OK, mcds_online_open(c.store, fresh_name(suite, "o"), NULL, &online));
+    TRIPS(1, MCDS_OK, suite, &c, mcds_online_count, online, T0_MS, &value);
+    TRIPS(3, MCDS_OK, suite, &c, mcds_online_beat, online, "ann", T0_MS);
+    TRIPS(1, MCDS_EXISTS, suite, &c, mcds_online_beat, online, "ann", T0_MS);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_online_beat, online, "bob", T0_MS);
+    TRIPS(4, MCDS_OK, suite, &c, mcds_online_beat, online, "ann", later_ms);
+    TRIPS(3, MCDS_OK, suite, &c, mcds_online_beat, online, "bob", later_ms);
+    TRIPS(1, MCDS_EXISTS, suite, &c, mcds_online_beat, online, "bob", later_ms);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_online_count, online, later_ms, &value);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_online_drop, online, later_ms);
+    mcds_online_close(online);
+    close_counted(&c);
+}
+
+/* The requests of all operations under way travel together. */
+static void a_pipeline_merges_requests(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_counter *counter = open_counter(c.store, fresh_name(suite, "n"), 0, 0);
+    mcds_pipeline_options options = MCDS_PIPELINE_OPTIONS_INIT;
+    mcds_pipeline *pipeline = NULL;
+    mcds_completion done;
+    options.depth = 128;
+    CHECK_RESULT(MCDS_OK, mcds_counter_add(counter, 1, NULL));
+    CHECK_RESULT(MCDS_OK, mcds_pipeline_open(c.store, &options, &pipeline));
+    counting_home_arm(&c.counting, FAULT_NONE, 0, false);
+    for (uint64_t i = 0; i < 128; i++)
+        CHECK_RESULT(MCDS_OK, mcds_counter_add_start(counter, 1, NULL, pipeline, i));
+    while (mcds_pipeline_next(pipeline, &done) == MCDS_OK)
+        CHECK_RESULT(MCDS_OK, done.result);
+    assert_int_equal(c.counting.batches, 128);
+    assert_in_range(c.counting.submits, 1, 2);
+    mcds_pipeline_close(pipeline);
+    mcds_counter_close(counter);
+    close_counted(&c);
+}
+
+static void warm_counters_take_no_memory(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_counter *counter = open_counter(c.store, fresh_name(suite, "n"), 0, 0);
+    mcds_counter *striped = open_counter(c.store, fresh_name(suite, "n"), 0, 4);
+    mcds_counter_value value;
+    int64_t out;
+    CHECK_RESULT(MCDS_OK, mcds_counter_add(counter, 1, &out));
+    for (int i = 0; i < 2; i++) {
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_counter_add, counter, 1, &out);
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_counter_get, counter, &value);
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_counter_take, counter, &out);
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_counter_drop, counter);
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_counter_add, counter, 1, &out);
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_counter_add, striped, 1, NULL);
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_counter_get, striped, &value);
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_counter_take, striped, &out);
+    }
+    mcds_counter_close(counter);
+    mcds_counter_close(striped);
+    close_counted(&c);
+}
+
+static void warm_locks_take_no_memory(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_lock *lock = open_lock(c.store, fresh_name(suite, "lock"));
+    mcds_lease lease = MCDS_LEASE_INIT;
+    mcds_lease other = MCDS_LEASE_INIT;
+    mcds_lock_holder holder;
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_lock_holder_get(lock, &holder));
+    for (int i = 0; i < 2; i++) {
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_try_acquire, lock, &lease);
+        FREE_OF_MEMORY(MCDS_BUSY, suite, mcds_lock_acquire, lock, 2, &other);
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_renew, lock, &lease);
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_holder_get, lock, &holder);
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_release, lock, &lease);
+    }
+    mcds_lock_close(lock);
+    close_counted(&c);
+}
+
+static void warm_visits_take_no_memory(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_visitors *visitors = NULL;
+    mcds_visitors_value visited;
+    mcds_online *online = NULL;
+    mcds_online_value present;
+    CHECK_RESULT(MCDS_OK, mcds_visitors_open(c.store, fresh_name(suite, "v"), NULL, &visitors));
+    CHECK_RESULT(MCDS_OK, mcds_online_open(c.store, fresh_name(suite, "o"), NULL, &online));
+    CHECK_RESULT(MCDS_OK, mcds_visitors_get(visitors, T0_MS, &visited));
+    FREE_OF_MEMORY(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", T0_MS);
+    FREE_OF_MEMORY(MCDS_EXISTS, suite, mcds_visitors_hit, visitors, "ann", T0_MS);
+    FREE_OF_MEMORY(MCDS_OK, suite, mcds_visitors_hit, visitors, NULL, T0_MS);
+    FREE_OF_MEMORY(MCDS_OK, suite, mcds_visitors_get, visitors, T0_MS, &visited);
+    FREE_OF_MEMORY(MCDS_OK, suite, mcds_visitors_drop, visitors, T0_MS);
+    FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_beat, online, "ann", T0_MS);
+    FREE_OF_MEMORY(MCDS_EXISTS, suite, mcds_online_beat, online, "ann", T0_MS);
+    FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_beat, online, "ann", T0_MS + 300000);
+    FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_count, online, T0_MS, &present);
+    FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_drop, online, T0_MS);
+    mcds_visitors_close(visitors);
+    mcds_online_close(online);
+    close_counted(&c);
+}
+
+static const struct suite_case cases[] = {
+    CASE_TWICE(counter_trips),
+    CASE_TWICE(striped_counter_trips),
+    CASE_TWICE(lock_trips),
+    CASE_TWICE(visitors_trips),
+    CASE_TWICE(online_trips),
+    CASE_ONCE(a_pipeline_merges_requests),
+    CASE_ONCE(warm_counters_take_no_memory),
+    CASE_ONCE(warm_locks_take_no_memory),
+    CASE_ONCE(warm_visits_take_no_memory),
+};
+
+const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};
