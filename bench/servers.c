@@ -31,6 +31,10 @@ void servers_start(struct servers *servers, const char *place)
                    "%.90s/m.sock", place);
     (void)snprintf(servers->redis_unix.path, sizeof servers->redis_unix.path, "%.90s/r.sock",
                    place);
+    /* With more, the contestants' connections would land on different threads, and the one whose
+     * thread shares a processor with the client would win. */
+    servers->memcached_unix.threads = 1;
+    servers->memcached_tcp.threads = 1;
     (void)server_start_memcached(&servers->memcached_unix);
     servers->memcached_tcp.port = server_free_port();
     (void)server_start_memcached(&servers->memcached_tcp);

@@ -25,7 +25,9 @@ struct mcds__connection {
     size_t out_sent; /* of the bytes in `out` */
     uint64_t sent;   /* since the beginning of the connection */
     mcds_buffer in;
-    size_t in_taken; /* of the bytes in `in` */
+    size_t in_taken;   /* of the bytes in `in` */
+    bool has_received; /* waiting has received already */
+    int receive_ms;    /* how long recv() waits; 0: for ever */
 };
 
 void mcds__connection_init(struct mcds__connection *connection, const mcds_env *env);

@@ -119,10 +119,14 @@ bool server_start(struct server *server, char *const *arguments)
 bool server_start_memcached(struct server *server)
 {
     char port[8];
+    char threads[8];
     (void)snprintf(port, sizeof port, "%u", (unsigned)server->port);
+    (void)snprintf(threads, sizeof threads, "%u",
+                   (unsigned)(server->threads > 0 ? server->threads : 4));
     /* -u counts only for root, whom memcached does not run as unless told */
-    char *const tcp[] = {"memcached", "-u",        "root", "-m", "256",
-                         "-l",        "127.0.0.1", "-p",   port, NULL};
-    char *const local[] = {"memcached", "-u", "root", "-m", "256", "-s", server->path, NULL};
+    char *const tcp[] = {"memcached", "-u", "root",      "-m", "256", "-t",
+                         threads,     "-l", "127.0.0.1", "-p", port,  NULL};
+    char *const local[] = {"memcached", "-u",    "root", "-m",         "256",
+                           "-t",        threads, "-s",   server->path, NULL};
     return server_start(server, server->port != 0 ? tcp : local);
 }

@@ -8,9 +8,10 @@
 #include <sys/types.h>
 
 struct server {
-    pid_t pid;      /* 0: not running */
-    uint16_t port;  /* 0: it listens at `path` */
-    char path[108]; /* a unix socket */
+    pid_t pid;       /* 0: not running */
+    uint16_t port;   /* 0: it listens at `path` */
+    char path[108];  /* a unix socket */
+    uint8_t threads; /* of memcached; 0 = 4, as is its own default */
 };
 
 /* A port of loopback that was free a moment ago, or 0. */
