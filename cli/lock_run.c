@@ -359,7 +359,7 @@ int lock_run(struct session *session, const struct command *command)
         return status_of(result);
     }
     runner.lock = handle;
-    if (!watch_open(&runner.watch)) {
+    if (!watch_open(&runner.watch, &session->pipe_before)) {
         say(&runner, "no descriptors to be had for signals and time");
         status = STATUS_INTERNAL;
     } else {

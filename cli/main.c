@@ -48,6 +48,11 @@ int main(int argc, char **argv)
     struct session *session = calloc(1, sizeof *session);
     if (session == NULL)
         return STATUS_INTERNAL;
+    /* A reader that has gone is an error with a sentence, not a silent end. */
+    struct sigaction ignore;
+    memset(&ignore, 0, sizeof ignore);
+    ignore.sa_handler = SIG_IGN;
+    (void)sigaction(SIGPIPE, &ignore, &session->pipe_before);
     session->options.size = sizeof session->options;
     struct command command;
     struct mistake mistake;

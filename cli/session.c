@@ -85,6 +85,7 @@ int session_choose_store(struct session *session, const struct command *command)
     if (uri == NULL && environment != NULL && environment[0] != '\0') {
         uri = environment;
         session->uri_origin = "from $MCDS_STORE";
+        session->is_from_environment = true;
     }
     if (uri == NULL)
         return choose_default(session);
@@ -101,7 +102,9 @@ int session_open_store(struct session *session)
     int result = mcds_open(session->uri, &session->options, &session->store);
     if (result == MCDS_OK)
         return STATUS_DONE;
-    complain(&session->output, "%s (%s)", mcds_errmsg(), session->uri_origin);
+    complain(&session->output,
+             session->is_from_environment ? "%s ($MCDS_STORE is %.200s)" : "%s", mcds_errmsg(),
+             session->uri);
     return status_of(result);
 }
 

@@ -2,6 +2,8 @@
 #ifndef MCDS_CLI_SESSION_H
 #define MCDS_CLI_SESSION_H
 
+#include <signal.h>
+
 #include "command.h"
 
 #define URI_MAX 4096
@@ -11,7 +13,9 @@ struct session {
     mcds_options options;
     char uri[URI_MAX];
     const char *uri_origin; /* why it is this one */
+    bool is_from_environment;
     mcds_store *store;
+    struct sigaction pipe_before; /* what SIGPIPE did when we were started */
 };
 
 /* Find out which store is meant, without opening it. Returns 0 or, with the sentence printed,

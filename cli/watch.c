@@ -16,16 +16,13 @@
 static const int watched[] = {SIGCHLD, SIGCONT, SIGTERM, SIGINT,
                               SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2};
 
-bool watch_open(struct watch *watch)
+bool watch_open(struct watch *watch, const struct sigaction *pipe_before)
 {
     struct inheritance *inheritance = &watch->inheritance;
-    struct sigaction ignore;
     struct sigaction usual;
-    memset(&ignore, 0, sizeof ignore);
     memset(&usual, 0, sizeof usual);
-    ignore.sa_handler = SIG_IGN;
     usual.sa_handler = SIG_DFL;
-    (void)sigaction(SIGPIPE, &ignore, &inheritance->pipe);
+    inheritance->pipe = *pipe_before;
     (void)sigaction(SIGCHLD, &usual, &inheritance->child);
     sigset_t set;
     (void)sigemptyset(&set);

@@ -13,8 +13,9 @@ struct watch {
     struct inheritance inheritance;
 };
 
-/* From here on the signals that concern a lock runner come only through the watch. */
-bool watch_open(struct watch *watch);
+/* From here on the signals that concern a lock runner come only through the watch.
+ * `pipe_before` is what a program inherits for SIGPIPE. */
+bool watch_open(struct watch *watch, const struct sigaction *pipe_before);
 
 /* Nanoseconds of the clock that leases run on: it goes on during suspend. */
 int64_t watch_now_ns(void);

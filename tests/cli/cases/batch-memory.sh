@@ -1,0 +1,7 @@
+# home: lmdb
+mcds -s memory: batch <<'END'
+counter add a 5
+counter take a
+counter get a
+END
+echo "-> $?"

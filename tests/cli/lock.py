@@ -1,0 +1,242 @@
+"""`mcds lock NAME -- COMMAND` as the processes around it see it. Waits are for events: a line, the
+end of a process, a lock that is free."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from place import SKIPPED, Place, is_possible
+
+HOME, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
+LIMIT_S = 30
+# The shortest that the home takes, and one that leaves room for what happens within it.
+LEASE = {"lmdb": "300ms", "memcached": "3s"}[HOME]
+LONG = {"lmdb": "600ms", "memcached": "4s"}[HOME]
+# Reports its pid, and on TERM leaves a mark, but goes on.
+STUBBORN = """
+trap 'echo TERM >>mark' TERM
+sleep 1000 & echo $!
+while :; do wait; done
+"""
+
+
+def is_dead(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+class LockTest(unittest.TestCase):
+    def setUp(self):
+        self.place = Place(HOME).__enter__()
+        self.addCleanup(self.place.__exit__)
+        self.environment = self.place.environment(MCDS)
+        self.work = tempfile.mkdtemp(dir=self.place.folder)
+
+    def start(self, *arguments):
+        process = subprocess.Popen([MCDS, *arguments], env=self.environment, cwd=self.work,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.finish, process)
+        return process
+
+    def finish(self, process):
+        if process.poll() is None:
+            process.send_signal(signal.SIGCONT)
+            process.terminate()
+            try:
+                process.wait(LIMIT_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+
+    def run_to_end(self, *arguments):
+        return subprocess.run([MCDS, *arguments], env=self.environment, cwd=self.work,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False, timeout=LIMIT_S)
+
+    def hold(self, *options):
+        """A command that holds the lock until its input ends."""
+        process = self.start("lock", "job", *options, "--", "sh", "-c", "echo ready; cat")
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+    def end(self, process):
+        """Wait for the end of mcds; the output of the command may live longer than that."""
+        return process.wait(LIMIT_S)
+
+    def wait_dead(self, pid):
+        limit = time.monotonic() + LIMIT_S
+        while not is_dead(pid):
+            self.assertLess(time.monotonic(), limit, f"process {pid} lives on")
+            time.sleep(0.005)
+
+    def assert_free(self):
+        self.assertEqual(self.run_to_end("lock", "job", "--info").returncode, 1)
+
+    def mark(self):
+        try:
+            with open(os.path.join(self.work, "mark"), encoding="ascii") as file:
+                return file.read()
+        except FileNotFoundError:
+            return ""
+
+    def test_waits_for_the_holder(self):
+        holder = self.hold()
+        contender = self.start("lock", "job", "-w", "30s", "--", "echo", "mine")
+        self.assertEqual(self.run_to_end("lock", "job", "-n", "--", "true").returncode, 75)
+        self.assertIsNone(contender.poll())
+        holder.stdin.close()
+        self.assertEqual(self.end(holder), 0)
+        self.assertEqual(contender.stdout.readline(), "mine\n")
+        self.assertEqual(self.end(contender), 0)
+        self.assert_free()
+
+    def test_fences_grow(self):
+        fences = [int(self.run_to_end("lock", "job", "--", "sh", "-c",
+                                      "echo $MCDS_LOCK_FENCE").stdout) for _ in range(5)]
+        self.assertEqual(fences, sorted(set(fences)))
+
+    def test_renews(self):
+        """A contender that waits several leases long does not get it."""
+        holder = self.hold("-t", LEASE)
+        wait = {"lmdb": "2s", "memcached": "7s"}[HOME]
+        contender = self.run_to_end("lock", "job", "-w", wait, "-t", LEASE, "--", "true")
+        self.assertEqual(contender.returncode, 75)
+        self.assertIsNone(holder.poll())
+        holder.stdin.close()
+        self.assertEqual(self.end(holder), 0)
+
+    def test_lost_lease_stops_the_group(self):
+        holder = self.start("lock", "job", "-t", LONG, "--", "sh", "-c", STUBBORN)
+        grandchild = int(holder.stdout.readline())
+        self.assertEqual(self.run_to_end("lock", "job", "--break").returncode, 0)
+        self.assertEqual(self.end(holder), 79)
+        self.assertTrue(is_dead(grandchild))
+        self.assertEqual(self.mark(), "TERM\n")
+        self.assertIn("the lease was lost; stopping the command", holder.stderr.read())
+
+    def test_loser_does_not_take_anothers_lock(self):
+        holder = self.start("lock", "job", "-t", LONG, "--", "sh", "-c", STUBBORN)
+        holder.stdout.readline()
+        self.assertEqual(self.run_to_end("lock", "job", "--break").returncode, 0)
+        second = self.hold("--label", "second")
+        self.assertEqual(self.end(holder), 79)
+        info = self.run_to_end("lock", "job", "--info")
+        self.assertTrue(info.stdout.startswith("second\t"), info.stdout)
+        second.stdin.close()
+        self.assertEqual(self.end(second), 0)
+
+    def test_stopped_beyond_the_deadline(self):
+        """Whoever sleeps through the end of the lease kills its group when it wakes."""
+        holder = self.start("lock", "job", "-t", LEASE, "--", "sh", "-c", STUBBORN)
+        grandchild = int(holder.stdout.readline())
+        holder.send_signal(signal.SIGSTOP)
+        self.assertEqual(
+            self.run_to_end("lock", "job", "-w", "20s", "--", "true").returncode, 0)
+        self.assertFalse(is_dead(grandchild))
+        holder.send_signal(signal.SIGCONT)
+        self.assertEqual(self.end(holder), 79)
+        self.assertTrue(is_dead(grandchild))
+        self.assertEqual(self.mark(), "")
+
+    def test_signals_are_passed_on(self):
+        for number, name in ((signal.SIGTERM, "TERM"), (signal.SIGINT, "INT"),
+                             (signal.SIGHUP, "HUP")):
+            with self.subTest(name):
+                holder = self.start("lock", "job", "--", "sh", "-c",
+                                    f"trap 'echo got; exit 5' {name}; echo ready; read line")
+                self.assertEqual(holder.stdout.readline(), "ready\n")
+                holder.send_signal(number)
+                self.assertEqual(holder.stdout.readline(), "got\n")
+                self.assertEqual(self.end(holder), 5)
+                self.assert_free()
+
+    def test_signal_ends_the_wait(self):
+        holder = self.hold()
+        contender = self.start("lock", "job", "-t", LEASE, "--", "true")
+        # It blocks TERM before it asks for the lock; until then TERM ends it as it does anyone.
+        limit = time.monotonic() + LIMIT_S
+        while not self.blocks(contender.pid, signal.SIGTERM):
+            self.assertLess(time.monotonic(), limit)
+            time.sleep(0.005)
+        contender.send_signal(signal.SIGTERM)
+        self.assertEqual(self.end(contender), 128 + signal.SIGTERM)
+        self.assertIsNone(holder.poll())
+        holder.stdin.close()
+        self.assertEqual(self.end(holder), 0)
+        self.assert_free()
+
+    @staticmethod
+    def blocks(pid, number):
+        with open(f"/proc/{pid}/status", encoding="ascii") as status:
+            for line in status:
+                if line.startswith("SigBlk:"):
+                    return int(line.split()[1], 16) >> (number - 1) & 1 == 1
+        return False
+
+    def test_rest_of_the_group_is_stopped(self):
+        """What the command leaves behind is gone before the lock is given back."""
+        holder = self.start("lock", "job", "--", "sh", "-c",
+                            "sleep 1000 >/dev/null 2>&1 & echo $!; exit 3")
+        rest = int(holder.stdout.readline())
+        self.assertEqual(self.end(holder), 3)
+        self.assertTrue(is_dead(rest))
+        self.assert_free()
+
+    def test_rest_may_end_by_itself(self):
+        holder = self.start("lock", "job", "--", "sh", "-c",
+                            "(cat >/dev/null; echo last) & exec 0<&-; echo first")
+        self.assertEqual(holder.stdout.readline(), "first\n")
+        self.assertEqual(self.end(holder), 0)
+        self.assertEqual(holder.stdout.read(), "last\n")
+
+    def test_kill_takes_the_command_along(self):
+        holder = self.start("lock", "job", "--", "sh", "-c", "echo $$; read line")
+        command = int(holder.stdout.readline())
+        holder.kill()
+        self.assertEqual(self.end(holder), -signal.SIGKILL)
+        self.wait_dead(command)
+
+    def test_inherits_signals_as_they_were(self):
+        """A pipeline below the lock ends quietly, and no signal is blocked there."""
+        seen = self.run_to_end("lock", "job", "--", "sh", "-c",
+                               "grep -E '^Sig(Blk|Ign)' /proc/self/status")
+        plain = subprocess.run(["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"], text=True,
+                               env=self.environment, capture_output=True, check=True)
+        self.assertEqual(seen.stdout, plain.stdout)
+
+    @unittest.skipUnless(HOME == "memcached", "an lmdb file does not go away")
+    def test_server_that_goes_away(self):
+        holder = self.start("lock", "job", "-t", LEASE, "--", "sh", "-c", STUBBORN)
+        grandchild = int(holder.stdout.readline())
+        self.place.stop_server()
+        self.assertEqual(self.end(holder), 79)
+        self.assertTrue(is_dead(grandchild))
+        self.assertEqual(self.mark(), "TERM\n")
+
+    @unittest.skipUnless(HOME == "memcached", "an lmdb file cannot be stopped")
+    def test_server_that_hangs(self):
+        """A renewal without an answer does not keep the runner from watching its clock."""
+        holder = self.start("--timeout", "1m", "lock", "job", "-t", LEASE, "--", "sh", "-c",
+                            STUBBORN)
+        grandchild = int(holder.stdout.readline())
+        self.place.server.send_signal(signal.SIGSTOP)
+        self.wait_dead(grandchild)
+        self.place.stop_server()
+        self.assertEqual(self.end(holder), 79)
+
+
+if __name__ == "__main__":
+    if not is_possible(HOME):
+        print(f"lock: skipped: {HOME} is not installed")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,113 @@
+"""`mcds lock` on a terminal: the command reads it, the keyboard's signals reach it, and a shell
+can stop it and let it go on."""
+
+import os
+import pty
+import select
+import sys
+import time
+import unittest
+
+from place import Place
+
+MCDS = os.path.abspath(sys.argv[1])
+LIMIT_S = 30
+
+
+class TerminalTest(unittest.TestCase):
+    def setUp(self):
+        self.place = Place("lmdb").__enter__()
+        self.addCleanup(self.place.__exit__)
+        self.seen = ""
+
+    def start(self, *arguments):
+        environment = self.place.environment(MCDS)
+        environment["PS1"] = "prompt> "
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.execvpe(arguments[0], arguments, environment)
+        self.addCleanup(os.close, self.terminal)
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def expect(self, text):
+        """Read until `text` has come, and forget what came up to there."""
+        limit = time.monotonic() + LIMIT_S
+        while text not in self.seen:
+            left = limit - time.monotonic()
+            ready, _, _ = select.select([self.terminal], [], [], max(left, 0))
+            self.assertTrue(ready, f"no {text!r} in {self.seen!r}")
+            try:
+                self.seen += os.read(self.terminal, 4096).decode()
+            except OSError:
+                self.fail(f"ended without {text!r}: {self.seen!r}")
+        self.seen = self.seen.split(text, 1)[1]
+
+    def exit_code(self):
+        # The terminal must be read to its end, or closing it may wait for the reader.
+        try:
+            while select.select([self.terminal], [], [], LIMIT_S)[0]:
+                if not os.read(self.terminal, 4096):
+                    break
+        except OSError:
+            pass
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def test_command_reads_the_terminal(self):
+        self.start(MCDS, "lock", "job", "--", "sh", "-c", 'echo ready; read x; echo "<$x>"; exit 4')
+        self.expect("ready")
+        self.type("hello\n")
+        self.expect("<hello>")
+        self.assertEqual(self.exit_code(), 4)
+
+    def test_keyboard_interrupts(self):
+        self.start(MCDS, "lock", "job", "--", "sh", "-c", "echo ready; sleep 1000")
+        self.expect("ready")
+        self.type("\x03")
+        self.assertEqual(self.exit_code(), 130)
+
+    def test_command_without_the_terminal_as_input(self):
+        self.start("sh", "-c", "trap : INT; mcds lock job -- sh -c 'trap - INT; echo ready; "
+                   "sleep 1000' </dev/null; echo code $?")
+        self.expect("ready")
+        self.type("\x03")
+        self.expect("code 130")
+        self.assertEqual(self.exit_code(), 0)
+
+    def test_shell_stops_and_goes_on(self):
+        self.start("bash", "--norc", "--noprofile", "-i")
+        self.expect("prompt> ")
+        self.type("mcds lock job -- sh -c 'echo rea''dy; read x; echo \"<$x>\"; exit 4'\n")
+        self.expect("ready")
+        self.type("\x1a")
+        self.expect("Stopped")
+        self.expect("prompt> ")
+        self.type("mcds lock job -n -- true; echo code $?\n")
+        self.expect("code 75")
+        self.type("fg\n")
+        self.expect("mcds lock job")
+        self.type("hello\n")
+        self.expect("<hello>")
+        self.type("echo code $?\n")
+        self.expect("code 4")
+        self.type("exit\n")
+        self.assertEqual(self.exit_code(), 0)
+
+    def test_background_job_gets_the_terminal_with_fg(self):
+        self.start("bash", "--norc", "--noprofile", "-i")
+        self.expect("prompt> ")
+        self.type("mcds lock job -- sh -c 'read x; echo \"<$x>\"' &\n")
+        self.expect("prompt> ")
+        self.type("wait -n %1; echo stop''ped; jobs\n")
+        self.expect("Stopped")
+        self.type("fg\n")
+        self.expect("mcds lock job")
+        self.type("hello\n")
+        self.expect("<hello>")
+        self.type("exit\n")
+        self.assertEqual(self.exit_code(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,99 @@
+/* Shell quoting. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "words.h"
+
+#define MAX 8
+
+/* Split a copy of `line` and compare with the expected words, which end with NULL. */
+static void expect(const char *line, const char *const *expected)
+{
+    char copy[200];
+    char *words[MAX];
+    const char *error = NULL;
+    (void)snprintf(copy, sizeof copy, "%s", line);
+    int count = split_words(copy, words, MAX, &error);
+    int wanted = 0;
+    while (expected[wanted] != NULL)
+        wanted++;
+    assert_int_equal(count, wanted);
+    for (int i = 0; i < wanted; i++)
+        assert_string_equal(words[i], expected[i]);
+}
+
+#define EXPECT(line, ...) expect(line, (const char *const[]){__VA_ARGS__, NULL})
+
+static void refuse(const char *line, const char *sentence)
+{
+    char copy[200];
+    char *words[MAX];
+    const char *error = NULL;
+    (void)snprintf(copy, sizeof copy, "%s", line);
+    assert_int_equal(split_words(copy, words, MAX, &error), -1);
+    assert_non_null(strstr(error, sentence));
+}
+
+static void cuts_at_blanks(void **state)
+{
+    (void)state;
+    EXPECT("a", "a");
+    EXPECT("  a \t b  ", "a", "b");
+    EXPECT("1 2 3 4 5 6 7 8", "1", "2", "3", "4", "5", "6", "7", "8");
+    refuse("1 2 3 4 5 6 7 8 9", "too many words");
+    expect("", (const char *const[]){NULL});
+    expect(" \t", (const char *const[]){NULL});
+}
+
+static void knows_comments(void **state)
+{
+    (void)state;
+    expect("# nothing 'here", (const char *const[]){NULL});
+    EXPECT("a # b", "a");
+    EXPECT("a#b #c", "a#b");
+    EXPECT("'#' \\# \"#\"", "#", "#", "#");
+}
+
+static void knows_quotes(void **state)
+{
+    (void)state;
+    EXPECT("'a  b' \"c  d\" e\\ f", "a  b", "c  d", "e f");
+    EXPECT("'' \"\" $''", "", "", "");
+    EXPECT("a'b'\"c\"$'d'\\e", "abcde");
+    EXPECT("'\\n\"' \"\\n\\\"\\\\\\$\\`'\"", "\\n\"", "\\n\"\\$`'");
+    EXPECT("$'\\n\\r\\t\\e\\\\\\'\\\"\\x41\\x7F\\xff'", "\n\r\t\033\\'\"A\177\377");
+    EXPECT("$x $\"y\"", "$x", "$y");
+    EXPECT("| > < ; & * ?", "|", ">", "<", ";", "&", "*", "?");
+}
+
+static void refuses_what_is_open(void **state)
+{
+    (void)state;
+    refuse("'a", "not closed");
+    refuse("a \"b", "not closed");
+    refuse("\"b\\\"", "not closed");
+    refuse("$'a\\'", "not closed");
+    refuse("a\\", "backslash");
+    refuse("a \\", "backslash");
+    refuse("$'\\q'", "knows only");
+    refuse("$'\\x4'", "knows only");
+    refuse("$'\\", "knows only");
+    refuse("$'\\x00'", "NUL");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cuts_at_blanks),
+        cmocka_unit_test(knows_comments),
+        cmocka_unit_test(knows_quotes),
+        cmocka_unit_test(refuses_what_is_open),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
