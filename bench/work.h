@@ -12,6 +12,9 @@ void work_memory(struct bench *bench);
 void work_lmdb(struct bench *bench);
 void work_weblog(struct bench *bench, const struct servers *servers);
 
+/* Remove the files of an LMDB store in bench->place. */
+void forget_file(const struct bench *bench, const char *name);
+
 /* An open store with one counter, the subject of most contests. */
 struct tool {
     mcds_store *store;

@@ -74,13 +74,14 @@ static bool plain_open(struct plain *plain, const char *path)
            mdb_dbi_open(txn, NULL, 0, &plain->table) == 0 && mdb_txn_commit(txn) == 0;
 }
 
-static void forget(const struct bench *bench, const char *name)
+void forget_file(const struct bench *bench, const char *name)
 {
-    char path[300];
-    (void)snprintf(path, sizeof path, "%s/%s", bench->place, name);
-    (void)unlink(path);
-    (void)snprintf(path, sizeof path, "%s/%s-lock", bench->place, name);
-    (void)unlink(path);
+    static const char *const ends[] = {"", "-lock", "-writer"};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        char path[300];
+        (void)snprintf(path, sizeof path, "%s/%s%s", bench->place, name, ends[i]);
+        (void)unlink(path);
+    }
 }
 
 static void compete(struct bench *bench, const char *work, uint32_t threads)
@@ -106,8 +107,8 @@ static void compete(struct bench *bench, const char *work, uint32_t threads)
     }
     tool_close(&file.tool);
     mdb_env_close(plain.env);
-    forget(bench, "ours.mdb");
-    forget(bench, "plain.mdb");
+    forget_file(bench, "ours.mdb");
+    forget_file(bench, "plain.mdb");
 }
 
 void work_lmdb(struct bench *bench)

@@ -5,46 +5,82 @@
 
 #include "peers.h"
 #include "raw.h"
-#include "recorder.h"
+#include "relay.h"
 #include "work.h"
 
 #define WARM_UP 8
+#define DISTANCE_NS INT64_C(250000)
+
+#define RAW_GOAL_WAITING 0.95
+#define RAW_GOAL_PIPELINED 0.7
+#define OLD_CLIENT_GOAL 40
+#define GOAL_DEPTH 128
 
 /* One way to reach the servers. */
 struct way {
     const char *name;
     const struct server *memcached;
     const struct server *redis;
-    bool has_redis;
+    const char *no_redis; /* why there is none, or NULL */
 };
 
-/* The bytes that mcds sends for `depth` adds and how many line feeds come back. */
-static bool record(const struct bench *bench, const struct way *way, const char *name,
-                   struct raw *raw)
+/* The bytes that mcds sends for raw->depth adds, and how many line feeds come back. */
+static bool record(const struct bench *bench, const struct way *way, struct raw *raw)
 {
-    struct recorder recorder;
+    struct relay relay;
     struct tool tool;
     char uri[160];
-    if (!recorder_start(&recorder, bench->place, way->memcached))
+    if (!relay_start(&relay, bench->place, "record.sock", way->memcached, 0))
         return false;
-    (void)snprintf(uri, sizeof uri, "memcached://%s", recorder.path);
-    bool fine = tool_open(&tool, uri, name, raw->depth);
+    server_uri(&relay.server, uri, sizeof uri);
+    bool fine = tool_open(&tool, uri, "bench", raw->depth);
     bool (*const run)(void *, uint64_t) = raw->depth == 1 ? tool_add : tool_add_pipelined;
     if (fine) {
         fine = run(&tool, (uint64_t)WARM_UP * raw->depth);
-        recorder_begin(&recorder);
+        relay_begin(&relay);
         fine = fine && run(&tool, raw->depth);
-        raw->requests = recorder_end(&recorder, &raw->length, &raw->feeds);
+        raw->requests = relay_end(&relay, &raw->length, &raw->feeds);
         fine = fine && raw->requests != NULL && raw->length > 0;
         tool_close(&tool);
     }
-    recorder_stop(&recorder);
+    relay_stop(&relay);
     return fine;
+}
+
+static void compete_with(struct bench *bench, const struct way *way, const char *work,
+                         struct tool *tool, struct raw *raw)
+{
+    struct old_client old_client = {0};
+    struct redis redis = {0};
+    bool waits = raw->depth == 1;
+    const char *no_old_client = old_client_open(&old_client, way->memcached);
+    const char *no_redis = way->no_redis != NULL ? way->no_redis
+                                                 : redis_open(&redis, way->redis, raw->depth);
+    struct contest contest = {
+        .work = work,
+        .step = raw->depth,
+        .count = 4,
+        .list = {{"mcds", NULL, 0, waits ? tool_add : tool_add_pipelined, tool},
+                 {waits ? "raw loop, same bytes" : "raw pipelined loop, same bytes", NULL,
+                  waits                      ? RAW_GOAL_WAITING
+                  : raw->depth == GOAL_DEPTH ? RAW_GOAL_PIPELINED
+                                             : 0,
+                  raw_add, raw},
+                 {"libmemcached, waiting", no_old_client,
+                  raw->depth == GOAL_DEPTH ? OLD_CLIENT_GOAL : 0, old_client_add, &old_client},
+                 {waits ? "Redis INCR, waiting" : "Redis INCR, same depth", no_redis, 0,
+                  redis_add, &redis}}};
+    contest_run(bench, &contest);
+    old_client_close(&old_client);
+    redis_close(&redis);
 }
 
 static void compete(struct bench *bench, const struct way *way, uint32_t depth)
 {
     char work[80];
+    char uri[160];
+    struct tool tool;
+    struct raw raw = {.depth = depth};
     if (depth == 1)
         (void)snprintf(work, sizeof work, "counter add, waiting, %s", way->name);
     else
@@ -52,56 +88,53 @@ static void compete(struct bench *bench, const struct way *way, uint32_t depth)
                        way->name);
     if (!contest_is_wanted(bench, work))
         return;
-    char uri[160];
     server_uri(way->memcached, uri, sizeof uri);
-    struct tool tool;
-    struct raw raw = {.depth = depth};
-    struct old_client old_client = {0};
-    struct redis redis = {0};
-    if (!tool_open(&tool, uri, "bench", depth) || !record(bench, way, "bench", &raw)) {
+    if (!record(bench, way, &raw) || !tool_open(&tool, uri, "bench", depth)) {
         bench->failed = true;
+        free(raw.requests);
         return;
     }
     raw.fd = server_connect(way->memcached);
-    const char *no_old_client = old_client_open(&old_client, way->memcached);
-    const char *no_redis = way->has_redis ? redis_open(&redis, way->redis, depth)
-                                          : "no redis-server";
-    struct contest contest = {
-        .work = work,
-        .step = depth,
-        .count = 4,
-        .list = {{"mcds", NULL, 0, depth == 1 ? tool_add : tool_add_pipelined, &tool},
-                 {depth == 1 ? "raw loop, same bytes" : "raw pipelined loop, same bytes", NULL,
-                  depth == 1     ? 0.95
-                  : depth == 128 ? 0.7
-                                 : 0,
-                  raw_add, &raw},
-                 {"libmemcached, waiting", no_old_client, depth == 128 ? 40 : 0, old_client_add,
-                  &old_client},
-                 {depth == 1 ? "Redis INCR, waiting" : "Redis INCR, same depth", no_redis, 0,
-                  redis_add, &redis}}};
-    contest_run(bench, &contest);
-    old_client_close(&old_client);
-    redis_close(&redis);
+    compete_with(bench, way, work, &tool, &raw);
     if (raw.fd >= 0)
         (void)close(raw.fd);
     free(raw.requests);
     tool_close(&tool);
 }
 
+/* The same servers behind a wire that takes its time, as a network does. */
+static void compete_afar(struct bench *bench, const struct servers *servers,
+                         const char *no_redis)
+{
+    struct relay to_memcached;
+    struct relay to_redis;
+    const struct way far = {"0.5 ms away", &to_memcached.server, &to_redis.server, no_redis};
+    if (!relay_start(&to_memcached, bench->place, "far-m.sock", &servers->memcached_unix,
+                     DISTANCE_NS) ||
+        !relay_start(&to_redis, bench->place, "far-r.sock", &servers->redis_unix,
+                     DISTANCE_NS)) {
+        bench->failed = true;
+        return;
+    }
+    compete(bench, &far, GOAL_DEPTH);
+    relay_stop(&to_memcached);
+    relay_stop(&to_redis);
+}
+
 void work_memcached(struct bench *bench, const struct servers *servers)
 {
-    bool has_redis = servers->redis_tcp.pid > 0;
-    const struct way tcp = {"TCP", &servers->memcached_tcp, &servers->redis_tcp, has_redis};
+    const char *no_redis = servers->redis_tcp.pid > 0 ? NULL : "no redis-server";
+    const struct way tcp = {"TCP", &servers->memcached_tcp, &servers->redis_tcp, no_redis};
     const struct way local = {"unix socket", &servers->memcached_unix, &servers->redis_unix,
-                              has_redis};
+                              no_redis};
     if (servers->memcached_tcp.pid == 0 || servers->memcached_unix.pid == 0) {
         contest_skip(bench, "counter add on memcached", "memcached did not start");
         return;
     }
-    static const uint32_t depths[] = {1, 128, 1024};
+    static const uint32_t depths[] = {1, GOAL_DEPTH, 1024};
     for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
         compete(bench, &tcp, depths[i]);
         compete(bench, &local, depths[i]);
     }
+    compete_afar(bench, servers, no_redis);
 }

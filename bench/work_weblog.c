@@ -69,10 +69,7 @@ static void compete_everywhere(struct bench *bench, const struct servers *server
     compete(bench, "weblog lines, memory:", store, (char[]){"1"}, log);
     (void)snprintf(store, sizeof store, "lmdb:%s/weblog.mdb?sync=async", bench->place);
     compete(bench, "weblog lines, lmdb: async, 2 workers", store, (char[]){"2"}, log);
-    (void)snprintf(store, sizeof store, "%s/weblog.mdb", bench->place);
-    (void)unlink(store);
-    (void)snprintf(store, sizeof store, "%s/weblog.mdb-lock", bench->place);
-    (void)unlink(store);
+    forget_file(bench, "weblog.mdb");
     if (servers->memcached_unix.pid == 0) {
         contest_skip(bench, "weblog lines, memcached", "memcached did not start");
         return;

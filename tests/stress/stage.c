@@ -42,7 +42,8 @@ int stage_open(struct stage *stage, const char *home)
 
 void stage_close(struct stage *stage)
 {
-    static const char *const names[] = {"store.mdb", "store.mdb-lock", "m.sock"};
+    static const char *const names[] = {"store.mdb", "store.mdb-lock", "store.mdb-writer",
+                                        "m.sock"};
     server_stop(&stage->memcached);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char path[96];
