@@ -12,7 +12,8 @@
 #define BIRTHS_MAX 3
 
 enum { HIT_BEGIN, HIT_COUNTING, HIT_BEARING };
-enum { KEYS_BEGIN, KEYS_ASKED };
+/* ERASED may stand beside the others: an earlier try has erased some of the keys. */
+enum { KEYS_BEGIN = 0, KEYS_ASKED = 1, KEYS_ERASED = 2 };
 
 uint64_t mcds__slot_at(int64_t at_ms, uint64_t width_ms)
 {
@@ -224,20 +225,21 @@ enum mcds__step mcds__slot_drop_step(mcds_request *requests, const struct mcds__
                                      uint32_t count, uint8_t *stage,
                                      struct mcds__operation *operation)
 {
-    if (*stage == KEYS_BEGIN) {
-        *stage = KEYS_ASKED;
+    if ((*stage & KEYS_ASKED) == 0) {
+        *stage |= KEYS_ASKED;
         return ask_keys(requests, keys, count, MCDS_DELETE, 0, operation);
     }
+    for (uint32_t i = 0; i < count; i++)
+        if (requests[i].reply.outcome == MCDS_OUT_OK)
+            *stage |= KEYS_ERASED;
+    bool erased = (*stage & KEYS_ERASED) != 0;
     const mcds_reply *trouble = first_trouble(requests, count);
     if (trouble != NULL && trouble->outcome == MCDS_OUT_UNSENT &&
         mcds__operation_again(operation)) {
-        *stage = KEYS_BEGIN;
+        *stage = erased ? KEYS_ERASED : KEYS_BEGIN;
         return MCDS__SLEEP;
     }
     if (trouble != NULL)
         return mcds__operation_fail(operation, trouble);
-    for (uint32_t i = 0; i < count; i++)
-        if (requests[i].reply.outcome == MCDS_OUT_OK)
-            return mcds__operation_finish(operation, MCDS_OK);
-    return mcds__operation_finish(operation, MCDS_NOT_FOUND);
+    return mcds__operation_finish(operation, erased ? MCDS_OK : MCDS_NOT_FOUND);
 }
