@@ -92,8 +92,9 @@ typedef enum mcds_outcome {
     MCDS_OUT_BAD_REQUEST, /* refused before sending: key, ttl or delta out of range */
     MCDS_OUT_UNSUPPORTED, /* this store has no such command; not applied */
     MCDS_OUT_FAILED,      /* a definite refusal of another kind; not applied; see detail */
-    MCDS_OUT_UNSENT,      /* certainly not applied and never will be */
-    MCDS_OUT_UNKNOWN      /* applied, not applied, or applied later */
+    MCDS_OUT_PROTOCOL, /* the other side is no server of the kind that is meant; not applied */
+    MCDS_OUT_UNSENT,   /* certainly not applied and never will be */
+    MCDS_OUT_UNKNOWN   /* applied, not applied, or applied later */
 } mcds_outcome;
 
 #define MCDS_TTL_NEVER INT64_C(-1)   /* reply.ttl_ms: does not expire */

@@ -51,7 +51,7 @@ static enum mcds__step take_trouble(struct mcds__claim *claim,
                                     struct mcds__operation *operation, const mcds_reply *reply)
 {
     claim->stage = BEGIN;
-    if (mcds__operation_again(operation))
+    if (!mcds__is_refusal(reply) && mcds__operation_again(operation))
         return MCDS__SLEEP;
     (void)mcds__operation_fail_read(operation, reply);
     if (claim->doubt)

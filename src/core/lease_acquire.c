@@ -150,7 +150,7 @@ static enum mcds__step take_trouble(struct mcds__lease_call *call,
 {
     call->stage = BEGIN;
     call->polls = false;
-    if (mcds__operation_again(operation))
+    if (!mcds__is_refusal(reply) && mcds__operation_again(operation))
         return MCDS__SLEEP;
     (void)mcds__operation_fail_read(operation, reply);
     if ((call->lease->state & MCDS__LEASE_TOKEN) != 0)

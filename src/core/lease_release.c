@@ -61,7 +61,7 @@ static enum mcds__step take_trouble(struct mcds__lease_call *call,
                                     struct mcds__operation *operation, const mcds_reply *reply)
 {
     call->stage = BEGIN;
-    if (mcds__operation_again(operation))
+    if (!mcds__is_refusal(reply) && mcds__operation_again(operation))
         return MCDS__SLEEP;
     if (call->doubt)
         call->lease->state |= MCDS__LEASE_LET_GO;

@@ -80,7 +80,7 @@ static enum mcds__step take_trouble(struct mcds__lease_call *call,
                                     struct mcds__operation *operation, const mcds_reply *reply)
 {
     call->stage = BEGIN;
-    if (mcds__operation_again(operation))
+    if (!mcds__is_refusal(reply) && mcds__operation_again(operation))
         return MCDS__SLEEP;
     (void)mcds__operation_fail_read(operation, reply);
     if (call->doubt)

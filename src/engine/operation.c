@@ -135,6 +135,8 @@ int mcds__result_of(const mcds_reply *reply)
         return MCDS_INVALID;
     case MCDS_OUT_UNSUPPORTED:
         return MCDS_UNSUPPORTED;
+    case MCDS_OUT_PROTOCOL:
+        return MCDS_PROTOCOL;
     case MCDS_OUT_UNSENT:
         return MCDS_UNAVAILABLE;
     case MCDS_OUT_UNKNOWN:
@@ -211,6 +213,7 @@ bool mcds__is_refusal(const mcds_reply *reply)
     case MCDS_OUT_BAD_REQUEST:
     case MCDS_OUT_UNSUPPORTED:
     case MCDS_OUT_FAILED:
+    case MCDS_OUT_PROTOCOL:
         return true;
     default:
         return false;

@@ -84,7 +84,7 @@ static const char *outcome_name(mcds_outcome outcome)
     static const char *const names[] = {
         "none",    "ok",        "miss",        "exists",      "not stored",
         "too big", "no memory", "not numeric", "bad request", "unsupported",
-        "failed",  "unsent",    "unknown"};
+        "failed",  "protocol",  "unsent",      "unknown"};
     return names[outcome];
 }
 

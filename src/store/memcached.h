@@ -26,7 +26,8 @@ struct mcds__server {
     mcds_capabilities can;
     int64_t retry_at_ns; /* no new connection before, after a failed one */
     int64_t pause_ns;
-    const char *trouble; /* why the last connection failed */
+    const char *trouble;  /* why the last connection failed, */
+    mcds_outcome refusal; /* and what that makes of a request: UNSENT or PROTOCOL */
 };
 
 struct mcds__memcached {
@@ -63,7 +64,8 @@ struct mcds__link {
     uint64_t value_max;
     int64_t deadline_ns; /* of connecting and probing */
     int64_t used_ns;
-    size_t needed; /* bytes without which the next reply is not whole */
+    size_t needed;        /* bytes without which the next reply is not whole */
+    mcds_outcome refusal; /* what a failure of this connection makes of requests not sent */
     uint8_t probe_stage;
     bool probe_is_proxy; /* the peer hangs up on a meta command */
     bool probe_creates_on_append;

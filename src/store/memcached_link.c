@@ -88,19 +88,20 @@ static void back_off(struct mcds__link *link, const char *trouble)
     server->pause_ns = pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS;
     server->retry_at_ns = mcds__monotonic_ns(home->env) + server->pause_ns;
     server->trouble = trouble;
+    server->refusal = link->refusal;
     (void)pthread_mutex_unlock(&home->mutex);
 }
 
 /* The first `lost` requests will get no reply; those that begin behind `sent` never left. */
 static void answer_lost(struct mcds__link *link, uint32_t lost, uint64_t sent,
-                        const char *trouble)
+                        mcds_outcome refusal, const char *trouble)
 {
     for (; lost > 0; lost--) {
         struct mcds__slot slot = *slot_at(link, 0);
         link->first++;
         link->count--;
-        answer(link, slot.batch, slot.index,
-               slot.begin >= sent ? MCDS_OUT_UNSENT : MCDS_OUT_UNKNOWN, trouble);
+        answer(link, slot.batch, slot.index, slot.begin >= sent ? refusal : MCDS_OUT_UNKNOWN,
+               trouble);
     }
 }
 
@@ -114,15 +115,17 @@ static void fail(struct mcds__link *link, const char *trouble)
     link->encoded = 0;
     if (!was_ready)
         back_off(link, trouble);
-    answer_lost(link, lost, sent, trouble);
+    answer_lost(link, lost, sent, was_ready ? MCDS_OUT_UNSENT : link->refusal, trouble);
 }
 
 /* False while the server is left alone after a failure; *trouble_out tells which. */
-static bool may_connect(struct mcds__link *link, const char **trouble_out)
+static bool may_connect(struct mcds__link *link, mcds_outcome *refusal_out,
+                        const char **trouble_out)
 {
     struct mcds__memcached *home = link->lane->home;
     (void)pthread_mutex_lock(&home->mutex);
     *trouble_out = link->server->trouble;
+    *refusal_out = link->server->refusal;
     bool may = mcds__monotonic_ns(home->env) >= link->server->retry_at_ns;
     (void)pthread_mutex_unlock(&home->mutex);
     return may;
@@ -132,11 +135,13 @@ static void connect_link(struct mcds__link *link)
 {
     struct mcds__memcached *home = link->lane->home;
     const char *trouble;
-    if (!may_connect(link, &trouble)) {
-        answer_lost(link, link->count, 0, trouble);
+    mcds_outcome refusal;
+    if (!may_connect(link, &refusal, &trouble)) {
+        answer_lost(link, link->count, 0, refusal, trouble);
         return;
     }
     link->state = LINK_CONNECTING;
+    link->refusal = MCDS_OUT_UNSENT;
     link->probe_is_proxy = false;
     link->serial = atomic_fetch_add(&home->connections, 1) + 1;
     link->deadline_ns = mcds__monotonic_ns(home->env) + home->connect_timeout_ns;

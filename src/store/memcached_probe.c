@@ -60,6 +60,13 @@ static enum mcds__parse refuse(struct mcds__link *link, const char *trouble)
     return PARSE_BROKEN;
 }
 
+/* Nothing that time could mend: what is there is not what the URI means. */
+static enum mcds__parse refuse_for_good(struct mcds__link *link, const char *trouble)
+{
+    link->refusal = MCDS_OUT_PROTOCOL;
+    return refuse(link, trouble);
+}
+
 /* Publish what was found. */
 static enum mcds__parse finish(struct mcds__link *link)
 {
@@ -95,11 +102,11 @@ static enum mcds__parse take_meaning(struct mcds__link *link, const char *line, 
     if (mcds__wire_begins(line, length, "CLIENT_ERROR unauthenticated"))
         return refuse(link, "the server asks for a password, which mcds cannot give");
     if (!meta && !is_plain_error(line, length))
-        return refuse(link, "what listens there does not speak memcached's protocol");
+        return refuse_for_good(link, "what listens there does not speak memcached's protocol");
     if (!meta && link->lane->home->protocol == PROTOCOL_META)
-        return refuse(link,
-                      "the server has no meta protocol (memcached 1.6.18), and the URI says "
-                      "protocol=meta");
+        return refuse_for_good(
+            link, "the server has no meta protocol (memcached 1.6.18), and the URI says "
+                  "protocol=meta");
     if (meta && link->lane->home->protocol != PROTOCOL_CLASSIC)
         link->wire = &mcds__wire_meta;
     link->probe_stage = MEANING_VERSION;
@@ -112,7 +119,7 @@ static enum mcds__parse take_version(struct mcds__link *link, const char *line, 
     if (is_plain_error(line, length))
         return PARSE_MORE; /* some old servers answer the unknown mg in two lines */
     if (!mcds__wire_begins(line, length, "VERSION "))
-        return refuse(link, "what listens there does not speak memcached's protocol");
+        return refuse_for_good(link, "what listens there does not speak memcached's protocol");
     bool named_otherwise = line[8] < '0' || line[8] > '9';
     if (link->probe_stage == PROXY || named_otherwise) {
         link->probe_is_proxy = true;
@@ -222,7 +229,8 @@ enum mcds__parse mcds__probe_go_on(struct mcds__link *link)
         if (parse == PARSE_MORE)
             return PARSE_MORE;
         if (parse == PARSE_BROKEN)
-            return refuse(link, "what listens there does not speak memcached's protocol");
+            return refuse_for_good(link,
+                                   "what listens there does not speak memcached's protocol");
         connection->in_taken += consumed;
         parse = take_line(link, line, length);
         if (parse != PARSE_MORE)
