@@ -87,12 +87,12 @@ enum mcds__step mcds__visit_step(struct mcds__visit *visit, struct mcds__operati
 }
 
 bool mcds__visit_read(const mcds_batch *batch, const mcds_request *request,
-                      struct mcds__slot_memory *memory, uint64_t number, uint64_t *count_out,
-                      bool *reborn)
+                      struct mcds__slot_memory *memory, uint64_t number, bool seen,
+                      uint64_t *count_out, bool *reborn)
 {
     *count_out = 0;
     if (request->reply.outcome == MCDS_OUT_MISS) {
-        *reborn = *reborn || mcds__slot_was_seen(memory, number);
+        *reborn = *reborn || seen;
         return true;
     }
     if (!mcds__slot_parse(mcds__reply_value(batch, request), count_out))

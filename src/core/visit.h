@@ -29,9 +29,10 @@ void mcds__visit_init(struct mcds__visit *visit, uint64_t slot, uint64_t span,
 enum mcds__step mcds__visit_step(struct mcds__visit *visit, struct mcds__operation *operation);
 
 /* Read slot `number` from a GET: 0 when it is missing. `*reborn` is set, never cleared, when
- * this handle has seen an older life of it. False: no number. */
+ * this handle has seen an older life of it; `seen`: had it seen the slot before it asked?
+ * False: no number. */
 bool mcds__visit_read(const mcds_batch *batch, const mcds_request *request,
-                      struct mcds__slot_memory *memory, uint64_t number, uint64_t *count_out,
-                      bool *reborn);
+                      struct mcds__slot_memory *memory, uint64_t number, bool seen,
+                      uint64_t *count_out, bool *reborn);
 
 #endif

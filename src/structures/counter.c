@@ -39,14 +39,23 @@ bool mcds__counter_is_strict(const mcds_counter *counter)
     return (counter->flags & MCDS_COUNTER_STRICT) != 0;
 }
 
+uint32_t mcds__counter_seen(mcds_counter *counter)
+{
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < counter->stripes; i++)
+        if (mcds__slot_was_seen(&counter->births[i], 0))
+            seen |= UINT32_C(1) << i;
+    return seen;
+}
+
 int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
-                         const mcds_request *request, uint32_t i,
+                         const mcds_request *request, uint32_t i, uint32_t seen,
                          struct mcds__stripe *stripe_out)
 {
     *stripe_out = (struct mcds__stripe){request->reply.outcome == MCDS_OUT_OK, false,
                                         FORM_UNKNOWN, 0};
     if (!stripe_out->there) {
-        stripe_out->reborn = mcds__slot_was_seen(&counter->births[i], 0);
+        stripe_out->reborn = (seen >> i & 1) != 0;
         return MCDS_OK;
     }
     uint64_t stored;
@@ -71,6 +80,7 @@ struct counter_get {
     struct mcds__operation base;
     mcds_counter *counter;
     mcds_counter_value *value_out;
+    uint32_t seen;
     uint8_t stage;
     mcds_request requests[MCDS__STRIPES_MAX];
 };
@@ -83,7 +93,7 @@ static enum mcds__step sum_stripes(struct counter_get *get)
     for (uint32_t i = 0; i < get->counter->stripes; i++) {
         struct mcds__stripe stripe;
         int result = mcds__counter_stripe(get->counter, &operation->batch, &get->requests[i], i,
-                                          &stripe);
+                                          get->seen, &stripe);
         if (result != MCDS_OK)
             return mcds__operation_finish(operation, result);
         sum.value += stripe.value; /* both below 2^62 */
@@ -130,6 +140,7 @@ static int launch_get(struct counter_get *get, mcds_counter *counter,
     mcds__operation_begin(&get->base, &get_kind, counter->store, counter->name, 0);
     get->counter = counter;
     get->value_out = value_out;
+    get->seen = mcds__counter_seen(counter);
     get->stage = 0;
     return mcds__launch(&get->base, pipeline, tag);
 }

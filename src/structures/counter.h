@@ -34,9 +34,13 @@ struct mcds__stripe {
 bool mcds__counter_decode(uint64_t stored, int64_t *value_out,
                           enum mcds__counter_form *form_out);
 
+/* The stripes that the handle has seen alive, one bit each. To be asked for before they are
+ * read: another thread may make one meanwhile, and then its absence is no loss. */
+uint32_t mcds__counter_seen(mcds_counter *counter);
+
 /* Read the reply of stripe `i`. Returns MCDS_OK, MCDS_CORRUPT or MCDS_OVERFLOW. */
 int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
-                         const mcds_request *request, uint32_t i,
+                         const mcds_request *request, uint32_t i, uint32_t seen,
                          struct mcds__stripe *stripe_out);
 
 /* MCDS_INVALID, with the sentence set, when one of the two is NULL. */

@@ -10,6 +10,7 @@ struct counter_take {
     mcds_counter *counter;
     int64_t *taken_out;
     int64_t taken;
+    uint32_t seen;
     uint8_t stage;
     uint8_t read_stage;
     bool there;
@@ -61,7 +62,7 @@ static enum mcds__step ask_sets(struct counter_take *take)
     for (uint32_t i = 0; i < take->counter->stripes; i++) {
         struct mcds__stripe stripe;
         int result = mcds__counter_stripe(take->counter, &operation->batch, &take->requests[i],
-                                          i, &stripe);
+                                          i, take->seen, &stripe);
         if (result != MCDS_OK)
             return mcds__operation_finish(operation, result);
         if (stripe.reborn && mcds__counter_is_strict(take->counter))
@@ -152,6 +153,7 @@ static int launch_take(struct counter_take *take, mcds_counter *counter, int64_t
     take->counter = counter;
     take->taken_out = taken_out;
     take->taken = 0;
+    take->seen = mcds__counter_seen(counter);
     take->stage = TAKE_READING;
     take->read_stage = 0;
     take->there = false;

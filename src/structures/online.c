@@ -109,6 +109,7 @@ struct online_window {
     uint64_t slot;
     uint32_t count;
     uint8_t stage;
+    bool seen[BUCKETS_MAX + 1]; /* before they were asked for: others may make one */
     struct mcds__key keys[BUCKETS_MAX + 1];
     mcds_request requests[BUCKETS_MAX + 1];
 };
@@ -123,7 +124,7 @@ static enum mcds__step take_window(struct online_window *get)
         uint64_t slot = get->slot - i;
         uint64_t count;
         if (!mcds__visit_read(&operation->batch, &get->requests[i], memory_of(online, slot),
-                              slot, &count, &value.reborn))
+                              slot, get->seen[i], &count, &value.reborn))
             return mcds__operation_finish(operation, MCDS_CORRUPT);
         if (i == 0)
             value.current = count;
@@ -181,8 +182,11 @@ static int launch_window(struct online_window *window, const struct mcds__operat
     uint64_t count = window->slot < online->buckets ? window->slot : online->buckets;
     window->count = (uint32_t)count + 1;
     window->stage = 0;
-    for (uint32_t i = 0; i < window->count; i++)
-        window->keys[i] = slot_key(online, window->slot - i);
+    for (uint32_t i = 0; i < window->count; i++) {
+        uint64_t slot = window->slot - i;
+        window->keys[i] = slot_key(online, slot);
+        window->seen[i] = mcds__slot_was_seen(memory_of(online, slot), slot);
+    }
     return mcds__launch(&window->base, pipeline, tag);
 }
 

@@ -121,6 +121,7 @@ struct visitors_pair {
     uint64_t slot;
     uint32_t count; /* of slots: 1 where there is none before */
     uint8_t stage;
+    bool seen[2]; /* before they were asked for: another thread may make one meanwhile */
     struct mcds__key keys[2];
     mcds_request requests[2];
 };
@@ -134,7 +135,7 @@ static enum mcds__step take_pair(struct visitors_pair *get)
     for (uint32_t i = 0; i < get->count; i++) {
         uint64_t slot = get->slot - i;
         if (!mcds__visit_read(&operation->batch, &get->requests[i], &visitors->births[slot & 1],
-                              slot, &counts[i], &value.reborn))
+                              slot, get->seen[i], &counts[i], &value.reborn))
             return mcds__operation_finish(operation, MCDS_CORRUPT);
     }
     double part = mcds__slot_part(get->at_ms, visitors->period_ms);
@@ -190,8 +191,11 @@ static int launch_pair(struct visitors_pair *pair, const struct mcds__operation_
     pair->slot = mcds__slot_at(pair->at_ms, visitors->period_ms);
     pair->count = pair->slot > 0 ? 2 : 1;
     pair->stage = 0;
-    for (uint32_t i = 0; i < pair->count; i++)
-        pair->keys[i] = slot_key(visitors, pair->slot - i);
+    for (uint32_t i = 0; i < pair->count; i++) {
+        uint64_t slot = pair->slot - i;
+        pair->keys[i] = slot_key(visitors, slot);
+        pair->seen[i] = mcds__slot_was_seen(&visitors->births[slot & 1], slot);
+    }
     return mcds__launch(&pair->base, pipeline, tag);
 }
 
