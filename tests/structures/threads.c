@@ -1,0 +1,200 @@
+/* Eight threads on one handle of each structure, waiting calls and pipelines at once. */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/environment.h"
+#include "structures/suite.h"
+
+#define THREADS 8
+#define ROUNDS 20
+#define PIPED_ADDS 50
+
+struct stage {
+    mcds_store *store;
+    mcds_counter *counter;
+    mcds_counter *striped;
+    mcds_counter *strict;
+    mcds_lock *lock;
+    mcds_visitors *visitors;
+    mcds_online *online;
+    _Atomic int64_t taken;
+    _Atomic int inside;
+    _Atomic uint64_t first; /* visitors that were counted */
+    _Atomic uint64_t beats;
+    _Atomic int trouble; /* the first result that is not expected */
+    _Atomic int trouble_line;
+    _Atomic int next;
+};
+
+static void note(struct stage *stage, bool fine, int result, int line)
+{
+    int none = 0;
+    if (!fine && atomic_compare_exchange_strong(&stage->trouble_line, &none, line))
+        stage->trouble = result;
+}
+#define NOTE(stage, fine, result) note(stage, fine, result, __LINE__)
+
+static void visit(struct stage *stage, int round)
+{
+    char who[24];
+    mcds_visitors_value visited;
+    mcds_online_value present;
+    (void)snprintf(who, sizeof who, "visitor %d", round);
+    int result = mcds_visitors_hit(stage->visitors, who, T0_MS);
+    NOTE(stage, result == MCDS_OK || result == MCDS_EXISTS, result);
+    stage->first += result == MCDS_OK;
+    result = mcds_online_beat(stage->online, who, T0_MS);
+    NOTE(stage, result == MCDS_OK || result == MCDS_EXISTS, result);
+    stage->beats += result == MCDS_OK;
+    result = mcds_visitors_get(stage->visitors, T0_MS, &visited);
+    NOTE(stage, result == MCDS_OK && !visited.reborn, result);
+    result = mcds_online_count(stage->online, T0_MS, &present);
+    NOTE(stage, result == MCDS_OK && !present.reborn, result);
+}
+
+static void count(struct stage *stage)
+{
+    mcds_counter_value value;
+    int64_t out = 0;
+    int result = mcds_counter_add(stage->counter, 1, &out);
+    NOTE(stage, result == MCDS_OK && out > 0, result);
+    result = mcds_counter_add(stage->strict, -1, NULL);
+    NOTE(stage, result == MCDS_OK, result);
+    result = mcds_counter_add(stage->striped, 1, NULL);
+    NOTE(stage, result == MCDS_OK, result);
+    result = mcds_counter_get(stage->striped, &value);
+    NOTE(stage, result == MCDS_OK && value.value >= 0 && !value.reborn, result);
+    out = 0;
+    result = mcds_counter_take(stage->striped, &out);
+    NOTE(stage, result == MCDS_OK || result == MCDS_BUSY, result);
+    stage->taken += out;
+}
+
+static void hold(struct stage *stage)
+{
+    mcds_lease lease = MCDS_LEASE_INIT;
+    mcds_lock_holder holder;
+    int result = mcds_lock_try_acquire(stage->lock, &lease);
+    NOTE(stage, result == MCDS_OK || result == MCDS_BUSY, result);
+    if (result != MCDS_OK)
+        return;
+    NOTE(stage, atomic_fetch_add(&stage->inside, 1) == 0, MCDS_CORRUPT);
+    result = mcds_lock_renew(stage->lock, &lease);
+    NOTE(stage, result == MCDS_OK, result);
+    result = mcds_lock_holder_get(stage->lock, &holder);
+    NOTE(stage, result == MCDS_OK && strcmp(holder.label, "one") == 0, result);
+    (void)atomic_fetch_sub(&stage->inside, 1);
+    result = mcds_lock_release(stage->lock, &lease);
+    NOTE(stage, result == MCDS_OK, result);
+}
+
+static void pipe_adds(struct stage *stage)
+{
+    mcds_pipeline *pipeline = NULL;
+    mcds_completion done;
+    int result = mcds_pipeline_open(stage->store, NULL, &pipeline);
+    NOTE(stage, result == MCDS_OK, result);
+    for (uint64_t i = 0; result == MCDS_OK && i < PIPED_ADDS; i++)
+        result = mcds_counter_add_start(stage->counter, 1, NULL, pipeline, i);
+    NOTE(stage, result == MCDS_OK, result);
+    while (result == MCDS_OK && mcds_pipeline_next(pipeline, &done) == MCDS_OK)
+        NOTE(stage, done.result == MCDS_OK, done.result);
+    mcds_pipeline_close(pipeline);
+}
+
+static void *perform(void *argument)
+{
+    struct stage *stage = argument;
+    int self = atomic_fetch_add(&stage->next, 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        count(stage);
+        visit(stage, round);
+        hold(stage);
+        if (round % THREADS == self)
+            pipe_adds(stage);
+    }
+    return NULL;
+}
+
+static void open_stage(struct suite *suite, struct stage *stage)
+{
+    char uri[1024];
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_counter_options counted = MCDS_COUNTER_OPTIONS_INIT;
+    mcds_lock_options locked = MCDS_LOCK_OPTIONS_INIT;
+    options.timeout_ms = 60000;
+    locked.lease_ms = 3600000;
+    locked.label = "one";
+    memset(stage, 0, sizeof *stage);
+    place_uri_of(suite->place, "live", uri, sizeof uri);
+    CHECK_RESULT(MCDS_OK, mcds_open(uri, &options, &stage->store));
+    mcds_store *store = stage->store;
+    int result = mcds_lock_open(store, fresh_name(suite, "l"), &locked, &stage->lock);
+    skip_if_unsupported(result);
+    CHECK_RESULT(MCDS_OK, result);
+    CHECK_RESULT(MCDS_OK,
+                 mcds_counter_open(store, fresh_name(suite, "n"), NULL, &stage->counter));
+    counted.stripes = 4;
+    CHECK_RESULT(MCDS_OK,
+                 mcds_counter_open(store, fresh_name(suite, "n"), &counted, &stage->striped));
+    counted.stripes = 0;
+    counted.flags = MCDS_COUNTER_STRICT | MCDS_COUNTER_SIGNED;
+    CHECK_RESULT(MCDS_OK,
+                 mcds_counter_open(store, fresh_name(suite, "n"), &counted, &stage->strict));
+    CHECK_RESULT(MCDS_OK,
+                 mcds_visitors_open(store, fresh_name(suite, "v"), NULL, &stage->visitors));
+    CHECK_RESULT(MCDS_OK,
+                 mcds_online_open(store, fresh_name(suite, "o"), NULL, &stage->online));
+}
+
+static void close_stage(struct stage *stage)
+{
+    mcds_counter_close(stage->counter);
+    mcds_counter_close(stage->striped);
+    mcds_counter_close(stage->strict);
+    mcds_lock_close(stage->lock);
+    mcds_visitors_close(stage->visitors);
+    mcds_online_close(stage->online);
+    mcds_close(stage->store);
+}
+
+static void check_counter(mcds_counter *counter, int64_t expected)
+{
+    mcds_counter_value value = {0, 0, false};
+    CHECK_RESULT(MCDS_OK, mcds_counter_get(counter, &value));
+    assert_int_equal(value.value, expected);
+    assert_false(value.reborn);
+}
+
+static void threads_share_every_handle(struct suite *suite)
+{
+    struct stage stage;
+    pthread_t threads[THREADS];
+    mcds_visitors_value visited;
+    mcds_online_value present;
+    open_stage(suite, &stage);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, perform, &stage), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    if (stage.trouble_line != 0)
+        print_error("unexpected %s in line %d\n", mcds_result_name(stage.trouble),
+                    stage.trouble_line);
+    assert_int_equal(stage.trouble_line, 0);
+    check_counter(stage.counter, THREADS * ROUNDS + ROUNDS * PIPED_ADDS);
+    check_counter(stage.strict, -THREADS * ROUNDS);
+    check_counter(stage.striped, THREADS * ROUNDS - stage.taken);
+    CHECK_RESULT(MCDS_OK, mcds_visitors_get(stage.visitors, T0_MS, &visited));
+    assert_int_equal(visited.current, ROUNDS);
+    assert_int_equal(stage.first, ROUNDS);
+    CHECK_RESULT(MCDS_OK, mcds_online_count(stage.online, T0_MS, &present));
+    assert_int_equal(present.current, ROUNDS);
+    assert_int_equal(stage.beats, ROUNDS);
+    close_stage(&stage);
+}
+
+static const struct suite_case cases[] = {
+    CASE_ONCE(threads_share_every_handle),
+};
+
+const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};
