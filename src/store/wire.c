@@ -51,7 +51,15 @@ static enum mcds__parse answer(struct mcds__wire_reply *reply, mcds_outcome outc
     return PARSE_DONE;
 }
 
-enum mcds__parse mcds__wire_error(const char *line, size_t length,
+/* Behind a command line that the server did not know, a value would be taken for more commands.
+ */
+static bool sends_value(const mcds_request *request)
+{
+    return (request->command >= MCDS_SET && request->command <= MCDS_CAS) ||
+           (request->command == MCDS_DELETE && request->cas.connection != 0);
+}
+
+enum mcds__parse mcds__wire_error(const mcds_request *request, const char *line, size_t length,
                                   struct mcds__wire_reply *reply)
 {
     if (mcds__wire_begins(line, length, "SERVER_ERROR object too large"))
@@ -62,7 +70,10 @@ enum mcds__parse mcds__wire_error(const char *line, size_t length,
     if (mcds__wire_begins(line, length, "SERVER_ERROR"))
         return answer(reply, MCDS_OUT_UNKNOWN,
                       "the server, or a proxy before it, answered SERVER_ERROR");
-    if (mcds__wire_begins(line, length, "CLIENT_ERROR cannot increment or decrement"))
+    if (mcds__wire_is(line, length, "ERROR") && !sends_value(request))
+        return answer(reply, MCDS_OUT_UNSUPPORTED, "the server does not know this command");
+    if (mcds__wire_is_count(request) &&
+        mcds__wire_begins(line, length, "CLIENT_ERROR cannot increment or decrement"))
         return answer(reply, MCDS_OUT_NOT_NUMERIC, "the key does not hold a number");
     return PARSE_BROKEN;
 }

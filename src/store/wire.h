@@ -49,8 +49,13 @@ enum mcds__parse mcds__wire_line(const char *bytes, size_t length, size_t *line_
 uint64_t mcds__wire_exptime(uint64_t ttl_ms, int64_t wall_s);
 
 /* What an error line means; PARSE_BROKEN when it is none that a sound request can bring. */
-enum mcds__parse mcds__wire_error(const char *line, size_t length,
+enum mcds__parse mcds__wire_error(const mcds_request *request, const char *line, size_t length,
                                   struct mcds__wire_reply *reply);
+
+static inline bool mcds__wire_is_count(const mcds_request *request)
+{
+    return request->command == MCDS_INCR || request->command == MCDS_DECR;
+}
 
 /* Whether the line is exactly `text`. */
 bool mcds__wire_is(const char *line, size_t length, const char *text);

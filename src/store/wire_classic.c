@@ -151,26 +151,37 @@ static enum mcds__parse parse_value(const mcds_request *request, const char *byt
     return PARSE_DONE;
 }
 
+/* The words that answer a command. A word that answers another one only means that the two sides
+ * are out of step. */
 static enum mcds__parse parse_word(const mcds_request *request, const char *line, size_t length,
                                    struct mcds__wire_reply *reply)
 {
+    enum { STORES = 1, COMPARES = 2, DELETES = 4, TOUCHES = 8, COUNTS = 16 };
     static const struct {
         const char *word;
         mcds_outcome outcome;
+        unsigned answers;
     } words[] = {
-        {"STORED", MCDS_OUT_OK},     {"NOT_STORED", MCDS_OUT_NOT_STORED},
-        {"EXISTS", MCDS_OUT_EXISTS}, {"NOT_FOUND", MCDS_OUT_MISS},
-        {"DELETED", MCDS_OUT_OK},    {"TOUCHED", MCDS_OUT_OK},
+        {"STORED", MCDS_OUT_OK, STORES | COMPARES},
+        {"NOT_STORED", MCDS_OUT_NOT_STORED, STORES},
+        {"EXISTS", MCDS_OUT_EXISTS, COMPARES},
+        {"NOT_FOUND", MCDS_OUT_MISS, COMPARES | DELETES | TOUCHES | COUNTS},
+        {"DELETED", MCDS_OUT_OK, DELETES},
+        {"TOUCHED", MCDS_OUT_OK, TOUCHES},
     };
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+    static const unsigned kinds[] = {
+        [MCDS_GET] = 0,          [MCDS_SET] = STORES,     [MCDS_ADD] = STORES,
+        [MCDS_REPLACE] = STORES, [MCDS_APPEND] = STORES,  [MCDS_PREPEND] = STORES,
+        [MCDS_CAS] = COMPARES,   [MCDS_DELETE] = DELETES, [MCDS_INCR] = COUNTS,
+        [MCDS_DECR] = COUNTS,    [MCDS_TOUCH] = TOUCHES,
+    };
+    unsigned kind = is_compare_and_delete(request) ? COMPARES : kinds[request->command];
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (mcds__wire_is(line, length, words[i].word)) {
             reply->outcome = words[i].outcome;
-            bool fits = request->command != MCDS_GET &&
-                        (words[i].outcome != MCDS_OUT_OK || request->command != MCDS_INCR);
-            return fits ? PARSE_DONE : PARSE_BROKEN;
+            return (words[i].answers & kind) != 0 ? PARSE_DONE : PARSE_BROKEN;
         }
-    }
-    return mcds__wire_error(line, length, reply);
+    return mcds__wire_error(request, line, length, reply);
 }
 
 static enum mcds__parse classic_parse(const mcds_request *request, const char *bytes,
@@ -190,8 +201,7 @@ static enum mcds__parse classic_parse(const mcds_request *request, const char *b
     if (request->command == MCDS_GET && mcds__wire_begins(bytes, line_length, "VALUE "))
         return parse_value(request, bytes, length, line_length, *consumed, reply, consumed,
                            needed);
-    bool counts = request->command == MCDS_INCR || request->command == MCDS_DECR;
-    if (counts && mcds__parse_u64(bytes, line_length, &reply->number)) {
+    if (mcds__wire_is_count(request) && mcds__parse_u64(bytes, line_length, &reply->number)) {
         reply->outcome = MCDS_OUT_OK;
         return PARSE_DONE;
     }

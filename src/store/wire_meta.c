@@ -139,11 +139,6 @@ static bool read_flags(const char *at, size_t length, struct mcds__wire_reply *r
     return true;
 }
 
-static bool is_count(const mcds_request *request)
-{
-    return request->command == MCDS_INCR || request->command == MCDS_DECR;
-}
-
 /* "VA SIZE FLAGS" and, behind it, the value. */
 static enum mcds__parse parse_value(const mcds_request *request, const char *bytes,
                                     size_t length, size_t line_length, size_t line_consumed,
@@ -155,8 +150,9 @@ static enum mcds__parse parse_value(const mcds_request *request, const char *byt
     size_t left = line_length - 3;
     const char *space = memchr(digits, ' ', left);
     size_t digit_count = space != NULL ? (size_t)(space - digits) : left;
-    bool expected = request->command == MCDS_GET || is_count(request);
-    if (!expected || !mcds__parse_u64(digits, digit_count, &size) || size > INT32_MAX ||
+    bool expected = request->command == MCDS_GET || mcds__wire_is_count(request);
+    uint64_t size_max = request->command == MCDS_GET ? INT32_MAX : MCDS__U64_DIGITS;
+    if (!expected || !mcds__parse_u64(digits, digit_count, &size) || size > size_max ||
         !read_flags(digits + digit_count, left - digit_count, reply))
         return PARSE_BROKEN;
     *needed = line_consumed + (size_t)size + 2;
@@ -168,33 +164,43 @@ static enum mcds__parse parse_value(const mcds_request *request, const char *byt
     reply->value = (mcds_bytes){value, (size_t)size};
     reply->outcome = MCDS_OUT_OK;
     *consumed = *needed;
-    if (is_count(request) && !mcds__parse_u64(value, (size_t)size, &reply->number))
+    if (mcds__wire_is_count(request) && !mcds__parse_u64(value, (size_t)size, &reply->number))
         return PARSE_BROKEN;
     return PARSE_DONE;
+}
+
+/* What a code answers to a command; NONE: it is none of its answers, and the two sides are out
+ * of step. A GET that asked for the value is not answered without one. */
+static mcds_outcome outcome_of(const mcds_request *request, const char *code)
+{
+    mcds_command command = request->command;
+    bool stores = command >= MCDS_SET && command <= MCDS_PREPEND;
+    bool compares = command == MCDS_CAS || command == MCDS_DELETE;
+    bool has_value = mcds__wire_is_count(request) ||
+                     (command == MCDS_GET && (request->options & MCDS_NO_VALUE) == 0);
+    if (memcmp(code, "HD", 2) == 0 && !has_value)
+        return MCDS_OUT_OK;
+    if (memcmp(code, "EN", 2) == 0 && (command == MCDS_GET || command == MCDS_TOUCH))
+        return MCDS_OUT_MISS;
+    if (memcmp(code, "NF", 2) == 0 && (compares || mcds__wire_is_count(request)))
+        return MCDS_OUT_MISS;
+    if (memcmp(code, "EX", 2) == 0 && compares)
+        return MCDS_OUT_EXISTS;
+    if (memcmp(code, "NS", 2) == 0 && stores)
+        return MCDS_OUT_NOT_STORED;
+    if (memcmp(code, "NS", 2) == 0 && mcds__wire_is_count(request))
+        return MCDS_OUT_NO_MEMORY;
+    return MCDS_OUT_NONE;
 }
 
 static enum mcds__parse parse_code(const mcds_request *request, const char *line, size_t length,
                                    struct mcds__wire_reply *reply)
 {
     if (length < 2 || (length > 2 && line[2] != ' '))
-        return mcds__wire_error(line, length, reply);
-    if (memcmp(line, "HD", 2) == 0 && !is_count(request)) {
-        reply->outcome = MCDS_OUT_OK;
-        return read_flags(line + 2, length - 2, reply) ? PARSE_DONE : PARSE_BROKEN;
-    }
-    if (memcmp(line, "EN", 2) == 0 || memcmp(line, "NF", 2) == 0) {
-        reply->outcome = MCDS_OUT_MISS;
-        return PARSE_DONE;
-    }
-    if (memcmp(line, "EX", 2) == 0) {
-        reply->outcome = MCDS_OUT_EXISTS;
-        return PARSE_DONE;
-    }
-    if (memcmp(line, "NS", 2) == 0) {
-        reply->outcome = is_count(request) ? MCDS_OUT_NO_MEMORY : MCDS_OUT_NOT_STORED;
-        return PARSE_DONE;
-    }
-    return mcds__wire_error(line, length, reply);
+        return mcds__wire_error(request, line, length, reply);
+    reply->outcome = outcome_of(request, line);
+    bool fine = reply->outcome != MCDS_OUT_NONE && read_flags(line + 2, length - 2, reply);
+    return fine ? PARSE_DONE : PARSE_BROKEN;
 }
 
 static enum mcds__parse meta_parse(const mcds_request *request, const char *bytes,
