@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #define CONTESTANTS_MAX 6
-#define ROUNDS_MAX 15
+#define ROUNDS_MAX 31
 #define ROWS_MAX 64
 
 struct contestant {

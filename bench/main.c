@@ -36,8 +36,8 @@ static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wis
     while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
         switch (option) {
         case 'q':
-            bench->rounds = 5;
-            bench->round_s = 0.1;
+            bench->rounds = 7;
+            bench->round_s = 0.05;
             break;
         case 'o':
             bench->only = optarg;
@@ -60,7 +60,7 @@ static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wis
 
 int main(int argc, char **argv)
 {
-    static struct bench bench = {.rounds = 9, .round_s = 0.25};
+    static struct bench bench = {.rounds = 21, .round_s = 0.1};
     struct wishes wishes = {.out = NULL, .place = "."};
     struct servers servers;
     if (!parse(argc, argv, &bench, &wishes)) {
