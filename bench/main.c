@@ -60,7 +60,7 @@ static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wis
 
 int main(int argc, char **argv)
 {
-    static struct bench bench = {.rounds = 21, .round_s = 0.1};
+    static struct bench bench = {.rounds = 15, .round_s = 0.1};
     struct wishes wishes = {.out = NULL, .place = "."};
     struct servers servers;
     if (!parse(argc, argv, &bench, &wishes)) {
