@@ -49,6 +49,7 @@ struct stream {
     uint64_t state;
     struct stream_limits limits;
     struct stream_key keys[STREAM_KEYS];
+    bool is_spoilt[STREAM_KEYS];                     /* for who compares */
     struct stream_batch batches[STREAM_BATCHES_MAX]; /* to be submitted together */
     uint32_t batch_count;
 };

@@ -1,6 +1,10 @@
 /* stream HOME [SEED [COMMANDS]]: one random stream of commands gives equal replies on a table
  * in memory and on HOME. Tokens are compared by what they tell, not by their number: two of one
- * key are the same on both stores or on neither. */
+ * key are the same on both stores or on neither.
+ *
+ * One difference is forgiven. Before 1.6.22 memcached takes a number of 2^63 and more for none
+ * when the byte '-' happens to follow in its memory. Such a key is erased on both sides, and
+ * how often it came to that is printed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,12 +179,28 @@ static const char *difference(struct stream *stream, const struct side *sides, u
     return NULL;
 }
 
+/* Whether only memory could read the number, which was 2^63 or more. */
+static bool is_misread_number(const struct side *sides, uint32_t b, uint32_t i)
+{
+    const mcds_request *request = &sides[0].requests[b][i];
+    if (request->reply.outcome != MCDS_OUT_OK ||
+        sides[1].requests[b][i].reply.outcome != MCDS_OUT_NOT_NUMERIC)
+        return false;
+    uint64_t number = request->reply.number;
+    uint64_t before = request->command == MCDS_INCR ? number - request->delta
+                                                    : number + request->delta;
+    return before > INT64_MAX && !(request->command == MCDS_DECR && number == 0);
+}
+
 /* False, with both replies printed, at the first difference. */
 static bool compare_round(struct stream *stream, const struct side *sides, uint64_t done)
 {
+    memset(stream->is_spoilt, 0, sizeof stream->is_spoilt);
     for (uint32_t b = 0; b < stream->batch_count; b++)
         for (uint32_t i = 0; i < stream->batches[b].count; i++) {
-            const char *what = difference(stream, sides, b, i);
+            bool *is_spoilt = &stream->is_spoilt[stream->batches[b].requests[i].key];
+            *is_spoilt = *is_spoilt || is_misread_number(sides, b, i);
+            const char *what = *is_spoilt ? NULL : difference(stream, sides, b, i);
             if (what == NULL)
                 continue;
             const mcds_request *request = &sides[0].requests[b][i];
@@ -243,6 +263,25 @@ static bool visit_the_edge(struct stream *stream, struct side *sides)
     return fine;
 }
 
+/* Erase the keys of misread numbers on both sides. */
+static bool erase_spoilt(struct stream *stream, struct side *sides, uint64_t *forgiven)
+{
+    stream->batch_count = 1;
+    stream->batches[0].count = 0;
+    for (uint32_t i = 0; i < STREAM_KEYS; i++) {
+        if (!stream->is_spoilt[i])
+            continue;
+        struct stream_request *made = &stream->batches[0].requests[stream->batches[0].count++];
+        memset(made->tokens, 0, sizeof made->tokens);
+        made->request = (mcds_request){.command = MCDS_DELETE};
+        made->request.key = (mcds_bytes){stream->keys[i].bytes, strlen(stream->keys[i].bytes)};
+        memset(stream->keys[i].pairs, 0, sizeof stream->keys[i].pairs);
+        ++*forgiven;
+    }
+    return stream->batches[0].count == 0 ||
+           (side_run(&sides[0], 0, stream) && side_run(&sides[1], 1, stream));
+}
+
 static bool run_stream(struct side *sides, uint64_t seed, uint64_t commands)
 {
     static struct stream stream;
@@ -264,6 +303,7 @@ static bool run_stream(struct side *sides, uint64_t seed, uint64_t commands)
     };
     stream_init(&stream, seed, &limits);
     uint64_t edge = 0;
+    uint64_t forgiven = 0;
     for (uint64_t done = 0; done < commands;) {
         if (done >= edge) {
             if (!visit_the_edge(&stream, sides))
@@ -280,7 +320,12 @@ static bool run_stream(struct side *sides, uint64_t seed, uint64_t commands)
             return false;
         for (uint32_t b = 0; b < stream.batch_count; b++)
             done += stream.batches[b].count;
+        if (!erase_spoilt(&stream, sides, &forgiven))
+            return false;
     }
+    if (forgiven > 0)
+        (void)printf("%" PRIu64 " numbers of 2^63 and more were misread and forgiven\n",
+                     forgiven);
     return true;
 }
 
