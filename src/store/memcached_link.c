@@ -256,8 +256,8 @@ static void take_reply(struct mcds__link *link, const struct mcds__wire_reply *p
         reply->value_at = batch->values != NULL ? batch->values->length : 0;
         if (batch->values != NULL &&
             !mcds_buffer_append(batch->values, parsed->value.at, parsed->value.length)) {
-            reply->outcome = MCDS_OUT_FAILED;
-            reply->detail = "no memory for the value";
+            reply->outcome = MCDS_OUT_NO_MEMORY;
+            reply->detail = "the value does not fit into what the caller keeps for values";
         }
     }
     mcds__lane_answered(link->lane, batch);

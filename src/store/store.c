@@ -284,19 +284,42 @@ static void refuse(mcds_batch *batch)
     batch->answered = batch->count;
 }
 
+static void answer_unsent(mcds_batch *batch, const char *detail)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        memset(&batch->requests[i].reply, 0, sizeof batch->requests[i].reply);
+        batch->requests[i].reply.outcome = MCDS_OUT_UNSENT;
+        batch->requests[i].reply.detail = detail;
+    }
+    batch->answered = batch->count;
+}
+
+/* Whether the batch may be sent; else it is answered here. */
+static bool is_sound(mcds_batch *batch, int64_t now_ns)
+{
+    if (batch->deadline_ns <= now_ns)
+        answer_unsent(batch, "the deadline had passed before it was sent");
+    else if (!check_batch(batch))
+        refuse(batch);
+    else
+        return true;
+    return false;
+}
+
 void mcds__lane_submit(struct mcds__lane *lane, mcds_batch *first)
 {
     const mcds_home *home = lane->store->home;
+    /* A home without lanes looks at the clock itself. */
+    int64_t now_ns = home->lane_open != NULL ? mcds__monotonic_ns(lane->store->env) : INT64_MIN;
     mcds_batch *sound = NULL;
     mcds_batch **sound_end = &sound;
     for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {
         next = batch->next;
         batch->next = NULL;
-        if (check_batch(batch)) {
+        if (is_sound(batch, now_ns)) {
             *sound_end = batch;
             sound_end = &batch->next;
         } else {
-            refuse(batch);
             batch->next = lane->refused;
             lane->refused = batch;
         }
@@ -318,16 +341,6 @@ mcds_batch *mcds__lane_collect(struct mcds__lane *lane, int64_t until_ns)
     if (list == NULL && lane->store->home->collect != NULL)
         list = lane->store->home->collect(lane->state, until_ns);
     return list;
-}
-
-static void answer_unsent(mcds_batch *batch, const char *detail)
-{
-    for (uint32_t i = 0; i < batch->count; i++) {
-        memset(&batch->requests[i].reply, 0, sizeof batch->requests[i].reply);
-        batch->requests[i].reply.outcome = MCDS_OUT_UNSENT;
-        batch->requests[i].reply.detail = detail;
-    }
-    batch->answered = batch->count;
 }
 
 void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch)

@@ -108,6 +108,20 @@ static bool start_memcached_classic(struct place *place, const char **missing)
     return start_servers(place, missing, 1, false, "?protocol=classic");
 }
 
+/* For who compares every byte: in the default the server itself may hold an item for a moment,
+ * and a shorter number is then stored without its padding. */
+static bool start_memcached_quiet(struct place *place, const char **missing)
+{
+    place->servers[0].quiet = true;
+    return start_servers(place, missing, 1, false, "");
+}
+
+static bool start_memcached_classic_quiet(struct place *place, const char **missing)
+{
+    place->servers[0].quiet = true;
+    return start_servers(place, missing, 1, false, "?protocol=classic");
+}
+
 static bool start_memcached_unix(struct place *place, const char **missing)
 {
     return start_servers(place, missing, 1, true, "");
@@ -168,6 +182,8 @@ static const struct kind kinds[] = {
     {"memcached-unix", start_memcached_unix},
     {"memcached-three", start_memcached_three},
     {"nutcracker", start_nutcracker},
+    {"memcached-quiet", start_memcached_quiet},
+    {"memcached-classic-quiet", start_memcached_classic_quiet},
 };
 
 static bool begin(struct place *place, const char *name, const char **missing)

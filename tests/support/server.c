@@ -124,9 +124,11 @@ bool server_start_memcached(struct server *server)
     (void)snprintf(threads, sizeof threads, "%u",
                    (unsigned)(server->threads > 0 ? server->threads : 4));
     /* -u counts only for root, whom memcached does not run as unless told */
-    char *const tcp[] = {"memcached", "-u", "root",      "-m", "256", "-t",
-                         threads,     "-l", "127.0.0.1", "-p", port,  NULL};
-    char *const local[] = {"memcached", "-u",    "root", "-m",         "256",
-                           "-t",        threads, "-s",   server->path, NULL};
+    char *const background = server->quiet ? "no_lru_maintainer,no_lru_crawler,slab_automove=0"
+                                           : "slab_automove=1";
+    char *const tcp[] = {"memcached", "-u",       "root", "-m",        "256", "-t", threads,
+                         "-o",        background, "-l",   "127.0.0.1", "-p",  port, NULL};
+    char *const local[] = {"memcached", "-u", "root",     "-m", "256",        "-t",
+                           threads,     "-o", background, "-s", server->path, NULL};
     return server_start(server, server->port != 0 ? tcp : local);
 }

@@ -12,6 +12,7 @@ struct server {
     uint16_t port;   /* 0: it listens at `path` */
     char path[108];  /* a unix socket */
     uint8_t threads; /* of memcached; 0 = 4, as is its own default */
+    bool quiet;      /* memcached without background threads that hold items for a moment */
 };
 
 /* A port of loopback that was free a moment ago, or 0. */

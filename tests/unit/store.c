@@ -376,6 +376,24 @@ static void one_bad_request_stops_its_batch(void **state)
     mcds_close(store);
 }
 
+static void a_batch_past_its_deadline_is_not_sent(void **state)
+{
+    (void)state;
+    struct toy toy;
+    struct fake_env fake;
+    mcds_store *store = open_toy(&toy_home, &toy, &fake);
+    mcds_request request = get_request("k");
+    mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = fake.monotonic_ns};
+    mcds__store_execute(store, 0, &batch);
+    assert_int_equal(batch.answered, 1);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_UNSENT);
+    assert_int_equal(toy.batches, 0);
+    batch.deadline_ns++;
+    mcds__store_execute(store, 0, &batch);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
+    mcds_close(store);
+}
+
 static bool no_visit(void *context, const mcds_finding *finding)
 {
     (void)context;
@@ -418,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_store_without_a_lane_answers_unsent),
         cmocka_unit_test(sound_and_refused_batches_both_come_back),
         cmocka_unit_test(one_bad_request_stops_its_batch),
+        cmocka_unit_test(a_batch_past_its_deadline_is_not_sent),
         cmocka_unit_test(what_a_home_cannot_tell_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
