@@ -1,8 +1,8 @@
 /* A random stream of commands over few keys.
  *
  * Left out are the corners where memcached's answer hangs on its memory, not on the commands:
- *  - INCR or DECR behind a GET of the same key in one batch. While the answer to the GET waits
- *    to be sent, memcached stores a shorter number without the padding.
+ *  - INCR or DECR behind a GET or TOUCH of the same key in one batch. While the answer to that
+ *    waits to be sent, memcached stores a shorter number without the padding.
  *  - Values of white space alone: memcached reads on behind the end of the item. */
 #include "stream/generator.h"
 
@@ -133,7 +133,7 @@ static void make_request(struct stream *stream, struct stream_request *made, uin
         command = MCDS_GET;
         memset(made->tokens, 0, sizeof made->tokens);
     }
-    key->read = key->read || command == MCDS_GET;
+    key->read = key->read || command == MCDS_GET || command == MCDS_TOUCH;
     mcds_request *request = &made->request;
     *request = (mcds_request){
         .command = command,
