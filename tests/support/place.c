@@ -51,26 +51,11 @@ static bool start_lmdb(struct place *place, const char **missing)
     return true;
 }
 
-/* Whether `program` is there to be run. */
-static bool is_installed(const char *program)
-{
-    const char *folders = getenv("PATH");
-    char path[1024];
-    for (const char *at = folders != NULL ? folders : ""; *at != '\0';) {
-        size_t length = strcspn(at, ":");
-        (void)snprintf(path, sizeof path, "%.*s/%s", (int)length, at, program);
-        if (access(path, X_OK) == 0)
-            return true;
-        at += length + (at[length] == ':');
-    }
-    return false;
-}
-
 /* Servers on free ports, or one at a unix socket; their URI, and `tail` behind it. */
 static bool start_servers(struct place *place, const char **missing, size_t count, bool local,
                           const char *tail)
 {
-    if (!is_installed("memcached")) {
+    if (!server_is_installed("memcached")) {
         *missing = "memcached is not installed";
         return false;
     }
@@ -80,8 +65,6 @@ static bool start_servers(struct place *place, const char **missing, size_t coun
         char uri[sizeof "memcached://" + sizeof server->path];
         if (local)
             (void)snprintf(server->path, sizeof server->path, "%s/socket", place->directory);
-        else
-            server->port = server_free_port();
         if (!server_start_memcached(server))
             return false;
         server_uri(server, uri, sizeof uri);
@@ -110,15 +93,17 @@ static bool start_memcached_classic(struct place *place, const char **missing)
 
 /* For who compares every byte: in the default the server itself may hold an item for a moment,
  * and a shorter number is then stored without its padding. */
+static char *const quiet[] = {"-o", "no_lru_maintainer,no_lru_crawler,slab_automove=0", NULL};
+
 static bool start_memcached_quiet(struct place *place, const char **missing)
 {
-    place->servers[0].quiet = true;
+    place->servers[0].options = quiet;
     return start_servers(place, missing, 1, false, "");
 }
 
 static bool start_memcached_classic_quiet(struct place *place, const char **missing)
 {
-    place->servers[0].quiet = true;
+    place->servers[0].options = quiet;
     return start_servers(place, missing, 1, false, "?protocol=classic");
 }
 
@@ -132,40 +117,15 @@ static bool start_memcached_three(struct place *place, const char **missing)
     return start_servers(place, missing, 3, false, "");
 }
 
-static bool write_proxy_file(const struct place *place, const char *path)
-{
-    FILE *file = fopen(path, "w");
-    if (file == NULL)
-        return false;
-    (void)fprintf(file,
-                  "test:\n  listen: 127.0.0.1:%u\n  hash: fnv1a_64\n  distribution: ketama\n"
-                  "  servers:\n",
-                  (unsigned)place->proxy.port);
-    for (size_t i = 0; i < SERVERS_MAX; i++)
-        (void)fprintf(file, "   - 127.0.0.1:%u:1\n", (unsigned)place->servers[i].port);
-    return fclose(file) == 0;
-}
-
 static bool start_nutcracker(struct place *place, const char **missing)
 {
-    char path[sizeof place->directory + 16];
-    char log[sizeof place->directory + 16];
-    char pid[sizeof place->directory + 16];
-    char stats[8];
-    if (!is_installed("nutcracker")) {
+    if (!server_is_installed("nutcracker")) {
         *missing = "nutcracker is not installed";
         return false;
     }
     if (!start_servers(place, missing, SERVERS_MAX, false, ""))
         return false;
-    place->proxy.port = server_free_port();
-    (void)snprintf(path, sizeof path, "%s/proxy", place->directory);
-    (void)snprintf(log, sizeof log, "%s/proxy.log", place->directory);
-    (void)snprintf(pid, sizeof pid, "%s/proxy.pid", place->directory);
-    (void)snprintf(stats, sizeof stats, "%u", (unsigned)server_free_port());
-    char *const arguments[] = {"nutcracker", "-c", path,  "-o", log,         "-p",
-                               pid,          "-s", stats, "-a", "127.0.0.1", NULL};
-    if (!write_proxy_file(place, path) || !server_start(&place->proxy, arguments))
+    if (!server_start_nutcracker(&place->proxy, place->servers, SERVERS_MAX))
         return false;
     server_uri(&place->proxy, place->uri, sizeof place->uri);
     size_t used = strlen(place->uri);
