@@ -16,10 +16,11 @@ LIMIT_S = 30
 # The shortest that the home takes, and one that leaves room for what happens within it.
 LEASE = {"lmdb": "300ms", "memcached": "3s"}[HOME]
 LONG = {"lmdb": "600ms", "memcached": "4s"}[HOME]
-# Reports its pid, and on TERM leaves a mark, but goes on.
+# Tells its own pid and its child's, and on TERM leaves a mark but goes on.
 STUBBORN = """
 trap 'echo TERM >>mark' TERM
-sleep 1000 & echo $!
+sh -c 'trap "" TERM; echo $$; exec sleep 1000' &
+echo $$
 while :; do wait; done
 """
 
@@ -69,6 +70,23 @@ class LockTest(unittest.TestCase):
         self.assertEqual(process.stdout.readline(), "ready\n")
         return process
 
+    def hold_stubbornly(self, *arguments):
+        """mcds, and the pids of its command and its command's child."""
+        process = self.start(*arguments, "--", "sh", "-c", STUBBORN)
+        pids = [int(process.stdout.readline()) for _ in range(2)]
+        self.addCleanup(self.kill_all, pids)
+        return process, pids
+
+    @staticmethod
+    def kill_all(pids):
+        """Only a runner that is wrong leaves anybody to be killed."""
+        for pid in pids:
+            if not is_dead(pid):
+                os.kill(pid, signal.SIGKILL)
+
+    def assert_dead(self, pids):
+        self.assertTrue(all(is_dead(pid) for pid in pids))
+
     def end(self, process):
         """Wait for the end of mcds; the output of the command may live longer than that."""
         return process.wait(LIMIT_S)
@@ -116,17 +134,15 @@ class LockTest(unittest.TestCase):
         self.assertEqual(self.end(holder), 0)
 
     def test_lost_lease_stops_the_group(self):
-        holder = self.start("lock", "job", "-t", LONG, "--", "sh", "-c", STUBBORN)
-        grandchild = int(holder.stdout.readline())
+        holder, pids = self.hold_stubbornly("lock", "job", "-t", LONG)
         self.assertEqual(self.run_to_end("lock", "job", "--break").returncode, 0)
         self.assertEqual(self.end(holder), 79)
-        self.assertTrue(is_dead(grandchild))
+        self.assert_dead(pids)
         self.assertEqual(self.mark(), "TERM\n")
         self.assertIn("the lease was lost; stopping the command", holder.stderr.read())
 
     def test_loser_does_not_take_anothers_lock(self):
-        holder = self.start("lock", "job", "-t", LONG, "--", "sh", "-c", STUBBORN)
-        holder.stdout.readline()
+        holder, _ = self.hold_stubbornly("lock", "job", "-t", LONG)
         self.assertEqual(self.run_to_end("lock", "job", "--break").returncode, 0)
         second = self.hold("--label", "second")
         self.assertEqual(self.end(holder), 79)
@@ -137,15 +153,14 @@ class LockTest(unittest.TestCase):
 
     def test_stopped_beyond_the_deadline(self):
         """Whoever sleeps through the end of the lease kills its group when it wakes."""
-        holder = self.start("lock", "job", "-t", LEASE, "--", "sh", "-c", STUBBORN)
-        grandchild = int(holder.stdout.readline())
+        holder, pids = self.hold_stubbornly("lock", "job", "-t", LEASE)
         holder.send_signal(signal.SIGSTOP)
         self.assertEqual(
             self.run_to_end("lock", "job", "-w", "20s", "--", "true").returncode, 0)
-        self.assertFalse(is_dead(grandchild))
+        self.assertFalse(any(is_dead(pid) for pid in pids))
         holder.send_signal(signal.SIGCONT)
         self.assertEqual(self.end(holder), 79)
-        self.assertTrue(is_dead(grandchild))
+        self.assert_dead(pids)
         self.assertEqual(self.mark(), "")
 
     def test_signals_are_passed_on(self):
@@ -188,6 +203,7 @@ class LockTest(unittest.TestCase):
         holder = self.start("lock", "job", "--", "sh", "-c",
                             "sleep 1000 >/dev/null 2>&1 & echo $!; exit 3")
         rest = int(holder.stdout.readline())
+        self.addCleanup(self.kill_all, [rest])
         self.assertEqual(self.end(holder), 3)
         self.assertTrue(is_dead(rest))
         self.assert_free()
@@ -202,6 +218,7 @@ class LockTest(unittest.TestCase):
     def test_kill_takes_the_command_along(self):
         holder = self.start("lock", "job", "--", "sh", "-c", "echo $$; read line")
         command = int(holder.stdout.readline())
+        self.addCleanup(self.kill_all, [command])
         holder.kill()
         self.assertEqual(self.end(holder), -signal.SIGKILL)
         self.wait_dead(command)
@@ -216,21 +233,19 @@ class LockTest(unittest.TestCase):
 
     @unittest.skipUnless(HOME == "memcached", "an lmdb file does not go away")
     def test_server_that_goes_away(self):
-        holder = self.start("lock", "job", "-t", LEASE, "--", "sh", "-c", STUBBORN)
-        grandchild = int(holder.stdout.readline())
+        holder, pids = self.hold_stubbornly("lock", "job", "-t", LEASE)
         self.place.stop_server()
         self.assertEqual(self.end(holder), 79)
-        self.assertTrue(is_dead(grandchild))
+        self.assert_dead(pids)
         self.assertEqual(self.mark(), "TERM\n")
 
     @unittest.skipUnless(HOME == "memcached", "an lmdb file cannot be stopped")
     def test_server_that_hangs(self):
         """A renewal without an answer does not keep the runner from watching its clock."""
-        holder = self.start("--timeout", "1m", "lock", "job", "-t", LEASE, "--", "sh", "-c",
-                            STUBBORN)
-        grandchild = int(holder.stdout.readline())
+        holder, pids = self.hold_stubbornly("--timeout", "1m", "lock", "job", "-t", LEASE)
         self.place.server.send_signal(signal.SIGSTOP)
-        self.wait_dead(grandchild)
+        for pid in pids:
+            self.wait_dead(pid)
         self.place.stop_server()
         self.assertEqual(self.end(holder), 79)
 

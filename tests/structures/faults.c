@@ -18,6 +18,7 @@ bool is_definite(int result)
     case MCDS_FULL:
     case MCDS_IO:
     case MCDS_TOO_BIG:
+    case MCDS_PROTOCOL:
         return true;
     default:
         return false;

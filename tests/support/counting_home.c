@@ -16,8 +16,8 @@ struct counting_lane {
 const char *fault_name(enum fault fault)
 {
     static const char *const names[FAULT_COUNT] = {
-        "none",        "unsent",    "cut before", "cut after",
-        "cut between", "no memory", "too big",    "failed",
+        "none",        "unsent",    "no memcached", "cut before", "cut after",
+        "cut between", "no memory", "too big",      "failed",
     };
     return names[fault];
 }
@@ -81,6 +81,9 @@ static uint32_t meet_fault(struct counting_lane *lane, mcds_batch *batch, uint32
     switch (lane->counting->fault) {
     case FAULT_UNSENT:
         answer(batch, at, batch->count, MCDS_OUT_UNSENT);
+        return batch->count;
+    case FAULT_PROTOCOL:
+        answer(batch, at, batch->count, MCDS_OUT_PROTOCOL);
         return batch->count;
     case FAULT_CUT_AFTER:
     case FAULT_CUT_BETWEEN:
