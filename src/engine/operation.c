@@ -28,6 +28,7 @@ void mcds__operation_begin(struct mcds__operation *operation,
     operation->detail = NULL;
     operation->peer = NULL;
     operation->connection = 0;
+    operation->release = NULL;
     operation->next = NULL;
     mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, operation->values_room,
                          sizeof operation->values_room);
@@ -41,9 +42,16 @@ void mcds__describe_failure(const struct mcds__operation_kind *kind, const char 
                     peer != NULL ? peer : "", peer != NULL ? ": " : "", cause);
 }
 
+void mcds__operation_free(struct mcds__operation *operation)
+{
+    if (operation->release != NULL)
+        operation->release(operation);
+    mcds__buffer_free(&operation->values);
+}
+
 int mcds__operation_end(struct mcds__operation *operation)
 {
-    mcds__buffer_free(&operation->values);
+    mcds__operation_free(operation);
     if (operation->result < 0)
         mcds__describe_failure(operation->kind, operation->name, operation->result,
                                operation->peer, operation->detail);

@@ -40,6 +40,8 @@ struct mcds__operation {
     const char *detail; /* what went wrong, and where */
     const char *peer;
     uint64_t connection; /* where the next batch had best go; 0 = anywhere */
+    /* Frees what the operation holds besides `values`; set after begin, or NULL. */
+    void (*release)(struct mcds__operation *operation);
     mcds_batch batch;
     mcds_buffer values;
     uint64_t tag;                 /* of the pipeline */
@@ -51,6 +53,8 @@ struct mcds__operation {
 void mcds__operation_begin(struct mcds__operation *operation,
                            const struct mcds__operation_kind *kind, mcds_store *store,
                            const char *name, int64_t wait_ns);
+/* Free what the operation holds, on every way out of it. */
+void mcds__operation_free(struct mcds__operation *operation);
 /* Free what the operation holds and leave its sentence in mcds_errmsg(); returns the result. */
 int mcds__operation_end(struct mcds__operation *operation);
 /* Leave the sentence on a failed operation of this kind in mcds_errmsg(). `peer` and `detail`

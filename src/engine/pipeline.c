@@ -11,7 +11,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/buffer.h"
 #include "base/environment.h"
 
 #define DEPTH_DEFAULT 128
@@ -135,7 +134,7 @@ static void finish(mcds_pipeline *pipeline, struct mcds__operation *operation)
     };
     pipeline->finished_count++;
     pipeline->unfinished--;
-    mcds__buffer_free(&operation->values);
+    mcds__operation_free(operation);
     give_room(pipeline, operation);
 }
 
@@ -295,7 +294,7 @@ void mcds_pipeline_close(mcds_pipeline *pipeline)
     for (struct room *room = pipeline->rooms, *next; room != NULL; room = next) {
         next = room->all;
         if (room->in_use)
-            mcds__buffer_free(&((struct mcds__operation *)(void *)room->memory)->values);
+            mcds__operation_free((struct mcds__operation *)(void *)room->memory);
         mcds__free(env, room);
     }
     mcds__free(env, pipeline->finished);
