@@ -4,7 +4,6 @@
 #define MCDS_STORE_MEMCACHED_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "store/connection.h"
 #include "store/ketama.h"
@@ -34,7 +33,6 @@ struct mcds__memcached {
     const mcds_env *env;
     enum mcds__protocol protocol;
     int64_t connect_timeout_ns;
-    _Atomic uint64_t connections; /* serial of the newest connection */
     struct mcds__ketama *ketama;
     pthread_mutex_t mutex;
     uint32_t server_count;
@@ -60,7 +58,7 @@ struct mcds__link {
     struct mcds__connection connection;
     enum mcds__link_state state;
     const struct mcds__wire *wire;
-    uint64_t serial; /* of the connection */
+    uint64_t serial; /* of the connection, unique in the process */
     uint64_t value_max;
     int64_t deadline_ns; /* of connecting and probing */
     int64_t used_ns;

@@ -11,14 +11,17 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "store/memcached.h"
+#include "store/token.h"
 
 #define SLOTS_MIN 64
 /* Bytes written out and not yet sent; beyond this requests wait in the queue. */
 #define OUT_MAX ((size_t)4 << 20)
 #define PAUSE_MIN_NS (10 * NS_PER_MS)
 #define PAUSE_MAX_NS NS_PER_S
-/* An idle connection is looked at before use: the server may have gone meanwhile. */
-#define IDLE_NS NS_PER_S
+/* A connection that had nothing to do is looked at before use, because the server may have gone
+ * meanwhile. Looking is one more system call: it is saved where calls follow each other this
+ * fast, which no server can be started anew in. */
+#define IDLE_NS (NS_PER_MS / 10)
 
 static const mcds_env *env_of(const struct mcds__link *link)
 {
@@ -143,7 +146,7 @@ static void connect_link(struct mcds__link *link)
     link->state = LINK_CONNECTING;
     link->refusal = MCDS_OUT_UNSENT;
     link->probe_is_proxy = false;
-    link->serial = atomic_fetch_add(&home->connections, 1) + 1;
+    link->serial = mcds__token_place();
     link->deadline_ns = mcds__monotonic_ns(home->env) + home->connect_timeout_ns;
     if (!mcds__connection_open(&link->connection, &link->server->address))
         fail(link, link->connection.trouble);

@@ -9,6 +9,7 @@
 #include "store/homes.h"
 #include "store/report.h"
 #include "store/table.h"
+#include "store/token.h"
 #include "store/uri.h"
 
 #define STRIPES_MAX 256
@@ -52,7 +53,6 @@ struct memory {
 static struct {
     pthread_mutex_t mutex;
     struct memory *first;
-    uint64_t connection; /* the last one given out */
 } registry = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void free_memory(struct memory *memory)
@@ -118,7 +118,7 @@ static int make_memory(const struct memory *wanted, struct memory **memory_out)
         return result;
     }
     memory->handles = 1;
-    memory->connection = ++registry.connection;
+    memory->connection = mcds__token_place();
     *memory_out = memory;
     return MCDS_OK;
 }
