@@ -217,28 +217,50 @@ static void plan_next(struct mcds__sim_message *message, uint32_t i)
     plan(message, sim->now_ns + gap_ns, arrive, i);
 }
 
+static enum mcds__sim_fate fate_of(struct mcds__sim_message *message, uint32_t i,
+                                   int64_t *late_ns_out)
+{
+    mcds_sim *sim = message->sim;
+    const mcds_sim_options *options = &sim->options;
+    const struct mcds__sim_script *script = message->lane->client->script;
+    if (script != NULL)
+        return script->arrives(script->context, &message->requests[i], late_ns_out);
+    if (mcds__sim_chance(sim, options->cut_before_ppm))
+        return MCDS__SIM_CUT_BEFORE;
+    if (mcds__sim_chance(sim, options->cut_after_ppm))
+        return MCDS__SIM_CUT_AFTER;
+    if (!mcds__sim_chance(sim, options->late_ppm))
+        return MCDS__SIM_PASS;
+    uint32_t most_ms = options->late_ms_max > 0 ? options->late_ms_max : LATE_MS_DEFAULT;
+    message->late_end = i + 1; /* one by one, those behind it have not been sent */
+    if (!options->unordered)
+        message->late_end += (uint32_t)mcds__sim_random(sim, message->count - i);
+    *late_ns_out = (int64_t)mcds__sim_random(sim, most_ms) * NS_PER_MS;
+    return MCDS__SIM_LATE;
+}
+
 /* What the network does to request `i` instead of delivering it in peace. True: something. */
 static bool disturb(struct mcds__sim_message *message, uint32_t i)
 {
     mcds_sim *sim = message->sim;
-    const mcds_sim_options *options = &sim->options;
-    if (mcds__sim_chance(sim, options->cut_before_ppm)) {
+    int64_t late_ns = 0;
+    message->late_end = i + 1;
+    switch (fate_of(message, i, &late_ns)) {
+    case MCDS__SIM_PASS:
+        return false;
+    case MCDS__SIM_CUT_BEFORE:
         sim->counts.cut_before++;
         mcds_sim_note(sim, message->lane->client, "the connection breaks before %s",
                       command_name(message->requests[i].command));
-    } else if (mcds__sim_chance(sim, options->cut_after_ppm)) {
+        break;
+    case MCDS__SIM_CUT_AFTER:
         sim->counts.cut_after++;
         serve(message, i, " (reply lost)");
-    } else if (mcds__sim_chance(sim, options->late_ppm)) {
-        uint32_t most_ms = options->late_ms_max > 0 ? options->late_ms_max : LATE_MS_DEFAULT;
+        break;
+    case MCDS__SIM_LATE:
         sim->counts.late++;
-        message->late_end = i + 1; /* one by one, those behind it have not been sent */
-        if (!options->unordered)
-            message->late_end += (uint32_t)mcds__sim_random(sim, message->count - i);
-        plan(message, sim->now_ns + (int64_t)mcds__sim_random(sim, most_ms) * NS_PER_MS,
-             arrive_late, i);
-    } else {
-        return false;
+        plan(message, sim->now_ns + late_ns, arrive_late, i);
+        break;
     }
     break_connection(message->lane, message->connection);
     return true;
@@ -317,8 +339,11 @@ static void refuse(struct mcds__sim_lane *lane, mcds_batch *batch)
 static void send_batch(struct mcds__sim_lane *lane, mcds_batch *batch)
 {
     mcds_sim *sim = lane->client->sim;
+    const struct mcds__sim_script *script = lane->client->script;
     struct mcds__sim_message *message = NULL;
-    if (!mcds__sim_chance(sim, sim->options.cut_before_ppm / 4))
+    bool reachable = script != NULL ? script->leaves(script->context, batch)
+                                    : !mcds__sim_chance(sim, sim->options.cut_before_ppm / 4);
+    if (reachable)
         message = copy_batch(lane, batch);
     if (message == NULL) {
         refuse(lane, batch);
@@ -413,7 +438,8 @@ bool mcds__sim_is_of_lane(const struct mcds__sim_event *event,
 
 static void network_capabilities(void *home, mcds_capabilities *out)
 {
-    const mcds_sim_options *options = &((mcds_sim_client *)home)->sim->options;
+    const mcds_sim *sim = ((mcds_sim_client *)home)->sim;
+    const mcds_sim_options *options = &sim->options;
     *out = (mcds_capabilities){
         .create_on_increment = !options->classic,
         .compare_and_delete = true,
@@ -423,7 +449,7 @@ static void network_capabilities(void *home, mcds_capabilities *out)
         .ttl_readable = !options->classic,
         .ordered_batch = !options->unordered,
         .evicts = true,
-        .expires = true,
+        .expires = !sim->timeless,
         .ttl_unit_ms = options->seconds ? 1000 : 1,
         .ttl_early_ms = options->seconds ? 2000 : 0,
         .value_max = 1048576 - 512,

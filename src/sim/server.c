@@ -4,7 +4,7 @@
 
 #define TABLE_SEED 1
 
-static void restart(mcds_sim *sim)
+void mcds__sim_restart(mcds_sim *sim)
 {
     mcds__table_flush(sim->table);
     sim->cas_next = 0;
@@ -14,6 +14,12 @@ static void restart(mcds_sim *sim)
     mcds_sim_note(sim, NULL, "the server restarts empty");
     for (uint32_t i = 0; i < sim->client_count; i++)
         mcds__sim_disconnect(sim->clients[i]);
+}
+
+bool mcds__sim_evict(mcds_sim *sim, mcds_bytes key)
+{
+    mcds_sim_note(sim, NULL, "the server evicts %.*s", (int)key.length, (const char *)key.at);
+    return mcds__table_evict(sim->table, key, mcds__table_hash(TABLE_SEED, key));
 }
 
 static void inject(mcds_sim *sim)
@@ -29,15 +35,16 @@ static void inject(mcds_sim *sim)
         mcds_sim_note(sim, NULL, "flush_all");
     }
     if (mcds__sim_chance(sim, sim->options.restart_ppm))
-        restart(sim);
+        mcds__sim_restart(sim);
 }
 
 /* memcached's clock is a whole number of seconds that ticks in a phase of its own. */
 static int64_t server_ms(const mcds_sim *sim)
 {
+    int64_t now_ns = sim->stalled ? sim->stalled_ns : sim->now_ns;
     if (!sim->options.seconds)
-        return sim->now_ns / NS_PER_MS;
-    return (sim->now_ns + sim->phase_ns) / NS_PER_S * MS_PER_S;
+        return now_ns / NS_PER_MS;
+    return (now_ns + sim->phase_ns) / NS_PER_S * MS_PER_S;
 }
 
 void mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values)
@@ -47,6 +54,8 @@ void mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values)
     inject(sim);
     if (classic)
         request->options &= ~(uint32_t)(MCDS_CREATE | MCDS_WANT_TTL | MCDS_NO_VALUE);
+    if (sim->timeless)
+        request->ttl_ms = 0;
     struct mcds__table_context context = {
         .now_ms = server_ms(sim),
         .ttl_unit_ms = sim->options.seconds ? 1000 : 1,

@@ -12,6 +12,25 @@
 
 struct mcds__sim_message;
 
+enum mcds__sim_fate {
+    MCDS__SIM_PASS,
+    MCDS__SIM_CUT_BEFORE, /* the connection breaks, the request is not applied */
+    MCDS__SIM_CUT_AFTER,  /* it is applied, and the connection breaks */
+    MCDS__SIM_LATE        /* the connection breaks, and the request is applied later */
+};
+
+/* A test's hand on one client: it decides what else chance decides. */
+struct mcds__sim_script {
+    void *context;
+    /* Asked before a batch leaves the client. It may let time pass and other clients act. False:
+     * the server cannot be reached. */
+    bool (*leaves)(void *context, const mcds_batch *batch);
+    /* Asked when a request has reached the server and is not carried out yet. It may act on the
+     * server, and must not let time pass. LATE fills *late_ns_out. */
+    enum mcds__sim_fate (*arrives)(void *context, const mcds_request *request,
+                                   int64_t *late_ns_out);
+};
+
 /* One client's connection to the server. */
 struct mcds__sim_lane {
     struct mcds__sim_lane *next; /* of the client's lanes */
@@ -36,6 +55,7 @@ struct mcds_sim_client {
     mcds_store *store;
     mcds_pipeline *pipeline;
     struct mcds__sim_lane *lanes;
+    const struct mcds__sim_script *script; /* NULL: chance alone */
 };
 
 /* Something that will happen. */
@@ -63,8 +83,11 @@ struct mcds_sim {
     mcds_sim_counts counts;
     struct mcds__table *table; /* the server */
     uint64_t cas_next;
-    uint64_t incarnation;                            /* grows with each restart */
-    int64_t phase_ns;                                /* of the server's second */
+    uint64_t incarnation; /* grows with each restart */
+    int64_t phase_ns;     /* of the server's second */
+    bool stalled;         /* its second stands at stalled_ns */
+    int64_t stalled_ns;
+    bool timeless;                                   /* it keeps no ttl, as MemcacheDB */
     char lines[MCDS__SIM_LINES][MCDS__SIM_LINE_MAX]; /* the timeline, a ring */
     uint64_t line_count;
 };
@@ -90,6 +113,10 @@ bool mcds__sim_is_of_lane(const struct mcds__sim_event *event,
 /* The server's faults that come before a request, then the request. */
 void mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values);
 bool mcds__sim_server_open(mcds_sim *sim);
+/* All keys vanish, CAS begins at 1 again, every connection breaks. */
+void mcds__sim_restart(mcds_sim *sim);
+/* False: it was not there. */
+bool mcds__sim_evict(mcds_sim *sim, mcds_bytes key);
 
 /* Break the client's connections. */
 void mcds__sim_disconnect(mcds_sim_client *client);
