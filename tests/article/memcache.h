@@ -1,0 +1,63 @@
+/* The interface that the article's algorithms call, as an ordinary memcached client has it: no
+ * care for sizes, times or lost replies beyond an exception. Exceptions are answers here, and a
+ * port returns whatever the article does not catch. */
+#ifndef MCDS_TESTS_ARTICLE_MEMCACHE_H
+#define MCDS_TESTS_ARTICLE_MEMCACHE_H
+
+#include "article/world.h"
+
+enum answer {
+    DONE,
+    KEY_ERROR,       /* the server says no: no such key, not stored */
+    NETWORK_ERROR,   /* nobody knows */
+    SERVER_ERROR,    /* the server refuses */
+    ASSERTION_ERROR, /* the algorithm's own assert */
+    STOPPED          /* the test has seen enough of a loop that does not end */
+};
+
+/* Growing text, always ended by a NUL. */
+struct text {
+    char *at;
+    size_t length;
+    size_t room;
+};
+void text_set(struct text *text, const char *string);
+void text_add(struct text *text, const char *string);
+/* The text as a number, 0 for something else. */
+uint64_t text_number(const struct text *text);
+bool text_is(const struct text *text, const char *string);
+void text_free(struct text *text);
+
+struct memcache {
+    struct actor *actor;
+    uint64_t operations;
+    uint64_t operation_max; /* then STOPPED */
+    bool every_error_is_key_error;
+    bool delete_raises; /* KEY_ERROR when there is nothing to delete */
+};
+
+struct memcache memcache_of(struct actor *actor);
+/* time(), in seconds, by the clock of this client. */
+double memcache_time(const struct memcache *mc);
+
+/* `ttl` is an exptime of memcached's protocol: more than 30 days is a date. */
+enum answer memcache_get(struct memcache *mc, const char *key, struct text *value_out);
+enum answer memcache_gets(struct memcache *mc, const char *key, struct text *value_out,
+                          uint64_t *cas_out);
+enum answer memcache_set(struct memcache *mc, const char *key, const char *value, uint64_t ttl);
+enum answer memcache_add(struct memcache *mc, const char *key, const char *value, uint64_t ttl);
+enum answer memcache_append(struct memcache *mc, const char *key, const char *value);
+/* EXISTS is KEY_ERROR too. */
+enum answer memcache_cas(struct memcache *mc, const char *key, const char *value, uint64_t cas);
+enum answer memcache_incr(struct memcache *mc, const char *key, uint64_t delta,
+                          uint64_t *value_out);
+enum answer memcache_decr(struct memcache *mc, const char *key, uint64_t delta,
+                          uint64_t *value_out);
+enum answer memcache_delete(struct memcache *mc, const char *key);
+
+/* What stands there, as the server sees it; "" for nothing. Not counted, never disturbed. */
+uint64_t memcache_peek_number(struct world *world, const char *key);
+bool memcache_peek_is(struct world *world, const char *key, const char *value);
+bool memcache_is_missing(struct world *world, const char *key);
+
+#endif
