@@ -100,6 +100,13 @@ void mcds__key_add_number(struct mcds__key *key, uint64_t number)
         add_byte(key, digits[i]);
 }
 
+void mcds__key_add_hex(struct mcds__key *key, uint64_t bits, unsigned digits)
+{
+    add_byte(key, ':');
+    for (unsigned i = 0; i < digits; i++)
+        add_byte(key, "0123456789abcdef"[bits >> (60 - 4 * i) & 15]);
+}
+
 void mcds__key_add_element(struct mcds__key *key, const char *element)
 {
     add_byte(key, ':');

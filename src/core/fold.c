@@ -1,0 +1,112 @@
+/* Core fold: what one handle knows, and the names of the keys. */
+#include "core/fold.h"
+
+#include <stdatomic.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+
+/* A child's value, or a rewritten one; more would be no value of any store. */
+#define VALUE_MAX ((size_t)1 << 27)
+
+void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mcds__key *root,
+                     uint8_t form, uint64_t ttl_ms)
+{
+    fold->store = store;
+    fold->env = mcds__store_env(store);
+    fold->form = form;
+    fold->ttl_ms = ttl_ms;
+    fold->root = *root;
+    fold->writer = mcds__random_u64(fold->env);
+    (void)pthread_mutex_init(&fold->mutex, NULL);
+    fold->next_ticket = 1;
+    fold->earlier = fold->current = (struct mcds__fold_span){1, 0};
+    atomic_init(&fold->generation, 0);
+    for (int i = 0; i < MCDS__FOLD_GROWING_MAX; i++)
+        atomic_init(&fold->growing[i], 0);
+    for (int i = 0; i < MCDS__FOLD_DEPTHS; i++)
+        atomic_init(&fold->depths[i], 0);
+    atomic_init(&fold->depths_wide, NULL);
+}
+
+void mcds__fold_destroy(struct mcds__fold *fold)
+{
+    (void)pthread_mutex_destroy(&fold->mutex);
+    mcds__free(fold->env, atomic_load(&fold->depths_wide));
+}
+
+void mcds__fold_key(const struct mcds__fold *fold, uint64_t generation, uint64_t hash,
+                    uint32_t depth, struct mcds__key *key_out)
+{
+    *key_out = fold->root;
+    if (depth == 0)
+        return;
+    mcds__key_add_hex(key_out, generation, 16);
+    mcds__key_add_hex(key_out, hash, depth);
+}
+
+uint32_t mcds__fold_depth(struct mcds__fold *fold, uint64_t hash)
+{
+    _Atomic uint8_t *wide = atomic_load_explicit(&fold->depths_wide, memory_order_acquire);
+    if (wide != NULL)
+        return atomic_load_explicit(&wide[hash >> 48], memory_order_relaxed);
+    return atomic_load_explicit(&fold->depths[hash >> 56], memory_order_relaxed);
+}
+
+/* The wide table, begun with what the small one knows; NULL: no memory, the small one serves. */
+static _Atomic uint8_t *widen(struct mcds__fold *fold)
+{
+    _Atomic uint8_t *wide = mcds__allocate_zero(fold->env, MCDS__FOLD_DEPTHS_WIDE);
+    if (wide == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < MCDS__FOLD_DEPTHS_WIDE; i++)
+        atomic_init(&wide[i], atomic_load_explicit(&fold->depths[i >> 8],
+                                                   memory_order_relaxed));
+    _Atomic uint8_t *expected = NULL;
+    if (atomic_compare_exchange_strong(&fold->depths_wide, &expected, wide))
+        return wide;
+    mcds__free(fold->env, (void *)wide);
+    return expected;
+}
+
+void mcds__fold_note_depth(struct mcds__fold *fold, uint64_t hash, uint32_t depth)
+{
+    _Atomic uint8_t *wide = atomic_load_explicit(&fold->depths_wide, memory_order_acquire);
+    if (wide == NULL && depth > 2)
+        wide = widen(fold);
+    if (wide != NULL)
+        atomic_store_explicit(&wide[hash >> 48], (uint8_t)depth, memory_order_relaxed);
+    else
+        atomic_store_explicit(&fold->depths[hash >> 56], (uint8_t)depth, memory_order_relaxed);
+}
+
+void mcds__fold_adopt(struct mcds__fold *fold, uint64_t generation)
+{
+    uint64_t known = atomic_load(&fold->generation);
+    if (known == generation ||
+        !atomic_compare_exchange_strong(&fold->generation, &known, generation))
+        return;
+    _Atomic uint8_t *wide = atomic_load_explicit(&fold->depths_wide, memory_order_acquire);
+    for (uint32_t i = 0; wide != NULL && i < MCDS__FOLD_DEPTHS_WIDE; i++)
+        atomic_store_explicit(&wide[i], 0, memory_order_relaxed);
+    for (uint32_t i = 0; i < MCDS__FOLD_DEPTHS; i++)
+        atomic_store_explicit(&fold->depths[i], 0, memory_order_relaxed);
+}
+
+struct mcds__fold_room *mcds__fold_get_room(struct mcds__fold_room **room, const mcds_env *env)
+{
+    if (*room != NULL)
+        return *room;
+    *room = mcds__allocate(env, sizeof **room);
+    for (uint32_t i = 0; *room != NULL && i < MCDS__FOLD_ROOM; i++)
+        mcds__buffer_init(&(*room)->values[i], env, VALUE_MAX);
+    return *room;
+}
+
+void mcds__fold_free_room(struct mcds__fold_room **room, const mcds_env *env)
+{
+    for (uint32_t i = 0; *room != NULL && i < MCDS__FOLD_ROOM; i++)
+        mcds__buffer_free(&(*room)->values[i]);
+    mcds__free(env, *room);
+    *room = NULL;
+}

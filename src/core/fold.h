@@ -1,0 +1,224 @@
+/* Core fold: entries under one name, each changed by appending a record, in keys that split as
+ * they grow.
+ *
+ * A key's value is a snapshot and, behind it, records; readers fold them (fold_contents.h).
+ * Appending needs no reading and has no conflict. A key that has grown is rewritten by cas: its
+ * records become part of the snapshot, or, when its entries are many, it is split sixteen ways
+ * by the next four bits of their hash:
+ *
+ *   seal   cas the key to its snapshot, SEALED: what is appended from then on is void;
+ *   make   add the sixteen children, each with its part; whoever else does so makes the same;
+ *   move   cas the key to an empty mark, MOVED.
+ *
+ * A writer's request is an ordered batch: append the record, then look at the key's flags. OPEN:
+ * the record counts. SEALED or MOVED: the same record, with the same id, goes into the child;
+ * the ids that the snapshot inherits make the repetition harmless. Whoever meets a SEALED key
+ * finishes the split. A name is never used for anything else: MOVED marks stay, so that what
+ * arrives late finds them.
+ *
+ * An id is a writer (one handle) and its sequence number. Each record also tells the oldest
+ * number that its writer has under way; a snapshot remembers the numbers from there on, with
+ * what became of them, so a writer whose reply was lost learns it later, and a record that
+ * arrives after its writer gave it up is void.
+ *
+ * The key of the root is NS:TAG:NAME; of a child NS:TAG:NAME:GENERATION:DIGITS, with a
+ * generation that is drawn when the root is made, so nothing of an earlier life can come back. */
+#ifndef MCDS_CORE_FOLD_H
+#define MCDS_CORE_FOLD_H
+
+#include <pthread.h>
+
+#include "core/fold_contents.h"
+#include "engine/operation.h"
+
+/* A key above this size, that has doubled since its last rewriting, is rewritten. */
+#define MCDS__FOLD_SOFT 1536
+#define MCDS__FOLD_GROWING_MAX 8
+#define MCDS__FOLD_DEPTHS 256
+#define MCDS__FOLD_DEPTHS_WIDE 65536
+
+/* The operations under way, in two batches: those before `current` began, and the rest. */
+struct mcds__fold_span {
+    uint64_t begin; /* ticket */
+    uint32_t open;
+};
+
+/* What one handle knows; any number of threads use it. */
+struct mcds__fold {
+    mcds_store *store;
+    const mcds_env *env;
+    uint8_t form;
+    uint64_t ttl_ms; /* of all keys, from their making; 0 = for ever */
+    struct mcds__key root;
+    uint64_t writer;
+    pthread_mutex_t mutex; /* over the tickets */
+    uint64_t next_ticket;
+    struct mcds__fold_span earlier, current;
+    _Atomic uint64_t generation;                     /* 0 = not known */
+    _Atomic uint64_t growing[MCDS__FOLD_GROWING_MAX]; /* keys that this handle is rewriting */
+    _Atomic uint8_t depths[MCDS__FOLD_DEPTHS];        /* by the first bits of the hash */
+    _Atomic(_Atomic uint8_t *) depths_wide;           /* the same with more bits, once needed */
+};
+
+void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mcds__key *root,
+                     uint8_t form, uint64_t ttl_ms);
+void mcds__fold_destroy(struct mcds__fold *fold);
+
+/* The key that holds the hash at this depth. */
+void mcds__fold_key(const struct mcds__fold *fold, uint64_t generation, uint64_t hash,
+                    uint32_t depth, struct mcds__key *key_out);
+/* Where the hash was found last. */
+uint32_t mcds__fold_depth(struct mcds__fold *fold, uint64_t hash);
+void mcds__fold_note_depth(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
+/* More moves than a path has keys: somebody erases them as fast as they are found. */
+#define MCDS__FOLD_MOVES_MAX 32
+
+/* The generation that a root's value tells; what was known of another one is forgotten. */
+void mcds__fold_adopt(struct mcds__fold *fold, uint64_t generation);
+
+/* Sixteen children and their parent. */
+#define MCDS__FOLD_ROOM (MCDS__FOLD_CHILDREN + 1)
+#define MCDS__FOLD_PARENT MCDS__FOLD_CHILDREN
+
+/* What only the rare paths need. */
+struct mcds__fold_room {
+    struct mcds__key keys[MCDS__FOLD_ROOM];
+    mcds_request requests[MCDS__FOLD_ROOM];
+    mcds_buffer values[MCDS__FOLD_ROOM];
+};
+
+/* The room, made at the first call; NULL: no memory. */
+struct mcds__fold_room *mcds__fold_get_room(struct mcds__fold_room **room, const mcds_env *env);
+void mcds__fold_free_room(struct mcds__fold_room **room, const mcds_env *env);
+
+/* Find the key that holds a hash: ask for the keys of all depths at once. DONE with
+ *
+ *   MCDS_OK         `depth` is where it is, `state` OPEN or SEALED
+ *   MCDS_NOT_FOUND  there is no root
+ *   MCDS_LOST       a child is missing that must be there
+ *   others          failures of reading, never AMBIGUOUS */
+struct mcds__fold_place {
+    uint64_t hash;
+    uint64_t generation;
+    uint32_t depth;
+    enum mcds__fold_state state;
+    uint8_t stage; /* private; 0 at the start, as all that follow */
+    uint8_t losses;
+    struct mcds__fold_room *room;
+};
+enum mcds__step mcds__fold_locate_step(struct mcds__fold_place *place, struct mcds__fold *fold,
+                                       struct mcds__operation *operation);
+
+/* Rewrite a key that has grown, or finish what another has begun. DONE with MCDS_OK in any case:
+ * what does not work out is left to the next who passes. */
+struct mcds__fold_growth {
+    uint64_t hash;
+    uint64_t generation;
+    uint32_t depth;
+    uint8_t stage; /* private; 0 at the start, as all that follow */
+    _Atomic uint64_t *claimed;
+    mcds_cas_token token;
+    struct mcds__fold_room *room;
+};
+enum mcds__step mcds__fold_grow_step(struct mcds__fold_growth *growth, struct mcds__fold *fold,
+                                     struct mcds__operation *operation);
+/* Whether a key of this size is to be rewritten. */
+bool mcds__fold_has_grown(uint32_t flags, size_t size);
+void mcds__fold_grow_free(struct mcds__fold_growth *growth, const mcds_env *env);
+
+/* One change. The caller fills the first part with mcds__fold_change_begin, then steps until DONE
+ * with the operation's result:
+ *
+ *   MCDS_OK         the command has been carried out once; `code` and `number`, if wanted
+ *   MCDS_AMBIGUOUS  once, not at all, or not yet
+ *   MCDS_NOT_FOUND  must_exist, and there is no root
+ *   MCDS_LOST       the key that should hold the element is gone
+ *   others          not carried out */
+struct mcds__fold_change {
+    struct mcds__fold *fold;
+    bool must_exist;  /* do not make a root */
+    bool wants_code;  /* read the key in the same round trip */
+    enum mcds__fold_code code; /* out */
+    int64_t number;            /* out */
+    uint8_t stage;             /* private, as all that follow */
+    bool doubt;                /* a record is on its way, or may be */
+    bool numbered;
+    uint8_t rootings;
+    uint8_t moves;
+    uint32_t depth;
+    uint32_t requests_at; /* where the append stands in `requests` */
+    uint64_t hash;
+    uint64_t generation;
+    uint64_t ticket;
+    uint64_t writer;
+    uint32_t seq;
+    int64_t time_ms;
+    mcds_bytes element; /* inside the record */
+    struct mcds__fold_place place;
+    struct mcds__fold_growth growth;
+    struct mcds__key key;
+    mcds_request requests[3];
+    mcds_buffer record;
+    uint8_t record_room[192];
+};
+/* False: no memory. The command's bytes are copied. */
+bool mcds__fold_change_begin(struct mcds__fold_change *change, struct mcds__fold *fold,
+                             const struct mcds__fold_command *command);
+enum mcds__step mcds__fold_change_step(struct mcds__fold_change *change,
+                                       struct mcds__operation *operation);
+/* To be called from the operation's release. */
+void mcds__fold_change_free(struct mcds__fold_change *change);
+
+/* Read one element. DONE with MCDS_OK: `value` stands in the operation's values until its next
+ * request; MCDS_NOT_FOUND; MCDS_LOST; failures of reading. */
+struct mcds__fold_look {
+    struct mcds__fold *fold;
+    mcds_bytes element; /* must outlive the look */
+    mcds_bytes value;   /* out */
+    uint8_t stage;      /* private, as all that follow */
+    uint8_t moves;
+    uint32_t depth;
+    uint64_t hash;
+    uint64_t generation;
+    struct mcds__fold_place place;
+    struct mcds__fold_growth growth;
+    struct mcds__key key;
+    mcds_request request;
+};
+void mcds__fold_look_begin(struct mcds__fold_look *look, struct mcds__fold *fold,
+                           mcds_bytes element);
+enum mcds__step mcds__fold_look_step(struct mcds__fold_look *look,
+                                     struct mcds__operation *operation);
+void mcds__fold_look_free(struct mcds__fold_look *look);
+
+/* Go through all entries in the order of their hashes, 64 keys in one round trip, or erase all
+ * keys, the root last. Every round trip has the store's whole timeout. DONE with
+ *
+ *   MCDS_OK         `complete`, or `visit` said false: then `position` is where to go on
+ *   MCDS_NOT_FOUND  there is no root
+ *   MCDS_LOST       the same as OK, but a key was missing that must be there
+ *   others          failures; `position` is where to go on */
+struct mcds__fold_sweep_room;
+struct mcds__fold_sweep {
+    struct mcds__fold *fold;
+    bool erases;
+    bool (*visit)(void *context, const struct mcds__fold_entry *entry);
+    void *context;
+    uint64_t position; /* in and out: a hash */
+    bool complete;     /* out */
+    bool lost;         /* out */
+    uint8_t stage;     /* private, as all that follow */
+    uint8_t moves;
+    uint32_t depth;
+    uint32_t count;
+    uint64_t generation;
+    struct mcds__fold_place place;
+    struct mcds__fold_growth growth;
+    struct mcds__fold_sweep_room *room;
+};
+void mcds__fold_sweep_begin(struct mcds__fold_sweep *sweep, struct mcds__fold *fold);
+enum mcds__step mcds__fold_sweep_step(struct mcds__fold_sweep *sweep,
+                                      struct mcds__operation *operation);
+void mcds__fold_sweep_free(struct mcds__fold_sweep *sweep);
+
+#endif

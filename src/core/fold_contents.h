@@ -1,0 +1,93 @@
+/* What a fold key's value comes to: the snapshot with its records applied, in memory. */
+#ifndef MCDS_CORE_FOLD_CONTENTS_H
+#define MCDS_CORE_FOLD_CONTENTS_H
+
+#include "core/fold_format.h"
+
+/* Where an element belongs: its first bits choose the child, level by level. */
+uint64_t mcds__fold_hash(mcds_bytes element);
+
+#define MCDS__FOLD_LEVEL_BITS 4
+#define MCDS__FOLD_CHILDREN 16
+#define MCDS__FOLD_DEPTH_MAX 8
+
+struct mcds__fold_entry {
+    mcds_bytes element;
+    mcds_bytes value;
+    int64_t expires_ms;
+    uint64_t hash;
+    bool there;
+};
+
+struct mcds__fold_writer {
+    uint64_t id;
+    uint32_t low;
+    uint32_t highest; /* sequence number seen */
+    uint32_t newest_s;
+    uint32_t ids; /* while encoding */
+};
+
+struct mcds__fold_id {
+    uint32_t writer; /* index */
+    uint32_t seq;
+    enum mcds__fold_code code;
+    int64_t number; /* COUNT, GATHER: the number after */
+};
+
+/* Small contents live in the struct itself; larger ones move to the environment's memory. */
+#define MCDS__FOLD_ENTRIES_ROOM 48
+#define MCDS__FOLD_WRITERS_ROOM 8
+#define MCDS__FOLD_IDS_ROOM 48
+
+struct mcds__fold_chunk;
+
+struct mcds__fold_contents {
+    const mcds_env *env;
+    mcds_bytes key;
+    mcds_bytes only; /* look at this element alone; at NULL: at all */
+    struct mcds__fold_entry *entries;
+    struct mcds__fold_writer *writers;
+    struct mcds__fold_id *ids;
+    uint32_t *index; /* entry number + 1 by hash; only for many entries */
+    uint32_t index_room;
+    uint32_t entry_count, entry_room;
+    uint32_t writer_count, writer_room;
+    uint32_t id_count, id_room;
+    uint64_t generation;
+    uint32_t rewrites;
+    uint32_t floor_s;
+    uint64_t order_last;             /* of PUSH */
+    struct mcds__fold_chunk *chunks; /* values made here */
+    struct mcds__fold_entry entries_in[MCDS__FOLD_ENTRIES_ROOM];
+    struct mcds__fold_writer writers_in[MCDS__FOLD_WRITERS_ROOM];
+    struct mcds__fold_id ids_in[MCDS__FOLD_IDS_ROOM];
+};
+
+void mcds__fold_contents_init(struct mcds__fold_contents *contents, const mcds_env *env,
+                              mcds_bytes key, mcds_bytes only);
+void mcds__fold_contents_free(struct mcds__fold_contents *contents);
+
+/* Take in a value, which must outlive the contents. Returns MCDS_OK, MCDS_CORRUPT,
+ * MCDS_NO_MEMORY. */
+int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint32_t flags);
+
+/* What is there under `element` at now_ms, or NULL. */
+const struct mcds__fold_entry *mcds__fold_find(const struct mcds__fold_contents *contents,
+                                               mcds_bytes element, int64_t now_ms);
+/* Whether an entry is there at now_ms. */
+bool mcds__fold_is_there(const struct mcds__fold_entry *entry, int64_t now_ms);
+/* What became of a record, or NULL where it is not known. */
+const struct mcds__fold_id *mcds__fold_outcome(const struct mcds__fold_contents *contents,
+                                               uint64_t writer, uint32_t seq);
+/* Bytes that the entries take in a snapshot, and how many there are. */
+size_t mcds__fold_weight(const struct mcds__fold_contents *contents, int64_t now_ms,
+                         uint32_t *count_out);
+
+/* Which part of the entries: those whose hash has `digit` at this depth. */
+#define MCDS__FOLD_ALL (-1)
+/* Write a value without records under `key`. `depth` is where `digit` stands. Returns false
+ * where memory is refused. Sets *floor_out to what belongs into the flags. */
+bool mcds__fold_encode(struct mcds__fold_contents *contents, mcds_bytes key, uint32_t depth,
+                       int digit, int64_t now_ms, mcds_buffer *out, uint32_t *floor_out);
+
+#endif

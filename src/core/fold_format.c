@@ -1,0 +1,326 @@
+/* How the value of one fold key is laid out. */
+#include "core/fold_format.h"
+
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/crc32c.h"
+
+#define VERSION 1
+#define RECORD_MARK 0xA7
+#define RECORD_SUM 4
+#define VARINT_MAX 10
+/* Flags: 2 bits state, 2 bits form, 12 bits where the snapshot ends, 16 bits floor. */
+#define END_UNIT 256
+#define END_MAX 4095
+#define END_SHIFT 4
+#define FORM_SHIFT 2
+#define SUMMED 24
+
+enum { HAS_VALUE = 16, HAS_EXPIRY = 32, HAS_EXPECTED = 64, HAS_DELTA = 128, VERB_BITS = 15 };
+
+uint32_t mcds__fold_flags(enum mcds__fold_state state, uint8_t form, size_t snapshot_end,
+                          uint32_t floor_s)
+{
+    size_t units = (snapshot_end + END_UNIT - 1) / END_UNIT;
+    if (units > END_MAX)
+        units = END_MAX;
+    return (uint32_t)state | (uint32_t)form << FORM_SHIFT | (uint32_t)units << END_SHIFT |
+           (floor_s / MCDS__FOLD_FLOOR_UNIT_S & UINT16_MAX) << 16;
+}
+
+enum mcds__fold_state mcds__fold_state_of(uint32_t flags)
+{
+    return (enum mcds__fold_state)(flags & 3);
+}
+
+uint8_t mcds__fold_form_of(uint32_t flags)
+{
+    return (uint8_t)(flags >> FORM_SHIFT & 3);
+}
+
+size_t mcds__fold_snapshot_end(uint32_t flags)
+{
+    return (size_t)(flags >> END_SHIFT & END_MAX) * END_UNIT;
+}
+
+bool mcds__fold_counts_at(uint32_t flags, size_t begin)
+{
+    size_t end = mcds__fold_snapshot_end(flags);
+    return end == (size_t)END_MAX * END_UNIT || begin < end + MCDS__FOLD_RECORDS_MAX;
+}
+
+bool mcds__fold_is_below_floor(uint32_t flags, int64_t time_ms)
+{
+    uint32_t floor = flags >> 16;
+    uint32_t now = (uint32_t)((uint64_t)time_ms / 1000 / MCDS__FOLD_FLOOR_UNIT_S) & UINT16_MAX;
+    return floor != 0 && ((now - floor) & UINT16_MAX) > INT16_MAX;
+}
+
+bool mcds__fold_get_varint(mcds_bytes from, size_t *at, uint64_t *out)
+{
+    const uint8_t *bytes = from.at;
+    uint64_t number = 0;
+    for (unsigned i = 0; i < VARINT_MAX && *at < from.length; i++) {
+        uint8_t byte = bytes[(*at)++];
+        if (i == VARINT_MAX - 1 && byte > 1)
+            return false;
+        number |= (uint64_t)(byte & 127) << (7 * i);
+        if (byte < 128) {
+            *out = number;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool get_number(mcds_bytes from, size_t *at, unsigned width, uint64_t *out)
+{
+    const uint8_t *bytes = from.at;
+    if (*at > from.length || from.length - *at < width)
+        return false;
+    uint64_t number = 0;
+    for (unsigned i = width; i-- > 0;)
+        number = number << 8 | bytes[*at + i];
+    *at += width;
+    *out = number;
+    return true;
+}
+
+bool mcds__fold_get_u32(mcds_bytes from, size_t *at, uint32_t *out)
+{
+    uint64_t number;
+    if (!get_number(from, at, 4, &number))
+        return false;
+    *out = (uint32_t)number;
+    return true;
+}
+
+bool mcds__fold_get_u64(mcds_bytes from, size_t *at, uint64_t *out)
+{
+    return get_number(from, at, 8, out);
+}
+
+bool mcds__fold_get_time(mcds_bytes from, size_t *at, int64_t *out_ms)
+{
+    uint64_t number;
+    if (!get_number(from, at, 6, &number))
+        return false;
+    *out_ms = (int64_t)number;
+    return true;
+}
+
+bool mcds__fold_get_bytes(mcds_bytes from, size_t *at, uint64_t length, mcds_bytes *out)
+{
+    if (*at > from.length || length > from.length - *at)
+        return false;
+    *out = (mcds_bytes){(const uint8_t *)from.at + *at, (size_t)length};
+    *at += (size_t)length;
+    return true;
+}
+
+static bool put_number(mcds_buffer *out, unsigned width, uint64_t number)
+{
+    uint8_t bytes[8];
+    for (unsigned i = 0; i < width; i++)
+        bytes[i] = (uint8_t)(number >> (8 * i));
+    return mcds_buffer_append(out, bytes, width);
+}
+
+bool mcds__fold_put_varint(mcds_buffer *out, uint64_t number)
+{
+    uint8_t bytes[VARINT_MAX];
+    size_t length = 0;
+    for (; number >= 128; number >>= 7)
+        bytes[length++] = (uint8_t)(number | 128);
+    bytes[length++] = (uint8_t)number;
+    return mcds_buffer_append(out, bytes, length);
+}
+
+bool mcds__fold_put_u32(mcds_buffer *out, uint32_t number)
+{
+    return put_number(out, 4, number);
+}
+
+bool mcds__fold_put_u64(mcds_buffer *out, uint64_t number)
+{
+    return put_number(out, 8, number);
+}
+
+bool mcds__fold_put_time(mcds_buffer *out, int64_t time_ms)
+{
+    return put_number(out, 6, (uint64_t)time_ms);
+}
+
+static bool put_bytes(mcds_buffer *out, mcds_bytes bytes)
+{
+    return mcds__fold_put_varint(out, bytes.length) &&
+           mcds_buffer_append(out, bytes.at, bytes.length);
+}
+
+static bool put_body(mcds_buffer *out, const struct mcds__fold_record *record)
+{
+    const struct mcds__fold_command *command = &record->command;
+    uint8_t parts = (uint8_t)command->verb;
+    parts |= command->value.length > 0 ? HAS_VALUE : 0;
+    parts |= command->expires_ms != 0 ? HAS_EXPIRY : 0;
+    parts |= command->expected.length > 0 ? HAS_EXPECTED : 0;
+    parts |= command->delta != 0 ? HAS_DELTA : 0;
+    return mcds_buffer_append(out, &parts, 1) && mcds__fold_put_u64(out, record->writer) &&
+           mcds__fold_put_u32(out, record->seq) &&
+           mcds__fold_put_varint(out, record->seq - record->low) &&
+           mcds__fold_put_time(out, record->time_ms) && put_bytes(out, command->element) &&
+           ((parts & HAS_VALUE) == 0 || put_bytes(out, command->value)) &&
+           ((parts & HAS_EXPIRY) == 0 || mcds__fold_put_time(out, command->expires_ms)) &&
+           ((parts & HAS_EXPECTED) == 0 || put_bytes(out, command->expected)) &&
+           ((parts & HAS_DELTA) == 0 || mcds__fold_put_u64(out, (uint64_t)command->delta));
+}
+
+static size_t varint_length(uint64_t number)
+{
+    size_t length = 1;
+    for (; number >= 128; number >>= 7)
+        length++;
+    return length;
+}
+
+static size_t body_length(const struct mcds__fold_record *record)
+{
+    const struct mcds__fold_command *command = &record->command;
+    size_t length = 1 + 8 + 4 + varint_length(record->seq - record->low) + 6 +
+                    varint_length(command->element.length) + command->element.length;
+    if (command->value.length > 0)
+        length += varint_length(command->value.length) + command->value.length;
+    if (command->expected.length > 0)
+        length += varint_length(command->expected.length) + command->expected.length;
+    return length + (command->expires_ms != 0 ? 6 : 0) + (command->delta != 0 ? 8 : 0);
+}
+
+static uint32_t sum_of(mcds_bytes key, const uint8_t *bytes, size_t length)
+{
+    return mcds__crc32c(mcds__crc32c(0, key.at, key.length), bytes, length);
+}
+
+static void set_u32(uint8_t *out, uint32_t number)
+{
+    for (int i = 0; i < 4; i++)
+        out[i] = (uint8_t)(number >> (8 * i));
+}
+
+bool mcds__fold_put_record(mcds_buffer *out, mcds_bytes key,
+                           const struct mcds__fold_record *record)
+{
+    static const uint8_t mark = RECORD_MARK;
+    size_t before = out->length;
+    size_t length = body_length(record);
+    if (!mcds_buffer_append(out, &mark, 1) || !mcds__fold_put_varint(out, length))
+        return false;
+    size_t sum_at = out->length;
+    if (!mcds__fold_put_u32(out, 0) || !put_body(out, record)) {
+        out->length = before;
+        return false;
+    }
+    set_u32(out->at + sum_at, sum_of(key, out->at + sum_at + RECORD_SUM, length));
+    return true;
+}
+
+void mcds__fold_readdress(mcds_buffer *record, mcds_bytes key)
+{
+    size_t at = 1;
+    uint64_t length;
+    if (!mcds__fold_get_varint((mcds_bytes){record->at, record->length}, &at, &length))
+        return;
+    const uint8_t *body = record->at + at + RECORD_SUM;
+    set_u32(record->at + at, sum_of(key, body, record->length - at - RECORD_SUM));
+}
+
+static bool get_part(mcds_bytes body, size_t *at, mcds_bytes *out)
+{
+    uint64_t length;
+    return mcds__fold_get_varint(body, at, &length) &&
+           mcds__fold_get_bytes(body, at, length, out);
+}
+
+static bool get_body(mcds_bytes body, struct mcds__fold_record *record)
+{
+    struct mcds__fold_command *command = &record->command;
+    size_t at = 1;
+    uint64_t below;
+    uint64_t delta = 0;
+    memset(record, 0, sizeof *record);
+    if (body.length == 0)
+        return false;
+    uint8_t parts = *(const uint8_t *)body.at;
+    if ((parts & VERB_BITS) == 0 || (parts & VERB_BITS) > MCDS__FOLD_VERB_MAX)
+        return false;
+    command->verb = (enum mcds__fold_verb)(parts & VERB_BITS);
+    bool whole = mcds__fold_get_u64(body, &at, &record->writer) &&
+                 mcds__fold_get_u32(body, &at, &record->seq) &&
+                 mcds__fold_get_varint(body, &at, &below) && below <= record->seq &&
+                 mcds__fold_get_time(body, &at, &record->time_ms) &&
+                 get_part(body, &at, &command->element) &&
+                 ((parts & HAS_VALUE) == 0 || get_part(body, &at, &command->value)) &&
+                 ((parts & HAS_EXPIRY) == 0 ||
+                  mcds__fold_get_time(body, &at, &command->expires_ms)) &&
+                 ((parts & HAS_EXPECTED) == 0 || get_part(body, &at, &command->expected)) &&
+                 ((parts & HAS_DELTA) == 0 || mcds__fold_get_u64(body, &at, &delta));
+    if (!whole || at != body.length)
+        return false;
+    record->low = record->seq - (uint32_t)below;
+    command->delta = (int64_t)delta;
+    return true;
+}
+
+bool mcds__fold_next_record(mcds_bytes value, mcds_bytes key, size_t *at,
+                            struct mcds__fold_record *record_out)
+{
+    size_t next = *at;
+    uint64_t length;
+    uint32_t sum;
+    mcds_bytes body;
+    if (next >= value.length || ((const uint8_t *)value.at)[next++] != RECORD_MARK)
+        return false;
+    if (!mcds__fold_get_varint(value, &next, &length) ||
+        !mcds__fold_get_u32(value, &next, &sum) ||
+        !mcds__fold_get_bytes(value, &next, length, &body))
+        return false;
+    if (sum_of(key, body.at, body.length) != sum || !get_body(body, record_out))
+        return false;
+    *at = next;
+    return true;
+}
+
+bool mcds__fold_open_head(mcds_bytes value, mcds_bytes key, struct mcds__fold_head *head_out)
+{
+    static const uint8_t mark[4] = {'m', 'd', 'F', VERSION};
+    size_t at = sizeof mark;
+    uint32_t length;
+    uint32_t sum;
+    if (value.length < MCDS__FOLD_HEAD || memcmp(value.at, mark, sizeof mark) != 0)
+        return false;
+    (void)mcds__fold_get_u32(value, &at, &length);
+    (void)mcds__fold_get_u64(value, &at, &head_out->generation);
+    (void)mcds__fold_get_u32(value, &at, &head_out->rewrites);
+    (void)mcds__fold_get_u32(value, &at, &head_out->floor_s);
+    size_t summed = at;
+    (void)mcds__fold_get_u32(value, &at, &sum);
+    if (!mcds__fold_get_bytes(value, &at, length, &head_out->snapshot))
+        return false;
+    head_out->records_at = at;
+    uint32_t head_sum = sum_of(key, value.at, summed);
+    return mcds__crc32c(head_sum, head_out->snapshot.at, length) == sum;
+}
+
+void mcds__fold_seal_head(mcds_buffer *value, mcds_bytes key, const struct mcds__fold_head *head)
+{
+    uint8_t *bytes = value->at;
+    size_t length = value->length - MCDS__FOLD_HEAD;
+    memcpy(bytes, "mdF\1", 4);
+    set_u32(bytes + 4, (uint32_t)length);
+    set_u32(bytes + 8, (uint32_t)head->generation);
+    set_u32(bytes + 12, (uint32_t)(head->generation >> 32));
+    set_u32(bytes + 16, head->rewrites);
+    set_u32(bytes + 20, head->floor_s);
+    uint32_t sum = sum_of(key, bytes, SUMMED);
+    set_u32(bytes + SUMMED, mcds__crc32c(sum, bytes + MCDS__FOLD_HEAD, length));
+}

@@ -1,0 +1,133 @@
+/* How the value of one fold key is laid out.
+ *
+ *   'm' 'd' 'F' 1 | snapshot length u32 | generation u64 | rewrites u32 | floor u32 | sum u32
+ *   | snapshot | record*
+ *
+ * The snapshot is what the records before it came to; the records are commands on one element
+ * each, appended since. All numbers are little-endian; a varint has 7 bits a byte, the lowest
+ * first. `sum` is a CRC-32C over the key, the 24 bytes before it and the snapshot.
+ *
+ *   snapshot: writers varint | writer* | entries varint | entry*
+ *   writer:   id u64 | low u32 | newest second u32 | ids varint | (seq u32, code u8, number i64)*
+ *   entry:    element length varint | value length varint * 2 + expires | element | value
+ *             | expiry in ms, 6 bytes, where it expires
+ *   record:   0xA7 | body length varint | sum u32 | body; sum: CRC-32C over the key and the body
+ *   body:     operation and parts u8 | writer u64 | seq u32 | seq - low varint | time in ms, 6 bytes
+ *             | element length varint | element | the parts that are there: value length varint,
+ *             value; expiry in ms, 6 bytes; expected length varint, expected; delta i64
+ *
+ * The client flags, which an append keeps and only a rewrite can change, hold the key's state,
+ * the form of its entries, how far records count, and the floor: so a writer that reads them
+ * after its append knows whether its record counts, without the value. */
+#ifndef MCDS_CORE_FOLD_FORMAT_H
+#define MCDS_CORE_FOLD_FORMAT_H
+
+#include "base/key.h"
+
+#define MCDS__FOLD_HEAD 28
+/* Records that begin further behind the snapshot are void: a key that everybody appends to
+ * stands still there, and whoever rewrites it cannot be starved by appends for ever. */
+#define MCDS__FOLD_RECORDS_MAX 32768
+/* A floor is a whole multiple of this, and never one whose 16 low bits are 0: they stand for
+ * "none" in the flags. */
+#define MCDS__FOLD_FLOOR_UNIT_S 64
+
+enum mcds__fold_state {
+    MCDS__FOLD_FOREIGN = 0,
+    MCDS__FOLD_OPEN = 1,   /* takes records */
+    MCDS__FOLD_SEALED = 2, /* the snapshot stands, records are void, the children are being made */
+    MCDS__FOLD_MOVED = 3   /* all is in the children */
+};
+
+/* What the entries are, 0 to 3: two programs that use one name must agree. */
+#define MCDS__FOLD_FORM_MAX 3
+
+uint32_t mcds__fold_flags(enum mcds__fold_state state, uint8_t form, size_t snapshot_end,
+                          uint32_t floor_s);
+enum mcds__fold_state mcds__fold_state_of(uint32_t flags);
+uint8_t mcds__fold_form_of(uint32_t flags);
+/* Where the snapshot ends, rounded up a little. */
+size_t mcds__fold_snapshot_end(uint32_t flags);
+/* Whether a record that begins here counts. */
+bool mcds__fold_counts_at(uint32_t flags, size_t begin);
+/* Whether a record of this time is void because its writer may be forgotten. */
+bool mcds__fold_is_below_floor(uint32_t flags, int64_t time_ms);
+
+enum mcds__fold_verb {
+    MCDS__FOLD_PUT = 1,  /* value and expiry, whatever was there */
+    MCDS__FOLD_PUT_NEW,  /* only where nothing is */
+    MCDS__FOLD_SWAP,     /* only where `expected` is */
+    MCDS__FOLD_REMOVE,
+    MCDS__FOLD_COUNT,    /* add delta to a decimal number; nothing is 0 */
+    MCDS__FOLD_GATHER,   /* the same for how often an element is there: at 0 it is gone */
+    MCDS__FOLD_PUSH,     /* one more occurrence, with its place in the order */
+    MCDS__FOLD_POP,      /* the first occurrence goes */
+    MCDS__FOLD_RAISE     /* a one-byte number to at least the byte in `value` */
+};
+#define MCDS__FOLD_VERB_MAX MCDS__FOLD_RAISE
+
+/* What a command did. */
+enum mcds__fold_code {
+    MCDS__FOLD_CHANGED = 1, /* it made, changed or removed something that was as it supposes */
+    MCDS__FOLD_PRESENT,     /* PUT: replaced; PUT_NEW: something is there; RAISE: high enough */
+    MCDS__FOLD_ABSENT,      /* nothing is there */
+    MCDS__FOLD_DIFFERS,     /* SWAP: something else is there */
+    MCDS__FOLD_NO_NUMBER,   /* COUNT on what is no number */
+    MCDS__FOLD_RANGE        /* COUNT would leave 64 bits */
+};
+
+struct mcds__fold_command {
+    enum mcds__fold_verb verb;
+    mcds_bytes element;
+    mcds_bytes value;
+    mcds_bytes expected;
+    int64_t delta;
+    int64_t expires_ms; /* Unix time; 0 = never */
+};
+
+struct mcds__fold_record {
+    struct mcds__fold_command command;
+    uint64_t writer;
+    uint32_t seq;
+    uint32_t low; /* the writer's oldest operation under way: what is older is over and done with */
+    int64_t time_ms;
+};
+
+/* Append the record to `out`. False: no room. */
+bool mcds__fold_put_record(mcds_buffer *out, mcds_bytes key,
+                           const struct mcds__fold_record *record);
+/* The same record for another key: its sum is made anew. */
+void mcds__fold_readdress(mcds_buffer *record, mcds_bytes key);
+/* The record at *at, which moves behind it. False: no more, or bytes that are no record; then
+ * *at is where it stopped. */
+bool mcds__fold_next_record(mcds_bytes value, mcds_bytes key, size_t *at,
+                            struct mcds__fold_record *record_out);
+
+/* Reading a snapshot: every function moves *at, and is false where the bytes end too soon. */
+bool mcds__fold_get_varint(mcds_bytes from, size_t *at, uint64_t *out);
+bool mcds__fold_get_u32(mcds_bytes from, size_t *at, uint32_t *out);
+bool mcds__fold_get_u64(mcds_bytes from, size_t *at, uint64_t *out);
+bool mcds__fold_get_bytes(mcds_bytes from, size_t *at, uint64_t length, mcds_bytes *out);
+bool mcds__fold_get_time(mcds_bytes from, size_t *at, int64_t *out_ms);
+/* Writing one: false where the buffer has no room. */
+bool mcds__fold_put_varint(mcds_buffer *out, uint64_t number);
+bool mcds__fold_put_u32(mcds_buffer *out, uint32_t number);
+bool mcds__fold_put_u64(mcds_buffer *out, uint64_t number);
+bool mcds__fold_put_time(mcds_buffer *out, int64_t time_ms);
+
+struct mcds__fold_head {
+    uint64_t generation; /* of the structure: in the keys of all children */
+    uint32_t rewrites;
+    uint32_t floor_s;
+    mcds_bytes snapshot;
+    size_t records_at;
+};
+
+/* False: foreign or damaged. */
+bool mcds__fold_open_head(mcds_bytes value, mcds_bytes key, struct mcds__fold_head *head_out);
+/* Fill in the head of a value whose first MCDS__FOLD_HEAD bytes were left free and whose
+ * snapshot follows them to the end. */
+void mcds__fold_seal_head(mcds_buffer *value, mcds_bytes key,
+                          const struct mcds__fold_head *head);
+
+#endif

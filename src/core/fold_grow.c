@@ -1,0 +1,244 @@
+/* Core fold: rewrite a key that has grown: compact it, or split it sixteen ways. */
+#include <stdatomic.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "core/fold.h"
+
+/* Entries that take less than this in a snapshot stay together: what has grown is the records. */
+#define SPLIT_WEIGHT_MIN (MCDS__FOLD_SOFT / 4)
+
+enum { GROW_BEGIN, GROW_READING, GROW_COMPACTING, GROW_SEALING, GROW_MAKING, GROW_MOVING };
+
+bool mcds__fold_has_grown(uint32_t flags, size_t size)
+{
+    return size > MCDS__FOLD_SOFT && size > 2 * mcds__fold_snapshot_end(flags);
+}
+
+void mcds__fold_grow_free(struct mcds__fold_growth *growth, const mcds_env *env)
+{
+    if (growth->claimed != NULL)
+        atomic_store(growth->claimed, 0);
+    growth->claimed = NULL;
+    mcds__fold_free_room(&growth->room, env);
+}
+
+static enum mcds__step finish(struct mcds__fold_growth *growth,
+                              struct mcds__operation *operation)
+{
+    mcds__fold_grow_free(growth, operation->env);
+    growth->stage = GROW_BEGIN;
+    operation->connection = 0;
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+/* One operation of a handle at a time rewrites a key; the others go on. */
+static bool claim(struct mcds__fold_growth *growth, struct mcds__fold *fold)
+{
+    unsigned shift = 64 - MCDS__FOLD_LEVEL_BITS * growth->depth;
+    uint64_t prefix = growth->depth == 0 ? 0 : growth->hash >> shift;
+    uint64_t mark = prefix << 4 | (growth->depth + 1);
+    _Atomic uint64_t *place = &fold->growing[mark % 31 % MCDS__FOLD_GROWING_MAX];
+    uint64_t expected = 0;
+    if (!atomic_compare_exchange_strong(place, &expected, mark))
+        return false;
+    growth->claimed = place;
+    return true;
+}
+
+static mcds_request *parent_request(struct mcds__fold_growth *growth)
+{
+    return &growth->room->requests[MCDS__FOLD_PARENT];
+}
+
+static mcds_bytes parent_key(const struct mcds__fold_growth *growth)
+{
+    return mcds__key_bytes(&growth->room->keys[MCDS__FOLD_PARENT]);
+}
+
+static enum mcds__step ask_parent(struct mcds__fold_growth *growth,
+                                  struct mcds__operation *operation)
+{
+    *parent_request(growth) = (mcds_request){.command = MCDS_GET, .key = parent_key(growth)};
+    growth->stage = GROW_READING;
+    return mcds__operation_ask(operation, parent_request(growth), 1);
+}
+
+static enum mcds__step begin(struct mcds__fold_growth *growth, struct mcds__fold *fold,
+                             struct mcds__operation *operation)
+{
+    if (!claim(growth, fold) || mcds__fold_get_room(&growth->room, operation->env) == NULL)
+        return finish(growth, operation);
+    mcds__fold_key(fold, growth->generation, growth->hash, growth->depth,
+                   &growth->room->keys[MCDS__FOLD_PARENT]);
+    return ask_parent(growth, operation);
+}
+
+/* Replace the parent's value by what stands in its buffer, if it is still the one read. */
+static enum mcds__step ask_swap(struct mcds__fold_growth *growth, struct mcds__fold *fold,
+                                struct mcds__operation *operation, uint32_t flags,
+                                uint8_t stage)
+{
+    const mcds_buffer *value = &growth->room->values[MCDS__FOLD_PARENT];
+    *parent_request(growth) = (mcds_request){
+        .command = MCDS_CAS,
+        .flags = flags,
+        .ttl_ms = fold->ttl_ms,
+        .key = parent_key(growth),
+        .value = {value->at, value->length},
+        .cas = growth->token,
+    };
+    growth->stage = stage;
+    operation->connection = growth->token.connection;
+    return mcds__operation_ask(operation, parent_request(growth), 1);
+}
+
+static bool make_child(struct mcds__fold_growth *growth, struct mcds__fold *fold,
+                       struct mcds__fold_contents *contents, uint32_t digit, int64_t now_ms)
+{
+    struct mcds__fold_room *room = growth->room;
+    unsigned shift = 64 - MCDS__FOLD_LEVEL_BITS * (growth->depth + 1);
+    uint64_t child = (growth->hash & ~(UINT64_C(15) << shift)) | (uint64_t)digit << shift;
+    uint32_t floor_s;
+    mcds__fold_key(fold, growth->generation, child, growth->depth + 1, &room->keys[digit]);
+    mcds_bytes key = mcds__key_bytes(&room->keys[digit]);
+    mcds_buffer *value = &room->values[digit];
+    if (!mcds__fold_encode(contents, key, growth->depth, (int)digit, now_ms, value, &floor_s))
+        return false;
+    room->requests[digit] = (mcds_request){
+        .command = MCDS_ADD,
+        .flags = mcds__fold_flags(MCDS__FOLD_OPEN, fold->form, value->length, floor_s),
+        .ttl_ms = fold->ttl_ms,
+        .key = key,
+        .value = {value->at, value->length},
+    };
+    return true;
+}
+
+/* The contents are what the sealed value says, so whoever makes the children makes the same. */
+static enum mcds__step ask_children(struct mcds__fold_growth *growth, struct mcds__fold *fold,
+                                    struct mcds__fold_contents *contents,
+                                    struct mcds__operation *operation)
+{
+    int64_t now_ms = mcds__wall_ms(operation->env);
+    bool made = true;
+    for (uint32_t digit = 0; made && digit < MCDS__FOLD_CHILDREN; digit++)
+        made = make_child(growth, fold, contents, digit, now_ms);
+    if (!made)
+        return finish(growth, operation);
+    growth->stage = GROW_MAKING;
+    return mcds__operation_ask_any_order(operation, growth->room->requests,
+                                         MCDS__FOLD_CHILDREN);
+}
+
+static enum mcds__step ask_mark(struct mcds__fold_growth *growth, struct mcds__fold *fold,
+                                struct mcds__operation *operation)
+{
+    mcds_buffer *value = &growth->room->values[MCDS__FOLD_PARENT];
+    struct mcds__fold_contents nothing;
+    uint32_t floor_s;
+    mcds__fold_contents_init(&nothing, operation->env, parent_key(growth),
+                             (mcds_bytes){NULL, 0});
+    nothing.generation = growth->generation;
+    if (!mcds__fold_encode(&nothing, parent_key(growth), growth->depth, MCDS__FOLD_ALL, 0,
+                           value, &floor_s))
+        return finish(growth, operation);
+    return ask_swap(growth, fold, operation,
+                    mcds__fold_flags(MCDS__FOLD_MOVED, fold->form, value->length, 0),
+                    GROW_MOVING);
+}
+
+static enum mcds__step rewrite(struct mcds__fold_growth *growth, struct mcds__fold *fold,
+                               struct mcds__fold_contents *contents,
+                               struct mcds__operation *operation)
+{
+    int64_t now_ms = mcds__wall_ms(operation->env);
+    mcds_buffer *value = &growth->room->values[MCDS__FOLD_PARENT];
+    uint32_t count;
+    uint32_t floor_s;
+    size_t weight = mcds__fold_weight(contents, now_ms, &count);
+    bool splits = count >= 2 && weight > SPLIT_WEIGHT_MIN &&
+                  growth->depth < MCDS__FOLD_DEPTH_MAX;
+    if (!mcds__fold_encode(contents, parent_key(growth), growth->depth, MCDS__FOLD_ALL, now_ms,
+                           value, &floor_s))
+        return finish(growth, operation);
+    enum mcds__fold_state state = splits ? MCDS__FOLD_SEALED : MCDS__FOLD_OPEN;
+    return ask_swap(growth, fold, operation,
+                    mcds__fold_flags(state, fold->form, value->length, floor_s),
+                    splits ? GROW_SEALING : GROW_COMPACTING);
+}
+
+static enum mcds__step take_parent(struct mcds__fold_growth *growth, struct mcds__fold *fold,
+                                   struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &parent_request(growth)->reply;
+    enum mcds__fold_state state = mcds__fold_state_of(reply->flags);
+    if (reply->outcome != MCDS_OUT_OK || state == MCDS__FOLD_MOVED)
+        return finish(growth, operation);
+    growth->token = reply->cas;
+    struct mcds__fold_contents contents;
+    mcds__fold_contents_init(&contents, operation->env, parent_key(growth),
+                             (mcds_bytes){NULL, 0});
+    mcds_bytes value = mcds__reply_value(&operation->batch, parent_request(growth));
+    enum mcds__step step;
+    if (mcds__fold_load(&contents, value, reply->flags) != MCDS_OK)
+        step = finish(growth, operation);
+    else if (state == MCDS__FOLD_SEALED)
+        step = ask_children(growth, fold, &contents, operation);
+    else if (mcds__fold_has_grown(reply->flags, value.length))
+        step = rewrite(growth, fold, &contents, operation);
+    else
+        step = finish(growth, operation);
+    mcds__fold_contents_free(&contents);
+    return step;
+}
+
+/* The seal is on. Where the store does not tell the new token, the key is read once more. */
+static enum mcds__step take_seal(struct mcds__fold_growth *growth, struct mcds__fold *fold,
+                                 struct mcds__operation *operation)
+{
+    const mcds_request *request = parent_request(growth);
+    if (request->reply.outcome != MCDS_OUT_OK)
+        return finish(growth, operation);
+    if (request->reply.cas.connection == 0)
+        return ask_parent(growth, operation);
+    growth->token = request->reply.cas;
+    struct mcds__fold_contents contents;
+    mcds__fold_contents_init(&contents, operation->env, parent_key(growth),
+                             (mcds_bytes){NULL, 0});
+    int result = mcds__fold_load(&contents, request->value, request->flags);
+    enum mcds__step step = result == MCDS_OK
+                               ? ask_children(growth, fold, &contents, operation)
+                               : finish(growth, operation);
+    mcds__fold_contents_free(&contents);
+    return step;
+}
+
+static enum mcds__step take_children(struct mcds__fold_growth *growth, struct mcds__fold *fold,
+                                     struct mcds__operation *operation)
+{
+    for (uint32_t digit = 0; digit < MCDS__FOLD_CHILDREN; digit++) {
+        mcds_outcome outcome = growth->room->requests[digit].reply.outcome;
+        if (outcome != MCDS_OUT_OK && outcome != MCDS_OUT_NOT_STORED)
+            return finish(growth, operation);
+    }
+    mcds__fold_note_depth(fold, growth->hash, growth->depth + 1);
+    return ask_mark(growth, fold, operation);
+}
+
+enum mcds__step mcds__fold_grow_step(struct mcds__fold_growth *growth, struct mcds__fold *fold,
+                                     struct mcds__operation *operation)
+{
+    switch (growth->stage) {
+    case GROW_BEGIN:
+        return begin(growth, fold, operation);
+    case GROW_READING:
+        return take_parent(growth, fold, operation);
+    case GROW_SEALING:
+        return take_seal(growth, fold, operation);
+    case GROW_MAKING:
+        return take_children(growth, fold, operation);
+    default:
+        return finish(growth, operation);
+    }
+}

@@ -1,0 +1,155 @@
+/* Core fold: read one element. */
+#include <stdatomic.h>
+
+#include "base/environment.h"
+#include "core/fold.h"
+
+enum { LOOK_BEGIN, LOOK_READING, LOOK_LOCATING, LOOK_HELPING };
+
+void mcds__fold_look_begin(struct mcds__fold_look *look, struct mcds__fold *fold,
+                           mcds_bytes element)
+{
+    look->fold = fold;
+    look->element = element;
+    look->stage = LOOK_BEGIN;
+    look->moves = 0;
+    look->hash = mcds__fold_hash(element);
+    look->place = (struct mcds__fold_place){.hash = look->hash};
+    look->growth = (struct mcds__fold_growth){.hash = look->hash};
+}
+
+void mcds__fold_look_free(struct mcds__fold_look *look)
+{
+    mcds__fold_free_room(&look->place.room, look->fold->env);
+    mcds__fold_grow_free(&look->growth, look->fold->env);
+}
+
+static enum mcds__step ask_at(struct mcds__fold_look *look, struct mcds__operation *operation,
+                              uint32_t depth)
+{
+    look->depth = depth;
+    look->stage = LOOK_READING;
+    mcds__fold_key(look->fold, look->generation, look->hash, depth, &look->key);
+    look->request = (mcds_request){.command = MCDS_GET, .key = mcds__key_bytes(&look->key)};
+    return mcds__operation_ask_repeatable(operation, &look->request, 1);
+}
+
+static enum mcds__step help(struct mcds__fold_look *look, struct mcds__operation *operation)
+{
+    look->growth.generation = look->generation;
+    look->growth.depth = look->depth;
+    look->stage = LOOK_HELPING;
+    return mcds__fold_grow_step(&look->growth, look->fold, operation);
+}
+
+static enum mcds__step take_help(struct mcds__fold_look *look,
+                                 struct mcds__operation *operation)
+{
+    enum mcds__step step = mcds__fold_grow_step(&look->growth, look->fold, operation);
+    if (step != MCDS__DONE)
+        return step;
+    look->stage = LOOK_BEGIN;
+    if (mcds__operation_wait(operation, 0))
+        return MCDS__SLEEP;
+    return mcds__operation_explain(operation, MCDS_TIMEOUT,
+                                   "its key is being split, and could not be finished in time");
+}
+
+static enum mcds__step locate(struct mcds__fold_look *look, struct mcds__operation *operation)
+{
+    if (look->stage != LOOK_LOCATING && look->moves++ == MCDS__FOLD_MOVES_MAX)
+        return mcds__operation_explain(operation, MCDS_BUSY, "its key vanishes again and again");
+    look->stage = LOOK_LOCATING;
+    enum mcds__step step = mcds__fold_locate_step(&look->place, look->fold, operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    look->place.stage = 0;
+    look->generation = look->place.generation;
+    look->depth = look->place.depth;
+    if (look->place.state == MCDS__FOLD_SEALED)
+        return help(look, operation);
+    return ask_at(look, operation, look->depth);
+}
+
+/* A value that stands in the reply can stay there; one that the records came to is copied
+ * behind it. */
+static bool keep_value(struct mcds__fold_look *look, struct mcds__operation *operation,
+                       mcds_bytes value)
+{
+    mcds_buffer *values = &operation->values;
+    const uint8_t *at = value.at;
+    look->value = value;
+    if (value.length == 0 || (at >= values->at && at < values->at + values->length))
+        return true;
+    size_t before = values->length;
+    if (!mcds_buffer_append(values, value.at, value.length))
+        return false;
+    look->value.at = values->at + before;
+    return true;
+}
+
+static enum mcds__step take_open(struct mcds__fold_look *look,
+                                 struct mcds__operation *operation)
+{
+    struct mcds__fold_contents contents;
+    mcds__fold_contents_init(&contents, operation->env, look->request.key, look->element);
+    int result = mcds__fold_load(&contents,
+                                 mcds__reply_value(&operation->batch, &look->request),
+                                 look->request.reply.flags);
+    const struct mcds__fold_entry *entry = mcds__fold_find(&contents, look->element,
+                                                           mcds__wall_ms(operation->env));
+    if (result == MCDS_OK && entry == NULL)
+        result = MCDS_NOT_FOUND;
+    if (result == MCDS_OK && !keep_value(look, operation, entry->value))
+        result = MCDS_NO_MEMORY;
+    mcds__fold_contents_free(&contents);
+    mcds__fold_note_depth(look->fold, look->hash, look->depth);
+    return mcds__operation_finish(operation, result);
+}
+
+static enum mcds__step take_value(struct mcds__fold_look *look,
+                                  struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &look->request.reply;
+    if (mcds__is_transport_trouble(reply)) {
+        look->stage = LOOK_BEGIN;
+        if (mcds__operation_again(operation))
+            return MCDS__SLEEP;
+        return mcds__operation_fail_read(operation, reply);
+    }
+    if (reply->outcome == MCDS_OUT_MISS)
+        return locate(look, operation);
+    if (reply->outcome != MCDS_OUT_OK)
+        return mcds__operation_fail_read(operation, reply);
+    if (mcds__fold_form_of(reply->flags) != look->fold->form)
+        return mcds__operation_explain(operation, MCDS_INVALID,
+                                       "it was made with another form; open it with that one");
+    switch (mcds__fold_state_of(reply->flags)) {
+    case MCDS__FOLD_OPEN:
+        return take_open(look, operation);
+    case MCDS__FOLD_SEALED:
+        return help(look, operation);
+    case MCDS__FOLD_MOVED:
+        return locate(look, operation);
+    default:
+        return mcds__operation_finish(operation, MCDS_CORRUPT);
+    }
+}
+
+enum mcds__step mcds__fold_look_step(struct mcds__fold_look *look,
+                                     struct mcds__operation *operation)
+{
+    switch (look->stage) {
+    case LOOK_BEGIN:
+        look->generation = atomic_load(&look->fold->generation);
+        if (look->generation == 0)
+            return locate(look, operation);
+        return ask_at(look, operation, mcds__fold_depth(look->fold, look->hash));
+    case LOOK_READING:
+        return take_value(look, operation);
+    case LOOK_LOCATING:
+        return locate(look, operation);
+    default:
+        return take_help(look, operation);
+    }
+}

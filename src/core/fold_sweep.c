@@ -1,0 +1,320 @@
+/* Core fold: go through all entries, or erase all keys, in the order of the hashes. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/environment.h"
+#include "core/fold.h"
+
+#define KEYS_MAX MCDS_BATCH_MAX
+
+enum { SWEEP_BEGIN, SWEEP_READING, SWEEP_LOCATING, SWEEP_HELPING, SWEEP_ERASING };
+
+struct mcds__fold_sweep_room {
+    struct mcds__key keys[KEYS_MAX];
+    mcds_request requests[KEYS_MAX];
+    struct mcds__key erased_keys[KEYS_MAX];
+    mcds_request erased[KEYS_MAX];
+};
+
+void mcds__fold_sweep_begin(struct mcds__fold_sweep *sweep, struct mcds__fold *fold)
+{
+    sweep->fold = fold;
+    sweep->erases = false;
+    sweep->visit = NULL;
+    sweep->context = NULL;
+    sweep->position = 0;
+    sweep->complete = false;
+    sweep->lost = false;
+    sweep->stage = SWEEP_BEGIN;
+    sweep->moves = 0;
+    sweep->depth = 0;
+    sweep->place = (struct mcds__fold_place){.hash = 0};
+    sweep->growth = (struct mcds__fold_growth){.hash = 0};
+    sweep->room = NULL;
+}
+
+void mcds__fold_sweep_free(struct mcds__fold_sweep *sweep)
+{
+    mcds__fold_free_room(&sweep->place.room, sweep->fold->env);
+    mcds__fold_grow_free(&sweep->growth, sweep->fold->env);
+    mcds__free(sweep->fold->env, sweep->room);
+    sweep->room = NULL;
+}
+
+/* The last hash of the key at this depth that holds `hash`. */
+static uint64_t end_of(uint64_t hash, uint32_t depth)
+{
+    unsigned bits = MCDS__FOLD_LEVEL_BITS * depth;
+    return bits == 0 ? UINT64_MAX : hash | UINT64_MAX >> bits;
+}
+
+static void renew_deadline(struct mcds__operation *operation)
+{
+    operation->deadline_ns = mcds__monotonic_ns(operation->env) +
+                             mcds__store_timeout_ns(operation->store);
+    operation->tries = 1;
+}
+
+static enum mcds__step finish(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
+{
+    if (sweep->lost)
+        return mcds__operation_explain(operation, MCDS_LOST,
+                                       "a part of it is gone that the store should hold");
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+static enum mcds__step ask(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
+{
+    struct mcds__fold_sweep_room *room = sweep->room;
+    uint64_t hash = sweep->position;
+    sweep->count = 0;
+    do {
+        uint32_t i = sweep->count++;
+        mcds__fold_key(sweep->fold, sweep->generation, hash, sweep->depth, &room->keys[i]);
+        room->requests[i] = (mcds_request){
+            .command = MCDS_GET,
+            .options = sweep->erases ? MCDS_NO_VALUE : 0,
+            .key = mcds__key_bytes(&room->keys[i]),
+        };
+        hash = end_of(hash, sweep->depth) + 1;
+    } while (hash != 0 && sweep->count < KEYS_MAX);
+    sweep->stage = SWEEP_READING;
+    renew_deadline(operation);
+    return mcds__operation_ask_any_order(operation, room->requests, sweep->count);
+}
+
+static enum mcds__step locate(struct mcds__fold_sweep *sweep, struct mcds__operation *operation);
+
+static enum mcds__step begin(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
+{
+    if (sweep->room == NULL)
+        sweep->room = mcds__allocate(operation->env, sizeof *sweep->room);
+    if (sweep->room == NULL)
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    sweep->generation = atomic_load(&sweep->fold->generation);
+    if (sweep->generation == 0)
+        return locate(sweep, operation);
+    sweep->depth = mcds__fold_depth(sweep->fold, sweep->position);
+    return ask(sweep, operation);
+}
+
+/* Behind the key of this depth at the position. */
+static void pass(struct mcds__fold_sweep *sweep, uint32_t depth)
+{
+    sweep->position = end_of(sweep->position, depth) + 1;
+    sweep->complete = sweep->position == 0;
+    sweep->moves = 0;
+}
+
+static enum mcds__step locate(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
+{
+    if (sweep->stage != SWEEP_LOCATING) {
+        if (sweep->moves++ == MCDS__FOLD_MOVES_MAX)
+            return mcds__operation_explain(operation, MCDS_BUSY,
+                                           "its keys vanish again and again");
+        renew_deadline(operation);
+        sweep->place.hash = sweep->position;
+        sweep->place.stage = 0;
+        sweep->place.losses = 0;
+    }
+    sweep->stage = SWEEP_LOCATING;
+    enum mcds__step step = mcds__fold_locate_step(&sweep->place, sweep->fold, operation);
+    if (step != MCDS__DONE)
+        return step;
+    sweep->generation = sweep->place.generation;
+    if (operation->result == MCDS_LOST) {
+        sweep->lost = true;
+        operation->detail = NULL;
+        pass(sweep, sweep->place.depth + 1);
+        if (sweep->complete && !sweep->erases)
+            return finish(sweep, operation);
+        sweep->depth = sweep->place.depth;
+        return sweep->complete ? finish(sweep, operation) : ask(sweep, operation);
+    }
+    if (operation->result != MCDS_OK)
+        return MCDS__DONE;
+    sweep->depth = sweep->place.depth;
+    return ask(sweep, operation);
+}
+
+static enum mcds__step help(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
+{
+    sweep->growth.hash = sweep->position;
+    sweep->growth.generation = sweep->generation;
+    sweep->growth.depth = sweep->depth;
+    sweep->stage = SWEEP_HELPING;
+    return mcds__fold_grow_step(&sweep->growth, sweep->fold, operation);
+}
+
+static enum mcds__step take_help(struct mcds__fold_sweep *sweep,
+                                 struct mcds__operation *operation)
+{
+    enum mcds__step step = mcds__fold_grow_step(&sweep->growth, sweep->fold, operation);
+    if (step != MCDS__DONE)
+        return step;
+    sweep->stage = SWEEP_BEGIN;
+    if (mcds__operation_wait(operation, 0))
+        return MCDS__SLEEP;
+    return mcds__operation_explain(operation, MCDS_TIMEOUT,
+                                   "a key is being split, and could not be finished in time");
+}
+
+static int compare_hashes(const void *a, const void *b)
+{
+    uint64_t left = ((const struct mcds__fold_entry *)a)->hash;
+    uint64_t right = ((const struct mcds__fold_entry *)b)->hash;
+    return left < right ? -1 : left > right;
+}
+
+/* False: the visitor has had enough, and the position is behind what it took last. */
+static bool visit_entries(struct mcds__fold_sweep *sweep, struct mcds__fold_contents *contents,
+                          int64_t now_ms)
+{
+    qsort(contents->entries, contents->entry_count, sizeof contents->entries[0],
+          compare_hashes);
+    for (uint32_t i = 0; i < contents->entry_count; i++) {
+        const struct mcds__fold_entry *entry = &contents->entries[i];
+        if (entry->hash < sweep->position || !mcds__fold_is_there(entry, now_ms))
+            continue;
+        if (!sweep->visit(sweep->context, entry)) {
+            sweep->position = entry->hash + 1;
+            sweep->complete = sweep->position == 0;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* One key's value. *more is false when the visitor has had enough. */
+static int take_value(struct mcds__fold_sweep *sweep, struct mcds__operation *operation,
+                      const mcds_request *request, bool *more)
+{
+    struct mcds__fold_contents contents;
+    mcds__fold_contents_init(&contents, operation->env, request->key, (mcds_bytes){NULL, 0});
+    int result = mcds__fold_load(&contents, mcds__reply_value(&operation->batch, request),
+                                 request->reply.flags);
+    if (result == MCDS_OK)
+        *more = visit_entries(sweep, &contents, mcds__wall_ms(operation->env));
+    mcds__fold_contents_free(&contents);
+    return result;
+}
+
+static void add_erasure(struct mcds__fold_sweep *sweep, uint64_t hash, uint32_t depth,
+                        uint32_t *count)
+{
+    struct mcds__key *key = &sweep->room->erased_keys[*count];
+    mcds__fold_key(sweep->fold, sweep->generation, hash, depth, key);
+    sweep->room->erased[(*count)++] = (mcds_request){
+        .command = MCDS_DELETE,
+        .key = mcds__key_bytes(key),
+    };
+}
+
+/* The key itself, and the marks above it whose last child it is. The root goes with the last. */
+static void add_erasures(struct mcds__fold_sweep *sweep, uint32_t depth, uint32_t *count)
+{
+    uint64_t hash = sweep->position;
+    uint64_t end = end_of(hash, depth);
+    add_erasure(sweep, hash, depth, count);
+    while (depth > 0 && end_of(hash, depth - 1) == end)
+        add_erasure(sweep, hash, --depth, count);
+}
+
+static enum mcds__step take_erasures(struct mcds__fold_sweep *sweep,
+                                     struct mcds__operation *operation)
+{
+    for (uint32_t i = 0; i < operation->batch.count; i++) {
+        const mcds_reply *reply = &sweep->room->erased[i].reply;
+        if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
+            return mcds__operation_fail(operation, reply);
+    }
+    return sweep->complete ? mcds__operation_finish(operation, MCDS_OK)
+                           : ask(sweep, operation);
+}
+
+/* As many keys as come first and are leaves. */
+static enum mcds__step erase(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < sweep->count && !sweep->complete; i++) {
+        const mcds_reply *reply = &sweep->room->requests[i].reply;
+        if (reply->outcome != MCDS_OUT_OK ||
+            mcds__fold_state_of(reply->flags) != MCDS__FOLD_OPEN ||
+            count + MCDS__FOLD_DEPTH_MAX + 1 > KEYS_MAX)
+            break;
+        add_erasures(sweep, sweep->depth, &count);
+        pass(sweep, sweep->depth);
+    }
+    sweep->stage = SWEEP_ERASING;
+    return mcds__operation_ask_any_order(operation, sweep->room->erased, count);
+}
+
+/* A key that is no leaf, or is missing. */
+static enum mcds__step take_other(struct mcds__fold_sweep *sweep,
+                                  struct mcds__operation *operation, const mcds_reply *reply)
+{
+    if (reply->outcome == MCDS_OUT_MISS)
+        return locate(sweep, operation);
+    switch (mcds__fold_state_of(reply->flags)) {
+    case MCDS__FOLD_SEALED:
+        return help(sweep, operation);
+    case MCDS__FOLD_MOVED:
+        if (sweep->depth == MCDS__FOLD_DEPTH_MAX)
+            return mcds__operation_finish(operation, MCDS_CORRUPT);
+        if (sweep->depth == 0)
+            return locate(sweep, operation);
+        sweep->depth++;
+        return ask(sweep, operation);
+    default:
+        return mcds__operation_finish(operation, MCDS_CORRUPT);
+    }
+}
+
+static enum mcds__step take_keys(struct mcds__fold_sweep *sweep,
+                                 struct mcds__operation *operation)
+{
+    for (uint32_t i = 0; i < sweep->count; i++) {
+        const mcds_request *request = &sweep->room->requests[i];
+        if (mcds__is_transport_trouble(&request->reply)) {
+            sweep->stage = SWEEP_BEGIN;
+            if (mcds__operation_again(operation))
+                return MCDS__SLEEP;
+            return mcds__operation_fail_read(operation, &request->reply);
+        }
+        if (request->reply.outcome != MCDS_OUT_OK && request->reply.outcome != MCDS_OUT_MISS)
+            return mcds__operation_fail_read(operation, &request->reply);
+    }
+    for (uint32_t i = 0; i < sweep->count; i++) {
+        const mcds_request *request = &sweep->room->requests[i];
+        bool more = true;
+        if (request->reply.outcome != MCDS_OUT_OK ||
+            mcds__fold_state_of(request->reply.flags) != MCDS__FOLD_OPEN)
+            return take_other(sweep, operation, &request->reply);
+        if (sweep->erases)
+            return erase(sweep, operation);
+        int result = take_value(sweep, operation, request, &more);
+        if (result != MCDS_OK)
+            return mcds__operation_finish(operation, result);
+        if (!more)
+            return finish(sweep, operation);
+        pass(sweep, sweep->depth);
+    }
+    return sweep->complete ? finish(sweep, operation) : ask(sweep, operation);
+}
+
+enum mcds__step mcds__fold_sweep_step(struct mcds__fold_sweep *sweep,
+                                      struct mcds__operation *operation)
+{
+    switch (sweep->stage) {
+    case SWEEP_BEGIN:
+        return begin(sweep, operation);
+    case SWEEP_READING:
+        return take_keys(sweep, operation);
+    case SWEEP_LOCATING:
+        return locate(sweep, operation);
+    case SWEEP_ERASING:
+        return take_erasures(sweep, operation);
+    default:
+        return take_help(sweep, operation);
+    }
+}
