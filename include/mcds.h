@@ -107,6 +107,40 @@ typedef struct mcds_env {
 /* The operating system's clocks, randomness and memory. */
 MCDS_API const mcds_env *mcds_env_system(void);
 
+/* Bytes. */
+
+/* Bytes that somebody else owns. */
+typedef struct mcds_bytes {
+    const void *at;
+    size_t length;
+} mcds_bytes;
+
+/* The bytes of a C string, without its end. */
+static inline mcds_bytes mcds_text(const char *text)
+{
+    mcds_bytes bytes = {text, 0};
+    while (text != NULL && text[bytes.length] != '\0')
+        bytes.length++;
+    return bytes;
+}
+
+/* Where a call leaves bytes that it has read: begin with MCDS_VALUE_INIT, give it to as many
+ * calls as you like, one after the other, and free it in the end. It grows as needed. */
+typedef struct mcds_value {
+    uint8_t *at;
+    size_t length;
+    /* private */
+    size_t room;
+    const mcds_env *env;
+} mcds_value;
+#define MCDS_VALUE_INIT                                                                        \
+    {                                                                                          \
+        NULL, 0, 0, NULL                                                                       \
+    }
+
+/* Give the memory back; the value is empty and may be used again. NULL is allowed. */
+MCDS_API void mcds_value_free(mcds_value *value);
+
 /* Stores. */
 
 typedef struct mcds_store mcds_store;

@@ -35,12 +35,6 @@ extern "C" {
 
 #define MCDS_HOME_VERSION 1
 
-/* Bytes that somebody else owns. */
-typedef struct mcds_bytes {
-    const void *at;
-    size_t length;
-} mcds_bytes;
-
 /* Growing bytes with a ceiling. It may start in storage of the caller's (`borrowed`), and moves
  * to the environment's memory only when that is full. */
 typedef struct mcds_buffer {

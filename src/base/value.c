@@ -1,0 +1,33 @@
+/* Bytes that a call leaves with its caller. */
+#include "base/value.h"
+
+#include <string.h>
+
+#include "base/environment.h"
+
+#define ROOM_MIN 64
+
+bool mcds__value_set(mcds_value *value, const mcds_env *env, mcds_bytes bytes)
+{
+    if (value->at == NULL || value->room < bytes.length) {
+        size_t room = bytes.length > ROOM_MIN ? bytes.length : ROOM_MIN;
+        uint8_t *moved = env->reallocate(env->self, value->at, room);
+        if (moved == NULL)
+            return false;
+        value->at = moved;
+        value->room = room;
+        value->env = env;
+    }
+    if (bytes.length > 0)
+        memcpy(value->at, bytes.at, bytes.length);
+    value->length = bytes.length;
+    return true;
+}
+
+void mcds_value_free(mcds_value *value)
+{
+    if (value == NULL || value->at == NULL)
+        return;
+    mcds__free(value->env, value->at);
+    *value = (mcds_value)MCDS_VALUE_INIT;
+}
