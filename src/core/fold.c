@@ -60,8 +60,8 @@ static _Atomic uint8_t *widen(struct mcds__fold *fold)
     if (wide == NULL)
         return NULL;
     for (uint32_t i = 0; i < MCDS__FOLD_DEPTHS_WIDE; i++)
-        atomic_init(&wide[i], atomic_load_explicit(&fold->depths[i >> 8],
-                                                   memory_order_relaxed));
+        atomic_init(&wide[i],
+                    atomic_load_explicit(&fold->depths[i >> 8], memory_order_relaxed));
     _Atomic uint8_t *expected = NULL;
     if (atomic_compare_exchange_strong(&fold->depths_wide, &expected, wide))
         return wide;

@@ -54,7 +54,7 @@ struct mcds__fold {
     pthread_mutex_t mutex; /* over the tickets */
     uint64_t next_ticket;
     struct mcds__fold_span earlier, current;
-    _Atomic uint64_t generation;                     /* 0 = not known */
+    _Atomic uint64_t generation;                      /* 0 = not known */
     _Atomic uint64_t growing[MCDS__FOLD_GROWING_MAX]; /* keys that this handle is rewriting */
     _Atomic uint8_t depths[MCDS__FOLD_DEPTHS];        /* by the first bits of the hash */
     _Atomic(_Atomic uint8_t *) depths_wide;           /* the same with more bits, once needed */
@@ -136,8 +136,8 @@ void mcds__fold_grow_free(struct mcds__fold_growth *growth, const mcds_env *env)
  *   others          not carried out */
 struct mcds__fold_change {
     struct mcds__fold *fold;
-    bool must_exist;  /* do not make a root */
-    bool wants_code;  /* read the key in the same round trip */
+    bool must_exist;           /* do not make a root */
+    bool wants_code;           /* read the key in the same round trip */
     enum mcds__fold_code code; /* out */
     int64_t number;            /* out */
     uint8_t stage;             /* private, as all that follow */

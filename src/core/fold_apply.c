@@ -144,7 +144,7 @@ static void swap(struct mcds__fold_entry *entry, const struct mcds__fold_command
 }
 
 static void raise_byte(struct mcds__fold_entry *entry, const struct mcds__fold_command *command,
-                  struct mcds__fold_effect *effect)
+                       struct mcds__fold_effect *effect)
 {
     effect->code = MCDS__FOLD_PRESENT;
     if (command->value.length != 1)
@@ -162,8 +162,8 @@ bool mcds__fold_apply(struct mcds__fold_contents *contents, struct mcds__fold_en
     const struct mcds__fold_command *command = &record->command;
     if (!mcds__fold_is_there(entry, record->time_ms))
         remove_entry(entry);
-    *effect = (struct mcds__fold_effect){
-        entry->there ? MCDS__FOLD_PRESENT : MCDS__FOLD_ABSENT, 0};
+    *effect = (struct mcds__fold_effect){entry->there ? MCDS__FOLD_PRESENT : MCDS__FOLD_ABSENT,
+                                         0};
     switch (command->verb) {
     case MCDS__FOLD_PUT:
     case MCDS__FOLD_PUT_NEW:

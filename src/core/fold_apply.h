@@ -14,8 +14,7 @@ uint8_t *mcds__fold_make(struct mcds__fold_contents *contents, size_t length);
 
 /* Apply a record's command to its entry. False: no memory. */
 bool mcds__fold_apply(struct mcds__fold_contents *contents, struct mcds__fold_entry *entry,
-                      const struct mcds__fold_record *record,
-                      struct mcds__fold_effect *effect);
+                      const struct mcds__fold_record *record, struct mcds__fold_effect *effect);
 
 /* Decimal text, as COUNT and GATHER keep their numbers. False: no number, or beyond 64 bits. */
 bool mcds__fold_parse_number(mcds_bytes text, int64_t *number_out);

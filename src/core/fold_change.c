@@ -105,9 +105,8 @@ static mcds_request *look_request(struct mcds__fold_change *change)
 }
 
 /* [add the root], append, look: in this order on one server. */
-static enum mcds__step ask(struct mcds__fold_change *change,
-                           struct mcds__operation *operation, const mcds_buffer *root,
-                           uint32_t root_flags)
+static enum mcds__step ask(struct mcds__fold_change *change, struct mcds__operation *operation,
+                           const mcds_buffer *root, uint32_t root_flags)
 {
     struct mcds__fold *fold = change->fold;
     mcds__fold_key(fold, change->generation, change->hash, change->depth, &change->key);
@@ -133,8 +132,7 @@ static enum mcds__step ask(struct mcds__fold_change *change,
         .key = key,
     };
     change->stage = CHANGE_APPENDING;
-    return mcds__operation_ask_repeatable(operation, change->requests,
-                                          change->requests_at + 2);
+    return mcds__operation_ask_repeatable(operation, change->requests, change->requests_at + 2);
 }
 
 static enum mcds__step ask_at(struct mcds__fold_change *change,
@@ -145,8 +143,7 @@ static enum mcds__step ask_at(struct mcds__fold_change *change,
 }
 
 static enum mcds__step finish(struct mcds__fold_change *change,
-                              struct mcds__operation *operation, int result,
-                              const char *detail)
+                              struct mcds__operation *operation, int result, const char *detail)
 {
     if (change->doubt && result != MCDS_OK)
         result = MCDS_AMBIGUOUS;
@@ -190,8 +187,8 @@ static enum mcds__step make_root(struct mcds__fold_change *change,
     mcds_bytes key = mcds__key_bytes(&fold->root);
     mcds__fold_contents_init(&nothing, operation->env, key, (mcds_bytes){NULL, 0});
     nothing.generation = mcds__random_u64(operation->env) | 1;
-    if (room == NULL || !mcds__fold_encode(&nothing, key, 0, MCDS__FOLD_ALL, 0,
-                                           &room->values[0], &floor_s))
+    if (room == NULL ||
+        !mcds__fold_encode(&nothing, key, 0, MCDS__FOLD_ALL, 0, &room->values[0], &floor_s))
         return finish(change, operation, MCDS_NO_MEMORY, NULL);
     change->depth = 0;
     return ask(change, operation, &room->values[0],
@@ -250,8 +247,7 @@ static int read_code(struct mcds__fold_change *change, struct mcds__operation *o
     const mcds_request *looked = look_request(change);
     struct mcds__fold_contents contents;
     mcds__fold_contents_init(&contents, operation->env, looked->key, change->element);
-    int result = mcds__fold_load(&contents,
-                                 mcds__reply_value(&operation->batch, looked),
+    int result = mcds__fold_load(&contents, mcds__reply_value(&operation->batch, looked),
                                  looked->reply.flags);
     const struct mcds__fold_id *id = mcds__fold_outcome(&contents, change->writer, change->seq);
     if (result == MCDS_OK && id == NULL)

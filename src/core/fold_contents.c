@@ -71,7 +71,8 @@ void mcds__fold_contents_free(struct mcds__fold_contents *contents)
     if (contents->ids != contents->ids_in)
         mcds__free(env, contents->ids);
     mcds__free(env, contents->index);
-    for (struct mcds__fold_chunk *chunk = contents->chunks, *next; chunk != NULL; chunk = next) {
+    for (struct mcds__fold_chunk *chunk = contents->chunks, *next; chunk != NULL;
+         chunk = next) {
         next = chunk->next;
         mcds__free(env, chunk);
     }
@@ -99,7 +100,7 @@ static bool reserve(const mcds_env *env, void **array, const void *inside, uint3
 
 #define RESERVE(contents, what, counter, room)                                                 \
     reserve((contents)->env, (void **)&(contents)->what, (contents)->what##_in,                \
-            (contents)->counter, &(contents)->room, sizeof (contents)->what[0])
+            (contents)->counter, &(contents)->room, sizeof(contents)->what[0])
 
 static bool same_bytes(mcds_bytes a, mcds_bytes b)
 {

@@ -311,7 +311,8 @@ bool mcds__fold_open_head(mcds_bytes value, mcds_bytes key, struct mcds__fold_he
     return mcds__crc32c(head_sum, head_out->snapshot.at, length) == sum;
 }
 
-void mcds__fold_seal_head(mcds_buffer *value, mcds_bytes key, const struct mcds__fold_head *head)
+void mcds__fold_seal_head(mcds_buffer *value, mcds_bytes key,
+                          const struct mcds__fold_head *head)
 {
     uint8_t *bytes = value->at;
     size_t length = value->length - MCDS__FOLD_HEAD;

@@ -34,9 +34,10 @@
 
 enum mcds__fold_state {
     MCDS__FOLD_FOREIGN = 0,
-    MCDS__FOLD_OPEN = 1,   /* takes records */
-    MCDS__FOLD_SEALED = 2, /* the snapshot stands, records are void, the children are being made */
-    MCDS__FOLD_MOVED = 3   /* all is in the children */
+    MCDS__FOLD_OPEN = 1, /* takes records */
+    MCDS__FOLD_SEALED =
+        2, /* the snapshot stands, records are void, the children are being made */
+    MCDS__FOLD_MOVED = 3 /* all is in the children */
 };
 
 /* What the entries are, 0 to 3: two programs that use one name must agree. */
@@ -54,15 +55,15 @@ bool mcds__fold_counts_at(uint32_t flags, size_t begin);
 bool mcds__fold_is_below_floor(uint32_t flags, int64_t time_ms);
 
 enum mcds__fold_verb {
-    MCDS__FOLD_PUT = 1,  /* value and expiry, whatever was there */
-    MCDS__FOLD_PUT_NEW,  /* only where nothing is */
-    MCDS__FOLD_SWAP,     /* only where `expected` is */
+    MCDS__FOLD_PUT = 1, /* value and expiry, whatever was there */
+    MCDS__FOLD_PUT_NEW, /* only where nothing is */
+    MCDS__FOLD_SWAP,    /* only where `expected` is */
     MCDS__FOLD_REMOVE,
-    MCDS__FOLD_COUNT,    /* add delta to a decimal number; nothing is 0 */
-    MCDS__FOLD_GATHER,   /* the same for how often an element is there: at 0 it is gone */
-    MCDS__FOLD_PUSH,     /* one more occurrence, with its place in the order */
-    MCDS__FOLD_POP,      /* the first occurrence goes */
-    MCDS__FOLD_RAISE     /* a one-byte number to at least the byte in `value` */
+    MCDS__FOLD_COUNT,  /* add delta to a decimal number; nothing is 0 */
+    MCDS__FOLD_GATHER, /* the same for how often an element is there: at 0 it is gone */
+    MCDS__FOLD_PUSH,   /* one more occurrence, with its place in the order */
+    MCDS__FOLD_POP,    /* the first occurrence goes */
+    MCDS__FOLD_RAISE   /* a one-byte number to at least the byte in `value` */
 };
 #define MCDS__FOLD_VERB_MAX MCDS__FOLD_RAISE
 
@@ -89,7 +90,8 @@ struct mcds__fold_record {
     struct mcds__fold_command command;
     uint64_t writer;
     uint32_t seq;
-    uint32_t low; /* the writer's oldest operation under way: what is older is over and done with */
+    uint32_t
+        low; /* the writer's oldest operation under way: what is older is over and done with */
     int64_t time_ms;
 };
 

@@ -207,9 +207,8 @@ static enum mcds__step take_seal(struct mcds__fold_growth *growth, struct mcds__
     mcds__fold_contents_init(&contents, operation->env, parent_key(growth),
                              (mcds_bytes){NULL, 0});
     int result = mcds__fold_load(&contents, request->value, request->flags);
-    enum mcds__step step = result == MCDS_OK
-                               ? ask_children(growth, fold, &contents, operation)
-                               : finish(growth, operation);
+    enum mcds__step step = result == MCDS_OK ? ask_children(growth, fold, &contents, operation)
+                                             : finish(growth, operation);
     mcds__fold_contents_free(&contents);
     return step;
 }

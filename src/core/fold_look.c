@@ -58,7 +58,8 @@ static enum mcds__step take_help(struct mcds__fold_look *look,
 static enum mcds__step locate(struct mcds__fold_look *look, struct mcds__operation *operation)
 {
     if (look->stage != LOOK_LOCATING && look->moves++ == MCDS__FOLD_MOVES_MAX)
-        return mcds__operation_explain(operation, MCDS_BUSY, "its key vanishes again and again");
+        return mcds__operation_explain(operation, MCDS_BUSY,
+                                       "its key vanishes again and again");
     look->stage = LOOK_LOCATING;
     enum mcds__step step = mcds__fold_locate_step(&look->place, look->fold, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)

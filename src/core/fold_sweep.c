@@ -83,7 +83,8 @@ static enum mcds__step ask(struct mcds__fold_sweep *sweep, struct mcds__operatio
     return mcds__operation_ask_any_order(operation, room->requests, sweep->count);
 }
 
-static enum mcds__step locate(struct mcds__fold_sweep *sweep, struct mcds__operation *operation);
+static enum mcds__step locate(struct mcds__fold_sweep *sweep,
+                              struct mcds__operation *operation);
 
 static enum mcds__step begin(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
 {
@@ -106,6 +107,52 @@ static void pass(struct mcds__fold_sweep *sweep, uint32_t depth)
     sweep->moves = 0;
 }
 
+static void add_erasure(struct mcds__fold_sweep *sweep, uint64_t hash, uint32_t depth,
+                        uint32_t *count)
+{
+    struct mcds__key *key = &sweep->room->erased_keys[*count];
+    mcds__fold_key(sweep->fold, sweep->generation, hash, depth, key);
+    sweep->room->erased[(*count)++] = (mcds_request){
+        .command = MCDS_DELETE,
+        .key = mcds__key_bytes(key),
+    };
+}
+
+/* The key itself, and the marks above it whose last child it is. The root goes with the last. */
+static void add_erasures(struct mcds__fold_sweep *sweep, uint32_t depth, uint32_t *count)
+{
+    uint64_t hash = sweep->position;
+    uint64_t end = end_of(hash, depth);
+    add_erasure(sweep, hash, depth, count);
+    while (depth > 0 && end_of(hash, depth - 1) == end)
+        add_erasure(sweep, hash, --depth, count);
+}
+
+static enum mcds__step ask_erasures(struct mcds__fold_sweep *sweep,
+                                    struct mcds__operation *operation, uint32_t count)
+{
+    sweep->stage = SWEEP_ERASING;
+    return mcds__operation_ask_any_order(operation, sweep->room->erased, count);
+}
+
+/* A missing child: nothing to visit, but the marks above it are to go with it. */
+static enum mcds__step pass_loss(struct mcds__fold_sweep *sweep,
+                                 struct mcds__operation *operation)
+{
+    uint32_t count = 0;
+    uint32_t depth = sweep->place.depth + 1;
+    sweep->depth = sweep->place.depth;
+    if (sweep->erases) {
+        add_erasures(sweep, depth, &count);
+        pass(sweep, depth);
+        return ask_erasures(sweep, operation, count);
+    }
+    sweep->lost = true;
+    operation->detail = NULL;
+    pass(sweep, depth);
+    return sweep->complete ? finish(sweep, operation) : ask(sweep, operation);
+}
+
 static enum mcds__step locate(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
 {
     if (sweep->stage != SWEEP_LOCATING) {
@@ -122,15 +169,8 @@ static enum mcds__step locate(struct mcds__fold_sweep *sweep, struct mcds__opera
     if (step != MCDS__DONE)
         return step;
     sweep->generation = sweep->place.generation;
-    if (operation->result == MCDS_LOST) {
-        sweep->lost = true;
-        operation->detail = NULL;
-        pass(sweep, sweep->place.depth + 1);
-        if (sweep->complete && !sweep->erases)
-            return finish(sweep, operation);
-        sweep->depth = sweep->place.depth;
-        return sweep->complete ? finish(sweep, operation) : ask(sweep, operation);
-    }
+    if (operation->result == MCDS_LOST)
+        return pass_loss(sweep, operation);
     if (operation->result != MCDS_OK)
         return MCDS__DONE;
     sweep->depth = sweep->place.depth;
@@ -199,27 +239,6 @@ static int take_value(struct mcds__fold_sweep *sweep, struct mcds__operation *op
     return result;
 }
 
-static void add_erasure(struct mcds__fold_sweep *sweep, uint64_t hash, uint32_t depth,
-                        uint32_t *count)
-{
-    struct mcds__key *key = &sweep->room->erased_keys[*count];
-    mcds__fold_key(sweep->fold, sweep->generation, hash, depth, key);
-    sweep->room->erased[(*count)++] = (mcds_request){
-        .command = MCDS_DELETE,
-        .key = mcds__key_bytes(key),
-    };
-}
-
-/* The key itself, and the marks above it whose last child it is. The root goes with the last. */
-static void add_erasures(struct mcds__fold_sweep *sweep, uint32_t depth, uint32_t *count)
-{
-    uint64_t hash = sweep->position;
-    uint64_t end = end_of(hash, depth);
-    add_erasure(sweep, hash, depth, count);
-    while (depth > 0 && end_of(hash, depth - 1) == end)
-        add_erasure(sweep, hash, --depth, count);
-}
-
 static enum mcds__step take_erasures(struct mcds__fold_sweep *sweep,
                                      struct mcds__operation *operation)
 {
@@ -228,8 +247,7 @@ static enum mcds__step take_erasures(struct mcds__fold_sweep *sweep,
         if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
             return mcds__operation_fail(operation, reply);
     }
-    return sweep->complete ? mcds__operation_finish(operation, MCDS_OK)
-                           : ask(sweep, operation);
+    return sweep->complete ? mcds__operation_finish(operation, MCDS_OK) : ask(sweep, operation);
 }
 
 /* As many keys as come first and are leaves. */
@@ -245,8 +263,7 @@ static enum mcds__step erase(struct mcds__fold_sweep *sweep, struct mcds__operat
         add_erasures(sweep, sweep->depth, &count);
         pass(sweep, sweep->depth);
     }
-    sweep->stage = SWEEP_ERASING;
-    return mcds__operation_ask_any_order(operation, sweep->room->erased, count);
+    return ask_erasures(sweep, operation, count);
 }
 
 /* A key that is no leaf, or is missing. */
