@@ -16,3 +16,51 @@ mcds_lock *open_lock(struct actor *actor, const char *name, uint32_t lease_ms)
     world_keep(actor->world, close_lock, lock);
     return lock;
 }
+
+static void close_counter(void *handle)
+{
+    mcds_counter_close(handle);
+}
+
+mcds_counter *open_counter(struct actor *actor, const char *name, uint32_t flags,
+                           uint32_t stripes)
+{
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    mcds_counter *counter = NULL;
+    options.flags = flags;
+    options.stripes = stripes;
+    if (mcds_counter_open(actor->store, name, &options, &counter) != MCDS_OK)
+        return NULL;
+    world_keep(actor->world, close_counter, counter);
+    return counter;
+}
+
+static void close_visitors(void *handle)
+{
+    mcds_visitors_close(handle);
+}
+
+mcds_visitors *open_visitors(struct actor *actor, const char *name, uint64_t period_ms)
+{
+    mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
+    mcds_visitors *visitors = NULL;
+    options.period_ms = period_ms;
+    if (mcds_visitors_open(actor->store, name, &options, &visitors) != MCDS_OK)
+        return NULL;
+    world_keep(actor->world, close_visitors, visitors);
+    return visitors;
+}
+
+static void close_online(void *handle)
+{
+    mcds_online_close(handle);
+}
+
+mcds_online *open_online(struct actor *actor, const char *name)
+{
+    mcds_online *online = NULL;
+    if (mcds_online_open(actor->store, name, NULL, &online) != MCDS_OK)
+        return NULL;
+    world_keep(actor->world, close_online, online);
+    return online;
+}

@@ -5,5 +5,10 @@
 #include "article/world.h"
 
 mcds_lock *open_lock(struct actor *actor, const char *name, uint32_t lease_ms);
+mcds_counter *open_counter(struct actor *actor, const char *name, uint32_t flags,
+                           uint32_t stripes);
+mcds_visitors *open_visitors(struct actor *actor, const char *name, uint64_t period_ms);
+/* Five buckets of a minute. */
+mcds_online *open_online(struct actor *actor, const char *name);
 
 #endif

@@ -11,7 +11,8 @@
 #include "article/document.h"
 #include "article/rows.h"
 
-static const struct rows *const all_rows[] = {&lock_rows};
+static const struct rows *const all_rows[] = {&lock_rows, &counter_rows, &visitors_rows,
+                                              &online_rows};
 #define STRUCTURES (sizeof all_rows / sizeof all_rows[0])
 
 #define TIMELINE_ROOM 16384

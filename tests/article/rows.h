@@ -37,6 +37,9 @@ struct rows {
     }
 
 extern const struct rows lock_rows;
+extern const struct rows counter_rows;
+extern const struct rows visitors_rows;
+extern const struct rows online_rows;
 
 /* Says where and returns false. */
 bool row_is_not_so(const char *file, int line, const char *what);
