@@ -207,11 +207,14 @@ static struct mcds__link *link_of(struct mcds__lane_of_memcached *lane,
     return &lane->links[mcds__ketama_find(lane->home->ketama, route)];
 }
 
+/* Whether what is sent at once is carried out in order, as far as is known. */
 static bool is_ordered(struct mcds__link *link)
 {
     struct mcds__memcached *home = link->lane->home;
+    if (link->state == LINK_READY)
+        return link->probe_can.ordered_batch;
     (void)pthread_mutex_lock(&home->mutex);
-    bool ordered = link->server->ordered;
+    bool ordered = link->server->can.ordered_batch;
     (void)pthread_mutex_unlock(&home->mutex);
     return ordered;
 }

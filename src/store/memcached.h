@@ -20,8 +20,7 @@ struct mcds__server {
     struct mcds__address address;
     uint32_t weight;
     char name[MCDS__SERVER_NAME_MAX + 1];
-    bool reached; /* at least once; `can` and `ordered` are as found last */
-    bool ordered; /* requests of one connection are carried out in order */
+    bool reached; /* at least once; `can` is as found last */
     mcds_capabilities can;
     int64_t retry_at_ns; /* no new connection before, after a failed one */
     int64_t pause_ns;
@@ -65,11 +64,13 @@ struct mcds__link {
     size_t needed;        /* bytes without which the next reply is not whole */
     mcds_outcome refusal; /* what a failure of this connection makes of requests not sent */
     uint8_t probe_stage;
-    bool probe_is_proxy; /* the peer hangs up on a meta command */
+    bool probe_is_proxy;
     bool probe_creates_on_append;
-    mcds_capabilities probe_can;
-    struct mcds__slot *slots; /* a ring */
-    uint32_t room;            /* a power of two */
+    bool probe_settings_told;
+    bool probe_evicts;           /* surely */
+    mcds_capabilities probe_can; /* of this connection, once it is READY */
+    struct mcds__slot *slots;    /* a ring */
+    uint32_t room;               /* a power of two */
     uint32_t first;
     uint32_t count;
     uint32_t encoded;

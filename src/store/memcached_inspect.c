@@ -160,7 +160,8 @@ struct facts {
     uint64_t connections_max;
     uint64_t temporary_ttl_s;
     bool evicts;
-    bool stopped; /* the answer was no statistics */
+    bool keeps_leases; /* evicts nothing that expires within temporary_ttl_s */
+    bool stopped;      /* the answer was no statistics */
 };
 
 static bool take_number(const char *line, size_t length, const char *name, uint64_t *out)
@@ -185,6 +186,8 @@ static bool take_fact(void *context, const char *line, size_t length)
                        (int)(length - strlen(version)), line + strlen(version));
     if (mcds__wire_is(line, length, "STAT evictions off"))
         facts->evicts = false;
+    if (mcds__wire_is(line, length, "STAT temp_lru yes"))
+        facts->keeps_leases = true;
     (void)take_number(line, length, "STAT time ", &facts->time_s);
     (void)take_number(line, length, "STAT evictions ", &facts->evictions);
     (void)take_number(line, length, "STAT bytes ", &facts->bytes);
@@ -207,7 +210,7 @@ static void tell_memory(struct mcds__report *report, const struct facts *facts)
             "-o temporary_ttl=N, N the longest lease in seconds, so that leases stay.",
             "it has evicted %llu items; locks and counters are evicted like anything else",
             (unsigned long long)facts->evictions);
-    else if (facts->evicts && facts->temporary_ttl_s == 0)
+    else if (facts->evicts && !facts->keeps_leases)
         mcds__report(report, MCDS_ADVICE,
                      "Start it with -o temporary_ttl=N, N the longest lease in seconds.",
                      "when its memory is full it will evict leases like anything else");
@@ -215,8 +218,10 @@ static void tell_memory(struct mcds__report *report, const struct facts *facts)
         mcds__report(
             report, MCDS_ADVICE,
             "Watch its memory: without room, a renewal is refused and loses the lease.",
-            "it does not evict (-M): when its memory is full, writes fail, and a failed write "
-            "deletes what was there");
+            "it does not evict (-M): when its memory is full, writes fail");
+    if (facts->evicts && facts->keeps_leases)
+        mcds__report(report, MCDS_FACT, "", "leases of up to %llu seconds are never evicted",
+                     (unsigned long long)facts->temporary_ttl_s);
     if (facts->bytes_max > 0 &&
         facts->bytes / (facts->bytes_max / 100 + 1) >= NEAR_FULL_PERCENT)
         mcds__report(report, MCDS_PROBLEM, "Give it more memory (-m).",

@@ -1,9 +1,12 @@
 /* What is at the other end of a new connection, found out by behaviour.
  *
- *   MEANING   mg KEY k Oq | version         meta if the key and the opaque come back; a peer
- * that hangs up on it is taken for a proxy PROXY     version                       on a second
- * connection: classic, one by one ABILITIES ms KEY MA N.. | gets | stats settings     what the
- * server itself can do */
+ *   MEANING   mg KEY k Oq | version    meta if the key and the opaque come back; a peer that
+ *                                      hangs up on it is taken for a proxy
+ *   PROXY     version                  on a second connection: classic, one by one
+ *   CREATES   ms KEY MA N..            of a meta server: whether appending creates
+ *   GETS      gets KEY                 whether there is compare-and-set at all
+ *   SETTINGS  stats settings           what the server says of itself; one that says nothing may
+ *                                      be many servers, and full ones: it is asked carefully */
 #include <string.h>
 
 #include "base/environment.h"
@@ -16,7 +19,7 @@
 #define ITEM_OVERHEAD 512
 #define TTL_EARLY_MS 2000
 
-enum { MEANING_FIRST, MEANING_VERSION, PROXY, ABILITIES };
+enum { MEANING_FIRST, MEANING_VERSION, PROXY, CREATES, GETS, SETTINGS };
 
 mcds_capabilities mcds__memcached_careful(void)
 {
@@ -41,6 +44,8 @@ void mcds__probe_begin(struct mcds__link *link)
     link->wire = &mcds__wire_classic;
     link->probe_can = mcds__memcached_careful();
     link->probe_creates_on_append = false;
+    link->probe_settings_told = false;
+    link->probe_evicts = false;
     link->needed = 0;
     link->probe_stage = link->probe_is_proxy ? PROXY : MEANING_FIRST;
     ask(link, link->probe_is_proxy ? "version\r\n" : "mg " PROBE_KEY " k Oq\r\nversion\r\n");
@@ -67,17 +72,32 @@ static enum mcds__parse refuse_for_good(struct mcds__link *link, const char *tro
     return refuse(link, trouble);
 }
 
+/* Draw the conclusions. What a proxy says of itself says nothing of its servers. */
+static void conclude(struct mcds__link *link)
+{
+    mcds_capabilities *can = &link->probe_can;
+    bool meta = link->wire == &mcds__wire_meta;
+    bool is_known = link->probe_settings_told && !link->probe_is_proxy;
+    bool is_careful = !is_known || !link->probe_evicts;
+    if (meta && is_careful)
+        link->wire = &mcds__wire_careful;
+    can->create_on_increment = meta;
+    can->value_suppressed = meta;
+    can->ttl_readable = meta;
+    can->cas_on_store = meta && !is_careful && can->compare_and_set;
+    can->create_on_append = meta && !is_careful && link->probe_creates_on_append;
+    can->ordered_batch = is_known;
+    link->value_max = can->value_max;
+}
+
 /* Publish what was found. */
 static enum mcds__parse finish(struct mcds__link *link)
 {
     struct mcds__memcached *home = link->lane->home;
     struct mcds__server *server = link->server;
-    link->value_max = link->probe_can.value_max;
-    link->probe_can.ordered_batch = !link->probe_is_proxy;
-    link->probe_can.create_on_append = link->probe_creates_on_append;
+    conclude(link);
     (void)pthread_mutex_lock(&home->mutex);
     server->reached = true;
-    server->ordered = link->probe_can.ordered_batch;
     server->can = link->probe_can;
     server->retry_at_ns = 0;
     server->pause_ns = 0;
@@ -101,7 +121,9 @@ static enum mcds__parse take_meaning(struct mcds__link *link, const char *line, 
         return refuse(link, "the server has as many connections as it takes (its option -c)");
     if (mcds__wire_begins(line, length, "CLIENT_ERROR unauthenticated"))
         return refuse(link, "the server asks for a password, which mcds cannot give");
-    if (!meta && !is_plain_error(line, length))
+    bool answers_for_others = mcds__wire_begins(line, length, "SERVER_ERROR");
+    link->probe_is_proxy = answers_for_others;
+    if (!meta && !answers_for_others && !is_plain_error(line, length))
         return refuse_for_good(link, "what listens there does not speak memcached's protocol");
     if (!meta && link->lane->home->protocol == PROTOCOL_META)
         return refuse_for_good(
@@ -113,20 +135,23 @@ static enum mcds__parse take_meaning(struct mcds__link *link, const char *line, 
     return PARSE_MORE;
 }
 
-/* A real server, to judge by its version line: ask what it can do. */
+/* A proxy asks one of its servers for the version. That this one is down means nothing for the
+ * others. A real server, to judge by its version line, is asked what it can do. */
 static enum mcds__parse take_version(struct mcds__link *link, const char *line, size_t length)
 {
     if (is_plain_error(line, length))
         return PARSE_MORE; /* some old servers answer the unknown mg in two lines */
-    if (!mcds__wire_begins(line, length, "VERSION "))
+    bool errs = mcds__wire_begins(line, length, "SERVER_ERROR");
+    if (!errs && !mcds__wire_begins(line, length, "VERSION "))
         return refuse_for_good(link, "what listens there does not speak memcached's protocol");
-    bool named_otherwise = line[8] < '0' || line[8] > '9';
-    if (link->probe_stage == PROXY || named_otherwise) {
+    bool named_otherwise = errs || line[8] < '0' || line[8] > '9';
+    if (link->probe_is_proxy || named_otherwise) {
         link->probe_is_proxy = true;
         return finish(link);
     }
-    link->probe_stage = ABILITIES;
-    if (link->wire == &mcds__wire_meta)
+    bool meta = link->wire == &mcds__wire_meta;
+    link->probe_stage = meta ? CREATES : GETS;
+    if (meta)
         ask(link, "ms " PROBE_KEY " 1 MA N3\r\nx\r\n");
     ask(link, "gets " PROBE_KEY "-gets\r\nstats settings\r\n");
     return PARSE_MORE;
@@ -154,9 +179,14 @@ static void take_settings(struct mcds__link *link, const char *line, size_t leng
     if (take_setting(line, length, "STAT cas_enabled ", &value, &value_length) &&
         mcds__wire_is(value, value_length, "no"))
         link->probe_can.compare_and_set = link->probe_can.compare_and_delete = false;
-    if (take_setting(line, length, "STAT evictions ", &value, &value_length) &&
-        mcds__wire_is(value, value_length, "off"))
-        link->probe_can.evicts = false;
+    if (take_setting(line, length, "STAT evictions ", &value, &value_length)) {
+        link->probe_evicts = mcds__wire_is(value, value_length, "on");
+        link->probe_can.evicts = !mcds__wire_is(value, value_length, "off");
+    }
+    /* memcached's own proxy: it asks several servers at once. */
+    if (mcds__wire_is(line, length, "STAT proxy_enabled yes"))
+        link->probe_is_proxy = true;
+    link->probe_settings_told = true;
 }
 
 /* A server without gets is older than leases: it keeps neither CAS nor, as MemcacheDB, expiry.
@@ -169,39 +199,32 @@ static void take_abilities_of_old(struct mcds__link *link)
     link->probe_can.expires = false;
 }
 
+/* The lines of a value, should there be one, end with END as well. */
+static void take_gets(struct mcds__link *link, const char *line, size_t length)
+{
+    bool is_error = is_plain_error(line, length);
+    if (is_error)
+        take_abilities_of_old(link);
+    if (is_error || mcds__wire_is(line, length, "END") ||
+        mcds__wire_begins(line, length, "SERVER_ERROR"))
+        link->probe_stage = SETTINGS;
+}
+
 static enum mcds__parse take_abilities(struct mcds__link *link, const char *line, size_t length)
 {
-    bool meta = link->wire == &mcds__wire_meta;
-    if (meta && mcds__wire_begins(line, length, "HD")) {
-        link->probe_creates_on_append = true;
+    if (link->probe_stage == CREATES) {
+        link->probe_creates_on_append = mcds__wire_begins(line, length, "HD");
+        link->probe_stage = GETS;
         return PARSE_MORE;
     }
-    if (mcds__wire_begins(line, length, "STAT ")) {
-        link->probe_stage = ABILITIES + 1;
-        take_settings(link, line, length);
+    if (link->probe_stage == GETS) {
+        take_gets(link, line, length);
         return PARSE_MORE;
     }
-    if (mcds__wire_is(line, length, "ERROR") && link->probe_stage == ABILITIES) {
-        take_abilities_of_old(link);
-        link->probe_stage = ABILITIES + 1;
-        return PARSE_MORE;
-    }
-    /* The first END closes gets, the second the settings. */
-    if (mcds__wire_is(line, length, "END") && link->probe_stage == ABILITIES) {
-        link->probe_stage = ABILITIES + 1;
-        return PARSE_MORE;
-    }
-    bool settings_end = mcds__wire_is(line, length, "END") ||
-                        mcds__wire_is(line, length, "ERROR");
-    if (!settings_end)
-        return PARSE_MORE;
-    if (link->wire == &mcds__wire_meta) {
-        link->probe_can.create_on_increment = true;
-        link->probe_can.cas_on_store = true;
-        link->probe_can.value_suppressed = true;
-        link->probe_can.ttl_readable = true;
-    }
-    return finish(link);
+    if (!mcds__wire_begins(line, length, "STAT "))
+        return finish(link);
+    take_settings(link, line, length);
+    return PARSE_MORE;
 }
 
 static enum mcds__parse take_line(struct mcds__link *link, const char *line, size_t length)

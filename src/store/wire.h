@@ -36,6 +36,7 @@ struct mcds__wire {
 };
 
 extern const struct mcds__wire mcds__wire_meta;
+extern const struct mcds__wire mcds__wire_careful; /* meta, for servers that do not evict */
 extern const struct mcds__wire mcds__wire_classic;
 extern const struct mcds__wire mcds__wire_plain; /* classic, of servers without gets and cas */
 

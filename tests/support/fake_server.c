@@ -15,6 +15,7 @@
 
 #define PATIENCE_MS 10000
 #define HEARD_MAX 65536
+#define MOMENT_MS 50
 
 struct fake_server {
     const struct fake_step *steps;
@@ -94,7 +95,14 @@ static bool be_probed(struct fake_server *server)
     return accept_next(server) && expect(server, "version\r\n") &&
            say(server, "EN kmcds-probe Oq\r\nVERSION 1.6.18\r\n", 4096) &&
            expect(server, "stats settings\r\n") &&
-           say(server, "NS\r\nEND\r\nSTAT item_size_max 1048576\r\nEND\r\n", 4096);
+           say(server,
+               "NS\r\nEND\r\nSTAT evictions on\r\nSTAT item_size_max 1048576\r\nEND\r\n", 4096);
+}
+
+static bool is_quiet(const struct fake_server *server)
+{
+    struct pollfd polled = {server->connection, POLLIN, 0};
+    return server->heard_length == 0 && poll(&polled, 1, MOMENT_MS) == 0;
 }
 
 static bool stall(struct fake_server *server)
@@ -115,6 +123,8 @@ static bool take_step(struct fake_server *server, const struct fake_step *step)
         return say(server, step->text, SIZE_MAX / 2);
     case FAKE_DRIP:
         return say(server, step->text, 1);
+    case FAKE_QUIET:
+        return is_quiet(server);
     case FAKE_CLOSE:
         hang_up(server);
         return true;

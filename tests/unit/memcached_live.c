@@ -12,6 +12,9 @@
 #include "store/store.h"
 #include "support/server.h"
 
+#define FILL_VALUE 100000
+#define FILL_MAX 2000
+
 struct live {
     struct server server;
     char uri[160];
@@ -100,6 +103,88 @@ static void a_token_of_another_store_is_refused(void **state)
     mcds_close(two);
 }
 
+static void without_cas_nothing_about_it_is_claimed(void **state)
+{
+    struct live *live = *state;
+    char *const options[] = {"-C", NULL};
+    run(live, options);
+    mcds_store *store = open_store(live);
+    mcds_capabilities can;
+    mcds_request set = request_of(MCDS_SET, "k", "v");
+    mcds_request get = request_of(MCDS_GET, "k", "");
+    assert_int_equal(ask(store, &set), MCDS_OUT_OK);
+    assert_int_equal(ask(store, &get), MCDS_OUT_OK);
+    assert_int_equal(get.reply.cas.connection, 0);
+    mcds__store_capabilities(store, &can);
+    assert_false(can.compare_and_set);
+    assert_false(can.compare_and_delete);
+    assert_false(can.cas_on_store);
+    mcds_close(store);
+}
+
+/* Without eviction a full server refuses, and must not lose what it holds by refusing: a lock
+ * would be erased by the next who tries to take it. */
+static void a_full_server_keeps_what_it_holds(void **state)
+{
+    static const mcds_command refused[] = {MCDS_ADD, MCDS_REPLACE, MCDS_APPEND, MCDS_PREPEND,
+                                           MCDS_CAS};
+    struct live *live = *state;
+    static char value[FILL_VALUE + 1];
+    char *const options[] = {"-M", "-m", "8", NULL};
+    memset(value, 'v', FILL_VALUE);
+    run(live, options);
+    mcds_store *store = open_store(live);
+    mcds_request held = request_of(MCDS_SET, "held", value);
+    assert_int_equal(ask(store, &held), MCDS_OUT_OK);
+    mcds_outcome outcome = MCDS_OUT_OK;
+    for (int i = 0; i < FILL_MAX && outcome == MCDS_OUT_OK; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "fill%d", i);
+        mcds_request fill = request_of(MCDS_ADD, key, value);
+        outcome = ask(store, &fill);
+    }
+    assert_int_equal(outcome, MCDS_OUT_NO_MEMORY);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        mcds_request get = request_of(MCDS_GET, "held", "");
+        assert_int_equal(ask(store, &get), MCDS_OUT_OK);
+        mcds_request request = request_of(refused[i], "held", value);
+        request.cas = refused[i] == MCDS_CAS ? get.reply.cas : (mcds_cas_token){0, 0};
+        outcome = ask(store, &request);
+        if (outcome != MCDS_OUT_NO_MEMORY)
+            fail_msg("command %d: outcome %d", refused[i], outcome);
+        assert_int_equal(ask(store, &get), MCDS_OUT_OK);
+        assert_int_equal(get.reply.value_length, FILL_VALUE);
+    }
+    mcds_close(store);
+}
+
+static bool note_advice(void *context, const mcds_finding *finding)
+{
+    bool *found = context;
+    *found = *found || strstr(finding->fix, "temporary_ttl") != NULL;
+    return true;
+}
+
+/* 1.6.18 tells a temporary_ttl of 61 also when it keeps none. */
+static void who_may_evict_leases_is_told_so(void **state)
+{
+    struct live *live = *state;
+    bool advised = false;
+    char *const options[] = {"-o", "temporary_ttl=600", NULL};
+    run(live, NULL);
+    mcds_store *store = open_store(live);
+    assert_int_equal(mcds_inspect(store, note_advice, &advised), MCDS_OK);
+    assert_true(advised);
+    mcds_close(store);
+    server_stop(&live->server);
+    run(live, options);
+    store = open_store(live);
+    advised = false;
+    assert_int_equal(mcds_inspect(store, note_advice, &advised), MCDS_OK);
+    assert_false(advised);
+    mcds_close(store);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -107,6 +192,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_restart_between_two_calls_costs_nothing),
         TEST(a_token_of_another_store_is_refused),
+        TEST(without_cas_nothing_about_it_is_claimed),
+        TEST(a_full_server_keeps_what_it_holds),
+        TEST(who_may_evict_leases_is_told_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,145 @@
+/* The memcached home when connections come and go in the middle: what may still be sent, in
+ * which order, and which tokens are still good. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/environment.h"
+#include "store/store.h"
+#include "support/fake_server.h"
+
+/* More than a link holds ready to be sent. */
+#define LARGE 1000000
+#define LARGE_COUNT 8
+
+static int64_t in_ms(int64_t ms)
+{
+    return mcds__monotonic_ns(mcds_env_system()) + ms * NS_PER_MS;
+}
+
+static mcds_store *open_store(const struct fake_server *server)
+{
+    mcds_store *store = NULL;
+    assert_int_equal(mcds_open(fake_server_uri(server), NULL, &store), MCDS_OK);
+    return store;
+}
+
+static void close_store(mcds_store *store, struct fake_server *server)
+{
+    mcds_close(store);
+    assert_int_equal(fake_server_stop(server), -1);
+}
+
+static mcds_request request_of(mcds_command command, const char *key, const char *value)
+{
+    return (mcds_request){
+        .command = command, .key = {key, strlen(key)}, .value = {value, strlen(value)}};
+}
+
+static mcds_outcome ask(mcds_store *store, mcds_request *requests, uint32_t count)
+{
+    mcds_batch batch = {.requests = requests, .count = count, .deadline_ns = in_ms(2000)};
+    mcds__store_execute(store, 0, &batch);
+    return requests[0].reply.outcome;
+}
+
+#define PROXY_GREETING                                                                         \
+    {FAKE_ACCEPT, NULL}, {FAKE_EXPECT, "mg "}, {FAKE_CLOSE, NULL}, {FAKE_ACCEPT, NULL},        \
+    {                                                                                          \
+        FAKE_EXPECT, "version\r\n"                                                             \
+    }
+
+/* The one server that would tell its version is down; those with the keys may be up. */
+static void a_proxy_without_a_version_is_a_proxy(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        PROXY_GREETING,
+        {FAKE_SEND, "SERVER_ERROR Connection refused\r\n"},
+        {FAKE_EXPECT, "set a 0 0 1\r\n1\r\n"},
+        {FAKE_SEND, "STORED\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(server);
+    mcds_request set = request_of(MCDS_SET, "a", "1");
+    assert_int_equal(ask(store, &set, 1), MCDS_OUT_OK);
+    close_store(store, server);
+}
+
+/* Managed services keep their settings to themselves, and may be many servers behind one name.
+ * They may also be full and not evict: nothing is stored by ms. */
+static void who_tells_no_settings_is_asked_one_by_one(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_ACCEPT, NULL},
+        {FAKE_EXPECT, "version\r\n"},
+        {FAKE_SEND, "EN kmcds-probe Oq\r\nVERSION 1.6.22\r\n"},
+        {FAKE_EXPECT, "stats settings\r\n"},
+        {FAKE_SEND, "NS\r\nEND\r\nCLIENT_ERROR stats settings is not allowed\r\n"},
+        {FAKE_EXPECT, "set a 0 0 1\r\n1\r\n"},
+        {FAKE_QUIET, NULL},
+        {FAKE_SEND, "STORED\r\n"},
+        {FAKE_EXPECT, "mg a v f c\r\n"},
+        {FAKE_SEND, "VA 1 f0 c4\r\n1\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(server);
+    mcds_capabilities can;
+    mcds_request requests[] = {request_of(MCDS_SET, "a", "1"), request_of(MCDS_GET, "a", "")};
+    assert_int_equal(ask(store, requests, 2), MCDS_OUT_OK);
+    assert_int_equal(requests[1].reply.outcome, MCDS_OUT_OK);
+    mcds__store_capabilities(store, &can);
+    assert_false(can.ordered_batch);
+    assert_true(can.create_on_increment);
+    close_store(store, server);
+}
+
+/* A write that may yet land must not be overtaken by what stands behind it in its batch. */
+static void nothing_of_a_batch_overtakes_what_is_unknown(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "ms a"},
+        {FAKE_CLOSE, NULL},
+        {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "mg b v f c\r\n"}, /* and no ms before it */
+        {FAKE_SEND, "EN\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    char *large = malloc(LARGE + 1);
+    assert_non_null(large);
+    memset(large, 'x', LARGE);
+    large[LARGE] = '\0';
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(server);
+    mcds_request requests[LARGE_COUNT];
+    for (int i = 0; i < LARGE_COUNT; i++)
+        requests[i] = request_of(MCDS_SET, "a", large);
+    assert_int_equal(ask(store, requests, LARGE_COUNT), MCDS_OUT_UNKNOWN);
+    assert_int_equal(requests[LARGE_COUNT - 1].reply.outcome, MCDS_OUT_UNSENT);
+    mcds_request get = request_of(MCDS_GET, "b", "");
+    assert_int_equal(ask(store, &get, 1), MCDS_OUT_MISS);
+    close_store(store, server);
+    free(large);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_proxy_without_a_version_is_a_proxy),
+        cmocka_unit_test(who_tells_no_settings_is_asked_one_by_one),
+        cmocka_unit_test(nothing_of_a_batch_overtakes_what_is_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
