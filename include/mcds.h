@@ -552,6 +552,203 @@ MCDS_API MCDS_CHECKED int mcds_online_drop(mcds_online *online, int64_t at_ms);
 MCDS_API MCDS_CHECKED int mcds_online_drop_start(mcds_online *online, int64_t at_ms,
                                                  mcds_pipeline *pipeline, uint64_t tag);
 
+/* Sets. */
+
+/* Elements that anybody adds and removes, any number of them. Each change is one record
+ * appended to a key, which splits as it grows; so a change takes one round trip whether the set
+ * holds ten elements or ten million, and no change waits for another.
+ *
+ * Promise: exactly once. A change whose reply was lost is repeated with the same id until the
+ * timeout; MCDS_AMBIGUOUS only where that is not enough. An element is 1 to 1 024 bytes of any
+ * kind. Source: one record per change, as in the append-only array of the articles; growth as in
+ * extendible hashing (Fagin and others, TODS 1979). */
+typedef struct mcds_set mcds_set;
+
+typedef enum mcds_set_form {
+    MCDS_SET_PLAIN, /* an element is there or not */
+    MCDS_SET_BAG,   /* how often it was added, less how often removed, down to 0 */
+    MCDS_SET_LIST   /* every addition has its place; a removal takes the first that is equal */
+} mcds_set_form;
+
+typedef struct mcds_set_options {
+    size_t size; /* sizeof(mcds_set_options) */
+    /* Kept with the set. Who opens it with another form gets MCDS_INVALID from the first call
+     * that needs the store, and has changed nothing. */
+    mcds_set_form form;
+} mcds_set_options;
+#define MCDS_SET_OPTIONS_INIT                                                                  \
+    {                                                                                          \
+        sizeof(mcds_set_options), MCDS_SET_PLAIN                                               \
+    }
+
+MCDS_API MCDS_CHECKED int mcds_set_open(mcds_store *store, const char *name,
+                                        const mcds_set_options *options, mcds_set **set_out);
+MCDS_API void mcds_set_close(mcds_set *set);
+
+/* Add an element; the set is made when it does not exist.
+ * changed_out  PLAIN: whether it was not there before; BAG and LIST: always true. NULL: not
+ *              wanted, which saves reading the key.
+ * Cost         1; a handle's first call 2; one call in some twenty also rewrites a key that has
+ *              grown, 3 to 4 more.
+ * Returns      MCDS_OK; MCDS_AMBIGUOUS: added once, not at all, or not yet; MCDS_LOST: a part of
+ *              the set is gone, this element's place with it; MCDS_INVALID, MCDS_CORRUPT,
+ *              MCDS_BUSY, MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL */
+MCDS_API MCDS_CHECKED int mcds_set_add(mcds_set *set, mcds_bytes element, bool *changed_out);
+MCDS_API MCDS_CHECKED int mcds_set_add_start(mcds_set *set, mcds_bytes element,
+                                             bool *changed_out, mcds_pipeline *pipeline,
+                                             uint64_t tag);
+
+/* Remove an element: PLAIN: if it is there; BAG: once; LIST: the first that is equal.
+ * changed_out  whether it was there; NULL: not wanted.
+ * Cost and returns as add; a set that does not exist stays so, MCDS_OK. */
+MCDS_API MCDS_CHECKED int mcds_set_remove(mcds_set *set, mcds_bytes element, bool *changed_out);
+MCDS_API MCDS_CHECKED int mcds_set_remove_start(mcds_set *set, mcds_bytes element,
+                                                bool *changed_out, mcds_pipeline *pipeline,
+                                                uint64_t tag);
+
+/* Whether an element is there. Cost 1; a handle's first call 2 to 3.
+ * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_LOST: its part of the set is gone; failures as add, but
+ * never MCDS_AMBIGUOUS. */
+MCDS_API MCDS_CHECKED int mcds_set_has(mcds_set *set, mcds_bytes element);
+MCDS_API MCDS_CHECKED int mcds_set_has_start(mcds_set *set, mcds_bytes element,
+                                             mcds_pipeline *pipeline, uint64_t tag);
+
+/* Visit all elements: PLAIN and BAG in no order, each once, with its count; LIST in the order of
+ * addition, each occurrence, count 1. `element` is valid during the visit; false ends it. What
+ * is changed meanwhile may be seen or not; all else is seen exactly once. LIST keeps all elements
+ * in memory until it has read the last.
+ * Cost     1 per 64 keys of about 1 KB. The timeout counts for each.
+ * Returns  MCDS_OK; MCDS_NOT_FOUND: no such set; MCDS_LOST: a part is gone, the rest has been
+ *          visited; failures as add, but never MCDS_AMBIGUOUS */
+MCDS_API MCDS_CHECKED int
+mcds_set_fetch(mcds_set *set, bool (*visit)(void *context, mcds_bytes element, uint64_t count),
+               void *context);
+MCDS_API MCDS_CHECKED int
+mcds_set_fetch_start(mcds_set *set,
+                     bool (*visit)(void *context, mcds_bytes element, uint64_t count),
+                     void *context, mcds_pipeline *pipeline, uint64_t tag);
+
+/* Erase the set. What others add meanwhile may go with it. Cost 2 per 64 keys; after a failure
+ * call again. Returns MCDS_OK, MCDS_NOT_FOUND, MCDS_AMBIGUOUS, ... */
+MCDS_API MCDS_CHECKED int mcds_set_drop(mcds_set *set);
+MCDS_API MCDS_CHECKED int mcds_set_drop_start(mcds_set *set, mcds_pipeline *pipeline,
+                                              uint64_t tag);
+
+/* Tables. */
+
+/* Values by key, any number of them; each entry is changed by itself. What is said of sets holds
+ * here too: one record per change, exactly once, keys that split as they grow. The key and its
+ * value are one entry, so there is never one without the other. A table key is 1 to 1 024 bytes,
+ * a value 0 bytes to a quarter of the largest value of the store (256 KB on memcached); up to
+ * 64 KB is well. */
+typedef struct mcds_table mcds_table;
+
+typedef struct mcds_table_options {
+    size_t size; /* sizeof(mcds_table_options) */
+} mcds_table_options;
+#define MCDS_TABLE_OPTIONS_INIT                                                                \
+    {                                                                                          \
+        sizeof(mcds_table_options)                                                             \
+    }
+
+MCDS_API MCDS_CHECKED int mcds_table_open(mcds_store *store, const char *name,
+                                          const mcds_table_options *options,
+                                          mcds_table **table_out);
+MCDS_API void mcds_table_close(mcds_table *table);
+
+/* Read a value, or only whether there is one. Cost 1; a handle's first call 2 to 3.
+ * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_LOST: the part of the table that should hold the key is
+ * gone; MCDS_CORRUPT, MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_NO_MEMORY */
+MCDS_API MCDS_CHECKED int mcds_table_get(mcds_table *table, mcds_bytes key,
+                                         mcds_value *value_out);
+MCDS_API MCDS_CHECKED int mcds_table_get_start(mcds_table *table, mcds_bytes key,
+                                               mcds_value *value_out, mcds_pipeline *pipeline,
+                                               uint64_t tag);
+MCDS_API MCDS_CHECKED int mcds_table_has(mcds_table *table, mcds_bytes key);
+MCDS_API MCDS_CHECKED int mcds_table_has_start(mcds_table *table, mcds_bytes key,
+                                               mcds_pipeline *pipeline, uint64_t tag);
+
+/* Set a value, whatever was there; the table is made when it does not exist.
+ * ttl_ms   the entry is gone after that; 0 = never. By the clocks of writer and reader.
+ * Cost     1; a handle's first call 2; one call in some twenty also rewrites a key that has
+ *          grown, 3 to 4 more.
+ * Returns  MCDS_OK; MCDS_AMBIGUOUS: set once, not at all, or not yet; MCDS_TOO_BIG; MCDS_LOST;
+ *          MCDS_INVALID, MCDS_CORRUPT, MCDS_BUSY, MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL */
+MCDS_API MCDS_CHECKED int mcds_table_put(mcds_table *table, mcds_bytes key, mcds_bytes value,
+                                         uint64_t ttl_ms);
+MCDS_API MCDS_CHECKED int mcds_table_put_start(mcds_table *table, mcds_bytes key,
+                                               mcds_bytes value, uint64_t ttl_ms,
+                                               mcds_pipeline *pipeline, uint64_t tag);
+
+/* Set a value only where there is none. Returns MCDS_OK: set; MCDS_EXISTS: another was there;
+ * else as put. Cost as put. */
+MCDS_API MCDS_CHECKED int mcds_table_put_if_absent(mcds_table *table, mcds_bytes key,
+                                                   mcds_bytes value, uint64_t ttl_ms);
+MCDS_API MCDS_CHECKED int mcds_table_put_if_absent_start(mcds_table *table, mcds_bytes key,
+                                                         mcds_bytes value, uint64_t ttl_ms,
+                                                         mcds_pipeline *pipeline, uint64_t tag);
+
+/* Set a value only where `expected` is. Returns MCDS_OK: set; MCDS_EXISTS: another value is
+ * there; MCDS_NOT_FOUND: none is; else as put. Cost as put: there is no conflict to repeat. */
+MCDS_API MCDS_CHECKED int mcds_table_compare_and_set(mcds_table *table, mcds_bytes key,
+                                                     mcds_bytes expected, mcds_bytes value,
+                                                     uint64_t ttl_ms);
+MCDS_API MCDS_CHECKED int mcds_table_compare_and_set_start(mcds_table *table, mcds_bytes key,
+                                                           mcds_bytes expected,
+                                                           mcds_bytes value, uint64_t ttl_ms,
+                                                           mcds_pipeline *pipeline,
+                                                           uint64_t tag);
+
+/* Remove an entry.
+ * changed_out  whether there was one; NULL: not wanted, which saves reading the key.
+ * Cost and returns as put; what does not exist stays so, MCDS_OK. */
+MCDS_API MCDS_CHECKED int mcds_table_remove(mcds_table *table, mcds_bytes key,
+                                            bool *changed_out);
+MCDS_API MCDS_CHECKED int mcds_table_remove_start(mcds_table *table, mcds_bytes key,
+                                                  bool *changed_out, mcds_pipeline *pipeline,
+                                                  uint64_t tag);
+
+/* Add to a value that is a decimal number of 64 bits; no entry counts as 0.
+ * value_out  the number after; NULL: not wanted.
+ * Returns    as put; MCDS_CORRUPT: the value is no number; MCDS_OVERFLOW: it would leave 64 bits.
+ *            In both cases nothing is changed. Cost as put. */
+MCDS_API MCDS_CHECKED int mcds_table_incr(mcds_table *table, mcds_bytes key, int64_t delta,
+                                          int64_t *value_out);
+MCDS_API MCDS_CHECKED int mcds_table_incr_start(mcds_table *table, mcds_bytes key,
+                                                int64_t delta, int64_t *value_out,
+                                                mcds_pipeline *pipeline, uint64_t tag);
+
+/* Where a scan stands. Plain data: it may be kept, and be used by another process. */
+typedef struct mcds_table_cursor {
+    uint64_t position;
+    bool done; /* nothing is left */
+} mcds_table_cursor;
+#define MCDS_TABLE_CURSOR_INIT                                                                 \
+    {                                                                                          \
+        0, false                                                                               \
+    }
+
+/* Visit entries from the cursor on, in no order that means anything, at most `limit` (0 = all);
+ * the cursor moves behind the last. What is changed meanwhile may be seen or not; all else is
+ * seen exactly once in a whole scan, however often it is stopped. `visit` returns false to stop
+ * behind what it was given.
+ * Cost     1 per 64 keys of about 1 KB. The timeout counts for each.
+ * Returns  MCDS_OK; MCDS_NOT_FOUND: no such table; MCDS_LOST: a part is gone, the rest has been
+ *          visited; failures as get, with the cursor where to go on */
+MCDS_API MCDS_CHECKED int
+mcds_table_scan(mcds_table *table, mcds_table_cursor *cursor, uint64_t limit,
+                bool (*visit)(void *context, mcds_bytes key, mcds_bytes value), void *context);
+MCDS_API MCDS_CHECKED int
+mcds_table_scan_start(mcds_table *table, mcds_table_cursor *cursor, uint64_t limit,
+                      bool (*visit)(void *context, mcds_bytes key, mcds_bytes value),
+                      void *context, mcds_pipeline *pipeline, uint64_t tag);
+
+/* Erase the table. What others put meanwhile may go with it. Cost 2 per 64 keys; after a failure
+ * call again. Returns MCDS_OK, MCDS_NOT_FOUND, MCDS_AMBIGUOUS, ... */
+MCDS_API MCDS_CHECKED int mcds_table_drop(mcds_table *table);
+MCDS_API MCDS_CHECKED int mcds_table_drop_start(mcds_table *table, mcds_pipeline *pipeline,
+                                                uint64_t tag);
+
 #ifdef __cplusplus
 }
 #endif

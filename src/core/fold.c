@@ -10,11 +10,12 @@
 #define VALUE_MAX ((size_t)1 << 27)
 
 void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mcds__key *root,
-                     uint8_t form, uint64_t ttl_ms)
+                     uint8_t form, const char *const *forms, uint64_t ttl_ms)
 {
     fold->store = store;
     fold->env = mcds__store_env(store);
     fold->form = form;
+    fold->forms = forms;
     fold->ttl_ms = ttl_ms;
     fold->root = *root;
     fold->writer = mcds__random_u64(fold->env);

@@ -33,7 +33,7 @@
 
 /* A key above this size, that has doubled since its last rewriting, is rewritten. */
 #define MCDS__FOLD_SOFT 1536
-#define MCDS__FOLD_GROWING_MAX 8
+#define MCDS__FOLD_GROWING_MAX 16
 #define MCDS__FOLD_DEPTHS 256
 #define MCDS__FOLD_DEPTHS_WIDE 65536
 
@@ -48,7 +48,8 @@ struct mcds__fold {
     mcds_store *store;
     const mcds_env *env;
     uint8_t form;
-    uint64_t ttl_ms; /* of all keys, from their making; 0 = for ever */
+    const char *const *forms; /* what to say to who opens it with another form, by what it is */
+    uint64_t ttl_ms;          /* of all keys, from their making; 0 = for ever */
     struct mcds__key root;
     uint64_t writer;
     pthread_mutex_t mutex; /* over the tickets */
@@ -61,7 +62,7 @@ struct mcds__fold {
 };
 
 void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mcds__key *root,
-                     uint8_t form, uint64_t ttl_ms);
+                     uint8_t form, const char *const *forms, uint64_t ttl_ms);
 void mcds__fold_destroy(struct mcds__fold *fold);
 
 /* The key that holds the hash at this depth. */
@@ -124,6 +125,8 @@ enum mcds__step mcds__fold_grow_step(struct mcds__fold_growth *growth, struct mc
                                      struct mcds__operation *operation);
 /* Whether a key of this size is to be rewritten. */
 bool mcds__fold_has_grown(uint32_t flags, size_t size);
+/* Whether an operation of this handle is rewriting the key that holds the hash at this depth. */
+bool mcds__fold_is_growing(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
 void mcds__fold_grow_free(struct mcds__fold_growth *growth, const mcds_env *env);
 
 /* One change. The caller fills the first part with mcds__fold_change_begin, then steps until DONE
@@ -173,9 +176,8 @@ void mcds__fold_change_free(struct mcds__fold_change *change);
  * request; MCDS_NOT_FOUND; MCDS_LOST; failures of reading. */
 struct mcds__fold_look {
     struct mcds__fold *fold;
-    mcds_bytes element; /* must outlive the look */
-    mcds_bytes value;   /* out */
-    uint8_t stage;      /* private, as all that follow */
+    mcds_bytes value; /* out */
+    uint8_t stage;    /* private, as all that follow */
     uint8_t moves;
     uint32_t depth;
     uint64_t hash;
@@ -184,8 +186,11 @@ struct mcds__fold_look {
     struct mcds__fold_growth growth;
     struct mcds__key key;
     mcds_request request;
+    mcds_buffer element;
+    uint8_t element_room[64];
 };
-void mcds__fold_look_begin(struct mcds__fold_look *look, struct mcds__fold *fold,
+/* False: no memory. The element's bytes are copied. */
+bool mcds__fold_look_begin(struct mcds__fold_look *look, struct mcds__fold *fold,
                            mcds_bytes element);
 enum mcds__step mcds__fold_look_step(struct mcds__fold_look *look,
                                      struct mcds__operation *operation);

@@ -9,6 +9,8 @@
  * eviction; a store that does so this often in a row has no room for it. */
 #define ROOTINGS_MAX 3
 #define RECORD_MAX ((size_t)1 << 27)
+/* About as long as rewriting takes. */
+#define GROWTH_WAIT_NS NS_PER_MS
 
 enum {
     CHANGE_BEGIN,
@@ -195,16 +197,7 @@ static enum mcds__step make_root(struct mcds__fold_change *change,
                mcds__fold_flags(MCDS__FOLD_OPEN, fold->form, room->values[0].length, 0));
 }
 
-static enum mcds__step help(struct mcds__fold_change *change, struct mcds__operation *operation,
-                            uint8_t stage)
-{
-    change->growth.generation = change->generation;
-    change->growth.depth = change->depth;
-    change->stage = stage;
-    return mcds__fold_grow_step(&change->growth, change->fold, operation);
-}
-
-/* Growth has ended, for what it was asked. */
+/* The key's rewriting goes on, or has ended. */
 static enum mcds__step take_growth(struct mcds__fold_change *change,
                                    struct mcds__operation *operation)
 {
@@ -212,9 +205,18 @@ static enum mcds__step take_growth(struct mcds__fold_change *change,
     if (step != MCDS__DONE || change->stage == CHANGE_GROWING)
         return step;
     change->stage = CHANGE_BEGIN;
-    if (mcds__operation_wait(operation, 0))
+    if (mcds__operation_wait(operation, GROWTH_WAIT_NS))
         return MCDS__SLEEP;
     return finish(change, operation, MCDS_BUSY, "its key is being rewritten by others");
+}
+
+static enum mcds__step grow(struct mcds__fold_change *change, struct mcds__operation *operation,
+                            uint8_t stage)
+{
+    change->growth.generation = change->generation;
+    change->growth.depth = change->depth;
+    change->stage = stage;
+    return take_growth(change, operation);
 }
 
 static enum mcds__step locate(struct mcds__fold_change *change,
@@ -237,7 +239,7 @@ static enum mcds__step locate(struct mcds__fold_change *change,
         return MCDS__DONE;
     }
     if (change->place.state == MCDS__FOLD_SEALED)
-        return help(change, operation, CHANGE_HELPING);
+        return grow(change, operation, CHANGE_HELPING);
     return ask_at(change, operation, change->depth);
 }
 
@@ -267,22 +269,22 @@ static enum mcds__step take_open(struct mcds__fold_change *change,
     size_t size = looked->value_length;
     if (mcds__fold_form_of(looked->flags) != change->fold->form)
         return finish(change, operation, MCDS_INVALID,
-                      "it was made with another form; open it with that one");
+                      change->fold->forms[mcds__fold_form_of(looked->flags)]);
     if (mcds__fold_is_below_floor(looked->flags, change->time_ms))
         return finish(change, operation, MCDS_IO,
                       "this machine's clock is more than ten minutes behind the others'");
     if (size >= change->record.length &&
         !mcds__fold_counts_at(looked->flags, size - change->record.length))
-        return help(change, operation, CHANGE_HELPING);
+        return grow(change, operation, CHANGE_HELPING);
     int result = change->wants_code ? read_code(change, operation) : MCDS_OK;
     if (result == MCDS_NOT_FOUND)
-        return help(change, operation, CHANGE_HELPING);
+        return grow(change, operation, CHANGE_HELPING);
     if (result != MCDS_OK)
         return finish(change, operation, result, NULL);
     mcds__fold_note_depth(change->fold, change->hash, change->depth);
     if (mcds__fold_has_grown(looked->flags, size)) {
         give_number(change);
-        return help(change, operation, CHANGE_GROWING);
+        return grow(change, operation, CHANGE_GROWING);
     }
     return finish(change, operation, MCDS_OK, NULL);
 }
@@ -296,7 +298,7 @@ static enum mcds__step take_look(struct mcds__fold_change *change,
     case MCDS__FOLD_OPEN:
         return take_open(change, operation);
     case MCDS__FOLD_SEALED:
-        return help(change, operation, CHANGE_HELPING);
+        return grow(change, operation, CHANGE_HELPING);
     case MCDS__FOLD_MOVED:
         if (change->depth == MCDS__FOLD_DEPTH_MAX)
             return finish(change, operation, MCDS_CORRUPT, NULL);
@@ -324,7 +326,7 @@ static enum mcds__step take_refusal(struct mcds__fold_change *change,
     }
     mcds__store_capabilities(change->fold->store, &can);
     if (looked->value_length + change->record.length > can.value_max)
-        return help(change, operation, CHANGE_HELPING);
+        return grow(change, operation, CHANGE_HELPING);
     return try_later(change, operation, &append_request(change)->reply);
 }
 
@@ -357,7 +359,12 @@ static enum mcds__step begin(struct mcds__fold_change *change,
     change->generation = atomic_load(&change->fold->generation);
     if (change->generation == 0)
         return locate(change, operation);
-    return ask_at(change, operation, mcds__fold_depth(change->fold, change->hash));
+    uint32_t depth = mcds__fold_depth(change->fold, change->hash);
+    /* What this handle appends itself would make its own rewriting fail. */
+    if (mcds__fold_is_growing(change->fold, change->hash, depth) &&
+        mcds__operation_wait(operation, GROWTH_WAIT_NS))
+        return MCDS__SLEEP;
+    return ask_at(change, operation, depth);
 }
 
 enum mcds__step mcds__fold_change_step(struct mcds__fold_change *change,

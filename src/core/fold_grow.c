@@ -32,13 +32,30 @@ static enum mcds__step finish(struct mcds__fold_growth *growth,
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-/* One operation of a handle at a time rewrites a key; the others go on. */
+/* What stands for a key in `growing`: never 0. */
+static uint64_t mark_of(uint64_t hash, uint32_t depth)
+{
+    unsigned shift = 64 - MCDS__FOLD_LEVEL_BITS * depth;
+    uint64_t prefix = depth == 0 ? 0 : hash >> shift;
+    return prefix << 4 | (depth + 1);
+}
+
+static _Atomic uint64_t *place_of(struct mcds__fold *fold, uint64_t mark)
+{
+    return &fold->growing[(mark >> 4 ^ mark) % MCDS__FOLD_GROWING_MAX];
+}
+
+bool mcds__fold_is_growing(struct mcds__fold *fold, uint64_t hash, uint32_t depth)
+{
+    uint64_t mark = mark_of(hash, depth);
+    return atomic_load_explicit(place_of(fold, mark), memory_order_relaxed) == mark;
+}
+
+/* One operation of a handle at a time rewrites a key; the others wait. */
 static bool claim(struct mcds__fold_growth *growth, struct mcds__fold *fold)
 {
-    unsigned shift = 64 - MCDS__FOLD_LEVEL_BITS * growth->depth;
-    uint64_t prefix = growth->depth == 0 ? 0 : growth->hash >> shift;
-    uint64_t mark = prefix << 4 | (growth->depth + 1);
-    _Atomic uint64_t *place = &fold->growing[mark % 31 % MCDS__FOLD_GROWING_MAX];
+    uint64_t mark = mark_of(growth->hash, growth->depth);
+    _Atomic uint64_t *place = place_of(fold, mark);
     uint64_t expected = 0;
     if (!atomic_compare_exchange_strong(place, &expected, mark))
         return false;

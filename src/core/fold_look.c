@@ -1,25 +1,31 @@
 /* Core fold: read one element. */
 #include <stdatomic.h>
 
+#include "base/buffer.h"
 #include "base/environment.h"
 #include "core/fold.h"
 
+#define ELEMENT_MAX 65536
+
 enum { LOOK_BEGIN, LOOK_READING, LOOK_LOCATING, LOOK_HELPING };
 
-void mcds__fold_look_begin(struct mcds__fold_look *look, struct mcds__fold *fold,
+bool mcds__fold_look_begin(struct mcds__fold_look *look, struct mcds__fold *fold,
                            mcds_bytes element)
 {
     look->fold = fold;
-    look->element = element;
+    mcds__buffer_init_in(&look->element, fold->env, ELEMENT_MAX, look->element_room,
+                         sizeof look->element_room);
     look->stage = LOOK_BEGIN;
     look->moves = 0;
     look->hash = mcds__fold_hash(element);
     look->place = (struct mcds__fold_place){.hash = look->hash};
     look->growth = (struct mcds__fold_growth){.hash = look->hash};
+    return mcds_buffer_append(&look->element, element.at, element.length);
 }
 
 void mcds__fold_look_free(struct mcds__fold_look *look)
 {
+    mcds__buffer_free(&look->element);
     mcds__fold_free_room(&look->place.room, look->fold->env);
     mcds__fold_grow_free(&look->growth, look->fold->env);
 }
@@ -34,14 +40,6 @@ static enum mcds__step ask_at(struct mcds__fold_look *look, struct mcds__operati
     return mcds__operation_ask_repeatable(operation, &look->request, 1);
 }
 
-static enum mcds__step help(struct mcds__fold_look *look, struct mcds__operation *operation)
-{
-    look->growth.generation = look->generation;
-    look->growth.depth = look->depth;
-    look->stage = LOOK_HELPING;
-    return mcds__fold_grow_step(&look->growth, look->fold, operation);
-}
-
 static enum mcds__step take_help(struct mcds__fold_look *look,
                                  struct mcds__operation *operation)
 {
@@ -53,6 +51,14 @@ static enum mcds__step take_help(struct mcds__fold_look *look,
         return MCDS__SLEEP;
     return mcds__operation_explain(operation, MCDS_TIMEOUT,
                                    "its key is being split, and could not be finished in time");
+}
+
+static enum mcds__step help(struct mcds__fold_look *look, struct mcds__operation *operation)
+{
+    look->growth.generation = look->generation;
+    look->growth.depth = look->depth;
+    look->stage = LOOK_HELPING;
+    return take_help(look, operation);
 }
 
 static enum mcds__step locate(struct mcds__fold_look *look, struct mcds__operation *operation)
@@ -93,11 +99,12 @@ static enum mcds__step take_open(struct mcds__fold_look *look,
                                  struct mcds__operation *operation)
 {
     struct mcds__fold_contents contents;
-    mcds__fold_contents_init(&contents, operation->env, look->request.key, look->element);
+    mcds_bytes element = {look->element.at, look->element.length};
+    mcds__fold_contents_init(&contents, operation->env, look->request.key, element);
     int result = mcds__fold_load(&contents,
                                  mcds__reply_value(&operation->batch, &look->request),
                                  look->request.reply.flags);
-    const struct mcds__fold_entry *entry = mcds__fold_find(&contents, look->element,
+    const struct mcds__fold_entry *entry = mcds__fold_find(&contents, element,
                                                            mcds__wall_ms(operation->env));
     if (result == MCDS_OK && entry == NULL)
         result = MCDS_NOT_FOUND;
@@ -124,7 +131,7 @@ static enum mcds__step take_value(struct mcds__fold_look *look,
         return mcds__operation_fail_read(operation, reply);
     if (mcds__fold_form_of(reply->flags) != look->fold->form)
         return mcds__operation_explain(operation, MCDS_INVALID,
-                                       "it was made with another form; open it with that one");
+                                       look->fold->forms[mcds__fold_form_of(reply->flags)]);
     switch (mcds__fold_state_of(reply->flags)) {
     case MCDS__FOLD_OPEN:
         return take_open(look, operation);

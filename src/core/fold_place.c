@@ -87,8 +87,9 @@ static enum mcds__step take(struct mcds__fold_place *place, struct mcds__fold *f
         return mcds__operation_explain(operation, MCDS_CORRUPT,
                                        "its key holds something that mcds did not write");
     if (mcds__fold_form_of(room->requests[0].reply.flags) != fold->form)
-        return mcds__operation_explain(operation, MCDS_INVALID,
-                                       "it was made with another form; open it with that one");
+        return mcds__operation_explain(
+            operation, MCDS_INVALID,
+            fold->forms[mcds__fold_form_of(room->requests[0].reply.flags)]);
     mcds__fold_adopt(fold, head.generation);
     if (place->stage == PLACE_ALL && place->generation == head.generation)
         return take_deepest(place, fold, operation);

@@ -177,15 +177,6 @@ static enum mcds__step locate(struct mcds__fold_sweep *sweep, struct mcds__opera
     return ask(sweep, operation);
 }
 
-static enum mcds__step help(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
-{
-    sweep->growth.hash = sweep->position;
-    sweep->growth.generation = sweep->generation;
-    sweep->growth.depth = sweep->depth;
-    sweep->stage = SWEEP_HELPING;
-    return mcds__fold_grow_step(&sweep->growth, sweep->fold, operation);
-}
-
 static enum mcds__step take_help(struct mcds__fold_sweep *sweep,
                                  struct mcds__operation *operation)
 {
@@ -197,6 +188,15 @@ static enum mcds__step take_help(struct mcds__fold_sweep *sweep,
         return MCDS__SLEEP;
     return mcds__operation_explain(operation, MCDS_TIMEOUT,
                                    "a key is being split, and could not be finished in time");
+}
+
+static enum mcds__step help(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
+{
+    sweep->growth.hash = sweep->position;
+    sweep->growth.generation = sweep->generation;
+    sweep->growth.depth = sweep->depth;
+    sweep->stage = SWEEP_HELPING;
+    return take_help(sweep, operation);
 }
 
 static int compare_hashes(const void *a, const void *b)

@@ -241,6 +241,12 @@ void *mcds__pipeline_new(mcds_pipeline *pipeline, const mcds_store *store,
     return operation;
 }
 
+void mcds__pipeline_forget(mcds_pipeline *pipeline, void *operation)
+{
+    if (pipeline != NULL)
+        give_room(pipeline, operation);
+}
+
 int mcds__launch(struct mcds__operation *operation, mcds_pipeline *pipeline, uint64_t tag)
 {
     if (pipeline == NULL)

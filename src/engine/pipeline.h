@@ -10,6 +10,9 @@
 void *mcds__pipeline_new(mcds_pipeline *pipeline, const mcds_store *store,
                          const struct mcds__operation_kind *kind, int *result);
 
+/* Give back the room of an operation that could not be prepared. A pipeline of NULL: nothing. */
+void mcds__pipeline_forget(mcds_pipeline *pipeline, void *operation);
+
 /* Begin a prepared operation: in the pipeline, from which its room came, or, when that is NULL,
  * here and now to its end. Returns MCDS_OK, or the operation's result. */
 int mcds__launch(struct mcds__operation *operation, mcds_pipeline *pipeline, uint64_t tag);

@@ -33,7 +33,8 @@ static const char *noun_of(const char *tag)
     } nouns[] = {
         {MCDS__TAG_COUNTER, "counter"}, {MCDS__TAG_LOCK, "lock"},
         {MCDS__TAG_FENCE, "lock"},      {MCDS__TAG_VISITORS, "visitors"},
-        {MCDS__TAG_ONLINE, "online"},
+        {MCDS__TAG_ONLINE, "online"},   {MCDS__TAG_SET, "set"},
+        {MCDS__TAG_TABLE, "table"},
     };
     for (size_t i = 0; i < sizeof nouns / sizeof nouns[0]; i++)
         if (strcmp(tag, nouns[i].tag) == 0)

@@ -12,6 +12,8 @@
 #define MCDS__TAG_VISITOR_SEEN "vu1"
 #define MCDS__TAG_ONLINE "ow1"
 #define MCDS__TAG_ONLINE_SEEN "os1"
+#define MCDS__TAG_SET "s1"
+#define MCDS__TAG_TABLE "t1"
 
 /* Check what every open is given. Returns MCDS_OK or MCDS_INVALID with the sentence set. */
 int mcds__check_open(const char *noun, const mcds_store *store, const char *name,

@@ -1,0 +1,390 @@
+/* Table: values by key (core fold). */
+#include "base/environment.h"
+#include "core/fold_apply.h"
+#include "structures/entries.h"
+
+#define TTL_MS_MAX (UINT64_C(366) * 24 * 3600 * 1000)
+
+struct mcds_table {
+    struct mcds__entries entries;
+};
+
+static const char *const other_forms[] = {
+    "it is a table",
+    "it is of a form that this version does not know",
+    "it is of a form that this version does not know",
+    "it is of a form that this version does not know",
+};
+
+#define CHANGE_KIND(verb)                                                                      \
+    {                                                                                          \
+        "table", verb, sizeof(struct mcds__entries_change), mcds__entries_step_change          \
+    }
+#define LOOK_KIND(verb)                                                                        \
+    {                                                                                          \
+        "table", verb, sizeof(struct mcds__entries_look), mcds__entries_step_look              \
+    }
+static const struct mcds__operation_kind get_kind = LOOK_KIND("get");
+static const struct mcds__operation_kind has_kind = LOOK_KIND("has");
+static const struct mcds__operation_kind put_kind = CHANGE_KIND("put");
+static const struct mcds__operation_kind put_new_kind = CHANGE_KIND("put_if_absent");
+static const struct mcds__operation_kind swap_kind = CHANGE_KIND("compare_and_set");
+static const struct mcds__operation_kind remove_kind = CHANGE_KIND("remove");
+static const struct mcds__operation_kind incr_kind = CHANGE_KIND("incr");
+static const struct mcds__operation_kind drop_kind = {
+    "table", "drop", sizeof(struct mcds__entries_drop), mcds__entries_step_drop};
+
+static int check(const mcds_table *table, const struct mcds__operation_kind *kind,
+                 mcds_bytes key)
+{
+    if (table == NULL)
+        return mcds_fail(MCDS_INVALID, "table: %s needs a table", kind->verb);
+    return mcds__check_bytes(kind, table->entries.name, "key", key);
+}
+
+static int launch_look(struct mcds__entries_look *look, mcds_table *table,
+                       const struct mcds__operation_kind *kind, mcds_bytes key,
+                       mcds_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = check(table, kind, key);
+    if (result != MCDS_OK)
+        return result;
+    if (kind == &get_kind && value_out == NULL)
+        return mcds_fail(MCDS_INVALID, "table '%.200s': get needs a place for the value",
+                         table->entries.name);
+    return mcds__entries_launch_look(look, &table->entries, kind, key, value_out, pipeline,
+                                     tag);
+}
+
+int mcds_table_get(mcds_table *table, mcds_bytes key, mcds_value *value_out)
+{
+    struct mcds__entries_look look;
+    return launch_look(&look, table, &get_kind, key, value_out, NULL, 0);
+}
+
+int mcds_table_get_start(mcds_table *table, mcds_bytes key, mcds_value *value_out,
+                         mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_look(NULL, table, &get_kind, key, value_out, pipeline, tag);
+}
+
+int mcds_table_has(mcds_table *table, mcds_bytes key)
+{
+    struct mcds__entries_look look;
+    return launch_look(&look, table, &has_kind, key, NULL, NULL, 0);
+}
+
+int mcds_table_has_start(mcds_table *table, mcds_bytes key, mcds_pipeline *pipeline,
+                         uint64_t tag)
+{
+    return launch_look(NULL, table, &has_kind, key, NULL, pipeline, tag);
+}
+
+static int take_nothing(const struct mcds__fold_change *change, void *out)
+{
+    (void)change;
+    (void)out;
+    return MCDS_OK;
+}
+
+static int take_put_new(const struct mcds__fold_change *change, void *out)
+{
+    (void)out;
+    return change->code == MCDS__FOLD_CHANGED ? MCDS_OK : MCDS_EXISTS;
+}
+
+static int take_swap(const struct mcds__fold_change *change, void *out)
+{
+    (void)out;
+    if (change->code == MCDS__FOLD_CHANGED)
+        return MCDS_OK;
+    return change->code == MCDS__FOLD_ABSENT ? MCDS_NOT_FOUND : MCDS_EXISTS;
+}
+
+static int take_incr(const struct mcds__fold_change *change, void *out)
+{
+    if (change->code == MCDS__FOLD_NO_NUMBER)
+        return MCDS_CORRUPT;
+    if (change->code == MCDS__FOLD_RANGE)
+        return MCDS_OVERFLOW;
+    if (out != NULL)
+        *(int64_t *)out = change->number;
+    return MCDS_OK;
+}
+
+static int launch_change(struct mcds__entries_change *change, mcds_table *table,
+                         const struct mcds__operation_kind *kind,
+                         struct mcds__entries_order *order, uint64_t ttl_ms,
+                         mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = check(table, kind, order->command.element);
+    if (result != MCDS_OK)
+        return result;
+    if (ttl_ms > TTL_MS_MAX)
+        return mcds_fail(MCDS_INVALID, "table '%.200s': %s: a ttl of more than 366 days",
+                         table->entries.name, kind->verb);
+    if (ttl_ms > 0)
+        order->command.expires_ms = mcds__wall_ms(table->entries.fold.env) + (int64_t)ttl_ms;
+    return mcds__entries_launch_change(change, &table->entries, kind, order, pipeline, tag);
+}
+
+static int launch_put(struct mcds__entries_change *change, mcds_table *table, mcds_bytes key,
+                      mcds_bytes value, uint64_t ttl_ms, mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct mcds__entries_order order = {
+        .command = {.verb = MCDS__FOLD_PUT, .element = key, .value = value},
+        .take = take_nothing,
+    };
+    return launch_change(change, table, &put_kind, &order, ttl_ms, pipeline, tag);
+}
+
+int mcds_table_put(mcds_table *table, mcds_bytes key, mcds_bytes value, uint64_t ttl_ms)
+{
+    struct mcds__entries_change change;
+    return launch_put(&change, table, key, value, ttl_ms, NULL, 0);
+}
+
+int mcds_table_put_start(mcds_table *table, mcds_bytes key, mcds_bytes value, uint64_t ttl_ms,
+                         mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_put(NULL, table, key, value, ttl_ms, pipeline, tag);
+}
+
+static int launch_put_new(struct mcds__entries_change *change, mcds_table *table,
+                          mcds_bytes key, mcds_bytes value, uint64_t ttl_ms,
+                          mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct mcds__entries_order order = {
+        .command = {.verb = MCDS__FOLD_PUT_NEW, .element = key, .value = value},
+        .wants_code = true,
+        .take = take_put_new,
+    };
+    return launch_change(change, table, &put_new_kind, &order, ttl_ms, pipeline, tag);
+}
+
+int mcds_table_put_if_absent(mcds_table *table, mcds_bytes key, mcds_bytes value,
+                             uint64_t ttl_ms)
+{
+    struct mcds__entries_change change;
+    return launch_put_new(&change, table, key, value, ttl_ms, NULL, 0);
+}
+
+int mcds_table_put_if_absent_start(mcds_table *table, mcds_bytes key, mcds_bytes value,
+                                   uint64_t ttl_ms, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_put_new(NULL, table, key, value, ttl_ms, pipeline, tag);
+}
+
+static int launch_swap(struct mcds__entries_change *change, mcds_table *table, mcds_bytes key,
+                       mcds_bytes expected, mcds_bytes value, uint64_t ttl_ms,
+                       mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct mcds__entries_order order = {
+        .command = {.verb = MCDS__FOLD_SWAP,
+                    .element = key,
+                    .value = value,
+                    .expected = expected},
+        .must_exist = true,
+        .wants_code = true,
+        .take = take_swap,
+    };
+    return launch_change(change, table, &swap_kind, &order, ttl_ms, pipeline, tag);
+}
+
+int mcds_table_compare_and_set(mcds_table *table, mcds_bytes key, mcds_bytes expected,
+                               mcds_bytes value, uint64_t ttl_ms)
+{
+    struct mcds__entries_change change;
+    return launch_swap(&change, table, key, expected, value, ttl_ms, NULL, 0);
+}
+
+int mcds_table_compare_and_set_start(mcds_table *table, mcds_bytes key, mcds_bytes expected,
+                                     mcds_bytes value, uint64_t ttl_ms, mcds_pipeline *pipeline,
+                                     uint64_t tag)
+{
+    return launch_swap(NULL, table, key, expected, value, ttl_ms, pipeline, tag);
+}
+
+static int launch_remove(struct mcds__entries_change *change, mcds_table *table, mcds_bytes key,
+                         bool *changed_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct mcds__entries_order order = {
+        .command = {.verb = MCDS__FOLD_REMOVE, .element = key},
+        .must_exist = true,
+        .wants_code = changed_out != NULL,
+        .take = mcds__entries_take_changed,
+        .out = changed_out,
+    };
+    return launch_change(change, table, &remove_kind, &order, 0, pipeline, tag);
+}
+
+int mcds_table_remove(mcds_table *table, mcds_bytes key, bool *changed_out)
+{
+    struct mcds__entries_change change;
+    return launch_remove(&change, table, key, changed_out, NULL, 0);
+}
+
+int mcds_table_remove_start(mcds_table *table, mcds_bytes key, bool *changed_out,
+                            mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_remove(NULL, table, key, changed_out, pipeline, tag);
+}
+
+static int launch_incr(struct mcds__entries_change *change, mcds_table *table, mcds_bytes key,
+                       int64_t delta, int64_t *value_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct mcds__entries_order order = {
+        .command = {.verb = MCDS__FOLD_COUNT, .element = key, .delta = delta},
+        .wants_code = true,
+        .take = take_incr,
+        .out = value_out,
+    };
+    return launch_change(change, table, &incr_kind, &order, 0, pipeline, tag);
+}
+
+int mcds_table_incr(mcds_table *table, mcds_bytes key, int64_t delta, int64_t *value_out)
+{
+    struct mcds__entries_change change;
+    return launch_incr(&change, table, key, delta, value_out, NULL, 0);
+}
+
+int mcds_table_incr_start(mcds_table *table, mcds_bytes key, int64_t delta, int64_t *value_out,
+                          mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_incr(NULL, table, key, delta, value_out, pipeline, tag);
+}
+
+struct table_scan {
+    struct mcds__operation base;
+    mcds_table_cursor *cursor;
+    uint64_t left;
+    bool (*visit)(void *context, mcds_bytes key, mcds_bytes value);
+    void *context;
+    struct mcds__fold_sweep sweep;
+};
+
+static bool visit_entry(void *context, const struct mcds__fold_entry *entry)
+{
+    struct table_scan *scan = context;
+    bool more = scan->visit(scan->context, entry->element, entry->value);
+    scan->left--;
+    return more && scan->left > 0;
+}
+
+static void release_scan(struct mcds__operation *operation)
+{
+    mcds__fold_sweep_free(&((struct table_scan *)operation)->sweep);
+}
+
+static enum mcds__step step_scan(struct mcds__operation *operation)
+{
+    struct table_scan *scan = (struct table_scan *)operation;
+    enum mcds__step step = mcds__fold_sweep_step(&scan->sweep, operation);
+    if (step != MCDS__DONE)
+        return step;
+    scan->cursor->position = scan->sweep.position;
+    scan->cursor->done = scan->sweep.complete || operation->result == MCDS_NOT_FOUND;
+    return step;
+}
+
+static const struct mcds__operation_kind scan_kind = {"table", "scan",
+                                                      sizeof(struct table_scan), step_scan};
+
+static int launch_scan(struct table_scan *scan, mcds_table *table, mcds_table_cursor *cursor,
+                       uint64_t limit,
+                       bool (*visit)(void *context, mcds_bytes key, mcds_bytes value),
+                       void *context, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = MCDS_OK;
+    if (table == NULL || cursor == NULL || visit == NULL)
+        return mcds_fail(MCDS_INVALID, "table: scan needs a table, a cursor and a visitor");
+    if (cursor->done)
+        return mcds_fail(MCDS_INVALID,
+                         "table '%.200s': scan: the cursor is at the end; begin with "
+                         "MCDS_TABLE_CURSOR_INIT",
+                         table->entries.name);
+    if (scan == NULL)
+        scan = mcds__pipeline_new(pipeline, table->entries.store, &scan_kind, &result);
+    if (scan == NULL)
+        return result;
+    mcds__operation_begin(&scan->base, &scan_kind, table->entries.store, table->entries.name,
+                          0);
+    scan->cursor = cursor;
+    scan->left = limit > 0 ? limit : UINT64_MAX;
+    scan->visit = visit;
+    scan->context = context;
+    mcds__fold_sweep_begin(&scan->sweep, &table->entries.fold);
+    scan->sweep.position = cursor->position;
+    scan->sweep.visit = visit_entry;
+    scan->sweep.context = scan;
+    scan->base.release = release_scan;
+    return mcds__launch(&scan->base, pipeline, tag);
+}
+
+int mcds_table_scan(mcds_table *table, mcds_table_cursor *cursor, uint64_t limit,
+                    bool (*visit)(void *context, mcds_bytes key, mcds_bytes value),
+                    void *context)
+{
+    struct table_scan scan;
+    return launch_scan(&scan, table, cursor, limit, visit, context, NULL, 0);
+}
+
+int mcds_table_scan_start(mcds_table *table, mcds_table_cursor *cursor, uint64_t limit,
+                          bool (*visit)(void *context, mcds_bytes key, mcds_bytes value),
+                          void *context, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_scan(NULL, table, cursor, limit, visit, context, pipeline, tag);
+}
+
+static int launch_drop(struct mcds__entries_drop *drop, mcds_table *table,
+                       mcds_pipeline *pipeline, uint64_t tag)
+{
+    if (table == NULL)
+        return mcds_fail(MCDS_INVALID, "table: drop needs a table");
+    return mcds__entries_launch_drop(drop, &table->entries, &drop_kind, pipeline, tag);
+}
+
+int mcds_table_drop(mcds_table *table)
+{
+    struct mcds__entries_drop drop;
+    return launch_drop(&drop, table, NULL, 0);
+}
+
+int mcds_table_drop_start(mcds_table *table, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_drop(NULL, table, pipeline, tag);
+}
+
+int mcds_table_open(mcds_store *store, const char *name, const mcds_table_options *options,
+                    mcds_table **table_out)
+{
+    static const mcds_table_options defaults = MCDS_TABLE_OPTIONS_INIT;
+    int result = mcds__check_open("table", store, name, table_out);
+    if (options == NULL)
+        options = &defaults;
+    if (result == MCDS_OK)
+        result = mcds__check_options_size("table", options->size, sizeof *options);
+    if (result != MCDS_OK)
+        return result;
+    const mcds_env *env = mcds__store_env(store);
+    mcds_table *table = mcds__allocate_zero(env, sizeof *table);
+    if (table == NULL)
+        return mcds_fail(MCDS_NO_MEMORY, "table '%.200s': out of memory", name);
+    result = mcds__entries_open(&table->entries, "table", store, name, MCDS__TAG_TABLE, 0,
+                                other_forms);
+    if (result != MCDS_OK) {
+        mcds__free(env, table);
+        return result;
+    }
+    *table_out = table;
+    return MCDS_OK;
+}
+
+void mcds_table_close(mcds_table *table)
+{
+    if (table == NULL)
+        return;
+    const mcds_env *env = mcds__store_env(table->entries.store);
+    mcds__entries_close(&table->entries);
+    mcds__free(env, table);
+}
