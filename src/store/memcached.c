@@ -219,18 +219,15 @@ static bool is_ordered(struct mcds__link *link)
     return ordered;
 }
 
-/* batch.serial while a batch is here: whether its requests go one by one. */
-enum { AT_ONCE, ONE_BY_ONE };
-
 static void enqueue_batch(struct mcds__lane_of_memcached *lane, mcds_batch *batch)
 {
-    batch->serial = AT_ONCE;
+    batch->serial = MCDS__AT_ONCE;
     if (batch->count > 1 && !batch->independent && !is_ordered(link_of(lane, batch->requests)))
-        batch->serial = ONE_BY_ONE;
+        batch->serial = MCDS__ONE_BY_ONE;
     lane->pending++;
     if (batch->deadline_ns < lane->deadline_ns)
         lane->deadline_ns = batch->deadline_ns;
-    uint32_t count = batch->serial == ONE_BY_ONE ? 1 : batch->count;
+    uint32_t count = batch->serial == MCDS__ONE_BY_ONE ? 1 : batch->count;
     for (uint32_t i = 0; i < count; i++)
         mcds__link_enqueue(link_of(lane, &batch->requests[i]), batch, i);
 }
@@ -254,7 +251,7 @@ static void memcached_submit(void *state, mcds_batch *first)
 
 void mcds__lane_ask(struct mcds__lane_of_memcached *lane, uint32_t server, mcds_batch *batch)
 {
-    batch->serial = AT_ONCE;
+    batch->serial = MCDS__AT_ONCE;
     lane->pending++;
     lane->deadline_ns = batch->deadline_ns;
     for (uint32_t i = 0; i < batch->count; i++)
@@ -281,7 +278,7 @@ static bool is_answered_for_good(const mcds_request *request)
 void mcds__lane_answered(struct mcds__lane_of_memcached *lane, mcds_batch *batch)
 {
     batch->answered++;
-    if (batch->serial == ONE_BY_ONE && batch->answered < batch->count) {
+    if (batch->serial == MCDS__ONE_BY_ONE && batch->answered < batch->count) {
         if (is_answered_for_good(&batch->requests[batch->answered - 1])) {
             mcds_request *request = &batch->requests[batch->answered];
             mcds__link_enqueue(link_of(lane, request), batch, batch->answered);
@@ -319,6 +316,9 @@ static void wait_and_go_on(struct mcds__lane_of_memcached *lane, int64_t now_ns,
     struct mcds__link *links[MCDS__WAIT_MAX];
     uint8_t ready[MCDS__WAIT_MAX];
     uint32_t count = 0;
+    push_all(lane); /* a link that has lost its connection may have more to send */
+    if (lane->done != NULL)
+        return;
     for (uint32_t i = 0; i < lane->home->server_count; i++) {
         struct mcds__link *link = &lane->links[i];
         if (!mcds__link_is_busy(link))

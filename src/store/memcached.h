@@ -61,6 +61,7 @@ struct mcds__link {
     uint64_t value_max;
     int64_t deadline_ns; /* of connecting and probing */
     int64_t used_ns;
+    bool is_troubled;     /* the peer has told of an error of its own */
     size_t needed;        /* bytes without which the next reply is not whole */
     mcds_outcome refusal; /* what a failure of this connection makes of requests not sent */
     uint8_t probe_stage;
@@ -75,6 +76,9 @@ struct mcds__link {
     uint32_t count;
     uint32_t encoded;
 };
+
+/* batch.serial while a batch is here: whether its requests go one by one. */
+enum { MCDS__AT_ONCE, MCDS__ONE_BY_ONE };
 
 struct mcds__lane_of_memcached {
     struct mcds__memcached *home;

@@ -4,8 +4,8 @@
  * answered
  *
  * DOWN -> CONNECTING -> PROBING -> READY; any trouble leads back to DOWN. What had been written
- * out is then UNKNOWN, or UNSENT when not a byte of it had left; what was still waiting fails
- * only if no connection came about. */
+ * out is then UNKNOWN, or UNSENT when not a byte of it had left, and with it the rest of an
+ * ordered batch; what else was still waiting fails only if no connection came about. */
 #include <string.h>
 
 #include "base/buffer.h"
@@ -108,17 +108,51 @@ static void answer_lost(struct mcds__link *link, uint32_t lost, uint64_t sent,
     }
 }
 
+/* The first of the waiting slots leaves the queue. */
+static struct mcds__slot take_waiting(struct mcds__link *link)
+{
+    struct mcds__slot taken = *slot_at(link, link->encoded);
+    for (uint32_t i = link->encoded; i > 0; i--)
+        *slot_at(link, i) = *slot_at(link, i - 1);
+    link->first++;
+    link->count--;
+    return taken;
+}
+
+/* A request of `batch` has not been carried out, as far as one knows; none of those behind it
+ * may be. The requests of a batch stand together in the queue. */
+static void give_up_rest(struct mcds__link *link, const mcds_batch *batch)
+{
+    while (!batch->independent && link->encoded < link->count &&
+           slot_at(link, link->encoded)->batch == batch) {
+        struct mcds__slot taken = take_waiting(link);
+        answer(link, taken.batch, taken.index, MCDS_OUT_UNSENT,
+               "the request before it went unanswered");
+    }
+}
+
+/* The connection has come to an end. The first `lost` requests end with it. */
+static void end_connection(struct mcds__link *link, uint32_t lost, const char *trouble)
+{
+    uint64_t sent = link->connection.sent;
+    const mcds_batch *batch = lost > 0 ? slot_at(link, lost - 1)->batch : NULL;
+    mcds__link_close(link);
+    link->encoded = 0;
+    answer_lost(link, lost, sent, MCDS_OUT_UNSENT, trouble);
+    if (batch != NULL)
+        give_up_rest(link, batch);
+}
+
 /* The connection has come to nothing or to its end. */
 static void fail(struct mcds__link *link, const char *trouble)
 {
-    bool was_ready = link->state == LINK_READY;
-    uint64_t sent = was_ready ? link->connection.sent : 0;
-    uint32_t lost = was_ready ? link->encoded : link->count;
+    if (link->state == LINK_READY) {
+        end_connection(link, link->encoded, trouble);
+        return;
+    }
     mcds__link_close(link);
-    link->encoded = 0;
-    if (!was_ready)
-        back_off(link, trouble);
-    answer_lost(link, lost, sent, was_ready ? MCDS_OUT_UNSENT : link->refusal, trouble);
+    back_off(link, trouble);
+    answer_lost(link, link->count, 0, link->refusal, trouble);
 }
 
 /* False while the server is left alone after a failure; *trouble_out tells which. */
@@ -180,17 +214,6 @@ static mcds_outcome answer_at_home(const struct mcds__link *link, const mcds_req
     return is_foreign(link, request) ? MCDS_OUT_EXISTS : MCDS_OUT_NONE;
 }
 
-/* The first of the waiting slots leaves the queue. */
-static struct mcds__slot take_waiting(struct mcds__link *link)
-{
-    struct mcds__slot taken = *slot_at(link, link->encoded);
-    for (uint32_t i = link->encoded; i > 0; i--)
-        *slot_at(link, i) = *slot_at(link, i - 1);
-    link->first++;
-    link->count--;
-    return taken;
-}
-
 static void encode_waiting(struct mcds__link *link)
 {
     struct mcds__connection *connection = &link->connection;
@@ -216,6 +239,8 @@ static void encode_waiting(struct mcds__link *link)
         }
         struct mcds__slot taken = take_waiting(link);
         answer(link, taken.batch, taken.index, outcome, detail);
+        if (outcome == MCDS_OUT_UNSENT)
+            give_up_rest(link, taken.batch);
     }
 }
 
@@ -254,6 +279,10 @@ static void take_reply(struct mcds__link *link, const struct mcds__wire_reply *p
     reply->cas = (mcds_cas_token){parsed->cas, parsed->cas != 0 ? link->serial : 0};
     reply->detail = parsed->detail;
     reply->peer = link->server->name;
+    if (parsed->outcome == MCDS_OUT_UNKNOWN) { /* behind a proxy another server may follow */
+        link->serial = mcds__token_place();
+        link->is_troubled = true;
+    }
     if (batch->requests[slot.index].command == MCDS_GET) {
         reply->value_length = parsed->value.length > 0 ? parsed->value.length : parsed->size;
         reply->value_at = batch->values != NULL ? batch->values->length : 0;
@@ -283,6 +312,9 @@ static void parse_replies(struct mcds__link *link)
             connection->in.length - connection->in_taken, &reply, &consumed, &link->needed);
         if (parse == PARSE_MORE)
             return;
+        /* After trouble an ERROR may answer bytes of a value that were taken for a command. */
+        if (parse == PARSE_DONE && link->is_troubled && reply.outcome == MCDS_OUT_UNSUPPORTED)
+            parse = PARSE_BROKEN;
         if (parse == PARSE_BROKEN) {
             fail(link, "the server's answer is not memcached's protocol");
             return;
@@ -293,12 +325,40 @@ static void parse_replies(struct mcds__link *link)
     }
 }
 
+/* The connection does not keep order, and requests may have been queued in the belief that it
+ * would. Of each batch whose order counts only the first stays; the others follow one by one, or
+ * are given up if the batch has requests elsewhere too. */
+static void thin_out(struct mcds__link *link)
+{
+    for (uint32_t left = link->count, run; left > 0; left -= run) {
+        struct mcds__slot first = take_waiting(link);
+        mcds_batch *batch = first.batch;
+        *slot_at(link, link->count++) = first;
+        run = 1;
+        if (batch->independent || batch->serial == MCDS__ONE_BY_ONE)
+            continue;
+        while (run < left && slot_at(link, run - 1)->batch == batch)
+            run++;
+        if (run > 1 && run == batch->count)
+            batch->serial = MCDS__ONE_BY_ONE;
+        for (uint32_t i = 1; i < run; i++) {
+            struct mcds__slot taken = take_waiting(link);
+            if (batch->serial != MCDS__ONE_BY_ONE)
+                answer(link, batch, taken.index, MCDS_OUT_UNSENT,
+                       "what was a server has become a proxy");
+        }
+    }
+}
+
 static void go_on_probing(struct mcds__link *link)
 {
     switch (mcds__probe_go_on(link)) {
     case PARSE_DONE:
         link->state = LINK_READY;
         link->used_ns = mcds__monotonic_ns(env_of(link));
+        link->is_troubled = false;
+        if (!link->probe_can.ordered_batch)
+            thin_out(link);
         mcds__link_push(link);
         break;
     case PARSE_BROKEN:
@@ -360,6 +420,24 @@ static bool is_late(const struct mcds__slot *slot, int64_t now_ns)
     return slot->batch->deadline_ns <= now_ns;
 }
 
+/* Whether a request that was written out is late. */
+static bool has_late(struct mcds__link *link, int64_t now_ns)
+{
+    for (uint32_t i = 0; i < link->encoded; i++)
+        if (is_late(slot_at(link, i), now_ns))
+            return true;
+    return false;
+}
+
+/* Requests of which a byte has left. The others can go over another connection. */
+static uint32_t count_begun(struct mcds__link *link)
+{
+    uint32_t begun = link->encoded;
+    while (begun > 0 && slot_at(link, begun - 1)->begin >= link->connection.sent)
+        begun--;
+    return begun;
+}
+
 void mcds__link_expire(struct mcds__link *link, int64_t now_ns)
 {
     if ((link->state == LINK_CONNECTING || link->state == LINK_PROBING) &&
@@ -367,18 +445,14 @@ void mcds__link_expire(struct mcds__link *link, int64_t now_ns)
         fail(link, link->state == LINK_CONNECTING
                        ? "the host does not answer"
                        : "connected, but nothing there answers as memcached would");
-    for (uint32_t i = 0; i < link->encoded; i++) {
-        if (is_late(slot_at(link, i), now_ns)) {
-            fail(link, "no answer before the deadline");
-            break;
-        }
-    }
+    if (has_late(link, now_ns))
+        end_connection(link, count_begun(link), "no answer before the deadline");
     uint32_t waiting = link->count - link->encoded;
     for (; waiting > 0; waiting--) {
         struct mcds__slot taken = take_waiting(link);
         if (is_late(&taken, now_ns))
             answer(link, taken.batch, taken.index, MCDS_OUT_UNSENT,
-                   "the deadline passed before a connection was there");
+                   "the deadline passed before it could be sent");
         else
             *slot_at(link, link->count++) = taken;
     }

@@ -99,10 +99,13 @@ static bool be_probed(struct fake_server *server)
                "NS\r\nEND\r\nSTAT evictions on\r\nSTAT item_size_max 1048576\r\nEND\r\n", 4096);
 }
 
+/* That the other side hangs up is not a word. */
 static bool is_quiet(const struct fake_server *server)
 {
     struct pollfd polled = {server->connection, POLLIN, 0};
-    return server->heard_length == 0 && poll(&polled, 1, MOMENT_MS) == 0;
+    char byte;
+    return server->heard_length == 0 && (poll(&polled, 1, MOMENT_MS) == 0 ||
+                                         recv(server->connection, &byte, 1, MSG_PEEK) == 0);
 }
 
 static bool stall(struct fake_server *server)
@@ -110,6 +113,12 @@ static bool stall(struct fake_server *server)
     while (hear(server))
         server->heard_length = 0;
     return true;
+}
+
+static bool be_deaf(const struct fake_server *server)
+{
+    struct pollfd polled = {server->connection, POLLRDHUP, 0};
+    return poll(&polled, 1, PATIENCE_MS) > 0;
 }
 
 static bool take_step(struct fake_server *server, const struct fake_step *step)
@@ -130,6 +139,8 @@ static bool take_step(struct fake_server *server, const struct fake_step *step)
         return true;
     case FAKE_STALL:
         return stall(server);
+    case FAKE_DEAF:
+        return be_deaf(server);
     case FAKE_PROBED:
         return be_probed(server);
     default:

@@ -11,6 +11,7 @@ enum fake_verb {
     FAKE_QUIET,  /* nothing more may have come, nor come within a moment */
     FAKE_CLOSE,  /* hang up */
     FAKE_STALL,  /* say nothing until the other side hangs up */
+    FAKE_DEAF,   /* read nothing until the other side hangs up */
     FAKE_PROBED  /* be accepted, and answer as memcached 1.6.18 does to the probe */
 };
 

@@ -53,6 +53,33 @@ static mcds_outcome ask(mcds_store *store, mcds_request *requests, uint32_t coun
         FAKE_EXPECT, "version\r\n"                                                             \
     }
 
+/* The server behind the proxy may be another one from then on. */
+static void no_token_outlives_trouble_behind_a_proxy(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        PROXY_GREETING,
+        {FAKE_SEND, "VERSION 1.6.18\r\n"},
+        {FAKE_EXPECT, "gets k\r\n"},
+        {FAKE_SEND, "VALUE k 0 1 5\r\n1\r\nEND\r\n"},
+        {FAKE_EXPECT, "set x 0 0 1\r\n1\r\n"},
+        {FAKE_SEND, "SERVER_ERROR Connection refused\r\n"},
+        {FAKE_QUIET, NULL}, /* the cas is not sent */
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(server);
+    mcds_request get = request_of(MCDS_GET, "k", "");
+    mcds_request set = request_of(MCDS_SET, "x", "1");
+    mcds_request cas = request_of(MCDS_CAS, "k", "2");
+    assert_int_equal(ask(store, &get, 1), MCDS_OUT_OK);
+    assert_int_equal(ask(store, &set, 1), MCDS_OUT_UNKNOWN);
+    cas.cas = get.reply.cas;
+    assert_int_equal(ask(store, &cas, 1), MCDS_OUT_EXISTS);
+    close_store(store, server);
+}
+
 /* The one server that would tell its version is down; those with the keys may be up. */
 static void a_proxy_without_a_version_is_a_proxy(void **state)
 {
@@ -103,12 +130,51 @@ static void who_tells_no_settings_is_asked_one_by_one(void **state)
     close_store(store, server);
 }
 
+/* The address was a server's; behind the same address there is a proxy since. */
+static void a_server_that_became_a_proxy_is_asked_one_by_one(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "mg a"},
+        {FAKE_SEND, "EN\r\n"},
+        {FAKE_EXPECT, "mg b"},
+        {FAKE_CLOSE, NULL},
+        PROXY_GREETING,
+        {FAKE_SEND, "VERSION 1.6.18\r\n"},
+        {FAKE_EXPECT, "set a 0 0 1\r\n1\r\n"},
+        {FAKE_QUIET, NULL},
+        {FAKE_SEND, "STORED\r\n"},
+        {FAKE_EXPECT, "gets a\r\n"},
+        {FAKE_QUIET, NULL},
+        {FAKE_SEND, "VALUE a 0 1 5\r\n1\r\nEND\r\n"},
+        {FAKE_EXPECT, "delete a\r\n"},
+        {FAKE_SEND, "DELETED\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(server);
+    mcds_request first = request_of(MCDS_GET, "a", "");
+    mcds_request lost = request_of(MCDS_GET, "b", "");
+    assert_int_equal(ask(store, &first, 1), MCDS_OUT_MISS);
+    assert_int_equal(ask(store, &lost, 1), MCDS_OUT_UNKNOWN);
+    mcds_request requests[] = {request_of(MCDS_SET, "a", "1"), request_of(MCDS_GET, "a", ""),
+                               request_of(MCDS_DELETE, "a", "")};
+    assert_int_equal(ask(store, requests, 3), MCDS_OUT_OK);
+    assert_int_equal(requests[1].reply.outcome, MCDS_OUT_OK);
+    assert_int_equal(requests[2].reply.outcome, MCDS_OUT_OK);
+    close_store(store, server);
+}
+
 /* A write that may yet land must not be overtaken by what stands behind it in its batch. */
 static void nothing_of_a_batch_overtakes_what_is_unknown(void **state)
 {
     (void)state;
     static const struct fake_step steps[] = {
         {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "mg a"},
+        {FAKE_SEND, "EN\r\n"},
         {FAKE_EXPECT, "ms a"},
         {FAKE_CLOSE, NULL},
         {FAKE_PROBED, NULL},
@@ -124,6 +190,8 @@ static void nothing_of_a_batch_overtakes_what_is_unknown(void **state)
     struct fake_server *server = fake_server_start(steps);
     mcds_store *store = open_store(server);
     mcds_request requests[LARGE_COUNT];
+    mcds_request first = request_of(MCDS_GET, "a", "");
+    assert_int_equal(ask(store, &first, 1), MCDS_OUT_MISS); /* it keeps order, from then on */
     for (int i = 0; i < LARGE_COUNT; i++)
         requests[i] = request_of(MCDS_SET, "a", large);
     assert_int_equal(ask(store, requests, LARGE_COUNT), MCDS_OUT_UNKNOWN);
@@ -134,12 +202,56 @@ static void nothing_of_a_batch_overtakes_what_is_unknown(void **state)
     free(large);
 }
 
+/* One batch ends at its deadline with the connection; another still has time and goes on. */
+static void a_late_batch_takes_only_itself_along(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "ms a"},
+        {FAKE_DEAF, NULL},
+        {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "mg b v f c\r\n"},
+        {FAKE_SEND, "EN\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    char *large = malloc(LARGE + 1);
+    assert_non_null(large);
+    memset(large, 'x', LARGE);
+    large[LARGE] = '\0';
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(server);
+    mcds_request requests[LARGE_COUNT];
+    mcds_request get = request_of(MCDS_GET, "b", "");
+    for (int i = 0; i < LARGE_COUNT; i++)
+        requests[i] = request_of(MCDS_SET, "a", large);
+    mcds_batch late = {.requests = requests, .count = LARGE_COUNT, .deadline_ns = in_ms(150)};
+    mcds_batch early = {.requests = &get, .count = 1, .deadline_ns = in_ms(3000)};
+    struct mcds__lane *lane;
+    late.next = &early;
+    assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_OK);
+    mcds__lane_submit(lane, &late);
+    uint32_t back = 0;
+    for (int turns = 0; turns < 10 && back < 2; turns++)
+        for (mcds_batch *b = mcds__lane_collect(lane, in_ms(4000)); b != NULL; b = b->next)
+            back++;
+    mcds__lane_give(store, lane);
+    assert_int_equal(requests[0].reply.outcome, MCDS_OUT_UNKNOWN);
+    assert_int_equal(get.reply.outcome, MCDS_OUT_MISS);
+    close_store(store, server);
+    free(large);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_token_outlives_trouble_behind_a_proxy),
         cmocka_unit_test(a_proxy_without_a_version_is_a_proxy),
         cmocka_unit_test(who_tells_no_settings_is_asked_one_by_one),
+        cmocka_unit_test(a_server_that_became_a_proxy_is_asked_one_by_one),
         cmocka_unit_test(nothing_of_a_batch_overtakes_what_is_unknown),
+        cmocka_unit_test(a_late_batch_takes_only_itself_along),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
