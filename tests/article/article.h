@@ -45,6 +45,10 @@ enum answer article_online_hit(struct memcache *mc, const char *session);
 enum answer article_view(struct memcache *mc, const char *key,
                          uint64_t (*database)(void *context), void *context,
                          uint64_t *value_out);
+/* The same with add in place of set. */
+enum answer article_view_by_add(struct memcache *mc, const char *key,
+                                uint64_t (*database)(void *context), void *context,
+                                uint64_t *value_out);
 
 /* MCEventLog: N keys of C seconds each */
 struct article_log {

@@ -1,5 +1,6 @@
 /* MCEventLog: N keys in a ring, each for C seconds of events. Mended: `l` in fetch is `events`,
  * and the lost condition and key range are completed from the other editions of the text. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@ static void name_key(const struct article_log *log, uint64_t number, char *out, 
 
 static uint64_t key_of(const struct article_log *log, double when)
 {
-    return (uint64_t)(when / (double)log->C) % log->N;
+    double chunk = floor(when / (double)log->C);
+    return (uint64_t)(chunk - floor(chunk / (double)log->N) * (double)log->N);
 }
 
 enum answer article_log_put(struct article_log *log, double when, const char *event)

@@ -19,6 +19,11 @@ struct row {
     {                                                                                          \
 #name, flaw, cure, name##_article, name##_ours                                         \
     }
+/* The article's part alone, until the structure stands. */
+#define HALF_ROW(name, flaw)                                                                   \
+    {                                                                                          \
+#name, flaw, "", name##_article, NULL                                                  \
+    }
 /* A row that is no test, and why. */
 #define NO_TEST(name, flaw, reason)                                                            \
     {                                                                                          \
@@ -36,14 +41,24 @@ struct rows {
         structure, title, array, sizeof array / sizeof array[0]                                \
     }
 
+extern const struct rows shared_rows;
+extern const struct rows wire_rows;
 extern const struct rows lock_rows;
 extern const struct rows counter_rows;
 extern const struct rows visitors_rows;
 extern const struct rows online_rows;
+extern const struct rows views_rows;
+extern const struct rows log_rows;
+extern const struct rows array1_rows;
+extern const struct rows array2_rows;
+extern const struct rows table_rows;
 
 /* Says where and returns false. */
 bool row_is_not_so(const char *file, int line, const char *what);
 bool row_answers(const char *file, int line, const char *what, int expected, int answer);
+
+/* What this part needs is not installed; returns true. */
+bool row_is_skipped(const char *why);
 
 /* Leave the row with false unless it is so. */
 #define SHOW(condition)                                                                        \

@@ -299,7 +299,7 @@ struct addition {
 static void add_article(void *context)
 {
     struct addition *addition = context;
-    addition->answer = article_increment(addition->mc, KEY, 1);
+    addition->answer = (int)article_increment(addition->mc, KEY, 1);
 }
 
 static void add_ours(void *context)
@@ -312,7 +312,7 @@ static bool C9_one_key_and_no_reset_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
     struct memcache other = memcache_of(world_actor(world));
-    struct addition addition = {&other, NULL, KEY_ERROR};
+    struct addition addition = {&other, NULL, (int)KEY_ERROR};
     struct text text = {NULL, 0, 0};
     for (int i = 0; i < 100; i++)
         SHOW(article_increment(&mc, KEY, 1) == DONE);
@@ -321,7 +321,7 @@ static bool C9_one_key_and_no_reset_article(struct world *world)
     SHOW(article_value(&mc, KEY, &text) == DONE);
     uint64_t read = text_number(&text);
     text_free(&text);
-    SHOW(memcache_set(&mc, KEY, "0", 0) == DONE && addition.answer == DONE);
+    SHOW(memcache_set(&mc, KEY, "0", 0) == DONE && addition.answer == (int)DONE);
     SHOW(read + memcache_peek_number(world, KEY) == 100); /* of 101 */
     return true;
 }
@@ -371,10 +371,10 @@ static const struct row rows[] = {
     ROW(C6_failover_and_back,
         "50 increments made while the server was away are gone with it back",
         "no failover: 50 times UNAVAILABLE, none counted, none lost"),
-    {"C7_duplicated_counters",
-     "incremented on each of several servers: they differ after one lost request, and a copy "
-     "that restarts answers low",
-     "", C7_duplicated_counters_article, NULL},
+    HALF_ROW(
+        C7_duplicated_counters,
+        "incremented on each of several servers: they differ after one lost request, and a "
+        "copy that restarts answers low"),
     ROW(C8_text_or_number, "value is a text, with blanks after a decr, or the number 0",
         "always a number; blanks are ignored"),
     ROW(C9_one_key_and_no_reset, "one hot key, and to set it to 0 loses what came in between",

@@ -408,6 +408,24 @@ static bool L12_late_delete_ours(struct world *world)
     return true;
 }
 
+static bool L13_array_under_the_same_lock_article(struct world *world)
+{
+    static const char *const none[] = {NULL};
+    static const char *const one[] = {"1", NULL};
+    struct memcache mc = memcache_of(world_actor(world));
+    struct article_lock lock;
+    struct article_array1 array;
+    article_lock_init(&lock, &mc, "x", 5);
+    article_array1_init(&array, &mc, "x");
+    SHOW(gets(&lock));
+    mc.operation_max = mc.operations + 5000; /* it waits for itself */
+    SHOW(article_array1_change(&array, one, none) == STOPPED);
+    world_pass(world, 6);
+    mc.operation_max = mc.operations + 5000;
+    SHOW(article_array1_change(&array, one, none) == DONE && lock.locked);
+    return true;
+}
+
 static bool L14_paused_holder_article(struct world *world)
 {
     struct party p;
@@ -557,6 +575,10 @@ static const struct row rows[] = {
         "no client can see it: the fence keeps the first out, and it is told LOST"),
     ROW(L12_late_delete, "an unlock that is late in the network deletes the next one's lock",
         "the delete carries a token of its tenure and does nothing"),
+    HALF_ROW(
+        L13_array_under_the_same_lock,
+        "a program that holds the lock `x` and changes the array `x` waits for itself until "
+        "its lock has expired"),
     ROW(L14_paused_holder, "a holder that stood still writes over its successor's work",
         "what is protected refuses the smaller fence"),
     ROW(L15_holder_does_not_learn,

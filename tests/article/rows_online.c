@@ -200,7 +200,7 @@ struct second_request {
 static void request_article(void *context)
 {
     struct second_request *request = context;
-    request->answer = article_online_hit(request->mc, "session");
+    request->answer = (int)article_online_hit(request->mc, "session");
 }
 
 static void request_ours(void *context)
@@ -213,10 +213,10 @@ static bool O5_parallel_requests_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
     struct memcache other = memcache_of(world_actor(world));
-    struct second_request request = {&other, NULL, KEY_ERROR};
+    struct second_request request = {&other, NULL, (int)KEY_ERROR};
     world_at(world, 6000);
     actor_pauses(mc.actor, MCDS_INCR, 1, request_article, &request);
-    SHOW(article_online_hit(&mc, "session") == DONE && request.answer == DONE);
+    SHOW(article_online_hit(&mc, "session") == DONE && request.answer == (int)DONE);
     SHOW(memcache_peek_number(world, "c_4") == 2);
     return true;
 }

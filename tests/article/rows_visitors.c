@@ -256,7 +256,7 @@ struct second_request {
 static void request_article(void *context)
 {
     struct second_request *request = context;
-    request->answer = article_visitors_hit(request->article, "session");
+    request->answer = (int)article_visitors_hit(request->article, "session");
 }
 
 static void request_ours(void *context)
@@ -270,11 +270,11 @@ static bool V4_parallel_requests_article(struct world *world)
     struct memcache mc[2] = {memcache_of(world_actor(world)), memcache_of(world_actor(world))};
     struct article_visitors first = {.mc = &mc[0], .name = "x", .T = T_S};
     struct article_visitors second = {.mc = &mc[1], .name = "x", .T = T_S};
-    struct second_request request = {&second, NULL, KEY_ERROR};
+    struct second_request request = {&second, NULL, (int)KEY_ERROR};
     uint64_t value = 0;
     world_at(world, 2000);
     actor_pauses(mc[0].actor, MCDS_INCR, 1, request_article, &request);
-    SHOW(article_visitors_hit(&first, "session") == DONE && request.answer == DONE);
+    SHOW(article_visitors_hit(&first, "session") == DONE && request.answer == (int)DONE);
     world_at(world, 2011);
     SHOW(article_visitors_value(&first, &value) == DONE);
     SHOW(value == 2); /* one visitor */
