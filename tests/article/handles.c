@@ -64,3 +64,33 @@ mcds_online *open_online(struct actor *actor, const char *name)
     world_keep(actor->world, close_online, online);
     return online;
 }
+
+static void close_table(void *handle)
+{
+    mcds_table_close(handle);
+}
+
+mcds_table *open_table(struct actor *actor, const char *name)
+{
+    mcds_table *table = NULL;
+    if (mcds_table_open(actor->store, name, NULL, &table) != MCDS_OK)
+        return NULL;
+    world_keep(actor->world, close_table, table);
+    return table;
+}
+
+static void close_set(void *handle)
+{
+    mcds_set_close(handle);
+}
+
+mcds_set *open_set(struct actor *actor, const char *name, mcds_set_form form)
+{
+    mcds_set_options options = MCDS_SET_OPTIONS_INIT;
+    mcds_set *set = NULL;
+    options.form = form;
+    if (mcds_set_open(actor->store, name, &options, &set) != MCDS_OK)
+        return NULL;
+    world_keep(actor->world, close_set, set);
+    return set;
+}

@@ -10,5 +10,7 @@ mcds_counter *open_counter(struct actor *actor, const char *name, uint32_t flags
 mcds_visitors *open_visitors(struct actor *actor, const char *name, uint64_t period_ms);
 /* Five buckets of a minute. */
 mcds_online *open_online(struct actor *actor, const char *name);
+mcds_table *open_table(struct actor *actor, const char *name);
+mcds_set *open_set(struct actor *actor, const char *name, mcds_set_form form);
 
 #endif

@@ -1,4 +1,5 @@
 /* MCArray2: elements appended to one key, and the hint of a log of +e and -e. */
+#include <stdio.h>
 #include <string.h>
 
 #include "article/rows.h"
@@ -86,6 +87,70 @@ static bool B5_compaction_by_set_article(struct world *world)
     return true;
 }
 
+/* Elements of a set of ours, each one letter, in the order in which they are visited. */
+struct letters {
+    char at[16];
+    size_t count;
+};
+
+static bool note(void *context, mcds_bytes element, uint64_t count)
+{
+    struct letters *letters = context;
+    for (uint64_t i = 0; i < count && letters->count + 1 < sizeof letters->at; i++)
+        letters->at[letters->count++] = *(const char *)element.at;
+    return true;
+}
+
+static bool holds(mcds_set *set, const char *expected)
+{
+    struct letters letters = {"", 0};
+    ANSWERS(MCDS_OK, mcds_set_fetch(set, note, &letters));
+    SHOW(strcmp(letters.at, expected) == 0);
+    return true;
+}
+
+static bool count_elements(void *context, mcds_bytes element, uint64_t count)
+{
+    (void)element;
+    *(uint64_t *)context += count;
+    return true;
+}
+
+/* Another client adds whenever the first is about to rewrite a key. */
+struct adding {
+    mcds_set *set;
+    uint32_t added;
+    int answer;
+};
+
+static void add_one(void *context)
+{
+    struct adding *adding = context;
+    char element[24];
+    (void)snprintf(element, sizeof element, "other%u", adding->added++);
+    int answer = mcds_set_add(adding->set, mcds_text(element), NULL);
+    if (answer != MCDS_OK)
+        adding->answer = answer;
+}
+
+static bool B5_compaction_by_set_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_set *set = open_set(actor, "x", MCDS_SET_LIST);
+    struct adding adding = {open_set(world_actor(world), "x", MCDS_SET_LIST), 0, MCDS_OK};
+    uint64_t count = 0;
+    char element[24];
+    SHOW(set != NULL && adding.set != NULL);
+    actor_pauses(actor, MCDS_CAS, 0, add_one, &adding);
+    for (int i = 0; i < 500; i++) {
+        (void)snprintf(element, sizeof element, "element%d", i);
+        ANSWERS(MCDS_OK, mcds_set_add(set, mcds_text(element), NULL));
+    }
+    ANSWERS(MCDS_OK, adding.answer);
+    ANSWERS(MCDS_OK, mcds_set_fetch(set, count_elements, &count));
+    return true;
+}
+
 static bool B6_repeated_minus_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
@@ -95,6 +160,25 @@ static bool B6_repeated_minus_article(struct world *world)
     SHOW(article_array2_add_mended(&mc, KEY, "-3") == DONE);
     SHOW(article_array2_compact(&mc, KEY, fold) == DONE);
     SHOW(memcache_peek_is(world, KEY, "")); /* one of the two should have stayed */
+    return true;
+}
+
+static bool B6_repeated_minus_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_set *bag = open_set(actor, "x", MCDS_SET_BAG);
+    mcds_set *list = open_set(actor, "y", MCDS_SET_LIST);
+    SHOW(bag != NULL && list != NULL);
+    for (int i = 0; i < 2; i++)
+        ANSWERS(MCDS_OK, mcds_set_add(bag, mcds_text("3"), NULL));
+    actor_loses_reply(actor, MCDS_APPEND, 1);
+    ANSWERS(MCDS_OK, mcds_set_remove(bag, mcds_text("3"), NULL));
+    SHOW(holds(bag, "3"));
+    for (const char *at = "134"; *at != '\0'; at++)
+        ANSWERS(MCDS_OK, mcds_set_add(list, (mcds_bytes){at, 1}, NULL));
+    ANSWERS(MCDS_OK, mcds_set_remove(list, mcds_text("3"), NULL));
+    ANSWERS(MCDS_OK, mcds_set_add(list, mcds_text("5"), NULL));
+    SHOW(holds(list, "145")); /* +1 +3 +4 -3 +5 */
     return true;
 }
 
@@ -109,6 +193,22 @@ static bool B7_late_plus_article(struct world *world)
     world_pass(world, 4);
     SHOW(article_array2_compact(&mc[1], KEY, fold) == DONE);
     SHOW(memcache_peek_is(world, KEY, "+1+x"));
+    return true;
+}
+
+static bool B7_late_plus_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_set *set = open_set(actor, "x", MCDS_SET_PLAIN);
+    mcds_set *other = open_set(world_actor(world), "x", MCDS_SET_PLAIN);
+    bool changed = false;
+    SHOW(set != NULL && other != NULL);
+    ANSWERS(MCDS_OK, mcds_set_add(set, mcds_text("1"), NULL));
+    actor_is_late(actor, MCDS_APPEND, 1, 3);
+    ANSWERS(MCDS_OK, mcds_set_add(set, mcds_text("x"), NULL)); /* again, with the same id */
+    ANSWERS(MCDS_OK, mcds_set_remove(other, mcds_text("x"), &changed));
+    world_pass(world, 4);
+    SHOW(changed && holds(other, "1"));
     return true;
 }
 
@@ -135,6 +235,30 @@ static bool B8_compaction_without_ids_article(struct world *world)
     SHOW(compact_by_cas(&mc[1])); /* and nobody can tell any more whose +5 it is */
     SHOW(article_array2_add_mended(&mc[0], KEY, "+5") == DONE);
     SHOW(memcache_peek_is(world, KEY, "+1+5+5"));
+    return true;
+}
+
+/* Enough from others that the key is rewritten before the retry. */
+static void add_many(void *context)
+{
+    for (int i = 0; i < 200; i++)
+        add_one(context);
+}
+
+static bool B8_compaction_without_ids_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_set *bag = open_set(actor, "x", MCDS_SET_BAG);
+    struct adding adding = {open_set(world_actor(world), "x", MCDS_SET_BAG), 0, MCDS_OK};
+    uint64_t count = 0;
+    SHOW(bag != NULL && adding.set != NULL);
+    ANSWERS(MCDS_OK, mcds_set_add(bag, mcds_text("1"), NULL));
+    actor_loses_reply(actor, MCDS_APPEND, 1);
+    actor_pauses(actor, MCDS_APPEND, 2, add_many, &adding);
+    ANSWERS(MCDS_OK, mcds_set_add(bag, mcds_text("5"), NULL));
+    ANSWERS(MCDS_OK, adding.answer);
+    ANSWERS(MCDS_OK, mcds_set_fetch(bag, count_elements, &count));
+    SHOW(adding.added == 200 && count == 202);
     return true;
 }
 
@@ -174,12 +298,14 @@ static const struct row rows[] = {
              "as printed, an eviction in between stores the element twice and nothing else"),
     HALF_ROW(B3_full, "at 1 MB append and add are both refused: a loop without end"),
     HALF_ROW(B4_lost_reply, "a retry after a lost reply stores the element twice"),
-    HALF_ROW(B5_compaction_by_set,
-             "an element that comes while the log is written anew is lost"),
-    HALF_ROW(B6_repeated_minus, "a repeated -3 removes two"),
-    HALF_ROW(B7_late_plus, "a late copy of +x brings back what was removed"),
-    HALF_ROW(B8_compaction_without_ids,
-             "after the log is written anew a retry is counted again"),
+    ROW(B5_compaction_by_set, "an element that comes while the log is written anew is lost",
+        "a rewriting is a cas: what came in between is in it or makes it fail"),
+    ROW(B6_repeated_minus, "a repeated -3 removes two",
+        "exactly once by id; +1 +3 +4 -3 +5 is 1 4 5, and a bag counts"),
+    ROW(B7_late_plus, "a late copy of +x brings back what was removed",
+        "an id counts once, wherever its copies land"),
+    ROW(B8_compaction_without_ids, "after the log is written anew a retry is counted again",
+        "the rewritten key remembers the ids that may still come"),
     HALF_ROW(B9_several_keys, "spread over several keys, the order is lost"),
     HALF_ROW(B10_no_frame, "elements run together: 1 and 3 make 13"),
 };

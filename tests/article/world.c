@@ -162,6 +162,13 @@ uint32_t world_evict(struct world *world, const char *prefix)
     return evicted;
 }
 
+bool world_evict_one(struct world *world, const char *prefix)
+{
+    struct found found = look(world, prefix);
+    return found.count > 0 &&
+           mcds__sim_evict(world->sim, (mcds_bytes){found.key, found.length});
+}
+
 uint32_t world_keys(struct world *world, const char *prefix)
 {
     return look(world, prefix).count;

@@ -70,6 +70,8 @@ void world_resume(struct world *world);
 void world_restart(struct world *world);
 /* Forget each living key that begins with `prefix`. Returns how many there were. */
 uint32_t world_evict(struct world *world, const char *prefix);
+/* Forget one of them. False: there was none. */
+bool world_evict_one(struct world *world, const char *prefix);
 uint32_t world_keys(struct world *world, const char *prefix);
 
 /* Another client, with its clock `fast` seconds ahead. NULL: no memory. */
