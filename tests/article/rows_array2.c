@@ -148,6 +148,7 @@ static bool B5_compaction_by_set_ours(struct world *world)
     }
     ANSWERS(MCDS_OK, adding.answer);
     ANSWERS(MCDS_OK, mcds_set_fetch(set, count_elements, &count));
+    SHOW(adding.added > 1 && count == 500 + adding.added);
     return true;
 }
 
