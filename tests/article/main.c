@@ -50,12 +50,13 @@ static void print_timeline(const struct world *world)
 
 enum verdict { WRONG, SHOWN, SKIPPED, MISSING };
 
-static enum verdict run(const struct row *row, bool (*part)(struct world *world))
+static enum verdict run(const struct row *row, bool (*part)(struct world *world),
+                        enum world_kind kind)
 {
     static struct world world;
     if (part == NULL)
         return MISSING;
-    if (!world_open(&world)) {
+    if (!world_open_as(&world, kind)) {
         puts("no memory for a world");
         return WRONG;
     }
@@ -69,6 +70,15 @@ static enum verdict run(const struct row *row, bool (*part)(struct world *world)
     return !shown ? WRONG : skipped != NULL ? SKIPPED : SHOWN;
 }
 
+/* Ours, on servers of every kind. */
+static enum verdict run_ours(const struct row *row)
+{
+    enum verdict verdict = SHOWN;
+    for (int kind = WORLD_META; kind <= WORLD_PROXY && verdict == SHOWN; kind++)
+        verdict = run(row, row->ours, (enum world_kind)kind);
+    return verdict;
+}
+
 /* Returns how many parts did not go as they should. */
 static unsigned run_row(const struct row *row)
 {
@@ -78,8 +88,8 @@ static unsigned run_row(const struct row *row)
         printf("%-40s no test: %s\n", row->name, row->cure);
         return 0;
     }
-    enum verdict article = run(row, row->article);
-    enum verdict ours = run(row, row->ours);
+    enum verdict article = run(row, row->article, WORLD_META);
+    enum verdict ours = run_ours(row);
     printf("%-40s %-16s %s\n", row->name, fails[article], holds[ours]);
     return (article == WRONG ? 1u : 0u) + (ours == WRONG ? 1u : 0u);
 }

@@ -212,7 +212,8 @@ static bool B7_late_plus_ours(struct world *world)
     SHOW(changed && holds(other, "1"));
     actor_is_late(actor, MCDS_APPEND, 1, 60);
     ANSWERS(MCDS_OK, mcds_set_add(set, mcds_text("x"), NULL));
-    for (int i = 0; i < 200; i++) { /* the key is rewritten, and nothing is under way any more */
+    for (int i = 0; i < 200;
+         i++) { /* the key is rewritten, and nothing is under way any more */
         ANSWERS(MCDS_OK, mcds_set_add(set, mcds_text("z"), NULL));
         ANSWERS(MCDS_OK, mcds_set_remove(set, mcds_text("z"), NULL));
     }

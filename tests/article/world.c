@@ -50,17 +50,24 @@ static enum mcds__sim_fate arrives(void *context, const mcds_request *request,
     return fate;
 }
 
-bool world_open(struct world *world)
+bool world_open_as(struct world *world, enum world_kind kind)
 {
     mcds_sim_options options = MCDS_SIM_OPTIONS_INIT;
     options.delay_us_max = 1;
     options.seconds = true;
+    options.classic = kind != WORLD_META;
+    options.unordered = kind == WORLD_PROXY;
     memset(world, 0, sizeof *world);
     if (mcds_sim_open(&options, &world->sim) != MCDS_OK)
         return false;
     world_phase(world, 0);
     world_at(world, BEGIN_S);
     return true;
+}
+
+bool world_open(struct world *world)
+{
+    return world_open_as(world, WORLD_META);
 }
 
 void world_close(struct world *world)

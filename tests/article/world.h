@@ -50,8 +50,15 @@ struct world {
     uint32_t handle_count;
 };
 
+enum world_kind {
+    WORLD_META,    /* a server that speaks the meta protocol */
+    WORLD_CLASSIC, /* an old one, without create on increment and tokens of stores */
+    WORLD_PROXY    /* an old one behind a proxy that keeps no order within a batch */
+};
+
 /* It is 1000.0, and the server's second ticks with the world's. False: no memory. */
 bool world_open(struct world *world);
+bool world_open_as(struct world *world, enum world_kind kind);
 void world_close(struct world *world);
 /* Close `handle` before the world's stores. */
 void world_keep(struct world *world, void (*close)(void *handle), void *handle);
