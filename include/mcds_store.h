@@ -132,6 +132,8 @@ typedef struct mcds_batch {
     uint32_t count;          /* 1..MCDS_BATCH_MAX */
     uint32_t answered;       /* the store counts; the batch is done when it equals count */
     bool independent;        /* no order is needed between these requests */
+    bool combinable;         /* for the engine: may be sent together with others */
+    bool combined;           /* for the engine: stands for several */
     int64_t deadline_ns;     /* monotonic clock of the environment */
     mcds_buffer *values;     /* where GET appends values; NULL: dropped; a value that does not
                                 fit any more answers NO_MEMORY */

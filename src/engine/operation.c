@@ -78,6 +78,8 @@ static enum mcds__step ask(struct mcds__operation *operation, mcds_request *requ
     operation->batch.count = count;
     operation->batch.answered = 0;
     operation->batch.independent = independent;
+    operation->batch.combinable = false;
+    operation->batch.combined = false;
     operation->batch.deadline_ns = operation->deadline_ns;
     operation->batch.values = &operation->values;
     operation->batch.next = NULL;
@@ -107,6 +109,14 @@ enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation
         most_ns /= 2;
     if (left_ns > most_ns)
         operation->batch.deadline_ns = operation->sent_ns + most_ns;
+    return MCDS__ASK;
+}
+
+enum mcds__step mcds__operation_ask_combinable(struct mcds__operation *operation,
+                                               mcds_request *requests, uint32_t count)
+{
+    (void)mcds__operation_ask_repeatable(operation, requests, count);
+    operation->batch.combinable = true;
     return MCDS__ASK;
 }
 

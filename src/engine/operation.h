@@ -74,6 +74,10 @@ enum mcds__step mcds__operation_ask_any_order(struct mcds__operation *operation,
  * first try half of it, so that a silent loss leaves room for a second one. Sets sent_ns. */
 enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count);
+/* The same for requests that append to one key, which the pipeline may send together with those
+ * of other operations; engine/combine.h says which. */
+enum mcds__step mcds__operation_ask_combinable(struct mcds__operation *operation,
+                                               mcds_request *requests, uint32_t count);
 
 enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int result);
 /* Finish with `result` and a constant sentence. */

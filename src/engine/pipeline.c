@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "engine/combine.h"
 
 #define DEPTH_DEFAULT 128
 #define DEPTH_MAX 65536
@@ -44,6 +45,7 @@ struct mcds_pipeline {
     uint32_t depth;
     uint32_t unfinished;
     uint32_t outbox_count;
+    uint32_t combinable_count; /* in the outbox */
     mcds_batch *outbox;
     mcds_batch **outbox_end;
     struct mcds__operation *sleeping;
@@ -53,6 +55,7 @@ struct mcds_pipeline {
     uint32_t finished_room;    /* a power of two */
     uint32_t finished_first;
     uint32_t finished_count;
+    struct mcds__combiner combiner;
 };
 
 static struct room *room_of(void *operation)
@@ -138,14 +141,20 @@ static void finish(mcds_pipeline *pipeline, struct mcds__operation *operation)
     give_room(pipeline, operation);
 }
 
+static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)
+{
+    batch->next = NULL;
+    *pipeline->outbox_end = batch;
+    pipeline->outbox_end = &batch->next;
+    pipeline->outbox_count++;
+    pipeline->combinable_count += batch->combinable;
+}
+
 static void advance(mcds_pipeline *pipeline, struct mcds__operation *operation)
 {
     switch (operation->kind->step(operation)) {
     case MCDS__ASK:
-        operation->batch.next = NULL;
-        *pipeline->outbox_end = &operation->batch;
-        pipeline->outbox_end = &operation->batch.next;
-        pipeline->outbox_count++;
+        put_in_outbox(pipeline, &operation->batch);
         break;
     case MCDS__SLEEP:
         operation->next = pipeline->sleeping;
@@ -162,10 +171,27 @@ static void send_outbox(mcds_pipeline *pipeline)
     mcds_batch *first = pipeline->outbox;
     if (first == NULL)
         return;
+    if (pipeline->combinable_count > 1)
+        first = mcds__combine(&pipeline->combiner, first);
     pipeline->outbox = NULL;
     pipeline->outbox_end = &pipeline->outbox;
     pipeline->outbox_count = 0;
+    pipeline->combinable_count = 0;
     mcds__lane_submit(pipeline->lane, first);
+}
+
+/* Go on with those for which the batch stood. */
+static void advance_parts(mcds_pipeline *pipeline, mcds_batch *combined)
+{
+    mcds_batch *list = mcds__separate(&pipeline->combiner, combined);
+    while (list != NULL) {
+        mcds_batch *batch = list;
+        list = batch->next;
+        if (batch->answered == 0)
+            put_in_outbox(pipeline, batch);
+        else
+            advance(pipeline, operation_of(batch));
+    }
 }
 
 static void wake_sleepers(mcds_pipeline *pipeline)
@@ -210,7 +236,10 @@ static void turn(mcds_pipeline *pipeline, int64_t until_ns)
     while (list != NULL) {
         mcds_batch *batch = list;
         list = batch->next;
-        advance(pipeline, operation_of(batch));
+        if (batch->combined)
+            advance_parts(pipeline, batch);
+        else
+            advance(pipeline, operation_of(batch));
     }
 }
 
@@ -279,6 +308,7 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     pipeline->env = env;
     pipeline->depth = depth;
     pipeline->outbox_end = &pipeline->outbox;
+    mcds__combiner_init(&pipeline->combiner, env);
     int result = mcds__lane_take(store, 0, &pipeline->lane);
     if (result != MCDS_OK) {
         mcds__free(env, pipeline);
@@ -303,6 +333,7 @@ void mcds_pipeline_close(mcds_pipeline *pipeline)
             mcds__operation_free((struct mcds__operation *)(void *)room->memory);
         mcds__free(env, room);
     }
+    mcds__combiner_free(&pipeline->combiner);
     mcds__free(env, pipeline->finished);
     mcds__free(env, pipeline);
 }

@@ -1,0 +1,298 @@
+/* Combining: operations of one pipeline that append to the same key ask together.
+ *
+ * The table of a round is direct-mapped: a key whose place is taken by another sends the other's
+ * batches on their way. So finding a partner is one look, whatever the number of keys. */
+#include "engine/combine.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "store/table.h"
+
+/* The more values in one append, the less each of them costs; but a structure closes a key by
+ * its size, at 16 KB or above, and what lies beyond has to be repeated. Half of that wastes
+ * little, and is far below what any server takes. */
+#define COMBINED_MAX 8192
+/* A combined batch has the earliest deadline of its parts: nobody is kept beyond his own, and a
+ * lane whose request is late is cut anyway, whichever of them it was. So that nobody loses much
+ * of his time to another, deadlines are at most this far apart. */
+#define DEADLINES_APART_NS (100 * NS_PER_MS)
+#define REQUESTS_MAX 3
+
+/* A batch that stands for several. */
+struct mcds__combined {
+    mcds_batch batch;
+    mcds_request requests[REQUESTS_MAX];
+    mcds_buffer value;
+    mcds_batch *parts;
+    struct mcds__combined *all;   /* the next of all */
+    struct mcds__combined *spare; /* the next free one */
+};
+
+static mcds_request *append_of(const mcds_batch *batch)
+{
+    return &batch->requests[batch->requests[0].command == MCDS_ADD];
+}
+
+static mcds_request *end_of(const mcds_batch *batch)
+{
+    return &batch->requests[batch->count];
+}
+
+static bool has_add(const mcds_batch *batch)
+{
+    return batch->requests[0].command == MCDS_ADD;
+}
+
+static bool is_same(mcds_bytes left, mcds_bytes right)
+{
+    return left.length == right.length &&
+           (left.length == 0 || memcmp(left.at, right.at, left.length) == 0);
+}
+
+/* Whether the batch is what its mark says. */
+static bool is_well_formed(const mcds_batch *batch)
+{
+    const mcds_request *append = append_of(batch);
+    bool fine = append < end_of(batch) && append->command == MCDS_APPEND;
+    for (const mcds_request *request = batch->requests; request < end_of(batch); request++) {
+        fine = fine && request->cas.connection == 0 && is_same(request->key, append->key) &&
+               is_same(request->route, append->route);
+        if (request > append)
+            fine = fine && request->command == MCDS_GET && request->options == MCDS_NO_VALUE;
+    }
+    return fine && !batch->independent;
+}
+
+void mcds__combiner_init(struct mcds__combiner *combiner, const mcds_env *env)
+{
+    combiner->env = env;
+}
+
+void mcds__combiner_free(struct mcds__combiner *combiner)
+{
+    for (struct mcds__combined *combined = combiner->all, *next; combined != NULL;
+         combined = next) {
+        next = combined->all;
+        mcds__buffer_free(&combined->value);
+        mcds__free(combiner->env, combined);
+    }
+    combiner->all = combiner->spare = NULL;
+}
+
+static struct mcds__combined *take_combined(struct mcds__combiner *combiner)
+{
+    struct mcds__combined *combined = combiner->spare;
+    if (combined != NULL) {
+        combiner->spare = combined->spare;
+        return combined;
+    }
+    combined = mcds__allocate(combiner->env, sizeof *combined);
+    if (combined == NULL)
+        return NULL;
+    mcds__buffer_init(&combined->value, combiner->env, COMBINED_MAX);
+    combined->all = combiner->all;
+    combiner->all = combined;
+    return combined;
+}
+
+static void give_combined(struct mcds__combiner *combiner, struct mcds__combined *combined)
+{
+    combined->spare = combiner->spare;
+    combiner->spare = combined;
+}
+
+/* The first batch of the slot that has an ADD, and the first that has a read. */
+static void fill_requests(struct mcds__combined *combined, const mcds_batch *parts)
+{
+    const mcds_request *add = NULL;
+    const mcds_request *read = NULL;
+    for (const mcds_batch *part = parts; part != NULL; part = part->next) {
+        const mcds_request *append = append_of(part);
+        if (add == NULL && has_add(part))
+            add = part->requests;
+        if (read == NULL && append + 1 < end_of(part))
+            read = append + 1;
+    }
+    uint32_t count = 0;
+    if (add != NULL)
+        combined->requests[count++] = *add;
+    combined->requests[count] = *append_of(parts);
+    combined->requests[count++].value = (mcds_bytes){combined->value.at,
+                                                     combined->value.length};
+    if (read != NULL)
+        combined->requests[count++] = *read;
+    combined->batch.count = count;
+}
+
+/* One batch for all of the slot. NULL: no memory. */
+static mcds_batch *join(struct mcds__combiner *combiner, const struct mcds__combine_slot *slot)
+{
+    struct mcds__combined *combined = take_combined(combiner);
+    if (combined == NULL)
+        return NULL;
+    combined->value.length = 0;
+    if (!mcds__buffer_reserve(&combined->value, slot->length)) {
+        give_combined(combiner, combined);
+        return NULL;
+    }
+    int64_t deadline_ns = INT64_MAX;
+    for (const mcds_batch *part = slot->first; part != NULL; part = part->next) {
+        mcds_bytes value = append_of(part)->value;
+        (void)mcds_buffer_append(&combined->value, value.at, value.length);
+        if (part->deadline_ns < deadline_ns)
+            deadline_ns = part->deadline_ns;
+    }
+    combined->parts = slot->first;
+    combined->batch = (mcds_batch){
+        .requests = combined->requests,
+        .deadline_ns = deadline_ns,
+        .combined = true,
+    };
+    fill_requests(combined, slot->first);
+    return &combined->batch;
+}
+
+/* Send the slot's batches on their way: behind *end. */
+static void empty_slot(struct mcds__combiner *combiner, struct mcds__combine_slot *slot,
+                       mcds_batch ***end)
+{
+    if (slot->first == NULL)
+        return;
+    *slot->end = NULL;
+    mcds_batch *joined = slot->count > 1 ? join(combiner, slot) : NULL;
+    if (joined != NULL) {
+        **end = joined;
+        *end = &joined->next;
+    } else {
+        **end = slot->first;
+        *end = slot->end;
+    }
+    slot->first = NULL;
+}
+
+static bool goes_with(const struct mcds__combine_slot *slot, const mcds_batch *batch,
+                      uint64_t hash)
+{
+    const mcds_request *append = append_of(batch);
+    if (slot->first == NULL || slot->hash != hash)
+        return false;
+    const mcds_request *other = append_of(slot->first);
+    int64_t apart_ns = batch->deadline_ns - slot->first->deadline_ns;
+    return append->value.length + slot->length <= COMBINED_MAX &&
+           apart_ns >= -DEADLINES_APART_NS && apart_ns <= DEADLINES_APART_NS &&
+           append->options == other->options && append->flags == other->flags &&
+           append->ttl_ms == other->ttl_ms && is_same(append->key, other->key) &&
+           is_same(append->route, other->route);
+}
+
+static void put_in_slot(struct mcds__combiner *combiner, mcds_batch *batch, mcds_batch ***end)
+{
+    assert(is_well_formed(batch));
+    uint64_t hash = mcds__table_hash(0, append_of(batch)->key);
+    uint32_t at = (uint32_t)(hash % MCDS__COMBINE_SLOTS);
+    struct mcds__combine_slot *slot = &combiner->slots[at];
+    if (!goes_with(slot, batch, hash)) {
+        if (slot->first != NULL)
+            empty_slot(combiner, slot, end);
+        else
+            combiner->taken[combiner->taken_count++] = (uint8_t)at;
+        *slot = (struct mcds__combine_slot){NULL, &slot->first, hash, 0, 0};
+    }
+    *slot->end = batch;
+    slot->end = &batch->next;
+    slot->count++;
+    slot->length += append_of(batch)->value.length;
+}
+
+mcds_batch *mcds__combine(struct mcds__combiner *combiner, mcds_batch *first)
+{
+    mcds_batch *list = NULL;
+    mcds_batch **end = &list;
+    for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {
+        next = batch->next;
+        if (batch->combinable) {
+            put_in_slot(combiner, batch, &end);
+        } else {
+            *end = batch;
+            end = &batch->next;
+        }
+    }
+    for (uint32_t i = 0; i < combiner->taken_count; i++)
+        empty_slot(combiner, &combiner->slots[combiner->taken[i]], &end);
+    combiner->taken_count = 0;
+    *end = NULL;
+    return list;
+}
+
+/* Whether the sum of the sizes may be why it was refused. Some servers answer NOT_STORED to that
+ * too; then the key is there. */
+static bool is_too_much(const struct mcds__combined *combined)
+{
+    const mcds_request *append = append_of(&combined->batch);
+    switch (append->reply.outcome) {
+    case MCDS_OUT_TOO_BIG:
+    case MCDS_OUT_NO_MEMORY:
+        return true;
+    case MCDS_OUT_NOT_STORED:
+        return append + 1 < end_of(&combined->batch) && append[1].reply.outcome == MCDS_OUT_OK;
+    default:
+        return false;
+    }
+}
+
+/* The reply of a combined request, as the one whose value had `behind` more behind it sees it.
+ * A value smaller than what was appended has been rewritten meanwhile. */
+static mcds_reply share(const struct mcds__combined *combined, const mcds_request *request,
+                        size_t behind)
+{
+    mcds_reply reply = request->reply;
+    if (reply.outcome == MCDS_OUT_OK && reply.value_length >= combined->value.length)
+        reply.value_length -= behind;
+    return reply;
+}
+
+/* The first ADD was answered; those behind it find the key. */
+static mcds_reply share_add(struct mcds__combined *combined)
+{
+    mcds_reply *reply = &combined->requests[0].reply;
+    mcds_reply first = *reply;
+    if (reply->outcome == MCDS_OUT_OK) {
+        reply->outcome = MCDS_OUT_NOT_STORED;
+        reply->cas = (mcds_cas_token){0, 0};
+    }
+    return first;
+}
+
+static void answer(struct mcds__combined *combined, mcds_batch *part, size_t behind)
+{
+    const mcds_request *append = append_of(&combined->batch);
+    mcds_request *own = append_of(part);
+    if (has_add(part))
+        part->requests[0].reply = share_add(combined);
+    own->reply = share(combined, append, behind);
+    while (++own < end_of(part))
+        own->reply = share(combined, append + 1, behind);
+    part->answered = part->count;
+}
+
+mcds_batch *mcds__separate(struct mcds__combiner *combiner, mcds_batch *batch)
+{
+    struct mcds__combined *combined = (struct mcds__combined *)batch;
+    mcds_batch *parts = combined->parts;
+    bool alone = is_too_much(combined);
+    size_t behind = combined->value.length;
+    for (mcds_batch *part = parts; part != NULL; part = part->next) {
+        behind -= append_of(part)->value.length;
+        if (alone) {
+            part->combinable = false;
+            part->answered = 0;
+        } else {
+            answer(combined, part, behind);
+        }
+    }
+    give_combined(combiner, combined);
+    return parts;
+}
