@@ -289,12 +289,15 @@ static enum mcds__step take_open(struct mcds__fold_change *change,
     return finish(change, operation, MCDS_OK, NULL);
 }
 
-/* The record has been appended; what counts is the key's state behind it. */
+/* The record has been appended; what counts is the key's state behind it. SEALED or MOVED: the
+ * record came before the seal, and counts, or behind it. */
 static enum mcds__step take_look(struct mcds__fold_change *change,
                                  struct mcds__operation *operation)
 {
     const mcds_reply *looked = &look_request(change)->reply;
-    switch (mcds__fold_state_of(looked->flags)) {
+    enum mcds__fold_state state = mcds__fold_state_of(looked->flags);
+    change->doubt = change->doubt || state != MCDS__FOLD_OPEN;
+    switch (state) {
     case MCDS__FOLD_OPEN:
         return take_open(change, operation);
     case MCDS__FOLD_SEALED:
@@ -327,7 +330,10 @@ static enum mcds__step take_refusal(struct mcds__fold_change *change,
     mcds__store_capabilities(change->fold->store, &can);
     if (looked->value_length + change->record.length > can.value_max)
         return grow(change, operation, CHANGE_HELPING);
-    return try_later(change, operation, &append_request(change)->reply);
+    change->stage = CHANGE_BEGIN;
+    if (mcds__operation_wait(operation, 0))
+        return MCDS__SLEEP;
+    return finish(change, operation, MCDS_BUSY, "its key has no room");
 }
 
 static enum mcds__step take_append(struct mcds__fold_change *change,

@@ -198,7 +198,10 @@ static enum mcds__step take_parent(struct mcds__fold_growth *growth, struct mcds
                              (mcds_bytes){NULL, 0});
     mcds_bytes value = mcds__reply_value(&operation->batch, parent_request(growth));
     enum mcds__step step;
-    if (mcds__fold_load(&contents, value, reply->flags) != MCDS_OK)
+    int result = mcds__fold_load(&contents, value, reply->flags);
+    /* Whoever has just made the root does not know whether it is its own. */
+    growth->generation = contents.generation;
+    if (result != MCDS_OK)
         step = finish(growth, operation);
     else if (state == MCDS__FOLD_SEALED)
         step = ask_children(growth, fold, &contents, operation);

@@ -213,15 +213,22 @@ static void wake_sleepers(mcds_pipeline *pipeline)
     }
 }
 
-int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline)
+/* When the first sleeper wakes; INT64_MAX: nobody sleeps. */
+static int64_t first_wake_ns(const mcds_pipeline *pipeline)
 {
     int64_t wake_ns = INT64_MAX;
-    if (pipeline == NULL)
-        return wake_ns;
     for (const struct mcds__operation *o = pipeline->sleeping; o != NULL; o = o->next)
         if (o->wake_ns < wake_ns)
             wake_ns = o->wake_ns;
-    return pipeline->outbox != NULL || pipeline->finished_count > 0 ? 0 : wake_ns;
+    return wake_ns;
+}
+
+int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline)
+{
+    if (pipeline == NULL)
+        return INT64_MAX;
+    return pipeline->outbox != NULL || pipeline->finished_count > 0 ? 0
+                                                                    : first_wake_ns(pipeline);
 }
 
 /* Send what is ready, take what has come, and step. Waits for something to come until until_ns,
@@ -230,7 +237,7 @@ static void turn(mcds_pipeline *pipeline, int64_t until_ns)
 {
     wake_sleepers(pipeline);
     send_outbox(pipeline);
-    int64_t wake_ns = mcds_pipeline_wake_ns(pipeline);
+    int64_t wake_ns = pipeline->outbox != NULL ? 0 : first_wake_ns(pipeline);
     mcds_batch *list = mcds__lane_collect(pipeline->lane,
                                           until_ns < wake_ns ? until_ns : wake_ns);
     while (list != NULL) {
@@ -250,7 +257,7 @@ static void turn_waiting(mcds_pipeline *pipeline)
     for (const struct mcds__operation *o = pipeline->sleeping; o != NULL; o = o->next)
         asleep++;
     if (asleep > 0 && asleep == pipeline->unfinished)
-        mcds__sleep_until_ns(pipeline->env, mcds_pipeline_wake_ns(pipeline));
+        mcds__sleep_until_ns(pipeline->env, first_wake_ns(pipeline));
     turn(pipeline, INT64_MAX);
 }
 
