@@ -29,7 +29,7 @@ int list_run(struct session *session, const struct command *command)
         return status;
     const char *prefix = command->arguments[0] != NULL ? command->arguments[0] : "";
     struct listing listing = {&session->output, prefix};
-    int result = mcds_list(session->store, print_listed, &listing);
+    int result = mcds_catalogue(session->store, print_listed, &listing);
     if (result != MCDS_OK)
         complain(&session->output, "ls: %s%s", mcds_errmsg(), advice_on(result));
     return status_of(result);

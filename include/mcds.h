@@ -192,9 +192,9 @@ typedef struct mcds_listed {
     const char *noun;
     const char *name;
 } mcds_listed;
-MCDS_API MCDS_CHECKED int mcds_list(mcds_store *store,
-                                    bool (*visit)(void *context, const mcds_listed *listed),
-                                    void *context);
+MCDS_API MCDS_CHECKED int
+mcds_catalogue(mcds_store *store, bool (*visit)(void *context, const mcds_listed *listed),
+               void *context);
 
 /* What kind of place this store is and what is wrong with it. */
 typedef enum mcds_severity { MCDS_FACT, MCDS_ADVICE, MCDS_PROBLEM } mcds_severity;

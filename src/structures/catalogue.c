@@ -64,7 +64,7 @@ static bool remember(struct catalogue *catalogue, const char *noun, const char *
     if (listed == NULL || catalogue->count == LISTED_MAX) {
         mcds__free(catalogue->env, listed);
         catalogue->result = mcds_fail(MCDS_NO_MEMORY,
-                                      "list: more structures than fit in memory");
+                                      "catalogue: more structures than fit in memory");
         return false;
     }
     listed->noun = noun;
@@ -102,11 +102,11 @@ static void forget_all(struct catalogue *catalogue)
     mcds__free(catalogue->env, catalogue->chains);
 }
 
-int mcds_list(mcds_store *store, bool (*visit)(void *context, const mcds_listed *listed),
-              void *context)
+int mcds_catalogue(mcds_store *store, bool (*visit)(void *context, const mcds_listed *listed),
+                   void *context)
 {
     if (store == NULL || visit == NULL)
-        return mcds_fail(MCDS_INVALID, "list: mcds_list needs a store and a visitor");
+        return mcds_fail(MCDS_INVALID, "catalogue: mcds_catalogue needs a store and a visitor");
     struct catalogue catalogue = {
         .env = mcds__store_env(store),
         .chain_count = 4096,
@@ -117,7 +117,7 @@ int mcds_list(mcds_store *store, bool (*visit)(void *context, const mcds_listed 
     catalogue.chains = mcds__allocate_zero(catalogue.env,
                                            catalogue.chain_count * sizeof(struct listed *));
     if (catalogue.chains == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "list: out of memory");
+        return mcds_fail(MCDS_NO_MEMORY, "catalogue: out of memory");
     char prefix[MCDS__NS_MAX + 1];
     size_t ns_length = strlen(mcds__store_ns(store));
     memcpy(prefix, mcds__store_ns(store), ns_length);
