@@ -211,7 +211,7 @@ static void every_change_counts_once(void **state)
     (void)state;
     struct totals totals = {0, 0, 0, 0};
     uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(1000); seed++)
+    for (uint64_t seed = first; seed < first + seed_count(400); seed++)
         assert_true(run(network_faults(seed), false, &totals));
     assert_true(totals.acknowledged > 0 && totals.doubtful > 0 && totals.split > 0);
     assert_int_equal(totals.lost, 0);
@@ -223,7 +223,7 @@ static void what_is_lost_is_told(void **state)
     (void)state;
     struct totals totals = {0, 0, 0, 0};
     uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(300); seed++)
+    for (uint64_t seed = first; seed < first + seed_count(100); seed++)
         assert_true(run(all_faults(seed), true, &totals));
     assert_true(totals.lost > 0);
 }

@@ -1,0 +1,412 @@
+/* The bytes of a fold key: records, snapshots, flags, and what damage does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buffer.h"
+#include "core/fold.h"
+#include "support/fake_env.h"
+
+#define WRITER UINT64_C(0x1122334455667788)
+#define NOW_MS INT64_C(1700000000000)
+
+static const char key_text[] = "mcds:t1:x";
+
+struct bytes {
+    struct fake_env fake;
+    mcds_buffer value;
+    uint32_t flags;
+};
+
+static mcds_bytes key(void)
+{
+    return mcds_text(key_text);
+}
+
+static mcds_bytes value_of(const struct bytes *bytes)
+{
+    return (mcds_bytes){bytes->value.at, bytes->value.length};
+}
+
+/* An empty key. */
+static void begin(struct bytes *bytes)
+{
+    struct mcds__fold_contents nothing;
+    uint32_t floor_s;
+    fake_env_init(&bytes->fake, 1);
+    mcds__buffer_init(&bytes->value, &bytes->fake.env, 1 << 20);
+    mcds__fold_contents_init(&nothing, &bytes->fake.env, key(), (mcds_bytes){NULL, 0});
+    nothing.generation = 7;
+    assert_true(
+        mcds__fold_encode(&nothing, key(), 0, MCDS__FOLD_ALL, 0, &bytes->value, &floor_s));
+    bytes->flags = mcds__fold_flags(MCDS__FOLD_OPEN, 0, bytes->value.length, floor_s);
+}
+
+static void end(struct bytes *bytes)
+{
+    mcds__buffer_free(&bytes->value);
+    assert_int_equal(bytes->fake.blocks, 0);
+}
+
+static void append_at(struct bytes *bytes, struct mcds__fold_command command, uint64_t writer,
+                      uint32_t seq, uint32_t low, int64_t time_ms)
+{
+    struct mcds__fold_record record = {command, writer, seq, low, time_ms};
+    assert_true(mcds__fold_put_record(&bytes->value, key(), &record));
+}
+
+static struct mcds__fold_command put(const char *element, const char *value)
+{
+    return (struct mcds__fold_command){
+        .verb = MCDS__FOLD_PUT, .element = mcds_text(element), .value = mcds_text(value)};
+}
+
+static struct mcds__fold_command count(const char *element, int64_t delta)
+{
+    return (struct mcds__fold_command){
+        .verb = MCDS__FOLD_COUNT, .element = mcds_text(element), .delta = delta};
+}
+
+static void check_entry(struct bytes *bytes, const char *element, const char *expected)
+{
+    struct mcds__fold_contents contents;
+    for (int alone = 0; alone < 2; alone++) {
+        mcds__fold_contents_init(&contents, &bytes->fake.env, key(),
+                                 alone ? mcds_text(element) : (mcds_bytes){NULL, 0});
+        assert_int_equal(mcds__fold_load(&contents, value_of(bytes), bytes->flags), MCDS_OK);
+        const struct mcds__fold_entry *entry = mcds__fold_find(&contents, mcds_text(element),
+                                                               NOW_MS);
+        if (expected == NULL) {
+            assert_null(entry);
+        } else {
+            assert_non_null(entry);
+            assert_int_equal(entry->value.length, strlen(expected));
+            assert_memory_equal(entry->value.at, expected, strlen(expected));
+        }
+        mcds__fold_contents_free(&contents);
+    }
+}
+
+/* Fold the records into the snapshot. */
+static void rewrite(struct bytes *bytes)
+{
+    struct mcds__fold_contents contents;
+    mcds_buffer next;
+    uint32_t floor_s;
+    mcds__buffer_init(&next, &bytes->fake.env, 1 << 20);
+    mcds__fold_contents_init(&contents, &bytes->fake.env, key(), (mcds_bytes){NULL, 0});
+    assert_int_equal(mcds__fold_load(&contents, value_of(bytes), bytes->flags), MCDS_OK);
+    assert_true(
+        mcds__fold_encode(&contents, key(), 0, MCDS__FOLD_ALL, NOW_MS, &next, &floor_s));
+    mcds__fold_contents_free(&contents);
+    mcds__buffer_free(&bytes->value);
+    bytes->value = next;
+    bytes->flags = mcds__fold_flags(MCDS__FOLD_OPEN, 0, next.length, floor_s);
+}
+
+static void records_come_back_as_they_went(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    struct mcds__fold_record seen;
+    size_t at = 0;
+    struct mcds__fold_command command = {
+        .verb = MCDS__FOLD_SWAP,
+        .element = mcds_text("element"),
+        .value = mcds_text("new"),
+        .expected = mcds_text("old"),
+        .delta = INT64_MIN,
+        .expires_ms = NOW_MS + 1,
+    };
+    begin(&bytes);
+    bytes.value.length = 0;
+    append_at(&bytes, command, WRITER, UINT32_MAX, UINT32_MAX - 300, NOW_MS);
+    append_at(&bytes, put("e", ""), WRITER, 1, 1, NOW_MS);
+    assert_true(mcds__fold_next_record(value_of(&bytes), key(), &at, &seen));
+    assert_int_equal(seen.command.verb, MCDS__FOLD_SWAP);
+    assert_memory_equal(seen.command.element.at, "element", 7);
+    assert_memory_equal(seen.command.value.at, "new", 3);
+    assert_memory_equal(seen.command.expected.at, "old", 3);
+    assert_true(seen.command.delta == INT64_MIN);
+    assert_int_equal(seen.command.expires_ms, NOW_MS + 1);
+    assert_true(seen.writer == WRITER && seen.seq == UINT32_MAX);
+    assert_int_equal(seen.low, UINT32_MAX - 300);
+    assert_int_equal(seen.time_ms, NOW_MS);
+    assert_true(mcds__fold_next_record(value_of(&bytes), key(), &at, &seen));
+    assert_int_equal(seen.command.value.length, 0);
+    assert_int_equal(at, bytes.value.length);
+    assert_false(mcds__fold_next_record(value_of(&bytes), key(), &at, &seen));
+    end(&bytes);
+}
+
+static void a_record_belongs_to_its_key(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    struct mcds__fold_record seen;
+    size_t at = 0;
+    begin(&bytes);
+    bytes.value.length = 0;
+    append_at(&bytes, put("e", "v"), WRITER, 1, 1, NOW_MS);
+    assert_false(mcds__fold_next_record(value_of(&bytes), mcds_text("other"), &at, &seen));
+    mcds__fold_readdress(&bytes.value, mcds_text("other"));
+    assert_true(mcds__fold_next_record(value_of(&bytes), mcds_text("other"), &at, &seen));
+    end(&bytes);
+}
+
+static void every_flipped_bit_is_seen(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    begin(&bytes);
+    append_at(&bytes, put("first", "1"), WRITER, 1, 1, NOW_MS);
+    rewrite(&bytes);
+    append_at(&bytes, put("second", "2"), WRITER, 2, 2, NOW_MS);
+    for (size_t i = 0; i < bytes.value.length; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            struct mcds__fold_contents contents;
+            bytes.value.at[i] ^= (uint8_t)(1 << bit);
+            mcds__fold_contents_init(&contents, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
+            assert_int_equal(mcds__fold_load(&contents, value_of(&bytes), bytes.flags),
+                             MCDS_CORRUPT);
+            mcds__fold_contents_free(&contents);
+            bytes.value.at[i] ^= (uint8_t)(1 << bit);
+        }
+    end(&bytes);
+}
+
+static void every_cut_is_seen(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    begin(&bytes);
+    append_at(&bytes, put("first", "1"), WRITER, 1, 1, NOW_MS);
+    rewrite(&bytes);
+    size_t whole = bytes.value.length;
+    append_at(&bytes, put("second", "2"), WRITER, 2, 2, NOW_MS);
+    for (size_t length = 0; length < bytes.value.length; length++) {
+        struct mcds__fold_contents contents;
+        mcds__fold_contents_init(&contents, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
+        int result = mcds__fold_load(&contents, (mcds_bytes){bytes.value.at, length},
+                                     bytes.flags);
+        assert_int_equal(result, length == whole ? MCDS_OK : MCDS_CORRUPT);
+        mcds__fold_contents_free(&contents);
+    }
+    end(&bytes);
+}
+
+static void a_repeated_record_counts_once(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    begin(&bytes);
+    append_at(&bytes, count("n", 5), WRITER, 3, 2, NOW_MS);
+    append_at(&bytes, count("n", 5), WRITER, 2, 2, NOW_MS);
+    append_at(&bytes, count("n", 5), WRITER, 3, 2, NOW_MS);
+    check_entry(&bytes, "n", "10");
+    rewrite(&bytes);
+    append_at(&bytes, count("n", 5), WRITER, 3, 2, NOW_MS);
+    append_at(&bytes, count("n", 5), WRITER, 2, 2, NOW_MS);
+    check_entry(&bytes, "n", "10");
+    append_at(&bytes, count("n", 1), WRITER + 1, 3, 3, NOW_MS);
+    check_entry(&bytes, "n", "11");
+    end(&bytes);
+}
+
+static void what_a_writer_gave_up_is_void(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    begin(&bytes);
+    append_at(&bytes, count("n", 1), WRITER, 9, 8, NOW_MS);
+    append_at(&bytes, count("n", 10), WRITER, 7, 7, NOW_MS);
+    append_at(&bytes, count("n", 100), WRITER, 8, 7, NOW_MS);
+    check_entry(&bytes, "n", "101");
+    rewrite(&bytes);
+    append_at(&bytes, count("n", 10), WRITER, 7, 7, NOW_MS);
+    check_entry(&bytes, "n", "101");
+    end(&bytes);
+}
+
+static void what_became_of_a_record_is_remembered(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    struct mcds__fold_contents contents;
+    begin(&bytes);
+    append_at(&bytes, count("n", 5), WRITER, 1, 1, NOW_MS);
+    append_at(&bytes, count("n", 6), WRITER, 2, 1, NOW_MS);
+    rewrite(&bytes);
+    append_at(&bytes, count("n", 7), WRITER, 3, 2, NOW_MS);
+    rewrite(&bytes);
+    mcds__fold_contents_init(&contents, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
+    assert_int_equal(mcds__fold_load(&contents, value_of(&bytes), bytes.flags), MCDS_OK);
+    assert_null(mcds__fold_outcome(&contents, WRITER, 1));
+    assert_int_equal(mcds__fold_outcome(&contents, WRITER, 2)->number, 11);
+    assert_int_equal(mcds__fold_outcome(&contents, WRITER, 3)->number, 18);
+    assert_int_equal(mcds__fold_outcome(&contents, WRITER, 3)->code, MCDS__FOLD_CHANGED);
+    assert_null(mcds__fold_outcome(&contents, WRITER + 1, 3));
+    mcds__fold_contents_free(&contents);
+    end(&bytes);
+}
+
+/* Of many writers the silent ones are forgotten, and what they send late is void. */
+static void silent_writers_are_forgotten(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    begin(&bytes);
+    for (uint32_t i = 0; i < 30; i++)
+        append_at(&bytes, count("n", 1), WRITER + i, 1, 1, NOW_MS + (int64_t)i * 120000);
+    struct mcds__fold_contents contents;
+    rewrite(&bytes);
+    mcds__fold_contents_init(&contents, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
+    assert_int_equal(mcds__fold_load(&contents, value_of(&bytes), bytes.flags), MCDS_OK);
+    assert_in_range(contents.writer_count, 10, 25);
+    mcds__fold_contents_free(&contents);
+    check_entry(&bytes, "n", "30");
+    assert_true(mcds__fold_is_below_floor(bytes.flags, NOW_MS));
+    assert_false(mcds__fold_is_below_floor(bytes.flags, NOW_MS + INT64_C(29) * 120000));
+    append_at(&bytes, count("n", 1), WRITER, 1, 1, NOW_MS);
+    check_entry(&bytes, "n", "30");
+    append_at(&bytes, count("n", 1), WRITER + 29, 1, 1, NOW_MS + INT64_C(29) * 120000);
+    check_entry(&bytes, "n", "30");
+    end(&bytes);
+}
+
+static void records_past_the_end_are_void(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    begin(&bytes);
+    uint32_t seq = 1;
+    while (mcds__fold_counts_at(bytes.flags, bytes.value.length)) {
+        append_at(&bytes, count("n", 1), WRITER, seq, seq, NOW_MS);
+        seq++;
+    }
+    append_at(&bytes, count("void", 1), WRITER, seq, seq, NOW_MS);
+    check_entry(&bytes, "void", NULL);
+    rewrite(&bytes);
+    check_entry(&bytes, "void", NULL);
+    append_at(&bytes, count("void", 1), WRITER, seq, seq, NOW_MS);
+    check_entry(&bytes, "void", "1");
+    end(&bytes);
+}
+
+static void sealed_records_are_void(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    begin(&bytes);
+    append_at(&bytes, put("in", "1"), WRITER, 1, 1, NOW_MS);
+    rewrite(&bytes);
+    append_at(&bytes, put("out", "1"), WRITER, 2, 2, NOW_MS);
+    bytes.flags = mcds__fold_flags(MCDS__FOLD_SEALED, 0, bytes.value.length, 0);
+    check_entry(&bytes, "in", "1");
+    check_entry(&bytes, "out", NULL);
+    end(&bytes);
+}
+
+/* Each entry goes to exactly one child, and all know the writers. */
+static void children_share_the_entries(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    struct mcds__fold_contents all;
+    uint32_t total = 0;
+    begin(&bytes);
+    for (uint32_t i = 0; i < 200; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "element%u", i);
+        append_at(&bytes, put(name, "v"), WRITER, i, 0, NOW_MS);
+    }
+    mcds__fold_contents_init(&all, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
+    assert_int_equal(mcds__fold_load(&all, value_of(&bytes), bytes.flags), MCDS_OK);
+    for (int digit = 0; digit < MCDS__FOLD_CHILDREN; digit++) {
+        struct mcds__fold_contents child;
+        mcds_buffer value;
+        uint32_t floor_s;
+        uint32_t entries;
+        mcds__buffer_init(&value, &bytes.fake.env, 1 << 20);
+        assert_true(mcds__fold_encode(&all, key(), 0, digit, NOW_MS, &value, &floor_s));
+        mcds__fold_contents_init(&child, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
+        assert_int_equal(mcds__fold_load(&child, (mcds_bytes){value.at, value.length},
+                                         mcds__fold_flags(MCDS__FOLD_OPEN, 0, 0, 0)),
+                         MCDS_OK);
+        for (uint32_t i = 0; i < child.entry_count; i++)
+            assert_int_equal(mcds__fold_hash(child.entries[i].element) >> 60, digit);
+        (void)mcds__fold_weight(&child, NOW_MS, &entries);
+        total += entries;
+        assert_non_null(mcds__fold_outcome(&child, WRITER, 77));
+        mcds__fold_contents_free(&child);
+        mcds__buffer_free(&value);
+    }
+    assert_int_equal(total, 200);
+    mcds__fold_contents_free(&all);
+    end(&bytes);
+}
+
+static void refused_memory_is_told(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    begin(&bytes);
+    for (uint32_t i = 0; i < 200; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof name, "element%u", i);
+        append_at(&bytes, count(name, 1), WRITER + i, 1, 1, NOW_MS);
+    }
+    int result = MCDS_NO_MEMORY;
+    for (int64_t allowed = 0; result == MCDS_NO_MEMORY; allowed++) {
+        struct mcds__fold_contents contents;
+        bytes.fake.allowed = allowed;
+        mcds__fold_contents_init(&contents, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
+        result = mcds__fold_load(&contents, value_of(&bytes), bytes.flags);
+        mcds__fold_contents_free(&contents);
+        assert_true(allowed < 1000);
+    }
+    bytes.fake.allowed = -1;
+    assert_int_equal(result, MCDS_OK);
+    end(&bytes);
+}
+
+static void flags_hold_what_was_put_in(void **state)
+{
+    (void)state;
+    uint32_t flags = mcds__fold_flags(MCDS__FOLD_SEALED, 2, 1000, 64 * 70001);
+    assert_int_equal(mcds__fold_state_of(flags), MCDS__FOLD_SEALED);
+    assert_int_equal(mcds__fold_form_of(flags), 2);
+    assert_int_equal(mcds__fold_snapshot_end(flags), 1024);
+    assert_true(mcds__fold_counts_at(flags, 1024 + MCDS__FOLD_RECORDS_MAX - 1));
+    assert_false(mcds__fold_counts_at(flags, 1024 + MCDS__FOLD_RECORDS_MAX));
+    assert_true(mcds__fold_is_below_floor(flags, INT64_C(64000) * 70000));
+    assert_false(mcds__fold_is_below_floor(flags, INT64_C(64000) * 70001));
+    assert_false(mcds__fold_is_below_floor(mcds__fold_flags(MCDS__FOLD_OPEN, 0, 0, 0), 0));
+    assert_true(
+        mcds__fold_counts_at(mcds__fold_flags(MCDS__FOLD_OPEN, 0, 50000000, 0), 60000000));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records_come_back_as_they_went),
+        cmocka_unit_test(a_record_belongs_to_its_key),
+        cmocka_unit_test(every_flipped_bit_is_seen),
+        cmocka_unit_test(every_cut_is_seen),
+        cmocka_unit_test(a_repeated_record_counts_once),
+        cmocka_unit_test(what_a_writer_gave_up_is_void),
+        cmocka_unit_test(what_became_of_a_record_is_remembered),
+        cmocka_unit_test(silent_writers_are_forgotten),
+        cmocka_unit_test(records_past_the_end_are_void),
+        cmocka_unit_test(sealed_records_are_void),
+        cmocka_unit_test(children_share_the_entries),
+        cmocka_unit_test(refused_memory_is_told),
+        cmocka_unit_test(flags_hold_what_was_put_in),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
