@@ -52,6 +52,7 @@ static bool is_same(mcds_bytes left, mcds_bytes right)
            (left.length == 0 || memcmp(left.at, right.at, left.length) == 0);
 }
 
+#ifndef NDEBUG
 /* Whether the batch is what its mark says. */
 static bool is_well_formed(const mcds_batch *batch)
 {
@@ -65,6 +66,7 @@ static bool is_well_formed(const mcds_batch *batch)
     }
     return fine && !batch->independent;
 }
+#endif
 
 void mcds__combiner_init(struct mcds__combiner *combiner, const mcds_env *env)
 {
