@@ -1,13 +1,21 @@
 /* A program in a process group of its own, with the terminal when there is one. */
 #include "child.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "exit.h"
+
+/* More than a process's stat up to its number of threads. */
+#define STAT_MAX 512
 
 /* Whether our group is the foreground of the terminal. */
 static bool is_foreground(int tty)
@@ -88,9 +96,67 @@ void child_reap(struct child *child)
     }
 }
 
+/* What "PID (NAME) STATE PARENT GROUP ..." tells of a process; NAME may hold anything. */
+struct process {
+    char state;
+    int group;
+    long threads; /* a zombie with more than one lives on without its first */
+};
+
+/* False: it has gone, or cannot be told. */
+static bool look_at(const char *pid, struct process *process)
+{
+    char path[sizeof "/proc/4294967295/stat"];
+    char line[STAT_MAX];
+    if (snprintf(path, sizeof path, "/proc/%s/stat", pid) >= (int)sizeof path)
+        return false;
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return false;
+    size_t length = fread(line, 1, sizeof line - 1, file);
+    (void)fclose(file);
+    line[length] = '\0';
+    const char *rest = strrchr(line, ')');
+    return rest != NULL && sscanf(rest,
+                                  ") %c %*s %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                                  "%*s %*s %ld",
+                                  &process->state, &process->group, &process->threads) == 3;
+}
+
+/* Whether /proc is there and tells of the same processes as kill(). */
+static bool is_our_proc(void)
+{
+    char self[16] = "";
+    ssize_t length = readlink("/proc/self", self, sizeof self - 1);
+    return length > 0 && strtol(self, NULL, 10) == getpid();
+}
+
+/* Whether what is left of the group are zombies whose parents do not look after them. They hold
+ * nothing any more and no signal ends them. In doubt: no. */
+static bool is_all_zombies(pid_t group)
+{
+    DIR *processes = is_our_proc() ? opendir("/proc") : NULL;
+    const struct dirent *entry;
+    struct process process;
+    bool lives = false;
+    bool seen = false;
+    while (!lives && processes != NULL && (entry = readdir(processes)) != NULL) {
+        if (!isdigit((unsigned char)entry->d_name[0]) || !look_at(entry->d_name, &process) ||
+            process.group != group)
+            continue;
+        seen = true;
+        lives = process.state != 'Z' || process.threads > 1;
+    }
+    if (processes != NULL)
+        (void)closedir(processes);
+    return seen && !lives;
+}
+
 bool child_group_lives(const struct child *child)
 {
-    return kill(-child->group, 0) == 0 || errno == EPERM;
+    if (kill(-child->group, 0) == 0)
+        return !is_all_zombies(child->group);
+    return errno == EPERM;
 }
 
 void child_signal(const struct child *child, int number)

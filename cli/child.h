@@ -31,7 +31,7 @@ int child_start(struct child *child, char *const *program,
 /* Take notice of what has ended or stopped. Orphans of the group come to us and are reaped. */
 void child_reap(struct child *child);
 
-/* Whether any process of the group lives. */
+/* Whether any process of the group lives; a zombie does not. */
 bool child_group_lives(const struct child *child);
 
 /* Send a signal to the whole group. */

@@ -209,6 +209,13 @@ static void learn(struct runner *runner)
     }
 }
 
+/* Whether the next renewal waits for its time. After KILL the lease is still kept from others,
+ * unless its loss was the reason. */
+static bool is_to_renew(const struct runner *runner)
+{
+    return !runner->renewer.is_busy && (runner->phase != PHASE_KILLED || !runner->is_lost);
+}
+
 /* What time asks for. */
 static void keep_time(struct runner *runner, int64_t now_ns)
 {
@@ -224,17 +231,17 @@ static void keep_time(struct runner *runner, int64_t now_ns)
     } else if (runner->phase == PHASE_STOPPING && now_ns >= runner->next_at_ns) {
         kill_group(runner, now_ns);
     }
-    if (!runner->renewer.is_busy && now_ns >= runner->renew_at_ns &&
-        runner->phase != PHASE_KILLED) {
+    if (is_to_renew(runner) && now_ns >= runner->renew_at_ns) {
         runner->asked_ns = now_ns;
         runner->renew_at_ns = INT64_MAX;
         renewer_ask(&runner->renewer);
     }
 }
 
+/* When keep_time has something to do; it does all that is due, so this lies in the future. */
 static int64_t next_wake_ns(const struct runner *runner)
 {
-    int64_t wake_ns = runner->renewer.is_busy ? INT64_MAX : runner->renew_at_ns;
+    int64_t wake_ns = is_to_renew(runner) ? runner->renew_at_ns : INT64_MAX;
     if (runner->phase != PHASE_RUNNING)
         wake_ns = least(wake_ns, runner->next_at_ns);
     if (runner->phase < PHASE_STOPPING)

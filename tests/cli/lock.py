@@ -9,6 +9,7 @@ import tempfile
 import time
 import unittest
 
+from guard import stand_guard
 from place import SKIPPED, Place, is_possible
 
 HOME, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
@@ -24,11 +25,49 @@ echo $$
 while :; do wait; done
 """
 
+# Leaves its group, and in it a dead child after whom it does not look; tells its pid.
+NEGLIGENT = """
+import os, signal, sys
+if os.fork() == 0:
+    dead = os.fork()
+    if dead == 0:
+        os._exit(0)
+    os.waitid(os.P_PID, dead, os.WEXITED | os.WNOWAIT)
+    os.setsid()
+    os.close(2)
+    print(os.getpid(), flush=True)
+    os.close(1)
+    signal.pause()
+sys.stdin.readline()
+sys.exit(3)
+"""
+# Leaves a process in its group whose first thread has ended; tells the pid.
+HEADLESS = """
+import ctypes, os, sys, threading, time
+if os.fork() == 0:
+    threading.Thread(target=time.sleep, args=(1000,)).start()
+    print(os.getpid(), flush=True)
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    ctypes.CDLL(None).pthread_exit(None)
+sys.stdin.readline()
+sys.exit(3)
+"""
+
+
+def state_of(pid):
+    """State and number of threads of a process."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return fields[0], int(fields[17])
+
 
 def is_dead(pid):
+    """A zombie is dead unless only its first thread is."""
     try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-            return stat.read().rsplit(")", 1)[1].split()[0] in "ZX"
+        state, threads = state_of(pid)
+        return state in "ZX" and threads <= 1
     except (FileNotFoundError, ProcessLookupError):
         return True
 
@@ -91,11 +130,14 @@ class LockTest(unittest.TestCase):
         """Wait for the end of mcds; the output of the command may live longer than that."""
         return process.wait(LIMIT_S)
 
-    def wait_dead(self, pid):
+    def wait_until(self, is_so, otherwise="it does not come"):
         limit = time.monotonic() + LIMIT_S
-        while not is_dead(pid):
-            self.assertLess(time.monotonic(), limit, f"process {pid} lives on")
+        while not is_so():
+            self.assertLess(time.monotonic(), limit, otherwise)
             time.sleep(0.005)
+
+    def wait_dead(self, pid):
+        self.wait_until(lambda: is_dead(pid), f"process {pid} lives on")
 
     def assert_free(self):
         self.assertEqual(self.run_to_end("lock", "job", "--info").returncode, 1)
@@ -179,10 +221,7 @@ class LockTest(unittest.TestCase):
         holder = self.hold()
         contender = self.start("lock", "job", "-t", LEASE, "--", "true")
         # It blocks TERM before it asks for the lock; until then TERM ends it as it does anyone.
-        limit = time.monotonic() + LIMIT_S
-        while not self.blocks(contender.pid, signal.SIGTERM):
-            self.assertLess(time.monotonic(), limit)
-            time.sleep(0.005)
+        self.wait_until(lambda: self.blocks(contender.pid, signal.SIGTERM))
         contender.send_signal(signal.SIGTERM)
         self.assertEqual(self.end(contender), 128 + signal.SIGTERM)
         self.assertIsNone(holder.poll())
@@ -204,6 +243,28 @@ class LockTest(unittest.TestCase):
                             "sleep 1000 >/dev/null 2>&1 & echo $!; exit 3")
         rest = int(holder.stdout.readline())
         self.addCleanup(self.kill_all, [rest])
+        self.assertEqual(self.end(holder), 3)
+        self.assertTrue(is_dead(rest))
+        self.assert_free()
+
+    def test_a_zombie_is_no_rest(self):
+        """The dead in the group hold nothing up, though no signal ends them."""
+        holder = self.start("lock", "job", "-t", LEASE, "--", sys.executable, "-c", NEGLIGENT)
+        negligent = int(holder.stdout.readline())
+        self.addCleanup(self.kill_all, [negligent])
+        holder.stdin.write("\n")
+        holder.stdin.close()
+        self.assertEqual(self.end(holder), 3)
+        self.assertEqual(holder.stderr.read(), "")
+        self.assert_free()
+
+    def test_a_process_without_its_first_thread_is_rest(self):
+        holder = self.start("lock", "job", "--", sys.executable, "-c", HEADLESS)
+        rest = int(holder.stdout.readline())
+        self.addCleanup(self.kill_all, [rest])
+        self.wait_until(lambda: state_of(rest)[0] == "Z")
+        holder.stdin.write("\n")
+        holder.stdin.close()
         self.assertEqual(self.end(holder), 3)
         self.assertTrue(is_dead(rest))
         self.assert_free()
@@ -257,4 +318,5 @@ if __name__ == "__main__":
     if not os.path.exists("/proc/self/status"):
         print("lock: skipped: /proc is not mounted")
         sys.exit(SKIPPED)
+    stand_guard()
     unittest.main(argv=sys.argv[:1])
