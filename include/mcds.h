@@ -749,6 +749,69 @@ MCDS_API MCDS_CHECKED int mcds_table_drop(mcds_table *table);
 MCDS_API MCDS_CHECKED int mcds_table_drop_start(mcds_table *table, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
+/* Views. */
+
+/* How often each page was viewed, by pages: counted in the store, kept in a database of the
+ * program's. Views are counted per interval of flush_ms; flush hands the numbers of the intervals
+ * that have ended to `save`, and get adds what `load` says of them to those that are not saved
+ * yet. A number is saved as it is, never as a difference, so it does no harm when two flush at
+ * once, when one dies and when an interval is saved again.
+ *
+ * Promise: no view is counted twice. What was acknowledged is in the value, and within flush_ms
+ * and the next flush in the database, unless the store forgets an interval first; then it is
+ * missing, and the value never falls below what the database has. */
+typedef struct mcds_views mcds_views;
+
+typedef struct mcds_views_options {
+    size_t size;       /* sizeof(mcds_views_options) */
+    uint32_t flush_ms; /* 1 000 to 86 400 000; 0 = 60 000. All programs must agree. */
+    /* The sum of what has been saved for this page, of slots up to upto_slot; 0 where there is
+     * nothing. Called by get, of one caller at a time however many ask. Not 0: failure, MCDS_IO. */
+    int (*load)(void *context, const char *page, uint64_t upto_slot, int64_t *views_out);
+    /* Keep that this page had `views` views in this slot; what was kept for the pair before is
+     * replaced, or stays if it is larger. Called by flush. Not 0: failure, MCDS_IO. */
+    int (*save)(void *context, const char *page, uint64_t slot, int64_t views);
+    void *context; /* for both; they run in the calling thread, and must allow several */
+} mcds_views_options;
+#define MCDS_VIEWS_OPTIONS_INIT                                                                \
+    {                                                                                          \
+        sizeof(mcds_views_options), 0, NULL, NULL, NULL                                        \
+    }
+
+/* options must have load and save. */
+MCDS_API MCDS_CHECKED int mcds_views_open(mcds_store *store, const char *name,
+                                          const mcds_views_options *options,
+                                          mcds_views **views_out);
+MCDS_API void mcds_views_close(mcds_views *views);
+
+/* Count n views of a page.
+ * Cost     1; 2 to 3 for a handle's first view of a page in an interval.
+ * Returns  MCDS_OK; MCDS_AMBIGUOUS: counted once or not at all; MCDS_BUSY, MCDS_TIMEOUT,
+ *          MCDS_UNAVAILABLE, MCDS_FULL, MCDS_CORRUPT, MCDS_INVALID */
+MCDS_API MCDS_CHECKED int mcds_views_hit(mcds_views *views, const char *page, uint32_t n);
+MCDS_API MCDS_CHECKED int mcds_views_hit_start(mcds_views *views, const char *page, uint32_t n,
+                                               mcds_pipeline *pipeline, uint64_t tag);
+
+/* How often a page was viewed, by all and ever.
+ * Cost     1 for each 15 intervals that are not in the base yet, which is read anew from the
+ *          database every ten minutes; then 5, and a call of load.
+ * Returns  MCDS_OK; MCDS_IO: load has failed; MCDS_TIMEOUT: also when another caller's load
+ *          takes too long; MCDS_UNAVAILABLE, MCDS_CORRUPT, MCDS_INVALID */
+MCDS_API MCDS_CHECKED int mcds_views_get(mcds_views *views, const char *page,
+                                         int64_t *value_out);
+MCDS_API MCDS_CHECKED int mcds_views_get_start(mcds_views *views, const char *page,
+                                               int64_t *value_out, mcds_pipeline *pipeline,
+                                               uint64_t tag);
+
+/* Save the intervals that have ended, and the two before them once more. To be called about every
+ * flush_ms by at least one program, and within a day; more do no harm.
+ * Cost     2 per interval and 1 per 16 pages, and the calls of save. The timeout counts for each.
+ * Returns  MCDS_OK; MCDS_IO: save has failed, call again; MCDS_LOST: the list of an interval's
+ *          pages is gone; failures as get */
+MCDS_API MCDS_CHECKED int mcds_views_flush(mcds_views *views);
+MCDS_API MCDS_CHECKED int mcds_views_flush_start(mcds_views *views, mcds_pipeline *pipeline,
+                                                 uint64_t tag);
+
 #ifdef __cplusplus
 }
 #endif

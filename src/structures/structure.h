@@ -14,6 +14,11 @@
 #define MCDS__TAG_ONLINE_SEEN "os1"
 #define MCDS__TAG_SET "s1"
 #define MCDS__TAG_TABLE "t1"
+#define MCDS__TAG_VIEWS "vw1"
+#define MCDS__TAG_VIEWS_PAGES "vd1"
+#define MCDS__TAG_VIEWS_BASE "vb1"
+#define MCDS__TAG_VIEWS_LOAD "vl1"
+#define MCDS__TAG_VIEWS_MARK "vf1"
 
 /* Check what every open is given. Returns MCDS_OK or MCDS_INVALID with the sentence set. */
 int mcds__check_open(const char *noun, const mcds_store *store, const char *name,

@@ -1,0 +1,307 @@
+/* Views: get.
+ *
+ * What the database holds up to some slot, and the slots after it. The first part is kept in the
+ * store for a while, and one caller at a time reads it from the database. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "core/claim.h"
+#include "structures/views.h"
+
+#define KEYS_MAX 16
+#define BASE_TTL_MS 600000
+#define LOAD_TTL_MS 10000
+#define MOVES_MAX 8
+
+struct views_get {
+    struct mcds__operation base;
+    mcds_views *views;
+    int64_t *value_out;
+    uint8_t stage;
+    uint8_t moves;
+    bool failed;    /* load has */
+    uint32_t count; /* of requests */
+    uint64_t upto;  /* the slots after this one are asked for */
+    uint64_t next;  /* the first that has not been asked for yet */
+    uint64_t last;
+    int64_t sum;
+    struct mcds__claim claim;
+    struct mcds__key keys[KEYS_MAX];
+    mcds_request requests[KEYS_MAX];
+    uint8_t pair[MCDS__VIEWS_PAIR];
+    char page[MCDS__NAME_GIVEN_MAX + 1];
+};
+
+enum { GET_BEGIN, GET_READING, GET_CLAIMING, GET_MARK, GET_STORING, GET_GIVING };
+
+static void add_request(struct views_get *get, const struct mcds__key *key)
+{
+    get->keys[get->count] = *key;
+    get->requests[get->count] = (mcds_request){.command = MCDS_GET,
+                                               .key = mcds__key_bytes(&get->keys[get->count])};
+    get->count++;
+}
+
+static struct mcds__key base_key(const struct views_get *get)
+{
+    struct mcds__key key = get->views->bases;
+    mcds__key_add_element(&key, get->page);
+    return key;
+}
+
+/* The base first, unless it has been read, then as many slots as there is room for. */
+static enum mcds__step ask(struct views_get *get, bool with_base)
+{
+    get->count = 0;
+    if (with_base) {
+        struct mcds__key key = base_key(get);
+        add_request(get, &key);
+    }
+    while (get->count < KEYS_MAX && get->next <= get->last) {
+        struct mcds__key key = mcds__views_count_key(get->views, get->next++, get->page);
+        add_request(get, &key);
+    }
+    get->stage = GET_READING;
+    return mcds__operation_ask_any_order(&get->base, get->requests, get->count);
+}
+
+static enum mcds__step begin(struct views_get *get)
+{
+    mcds_views *views = get->views;
+    uint64_t now = mcds__slot_at(mcds__wall_ms(get->base.env), views->flush_ms);
+    uint64_t oldest = now > views->keep_slots ? now - views->keep_slots : 0;
+    get->upto = atomic_load_explicit(&views->upto, memory_order_relaxed);
+    if (get->upto < oldest)
+        get->upto = oldest;
+    get->next = get->upto + 1;
+    get->last = now + 1; /* where another machine's clock may be */
+    get->sum = 0;
+    return ask(get, true);
+}
+
+static enum mcds__step again(struct views_get *get, const mcds_reply *reply)
+{
+    get->stage = GET_BEGIN;
+    if (mcds__operation_wait(&get->base, 0))
+        return MCDS__SLEEP;
+    return mcds__operation_fail_read(&get->base, reply);
+}
+
+static enum mcds__step claim(struct views_get *get)
+{
+    enum mcds__step step = mcds__claim_step(&get->claim, &get->base);
+    get->stage = GET_CLAIMING;
+    if (step != MCDS__DONE)
+        return step;
+    if (get->base.result == MCDS_EXISTS) {
+        get->stage = GET_BEGIN;
+        if (mcds__operation_wait(&get->base, 0))
+            return MCDS__SLEEP;
+        return mcds__operation_explain(&get->base, MCDS_TIMEOUT,
+                                       "another caller has not finished reading the database");
+    }
+    if (get->base.result == MCDS_AMBIGUOUS)
+        get->base.result = MCDS_TIMEOUT;
+    if (get->base.result != MCDS_OK)
+        return step;
+    get->count = 0;
+    add_request(get, &get->views->mark);
+    get->stage = GET_MARK;
+    return mcds__operation_ask(&get->base, get->requests, 1);
+}
+
+/* False: a slot holds no number. */
+static bool add_slots(struct views_get *get, uint32_t from)
+{
+    for (uint32_t i = from; i < get->count; i++) {
+        uint64_t number;
+        const mcds_request *request = &get->requests[i];
+        if (request->reply.outcome == MCDS_OUT_MISS)
+            continue;
+        if (!mcds__slot_parse(mcds__reply_value(&get->base.batch, request), &number) ||
+            number > INT64_MAX)
+            return false;
+        get->sum += (int64_t)number;
+    }
+    return true;
+}
+
+static const mcds_reply *trouble_of(const struct views_get *get)
+{
+    for (uint32_t i = 0; i < get->count; i++)
+        if (get->requests[i].reply.outcome != MCDS_OUT_OK &&
+            get->requests[i].reply.outcome != MCDS_OUT_MISS)
+            return &get->requests[i].reply;
+    return NULL;
+}
+
+static bool is_base(const struct views_get *get)
+{
+    struct mcds__key key = base_key(get);
+    return get->keys[0].length == key.length &&
+           memcmp(get->keys[0].bytes, key.bytes, key.length) == 0;
+}
+
+/* What the base says; *done is false when the slots that were asked for do not fit it. */
+static int take_base(struct views_get *get, bool *done)
+{
+    uint64_t views;
+    uint64_t upto;
+    *done = false;
+    if (!mcds__views_get_pair(mcds__reply_value(&get->base.batch, &get->requests[0]),
+                              MCDS__VIEWS_BASE, get->requests[0].key, &views, &upto))
+        return MCDS_CORRUPT;
+    atomic_store_explicit(&get->views->upto, upto, memory_order_relaxed);
+    if (upto != get->upto)
+        return MCDS_OK;
+    get->sum += (int64_t)views;
+    *done = true;
+    return MCDS_OK;
+}
+
+static enum mcds__step take_replies(struct views_get *get)
+{
+    const mcds_reply *trouble = trouble_of(get);
+    bool with_base = is_base(get);
+    bool fits = true;
+    if (trouble != NULL)
+        return mcds__is_refusal(trouble) ? mcds__operation_fail_read(&get->base, trouble)
+                                         : again(get, trouble);
+    if (with_base && get->requests[0].reply.outcome == MCDS_OUT_MISS)
+        return claim(get);
+    if (with_base && take_base(get, &fits) != MCDS_OK)
+        return mcds__operation_finish(&get->base, MCDS_CORRUPT);
+    if (!fits) {
+        if (get->moves++ == MOVES_MAX)
+            return mcds__operation_finish(&get->base, MCDS_BUSY);
+        return begin(get);
+    }
+    if (!add_slots(get, with_base))
+        return mcds__operation_finish(&get->base, MCDS_CORRUPT);
+    if (get->next <= get->last)
+        return ask(get, false);
+    *get->value_out = get->sum;
+    return mcds__operation_finish(&get->base, MCDS_OK);
+}
+
+static enum mcds__step end_load(struct views_get *get)
+{
+    get->base.connection = 0;
+    if (get->failed)
+        return mcds__operation_explain(&get->base, MCDS_IO,
+                                       "the program's load callback has failed");
+    return begin(get);
+}
+
+/* The claim has done its work; where it cannot be taken back it ends by itself. */
+static enum mcds__step give_claim(struct views_get *get)
+{
+    get->stage = GET_GIVING;
+    if (!mcds__claim_can_undo(&get->claim))
+        return end_load(get);
+    get->requests[0] = mcds__claim_undo(&get->claim);
+    get->base.connection = get->claim.cas.connection;
+    return mcds__operation_ask(&get->base, get->requests, 1);
+}
+
+/* The slots up to the mark have been saved: the database is asked for their sum. */
+static enum mcds__step load(struct views_get *get)
+{
+    mcds_views *views = get->views;
+    const mcds_request *mark = &get->requests[0];
+    uint64_t now = mcds__slot_at(mcds__wall_ms(get->base.env), views->flush_ms);
+    uint64_t upto = now > views->keep_slots ? now - views->keep_slots : 0;
+    uint64_t marked;
+    uint64_t nothing;
+    int64_t loaded = 0;
+    if (mark->reply.outcome == MCDS_OUT_OK) {
+        if (!mcds__views_get_pair(mcds__reply_value(&get->base.batch, mark), MCDS__VIEWS_MARK,
+                                  mark->key, &marked, &nothing))
+            return mcds__operation_finish(&get->base, MCDS_CORRUPT);
+        if (marked > upto)
+            upto = marked;
+    } else if (mark->reply.outcome != MCDS_OUT_MISS) {
+        return again(get, &mark->reply);
+    }
+    get->failed = views->load(views->context, get->page, upto, &loaded) != 0;
+    if (get->failed)
+        return give_claim(get);
+    struct mcds__key key = base_key(get);
+    size_t length = mcds__views_put_pair(get->pair, MCDS__VIEWS_BASE, mcds__key_bytes(&key),
+                                         (uint64_t)loaded, upto);
+    get->count = 0;
+    add_request(get, &key);
+    get->requests[0].command = MCDS_SET;
+    get->requests[0].ttl_ms = BASE_TTL_MS;
+    get->requests[0].value = (mcds_bytes){get->pair, length};
+    get->stage = GET_STORING;
+    return mcds__operation_ask(&get->base, get->requests, 1);
+}
+
+static enum mcds__step take_stored(struct views_get *get)
+{
+    const mcds_reply *stored = &get->requests[0].reply;
+    if (mcds__is_refusal(stored))
+        return mcds__operation_fail(&get->base, stored);
+    return give_claim(get);
+}
+
+static enum mcds__step step_get(struct mcds__operation *operation)
+{
+    struct views_get *get = (struct views_get *)operation;
+    switch (get->stage) {
+    case GET_BEGIN:
+        return begin(get);
+    case GET_READING:
+        return take_replies(get);
+    case GET_CLAIMING:
+        return claim(get);
+    case GET_MARK:
+        return load(get);
+    case GET_STORING:
+        return take_stored(get);
+    default:
+        return end_load(get);
+    }
+}
+
+static const struct mcds__operation_kind get_kind = {"views", "get", sizeof(struct views_get),
+                                                     step_get};
+
+static int launch_get(struct views_get *get, mcds_views *views, const char *page,
+                      int64_t *value_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = mcds__views_check(views, page, "get");
+    if (result != MCDS_OK)
+        return result;
+    if (value_out == NULL)
+        return mcds_fail(MCDS_INVALID, "views '%.200s': get needs a place for the value",
+                         views->name);
+    if (get == NULL)
+        get = mcds__pipeline_new(pipeline, views->store, &get_kind, &result);
+    if (get == NULL)
+        return result;
+    mcds__operation_begin(&get->base, &get_kind, views->store, views->name, 0);
+    get->views = views;
+    get->value_out = value_out;
+    get->stage = GET_BEGIN;
+    get->moves = 0;
+    get->failed = false;
+    memcpy(get->page, page, strlen(page) + 1);
+    get->claim = (struct mcds__claim){.key = views->loads, .ttl_ms = LOAD_TTL_MS};
+    mcds__key_add_element(&get->claim.key, page);
+    return mcds__launch(&get->base, pipeline, tag);
+}
+
+int mcds_views_get(mcds_views *views, const char *page, int64_t *value_out)
+{
+    struct views_get get;
+    return launch_get(&get, views, page, value_out, NULL, 0);
+}
+
+int mcds_views_get_start(mcds_views *views, const char *page, int64_t *value_out,
+                         mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_get(NULL, views, page, value_out, pipeline, tag);
+}

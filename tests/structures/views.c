@@ -1,0 +1,284 @@
+/* Views: counting, the database behind them, flushing again, loss, what is refused. */
+#include <stdlib.h>
+
+#include "structures/suite.h"
+
+#define MINUTE 60000
+#define ROWS 4096
+
+/* A database: one row for each page and slot. */
+struct database {
+    struct row {
+        char page[32];
+        uint64_t slot;
+        int64_t views;
+    } rows[ROWS];
+    uint32_t count;
+    uint32_t loads;
+    uint32_t saves;
+    bool fails;
+};
+
+static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
+{
+    struct database *database = context;
+    database->loads++;
+    *views_out = 0;
+    for (uint32_t i = 0; i < database->count; i++)
+        if (strcmp(database->rows[i].page, page) == 0 && database->rows[i].slot <= upto_slot)
+            *views_out += database->rows[i].views;
+    return database->fails ? -1 : 0;
+}
+
+static int save(void *context, const char *page, uint64_t slot, int64_t views)
+{
+    struct database *database = context;
+    database->saves++;
+    if (database->fails)
+        return -1;
+    for (uint32_t i = 0; i < database->count; i++) {
+        struct row *row = &database->rows[i];
+        if (row->slot == slot && strcmp(row->page, page) == 0) {
+            row->views = views > row->views ? views : row->views;
+            return 0;
+        }
+    }
+    assert_true(database->count < ROWS);
+    struct row *row = &database->rows[database->count++];
+    (void)snprintf(row->page, sizeof row->page, "%s", page);
+    row->slot = slot;
+    row->views = views;
+    return 0;
+}
+
+static struct database database;
+
+static mcds_views *open_views(mcds_store *store, const char *name)
+{
+    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    mcds_views *views = NULL;
+    options.load = load;
+    options.save = save;
+    options.context = &database;
+    CHECK_RESULT(MCDS_OK, mcds_views_open(store, name, &options, &views));
+    return views;
+}
+
+static mcds_views *begin(struct suite *suite, const char **name_out)
+{
+    const char *name = fresh_name(suite, "w");
+    memset(&database, 0, sizeof database);
+    if (name_out != NULL)
+        *name_out = name;
+    return open_views(suite->store, name);
+}
+
+static int64_t total_of(const char *page)
+{
+    int64_t total = 0;
+    for (uint32_t i = 0; i < database.count; i++)
+        if (strcmp(database.rows[i].page, page) == 0)
+            total += database.rows[i].views;
+    return total;
+}
+
+#define HIT(suite, views, page, n) CHECK(MCDS_OK, suite, mcds_views_hit, views, page, n)
+#define FLUSH(suite, views) CHECK(MCDS_OK, suite, mcds_views_flush, views)
+#define VIEWS(expected, suite, views, page)                                                    \
+    do {                                                                                       \
+        int64_t value = 77;                                                                    \
+        CHECK(MCDS_OK, suite, mcds_views_get, views, page, &value);                            \
+        assert_int_equal(value, expected);                                                     \
+    } while (0)
+
+static void counts_pages_apart(struct suite *suite)
+{
+    mcds_views *views = begin(suite, NULL);
+    VIEWS(0, suite, views, "/");
+    HIT(suite, views, "/", 1);
+    HIT(suite, views, "/", 4);
+    HIT(suite, views, "/a", 2);
+    VIEWS(5, suite, views, "/");
+    VIEWS(2, suite, views, "/a");
+    VIEWS(0, suite, views, "/b");
+    mcds_views_close(views);
+}
+
+static void begins_with_what_the_database_has(struct suite *suite)
+{
+    mcds_views *views = begin(suite, NULL);
+    assert_int_equal(save(&database, "/", 1, 1000), 0);
+    HIT(suite, views, "/", 3);
+    VIEWS(1003, suite, views, "/");
+    VIEWS(1003, suite, views, "/");
+    assert_int_equal(database.loads, 1);
+    mcds_views_close(views);
+}
+
+static void flush_saves_what_has_ended(struct suite *suite)
+{
+    mcds_views *views = begin(suite, NULL);
+    HIT(suite, views, "/", 3);
+    HIT(suite, views, "/a", 2);
+    FLUSH(suite, views);
+    assert_int_equal(total_of("/"), 0);
+    shift_wall_ms(suite, 2 * MINUTE);
+    HIT(suite, views, "/", 10);
+    FLUSH(suite, views);
+    assert_int_equal(total_of("/"), 3);
+    assert_int_equal(total_of("/a"), 2);
+    VIEWS(13, suite, views, "/");
+    shift_wall_ms(suite, 2 * MINUTE);
+    FLUSH(suite, views);
+    assert_int_equal(total_of("/"), 13);
+    VIEWS(13, suite, views, "/");
+    mcds_views_close(views);
+}
+
+static void flushing_twice_changes_nothing(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin(suite, &name);
+    mcds_views *other = open_views(suite->other, name);
+    HIT(suite, views, "/", 3);
+    CHECK_OTHER(MCDS_OK, suite, mcds_views_hit, other, "/", 4);
+    shift_wall_ms(suite, 2 * MINUTE);
+    FLUSH(suite, views);
+    CHECK_OTHER(MCDS_OK, suite, mcds_views_flush, other);
+    FLUSH(suite, views);
+    assert_int_equal(total_of("/"), 7);
+    VIEWS(7, suite, views, "/");
+    mcds_views_close(views);
+    mcds_views_close(other);
+}
+
+/* A slot's pages are read anew twice, for what came late. */
+static void what_comes_late_is_saved_too(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin(suite, &name);
+    HIT(suite, views, "/", 3);
+    shift_wall_ms(suite, 2 * MINUTE);
+    FLUSH(suite, views);
+    shift_wall_ms(suite, -2 * MINUTE);
+    HIT(suite, views, "/", 5);
+    shift_wall_ms(suite, 2 * MINUTE);
+    FLUSH(suite, views);
+    assert_int_equal(total_of("/"), 8);
+    mcds_views_close(views);
+}
+
+static struct raw_key base_key(struct suite *suite, const char *name, const char *page)
+{
+    struct raw_key raw = raw_key(suite, MCDS__TAG_VIEWS_BASE, name, -1);
+    mcds__key_add_element(&raw.key, page);
+    raw.route = raw.key;
+    return raw;
+}
+
+static void a_lost_base_is_loaded_again(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin(suite, &name);
+    HIT(suite, views, "/", 3);
+    shift_wall_ms(suite, 2 * MINUTE);
+    HIT(suite, views, "/", 2);
+    VIEWS(5, suite, views, "/");
+    FLUSH(suite, views);
+    struct raw_key base = base_key(suite, name, "/");
+    assert_int_equal(raw_delete(suite, &base), MCDS_OUT_OK);
+    VIEWS(5, suite, views, "/");
+    assert_int_equal(database.loads, 2);
+    struct raw_key mark = raw_key(suite, MCDS__TAG_VIEWS_MARK, name, MINUTE);
+    assert_int_equal(raw_delete(suite, &mark), MCDS_OUT_OK);
+    assert_int_equal(raw_delete(suite, &base), MCDS_OUT_OK);
+    VIEWS(5, suite, views, "/");
+    FLUSH(suite, views);
+    VIEWS(5, suite, views, "/");
+    mcds_views_close(views);
+}
+
+static void many_pages_are_saved(struct suite *suite)
+{
+    mcds_views *views = begin(suite, NULL);
+    char page[32];
+    for (uint32_t i = 0; i < 200; i++) {
+        (void)snprintf(page, sizeof page, "/page/%u", i);
+        HIT(suite, views, page, i + 1);
+    }
+    shift_wall_ms(suite, 2 * MINUTE);
+    FLUSH(suite, views);
+    for (uint32_t i = 0; i < 200; i++) {
+        (void)snprintf(page, sizeof page, "/page/%u", i);
+        assert_int_equal(total_of(page), i + 1);
+    }
+    VIEWS(8, suite, views, "/page/7");
+    mcds_views_close(views);
+}
+
+static void a_failing_database_is_told(struct suite *suite)
+{
+    mcds_views *views = begin(suite, NULL);
+    int64_t value = 77;
+    HIT(suite, views, "/", 3);
+    database.fails = true;
+    CHECK(MCDS_IO, suite, mcds_views_get, views, "/b", &value);
+    CHECK_SENTENCE("load callback");
+    assert_int_equal(value, 77);
+    CHECK(MCDS_IO, suite, mcds_views_get, views, "/b", &value);
+    shift_wall_ms(suite, 2 * MINUTE);
+    CHECK(MCDS_IO, suite, mcds_views_flush, views);
+    CHECK_SENTENCE("save callback");
+    database.fails = false;
+    FLUSH(suite, views);
+    assert_int_equal(total_of("/"), 3);
+    mcds_views_close(views);
+}
+
+static void foreign_values_are_corrupt(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin(suite, &name);
+    int64_t value = 77;
+    struct raw_key base = base_key(suite, name, "/");
+    assert_int_equal(raw_set(suite, &base, "who wrote this?"), MCDS_OUT_OK);
+    CHECK(MCDS_CORRUPT, suite, mcds_views_get, views, "/", &value);
+    mcds_views_close(views);
+}
+
+static void bad_arguments_are_refused(struct suite *suite)
+{
+    static char large[1026];
+    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    mcds_views *views = NULL;
+    int64_t value;
+    memset(large, 'x', sizeof large - 1);
+    CHECK_RESULT(MCDS_INVALID, mcds_views_open(suite->store, "w", NULL, &views));
+    CHECK_RESULT(MCDS_INVALID, mcds_views_open(suite->store, "w", &options, &views));
+    CHECK_SENTENCE("load");
+    options.load = load;
+    options.save = save;
+    options.flush_ms = 10;
+    CHECK_RESULT(MCDS_INVALID, mcds_views_open(suite->store, "w", &options, &views));
+    assert_null(views);
+    views = begin(suite, NULL);
+    CHECK(MCDS_INVALID, suite, mcds_views_hit, NULL, "/", 1);
+    CHECK(MCDS_INVALID, suite, mcds_views_hit, views, "", 1);
+    CHECK(MCDS_INVALID, suite, mcds_views_hit, views, large, 1);
+    CHECK_SENTENCE("1024");
+    CHECK(MCDS_INVALID, suite, mcds_views_get, views, "/", NULL);
+    CHECK(MCDS_INVALID, suite, mcds_views_get, views, NULL, &value);
+    CHECK_RESULT(MCDS_INVALID, mcds_views_flush(NULL));
+    mcds_views_close(views);
+    mcds_views_close(NULL);
+}
+
+static const struct suite_case cases[] = {
+    CASE(counts_pages_apart),           CASE(begins_with_what_the_database_has),
+    CASE(flush_saves_what_has_ended),   CASE(flushing_twice_changes_nothing),
+    CASE(what_comes_late_is_saved_too), CASE(a_lost_base_is_loaded_again),
+    CASE(many_pages_are_saved),         CASE(a_failing_database_is_told),
+    CASE(foreign_values_are_corrupt),   CASE(bad_arguments_are_refused),
+};
+
+const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};
