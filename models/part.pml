@@ -1,0 +1,154 @@
+/* Numbered parts that are closed by their size: bytes past LIMIT are void. Writers append and then
+   ask for the size; an append whose reply is lost is repeated, and its first copy lands at any
+   later time or never. A writer begins at the first part or at any that is there, a reader reads
+   from the first to the first that is missing, and a part once more that was open when read but
+   has a successor.
+   An acknowledged push is seen exactly once; a read that sees a push sees before it every push
+   that was acknowledged before it began; each read is the beginning of every later one.
+   -DNOVOID   a reader takes bytes past LIMIT
+   -DNODEDUP  a reader takes both copies of an id
+   -DNOSIZE   a writer does not ask for the size
+   -DSET      creates a part by set
+   -DEARLY    goes on to the next part while this one has room
+   -DONCE     reads no part twice
+   -DSMALL    fewer writers and parts */
+#define W 3
+#define LIMIT 2
+#ifdef SMALL
+#define PARTS 3 /* the last stays missing: a writer that comes so far gives up */
+#define LOSES(i) ((i) == 0)
+#else
+#define PARTS 4
+#define LOSES(i) ((i) == 0)
+#endif
+#ifdef EARLY
+#define CLOSED (LIMIT - 2)
+#else
+#define CLOSED LIMIT
+#endif
+#ifdef NOVOID
+#define ROOM (LIMIT + 2) /* as far as this model looks at what follows the limit */
+#else
+#define ROOM (LIMIT + 1)
+#endif
+#ifdef NOVOID
+#define LOOK ROOM
+#else
+#define LOOK LIMIT
+#endif
+#define MISSING 255
+#define bytes_of(i) ((i) == 2 -> 2 : 1)
+
+byte size[PARTS];        /* MISSING, or up to ROOM */
+byte at[PARTS * ROOM];   /* the record that begins there + 1; 0: none, or the rest of one */
+byte lost[W];            /* a copy on its way: to this part + 1 */
+byte acked = 0;          /* a bit for each push */
+byte earlier[W];         /* acknowledged before this one began */
+
+inline append(p, i) {
+  if
+  :: size[p] == MISSING
+  :: else ->
+     if :: size[p] + bytes_of(i) <= LOOK -> at[(p) * ROOM + size[p]] = i + 1 :: else fi;
+     size[p] = (size[p] + bytes_of(i) < ROOM -> size[p] + bytes_of(i) : ROOM)
+  fi }
+
+proctype Writer(byte i) { byte p = 0; bool repeated = false;
+  atomic { earlier[i] = acked;
+    if
+    :: p = 0
+    :: size[1] != MISSING -> p = 1
+#if PARTS > 3
+    :: size[2] != MISSING -> p = 2
+#endif
+    fi };
+step:
+  if
+  :: atomic { size[p] != MISSING -> append(p, i) }
+  :: atomic { !repeated && LOSES(i) -> repeated = true; lost[i] = p + 1 }; goto step
+  :: atomic { size[p] == MISSING }; /* it was, when the append came */
+     atomic { if
+#ifndef SET
+       :: size[p] != MISSING
+#endif
+       :: else -> size[p] = 0
+       fi }; goto step
+  fi;
+#ifndef NOSIZE
+  if
+  :: atomic { size[p] > CLOSED -> p++; if :: p == PARTS - 1 -> goto out :: else fi }; goto step
+  :: atomic { size[p] <= CLOSED }
+  fi;
+#endif
+  acked = acked | (1 << i);
+out: atomic { p = 0; repeated = false } }
+
+proctype Net() {
+end: do
+  :: atomic { lost[0] != 0 -> append(lost[0] - 1, 0); lost[0] = 0 }
+  :: atomic { lost[1] != 0 -> append(lost[1] - 1, 1); lost[1] = 0 }
+  :: atomic { lost[2] != 0 -> append(lost[2] - 1, 2); lost[2] = 0 }
+  od }
+
+/* Takes a part as it is: its counted records, each id once, go to the end of the list. */
+inline take(p) {
+  o = 0;
+  do
+  :: o < ROOM ->
+     i = at[(p) * ROOM + o];
+     if
+     :: i == 0
+#ifndef NOVOID
+     :: i != 0 && o + bytes_of(i - 1) > LIMIT
+#endif
+#ifndef NODEDUP
+     :: i != 0 && (seen & (1 << (i - 1)))
+#endif
+     :: else ->
+        assert(!(seen & (1 << (i - 1))));
+        assert((earlier[i - 1] & seen) == earlier[i - 1]);
+        assert(n >= told || list[n] == i);
+        list[n] = i; n++; seen = seen | (1 << (i - 1))
+     fi; o++
+  :: else -> break
+  od; o = 0; i = 0 }
+
+/* A read in no time. */
+inline all() {
+  n = 0; seen = 0; p = 0;
+  do
+  :: size[p] != MISSING -> take(p); p++
+  :: else -> break
+  od;
+  assert((seen & acked) == acked && n >= told);
+  told = n; n = 0; seen = 0; p = 0 }
+
+/* A read between two reads in no time. What has been taken of a part that is open when its
+   successor is found is forgotten, and the part read again. */
+proctype Reader() { byte p = 0, o, i, n = 0, told = 0, seen = 0, n_then = 0, seen_then = 0;
+  byte list[W]; bool open = false;
+  atomic { all() };
+  do
+  :: atomic { size[p] != MISSING && !open ->
+       open = size[p] < LIMIT;
+       if :: open -> n_then = n; seen_then = seen :: else fi;
+       take(p); p++ }
+  :: atomic { size[p] != MISSING && open ->
+       open = false;
+#ifndef ONCE
+       p--; n = n_then; seen = seen_then; n_then = 0; seen_then = 0; assert(size[p] >= LIMIT)
+#endif
+     }
+  :: atomic { size[p] == MISSING -> assert(n >= told); told = n; all(); break }
+  od;
+  atomic { told = 0; open = false; n_then = 0; seen_then = 0; o = 0;
+    do :: o < W -> list[o] = 0; o++ :: else -> break od; o = 0 } }
+
+init { atomic {
+  size[0] = 0; size[1] = MISSING; size[2] = MISSING;
+#if PARTS > 3
+  size[3] = MISSING;
+#endif
+
+  run Writer(0); run Writer(1); run Writer(2);
+  run Net(); run Reader() } }
