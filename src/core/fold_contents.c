@@ -6,11 +6,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/hash.h"
 #include "core/fold_apply.h"
 
 #define INDEX_FROM 64 /* entries; below, looking at each is faster */
@@ -22,7 +21,7 @@
 
 uint64_t mcds__fold_hash(mcds_bytes element)
 {
-    return XXH3_64bits(element.at, element.length);
+    return mcds__hash(0, element);
 }
 
 struct mcds__fold_chunk {

@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
-#include "store/table.h"
+#include "base/hash.h"
 
 /* The more values in one append, the less each of them costs; but a structure closes a key by
  * its size, at 16 KB or above, and what lies beyond has to be repeated. Half of that wastes
@@ -193,7 +193,7 @@ static bool goes_with(const struct mcds__combine_slot *slot, const mcds_batch *b
 static void put_in_slot(struct mcds__combiner *combiner, mcds_batch *batch, mcds_batch ***end)
 {
     assert(is_well_formed(batch));
-    uint64_t hash = mcds__table_hash(0, append_of(batch)->key);
+    uint64_t hash = mcds__hash(0, append_of(batch)->key);
     uint32_t at = (uint32_t)(hash % MCDS__COMBINE_SLOTS);
     struct mcds__combine_slot *slot = &combiner->slots[at];
     if (!goes_with(slot, batch, hash)) {

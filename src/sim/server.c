@@ -1,5 +1,6 @@
 /* The simulated server: one table with memcached's semantics, and what happens to servers. */
 #include "base/environment.h"
+#include "base/hash.h"
 #include "sim/world.h"
 
 #define TABLE_SEED 1
@@ -19,7 +20,7 @@ void mcds__sim_restart(mcds_sim *sim)
 bool mcds__sim_evict(mcds_sim *sim, mcds_bytes key)
 {
     mcds_sim_note(sim, NULL, "the server evicts %.*s", (int)key.length, (const char *)key.at);
-    return mcds__table_evict(sim->table, key, mcds__table_hash(TABLE_SEED, key));
+    return mcds__table_evict(sim->table, key, mcds__hash(TABLE_SEED, key));
 }
 
 static void inject(mcds_sim *sim)
@@ -63,8 +64,7 @@ void mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values)
         .connection = connection,
         .values = values,
     };
-    mcds__table_execute(sim->table, request, mcds__table_hash(TABLE_SEED, request->key),
-                        &context);
+    mcds__table_execute(sim->table, request, mcds__hash(TABLE_SEED, request->key), &context);
     if (classic && request->command != MCDS_GET)
         request->reply.cas = (mcds_cas_token){0, 0};
     if ((request->options & MCDS_WANT_TTL) == 0)

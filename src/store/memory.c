@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/hash.h"
 #include "store/homes.h"
 #include "store/report.h"
 #include "store/table.h"
@@ -235,7 +236,7 @@ static uint32_t draw_early_ms(struct stripe *stripe)
 static void execute(struct memory *memory, mcds_request *request,
                     struct mcds__table_context *context)
 {
-    uint64_t hash = mcds__table_hash(memory->seed, request->key);
+    uint64_t hash = mcds__hash(memory->seed, request->key);
     /* The table finds its bucket by the low bits. */
     struct stripe *stripe = &memory->stripes[hash >> 32 & (memory->stripe_count - 1)];
     (void)pthread_mutex_lock(&stripe->mutex);

@@ -8,9 +8,6 @@
 #include "base/number.h"
 #include "store/items.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 struct mcds__table {
     struct mcds__items items;
     struct mcds__table_options options;
@@ -34,11 +31,6 @@ void mcds__table_close(struct mcds__table *table)
         return;
     mcds__items_clear(&table->items);
     mcds__free(table->items.env, table);
-}
-
-uint64_t mcds__table_hash(uint64_t seed, mcds_bytes key)
-{
-    return XXH3_64bits_withSeed(key.at, key.length, seed);
 }
 
 static int64_t expiry(uint64_t ttl_ms, const struct mcds__table_context *context)

@@ -22,9 +22,6 @@ struct mcds__table *mcds__table_open(const mcds_env *env,
                                      const struct mcds__table_options *options);
 void mcds__table_close(struct mcds__table *table);
 
-/* The hash that the table uses for a key, so that a caller can choose a stripe with it. */
-uint64_t mcds__table_hash(uint64_t seed, mcds_bytes key);
-
 /* Carry out one request as of `now_ms`: an item stored with ttl_ms is visible while
  * now_ms < stored at + ttl_ms rounded up to ttl_unit_ms - ttl_early_ms. A token of another
  * connection answers EXISTS, whether or not the key is there. Fills request->reply. */

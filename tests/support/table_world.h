@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
+#include "base/hash.h"
 #include "store/table.h"
 #include "support/fake_env.h"
 
@@ -53,7 +54,7 @@ static inline mcds_outcome run(struct world *world, mcds_request request)
 {
     world->request = request;
     world->values.length = 0;
-    mcds__table_execute(world->table, &world->request, mcds__table_hash(SEED, request.key),
+    mcds__table_execute(world->table, &world->request, mcds__hash(SEED, request.key),
                         &world->context);
     return world->request.reply.outcome;
 }

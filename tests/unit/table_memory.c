@@ -166,8 +166,8 @@ static void eviction_by_name_and_by_chance(void **state)
         assert_int_equal(store(&world, MCDS_SET, key, key), MCDS_OUT_OK);
     }
     mcds_bytes key5 = text("key5");
-    assert_true(mcds__table_evict(world.table, key5, mcds__table_hash(SEED, key5)));
-    assert_false(mcds__table_evict(world.table, key5, mcds__table_hash(SEED, key5)));
+    assert_true(mcds__table_evict(world.table, key5, mcds__hash(SEED, key5)));
+    assert_false(mcds__table_evict(world.table, key5, mcds__hash(SEED, key5)));
     assert_int_equal(get(&world, "key5"), MCDS_OUT_MISS);
     for (uint64_t i = 0; i < 99; i++)
         assert_true(mcds__table_evict_any(world.table, i * UINT64_C(0x9e3779b97f4a7c15)));
