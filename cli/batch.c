@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "busy.h"
 #include "exit.h"
 #include "lines.h"
 #include "nouns.h"
@@ -19,7 +20,8 @@
 
 #define SLOTS 1024 /* a power of two */
 #define DEPTH 512
-#define WORDS_MAX 32
+#define WORDS_MAX 1024
+#define LINE_MAX_BYTES 16384
 #define SENTENCE_ROOM 512
 
 enum state { STATE_UNDER_WAY, STATE_DONE, STATE_REFUSED };
@@ -29,9 +31,13 @@ struct slot {
     enum state state;
     struct command command;
     struct subject *subject;
-    union answer answer;
-    int result; /* DONE: of the library; REFUSED: the exit code */
-    char *text; /* the line, into which the command points */
+    struct answer answer;
+    struct output items; /* of a verb that is_many, into memory */
+    char *gathered;
+    size_t gathered_length;
+    uint16_t *busy; /* of OVERLAP_APART */
+    int result;     /* DONE: of the library; REFUSED: the exit code */
+    char *text;     /* the line, into which the command points */
     size_t room;
     char sentence[SENTENCE_ROOM];
 };
@@ -46,6 +52,7 @@ struct batch {
     unsigned long line;
     int status; /* the first serious one, else 1 if there was a clean no */
     struct lines lines;
+    struct busy busy;
 };
 
 static struct slot *slot_at(struct batch *batch, unsigned long number)
@@ -59,6 +66,18 @@ static void note_status(struct batch *batch, int status)
         batch->status = status;
 }
 
+/* Give back what an answer holds. */
+static void clear_answer(struct slot *slot)
+{
+    if (slot->items.file != NULL)
+        (void)fclose(slot->items.file);
+    free(slot->gathered);
+    mcds_value_free(&slot->answer.value);
+    free_command(&slot->command);
+    slot->items.file = NULL;
+    slot->gathered = NULL;
+}
+
 static void print_slot(struct batch *batch, struct slot *slot)
 {
     struct output *output = &batch->session->output;
@@ -70,6 +89,7 @@ static void print_slot(struct batch *batch, struct slot *slot)
         report_failure(output, &slot->command, status, "MCDS_INVALID", slot->sentence);
     output->line = 0;
     note_status(batch, status);
+    clear_answer(slot);
 }
 
 /* Print the slots that are done, up to the first that is not. */
@@ -96,8 +116,40 @@ static void refuse(struct slot *slot, int status, const char *sentence)
     keep_sentence(slot, sentence);
 }
 
+/* Where a verb that is_many prints: all in one line, in memory. False: out of memory. */
+static bool begin_items(struct slot *slot, const struct output *output)
+{
+    slot->answer.items = &slot->items;
+    if (!slot->command.verb->is_many)
+        return true;
+    slot->items = (struct output){.json = output->json, .in_one_line = true};
+    slot->items.file = open_memstream(&slot->gathered, &slot->gathered_length);
+    if (slot->items.file == NULL)
+        return false;
+    if (output->json)
+        (void)putc('[', slot->items.file);
+    return true;
+}
+
+static bool end_items(struct slot *slot)
+{
+    if (slot->items.file == NULL)
+        return true;
+    if (slot->items.json)
+        (void)putc(']', slot->items.file);
+    bool is_fine = ferror(slot->items.file) == 0;
+    is_fine = fclose(slot->items.file) == 0 && is_fine;
+    slot->items.file = NULL;
+    slot->answer.gathered = slot->gathered;
+    return is_fine;
+}
+
 static void finish(struct slot *slot, int result)
 {
+    if (!end_items(slot)) {
+        refuse(slot, STATUS_INTERNAL, "out of memory");
+        return;
+    }
     slot->state = STATE_DONE;
     slot->result = result;
     keep_sentence(slot, result < 0 ? mcds_errmsg() : "");
@@ -110,6 +162,8 @@ static bool collect(struct batch *batch)
     if (mcds_pipeline_next(batch->pipeline, &done) != MCDS_OK)
         return false;
     struct slot *slot = slot_at(batch, (unsigned long)done.tag);
+    if (slot->busy != NULL)
+        --*slot->busy;
     finish(slot, done.result);
     subject_end(slot->subject, done.result);
     return true;
@@ -134,8 +188,11 @@ static const char *why_not(const struct command *command)
     if (command->program != NULL)
         return "a lock cannot run a command inside of a batch; run 'mcds lock' by itself";
     if (command->verb->start == NULL)
-        return "only counter, lock --info, lock --break, visitors and online answer with one "
-               "line and are taken in a batch";
+        return "this command does not work on one structure and is not taken in a batch";
+    if (command->input != INPUT_NONE)
+        return "standard input is the batch itself; give what it should hold as an argument";
+    if (is_given(command, OPTION_RAW))
+        return "--raw does not answer with one line; run it outside of the batch";
     return NULL;
 }
 
@@ -145,7 +202,6 @@ static bool read_slot(struct slot *slot, size_t length)
     char *words[WORDS_MAX + 1];
     const char *error = NULL;
     struct mistake mistake;
-    memset(&slot->command, 0, sizeof slot->command);
     int count = -1;
     if (memchr(slot->text, '\0', length) != NULL)
         error = "a NUL byte; no command and no name can hold one";
@@ -168,6 +224,15 @@ static bool read_slot(struct slot *slot, size_t length)
     return error == NULL;
 }
 
+/* Whether the command may begin before what is under way has ended. */
+static bool is_free_for(struct batch *batch, const struct subject *subject, struct slot *slot)
+{
+    bool is_apart = slot->command.verb->overlap == OVERLAP_APART;
+    slot->busy = is_apart ? busy_place(&batch->busy, &slot->command) : NULL;
+    return subject_is_free_for(subject, &slot->command) &&
+           (slot->busy == NULL || *slot->busy == 0);
+}
+
 static void start_slot(struct batch *batch, struct slot *slot, unsigned long number)
 {
     struct subject *subject = subjects_find(batch->subjects, &slot->command);
@@ -177,7 +242,7 @@ static void start_slot(struct batch *batch, struct slot *slot, unsigned long num
         refuse(slot, STATUS_INTERNAL, "out of memory");
         return;
     }
-    while (!subject_is_free_for(subject, &slot->command) && collect(batch)) {
+    while (!is_free_for(batch, subject, slot) && collect(batch)) {
     }
     void *handle = NULL;
     int result = subject_open(subject, batch->session->store, &slot->command, &handle);
@@ -185,15 +250,21 @@ static void start_slot(struct batch *batch, struct slot *slot, unsigned long num
         finish(slot, result);
         return;
     }
+    if (!begin_items(slot, &batch->session->output)) {
+        refuse(slot, STATUS_INTERNAL, "out of memory");
+        return;
+    }
     slot->subject = subject;
     slot->state = STATE_UNDER_WAY;
-    memset(&slot->answer, 0, sizeof slot->answer);
     result = slot->command.verb->start(handle, &slot->command, &slot->answer, batch->pipeline,
                                        number);
-    if (result == MCDS_OK)
-        subject_begin(subject, &slot->command);
-    else
+    if (result != MCDS_OK) {
         finish(slot, result);
+        return;
+    }
+    subject_begin(subject, &slot->command);
+    if (slot->busy != NULL)
+        ++*slot->busy;
 }
 
 static bool copy_line(struct slot *slot, const char *line, size_t length)
@@ -232,6 +303,7 @@ static void take_line(struct batch *batch, enum line kind, const char *line, siz
     struct slot *slot = slot_at(batch, number);
     slot->line = batch->line;
     memset(&slot->command, 0, sizeof slot->command);
+    memset(&slot->answer, 0, sizeof slot->answer);
     char sentence[80];
     (void)snprintf(sentence, sizeof sentence, "the line is longer than %d bytes",
                    LINE_MAX_BYTES);
@@ -281,6 +353,7 @@ static int run_open(struct session *session, struct batch *batch)
     mcds_pipeline_options options = MCDS_PIPELINE_OPTIONS_INIT;
     options.depth = DEPTH;
     batch->session = session;
+    lines_open(&batch->lines, LINE_MAX_BYTES);
     batch->slots = calloc(SLOTS, sizeof *batch->slots);
     batch->subjects = subjects_new();
     if (batch->slots == NULL || batch->subjects == NULL ||
@@ -290,6 +363,12 @@ static int run_open(struct session *session, struct batch *batch)
     }
     take_lines(batch);
     return batch->status;
+}
+
+static void free_slot(struct slot *slot)
+{
+    clear_answer(slot);
+    free(slot->text);
 }
 
 int batch_run(struct session *session, const struct command *command)
@@ -305,8 +384,9 @@ int batch_run(struct session *session, const struct command *command)
     mcds_pipeline_close(batch->pipeline);
     subjects_free(batch->subjects);
     for (size_t i = 0; batch->slots != NULL && i < SLOTS; i++)
-        free(batch->slots[i].text);
+        free_slot(&batch->slots[i]);
     free(batch->slots);
+    lines_close(&batch->lines);
     free(batch);
     return status;
 }

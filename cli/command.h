@@ -9,7 +9,7 @@
 #include "mcds.h"
 #include "output.h"
 
-#define ARGUMENTS_MAX 2
+#define ARGUMENTS_MAX 3 /* the first is the name */
 
 enum option_id {
     OPTION_STORE,
@@ -34,10 +34,20 @@ enum option_id {
     OPTION_CLOSED,
     OPTION_BUCKETS,
     OPTION_WIDTH,
+    OPTION_BAG,
+    OPTION_LIST,
+    OPTION_ENTRY_TTL,
+    OPTION_IF_ABSENT,
+    OPTION_IF_IS,
+    OPTION_RAW,
+    OPTION_CURSOR,
+    OPTION_LIMIT,
+    OPTION_ADD,
+    OPTION_REMOVE,
     OPTION_COUNT
 };
 
-#define BIT(id) (UINT32_C(1) << (id))
+#define BIT(id) (UINT64_C(1) << (id))
 
 enum kind {
     KIND_FLAG,
@@ -48,16 +58,25 @@ enum kind {
     KIND_DURATION /* min to max, in ms */
 };
 
+/* What standard input stands for. */
+enum input {
+    INPUT_NONE,
+    INPUT_LINES, /* - or nothing as this argument: one of it, with those behind it, per line */
+    INPUT_WHOLE  /* - as this argument: all of it as it is */
+};
+
 /* An option or a positional argument. */
 struct parameter {
     char letter;      /* of an option; '\0' = none */
     const char *word; /* of an option */
     const char *placeholder;
     enum kind kind;
-    bool optional; /* argument */
     uint64_t min;
     uint64_t max;
     const char *help;
+    bool optional;    /* argument: it and those behind it */
+    bool many;        /* argument, the last: one or more; option: may be given again */
+    enum input input; /* argument */
 };
 
 struct value {
@@ -71,17 +90,35 @@ struct command {
     const struct verb *verb;
     struct value options[OPTION_COUNT];
     const char *arguments[ARGUMENTS_MAX]; /* NULL = not given */
-    int64_t delta;                        /* the KIND_DELTA argument; 1 when not given */
-    char *const *program;                 /* what stands behind --, ended by NULL, or NULL */
+    /* The same, or what standard input has for them: there they may hold NUL bytes. */
+    mcds_bytes bytes[ARGUMENTS_MAX];
+    enum input input;
+    bool is_input_untold; /* nothing, not even -, says that standard input is meant */
+    /* An argument or option of which there may be many, and --remove, as one piece of memory. */
+    mcds_bytes *elements;
+    size_t element_count;
+    mcds_bytes *removals;
+    size_t removal_count;
+    int64_t delta;        /* the KIND_DELTA argument; 1 when not given */
+    char *const *program; /* what stands behind --, ended by NULL, or NULL */
 };
 
 /* Where an operation leaves its outcome. */
-union answer {
-    int64_t number;
-    mcds_counter_value counter;
-    mcds_visitors_value visitors;
-    mcds_online_value online;
-    mcds_lock_holder holder;
+struct answer {
+    union {
+        bool changed;
+        int64_t number;
+        mcds_counter_value counter;
+        mcds_visitors_value visitors;
+        mcds_online_value online;
+        mcds_lock_holder holder;
+        mcds_table_cursor cursor;
+    };
+    mcds_value value;
+    /* Where a verb that is_many prints each of its results; what that has become when it is not
+     * where all is printed. */
+    struct output *items;
+    const char *gathered;
 };
 
 struct session;
@@ -90,28 +127,52 @@ struct session;
 enum overlap {
     OVERLAP_FREELY,
     OVERLAP_SETTLED, /* once one has succeeded: the first may take longer than the next */
+    OVERLAP_APART,   /* when their second argument is another */
     OVERLAP_NEVER
+};
+
+/* How the lines of standard input become operations. */
+enum feeding {
+    FEED_NONE,
+    FEED_EACH,   /* one for each line, many under way at once */
+    FEED_CHUNKS, /* one for many lines, one after the other */
+    FEED_ALL     /* one for all lines */
+};
+
+/* What answer->changed says. */
+enum change {
+    CHANGE_UNTOLD,  /* nothing: whatever succeeds has changed something */
+    CHANGE_TOLD,    /* whether anything was changed */
+    CHANGE_DEMANDED /* the same, and if not, the answer is NOT_FOUND */
 };
 
 struct verb {
     const char *word;                         /* "" when the noun is the whole command */
     const struct parameter *const *arguments; /* ended by NULL; the first is the name */
-    uint32_t options;                         /* BITs of those that it takes */
+    uint64_t options;                         /* BITs of those that it takes */
     enum overlap overlap;
+    enum feeding feed;
+    bool is_many; /* it prints any number of results by itself, into answer->items */
     /* One operation of a structure; NULL when `run` does it. */
-    int (*start)(void *handle, const struct command *command, union answer *answer,
+    int (*start)(void *handle, const struct command *command, struct answer *answer,
                  mcds_pipeline *pipeline, uint64_t tag);
     void (*print)(struct output *output, const struct command *command,
-                  const union answer *answer, int result);
+                  const struct answer *answer, int result);
     /* Everything else; returns the exit code. With `start`: when a program is given. */
     int (*run)(struct session *session, const struct command *command);
+    enum change change;
+    /* Whether `print` has something to say behind many results. */
+    bool (*has_more)(const struct answer *answer);
+    /* What EXISTS means when it is a no; NULL when it is not. */
+    const char *refused;
+    const char *done; /* the word that confirms a feed */
     const char *help;
 };
 
 struct noun {
     const char *word;
     const char *missing; /* what is said when there is none of that name */
-    uint32_t shape;      /* BITs of the options that make another handle */
+    uint64_t shape;      /* BITs of the options that make another handle */
     int (*open)(mcds_store *store, const struct command *command, void **handle_out);
     void (*close)(void *handle);
     const struct verb *verbs; /* ended by word NULL */

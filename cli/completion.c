@@ -1,12 +1,12 @@
 /* Completion scripts from the table. */
 #include <string.h>
 
+#include "commands.h"
 #include "exit.h"
 #include "nouns.h"
 #include "session.h"
-#include "table.h"
 
-static void print_options_of(uint32_t which)
+static void print_options_of(uint64_t which)
 {
     for (int id = 0; id < OPTION_COUNT; id++)
         if ((which & BIT(id)) != 0)
@@ -25,12 +25,21 @@ static void print_verbs(const struct noun *noun)
         output_print("%s ", verb->word);
 }
 
+/* Whether an option before this one has the same word. */
+static bool is_again(int id)
+{
+    for (int before = 0; before < id; before++)
+        if (strcmp(options[before].word, options[id].word) == 0)
+            return true;
+    return false;
+}
+
 /* The words that an option takes its value from the next one. */
 static void print_value_options(void)
 {
     const char *between = "";
     for (int id = 0; id < OPTION_COUNT; id++) {
-        if (options[id].kind == KIND_FLAG)
+        if (options[id].kind == KIND_FLAG || is_again(id))
             continue;
         output_print("%s--%s", between, options[id].word);
         between = "|";

@@ -26,7 +26,7 @@ static bool is_striped(const struct command *command)
     return number_of(command, OPTION_STRIPES, 1) > 1;
 }
 
-int counter_add(void *handle, const struct command *command, union answer *answer,
+int counter_add(void *handle, const struct command *command, struct answer *answer,
                 mcds_pipeline *pipeline, uint64_t tag)
 {
     int64_t *value_out = is_striped(command) ? NULL : &answer->number;
@@ -34,7 +34,7 @@ int counter_add(void *handle, const struct command *command, union answer *answe
 }
 
 void counter_print_add(struct output *output, const struct command *command,
-                       const union answer *answer, int result)
+                       const struct answer *answer, int result)
 {
     (void)result;
     if (is_striped(command))
@@ -43,7 +43,7 @@ void counter_print_add(struct output *output, const struct command *command,
         output_number(output, "value", answer->number, SHOWN);
 }
 
-int counter_get(void *handle, const struct command *command, union answer *answer,
+int counter_get(void *handle, const struct command *command, struct answer *answer,
                 mcds_pipeline *pipeline, uint64_t tag)
 {
     (void)command;
@@ -51,7 +51,7 @@ int counter_get(void *handle, const struct command *command, union answer *answe
 }
 
 void counter_print_get(struct output *output, const struct command *command,
-                       const union answer *answer, int result)
+                       const struct answer *answer, int result)
 {
     (void)command;
     (void)result;
@@ -59,7 +59,7 @@ void counter_print_get(struct output *output, const struct command *command,
     output_unsigned(output, "since", answer->counter.since_s, HIDDEN);
 }
 
-int counter_take(void *handle, const struct command *command, union answer *answer,
+int counter_take(void *handle, const struct command *command, struct answer *answer,
                  mcds_pipeline *pipeline, uint64_t tag)
 {
     (void)command;
@@ -67,14 +67,14 @@ int counter_take(void *handle, const struct command *command, union answer *answ
 }
 
 void counter_print_take(struct output *output, const struct command *command,
-                        const union answer *answer, int result)
+                        const struct answer *answer, int result)
 {
     (void)command;
     (void)result;
     output_number(output, "taken", answer->number, SHOWN);
 }
 
-int counter_drop(void *handle, const struct command *command, union answer *answer,
+int counter_drop(void *handle, const struct command *command, struct answer *answer,
                  mcds_pipeline *pipeline, uint64_t tag)
 {
     (void)command;
@@ -83,7 +83,7 @@ int counter_drop(void *handle, const struct command *command, union answer *answ
 }
 
 void print_dropped(struct output *output, const struct command *command,
-                   const union answer *answer, int result)
+                   const struct answer *answer, int result)
 {
     (void)command;
     (void)answer;

@@ -1,7 +1,7 @@
 /* Looking words up in the table, and guessing what a mistyped one was meant to be. */
 #include <string.h>
 
-#include "table.h"
+#include "commands.h"
 
 #define WORD_MAX 32
 #define DISTANCE_MAX 2
@@ -94,7 +94,7 @@ const char *nearest_verb(const struct noun *noun, const char *typed)
 const char *nearest_option(const struct verb *verb, const char *typed)
 {
     struct guess guess = {typed, NULL, DISTANCE_MAX + 1};
-    uint32_t allowed = OPTIONS_GLOBAL | (verb != NULL ? verb->options : 0);
+    uint64_t allowed = OPTIONS_GLOBAL | (verb != NULL ? verb->options : 0);
     for (int id = 0; id < OPTION_COUNT; id++)
         if ((allowed & BIT(id)) != 0)
             consider(&guess, options[id].word);

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "commands.h"
 #include "exit.h"
 #include "nouns.h"
 #include "options.h"
 #include "session.h"
-#include "table.h"
 
 #define WIDTH 79
 #define INDENT 22
@@ -56,7 +56,7 @@ static void print_parameter(const struct parameter *parameter)
     print_item(item, parameter->help);
 }
 
-static void print_options(uint32_t which)
+static void print_options(uint64_t which)
 {
     for (int id = 0; id < OPTION_COUNT; id++)
         if ((which & BIT(id)) != 0)
@@ -101,8 +101,8 @@ static void explain_all(void)
 {
     output_print(
         "usage: mcds [-s URI] [-n NAMESPACE] [--json] [-q] [--timeout TIME] COMMAND\n\n"
-        "Counters, locks, visitor and online counters that many processes and machines\n"
-        "share: on one file, or on memcached servers.\n\n");
+        "Locks, counters, sets, tables, visitor and online counters that many processes\n"
+        "and machines share: on one file, or on memcached servers.\n\n");
     for (const struct noun *noun = nouns; noun->word != NULL; noun++)
         print_usages(noun);
     output_print("\n");
@@ -166,7 +166,7 @@ static void print_mdoc_parameter(const struct parameter *parameter)
     print_mdoc(parameter->help);
 }
 
-static void print_mdoc_options(uint32_t which)
+static void print_mdoc_options(uint64_t which)
 {
     output_print(".Bl -tag -width Ds\n");
     for (int id = 0; id < OPTION_COUNT; id++)
@@ -180,8 +180,13 @@ static void print_mdoc_verb(const struct noun *noun, const struct verb *verb)
     output_print(".It Nm mcds Cm %s", noun->word);
     if (verb->word[0] != '\0')
         output_print(" %s", verb->word);
-    for (const struct parameter *const *at = verb->arguments; *at != NULL; at++)
-        output_print((*at)->optional ? " Oo Ar %s Oc" : " Ar %s", (*at)->placeholder);
+    const char *end = "";
+    for (const struct parameter *const *at = verb->arguments; *at != NULL; at++) {
+        output_print("%s%s Ar %s%s", (*at)->optional ? end : "", (*at)->optional ? " Oo" : "",
+                     (*at)->placeholder, (*at)->many ? " ..." : "");
+        end = (*at)->optional ? " Oc" : end;
+    }
+    output_print("%s", end);
     if (verb->options != 0)
         output_print(" Oo Ar OPTIONS Oc");
     output_print(takes_program(verb) ? " Oo Fl \\- Ar COMMAND ... Oc\n" : "\n");

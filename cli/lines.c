@@ -3,28 +3,58 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define ROOM_FIRST 65536
+/* Behind the longest line: its end (\r\n), and the byte that a read leaves free. */
+#define ROOM_BEHIND 3
+
+void lines_open(struct lines *lines, size_t max)
+{
+    memset(lines, 0, sizeof *lines);
+    lines->max = max;
+}
+
+void lines_close(struct lines *lines)
+{
+    free(lines->buffer);
+    lines->buffer = NULL;
+}
+
+/* The first newline, looking at no byte twice. */
+static char *find_newline(struct lines *lines)
+{
+    size_t there = lines->end - lines->begin;
+    if (lines->seen == there)
+        return NULL;
+    char *newline = memchr(lines->buffer + lines->begin + lines->seen, '\n',
+                           there - lines->seen);
+    lines->seen = newline != NULL ? 0 : there;
+    return newline;
+}
 
 enum line lines_next(struct lines *lines, char **line_out, size_t *length_out)
 {
     for (;;) {
-        char *begin = lines->buffer + lines->begin;
         size_t there = lines->end - lines->begin;
-        char *newline = memchr(begin, '\n', there);
+        char *newline = find_newline(lines);
+        char *begin = there > 0 ? lines->buffer + lines->begin : NULL;
         bool is_whole = newline != NULL || (lines->is_over && there > 0);
         size_t length = newline != NULL ? (size_t)(newline - begin) : there;
-        if (!is_whole && length <= LINE_MAX_BYTES)
+        if (!is_whole && length <= lines->max + 1)
             return lines->is_over ? LINE_OVER : LINE_NONE;
         lines->begin += newline != NULL ? length + 1 : length;
+        lines->seen = 0;
         bool was_skipping = lines->is_skipping;
         lines->is_skipping = !is_whole;
         if (was_skipping)
             continue;
-        if (length > LINE_MAX_BYTES)
-            return LINE_TOO_LONG;
-        if (length > 0 && begin[length - 1] == '\r')
+        if (is_whole && length > 0 && begin[length - 1] == '\r')
             length--;
+        if (length > lines->max)
+            return LINE_TOO_LONG;
         begin[length] = '\0'; /* the newline, or the byte that is kept free behind the end */
         *line_out = begin;
         *length_out = length;
@@ -38,19 +68,54 @@ bool lines_are_waiting(void)
     return poll(&input, 1, 0) > 0;
 }
 
+/* Double the buffer when it is full, up to one line of the most bytes. */
+static bool make_room(struct lines *lines)
+{
+    size_t most = lines->max + ROOM_BEHIND > ROOM_FIRST ? lines->max + ROOM_BEHIND : ROOM_FIRST;
+    if (lines->room - lines->end > 1 || lines->room == most)
+        return true;
+    size_t room = lines->room == 0 ? ROOM_FIRST : lines->room;
+    if (lines->room > 0)
+        room = room > most / 2 ? most : 2 * room;
+    char *buffer = realloc(lines->buffer, room);
+    if (buffer == NULL)
+        return false;
+    lines->buffer = buffer;
+    lines->room = room;
+    return true;
+}
+
 void lines_read(struct lines *lines)
 {
-    memmove(lines->buffer, lines->buffer + lines->begin, lines->end - lines->begin);
-    lines->end -= lines->begin;
-    lines->begin = 0;
-    ssize_t got;
-    do {
-        got = read(STDIN_FILENO, lines->buffer + lines->end,
-                   sizeof lines->buffer - lines->end - 1);
-    } while (got < 0 && errno == EINTR);
+    if (lines->begin > 0) {
+        memmove(lines->buffer, lines->buffer + lines->begin, lines->end - lines->begin);
+        lines->end -= lines->begin;
+        lines->begin = 0;
+    }
+    ssize_t got = -1;
+    if (!make_room(lines))
+        errno = ENOMEM;
+    else
+        do {
+            got = read(STDIN_FILENO, lines->buffer + lines->end, lines->room - lines->end - 1);
+        } while (got < 0 && errno == EINTR);
     if (got > 0)
         lines->end += (size_t)got;
     else
         lines->is_over = true;
     lines->error = got < 0 ? errno : 0;
+}
+
+enum line lines_read_all(struct lines *lines, char **all_out, size_t *length_out)
+{
+    while (!lines->is_over && lines->end - lines->begin <= lines->max)
+        lines_read(lines);
+    size_t length = lines->end - lines->begin;
+    if (lines->error != 0)
+        return LINE_NONE;
+    if (length > lines->max)
+        return LINE_TOO_LONG;
+    *all_out = lines->buffer + lines->begin;
+    *length_out = length;
+    return LINE_READY;
 }

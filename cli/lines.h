@@ -5,15 +5,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define LINE_MAX_BYTES 16384
-
 struct lines {
-    char buffer[4 * LINE_MAX_BYTES];
+    char *buffer; /* grows up to what a line may need */
+    size_t room;
+    size_t max;   /* bytes of a line */
     size_t begin; /* of what has not been handed out */
     size_t end;
+    size_t seen; /* bytes from `begin` on that hold no newline */
     bool is_over;
     bool is_skipping; /* the rest of a line that was too long */
-    int error;        /* errno of the read that failed */
+    int error;        /* errno of the read that failed, or of the memory that was refused */
 };
 
 enum line {
@@ -23,7 +24,12 @@ enum line {
     LINE_OVER
 };
 
-/* The next line without its end (\n or \r\n), ended by NUL; valid until the next read. */
+/* Begin with lines of at most `max` bytes. */
+void lines_open(struct lines *lines, size_t max);
+void lines_close(struct lines *lines);
+
+/* The next line without its end (\n or \r\n), ended by NUL; it may be changed, and is valid until
+ * the next read. */
 enum line lines_next(struct lines *lines, char **line_out, size_t *length_out);
 
 /* Whether reading would give something at once. */
@@ -31,5 +37,9 @@ bool lines_are_waiting(void);
 
 /* Read once, waiting if need be. */
 void lines_read(struct lines *lines);
+
+/* Read everything that is left as one piece of at most `max` bytes: LINE_READY, LINE_TOO_LONG, or
+ * LINE_NONE with `error` set. */
+enum line lines_read_all(struct lines *lines, char **all_out, size_t *length_out);
 
 #endif

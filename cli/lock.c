@@ -37,7 +37,7 @@ void lock_close(void *handle)
     mcds_lock_close(handle);
 }
 
-int lock_look(void *handle, const struct command *command, union answer *answer,
+int lock_look(void *handle, const struct command *command, struct answer *answer,
               mcds_pipeline *pipeline, uint64_t tag)
 {
     if (is_given(command, OPTION_BREAK))
@@ -46,7 +46,7 @@ int lock_look(void *handle, const struct command *command, union answer *answer,
 }
 
 void lock_print(struct output *output, const struct command *command,
-                const union answer *answer, int result)
+                const struct answer *answer, int result)
 {
     if (is_given(command, OPTION_BREAK)) {
         print_dropped(output, command, answer, result);

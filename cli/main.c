@@ -54,7 +54,8 @@ int main(int argc, char **argv)
     ignore.sa_handler = SIG_IGN;
     (void)sigaction(SIGPIPE, &ignore, &session->pipe_before);
     session->options.size = sizeof session->options;
-    struct command command;
+    session->output.file = stdout;
+    struct command command = {.elements = NULL};
     struct mistake mistake;
     int status = STATUS_USAGE;
     if (argv[0] == NULL || argv[1] == NULL)
@@ -65,6 +66,7 @@ int main(int argc, char **argv)
         status = run(session, &command);
     if (!output_flush(&session->output) && status <= STATUS_NO)
         status = STATUS_IO;
+    free_command(&command);
     mcds_close(session->store);
     free(session);
     return status;

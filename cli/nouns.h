@@ -5,11 +5,11 @@
 #include "command.h"
 
 #define START(name)                                                                            \
-    int name(void *handle, const struct command *command, union answer *answer,                \
+    int name(void *handle, const struct command *command, struct answer *answer,               \
              mcds_pipeline *pipeline, uint64_t tag)
 #define PRINT(name)                                                                            \
     void name(struct output *output, const struct command *command,                            \
-              const union answer *answer, int result)
+              const struct answer *answer, int result)
 #define OPEN(name) int name(mcds_store *store, const struct command *command, void **handle_out)
 #define CLOSE(name) void name(void *handle)
 #define RUN(name) int name(struct session *session, const struct command *command)
@@ -47,8 +47,36 @@ START(online_count);
 PRINT(online_print_count);
 START(online_drop);
 
+OPEN(set_open);
+CLOSE(set_close);
+START(set_add);
+PRINT(set_print_add);
+START(set_remove);
+PRINT(set_print_remove);
+START(set_has);
+PRINT(set_print_has);
+START(set_fetch);
+START(set_drop);
+
+OPEN(table_open);
+CLOSE(table_close);
+START(table_put);
+PRINT(table_print_put);
+START(table_get);
+PRINT(table_print_get);
+START(table_has);
+PRINT(table_print_has);
+START(table_remove);
+PRINT(table_print_remove);
+START(table_incr);
+PRINT(table_print_incr);
+START(table_scan);
+bool table_has_more(const struct answer *answer);
+PRINT(table_print_scan);
+START(table_drop);
+
 RUN(batch_run);
-RUN(list_run);
+RUN(ls_run);
 RUN(doctor_run);
 RUN(help_run);
 RUN(completion_run);

@@ -17,14 +17,14 @@ void online_close(void *handle)
     mcds_online_close(handle);
 }
 
-int online_beat(void *handle, const struct command *command, union answer *answer,
+int online_beat(void *handle, const struct command *command, struct answer *answer,
                 mcds_pipeline *pipeline, uint64_t tag)
 {
     (void)answer;
     return mcds_online_beat_start(handle, command->arguments[1], 0, pipeline, tag);
 }
 
-int online_count(void *handle, const struct command *command, union answer *answer,
+int online_count(void *handle, const struct command *command, struct answer *answer,
                  mcds_pipeline *pipeline, uint64_t tag)
 {
     (void)command;
@@ -32,7 +32,7 @@ int online_count(void *handle, const struct command *command, union answer *answ
 }
 
 void online_print_count(struct output *output, const struct command *command,
-                        const union answer *answer, int result)
+                        const struct answer *answer, int result)
 {
     (void)command;
     (void)result;
@@ -45,7 +45,7 @@ void online_print_count(struct output *output, const struct command *command,
     output_unsigned(output, "closed", value->closed, HIDDEN);
 }
 
-int online_drop(void *handle, const struct command *command, union answer *answer,
+int online_drop(void *handle, const struct command *command, struct answer *answer,
                 mcds_pipeline *pipeline, uint64_t tag)
 {
     (void)command;

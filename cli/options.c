@@ -4,9 +4,10 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "table.h"
+#include "commands.h"
 #include "values.h"
 
 #define NAME_MAX_BYTES 1024
@@ -42,9 +43,14 @@ void write_usage(const struct noun *noun, const struct verb *verb, char out[USAG
     append(out, "", noun->word, "");
     if (verb->word[0] != '\0')
         append(out, " ", verb->word, "");
-    for (const struct parameter *const *at = verb->arguments; *at != NULL; at++)
-        append(out, (*at)->optional ? " [" : " ", (*at)->placeholder,
-               (*at)->optional ? "]" : "");
+    const char *end = "";
+    for (const struct parameter *const *at = verb->arguments; *at != NULL; at++) {
+        if ((*at)->optional)
+            append(out, end, " [", "");
+        append(out, (*at)->optional ? "" : " ", (*at)->placeholder, (*at)->many ? "..." : "");
+        end = (*at)->optional ? "]" : end;
+    }
+    append(out, end, "", "");
     if (verb->options != 0)
         append(out, " ", "[OPTIONS]", "");
     if (takes_program(verb))
@@ -74,11 +80,59 @@ static bool wrong_range(struct reader *reader, const struct parameter *parameter
                  text, parameter->min, parameter->max);
 }
 
+/* Give the command room for all the elements that the words may still hold. */
+static bool has_room(struct reader *reader)
+{
+    struct command *command = reader->command;
+    if (command->elements != NULL)
+        return true;
+    size_t count = 1;
+    for (char *const *word = reader->next; *word != NULL; word++)
+        count++;
+    command->elements = calloc(count, sizeof command->elements[0]);
+    if (command->elements == NULL)
+        return wrong(reader, "out of memory");
+    command->removals = command->elements + count;
+    return true;
+}
+
+/* Elements fill their memory from the front, removals from behind. */
+static bool keep_element(struct reader *reader, const char *text, bool is_removal)
+{
+    struct command *command = reader->command;
+    if (!has_room(reader))
+        return false;
+    if (is_removal) {
+        *--command->removals = mcds_text(text);
+        command->removal_count++;
+    } else {
+        command->elements[command->element_count++] = mcds_text(text);
+    }
+    return true;
+}
+
+static bool check_name(struct reader *reader, const struct parameter *parameter,
+                       const char *typed)
+{
+    const struct command *command = reader->command;
+    const char *called = parameter->word != NULL ? parameter->word : parameter->placeholder;
+    if (typed[0] == '\0')
+        return wrong(reader, "%s %s: the %s is empty", command->noun->word, command->verb->word,
+                     called);
+    if (strlen(typed) > NAME_MAX_BYTES)
+        return wrong(reader, "%s %s: the %s is longer than %d bytes", command->noun->word,
+                     command->verb->word, called, NAME_MAX_BYTES);
+    return true;
+}
+
 static bool read_value(struct reader *reader, const struct parameter *option,
                        const char *called, const char *text, struct value *value)
 {
     value->given = true;
     value->text = text;
+    if (option->kind == KIND_NAME)
+        return check_name(reader, option, text) &&
+               (!option->many || keep_element(reader, text, option == &options[OPTION_REMOVE]));
     if (option->kind == KIND_TEXT) {
         if (option->max > 0 && strlen(text) > option->max)
             return wrong(reader, "%s: longer than %" PRIu64 " bytes", called, option->max);
@@ -91,7 +145,7 @@ static bool read_value(struct reader *reader, const struct parameter *option,
     return true;
 }
 
-static uint32_t allowed_options(const struct command *command)
+static uint64_t allowed_options(const struct command *command)
 {
     return OPTIONS_GLOBAL | (command->verb != NULL ? command->verb->options : 0);
 }
@@ -99,7 +153,7 @@ static uint32_t allowed_options(const struct command *command)
 /* The verb's own letter goes before a global one: -n of `lock` is not the namespace. */
 static int find_letter(const struct command *command, char letter)
 {
-    uint32_t allowed = allowed_options(command);
+    uint64_t allowed = allowed_options(command);
     int found = -1;
     for (int id = 0; id < OPTION_COUNT; id++)
         if ((allowed & BIT(id)) != 0 && options[id].letter == letter)
@@ -109,7 +163,7 @@ static int find_letter(const struct command *command, char letter)
 
 static int find_word(const struct command *command, const char *word, size_t length)
 {
-    uint32_t allowed = allowed_options(command);
+    uint64_t allowed = allowed_options(command);
     for (int id = 0; id < OPTION_COUNT; id++)
         if ((allowed & BIT(id)) != 0 && strlen(options[id].word) == length &&
             memcmp(options[id].word, word, length) == 0)
@@ -219,34 +273,55 @@ static bool read_verb(struct reader *reader)
                  verbs);
 }
 
+static bool one_too_many(struct reader *reader, const char *typed)
+{
+    char what[MISTAKE_MAX / 2];
+    (void)snprintf(what, sizeof what,
+                   takes_program(reader->command->verb)
+                       ? "'%.60s': the command to run stands behind --"
+                       : "'%.60s' is one argument too many",
+                   typed);
+    return wrong_usage(reader, what);
+}
+
+/* Standard input stands for this argument. */
+static bool take_input(struct reader *reader, const struct parameter *parameter)
+{
+    struct command *command = reader->command;
+    if (command->element_count > 0)
+        return wrong(reader,
+                     "%s %s: - among other %ss; behind -- it is one like them, alone it stands "
+                     "for standard input",
+                     command->noun->word, command->verb->word, parameter->placeholder);
+    command->input = parameter->input;
+    reader->argument_count++;
+    while (parameter->input == INPUT_LINES &&
+           command->verb->arguments[reader->argument_count] != NULL)
+        reader->argument_count++;
+    return true;
+}
+
 static bool read_argument(struct reader *reader)
 {
     const char *typed = *reader->next++;
     struct command *command = reader->command;
     const struct parameter *parameter = command->verb->arguments[reader->argument_count];
-    if (parameter == NULL && takes_program(command->verb)) {
-        char what[MISTAKE_MAX / 2];
-        (void)snprintf(what, sizeof what, "'%.60s': the command to run stands behind --",
-                       typed);
-        return wrong_usage(reader, what);
-    }
-    if (parameter == NULL) {
-        char what[MISTAKE_MAX / 2];
-        (void)snprintf(what, sizeof what, "'%.60s' is one argument too many", typed);
-        return wrong_usage(reader, what);
-    }
-    if (parameter->kind == KIND_NAME && typed[0] == '\0')
-        return wrong(reader, "%s %s: the %s is empty", command->noun->word, command->verb->word,
-                     parameter->placeholder);
-    if (parameter->kind == KIND_NAME && strlen(typed) > NAME_MAX_BYTES)
-        return wrong(reader, "%s %s: the %s is longer than %d bytes", command->noun->word,
-                     command->verb->word, parameter->placeholder, NAME_MAX_BYTES);
+    if (parameter == NULL)
+        return one_too_many(reader, typed);
+    if (parameter->input != INPUT_NONE && !reader->options_over && strcmp(typed, "-") == 0)
+        return take_input(reader, parameter);
+    if (parameter->kind == KIND_NAME && !check_name(reader, parameter, typed))
+        return false;
     if (parameter->kind == KIND_DELTA &&
         (!parse_signed(typed, &command->delta) || command->delta > (int64_t)parameter->max ||
          command->delta < -(int64_t)parameter->max))
-        return wrong(reader, "%s %s: '%.60s' is not a whole number below 2^62",
-                     command->noun->word, command->verb->word, typed);
-    command->arguments[reader->argument_count++] = typed;
+        return wrong(reader, "%s %s: '%.60s' is not a whole number below 2^%d",
+                     command->noun->word, command->verb->word, typed,
+                     parameter->max == INT64_MAX ? 63 : 62);
+    if (parameter->many)
+        return keep_element(reader, typed, false);
+    command->arguments[reader->argument_count] = typed;
+    command->bytes[reader->argument_count++] = mcds_text(typed);
     return true;
 }
 
@@ -296,6 +371,14 @@ static bool is_one_way(struct reader *reader)
     return true;
 }
 
+static bool excludes(struct reader *reader, enum option_id one, enum option_id other)
+{
+    if (!is_given(reader->command, one) || !is_given(reader->command, other))
+        return true;
+    return wrong(reader, "%s %s: --%s and --%s exclude each other", reader->command->noun->word,
+                 reader->command->verb->word, options[one].word, options[other].word);
+}
+
 static bool is_everything_there(struct reader *reader)
 {
     struct command *command = reader->command;
@@ -312,7 +395,13 @@ static bool is_everything_there(struct reader *reader)
         (void)snprintf(what, sizeof what, "the %s is missing", missing->placeholder);
         return wrong_usage(reader, what);
     }
-    return !takes_program(command->verb) || is_one_way(reader);
+    if (missing != NULL && missing->input == INPUT_LINES && command->element_count == 0) {
+        command->input = INPUT_LINES;
+        command->is_input_untold = true;
+    }
+    return excludes(reader, OPTION_BAG, OPTION_LIST) &&
+           excludes(reader, OPTION_IF_ABSENT, OPTION_IF_IS) &&
+           (!takes_program(command->verb) || is_one_way(reader));
 }
 
 bool read_command(char *const *words, struct command *command, struct mistake *mistake)
@@ -327,4 +416,10 @@ bool read_command(char *const *words, struct command *command, struct mistake *m
             return true;
     }
     return is_everything_there(&reader);
+}
+
+void free_command(struct command *command)
+{
+    free(command->elements);
+    command->elements = NULL;
 }

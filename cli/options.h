@@ -12,9 +12,10 @@ struct mistake {
 };
 
 /* Read `words` (ended by NULL, as typed after "mcds"). With --help or --version what stands
- * behind is not looked at, and nothing is missing. `command` points into the words.
- * False: *mistake says why. */
+ * behind is not looked at, and nothing is missing. `command` points into the words; free it,
+ * whatever comes of it. False: *mistake says why. */
 bool read_command(char *const *words, struct command *command, struct mistake *mistake);
+void free_command(struct command *command);
 
 /* How the command is typed, without "mcds": "counter add NAME [N] [OPTIONS]". */
 #define USAGE_MAX 200

@@ -3,28 +3,30 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SENTENCE_MAX 1024
 /* Larger whole numbers do not survive a JavaScript program. */
 #define JSON_INTEGER_MAX (INT64_C(1) << 53)
 
-static void put(const char *text)
+static void put(const struct output *output, const char *text)
 {
-    (void)fputs(text, stdout);
+    (void)fputs(text, output->file);
 }
 
-/* Length of the UTF-8 character at `text`, or 0 when its bytes are none. */
-static size_t utf8_length(const unsigned char *text)
+/* Length of the UTF-8 character at the beginning of `there` bytes, or 0 when they are none. */
+static size_t utf8_length(const unsigned char *text, size_t there)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     size_t length = text[0] < 0x80 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
     if (length == 1)
         return 1;
-    if (text[0] < 0xc2 || text[0] > 0xf4)
+    if (text[0] < 0xc2 || text[0] > 0xf4 || length > there)
         return 0;
     uint32_t point = text[0] & (0x7fu >> length);
     for (size_t i = 1; i < length; i++) {
@@ -37,24 +39,45 @@ static size_t utf8_length(const unsigned char *text)
     return fine ? length : 0;
 }
 
-/* A JSON string. Bytes that are no UTF-8 become U+FFFD. */
-static void put_json_string(const char *text)
+/* A JSON string. Bytes that are no UTF-8 become U+FFFD; true when there was one. */
+static bool put_json_string(const struct output *output, mcds_bytes bytes)
 {
-    put("\"");
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at != '\0') {
-        size_t length = utf8_length(at);
+    bool is_lossy = false;
+    const unsigned char *at = bytes.at;
+    const unsigned char *end = at + bytes.length;
+    put(output, "\"");
+    while (at < end) {
+        size_t length = utf8_length(at, (size_t)(end - at));
+        is_lossy = is_lossy || length == 0;
         if (length == 0)
-            put("\\ufffd");
+            put(output, "\\ufffd");
         else if (*at == '"' || *at == '\\')
-            (void)printf("\\%c", *at);
+            (void)fprintf(output->file, "\\%c", *at);
         else if (*at < 0x20 || *at == 0x7f)
-            (void)printf("\\u%04x", *at);
+            (void)fprintf(output->file, "\\u%04x", *at);
         else
-            (void)fwrite(at, 1, length, stdout);
+            (void)fwrite(at, 1, length, output->file);
         at += length > 0 ? length : 1;
     }
-    put("\"");
+    put(output, "\"");
+    return is_lossy;
+}
+
+static void put_base64(const struct output *output, mcds_bytes bytes)
+{
+    static const char digits[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *at = bytes.at;
+    for (size_t left = bytes.length; left > 0;) {
+        size_t taken = left < 3 ? left : 3;
+        uint32_t three = (uint32_t)at[0] << 16;
+        three |= taken > 1 ? (uint32_t)at[1] << 8 : 0;
+        three |= taken > 2 ? at[2] : 0;
+        for (size_t i = 0; i < 4; i++)
+            (void)putc(i <= taken ? digits[three >> (18 - 6 * i) & 63] : '=', output->file);
+        at += taken;
+        left -= taken;
+    }
 }
 
 static bool is_control(char c)
@@ -62,46 +85,48 @@ static bool is_control(char c)
     return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-static bool needs_quotes(const char *name)
+static bool needs_quotes(const char *text, size_t length)
 {
-    if (strncmp(name, "$'", 2) == 0)
+    if (length >= 2 && text[0] == '$' && text[1] == '\'')
         return true;
-    for (; *name != '\0'; name++)
-        if (is_control(*name))
+    for (size_t i = 0; i < length; i++)
+        if (is_control(text[i]))
             return true;
     return false;
 }
 
-static void put_name(const char *name)
+static void put_plain(const struct output *output, mcds_bytes bytes)
 {
-    if (!needs_quotes(name)) {
-        put(name);
+    const char *text = bytes.at;
+    if (!needs_quotes(text, bytes.length)) {
+        (void)fwrite(text, 1, bytes.length, output->file);
         return;
     }
-    put("$'");
-    for (; *name != '\0'; name++) {
-        if (*name == '\n')
-            put("\\n");
-        else if (*name == '\r')
-            put("\\r");
-        else if (*name == '\t')
-            put("\\t");
-        else if (is_control(*name))
-            (void)printf("\\x%02x", (unsigned char)*name);
-        else if (*name == '\'' || *name == '\\')
-            (void)printf("\\%c", *name);
+    put(output, "$'");
+    for (size_t i = 0; i < bytes.length; i++) {
+        if (text[i] == '\n')
+            put(output, "\\n");
+        else if (text[i] == '\r')
+            put(output, "\\r");
+        else if (text[i] == '\t')
+            put(output, "\\t");
+        else if (is_control(text[i]))
+            (void)fprintf(output->file, "\\x%02x", (unsigned char)text[i]);
+        else if (text[i] == '\'' || text[i] == '\\')
+            (void)fprintf(output->file, "\\%c", text[i]);
         else
-            (void)putchar(*name);
+            (void)putc(text[i], output->file);
     }
-    put("'");
+    put(output, "'");
 }
 
 void output_begin(struct output *output)
 {
-    output->fields = 0;
+    if (!output->in_one_line || output->json)
+        output->fields = 0;
     if (!output->json)
         return;
-    put("{");
+    put(output, output->in_one_line && output->results > 0 ? ",{" : "{");
     if (output->line > 0)
         output_unsigned(output, "line", output->line, HIDDEN);
 }
@@ -112,11 +137,9 @@ static bool begin_field(struct output *output, const char *key, enum show show)
     if (!output->json && show == HIDDEN)
         return false;
     if (output->fields++ > 0)
-        put(output->json ? "," : "\t");
-    if (output->json) {
-        put_json_string(key);
-        put(":");
-    }
+        put(output, output->json ? "," : "\t");
+    if (output->json)
+        (void)fprintf(output->file, "\"%s\":", key);
     return true;
 }
 
@@ -125,7 +148,7 @@ void output_number(struct output *output, const char *key, int64_t number, enum 
     if (!begin_field(output, key, show))
         return;
     bool quoted = output->json && (number > JSON_INTEGER_MAX || number < -JSON_INTEGER_MAX);
-    (void)printf(quoted ? "\"%" PRId64 "\"" : "%" PRId64, number);
+    (void)fprintf(output->file, quoted ? "\"%" PRId64 "\"" : "%" PRId64, number);
 }
 
 void output_unsigned(struct output *output, const char *key, uint64_t number, enum show show)
@@ -133,19 +156,19 @@ void output_unsigned(struct output *output, const char *key, uint64_t number, en
     if (!begin_field(output, key, show))
         return;
     bool quoted = output->json && number > (uint64_t)JSON_INTEGER_MAX;
-    (void)printf(quoted ? "\"%" PRIu64 "\"" : "%" PRIu64, number);
+    (void)fprintf(output->file, quoted ? "\"%" PRIu64 "\"" : "%" PRIu64, number);
 }
 
 void output_real(struct output *output, const char *key, double number, enum show show)
 {
     if (begin_field(output, key, show))
-        (void)printf("%.3f", number);
+        (void)fprintf(output->file, "%.3f", number);
 }
 
 void output_bool(struct output *output, const char *key, bool value, enum show show)
 {
     if (begin_field(output, key, show))
-        put(value ? "true" : "false");
+        put(output, value ? "true" : "false");
 }
 
 void output_text(struct output *output, const char *key, const char *text, enum show show)
@@ -158,9 +181,36 @@ void output_name(struct output *output, const char *key, const char *name, enum 
     if (!begin_field(output, key, show))
         return;
     if (output->json)
-        put_json_string(name);
+        (void)put_json_string(output, mcds_text(name));
     else
-        put_name(name);
+        put_plain(output, mcds_text(name));
+}
+
+void output_bytes(struct output *output, const char *key, mcds_bytes bytes, enum show show)
+{
+    if (!begin_field(output, key, show))
+        return;
+    if (bytes.at == NULL)
+        bytes.at = "";
+    if (!output->json) {
+        put_plain(output, bytes);
+    } else if (put_json_string(output, bytes)) {
+        (void)fprintf(output->file, ",\"%s_base64\":\"", key);
+        put_base64(output, bytes);
+        put(output, "\"");
+    }
+}
+
+void output_raw(struct output *output, mcds_bytes bytes)
+{
+    if (bytes.length > 0)
+        (void)fwrite(bytes.at, 1, bytes.length, output->file);
+}
+
+void output_copy(struct output *output, const char *key, const char *printed)
+{
+    if (begin_field(output, key, SHOWN))
+        put(output, printed);
 }
 
 void output_word(struct output *output, const char *key, const char *word)
@@ -170,10 +220,13 @@ void output_word(struct output *output, const char *key, const char *word)
 
 void output_end(struct output *output)
 {
+    output->results++;
     if (output->json)
-        put("}\n");
-    else if (output->fields > 0)
-        put("\n");
+        put(output, output->in_one_line ? "}" : "}\n");
+    else if (output->fields > 0 && !output->in_one_line)
+        put(output, "\n");
+    if (output->error == 0 && ferror(output->file) != 0)
+        output->error = errno;
 }
 
 void output_print(const char *format, ...)
@@ -208,14 +261,29 @@ void complain(const struct output *output, const char *format, ...)
     (void)fwrite(text, 1, length, stderr);
 }
 
-bool output_flush(const struct output *output)
+bool output_flush(struct output *output)
 {
-    bool had_failed = ferror(stdout) != 0;
     errno = 0;
-    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+    bool is_flushed = fflush(output->file) == 0;
+    if (output->error == 0 && !is_flushed)
+        output->error = errno;
+    if (is_flushed && ferror(output->file) == 0)
         return true;
-    if (!had_failed)
+    bool is_cut = output->may_be_cut && output->error == EPIPE;
+    if (!output->is_error_told && !is_cut)
         complain(output, "standard output cannot be written: %s",
-                 errno != 0 ? strerror(errno) : "an earlier write failed");
+                 output->error != 0 ? strerror(output->error) : "an earlier write failed");
+    output->is_error_told = true;
     return false;
+}
+
+bool output_is_fine(const struct output *output)
+{
+    return ferror(output->file) == 0;
+}
+
+bool output_is_read(void)
+{
+    struct pollfd reader = {STDOUT_FILENO, 0, 0};
+    return poll(&reader, 1, 0) <= 0 || (reader.revents & (POLLERR | POLLNVAL)) == 0;
 }

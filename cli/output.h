@@ -4,21 +4,29 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "mcds.h"
 
 struct output {
+    FILE *file; /* standard output, or memory */
     bool json;
     bool quiet;
-    unsigned long line; /* of the batch; 0 = no batch */
+    bool in_one_line;   /* of several results: see output_begin */
+    unsigned long line; /* of the batch or of what is fed; 0 = none */
     uint32_t fields;    /* printed in this line so far */
+    uint64_t results;   /* that have been ended */
+    int error;          /* errno of the first write that failed */
+    bool is_error_told;
+    bool may_be_cut; /* it is no mistake to read only the beginning */
 };
 
 /* Whether plain output has the field; --json has all. */
 enum show { SHOWN, HIDDEN };
 
 /* One result: begin, its fields, end. Plain: the shown fields with tabs between them, in one
- * line. --json: one object. */
+ * line. --json: one object. With in_one_line nothing ends the line: plain results have tabs
+ * between them, objects have commas. */
 void output_begin(struct output *output);
 void output_number(struct output *output, const char *key, int64_t number, enum show show);
 void output_unsigned(struct output *output, const char *key, uint64_t number, enum show show);
@@ -27,6 +35,13 @@ void output_bool(struct output *output, const char *key, bool value, enum show s
 void output_text(struct output *output, const char *key, const char *text, enum show show);
 /* A name that others gave: plain output writes control characters as $'\n'. */
 void output_name(struct output *output, const char *key, const char *name, enum show show);
+/* Any bytes, as a name. Those that are no UTF-8 come in --json a second time, whole, as
+ * KEY_base64. */
+void output_bytes(struct output *output, const char *key, mcds_bytes bytes, enum show show);
+/* The bytes themselves, and no end of line behind them. */
+void output_raw(struct output *output, mcds_bytes bytes);
+/* A field that is printed already. */
+void output_copy(struct output *output, const char *key, const char *printed);
 /* A word that only confirms; -q leaves it out of plain output. */
 void output_word(struct output *output, const char *key, const char *word);
 void output_end(struct output *output);
@@ -40,6 +55,12 @@ void complain(const struct output *output, const char *format, ...) MCDS_PRINTF(
 
 /* Write out what is gathered. False, with the sentence printed at the first time, when standard
  * output does not take it. */
-bool output_flush(const struct output *output);
+bool output_flush(struct output *output);
+
+/* Whether what has been printed so far has found its way, as far as is known. */
+bool output_is_fine(const struct output *output);
+
+/* Whether somebody is there who reads standard output. */
+bool output_is_read(void);
 
 #endif

@@ -3,11 +3,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "exit.h"
 #include "nouns.h"
 
-#define SENTENCE_MAX 1024
+#define SHOWN_MAX 200 /* bytes of a key in a sentence */
 
 static void print_head(struct output *output, const struct command *command)
 {
@@ -40,32 +41,88 @@ void report_failure(struct output *output, const struct command *command, int st
     }
 }
 
-static void compose(char sentence[SENTENCE_MAX], const struct command *command,
-                    const union answer *answer, int result, const char *message)
+/* As advice_on; where the library speaks of its own ways out, those of the command. */
+static const char *advice_for(const struct command *command, int result, const char *message)
 {
-    const char *what = result == MCDS_NOT_FOUND ? command->noun->missing
-                                                : mcds_strerror(result);
-    int length = result < 0
-                     ? snprintf(sentence, SENTENCE_MAX, "%s%s", message, advice_on(result))
-                     : snprintf(sentence, SENTENCE_MAX, "%s '%.200s': %s", command->noun->word,
-                                command->arguments[0], what);
-    if (result == MCDS_AMBIGUOUS && command->verb->start == counter_take && length > 0 &&
-        length < SENTENCE_MAX)
-        (void)snprintf(sentence + length, SENTENCE_MAX - (size_t)length,
-                       "; %" PRId64 " may have been taken", answer->number);
+    if (result == MCDS_CORRUPT && command->verb->start == table_incr)
+        return "";
+    if (result == MCDS_INVALID && strstr(message, "MCDS_SET_") != NULL)
+        return ": with --bag, --list or neither";
+    return advice_on(result);
 }
 
-int report(struct output *output, const struct command *command, const union answer *answer,
+void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
+                    const struct answer *answer, int result, const char *message)
+{
+    const char *noun = command->noun->word;
+    const char *name = command->arguments[0];
+    const struct verb *verb = command->verb;
+    mcds_bytes key = command->bytes[1];
+    int length = key.length < SHOWN_MAX ? (int)key.length : SHOWN_MAX;
+    bool is_of_key = length > 0 && verb->arguments[1]->kind == KIND_NAME;
+    if (result < 0) {
+        (void)snprintf(sentence, SENTENCE_MAX, "%s%s", message,
+                       advice_for(command, result, message));
+    } else if (result == MCDS_NOT_FOUND && is_of_key) {
+        (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s' has no '%.*s'", noun, name, length,
+                       (const char *)key.at);
+    } else if (result == MCDS_EXISTS && verb->refused != NULL) {
+        (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': '%.*s' %s", noun, name, length,
+                       (const char *)key.at, verb->refused);
+    } else {
+        (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': %s", noun, name,
+                       result == MCDS_NOT_FOUND ? command->noun->missing
+                                                : mcds_strerror(result));
+    }
+    size_t end = strlen(sentence);
+    if (result == MCDS_AMBIGUOUS && verb->start == counter_take)
+        (void)snprintf(sentence + end, SENTENCE_MAX - end, "; %" PRId64 " may have been taken",
+                       answer->number);
+}
+
+static int status_of_command(const struct command *command, int result)
+{
+    bool is_refused = result == MCDS_EXISTS && command->verb->refused != NULL;
+    return is_refused ? STATUS_NO : status_of(result);
+}
+
+static void print_done(struct output *output, const struct command *command,
+                       const struct answer *answer, int result)
+{
+    const struct verb *verb = command->verb;
+    bool is_streamed = verb->is_many && answer->items == output;
+    if (is_streamed && (verb->has_more == NULL || !verb->has_more(answer)))
+        return;
+    print_head(output, command);
+    if (verb->is_many && !is_streamed)
+        output_copy(output, "items", answer->gathered);
+    if (verb->print != NULL)
+        verb->print(output, command, answer, result);
+    output_end(output);
+}
+
+int report(struct output *output, const struct command *command, const struct answer *answer,
            int result, const char *message)
 {
-    if (result == MCDS_OK || result == MCDS_EXISTS) {
-        print_head(output, command);
-        command->verb->print(output, command, answer, result);
-        output_end(output);
+    if (command->verb->change == CHANGE_DEMANDED && result == MCDS_OK && !answer->changed)
+        result = MCDS_NOT_FOUND;
+    int status = status_of_command(command, result);
+    if (status == STATUS_DONE) {
+        print_done(output, command, answer, result);
         return STATUS_DONE;
     }
     char sentence[SENTENCE_MAX];
-    compose(sentence, command, answer, result, message);
-    report_failure(output, command, status_of(result), mcds_result_name(result), sentence);
-    return status_of(result);
+    write_sentence(sentence, command, answer, result, message);
+    report_failure(output, command, status, mcds_result_name(result), sentence);
+    return status;
+}
+
+void report_feed(struct output *output, const struct command *command, uint64_t read,
+                 uint64_t changed)
+{
+    print_head(output, command);
+    output_word(output, "done", command->verb->done);
+    output_unsigned(output, "changed", changed, SHOWN);
+    output_unsigned(output, "read", read, HIDDEN);
+    output_end(output);
 }

@@ -4,13 +4,23 @@
 
 #include "command.h"
 
+#define SENTENCE_MAX 1024
+
+/* Say why a command has not been done. */
+void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
+                    const struct answer *answer, int result, const char *message);
+
 /* Print the outcome of one operation; `message` is mcds_errmsg() for a negative result.
  * Returns the exit code. */
-int report(struct output *output, const struct command *command, const union answer *answer,
+int report(struct output *output, const struct command *command, const struct answer *answer,
            int result, const char *message);
 
 /* Print that a command did not work. `name` is that of the result, for --json. */
 void report_failure(struct output *output, const struct command *command, int status,
                     const char *name, const char *sentence);
+
+/* Print what has become of `read` lines of standard input. */
+void report_feed(struct output *output, const struct command *command, uint64_t read,
+                 uint64_t changed);
 
 #endif

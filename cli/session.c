@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "exit.h"
+#include "feed.h"
 #include "report.h"
 
 #define FILE_NAME "default.lmdb"
@@ -110,7 +111,7 @@ int session_open_store(struct session *session)
 
 /* One operation in a pipeline of depth one. */
 static int wait_for(mcds_pipeline *pipeline, void *handle, const struct command *command,
-                    union answer *answer)
+                    struct answer *answer)
 {
     int result = command->verb->start(handle, command, answer, pipeline, 0);
     if (result != MCDS_OK)
@@ -120,7 +121,7 @@ static int wait_for(mcds_pipeline *pipeline, void *handle, const struct command 
     return result == MCDS_OK ? done.result : result;
 }
 
-static int run_operation(struct session *session, const struct command *command)
+int session_operate(struct session *session, const struct command *command)
 {
     int status = session_open_store(session);
     if (status != STATUS_DONE)
@@ -129,14 +130,17 @@ static int run_operation(struct session *session, const struct command *command)
     options.depth = 1;
     mcds_pipeline *pipeline = NULL;
     void *handle = NULL;
-    union answer answer;
+    struct answer answer;
     memset(&answer, 0, sizeof answer);
+    answer.items = &session->output;
+    session->output.may_be_cut = command->verb->is_many;
     int result = mcds_pipeline_open(session->store, &options, &pipeline);
     if (result == MCDS_OK)
         result = command->noun->open(session->store, command, &handle);
     if (result == MCDS_OK)
         result = wait_for(pipeline, handle, command, &answer);
     status = report(&session->output, command, &answer, result, mcds_errmsg());
+    mcds_value_free(&answer.value);
     mcds_pipeline_close(pipeline);
     command->noun->close(handle);
     return status;
@@ -147,5 +151,7 @@ int session_run(struct session *session, const struct command *command)
     const struct verb *verb = command->verb;
     if (verb->run != NULL && (verb->start == NULL || command->program != NULL))
         return verb->run(session, command);
-    return run_operation(session, command);
+    if (command->input != INPUT_NONE)
+        return feed_run(session, command);
+    return session_operate(session, command);
 }

@@ -25,6 +25,10 @@ int session_choose_store(struct session *session, const struct command *command)
 /* Open the store. Returns 0 or, with the sentence printed, the exit code. */
 int session_open_store(struct session *session);
 
+/* Carry out one command that is an operation of a structure, and print what comes of it; returns
+ * the exit code. */
+int session_operate(struct session *session, const struct command *command);
+
 /* Carry out one command and print what comes of it; returns the exit code. */
 int session_run(struct session *session, const struct command *command);
 

@@ -164,6 +164,7 @@ bool subject_is_free_for(const struct subject *subject, const struct command *co
     if (find_opened((struct subject *)subject, command) == NULL)
         return false;
     return command->verb->overlap == OVERLAP_FREELY ||
+           command->verb->overlap == OVERLAP_APART ||
            (command->verb->overlap == OVERLAP_SETTLED && subject->is_settled);
 }
 

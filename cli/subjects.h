@@ -17,7 +17,8 @@ void subjects_free(struct subjects *subjects);
  * subjects as are kept have something under way. */
 struct subject *subjects_find(struct subjects *subjects, const struct command *command);
 
-/* Whether the command may begin before what is under way on the subject has ended. */
+/* Whether the command may begin before what is under way on the subject has ended. Of
+ * OVERLAP_APART it only sees that the verb is the same. */
 bool subject_is_free_for(const struct subject *subject, const struct command *command);
 
 /* The handle for the command, which may begin. Returns what opening it returned. */

@@ -18,7 +18,7 @@ void visitors_close(void *handle)
     mcds_visitors_close(handle);
 }
 
-int visitors_hit(void *handle, const struct command *command, union answer *answer,
+int visitors_hit(void *handle, const struct command *command, struct answer *answer,
                  mcds_pipeline *pipeline, uint64_t tag)
 {
     (void)answer;
@@ -26,7 +26,7 @@ int visitors_hit(void *handle, const struct command *command, union answer *answ
 }
 
 void print_counted(struct output *output, const struct command *command,
-                   const union answer *answer, int result)
+                   const struct answer *answer, int result)
 {
     (void)answer;
     if (command->arguments[1] != NULL)
@@ -34,7 +34,7 @@ void print_counted(struct output *output, const struct command *command,
     output_word(output, "done", result == MCDS_EXISTS ? "known" : "counted");
 }
 
-int visitors_get(void *handle, const struct command *command, union answer *answer,
+int visitors_get(void *handle, const struct command *command, struct answer *answer,
                  mcds_pipeline *pipeline, uint64_t tag)
 {
     (void)command;
@@ -55,7 +55,7 @@ static void print_value(struct output *output, const mcds_visitors_value *value,
 }
 
 void visitors_print_get(struct output *output, const struct command *command,
-                        const union answer *answer, int result)
+                        const struct answer *answer, int result)
 {
     (void)result;
     bool closed = is_given(command, OPTION_CLOSED);
@@ -64,14 +64,14 @@ void visitors_print_get(struct output *output, const struct command *command,
 }
 
 void visitors_print_estimate(struct output *output, const struct command *command,
-                             const union answer *answer, int result)
+                             const struct answer *answer, int result)
 {
     (void)command;
     (void)result;
     print_value(output, &answer->visitors, HIDDEN, HIDDEN, SHOWN);
 }
 
-int visitors_drop(void *handle, const struct command *command, union answer *answer,
+int visitors_drop(void *handle, const struct command *command, struct answer *answer,
                   mcds_pipeline *pipeline, uint64_t tag)
 {
     (void)command;

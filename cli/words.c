@@ -8,6 +8,7 @@ struct scan {
     const char *in;
     char *out;
     const char *error;
+    bool takes_nul;
 };
 
 static bool is_blank(char c)
@@ -58,7 +59,7 @@ static void copy_escape(struct scan *scan)
     int low = high < 0 ? -1 : hex_value(scan->in[2]);
     if (low < 0) {
         scan->error = "$'...' knows only \\n \\r \\t \\e \\\\ \\' \\\" and \\xHH";
-    } else if (high == 0 && low == 0) {
+    } else if (high == 0 && low == 0 && !scan->takes_nul) {
         scan->error = "a name cannot hold a NUL";
     } else {
         *scan->out++ = (char)(high << 4 | low);
@@ -115,7 +116,7 @@ static void copy_word(struct scan *scan)
 
 int split_words(char *line, char **words, size_t max, const char **error_out)
 {
-    struct scan scan = {line, line, NULL};
+    struct scan scan = {line, line, NULL, false};
     size_t count = 0;
     for (;;) {
         while (is_blank(*scan.in))
@@ -138,4 +139,18 @@ int split_words(char *line, char **words, size_t max, const char **error_out)
         if (last)
             return (int)count;
     }
+}
+
+bool unquote_field(char *field, size_t *length, const char **error_out)
+{
+    if (*length < 2 || field[0] != '$' || field[1] != '\'')
+        return true;
+    struct scan scan = {field + 2, field, NULL, true};
+    copy_dollar_quoted(&scan);
+    close_quote(&scan);
+    if (scan.error == NULL && scan.in != field + *length)
+        scan.error = "something stands behind the closing quote of $'...'";
+    *length = (size_t)(scan.out - field);
+    *error_out = scan.error;
+    return scan.error == NULL;
 }

@@ -2,6 +2,7 @@
 #ifndef MCDS_CLI_WORDS_H
 #define MCDS_CLI_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Cut `line` (ended by NUL, changed in place) at blanks into at most `max` words, which point
@@ -11,5 +12,10 @@
  *
  * Returns how many words there are, or -1 with a sentence in *error_out. */
 int split_words(char *line, char **words, size_t max, const char **error_out);
+
+/* Read back what output_bytes has written: a field that begins with $' is unquoted in place, and
+ * \x00 stands for a NUL there; any other is its own bytes. `field` has a NUL behind its *length
+ * bytes. False with a sentence in *error_out. */
+bool unquote_field(char *field, size_t *length, const char **error_out);
 
 #endif

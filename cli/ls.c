@@ -19,15 +19,16 @@ static bool print_listed(void *context, const mcds_listed *listed)
     output_text(listing->output, "noun", listed->noun, SHOWN);
     output_name(listing->output, "name", listed->name, SHOWN);
     output_end(listing->output);
-    return true;
+    return output_is_fine(listing->output);
 }
 
-int list_run(struct session *session, const struct command *command)
+int ls_run(struct session *session, const struct command *command)
 {
     int status = session_open_store(session);
     if (status != STATUS_DONE)
         return status;
     const char *prefix = command->arguments[0] != NULL ? command->arguments[0] : "";
+    session->output.may_be_cut = true;
     struct listing listing = {&session->output, prefix};
     int result = mcds_catalogue(session->store, print_listed, &listing);
     if (result != MCDS_OK)

@@ -1,6 +1,6 @@
 /* The table of all commands: parsing, help, completion and man page come from here. */
-#ifndef MCDS_CLI_TABLE_H
-#define MCDS_CLI_TABLE_H
+#ifndef MCDS_CLI_COMMANDS_H
+#define MCDS_CLI_COMMANDS_H
 
 #include "command.h"
 

@@ -1,0 +1,311 @@
+/* The table of all commands. */
+#include "commands.h"
+
+#include "nouns.h"
+#include "parameters.h"
+
+#define STRIPES BIT(OPTION_STRIPES)
+#define COUNTER (BIT(OPTION_SIGNED) | BIT(OPTION_PLAIN) | STRIPES | BIT(OPTION_TTL))
+#define LOCK                                                                                   \
+    (BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |            \
+     BIT(OPTION_LABEL) | BIT(OPTION_INFO) | BIT(OPTION_BREAK))
+#define PERIOD BIT(OPTION_PERIOD)
+#define WINDOW (BIT(OPTION_BUCKETS) | BIT(OPTION_WIDTH))
+#define FORM (BIT(OPTION_BAG) | BIT(OPTION_LIST))
+
+static const struct verb counter_verbs[] = {
+    {.word = "add",
+     .arguments = takes_delta,
+     .options = COUNTER,
+     .overlap = OVERLAP_SETTLED,
+     .start = counter_add,
+     .print = counter_print_add,
+     .help = "Add N and print the value just after. Makes the counter when there is none."},
+    {.word = "get",
+     .arguments = takes_name,
+     .options = STRIPES,
+     .overlap = OVERLAP_FREELY,
+     .start = counter_get,
+     .print = counter_print_get,
+     .help = "Print the value."},
+    {.word = "take",
+     .arguments = takes_name,
+     .options = STRIPES,
+     .overlap = OVERLAP_NEVER,
+     .start = counter_take,
+     .print = counter_print_take,
+     .help =
+         "Print the value and subtract it, so that what others add meanwhile stays. Of several "
+         "takers at once each gets a different part."},
+    {.word = "drop",
+     .arguments = takes_name,
+     .options = STRIPES,
+     .overlap = OVERLAP_NEVER,
+     .start = counter_drop,
+     .print = print_dropped,
+     .help = "Erase the counter."},
+    {.word = NULL},
+};
+
+static const struct verb lock_verbs[] = {
+    {.word = "",
+     .arguments = takes_name,
+     .options = LOCK,
+     .overlap = OVERLAP_NEVER,
+     .start = lock_look,
+     .print = lock_print,
+     .run = lock_run,
+     .help =
+         "Run COMMAND while holding the lock NAME, in a process group of its own. The lease is "
+         "renewed meanwhile; if that fails, the whole group is stopped before another host can "
+         "get "
+         "the lock. COMMAND finds MCDS_LOCK_NAME, MCDS_LOCK_FENCE (a number larger than that "
+         "of "
+         "every earlier holder) and MCDS_LOCK_DEADLINE (Unix time in ms at which the lease "
+         "ends "
+         "unless it is renewed; every renewal moves it) in its environment."},
+    {.word = NULL},
+};
+
+static const struct verb visitors_verbs[] = {
+    {.word = "hit",
+     .arguments = takes_maybe_visitor,
+     .options = PERIOD,
+     .overlap = OVERLAP_FREELY,
+     .start = visitors_hit,
+     .print = print_counted,
+     .help = "Count a visit. Prints 'counted', or 'known' for a VISITOR whom this period has "
+             "counted."},
+    {.word = "get",
+     .arguments = takes_name,
+     .options = PERIOD | BIT(OPTION_CLOSED),
+     .overlap = OVERLAP_FREELY,
+     .start = visitors_get,
+     .print = visitors_print_get,
+     .help = "Print how many came in the period that runs."},
+    {.word = "estimate",
+     .arguments = takes_name,
+     .options = PERIOD,
+     .overlap = OVERLAP_FREELY,
+     .start = visitors_get,
+     .print = visitors_print_estimate,
+     .help = "Print about how many came in the last period's length up to this moment."},
+    {.word = "drop",
+     .arguments = takes_name,
+     .options = PERIOD,
+     .overlap = OVERLAP_NEVER,
+     .start = visitors_drop,
+     .print = print_dropped,
+     .help = "Erase the period that runs and the one before it."},
+    {.word = NULL},
+};
+
+static const struct verb online_verbs[] = {
+    {.word = "beat",
+     .arguments = takes_visitor,
+     .options = WINDOW,
+     .overlap = OVERLAP_FREELY,
+     .start = online_beat,
+     .print = print_counted,
+     .help =
+         "Say that VISITOR is here. Prints 'counted', or 'known' when this window has counted "
+         "VISITOR."},
+    {.word = "count",
+     .arguments = takes_name,
+     .options = WINDOW,
+     .overlap = OVERLAP_FREELY,
+     .start = online_count,
+     .print = online_print_count,
+     .help = "Print how many are here: those whose beat fell into the window of N buckets up "
+             "to this "
+             "moment."},
+    {.word = "drop",
+     .arguments = takes_name,
+     .options = WINDOW,
+     .overlap = OVERLAP_NEVER,
+     .start = online_drop,
+     .print = print_dropped,
+     .help = "Erase the counts of the window."},
+    {.word = NULL},
+};
+
+static const struct verb set_verbs[] = {
+    {.word = "add",
+     .arguments = takes_elements,
+     .options = FORM,
+     .overlap = OVERLAP_APART,
+     .feed = FEED_EACH,
+     .start = set_add,
+     .print = set_print_add,
+     .change = CHANGE_TOLD,
+     .done = "added",
+     .help = "Add ELEMENT. Prints 'added', or 'known' when the set had it. Makes the set when "
+             "there is none."},
+    {.word = "remove",
+     .arguments = takes_elements,
+     .options = FORM,
+     .overlap = OVERLAP_APART,
+     .feed = FEED_EACH,
+     .start = set_remove,
+     .print = set_print_remove,
+     .change = CHANGE_DEMANDED,
+     .done = "removed",
+     .help = "Remove ELEMENT. Exits with 1 when the set does not have it."},
+    {.word = "has",
+     .arguments = takes_element,
+     .options = FORM,
+     .overlap = OVERLAP_FREELY,
+     .start = set_has,
+     .print = set_print_has,
+     .help = "Print 'yes', or exit with 1."},
+    {.word = "fetch",
+     .arguments = takes_name,
+     .options = FORM,
+     .overlap = OVERLAP_NEVER,
+     .is_many = true,
+     .start = set_fetch,
+     .help = "Print all elements, one a line: of a bag with their counts, of a list in their "
+             "order, else in no order."},
+    {.word = "drop",
+     .arguments = takes_name,
+     .options = FORM,
+     .overlap = OVERLAP_NEVER,
+     .start = set_drop,
+     .print = print_dropped,
+     .help = "Erase the set."},
+    {.word = NULL},
+};
+
+static const struct verb table_verbs[] = {
+    {.word = "put",
+     .arguments = takes_entries,
+     .options = BIT(OPTION_ENTRY_TTL) | BIT(OPTION_IF_ABSENT) | BIT(OPTION_IF_IS),
+     .overlap = OVERLAP_APART,
+     .feed = FEED_EACH,
+     .start = table_put,
+     .print = table_print_put,
+     .refused = "has another value",
+     .done = "put",
+     .help = "Set the value of KEY. Makes the table when there is none."},
+    {.word = "get",
+     .arguments = takes_key,
+     .options = BIT(OPTION_RAW),
+     .overlap = OVERLAP_FREELY,
+     .start = table_get,
+     .print = table_print_get,
+     .help = "Print the value of KEY, or exit with 1."},
+    {.word = "has",
+     .arguments = takes_key,
+     .overlap = OVERLAP_FREELY,
+     .start = table_has,
+     .print = table_print_has,
+     .help = "Print 'yes', or exit with 1 when there is no value for KEY."},
+    {.word = "remove",
+     .arguments = takes_keys,
+     .overlap = OVERLAP_APART,
+     .feed = FEED_EACH,
+     .start = table_remove,
+     .print = table_print_remove,
+     .change = CHANGE_DEMANDED,
+     .done = "removed",
+     .help = "Remove KEY and its value. Exits with 1 when there is none."},
+    {.word = "incr",
+     .arguments = takes_key_delta,
+     .overlap = OVERLAP_APART,
+     .start = table_incr,
+     .print = table_print_incr,
+     .help = "Add N to a value that is a number, none counting as 0, and print it."},
+    {.word = "scan",
+     .arguments = takes_name,
+     .options = BIT(OPTION_CURSOR) | BIT(OPTION_LIMIT),
+     .overlap = OVERLAP_NEVER,
+     .is_many = true,
+     .start = table_scan,
+     .print = table_print_scan,
+     .has_more = table_has_more,
+     .help = "Print all entries in no order, one a line: KEY, a tab, the value. When --limit "
+             "leaves some, standard error "
+             "tells the CURSOR to go on with; with --json the last line does."},
+    {.word = "drop",
+     .arguments = takes_name,
+     .overlap = OVERLAP_NEVER,
+     .start = table_drop,
+     .print = print_dropped,
+     .help = "Erase the table."},
+    {.word = NULL},
+};
+
+static const struct verb batch_verbs[] = {
+    {.word = "",
+     .arguments = takes_nothing,
+     .overlap = OVERLAP_NEVER,
+     .run = batch_run,
+     .help =
+         "Read commands from standard input, one a line, as typed after 'mcds', quoted as in a "
+         "shell, and carry out many at once. Each answers with one line, in the order of the "
+         "input; '-' stands for a command that failed. Commands on one name take effect in "
+         "order."},
+    {.word = NULL},
+};
+
+static const struct verb ls_verbs[] = {
+    {.word = "",
+     .arguments = takes_prefix,
+     .overlap = OVERLAP_NEVER,
+     .run = ls_run,
+     .help =
+         "Print noun and name of everything in the namespace, a tab between them. Slow, and on "
+         "memcached not complete."},
+    {.word = NULL},
+};
+
+static const struct verb doctor_verbs[] = {
+    {.word = "",
+     .arguments = takes_nothing,
+     .overlap = OVERLAP_NEVER,
+     .run = doctor_run,
+     .help = "Say which store is used and why, what it can do and what is wrong with it. Exits "
+             "with 1 "
+             "when it found a problem."},
+    {.word = NULL},
+};
+
+static const struct verb help_verbs[] = {
+    {.word = "",
+     .arguments = takes_topic,
+     .overlap = OVERLAP_NEVER,
+     .run = help_run,
+     .help = "Explain the commands, one command, the exit codes (exit), or print the commands "
+             "for the "
+             "manual page (man)."},
+    {.word = NULL},
+};
+
+static const struct verb completion_verbs[] = {
+    {.word = "",
+     .arguments = takes_shell,
+     .overlap = OVERLAP_NEVER,
+     .run = completion_run,
+     .help = "Print a completion script, for example: source <(mcds completion bash)"},
+    {.word = NULL},
+};
+
+const struct noun nouns[] = {
+    {"counter", "there is none", COUNTER, counter_open, counter_close, counter_verbs,
+     "a number that anybody adds to"},
+    {"lock", "nobody holds it", BIT(OPTION_LEASE), lock_open, lock_close, lock_verbs,
+     "run a command on one host at a time"},
+    {"visitors", "there is none", PERIOD, visitors_open, visitors_close, visitors_verbs,
+     "how many came in each period"},
+    {"online", "there is none", WINDOW, online_open, online_close, online_verbs,
+     "how many are here"},
+    {"set", "there is none", FORM, set_open, set_close, set_verbs,
+     "elements that anybody adds and removes"},
+    {"table", "there is none", 0, table_open, table_close, table_verbs, "values by key"},
+    {"batch", NULL, 0, NULL, NULL, batch_verbs, "many commands from standard input"},
+    {"ls", NULL, 0, NULL, NULL, ls_verbs, "what there is"},
+    {"doctor", NULL, 0, NULL, NULL, doctor_verbs, "what the store is, and what is wrong"},
+    {"help", NULL, 0, NULL, NULL, help_verbs, "explain a command, or the exit codes"},
+    {"completion", NULL, 0, NULL, NULL, completion_verbs, "completion for a shell"},
+    {.word = NULL},
+};

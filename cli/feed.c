@@ -1,0 +1,384 @@
+/* Standard input as what a verb works on.
+ *
+ *   line --> slot --start--> pipeline       each line an operation, many of them under way
+ *   lines --> chunk --start--> pipeline     many lines one operation, one after the other
+ *
+ * A line that cannot be taken is complained about and left out; what the store fails at ends the
+ * feed. Before a wait for input everything read so far is carried out. */
+#include "feed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "busy.h"
+#include "exit.h"
+#include "lines.h"
+#include "report.h"
+#include "session.h"
+#include "words.h"
+
+#define DEPTH 512
+/* Room for a value of 1 MB of which every byte is written \xHH. */
+#define FED_LINE_MAX (size_t)(4 << 20)
+#define WHOLE_MAX (size_t)(16 << 20)
+/* Of the lines that are under way at once. */
+#define BYTES_MAX (size_t)(8 << 20)
+#define CHUNK_LINES 256
+#define CHUNK_BYTES (size_t)(64 << 10)
+
+struct slot {
+    struct slot *next; /* that is free */
+    unsigned long line;
+    struct command command;
+    struct answer answer;
+    char *text; /* the line, into which the command points */
+    size_t length;
+};
+
+struct chunk {
+    unsigned long line; /* of the first */
+    mcds_bytes *elements;
+    size_t count;
+    size_t room;
+    size_t bytes;
+};
+
+struct feed {
+    struct session *session;
+    const struct command *command;
+    mcds_pipeline *pipeline;
+    void *handle;
+    struct lines lines;
+    unsigned long line;
+    uint64_t read; /* lines that were fit to be carried out */
+    uint64_t changed;
+    bool is_over; /* the store has failed */
+    int status;
+    struct slot slots[DEPTH];
+    struct slot *free;
+    size_t bytes; /* under way */
+    struct busy busy;
+    struct chunk chunk;
+};
+
+static void note_failure(struct feed *feed, unsigned long line, int status, const char *name,
+                         const char *sentence)
+{
+    struct output *output = &feed->session->output;
+    output->line = line;
+    if (output->json)
+        report_failure(output, feed->command, status, name, sentence);
+    else
+        complain(output, "%s", sentence);
+    output->line = 0;
+    if (feed->status <= STATUS_NO)
+        feed->status = status;
+}
+
+static void refuse_line(struct feed *feed, const char *sentence)
+{
+    note_failure(feed, feed->line, STATUS_DATA, "MCDS_INVALID", sentence);
+}
+
+/* Whether a failure lies in the line itself, so that the next one may do better. */
+static bool is_of_line(int result)
+{
+    return result == MCDS_INVALID || result == MCDS_TOO_BIG;
+}
+
+static void note_result(struct feed *feed, const struct command *command,
+                        const struct answer *answer, unsigned long line, size_t lines,
+                        int result)
+{
+    const struct verb *verb = command->verb;
+    if (result == MCDS_OK) {
+        feed->changed += verb->change == CHANGE_UNTOLD || answer->changed ? lines : 0;
+        return;
+    }
+    if (status_of(result) <= STATUS_NO || feed->is_over)
+        return;
+    char sentence[SENTENCE_MAX];
+    write_sentence(sentence, command, answer, result, mcds_errmsg());
+    int status = is_of_line(result) ? STATUS_DATA : status_of(result);
+    note_failure(feed, line, status, mcds_result_name(result), sentence);
+    feed->is_over = !is_of_line(result);
+}
+
+static void finish_slot(struct feed *feed, struct slot *slot, int result)
+{
+    note_result(feed, &slot->command, &slot->answer, slot->line, 1, result);
+    feed->bytes -= slot->length;
+    free(slot->text);
+    slot->text = NULL;
+    slot->next = feed->free;
+    feed->free = slot;
+}
+
+/* Wait for one operation to end. False when none is under way. */
+static bool collect(struct feed *feed)
+{
+    mcds_completion done;
+    if (mcds_pipeline_next(feed->pipeline, &done) != MCDS_OK)
+        return false;
+    struct slot *slot = &feed->slots[done.tag];
+    --*busy_place(&feed->busy, &slot->command);
+    finish_slot(feed, slot, done.result);
+    return true;
+}
+
+/* Point the command's arguments behind the name at the fields of the line: tabs part them, and
+ * the last has the rest. Returns the sentence against it, or NULL. */
+static const char *cut_line(struct command *command, char *text, size_t length)
+{
+    const struct parameter *const *parameters = command->verb->arguments;
+    for (size_t i = 1; parameters[i] != NULL; i++) {
+        const char *error = NULL;
+        char *tab = memchr(text, '\t', length);
+        if (parameters[i + 1] != NULL && tab == NULL)
+            return "there is no tab behind the KEY";
+        size_t taken = parameters[i + 1] != NULL ? (size_t)(tab - text) : length;
+        size_t unquoted = taken;
+        text[taken] = '\0';
+        if (!unquote_field(text, &unquoted, &error))
+            return error;
+        command->bytes[i] = (mcds_bytes){text, unquoted};
+        if (parameters[i + 1] != NULL) {
+            text += taken + 1;
+            length -= taken + 1;
+        }
+    }
+    return NULL;
+}
+
+static void start_slot(struct feed *feed, struct slot *slot)
+{
+    uint16_t *place = busy_place(&feed->busy, &slot->command);
+    while (*place > 0 && collect(feed)) {
+    }
+    feed->read++;
+    memset(&slot->answer, 0, sizeof slot->answer);
+    int result = slot->command.verb->start(feed->handle, &slot->command, &slot->answer,
+                                           feed->pipeline, (uint64_t)(slot - feed->slots));
+    if (result == MCDS_OK)
+        ++*place;
+    else
+        finish_slot(feed, slot, result);
+}
+
+static void take_each(struct feed *feed, const char *line, size_t length)
+{
+    while ((feed->free == NULL || feed->bytes + length > BYTES_MAX) && collect(feed)) {
+    }
+    char *text = malloc(length + 1);
+    if (text == NULL) {
+        note_failure(feed, feed->line, STATUS_INTERNAL, "MCDS_NO_MEMORY", "out of memory");
+        feed->is_over = true;
+        return;
+    }
+    memcpy(text, line, length + 1);
+    struct slot *slot = feed->free;
+    slot->line = feed->line;
+    slot->command = *feed->command;
+    const char *error = cut_line(&slot->command, text, length);
+    if (error != NULL) {
+        refuse_line(feed, error);
+        free(text);
+        return;
+    }
+    feed->free = slot->next;
+    slot->text = text;
+    slot->length = length;
+    feed->bytes += length;
+    start_slot(feed, slot);
+}
+
+static void clear_chunk(struct chunk *chunk)
+{
+    for (size_t i = 0; i < chunk->count; i++)
+        free((void *)(uintptr_t)chunk->elements[i].at);
+    chunk->count = 0;
+    chunk->bytes = 0;
+}
+
+static void carry_out_chunk(struct feed *feed)
+{
+    struct chunk *chunk = &feed->chunk;
+    struct command command = *feed->command;
+    struct answer answer;
+    memset(&answer, 0, sizeof answer);
+    command.elements = chunk->elements;
+    command.element_count = chunk->count;
+    int result = command.verb->start(feed->handle, &command, &answer, feed->pipeline, 0);
+    mcds_completion done = {0, result};
+    if (result == MCDS_OK)
+        result = mcds_pipeline_next(feed->pipeline, &done);
+    note_result(feed, &command, &answer, chunk->line, chunk->count,
+                result == MCDS_OK ? done.result : result);
+    feed->read += chunk->count;
+    clear_chunk(chunk);
+}
+
+/* False: out of memory. */
+static bool keep_in_chunk(struct chunk *chunk, const char *text, size_t length)
+{
+    if (chunk->count == chunk->room) {
+        size_t room = chunk->room > 0 ? 2 * chunk->room : CHUNK_LINES;
+        mcds_bytes *elements = realloc(chunk->elements, room * sizeof elements[0]);
+        if (elements == NULL)
+            return false;
+        chunk->elements = elements;
+        chunk->room = room;
+    }
+    char *copy = malloc(length + 1);
+    if (copy == NULL)
+        return false;
+    memcpy(copy, text, length);
+    chunk->elements[chunk->count++] = (mcds_bytes){copy, length};
+    chunk->bytes += length;
+    return true;
+}
+
+static void take_into_chunk(struct feed *feed, char *text, size_t length)
+{
+    struct chunk *chunk = &feed->chunk;
+    const char *error = NULL;
+    if (chunk->count == 0)
+        chunk->line = feed->line;
+    if (!unquote_field(text, &length, &error)) {
+        refuse_line(feed, error);
+    } else if (!keep_in_chunk(chunk, text, length)) {
+        note_failure(feed, feed->line, STATUS_INTERNAL, "MCDS_NO_MEMORY", "out of memory");
+        feed->is_over = true;
+    } else if (feed->command->verb->feed == FEED_CHUNKS &&
+               (chunk->count == CHUNK_LINES || chunk->bytes >= CHUNK_BYTES)) {
+        carry_out_chunk(feed);
+    }
+}
+
+/* Bring everything under way to its end. */
+static void settle(struct feed *feed)
+{
+    while (collect(feed)) {
+    }
+    if (feed->command->verb->feed == FEED_CHUNKS && feed->chunk.count > 0 && !feed->is_over)
+        carry_out_chunk(feed);
+}
+
+static void take_lines(struct feed *feed)
+{
+    char sentence[160];
+    (void)snprintf(sentence, sizeof sentence, "the line is longer than %zu bytes",
+                   FED_LINE_MAX);
+    while (!feed->is_over) {
+        char *line = NULL;
+        size_t length = 0;
+        enum line kind = lines_next(&feed->lines, &line, &length);
+        if (kind == LINE_OVER)
+            break;
+        if (kind == LINE_NONE) {
+            if (!lines_are_waiting())
+                settle(feed);
+            lines_read(&feed->lines);
+            continue;
+        }
+        feed->line++;
+        if (kind == LINE_TOO_LONG)
+            refuse_line(feed, sentence);
+        else if (feed->command->verb->feed == FEED_EACH)
+            take_each(feed, line, length);
+        else
+            take_into_chunk(feed, line, length);
+    }
+    settle(feed);
+    if (feed->lines.error != 0) {
+        (void)snprintf(sentence, sizeof sentence, "standard input cannot be read: %s",
+                       strerror(feed->lines.error));
+        note_failure(feed, 0, STATUS_IO, "MCDS_IO", sentence);
+    }
+    if (feed->command->verb->feed == FEED_ALL && feed->status == STATUS_DONE)
+        carry_out_chunk(feed);
+}
+
+static int run_lines(struct feed *feed)
+{
+    mcds_pipeline_options options = MCDS_PIPELINE_OPTIONS_INIT;
+    options.depth = DEPTH;
+    struct session *session = feed->session;
+    const struct command *command = feed->command;
+    int result = mcds_pipeline_open(session->store, &options, &feed->pipeline);
+    if (result == MCDS_OK)
+        result = command->noun->open(session->store, command, &feed->handle);
+    if (result != MCDS_OK)
+        return report(&session->output, command, NULL, result, mcds_errmsg());
+    for (size_t i = 0; i < DEPTH; i++) {
+        feed->slots[i].next = feed->free;
+        feed->free = &feed->slots[i];
+    }
+    take_lines(feed);
+    report_feed(&session->output, command, feed->read, feed->changed);
+    return feed->status;
+}
+
+static int feed_lines(struct session *session, const struct command *command)
+{
+    int status = session_open_store(session);
+    if (status != STATUS_DONE)
+        return status;
+    struct feed *feed = calloc(1, sizeof *feed);
+    if (feed == NULL) {
+        complain(&session->output, "out of memory");
+        return STATUS_INTERNAL;
+    }
+    feed->session = session;
+    feed->command = command;
+    lines_open(&feed->lines, FED_LINE_MAX);
+    status = run_lines(feed);
+    mcds_pipeline_close(feed->pipeline);
+    command->noun->close(feed->handle);
+    for (size_t i = 0; i < DEPTH; i++)
+        free(feed->slots[i].text);
+    clear_chunk(&feed->chunk);
+    free(feed->chunk.elements);
+    lines_close(&feed->lines);
+    free(feed);
+    return status;
+}
+
+/* All of standard input is one argument. */
+static int feed_whole(struct session *session, const struct command *command)
+{
+    struct lines lines;
+    struct command whole = *command;
+    size_t at = 1;
+    while (command->verb->arguments[at]->input != INPUT_WHOLE)
+        at++;
+    whole.input = INPUT_NONE;
+    lines_open(&lines, WHOLE_MAX);
+    char *text = NULL;
+    enum line kind = lines_read_all(&lines, &text, &whole.bytes[at].length);
+    whole.bytes[at].at = text;
+    int status = STATUS_DATA;
+    if (kind == LINE_READY)
+        status = session_operate(session, &whole);
+    else if (kind == LINE_TOO_LONG)
+        complain(&session->output, "standard input has more than %zu bytes", WHOLE_MAX);
+    else
+        complain(&session->output, "standard input cannot be read: %s", strerror(lines.error));
+    lines_close(&lines);
+    return kind == LINE_NONE ? STATUS_IO : status;
+}
+
+int feed_run(struct session *session, const struct command *command)
+{
+    if (command->input == INPUT_WHOLE)
+        return feed_whole(session, command);
+    if (command->is_input_untold && isatty(STDIN_FILENO)) {
+        complain(&session->output,
+                 "the %s is missing; - reads from the terminal, a line for each",
+                 command->verb->arguments[1]->placeholder);
+        return STATUS_USAGE;
+    }
+    return feed_lines(session, command);
+}

@@ -1,0 +1,184 @@
+/* The table of all options, and of all arguments. */
+#include "parameters.h"
+
+#include "commands.h"
+
+#define MINUTE_MS UINT64_C(60000)
+#define DAY_MS UINT64_C(86400000)
+#define YEAR_MS (366 * DAY_MS)
+
+#define NONE '\0'
+#define FLAG(c, w, text)                                                                       \
+    {                                                                                          \
+        .letter = c, .word = w, .kind = KIND_FLAG, .help = text                                \
+    }
+#define TEXT(c, w, p, most, text)                                                              \
+    {                                                                                          \
+        .letter = c, .word = w, .placeholder = p, .kind = KIND_TEXT, .max = most, .help = text \
+    }
+#define TIME(c, w, p, least, most, text)                                                       \
+    {                                                                                          \
+        .letter = c, .word = w, .placeholder = p, .kind = KIND_DURATION, .min = least,         \
+        .max = most, .help = text                                                              \
+    }
+#define NUMBER(c, w, p, least, most, text)                                                     \
+    {                                                                                          \
+        .letter = c, .word = w, .placeholder = p, .kind = KIND_NUMBER, .min = least,           \
+        .max = most, .help = text                                                              \
+    }
+#define ELEMENT(w, text)                                                                       \
+    {                                                                                          \
+        .word = w, .placeholder = "ELEMENT", .kind = KIND_NAME, .many = true, .help = text     \
+    }
+
+const struct parameter options[OPTION_COUNT] = {
+    [OPTION_STORE] = TEXT(
+        's', "store", "URI", 0,
+        "the store: memory: or lmdb:PATH or memcached://HOST[:PORT][,...]; else "
+        "$MCDS_STORE, else a file under $XDG_STATE_HOME/mcds"),
+    [OPTION_NAMESPACE] = TEXT('n', "namespace", "NS", 0, "prefix of all keys (mcds)"),
+    [OPTION_TIMEOUT] = TIME(NONE, "timeout", "TIME", 1, 60 * MINUTE_MS,
+                            "the most that one operation may take (1s)"),
+    [OPTION_JSON] = FLAG(NONE, "json",
+                         "answer with one JSON object a line; numbers beyond 2^53 are strings"),
+    [OPTION_QUIET] = FLAG(
+        'q', "quiet",
+        "values only: no confirming words, and no sentence where exit code 1 or "
+        "75 says it"),
+    [OPTION_HELP] = FLAG('h', "help", "help on what stands before it"),
+    [OPTION_VERSION] = FLAG('V', "version", "print the version"),
+    [OPTION_SIGNED] = FLAG(NONE, "signed",
+                           "a new counter may go below zero (this is the default)"),
+    [OPTION_PLAIN] = FLAG(NONE, "plain",
+                          "a new counter only grows, and other memcached clients can read it"),
+    [OPTION_STRIPES] = NUMBER(
+        NONE, "stripes", "K", 1, 32,
+        "spread the counter over K keys; all who use it must say the same (1)"),
+    [OPTION_TTL] = TIME(NONE, "ttl", "TIME", 1000, YEAR_MS,
+                        "a new counter is forgotten this long after its first add (never)"),
+    [OPTION_LEASE] = TIME('t', "lease", "TIME", 50, DAY_MS,
+                          "how long the lock stays ours without renewal; renewed at a third of "
+                          "it (15s; at least 3s on memcached)"),
+    [OPTION_WAIT] = TIME('w', "wait", "TIME", 0, DAY_MS,
+                         "wait at most this long for the lock (1d)"),
+    [OPTION_NOWAIT] = FLAG('n', "no-wait",
+                           "do not wait: when another holds the lock, exit with 75"),
+    [OPTION_EXIT] = NUMBER('E', "busy-exit", "CODE", 0, 255,
+                           "the exit code when the lock is not to be had (75)"),
+    [OPTION_LABEL] = TEXT(NONE, "label", "TEXT", 200,
+                          "who we are, shown to those who wait (HOST:PID)"),
+    [OPTION_INFO] = FLAG(NONE, "info", "print who holds the lock: label, time left, fence"),
+    [OPTION_BREAK] = FLAG(
+        NONE, "break",
+        "take the lock from whoever holds it; a command run by 'mcds lock' is "
+        "stopped at its next renewal"),
+    [OPTION_PERIOD] = TIME(
+        NONE, "period", "TIME", 0, YEAR_MS,
+        "length of a period, at least 1s; 0 = all time; all who use it must say "
+        "the same (1d)"),
+    [OPTION_CLOSED] = FLAG(NONE, "closed",
+                           "print the last whole period instead of the one that runs"),
+    [OPTION_BUCKETS] = NUMBER(NONE, "buckets", "N", 1, 32,
+                              "how many buckets make the window (5)"),
+    [OPTION_WIDTH] = TIME(NONE, "width", "TIME", 1000, DAY_MS,
+                          "length of a bucket; all who use it must say the same (60s)"),
+    [OPTION_BAG] = FLAG(
+        NONE, "bag",
+        "the set counts how often each element was added, less how often removed; all who "
+        "use it must say the same"),
+    [OPTION_LIST] = FLAG(
+        NONE, "list",
+        "the set keeps every addition in its order, and a removal takes the first that is "
+        "equal; all who use it must say the same"),
+    [OPTION_ENTRY_TTL] = TIME(NONE, "ttl", "TIME", 1, YEAR_MS,
+                              "the entry is gone after this long (never)"),
+    [OPTION_IF_ABSENT] = FLAG(NONE, "if-absent",
+                              "only where the table has no value for KEY; else exit with 1"),
+    [OPTION_IF_IS] = TEXT(NONE, "if-is", "OLD", 0,
+                          "only where the value is OLD; else exit with 1"),
+    [OPTION_RAW] = FLAG(NONE, "raw", "write the value as it is, with nothing behind it"),
+    [OPTION_CURSOR] = NUMBER(NONE, "cursor", "CURSOR", 0, UINT64_MAX,
+                             "go on where an earlier scan has stopped"),
+    [OPTION_LIMIT] = NUMBER(NONE, "limit", "N", 1, UINT64_MAX, "at most so many (all)"),
+    [OPTION_ADD] = ELEMENT("add", "add ELEMENT; may be given again"),
+    [OPTION_REMOVE] = ELEMENT("remove", "remove ELEMENT; may be given again"),
+};
+
+#define NAME_HELP "any name of 1 to 1024 bytes"
+
+static const struct parameter name = {
+    .placeholder = "NAME", .kind = KIND_NAME, .help = NAME_HELP};
+static const struct parameter visitor = {
+    .placeholder = "VISITOR", .kind = KIND_NAME, .help = "who, " NAME_HELP};
+static const struct parameter maybe_visitor = {
+    .placeholder = "VISITOR",
+    .kind = KIND_NAME,
+    .optional = true,
+    .help = "who, counted once per period; without it every call counts"};
+static const struct parameter delta = {.placeholder = "N",
+                                       .kind = KIND_DELTA,
+                                       .optional = true,
+                                       .max = (uint64_t)MCDS_COUNTER_MAX - 1,
+                                       .help = "how many, 1 when not given; may be negative"};
+static const struct parameter field_delta = {
+    .placeholder = "N",
+    .kind = KIND_DELTA,
+    .optional = true,
+    .max = INT64_MAX,
+    .help = "how many, 1 when not given; may be negative"};
+static const struct parameter prefix = {.placeholder = "PREFIX",
+                                        .kind = KIND_TEXT,
+                                        .optional = true,
+                                        .help = "only names that begin so"};
+static const struct parameter shell = {
+    .placeholder = "SHELL", .kind = KIND_TEXT, .help = "bash, zsh or fish"};
+static const struct parameter topic = {.placeholder = "TOPIC",
+                                       .kind = KIND_TEXT,
+                                       .optional = true,
+                                       .help = "a noun, or one of: exit man"};
+static const struct parameter subtopic = {
+    .placeholder = "VERB", .kind = KIND_TEXT, .optional = true, .help = "a verb of that noun"};
+static const struct parameter element = {
+    .placeholder = "ELEMENT", .kind = KIND_NAME, .help = "1 to 1024 bytes"};
+static const struct parameter fed_element = {
+    .placeholder = "ELEMENT",
+    .kind = KIND_NAME,
+    .optional = true,
+    .input = INPUT_LINES,
+    .help = "1 to 1024 bytes; without it, or for -, each line of standard input is one"};
+static const struct parameter key = {
+    .placeholder = "KEY", .kind = KIND_NAME, .help = "1 to 1024 bytes"};
+static const struct parameter fed_key = {
+    .placeholder = "KEY",
+    .kind = KIND_NAME,
+    .optional = true,
+    .input = INPUT_LINES,
+    .help = "1 to 1024 bytes; without it, or for -, each line of standard input is one"};
+static const struct parameter fed_entry = {
+    .placeholder = "KEY",
+    .kind = KIND_NAME,
+    .optional = true,
+    .input = INPUT_LINES,
+    .help = "1 to 1024 bytes; without it, or for -, each line of standard input is KEY, tab, "
+            "VALUE"};
+static const struct parameter value = {
+    .placeholder = "VALUE",
+    .kind = KIND_TEXT,
+    .input = INPUT_WHOLE,
+    .help = "at most a quarter of the largest value of the store, 255 KB on memcached; for -, "
+            "all of standard input as it is"};
+
+const struct parameter *const takes_nothing[] = {NULL};
+const struct parameter *const takes_name[] = {&name, NULL};
+const struct parameter *const takes_delta[] = {&name, &delta, NULL};
+const struct parameter *const takes_visitor[] = {&name, &visitor, NULL};
+const struct parameter *const takes_maybe_visitor[] = {&name, &maybe_visitor, NULL};
+const struct parameter *const takes_element[] = {&name, &element, NULL};
+const struct parameter *const takes_elements[] = {&name, &fed_element, NULL};
+const struct parameter *const takes_key[] = {&name, &key, NULL};
+const struct parameter *const takes_keys[] = {&name, &fed_key, NULL};
+const struct parameter *const takes_entries[] = {&name, &fed_entry, &value, NULL};
+const struct parameter *const takes_key_delta[] = {&name, &key, &field_delta, NULL};
+const struct parameter *const takes_prefix[] = {&prefix, NULL};
+const struct parameter *const takes_shell[] = {&shell, NULL};
+const struct parameter *const takes_topic[] = {&topic, &subtopic, NULL};

@@ -1,0 +1,22 @@
+/* What the verbs of the table take behind their words. Each list is ended by NULL. */
+#ifndef MCDS_CLI_PARAMETERS_H
+#define MCDS_CLI_PARAMETERS_H
+
+#include "command.h"
+
+extern const struct parameter *const takes_nothing[];
+extern const struct parameter *const takes_name[];
+extern const struct parameter *const takes_delta[];
+extern const struct parameter *const takes_visitor[];
+extern const struct parameter *const takes_maybe_visitor[];
+extern const struct parameter *const takes_element[];
+extern const struct parameter *const takes_elements[];
+extern const struct parameter *const takes_key[];
+extern const struct parameter *const takes_keys[];
+extern const struct parameter *const takes_entries[];
+extern const struct parameter *const takes_key_delta[];
+extern const struct parameter *const takes_prefix[];
+extern const struct parameter *const takes_shell[];
+extern const struct parameter *const takes_topic[];
+
+#endif
