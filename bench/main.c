@@ -83,6 +83,7 @@ int main(int argc, char **argv)
     servers_start(&servers, bench.place);
     work_memcached(&bench, &servers);
     work_lock(&bench, &servers);
+    work_structures(&bench, &servers);
     work_memory(&bench);
     work_lmdb(&bench);
     work_weblog(&bench, &servers);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "support/server.h"
+#include "verbs.h"
 
 struct redisContext;
 struct memcached_st;
@@ -34,5 +35,24 @@ void redis_close(struct redis *redis);
 bool redis_add(void *redis, uint64_t operations);
 /* contestant.run: SET NX PX, then a script that deletes if the token is ours. */
 bool redis_lock(void *redis, uint64_t operations);
+
+/* One native structure of Redis, and what is done with it. */
+struct redis_structure {
+    struct redis redis;
+    enum verb verb;
+    char key[32];
+    uint64_t size; /* elements so far */
+    uint64_t next;
+};
+
+/* NULL when it is open, or why it is not. */
+const char *redis_structure_open(struct redis_structure *structure, enum verb verb,
+                                 const struct server *server, const char *key, uint32_t depth);
+/* Also erases it. */
+void redis_structure_close(struct redis_structure *structure);
+/* Put in elements until there are at least `size`. */
+bool redis_structure_fill(struct redis_structure *structure, uint64_t size);
+/* contestant.run: the verb with `depth` in flight; operations are a multiple of depth. */
+bool redis_structure_run(void *structure, uint64_t operations);
 
 #endif

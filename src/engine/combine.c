@@ -4,7 +4,6 @@
  * batches on their way. So finding a partner is one look, whatever the number of keys. */
 #include "engine/combine.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/buffer.h"
@@ -49,11 +48,11 @@ static bool has_add(const mcds_batch *batch)
 static bool is_same(mcds_bytes left, mcds_bytes right)
 {
     return left.length == right.length &&
-           (left.length == 0 || memcmp(left.at, right.at, left.length) == 0);
+           (left.at == right.at || left.length == 0 ||
+            memcmp(left.at, right.at, left.length) == 0);
 }
 
-#ifndef NDEBUG
-/* Whether the batch is what its mark says. */
+/* Whether the batch is what its mark says; others go as they are. */
 static bool is_well_formed(const mcds_batch *batch)
 {
     const mcds_request *append = append_of(batch);
@@ -66,7 +65,6 @@ static bool is_well_formed(const mcds_batch *batch)
     }
     return fine && !batch->independent;
 }
-#endif
 
 void mcds__combiner_init(struct mcds__combiner *combiner, const mcds_env *env)
 {
@@ -192,7 +190,6 @@ static bool goes_with(const struct mcds__combine_slot *slot, const mcds_batch *b
 
 static void put_in_slot(struct mcds__combiner *combiner, mcds_batch *batch, mcds_batch ***end)
 {
-    assert(is_well_formed(batch));
     uint64_t hash = mcds__hash(0, append_of(batch)->key);
     uint32_t at = (uint32_t)(hash % MCDS__COMBINE_SLOTS);
     struct mcds__combine_slot *slot = &combiner->slots[at];
@@ -215,7 +212,7 @@ mcds_batch *mcds__combine(struct mcds__combiner *combiner, mcds_batch *first)
     mcds_batch **end = &list;
     for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {
         next = batch->next;
-        if (batch->combinable) {
+        if (batch->combinable && is_well_formed(batch)) {
             put_in_slot(combiner, batch, &end);
         } else {
             *end = batch;

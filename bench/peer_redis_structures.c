@@ -1,0 +1,124 @@
+/* Redis through hiredis, its native types: the same verbs over the same elements. */
+#include <stdio.h>
+#include <string.h>
+
+#include "peers.h"
+
+#ifdef BENCH_HIREDIS
+#include <hiredis/hiredis.h>
+
+#define WORDS_MAX 5
+
+/* A command as words and their lengths: the fastest way that hiredis has. */
+struct command {
+    int count;
+    const char *words[WORDS_MAX];
+    size_t lengths[WORDS_MAX];
+};
+
+static void say(struct command *command, const char *word, size_t length)
+{
+    command->words[command->count] = word;
+    command->lengths[command->count++] = length;
+}
+
+static bool begin(struct redis_structure *structure, enum verb verb, uint64_t number)
+{
+    static const char *const commands[VERB_COUNT] = {"SADD", "HSET", "SISMEMBER"};
+    struct command command = {0};
+    char element[ELEMENT_LENGTH + 1];
+    element_of(number, element);
+    say(&command, commands[verb], strlen(commands[verb]));
+    say(&command, structure->key, strlen(structure->key));
+    say(&command, element, ELEMENT_LENGTH);
+    if (verb == TABLE_PUT)
+        say(&command, table_value, VALUE_LENGTH);
+    return redisAppendCommandArgv(structure->redis.context, command.count, command.words,
+                                  command.lengths) == REDIS_OK;
+}
+
+static bool take(struct redis_structure *structure, enum verb verb)
+{
+    void *reply;
+    if (redisGetReply(structure->redis.context, &reply) != REDIS_OK)
+        return false;
+    const redisReply *answer = reply;
+    bool fine = answer->type == REDIS_REPLY_INTEGER &&
+                (verb != TABLE_HAS || answer->integer == 1);
+    freeReplyObject(reply);
+    return fine;
+}
+
+static bool run(struct redis_structure *structure, enum verb verb, uint64_t operations)
+{
+    uint32_t depth = structure->redis.depth;
+    for (uint64_t i = 0; i < operations; i += depth) {
+        for (uint32_t j = 0; j < depth; j++) {
+            uint64_t number = verb == TABLE_HAS ? spread(structure->next++, structure->size)
+                                                : structure->size++;
+            if (!begin(structure, verb, number))
+                return false;
+        }
+        for (uint32_t j = 0; j < depth; j++)
+            if (!take(structure, verb))
+                return false;
+    }
+    return true;
+}
+
+const char *redis_structure_open(struct redis_structure *structure, enum verb verb,
+                                 const struct server *server, const char *key, uint32_t depth)
+{
+    *structure = (struct redis_structure){.verb = verb};
+    (void)snprintf(structure->key, sizeof structure->key, "%s", key);
+    return redis_open(&structure->redis, server, depth);
+}
+
+bool redis_structure_fill(struct redis_structure *structure, uint64_t size)
+{
+    uint32_t depth = structure->redis.depth;
+    uint64_t missing = size > structure->size ? size - structure->size : 0;
+    /* Membership is asked of a set. */
+    enum verb verb = structure->verb == TABLE_HAS ? SET_ADD : structure->verb;
+    return run(structure, verb, (missing + depth - 1) / depth * depth);
+}
+
+bool redis_structure_run(void *state, uint64_t operations)
+{
+    struct redis_structure *structure = state;
+    return run(structure, structure->verb, operations);
+}
+
+void redis_structure_close(struct redis_structure *structure)
+{
+    if (structure->redis.context != NULL)
+        freeReplyObject(redisCommand(structure->redis.context, "DEL %s", structure->key));
+    redis_close(&structure->redis);
+}
+
+#else
+
+const char *redis_structure_open(struct redis_structure *structure, enum verb verb,
+                                 const struct server *server, const char *key, uint32_t depth)
+{
+    (void)structure, (void)verb, (void)server, (void)key, (void)depth;
+    return "built without hiredis";
+}
+
+bool redis_structure_fill(struct redis_structure *structure, uint64_t size)
+{
+    (void)structure, (void)size;
+    return false;
+}
+
+bool redis_structure_run(void *state, uint64_t operations)
+{
+    (void)state, (void)operations;
+    return false;
+}
+
+void redis_structure_close(struct redis_structure *structure)
+{
+    (void)structure;
+}
+#endif

@@ -1,0 +1,28 @@
+/* What contestants do with element number n, the same bytes on every side. */
+#include "verbs.h"
+
+#include <string.h>
+
+const char table_value[VALUE_LENGTH + 1] = "a value of a table, 32 bytes ...";
+
+const char *verb_name(enum verb verb)
+{
+    static const char *const names[VERB_COUNT] = {"set add", "table put", "table has"};
+    return names[verb];
+}
+
+void element_of(uint64_t number, char out[ELEMENT_LENGTH + 1])
+{
+    static const char digits[] = "0123456789abcdef";
+    /* Odd, so that no two numbers below 2^44 come to the same. */
+    uint64_t mixed = (number * UINT64_C(0x9e3779b97f5)) & ((UINT64_C(1) << 44) - 1);
+    memcpy(out, "user:", 5);
+    for (int i = ELEMENT_LENGTH - 1; i >= 5; i--, mixed >>= 4)
+        out[i] = digits[mixed & 15];
+    out[ELEMENT_LENGTH] = '\0';
+}
+
+uint64_t spread(uint64_t step, uint64_t size)
+{
+    return (step * UINT64_C(0x9e3779b1)) % size;
+}

@@ -1,0 +1,66 @@
+/* Structures of many elements on memcached, against the native types of Redis. */
+#include "collection.h"
+#include "peers.h"
+#include "work.h"
+
+#define DEPTH 128
+#define GOAL 0.8
+#define MEMBERS 1000000
+
+struct rivals {
+    struct collection ours;
+    struct redis_structure theirs;
+};
+
+static bool fill(struct rivals *rivals, bool has_redis, uint64_t size)
+{
+    return collection_fill(&rivals->ours, size) &&
+           (!has_redis || redis_structure_fill(&rivals->theirs, size));
+}
+
+static void compete(struct bench *bench, const struct servers *servers, enum verb verb,
+                    const char *command, uint64_t size)
+{
+    static struct rivals rivals;
+    char work[80];
+    char against[48];
+    char uri[160];
+    (void)snprintf(work, sizeof work, "%s, %d in flight", verb_name(verb), DEPTH);
+    (void)snprintf(against, sizeof against, "Redis %s, same depth", command);
+    if (!contest_is_wanted(bench, work))
+        return;
+    server_uri(&servers->memcached_unix, uri, sizeof uri);
+    if (!collection_open(&rivals.ours, verb, uri, verb_name(verb), DEPTH)) {
+        bench->failed = true;
+        return;
+    }
+    const char *no_redis = servers->redis_tcp.pid == 0
+                               ? "no redis-server"
+                               : redis_structure_open(&rivals.theirs, verb,
+                                                      &servers->redis_unix, verb_name(verb),
+                                                      DEPTH);
+    struct contest contest = {
+        .work = work,
+        .step = DEPTH,
+        .count = 2,
+        .list = {{"mcds", NULL, 0, collection_run, &rivals.ours},
+                 {against, no_redis, GOAL, redis_structure_run, &rivals.theirs}}};
+    if (fill(&rivals, no_redis == NULL, size))
+        contest_run(bench, &contest);
+    else
+        bench->failed = true;
+    if (no_redis == NULL)
+        redis_structure_close(&rivals.theirs);
+    collection_close(&rivals.ours);
+}
+
+void work_structures(struct bench *bench, const struct servers *servers)
+{
+    if (servers->memcached_unix.pid == 0) {
+        contest_skip(bench, "structures on memcached", "memcached did not start");
+        return;
+    }
+    compete(bench, servers, SET_ADD, "SADD", 0);
+    compete(bench, servers, TABLE_PUT, "HSET", 0);
+    compete(bench, servers, TABLE_HAS, "SISMEMBER", MEMBERS);
+}
