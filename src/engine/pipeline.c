@@ -5,7 +5,8 @@
  *
  * Nothing is sent before the caller asks for a result or half of the depth has gathered in the
  * outbox: so requests travel in large writes, and the servers work on one half of the
- * operations while this side works on the other. */
+ * operations while this side works on the other. A caller who waits while more than half are
+ * with the servers gets what comes first, and what he has started since is kept a little. */
 #include "engine/pipeline.h"
 
 #include <assert.h>
@@ -20,6 +21,10 @@
 #define ROOM_BITS_MIN 10
 #define ROOM_CLASSES 8
 #define FINISHED_ROOM_MIN 64
+/* How long to keep what is ready to be sent while the servers have enough to do: replies come in
+ * small pieces, and each would else bring forth a small write. Short, for what is kept may be
+ * for a server that is idle. */
+#define KEEP_NS NS_PER_MS
 
 /* Memory for one operation, kept for the next one when that ends. */
 struct room {
@@ -46,6 +51,8 @@ struct mcds_pipeline {
     uint32_t unfinished;
     uint32_t outbox_count;
     uint32_t combinable_count; /* in the outbox */
+    uint32_t sent_count;       /* operations that wait for replies */
+    bool kept;                 /* the outbox has been kept for its time */
     mcds_batch *outbox;
     mcds_batch **outbox_end;
     struct mcds__operation *sleeping;
@@ -175,9 +182,16 @@ static void send_outbox(mcds_pipeline *pipeline)
         first = mcds__combine(&pipeline->combiner, first);
     pipeline->outbox = NULL;
     pipeline->outbox_end = &pipeline->outbox;
+    pipeline->sent_count += pipeline->outbox_count;
     pipeline->outbox_count = 0;
     pipeline->combinable_count = 0;
     mcds__lane_submit(pipeline->lane, first);
+}
+
+static void take_back(mcds_pipeline *pipeline, mcds_batch *batch)
+{
+    pipeline->sent_count--;
+    advance(pipeline, operation_of(batch));
 }
 
 /* Go on with those for which the batch stood. */
@@ -187,10 +201,12 @@ static void advance_parts(mcds_pipeline *pipeline, mcds_batch *combined)
     while (list != NULL) {
         mcds_batch *batch = list;
         list = batch->next;
-        if (batch->answered == 0)
+        if (batch->answered > 0) {
+            take_back(pipeline, batch);
+        } else {
+            pipeline->sent_count--;
             put_in_outbox(pipeline, batch);
-        else
-            advance(pipeline, operation_of(batch));
+        }
     }
 }
 
@@ -231,22 +247,38 @@ int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline)
                                                                     : first_wake_ns(pipeline);
 }
 
-/* Send what is ready, take what has come, and step. Waits for something to come until until_ns,
- * or until the first sleeper wakes. */
-static void turn(mcds_pipeline *pipeline, int64_t until_ns)
+/* Whether the servers have enough to do, and what is ready may wait for more. */
+static bool keeps_outbox(const mcds_pipeline *pipeline)
 {
+    return !pipeline->kept && pipeline->outbox != NULL &&
+           pipeline->outbox_count <= pipeline->depth / 2 &&
+           pipeline->sent_count > pipeline->depth / 2;
+}
+
+/* Send what is ready, take what has come, and step. A turn that waits does so for something to
+ * come, or for the first sleeper to wake. */
+static void turn(mcds_pipeline *pipeline, bool waits)
+{
+    uint32_t finished_count = pipeline->finished_count;
     wake_sleepers(pipeline);
-    send_outbox(pipeline);
-    int64_t wake_ns = pipeline->outbox != NULL ? 0 : first_wake_ns(pipeline);
-    mcds_batch *list = mcds__lane_collect(pipeline->lane,
-                                          until_ns < wake_ns ? until_ns : wake_ns);
+    waits = waits && finished_count == pipeline->finished_count;
+    int64_t until_ns = waits ? first_wake_ns(pipeline) : 0;
+    bool keeps = waits && keeps_outbox(pipeline);
+    if (keeps) {
+        int64_t kept_until_ns = mcds__monotonic_ns(pipeline->env) + KEEP_NS;
+        until_ns = kept_until_ns < until_ns ? kept_until_ns : until_ns;
+    } else {
+        send_outbox(pipeline);
+    }
+    mcds_batch *list = mcds__lane_collect(pipeline->lane, until_ns);
+    pipeline->kept = keeps && list == NULL;
     while (list != NULL) {
         mcds_batch *batch = list;
         list = batch->next;
         if (batch->combined)
             advance_parts(pipeline, batch);
         else
-            advance(pipeline, operation_of(batch));
+            take_back(pipeline, batch);
     }
 }
 
@@ -258,7 +290,7 @@ static void turn_waiting(mcds_pipeline *pipeline)
         asleep++;
     if (asleep > 0 && asleep == pipeline->unfinished)
         mcds__sleep_until_ns(pipeline->env, first_wake_ns(pipeline));
-    turn(pipeline, INT64_MAX);
+    turn(pipeline, true);
 }
 
 void *mcds__pipeline_new(mcds_pipeline *pipeline, const mcds_store *store,
@@ -382,7 +414,7 @@ int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
     if (result != MCDS_OK)
         return result;
     if (pipeline->finished_count == 0 && pipeline->unfinished > 0)
-        turn(pipeline, 0);
+        turn(pipeline, false);
     if (pipeline->finished_count > 0)
         return take_finished(pipeline, done);
     return pipeline->unfinished > 0 ? MCDS_BUSY : MCDS_IDLE;

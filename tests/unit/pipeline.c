@@ -1,0 +1,231 @@
+/* When a pipeline sends: in large pieces while the servers have enough to do, and soon in any
+ * case. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/environment.h"
+#include "engine/pipeline.h"
+#include "support/fake_env.h"
+
+#define DEPTH 128
+#define OPERATIONS 2000
+
+/* A home that answers a few batches at a time, in order, and those of `mute` never. */
+struct slow {
+    struct fake_env fake;
+    uint32_t at_once;
+    uint64_t mute_below; /* deltas */
+    uint32_t submits;
+    mcds_batch *waiting;
+    mcds_batch **end;
+};
+
+static void slow_capabilities(void *home, mcds_capabilities *out)
+{
+    (void)home;
+    memset(out, 0, sizeof *out);
+}
+
+static int slow_lane_open(void *home, void **lane_out)
+{
+    *lane_out = home;
+    return MCDS_OK;
+}
+
+static void slow_lane_close(void *lane)
+{
+    (void)lane;
+}
+
+static void slow_submit(void *lane, mcds_batch *first)
+{
+    struct slow *slow = lane;
+    slow->submits++;
+    *slow->end = first;
+    while (*slow->end != NULL)
+        slow->end = &(*slow->end)->next;
+}
+
+/* With nothing to answer it waits. */
+static mcds_batch *slow_collect(void *lane, int64_t until_ns)
+{
+    struct slow *slow = lane;
+    mcds_batch *list = NULL;
+    mcds_batch **at = &slow->waiting;
+    uint32_t count = 0;
+    while (*at != NULL && count < slow->at_once) {
+        mcds_batch *batch = *at;
+        if (batch->requests[0].delta < slow->mute_below) {
+            at = &batch->next;
+            continue;
+        }
+        *at = batch->next;
+        batch->requests[0].reply.outcome = MCDS_OUT_OK;
+        batch->answered = 1;
+        batch->next = list;
+        list = batch;
+        count++;
+    }
+    slow->end = &slow->waiting;
+    while (*slow->end != NULL)
+        slow->end = &(*slow->end)->next;
+    if (list == NULL) {
+        assert_true(until_ns < INT64_MAX);
+        fake_env_sleep_until_ns(&slow->fake, until_ns);
+    }
+    return list;
+}
+
+static const mcds_home slow_home = {
+    .version = MCDS_HOME_VERSION,
+    .scheme = "slow",
+    .capabilities = slow_capabilities,
+    .lane_open = slow_lane_open,
+    .lane_close = slow_lane_close,
+    .submit = slow_submit,
+    .collect = slow_collect,
+};
+
+struct ask {
+    struct mcds__operation base;
+    mcds_request request;
+    uint64_t number;
+    bool asked;
+};
+
+static enum mcds__step step_ask(struct mcds__operation *operation)
+{
+    struct ask *ask = (struct ask *)operation;
+    if (ask->asked)
+        return mcds__operation_finish(operation, MCDS_OK);
+    ask->asked = true;
+    ask->request = (mcds_request){.command = MCDS_INCR, .key = {"k", 1}, .delta = ask->number};
+    return mcds__operation_ask(operation, &ask->request, 1);
+}
+
+static const struct mcds__operation_kind ask_kind = {"ask", "ask", sizeof(struct ask),
+                                                     step_ask};
+
+struct world {
+    struct slow slow;
+    mcds_store *store;
+    mcds_pipeline *pipeline;
+};
+
+static void begin(struct world *world, uint32_t at_once, uint64_t mute_below)
+{
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_pipeline_options depth = MCDS_PIPELINE_OPTIONS_INIT;
+    memset(world, 0, sizeof *world);
+    fake_env_init(&world->slow.fake, 1);
+    world->slow.at_once = at_once;
+    world->slow.mute_below = mute_below;
+    world->slow.end = &world->slow.waiting;
+    options.env = &world->slow.fake.env;
+    depth.depth = DEPTH;
+    assert_int_equal(mcds_open_home(&slow_home, &world->slow, &options, &world->store),
+                     MCDS_OK);
+    assert_int_equal(mcds_pipeline_open(world->store, &depth, &world->pipeline), MCDS_OK);
+}
+
+static void end(struct world *world)
+{
+    mcds_pipeline_close(world->pipeline);
+    mcds_close(world->store);
+    assert_int_equal(world->slow.fake.blocks, 0);
+}
+
+static void start(struct world *world, uint64_t number)
+{
+    int result = MCDS_OK;
+    struct ask *ask = mcds__pipeline_new(world->pipeline, world->store, &ask_kind, &result);
+    assert_non_null(ask);
+    mcds__operation_begin(&ask->base, &ask_kind, world->store, "x", 0);
+    ask->number = number;
+    ask->asked = false;
+    assert_int_equal(mcds__launch(&ask->base, world->pipeline, number), MCDS_OK);
+}
+
+static void small_replies_do_not_make_small_writes(void **state)
+{
+    static struct world world;
+    uint64_t started = 0;
+    mcds_completion done;
+    (void)state;
+    begin(&world, 3, 0);
+    for (uint64_t finished = 0; finished < OPERATIONS; finished++) {
+        while (started < OPERATIONS && started - finished < DEPTH)
+            start(&world, started++);
+        assert_int_equal(mcds_pipeline_next(world.pipeline, &done), MCDS_OK);
+        assert_int_equal(done.result, MCDS_OK);
+    }
+    assert_in_range(world.slow.submits, OPERATIONS / DEPTH, 3 * OPERATIONS / DEPTH);
+    end(&world);
+}
+
+/* More than half of the depth waits for a server that does not answer; the others do not. */
+static void what_is_kept_is_sent_soon(void **state)
+{
+    static struct world world;
+    mcds_completion done;
+    (void)state;
+    begin(&world, 3, DEPTH / 2 + 10);
+    for (uint64_t i = 0; i < DEPTH / 2 + 10; i++)
+        start(&world, i);
+    for (uint64_t i = 0; i < 5; i++) {
+        int64_t before_ns = world.slow.fake.monotonic_ns;
+        start(&world, DEPTH + i);
+        assert_int_equal(mcds_pipeline_next(world.pipeline, &done), MCDS_OK);
+        assert_int_equal(done.tag, DEPTH + i);
+        assert_true(world.slow.fake.monotonic_ns - before_ns <= 2 * NS_PER_MS);
+    }
+    end(&world);
+}
+
+static void few_are_sent_at_once(void **state)
+{
+    static struct world world;
+    mcds_completion done;
+    (void)state;
+    begin(&world, 1, DEPTH / 2 - 10);
+    for (uint64_t i = 0; i < DEPTH / 2 - 10; i++)
+        start(&world, i);
+    assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_BUSY);
+    int64_t before_ns = world.slow.fake.monotonic_ns;
+    start(&world, DEPTH);
+    assert_int_equal(mcds_pipeline_next(world.pipeline, &done), MCDS_OK);
+    assert_int_equal(done.tag, DEPTH);
+    assert_true(world.slow.fake.monotonic_ns == before_ns);
+    end(&world);
+}
+
+/* A caller who polls decides himself when to send. */
+static void polling_keeps_nothing(void **state)
+{
+    static struct world world;
+    mcds_completion done;
+    (void)state;
+    begin(&world, 1, DEPTH / 2 + 10);
+    for (uint64_t i = 0; i < DEPTH / 2 + 10; i++)
+        start(&world, i);
+    assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_BUSY);
+    start(&world, DEPTH);
+    assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_OK);
+    assert_int_equal(done.tag, DEPTH);
+    end(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(small_replies_do_not_make_small_writes),
+        cmocka_unit_test(what_is_kept_is_sent_soon),
+        cmocka_unit_test(few_are_sent_at_once),
+        cmocka_unit_test(polling_keeps_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
