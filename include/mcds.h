@@ -759,7 +759,8 @@ MCDS_API MCDS_CHECKED int mcds_table_drop_start(mcds_table *table, mcds_pipeline
  *
  * Promise: no view is counted twice. What was acknowledged is in the value, and within flush_ms
  * and the next flush in the database, unless the store forgets an interval first; then it is
- * missing, and the value never falls below what the database has. */
+ * missing, and the value never falls below what the database had when it was last asked, ten
+ * minutes ago at most. */
 typedef struct mcds_views mcds_views;
 
 typedef struct mcds_views_options {
@@ -794,7 +795,8 @@ MCDS_API MCDS_CHECKED int mcds_views_hit_start(mcds_views *views, const char *pa
 
 /* How often a page was viewed, by all and ever.
  * Cost     1 for each 15 intervals that are not in the base yet, which is read anew from the
- *          database every ten minutes; then 5, and a call of load.
+ *          database every ten minutes; then 5, and a call of load, or 2 to 15 of them where the
+ *          store knows of no flush.
  * Returns  MCDS_OK; MCDS_IO: load has failed; MCDS_TIMEOUT: also when another caller's load
  *          takes too long; MCDS_UNAVAILABLE, MCDS_CORRUPT, MCDS_INVALID */
 MCDS_API MCDS_CHECKED int mcds_views_get(mcds_views *views, const char *page,

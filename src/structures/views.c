@@ -22,7 +22,7 @@
 
 uint64_t mcds__views_ttl_ms(const mcds_views *views)
 {
-    return (views->keep_slots + 4) * views->flush_ms + SLACK_MS;
+    return (views->keep_slots + MCDS__VIEWS_SPARE_SLOTS) * views->flush_ms + SLACK_MS;
 }
 
 struct mcds__key mcds__views_count_key(const mcds_views *views, uint64_t slot, const char *page)

@@ -11,6 +11,9 @@
 /* Pages that a handle remembers to have entered in the list of a slot. */
 #define MCDS__VIEWS_ENTERED 8192
 
+/* Slots for which a key lives longer than it is asked for. */
+#define MCDS__VIEWS_SPARE_SLOTS 4
+
 struct mcds__views_fold {
     uint64_t slot;
     uint32_t users;

@@ -66,14 +66,32 @@ static enum mcds__step ask(struct views_get *get, bool with_base)
     return mcds__operation_ask_any_order(&get->base, get->requests, get->count);
 }
 
+static uint64_t running_slot(const struct views_get *get)
+{
+    return mcds__slot_at(mcds__wall_ms(get->base.env), get->views->flush_ms);
+}
+
+/* What was not saved for so long is not expected in the store any more. */
+static uint64_t oldest_upto(const struct views_get *get, uint64_t now)
+{
+    uint64_t keep = get->views->keep_slots;
+    return now > keep ? now - keep : 0;
+}
+
+/* Whether all slots after this one still stand in the store; their keys live a little longer
+ * than they are asked for, so that a base serves for more than one slot. */
+static bool is_kept(const struct views_get *get, uint64_t upto, uint64_t now)
+{
+    return upto + get->views->keep_slots + MCDS__VIEWS_SPARE_SLOTS > now;
+}
+
 static enum mcds__step begin(struct views_get *get)
 {
     mcds_views *views = get->views;
-    uint64_t now = mcds__slot_at(mcds__wall_ms(get->base.env), views->flush_ms);
-    uint64_t oldest = now > views->keep_slots ? now - views->keep_slots : 0;
+    uint64_t now = running_slot(get);
     get->upto = atomic_load_explicit(&views->upto, memory_order_relaxed);
-    if (get->upto < oldest)
-        get->upto = oldest;
+    if (!is_kept(get, get->upto, now))
+        get->upto = oldest_upto(get, now);
     get->next = get->upto + 1;
     get->last = now + 1; /* where another machine's clock may be */
     get->sum = 0;
@@ -143,41 +161,44 @@ static bool is_base(const struct views_get *get)
            memcmp(get->keys[0].bytes, key.bytes, key.length) == 0;
 }
 
-/* What the base says; *done is false when the slots that were asked for do not fit it. */
-static int take_base(struct views_get *get, bool *done)
+enum base_state { BASE_FITS, BASE_MISSING, BASE_MOVED, BASE_DAMAGED };
+
+/* What the base says. MOVED: the slots that were asked for do not fit it. */
+static enum base_state take_base(struct views_get *get)
 {
     uint64_t views;
     uint64_t upto;
-    *done = false;
+    if (get->requests[0].reply.outcome == MCDS_OUT_MISS)
+        return BASE_MISSING;
     if (!mcds__views_get_pair(mcds__reply_value(&get->base.batch, &get->requests[0]),
                               MCDS__VIEWS_BASE, get->requests[0].key, &views, &upto))
-        return MCDS_CORRUPT;
+        return BASE_DAMAGED;
+    if (!is_kept(get, upto, running_slot(get)))
+        return BASE_MISSING;
     atomic_store_explicit(&get->views->upto, upto, memory_order_relaxed);
     if (upto != get->upto)
-        return MCDS_OK;
+        return BASE_MOVED;
     get->sum += (int64_t)views;
-    *done = true;
-    return MCDS_OK;
+    return BASE_FITS;
 }
 
 static enum mcds__step take_replies(struct views_get *get)
 {
     const mcds_reply *trouble = trouble_of(get);
     bool with_base = is_base(get);
-    bool fits = true;
+    enum base_state state = BASE_FITS;
     if (trouble != NULL)
         return mcds__is_refusal(trouble) ? mcds__operation_fail_read(&get->base, trouble)
                                          : again(get, trouble);
-    if (with_base && get->requests[0].reply.outcome == MCDS_OUT_MISS)
+    if (with_base)
+        state = take_base(get);
+    if (state == BASE_MISSING)
         return claim(get);
-    if (with_base && take_base(get, &fits) != MCDS_OK)
-        return mcds__operation_finish(&get->base, MCDS_CORRUPT);
-    if (!fits) {
-        if (get->moves++ == MOVES_MAX)
-            return mcds__operation_finish(&get->base, MCDS_BUSY);
+    if (state == BASE_MOVED && get->moves++ == MOVES_MAX)
+        return mcds__operation_explain(&get->base, MCDS_BUSY, "its base moves again and again");
+    if (state == BASE_MOVED)
         return begin(get);
-    }
-    if (!add_slots(get, with_base))
+    if (state == BASE_DAMAGED || !add_slots(get, with_base))
         return mcds__operation_finish(&get->base, MCDS_CORRUPT);
     if (get->next <= get->last)
         return ask(get, false);
@@ -205,16 +226,64 @@ static enum mcds__step give_claim(struct views_get *get)
     return mcds__operation_ask(&get->base, get->requests, 1);
 }
 
+/* False: the callback has failed. */
+static bool ask_database(const struct views_get *get, uint64_t upto, int64_t *views_out)
+{
+    *views_out = 0;
+    return get->views->load(get->views->context, get->page, upto, views_out) == 0;
+}
+
+/* Without the mark the database itself tells how far it goes for this page: to the last slot that
+ * makes its sum larger. */
+static bool find_saved(const struct views_get *get, uint64_t now, uint64_t *upto,
+                       int64_t *views)
+{
+    uint64_t low = *upto;
+    uint64_t high = now;
+    int64_t all;
+    if (!ask_database(get, now, &all))
+        return false;
+    if (all <= *views)
+        return true;
+    while (high - low > 1) {
+        uint64_t middle = low + (high - low) / 2;
+        int64_t sum;
+        if (!ask_database(get, middle, &sum))
+            return false;
+        if (sum >= all)
+            high = middle;
+        else
+            low = middle;
+    }
+    *upto = high;
+    *views = all;
+    return true;
+}
+
+static enum mcds__step store_base(struct views_get *get, int64_t views, uint64_t upto)
+{
+    struct mcds__key key = base_key(get);
+    size_t length = mcds__views_put_pair(get->pair, MCDS__VIEWS_BASE, mcds__key_bytes(&key),
+                                         (uint64_t)views, upto);
+    atomic_store_explicit(&get->views->upto, upto, memory_order_relaxed);
+    get->count = 0;
+    add_request(get, &key);
+    get->requests[0].command = MCDS_SET;
+    get->requests[0].ttl_ms = BASE_TTL_MS;
+    get->requests[0].value = (mcds_bytes){get->pair, length};
+    get->stage = GET_STORING;
+    return mcds__operation_ask(&get->base, get->requests, 1);
+}
+
 /* The slots up to the mark have been saved: the database is asked for their sum. */
 static enum mcds__step load(struct views_get *get)
 {
-    mcds_views *views = get->views;
     const mcds_request *mark = &get->requests[0];
-    uint64_t now = mcds__slot_at(mcds__wall_ms(get->base.env), views->flush_ms);
-    uint64_t upto = now > views->keep_slots ? now - views->keep_slots : 0;
-    uint64_t marked;
+    uint64_t now = running_slot(get);
+    uint64_t upto = oldest_upto(get, now);
+    uint64_t marked = 0;
     uint64_t nothing;
-    int64_t loaded = 0;
+    int64_t loaded;
     if (mark->reply.outcome == MCDS_OUT_OK) {
         if (!mcds__views_get_pair(mcds__reply_value(&get->base.batch, mark), MCDS__VIEWS_MARK,
                                   mark->key, &marked, &nothing))
@@ -224,19 +293,9 @@ static enum mcds__step load(struct views_get *get)
     } else if (mark->reply.outcome != MCDS_OUT_MISS) {
         return again(get, &mark->reply);
     }
-    get->failed = views->load(views->context, get->page, upto, &loaded) != 0;
-    if (get->failed)
-        return give_claim(get);
-    struct mcds__key key = base_key(get);
-    size_t length = mcds__views_put_pair(get->pair, MCDS__VIEWS_BASE, mcds__key_bytes(&key),
-                                         (uint64_t)loaded, upto);
-    get->count = 0;
-    add_request(get, &key);
-    get->requests[0].command = MCDS_SET;
-    get->requests[0].ttl_ms = BASE_TTL_MS;
-    get->requests[0].value = (mcds_bytes){get->pair, length};
-    get->stage = GET_STORING;
-    return mcds__operation_ask(&get->base, get->requests, 1);
+    get->failed = !ask_database(get, upto, &loaded) ||
+                  (marked == 0 && !find_saved(get, now, &upto, &loaded));
+    return get->failed ? give_claim(get) : store_base(get, loaded, upto);
 }
 
 static enum mcds__step take_stored(struct views_get *get)

@@ -111,7 +111,7 @@ static void begins_with_what_the_database_has(struct suite *suite)
     HIT(suite, views, "/", 3);
     VIEWS(1003, suite, views, "/");
     VIEWS(1003, suite, views, "/");
-    assert_int_equal(database.loads, 1);
+    assert_int_equal(database.loads, 2); /* up to when, and in all: nothing has been flushed */
     mcds_views_close(views);
 }
 
@@ -188,7 +188,7 @@ static void a_lost_base_is_loaded_again(struct suite *suite)
     struct raw_key base = base_key(suite, name, "/");
     assert_int_equal(raw_delete(suite, &base), MCDS_OUT_OK);
     VIEWS(5, suite, views, "/");
-    assert_int_equal(database.loads, 2);
+    assert_int_equal(database.loads, 3);
     struct raw_key mark = raw_key(suite, MCDS__TAG_VIEWS_MARK, name, MINUTE);
     assert_int_equal(raw_delete(suite, &mark), MCDS_OUT_OK);
     assert_int_equal(raw_delete(suite, &base), MCDS_OUT_OK);
