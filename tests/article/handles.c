@@ -94,3 +94,31 @@ mcds_set *open_set(struct actor *actor, const char *name, mcds_set_form form)
     world_keep(actor->world, close_set, set);
     return set;
 }
+
+static void close_views(void *handle)
+{
+    mcds_views_close(handle);
+}
+
+mcds_views *open_views(struct actor *actor, const char *name, const mcds_views_options *options)
+{
+    mcds_views *views = NULL;
+    if (mcds_views_open(actor->store, name, options, &views) != MCDS_OK)
+        return NULL;
+    world_keep(actor->world, close_views, views);
+    return views;
+}
+
+static void close_pipeline(void *handle)
+{
+    mcds_pipeline_close(handle);
+}
+
+mcds_pipeline *open_pipeline(struct actor *actor)
+{
+    mcds_pipeline *pipeline = NULL;
+    if (mcds_pipeline_open(actor->store, NULL, &pipeline) != MCDS_OK)
+        return NULL;
+    world_keep(actor->world, close_pipeline, pipeline);
+    return pipeline;
+}
