@@ -12,7 +12,7 @@
  *  2. UNSENT is certain: not applied and never will be. UNKNOWN is honest: at least one byte
  *     left and no whole reply came, so the request was applied, was not, or will be later.
  *  3. A store never sends a request twice. Who may repeat what is known one layer up.
- *  4. The requests of one batch that share a routing key run one after the other, in the order
+ *  4. The requests of one batch that share routing key and copy run one after the other, in the order
  *     of the array, unless the batch is marked independent. A store that cannot keep order over
  *     a pipelined connection sends them one by one: more round trips, the same meaning.
  *  5. A CAS token means nothing outside the connection on which it was read. A store compares
@@ -123,6 +123,8 @@ typedef struct mcds_request {
     mcds_bytes key;   /* encoded: 1..250 bytes of 0x21..0x7e */
     mcds_bytes value; /* stores */
     mcds_bytes route; /* what decides the server; empty: the key */
+    uint32_t copy;    /* 0: that server; N: the Nth after it, in the order of the URI; below
+                         mcds_capabilities.places, else BAD_REQUEST */
     mcds_cas_token cas;
     mcds_reply reply;
 } mcds_request;
@@ -162,6 +164,7 @@ typedef struct mcds_capabilities {
     uint32_t ttl_unit_ms;     /* granularity of ttl_ms */
     uint32_t ttl_early_ms;    /* how much sooner than asked a key may be gone */
     uint64_t value_max;       /* largest value in bytes */
+    uint32_t places;          /* servers: of one key, so many copies can be kept apart */
 } mcds_capabilities;
 
 struct mcds_uri; /* see mcds_uri_option */

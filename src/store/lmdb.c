@@ -90,6 +90,7 @@ static void home_capabilities(void *state, mcds_capabilities *out)
 {
     const struct home *home = state;
     *out = (mcds_capabilities){
+        .places = 1,
         .create_on_increment = true,
         .flags_on_create = true,
         .create_on_append = true,

@@ -159,6 +159,7 @@ static void memcached_capabilities(void *state, mcds_capabilities *out)
         any = any || server->reached;
     }
     (void)pthread_mutex_unlock(&home->mutex);
+    out->places = home->server_count;
 }
 
 static int memcached_lane_open(void *state, void **lane_out)
@@ -204,7 +205,8 @@ static struct mcds__link *link_of(struct mcds__lane_of_memcached *lane,
                                   const mcds_request *request)
 {
     mcds_bytes route = request->route.length > 0 ? request->route : request->key;
-    return &lane->links[mcds__ketama_find(lane->home->ketama, route)];
+    uint32_t server = mcds__ketama_find(lane->home->ketama, route);
+    return &lane->links[(server + request->copy) % lane->home->server_count];
 }
 
 /* Whether what is sent at once is carried out in order, as far as is known. */
@@ -219,10 +221,20 @@ static bool is_ordered(struct mcds__link *link)
     return ordered;
 }
 
+/* One that is not ordered decides: all servers of the batch are asked the same way. */
+static bool is_batch_ordered(struct mcds__lane_of_memcached *lane, const mcds_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++)
+        if ((i == 0 || batch->requests[i].copy != batch->requests[i - 1].copy) &&
+            !is_ordered(link_of(lane, &batch->requests[i])))
+            return false;
+    return true;
+}
+
 static void enqueue_batch(struct mcds__lane_of_memcached *lane, mcds_batch *batch)
 {
     batch->serial = MCDS__AT_ONCE;
-    if (batch->count > 1 && !batch->independent && !is_ordered(link_of(lane, batch->requests)))
+    if (batch->count > 1 && !batch->independent && !is_batch_ordered(lane, batch))
         batch->serial = MCDS__ONE_BY_ONE;
     lane->pending++;
     if (batch->deadline_ns < lane->deadline_ns)

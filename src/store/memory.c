@@ -197,6 +197,7 @@ static void memory_capabilities(void *home, mcds_capabilities *out)
 {
     const struct memory *memory = home;
     *out = (mcds_capabilities){
+        .places = 1,
         .create_on_increment = true,
         .flags_on_create = !memory->strict,
         .create_on_append = !memory->strict,

@@ -246,7 +246,16 @@ void mcds__lane_give(mcds_store *store, struct mcds__lane *lane)
         mcds__lane_drop(lane);
 }
 
-static const char *what_is_wrong(const mcds_request *request)
+static bool is_place(const mcds_store *store, uint32_t copy)
+{
+    mcds_capabilities can;
+    if (copy == 0)
+        return true;
+    mcds__store_capabilities(store, &can);
+    return copy < can.places;
+}
+
+static const char *what_is_wrong(const mcds_store *store, const mcds_request *request)
 {
     if (!mcds__key_is_legal(request->key))
         return "a key must be 1 to 250 bytes of 0x21 to 0x7e";
@@ -257,11 +266,13 @@ static const char *what_is_wrong(const mcds_request *request)
         return "a delta must be at most 2^63 - 1";
     if (request->command == MCDS_CAS && request->cas.connection == 0)
         return "CAS needs a token";
+    if (!is_place(store, request->copy))
+        return "there are fewer servers than copies";
     return NULL;
 }
 
 /* Clear the replies; false when a request may not be sent, and then none of the batch is. */
-static bool check_batch(mcds_batch *batch)
+static bool check_batch(const mcds_store *store, mcds_batch *batch)
 {
     assert(batch->count >= 1 && batch->count <= MCDS_BATCH_MAX);
     bool fine = true;
@@ -269,7 +280,7 @@ static bool check_batch(mcds_batch *batch)
     for (uint32_t i = 0; i < batch->count; i++) {
         mcds_request *request = &batch->requests[i];
         memset(&request->reply, 0, sizeof request->reply);
-        request->reply.detail = what_is_wrong(request);
+        request->reply.detail = what_is_wrong(store, request);
         fine = fine && request->reply.detail == NULL;
     }
     return fine;
@@ -295,11 +306,11 @@ static void answer_unsent(mcds_batch *batch, const char *detail)
 }
 
 /* Whether the batch may be sent; else it is answered here. */
-static bool is_sound(mcds_batch *batch, int64_t now_ns)
+static bool is_sound(const mcds_store *store, mcds_batch *batch, int64_t now_ns)
 {
     if (batch->deadline_ns <= now_ns)
         answer_unsent(batch, "the deadline had passed before it was sent");
-    else if (!check_batch(batch))
+    else if (!check_batch(store, batch))
         refuse(batch);
     else
         return true;
@@ -316,7 +327,7 @@ void mcds__lane_submit(struct mcds__lane *lane, mcds_batch *first)
     for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {
         next = batch->next;
         batch->next = NULL;
-        if (is_sound(batch, now_ns)) {
+        if (is_sound(lane->store, batch, now_ns)) {
             *sound_end = batch;
             sound_end = &batch->next;
         } else {
@@ -347,7 +358,7 @@ void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *bat
 {
     batch->next = NULL;
     if (store->home->lane_open == NULL) {
-        if (check_batch(batch))
+        if (check_batch(store, batch))
             store->home->submit(store->home_state, batch);
         else
             refuse(batch);

@@ -173,7 +173,37 @@ static void limits_make_sense(struct world *world)
     assert_true(!world->can.cas_on_store || world->can.compare_and_set);
 }
 
+static mcds_outcome run_copy(struct world *world, mcds_command command, mcds_bytes k,
+                             uint32_t copy, mcds_bytes value)
+{
+    mcds_request request = {.command = command, .key = k, .copy = copy, .value = value};
+    return run(world, &request);
+}
+
+static void copies_are_kept_apart(struct world *world)
+{
+    mcds_bytes k = key(world, "k");
+    uint32_t places = world->can.places;
+    assert_true(places >= 1);
+    for (uint32_t i = 0; i < places; i++) {
+        char digit = (char)('0' + i % 10);
+        check_outcome(run_copy(world, MCDS_GET, k, i, text("")), MCDS_OUT_MISS, __FILE__,
+                      __LINE__);
+        check_outcome(run_copy(world, MCDS_SET, k, i, (mcds_bytes){&digit, 1}), MCDS_OUT_OK,
+                      __FILE__, __LINE__);
+    }
+    for (uint32_t i = 0; i < places; i++) {
+        check_outcome(run_copy(world, MCDS_GET, k, i, text("")), MCDS_OUT_OK, __FILE__,
+                      __LINE__);
+        assert_int_equal(world->values.length, 1);
+        assert_int_equal(world->values.at[0], '0' + i % 10);
+    }
+    check_outcome(run_copy(world, MCDS_SET, k, places, text("x")), MCDS_OUT_BAD_REQUEST,
+                  __FILE__, __LINE__);
+}
+
 static const struct conformance_case cases[] = {
+    CASE(copies_are_kept_apart),
     CASE(create_on_increment_is_honest),
     CASE(create_on_append_is_honest),
     CASE(compare_and_set_is_honest),
