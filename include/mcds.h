@@ -255,7 +255,24 @@ MCDS_API int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline);
 /* A number that anybody adds to. One key (or `stripes` keys), numbers in memcached's own text
  * form, the second of birth in the client flags.
  *
- * Promise: at most once. An add whose reply was lost is MCDS_AMBIGUOUS and is not repeated. */
+ * Promise: at most once. An add whose reply was lost is MCDS_AMBIGUOUS and is not repeated.
+ *
+ * With MCDS_COUNTER_EXACT: exactly once, whatever becomes of replies, connections and writers.
+ * The handle adds up and brings its sum to the store in one round trip (a flush), however much
+ * was added; it may always go down as well as up.
+ *  - An add is durable, as far as the store is, when a flush begun after it has returned
+ *    MCDS_OK. An add flushes by itself when `flush_ms` have passed since the last time;
+ *    mcds_counter_flush does it at any time. No thread does it in the background.
+ *  - What was not flushed dies with the process. What a failed flush has left in the handle the
+ *    next one brings, once: never add it again.
+ *  - When a server has lost the counter, each living handle brings back what it has added since
+ *    it was opened (or last was idle for a minute); what others have left is lost, and `reborn`.
+ *  - Each flushing handle is a writer with a key of its own, up to 63; more share keys and need
+ *    more round trips.
+ * With `copies` = R the counter stands on R servers. A flush is done when a majority has it, a
+ * read when a majority has answered. Any minority of them may be killed and come back empty:
+ * the value stands. A server that came back empty is filled by the next get, and until then
+ * counts as one that is away. */
 typedef struct mcds_counter mcds_counter;
 
 typedef enum mcds_counter_flag {
@@ -264,7 +281,9 @@ typedef enum mcds_counter_flag {
     MCDS_COUNTER_SIGNED = 1,
     /* A counter that this handle has seen is never silently begun again: when its key is gone
      * or was born again, MCDS_LOST. Costs one more request in the same round trip. */
-    MCDS_COUNTER_STRICT = 2
+    MCDS_COUNTER_STRICT = 2,
+    /* Neither loses nor doubles; see above. */
+    MCDS_COUNTER_EXACT = 4
 } mcds_counter_flag;
 
 typedef struct mcds_counter_options {
@@ -272,10 +291,13 @@ typedef struct mcds_counter_options {
     uint32_t flags;   /* mcds_counter_flag */
     uint32_t stripes; /* 1..32 keys to spread the load over; 0 = 1. All programs must agree. */
     uint64_t ttl_ms;  /* counted from birth; 0 = for ever */
+    /* EXACT alone, which in turn has no stripes and no ttl: */
+    uint32_t copies;   /* 1..7 servers to keep it on; 0 = 1. More than 1 makes it EXACT. */
+    uint32_t flush_ms; /* an add flushes after this time; 0 = every add does */
 } mcds_counter_options;
 #define MCDS_COUNTER_OPTIONS_INIT                                                              \
     {                                                                                          \
-        sizeof(mcds_counter_options), 0, 0, 0                                                  \
+        sizeof(mcds_counter_options), 0, 0, 0, 0, 100                                          \
     }
 
 #define MCDS_COUNTER_MAX (INT64_C(1) << 62) /* |value| and |delta| stay below */
@@ -289,24 +311,44 @@ typedef struct mcds_counter_value {
 MCDS_API MCDS_CHECKED int mcds_counter_open(mcds_store *store, const char *name,
                                             const mcds_counter_options *options,
                                             mcds_counter **counter_out);
+/* EXACT: tries to flush what is left and to say good-bye, so that the key can be used again at
+ * once; takes the store's timeout at most. Whether it worked is not told: flush first. */
 MCDS_API void mcds_counter_close(mcds_counter *counter);
 
 /* Add `delta`; the counter is made when it does not exist.
- * value_out  the value just after; NULL allowed, and required when striped.
+ * value_out  the value just after; NULL allowed, and required when striped or EXACT.
  * Cost       1; one more for the first add ever, and for the first subtraction of a handle that
- *            has not seen the counter.
+ *            has not seen the counter. EXACT: 0, or that of a flush.
  * Returns    MCDS_OK; MCDS_AMBIGUOUS; MCDS_OVERFLOW (the add was applied and left the range);
  *            MCDS_CORRUPT (the key holds no number); MCDS_LOST (STRICT; or a subtraction,
  *            applied as far as zero, from a signed counter that was begun anew without
  *            SIGNED); MCDS_BUSY (the key kept vanishing); MCDS_TIMEOUT, MCDS_UNAVAILABLE,
- *            MCDS_FULL, MCDS_INVALID */
+ *            MCDS_FULL, MCDS_INVALID
+ * EXACT      MCDS_OK: counted in the handle, and with flush_ms == 0 in the store;
+ *            MCDS_AMBIGUOUS (flush_ms == 0): counted in the handle, the flush did not work;
+ *            MCDS_OVERFLOW: not counted; MCDS_INVALID, MCDS_UNSUPPORTED, MCDS_CORRUPT: the flush
+ *            says that this counter cannot be used so */
 MCDS_API MCDS_CHECKED int mcds_counter_add(mcds_counter *counter, int64_t delta,
                                            int64_t *value_out);
 MCDS_API MCDS_CHECKED int mcds_counter_add_start(mcds_counter *counter, int64_t delta,
                                                  int64_t *value_out, mcds_pipeline *pipeline,
                                                  uint64_t tag);
 
-/* Read. Striped: the sum lies between the true values at the beginning and the end of the call.
+/* EXACT: bring to the store all that was added by any thread before this call.
+ * Cost     1; 2 for the first of a handle, 3 for the first ever; 0 when there is nothing to
+ *          bring. More while others write to the same key.
+ * Returns  MCDS_OK: it is there; MCDS_AMBIGUOUS: a part may be there, the handle keeps what is
+ *          not; MCDS_TIMEOUT, MCDS_UNAVAILABLE (too few servers), MCDS_FULL, MCDS_BUSY (others
+ *          kept changing the key): nothing of it is there, the handle keeps it;
+ *          MCDS_INVALID (the counter was made without EXACT, or with other copies),
+ *          MCDS_UNSUPPORTED, MCDS_CORRUPT. Counters that are not EXACT have nothing to flush:
+ *          MCDS_OK */
+MCDS_API MCDS_CHECKED int mcds_counter_flush(mcds_counter *counter);
+MCDS_API MCDS_CHECKED int mcds_counter_flush_start(mcds_counter *counter,
+                                                   mcds_pipeline *pipeline, uint64_t tag);
+
+/* Read. Striped and EXACT: the sum lies between the true values at the beginning and the end of
+ * the call. EXACT: with what this handle has not flushed; what others have not is not in it.
  * Cost     1.
  * Returns  MCDS_OK; MCDS_NOT_FOUND (never made, or lost before this handle saw it); MCDS_LOST
  *          (this handle saw it and it is gone; STRICT: or born again); MCDS_CORRUPT,
@@ -318,7 +360,7 @@ MCDS_API MCDS_CHECKED int mcds_counter_get_start(mcds_counter *counter,
                                                  mcds_pipeline *pipeline, uint64_t tag);
 
 /* Read and subtract what was read, so that later adds stay. Of several takers at once each
- * gets a different part.
+ * gets a different part. EXACT: MCDS_UNSUPPORTED, because two takers could get the same.
  * Cost     2.
  * Returns  as add, and MCDS_NOT_FOUND. After MCDS_AMBIGUOUS `taken_out` holds what may have
  *          been taken. */
@@ -326,7 +368,7 @@ MCDS_API MCDS_CHECKED int mcds_counter_take(mcds_counter *counter, int64_t *take
 MCDS_API MCDS_CHECKED int mcds_counter_take_start(mcds_counter *counter, int64_t *taken_out,
                                                   mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erase the counter. Cost 1. Returns MCDS_OK, MCDS_NOT_FOUND, MCDS_AMBIGUOUS, ... */
+/* Erase the counter. Cost 1. EXACT: other handles that are open bring their part back. Returns MCDS_OK, MCDS_NOT_FOUND, MCDS_AMBIGUOUS, ... */
 MCDS_API MCDS_CHECKED int mcds_counter_drop(mcds_counter *counter);
 MCDS_API MCDS_CHECKED int mcds_counter_drop_start(mcds_counter *counter,
                                                   mcds_pipeline *pipeline, uint64_t tag);

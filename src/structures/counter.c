@@ -10,6 +10,8 @@
 #include "base/environment.h"
 
 #define TTL_MS_MAX (UINT64_C(366) * 24 * 3600 * 1000)
+#define FLUSH_MS_MAX 3600000
+#define FLAGS ((uint32_t)(MCDS_COUNTER_SIGNED | MCDS_COUNTER_STRICT | MCDS_COUNTER_EXACT))
 
 bool mcds__counter_decode(uint64_t stored, int64_t *value_out,
                           enum mcds__counter_form *form_out)
@@ -68,6 +70,13 @@ int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
     return MCDS_OK;
 }
 
+enum mcds__step mcds__counter_refuse(struct mcds__operation *operation, int result)
+{
+    if (result == MCDS_CORRUPT)
+        operation->detail = "the key holds no number; a counter made EXACT is opened EXACT";
+    return mcds__operation_finish(operation, result);
+}
+
 int mcds__counter_check(const mcds_counter *counter, const void *out, const char *verb)
 {
     if (counter == NULL || out == NULL)
@@ -95,7 +104,7 @@ static enum mcds__step sum_stripes(struct counter_get *get)
         int result = mcds__counter_stripe(get->counter, &operation->batch, &get->requests[i], i,
                                           get->seen, &stripe);
         if (result != MCDS_OK)
-            return mcds__operation_finish(operation, result);
+            return mcds__counter_refuse(operation, result);
         sum.value += stripe.value; /* both below 2^62 */
         if (sum.value >= MCDS_COUNTER_MAX || sum.value <= -MCDS_COUNTER_MAX)
             return mcds__operation_finish(operation, MCDS_OVERFLOW);
@@ -133,6 +142,8 @@ static int launch_get(struct counter_get *get, mcds_counter *counter,
     int result = mcds__counter_check(counter, value_out, "get");
     if (result != MCDS_OK)
         return result;
+    if (counter->share != NULL)
+        return mcds__exact_get(counter, value_out, get == NULL, pipeline, tag);
     if (get == NULL)
         get = mcds__pipeline_new(pipeline, counter->store, &get_kind, &result);
     if (get == NULL)
@@ -187,6 +198,8 @@ static int launch_drop(struct counter_drop *drop, mcds_counter *counter,
     int result = mcds__counter_check(counter, counter, "drop");
     if (result != MCDS_OK)
         return result;
+    if (counter->share != NULL)
+        return mcds__exact_drop(counter, drop == NULL, pipeline, tag);
     if (drop == NULL)
         drop = mcds__pipeline_new(pipeline, counter->store, &drop_kind, &result);
     if (drop == NULL)
@@ -208,18 +221,31 @@ int mcds_counter_drop_start(mcds_counter *counter, mcds_pipeline *pipeline, uint
     return launch_drop(NULL, counter, pipeline, tag);
 }
 
+static bool is_exact(const mcds_counter_options *options)
+{
+    return (options->flags & MCDS_COUNTER_EXACT) != 0 || options->copies > 1;
+}
+
 static int check_counter_options(const char *name, const mcds_counter_options *options)
 {
     int result = mcds__check_options_size("counter", options->size,
                                           sizeof(mcds_counter_options));
     if (result != MCDS_OK)
         return result;
-    if ((options->flags & ~(uint32_t)(MCDS_COUNTER_SIGNED | MCDS_COUNTER_STRICT)) != 0)
+    if ((options->flags & ~FLAGS) != 0)
         return mcds_fail(MCDS_INVALID, "counter '%.200s': unknown flags 0x%x", name,
                          options->flags);
     if (options->stripes > MCDS__STRIPES_MAX)
         return mcds_fail(MCDS_INVALID, "counter '%.200s': %u stripes; at most %d", name,
                          options->stripes, MCDS__STRIPES_MAX);
+    if (options->copies > MCDS__SHARE_COPIES_MAX)
+        return mcds_fail(MCDS_INVALID, "counter '%.200s': %u copies; at most %d", name,
+                         options->copies, MCDS__SHARE_COPIES_MAX);
+    if (is_exact(options) && (options->stripes > 1 || options->ttl_ms > 0))
+        return mcds_fail(MCDS_INVALID,
+                         "counter '%.200s': EXACT goes with neither stripes nor a ttl", name);
+    if (options->flush_ms > FLUSH_MS_MAX)
+        return mcds_fail(MCDS_INVALID, "counter '%.200s': flush_ms is more than an hour", name);
     if (options->ttl_ms > TTL_MS_MAX)
         return mcds_fail(MCDS_INVALID, "counter '%.200s': a ttl of more than 366 days", name);
     return MCDS_OK;
@@ -257,6 +283,14 @@ int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_op
         if (stripes > 1)
             mcds__key_add_number(&counter->keys[i], i);
     }
+    counter->flush_ms = options->flush_ms;
+    if (is_exact(options))
+        result = mcds__exact_open(counter, options->copies > 0 ? options->copies : 1);
+    if (result != MCDS_OK) {
+        mcds__free(env, counter->name);
+        mcds__free(env, counter);
+        return result;
+    }
     *counter_out = counter;
     return MCDS_OK;
 }
@@ -265,6 +299,8 @@ void mcds_counter_close(mcds_counter *counter)
 {
     if (counter == NULL)
         return;
+    if (counter->share != NULL)
+        mcds__exact_close(counter);
     const mcds_env *env = mcds__store_env(counter->store);
     mcds__free(env, counter->name);
     mcds__free(env, counter);

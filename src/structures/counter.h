@@ -2,6 +2,7 @@
 #ifndef MCDS_STRUCTURES_COUNTER_H
 #define MCDS_STRUCTURES_COUNTER_H
 
+#include "core/share.h"
 #include "core/slot.h"
 #include "structures/structure.h"
 
@@ -17,7 +18,9 @@ struct mcds_counter {
     uint64_t seed; /* spreads the threads of many processes over the stripes */
     uint32_t flags;
     uint32_t stripes;
-    _Atomic uint32_t form; /* as last seen */
+    uint32_t flush_ms;
+    struct mcds__share *share; /* EXACT: all else below is unused */
+    _Atomic uint32_t form;     /* as last seen */
     struct mcds__slot_memory births[MCDS__STRIPES_MAX];
     struct mcds__key keys[]; /* one per stripe */
 };
@@ -43,8 +46,20 @@ int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
                          const mcds_request *request, uint32_t i, uint32_t seen,
                          struct mcds__stripe *stripe_out);
 
+/* Finish with what the reply of a stripe, or of an increment, was worth. */
+enum mcds__step mcds__counter_refuse(struct mcds__operation *operation, int result);
+
 /* MCDS_INVALID, with the sentence set, when one of the two is NULL. */
 int mcds__counter_check(const mcds_counter *counter, const void *out, const char *verb);
+
+/* The forms that EXACT has of the calls on a counter; not `piped`: waiting. */
+int mcds__exact_open(mcds_counter *counter, uint32_t copies);
+void mcds__exact_close(mcds_counter *counter);
+int mcds__exact_add(mcds_counter *counter, int64_t delta, bool piped, mcds_pipeline *pipeline,
+                    uint64_t tag);
+int mcds__exact_get(mcds_counter *counter, mcds_counter_value *value_out, bool piped,
+                    mcds_pipeline *pipeline, uint64_t tag);
+int mcds__exact_drop(mcds_counter *counter, bool piped, mcds_pipeline *pipeline, uint64_t tag);
 
 bool mcds__counter_is_signed(const mcds_counter *counter);
 bool mcds__counter_is_strict(const mcds_counter *counter);

@@ -45,7 +45,7 @@ static enum mcds__step end_add(struct counter_add *add)
     int64_t value;
     enum mcds__counter_form form;
     if (operation->result != MCDS_OK)
-        return MCDS__DONE;
+        return mcds__counter_refuse(operation, operation->result);
     if (!mcds__counter_decode(add->hit.number, &value, &form) || has_overflown(add, form))
         return mcds__operation_finish(operation, MCDS_OVERFLOW);
     atomic_store_explicit(&counter->form, form, memory_order_relaxed);
@@ -83,7 +83,7 @@ static enum mcds__step step_learn(struct counter_add *add)
     enum mcds__counter_form form = FORM_SIGNED;
     if (request->reply.outcome == MCDS_OUT_OK) {
         if (!mcds__slot_parse(mcds__reply_value(&operation->batch, request), &stored))
-            return mcds__operation_finish(operation, MCDS_CORRUPT);
+            return mcds__counter_refuse(operation, MCDS_CORRUPT);
         if (!mcds__counter_decode(stored, &value, &form))
             return mcds__operation_finish(operation, MCDS_OVERFLOW);
     }
@@ -124,15 +124,14 @@ static int check_add(const mcds_counter *counter, int64_t delta, const int64_t *
     if (delta >= MCDS_COUNTER_MAX || delta <= -MCDS_COUNTER_MAX)
         return mcds_fail(MCDS_INVALID, "counter '%.200s': add: the delta must be below 2^62",
                          counter->name);
-    if (delta < 0 && !mcds__counter_is_signed(counter))
+    if (delta < 0 && counter->share == NULL && !mcds__counter_is_signed(counter))
         return mcds_fail(MCDS_INVALID,
                          "counter '%.200s': add: a negative delta needs a signed counter",
                          counter->name);
-    if (value_out != NULL && counter->stripes > 1)
-        return mcds_fail(
-            MCDS_INVALID,
-            "counter '%.200s': add: a striped counter cannot tell its value; use get",
-            counter->name);
+    if (value_out != NULL && (counter->stripes > 1 || counter->share != NULL))
+        return mcds_fail(MCDS_INVALID,
+                         "counter '%.200s': add: %s counter cannot tell its value; use get",
+                         counter->name, counter->share != NULL ? "an exact" : "a striped");
     return MCDS_OK;
 }
 
@@ -142,6 +141,8 @@ static int launch_add(struct counter_add *add, mcds_counter *counter, int64_t de
     int result = check_add(counter, delta, value_out);
     if (result != MCDS_OK)
         return result;
+    if (counter->share != NULL)
+        return mcds__exact_add(counter, delta, add == NULL, pipeline, tag);
     if (add == NULL)
         add = mcds__pipeline_new(pipeline, counter->store, &add_kind, &result);
     if (add == NULL)

@@ -64,7 +64,7 @@ static enum mcds__step ask_sets(struct counter_take *take)
         int result = mcds__counter_stripe(take->counter, &operation->batch, &take->requests[i],
                                           i, take->seen, &stripe);
         if (result != MCDS_OK)
-            return mcds__operation_finish(operation, result);
+            return mcds__counter_refuse(operation, result);
         if (stripe.reborn && mcds__counter_is_strict(take->counter))
             return mcds__operation_explain(operation, MCDS_LOST,
                                            "the counter that this handle has used was lost");
@@ -145,6 +145,11 @@ static int launch_take(struct counter_take *take, mcds_counter *counter, int64_t
     int result = mcds__counter_check(counter, taken_out, "take");
     if (result != MCDS_OK)
         return result;
+    if (counter->share != NULL)
+        return mcds_fail(MCDS_UNSUPPORTED,
+                         "counter '%.200s': take: two takers of an exact counter could get the "
+                         "same; use get and a negative add",
+                         counter->name);
     if (take == NULL)
         take = mcds__pipeline_new(pipeline, counter->store, &take_kind, &result);
     if (take == NULL)

@@ -6,6 +6,7 @@
 
 /* Key tags. The digit is the version of the layout. */
 #define MCDS__TAG_COUNTER "c1"
+#define MCDS__TAG_SHARE "cx1"
 #define MCDS__TAG_LOCK "lk1"
 #define MCDS__TAG_FENCE "lf1"
 #define MCDS__TAG_VISITORS "vc1"

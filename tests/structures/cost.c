@@ -127,6 +127,41 @@ static void striped_counter_trips(struct suite *suite)
     close_counted(&c);
 }
 
+static void exact_counter_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    mcds_counter *counter = NULL;
+    mcds_counter_value value;
+    const char *name = fresh_name(suite, "n");
+    options.flags = MCDS_COUNTER_EXACT;
+    options.flush_ms = 3600000;
+    CHECK_RESULT(MCDS_OK, mcds_counter_open(c.store, name, &options, &counter));
+    TRIPS(0, MCDS_OK, suite, &c, mcds_counter_flush, counter);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_counter_get, counter, &value);
+    TRIPS(0, MCDS_OK, suite, &c, mcds_counter_add, counter, 5, NULL);
+    TRIPS(3, MCDS_OK, suite, &c, mcds_counter_flush, counter);
+    TRIPS(0, MCDS_OK, suite, &c, mcds_counter_flush, counter);
+    TRIPS(0, MCDS_OK, suite, &c, mcds_counter_add, counter, -5, NULL);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_counter_flush, counter);
+    assert_int_equal(c.counting.requests, 2);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_counter_get, counter, &value);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_counter_drop, counter);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_counter_drop, counter);
+    mcds_counter_close(counter);
+    options.flush_ms = 0;
+    CHECK_RESULT(MCDS_OK, mcds_counter_open(c.store, name, &options, &counter));
+    TRIPS(3, MCDS_OK, suite, &c, mcds_counter_add, counter, 5, NULL);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_counter_add, counter, 5, NULL);
+    mcds_counter *second = NULL;
+    CHECK_RESULT(MCDS_OK, mcds_counter_open(c.store, name, &options, &second));
+    TRIPS(2, MCDS_OK, suite, &c, mcds_counter_add, second, 5, NULL);
+    mcds_counter_close(counter);
+    mcds_counter_close(second);
+    close_counted(&c);
+}
+
 static mcds_lock *open_lock(mcds_store *store, const char *name)
 {
     mcds_lock *lock = NULL;
@@ -303,6 +338,7 @@ static void warm_visits_take_no_memory(struct suite *suite)
 
 static const struct suite_case cases[] = {
     CASE_TWICE(counter_trips),
+    CASE_TWICE(exact_counter_trips),
     CASE_TWICE(striped_counter_trips),
     CASE_TWICE(lock_trips),
     CASE_TWICE(visitors_trips),

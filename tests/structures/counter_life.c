@@ -121,7 +121,7 @@ void options_are_checked(struct suite *suite)
     options.size = 0;
     check_refused(suite, &options, "options.size");
     options = (mcds_counter_options)MCDS_COUNTER_OPTIONS_INIT;
-    options.flags = 4;
+    options.flags = 8;
     check_refused(suite, &options, "flags");
     options = (mcds_counter_options)MCDS_COUNTER_OPTIONS_INIT;
     options.stripes = 33;

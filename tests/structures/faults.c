@@ -279,10 +279,8 @@ static void counter_faults(struct suite *suite)
 }
 
 static const struct suite_case cases[] = {
-    CASE_TWICE(counter_faults),
-    CASE_TWICE(lock_faults),
-    CASE_TWICE(visitors_faults),
-    CASE_TWICE(online_faults),
+    CASE_TWICE(counter_faults),  CASE_TWICE(exact_faults),  CASE_TWICE(lock_faults),
+    CASE_TWICE(visitors_faults), CASE_TWICE(online_faults),
 };
 
 const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

@@ -43,7 +43,8 @@ bool is_definite(int result);
 #define HOLDS(trial, fact) holds(trial, fact, #fact, __FILE__, __LINE__)
 void holds(const struct trial *trial, bool fact, const char *words, const char *file, int line);
 
-/* The scenarios of faults_lock.c and faults_visits.c. */
+/* The scenarios of faults_exact.c, faults_lock.c and faults_visits.c. */
+void exact_faults(struct suite *suite);
 void lock_faults(struct suite *suite);
 void visitors_faults(struct suite *suite);
 void online_faults(struct suite *suite);

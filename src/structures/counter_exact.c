@@ -1,0 +1,270 @@
+/* Counter: the exact form, on core share. */
+#include "base/environment.h"
+#include "structures/counter.h"
+
+/* After a flush that came to nothing, additions do not try again for so long. */
+#define RETRY_MS 1000
+
+int mcds__exact_open(mcds_counter *counter, uint32_t copies)
+{
+    const mcds_env *env = mcds__store_env(counter->store);
+    mcds_capabilities can;
+    mcds__store_capabilities(counter->store, &can);
+    if (copies > can.places)
+        return mcds_fail(MCDS_UNSUPPORTED,
+                         "counter '%.200s': %u copies need as many servers; this store has %u",
+                         counter->name, copies, can.places);
+    struct mcds__share *share = mcds__allocate_zero(env, sizeof *share);
+    if (share == NULL ||
+        !mcds__share_open(share, env, mcds__store_ns(counter->store), counter->name, copies)) {
+        mcds__free(env, share);
+        return mcds_fail(MCDS_NO_MEMORY, "counter '%.200s': out of memory", counter->name);
+    }
+    counter->share = share;
+    return MCDS_OK;
+}
+
+struct counter_flush {
+    struct mcds__operation base;
+    mcds_counter *counter;
+    bool of_add; /* the addition is in the handle, whatever becomes of the flush */
+    bool overflows;
+    bool rests; /* nothing shall be flushed yet */
+    struct mcds__share_flush flush;
+};
+
+/* What an addition says of its flush. */
+static int result_of_add(const mcds_counter *counter, int result)
+{
+    switch (result) {
+    case MCDS_INVALID:
+    case MCDS_UNSUPPORTED:
+    case MCDS_CORRUPT:
+    case MCDS_OK:
+        return result;
+    default:
+        return counter->flush_ms == 0 ? MCDS_AMBIGUOUS : MCDS_OK;
+    }
+}
+
+static enum mcds__step step_flush(struct mcds__operation *operation)
+{
+    struct counter_flush *flush = (struct counter_flush *)operation;
+    if (flush->overflows)
+        return mcds__operation_explain(operation, MCDS_OVERFLOW,
+                                       "the sum of this handle would leave 2^62");
+    if (flush->rests)
+        return mcds__operation_finish(operation, MCDS_OK);
+    enum mcds__step step = mcds__share_flush_step(&flush->flush, operation);
+    if (step == MCDS__DONE && flush->of_add)
+        operation->result = result_of_add(flush->counter, operation->result);
+    return step;
+}
+
+static void release_flush(struct mcds__operation *operation)
+{
+    mcds__share_flush_end(&((struct counter_flush *)operation)->flush);
+}
+
+static const struct mcds__operation_kind flush_kind = {
+    "counter", "flush", sizeof(struct counter_flush), step_flush};
+static const struct mcds__operation_kind add_kind = {"counter", "add",
+                                                     sizeof(struct counter_flush), step_flush};
+
+static void begin_flush(struct counter_flush *flush, const struct mcds__operation_kind *kind,
+                        mcds_counter *counter)
+{
+    mcds__operation_begin(&flush->base, kind, counter->store, counter->name, 0);
+    flush->base.release = release_flush;
+    flush->counter = counter;
+    flush->of_add = kind == &add_kind;
+    flush->overflows = false;
+    flush->rests = false;
+    mcds__share_flush_begin(&flush->flush, counter->share);
+}
+
+/* Whether an addition shall flush: it is time, and no other is at it. */
+static bool is_due(const mcds_counter *counter)
+{
+    struct mcds__share *share = counter->share;
+    if (counter->flush_ms == 0)
+        return true;
+    int64_t now_ns = mcds__monotonic_ns(share->env);
+    (void)pthread_mutex_lock(&share->mutex);
+    uint32_t pause_ms = counter->flush_ms;
+    if (share->failed && pause_ms < RETRY_MS)
+        pause_ms = RETRY_MS;
+    bool due = !share->busy && now_ns - share->flushed_ns >= pause_ms * NS_PER_MS;
+    (void)pthread_mutex_unlock(&share->mutex);
+    return due;
+}
+
+static int refuse_sum(const mcds_counter *counter)
+{
+    return mcds_fail(MCDS_OVERFLOW,
+                     "counter '%.200s': add: the sum of this handle would leave 2^62",
+                     counter->name);
+}
+
+static int add_in_pipeline(mcds_counter *counter, int64_t delta, mcds_pipeline *pipeline,
+                           uint64_t tag)
+{
+    int result = MCDS_OK;
+    struct counter_flush *flush = mcds__pipeline_new(pipeline, counter->store, &add_kind,
+                                                     &result);
+    if (flush == NULL)
+        return result;
+    begin_flush(flush, &add_kind, counter);
+    flush->overflows = !mcds__share_add(counter->share, delta);
+    flush->rests = !is_due(counter);
+    flush->flush.waits = counter->flush_ms == 0;
+    return mcds__launch(&flush->base, pipeline, tag);
+}
+
+static int flush_after_add(mcds_counter *counter)
+{
+    struct counter_flush flush;
+    begin_flush(&flush, &add_kind, counter);
+    flush.flush.waits = counter->flush_ms == 0;
+    return mcds__launch(&flush.base, NULL, 0);
+}
+
+int mcds__exact_add(mcds_counter *counter, int64_t delta, bool piped, mcds_pipeline *pipeline,
+                    uint64_t tag)
+{
+    if (piped)
+        return add_in_pipeline(counter, delta, pipeline, tag);
+    if (!mcds__share_add(counter->share, delta))
+        return refuse_sum(counter);
+    return is_due(counter) ? flush_after_add(counter) : MCDS_OK;
+}
+
+static int launch_flush(struct counter_flush *flush, mcds_counter *counter,
+                        mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = mcds__counter_check(counter, counter, "flush");
+    if (result != MCDS_OK)
+        return result;
+    if (flush == NULL)
+        flush = mcds__pipeline_new(pipeline, counter->store, &flush_kind, &result);
+    if (flush == NULL)
+        return result;
+    begin_flush(flush, &flush_kind, counter);
+    flush->rests = counter->share == NULL;
+    flush->flush.waits = true;
+    return mcds__launch(&flush->base, pipeline, tag);
+}
+
+int mcds_counter_flush(mcds_counter *counter)
+{
+    struct counter_flush flush;
+    return launch_flush(&flush, counter, NULL, 0);
+}
+
+int mcds_counter_flush_start(mcds_counter *counter, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_flush(NULL, counter, pipeline, tag);
+}
+
+void mcds__exact_close(mcds_counter *counter)
+{
+    struct counter_flush flush;
+    begin_flush(&flush, &flush_kind, counter);
+    flush.flush.waits = true;
+    flush.flush.leaves = true;
+    (void)mcds__launch(&flush.base, NULL, 0);
+    mcds__share_close(counter->share);
+    mcds__free(mcds__store_env(counter->store), counter->share);
+}
+
+struct counter_read {
+    struct mcds__operation base;
+    const mcds_counter *counter;
+    mcds_counter_value *value_out;
+    struct mcds__share_read read;
+};
+
+static enum mcds__step step_read(struct mcds__operation *operation)
+{
+    struct counter_read *read = (struct counter_read *)operation;
+    enum mcds__step step = mcds__share_read_step(&read->read, operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    if (read->read.reborn && mcds__counter_is_strict(read->counter))
+        return mcds__operation_explain(operation, MCDS_LOST,
+                                       "a part of the counter was lost with its server");
+    *read->value_out = (mcds_counter_value){read->read.value, 0, read->read.reborn};
+    return step;
+}
+
+static void release_read(struct mcds__operation *operation)
+{
+    mcds__share_read_end(&((struct counter_read *)operation)->read);
+}
+
+static const struct mcds__operation_kind read_kind = {"counter", "get",
+                                                      sizeof(struct counter_read), step_read};
+
+static int launch_read(struct counter_read *read, mcds_counter *counter,
+                       mcds_counter_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = MCDS_OK;
+    if (read == NULL)
+        read = mcds__pipeline_new(pipeline, counter->store, &read_kind, &result);
+    if (read == NULL)
+        return result;
+    mcds__operation_begin(&read->base, &read_kind, counter->store, counter->name, 0);
+    read->base.release = release_read;
+    read->counter = counter;
+    read->value_out = value_out;
+    mcds__share_read_begin(&read->read, counter->share);
+    return mcds__launch(&read->base, pipeline, tag);
+}
+
+int mcds__exact_get(mcds_counter *counter, mcds_counter_value *value_out, bool piped,
+                    mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct counter_read read;
+    return launch_read(piped ? NULL : &read, counter, value_out, pipeline, tag);
+}
+
+struct counter_erase {
+    struct mcds__operation base;
+    struct mcds__share_drop drop;
+};
+
+static enum mcds__step step_erase(struct mcds__operation *operation)
+{
+    return mcds__share_drop_step(&((struct counter_erase *)operation)->drop, operation);
+}
+
+static void release_erase(struct mcds__operation *operation)
+{
+    mcds__share_drop_end(&((struct counter_erase *)operation)->drop);
+}
+
+static const struct mcds__operation_kind erase_kind = {
+    "counter", "drop", sizeof(struct counter_erase), step_erase};
+
+static int launch_erase(struct counter_erase *erase, mcds_counter *counter,
+                        mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = MCDS_OK;
+    if (erase == NULL)
+        erase = mcds__pipeline_new(pipeline, counter->store, &erase_kind, &result);
+    if (erase == NULL)
+        return result;
+    mcds__operation_begin(&erase->base, &erase_kind, counter->store, counter->name, 0);
+    erase->base.release = release_erase;
+    erase->drop.look.share = counter->share;
+    erase->drop.stage = 0;
+    erase->drop.holds = false;
+    erase->drop.erased = false;
+    return mcds__launch(&erase->base, pipeline, tag);
+}
+
+int mcds__exact_drop(mcds_counter *counter, bool piped, mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct counter_erase erase;
+    return launch_erase(piped ? NULL : &erase, counter, pipeline, tag);
+}
