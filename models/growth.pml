@@ -178,10 +178,10 @@ children:
   if
   :: x == K ->
      if
-     :: atomic { add(C, s) };
+     :: atomic { true -> add(C, s) };
 #if W > 2
         atomic { add(D, s) }
-     :: atomic { add(D, s) }; atomic { add(C, s) }
+     :: atomic { true -> add(D, s) }; atomic { add(C, s) }
 #endif
      fi
   :: else -> atomic { add(G, s) }
