@@ -450,6 +450,7 @@ static void network_capabilities(void *home, mcds_capabilities *out)
         .ordered_batch = !options->unordered,
         .evicts = true,
         .expires = !sim->timeless,
+        .places = 1,
         .ttl_unit_ms = options->seconds ? 1000 : 1,
         .ttl_early_ms = options->seconds ? 2000 : 0,
         .value_max = 1048576 - 512,
