@@ -271,33 +271,45 @@ void mcds__lane_ask(struct mcds__lane_of_memcached *lane, uint32_t server, mcds_
     mcds__link_push(&lane->links[server]);
 }
 
-/* The rest of a batch whose order can no longer be kept stays at home. */
-static void give_up_rest(mcds_batch *batch)
-{
-    while (batch->answered < batch->count) {
-        mcds_reply *reply = &batch->requests[batch->answered++].reply;
-        reply->outcome = MCDS_OUT_UNSENT;
-        reply->detail = "the request before it went unanswered";
-    }
-}
-
 static bool is_answered_for_good(const mcds_request *request)
 {
     return request->reply.outcome != MCDS_OUT_UNKNOWN &&
            request->reply.outcome != MCDS_OUT_UNSENT;
 }
 
+/* Whether a request before this one, to the same server, went unanswered, so that their order
+ * can no longer be kept. */
+static bool has_lost_order(struct mcds__lane_of_memcached *lane, const mcds_batch *batch,
+                           uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (!is_answered_for_good(&batch->requests[i]) &&
+            link_of(lane, &batch->requests[i]) == link_of(lane, &batch->requests[index]))
+            return true;
+    return false;
+}
+
+/* Send the next request of a batch that goes one by one. False: none is left. */
+static bool send_next(struct mcds__lane_of_memcached *lane, mcds_batch *batch)
+{
+    while (batch->answered < batch->count) {
+        mcds_request *request = &batch->requests[batch->answered];
+        if (!has_lost_order(lane, batch, batch->answered)) {
+            mcds__link_enqueue(link_of(lane, request), batch, batch->answered);
+            return true;
+        }
+        request->reply.outcome = MCDS_OUT_UNSENT;
+        request->reply.detail = "the request before it went unanswered";
+        batch->answered++;
+    }
+    return false;
+}
+
 void mcds__lane_answered(struct mcds__lane_of_memcached *lane, mcds_batch *batch)
 {
     batch->answered++;
-    if (batch->serial == MCDS__ONE_BY_ONE && batch->answered < batch->count) {
-        if (is_answered_for_good(&batch->requests[batch->answered - 1])) {
-            mcds_request *request = &batch->requests[batch->answered];
-            mcds__link_enqueue(link_of(lane, request), batch, batch->answered);
-            return;
-        }
-        give_up_rest(batch);
-    }
+    if (batch->serial == MCDS__ONE_BY_ONE && send_next(lane, batch))
+        return;
     if (batch->answered < batch->count)
         return;
     lane->pending--;
