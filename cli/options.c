@@ -317,7 +317,7 @@ static bool read_argument(struct reader *reader)
          command->delta < -(int64_t)parameter->max))
         return wrong(reader, "%s %s: '%.60s' is not a whole number below 2^%d",
                      command->noun->word, command->verb->word, typed,
-                     parameter->max == INT64_MAX ? 63 : 62);
+                     parameter->max == INT64_MAX ? 63 : 61);
     if (parameter->many)
         return keep_element(reader, typed, false);
     command->arguments[reader->argument_count] = typed;

@@ -300,7 +300,7 @@ typedef struct mcds_counter_options {
         sizeof(mcds_counter_options), 0, 0, 0, 0, 100                                          \
     }
 
-#define MCDS_COUNTER_MAX (INT64_C(1) << 62) /* |value| and |delta| stay below */
+#define MCDS_COUNTER_MAX (INT64_C(1) << 61) /* |value| and |delta| stay below */
 
 typedef struct mcds_counter_value {
     int64_t value;

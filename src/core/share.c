@@ -14,7 +14,7 @@
 #define FORM_SHARES 1
 #define TAG_HEAD "c1"
 #define TAG_SLOT "cx1"
-#define SUM_MAX (UINT64_C(1) << 62)
+#define SUM_MAX (UINT64_C(1) << 61)
 
 bool mcds__share_open(struct mcds__share *share, const mcds_env *env, const char *ns,
                       const char *name, uint32_t copies)
@@ -39,7 +39,7 @@ void mcds__share_close(struct mcds__share *share)
 bool mcds__share_add(struct mcds__share *share, int64_t delta)
 {
     (void)pthread_mutex_lock(&share->mutex);
-    /* Shifted by 2^62, what lies between the bounds lies below 2^63. */
+    /* Shifted by 2^61, what lies between the bounds lies below 2^62. */
     uint64_t total = share->total + (uint64_t)delta;
     bool fits = total + SUM_MAX > 0 && total + SUM_MAX < 2 * SUM_MAX;
     if (fits) {

@@ -78,7 +78,7 @@ bool mcds__share_open(struct mcds__share *share, const mcds_env *env, const char
                       const char *name, uint32_t copies);
 void mcds__share_close(struct mcds__share *share);
 
-/* Count in the handle. False: the sum would leave +-2^62, nothing was added. */
+/* Count in the handle. False: the sum would leave +-2^61, nothing was added. */
 bool mcds__share_add(struct mcds__share *share, int64_t delta);
 
 /* All slots in all copies, and what has come of them. */

@@ -1,8 +1,9 @@
 /* Counter: a number that anybody adds to, on one key or on several stripes (core slot).
  *
- * A plain counter is stored as it is, 0 to 2^62. A signed one is stored with 2^63 added, so
+ * A plain counter is stored as it is, 0 to 2^61. A signed one is stored with 2^62 added, so
  * that adds of either sign commute and nothing stops at zero. The two ranges do not touch, so a
- * handle of either form can read a counter that the other has made. */
+ * handle of either form can read a counter that the other has made; and both stay below 2^63,
+ * from where on memcached before 1.6.22 takes a number for none as chance has it. */
 #include "structures/counter.h"
 
 #include <stdatomic.h>
@@ -12,6 +13,9 @@
 #define TTL_MS_MAX (UINT64_C(366) * 24 * 3600 * 1000)
 #define FLUSH_MS_MAX 3600000
 #define FLAGS ((uint32_t)(MCDS_COUNTER_SIGNED | MCDS_COUNTER_STRICT | MCDS_COUNTER_EXACT))
+
+_Static_assert(MCDS__COUNTER_BIAS + 2 * (uint64_t)MCDS_COUNTER_MAX - 1 <= INT64_MAX,
+               "an add that leaves the range must still be a number to every memcached");
 
 bool mcds__counter_decode(uint64_t stored, int64_t *value_out,
                           enum mcds__counter_form *form_out)
@@ -105,7 +109,7 @@ static enum mcds__step sum_stripes(struct counter_get *get)
                                           get->seen, &stripe);
         if (result != MCDS_OK)
             return mcds__counter_refuse(operation, result);
-        sum.value += stripe.value; /* both below 2^62 */
+        sum.value += stripe.value; /* both below 2^61 */
         if (sum.value >= MCDS_COUNTER_MAX || sum.value <= -MCDS_COUNTER_MAX)
             return mcds__operation_finish(operation, MCDS_OVERFLOW);
         sum.reborn = sum.reborn || stripe.reborn;

@@ -7,7 +7,7 @@
 #include "structures/structure.h"
 
 #define MCDS__STRIPES_MAX 32
-#define MCDS__COUNTER_BIAS (UINT64_C(1) << 63)
+#define MCDS__COUNTER_BIAS (UINT64_C(1) << 62)
 
 enum mcds__counter_form { FORM_UNKNOWN, FORM_PLAIN, FORM_SIGNED };
 

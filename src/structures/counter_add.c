@@ -122,7 +122,7 @@ static int check_add(const mcds_counter *counter, int64_t delta, const int64_t *
     if (counter == NULL)
         return mcds_fail(MCDS_INVALID, "counter: add needs a counter");
     if (delta >= MCDS_COUNTER_MAX || delta <= -MCDS_COUNTER_MAX)
-        return mcds_fail(MCDS_INVALID, "counter '%.200s': add: the delta must be below 2^62",
+        return mcds_fail(MCDS_INVALID, "counter '%.200s': add: the delta must be below 2^61",
                          counter->name);
     if (delta < 0 && counter->share == NULL && !mcds__counter_is_signed(counter))
         return mcds_fail(MCDS_INVALID,

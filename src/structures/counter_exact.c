@@ -52,7 +52,7 @@ static enum mcds__step step_flush(struct mcds__operation *operation)
     struct counter_flush *flush = (struct counter_flush *)operation;
     if (flush->overflows)
         return mcds__operation_explain(operation, MCDS_OVERFLOW,
-                                       "the sum of this handle would leave 2^62");
+                                       "the sum of this handle would leave 2^61");
     if (flush->rests)
         return mcds__operation_finish(operation, MCDS_OK);
     enum mcds__step step = mcds__share_flush_step(&flush->flush, operation);
@@ -102,7 +102,7 @@ static bool is_due(const mcds_counter *counter)
 static int refuse_sum(const mcds_counter *counter)
 {
     return mcds_fail(MCDS_OVERFLOW,
-                     "counter '%.200s': add: the sum of this handle would leave 2^62",
+                     "counter '%.200s': add: the sum of this handle would leave 2^61",
                      counter->name);
 }
 

@@ -24,7 +24,7 @@ struct counter_take {
 enum { TAKE_READING, TAKE_SETTING };
 
 static const char zero_plain[] = "0";
-static const char zero_signed[] = "9223372036854775808";
+static const char zero_signed[] = "4611686018427387904";
 
 static mcds_request set_zero_request(const struct counter_take *take, uint32_t i,
                                      enum mcds__counter_form form)

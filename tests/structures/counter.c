@@ -169,7 +169,7 @@ static void striped_reads_every_stripe(struct suite *suite)
     int64_t taken = 77;
     for (int i = 0; i < 32; i++) {
         struct raw_key key = raw_key(suite, MCDS__TAG_COUNTER, name, i);
-        const char *number = i % 2 == 0 ? "9223372036854775908" : "9223372036854775798";
+        const char *number = i % 2 == 0 ? "4611686018427388004" : "4611686018427387894";
         assert_int_equal(raw_set(suite, &key, number), MCDS_OUT_OK);
     }
     CHECK_VALUE(suite, counter, 16 * 100 - 16 * 10);
@@ -240,7 +240,7 @@ static void an_overflown_value_is_told(struct suite *suite)
     mcds_counter *counter = open_counter(suite->store, name, 0, 0, 0);
     mcds_counter_value value = untouched;
     int64_t taken = 77;
-    static const char *const outside[] = {"4611686018427387904", "13835058055282163712",
+    static const char *const outside[] = {"2305843009213693952", "6917529027641081856",
                                           "18446744073709551615"};
     for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++) {
         assert_int_equal(raw_set(suite, &key, outside[i]), MCDS_OUT_OK);
@@ -259,7 +259,7 @@ static void striped_sum_overflows(struct suite *suite)
     mcds_counter_value value = untouched;
     for (int i = 0; i < 32; i++) {
         struct raw_key key = raw_key(suite, MCDS__TAG_COUNTER, name, i);
-        assert_int_equal(raw_set(suite, &key, "4611686018427387903"), MCDS_OUT_OK);
+        assert_int_equal(raw_set(suite, &key, "2305843009213693951"), MCDS_OUT_OK);
     }
     CHECK(MCDS_OVERFLOW, suite, mcds_counter_get, counter, &value);
     int64_t taken = 77;

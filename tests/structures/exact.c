@@ -326,7 +326,7 @@ static void what_it_cannot_do_is_said(struct suite *suite)
     CHECK_SENTENCE("takers");
     CHECK(MCDS_OK, suite, mcds_counter_add, counter, MCDS_COUNTER_MAX - 1, NULL);
     CHECK(MCDS_OVERFLOW, suite, mcds_counter_add, counter, 1, NULL);
-    CHECK_SENTENCE("2^62");
+    CHECK_SENTENCE("2^61");
     CHECK(MCDS_OK, suite, mcds_counter_add, counter, -1, NULL);
     CHECK_VALUE(suite, counter, MCDS_COUNTER_MAX - 2, false);
     mcds_counter_close(counter);

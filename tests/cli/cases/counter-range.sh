@@ -1,5 +1,5 @@
-run counter add c 4611686018427387903
-run counter add c 4611686018427387904
+run counter add c 2305843009213693951
+run counter add c 2305843009213693952
 run counter add c 99999999999999999999
 run counter add c 1.5
 run counter add c +7
