@@ -856,6 +856,88 @@ MCDS_API MCDS_CHECKED int mcds_views_flush(mcds_views *views);
 MCDS_API MCDS_CHECKED int mcds_views_flush_start(mcds_views *views, mcds_pipeline *pipeline,
                                                  uint64_t tag);
 
+/* Arrays. */
+
+/* A list of elements that is read often and changed as a whole: read in one round trip, changed by
+ * compare-and-set. For lists that only grow, or sets whose elements come and go, mcds_list and
+ * mcds_set do more with less.
+ *
+ * Promise: linearizable, and each change exactly once: a change whose reply was lost finds out
+ * what became of it; MCDS_AMBIGUOUS only where that cannot be told. An element is any bytes, the
+ * whole at most 64 MB; beyond half of what one key of the store holds (512 KB on memcached) it
+ * stands in parts, and readers switch from one whole value to the next. */
+typedef struct mcds_array mcds_array;
+
+typedef struct mcds_array_options {
+    size_t size; /* sizeof(mcds_array_options) */
+} mcds_array_options;
+#define MCDS_ARRAY_OPTIONS_INIT                                                                \
+    {                                                                                          \
+        sizeof(mcds_array_options)                                                             \
+    }
+
+MCDS_API MCDS_CHECKED int mcds_array_open(mcds_store *store, const char *name,
+                                          const mcds_array_options *options,
+                                          mcds_array **array_out);
+MCDS_API void mcds_array_close(mcds_array *array);
+
+/* Visit the elements in their order. `element` is valid during the visit; false ends it.
+ * Cost     1; for a value in parts, 1 more per 8 parts of 512 KB.
+ * Returns  MCDS_OK; MCDS_NOT_FOUND: no such array; MCDS_LOST: a part of the value is gone;
+ *          MCDS_CORRUPT, MCDS_NO_MEMORY, MCDS_TIMEOUT, MCDS_UNAVAILABLE */
+MCDS_API MCDS_CHECKED int mcds_array_get(mcds_array *array,
+                                         bool (*visit)(void *context, mcds_bytes element),
+                                         void *context);
+MCDS_API MCDS_CHECKED int mcds_array_get_start(mcds_array *array,
+                                               bool (*visit)(void *context, mcds_bytes element),
+                                               void *context, mcds_pipeline *pipeline,
+                                               uint64_t tag);
+
+/* Set the whole array to `count` elements; they are copied.
+ * Cost     2; for a value in parts 4 more, and 1 per 8 parts.
+ * Returns  MCDS_OK; MCDS_AMBIGUOUS: set once, not at all, or not yet; MCDS_TOO_BIG; MCDS_BUSY:
+ *          others changed it until the timeout; MCDS_LOST, MCDS_CORRUPT, MCDS_NO_MEMORY,
+ *          MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID */
+MCDS_API MCDS_CHECKED int mcds_array_set(mcds_array *array, const mcds_bytes *elements,
+                                         size_t count);
+MCDS_API MCDS_CHECKED int mcds_array_set_start(mcds_array *array, const mcds_bytes *elements,
+                                               size_t count, mcds_pipeline *pipeline,
+                                               uint64_t tag);
+
+/* Remove elements, of each the first that is equal, and then add others at the end. An array that
+ * does not exist is made, unless there is nothing to add: MCDS_NOT_FOUND. Cost and returns as
+ * set; without any change 1. */
+MCDS_API MCDS_CHECKED int mcds_array_change(mcds_array *array, const mcds_bytes *add,
+                                            size_t add_count, const mcds_bytes *remove,
+                                            size_t remove_count);
+MCDS_API MCDS_CHECKED int mcds_array_change_start(mcds_array *array, const mcds_bytes *add,
+                                                  size_t add_count, const mcds_bytes *remove,
+                                                  size_t remove_count, mcds_pipeline *pipeline,
+                                                  uint64_t tag);
+
+/* Where a change puts the new elements. */
+typedef struct mcds_elements mcds_elements;
+/* One more element at the end, copied. Returns MCDS_OK, MCDS_TOO_BIG or MCDS_NO_MEMORY. */
+MCDS_API MCDS_CHECKED int mcds_elements_add(mcds_elements *elements, mcds_bytes element);
+
+/* Any other change: `change` gets the elements that are there (old is NULL where there is no
+ * array) and puts the new ones, all of them, into `fresh`. It is called again whenever another
+ * change has come between, so it must have no other effect. It returns 0 to write, or a result
+ * that the call then ends with, nothing being written. Cost and returns as set. */
+MCDS_API MCDS_CHECKED int mcds_array_change_by(
+    mcds_array *array,
+    int (*change)(void *context, const mcds_bytes *old, size_t old_count, mcds_elements *fresh),
+    void *context);
+MCDS_API MCDS_CHECKED int mcds_array_change_by_start(
+    mcds_array *array,
+    int (*change)(void *context, const mcds_bytes *old, size_t old_count, mcds_elements *fresh),
+    void *context, mcds_pipeline *pipeline, uint64_t tag);
+
+/* Erase the array. Cost 2. Returns MCDS_OK, MCDS_NOT_FOUND, MCDS_AMBIGUOUS, ... */
+MCDS_API MCDS_CHECKED int mcds_array_drop(mcds_array *array);
+MCDS_API MCDS_CHECKED int mcds_array_drop_start(mcds_array *array, mcds_pipeline *pipeline,
+                                                uint64_t tag);
+
 #ifdef __cplusplus
 }
 #endif

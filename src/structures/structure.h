@@ -14,6 +14,8 @@
 #define MCDS__TAG_ONLINE "ow1"
 #define MCDS__TAG_ONLINE_SEEN "os1"
 #define MCDS__TAG_SET "s1"
+#define MCDS__TAG_ARRAY "a1"
+#define MCDS__TAG_ARRAY_PART "a1c"
 #define MCDS__TAG_TABLE "t1"
 #define MCDS__TAG_VIEWS "vw1"
 #define MCDS__TAG_VIEWS_PAGES "vd1"

@@ -1,0 +1,470 @@
+/* Array: a list of elements that is read often and changed as a whole (core record).
+ *
+ * The value is, for each element, a varint of its length and its bytes. */
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "core/record.h"
+#include "structures/structure.h"
+
+#define VARINT_MAX 10
+
+struct mcds_array {
+    mcds_store *store;
+    char *name;
+    struct mcds__key key;
+    struct mcds__key parts_key;
+    struct mcds__record_writer writer;
+};
+
+struct mcds_elements {
+    mcds_buffer *value;
+};
+
+static bool put_element(mcds_buffer *out, mcds_bytes element)
+{
+    uint8_t length[VARINT_MAX];
+    size_t used = 0;
+    uint64_t left = element.length;
+    for (; left >= 128; left >>= 7)
+        length[used++] = (uint8_t)(left | 128);
+    length[used++] = (uint8_t)left;
+    return mcds_buffer_append(out, length, used) &&
+           mcds_buffer_append(out, element.at, element.length);
+}
+
+/* False at the end, and at bytes that are no element; *at tells them apart. */
+static bool next_element(mcds_bytes value, size_t *at, mcds_bytes *element_out)
+{
+    const uint8_t *bytes = value.at;
+    uint64_t length = 0;
+    size_t next = *at;
+    for (unsigned shift = 0; shift < 7 * VARINT_MAX; shift += 7) {
+        if (next == value.length)
+            return false;
+        uint8_t byte = bytes[next++];
+        length |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128)
+            break;
+    }
+    if (length > value.length - next)
+        return false;
+    *element_out = (mcds_bytes){bytes + next, (size_t)length};
+    *at = next + (size_t)length;
+    return true;
+}
+
+int mcds_elements_add(mcds_elements *elements, mcds_bytes element)
+{
+    if (elements == NULL || (element.at == NULL && element.length > 0))
+        return mcds_fail(MCDS_INVALID, "array: mcds_elements_add needs elements and bytes");
+    if (element.length > elements->value->room_max - elements->value->length)
+        return mcds_fail(MCDS_TOO_BIG, "array: the elements have more than 64 MB");
+    if (!put_element(elements->value, element))
+        return mcds_fail(MCDS_NO_MEMORY, "array: out of memory");
+    return MCDS_OK;
+}
+
+struct array_get {
+    struct mcds__operation base;
+    bool (*visit)(void *context, mcds_bytes element);
+    void *context;
+    struct mcds__record_load load;
+};
+
+static void release_get(struct mcds__operation *operation)
+{
+    mcds__record_load_free(&((struct array_get *)operation)->load, operation->env);
+}
+
+static enum mcds__step step_get(struct mcds__operation *operation)
+{
+    struct array_get *get = (struct array_get *)operation;
+    enum mcds__step step = mcds__record_load_step(&get->load, operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    if (!get->load.is_there)
+        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
+    size_t at = 0;
+    mcds_bytes element;
+    while (next_element(get->load.bytes, &at, &element))
+        if (!get->visit(get->context, element))
+            return step;
+    return at == get->load.bytes.length ? step
+                                        : mcds__operation_finish(operation, MCDS_CORRUPT);
+}
+
+static const struct mcds__operation_kind get_kind = {"array", "get", sizeof(struct array_get),
+                                                     step_get};
+
+static int launch_get(struct array_get *get, mcds_array *array,
+                      bool (*visit)(void *context, mcds_bytes element), void *context,
+                      mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = MCDS_OK;
+    if (array == NULL || visit == NULL)
+        return mcds_fail(MCDS_INVALID, "array: get needs an array and a visitor");
+    if (get == NULL)
+        get = mcds__pipeline_new(pipeline, array->store, &get_kind, &result);
+    if (get == NULL)
+        return result;
+    mcds__operation_begin(&get->base, &get_kind, array->store, array->name, 0);
+    get->visit = visit;
+    get->context = context;
+    mcds__record_load_begin(&get->load, get->base.env);
+    get->load.key = array->key;
+    get->load.parts_key = array->parts_key;
+    get->base.release = release_get;
+    return mcds__launch(&get->base, pipeline, tag);
+}
+
+int mcds_array_get(mcds_array *array, bool (*visit)(void *context, mcds_bytes element),
+                   void *context)
+{
+    struct array_get get;
+    return launch_get(&get, array, visit, context, NULL, 0);
+}
+
+int mcds_array_get_start(mcds_array *array, bool (*visit)(void *context, mcds_bytes element),
+                         void *context, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_get(NULL, array, visit, context, pipeline, tag);
+}
+
+/* What is asked for is copied, as elements, behind one another: to add, then to remove. */
+struct array_change {
+    struct mcds__operation base;
+    int (*change)(void *context, const mcds_bytes *old, size_t old_count, mcds_elements *fresh);
+    void *context;
+    mcds_buffer asked;
+    size_t remove_at; /* where in `asked` those to remove begin */
+    size_t remove_count;
+    struct mcds__record_change record;
+};
+
+static void release_change(struct mcds__operation *operation)
+{
+    struct array_change *change = (struct array_change *)operation;
+    mcds__buffer_free(&change->asked);
+    mcds__record_change_free(&change->record, operation->env);
+}
+
+static enum mcds__step step_change(struct mcds__operation *operation)
+{
+    struct array_change *change = (struct array_change *)operation;
+    return mcds__record_change_step(&change->record, operation);
+}
+
+static enum mcds__record_decision leave(int *result, int why)
+{
+    *result = why;
+    return MCDS__RECORD_LEAVE;
+}
+
+static enum mcds__record_decision decide_set(void *context, const mcds_bytes *old,
+                                             mcds_buffer *fresh, int *result)
+{
+    struct array_change *change = context;
+    (void)old;
+    if (!mcds_buffer_append(fresh, change->asked.at, change->asked.length))
+        return leave(result, MCDS_NO_MEMORY);
+    return MCDS__RECORD_WRITE;
+}
+
+/* Whether this element is one of those to remove that have not been met yet; `met` has a byte
+ * for each. */
+static bool is_removed(const struct array_change *change, mcds_bytes element, uint8_t *met)
+{
+    mcds_bytes asked = {change->asked.at, change->asked.length};
+    size_t at = change->remove_at;
+    mcds_bytes removed;
+    for (size_t i = 0; next_element(asked, &at, &removed); i++)
+        if (!met[i] && removed.length == element.length &&
+            (element.length == 0 || memcmp(removed.at, element.at, element.length) == 0)) {
+            met[i] = 1;
+            return true;
+        }
+    return false;
+}
+
+/* *changed tells whether one was left out. False: no memory, or no elements; *result tells. */
+static bool copy_others(const struct array_change *change, const mcds_bytes *old,
+                        mcds_buffer *fresh, bool *changed, int *result)
+{
+    uint8_t *met = mcds__allocate_zero(change->base.env, change->remove_count + 1);
+    size_t at = 0;
+    mcds_bytes element;
+    bool copied = met != NULL;
+    while (copied && next_element(*old, &at, &element)) {
+        if (is_removed(change, element, met))
+            *changed = true;
+        else
+            copied = put_element(fresh, element);
+    }
+    mcds__free(change->base.env, met);
+    *result = copied ? MCDS_CORRUPT : MCDS_NO_MEMORY;
+    return copied && at == old->length;
+}
+
+static enum mcds__record_decision decide_change(void *context, const mcds_bytes *old,
+                                                mcds_buffer *fresh, int *result)
+{
+    struct array_change *change = context;
+    bool changed = change->remove_at > 0;
+    if (old == NULL && !changed)
+        return leave(result, MCDS_NOT_FOUND);
+    if (old != NULL && !copy_others(change, old, fresh, &changed, result))
+        return MCDS__RECORD_LEAVE;
+    if (!changed)
+        return leave(result, MCDS_OK);
+    if (!mcds_buffer_append(fresh, change->asked.at, change->remove_at))
+        return leave(result, MCDS_NO_MEMORY);
+    return MCDS__RECORD_WRITE;
+}
+
+static enum mcds__record_decision decide_by(void *context, const mcds_bytes *old,
+                                            mcds_buffer *fresh, int *result)
+{
+    struct array_change *change = context;
+    const mcds_env *env = change->base.env;
+    mcds_bytes *elements = NULL;
+    size_t count = 0;
+    size_t at = 0;
+    mcds_bytes element;
+    while (old != NULL && next_element(*old, &at, &element))
+        count++;
+    if (old != NULL && at != old->length)
+        return leave(result, MCDS_CORRUPT);
+    if (old != NULL) {
+        elements = mcds__allocate(env, (count + 1) * sizeof elements[0]);
+        if (elements == NULL)
+            return leave(result, MCDS_NO_MEMORY);
+        at = 0;
+        for (size_t i = 0; next_element(*old, &at, &element); i++)
+            elements[i] = element;
+    }
+    mcds_elements made = {fresh};
+    *result = change->change(change->context, elements, count, &made);
+    mcds__free(env, elements);
+    return *result == 0 ? MCDS__RECORD_WRITE : MCDS__RECORD_LEAVE;
+}
+
+static enum mcds__record_decision decide_drop(void *context, const mcds_bytes *old,
+                                              mcds_buffer *fresh, int *result)
+{
+    (void)context;
+    (void)fresh;
+    return old != NULL ? MCDS__RECORD_REMOVE : leave(result, MCDS_NOT_FOUND);
+}
+
+static const struct mcds__operation_kind set_kind = {"array", "set",
+                                                     sizeof(struct array_change), step_change};
+static const struct mcds__operation_kind change_kind = {
+    "array", "change", sizeof(struct array_change), step_change};
+static const struct mcds__operation_kind drop_kind = {"array", "drop",
+                                                      sizeof(struct array_change), step_change};
+
+/* What a call asks for. */
+struct order {
+    const struct mcds__operation_kind *kind;
+    enum mcds__record_decision (*decide)(void *context, const mcds_bytes *old,
+                                         mcds_buffer *fresh, int *result);
+    const mcds_bytes *add;
+    size_t add_count;
+    const mcds_bytes *remove;
+    size_t remove_count;
+    int (*change)(void *context, const mcds_bytes *old, size_t old_count, mcds_elements *fresh);
+    void *context;
+};
+
+static int copy_elements(const mcds_array *array, const struct order *order,
+                         const mcds_bytes *elements, size_t count, mcds_buffer *out)
+{
+    if (elements == NULL && count > 0)
+        return mcds_fail(MCDS_INVALID, "array '%.200s': %s: the elements are missing",
+                         array->name, order->kind->verb);
+    for (size_t i = 0; i < count; i++) {
+        if (elements[i].at == NULL && elements[i].length > 0)
+            return mcds_fail(MCDS_INVALID, "array '%.200s': %s: element %zu has no bytes",
+                             array->name, order->kind->verb, i);
+        if (elements[i].length > out->room_max - out->length)
+            return mcds_fail(MCDS_TOO_BIG,
+                             "array '%.200s': %s: the elements have more than 64 MB",
+                             array->name, order->kind->verb);
+        if (!put_element(out, elements[i]))
+            return mcds_fail(MCDS_NO_MEMORY, "array '%.200s': %s: out of memory", array->name,
+                             order->kind->verb);
+    }
+    return MCDS_OK;
+}
+
+static int check_store(const mcds_array *array, const struct order *order)
+{
+    mcds_capabilities can;
+    mcds__store_capabilities(array->store, &can);
+    if (!can.compare_and_set)
+        return mcds_fail(MCDS_UNSUPPORTED,
+                         "array '%.200s': %s: the store has no compare-and-set", array->name,
+                         order->kind->verb);
+    return MCDS_OK;
+}
+
+static int launch_change(struct array_change *change, mcds_array *array,
+                         const struct order *order, mcds_pipeline *pipeline, uint64_t tag)
+{
+    if (array == NULL)
+        return mcds_fail(MCDS_INVALID, "array: %s needs an array", order->kind->verb);
+    int result = check_store(array, order);
+    if (result == MCDS_OK && change == NULL)
+        change = mcds__pipeline_new(pipeline, array->store, order->kind, &result);
+    if (result != MCDS_OK)
+        return result;
+    mcds__operation_begin(&change->base, order->kind, array->store, array->name, 0);
+    mcds__buffer_init(&change->asked, change->base.env, (size_t)MCDS__RECORD_LENGTH_MAX);
+    result = copy_elements(array, order, order->add, order->add_count, &change->asked);
+    change->remove_at = change->asked.length;
+    if (result == MCDS_OK)
+        result = copy_elements(array, order, order->remove, order->remove_count,
+                               &change->asked);
+    if (result != MCDS_OK) {
+        mcds__buffer_free(&change->asked);
+        mcds__pipeline_forget(pipeline, change);
+        return result;
+    }
+    change->remove_count = order->remove_count;
+    change->change = order->change;
+    change->context = order->context;
+    mcds__record_change_begin(&change->record, change->base.env, &array->writer);
+    change->record.load.key = array->key;
+    change->record.load.parts_key = array->parts_key;
+    change->record.load.skips_parts = order->decide == decide_set ||
+                                      order->decide == decide_drop;
+    change->record.decide = order->decide;
+    change->record.context = change;
+    change->base.release = release_change;
+    return mcds__launch(&change->base, pipeline, tag);
+}
+
+static int launch_set(struct array_change *change, mcds_array *array,
+                      const mcds_bytes *elements, size_t count, mcds_pipeline *pipeline,
+                      uint64_t tag)
+{
+    struct order order = {
+        .kind = &set_kind, .decide = decide_set, .add = elements, .add_count = count};
+    return launch_change(change, array, &order, pipeline, tag);
+}
+
+int mcds_array_set(mcds_array *array, const mcds_bytes *elements, size_t count)
+{
+    struct array_change change;
+    return launch_set(&change, array, elements, count, NULL, 0);
+}
+
+int mcds_array_set_start(mcds_array *array, const mcds_bytes *elements, size_t count,
+                         mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_set(NULL, array, elements, count, pipeline, tag);
+}
+
+int mcds_array_change(mcds_array *array, const mcds_bytes *add, size_t add_count,
+                      const mcds_bytes *remove, size_t remove_count)
+{
+    struct array_change change;
+    struct order order = {&change_kind, decide_change, add,  add_count,
+                          remove,       remove_count,  NULL, NULL};
+    return launch_change(&change, array, &order, NULL, 0);
+}
+
+int mcds_array_change_start(mcds_array *array, const mcds_bytes *add, size_t add_count,
+                            const mcds_bytes *remove, size_t remove_count,
+                            mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct order order = {&change_kind, decide_change, add,  add_count,
+                          remove,       remove_count,  NULL, NULL};
+    return launch_change(NULL, array, &order, pipeline, tag);
+}
+
+static int launch_change_by(struct array_change *change, mcds_array *array,
+                            int (*by)(void *context, const mcds_bytes *old, size_t old_count,
+                                      mcds_elements *fresh),
+                            void *context, mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct order order = {
+        .kind = &change_kind, .decide = decide_by, .change = by, .context = context};
+    if (by == NULL)
+        return mcds_fail(MCDS_INVALID, "array: change_by needs a function that changes");
+    return launch_change(change, array, &order, pipeline, tag);
+}
+
+int mcds_array_change_by(mcds_array *array,
+                         int (*change)(void *context, const mcds_bytes *old, size_t old_count,
+                                       mcds_elements *fresh),
+                         void *context)
+{
+    struct array_change operation;
+    return launch_change_by(&operation, array, change, context, NULL, 0);
+}
+
+int mcds_array_change_by_start(mcds_array *array,
+                               int (*change)(void *context, const mcds_bytes *old,
+                                             size_t old_count, mcds_elements *fresh),
+                               void *context, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_change_by(NULL, array, change, context, pipeline, tag);
+}
+
+static int launch_drop(struct array_change *change, mcds_array *array, mcds_pipeline *pipeline,
+                       uint64_t tag)
+{
+    struct order order = {.kind = &drop_kind, .decide = decide_drop};
+    return launch_change(change, array, &order, pipeline, tag);
+}
+
+int mcds_array_drop(mcds_array *array)
+{
+    struct array_change change;
+    return launch_drop(&change, array, NULL, 0);
+}
+
+int mcds_array_drop_start(mcds_array *array, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_drop(NULL, array, pipeline, tag);
+}
+
+int mcds_array_open(mcds_store *store, const char *name, const mcds_array_options *options,
+                    mcds_array **array_out)
+{
+    static const mcds_array_options defaults = MCDS_ARRAY_OPTIONS_INIT;
+    int result = mcds__check_open("array", store, name, array_out);
+    if (options == NULL)
+        options = &defaults;
+    if (result == MCDS_OK)
+        result = mcds__check_options_size("array", options->size, sizeof *options);
+    if (result != MCDS_OK)
+        return result;
+    const mcds_env *env = mcds__store_env(store);
+    mcds_array *array = mcds__allocate_zero(env, sizeof *array);
+    char *own_name = mcds__copy_string(env, name);
+    if (array == NULL || own_name == NULL) {
+        mcds__free(env, array);
+        mcds__free(env, own_name);
+        return mcds_fail(MCDS_NO_MEMORY, "array '%.200s': out of memory", name);
+    }
+    array->store = store;
+    array->name = own_name;
+    mcds__key_begin(&array->key, mcds__store_ns(store), MCDS__TAG_ARRAY, name);
+    mcds__key_begin(&array->parts_key, mcds__store_ns(store), MCDS__TAG_ARRAY_PART, name);
+    mcds__record_writer_init(&array->writer, env);
+    *array_out = array;
+    return MCDS_OK;
+}
+
+void mcds_array_close(mcds_array *array)
+{
+    if (array == NULL)
+        return;
+    const mcds_env *env = mcds__store_env(array->store);
+    mcds__free(env, array->name);
+    mcds__free(env, array);
+}

@@ -1,0 +1,160 @@
+/* Arrays in the simulated world: every acknowledged change is there once, in order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/faults.h"
+
+#define CLIENTS 4
+#define CHANGES 25
+#define TAGS (CLIENTS * CHANGES)
+
+enum fate { UNBORN, ACKNOWLEDGED, DOUBTFUL, REFUSED };
+
+struct world {
+    enum fate fates[TAGS];
+    uint32_t doubtful;
+};
+
+struct changer {
+    struct world *world;
+    mcds_array *array;
+    uint32_t begun;
+    uint32_t number;
+};
+
+static void book(struct changer *changer, const mcds_completion *done)
+{
+    switch (done->result) {
+    case MCDS_OK:
+        changer->world->fates[done->tag] = ACKNOWLEDGED;
+        break;
+    case MCDS_AMBIGUOUS:
+        changer->world->fates[done->tag] = DOUBTFUL;
+        changer->world->doubtful++;
+        break;
+    case MCDS_BUSY:
+    case MCDS_TIMEOUT:
+    case MCDS_UNAVAILABLE:
+        changer->world->fates[done->tag] = REFUSED;
+        break;
+    default:
+        fail_msg("result %d: %s", done->result, mcds_errmsg());
+    }
+}
+
+static void program(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    struct changer *changer = context;
+    char text[16];
+    if (done != NULL)
+        book(changer, done);
+    if (changer->begun == CHANGES)
+        return;
+    uint32_t tag = changer->number * CHANGES + changer->begun++;
+    (void)snprintf(text, sizeof text, "%u", tag);
+    mcds_bytes element = mcds_text(text);
+    assert_int_equal(mcds_array_change_start(changer->array, &element, 1, NULL, 0,
+                                             mcds_sim_client_pipeline(client), tag),
+                     MCDS_OK);
+}
+
+struct census {
+    uint32_t seen[TAGS];
+    uint32_t last[CLIENTS]; /* of each client's own, in the order of the array */
+    bool ordered;
+};
+
+static bool count(void *context, mcds_bytes element)
+{
+    struct census *census = context;
+    char text[16] = "";
+    if (element.length < sizeof text)
+        memcpy(text, element.at, element.length);
+    unsigned long tag = strtoul(text, NULL, 10);
+    if (tag >= TAGS)
+        return false;
+    census->seen[tag]++;
+    census->ordered = census->ordered && census->last[tag / CHANGES] <= tag;
+    census->last[tag / CHANGES] = (uint32_t)tag;
+    return true;
+}
+
+static bool check(mcds_sim *sim, struct changer *reader, uint64_t seed)
+{
+    struct census census = {.ordered = true};
+    int result = mcds_array_get(reader->array, count, &census);
+    if (result != MCDS_OK && result != MCDS_NOT_FOUND)
+        return report(sim, seed, mcds_errmsg());
+    for (uint32_t tag = 0; tag < TAGS; tag++) {
+        enum fate fate = reader->world->fates[tag];
+        uint32_t least = fate == ACKNOWLEDGED ? 1 : 0;
+        uint32_t most = fate == ACKNOWLEDGED || fate == DOUBTFUL ? 1 : 0;
+        if (census.seen[tag] < least || census.seen[tag] > most) {
+            mcds_sim_note(sim, NULL, "change %u of fate %d is there %u times", tag, fate,
+                          census.seen[tag]);
+            return report(sim, seed, "a change is missing, or there twice");
+        }
+    }
+    return true;
+}
+
+static bool run(mcds_sim_options options, bool loses, uint32_t *doubtful)
+{
+    struct world world = {.doubtful = 0};
+    struct changer changers[CLIENTS];
+    mcds_sim *sim;
+    mcds_sim_client *client;
+    assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        changers[i] = (struct changer){.world = &world, .number = i};
+        assert_int_equal(mcds_sim_client_add(sim, program, &changers[i], &client), MCDS_OK);
+        assert_int_equal(
+            mcds_array_open(mcds_sim_client_store(client), "list", NULL, &changers[i].array),
+            MCDS_OK);
+    }
+    bool fine = mcds_sim_run(sim, 1000000) == MCDS_OK;
+    if (!fine)
+        (void)report(sim, options.seed, "it does not end");
+    mcds_sim_calm(sim);
+    if (fine && !loses)
+        fine = check(sim, &changers[0], options.seed);
+    *doubtful += world.doubtful;
+    for (uint32_t i = 0; i < CLIENTS; i++)
+        mcds_array_close(changers[i].array);
+    mcds_sim_close(sim);
+    return fine;
+}
+
+static void every_change_is_there_once(void **state)
+{
+    (void)state;
+    uint32_t doubtful = 0;
+    uint64_t first = first_seed();
+    for (uint64_t seed = first; seed < first + seed_count(1000); seed++)
+        assert_true(run(network_faults(seed), false, &doubtful));
+    print_message("%u of %u changes stayed in doubt\n", doubtful,
+                  (unsigned)(seed_count(1000) * TAGS));
+}
+
+static void a_store_that_forgets_ends_no_call_badly(void **state)
+{
+    (void)state;
+    uint32_t doubtful = 0;
+    uint64_t first = first_seed();
+    for (uint64_t seed = first; seed < first + seed_count(300); seed++)
+        assert_true(run(all_faults(seed), true, &doubtful));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_change_is_there_once),
+        cmocka_unit_test(a_store_that_forgets_ends_no_call_badly),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
