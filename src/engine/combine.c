@@ -47,9 +47,8 @@ static bool has_add(const mcds_batch *batch)
 
 static bool is_same(mcds_bytes left, mcds_bytes right)
 {
-    return left.length == right.length &&
-           (left.at == right.at || left.length == 0 ||
-            memcmp(left.at, right.at, left.length) == 0);
+    return left.length == right.length && (left.at == right.at || left.length == 0 ||
+                                           memcmp(left.at, right.at, left.length) == 0);
 }
 
 /* Whether the batch is what its mark says; others go as they are. */
