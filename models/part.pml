@@ -10,7 +10,12 @@
    -DNOSIZE   a writer does not ask for the size
    -DSET      creates a part by set
    -DEARLY    goes on to the next part while this one has room
-   -DONCE     reads no part twice
+   -DONCE     a reader goes on behind an open part and does not read it again
+   -DAHEAD    a writer goes on to the next part while this one has room; what it appends there is
+              acknowledged when all parts before are full, which it makes so with bytes that are
+              no record; a reader who finds an open part with a successor does so too (holds)
+   -DSTOP     a reader ends at the first part that was open (holds)
+   -DRASH     with AHEAD: acknowledged at once
    -DSMALL    fewer writers and parts */
 #define W 3
 #define LIMIT 2
@@ -53,7 +58,12 @@ inline append(p, i) {
      size[p] = (size[p] + bytes_of(i) < ROOM -> size[p] + bytes_of(i) : ROOM)
   fi }
 
-proctype Writer(byte i) { byte p = 0; bool repeated = false;
+/* Full, if it was not: by what is missing when somebody looks. */
+inline fill(p) {
+  atomic { missing = (size[p] < LIMIT -> LIMIT + 1 - size[p] : 0) };
+  atomic { size[p] = (size[p] + missing < ROOM -> size[p] + missing : ROOM); missing = 0 } }
+
+proctype Writer(byte i) { byte p = 0, settled = 0, missing; bool repeated = false;
   atomic { earlier[i] = acked;
     if
     :: p = 0
@@ -62,8 +72,14 @@ proctype Writer(byte i) { byte p = 0; bool repeated = false;
     :: size[2] != MISSING -> p = 2
 #endif
     fi };
+#ifndef AHEAD
+  settled = p;
+#endif
 step:
   if
+#ifdef AHEAD
+  :: atomic { p < PARTS - 2 && size[p] != MISSING -> p++ }; goto step
+#endif
   :: atomic { size[p] != MISSING -> append(p, i) }
   :: atomic { !repeated && LOSES(i) -> repeated = true; lost[i] = p + 1 }; goto step
   :: atomic { size[p] == MISSING }; /* it was, when the append came */
@@ -80,8 +96,14 @@ step:
   :: atomic { size[p] <= CLOSED }
   fi;
 #endif
+#if defined(AHEAD) && !defined(RASH)
+  do
+  :: settled < p -> fill(settled); settled++
+  :: else -> break
+  od;
+#endif
   acked = acked | (1 << i);
-out: atomic { p = 0; repeated = false } }
+out: atomic { p = 0; settled = 0; repeated = false } }
 
 proctype Net() {
 end: do
@@ -113,11 +135,11 @@ inline take(p) {
   :: else -> break
   od; o = 0; i = 0 }
 
-/* A read in no time. */
+/* A read in no time; what follows an open part is not acknowledged yet. */
 inline all() {
   n = 0; seen = 0; p = 0;
   do
-  :: size[p] != MISSING -> take(p); p++
+  :: size[p] != MISSING && (p == 0 || size[p - 1] >= LIMIT) -> take(p); p++
   :: else -> break
   od;
   assert((seen & acked) == acked && n >= told);
@@ -125,7 +147,7 @@ inline all() {
 
 /* A read between two reads in no time. What has been taken of a part that is open when its
    successor is found is forgotten, and the part read again. */
-proctype Reader() { byte p = 0, o, i, n = 0, told = 0, seen = 0, n_then = 0, seen_then = 0;
+proctype Reader() { byte p = 0, missing, o, i, n = 0, told = 0, seen = 0, n_then = 0, seen_then = 0;
   byte list[W]; bool open = false;
   atomic { all() };
   do
@@ -133,7 +155,17 @@ proctype Reader() { byte p = 0, o, i, n = 0, told = 0, seen = 0, n_then = 0, see
        open = size[p] < LIMIT;
        if :: open -> n_then = n; seen_then = seen :: else fi;
        take(p); p++ }
+#ifdef STOP
+  :: atomic { open -> assert(n >= told); told = n; all(); break }
+#endif
+#ifdef AHEAD
+  :: atomic { size[p] != MISSING && open && size[p - 1] < LIMIT -> p-- };
+     fill(p);
+     p++
+  :: atomic { size[p] != MISSING && open && size[p - 1] >= LIMIT ->
+#else
   :: atomic { size[p] != MISSING && open ->
+#endif
        open = false;
 #ifndef ONCE
        p--; n = n_then; seen = seen_then; n_then = 0; seen_then = 0; assert(size[p] >= LIMIT)
