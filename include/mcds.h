@@ -175,6 +175,11 @@ typedef struct mcds_options {
  * No network traffic: a server that is down is reported by the calls that need it. lmdb: opens
  * its file here.
  *
+ * The one wait that no timeout of a store bounds: a call that has to connect to a memcached server
+ * given by name looks the name up with getaddrinfo(3), which waits as long as the system's resolver
+ * does (resolv.conf(5); 5 s for each name server that is silent). Where this matters, give
+ * addresses; they are not looked up.
+ *
  * Returns  MCDS_OK, MCDS_INVALID (the sentence names the part of the URI), MCDS_IO,
  *          MCDS_UNSUPPORTED (built without this home), MCDS_NO_MEMORY */
 MCDS_API MCDS_CHECKED int mcds_open(const char *uri, const mcds_options *options,

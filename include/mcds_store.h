@@ -52,7 +52,7 @@ MCDS_API bool mcds_buffer_append(mcds_buffer *buffer, const void *bytes, size_t 
 
 typedef enum mcds_command {
     MCDS_GET = 1,
-    MCDS_SET,
+    MCDS_SET, /* a memcached that has no room for it drops the old value, and no other command's */
     MCDS_ADD,
     MCDS_REPLACE,
     MCDS_APPEND,
@@ -81,8 +81,7 @@ typedef enum mcds_outcome {
     MCDS_OUT_EXISTS,      /* the CAS token differs */
     MCDS_OUT_NOT_STORED,  /* ADD: key there; REPLACE, APPEND, PREPEND: key missing or full */
     MCDS_OUT_TOO_BIG,     /* the value passes the store's limit; the old value stands */
-    MCDS_OUT_NO_MEMORY,   /* out of memory or of disk; the old value stands, but memcached
-                             drops that of a SET */
+    MCDS_OUT_NO_MEMORY,   /* out of memory or of disk; the old value stands */
     MCDS_OUT_NOT_NUMERIC, /* INCR, DECR on something that is no number */
     MCDS_OUT_BAD_REQUEST, /* refused before sending: key, ttl or delta out of range */
     MCDS_OUT_UNSUPPORTED, /* this store has no such command; not applied */

@@ -61,7 +61,7 @@ struct mcds__link {
     uint64_t value_max;
     int64_t deadline_ns; /* of connecting and probing */
     int64_t used_ns;
-    bool is_troubled;     /* the peer has told of an error of its own */
+    bool is_troubled;     /* it has answered with an error of its own */
     size_t needed;        /* bytes without which the next reply is not whole */
     mcds_outcome refusal; /* what a failure of this connection makes of requests not sent */
     uint8_t probe_stage;

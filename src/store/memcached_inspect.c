@@ -33,10 +33,10 @@ static bool wait_once(struct mcds__connection *connection, const mcds_env *env,
 static bool connect_now(struct mcds__connection *connection, const struct mcds__memcached *home,
                         const struct mcds__server *server)
 {
-    int64_t deadline_ns = mcds__monotonic_ns(home->env) + home->connect_timeout_ns;
     uint8_t ready = READY_NOT;
     if (!mcds__connection_open(connection, &server->address))
         return false;
+    int64_t deadline_ns = mcds__monotonic_ns(home->env) + home->connect_timeout_ns;
     while (connection->connecting) {
         if (!wait_once(connection, home->env, deadline_ns, &ready))
             return false;

@@ -181,9 +181,12 @@ static void connect_link(struct mcds__link *link)
     link->refusal = MCDS_OUT_UNSENT;
     link->probe_is_proxy = false;
     link->serial = mcds__token_place();
-    link->deadline_ns = mcds__monotonic_ns(home->env) + home->connect_timeout_ns;
-    if (!mcds__connection_open(&link->connection, &link->server->address))
+    if (!mcds__connection_open(&link->connection, &link->server->address)) {
         fail(link, link->connection.trouble);
+        return;
+    }
+    /* Not from before the host's name was looked up, which takes the time it takes. */
+    link->deadline_ns = mcds__monotonic_ns(home->env) + home->connect_timeout_ns;
 }
 
 /* A value that the server would refuse is not sent: some refusals delete what was there. */
@@ -279,10 +282,11 @@ static void take_reply(struct mcds__link *link, const struct mcds__wire_reply *p
     reply->cas = (mcds_cas_token){parsed->cas, parsed->cas != 0 ? link->serial : 0};
     reply->detail = parsed->detail;
     reply->peer = link->server->name;
-    if (parsed->outcome == MCDS_OUT_UNKNOWN) { /* behind a proxy another server may follow */
+    if (parsed->outcome == MCDS_OUT_UNKNOWN) /* behind a proxy another server may follow */
         link->serial = mcds__token_place();
+    if (parsed->outcome == MCDS_OUT_UNKNOWN || parsed->outcome == MCDS_OUT_TOO_BIG ||
+        parsed->outcome == MCDS_OUT_NO_MEMORY)
         link->is_troubled = true;
-    }
     if (batch->requests[slot.index].command == MCDS_GET) {
         reply->value_length = parsed->value.length > 0 ? parsed->value.length : parsed->size;
         reply->value_at = batch->values != NULL ? batch->values->length : 0;
@@ -352,7 +356,13 @@ static void thin_out(struct mcds__link *link)
 
 static void go_on_probing(struct mcds__link *link)
 {
-    switch (mcds__probe_go_on(link)) {
+    enum mcds__parse probed = mcds__probe_go_on(link);
+    /* What has come beyond the last answer would be taken for that to the first request. */
+    if (probed == PARSE_DONE && link->connection.in_taken < link->connection.in.length) {
+        link->connection.trouble = "the server answers what was not asked";
+        probed = PARSE_BROKEN;
+    }
+    switch (probed) {
     case PARSE_DONE:
         link->state = LINK_READY;
         link->used_ns = mcds__monotonic_ns(env_of(link));

@@ -59,13 +59,30 @@ static bool sends_value(const mcds_request *request)
            (request->command == MCDS_DELETE && request->cas.connection != 0);
 }
 
+/* Whether this is how memcached refuses for want of memory. Others that say so may have carried
+ * the command out and have had no memory for the answer. */
+static bool is_out_of_memory(const mcds_request *request, const char *line, size_t length)
+{
+    static const char *const refusals[] = {
+        "SERVER_ERROR out of memory storing object",
+        "SERVER_ERROR Out of memory during read",
+        "SERVER_ERROR out of memory",
+        "SERVER_ERROR Out of memory allocating new item",
+    };
+    if (request->command == MCDS_GET)
+        return mcds__wire_begins(line, length, "SERVER_ERROR out of memory");
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++)
+        if (mcds__wire_is(line, length, refusals[i]))
+            return true;
+    return false;
+}
+
 enum mcds__parse mcds__wire_error(const mcds_request *request, const char *line, size_t length,
                                   struct mcds__wire_reply *reply)
 {
     if (mcds__wire_begins(line, length, "SERVER_ERROR object too large"))
         return answer(reply, MCDS_OUT_TOO_BIG, "the server takes no values as large as this");
-    if (mcds__wire_begins(line, length, "SERVER_ERROR out of memory") ||
-        mcds__wire_begins(line, length, "SERVER_ERROR Out of memory"))
+    if (is_out_of_memory(request, line, length))
         return answer(reply, MCDS_OUT_NO_MEMORY, "the server is out of memory");
     if (mcds__wire_begins(line, length, "SERVER_ERROR"))
         return answer(reply, MCDS_OUT_UNKNOWN,

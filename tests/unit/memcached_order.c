@@ -80,6 +80,48 @@ static void no_token_outlives_trouble_behind_a_proxy(void **state)
     close_store(store, server);
 }
 
+/* Whoever does not read a value that it refuses takes it for commands, and answers them. */
+static void an_error_after_trouble_may_answer_something_else(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        PROXY_GREETING,
+        {FAKE_SEND, "VERSION 1.6.18\r\n"},
+        {FAKE_EXPECT, "set x 0 0 1\r\n1\r\n"},
+        {FAKE_SEND, "SERVER_ERROR object too large for cache\r\n"},
+        {FAKE_EXPECT, "incr n 1\r\n"},
+        {FAKE_SEND, "ERROR\r\n5\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(server);
+    mcds_request set = request_of(MCDS_SET, "x", "1");
+    mcds_request incr = request_of(MCDS_INCR, "n", "");
+    incr.delta = 1;
+    assert_int_equal(ask(store, &set, 1), MCDS_OUT_TOO_BIG);
+    assert_int_equal(ask(store, &incr, 1), MCDS_OUT_UNKNOWN);
+    close_store(store, server);
+}
+
+/* A line too much at the beginning is not the answer to the first request. */
+static void what_was_not_asked_answers_nothing(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        PROXY_GREETING,     {FAKE_SEND, "VERSION 1.6.18\r\nERROR\r\n"},
+        {FAKE_QUIET, NULL}, {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(server);
+    mcds_request incr = request_of(MCDS_INCR, "n", "");
+    incr.delta = 1;
+    assert_int_equal(ask(store, &incr, 1), MCDS_OUT_UNSENT);
+    assert_string_equal(incr.reply.detail, "the server answers what was not asked");
+    close_store(store, server);
+}
+
 /* The one server that would tell its version is down; those with the keys may be up. */
 static void a_proxy_without_a_version_is_a_proxy(void **state)
 {
@@ -247,6 +289,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_token_outlives_trouble_behind_a_proxy),
+        cmocka_unit_test(an_error_after_trouble_may_answer_something_else),
+        cmocka_unit_test(what_was_not_asked_answers_nothing),
         cmocka_unit_test(a_proxy_without_a_version_is_a_proxy),
         cmocka_unit_test(who_tells_no_settings_is_asked_one_by_one),
         cmocka_unit_test(a_server_that_became_a_proxy_is_asked_one_by_one),

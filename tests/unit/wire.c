@@ -117,6 +117,10 @@ static void meta_answers(void **state)
          .cas = 0},
         {MCDS_INCR, "SERVER_ERROR out of memory\r\n", MCDS_OUT_NO_MEMORY, .cas = 0},
         {MCDS_SET, "SERVER_ERROR Connection refused\r\n", MCDS_OUT_UNKNOWN, .cas = 0},
+        {MCDS_SET, "SERVER_ERROR Out of memory during read\r\n", MCDS_OUT_NO_MEMORY, .cas = 0},
+        /* the value has been stored, and there is no memory for saying so */
+        {MCDS_SET, "SERVER_ERROR out of memory preparing response\r\n", MCDS_OUT_UNKNOWN,
+         .cas = 0},
     };
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
         check_answer(&mcds__wire_meta, &answers[i]);
