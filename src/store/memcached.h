@@ -83,7 +83,7 @@ enum { MCDS__AT_ONCE, MCDS__ONE_BY_ONE };
 struct mcds__lane_of_memcached {
     struct mcds__memcached *home;
     uint32_t pending;    /* batches not handed back and not done */
-    int64_t deadline_ns; /* no pending batch has an earlier one */
+    int64_t deadline_ns; /* no pending batch and no link has an earlier one */
     mcds_batch *done;
     mcds_batch **done_end;
     struct mcds__link links[]; /* one per server */

@@ -187,6 +187,8 @@ static void connect_link(struct mcds__link *link)
     }
     /* Not from before the host's name was looked up, which takes the time it takes. */
     link->deadline_ns = mcds__monotonic_ns(home->env) + home->connect_timeout_ns;
+    if (link->deadline_ns < link->lane->deadline_ns)
+        link->lane->deadline_ns = link->deadline_ns;
 }
 
 /* A value that the server would refuse is not sent: some refusals delete what was there. */

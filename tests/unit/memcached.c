@@ -30,12 +30,18 @@ static mcds_request set_request(const char *key, const char *value)
         .command = MCDS_SET, .key = {key, strlen(key)}, .value = {value, strlen(value)}};
 }
 
-/* Send the requests as one batch and wait. */
-static void ask(mcds_store *store, mcds_request *requests, uint32_t count)
+/* Send the requests as one batch and wait `wait_ns` at most. */
+static void ask_within(mcds_store *store, mcds_request *requests, uint32_t count,
+                       int64_t wait_ns)
 {
     mcds_batch batch = {.requests = requests, .count = count};
-    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + mcds__store_timeout_ns(store);
+    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + wait_ns;
     mcds__store_execute(store, 0, &batch);
+}
+
+static void ask(mcds_store *store, mcds_request *requests, uint32_t count)
+{
+    ask_within(store, requests, count, mcds__store_timeout_ns(store));
 }
 
 /* Start a script, send one get and see what comes of it. */
@@ -83,14 +89,41 @@ static void a_server_that_says_nothing_does_not_hold_the_caller(void **state)
         {FAKE_STALL, NULL},
         {FAKE_END, NULL},
     };
+    struct fake_server *server = fake_server_start(at_once);
+    const char *uri = fake_server_uri(server);
+    char hasty[256];
+    (void)snprintf(hasty, sizeof hasty, "%.*s?timeout=20000&connect_timeout=100",
+                   (int)strcspn(uri, "?"), uri);
+    mcds_store *store = open_store(hasty);
+    mcds_request request = get_request("k");
+    int64_t until_ns = mcds__monotonic_ns(mcds_env_system()) + mcds__store_timeout_ns(store);
+    ask(store, &request, 1);
+    assert_true(mcds__monotonic_ns(mcds_env_system()) < until_ns);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_UNSENT);
+    assert_string_equal(request.reply.detail,
+                        "connected, but nothing there answers as memcached would");
+    mcds_close(store);
+    assert_int_equal(fake_server_stop(server), -1);
+}
+
+static void a_server_that_falls_silent_does_not_hold_the_caller(void **state)
+{
+    (void)state;
     static const struct fake_step later[] = {
-        {FAKE_PROBED, NULL},
-        {FAKE_EXPECT, "mg k"},
-        {FAKE_STALL, NULL},
-        {FAKE_END, NULL},
+        {FAKE_PROBED, NULL},   {FAKE_EXPECT, "mg j"}, {FAKE_SEND, "EN\r\n"},
+        {FAKE_EXPECT, "mg k"}, {FAKE_STALL, NULL},    {FAKE_END, NULL},
     };
-    expect_get(at_once, MCDS_OUT_UNSENT, "nothing there answers as memcached would");
-    expect_get(later, MCDS_OUT_UNKNOWN, "no answer before the deadline");
+    struct fake_server *server = fake_server_start(later);
+    mcds_store *store = open_store(fake_server_uri(server));
+    mcds_request first = get_request("j");
+    mcds_request request = get_request("k");
+    ask(store, &first, 1);
+    assert_int_equal(first.reply.outcome, MCDS_OUT_MISS);
+    ask_within(store, &request, 1, NS_PER_S / 2);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_UNKNOWN);
+    assert_string_equal(request.reply.detail, "no answer before the deadline");
+    mcds_close(store);
+    assert_int_equal(fake_server_stop(server), -1);
 }
 
 static void a_hang_up_in_mid_reply_is_unknown(void **state)
@@ -150,7 +183,7 @@ static void answers_before_a_cut_stay_definite(void **state)
     for (int i = 0; i < 3; i++)
         requests[i].route = (mcds_bytes){"a", 1};
     mcds_batch batch = {.requests = requests, .count = 3, .independent = true};
-    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + NS_PER_S;
+    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + mcds__store_timeout_ns(store);
     mcds__store_execute(store, 0, &batch);
     assert_int_equal(requests[0].reply.outcome, MCDS_OUT_OK);
     assert_int_equal(requests[0].reply.cas.unique, 7);
@@ -287,6 +320,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_of_another_kind_is_named_so),
         cmocka_unit_test(a_server_that_says_nothing_does_not_hold_the_caller),
+        cmocka_unit_test(a_server_that_falls_silent_does_not_hold_the_caller),
         cmocka_unit_test(a_hang_up_in_mid_reply_is_unknown),
         cmocka_unit_test(nonsense_in_place_of_a_reply_is_unknown),
         cmocka_unit_test(a_reply_may_come_byte_by_byte),
