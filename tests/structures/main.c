@@ -19,10 +19,11 @@ static struct suite suite;
 /* Where the wall clock of a home with its own time was when the test began to shift it. */
 static int64_t wall_zero_ns;
 
+/* fake.monotonic_ns is what has been skipped of it. */
 static int64_t real_monotonic_ns(void *self)
 {
-    (void)self;
-    return mcds__monotonic_ns(mcds_env_system());
+    struct fake_env *fake = self;
+    return mcds__monotonic_ns(mcds_env_system()) + fake->monotonic_ns;
 }
 
 static int64_t shifted_wall_ns(void *self)
@@ -39,8 +40,16 @@ static void real_random(void *self, void *out, size_t length)
 
 static void real_sleep_until_ns(void *self, int64_t monotonic_ns)
 {
-    (void)self;
-    mcds__sleep_until_ns(mcds_env_system(), monotonic_ns);
+    struct fake_env *fake = self;
+    int64_t left_ns = monotonic_ns - real_monotonic_ns(self);
+    if (left_ns <= 0)
+        return;
+    if (!suite.skips_sleep) {
+        mcds__sleep_until_ns(mcds_env_system(), monotonic_ns - fake->monotonic_ns);
+        return;
+    }
+    fake->monotonic_ns += left_ns;
+    fake->wall_ns += left_ns;
 }
 
 static void make_env(void)
@@ -49,6 +58,7 @@ static void make_env(void)
     if (!suite.own_clock)
         return;
     wall_zero_ns = suite.fake.wall_ns;
+    suite.fake.monotonic_ns = 0;
     suite.fake.env.monotonic_ns = real_monotonic_ns;
     suite.fake.env.wall_ns = shifted_wall_ns;
     suite.fake.env.random = real_random;

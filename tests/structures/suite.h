@@ -28,6 +28,7 @@ struct suite {
     struct place *place;
     struct fake_env fake; /* with the real clocks when the home has its own */
     bool own_clock;
+    bool skips_sleep; /* who sleeps only moves our clock, for what waits for no server */
     mcds_store *store;
     mcds_store *other; /* the same data through another handle */
     mcds_capabilities can;

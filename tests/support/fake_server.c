@@ -25,7 +25,7 @@ struct fake_server {
     pthread_t thread;
     char folder[64];
     char path[96];
-    char uri[128];
+    char uri[192];
     size_t heard_length;
     char heard[HEARD_MAX]; /* since the last EXPECT */
 };
@@ -171,7 +171,9 @@ struct fake_server *fake_server_start(const struct fake_step *steps)
     if (mkdtemp(server->folder) == NULL)
         abort();
     (void)snprintf(server->path, sizeof server->path, "%s/sock", server->folder);
-    (void)snprintf(server->uri, sizeof server->uri, "memcached://%s?timeout=400", server->path);
+    (void)snprintf(server->uri, sizeof server->uri,
+                   "memcached://%s?timeout=%d&connect_timeout=%d", server->path, PATIENCE_MS,
+                   PATIENCE_MS);
     (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", server->path);
     server->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (bind(server->listener, (const struct sockaddr *)&address, sizeof address) != 0 ||

@@ -81,14 +81,17 @@ static bool start_servers(struct place *place, const char **missing, size_t coun
     return result == MCDS_OK;
 }
 
+/* A machine under load may keep a server from answering for a while. */
+#define PATIENT "connect_timeout=10000"
+
 static bool start_memcached(struct place *place, const char **missing)
 {
-    return start_servers(place, missing, 1, false, "");
+    return start_servers(place, missing, 1, false, "?" PATIENT);
 }
 
 static bool start_memcached_classic(struct place *place, const char **missing)
 {
-    return start_servers(place, missing, 1, false, "?protocol=classic");
+    return start_servers(place, missing, 1, false, "?protocol=classic&" PATIENT);
 }
 
 /* For who compares every byte: in the default the server itself may hold an item for a moment,
@@ -98,23 +101,23 @@ static char *const quiet[] = {"-o", "no_lru_maintainer,no_lru_crawler,slab_autom
 static bool start_memcached_quiet(struct place *place, const char **missing)
 {
     place->servers[0].options = quiet;
-    return start_servers(place, missing, 1, false, "");
+    return start_servers(place, missing, 1, false, "?" PATIENT);
 }
 
 static bool start_memcached_classic_quiet(struct place *place, const char **missing)
 {
     place->servers[0].options = quiet;
-    return start_servers(place, missing, 1, false, "?protocol=classic");
+    return start_servers(place, missing, 1, false, "?protocol=classic&" PATIENT);
 }
 
 static bool start_memcached_unix(struct place *place, const char **missing)
 {
-    return start_servers(place, missing, 1, true, "");
+    return start_servers(place, missing, 1, true, "?" PATIENT);
 }
 
 static bool start_memcached_three(struct place *place, const char **missing)
 {
-    return start_servers(place, missing, 3, false, "");
+    return start_servers(place, missing, 3, false, "?" PATIENT);
 }
 
 static bool start_nutcracker(struct place *place, const char **missing)
@@ -129,7 +132,7 @@ static bool start_nutcracker(struct place *place, const char **missing)
         return false;
     server_uri(&place->proxy, place->uri, sizeof place->uri);
     size_t used = strlen(place->uri);
-    (void)snprintf(place->uri + used, sizeof place->uri - used, "?protocol=classic");
+    (void)snprintf(place->uri + used, sizeof place->uri - used, "?protocol=classic&" PATIENT);
     return true;
 }
 

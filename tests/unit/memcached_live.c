@@ -29,6 +29,8 @@ static void run(struct live *live, char *const *options)
         skip();
     }
     server_uri(&live->server, live->uri, sizeof live->uri);
+    size_t used = strlen(live->uri);
+    (void)snprintf(live->uri + used, sizeof live->uri - used, "?connect_timeout=10000");
 }
 
 static int set_up(void **state)
@@ -55,7 +57,7 @@ static mcds_store *open_store(const struct live *live)
 static mcds_outcome ask(mcds_store *store, mcds_request *request)
 {
     mcds_batch batch = {.requests = request, .count = 1};
-    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + 5 * NS_PER_S;
+    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + 10 * NS_PER_S;
     mcds__store_execute(store, request->cas.connection, &batch);
     return request->reply.outcome;
 }

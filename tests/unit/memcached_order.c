@@ -15,6 +15,7 @@
 /* More than a link holds ready to be sent. */
 #define LARGE 1000000
 #define LARGE_COUNT 8
+#define PATIENCE_MS 10000
 
 static int64_t in_ms(int64_t ms)
 {
@@ -42,7 +43,8 @@ static mcds_request request_of(mcds_command command, const char *key, const char
 
 static mcds_outcome ask(mcds_store *store, mcds_request *requests, uint32_t count)
 {
-    mcds_batch batch = {.requests = requests, .count = count, .deadline_ns = in_ms(2000)};
+    mcds_batch batch = {
+        .requests = requests, .count = count, .deadline_ns = in_ms(PATIENCE_MS)};
     mcds__store_execute(store, 0, &batch);
     return requests[0].reply.outcome;
 }
@@ -250,6 +252,8 @@ static void a_late_batch_takes_only_itself_along(void **state)
     (void)state;
     static const struct fake_step steps[] = {
         {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "mg a"},
+        {FAKE_SEND, "EN\r\n"},
         {FAKE_EXPECT, "ms a"},
         {FAKE_DEAF, NULL},
         {FAKE_PROBED, NULL},
@@ -266,17 +270,20 @@ static void a_late_batch_takes_only_itself_along(void **state)
     mcds_store *store = open_store(server);
     mcds_request requests[LARGE_COUNT];
     mcds_request get = request_of(MCDS_GET, "b", "");
+    mcds_request first = request_of(MCDS_GET, "a", "");
+    assert_int_equal(ask(store, &first, 1), MCDS_OUT_MISS); /* connected, from then on */
     for (int i = 0; i < LARGE_COUNT; i++)
         requests[i] = request_of(MCDS_SET, "a", large);
-    mcds_batch late = {.requests = requests, .count = LARGE_COUNT, .deadline_ns = in_ms(150)};
-    mcds_batch early = {.requests = &get, .count = 1, .deadline_ns = in_ms(3000)};
+    mcds_batch late = {.requests = requests, .count = LARGE_COUNT, .deadline_ns = in_ms(500)};
+    mcds_batch early = {.requests = &get, .count = 1, .deadline_ns = in_ms(PATIENCE_MS)};
     struct mcds__lane *lane;
     late.next = &early;
     assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_OK);
     mcds__lane_submit(lane, &late);
     uint32_t back = 0;
     for (int turns = 0; turns < 10 && back < 2; turns++)
-        for (mcds_batch *b = mcds__lane_collect(lane, in_ms(4000)); b != NULL; b = b->next)
+        for (mcds_batch *b = mcds__lane_collect(lane, in_ms(PATIENCE_MS)); b != NULL;
+             b = b->next)
             back++;
     mcds__lane_give(store, lane);
     assert_int_equal(requests[0].reply.outcome, MCDS_OUT_UNKNOWN);
