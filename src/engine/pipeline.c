@@ -5,8 +5,8 @@
  *
  * Nothing is sent before the caller asks for a result or half of the depth has gathered in the
  * outbox: so requests travel in large writes, and the servers work on one half of the
- * operations while this side works on the other. A caller who waits while more than half are
- * with the servers gets what comes first, and what he has started since is kept a little. */
+ * operations while this side works on the other. A caller who waits while most are with the
+ * servers gets what comes first, and what he has started since is kept a little. */
 #include "engine/pipeline.h"
 
 #include <assert.h>
@@ -21,10 +21,13 @@
 #define ROOM_BITS_MIN 10
 #define ROOM_CLASSES 8
 #define FINISHED_ROOM_MIN 64
-/* How long to keep what is ready to be sent while the servers have enough to do: replies come in
- * small pieces, and each would else bring forth a small write. Short, for what is kept may be
- * for a server that is idle. */
-#define KEEP_NS NS_PER_MS
+/* What is ready to be sent is kept while the servers have more than this much of the depth to do:
+ * replies come in small pieces, and each would else bring forth a small write. The rest of the
+ * depth is enough to keep a far server busy too. */
+#define BUSY_PART(depth) ((depth) - (depth) / 4)
+/* And no longer than this, for what is kept may be for a server that is idle while another does
+ * not answer. A shorter one would cost: the kernel programs a timer that is nearer than its tick. */
+#define KEEP_NS (10 * NS_PER_MS)
 
 /* Memory for one operation, kept for the next one when that ends. */
 struct room {
@@ -251,8 +254,7 @@ int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline)
 static bool keeps_outbox(const mcds_pipeline *pipeline)
 {
     return !pipeline->kept && pipeline->outbox != NULL &&
-           pipeline->outbox_count <= pipeline->depth / 2 &&
-           pipeline->sent_count > pipeline->depth / 2;
+           pipeline->sent_count > BUSY_PART(pipeline->depth);
 }
 
 /* Send what is ready, take what has come, and step. A turn that waits does so for something to

@@ -163,25 +163,25 @@ static void small_replies_do_not_make_small_writes(void **state)
         assert_int_equal(mcds_pipeline_next(world.pipeline, &done), MCDS_OK);
         assert_int_equal(done.result, MCDS_OK);
     }
-    assert_in_range(world.slow.submits, OPERATIONS / DEPTH, 3 * OPERATIONS / DEPTH);
+    assert_in_range(world.slow.submits, OPERATIONS / DEPTH, 5 * OPERATIONS / DEPTH);
     end(&world);
 }
 
-/* More than half of the depth waits for a server that does not answer; the others do not. */
+/* Most of the depth waits for a server that does not answer; the others do not. */
 static void what_is_kept_is_sent_soon(void **state)
 {
     static struct world world;
     mcds_completion done;
     (void)state;
-    begin(&world, 3, DEPTH / 2 + 10);
-    for (uint64_t i = 0; i < DEPTH / 2 + 10; i++)
+    begin(&world, 3, DEPTH - 10);
+    for (uint64_t i = 0; i < DEPTH - 10; i++)
         start(&world, i);
     for (uint64_t i = 0; i < 5; i++) {
         int64_t before_ns = world.slow.fake.monotonic_ns;
         start(&world, DEPTH + i);
         assert_int_equal(mcds_pipeline_next(world.pipeline, &done), MCDS_OK);
         assert_int_equal(done.tag, DEPTH + i);
-        assert_true(world.slow.fake.monotonic_ns - before_ns <= 2 * NS_PER_MS);
+        assert_true(world.slow.fake.monotonic_ns - before_ns <= 11 * NS_PER_MS);
     }
     end(&world);
 }
@@ -209,8 +209,8 @@ static void polling_keeps_nothing(void **state)
     static struct world world;
     mcds_completion done;
     (void)state;
-    begin(&world, 1, DEPTH / 2 + 10);
-    for (uint64_t i = 0; i < DEPTH / 2 + 10; i++)
+    begin(&world, 1, DEPTH - 10);
+    for (uint64_t i = 0; i < DEPTH - 10; i++)
         start(&world, i);
     assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_BUSY);
     start(&world, DEPTH);
