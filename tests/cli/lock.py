@@ -15,8 +15,8 @@ from place import SKIPPED, Place, is_possible
 HOME, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 LIMIT_S = 30
 # The shortest that the home takes, and one that leaves room for what happens within it.
-LEASE = {"lmdb": "300ms", "memcached": "3s"}[HOME]
-LONG = {"lmdb": "600ms", "memcached": "4s"}[HOME]
+LEASE = {"lmdb": "500ms", "memcached": "3s"}[HOME]
+LONG = {"lmdb": "1s", "memcached": "4s"}[HOME]
 # Tells its own pid and its child's, and on TERM leaves a mark but goes on.
 STUBBORN = """
 trap 'echo TERM >>mark' TERM
@@ -167,9 +167,9 @@ class LockTest(unittest.TestCase):
 
     def test_renews(self):
         """A contender that waits several leases long does not get it."""
-        holder = self.hold("-t", LEASE)
-        wait = {"lmdb": "2s", "memcached": "7s"}[HOME]
-        contender = self.run_to_end("lock", "job", "-w", wait, "-t", LEASE, "--", "true")
+        lease, wait = {"lmdb": ("2s", "5s"), "memcached": ("3s", "7s")}[HOME]
+        holder = self.hold("-t", lease)
+        contender = self.run_to_end("lock", "job", "-w", wait, "-t", lease, "--", "true")
         self.assertEqual(contender.returncode, 75)
         self.assertIsNone(holder.poll())
         holder.stdin.close()
