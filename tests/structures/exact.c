@@ -179,6 +179,25 @@ static void a_lost_slot_is_healed_by_its_writer(struct suite *suite)
     mcds_counter_close(other);
 }
 
+/* To bring it back from memory would count it twice as soon as somebody else does. */
+static void what_others_have_left_is_lost_with_its_server(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "n");
+    mcds_counter *first = open_exact(suite->store, name, NEVER_MS);
+    CHECK(MCDS_OK, suite, mcds_counter_add, first, 100, NULL);
+    CHECK(MCDS_OK, suite, mcds_counter_flush, first);
+    mcds_counter_close(first);
+    mcds_counter *heir = open_exact(suite->store, name, NEVER_MS);
+    CHECK(MCDS_OK, suite, mcds_counter_add, heir, 5, NULL);
+    CHECK(MCDS_OK, suite, mcds_counter_flush, heir);
+    CHECK_VALUE(suite, heir, 105, false);
+    assert_int_equal(lose_slots(suite, name), 1);
+    CHECK(MCDS_OK, suite, mcds_counter_add, heir, 1, NULL);
+    CHECK(MCDS_OK, suite, mcds_counter_flush, heir);
+    CHECK_VALUE(suite, heir, 6, true);
+    mcds_counter_close(heir);
+}
+
 static void a_new_handle_hears_of_the_loss(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
@@ -406,6 +425,7 @@ static const struct suite_case cases[] = {
     CASE(many_come_and_go),
     CASE_TWICE(more_writers_than_slots_share_them),
     CASE(a_lost_slot_is_healed_by_its_writer),
+    CASE(what_others_have_left_is_lost_with_its_server),
     CASE(a_new_handle_hears_of_the_loss),
     CASE(strict_says_lost),
     CASE(whoever_was_away_comes_back),
