@@ -235,6 +235,38 @@ static const struct verb table_verbs[] = {
     {.word = NULL},
 };
 
+static const struct verb array_verbs[] = {
+    {.word = "get",
+     .arguments = takes_name,
+     .overlap = OVERLAP_NEVER,
+     .is_many = true,
+     .start = array_get,
+     .help = "Print all elements in their order, one a line."},
+    {.word = "set",
+     .arguments = takes_array,
+     .overlap = OVERLAP_NEVER,
+     .feed = FEED_ALL,
+     .start = array_set,
+     .print = array_print_set,
+     .done = "set",
+     .help = "Make these the elements, whatever was there."},
+    {.word = "change",
+     .arguments = takes_name,
+     .options = BIT(OPTION_ADD) | BIT(OPTION_REMOVE),
+     .overlap = OVERLAP_NEVER,
+     .start = array_change,
+     .print = array_print_change,
+     .help = "Remove elements, of each the first that is equal, and add others at the end, all "
+             "in one step. Makes the array when there is none."},
+    {.word = "drop",
+     .arguments = takes_name,
+     .overlap = OVERLAP_NEVER,
+     .start = array_drop,
+     .print = print_dropped,
+     .help = "Erase the array."},
+    {.word = NULL},
+};
+
 static const struct verb batch_verbs[] = {
     {.word = "",
      .arguments = takes_nothing,
@@ -302,6 +334,8 @@ const struct noun nouns[] = {
     {"set", "there is none", FORM, set_open, set_close, set_verbs,
      "elements that anybody adds and removes"},
     {"table", "there is none", 0, table_open, table_close, table_verbs, "values by key"},
+    {"array", "there is none", 0, array_open, array_close, array_verbs,
+     "elements in order, changed as a whole"},
     {"batch", NULL, 0, NULL, NULL, batch_verbs, "many commands from standard input"},
     {"ls", NULL, 0, NULL, NULL, ls_verbs, "what there is"},
     {"doctor", NULL, 0, NULL, NULL, doctor_verbs, "what the store is, and what is wrong"},

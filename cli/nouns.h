@@ -75,6 +75,16 @@ bool table_has_more(const struct answer *answer);
 PRINT(table_print_scan);
 START(table_drop);
 
+OPEN(array_open);
+CLOSE(array_close);
+bool print_element(void *context, mcds_bytes element);
+START(array_get);
+START(array_set);
+PRINT(array_print_set);
+START(array_change);
+PRINT(array_print_change);
+START(array_drop);
+
 RUN(batch_run);
 RUN(ls_run);
 RUN(doctor_run);

@@ -115,13 +115,12 @@ static bool check_name(struct reader *reader, const struct parameter *parameter,
                        const char *typed)
 {
     const struct command *command = reader->command;
-    const char *called = parameter->word != NULL ? parameter->word : parameter->placeholder;
     if (typed[0] == '\0')
         return wrong(reader, "%s %s: the %s is empty", command->noun->word, command->verb->word,
-                     called);
+                     parameter->placeholder);
     if (strlen(typed) > NAME_MAX_BYTES)
         return wrong(reader, "%s %s: the %s is longer than %d bytes", command->noun->word,
-                     command->verb->word, called, NAME_MAX_BYTES);
+                     command->verb->word, parameter->placeholder, NAME_MAX_BYTES);
     return true;
 }
 
@@ -130,9 +129,8 @@ static bool read_value(struct reader *reader, const struct parameter *option,
 {
     value->given = true;
     value->text = text;
-    if (option->kind == KIND_NAME)
-        return check_name(reader, option, text) &&
-               (!option->many || keep_element(reader, text, option == &options[OPTION_REMOVE]));
+    if (option->many)
+        return keep_element(reader, text, option == &options[OPTION_REMOVE]);
     if (option->kind == KIND_TEXT) {
         if (option->max > 0 && strlen(text) > option->max)
             return wrong(reader, "%s: longer than %" PRIu64 " bytes", called, option->max);
@@ -399,6 +397,9 @@ static bool is_everything_there(struct reader *reader)
         command->input = INPUT_LINES;
         command->is_input_untold = true;
     }
+    if ((command->verb->options & BIT(OPTION_ADD)) != 0 && !is_given(command, OPTION_ADD) &&
+        !is_given(command, OPTION_REMOVE))
+        return wrong_usage(reader, "nothing to do: give --add or --remove");
     return excludes(reader, OPTION_BAG, OPTION_LIST) &&
            excludes(reader, OPTION_IF_ABSENT, OPTION_IF_IS) &&
            (!takes_program(command->verb) || is_one_way(reader));

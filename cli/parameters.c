@@ -28,7 +28,7 @@
     }
 #define ELEMENT(w, text)                                                                       \
     {                                                                                          \
-        .word = w, .placeholder = "ELEMENT", .kind = KIND_NAME, .many = true, .help = text     \
+        .word = w, .placeholder = "ELEMENT", .kind = KIND_TEXT, .many = true, .help = text     \
     }
 
 const struct parameter options[OPTION_COUNT] = {
@@ -146,6 +146,13 @@ static const struct parameter fed_element = {
     .optional = true,
     .input = INPUT_LINES,
     .help = "1 to 1024 bytes; without it, or for -, each line of standard input is one"};
+static const struct parameter array_elements = {
+    .placeholder = "ELEMENT",
+    .kind = KIND_TEXT,
+    .optional = true,
+    .many = true,
+    .input = INPUT_LINES,
+    .help = "any text; without it, or for -, each line of standard input is one"};
 static const struct parameter key = {
     .placeholder = "KEY", .kind = KIND_NAME, .help = "1 to 1024 bytes"};
 static const struct parameter fed_key = {
@@ -179,6 +186,7 @@ const struct parameter *const takes_key[] = {&name, &key, NULL};
 const struct parameter *const takes_keys[] = {&name, &fed_key, NULL};
 const struct parameter *const takes_entries[] = {&name, &fed_entry, &value, NULL};
 const struct parameter *const takes_key_delta[] = {&name, &key, &field_delta, NULL};
+const struct parameter *const takes_array[] = {&name, &array_elements, NULL};
 const struct parameter *const takes_prefix[] = {&prefix, NULL};
 const struct parameter *const takes_shell[] = {&shell, NULL};
 const struct parameter *const takes_topic[] = {&topic, &subtopic, NULL};

@@ -25,7 +25,7 @@ int set_add(void *handle, const struct command *command, struct answer *answer,
     return mcds_set_add_start(handle, command->bytes[1], &answer->changed, pipeline, tag);
 }
 
-static void print_element(struct output *output, const struct command *command)
+static void print_argument(struct output *output, const struct command *command)
 {
     output_bytes(output, "element", command->bytes[1], HIDDEN);
 }
@@ -34,7 +34,7 @@ void set_print_add(struct output *output, const struct command *command,
                    const struct answer *answer, int result)
 {
     (void)result;
-    print_element(output, command);
+    print_argument(output, command);
     output_word(output, "done", answer->changed ? "added" : "known");
 }
 
@@ -49,7 +49,7 @@ void set_print_remove(struct output *output, const struct command *command,
 {
     (void)answer;
     (void)result;
-    print_element(output, command);
+    print_argument(output, command);
     output_word(output, "done", "removed");
 }
 
@@ -65,18 +65,14 @@ void set_print_has(struct output *output, const struct command *command,
 {
     (void)answer;
     (void)result;
-    print_element(output, command);
+    print_argument(output, command);
     output_word(output, "done", "yes");
 }
 
 static bool print_each(void *context, mcds_bytes element, uint64_t count)
 {
     (void)count;
-    struct output *output = context;
-    output_begin(output);
-    output_bytes(output, "element", element, SHOWN);
-    output_end(output);
-    return output_is_fine(output);
+    return print_element(context, element);
 }
 
 static bool print_each_of_bag(void *context, mcds_bytes element, uint64_t count)
