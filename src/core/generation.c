@@ -1,0 +1,190 @@
+/* The root of a structure that is begun anew as a whole. */
+#include "core/generation.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/environment.h"
+
+#define TYPE 'G'
+#define VERSION 1
+#define FIXED 9
+
+enum { ROOT_BEGIN, ROOT_READING, ROOT_MAKING, ROOT_REPLACING };
+
+void mcds__generation_init(struct mcds__generation *generation, mcds_store *store,
+                           const struct mcds__key *key, char kind)
+{
+    generation->store = store;
+    generation->key = *key;
+    generation->kind = kind;
+    atomic_init(&generation->known, 0);
+}
+
+void mcds__root_begin(struct mcds__root *root, struct mcds__generation *generation)
+{
+    root->generation = generation;
+    root->number = 0;
+    root->stage = ROOT_BEGIN;
+    root->ambiguous = false;
+    root->next = 0;
+    root->settled_length = 0;
+}
+
+static mcds_request get_request(const struct mcds__root *root)
+{
+    return (mcds_request){.command = MCDS_GET, .key = mcds__key_bytes(&root->generation->key)};
+}
+
+/* The frame of a root of this generation. */
+static mcds_bytes seal(struct mcds__root *root, uint64_t number)
+{
+    uint8_t *payload = root->frame + MCDS__FRAME_HEAD;
+    payload[0] = (uint8_t)root->generation->kind;
+    mcds__put_u64(payload + 1, number);
+    memcpy(payload + FIXED, root->settled, root->settled_length);
+    size_t length = mcds__frame_seal(root->frame, TYPE, VERSION,
+                                     mcds__key_bytes(&root->generation->key),
+                                     FIXED + root->settled_length);
+    return (mcds_bytes){root->frame, length};
+}
+
+static enum mcds__step read_again(struct mcds__root *root, struct mcds__operation *operation)
+{
+    root->requests[0] = get_request(root);
+    root->stage = ROOT_READING;
+    operation->connection = 0;
+    return mcds__operation_ask_repeatable(operation, root->requests, 1);
+}
+
+/* Take in what a GET has brought. */
+static enum mcds__step take_value(struct mcds__root *root, struct mcds__operation *operation,
+                                  const mcds_request *request)
+{
+    mcds_bytes payload;
+    const struct mcds__generation *generation = root->generation;
+    if (request->reply.outcome == MCDS_OUT_MISS)
+        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
+    if (request->reply.outcome != MCDS_OUT_OK) {
+        root->stage = ROOT_BEGIN;
+        if (mcds__is_transport_trouble(&request->reply) && mcds__operation_again(operation))
+            return MCDS__SLEEP;
+        return mcds__operation_fail_read(operation, &request->reply);
+    }
+    if (!mcds__frame_open(mcds__reply_value(&operation->batch, request), TYPE, VERSION,
+                          request->key, &payload) ||
+        payload.length < FIXED || payload.length - FIXED > MCDS__GENERATION_SETTLED_MAX ||
+        *(const char *)payload.at != generation->kind)
+        return mcds__operation_explain(operation, MCDS_CORRUPT,
+                                       "its key holds something that mcds did not write");
+    const uint8_t *bytes = payload.at;
+    root->number = mcds__get_u64(bytes + 1);
+    root->settled_length = payload.length - FIXED;
+    memcpy(root->settled, bytes + FIXED, root->settled_length);
+    root->token = request->reply.cas;
+    operation->connection = root->token.connection;
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+enum mcds__step mcds__root_read_step(struct mcds__root *root, struct mcds__operation *operation)
+{
+    if (root->stage == ROOT_BEGIN)
+        return read_again(root, operation);
+    return take_value(root, operation, &root->requests[0]);
+}
+
+enum mcds__step mcds__root_make_step(struct mcds__root *root, struct mcds__operation *operation)
+{
+    if (root->stage == ROOT_BEGIN && root->number == 0)
+        return read_again(root, operation);
+    if (root->stage == ROOT_READING && root->requests[0].reply.outcome != MCDS_OUT_MISS)
+        return take_value(root, operation, &root->requests[0]);
+    if (root->stage == ROOT_MAKING) {
+        const mcds_reply *added = &root->requests[0].reply;
+        if (mcds__is_refusal(added))
+            return mcds__operation_fail(operation, added);
+        return take_value(root, operation, &root->requests[1]);
+    }
+    uint64_t number = root->number;
+    root->requests[0] = get_request(root);
+    root->requests[1] = get_request(root);
+    root->requests[0].command = MCDS_ADD;
+    root->requests[0].value = seal(root,
+                                   number != 0 ? number : mcds__random_u64(operation->env) | 1);
+    root->stage = ROOT_MAKING;
+    return mcds__operation_ask_repeatable(operation, root->requests, 2);
+}
+
+/* The write and, behind it, a look: in one batch. */
+static enum mcds__step ask_replace(struct mcds__root *root, struct mcds__operation *operation,
+                                   bool erases)
+{
+    mcds_capabilities can;
+    mcds__store_capabilities(operation->store, &can);
+    root->requests[0] = get_request(root);
+    root->requests[1] = get_request(root);
+    if (erases) {
+        root->requests[0].command = MCDS_DELETE;
+        if (can.compare_and_delete)
+            root->requests[0].cas = root->token;
+    } else if (can.compare_and_set) {
+        root->requests[0].command = MCDS_CAS;
+        root->requests[0].cas = root->token;
+        root->requests[0].value = seal(root, root->next);
+    } else {
+        return mcds__operation_explain(operation, MCDS_UNSUPPORTED,
+                                       "the store has no compare-and-set");
+    }
+    root->stage = ROOT_REPLACING;
+    return mcds__operation_ask_repeatable(operation, root->requests, 2);
+}
+
+/* What lives is told by the look, whatever became of the write. */
+static enum mcds__step replace(struct mcds__root *root, struct mcds__operation *operation,
+                               bool erases)
+{
+    uint64_t old = root->number;
+    if (root->stage != ROOT_REPLACING) {
+        if (root->next == 0)
+            root->next = mcds__random_u64(operation->env) | 1;
+        return ask_replace(root, operation, erases);
+    }
+    const mcds_reply *written = &root->requests[0].reply;
+    const mcds_reply *looked = &root->requests[1].reply;
+    if (mcds__is_refusal(written))
+        return mcds__operation_fail(operation, written);
+    if (mcds__is_transport_trouble(looked) || mcds__is_refusal(looked)) {
+        root->ambiguous = root->ambiguous || written->outcome != MCDS_OUT_UNSENT;
+        if (mcds__operation_again(operation)) {
+            root->stage = ROOT_READING;
+            return MCDS__SLEEP;
+        }
+        (void)mcds__operation_fail_read(operation, looked);
+        if (root->ambiguous)
+            operation->result = MCDS_AMBIGUOUS;
+        return MCDS__DONE;
+    }
+    enum mcds__step step = take_value(root, operation, &root->requests[1]);
+    if (operation->result == MCDS_NOT_FOUND) {
+        root->number = 0;
+        return mcds__operation_finish(operation, MCDS_OK);
+    }
+    if (step != MCDS__DONE || operation->result != MCDS_OK || root->number != old)
+        return step;
+    if (!mcds__operation_again(operation))
+        return mcds__operation_finish(operation, MCDS_BUSY);
+    root->stage = ROOT_READING;
+    return MCDS__SLEEP;
+}
+
+enum mcds__step mcds__root_replace_step(struct mcds__root *root,
+                                        struct mcds__operation *operation)
+{
+    return replace(root, operation, false);
+}
+
+enum mcds__step mcds__root_erase_step(struct mcds__root *root,
+                                      struct mcds__operation *operation)
+{
+    return replace(root, operation, true);
+}

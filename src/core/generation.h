@@ -1,0 +1,56 @@
+/* The root of a structure that is begun anew as a whole: which generation of it lives, and what
+ * was settled when it was made.
+ *
+ * A frame of type G: the kind of structure in one byte, the generation in 8, and what the kind
+ * keeps there. A generation is a number that no other has had: keys that carry it are never
+ * confused with those of another life. */
+#ifndef MCDS_CORE_GENERATION_H
+#define MCDS_CORE_GENERATION_H
+
+#include "base/frame.h"
+#include "engine/operation.h"
+
+#define MCDS__GENERATION_SETTLED_MAX 48
+#define MCDS__GENERATION_ROOM (MCDS__FRAME_OVERHEAD + 9 + MCDS__GENERATION_SETTLED_MAX)
+
+struct mcds__generation {
+    mcds_store *store;
+    struct mcds__key key;
+    char kind;
+    _Atomic uint64_t known; /* 0 = not yet */
+};
+
+void mcds__generation_init(struct mcds__generation *generation, mcds_store *store,
+                           const struct mcds__key *key, char kind);
+
+/* Read the root. */
+struct mcds__root {
+    struct mcds__generation *generation;
+    uint64_t number;                               /* out */
+    mcds_cas_token token;                          /* out: of the root as read */
+    uint8_t settled[MCDS__GENERATION_SETTLED_MAX]; /* in: for making; out: as read */
+    size_t settled_length;
+    uint8_t stage; /* private, as all that follow */
+    bool ambiguous;
+    uint64_t next;
+    mcds_request requests[2];
+    uint8_t frame[MCDS__GENERATION_ROOM];
+};
+/* To read it, before each use. */
+void mcds__root_begin(struct mcds__root *root, struct mcds__generation *generation);
+/* DONE with MCDS_OK; MCDS_NOT_FOUND: there is none; MCDS_CORRUPT; failures of reading. */
+enum mcds__step mcds__root_read_step(struct mcds__root *root,
+                                     struct mcds__operation *operation);
+/* The same; makes it when it is missing, as generation `number`, or a new one for 0. Where it has
+ * to be made, MCDS_TIMEOUT and MCDS_UNAVAILABLE do not tell whether it has been. */
+enum mcds__step mcds__root_make_step(struct mcds__root *root,
+                                     struct mcds__operation *operation);
+/* After reading: put a new generation in the place of `number`, or erase the root. DONE with
+ * MCDS_OK: `number` is no longer what lives; `root->number` is the new one, or 0. MCDS_AMBIGUOUS
+ * and others. */
+enum mcds__step mcds__root_replace_step(struct mcds__root *root,
+                                        struct mcds__operation *operation);
+enum mcds__step mcds__root_erase_step(struct mcds__root *root,
+                                      struct mcds__operation *operation);
+
+#endif

@@ -1,0 +1,300 @@
+/* Core part: families of numbered keys, each of which takes appended records until it is full.
+ *
+ * A family is what belongs together and keeps its order: one generation of a list, one chunk of
+ * a log. Its keys are NS:TAG:NAME:FAMILY:PART with PART from 0. A part is closed by its size: a
+ * record counts if and only if it ends at or before MCDS__PART_LIMIT; what lies beyond is void.
+ * Sizes only grow, so a part that is longer than the limit can take nothing more, whoever still
+ * believes that it can and however late a request arrives: no seal, no compare-and-set, nothing
+ * to wait for.
+ *
+ * A writer's request is an ordered batch: append the record to part p, then look at its size. At
+ * most the limit: the record counts. More: it may be void, and goes into part p + 1 with the same
+ * id; a reader drops the second copy of an id.
+ *
+ * Order is exact across parts. A record in part q is acknowledged, and part q is read, only when
+ * all parts below q are known to be closed. So whatever is appended after that stands behind: it
+ * cannot go into a part below q any more. A handle that has enough under way to fill part p goes
+ * on in the next part ahead of the replies, by MCDS__PART_AHEAD parts at most; should part p turn
+ * out to be open still, because some of it was lost on the way, it is filled with zeros first.
+ * Whoever finds an open part with another behind it does the same.
+ *
+ * A part is made with `add` and an opening record. The client flags are its birth: seconds and
+ * chance. An opening tells the birth of the part before, a writer remembers that of the part it
+ * appends to, and marks its next record when that is gone or another: so a reader learns that
+ * something is missing (a gap) from the missing part, from births that do not fit together, or
+ * from the mark. What nobody remembers is not noticed: the last part of a family, gone before any
+ * handle that knew it writes again.
+ *
+ * An id is a writer (one handle) and its sequence number. Copies of a record stand at most
+ * MCDS__PART_DISTANCE_MAX parts apart: a writer that is driven on further reads the part where
+ * the first copy may stand, which is closed and so has the last word. */
+#ifndef MCDS_CORE_PART_H
+#define MCDS_CORE_PART_H
+
+#include <pthread.h>
+
+#include "core/part_record.h"
+#include "engine/operation.h"
+
+#define MCDS__PART_AHEAD 4
+#define MCDS__PART_TAILS 8
+/* Client flags of a part behind the last one of a family that has ended. */
+#define MCDS__PART_END UINT32_MAX
+
+/* What a handle knows of the end of one family. */
+struct mcds__part_tail {
+    uint64_t family;
+    bool in_use;
+    bool known;
+    bool exists;      /* `part` has been seen */
+    uint64_t used;    /* when, in takings of places */
+    int64_t known_ns; /* when a reply told of it last */
+    uint64_t part;    /* where the next record goes */
+    uint32_t birth;   /* of `part`; 0 = not known */
+    uint32_t before;  /* of the one before; 0 = not known */
+    uint32_t proposal;
+    size_t size;      /* of `part`, as seen last */
+    size_t in_flight; /* bytes under way to `part` */
+    uint64_t settled; /* all parts below are closed */
+    uint8_t closed;   /* bit i: so is part settled + i */
+};
+
+/* A handle on all families of one structure; any number of threads use it. */
+struct mcds__parts {
+    mcds_store *store;
+    const mcds_env *env;
+    struct mcds__key root;
+    /* One route for all families, and a family may end: a list. Else every family has its own,
+     * and a writer who knows nothing of one begins at its part 0: a log. */
+    bool one_route;
+    uint64_t writer;
+    pthread_mutex_t mutex; /* over all that follows */
+    uint64_t next_ticket;
+    uint64_t takings;
+    struct mcds__part_tail tails[MCDS__PART_TAILS];
+};
+
+void mcds__parts_init(struct mcds__parts *parts, mcds_store *store,
+                      const struct mcds__key *root, bool one_route);
+void mcds__parts_destroy(struct mcds__parts *parts);
+void mcds__part_key(const struct mcds__parts *parts, uint64_t family, uint64_t part,
+                    struct mcds__key *key_out);
+/* What decides the server of a family. */
+void mcds__part_route(const struct mcds__parts *parts, uint64_t family,
+                      struct mcds__key *route_out);
+/* A number for the next record: an id that no other has. */
+void mcds__part_take_id(struct mcds__parts *parts, uint64_t *writer_out, uint32_t *seq_out);
+static inline bool mcds__part_is_closed(size_t size, uint32_t flags)
+{
+    return size > MCDS__PART_LIMIT || flags == MCDS__PART_END;
+}
+
+/* Where `length` bytes go. They are under way until given back. False: not known. Here and below,
+ * now_ns is a time on the monotonic clock that need not be exact. */
+struct mcds__part_place {
+    uint64_t part;
+    bool makes; /* it has not been seen */
+    uint32_t birth;
+    uint32_t before;
+};
+bool mcds__part_take_place(struct mcds__parts *parts, uint64_t family, size_t length,
+                           int64_t now_ns, struct mcds__part_place *place_out);
+void mcds__part_give_place(struct mcds__parts *parts, uint64_t family, uint64_t part,
+                           size_t length);
+/* Part `part` has been seen with this size. True: it is not the part that this handle knew. */
+bool mcds__part_note_seen(struct mcds__parts *parts, uint64_t family, uint64_t part,
+                          size_t size, uint32_t birth, int64_t now_ns);
+/* It is missing. True: this handle has seen it before. */
+bool mcds__part_note_missing(struct mcds__parts *parts, uint64_t family, uint64_t part);
+/* It cannot take anything. */
+void mcds__part_note_closed(struct mcds__parts *parts, uint64_t family, uint64_t part);
+/* The parts that a record in `part` waits for: [*first_out, part). */
+bool mcds__part_is_settled(struct mcds__parts *parts, uint64_t family, uint64_t part,
+                           uint64_t *first_out);
+/* `tail` has been found as the last part, or the first one to be made; all below `settled` are
+ * closed. */
+void mcds__part_note_tail(struct mcds__parts *parts, const struct mcds__part_tail *tail);
+/* Forget what is known of a family's end. */
+void mcds__part_forget(struct mcds__parts *parts, uint64_t family);
+
+/* Looking at many keys of one family at once. */
+#define MCDS__PART_ROOM MCDS_BATCH_MAX
+struct mcds__part_room {
+    struct mcds__key route;
+    uint64_t positions[MCDS__PART_ROOM];
+    struct mcds__key keys[MCDS__PART_ROOM];
+    mcds_request requests[MCDS__PART_ROOM];
+};
+/* The room, made at the first call; NULL: no memory. */
+struct mcds__part_room *mcds__part_get_room(struct mcds__part_room **room, const mcds_env *env);
+/* A GET of this part as request `i`. */
+void mcds__part_fill_get(const struct mcds__parts *parts, uint64_t family,
+                         struct mcds__part_room *room, uint32_t i, uint64_t part,
+                         uint32_t options);
+/* Bytes that close a part of this size, as request `i`. */
+void mcds__part_fill_close(const struct mcds__parts *parts, uint64_t family,
+                           struct mcds__part_room *room, uint32_t i, uint64_t part,
+                           size_t size);
+/* Parts far behind `from`, at growing distances, as requests first, first + 1, ...; returns how
+ * many requests there are then. */
+#define MCDS__PART_FAR 28
+uint32_t mcds__part_fill_far(const struct mcds__parts *parts, uint64_t family,
+                             struct mcds__part_room *room, uint32_t first, uint64_t from);
+
+/* Find the end of a family, looking from part `from` on: 1 round trip for a small one, 3 for a
+ * million parts. DONE with MCDS_OK: the handle knows it; `ended`: the family has. Or failures of
+ * reading. */
+struct mcds__part_locate {
+    uint64_t family;
+    uint64_t from;
+    bool ended;    /* out */
+    bool exists;   /* out: `part` does */
+    uint64_t part; /* out: the last one, or the first to be made */
+    size_t size;   /* out: of `part` */
+    uint8_t stage; /* private; 0 at the start, as all that follow */
+    uint32_t count;
+    struct mcds__part_room *room;
+};
+enum mcds__step mcds__part_locate_step(struct mcds__part_locate *locate,
+                                       struct mcds__parts *parts,
+                                       struct mcds__operation *operation);
+
+/* Append records. The caller begins, puts records, and steps until DONE with
+ *
+ *   MCDS_OK         all of them count, once each
+ *   MCDS_AMBIGUOUS  each once, not at all, or not yet
+ *   MCDS_BUSY       and `ended`: the family has ended, or its part is gone and may have; nothing
+ *                   counts. Without it: its part vanishes again and again
+ *   others          not all of them count, and those that do not never will */
+struct mcds__part_append {
+    struct mcds__parts *parts;
+    uint64_t family;
+    uint64_t ttl_ms;
+    bool ended;     /* out */
+    bool is_marked; /* out: surely */
+    bool made;      /* out: a part */
+    uint8_t stage;  /* private, as all that follow */
+    bool doubt;     /* a copy may count in `doubted` or behind it */
+    bool tells_loss;
+    bool makes;
+    bool under_way;
+    bool has_asked; /* for pieces */
+    uint8_t walked;
+    uint8_t makings;
+    uint64_t part;
+    uint64_t doubted;
+    size_t length; /* of the records, as asked for */
+    struct mcds__part_locate locate;
+    struct mcds__part_room *room;
+    struct mcds__key key;
+    struct mcds__key route;
+    mcds_request requests[3];
+    uint8_t opening[MCDS__PART_OPENING_LENGTH];
+    uint32_t piece; /* of a large payload, the next to be stored */
+    uint32_t piece_count;
+    mcds_buffer large; /* its pieces, framed */
+    mcds_buffer records;
+    uint8_t records_room[192];
+};
+void mcds__part_append_begin(struct mcds__part_append *append, struct mcds__parts *parts,
+                             uint64_t family, uint64_t ttl_ms);
+/* Add a record with this payload, of which the bytes are copied; flags, times: as in the record.
+ * A large payload must be the only one. Returns MCDS_OK, MCDS_TOO_BIG, MCDS_NO_MEMORY. */
+int mcds__part_append_put(struct mcds__part_append *append, uint8_t flags, int64_t filed_ms,
+                          int64_t when_ms, mcds_bytes payload);
+/* Whether another payload fits into the same batch. */
+bool mcds__part_append_fits(const struct mcds__part_append *append, size_t length);
+enum mcds__step mcds__part_append_step(struct mcds__part_append *append,
+                                       struct mcds__operation *operation);
+/* Go on in another family after `ended`. False: a copy may count in the old one. */
+bool mcds__part_append_move(struct mcds__part_append *append, uint64_t family);
+/* Make ready for more records, after DONE with MCDS_OK. */
+void mcds__part_append_again(struct mcds__part_append *append);
+void mcds__part_append_free(struct mcds__part_append *append);
+
+/* Large payloads: pieces under keys of their own, NS:TAG:NAME:FAMILY:WRITER:SEQ:PIECE, each a
+ * frame of type P. A record with the flag LARGE tells the length of the whole in 8 bytes and that
+ * of a piece in 4. The pieces are stored before the record is appended. */
+#define MCDS__PART_LARGE_MAX ((uint64_t)64 << 20)
+#define MCDS__PART_WHERE 12
+void mcds__part_piece_key(const struct mcds__parts *parts, uint64_t family, uint64_t writer,
+                          uint32_t seq, uint32_t piece, struct mcds__key *key_out);
+/* Take over a large payload: makes `record` one that tells where it is, in `where`, which has
+ * room for MCDS__PART_WHERE bytes. Returns MCDS_OK, MCDS_TOO_BIG, MCDS_NO_MEMORY. */
+int mcds__part_take_large(struct mcds__part_append *append, struct mcds__part_record *record,
+                          uint8_t *where);
+/* DONE with MCDS_OK: all pieces are stored. */
+enum mcds__step mcds__part_store_pieces(struct mcds__part_append *append,
+                                        struct mcds__operation *operation);
+/* How many pieces a LARGE record has, and how long they are; 0: it is none that we write. */
+uint32_t mcds__part_piece_count(const struct mcds__part_record *record, uint64_t *length_out,
+                                uint32_t *piece_length_out);
+
+/* Every round trip of what takes many has the store's whole timeout. */
+void mcds__part_renew_deadline(struct mcds__operation *operation);
+
+/* Read parts [from, from + want) of a family. DONE with MCDS_OK, or failures of reading. */
+#define MCDS__PART_WANT_MAX (MCDS__PART_ROOM - MCDS__PART_FAR - MCDS__PART_DISTANCE_MAX - 1)
+struct mcds__part_item {
+    uint32_t index; /* of the part, among those read */
+    uint32_t begin; /* of the record, in the part's value */
+};
+struct mcds__part_read {
+    struct mcds__parts *parts;
+    uint64_t family; /* in, as the next two */
+    uint64_t from;
+    uint32_t want; /* 1 to MCDS__PART_WANT_MAX */
+    struct mcds__part_item
+        *items; /* out: the records that count, in order, until the next read */
+    uint32_t count;
+    uint64_t gaps;       /* out: adds up over all reads: places where something is missing */
+    uint64_t corrupt;    /* out: the same: stretches of bytes that are no records */
+    bool more;           /* out: there are parts behind those read */
+    bool ended;          /* out: the family has ended */
+    uint64_t next;       /* out: where to go on: the part behind those read, or the last one */
+    size_t next_size;    /* out: bytes of it that have been read */
+    uint32_t next_birth; /* out: its birth; 0: it does not exist */
+    uint8_t stage;       /* private; 0 at the start, as all that follow */
+    bool has_closed;
+    uint64_t closed; /* the part that was open with another behind it */
+    uint32_t back;   /* parts before `from`, read for their ids */
+    uint32_t near;   /* parts read with their values */
+    uint32_t all_count;
+    uint32_t all_room;
+    struct mcds__part_item *all;
+    uint32_t *table;
+    uint32_t table_size;
+    mcds_buffer values;
+    struct mcds__part_room *room;
+};
+void mcds__part_read_begin(struct mcds__part_read *read, struct mcds__parts *parts,
+                           uint64_t family);
+enum mcds__step mcds__part_read_step(struct mcds__part_read *read,
+                                     struct mcds__operation *operation);
+/* The record of an item; returns its part. The payload of a LARGE one is elsewhere. */
+uint64_t mcds__part_read_item(const struct mcds__part_read *read,
+                              const struct mcds__part_item *item,
+                              struct mcds__part_record *record_out);
+/* The birth of the part of an item. */
+uint32_t mcds__part_read_birth(const struct mcds__part_read *read,
+                               const struct mcds__part_item *item);
+void mcds__part_read_free(struct mcds__part_read *read);
+
+/* Fetch the payload of a LARGE record. DONE with MCDS_OK: `payload`, until the next fetch;
+ * MCDS_LOST: a piece is missing; MCDS_CORRUPT; failures of reading. */
+struct mcds__part_fetch {
+    struct mcds__parts *parts;
+    mcds_bytes payload; /* out */
+    uint8_t stage;      /* private; 0 at the start, as all that follow */
+    uint32_t piece;
+    uint32_t asked;
+    mcds_buffer whole;
+    struct mcds__part_room *room;
+};
+void mcds__part_fetch_begin(struct mcds__part_fetch *fetch, struct mcds__parts *parts);
+enum mcds__step mcds__part_fetch_step(struct mcds__part_fetch *fetch, uint64_t family,
+                                      const struct mcds__part_record *record,
+                                      struct mcds__operation *operation);
+void mcds__part_fetch_free(struct mcds__part_fetch *fetch);
+
+#endif

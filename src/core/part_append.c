@@ -1,0 +1,421 @@
+/* Core part: append records. */
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "core/part.h"
+
+#define MAKINGS_MAX 3
+/* So many full parts in a row, and the family's end is looked for. */
+#define WALK_MAX 3
+
+enum {
+    APPEND_BEGIN,
+    APPEND_PIECES, /* storing what is too large */
+    APPEND_LOCATING,
+    APPEND_ASKED,
+    APPEND_SETTLE,
+    APPEND_SETTLING, /* looking at the parts below */
+    APPEND_CLOSING,  /* and filling one that is open */
+    APPEND_RESOLVE,
+    APPEND_RESOLVING /* reading a closed part in which a copy may stand */
+};
+
+static mcds_request *append_request(struct mcds__part_append *append)
+{
+    return &append->requests[append->makes];
+}
+
+static mcds_request *look_request(struct mcds__part_append *append)
+{
+    return &append->requests[append->makes + 1];
+}
+
+static enum mcds__step finish(struct mcds__part_append *append,
+                              struct mcds__operation *operation, int result, const char *detail)
+{
+    if (append->doubt && result != MCDS_OK)
+        result = MCDS_AMBIGUOUS;
+    return mcds__operation_explain(operation, result, detail);
+}
+
+static enum mcds__step fail(struct mcds__part_append *append, struct mcds__operation *operation,
+                            const mcds_reply *reply)
+{
+    (void)mcds__operation_fail(operation, reply);
+    if (append->doubt)
+        operation->result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
+/* The family has ended, or, without a mark, it may have. */
+static enum mcds__step end(struct mcds__part_append *append, struct mcds__operation *operation,
+                           bool is_marked)
+{
+    append->ended = true;
+    append->is_marked = is_marked;
+    append->stage = APPEND_BEGIN;
+    return finish(append, operation, MCDS_BUSY, "it is being cleared by others");
+}
+
+static enum mcds__step try_later(struct mcds__part_append *append,
+                                 struct mcds__operation *operation, uint8_t stage,
+                                 const mcds_reply *reply)
+{
+    append->stage = stage;
+    operation->tries++;
+    if (mcds__operation_wait(operation, 0))
+        return MCDS__SLEEP;
+    return fail(append, operation, reply);
+}
+
+static enum mcds__step begin(struct mcds__part_append *append,
+                             struct mcds__operation *operation);
+
+static enum mcds__step locate(struct mcds__part_append *append,
+                              struct mcds__operation *operation)
+{
+    append->stage = APPEND_LOCATING;
+    enum mcds__step step = mcds__part_locate_step(&append->locate, append->parts, operation);
+    if (step != MCDS__DONE)
+        return step;
+    append->locate.stage = 0;
+    if (operation->result != MCDS_OK) {
+        if (append->doubt)
+            operation->result = MCDS_AMBIGUOUS;
+        return MCDS__DONE;
+    }
+    if (append->locate.ended)
+        return end(append, operation, true);
+    return begin(append, operation);
+}
+
+static enum mcds__step resolve(struct mcds__part_append *append,
+                               struct mcds__operation *operation, bool closes, size_t size)
+{
+    struct mcds__part_room *room = mcds__part_get_room(&append->room, operation->env);
+    if (room == NULL)
+        return finish(append, operation, MCDS_NO_MEMORY, NULL);
+    uint32_t count = 0;
+    if (closes)
+        mcds__part_fill_close(append->parts, append->family, room, count++, append->doubted,
+                              size);
+    else
+        mcds__part_fill_get(append->parts, append->family, room, count++, append->doubted,
+                            MCDS_NO_VALUE);
+    mcds__part_fill_get(append->parts, append->family, room, count++, append->doubted, 0);
+    append->stage = APPEND_RESOLVING;
+    return mcds__operation_ask_repeatable(operation, room->requests, count);
+}
+
+/* [make the part,] append, look. */
+static enum mcds__step ask(struct mcds__part_append *append, struct mcds__operation *operation,
+                           const struct mcds__part_place *place)
+{
+    uint8_t flags = append->tells_loss ? MCDS__PART_LOSS : 0;
+    if (append->doubt && place->part > append->doubted)
+        flags |= (uint8_t)(place->part - append->doubted);
+    mcds__part_key(append->parts, append->family, place->part, &append->key);
+    mcds__part_route(append->parts, append->family, &append->route);
+    mcds_bytes key = mcds__key_bytes(&append->key);
+    mcds_bytes route = mcds__key_bytes(&append->route);
+    mcds__part_address(append->records.at, append->records.length, key, flags);
+    append->part = place->part;
+    append->makes = place->makes;
+    if (place->makes)
+        append->requests[0] = (mcds_request){
+            .command = MCDS_ADD,
+            .flags = place->birth,
+            .ttl_ms = append->ttl_ms,
+            .key = key,
+            .route = route,
+            .value = {append->opening,
+                      mcds__part_put_opening(append->opening, key, place->before)},
+        };
+    *append_request(append) = (mcds_request){
+        .command = MCDS_APPEND,
+        .key = key,
+        .route = route,
+        .value = {append->records.at, append->records.length},
+    };
+    *look_request(append) = (mcds_request){
+        .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = key, .route = route};
+    append->stage = APPEND_ASKED;
+    return mcds__operation_ask_combinable(operation, append->requests, append->makes + 2u);
+}
+
+static enum mcds__step store_pieces(struct mcds__part_append *append,
+                                    struct mcds__operation *operation)
+{
+    append->stage = APPEND_PIECES;
+    enum mcds__step step = mcds__part_store_pieces(append, operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    return begin(append, operation);
+}
+
+static enum mcds__step begin(struct mcds__part_append *append,
+                             struct mcds__operation *operation)
+{
+    struct mcds__part_place place;
+    size_t length = append->records.length;
+    if (append->piece < append->piece_count)
+        return store_pieces(append, operation);
+    int64_t now_ns = operation->deadline_ns - mcds__store_timeout_ns(operation->store);
+    if (!mcds__part_take_place(append->parts, append->family, length, now_ns, &place))
+        return locate(append, operation);
+    if (append->doubt && place.part > append->doubted + MCDS__PART_DISTANCE_MAX) {
+        mcds__part_give_place(append->parts, append->family, place.part, length);
+        return resolve(append, operation, false, 0);
+    }
+    append->length = length;
+    append->under_way = true;
+    return ask(append, operation, &place);
+}
+
+/* How many bytes of whole records fit into `room` bytes. */
+static size_t whole_records(const struct mcds__part_append *append, size_t room)
+{
+    size_t at = 0;
+    while (at < append->records.length) {
+        size_t length = mcds__part_length(append->records.at + at);
+        if (length > room - at)
+            break;
+        at += length;
+    }
+    return at;
+}
+
+/* All of it counts, once the parts below are closed. */
+static enum mcds__step settle(struct mcds__part_append *append,
+                              struct mcds__operation *operation)
+{
+    uint64_t first;
+    if (mcds__part_is_settled(append->parts, append->family, append->part, &first))
+        return finish(append, operation, MCDS_OK, NULL);
+    struct mcds__part_room *room = mcds__part_get_room(&append->room, operation->env);
+    if (room == NULL)
+        return finish(append, operation, MCDS_NO_MEMORY, NULL);
+    uint32_t count = 0;
+    for (uint64_t part = first; part < append->part; part++)
+        mcds__part_fill_get(append->parts, append->family, room, count++, part, MCDS_NO_VALUE);
+    append->stage = APPEND_SETTLING;
+    return mcds__operation_ask_repeatable(operation, room->requests, count);
+}
+
+/* The family has ended below the part: what stands there is void. */
+static enum mcds__step end_below(struct mcds__part_append *append,
+                                 struct mcds__operation *operation, uint64_t mark)
+{
+    if (append->doubted > mark)
+        append->doubt = false;
+    return end(append, operation, true);
+}
+
+static enum mcds__step take_settling(struct mcds__part_append *append,
+                                     struct mcds__operation *operation)
+{
+    struct mcds__part_room *room = append->room;
+    uint32_t open = 0;
+    uint64_t part = 0;
+    size_t size = 0;
+    for (uint32_t i = 0; i < operation->batch.count; i++) {
+        const mcds_reply *reply = &room->requests[i].reply;
+        if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
+            return try_later(append, operation, APPEND_SETTLE, reply);
+        if (reply->outcome == MCDS_OUT_OK && reply->flags == MCDS__PART_END)
+            return end_below(append, operation, room->positions[i]);
+        if (reply->outcome == MCDS_OUT_MISS ||
+            mcds__part_is_closed(reply->value_length, reply->flags)) {
+            mcds__part_note_closed(append->parts, append->family, room->positions[i]);
+        } else if (open++ == 0) {
+            part = room->positions[i];
+            size = reply->value_length;
+        }
+    }
+    if (open == 0)
+        return finish(append, operation, MCDS_OK, NULL);
+    mcds__part_fill_close(append->parts, append->family, room, 0, part, size);
+    append->stage = APPEND_CLOSING;
+    return mcds__operation_ask_repeatable(operation, room->requests, 1);
+}
+
+static enum mcds__step take_closing(struct mcds__part_append *append,
+                                    struct mcds__operation *operation)
+{
+    const mcds_reply *closed = &append->room->requests[0].reply;
+    if (mcds__is_refusal(closed))
+        return fail(append, operation, closed);
+    return settle(append, operation);
+}
+
+static void note_doubt(struct mcds__part_append *append)
+{
+    if (!append->doubt)
+        append->doubted = append->part;
+    append->doubt = true;
+}
+
+/* All of it is in. If the part is not the one that this handle knew, it says so in a copy. */
+static enum mcds__step take_in(struct mcds__part_append *append,
+                               struct mcds__operation *operation, bool is_another)
+{
+    note_doubt(append);
+    if (!is_another || append->tells_loss)
+        return settle(append, operation);
+    append->tells_loss = true;
+    return begin(append, operation);
+}
+
+/* The part was full before the end of the records, or became so behind them. */
+static enum mcds__step take_full(struct mcds__part_append *append,
+                                 struct mcds__operation *operation, bool is_exact,
+                                 size_t end_at)
+{
+    if (is_exact) {
+        size_t begin_at = end_at > append->length ? end_at - append->length : 0;
+        size_t room = begin_at < MCDS__PART_LIMIT ? MCDS__PART_LIMIT - begin_at : 0;
+        size_t counted = whole_records(append, room);
+        if (counted > 0)
+            note_doubt(append);
+        mcds__buffer_consume(&append->records, counted);
+    } else {
+        note_doubt(append);
+    }
+    if (++append->walked % WALK_MAX == 0)
+        return locate(append, operation);
+    return begin(append, operation);
+}
+
+/* Whether the append itself has told where its records end. */
+static bool tells_size(const struct mcds__part_append *append, const mcds_reply *appended)
+{
+    mcds_capabilities can;
+    if (appended->value_length == 0)
+        return false;
+    mcds__store_capabilities(append->parts->store, &can);
+    return can.size_after_write;
+}
+
+static enum mcds__step take_look(struct mcds__part_append *append,
+                                 struct mcds__operation *operation)
+{
+    const mcds_reply *appended = &append_request(append)->reply;
+    const mcds_reply *looked = &look_request(append)->reply;
+    if (looked->flags == MCDS__PART_END)
+        return end(append, operation, true);
+    if (looked->flags == 0)
+        return finish(append, operation, MCDS_CORRUPT,
+                      "its key holds something that mcds did not write");
+    bool is_another = mcds__part_note_seen(append->parts, append->family, append->part,
+                                           looked->value_length, looked->flags,
+                                           operation->sent_ns);
+    bool is_exact = tells_size(append, appended);
+    size_t end_at = is_exact ? appended->value_length : looked->value_length;
+    if (end_at <= MCDS__PART_LIMIT)
+        return take_in(append, operation, is_another);
+    return take_full(append, operation, is_exact, end_at);
+}
+
+/* NOT_STORED: missing, or it has no room. */
+static enum mcds__step take_refusal(struct mcds__part_append *append,
+                                    struct mcds__operation *operation)
+{
+    const mcds_reply *looked = &look_request(append)->reply;
+    const mcds_reply *added = &append->requests[0].reply;
+    if (looked->outcome == MCDS_OUT_OK) {
+        if (!mcds__part_is_closed(looked->value_length, looked->flags))
+            return try_later(append, operation, APPEND_BEGIN, &append_request(append)->reply);
+        if (looked->flags == MCDS__PART_END)
+            return end(append, operation, true);
+        mcds__part_note_closed(append->parts, append->family, append->part);
+        return begin(append, operation);
+    }
+    if (append->makes && added->outcome != MCDS_OUT_OK && added->outcome != MCDS_OUT_NOT_STORED)
+        return mcds__is_transport_trouble(added)
+                   ? try_later(append, operation, APPEND_BEGIN, added)
+                   : fail(append, operation, added);
+    if (append->makings++ == MAKINGS_MAX)
+        return finish(append, operation, MCDS_BUSY, "its key vanishes again and again");
+    if (mcds__part_note_missing(append->parts, append->family, append->part)) {
+        append->tells_loss = true;
+        if (append->parts->one_route)
+            return end(append, operation, false);
+        return locate(append, operation);
+    }
+    return begin(append, operation);
+}
+
+static enum mcds__step take_append(struct mcds__part_append *append,
+                                   struct mcds__operation *operation)
+{
+    const mcds_reply *appended = &append_request(append)->reply;
+    const mcds_reply *looked = &look_request(append)->reply;
+    mcds__part_give_place(append->parts, append->family, append->part, append->length);
+    append->under_way = false;
+    if (append->makes && append->requests[0].reply.outcome == MCDS_OUT_OK)
+        append->made = true;
+    if (appended->outcome == MCDS_OUT_UNKNOWN ||
+        (appended->outcome == MCDS_OUT_OK && looked->outcome != MCDS_OUT_OK))
+        note_doubt(append);
+    if (mcds__is_transport_trouble(appended))
+        return try_later(append, operation, APPEND_BEGIN, appended);
+    if (mcds__is_refusal(appended))
+        return fail(append, operation, appended);
+    if (mcds__is_transport_trouble(looked))
+        return try_later(append, operation, APPEND_BEGIN, looked);
+    if (looked->outcome != MCDS_OUT_OK && looked->outcome != MCDS_OUT_MISS)
+        return fail(append, operation, looked);
+    if (appended->outcome != MCDS_OUT_OK || looked->outcome == MCDS_OUT_MISS)
+        return take_refusal(append, operation);
+    return take_look(append, operation);
+}
+
+/* The first part in which a copy may stand has been read. */
+static enum mcds__step take_resolution(struct mcds__part_append *append,
+                                       struct mcds__operation *operation)
+{
+    const mcds_request *first = &append->room->requests[0];
+    const mcds_request *read = &append->room->requests[1];
+    if (read->reply.outcome != MCDS_OUT_OK && read->reply.outcome != MCDS_OUT_MISS)
+        return try_later(append, operation, APPEND_RESOLVE, &read->reply);
+    if (read->reply.outcome == MCDS_OUT_OK) {
+        mcds_bytes value = mcds__reply_value(&operation->batch, read);
+        if (!mcds__part_is_closed(value.length, read->reply.flags))
+            return first->command == MCDS_APPEND
+                       ? try_later(append, operation, APPEND_RESOLVE, &first->reply)
+                       : resolve(append, operation, true, value.length);
+        while (append->records.length > 0 &&
+               mcds__part_holds(read->key, value, append->records.at))
+            mcds__buffer_consume(&append->records, mcds__part_length(append->records.at));
+        if (append->records.length == 0) {
+            append->part = append->doubted;
+            return settle(append, operation);
+        }
+    }
+    append->doubted++;
+    return begin(append, operation);
+}
+
+enum mcds__step mcds__part_append_step(struct mcds__part_append *append,
+                                       struct mcds__operation *operation)
+{
+    switch (append->stage) {
+    case APPEND_PIECES:
+        return store_pieces(append, operation);
+    case APPEND_BEGIN:
+        return begin(append, operation);
+    case APPEND_LOCATING:
+        return locate(append, operation);
+    case APPEND_ASKED:
+        return take_append(append, operation);
+    case APPEND_SETTLE:
+        return settle(append, operation);
+    case APPEND_SETTLING:
+        return take_settling(append, operation);
+    case APPEND_CLOSING:
+        return take_closing(append, operation);
+    case APPEND_RESOLVE:
+        return resolve(append, operation, false, 0);
+    default:
+        return take_resolution(append, operation);
+    }
+}

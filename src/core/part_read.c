@@ -1,0 +1,281 @@
+/* Core part: read what counts. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "core/part.h"
+
+#define VALUES_MAX ((size_t)1 << 27)
+#define ITEMS_MIN 256
+
+enum { READ_BEGIN, READ_ASKED, READ_CLOSING };
+
+void mcds__part_read_begin(struct mcds__part_read *read, struct mcds__parts *parts,
+                           uint64_t family)
+{
+    *read = (struct mcds__part_read){.parts = parts, .family = family, .want = 1};
+    mcds__buffer_init(&read->values, parts->env, VALUES_MAX);
+}
+
+void mcds__part_read_free(struct mcds__part_read *read)
+{
+    const mcds_env *env = read->parts->env;
+    mcds__buffer_free(&read->values);
+    mcds__free(env, read->all);
+    mcds__free(env, read->table);
+    mcds__free(env, read->room);
+    read->all = read->items = NULL;
+    read->table = NULL;
+    read->room = NULL;
+}
+
+/* The request for the i-th of the parts read with their values. Later parts are asked for
+ * first: an open part with another behind it has then been open while that was there. */
+static const mcds_request *request_of(const struct mcds__part_read *read, uint32_t i)
+{
+    return &read->room->requests[MCDS__PART_FAR + read->near - 1 - i];
+}
+
+static enum mcds__step ask(struct mcds__part_read *read, struct mcds__operation *operation)
+{
+    mcds_capabilities can;
+    uint64_t from = read->from;
+    assert(read->want >= 1 && read->want <= MCDS__PART_WANT_MAX);
+    if (mcds__part_get_room(&read->room, operation->env) == NULL)
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    read->back = from < MCDS__PART_DISTANCE_MAX ? (uint32_t)from : MCDS__PART_DISTANCE_MAX;
+    read->near = read->back + read->want;
+    uint64_t end = from + read->want;
+    uint32_t count = mcds__part_fill_far(read->parts, read->family, read->room, 0, end - 2);
+    for (uint32_t i = 1; i <= read->near; i++)
+        mcds__part_fill_get(read->parts, read->family, read->room, count++, end - i, 0);
+    read->stage = READ_ASKED;
+    mcds__store_capabilities(operation->store, &can);
+    (void)mcds__operation_ask_repeatable(operation, read->room->requests, count);
+    operation->batch.independent = !can.ordered_batch;
+    read->values.length = 0;
+    operation->batch.values = &read->values;
+    return MCDS__ASK;
+}
+
+static bool exists(const struct mcds__part_read *read, uint32_t i)
+{
+    return request_of(read, i)->reply.outcome == MCDS_OUT_OK;
+}
+
+/* How many of the parts are to be read: up to the last one behind which there is one. */
+static uint32_t count_known(const struct mcds__part_read *read)
+{
+    for (uint32_t i = 0; i < MCDS__PART_FAR; i++)
+        if (read->room->requests[i].reply.outcome == MCDS_OUT_OK)
+            return read->near + 1;
+    uint32_t count = read->near;
+    while (count > 0 && !exists(read, count - 1))
+        count--;
+    return count;
+}
+
+static bool add_item(struct mcds__part_read *read, uint32_t index, size_t begin)
+{
+    const mcds_env *env = read->parts->env;
+    if (read->all_count == read->all_room) {
+        uint32_t room = read->all_room > 0 ? 2 * read->all_room : ITEMS_MIN;
+        struct mcds__part_item *moved = env->reallocate(env->self, read->all,
+                                                        room * sizeof moved[0]);
+        if (moved == NULL)
+            return false;
+        read->all = moved;
+        read->all_room = room;
+    }
+    read->all[read->all_count++] = (struct mcds__part_item){index, (uint32_t)begin};
+    return true;
+}
+
+static mcds_bytes value_of(const struct mcds__part_read *read, uint32_t i)
+{
+    const mcds_reply *reply = &request_of(read, i)->reply;
+    return (mcds_bytes){read->values.at + reply->value_at, reply->value_length};
+}
+
+/* Take in the records of one part. False: no memory. */
+static bool scan_part(struct mcds__part_read *read, uint32_t i)
+{
+    struct mcds__part_scan scan;
+    struct mcds__part_record record;
+    bool is_wanted = i >= read->back;
+    bool knows_before = i > 0 && exists(read, i - 1);
+    mcds__part_scan_begin(&scan, request_of(read, i)->key, value_of(read, i));
+    while (mcds__part_scan_next(&scan, &record)) {
+        if ((record.flags & MCDS__PART_OPENING) != 0) {
+            if (is_wanted && knows_before && record.before != 0 &&
+                record.before != request_of(read, i - 1)->reply.flags)
+                read->gaps++;
+            continue;
+        }
+        if (is_wanted && (record.flags & MCDS__PART_LOSS) != 0)
+            read->gaps++;
+        if (!add_item(read, i, record.begin))
+            return false;
+    }
+    if (is_wanted)
+        read->corrupt += scan.corrupt;
+    return true;
+}
+
+/* The place of an id in the table: that of its first copy, or a free one. */
+static uint32_t *find_place(const struct mcds__part_read *read,
+                            const struct mcds__part_record *record)
+{
+    uint64_t hash = (record->writer ^ record->seq) * UINT64_C(0x9E3779B97F4A7C15);
+    for (uint32_t at = (uint32_t)(hash >> 32);; at++) {
+        struct mcds__part_record other;
+        uint32_t *place = &read->table[at & (read->table_size - 1)];
+        if (*place == 0)
+            return place;
+        (void)mcds__part_read_item(read, &read->all[*place - 1], &other);
+        if (other.writer == record->writer && other.seq == record->seq)
+            return place;
+    }
+}
+
+/* Of several copies of a record the first one counts. False: no memory. */
+static bool drop_copies(struct mcds__part_read *read)
+{
+    const mcds_env *env = read->parts->env;
+    uint32_t size = ITEMS_MIN;
+    while (size < 2 * read->all_count)
+        size *= 2;
+    if (size > read->table_size) {
+        uint32_t *moved = env->reallocate(env->self, read->table, size * sizeof moved[0]);
+        if (moved == NULL)
+            return false;
+        read->table = moved;
+        read->table_size = size;
+    }
+    memset(read->table, 0, read->table_size * sizeof read->table[0]);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < read->all_count; i++) {
+        struct mcds__part_record record;
+        (void)mcds__part_read_item(read, &read->all[i], &record);
+        uint32_t *place = find_place(read, &record);
+        if (*place != 0)
+            continue;
+        read->all[kept++] = read->all[i];
+        *place = kept;
+    }
+    read->all_count = kept;
+    return true;
+}
+
+static enum mcds__step finish(struct mcds__part_read *read, struct mcds__operation *operation)
+{
+    if (!drop_copies(read))
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    uint32_t first = 0;
+    while (first < read->all_count && read->all[first].index < read->back)
+        first++;
+    read->items = read->all + first;
+    read->count = read->all_count - first;
+    read->stage = READ_BEGIN;
+    read->has_closed = false;
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+/* An open part with another behind it takes nothing more before that is read. */
+static enum mcds__step close_part(struct mcds__part_read *read, uint32_t i,
+                                  struct mcds__operation *operation)
+{
+    size_t size = request_of(read, i)->reply.value_length;
+    read->has_closed = true;
+    read->closed = read->from - read->back + i;
+    mcds__part_fill_close(read->parts, read->family, read->room, 0, read->closed, size);
+    read->stage = READ_CLOSING;
+    return mcds__operation_ask_repeatable(operation, read->room->requests, 1);
+}
+
+/* The family goes no further than this part, as far as can be told. */
+static void stop_at(struct mcds__part_read *read, uint32_t i)
+{
+    read->more = false;
+    read->next = read->from - read->back + i;
+    read->next_size = 0;
+    read->next_birth = 0;
+    if (i < read->near && exists(read, i)) {
+        const mcds_reply *reply = &request_of(read, i)->reply;
+        read->next_birth = reply->flags;
+        read->next_size = reply->value_length;
+        read->ended = reply->flags == MCDS__PART_END;
+    }
+}
+
+static enum mcds__step take(struct mcds__part_read *read, struct mcds__operation *operation)
+{
+    uint32_t known = count_known(read);
+    read->all_count = 0;
+    read->more = read->ended = false;
+    for (uint32_t i = 0; i < read->near; i++) {
+        const mcds_reply *reply = &request_of(read, i)->reply;
+        bool is_last = i + 1 >= known;
+        if (!exists(read, i)) {
+            if (i < read->back)
+                continue;
+            if (i >= known) {
+                stop_at(read, i);
+                return finish(read, operation);
+            }
+            read->gaps += i == 0 || exists(read, i - 1);
+            continue;
+        }
+        bool is_closed = mcds__part_is_closed(reply->value_length, reply->flags);
+        if (i >= read->back && !is_closed && !is_last &&
+            (!read->has_closed || read->closed != read->from - read->back + i))
+            return close_part(read, i, operation);
+        if (i >= read->back && (reply->flags == MCDS__PART_END || (!is_closed && is_last)))
+            stop_at(read, i);
+        if (reply->flags != MCDS__PART_END && !scan_part(read, i))
+            return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+        if (i >= read->back && (reply->flags == MCDS__PART_END || (!is_closed && is_last)))
+            return finish(read, operation);
+    }
+    stop_at(read, read->near);
+    read->more = known > read->near;
+    return finish(read, operation);
+}
+
+static enum mcds__step take_replies(struct mcds__part_read *read,
+                                    struct mcds__operation *operation)
+{
+    for (uint32_t i = 0; i < operation->batch.count; i++) {
+        const mcds_reply *reply = &read->room->requests[i].reply;
+        if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
+            continue;
+        read->stage = READ_BEGIN;
+        if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
+            return MCDS__SLEEP;
+        return mcds__operation_fail_read(operation, reply);
+    }
+    return take(read, operation);
+}
+
+enum mcds__step mcds__part_read_step(struct mcds__part_read *read,
+                                     struct mcds__operation *operation)
+{
+    if (read->stage == READ_ASKED)
+        return take_replies(read, operation);
+    return ask(read, operation);
+}
+
+uint64_t mcds__part_read_item(const struct mcds__part_read *read,
+                              const struct mcds__part_item *item,
+                              struct mcds__part_record *record_out)
+{
+    mcds__part_get(value_of(read, item->index), item->begin, record_out);
+    return read->from - read->back + item->index;
+}
+
+uint32_t mcds__part_read_birth(const struct mcds__part_read *read,
+                               const struct mcds__part_item *item)
+{
+    return request_of(read, item->index)->reply.flags;
+}

@@ -1,0 +1,188 @@
+/* Core part: how the value of one part is laid out. */
+#include "core/part_record.h"
+
+#include <string.h>
+
+#include "base/crc32c.h"
+#include "base/frame.h"
+
+#define MARK 0xA7
+#define HEAD 7
+#define ID 13
+#define TIME 6
+#define KNOWN_FLAGS 127
+/* How often the scan looks for the next record behind bytes that are none: each time costs a sum
+ * over as much as a whole part. */
+#define CHANCES 64
+
+static void put_number(uint8_t *out, uint64_t number, unsigned width)
+{
+    for (unsigned i = 0; i < width; i++)
+        out[i] = (uint8_t)(number >> (8 * i));
+}
+
+static uint64_t get_number(const uint8_t *in, unsigned width)
+{
+    uint64_t number = 0;
+    for (unsigned i = width; i-- > 0;)
+        number = number << 8 | in[i];
+    return number;
+}
+
+static size_t times_length(uint8_t flags)
+{
+    size_t length = (flags & MCDS__PART_FILED) != 0 ? TIME : 0;
+    return (flags & MCDS__PART_STAMPED) != 0 ? length + TIME : length;
+}
+
+bool mcds__part_put(mcds_buffer *out, const struct mcds__part_record *record)
+{
+    uint8_t head[HEAD + ID + 2 * TIME];
+    size_t length = HEAD + ID + times_length(record->flags);
+    uint8_t *body = head + HEAD;
+    head[0] = MARK;
+    put_number(head + 1, length - HEAD + record->payload.length, 2);
+    put_number(head + 3, 0, 4);
+    body[0] = record->flags;
+    mcds__put_u64(body + 1, record->writer);
+    put_number(body + 9, record->seq, 4);
+    uint8_t *time = body + ID;
+    if ((record->flags & MCDS__PART_FILED) != 0) {
+        put_number(time, (uint64_t)record->filed_ms, TIME);
+        time += TIME;
+    }
+    if ((record->flags & MCDS__PART_STAMPED) != 0)
+        put_number(time, (uint64_t)record->when_ms, TIME);
+    size_t before = out->length;
+    if (mcds_buffer_append(out, head, length) &&
+        mcds_buffer_append(out, record->payload.at, record->payload.length))
+        return true;
+    out->length = before;
+    return false;
+}
+
+size_t mcds__part_put_opening(uint8_t *out, mcds_bytes key, uint32_t before)
+{
+    uint32_t sum = mcds__crc32c(0, key.at, key.length);
+    out[0] = MARK;
+    put_number(out + 1, MCDS__PART_OPENING_LENGTH - HEAD, 2);
+    out[HEAD] = MCDS__PART_OPENING;
+    put_number(out + HEAD + 1, before, 4);
+    put_number(out + 3, mcds__crc32c(sum, out + HEAD, MCDS__PART_OPENING_LENGTH - HEAD), 4);
+    return MCDS__PART_OPENING_LENGTH;
+}
+
+size_t mcds__part_length(const uint8_t *record)
+{
+    return HEAD + (size_t)get_number(record + 1, 2);
+}
+
+void mcds__part_address(uint8_t *records, size_t length, mcds_bytes key, uint8_t flags)
+{
+    static const uint8_t changing = MCDS__PART_DISTANCE | MCDS__PART_LOSS;
+    uint32_t key_sum = mcds__crc32c(0, key.at, key.length);
+    for (size_t at = 0; at < length;) {
+        uint8_t *record = records + at;
+        size_t whole = mcds__part_length(record);
+        record[HEAD] = (uint8_t)((record[HEAD] & ~changing) | flags);
+        put_number(record + 3, mcds__crc32c(key_sum, record + HEAD, whole - HEAD), 4);
+        at += whole;
+    }
+}
+
+void mcds__part_get(mcds_bytes value, size_t begin, struct mcds__part_record *record_out)
+{
+    const uint8_t *record = (const uint8_t *)value.at + begin;
+    const uint8_t *body = record + HEAD;
+    size_t length = mcds__part_length(record);
+    *record_out = (struct mcds__part_record){
+        .flags = body[0], .begin = begin, .end = begin + length};
+    if ((body[0] & MCDS__PART_OPENING) != 0) {
+        record_out->before = (uint32_t)get_number(body + 1, 4);
+        return;
+    }
+    record_out->writer = mcds__get_u64(body + 1);
+    record_out->seq = (uint32_t)get_number(body + 9, 4);
+    const uint8_t *at = body + ID;
+    if ((body[0] & MCDS__PART_FILED) != 0) {
+        record_out->when_ms = record_out->filed_ms = (int64_t)get_number(at, TIME);
+        at += TIME;
+    }
+    if ((body[0] & MCDS__PART_STAMPED) != 0) {
+        record_out->when_ms = (int64_t)get_number(at, TIME);
+        at += TIME;
+    }
+    record_out->payload = (mcds_bytes){at, length - (size_t)(at - record)};
+}
+
+void mcds__part_scan_begin(struct mcds__part_scan *scan, mcds_bytes key, mcds_bytes value)
+{
+    *scan = (struct mcds__part_scan){
+        .bytes = value.at,
+        .length = value.length,
+        .key_sum = mcds__crc32c(0, key.at, key.length),
+        .chances = CHANCES,
+    };
+}
+
+/* Whether the bytes at `at` are a record, counting or void. */
+static bool is_record(const struct mcds__part_scan *scan, size_t at)
+{
+    size_t left = scan->length - at;
+    const uint8_t *record = scan->bytes + at;
+    if (left < HEAD || record[0] != MARK || left < mcds__part_length(record))
+        return false;
+    size_t length = mcds__part_length(record) - HEAD;
+    if (length == 0 || (record[HEAD] & ~KNOWN_FLAGS) != 0)
+        return false;
+    bool opens = (record[HEAD] & MCDS__PART_OPENING) != 0;
+    size_t least = opens ? MCDS__PART_OPENING_LENGTH - HEAD : ID + times_length(record[HEAD]);
+    return length >= least && (!opens || length == least) &&
+           mcds__crc32c(scan->key_sum, record + HEAD, length) == get_number(record + 3, 4);
+}
+
+/* Behind bytes that are no record, to the next one. False: to the end. */
+static bool skip_garbage(struct mcds__part_scan *scan)
+{
+    scan->corrupt++;
+    while (++scan->at < scan->length && scan->at < MCDS__PART_LIMIT) {
+        if (scan->bytes[scan->at] != MARK)
+            continue;
+        if (is_record(scan, scan->at))
+            return true;
+        if (scan->chances-- == 0)
+            break;
+    }
+    scan->at = scan->length;
+    return false;
+}
+
+bool mcds__part_scan_next(struct mcds__part_scan *scan, struct mcds__part_record *record_out)
+{
+    if (scan->at >= scan->length || scan->at >= MCDS__PART_LIMIT || scan->bytes[scan->at] == 0)
+        return false;
+    if (!is_record(scan, scan->at) && !skip_garbage(scan))
+        return false;
+    size_t end = scan->at + mcds__part_length(scan->bytes + scan->at);
+    if (end > MCDS__PART_LIMIT) {
+        scan->at = scan->length;
+        return false;
+    }
+    mcds__part_get((mcds_bytes){scan->bytes, scan->length}, scan->at, record_out);
+    scan->at = end;
+    return true;
+}
+
+bool mcds__part_holds(mcds_bytes key, mcds_bytes value, const uint8_t *record)
+{
+    struct mcds__part_scan scan;
+    struct mcds__part_record own;
+    struct mcds__part_record other;
+    mcds__part_get((mcds_bytes){record, mcds__part_length(record)}, 0, &own);
+    mcds__part_scan_begin(&scan, key, value);
+    while (mcds__part_scan_next(&scan, &other))
+        if ((other.flags & MCDS__PART_OPENING) == 0 && other.writer == own.writer &&
+            other.seq == own.seq)
+            return true;
+    return false;
+}
