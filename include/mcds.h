@@ -943,6 +943,80 @@ MCDS_API MCDS_CHECKED int mcds_array_drop(mcds_array *array);
 MCDS_API MCDS_CHECKED int mcds_array_drop_start(mcds_array *array, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
+/* Lists. */
+
+/* Values in the order in which they were pushed, any number of them. A push is one record
+ * appended to the last of the list's keys, which holds 16 KB; the list lives on one server.
+ *
+ * Promise: exactly once, and in order: a push that begins when another has been acknowledged
+ * stands behind it. A push whose reply was lost is repeated with the same id until the timeout;
+ * MCDS_AMBIGUOUS only where that is not enough. What a server forgot is told, not skipped:
+ * MCDS_LOST. A value is 0 bytes to 64 MB of any kind; more than 8 KB is kept apart, which takes
+ * one round trip more. Source: the append-only array of the articles. */
+typedef struct mcds_list mcds_list;
+
+typedef struct mcds_list_options {
+    size_t size; /* sizeof(mcds_list_options) */
+} mcds_list_options;
+#define MCDS_LIST_OPTIONS_INIT                                                                 \
+    {                                                                                          \
+        sizeof(mcds_list_options)                                                              \
+    }
+
+MCDS_API MCDS_CHECKED int mcds_list_open(mcds_store *store, const char *name,
+                                         const mcds_list_options *options,
+                                         mcds_list **list_out);
+MCDS_API void mcds_list_close(mcds_list *list);
+
+/* Add a value at the end; the list is made when it does not exist.
+ * Cost     1; a handle's first push 2 more, the push that fills a key 1 more.
+ * Returns  MCDS_OK; MCDS_AMBIGUOUS: pushed once, not at all, or not yet; MCDS_LOST: the list is
+ *          gone and another has begun, this value is in neither; MCDS_CORRUPT, MCDS_TOO_BIG,
+ *          MCDS_BUSY, MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID */
+MCDS_API MCDS_CHECKED int mcds_list_push(mcds_list *list, mcds_bytes value);
+MCDS_API MCDS_CHECKED int mcds_list_push_start(mcds_list *list, mcds_bytes value,
+                                               mcds_pipeline *pipeline, uint64_t tag);
+
+/* Add values at the end, in their order; those of others may come between. Started in a
+ * pipeline, `values` and their bytes must live until the tag comes back.
+ * Cost     1 per 4 KB of values, otherwise as push. The timeout counts for each.
+ * Returns  as push; after a failure, the first of them, or none, have been pushed. */
+MCDS_API MCDS_CHECKED int mcds_list_push_many(mcds_list *list, const mcds_bytes *values,
+                                              size_t count);
+MCDS_API MCDS_CHECKED int mcds_list_push_many_start(mcds_list *list, const mcds_bytes *values,
+                                                    size_t count, mcds_pipeline *pipeline,
+                                                    uint64_t tag);
+
+/* Visit the values behind the first `skip`, in order, `limit` of them at most (0 = all). `value`
+ * is valid during the visit; false ends it. A value that is pushed meanwhile may be seen or not;
+ * a clear meanwhile may end the visit. About 1 MB of the list is in memory at a time.
+ * Cost     2 for a list of up to 128 KB, and 1 per 512 KB more, of what is skipped too. The
+ *          timeout counts for each.
+ * Returns  MCDS_OK; MCDS_NOT_FOUND: no such list; MCDS_LOST: a part is gone, the rest has been
+ *          visited; MCDS_CORRUPT: the same, it holds something that mcds did not write; failures
+ *          as push, but never MCDS_AMBIGUOUS */
+MCDS_API MCDS_CHECKED int mcds_list_fetch(mcds_list *list, uint64_t skip, uint64_t limit,
+                                          bool (*visit)(void *context, mcds_bytes value),
+                                          void *context);
+MCDS_API MCDS_CHECKED int mcds_list_fetch_start(mcds_list *list, uint64_t skip, uint64_t limit,
+                                                bool (*visit)(void *context, mcds_bytes value),
+                                                void *context, mcds_pipeline *pipeline,
+                                                uint64_t tag);
+
+/* Begin the list anew: what was acknowledged before is not in it after that, what begins
+ * afterwards is. What it held is erased then, as far as the store can be reached.
+ * Cost     5, and 2 per 512 KB of what it held.
+ * Returns  MCDS_OK; MCDS_NOT_FOUND: no such list; MCDS_AMBIGUOUS; MCDS_UNSUPPORTED: the store has
+ *          no compare-and-set; failures as push */
+MCDS_API MCDS_CHECKED int mcds_list_clear(mcds_list *list);
+MCDS_API MCDS_CHECKED int mcds_list_clear_start(mcds_list *list, mcds_pipeline *pipeline,
+                                                uint64_t tag);
+
+/* The same, and the list does not exist afterwards. */
+MCDS_API MCDS_CHECKED int mcds_list_drop(mcds_list *list);
+MCDS_API MCDS_CHECKED int mcds_list_drop_start(mcds_list *list, mcds_pipeline *pipeline,
+                                               uint64_t tag);
+
 #ifdef __cplusplus
 }
 #endif

@@ -35,6 +35,7 @@ static const char *noun_of(const char *tag)
         {MCDS__TAG_LOCK, "lock"},         {MCDS__TAG_FENCE, "lock"},
         {MCDS__TAG_VISITORS, "visitors"}, {MCDS__TAG_ONLINE, "online"},
         {MCDS__TAG_SET, "set"},           {MCDS__TAG_TABLE, "table"},
+        {MCDS__TAG_LIST, "list"},         {MCDS__TAG_LOG, "log"},
         {MCDS__TAG_VIEWS, "views"},       {MCDS__TAG_VIEWS_BASE, "views"},
     };
     for (size_t i = 0; i < sizeof nouns / sizeof nouns[0]; i++)

@@ -1,0 +1,293 @@
+/* List: values in the order in which they were pushed (core part). */
+#include "structures/list.h"
+
+#include <stdatomic.h>
+
+#include "base/environment.h"
+
+/* How often a push may meet a clear before it gives up. */
+#define CLEARS_MAX 16
+
+enum { PUSH_BEGIN, PUSH_ROOT, PUSH_APPEND, PUSH_HELP, PUSH_HEAL, PUSH_JUDGE };
+
+struct list_push {
+    struct mcds__operation base;
+    mcds_list *list;
+    const mcds_bytes *values; /* that have not been put into the append */
+    size_t count;
+    uint8_t stage;
+    uint8_t clears;
+    struct mcds__root root;
+    struct mcds__part_locate locate;
+    struct mcds__part_append append;
+};
+
+static void release_push(struct mcds__operation *operation)
+{
+    struct list_push *push = (struct list_push *)operation;
+    mcds__part_append_free(&push->append);
+    mcds__free(operation->env, push->locate.room);
+    push->locate.room = NULL;
+}
+
+/* As many values as share a batch. */
+static int put_values(struct list_push *push)
+{
+    while (push->count > 0 && mcds__part_append_fits(&push->append, push->values->length)) {
+        int result = mcds__part_append_put(&push->append, 0, 0, 0, *push->values);
+        if (result != MCDS_OK)
+            return result;
+        push->values++;
+        push->count--;
+    }
+    return MCDS_OK;
+}
+
+static enum mcds__step step_push(struct mcds__operation *operation);
+
+static enum mcds__step begin_append(struct list_push *push, uint64_t generation)
+{
+    push->stage = PUSH_APPEND;
+    if (mcds__part_append_move(&push->append, generation))
+        return step_push(&push->base);
+    return mcds__operation_finish(&push->base, MCDS_AMBIGUOUS);
+}
+
+static enum mcds__step read_root(struct list_push *push)
+{
+    push->stage = PUSH_ROOT;
+    mcds__root_begin(&push->root, &push->list->generation);
+    return step_push(&push->base);
+}
+
+/* Some of the values may be in, and others not. */
+static enum mcds__step fail(struct list_push *push)
+{
+    if (push->append.doubt)
+        push->base.result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
+static enum mcds__step take_root(struct list_push *push, enum mcds__step step)
+{
+    if (step != MCDS__DONE)
+        return step;
+    if (push->base.result != MCDS_OK)
+        return fail(push);
+    bool is_same = push->root.number == push->append.family;
+    atomic_store(&push->list->generation.known, push->root.number);
+    if (is_same && push->append.ended && push->append.is_marked) {
+        push->stage = PUSH_HELP;
+        push->root.stage = 0;
+        return step_push(&push->base);
+    }
+    return begin_append(push, push->root.number);
+}
+
+/* A clear that had begun has been finished by us or by another. */
+static enum mcds__step take_help(struct list_push *push, enum mcds__step step)
+{
+    if (step != MCDS__DONE)
+        return step;
+    if (push->base.result != MCDS_OK)
+        return fail(push);
+    return read_root(push);
+}
+
+static enum mcds__step go_on(struct list_push *push)
+{
+    if (push->count == 0)
+        return mcds__operation_finish(&push->base, MCDS_OK);
+    mcds__part_append_again(&push->append);
+    mcds__part_renew_deadline(&push->base);
+    int result = put_values(push);
+    if (result != MCDS_OK)
+        return mcds__operation_finish(&push->base, result);
+    push->stage = PUSH_BEGIN;
+    return step_push(&push->base);
+}
+
+/* Who makes a part looks after the root, without which the list could not be found. */
+static enum mcds__step heal(struct list_push *push)
+{
+    push->stage = PUSH_HEAL;
+    mcds__root_begin(&push->root, &push->list->generation);
+    push->root.number = push->append.family;
+    return step_push(&push->base);
+}
+
+static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
+{
+    if (step != MCDS__DONE)
+        return step;
+    if (push->base.result != MCDS_OK || push->root.number == push->append.family)
+        return go_on(push);
+    push->stage = PUSH_JUDGE;
+    push->locate = (struct mcds__part_locate){.family = push->append.family,
+                                              .room = push->locate.room};
+    return step_push(&push->base);
+}
+
+/* Another generation lives. Either this one was cleared, after the push, or its root was lost. */
+static enum mcds__step take_judgement(struct list_push *push, enum mcds__step step)
+{
+    if (step != MCDS__DONE)
+        return step;
+    if (push->base.result == MCDS_OK && push->locate.ended)
+        return go_on(push);
+    atomic_store(&push->list->generation.known, push->root.number);
+    return mcds__operation_explain(&push->base, MCDS_LOST,
+                                   "the list was gone and has begun anew");
+}
+
+static enum mcds__step take_append(struct list_push *push, enum mcds__step step)
+{
+    if (step != MCDS__DONE)
+        return step;
+    if (push->base.result == MCDS_OK)
+        return push->append.made ? heal(push) : go_on(push);
+    if (!push->append.ended)
+        return step;
+    if (push->clears++ == CLEARS_MAX)
+        return step;
+    return read_root(push);
+}
+
+static enum mcds__step step_push(struct mcds__operation *operation)
+{
+    struct list_push *push = (struct list_push *)operation;
+    switch (push->stage) {
+    case PUSH_BEGIN: {
+        if (push->append.records.length == 0)
+            return mcds__operation_finish(operation, MCDS_OK);
+        uint64_t generation = atomic_load(&push->list->generation.known);
+        if (generation == 0)
+            return read_root(push);
+        return begin_append(push, generation);
+    }
+    case PUSH_ROOT:
+        return take_root(push, mcds__root_make_step(&push->root, operation));
+    case PUSH_HELP:
+        return take_help(push, mcds__root_replace_step(&push->root, operation));
+    case PUSH_HEAL:
+        return take_heal(push, mcds__root_make_step(&push->root, operation));
+    case PUSH_JUDGE:
+        return take_judgement(
+            push, mcds__part_locate_step(&push->locate, &push->list->parts, operation));
+    default:
+        return take_append(push, mcds__part_append_step(&push->append, operation));
+    }
+}
+
+static const struct mcds__operation_kind push_kind = {"list", "push", sizeof(struct list_push),
+                                                      step_push};
+static const struct mcds__operation_kind push_many_kind = {"list", "push_many",
+                                                           sizeof(struct list_push), step_push};
+
+static int check_values(const mcds_list *list, const struct mcds__operation_kind *kind,
+                        const mcds_bytes *values, size_t count)
+{
+    if (list == NULL || (values == NULL && count > 0))
+        return mcds_fail(MCDS_INVALID, "list: %s needs a list and its values", kind->verb);
+    for (size_t i = 0; i < count; i++) {
+        if (values[i].at == NULL && values[i].length > 0)
+            return mcds_fail(MCDS_INVALID, "list '%.200s': %s: a value is missing", list->name,
+                             kind->verb);
+        if (values[i].length > MCDS__PART_LARGE_MAX)
+            return mcds_fail(MCDS_TOO_BIG,
+                             "list '%.200s': %s: the value has %zu bytes; at most 64 MB",
+                             list->name, kind->verb, values[i].length);
+    }
+    return MCDS_OK;
+}
+
+static int launch_push(struct list_push *push, const struct mcds__operation_kind *kind,
+                       mcds_list *list, const mcds_bytes *values, size_t count,
+                       mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = check_values(list, kind, values, count);
+    if (result != MCDS_OK)
+        return result;
+    if (push == NULL)
+        push = mcds__pipeline_new(pipeline, list->store, kind, &result);
+    if (push == NULL)
+        return result;
+    mcds__operation_begin(&push->base, kind, list->store, list->name, 0);
+    push->list = list;
+    push->values = values;
+    push->count = count;
+    push->stage = PUSH_BEGIN;
+    push->clears = 0;
+    push->locate.room = NULL;
+    mcds__part_append_begin(&push->append, &list->parts, 0, 0);
+    push->base.release = release_push;
+    result = put_values(push);
+    if (result != MCDS_OK) {
+        mcds__operation_free(&push->base);
+        mcds__pipeline_forget(pipeline, push);
+        return mcds_fail(result, "list '%.200s': %s: %s", list->name, kind->verb,
+                         mcds_strerror(result));
+    }
+    return mcds__launch(&push->base, pipeline, tag);
+}
+
+int mcds_list_push(mcds_list *list, mcds_bytes value)
+{
+    struct list_push push;
+    return launch_push(&push, &push_kind, list, &value, 1, NULL, 0);
+}
+
+int mcds_list_push_start(mcds_list *list, mcds_bytes value, mcds_pipeline *pipeline,
+                         uint64_t tag)
+{
+    return launch_push(NULL, &push_kind, list, &value, 1, pipeline, tag);
+}
+
+int mcds_list_push_many(mcds_list *list, const mcds_bytes *values, size_t count)
+{
+    struct list_push push;
+    return launch_push(&push, &push_many_kind, list, values, count, NULL, 0);
+}
+
+int mcds_list_push_many_start(mcds_list *list, const mcds_bytes *values, size_t count,
+                              mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_push(NULL, &push_many_kind, list, values, count, pipeline, tag);
+}
+
+int mcds_list_open(mcds_store *store, const char *name, const mcds_list_options *options,
+                   mcds_list **list_out)
+{
+    struct mcds__key key;
+    int result = mcds__check_open("list", store, name, list_out);
+    if (result == MCDS_OK && options != NULL)
+        result = mcds__check_options_size("list", options->size, sizeof *options);
+    if (result != MCDS_OK)
+        return result;
+    const mcds_env *env = mcds__store_env(store);
+    mcds_list *list = mcds__allocate_zero(env, sizeof *list);
+    char *own_name = mcds__copy_string(env, name);
+    if (list == NULL || own_name == NULL) {
+        mcds__free(env, list);
+        mcds__free(env, own_name);
+        return mcds_fail(MCDS_NO_MEMORY, "list '%.200s': out of memory", name);
+    }
+    list->store = store;
+    list->name = own_name;
+    mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LIST, name);
+    mcds__generation_init(&list->generation, store, &key, MCDS__LIST_KIND);
+    mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LIST_PART, name);
+    mcds__parts_init(&list->parts, store, &key, true);
+    *list_out = list;
+    return MCDS_OK;
+}
+
+void mcds_list_close(mcds_list *list)
+{
+    if (list == NULL)
+        return;
+    const mcds_env *env = mcds__store_env(list->store);
+    mcds__parts_destroy(&list->parts);
+    mcds__free(env, list->name);
+    mcds__free(env, list);
+}

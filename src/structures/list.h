@@ -1,0 +1,18 @@
+/* What the operations of a list share. */
+#ifndef MCDS_STRUCTURES_LIST_H
+#define MCDS_STRUCTURES_LIST_H
+
+#include "core/generation.h"
+#include "core/part.h"
+#include "structures/structure.h"
+
+#define MCDS__LIST_KIND 'l'
+
+struct mcds_list {
+    mcds_store *store;
+    char *name;
+    struct mcds__generation generation;
+    struct mcds__parts parts; /* a family per generation */
+};
+
+#endif
