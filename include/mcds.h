@@ -888,8 +888,9 @@ MCDS_API void mcds_array_close(mcds_array *array);
 
 /* Visit the elements in their order. `element` is valid during the visit; false ends it.
  * Cost     1; for a value in parts, 1 more per 8 parts of 512 KB.
- * Returns  MCDS_OK; MCDS_NOT_FOUND: no such array; MCDS_LOST: a part of the value is gone;
- *          MCDS_CORRUPT, MCDS_NO_MEMORY, MCDS_TIMEOUT, MCDS_UNAVAILABLE */
+ * Returns  MCDS_OK; MCDS_NOT_FOUND: no such array; MCDS_LOST: a part of the value is gone, or,
+ *          told once, all of it, which this handle has seen; MCDS_CORRUPT, MCDS_NO_MEMORY,
+ *          MCDS_TIMEOUT, MCDS_UNAVAILABLE */
 MCDS_API MCDS_CHECKED int mcds_array_get(mcds_array *array,
                                          bool (*visit)(void *context, mcds_bytes element),
                                          void *context);
@@ -910,8 +911,9 @@ MCDS_API MCDS_CHECKED int mcds_array_set_start(mcds_array *array, const mcds_byt
                                                uint64_t tag);
 
 /* Remove elements, of each the first that is equal, and then add others at the end. An array that
- * does not exist is made, unless there is nothing to add: MCDS_NOT_FOUND. Cost and returns as
- * set; without any change 1. */
+ * does not exist is made, unless there is nothing to add: MCDS_NOT_FOUND; one that this handle has
+ * seen and that is gone is not, the first time: MCDS_LOST. Cost and returns as set; without any
+ * change 1. */
 MCDS_API MCDS_CHECKED int mcds_array_change(mcds_array *array, const mcds_bytes *add,
                                             size_t add_count, const mcds_bytes *remove,
                                             size_t remove_count);

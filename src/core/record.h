@@ -41,12 +41,15 @@ struct mcds__record_room {
     mcds_request requests[MCDS__RECORD_BATCH];
 };
 
-/* Read the value. DONE with MCDS_OK, whether it is there or not; MCDS_LOST: a part is gone;
- * failures of reading. */
+/* Read the value. DONE with MCDS_OK, whether it is there or not; MCDS_LOST: it or a part of it is
+ * gone; failures of reading. The caller fills the first part. */
 struct mcds__record_load {
     struct mcds__key key;
     struct mcds__key parts_key; /* what the keys of the parts begin with */
     bool skips_parts;           /* only whether there is a value; one in parts reads as empty */
+    /* Whether this handle has found or written the value, so that it learns when it is gone:
+     * MCDS_LOST, once, and not where skips_parts. */
+    _Atomic bool *seen;
     bool is_there; /* out: and then `bytes` is the value, as long as the load lives */
     bool is_known; /* out: `value` and `token` tell what the key holds */
     struct mcds__record_value value;

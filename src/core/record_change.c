@@ -348,6 +348,7 @@ static enum mcds__step take_written(struct mcds__record_change *change,
     case MCDS_OUT_OK:
         change->doubt = false;
         change->erased_count = 0;
+        atomic_store(change->load.seen, change->next.kind != MCDS__RECORD_REMOVED);
         if (change->load.is_known && old->kind == MCDS__RECORD_PARTED &&
             old->parts.name != change->next.parts.name)
             erase_later(change, &old->parts);

@@ -1,4 +1,6 @@
 /* Core record: read the value, with its parts. */
+#include <stdatomic.h>
+
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "core/record.h"
@@ -100,6 +102,10 @@ static enum mcds__step take_root(struct mcds__record_load *load,
                                  struct mcds__operation *operation)
 {
     const mcds_reply *reply = &load->request.reply;
+    if (reply->outcome == MCDS_OUT_MISS && atomic_exchange(load->seen, false) &&
+        !load->skips_parts)
+        return mcds__operation_explain(operation, MCDS_LOST,
+                                       "the value that this handle has used is gone");
     if (reply->outcome == MCDS_OUT_MISS)
         return finish(load, operation, false, (mcds_bytes){NULL, 0});
     if (reply->outcome != MCDS_OUT_OK)
@@ -114,6 +120,7 @@ static enum mcds__step take_root(struct mcds__record_load *load,
                                        "its key holds something that mcds did not write");
     load->is_known = true;
     load->token = reply->cas;
+    atomic_store(load->seen, load->value.kind != MCDS__RECORD_REMOVED);
     if (load->value.kind == MCDS__RECORD_REMOVED)
         return finish(load, operation, false, (mcds_bytes){NULL, 0});
     if (load->value.kind == MCDS__RECORD_INLINE)

@@ -16,6 +16,7 @@ struct mcds_array {
     struct mcds__key key;
     struct mcds__key parts_key;
     struct mcds__record_writer writer;
+    _Atomic bool seen;
 };
 
 struct mcds_elements {
@@ -115,6 +116,7 @@ static int launch_get(struct array_get *get, mcds_array *array,
     mcds__record_load_begin(&get->load, get->base.env);
     get->load.key = array->key;
     get->load.parts_key = array->parts_key;
+    get->load.seen = &array->seen;
     get->base.release = release_get;
     return mcds__launch(&get->base, pipeline, tag);
 }
@@ -338,6 +340,7 @@ static int launch_change(struct array_change *change, mcds_array *array,
     mcds__record_change_begin(&change->record, change->base.env, &array->writer);
     change->record.load.key = array->key;
     change->record.load.parts_key = array->parts_key;
+    change->record.load.seen = &array->seen;
     change->record.load.skips_parts = order->decide == decide_set ||
                                       order->decide == decide_drop;
     change->record.decide = order->decide;

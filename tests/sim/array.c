@@ -18,6 +18,7 @@ enum fate { UNBORN, ACKNOWLEDGED, DOUBTFUL, REFUSED };
 struct world {
     enum fate fates[TAGS];
     uint32_t doubtful;
+    bool loses; /* the server forgets */
 };
 
 struct changer {
@@ -29,6 +30,7 @@ struct changer {
 
 static void book(struct changer *changer, const mcds_completion *done)
 {
+    assert_true(done->result != MCDS_LOST || changer->world->loses);
     switch (done->result) {
     case MCDS_OK:
         changer->world->fates[done->tag] = ACKNOWLEDGED;
@@ -37,6 +39,7 @@ static void book(struct changer *changer, const mcds_completion *done)
         changer->world->fates[done->tag] = DOUBTFUL;
         changer->world->doubtful++;
         break;
+    case MCDS_LOST:
     case MCDS_BUSY:
     case MCDS_TIMEOUT:
     case MCDS_UNAVAILABLE:
@@ -105,7 +108,7 @@ static bool check(mcds_sim *sim, struct changer *reader, uint64_t seed)
 
 static bool run(mcds_sim_options options, bool loses, uint32_t *doubtful)
 {
-    struct world world = {.doubtful = 0};
+    struct world world = {.loses = loses};
     struct changer changers[CLIENTS];
     mcds_sim *sim;
     mcds_sim_client *client;
