@@ -123,3 +123,17 @@ mcds_pipeline *open_pipeline(struct actor *actor)
     world_keep(actor->world, close_pipeline, pipeline);
     return pipeline;
 }
+
+static void close_array(void *handle)
+{
+    mcds_array_close(handle);
+}
+
+mcds_array *open_array(struct actor *actor, const char *name)
+{
+    mcds_array *array = NULL;
+    if (mcds_array_open(actor->store, name, NULL, &array) != MCDS_OK)
+        return NULL;
+    world_keep(actor->world, close_array, array);
+    return array;
+}

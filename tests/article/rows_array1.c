@@ -1,5 +1,6 @@
 /* MCArray1: the whole array under one key, changed under a lock; and the hint to use gets and
  * cas. */
+#include <stdio.h>
 #include <string.h>
 
 #include "article/rows.h"
@@ -26,6 +27,61 @@ static void change_after_pause(void *context)
     rival->answer = article_array1_change(&rival->array, rival->add, none);
 }
 
+static int add(mcds_array *array, const char *element)
+{
+    mcds_bytes bytes = mcds_text(element);
+    return mcds_array_change(array, &bytes, 1, NULL, 0);
+}
+
+static int take_out(mcds_array *array, const char *element)
+{
+    mcds_bytes bytes = mcds_text(element);
+    return mcds_array_change(array, NULL, 0, &bytes, 1);
+}
+
+static bool write_down(void *context, mcds_bytes element)
+{
+    char ended[24];
+    (void)snprintf(ended, sizeof ended, "%.*s;", (int)element.length, (const char *)element.at);
+    text_add(context, ended);
+    return true;
+}
+
+/* Whether these are the elements of ours, each ended by a semicolon. */
+static bool reads(mcds_array *array, const char *expected)
+{
+    struct text text = {NULL, 0, 0};
+    text_set(&text, "");
+    int answer = mcds_array_get(array, write_down, &text);
+    bool is = text_is(&text, expected);
+    if (answer == MCDS_OK && !is)
+        printf("    reads %s\n", text.at);
+    text_free(&text);
+    ANSWERS(MCDS_OK, answer);
+    SHOW(is);
+    return true;
+}
+
+/* What another client does while the first of ours stands still. */
+struct our_rival {
+    struct world *world;
+    mcds_array *array;
+    double pause_s;
+    bool restarts;
+    uint32_t count;
+    int answer;
+};
+
+static void change_ours(void *context)
+{
+    struct our_rival *rival = context;
+    if (rival->restarts)
+        world_restart(rival->world);
+    world_pass(rival->world, rival->pause_s);
+    rival->answer = add(rival->array, "r");
+    rival->count++;
+}
+
 static bool A2_pause_over_the_lock_article(struct world *world)
 {
     struct memcache mc[2] = {memcache_of(world_actor(world)), memcache_of(world_actor(world))};
@@ -37,6 +93,22 @@ static bool A2_pause_over_the_lock_article(struct world *world)
     SHOW(article_array1_change(&array, one, none) == DONE && rival.answer == DONE);
     SHOW(memcache_peek_is(world, KEY, "1;"));
     return true;
+}
+
+static bool A2_pause_over_the_lock_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_array *array = open_array(actor, "x");
+    struct our_rival rival = {.world = world,
+                              .array = open_array(world_actor(world), "x"),
+                              .pause_s = 6,
+                              .answer = MCDS_BUSY};
+    SHOW(array != NULL && rival.array != NULL);
+    ANSWERS(MCDS_OK, add(array, "0"));
+    actor_pauses(actor, MCDS_CAS, 1, change_ours, &rival);
+    ANSWERS(MCDS_OK, add(array, "1"));
+    ANSWERS(MCDS_OK, rival.answer);
+    return reads(array, "0;r;1;");
 }
 
 static bool A3_eviction_article(struct world *world)
@@ -52,6 +124,22 @@ static bool A3_eviction_article(struct world *world)
     return true;
 }
 
+static bool A3_eviction_ours(struct world *world)
+{
+    mcds_array *array = open_array(world_actor(world), "x");
+    mcds_array *reader = open_array(world_actor(world), "x");
+    struct text text = {NULL, 0, 0};
+    SHOW(array != NULL && reader != NULL);
+    for (const char *at = "0123456789"; *at != '\0'; at++)
+        ANSWERS(MCDS_OK, add(array, (const char[]){*at, '\0'}));
+    SHOW(reads(reader, "0;1;2;3;4;5;6;7;8;9;"));
+    SHOW(world_evict(world, "mcds:a1:x") == 1);
+    ANSWERS(MCDS_LOST, mcds_array_get(reader, write_down, &text));
+    ANSWERS(MCDS_LOST, add(array, "1"));
+    ANSWERS(MCDS_OK, add(array, "1")); /* who has been told may begin anew */
+    return reads(array, "1;");
+}
+
 static bool A4_too_large_article(struct world *world)
 {
     static char half[600000];
@@ -63,6 +151,31 @@ static bool A4_too_large_article(struct world *world)
     SHOW(article_array1_change(&array, large, none) == DONE);
     SHOW(article_array1_change(&array, large, none) == SERVER_ERROR);
     SHOW(memcache_is_missing(world, KEY));
+    return true;
+}
+
+static bool count_bytes(void *context, mcds_bytes element)
+{
+    *(size_t *)context += element.length;
+    return true;
+}
+
+static bool A4_too_large_ours(struct world *world)
+{
+    static char half[600000];
+    static mcds_bytes many[120];
+    mcds_array *array = open_array(world_actor(world), "x");
+    size_t length = 0;
+    SHOW(array != NULL);
+    for (int i = 0; i < 3; i++) {
+        mcds_bytes element = {half, sizeof half};
+        ANSWERS(MCDS_OK, mcds_array_change(array, &element, 1, NULL, 0));
+    }
+    for (size_t i = 0; i < 120; i++)
+        many[i] = (mcds_bytes){half, sizeof half};
+    ANSWERS(MCDS_TOO_BIG, mcds_array_change(array, many, 120, NULL, 0)); /* 72 MB */
+    ANSWERS(MCDS_OK, mcds_array_get(array, count_bytes, &length));
+    SHOW(length == 3 * sizeof half);
     return true;
 }
 
@@ -82,6 +195,27 @@ static bool A5_dead_writer_article(struct world *world)
     return true;
 }
 
+static void crash(void *context)
+{
+    ((struct actor *)context)->crashed = true;
+}
+
+static bool A5_dead_writer_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    struct actor *other = world_actor(world);
+    mcds_array *dead = open_array(actor, "x");
+    mcds_array *array = open_array(other, "x");
+    SHOW(dead != NULL && array != NULL);
+    ANSWERS(MCDS_OK, add(array, "0"));
+    actor_pauses(actor, MCDS_CAS, 1, crash, actor);
+    SHOW(add(dead, "1") != MCDS_OK);
+    uint64_t before = other->requests;
+    ANSWERS(MCDS_OK, add(array, "2"));
+    SHOW(other->requests - before <= 4);
+    return reads(array, "0;2;");
+}
+
 static bool A6_late_set_article(struct world *world)
 {
     struct memcache mc[2] = {memcache_of(world_actor(world)), memcache_of(world_actor(world))};
@@ -98,6 +232,21 @@ static bool A6_late_set_article(struct world *world)
     return true;
 }
 
+static bool A6_late_set_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_array *array = open_array(actor, "x");
+    mcds_array *other = open_array(world_actor(world), "x");
+    SHOW(array != NULL && other != NULL);
+    ANSWERS(MCDS_OK, add(array, "0"));
+    actor_is_late(actor, MCDS_CAS, 1, 7);
+    ANSWERS(MCDS_OK, add(array, "1"));
+    world_pass(world, 6);
+    ANSWERS(MCDS_OK, add(other, "2"));
+    world_pass(world, 2); /* the copy arrives */
+    return reads(other, "0;1;2;");
+}
+
 static bool A7_lost_reply_of_cas_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
@@ -107,6 +256,26 @@ static bool A7_lost_reply_of_cas_article(struct world *world)
     SHOW(article_array1_change_by_cas(&mc, KEY, "2") == DONE); /* again */
     SHOW(memcache_peek_is(world, KEY, "1;2;2;"));
     return true;
+}
+
+static bool A7_lost_reply_of_cas_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_array *array = open_array(actor, "x");
+    struct our_rival rival = {
+        .world = world, .array = open_array(world_actor(world), "x"), .answer = MCDS_BUSY};
+    SHOW(array != NULL && rival.array != NULL);
+    actor_loses_reply(actor, MCDS_ADD, 1);
+    ANSWERS(MCDS_OK, add(array, "1"));
+    actor_loses_reply(actor, MCDS_CAS, 1);
+    ANSWERS(MCDS_OK, add(array, "2"));
+    actor_loses(actor, MCDS_CAS, 1);
+    ANSWERS(MCDS_OK, add(array, "3"));
+    actor_loses_reply(actor, MCDS_CAS, 1);
+    actor_pauses(actor, MCDS_GET, 2, change_ours, &rival); /* before it looks again */
+    ANSWERS(MCDS_OK, add(array, "4"));
+    ANSWERS(MCDS_OK, rival.answer);
+    return reads(array, "1;2;3;4;r;");
 }
 
 struct restart {
@@ -139,6 +308,23 @@ static bool A8_token_of_another_life_article(struct world *world)
     return true;
 }
 
+static bool A8_token_of_another_life_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_array *array = open_array(actor, "x");
+    struct our_rival rival = {.world = world,
+                              .array = open_array(world_actor(world), "x"),
+                              .restarts = true,
+                              .answer = MCDS_BUSY};
+    SHOW(array != NULL && rival.array != NULL);
+    ANSWERS(MCDS_OK, add(array, "old"));
+    actor_pauses(actor, MCDS_CAS, 1, change_ours, &rival);
+    int answer = add(array, "x");
+    ANSWERS(MCDS_OK, rival.answer);
+    SHOW(answer == MCDS_OK || answer == MCDS_LOST || answer == MCDS_AMBIGUOUS);
+    return reads(rival.array, answer == MCDS_OK ? "r;x;" : "r;");
+}
+
 static void change_by_cas(void *context)
 {
     struct rival *rival = context;
@@ -166,6 +352,30 @@ static bool A9_hint_without_bounds_article(struct world *world)
     return true;
 }
 
+static void evict_ours(void *context)
+{
+    (void)world_evict(context, "mcds:a1:x");
+}
+
+static bool A9_hint_without_bounds_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    struct actor *third = world_actor(world);
+    mcds_array *array = open_array(actor, "x");
+    mcds_array *late = open_array(third, "x");
+    struct our_rival rival = {
+        .world = world, .array = open_array(world_actor(world), "x"), .answer = MCDS_BUSY};
+    SHOW(array != NULL && rival.array != NULL && late != NULL);
+    ANSWERS(MCDS_OK, add(array, "0"));
+    actor_pauses(actor, MCDS_CAS, 0, change_ours, &rival);
+    double before = world_now(world);
+    ANSWERS(MCDS_BUSY, add(array, "1")); /* not applied */
+    SHOW(world_now(world) - before < 30 && actor->requests < 5000);
+    actor_pauses(third, MCDS_CAS, 1, evict_ours, world);
+    ANSWERS(MCDS_LOST, add(late, "1"));
+    return true;
+}
+
 static bool A10_success_that_raises_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
@@ -176,6 +386,21 @@ static bool A10_success_that_raises_article(struct world *world)
     SHOW(article_array1_change(&array, one, none) == NETWORK_ERROR);
     SHOW(mc.actor->batches - before == 4);
     SHOW(memcache_peek_is(world, KEY, "1;"));
+    return true;
+}
+
+static bool A10_success_that_raises_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_array *array = open_array(actor, "x");
+    SHOW(array != NULL);
+    ANSWERS(MCDS_OK, add(array, "1"));
+    uint64_t before = actor->batches;
+    ANSWERS(MCDS_OK, add(array, "2"));
+    SHOW(actor->batches - before == 2);
+    before = actor->batches;
+    SHOW(reads(array, "1;2;"));
+    SHOW(actor->batches - before == 1);
     return true;
 }
 
@@ -193,25 +418,49 @@ static bool A11_repeated_change_article(struct world *world)
     return true;
 }
 
+static bool A11_repeated_change_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_array *array = open_array(actor, "x");
+    SHOW(array != NULL);
+    actor_loses_reply(actor, MCDS_ADD, 1);
+    ANSWERS(MCDS_OK, add(array, "1"));
+    SHOW(reads(array, "1;"));
+    ANSWERS(MCDS_OK, add(array, "1"));
+    actor_loses_reply(actor, MCDS_CAS, 1);
+    ANSWERS(MCDS_OK, take_out(array, "1"));
+    return reads(array, "1;"); /* the first of two */
+}
+
 static const struct row rows[] = {
     NO_TEST(A1_does_not_run, "the lock gets no timeout, filter() is no list: TypeError",
             "the port passes 5 s and makes a list"),
-    HALF_ROW(A2_pause_over_the_lock,
-             "a pause between get and set that outlives the lock: the other's change is gone"),
-    HALF_ROW(A3_eviction, "after an eviction the array is only what the next change adds"),
-    HALF_ROW(A4_too_large, "a set over 1 MB is refused and the old array is gone too"),
-    HALF_ROW(A5_dead_writer, "a writer dies inside: all others spin, 5000 requests a second"),
-    HALF_ROW(A6_late_set, "a set whose sender gave up lands on the next one's change"),
-    HALF_ROW(A7_lost_reply_of_cas, "by cas: a retry after a lost reply changes twice"),
-    HALF_ROW(A8_token_of_another_life,
-             "by cas: the numbers begin again with the server, and an old one matches a new "
-             "value"),
-    HALF_ROW(A9_hint_without_bounds,
-             "by cas: nothing bounds the tries, and nothing is said about a key that vanished"),
-    HALF_ROW(A10_success_that_raises,
-             "four round trips; an unlock that fails hides that the change was made"),
-    HALF_ROW(A11_repeated_change,
-             "a repeated change adds twice, and a remove takes all that are equal"),
+    ROW(A2_pause_over_the_lock,
+        "a pause between get and set that outlives the lock: the other's change is gone",
+        "compare-and-set: the one who comes second reads again; both changes stand"),
+    ROW(A3_eviction, "after an eviction the array is only what the next change adds",
+        "who has seen the array is told LOST before it begins anew"),
+    ROW(A4_too_large, "a set over 1 MB is refused and the old array is gone too",
+        "beyond half of a key it stands in parts; over 64 MB TOO_BIG, the old value stands"),
+    ROW(A5_dead_writer, "a writer dies inside: all others spin, 5000 requests a second",
+        "nobody holds anything: the next change goes through at once"),
+    ROW(A6_late_set, "a set whose sender gave up lands on the next one's change",
+        "the late copy carries a token that is gone and does nothing"),
+    ROW(A7_lost_reply_of_cas, "by cas: a retry after a lost reply changes twice",
+        "the value names its last changes: once"),
+    ROW(A8_token_of_another_life,
+        "by cas: the numbers begin again with the server, and an old one matches a new "
+        "value",
+        "a token ends with its connection; the new value is read first"),
+    ROW(A9_hint_without_bounds,
+        "by cas: nothing bounds the tries, and nothing is said about a key that vanished",
+        "BUSY after the timeout, not applied; LOST when the key vanished"),
+    ROW(A10_success_that_raises,
+        "four round trips; an unlock that fails hides that the change was made",
+        "two round trips, and what was done is what is told"),
+    ROW(A11_repeated_change,
+        "a repeated change adds twice, and a remove takes all that are equal",
+        "once each, and a remove takes the first that is equal"),
 };
 
 const struct rows array1_rows = ROWS("array1", "MCArray1", rows);

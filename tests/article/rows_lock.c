@@ -430,13 +430,14 @@ static bool L13_array_under_the_same_lock_ours(struct world *world)
 {
     struct actor *actor = world_actor(world);
     mcds_lock *lock = open_lock(actor, "x", LEASE_MS);
-    mcds_set *set = open_set(actor, "x", MCDS_SET_LIST);
+    mcds_array *array = open_array(actor, "x");
+    mcds_bytes element = mcds_text("1");
     mcds_table *table = open_table(actor, "x");
     mcds_lease lease = MCDS_LEASE_INIT;
-    SHOW(lock != NULL && set != NULL && table != NULL);
+    SHOW(lock != NULL && array != NULL && table != NULL);
     ANSWERS(MCDS_OK, mcds_lock_try_acquire(lock, &lease));
     double before = world_now(world);
-    ANSWERS(MCDS_OK, mcds_set_add(set, mcds_text("1"), NULL));
+    ANSWERS(MCDS_OK, mcds_array_change(array, &element, 1, NULL, 0));
     ANSWERS(MCDS_OK, mcds_table_put(table, mcds_text("k"), mcds_text("1"), 0));
     SHOW(world_now(world) - before < 0.1);
     ANSWERS(MCDS_OK, mcds_lock_release(lock, &lease));
