@@ -58,7 +58,7 @@ class Place:
         environment["HOME"] = self.folder
         environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")
         if self.home == "memcached":
-            environment["MCDS_STORE"] = "memcached://" + self.socket
+            environment["MCDS_STORE"] = f"memcached://{self.socket}?connect_timeout=10000&timeout=20000"
             environment["SOCKET"] = self.socket
         return environment
 
