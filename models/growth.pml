@@ -26,6 +26,8 @@
 #endif
 #ifdef SMALL
 #define LOSES(i) ((i) == 0 && DEEPER == 0)
+#elif defined(D3) || defined(EVICT)
+#define LOSES(i) ((i) == 0)
 #else
 #define LOSES(i) ((i) == 0 || DEEPER == 0)
 #endif
