@@ -12,6 +12,7 @@
 
 #define WIDTH 79
 #define INDENT 22
+#define HELP_MAX 400
 
 /* Words of `text` in lines, of which the first begins at `column` and the others at `indent`.
  */
@@ -76,13 +77,17 @@ static void explain_verb(const struct noun *noun, const struct verb *verb)
     print_options(verb->options);
 }
 
-static void print_usages(const struct noun *noun)
+/* The noun, its verbs, and what it is. */
+static void print_noun(const struct noun *noun)
 {
-    for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++) {
-        char usage[USAGE_MAX];
-        write_usage(noun, verb, usage);
-        output_print("  mcds %s\n", usage);
-    }
+    char text[HELP_MAX] = "";
+    size_t length = 0;
+    for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
+        if (verb->word[0] != '\0')
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", verb->word,
+                                       verb[1].word != NULL ? " " : ": ");
+    (void)snprintf(text + length, sizeof text - length, "%s", noun->help);
+    print_item(noun->word, text);
 }
 
 static void explain_noun(const struct noun *noun)
@@ -104,7 +109,7 @@ static void explain_all(void)
         "Locks, counters, sets, tables, visitor and online counters that many processes\n"
         "and machines share: on one file, or on memcached servers.\n\n");
     for (const struct noun *noun = nouns; noun->word != NULL; noun++)
-        print_usages(noun);
+        print_noun(noun);
     output_print("\n");
     print_options(OPTIONS_GLOBAL);
     output_print("\nTimes are written 500ms 30s 5m 1h 2d; a bare number is seconds.\n"

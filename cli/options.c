@@ -178,6 +178,13 @@ static bool unknown_option(struct reader *reader, const char *typed)
         if (typed[1] == '-' && strcmp(options[id].word, typed + 2) == 0)
             return wrong(reader, "%s %s has no option %.60s", reader->command->noun->word,
                          reader->command->verb->word, typed);
+    char other = (char)(typed[1] ^ ('a' ^ 'A'));
+    if (typed[1] != '-' && typed[2] == '\0' && find_letter(reader->command, other) >= 0)
+        return wrong(reader, "there is no option %s; did you mean -%c?", typed, other);
+    const struct verb *verb = reader->command->verb;
+    if (verb != NULL && verb->arguments[reader->argument_count] != NULL)
+        return wrong(reader, "there is no option %.60s here; if it is the %s, write -- %.60s",
+                     typed, verb->arguments[reader->argument_count]->placeholder, typed);
     return wrong(reader, "there is no option %.60s here; 'mcds help' lists them", typed);
 }
 
@@ -230,18 +237,38 @@ static bool read_short_options(struct reader *reader)
     return true;
 }
 
+/* "counter get, table get": where a verb without a noun belongs. */
+static void list_nouns_with(const char *verb, char out[USAGE_MAX])
+{
+    out[0] = '\0';
+    for (const struct noun *noun = nouns; noun->word != NULL; noun++)
+        if (find_verb(noun, verb) != NULL) {
+            append(out, out[0] == '\0' ? "" : ", ", noun->word, " ");
+            append(out, "", verb, "");
+        }
+}
+
+static bool unknown_noun(struct reader *reader, const char *typed)
+{
+    char those[USAGE_MAX];
+    list_nouns_with(typed, those);
+    if (typed[0] != '\0' && those[0] != '\0')
+        return wrong(reader, "there is no command '%.60s', but %s", typed, those);
+    if (find_word(reader->command, typed, strlen(typed)) >= 0)
+        return wrong(reader, "there is no command '%.60s'; did you mean --%s?", typed, typed);
+    const char *near = nearest_noun(typed);
+    if (near != NULL)
+        return wrong(reader, "there is no command '%.60s'; did you mean '%s'?", typed, near);
+    return wrong(reader, "there is no command '%.60s'; 'mcds help' lists them", typed);
+}
+
 static bool read_noun(struct reader *reader)
 {
     const char *typed = *reader->next++;
     struct command *command = reader->command;
     command->noun = find_noun(typed);
-    if (command->noun == NULL) {
-        const char *near = nearest_noun(typed);
-        if (near != NULL)
-            return wrong(reader, "there is no command '%.60s'; did you mean '%s'?", typed,
-                         near);
-        return wrong(reader, "there is no command '%.60s'; 'mcds help' lists them", typed);
-    }
+    if (command->noun == NULL)
+        return unknown_noun(reader, typed);
     if (is_whole_command(command->noun))
         command->verb = &command->noun->verbs[0];
     return true;
