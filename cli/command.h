@@ -42,6 +42,7 @@ enum option_id {
     OPTION_RAW,
     OPTION_CURSOR,
     OPTION_LIMIT,
+    OPTION_SKIP,
     OPTION_ADD,
     OPTION_REMOVE,
     OPTION_COUNT

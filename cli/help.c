@@ -77,16 +77,15 @@ static void explain_verb(const struct noun *noun, const struct verb *verb)
     print_options(verb->options);
 }
 
-/* The noun, its verbs, and what it is. */
+/* The noun, what it is, and its verbs. */
 static void print_noun(const struct noun *noun)
 {
-    char text[HELP_MAX] = "";
-    size_t length = 0;
+    char text[HELP_MAX];
+    size_t length = (size_t)snprintf(text, sizeof text, "%s", noun->help);
     for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
         if (verb->word[0] != '\0')
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", verb->word,
-                                       verb[1].word != NULL ? " " : ": ");
-    (void)snprintf(text + length, sizeof text - length, "%s", noun->help);
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
+                                       verb == noun->verbs ? ": " : " ", verb->word);
     print_item(noun->word, text);
 }
 
@@ -106,8 +105,8 @@ static void explain_all(void)
 {
     output_print(
         "usage: mcds [-s URI] [-n NAMESPACE] [--json] [-q] [--timeout TIME] COMMAND\n\n"
-        "Locks, counters, sets, tables, visitor and online counters that many processes\n"
-        "and machines share: on one file, or on memcached servers.\n\n");
+        "Locks, counters, sets, tables, lists, arrays, visitor and online counters that\n"
+        "many processes and machines share: on one file, or on memcached servers.\n\n");
     for (const struct noun *noun = nouns; noun->word != NULL; noun++)
         print_noun(noun);
     output_print("\n");

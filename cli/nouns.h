@@ -75,6 +75,15 @@ bool table_has_more(const struct answer *answer);
 PRINT(table_print_scan);
 START(table_drop);
 
+OPEN(list_open);
+CLOSE(list_close);
+START(list_push);
+PRINT(list_print_push);
+START(list_fetch);
+START(list_clear);
+PRINT(list_print_clear);
+START(list_drop);
+
 OPEN(array_open);
 CLOSE(array_close);
 bool print_element(void *context, mcds_bytes element);

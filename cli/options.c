@@ -182,9 +182,11 @@ static bool unknown_option(struct reader *reader, const char *typed)
     if (typed[1] != '-' && typed[2] == '\0' && find_letter(reader->command, other) >= 0)
         return wrong(reader, "there is no option %s; did you mean -%c?", typed, other);
     const struct verb *verb = reader->command->verb;
-    if (verb != NULL && verb->arguments[reader->argument_count] != NULL)
+    const struct parameter *next = verb != NULL ? verb->arguments[reader->argument_count]
+                                                : NULL;
+    if (next != NULL && next->kind != KIND_DELTA)
         return wrong(reader, "there is no option %.60s here; if it is the %s, write -- %.60s",
-                     typed, verb->arguments[reader->argument_count]->placeholder, typed);
+                     typed, next->placeholder, typed);
     return wrong(reader, "there is no option %.60s here; 'mcds help' lists them", typed);
 }
 

@@ -15,6 +15,7 @@ extern const struct parameter *const takes_key[];
 extern const struct parameter *const takes_keys[];
 extern const struct parameter *const takes_entries[];
 extern const struct parameter *const takes_key_delta[];
+extern const struct parameter *const takes_values[];
 extern const struct parameter *const takes_array[];
 extern const struct parameter *const takes_prefix[];
 extern const struct parameter *const takes_shell[];

@@ -33,3 +33,13 @@ run help nonsense
 run help counter explode
 run -s memory: -n 'bad ns' counter get x
 MCDS_STORE=nonsense run counter get x
+run version
+run get x
+run fetch x
+run -v
+run set add x -y
+run set has -y
+run counter add x -z
+run set get x
+run set add x --bag --list
+run array change x
