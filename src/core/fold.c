@@ -70,15 +70,40 @@ static _Atomic uint8_t *widen(struct mcds__fold *fold)
     return expected;
 }
 
-void mcds__fold_note_depth(struct mcds__fold *fold, uint64_t hash, uint32_t depth)
+/* The table that serves this depth, and how many bits of the hash choose the entry. */
+static _Atomic uint8_t *table_for(struct mcds__fold *fold, uint32_t depth, unsigned *bits_out)
 {
     _Atomic uint8_t *wide = atomic_load_explicit(&fold->depths_wide, memory_order_acquire);
     if (wide == NULL && depth > 2)
         wide = widen(fold);
-    if (wide != NULL)
-        atomic_store_explicit(&wide[hash >> 48], (uint8_t)depth, memory_order_relaxed);
-    else
-        atomic_store_explicit(&fold->depths[hash >> 56], (uint8_t)depth, memory_order_relaxed);
+    *bits_out = wide != NULL ? 16 : 8;
+    return wide != NULL ? wide : fold->depths;
+}
+
+/* Set the entries of all hashes that the key of depth `of` holds: those that are deeper than
+ * `keep` stay. */
+static void set_entries(struct mcds__fold *fold, uint64_t hash, uint32_t of, uint32_t depth,
+                        uint32_t keep)
+{
+    unsigned bits;
+    _Atomic uint8_t *table = table_for(fold, depth, &bits);
+    unsigned known = MCDS__FOLD_LEVEL_BITS * of < bits ? MCDS__FOLD_LEVEL_BITS * of : bits;
+    size_t count = (size_t)1 << (bits - known);
+    size_t first = (size_t)(hash >> (64 - bits)) & ~(count - 1);
+    for (size_t i = first; i < first + count; i++)
+        if (atomic_load_explicit(&table[i], memory_order_relaxed) <= keep)
+            atomic_store_explicit(&table[i], (uint8_t)depth, memory_order_relaxed);
+}
+
+void mcds__fold_note_depth(struct mcds__fold *fold, uint64_t hash, uint32_t depth)
+{
+    if (mcds__fold_depth(fold, hash) != depth)
+        set_entries(fold, hash, depth, depth, MCDS__FOLD_DEPTH_MAX);
+}
+
+void mcds__fold_note_moved(struct mcds__fold *fold, uint64_t hash, uint32_t depth)
+{
+    set_entries(fold, hash, depth, depth + 1, depth);
 }
 
 void mcds__fold_adopt(struct mcds__fold *fold, uint64_t generation)

@@ -68,9 +68,11 @@ void mcds__fold_destroy(struct mcds__fold *fold);
 /* The key that holds the hash at this depth. */
 void mcds__fold_key(const struct mcds__fold *fold, uint64_t generation, uint64_t hash,
                     uint32_t depth, struct mcds__key *key_out);
-/* Where the hash was found last. */
+/* Where the hash, or one that the same key held, was found last. */
 uint32_t mcds__fold_depth(struct mcds__fold *fold, uint64_t hash);
 void mcds__fold_note_depth(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
+/* The key of this depth has moved: all that it held is deeper. */
+void mcds__fold_note_moved(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
 /* More moves than a path has keys: somebody erases them as fast as they are found. */
 #define MCDS__FOLD_MOVES_MAX 32
 

@@ -305,7 +305,7 @@ static enum mcds__step take_look(struct mcds__fold_change *change,
     case MCDS__FOLD_MOVED:
         if (change->depth == MCDS__FOLD_DEPTH_MAX)
             return finish(change, operation, MCDS_CORRUPT, NULL);
-        mcds__fold_note_depth(change->fold, change->hash, change->depth + 1);
+        mcds__fold_note_moved(change->fold, change->hash, change->depth);
         return change->depth == 0 ? locate(change, operation)
                                   : ask_at(change, operation, change->depth + 1);
     default:

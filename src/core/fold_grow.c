@@ -241,7 +241,7 @@ static enum mcds__step take_children(struct mcds__fold_growth *growth, struct mc
         if (outcome != MCDS_OUT_OK && outcome != MCDS_OUT_NOT_STORED)
             return finish(growth, operation);
     }
-    mcds__fold_note_depth(fold, growth->hash, growth->depth + 1);
+    mcds__fold_note_moved(fold, growth->hash, growth->depth);
     return ask_mark(growth, fold, operation);
 }
 

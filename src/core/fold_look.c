@@ -138,6 +138,7 @@ static enum mcds__step take_value(struct mcds__fold_look *look,
     case MCDS__FOLD_SEALED:
         return help(look, operation);
     case MCDS__FOLD_MOVED:
+        mcds__fold_note_moved(look->fold, look->hash, look->depth);
         return locate(look, operation);
     default:
         return mcds__operation_finish(operation, MCDS_CORRUPT);

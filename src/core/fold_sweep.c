@@ -278,6 +278,7 @@ static enum mcds__step take_other(struct mcds__fold_sweep *sweep,
     case MCDS__FOLD_MOVED:
         if (sweep->depth == MCDS__FOLD_DEPTH_MAX)
             return mcds__operation_finish(operation, MCDS_CORRUPT);
+        mcds__fold_note_moved(sweep->fold, sweep->position, sweep->depth);
         if (sweep->depth == 0)
             return locate(sweep, operation);
         sweep->depth++;

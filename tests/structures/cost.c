@@ -1,16 +1,7 @@
 /* What a call costs: round trips as mcds.h promises them, and no memory on a warm handle. */
-#include "structures/suite.h"
-#include "support/counting_home.h"
+#include "structures/cost.h"
 
-/* A store whose round trips are counted, and whose home takes memory from elsewhere. */
-struct counted {
-    struct counting_home counting;
-    struct fake_env home_env;
-    mcds_store *store;
-    mcds_pipeline *pipeline; /* as the mode says */
-};
-
-static void open_counted(struct suite *suite, struct counted *counted)
+void open_counted(struct suite *suite, struct counted *counted)
 {
     char uri[1024];
     mcds_options options = MCDS_OPTIONS_INIT;
@@ -27,15 +18,14 @@ static void open_counted(struct suite *suite, struct counted *counted)
         CHECK_RESULT(MCDS_OK, mcds_pipeline_open(counted->store, NULL, &counted->pipeline));
 }
 
-static void close_counted(struct counted *counted)
+void close_counted(struct counted *counted)
 {
     mcds_pipeline_close(counted->pipeline);
     mcds_close(counted->store);
     assert_int_equal(counted->home_env.blocks, 0);
 }
 
-static void check_trips(const struct counted *counted, uint64_t expected, const char *call,
-                        int line)
+void check_trips(const struct counted *counted, uint64_t expected, const char *call, int line)
 {
     if (counted->counting.batches == expected)
         return;
@@ -44,7 +34,7 @@ static void check_trips(const struct counted *counted, uint64_t expected, const 
     _fail(__FILE__, line);
 }
 
-static void check_memory(const struct suite *suite, uint64_t before, const char *call, int line)
+void check_memory(const struct suite *suite, uint64_t before, const char *call, int line)
 {
     if (suite->fake.allocations == before)
         return;
@@ -52,23 +42,6 @@ static void check_memory(const struct suite *suite, uint64_t before, const char 
                 (unsigned long long)(suite->fake.allocations - before));
     _fail(__FILE__, line);
 }
-
-/* The call ends with `expected` after `trips` round trips. */
-#define TRIPS(trips, expected, suite, counted, verb, ...)                                      \
-    do {                                                                                       \
-        counting_home_arm(&(counted)->counting, FAULT_NONE, 0, false);                         \
-        check_result(CALL_IN(suite, (counted)->pipeline, verb, __VA_ARGS__), expected,         \
-                     __FILE__, __LINE__);                                                      \
-        check_trips(counted, trips, #verb, __LINE__);                                          \
-    } while (0)
-
-/* The same, and it takes no memory: for waiting calls on a warm handle. */
-#define FREE_OF_MEMORY(expected, suite, verb, ...)                                             \
-    do {                                                                                       \
-        uint64_t before = (suite)->fake.allocations;                                           \
-        check_result(verb(__VA_ARGS__), expected, __FILE__, __LINE__);                         \
-        check_memory(suite, before, #verb, __LINE__);                                          \
-    } while (0)
 
 static mcds_counter *open_counter(mcds_store *store, const char *name, uint32_t flags,
                                   uint32_t stripes)
@@ -347,6 +320,11 @@ static const struct suite_case cases[] = {
     CASE_ONCE(warm_counters_take_no_memory),
     CASE_ONCE(warm_locks_take_no_memory),
     CASE_ONCE(warm_visits_take_no_memory),
+    CASE_TWICE(set_trips),
+    CASE_TWICE(table_trips),
+    CASE_TWICE(array_trips),
+    CASE_TWICE(views_trips),
+    CASE_ONCE(a_change_costs_one_trip_at_any_size),
 };
 
 const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

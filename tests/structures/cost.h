@@ -1,0 +1,45 @@
+/* What the files of the costs share: a store whose round trips are counted. */
+#ifndef MCDS_TESTS_STRUCTURES_COST_H
+#define MCDS_TESTS_STRUCTURES_COST_H
+
+#include "structures/suite.h"
+#include "support/counting_home.h"
+
+/* A store whose round trips are counted, and whose home takes memory from elsewhere. */
+struct counted {
+    struct counting_home counting;
+    struct fake_env home_env;
+    mcds_store *store;
+    mcds_pipeline *pipeline; /* as the mode says */
+};
+
+void open_counted(struct suite *suite, struct counted *counted);
+void close_counted(struct counted *counted);
+void check_trips(const struct counted *counted, uint64_t expected, const char *call, int line);
+void check_memory(const struct suite *suite, uint64_t before, const char *call, int line);
+
+/* The call ends with `expected` after `trips` round trips. */
+#define TRIPS(trips, expected, suite, counted, verb, ...)                                      \
+    do {                                                                                       \
+        counting_home_arm(&(counted)->counting, FAULT_NONE, 0, false);                         \
+        check_result(CALL_IN(suite, (counted)->pipeline, verb, __VA_ARGS__), expected,         \
+                     __FILE__, __LINE__);                                                      \
+        check_trips(counted, trips, #verb, __LINE__);                                          \
+    } while (0)
+
+/* The same, and it takes no memory: for waiting calls on a warm handle. */
+#define FREE_OF_MEMORY(expected, suite, verb, ...)                                             \
+    do {                                                                                       \
+        uint64_t before = (suite)->fake.allocations;                                           \
+        check_result(verb(__VA_ARGS__), expected, __FILE__, __LINE__);                         \
+        check_memory(suite, before, #verb, __LINE__);                                          \
+    } while (0)
+
+/* Those of cost_entries.c. */
+void set_trips(struct suite *suite);
+void table_trips(struct suite *suite);
+void array_trips(struct suite *suite);
+void views_trips(struct suite *suite);
+void a_change_costs_one_trip_at_any_size(struct suite *suite);
+
+#endif

@@ -1,0 +1,180 @@
+/* What calls on sets, tables, arrays and views cost. */
+#include "structures/cost.h"
+
+#define SIZES 3
+
+static bool visit_nothing(void *context, mcds_bytes element)
+{
+    (void)context;
+    (void)element;
+    return true;
+}
+
+static bool visit_element(void *context, mcds_bytes element, uint64_t count)
+{
+    (void)context;
+    (void)element;
+    (void)count;
+    return true;
+}
+
+static bool visit_row(void *context, mcds_bytes key, mcds_bytes value)
+{
+    (void)context;
+    (void)key;
+    (void)value;
+    return true;
+}
+
+static mcds_set *open_set(struct counted *c, const char *name)
+{
+    mcds_set *set = NULL;
+    CHECK_RESULT(MCDS_OK, mcds_set_open(c->store, name, NULL, &set));
+    return set;
+}
+
+void set_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    const char *name = fresh_name(suite, "s");
+    mcds_set *set = open_set(&c, name);
+    mcds_set *cold = open_set(&c, name);
+    mcds_bytes a = mcds_text("a");
+    bool changed;
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_set_has, set, a);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_set_add, set, a, NULL); /* looks for it, makes it */
+    TRIPS(3, MCDS_OK, suite, &c, mcds_set_add, set, a, NULL); /* learns of what it made */
+    TRIPS(1, MCDS_OK, suite, &c, mcds_set_add, set, mcds_text("b"), NULL);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_set_add, set, mcds_text("c"), &changed);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_set_remove, set, a, &changed);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_set_has, set, a);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_set_fetch, set, visit_element, NULL);
+    TRIPS(3, MCDS_OK, suite, &c, mcds_set_has, cold, mcds_text("b"));
+    TRIPS(1, MCDS_OK, suite, &c, mcds_set_has, cold, mcds_text("c"));
+    TRIPS(2, MCDS_OK, suite, &c, mcds_set_drop, set);
+    mcds_set_close(set);
+    mcds_set_close(cold);
+    close_counted(&c);
+}
+
+void table_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_table *table = NULL;
+    mcds_value value = MCDS_VALUE_INIT;
+    mcds_bytes k = mcds_text("k");
+    mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
+    int64_t after;
+    CHECK_RESULT(MCDS_OK, mcds_table_open(c.store, fresh_name(suite, "t"), NULL, &table));
+    CHECK_RESULT(MCDS_OK, mcds_table_put(table, k, mcds_text("1"), 0));
+    CHECK_RESULT(MCDS_OK, mcds_table_has(table, k));
+    TRIPS(1, MCDS_OK, suite, &c, mcds_table_put, table, k, mcds_text("2"), 0);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_table_get, table, k, &value);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_table_has, table, k);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_table_incr, table, k, 5, &after);
+    TRIPS(1, MCDS_EXISTS, suite, &c, mcds_table_put_if_absent, table, k, k, 0);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_table_compare_and_set, table, k, mcds_text("7"), k, 0);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_table_scan, table, &cursor, 0, visit_row, NULL);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_table_remove, table, k, NULL);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_table_drop, table);
+    mcds_value_free(&value);
+    mcds_table_close(table);
+    close_counted(&c);
+}
+
+void array_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_array *array = NULL;
+    mcds_bytes a = mcds_text("a");
+    CHECK_RESULT(MCDS_OK, mcds_array_open(c.store, fresh_name(suite, "a"), NULL, &array));
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_array_get, array, visit_nothing, NULL);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_array_set, array, &a, 1);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_array_get, array, visit_nothing, NULL);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_array_change, array, &a, 1, NULL, 0);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_array_change, array, NULL, 0, NULL, 0);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_array_drop, array);
+    mcds_array_close(array);
+    close_counted(&c);
+}
+
+static int load_nothing(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
+{
+    (void)context;
+    (void)page;
+    (void)upto_slot;
+    *views_out = 0;
+    return 0;
+}
+
+static int save_nothing(void *context, const char *page, uint64_t slot, int64_t views)
+{
+    (void)context;
+    (void)page;
+    (void)slot;
+    (void)views;
+    return 0;
+}
+
+void views_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_views *views = NULL;
+    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    int64_t value;
+    options.load = load_nothing;
+    options.save = save_nothing;
+    CHECK_RESULT(MCDS_OK, mcds_views_open(c.store, fresh_name(suite, "w"), &options, &views));
+    CHECK_RESULT(MCDS_OK, mcds_views_flush(views));
+    CHECK_RESULT(MCDS_OK, mcds_views_hit(views, "/", 1));
+    CHECK_RESULT(MCDS_OK, mcds_views_get(views, "/", &value));
+    TRIPS(1, MCDS_OK, suite, &c, mcds_views_hit, views, "/", 1);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_views_get, views, "/", &value);
+    mcds_views_close(views);
+    close_counted(&c);
+}
+
+static mcds_bytes member(uint32_t number)
+{
+    static char text[24];
+    (void)snprintf(text, sizeof text, "member-%09u", number);
+    return mcds_text(text);
+}
+
+/* Round trips for each of many additions, on a handle that knows the set, beside those of a set of
+ * another size. Rewriting what has grown is part of it. */
+void a_change_costs_one_trip_at_any_size(struct suite *suite)
+{
+    static const uint32_t sizes[SIZES] = {100, 1000, 5000};
+    static const uint32_t more = 400;
+    uint64_t trips[SIZES];
+    struct counted c;
+    if (suite->can.durable) {
+        print_message("skipped: too slow where each addition goes to the disk\n");
+        skip();
+    }
+    open_counted(suite, &c);
+    for (int i = 0; i < SIZES; i++) {
+        mcds_pipeline *pipeline = NULL;
+        mcds_completion done;
+        mcds_set *set = open_set(&c, fresh_name(suite, "s"));
+        CHECK_RESULT(MCDS_OK, mcds_pipeline_open(c.store, NULL, &pipeline));
+        for (uint32_t n = 0; n < sizes[i]; n++)
+            CHECK_RESULT(MCDS_OK, mcds_set_add_start(set, member(n), NULL, pipeline, n));
+        while (mcds_pipeline_next(pipeline, &done) == MCDS_OK)
+            CHECK_RESULT(MCDS_OK, done.result);
+        mcds_pipeline_close(pipeline);
+        counting_home_arm(&c.counting, FAULT_NONE, 0, false);
+        for (uint32_t n = 0; n < more; n++)
+            CHECK_RESULT(MCDS_OK, mcds_set_add(set, member(1000000 + n), NULL));
+        trips[i] = c.counting.batches;
+        mcds_set_close(set);
+    }
+    close_counted(&c);
+    for (int i = 0; i < SIZES; i++)
+        assert_in_range(trips[i], more, more + more / 2);
+}
