@@ -137,3 +137,17 @@ mcds_array *open_array(struct actor *actor, const char *name)
     world_keep(actor->world, close_array, array);
     return array;
 }
+
+static void close_list(void *handle)
+{
+    mcds_list_close(handle);
+}
+
+mcds_list *open_list(struct actor *actor, const char *name)
+{
+    mcds_list *list = NULL;
+    if (mcds_list_open(actor->store, name, NULL, &list) != MCDS_OK)
+        return NULL;
+    world_keep(actor->world, close_list, list);
+    return list;
+}

@@ -14,6 +14,38 @@ static bool B1_never_created_article(struct world *world)
     return true;
 }
 
+/* Values of a list of ours, with a comma behind each. */
+static bool write_down(void *context, mcds_bytes value)
+{
+    struct text *text = context;
+    char one[24];
+    (void)snprintf(one, sizeof one, "%.*s,", (int)value.length, (const char *)value.at);
+    text_add(text, one);
+    return true;
+}
+
+static bool reads(mcds_list *list, const char *expected)
+{
+    struct text text = {NULL, 0, 0};
+    text_set(&text, "");
+    int answer = mcds_list_fetch(list, 0, 0, write_down, &text);
+    bool is = text_is(&text, expected);
+    if (answer == MCDS_OK && !is)
+        printf("    reads %s\n", text.at);
+    text_free(&text);
+    ANSWERS(MCDS_OK, answer);
+    SHOW(is);
+    return true;
+}
+
+static bool B1_never_created_ours(struct world *world)
+{
+    mcds_list *list = open_list(world_actor(world), "x");
+    SHOW(list != NULL);
+    ANSWERS(MCDS_OK, mcds_list_push(list, mcds_text("1")));
+    return reads(list, "1,");
+}
+
 static void evict_array(void *context)
 {
     (void)world_evict(context, KEY);
@@ -29,6 +61,47 @@ static bool B2_eviction_in_between_article(struct world *world)
     return true;
 }
 
+static bool count_values(void *context, mcds_bytes value)
+{
+    (void)value;
+    ++*(uint64_t *)context;
+    return true;
+}
+
+/* After a loss that it has been told of, a handle goes on. */
+static int push_anew(mcds_list *list)
+{
+    int answer = mcds_list_push(list, mcds_text("2"));
+    return answer == MCDS_LOST ? mcds_list_push(list, mcds_text("2")) : answer;
+}
+
+static void evict_list(void *context)
+{
+    (void)world_evict(context, "mcds:");
+}
+
+/* Evicted before any request of a push: told, or a list with this element alone; never twice. */
+static bool B2_eviction_in_between_ours(struct world *world)
+{
+    for (uint32_t nth = 1; nth <= 3; nth++) {
+        char name[8] = {'x', (char)('0' + nth), '\0'};
+        struct actor *actor = world_actor(world);
+        mcds_list *list = open_list(actor, name);
+        uint64_t count = 0;
+        SHOW(list != NULL);
+        ANSWERS(MCDS_OK, mcds_list_push(list, mcds_text("0")));
+        actor_is_met(actor, 0, nth, evict_list, world);
+        int answer = mcds_list_push(list, mcds_text("1"));
+        SHOW(answer == MCDS_OK || answer == MCDS_LOST || answer == MCDS_AMBIGUOUS);
+        int fetched = mcds_list_fetch(list, 0, 0, count_values, &count);
+        SHOW(fetched == MCDS_OK || fetched == MCDS_NOT_FOUND || fetched == MCDS_LOST);
+        SHOW(count <= (answer == MCDS_OK ? 2 : 1));
+        SHOW(count > 0 || answer != MCDS_OK || nth > 1);
+        ANSWERS(MCDS_OK, push_anew(list));
+    }
+    return true;
+}
+
 static bool B3_full_article(struct world *world)
 {
     static char filling[1048576 - 512];
@@ -37,6 +110,22 @@ static bool B3_full_article(struct world *world)
     SHOW(memcache_set(&mc, KEY, filling, 0) == DONE);
     mc.operation_max = 1000;
     SHOW(article_array2_add_mended(&mc, KEY, "1,") == STOPPED);
+    return true;
+}
+
+static bool B3_full_ours(struct world *world)
+{
+    static char value[1000];
+    struct actor *actor = world_actor(world);
+    mcds_list *list = open_list(actor, "x");
+    uint64_t count = 0;
+    memset(value, 'v', sizeof value);
+    SHOW(list != NULL);
+    for (int i = 0; i < 3000; i++) /* 3 MB */
+        ANSWERS(MCDS_OK, mcds_list_push(list, (mcds_bytes){value, sizeof value}));
+    SHOW(actor->batches < 4500);
+    ANSWERS(MCDS_OK, mcds_list_fetch(list, 0, 0, count_values, &count));
+    SHOW(count == 3000);
     return true;
 }
 
@@ -49,6 +138,23 @@ static bool B4_lost_reply_article(struct world *world)
     SHOW(article_array2_add_mended(&mc, KEY, "1,") == DONE);
     SHOW(memcache_peek_is(world, KEY, "0,1,1,"));
     return true;
+}
+
+static bool B4_lost_reply_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_list *list = open_list(actor, "x");
+    SHOW(list != NULL);
+    ANSWERS(MCDS_OK, mcds_list_push(list, mcds_text("0")));
+    actor_loses_reply(actor, MCDS_APPEND, 1);
+    ANSWERS(MCDS_OK, mcds_list_push(list, mcds_text("1")));
+    actor_loses(actor, MCDS_APPEND, 1);
+    ANSWERS(MCDS_OK, mcds_list_push(list, mcds_text("2")));
+    actor_is_late(actor, MCDS_APPEND, 1, 30);
+    ANSWERS(MCDS_OK, mcds_list_push(list, mcds_text("3")));
+    ANSWERS(MCDS_OK, mcds_list_push(list, mcds_text("4")));
+    world_pass(world, 31);
+    return reads(list, "0,1,2,3,4,");
 }
 
 /* "+1+3-3" is "+1". */
@@ -292,6 +398,37 @@ static bool B9_several_keys_article(struct world *world)
     return true;
 }
 
+struct order {
+    uint32_t next;
+    bool wrong;
+};
+
+static bool is_next(void *context, mcds_bytes value)
+{
+    struct order *order = context;
+    char expected[24];
+    int length = snprintf(expected, sizeof expected, "value%u", order->next++);
+    order->wrong = order->wrong || value.length != (size_t)length ||
+                   memcmp(value.at, expected, value.length) != 0;
+    return true;
+}
+
+static bool B9_several_keys_ours(struct world *world)
+{
+    mcds_list *lists[2] = {open_list(world_actor(world), "x"),
+                           open_list(world_actor(world), "x")};
+    struct order order = {0, false};
+    char value[24];
+    SHOW(lists[0] != NULL && lists[1] != NULL);
+    for (unsigned i = 0; i < 3000; i++) { /* by turns, over several keys */
+        (void)snprintf(value, sizeof value, "value%u", i);
+        ANSWERS(MCDS_OK, mcds_list_push(lists[i % 2], mcds_text(value)));
+    }
+    ANSWERS(MCDS_OK, mcds_list_fetch(lists[0], 0, 0, is_next, &order));
+    SHOW(order.next == 3000 && !order.wrong);
+    return true;
+}
+
 static bool B10_no_frame_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
@@ -303,12 +440,32 @@ static bool B10_no_frame_article(struct world *world)
     return true;
 }
 
+static bool B10_no_frame_ours(struct world *world)
+{
+    mcds_list *list = open_list(world_actor(world), "x");
+    mcds_list *other = open_list(world_actor(world), "y");
+    uint64_t count = 0;
+    SHOW(list != NULL && other != NULL);
+    ANSWERS(MCDS_OK, mcds_list_push(list, mcds_text("1")));
+    ANSWERS(MCDS_OK, mcds_list_push(list, mcds_text("3")));
+    SHOW(reads(list, "1,3,"));
+    ANSWERS(MCDS_OK, mcds_list_push(other, mcds_text("a,b")));
+    ANSWERS(MCDS_OK, mcds_list_push(other, mcds_text("")));
+    ANSWERS(MCDS_OK, mcds_list_fetch(other, 0, 0, count_values, &count));
+    SHOW(count == 2);
+    return true;
+}
+
 static const struct row rows[] = {
-    HALF_ROW(B1_never_created, "as printed, nothing is ever stored"),
-    HALF_ROW(B2_eviction_in_between,
-             "as printed, an eviction in between stores the element twice and nothing else"),
-    HALF_ROW(B3_full, "at 1 MB append and add are both refused: a loop without end"),
-    HALF_ROW(B4_lost_reply, "a retry after a lost reply stores the element twice"),
+    ROW(B1_never_created, "as printed, nothing is ever stored",
+        "the first push makes the list"),
+    ROW(B2_eviction_in_between,
+        "as printed, an eviction in between stores the element twice and nothing else",
+        "told LOST, or the list begins anew; never twice"),
+    ROW(B3_full, "at 1 MB append and add are both refused: a loop without end",
+        "a list is as many keys as it needs: 3 MB and more"),
+    ROW(B4_lost_reply, "a retry after a lost reply stores the element twice",
+        "repeated with the same id: once, and in its place"),
     ROW(B5_compaction_by_set, "an element that comes while the log is written anew is lost",
         "a rewriting is a cas: what came in between is in it or makes it fail"),
     ROW(B6_repeated_minus, "a repeated -3 removes two",
@@ -317,8 +474,10 @@ static const struct row rows[] = {
         "an id counts once, wherever its copies land"),
     ROW(B8_compaction_without_ids, "after the log is written anew a retry is counted again",
         "the rewritten key remembers the ids that may still come"),
-    HALF_ROW(B9_several_keys, "spread over several keys, the order is lost"),
-    HALF_ROW(B10_no_frame, "elements run together: 1 and 3 make 13"),
+    ROW(B9_several_keys, "spread over several keys, the order is lost",
+        "the next key is used when the one before can take no more: the order stands"),
+    ROW(B10_no_frame, "elements run together: 1 and 3 make 13",
+        "each value is a record with its length and checksum"),
 };
 
 const struct rows array2_rows = ROWS("array2", "MCArray2", rows);

@@ -113,6 +113,26 @@ static bool G4_loop_without_bound_article(struct world *world)
     return true;
 }
 
+static bool G4_loop_without_bound_ours(struct world *world)
+{
+    static char value[1000];
+    struct actor *actor = world_actor(world);
+    mcds_list *list = open_list(actor, "x");
+    mcds_counter *foreign = open_counter(actor, "x", 0, 0);
+    struct memcache mc = memcache_of(world_actor(world));
+    SHOW(list != NULL && foreign != NULL);
+    for (int i = 0; i < 1200; i++) {
+        uint64_t before = actor->requests;
+        ANSWERS(MCDS_OK, mcds_list_push(list, (mcds_bytes){value, sizeof value}));
+        SHOW(actor->requests - before < 100);
+    }
+    SHOW(memcache_set(&mc, "mcds:c1:x", "abc", 0) == DONE);
+    uint64_t before = actor->requests;
+    ANSWERS(MCDS_CORRUPT, mcds_counter_add(foreign, 1, NULL));
+    SHOW(actor->requests - before < 10);
+    return true;
+}
+
 static bool G5_spinning_article(struct world *world)
 {
     struct memcache mc[2] = {memcache_of(world_actor(world)), memcache_of(world_actor(world))};
@@ -351,6 +371,29 @@ static bool G14_no_frames_article(struct world *world)
     return true;
 }
 
+static bool count_values(void *context, mcds_bytes value)
+{
+    *(size_t *)context += value.length == 1;
+    return true;
+}
+
+static bool G14_no_frames_ours(struct world *world)
+{
+    mcds_list *list = open_list(world_actor(world), "x");
+    mcds_table *table = open_table(world_actor(world), "x");
+    struct memcache mc = memcache_of(world_actor(world));
+    size_t count = 0;
+    SHOW(list != NULL && table != NULL);
+    ANSWERS(MCDS_OK, mcds_list_push(list, mcds_text("1")));
+    ANSWERS(MCDS_OK, mcds_list_push(list, mcds_text("3")));
+    ANSWERS(MCDS_OK, mcds_list_fetch(list, 0, 0, count_values, &count));
+    SHOW(count == 2);
+    ANSWERS(MCDS_OK, mcds_table_put(table, mcds_text("k"), mcds_text("1"), 0));
+    SHOW(memcache_set(&mc, "mcds:t1:x", "of another writer", 0) == DONE);
+    ANSWERS(MCDS_CORRUPT, mcds_table_has(table, mcds_text("k")));
+    return true;
+}
+
 #define CROWD 8
 
 /* Eight clients come to a new period in the same moment: each misses before the first has made
@@ -460,8 +503,9 @@ static const struct row rows[] = {
         "AMBIGUOUS for the one, UNAVAILABLE for the other"),
     ROW(G3_late_request, "a request that lands 25 s later counts in the wrong period",
         "its key names its period: it lands there"),
-    HALF_ROW(G4_loop_without_bound,
-             "`while True` without bound, pause or deadline: a full key is tried for ever"),
+    ROW(G4_loop_without_bound,
+        "`while True` without bound, pause or deadline: a full key is tried for ever",
+        "every call has a deadline and a bound; what is full goes on in another key"),
     ROW(G5_spinning, "one waiter asks 5000 times within a tenth of a second",
         "polls with growing pauses: less than 150 requests in five seconds"),
     ROW(G6_names_that_collide, "the two arrays named `x` are one key",
@@ -480,7 +524,8 @@ static const struct row rows[] = {
     ROW(G13_delete_that_raises,
         "whether delete raises is not said; if it does the lock cannot be used again",
         "LOST, and the lease is empty"),
-    HALF_ROW(G14_no_frames, "values run together: 1 and 3 make 13"),
+    ROW(G14_no_frames, "values run together: 1 and 3 make 13",
+        "records with length and checksum; what another wrote is CORRUPT, not empty"),
     ROW(G15_all_at_once, "at each new period everybody misses: three round trips",
         "two at most, whoever is first"),
     NO_TEST(G16_code, "`assert` as a check, no initialisation, mixed editions of Python",
