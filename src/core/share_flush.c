@@ -217,7 +217,7 @@ static enum mcds__step take_found(struct mcds__share_flush *flush,
         else if (trouble == NULL || mcds__is_refusal(reply))
             trouble = reply;
     }
-    if (founded > share->copies / 2)
+    if (trouble == NULL || founded > share->copies / 2)
         return ask_write(flush, operation);
     unclaim(share);
     flush->stage = BEGIN;
