@@ -175,7 +175,7 @@ static enum mcds__step finish(struct mcds__part_read *read, struct mcds__operati
     uint32_t first = 0;
     while (first < read->all_count && read->all[first].index < read->back)
         first++;
-    read->items = read->all + first;
+    read->items = first > 0 ? read->all + first : read->all; /* which may be NULL */
     read->count = read->all_count - first;
     read->stage = READ_BEGIN;
     read->has_closed = false;
