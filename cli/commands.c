@@ -5,7 +5,8 @@
 #include "parameters.h"
 
 #define STRIPES BIT(OPTION_STRIPES)
-#define COUNTER (BIT(OPTION_SIGNED) | BIT(OPTION_PLAIN) | STRIPES | BIT(OPTION_TTL))
+#define EXACT (BIT(OPTION_EXACT) | BIT(OPTION_COPIES))
+#define COUNTER (BIT(OPTION_SIGNED) | BIT(OPTION_PLAIN) | STRIPES | EXACT | BIT(OPTION_TTL))
 #define LOCK                                                                                   \
     (BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |            \
      BIT(OPTION_LABEL) | BIT(OPTION_INFO) | BIT(OPTION_BREAK))
@@ -23,7 +24,7 @@ static const struct verb counter_verbs[] = {
      .help = "Add N and print the value just after. Makes the counter when there is none."},
     {.word = "get",
      .arguments = takes_name,
-     .options = STRIPES,
+     .options = STRIPES | EXACT,
      .overlap = OVERLAP_FREELY,
      .start = counter_get,
      .print = counter_print_get,
@@ -39,7 +40,7 @@ static const struct verb counter_verbs[] = {
          "takers at once each gets a different part."},
     {.word = "drop",
      .arguments = takes_name,
-     .options = STRIPES,
+     .options = STRIPES | EXACT,
      .overlap = OVERLAP_NEVER,
      .start = counter_drop,
      .print = print_dropped,

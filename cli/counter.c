@@ -10,6 +10,10 @@ int counter_open(mcds_store *store, const struct command *command, void **handle
     options.flags = plain ? 0 : MCDS_COUNTER_SIGNED;
     options.stripes = (uint32_t)number_of(command, OPTION_STRIPES, 0);
     options.ttl_ms = number_of(command, OPTION_TTL, 0);
+    options.copies = (uint32_t)number_of(command, OPTION_COPIES, 0);
+    options.flush_ms = 0; /* what is printed as added is in the store */
+    if (is_given(command, OPTION_EXACT))
+        options.flags |= MCDS_COUNTER_EXACT;
     mcds_counter *counter = NULL;
     int result = mcds_counter_open(store, command->arguments[0], &options, &counter);
     *handle_out = counter;
@@ -21,15 +25,17 @@ void counter_close(void *handle)
     mcds_counter_close(handle);
 }
 
-static bool is_striped(const struct command *command)
+/* Whether an addition tells the value just after. */
+static bool tells_value(const struct command *command)
 {
-    return number_of(command, OPTION_STRIPES, 1) > 1;
+    return number_of(command, OPTION_STRIPES, 1) == 1 && !is_given(command, OPTION_EXACT) &&
+           number_of(command, OPTION_COPIES, 1) == 1;
 }
 
 int counter_add(void *handle, const struct command *command, struct answer *answer,
                 mcds_pipeline *pipeline, uint64_t tag)
 {
-    int64_t *value_out = is_striped(command) ? NULL : &answer->number;
+    int64_t *value_out = tells_value(command) ? &answer->number : NULL;
     return mcds_counter_add_start(handle, command->delta, value_out, pipeline, tag);
 }
 
@@ -37,10 +43,10 @@ void counter_print_add(struct output *output, const struct command *command,
                        const struct answer *answer, int result)
 {
     (void)result;
-    if (is_striped(command))
-        output_word(output, "done", "added");
-    else
+    if (tells_value(command))
         output_number(output, "value", answer->number, SHOWN);
+    else
+        output_word(output, "done", "added");
 }
 
 int counter_get(void *handle, const struct command *command, struct answer *answer,
@@ -56,7 +62,8 @@ void counter_print_get(struct output *output, const struct command *command,
     (void)command;
     (void)result;
     output_number(output, "value", answer->counter.value, SHOWN);
-    output_unsigned(output, "since", answer->counter.since_s, HIDDEN);
+    if (answer->counter.since_s != 0)
+        output_unsigned(output, "since", answer->counter.since_s, HIDDEN);
 }
 
 int counter_take(void *handle, const struct command *command, struct answer *answer,

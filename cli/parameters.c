@@ -54,6 +54,14 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_STRIPES] = NUMBER(
         NONE, "stripes", "K", 1, 32,
         "spread the counter over K keys; all who use it must say the same (1)"),
+    [OPTION_EXACT] = FLAG(
+        NONE, "exact",
+        "neither lose nor double an addition whatever becomes of replies; all "
+        "who use the counter must say the same"),
+    [OPTION_COPIES] = NUMBER(
+        NONE, "copies", "R", 1, 7,
+        "keep the counter on R servers, exact, any minority of which may die and come back "
+        "empty; all who use it must say the same (1)"),
     [OPTION_TTL] = TIME(NONE, "ttl", "TIME", 1000, YEAR_MS,
                         "a new counter is forgotten this long after its first add (never)"),
     [OPTION_LEASE] = TIME('t', "lease", "TIME", 50, DAY_MS,

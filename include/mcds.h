@@ -309,7 +309,7 @@ typedef struct mcds_counter_options {
 
 typedef struct mcds_counter_value {
     int64_t value;
-    uint32_t since_s; /* second of birth (Unix time) of the oldest stripe */
+    uint32_t since_s; /* second of birth (Unix time) of the oldest stripe; EXACT: 0 */
     bool reborn;      /* this handle has seen an older life of it: counts were lost */
 } mcds_counter_value;
 

@@ -135,7 +135,6 @@ enum mcds__share_verdict mcds__share_judge(const struct mcds__share_look *look,
         if (there)
             operation->detail = check_head(share, mcds__reply_value(&operation->batch, head));
         if (there && operation->detail != NULL) {
-            operation->peer = head->reply.peer;
             operation->result = MCDS_INVALID;
             return MCDS__SHARE_FOREIGN;
         }
