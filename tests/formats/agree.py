@@ -46,6 +46,13 @@ class AgreeTest(unittest.TestCase):
         self.mcds("counter", "add", "depth", "--signed", "-7")
         self.assertEqual(int(self.server.get(b"mcds:c1:depth")[1]), 2**62 - 7)
 
+    def test_exact(self):
+        for delta in ("41", "-7", "8"):
+            self.mcds("counter", "add", "orders", "--exact", delta)
+        value, writers = reader.exact(self.server, b"mcds:c1:orders")
+        self.assertEqual(value, 42)
+        self.assertEqual({mark for _, _, mark in writers}, {1})
+
     def test_visitors(self):
         self.mcds("visitors", "hit", "site", "ann", "--period", "1h")
         keys = [key.split(b":") for key in self.server.keys()]

@@ -80,6 +80,25 @@ def record(key, value):
     return kind, bytes_.value[bytes_.at:]
 
 
+def exact(server, key):
+    """The value of an exact counter, and its writers as (owner, added, mark)."""
+    head = frame(key, server.get(key)[1], b"H")
+    assert head[0] == 1 and head[2] == 64 // head[1] - 1
+    value, writers = 0, []
+    for slot in range(head[2]):
+        name = key.replace(b":c1:", b":cx1:", 1) + b":%d" % slot
+        found = server.get(name)
+        bytes_ = Bytes(frame(name, found[1], b"X") if found else bytes(21))
+        bytes_.take(12)
+        value += bytes_.number(8, signed=True)
+        for _ in range(bytes_.number(1)):
+            owner, _, added, settled = (bytes_.number(8, signed=True) for _ in range(4))
+            value += added - settled
+            bytes_.take(4)
+            writers.append((owner, added, bytes_.number(1)))
+    return value, writers
+
+
 def elements(value):
     bytes_ = Bytes(value)
     found = []

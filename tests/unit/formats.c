@@ -154,6 +154,45 @@ static void counters_are_numbers(void **state)
     check_number(reader, "ns:c1:signed", "4611686018427387903");
 }
 
+/* The slot of the only writer, wherever it has found one. */
+static const uint8_t *only_slot(struct reader *reader, char key[32])
+{
+    for (int slot = 0; slot < 63; slot++) {
+        mcds_request get = {.command = MCDS_GET, .options = MCDS_NO_VALUE};
+        mcds_batch batch = {.requests = &get, .count = 1, .deadline_ns = INT64_MAX};
+        (void)snprintf(key, 32, "ns:cx1:exact:%d", slot);
+        get.key = (mcds_bytes){key, strlen(key)};
+        mcds__store_execute(reader->store, 0, &batch);
+        if (get.reply.outcome == MCDS_OUT_OK)
+            return check_frame(reader, key, 'X', 21 + 37);
+    }
+    fail_msg("no slot has been written");
+    return NULL;
+}
+
+static void an_exact_counter_is_head_and_slots(void **state)
+{
+    struct reader *reader = *state;
+    char key[32];
+    add_to(reader, "exact", MCDS_COUNTER_EXACT, 0, -5);
+    const uint8_t *head = check_frame(reader, "ns:c1:exact", 'H', 3);
+    const uint8_t expected[] = {1, 1, 63};
+    assert_memory_equal(head, expected, sizeof expected);
+    assert_int_equal(reader->ttl_ms, MCDS_TTL_NEVER);
+    const uint8_t *slot = only_slot(reader, key);
+    assert_int_equal(reader->ttl_ms, MCDS_TTL_NEVER);
+    assert_true(little(slot, 8) != 0);
+    assert_int_equal(little(slot + 8, 4), 0);
+    assert_int_equal(little(slot + 12, 8), 0);
+    assert_int_equal(slot[20], 1);
+    assert_true(little(slot + 21, 8) != 0);
+    assert_int_equal(little(slot + 29, 8), 1);
+    assert_true(little(slot + 37, 8) == (uint64_t)-5);
+    assert_int_equal(little(slot + 45, 8), 0);
+    assert_int_equal(little(slot + 53, 4), NOW_S);
+    assert_int_equal(slot[57], 1); /* it has been closed */
+}
+
 static void stripes_are_numbered(void **state)
 {
     struct reader *reader = *state;
@@ -254,6 +293,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(names_become_keys, open_reader, close_reader),
         cmocka_unit_test_setup_teardown(counters_are_numbers, open_reader, close_reader),
+        cmocka_unit_test_setup_teardown(an_exact_counter_is_head_and_slots, open_reader,
+                                        close_reader),
         cmocka_unit_test_setup_teardown(stripes_are_numbered, open_reader, close_reader),
         cmocka_unit_test_setup_teardown(a_lease_is_a_frame_and_a_fence, open_reader,
                                         close_reader),
