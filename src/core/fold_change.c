@@ -289,17 +289,11 @@ static enum mcds__step take_open(struct mcds__fold_change *change,
     return finish(change, operation, MCDS_OK, NULL);
 }
 
-/* The record has been appended; what counts is the key's state behind it. SEALED or MOVED: the
- * record came before the seal, and counts, or behind it. */
-static enum mcds__step take_look(struct mcds__fold_change *change,
-                                 struct mcds__operation *operation)
+/* The key is not where the record belongs, or not for long. */
+static enum mcds__step go_on(struct mcds__fold_change *change,
+                             struct mcds__operation *operation, enum mcds__fold_state state)
 {
-    const mcds_reply *looked = &look_request(change)->reply;
-    enum mcds__fold_state state = mcds__fold_state_of(looked->flags);
-    change->doubt = change->doubt || state != MCDS__FOLD_OPEN;
     switch (state) {
-    case MCDS__FOLD_OPEN:
-        return take_open(change, operation);
     case MCDS__FOLD_SEALED:
         return grow(change, operation, CHANGE_HELPING);
     case MCDS__FOLD_MOVED:
@@ -314,7 +308,19 @@ static enum mcds__step take_look(struct mcds__fold_change *change,
     }
 }
 
-/* Missing, or it has no room. */
+/* The record has been appended; what counts is the key's state behind it. SEALED or MOVED: the
+ * record came before the seal, and counts, or behind it. */
+static enum mcds__step take_look(struct mcds__fold_change *change,
+                                 struct mcds__operation *operation)
+{
+    enum mcds__fold_state state = mcds__fold_state_of(look_request(change)->reply.flags);
+    if (state == MCDS__FOLD_OPEN)
+        return take_open(change, operation);
+    change->doubt = true;
+    return go_on(change, operation, state);
+}
+
+/* Missing, or it has no room: so does a mark to which many have appended who came late. */
 static enum mcds__step take_refusal(struct mcds__fold_change *change,
                                     struct mcds__operation *operation)
 {
@@ -327,6 +333,9 @@ static enum mcds__step take_refusal(struct mcds__fold_change *change,
             return fail(change, operation, added);
         return locate(change, operation);
     }
+    enum mcds__fold_state state = mcds__fold_state_of(looked->flags);
+    if (state != MCDS__FOLD_OPEN)
+        return go_on(change, operation, state);
     mcds__store_capabilities(change->fold->store, &can);
     if (looked->value_length + change->record.length > can.value_max)
         return grow(change, operation, CHANGE_HELPING);

@@ -150,6 +150,15 @@ mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char 
     return run(suite, &request, NULL);
 }
 
+mcds_outcome raw_append(struct suite *suite, const struct raw_key *key, mcds_bytes value)
+{
+    mcds_request request = {.command = MCDS_APPEND,
+                            .key = mcds__key_bytes(&key->key),
+                            .route = mcds__key_bytes(&key->route),
+                            .value = value};
+    return run(suite, &request, NULL);
+}
+
 mcds_outcome raw_delete(struct suite *suite, const struct raw_key *key)
 {
     mcds_request request = {.command = MCDS_DELETE,

@@ -116,6 +116,7 @@ void raw_add_number(struct raw_key *key, uint64_t number);
 /* The fence of a lock, which stands where its lease does. */
 struct raw_key raw_fence(const struct suite *suite, const char *name);
 mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char *value);
+mcds_outcome raw_append(struct suite *suite, const struct raw_key *key, mcds_bytes value);
 mcds_outcome raw_delete(struct suite *suite, const struct raw_key *key);
 /* Its value as a C string, without the blanks that pad a number; false when there is none. */
 bool raw_get(struct suite *suite, const struct raw_key *key, char *out, size_t room);
