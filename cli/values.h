@@ -18,4 +18,13 @@ bool parse_duration(const char *text, uint64_t *ms_out);
 /* The same in the largest unit that leaves no rest: 90000 is "90s", 60000 "1m". */
 void format_duration(uint64_t ms, char out[DURATION_ROOM]);
 
+/* A moment in Unix ms: now, 10m (ago), @1790000000.5 (Unix seconds), or 2026-11-21, followed if need be
+ * by T10:30, :15, .250, and by Z or +01:00; without either it is UTC. */
+bool parse_moment(const char *text, int64_t now_ms, int64_t *ms_out);
+
+/* Room for format_moment. */
+#define MOMENT_ROOM 80
+/* "2026-11-21T10:30:15.250Z". */
+void format_moment(int64_t ms, char out[MOMENT_ROOM]);
+
 #endif

@@ -60,6 +60,17 @@ class TerminalTest(unittest.TestCase):
         os.waitpid(self.pid, 0)
         self.fail("it does not end")
 
+    def test_what_is_missing_is_not_waited_for(self):
+        self.start(MCDS, "set", "add", "tags")
+        self.expect("the ELEMENT is missing; - reads from the terminal")
+        self.assertEqual(self.exit_code(), 64)
+
+    def test_a_dash_reads_the_terminal(self):
+        self.start(MCDS, "list", "push", "jobs", "-")
+        self.type("one\ntwo\n\x04")
+        self.expect("pushed\t2")
+        self.assertEqual(self.exit_code(), 0)
+
     def test_command_reads_the_terminal(self):
         self.start(MCDS, "lock", "job", "--", "sh", "-c", 'echo ready; read x; echo "<$x>"; exit 4')
         self.expect("ready")

@@ -109,13 +109,77 @@ static void reads_numbers(void **state)
     assert_int_equal(number, 12);
 }
 
+#define NOW INT64_C(1795257033250) /* 2026-11-21T10:30:33.250Z */
+
+static int64_t moment(const char *text)
+{
+    int64_t ms = UNTOUCHED;
+    assert_true(parse_moment(text, NOW, &ms));
+    return ms;
+}
+
+static void refuse_moment(const char *text)
+{
+    int64_t ms = UNTOUCHED;
+    assert_false(parse_moment(text, NOW, &ms));
+    assert_int_equal(ms, UNTOUCHED);
+}
+
+static void reads_moments(void **state)
+{
+    (void)state;
+    assert_int_equal(moment("now"), NOW);
+    assert_int_equal(moment("10m"), NOW - 600000);
+    assert_int_equal(moment("0s"), NOW);
+    assert_int_equal(moment("@1795257033.25"), NOW);
+    assert_int_equal(moment("@0"), 0);
+    assert_int_equal(moment("2026-11-21T10:30:33.250Z"), NOW);
+    assert_int_equal(moment("2026-11-21 10:30:33.25"), NOW);
+    assert_int_equal(moment("2026-11-21T11:30:33.250+01:00"), NOW);
+    assert_int_equal(moment("2026-11-21T06:00:33.250-04:30"), NOW);
+    assert_int_equal(moment("2026-11-21T10:30"), NOW - 33250);
+    assert_int_equal(moment("2026-11-21"), NOW - 33250 - 37800000);
+    assert_int_equal(moment("1970-01-01T00:00:00Z"), 0);
+    assert_int_equal(moment("2024-02-29"), INT64_C(1709164800000));
+    refuse_moment("");
+    refuse_moment("1795257033");
+    refuse_moment("30");
+    refuse_moment("@");
+    refuse_moment("@-1");
+    refuse_moment("@99999999999999999999");
+    refuse_moment("99999d");
+    refuse_moment("yesterday");
+    refuse_moment("2026-02-29");
+    refuse_moment("2026-13-01");
+    refuse_moment("2026-11-21T24:00");
+    refuse_moment("2026-11-21T10");
+    refuse_moment("2026-11-21T10:30:61");
+    refuse_moment("2026-11-21T10:30:33.2500");
+    refuse_moment("2026-11-21T10:30Zulu");
+    refuse_moment("2026-11-21T10:30+1");
+    refuse_moment("26-11-21");
+}
+
+static void writes_moments(void **state)
+{
+    (void)state;
+    char out[MOMENT_ROOM];
+    format_moment(NOW, out);
+    assert_string_equal(out, "2026-11-21T10:30:33.250Z");
+    format_moment(0, out);
+    assert_string_equal(out, "1970-01-01T00:00:00.000Z");
+    format_moment(-1, out);
+    assert_string_equal(out, "1969-12-31T23:59:59.999Z");
+    format_moment(INT64_MAX, out);
+    assert_string_equal(out, "@9223372036854775.807");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_durations),
-        cmocka_unit_test(refuses_durations),
-        cmocka_unit_test(writes_durations),
-        cmocka_unit_test(reads_numbers),
+        cmocka_unit_test(reads_durations),  cmocka_unit_test(refuses_durations),
+        cmocka_unit_test(writes_durations), cmocka_unit_test(reads_numbers),
+        cmocka_unit_test(reads_moments),    cmocka_unit_test(writes_moments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

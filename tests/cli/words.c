@@ -87,13 +87,55 @@ static void refuses_what_is_open(void **state)
     refuse("$'\\x00'", "NUL");
 }
 
+/* Unquote a copy of `field`, whose length is given since it may hold NUL bytes. */
+static void expect_field(const char *field, size_t length, const char *expected,
+                         size_t expected_length)
+{
+    char copy[200];
+    const char *error = NULL;
+    memcpy(copy, field, length);
+    copy[length] = '\0';
+    assert_true(unquote_field(copy, &length, &error));
+    assert_int_equal(length, expected_length);
+    assert_memory_equal(copy, expected, expected_length);
+}
+
+#define FIELD(field, expected)                                                                 \
+    expect_field(field, sizeof(field) - 1, expected, sizeof(expected) - 1)
+
+static void refuse_field(const char *field, const char *sentence)
+{
+    char copy[200];
+    const char *error = NULL;
+    size_t length = strlen(field);
+    memcpy(copy, field, length + 1);
+    assert_false(unquote_field(copy, &length, &error));
+    assert_non_null(strstr(error, sentence));
+}
+
+static void reads_fields(void **state)
+{
+    (void)state;
+    FIELD("", "");
+    FIELD("$", "$");
+    FIELD("plain 'as' it \\n is", "plain 'as' it \\n is");
+    FIELD("nul\0here", "nul\0here");
+    FIELD("a$'b'", "a$'b'");
+    FIELD("$''", "");
+    FIELD("$'a\\n\\x00\\xff\\'\\\\'", "a\n\0\xff'\\");
+    refuse_field("$'", "not closed");
+    refuse_field("$'a\\", "knows only");
+    refuse_field("$'a' b", "behind the closing quote");
+    refuse_field("$'\\q'", "knows only");
+    refuse_field("$'\\x0'", "knows only");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cuts_at_blanks),
-        cmocka_unit_test(knows_comments),
-        cmocka_unit_test(knows_quotes),
-        cmocka_unit_test(refuses_what_is_open),
+        cmocka_unit_test(cuts_at_blanks), cmocka_unit_test(knows_comments),
+        cmocka_unit_test(knows_quotes),   cmocka_unit_test(refuses_what_is_open),
+        cmocka_unit_test(reads_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

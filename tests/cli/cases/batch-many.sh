@@ -40,9 +40,9 @@ mcds table drop hosts
 mcds --json batch <commands
 echo "-> $?"
 # the last of many on one key wins
-seq 2000 | sed 's/.*/table put race key &/' | mcds batch | sort | uniq -c
+seq 300 | sed 's/.*/table put race key &/' | mcds batch | sort | uniq -c
 mcds table get race key
-seq 2000 | sed 's/.*/key\t&/' | mcds table put race
+seq 300 | sed 's/.*/key\t&/' | mcds table put race
 mcds table get race key
-for i in $(seq 300); do printf 'set add flip %d\nset remove flip %d\n' $((i % 3)) $((i % 3)); done >flips
+for i in $(seq 60); do printf 'set add flip %d\nset remove flip %d\n' $((i % 3)) $((i % 3)); done >flips
 mcds batch <flips | sort | uniq -c

@@ -42,7 +42,7 @@ printf 'a\nb\n' | mcds --json list push odd -
 head -c 300000 /dev/zero | tr '\0' x >large
 (cat large; echo; cat large; echo) | mcds list push large
 mcds list fetch large | wc -c
-seq 300 | sed "s/.*/list push racing &/" | mcds batch | uniq -c
+seq 60 | sed "s/.*/list push racing &/" | mcds batch | uniq -c
 mcds list fetch racing | tail -n 1
 printf '%s\n' 'list push b 1' 'list push b 2 3' 'list fetch b' 'list push b' 'list clear b' 'list fetch b' \
     'list drop b' 'list fetch b' | mcds batch
