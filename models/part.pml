@@ -16,6 +16,7 @@
               no record; a reader who finds an open part with a successor does so too (holds)
    -DSTOP     a reader ends at the first part that was open (holds)
    -DRASH     with AHEAD: acknowledged at once
+   -DGONE     with AHEAD: takes a part that is missing for one that was full
    -DSMALL    fewer writers and parts */
 #define W 3
 #define LIMIT 2
@@ -60,8 +61,20 @@ inline append(p, i) {
 
 /* Full, if it was not: by what is missing when somebody looks. */
 inline fill(p) {
-  atomic { missing = (size[p] < LIMIT -> LIMIT + 1 - size[p] : 0) };
-  atomic { size[p] = (size[p] + missing < ROOM -> size[p] + missing : ROOM); missing = 0 } }
+  atomic {
+    if
+#ifdef GONE
+    :: size[p] == MISSING -> missing = 0
+#else
+    :: size[p] == MISSING -> size[p] = LIMIT + 1; missing = 0
+#endif
+    :: else -> missing = (size[p] < LIMIT -> LIMIT + 1 - size[p] : 0)
+    fi };
+  atomic {
+    if
+    :: missing > 0 -> size[p] = (size[p] + missing < ROOM -> size[p] + missing : ROOM); missing = 0
+    :: else
+    fi } }
 
 proctype Writer(byte i) { byte p = 0, settled = 0, missing; bool repeated = false;
   atomic { earlier[i] = acked;
@@ -78,7 +91,7 @@ proctype Writer(byte i) { byte p = 0, settled = 0, missing; bool repeated = fals
 step:
   if
 #ifdef AHEAD
-  :: atomic { p < PARTS - 2 && size[p] != MISSING -> p++ }; goto step
+  :: atomic { p < PARTS - 2 -> p++ }; goto step
 #endif
   :: atomic { size[p] != MISSING -> append(p, i) }
   :: atomic { !repeated && LOSES(i) -> repeated = true; lost[i] = p + 1 }; goto step
@@ -177,7 +190,7 @@ proctype Reader() { byte p = 0, missing, o, i, n = 0, told = 0, seen = 0, n_then
     do :: o < W -> list[o] = 0; o++ :: else -> break od; o = 0 } }
 
 init { atomic {
-  size[0] = 0; size[1] = MISSING; size[2] = MISSING;
+  size[0] = MISSING; size[1] = MISSING; size[2] = MISSING;
 #if PARTS > 3
   size[3] = MISSING;
 #endif
