@@ -58,6 +58,8 @@ MCDS_API const char *mcds_version(void);
     X(MCDS_EXISTS, 2, "already there")                                                         \
     X(MCDS_BUSY, 3, "held or changed by others; not applied")                                  \
     X(MCDS_IDLE, 4, "nothing in flight")                                                       \
+    X(MCDS_TOO_OLD, 5, "earlier than the log takes")                                           \
+    X(MCDS_TOO_FUTURE, 6, "later than the log takes")                                          \
     X(MCDS_AMBIGUOUS, -1, "the reply was lost; it may have been applied, or may still be")     \
     X(MCDS_LOST, -2, "something that must exist is gone or was born again")                    \
     X(MCDS_TIMEOUT, -3, "the deadline passed; not applied")                                    \
@@ -1018,6 +1020,163 @@ MCDS_API MCDS_CHECKED int mcds_list_clear_start(mcds_list *list, mcds_pipeline *
 MCDS_API MCDS_CHECKED int mcds_list_drop(mcds_list *list);
 MCDS_API MCDS_CHECKED int mcds_list_drop_start(mcds_list *list, mcds_pipeline *pipeline,
                                                uint64_t tag);
+
+/* Logs. */
+
+/* Events with a time, kept for a while. Each chunk of time has keys of its own, named by its
+ * absolute number and never used again, so nothing hangs on when a key dies; an event is one
+ * record appended to the last key of its chunk.
+ *
+ * Promise: exactly once, and readable for `retention_ms` at least. A put whose reply was lost is
+ * repeated with the same id until the timeout; MCDS_AMBIGUOUS only where that is not enough. What
+ * a server forgot is told as a gap, not skipped. An event is 0 bytes to 64 MB of any kind; more
+ * than 8 KB is kept apart, which takes one round trip more. Source: the event log of the
+ * articles. */
+typedef struct mcds_log mcds_log;
+
+typedef enum mcds_log_flag {
+    /* An event is filed under the time when it arrives, whatever its own time: none is too old
+     * or too far ahead, and ranges mean times of arrival. Without it, an event is filed under its
+     * own time. */
+    MCDS_LOG_BY_ARRIVAL = 1
+} mcds_log_flag;
+
+/* Kept with the log when its first event makes it. 0: as the log has it, or the default when it
+ * is made here. Who asks for something else than it has gets MCDS_INVALID from the first call. */
+typedef struct mcds_log_options {
+    size_t size;           /* sizeof(mcds_log_options) */
+    uint32_t flags;        /* mcds_log_flag */
+    uint32_t late_ms;      /* oldest event that is taken; default 60 000 */
+    uint64_t retention_ms; /* 1 000 to 31 622 400 000; default 604 800 000, 7 days */
+    /* Length of a chunk, 1 000 to 86 400 000, a 4 096th of the retention at least. Short chunks
+     * make reading all of a sparse log slow, long ones keep events longer than asked. Default: a
+     * thousandth of the retention. */
+    uint64_t chunk_ms;
+    uint32_t ahead_ms; /* event farthest ahead of this machine's clock; default 5 000 */
+} mcds_log_options;
+#define MCDS_LOG_OPTIONS_INIT                                                                  \
+    {                                                                                          \
+        sizeof(mcds_log_options), 0, 0, 0, 0, 0                                                \
+    }
+
+typedef struct mcds_log_event {
+    int64_t when_ms;  /* its own time, Unix time in milliseconds */
+    int64_t filed_ms; /* BY_ARRIVAL: when it arrived; else the same */
+    mcds_bytes event; /* valid during the visit */
+} mcds_log_event;
+
+/* What a reader has to know besides. */
+typedef struct mcds_log_info {
+    uint64_t gaps;    /* places where events are missing that the store should hold */
+    uint64_t corrupt; /* stretches of bytes that mcds did not write */
+} mcds_log_info;
+
+/* Opens without asking the store. */
+MCDS_API MCDS_CHECKED int mcds_log_open(mcds_store *store, const char *name,
+                                        const mcds_log_options *options, mcds_log **log_out);
+MCDS_API void mcds_log_close(mcds_log *log);
+
+/* Put an event; when_ms is its own time, 0 = now. The log is made when it does not exist.
+ * Cost     1; a handle's first put 1 more, or 2 when it makes the log; the put that fills a key
+ *          1 more.
+ * Returns  MCDS_OK; MCDS_TOO_OLD, MCDS_TOO_FUTURE: not put; MCDS_AMBIGUOUS: put once, not at all,
+ *          or not yet; MCDS_CORRUPT, MCDS_TOO_BIG, MCDS_BUSY, MCDS_TIMEOUT, MCDS_UNAVAILABLE,
+ *          MCDS_FULL, MCDS_INVALID */
+MCDS_API MCDS_CHECKED int mcds_log_put(mcds_log *log, int64_t when_ms, mcds_bytes event);
+MCDS_API MCDS_CHECKED int mcds_log_put_start(mcds_log *log, int64_t when_ms, mcds_bytes event,
+                                             mcds_pipeline *pipeline, uint64_t tag);
+
+/* Put events of one time, in their order. Started in a pipeline, `events` and their bytes must
+ * live until the tag comes back.
+ * Cost     1 per 4 KB of events, otherwise as put. The timeout counts for each.
+ * Returns  as put; after a failure, the first of them, or none, have been put. */
+MCDS_API MCDS_CHECKED int mcds_log_put_many(mcds_log *log, int64_t when_ms,
+                                            const mcds_bytes *events, size_t count);
+MCDS_API MCDS_CHECKED int mcds_log_put_many_start(mcds_log *log, int64_t when_ms,
+                                                  const mcds_bytes *events, size_t count,
+                                                  mcds_pipeline *pipeline, uint64_t tag);
+
+typedef struct mcds_log_range {
+    int64_t first_ms; /* events filed at or after this; 0 = as far back as they are kept */
+    int64_t last_ms;  /* and before this; 0 = no end */
+    uint64_t limit;   /* events at most; 0 = all */
+    bool newest_first;
+} mcds_log_range;
+#define MCDS_LOG_RANGE_INIT                                                                    \
+    {                                                                                          \
+        0, 0, 0, false                                                                         \
+    }
+
+/* Visit the events of a range, chunk by chunk, and within a chunk in the order in which they were
+ * put (late ones therefore behind earlier ones); newest_first: in exactly the opposite order.
+ * false ends the visit. About 1 MB of the log is in memory at a time.
+ * info_out  NULL allowed; adds up what is found to what stands there.
+ * Cost      1 per 28 chunks of the range, so 36 for all that a log with the default chunks can
+ *           hold; for a chunk of more than 16 KB, 2 more, and 1 per 512 KB. A handle's first call
+ *           1 more. The timeout counts for each.
+ * Returns   MCDS_OK; MCDS_NOT_FOUND: no such log; failures as put, but never MCDS_AMBIGUOUS */
+MCDS_API MCDS_CHECKED int
+mcds_log_fetch(mcds_log *log, const mcds_log_range *range,
+               bool (*visit)(void *context, const mcds_log_event *event), void *context,
+               mcds_log_info *info_out);
+MCDS_API MCDS_CHECKED int
+mcds_log_fetch_start(mcds_log *log, const mcds_log_range *range,
+                     bool (*visit)(void *context, const mcds_log_event *event), void *context,
+                     mcds_log_info *info_out, mcds_pipeline *pipeline, uint64_t tag);
+
+/* Where a reader stands that follows a log. Yours to keep, and for one call at a time. */
+#define MCDS_LOG_CURSOR_CHUNKS 16
+typedef struct mcds_log_cursor {
+    /* Where a new cursor begins: events filed at or after this; 0 = what is put from the first
+     * call on. */
+    int64_t from_ms;
+    /* private */
+    uint32_t count;
+    uint64_t chunk;
+    struct {
+        uint64_t part;
+        uint32_t size;
+        uint32_t birth;
+    } at[MCDS_LOG_CURSOR_CHUNKS];
+} mcds_log_cursor;
+#define MCDS_LOG_CURSOR_INIT                                                                   \
+    {                                                                                          \
+        0, 0, 0,                                                                               \
+        {                                                                                      \
+            {                                                                                  \
+                0, 0, 0                                                                        \
+            }                                                                                  \
+        }                                                                                      \
+    }
+
+/* Visit what has been put since the cursor was here last: every event once, late ones too, in
+ * the order of mcds_log_fetch as far as they are there at once. Does not wait for any: call again
+ * when it is time. Where false ends the visit, the cursor stands behind the last event visited.
+ * info_out  NULL allowed; adds up. A gap: events that were there, or may have been, are gone:
+ *           forgotten by a server, or past retention before the cursor came.
+ * Cost      1 when there is nothing new; as fetch for what there is.
+ * Returns   MCDS_OK; MCDS_NOT_FOUND: no such log yet; failures as fetch: the cursor stands behind
+ *           the last event visited */
+MCDS_API MCDS_CHECKED int mcds_log_tail(mcds_log *log, mcds_log_cursor *cursor,
+                                        bool (*visit)(void *context,
+                                                      const mcds_log_event *event),
+                                        void *context, mcds_log_info *info_out);
+MCDS_API MCDS_CHECKED int
+mcds_log_tail_start(mcds_log *log, mcds_log_cursor *cursor,
+                    bool (*visit)(void *context, const mcds_log_event *event), void *context,
+                    mcds_log_info *info_out, mcds_pipeline *pipeline, uint64_t tag);
+
+/* A cursor as text without blanks, ended by NUL, and back. load: MCDS_INVALID when it is none. */
+#define MCDS_LOG_CURSOR_TEXT 1024
+MCDS_API void mcds_log_cursor_save(const mcds_log_cursor *cursor,
+                                   char text_out[MCDS_LOG_CURSOR_TEXT]);
+MCDS_API MCDS_CHECKED int mcds_log_cursor_load(mcds_log_cursor *cursor, const char *text);
+
+/* Erase the log. What others put meanwhile may go with it or stay. Cost 1 per 28 chunks that the
+ * log keeps, and 2 per 512 KB. Returns MCDS_OK, MCDS_NOT_FOUND, failures as put */
+MCDS_API MCDS_CHECKED int mcds_log_drop(mcds_log *log);
+MCDS_API MCDS_CHECKED int mcds_log_drop_start(mcds_log *log, mcds_pipeline *pipeline,
+                                              uint64_t tag);
 
 #ifdef __cplusplus
 }

@@ -29,30 +29,33 @@ void mcds__parts_destroy(struct mcds__parts *parts)
     (void)pthread_mutex_destroy(&parts->mutex);
 }
 
-void mcds__part_key(const struct mcds__parts *parts, uint64_t family, uint64_t part,
-                    struct mcds__key *key_out)
+/* The beginning of all keys of a family. Returns what decides the server. */
+static mcds_bytes begin_key(const struct mcds__parts *parts, uint64_t family,
+                            struct mcds__key *key_out)
 {
     *key_out = parts->root;
     mcds__key_add_number(key_out, family);
-    mcds__key_add_number(key_out, part);
+    return (mcds_bytes){key_out->bytes,
+                        parts->one_route ? parts->root.length : key_out->length};
 }
 
-void mcds__part_piece_key(const struct mcds__parts *parts, uint64_t family, uint64_t writer,
-                          uint32_t seq, uint32_t piece, struct mcds__key *key_out)
+mcds_bytes mcds__part_key(const struct mcds__parts *parts, uint64_t family, uint64_t part,
+                          struct mcds__key *key_out)
 {
-    *key_out = parts->root;
-    mcds__key_add_number(key_out, family);
+    mcds_bytes route = begin_key(parts, family, key_out);
+    mcds__key_add_number(key_out, part);
+    return route;
+}
+
+mcds_bytes mcds__part_piece_key(const struct mcds__parts *parts, uint64_t family,
+                                uint64_t writer, uint32_t seq, uint32_t piece,
+                                struct mcds__key *key_out)
+{
+    mcds_bytes route = begin_key(parts, family, key_out);
     mcds__key_add_hex(key_out, writer, 16);
     mcds__key_add_number(key_out, seq);
     mcds__key_add_number(key_out, piece);
-}
-
-void mcds__part_route(const struct mcds__parts *parts, uint64_t family,
-                      struct mcds__key *route_out)
-{
-    *route_out = parts->root;
-    if (!parts->one_route)
-        mcds__key_add_number(route_out, family);
+    return route;
 }
 
 void mcds__part_take_id(struct mcds__parts *parts, uint64_t *writer_out, uint32_t *seq_out)
@@ -245,6 +248,14 @@ void mcds__part_forget(struct mcds__parts *parts, uint64_t family)
     (void)pthread_mutex_unlock(&parts->mutex);
 }
 
+void mcds__part_forget_all(struct mcds__parts *parts)
+{
+    (void)pthread_mutex_lock(&parts->mutex);
+    for (uint32_t i = 0; i < MCDS__PART_TAILS; i++)
+        parts->tails[i].in_use = false;
+    (void)pthread_mutex_unlock(&parts->mutex);
+}
+
 struct mcds__part_room *mcds__part_get_room(struct mcds__part_room **room, const mcds_env *env)
 {
     if (*room == NULL)
@@ -252,25 +263,17 @@ struct mcds__part_room *mcds__part_get_room(struct mcds__part_room **room, const
     return *room;
 }
 
-static void fill_key(const struct mcds__parts *parts, uint64_t family,
-                     struct mcds__part_room *room, uint32_t i, uint64_t part)
-{
-    if (i == 0)
-        mcds__part_route(parts, family, &room->route);
-    room->positions[i] = part;
-    mcds__part_key(parts, family, part, &room->keys[i]);
-}
-
 void mcds__part_fill_get(const struct mcds__parts *parts, uint64_t family,
                          struct mcds__part_room *room, uint32_t i, uint64_t part,
                          uint32_t options)
 {
-    fill_key(parts, family, room, i, part);
+    room->positions[i] = part;
+    mcds_bytes route = mcds__part_key(parts, family, part, &room->keys[i]);
     room->requests[i] = (mcds_request){
         .command = MCDS_GET,
         .options = options,
         .key = mcds__key_bytes(&room->keys[i]),
-        .route = mcds__key_bytes(&room->route),
+        .route = route,
     };
 }
 
@@ -278,13 +281,10 @@ void mcds__part_fill_close(const struct mcds__parts *parts, uint64_t family,
                            struct mcds__part_room *room, uint32_t i, uint64_t part, size_t size)
 {
     static const uint8_t zeros[MCDS__PART_LIMIT + 1];
-    fill_key(parts, family, room, i, part);
-    room->requests[i] = (mcds_request){
-        .command = MCDS_APPEND,
-        .key = mcds__key_bytes(&room->keys[i]),
-        .route = mcds__key_bytes(&room->route),
-        .value = {zeros, size <= MCDS__PART_LIMIT ? MCDS__PART_LIMIT + 1 - size : 1},
-    };
+    mcds__part_fill_get(parts, family, room, i, part, 0);
+    room->requests[i].command = MCDS_APPEND;
+    room->requests[i].value = (mcds_bytes){
+        zeros, size <= MCDS__PART_LIMIT ? MCDS__PART_LIMIT + 1 - size : 1};
 }
 
 uint32_t mcds__part_fill_far(const struct mcds__parts *parts, uint64_t family,

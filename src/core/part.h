@@ -77,11 +77,9 @@ struct mcds__parts {
 void mcds__parts_init(struct mcds__parts *parts, mcds_store *store,
                       const struct mcds__key *root, bool one_route);
 void mcds__parts_destroy(struct mcds__parts *parts);
-void mcds__part_key(const struct mcds__parts *parts, uint64_t family, uint64_t part,
-                    struct mcds__key *key_out);
-/* What decides the server of a family. */
-void mcds__part_route(const struct mcds__parts *parts, uint64_t family,
-                      struct mcds__key *route_out);
+/* The key of a part. Returns what decides the server: the beginning of the key. */
+mcds_bytes mcds__part_key(const struct mcds__parts *parts, uint64_t family, uint64_t part,
+                          struct mcds__key *key_out);
 /* A number for the next record: an id that no other has. */
 void mcds__part_take_id(struct mcds__parts *parts, uint64_t *writer_out, uint32_t *seq_out);
 static inline bool mcds__part_is_closed(size_t size, uint32_t flags)
@@ -89,6 +87,11 @@ static inline bool mcds__part_is_closed(size_t size, uint32_t flags)
     return size > MCDS__PART_LIMIT || flags == MCDS__PART_END;
 }
 
+/* Whether a part of this birth is older than one of the other, by a second or more. */
+static inline bool mcds__part_is_older(uint32_t birth, uint32_t other)
+{
+    return (int32_t)((birth | 1023) - (other | 1023)) < 0;
+}
 /* Where `length` bytes go. They are under way until given back. False: not known. Here and below,
  * now_ns is a time on the monotonic clock that need not be exact. */
 struct mcds__part_place {
@@ -116,11 +119,11 @@ bool mcds__part_is_settled(struct mcds__parts *parts, uint64_t family, uint64_t 
 void mcds__part_note_tail(struct mcds__parts *parts, const struct mcds__part_tail *tail);
 /* Forget what is known of a family's end. */
 void mcds__part_forget(struct mcds__parts *parts, uint64_t family);
+void mcds__part_forget_all(struct mcds__parts *parts);
 
 /* Looking at many keys of one family at once. */
 #define MCDS__PART_ROOM MCDS_BATCH_MAX
 struct mcds__part_room {
-    struct mcds__key route;
     uint64_t positions[MCDS__PART_ROOM];
     struct mcds__key keys[MCDS__PART_ROOM];
     mcds_request requests[MCDS__PART_ROOM];
@@ -147,11 +150,12 @@ uint32_t mcds__part_fill_far(const struct mcds__parts *parts, uint64_t family,
 struct mcds__part_locate {
     uint64_t family;
     uint64_t from;
-    bool ended;    /* out */
-    bool exists;   /* out: `part` does */
-    uint64_t part; /* out: the last one, or the first to be made */
-    size_t size;   /* out: of `part` */
-    uint8_t stage; /* private; 0 at the start, as all that follow */
+    bool ended;     /* out */
+    bool exists;    /* out: `part` does */
+    uint64_t part;  /* out: the last one, or the first to be made */
+    size_t size;    /* out: of `part` */
+    uint32_t birth; /* out: of `part`; 0: it does not exist */
+    uint8_t stage;  /* private; 0 at the start, as all that follow */
     uint32_t count;
     struct mcds__part_room *room;
 };
@@ -187,7 +191,6 @@ struct mcds__part_append {
     struct mcds__part_locate locate;
     struct mcds__part_room *room;
     struct mcds__key key;
-    struct mcds__key route;
     mcds_request requests[3];
     uint8_t opening[MCDS__PART_OPENING_LENGTH];
     uint32_t piece; /* of a large payload, the next to be stored */
@@ -217,8 +220,9 @@ void mcds__part_append_free(struct mcds__part_append *append);
  * of a piece in 4. The pieces are stored before the record is appended. */
 #define MCDS__PART_LARGE_MAX ((uint64_t)64 << 20)
 #define MCDS__PART_WHERE 12
-void mcds__part_piece_key(const struct mcds__parts *parts, uint64_t family, uint64_t writer,
-                          uint32_t seq, uint32_t piece, struct mcds__key *key_out);
+mcds_bytes mcds__part_piece_key(const struct mcds__parts *parts, uint64_t family,
+                                uint64_t writer, uint32_t seq, uint32_t piece,
+                                struct mcds__key *key_out);
 /* Take over a large payload: makes `record` one that tells where it is, in `where`, which has
  * room for MCDS__PART_WHERE bytes. Returns MCDS_OK, MCDS_TOO_BIG, MCDS_NO_MEMORY. */
 int mcds__part_take_large(struct mcds__part_append *append, struct mcds__part_record *record,
@@ -254,14 +258,17 @@ struct mcds__part_read {
     uint64_t next;       /* out: where to go on: the part behind those read, or the last one */
     size_t next_size;    /* out: bytes of it that have been read */
     uint32_t next_birth; /* out: its birth; 0: it does not exist */
+    bool follows;        /* out: the part before `from` exists, as far as there is one */
     uint8_t stage;       /* private; 0 at the start, as all that follow */
     bool has_closed;
     uint64_t closed; /* the part that was open with another behind it */
     uint32_t back;   /* parts before `from`, read for their ids */
-    uint32_t near;   /* parts read with their values */
+    uint32_t near;   /* parts read with their values, */
+    uint32_t base;   /* and where their requests begin */
     uint32_t all_count;
     uint32_t all_room;
     struct mcds__part_item *all;
+    uint8_t kinds[MCDS__PART_FAR]; /* of a survey */
     uint32_t *table;
     uint32_t table_size;
     mcds_buffer values;
@@ -271,6 +278,13 @@ void mcds__part_read_begin(struct mcds__part_read *read, struct mcds__parts *par
                            uint64_t family);
 enum mcds__step mcds__part_read_step(struct mcds__part_read *read,
                                      struct mcds__operation *operation);
+/* Look at `count` families at once, `family`, the next, ... or, down, the one before, ...: in
+ * `kinds` what there is of each. DONE with MCDS_OK: `items` are the records of the SHORT ones, the
+ * family of each told by its index. Or failures of reading. */
+#define MCDS__PART_SURVEY_MAX MCDS__PART_FAR
+enum mcds__part_kind { MCDS__PART_NOTHING, MCDS__PART_SHORT, MCDS__PART_LONG };
+enum mcds__step mcds__part_survey_step(struct mcds__part_read *read, uint32_t count, bool down,
+                                       struct mcds__operation *operation);
 /* The record of an item; returns its part. The payload of a LARGE one is elsewhere. */
 uint64_t mcds__part_read_item(const struct mcds__part_read *read,
                               const struct mcds__part_item *item,

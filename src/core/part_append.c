@@ -113,10 +113,8 @@ static enum mcds__step ask(struct mcds__part_append *append, struct mcds__operat
     uint8_t flags = append->tells_loss ? MCDS__PART_LOSS : 0;
     if (append->doubt && place->part > append->doubted)
         flags |= (uint8_t)(place->part - append->doubted);
-    mcds__part_key(append->parts, append->family, place->part, &append->key);
-    mcds__part_route(append->parts, append->family, &append->route);
+    mcds_bytes route = mcds__part_key(append->parts, append->family, place->part, &append->key);
     mcds_bytes key = mcds__key_bytes(&append->key);
-    mcds_bytes route = mcds__key_bytes(&append->route);
     mcds__part_address(append->records.at, append->records.length, key, flags);
     append->part = place->part;
     append->makes = place->makes;

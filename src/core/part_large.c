@@ -82,22 +82,21 @@ static enum mcds__step ask(struct mcds__part_append *append, struct mcds__operat
     size_t stride = (size_t)most + MCDS__FRAME_OVERHEAD;
     size_t bytes = 0;
     uint32_t count = 0;
-    mcds__part_route(append->parts, append->family, &room->route);
     for (uint32_t piece = append->piece; piece < append->piece_count; piece++) {
         uint8_t *frame = append->large.at + piece * stride;
         size_t whole = append->large.length - piece * stride;
         whole = whole < stride ? whole : stride;
         if (count == MCDS__PART_ROOM || (count > 0 && bytes + whole > ROUND_MAX))
             break;
-        mcds__part_piece_key(append->parts, append->family, record.writer, record.seq, piece,
-                             &room->keys[count]);
+        mcds_bytes route = mcds__part_piece_key(append->parts, append->family, record.writer,
+                                                record.seq, piece, &room->keys[count]);
         mcds_bytes key = mcds__key_bytes(&room->keys[count]);
         (void)mcds__frame_seal(frame, TYPE, VERSION, key, whole - MCDS__FRAME_OVERHEAD);
         room->requests[count++] = (mcds_request){
             .command = MCDS_SET,
             .ttl_ms = append->ttl_ms,
             .key = key,
-            .route = mcds__key_bytes(&room->route),
+            .route = route,
             .value = {frame, whole},
         };
         bytes += whole;
@@ -147,16 +146,15 @@ static enum mcds__step ask_pieces(struct mcds__part_fetch *fetch, uint64_t famil
                                   struct mcds__operation *operation)
 {
     struct mcds__part_room *room = fetch->room;
-    mcds__part_route(fetch->parts, family, &room->route);
     fetch->asked = 0;
     while (fetch->asked < count && fetch->asked < ROUND_MAX / PIECE_MAX) {
         uint32_t i = fetch->asked++;
-        mcds__part_piece_key(fetch->parts, family, record->writer, record->seq,
-                             fetch->piece + i, &room->keys[i]);
+        mcds_bytes route = mcds__part_piece_key(fetch->parts, family, record->writer,
+                                                record->seq, fetch->piece + i, &room->keys[i]);
         room->requests[i] = (mcds_request){
             .command = MCDS_GET,
             .key = mcds__key_bytes(&room->keys[i]),
-            .route = mcds__key_bytes(&room->route),
+            .route = route,
         };
     }
     fetch->stage = 1;

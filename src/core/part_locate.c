@@ -76,6 +76,7 @@ static enum mcds__step take_nothing(struct mcds__part_locate *locate, struct mcd
     locate->exists = false;
     locate->part = locate->from;
     locate->size = 0;
+    locate->birth = 0;
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
@@ -101,6 +102,7 @@ static enum mcds__step take_last(struct mcds__part_locate *locate, struct mcds__
     locate->exists = true;
     locate->part = part;
     locate->size = reply->value_length;
+    locate->birth = reply->flags;
     if (!locate->ended) {
         mcds__part_note_tail(parts, &tail);
         (void)mcds__part_note_seen(parts, locate->family, part, tail.size, tail.birth,

@@ -34,7 +34,7 @@ void mcds__part_read_free(struct mcds__part_read *read)
  * first: an open part with another behind it has then been open while that was there. */
 static const mcds_request *request_of(const struct mcds__part_read *read, uint32_t i)
 {
-    return &read->room->requests[MCDS__PART_FAR + read->near - 1 - i];
+    return &read->room->requests[read->base + read->near - 1 - i];
 }
 
 static enum mcds__step ask(struct mcds__part_read *read, struct mcds__operation *operation)
@@ -46,6 +46,7 @@ static enum mcds__step ask(struct mcds__part_read *read, struct mcds__operation 
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     read->back = from < MCDS__PART_DISTANCE_MAX ? (uint32_t)from : MCDS__PART_DISTANCE_MAX;
     read->near = read->back + read->want;
+    read->base = MCDS__PART_FAR;
     uint64_t end = from + read->want;
     uint32_t count = mcds__part_fill_far(read->parts, read->family, read->room, 0, end - 2);
     for (uint32_t i = 1; i <= read->near; i++)
@@ -214,6 +215,7 @@ static enum mcds__step take(struct mcds__part_read *read, struct mcds__operation
     uint32_t known = count_known(read);
     read->all_count = 0;
     read->more = read->ended = false;
+    read->follows = read->back == 0 || exists(read, read->back - 1);
     for (uint32_t i = 0; i < read->near; i++) {
         const mcds_reply *reply = &request_of(read, i)->reply;
         bool is_last = i + 1 >= known;
@@ -224,7 +226,7 @@ static enum mcds__step take(struct mcds__part_read *read, struct mcds__operation
                 stop_at(read, i);
                 return finish(read, operation);
             }
-            read->gaps += i == 0 || exists(read, i - 1);
+            read->gaps += i == read->back || exists(read, i - 1);
             continue;
         }
         bool is_closed = mcds__part_is_closed(reply->value_length, reply->flags);
@@ -243,27 +245,76 @@ static enum mcds__step take(struct mcds__part_read *read, struct mcds__operation
     return finish(read, operation);
 }
 
-static enum mcds__step take_replies(struct mcds__part_read *read,
-                                    struct mcds__operation *operation)
+/* Failures, and trouble that is tried again. False: there is none. */
+static bool fails(struct mcds__part_read *read, struct mcds__operation *operation,
+                  enum mcds__step *step_out)
 {
     for (uint32_t i = 0; i < operation->batch.count; i++) {
-        const mcds_reply *reply = &read->room->requests[i].reply;
+        const mcds_reply *reply = &operation->batch.requests[i].reply;
         if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
             continue;
         read->stage = READ_BEGIN;
-        if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
-            return MCDS__SLEEP;
-        return mcds__operation_fail_read(operation, reply);
+        *step_out = MCDS__SLEEP;
+        if (!mcds__is_transport_trouble(reply) || !mcds__operation_again(operation))
+            *step_out = mcds__operation_fail_read(operation, reply);
+        return true;
     }
-    return take(read, operation);
+    return false;
 }
 
 enum mcds__step mcds__part_read_step(struct mcds__part_read *read,
                                      struct mcds__operation *operation)
 {
-    if (read->stage == READ_ASKED)
-        return take_replies(read, operation);
-    return ask(read, operation);
+    enum mcds__step step;
+    if (read->stage != READ_ASKED)
+        return ask(read, operation);
+    return fails(read, operation, &step) ? step : take(read, operation);
+}
+
+/* For each family the second part, of which it is enough to know whether it is there, and then
+ * the first. */
+static enum mcds__step ask_survey(struct mcds__part_read *read, uint32_t count, bool down,
+                                  struct mcds__operation *operation)
+{
+    struct mcds__part_room *room = mcds__part_get_room(&read->room, operation->env);
+    if (room == NULL)
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    assert(count >= 1 && count <= MCDS__PART_SURVEY_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t family = down ? read->family - i : read->family + i;
+        mcds__part_fill_get(read->parts, family, room, i, 1, MCDS_NO_VALUE);
+        mcds__part_fill_get(read->parts, family, room, 2 * count - 1 - i, 0, 0);
+    }
+    read->back = 0;
+    read->near = count;
+    read->base = count;
+    read->stage = READ_ASKED;
+    (void)mcds__operation_ask_repeatable(operation, room->requests, 2 * count);
+    operation->batch.independent = true;
+    read->values.length = 0;
+    operation->batch.values = &read->values;
+    return MCDS__ASK;
+}
+
+enum mcds__step mcds__part_survey_step(struct mcds__part_read *read, uint32_t count, bool down,
+                                       struct mcds__operation *operation)
+{
+    enum mcds__step step;
+    if (read->stage != READ_ASKED)
+        return ask_survey(read, count, down, operation);
+    if (fails(read, operation, &step))
+        return step;
+    read->all_count = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const mcds_reply *reply = &request_of(read, i)->reply;
+        read->kinds[i] = exists(read, i) ? MCDS__PART_SHORT : MCDS__PART_NOTHING;
+        if (read->room->requests[i].reply.outcome == MCDS_OUT_OK ||
+            (exists(read, i) && mcds__part_is_closed(reply->value_length, reply->flags)))
+            read->kinds[i] = MCDS__PART_LONG;
+        else if (exists(read, i) && !scan_part(read, i))
+            return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    }
+    return finish(read, operation);
 }
 
 uint64_t mcds__part_read_item(const struct mcds__part_read *read,

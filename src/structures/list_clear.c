@@ -118,13 +118,13 @@ static enum mcds__step take_replacement(struct list_clear *clear, enum mcds__ste
     return go_to(clear, CLEAR_READ);
 }
 
-static void add_erasure(struct list_clear *clear, uint32_t *count)
+static void add_erasure(struct list_clear *clear, mcds_bytes route, uint32_t *count)
 {
     struct mcds__part_room *room = clear->room;
     room->requests[*count] = (mcds_request){
         .command = MCDS_DELETE,
         .key = mcds__key_bytes(&room->keys[*count]),
-        .route = mcds__key_bytes(&room->route),
+        .route = route,
     };
     ++*count;
 }
@@ -144,9 +144,10 @@ static uint32_t add_pieces(struct list_clear *clear)
         for (; clear->piece < pieces; clear->piece++) {
             if (count == MCDS__PART_ROOM)
                 return count;
-            mcds__part_piece_key(&clear->list->parts, clear->family, record.writer, record.seq,
-                                 clear->piece, &clear->room->keys[count]);
-            add_erasure(clear, &count);
+            mcds_bytes route = mcds__part_piece_key(&clear->list->parts, clear->family,
+                                                    record.writer, record.seq, clear->piece,
+                                                    &clear->room->keys[count]);
+            add_erasure(clear, route, &count);
         }
     }
     return count;
@@ -161,8 +162,9 @@ static uint32_t add_parts(struct list_clear *clear)
     for (uint64_t part = clear->from; part < end && count < MCDS__PART_ROOM; part++) {
         if (!read->more && part == read->next && read->ended)
             continue;
-        mcds__part_key(&clear->list->parts, clear->family, part, &clear->room->keys[count]);
-        add_erasure(clear, &count);
+        mcds_bytes route = mcds__part_key(&clear->list->parts, clear->family, part,
+                                          &clear->room->keys[count]);
+        add_erasure(clear, route, &count);
     }
     clear->from = end;
     return count;
@@ -191,7 +193,6 @@ static enum mcds__step take_read(struct list_clear *clear, enum mcds__step step)
     if (clear->base.result != MCDS_OK ||
         mcds__part_get_room(&clear->room, clear->base.env) == NULL)
         return finish(clear);
-    mcds__part_route(&clear->list->parts, clear->family, &clear->room->route);
     clear->from = clear->read.from;
     clear->item = clear->piece = 0;
     clear->stage = CLEAR_ERASE;

@@ -1,0 +1,297 @@
+/* Log: events with a time, kept for a while (core part): putting them. */
+#include "structures/log.h"
+
+#include <stdatomic.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+
+/* Besides what is certain: early expiry, and clocks of servers. */
+#define TTL_SLACK_MS 4000
+#define HELD_ROOM 160
+
+enum { PUT_BEGIN, PUT_ROOT, PUT_APPEND, PUT_HEAL };
+
+struct log_put {
+    struct mcds__operation base;
+    mcds_log *log;
+    int64_t when_ms;
+    int64_t began_ns; /* the batch of events that is under way */
+    const mcds_bytes *events;
+    size_t count;
+    uint8_t stage;
+    struct mcds__log_begin begin;
+    struct mcds__part_append append;
+    mcds_bytes own; /* a single event in a pipeline, copied into */
+    mcds_buffer held;
+    uint8_t held_room[HELD_ROOM];
+};
+
+static void release_put(struct mcds__operation *operation)
+{
+    struct log_put *put = (struct log_put *)operation;
+    if (put->append.parts != NULL)
+        mcds__part_append_free(&put->append);
+    mcds__buffer_free(&put->held);
+}
+
+static enum mcds__step step_put(struct mcds__operation *operation);
+
+/* A part that is made when its chunk begins, or even before, must outlive the last event of the
+ * chunk by the retention. */
+static uint64_t ttl_of(const struct mcds__log_settings *settings)
+{
+    return settings->retention_ms + settings->chunk_ms + settings->late_ms +
+           settings->ahead_ms + MCDS__LOG_SKEW_MS + TTL_SLACK_MS;
+}
+
+/* MCDS_OK, and under which time the events are filed; or why they are not taken. */
+static int judge(const struct log_put *put, int64_t *filed_out)
+{
+    const struct mcds__log_settings *settings = &put->log->settings;
+    int64_t now_ms = mcds__wall_ms(put->base.env);
+    bool by_arrival = (settings->flags & MCDS_LOG_BY_ARRIVAL) != 0;
+    *filed_out = by_arrival || put->when_ms == 0 ? now_ms : put->when_ms;
+    if (*filed_out < now_ms - (int64_t)settings->late_ms)
+        return MCDS_TOO_OLD;
+    if (*filed_out > now_ms + (int64_t)settings->ahead_ms)
+        return MCDS_TOO_FUTURE;
+    return MCDS_OK;
+}
+
+/* As many events as share a batch. */
+static enum mcds__step put_events(struct log_put *put)
+{
+    int64_t filed_ms;
+    int result = judge(put, &filed_ms);
+    uint8_t flags = MCDS__PART_FILED;
+    if (put->when_ms != 0 && put->when_ms != filed_ms)
+        flags |= MCDS__PART_STAMPED;
+    if (put->append.parts == NULL)
+        mcds__part_append_begin(&put->append, &put->log->parts, 0, ttl_of(&put->log->settings));
+    else
+        mcds__part_append_again(&put->append);
+    while (result == MCDS_OK && put->count > 0 &&
+           mcds__part_append_fits(&put->append, put->events->length)) {
+        result = mcds__part_append_put(&put->append, flags, filed_ms, put->when_ms,
+                                       *put->events);
+        put->events++;
+        put->count--;
+    }
+    if (result != MCDS_OK)
+        return mcds__operation_finish(&put->base, result);
+    (void)mcds__part_append_move(&put->append, mcds__log_chunk(put->log, filed_ms));
+    put->began_ns = mcds__monotonic_ns(put->base.env);
+    put->stage = PUT_APPEND;
+    return mcds__part_append_step(&put->append, &put->base);
+}
+
+static enum mcds__step go_on(struct log_put *put)
+{
+    if (put->count == 0)
+        return mcds__operation_finish(&put->base, MCDS_OK);
+    mcds__part_renew_deadline(&put->base);
+    put->stage = PUT_BEGIN;
+    return step_put(&put->base);
+}
+
+/* A reader who follows the log gives late events so much time. */
+static bool took_too_long(const struct log_put *put)
+{
+    int64_t took_ns = mcds__monotonic_ns(put->base.env) - put->began_ns;
+    return took_ns > MCDS__LOG_SETTLE_MS * NS_PER_MS;
+}
+
+static enum mcds__step take_append(struct log_put *put, enum mcds__step step)
+{
+    if (step != MCDS__DONE || put->base.result != MCDS_OK)
+        return step;
+    if (took_too_long(put))
+        return mcds__operation_explain(&put->base, MCDS_AMBIGUOUS,
+                                       "it is in the log, but so late that those who follow it "
+                                       "may have passed");
+    if (!put->append.made)
+        return go_on(put);
+    /* Who makes a part looks after the root, so that its settings are not forgotten. */
+    put->stage = PUT_HEAL;
+    mcds__log_begin(&put->begin, put->log);
+    put->begin.root.settled_length = mcds__log_encode(&put->log->settings,
+                                                      put->begin.root.settled);
+    put->begin.root.number = atomic_load(&put->log->generation.known);
+    return step_put(&put->base);
+}
+
+static enum mcds__step take_root(struct log_put *put, enum mcds__step step)
+{
+    if (step != MCDS__DONE || put->base.result != MCDS_OK)
+        return step;
+    atomic_store(&put->log->generation.known, put->begin.root.number);
+    put->stage = PUT_BEGIN;
+    return step_put(&put->base);
+}
+
+static enum mcds__step take_heal(struct log_put *put, enum mcds__step step)
+{
+    if (step != MCDS__DONE)
+        return step;
+    if (put->base.result == MCDS_INVALID || put->base.result == MCDS_LOST)
+        return step;
+    return go_on(put);
+}
+
+static enum mcds__step step_put(struct mcds__operation *operation)
+{
+    struct log_put *put = (struct log_put *)operation;
+    switch (put->stage) {
+    case PUT_BEGIN:
+        if (put->count == 0)
+            return mcds__operation_finish(operation, MCDS_OK);
+        if (atomic_load(&put->log->is_ready))
+            return put_events(put);
+        put->stage = PUT_ROOT;
+        mcds__log_begin(&put->begin, put->log);
+        return step_put(operation);
+    case PUT_ROOT:
+        return take_root(put, mcds__log_begin_step(&put->begin, true, operation));
+    case PUT_HEAL:
+        return take_heal(put, mcds__log_begin_step(&put->begin, true, operation));
+    default:
+        return take_append(put, mcds__part_append_step(&put->append, operation));
+    }
+}
+
+static const struct mcds__operation_kind put_kind = {"log", "put", sizeof(struct log_put),
+                                                     step_put};
+static const struct mcds__operation_kind put_many_kind = {"log", "put_many",
+                                                          sizeof(struct log_put), step_put};
+
+static int check_events(const mcds_log *log, const struct mcds__operation_kind *kind,
+                        int64_t when_ms, const mcds_bytes *events, size_t count)
+{
+    if (log == NULL || (events == NULL && count > 0))
+        return mcds_fail(MCDS_INVALID, "log: %s needs a log and its events", kind->verb);
+    if (when_ms < 0 || when_ms >= INT64_C(1) << 47)
+        return mcds_fail(MCDS_INVALID, "log '%.200s': %s: the time is none since 1970",
+                         log->name, kind->verb);
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].at == NULL && events[i].length > 0)
+            return mcds_fail(MCDS_INVALID, "log '%.200s': %s: an event is missing", log->name,
+                             kind->verb);
+        if (events[i].length > MCDS__PART_LARGE_MAX)
+            return mcds_fail(MCDS_TOO_BIG,
+                             "log '%.200s': %s: the event has %zu bytes; at most 64 MB",
+                             log->name, kind->verb, events[i].length);
+    }
+    return MCDS_OK;
+}
+
+static int launch_put(struct log_put *put, const struct mcds__operation_kind *kind,
+                      mcds_log *log, int64_t when_ms, const mcds_bytes *events, size_t count,
+                      mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = check_events(log, kind, when_ms, events, count);
+    bool is_waiting = put != NULL;
+    if (result != MCDS_OK)
+        return result;
+    if (put == NULL)
+        put = mcds__pipeline_new(pipeline, log->store, kind, &result);
+    if (put == NULL)
+        return result;
+    mcds__operation_begin(&put->base, kind, log->store, log->name, 0);
+    put->log = log;
+    put->when_ms = when_ms;
+    put->events = events;
+    put->count = count;
+    put->stage = PUT_BEGIN;
+    put->append.parts = NULL;
+    mcds__buffer_init_in(&put->held, put->base.env, (size_t)MCDS__PART_LARGE_MAX,
+                         put->held_room, sizeof put->held_room);
+    put->base.release = release_put;
+    if (!is_waiting && kind == &put_kind) {
+        if (!mcds_buffer_append(&put->held, events->at, events->length)) {
+            mcds__operation_free(&put->base);
+            mcds__pipeline_forget(pipeline, put);
+            return mcds_fail(MCDS_NO_MEMORY, "log '%.200s': put: out of memory", log->name);
+        }
+        put->own = (mcds_bytes){put->held.at, put->held.length};
+        put->events = &put->own;
+    }
+    return mcds__launch(&put->base, pipeline, tag);
+}
+
+int mcds_log_put(mcds_log *log, int64_t when_ms, mcds_bytes event)
+{
+    struct log_put put;
+    return launch_put(&put, &put_kind, log, when_ms, &event, 1, NULL, 0);
+}
+
+int mcds_log_put_start(mcds_log *log, int64_t when_ms, mcds_bytes event,
+                       mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_put(NULL, &put_kind, log, when_ms, &event, 1, pipeline, tag);
+}
+
+int mcds_log_put_many(mcds_log *log, int64_t when_ms, const mcds_bytes *events, size_t count)
+{
+    struct log_put put;
+    return launch_put(&put, &put_many_kind, log, when_ms, events, count, NULL, 0);
+}
+
+int mcds_log_put_many_start(mcds_log *log, int64_t when_ms, const mcds_bytes *events,
+                            size_t count, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_put(NULL, &put_many_kind, log, when_ms, events, count, pipeline, tag);
+}
+
+int mcds_log_open(mcds_store *store, const char *name, const mcds_log_options *options,
+                  mcds_log **log_out)
+{
+    static const mcds_log_options defaults = MCDS_LOG_OPTIONS_INIT;
+    struct mcds__key key;
+    int result = mcds__check_open("log", store, name, log_out);
+    if (options == NULL)
+        options = &defaults;
+    if (result == MCDS_OK)
+        result = mcds__check_options_size("log", options->size, sizeof *options);
+    if (result != MCDS_OK)
+        return result;
+    struct mcds__log_settings wanted = {
+        .flags = options->flags,
+        .late_ms = options->late_ms,
+        .ahead_ms = options->ahead_ms,
+        .retention_ms = options->retention_ms,
+        .chunk_ms = options->chunk_ms,
+    };
+    result = mcds__log_check(name, &wanted);
+    if (result != MCDS_OK)
+        return result;
+    const mcds_env *env = mcds__store_env(store);
+    mcds_log *log = mcds__allocate_zero(env, sizeof *log);
+    char *own_name = mcds__copy_string(env, name);
+    if (log == NULL || own_name == NULL) {
+        mcds__free(env, log);
+        mcds__free(env, own_name);
+        return mcds_fail(MCDS_NO_MEMORY, "log '%.200s': out of memory", name);
+    }
+    log->store = store;
+    log->name = own_name;
+    log->wanted = wanted;
+    mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LOG, name);
+    mcds__generation_init(&log->generation, store, &key, MCDS__LOG_KIND);
+    (void)pthread_mutex_init(&log->mutex, NULL);
+    atomic_init(&log->is_ready, false);
+    *log_out = log;
+    return MCDS_OK;
+}
+
+void mcds_log_close(mcds_log *log)
+{
+    if (log == NULL)
+        return;
+    const mcds_env *env = mcds__store_env(log->store);
+    if (atomic_load(&log->is_ready))
+        mcds__parts_destroy(&log->parts);
+    (void)pthread_mutex_destroy(&log->mutex);
+    mcds__free(env, log->name);
+    mcds__free(env, log);
+}

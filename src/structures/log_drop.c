@@ -1,0 +1,271 @@
+/* Log: erase it: the parts of all chunks that it keeps, and then the root. */
+#include <stdatomic.h>
+
+#include "base/environment.h"
+#include "structures/log.h"
+
+enum { DROP_ROOT, DROP_SURVEY, DROP_READ, DROP_ERASE, DROP_PASS, DROP_LAST };
+
+struct log_drop {
+    struct mcds__operation base;
+    mcds_log *log;
+    uint8_t stage;
+    bool goes_on;
+    bool is_asked;  /* erasures have been */
+    bool is_survey; /* what has been read */
+    uint64_t first; /* chunks that have not been looked at, both ends included */
+    uint64_t last;
+    uint32_t width; /* of the survey */
+    uint32_t chunk; /* of the survey, the next to be erased */
+    uint32_t item;  /* whose pieces may have to be erased */
+    uint32_t piece;
+    uint64_t part; /* of a long chunk, the next to be erased */
+    struct mcds__log_begin root;
+    struct mcds__part_read read;
+    struct mcds__part_room *room;
+};
+
+static void release_drop(struct mcds__operation *operation)
+{
+    struct log_drop *drop = (struct log_drop *)operation;
+    if (drop->read.parts != NULL)
+        mcds__part_read_free(&drop->read);
+    mcds__free(operation->env, drop->room);
+    drop->room = NULL;
+}
+
+static enum mcds__step go_to(struct log_drop *drop, uint8_t stage)
+{
+    drop->stage = stage;
+    drop->goes_on = true;
+    return MCDS__SLEEP;
+}
+
+static void add_erasure(struct log_drop *drop, mcds_bytes route, uint32_t *count)
+{
+    struct mcds__part_room *room = drop->room;
+    room->requests[*count] = (mcds_request){
+        .command = MCDS_DELETE,
+        .key = mcds__key_bytes(&room->keys[*count]),
+        .route = route,
+    };
+    ++*count;
+}
+
+static uint64_t chunk_of(const struct log_drop *drop, const struct mcds__part_item *item)
+{
+    return drop->is_survey ? drop->first + item->index : drop->read.family;
+}
+
+/* The pieces of large events, from the next one on. Returns how many. */
+static uint32_t add_pieces(struct log_drop *drop)
+{
+    uint32_t count = 0;
+    for (; drop->item < drop->read.count; drop->item++, drop->piece = 0) {
+        const struct mcds__part_item *item = &drop->read.items[drop->item];
+        struct mcds__part_record record;
+        uint64_t length;
+        uint32_t most;
+        (void)mcds__part_read_item(&drop->read, item, &record);
+        if ((record.flags & MCDS__PART_LARGE) == 0)
+            continue;
+        uint32_t pieces = mcds__part_piece_count(&record, &length, &most);
+        for (; drop->piece < pieces; drop->piece++) {
+            if (count == MCDS__PART_ROOM)
+                return count;
+            mcds_bytes route = mcds__part_piece_key(&drop->log->parts, chunk_of(drop, item),
+                                                    record.writer, record.seq, drop->piece,
+                                                    &drop->room->keys[count]);
+            add_erasure(drop, route, &count);
+        }
+    }
+    return count;
+}
+
+/* The only parts of the short chunks, or the parts of the long one that have been read. */
+static uint32_t add_parts(struct log_drop *drop)
+{
+    const struct mcds__parts *parts = &drop->log->parts;
+    uint32_t count = 0;
+    if (!drop->is_survey) {
+        uint64_t end = drop->read.next + (drop->read.more ? 0 : MCDS__PART_AHEAD + 1);
+        for (; drop->part < end; drop->part++) {
+            mcds_bytes route = mcds__part_key(parts, drop->read.family, drop->part,
+                                              &drop->room->keys[count]);
+            add_erasure(drop, route, &count);
+        }
+        return count;
+    }
+    for (; drop->chunk < drop->width && drop->read.kinds[drop->chunk] != MCDS__PART_LONG;
+         drop->chunk++) {
+        if (drop->read.kinds[drop->chunk] == MCDS__PART_NOTHING)
+            continue;
+        mcds_bytes route = mcds__part_key(parts, drop->first + drop->chunk, 0,
+                                          &drop->room->keys[count]);
+        add_erasure(drop, route, &count);
+    }
+    return count;
+}
+
+static enum mcds__step ask_erasures(struct log_drop *drop, uint32_t count, uint8_t then)
+{
+    if (count == 0)
+        return go_to(drop, then);
+    drop->stage = then;
+    mcds__part_renew_deadline(&drop->base);
+    (void)mcds__operation_ask_repeatable(&drop->base, drop->room->requests, count);
+    drop->base.batch.independent = true;
+    drop->is_asked = true;
+    return MCDS__ASK;
+}
+
+/* The replies to erasures; MISS is as good as OK. False: it did not work, and the drop ends. */
+static bool is_erased(struct log_drop *drop)
+{
+    for (uint32_t i = 0; drop->is_asked && i < drop->base.batch.count; i++) {
+        const mcds_reply *reply = &drop->room->requests[i].reply;
+        if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
+            continue;
+        (void)mcds__operation_fail_read(&drop->base, reply);
+        return false;
+    }
+    drop->is_asked = false;
+    return true;
+}
+
+static enum mcds__step begin_long(struct log_drop *drop)
+{
+    drop->first += drop->chunk;
+    drop->is_survey = false;
+    drop->read.family = drop->first;
+    drop->read.from = drop->part = 0;
+    drop->read.want = MCDS__PART_WANT_MAX;
+    return go_to(drop, DROP_READ);
+}
+
+/* What has been read has been erased. */
+static enum mcds__step pass(struct log_drop *drop)
+{
+    if (!drop->is_survey && drop->read.more) {
+        drop->read.from = drop->read.next;
+        return go_to(drop, DROP_READ);
+    }
+    if (drop->is_survey && drop->chunk < drop->width)
+        return begin_long(drop);
+    drop->first += drop->is_survey ? drop->width : 1;
+    if (drop->first <= drop->last)
+        return go_to(drop, DROP_SURVEY);
+    mcds__part_forget_all(&drop->log->parts);
+    return go_to(drop, DROP_LAST);
+}
+
+static enum mcds__step take_survey(struct log_drop *drop)
+{
+    uint64_t left = drop->last - drop->first + 1;
+    if (drop->read.stage == 0) {
+        drop->width = left < MCDS__PART_SURVEY_MAX ? (uint32_t)left : MCDS__PART_SURVEY_MAX;
+        drop->read.family = drop->first;
+        mcds__part_renew_deadline(&drop->base);
+    }
+    enum mcds__step step = mcds__part_survey_step(&drop->read, drop->width, false, &drop->base);
+    if (step != MCDS__DONE || drop->base.result != MCDS_OK)
+        return step;
+    drop->is_survey = true;
+    drop->chunk = drop->item = drop->piece = 0;
+    return go_to(drop, DROP_ERASE);
+}
+
+static enum mcds__step take_read(struct log_drop *drop)
+{
+    enum mcds__step step = mcds__part_read_step(&drop->read, &drop->base);
+    if (step != MCDS__DONE || drop->base.result != MCDS_OK)
+        return step;
+    drop->item = drop->piece = 0;
+    return go_to(drop, DROP_ERASE);
+}
+
+static enum mcds__step begin(struct log_drop *drop)
+{
+    mcds_log *log = drop->log;
+    int64_t now_ms = mcds__wall_ms(drop->base.env);
+    mcds__part_read_begin(&drop->read, &log->parts, 0);
+    drop->first = mcds__log_oldest(log, now_ms);
+    drop->last = mcds__log_newest(log, now_ms);
+    if (mcds__part_get_room(&drop->room, drop->base.env) == NULL)
+        return mcds__operation_finish(&drop->base, MCDS_NO_MEMORY);
+    return go_to(drop, DROP_SURVEY);
+}
+
+static enum mcds__step step_stage(struct log_drop *drop, struct mcds__operation *operation)
+{
+    if (!is_erased(drop))
+        return MCDS__DONE;
+    switch (drop->stage) {
+    case DROP_ROOT: {
+        enum mcds__step step = mcds__log_begin_step(&drop->root, false, operation);
+        if (step != MCDS__DONE || operation->result != MCDS_OK)
+            return step;
+        return begin(drop);
+    }
+    case DROP_SURVEY:
+        return take_survey(drop);
+    case DROP_READ:
+        return take_read(drop);
+    case DROP_ERASE: {
+        uint32_t count = add_pieces(drop);
+        if (count > 0)
+            return ask_erasures(drop, count, DROP_ERASE);
+        return ask_erasures(drop, add_parts(drop), DROP_PASS);
+    }
+    case DROP_PASS:
+        return pass(drop);
+    default:
+        return mcds__root_erase_step(&drop->root.root, operation);
+    }
+}
+
+static enum mcds__step step_drop(struct mcds__operation *operation)
+{
+    struct log_drop *drop = (struct log_drop *)operation;
+    enum mcds__step step;
+    do {
+        drop->goes_on = false;
+        step = step_stage(drop, operation);
+    } while (drop->goes_on);
+    return step;
+}
+
+static const struct mcds__operation_kind drop_kind = {"log", "drop", sizeof(struct log_drop),
+                                                      step_drop};
+
+static int launch_drop(struct log_drop *drop, mcds_log *log, mcds_pipeline *pipeline,
+                       uint64_t tag)
+{
+    int result = MCDS_OK;
+    if (log == NULL)
+        return mcds_fail(MCDS_INVALID, "log: drop needs a log");
+    if (drop == NULL)
+        drop = mcds__pipeline_new(pipeline, log->store, &drop_kind, &result);
+    if (drop == NULL)
+        return result;
+    mcds__operation_begin(&drop->base, &drop_kind, log->store, log->name, 0);
+    drop->log = log;
+    drop->stage = DROP_ROOT;
+    drop->is_asked = false;
+    drop->read.parts = NULL;
+    drop->room = NULL;
+    mcds__log_begin(&drop->root, log);
+    drop->base.release = release_drop;
+    return mcds__launch(&drop->base, pipeline, tag);
+}
+
+int mcds_log_drop(mcds_log *log)
+{
+    struct log_drop drop;
+    return launch_drop(&drop, log, NULL, 0);
+}
+
+int mcds_log_drop_start(mcds_log *log, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_drop(NULL, log, pipeline, tag);
+}

@@ -1,0 +1,201 @@
+/* Log: what is kept in its root. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "structures/log.h"
+
+#define LENGTH 25
+#define DAY_MS UINT64_C(86400000)
+#define RETENTION_DEFAULT_MS (7 * DAY_MS)
+#define RETENTION_MAX_MS (366 * DAY_MS)
+#define RETENTION_MIN_MS UINT64_C(1000)
+#define CHUNK_MIN_MS UINT64_C(1000)
+#define CHUNK_MAX_MS DAY_MS
+#define CHUNKS_DEFAULT 1000
+#define CHUNKS_MAX 4096
+#define LATE_DEFAULT_MS 60000
+#define AHEAD_DEFAULT_MS 5000
+/* Chunks that still take events must fit into a cursor, with one to spare at either end. */
+#define LIVE_MAX (MCDS_LOG_CURSOR_CHUNKS - 3)
+#define LIVE_DEFAULT 8
+
+static uint64_t at_least(uint64_t number, uint64_t least)
+{
+    return number > least ? number : least;
+}
+
+/* For how long a chunk takes events, besides its own length. */
+static uint64_t live_ms(const struct mcds__log_settings *settings)
+{
+    return (uint64_t)settings->late_ms + settings->ahead_ms +
+           2 * (MCDS__LOG_SKEW_MS + MCDS__LOG_SETTLE_MS);
+}
+
+static struct mcds__log_settings complete(const struct mcds__log_settings *wanted)
+{
+    struct mcds__log_settings settings = *wanted;
+    if (settings.retention_ms == 0)
+        settings.retention_ms = RETENTION_DEFAULT_MS;
+    if (settings.late_ms == 0)
+        settings.late_ms = settings.retention_ms < LATE_DEFAULT_MS
+                               ? (uint32_t)settings.retention_ms
+                               : LATE_DEFAULT_MS;
+    if (settings.ahead_ms == 0)
+        settings.ahead_ms = AHEAD_DEFAULT_MS;
+    if (settings.chunk_ms == 0) {
+        uint64_t chunk_ms = at_least(settings.retention_ms / CHUNKS_DEFAULT, CHUNK_MIN_MS);
+        chunk_ms = at_least(chunk_ms, live_ms(&settings) / LIVE_DEFAULT);
+        settings.chunk_ms = chunk_ms < CHUNK_MAX_MS ? chunk_ms : CHUNK_MAX_MS;
+    }
+    return settings;
+}
+
+int mcds__log_check(const char *name, const struct mcds__log_settings *wanted)
+{
+    struct mcds__log_settings settings = complete(wanted);
+    if ((settings.flags & ~(uint32_t)MCDS_LOG_BY_ARRIVAL) != 0)
+        return mcds_fail(MCDS_INVALID, "log '%.200s': flags %#x are none of mcds_log_flag",
+                         name, (unsigned)settings.flags);
+    if (settings.retention_ms < RETENTION_MIN_MS || settings.retention_ms > RETENTION_MAX_MS)
+        return mcds_fail(MCDS_INVALID, "log '%.200s': the retention must be 1 s to 366 days",
+                         name);
+    if (settings.chunk_ms < CHUNK_MIN_MS || settings.chunk_ms > CHUNK_MAX_MS)
+        return mcds_fail(MCDS_INVALID, "log '%.200s': a chunk must be 1 s to one day", name);
+    if (settings.retention_ms / settings.chunk_ms > CHUNKS_MAX)
+        return mcds_fail(MCDS_INVALID,
+                         "log '%.200s': the chunk is less than a %dth of the retention", name,
+                         CHUNKS_MAX);
+    if (settings.late_ms > settings.retention_ms)
+        return mcds_fail(MCDS_INVALID, "log '%.200s': late_ms is more than the retention",
+                         name);
+    if (live_ms(&settings) / settings.chunk_ms > LIVE_MAX)
+        return mcds_fail(MCDS_INVALID,
+                         "log '%.200s': late_ms and ahead_ms span more than %d chunks; choose "
+                         "chunks of %llu ms or more",
+                         name, LIVE_MAX,
+                         (unsigned long long)(live_ms(&settings) / LIVE_MAX + 1));
+    return MCDS_OK;
+}
+
+static void put_u32(uint8_t *out, uint32_t number)
+{
+    for (int i = 0; i < 4; i++)
+        out[i] = (uint8_t)(number >> (8 * i));
+}
+
+static uint32_t get_u32(const uint8_t *in)
+{
+    return (uint32_t)in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 |
+           (uint32_t)in[3] << 24;
+}
+
+size_t mcds__log_encode(const struct mcds__log_settings *wanted, uint8_t *out)
+{
+    struct mcds__log_settings settings = complete(wanted);
+    out[0] = (uint8_t)settings.flags;
+    put_u32(out + 1, settings.late_ms);
+    put_u32(out + 5, settings.ahead_ms);
+    mcds__put_u64(out + 9, settings.retention_ms);
+    mcds__put_u64(out + 17, settings.chunk_ms);
+    return LENGTH;
+}
+
+static bool decode(const uint8_t *in, size_t length, struct mcds__log_settings *settings)
+{
+    if (length != LENGTH)
+        return false;
+    settings->flags = in[0];
+    settings->late_ms = get_u32(in + 1);
+    settings->ahead_ms = get_u32(in + 5);
+    settings->retention_ms = mcds__get_u64(in + 9);
+    settings->chunk_ms = mcds__get_u64(in + 17);
+    return settings->chunk_ms >= CHUNK_MIN_MS && settings->chunk_ms <= CHUNK_MAX_MS &&
+           settings->retention_ms >= RETENTION_MIN_MS &&
+           settings->retention_ms <= RETENTION_MAX_MS &&
+           settings->retention_ms / settings->chunk_ms <= CHUNKS_MAX &&
+           live_ms(settings) / settings->chunk_ms <= LIVE_MAX;
+}
+
+/* Whether the log is what was asked for; the sentence names both. Called with the mutex held. */
+static bool fits(mcds_log *log, const struct mcds__log_settings *has)
+{
+    const struct mcds__log_settings *wanted = &log->wanted;
+    const struct {
+        const char *what;
+        uint64_t wanted;
+        uint64_t has;
+    } rows[] = {
+        {"retention_ms", wanted->retention_ms, has->retention_ms},
+        {"chunk_ms", wanted->chunk_ms, has->chunk_ms},
+        {"late_ms", wanted->late_ms, has->late_ms},
+        {"ahead_ms", wanted->ahead_ms, has->ahead_ms},
+        {"flags", wanted->flags, has->flags},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].wanted == 0 || rows[i].wanted == rows[i].has)
+            continue;
+        (void)snprintf(log->refusal, sizeof log->refusal,
+                       "it was made with %s %llu, not %llu; open it with 0 to take it as it is",
+                       rows[i].what, (unsigned long long)rows[i].has,
+                       (unsigned long long)rows[i].wanted);
+        return false;
+    }
+    return true;
+}
+
+/* The settings are named in the keys, so logs of other settings do not meet. */
+static enum mcds__step adopt(struct mcds__log_begin *begin, struct mcds__operation *operation)
+{
+    mcds_log *log = begin->log;
+    struct mcds__log_settings settings;
+    struct mcds__key key;
+    if (!decode(begin->root.settled, begin->root.settled_length, &settings))
+        return mcds__operation_explain(operation, MCDS_CORRUPT,
+                                       "its key holds something that mcds did not write");
+    (void)pthread_mutex_lock(&log->mutex);
+    bool is_fine = fits(log, &settings);
+    if (is_fine && !atomic_load(&log->is_ready)) {
+        log->settings = settings;
+        mcds__key_begin(&key, mcds__store_ns(log->store), MCDS__TAG_LOG_PART, log->name);
+        mcds__key_add_number(&key, settings.chunk_ms);
+        mcds__parts_init(&log->parts, log->store, &key, false);
+        atomic_store(&log->is_ready, true);
+    }
+    is_fine = is_fine && settings.chunk_ms == log->settings.chunk_ms;
+    (void)pthread_mutex_unlock(&log->mutex);
+    if (is_fine)
+        return mcds__operation_finish(operation, MCDS_OK);
+    if (log->refusal[0] != '\0')
+        return mcds__operation_explain(operation, MCDS_INVALID, log->refusal);
+    return mcds__operation_explain(operation, MCDS_LOST,
+                                   "the log was gone and has begun anew with other settings");
+}
+
+void mcds__log_begin(struct mcds__log_begin *begin, mcds_log *log)
+{
+    begin->log = log;
+    mcds__root_begin(&begin->root, &log->generation);
+    begin->root.settled_length = mcds__log_encode(&log->wanted, begin->root.settled);
+}
+
+enum mcds__step mcds__log_begin_step(struct mcds__log_begin *begin, bool makes,
+                                     struct mcds__operation *operation)
+{
+    enum mcds__step step = makes ? mcds__root_make_step(&begin->root, operation)
+                                 : mcds__root_read_step(&begin->root, operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    return adopt(begin, operation);
+}
+
+uint64_t mcds__log_oldest(const mcds_log *log, int64_t now_ms)
+{
+    return mcds__log_chunk(log, now_ms - (int64_t)log->settings.retention_ms);
+}
+
+uint64_t mcds__log_newest(const mcds_log *log, int64_t now_ms)
+{
+    return mcds__log_chunk(log, now_ms + log->settings.ahead_ms + MCDS__LOG_SKEW_MS);
+}

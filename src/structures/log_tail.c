@@ -1,0 +1,424 @@
+/* Log: follow it.
+ *
+ * The cursor stands in each of the chunks that may still take events: the part, how many bytes of
+ * it have been read, and its birth. One round trip tells which of them have grown. A chunk that
+ * takes no more is left behind. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "structures/log.h"
+
+#define WANT_FIRST 4
+
+enum { TAIL_ROOT, TAIL_BEGIN, TAIL_LOCATE, TAIL_POLL, TAIL_READ, TAIL_VISIT, TAIL_LARGE };
+
+struct log_tail {
+    struct mcds__operation base;
+    mcds_log *log;
+    mcds_log_cursor *cursor;
+    bool (*visit)(void *context, const mcds_log_event *event);
+    void *context;
+    mcds_log_info *info_out;
+    uint8_t stage;
+    bool goes_on;
+    bool is_asked;
+    uint32_t at;      /* the chunk of the cursor that is looked at */
+    uint32_t item;    /* the next to be visited */
+    uint32_t changed; /* bit i: chunk i of the cursor has grown */
+    int64_t now_ms;
+    uint64_t gaps;
+    uint32_t newer_than; /* a birth: older parts have been read; 0: that is not the question */
+    struct mcds__log_begin root;
+    struct mcds__part_locate locate;
+    struct mcds__part_read read;
+    struct mcds__part_fetch large;
+    struct mcds__part_room *room;
+};
+
+static void release_tail(struct mcds__operation *operation)
+{
+    struct log_tail *tail = (struct log_tail *)operation;
+    if (tail->info_out != NULL) {
+        tail->info_out->gaps += tail->gaps;
+        if (tail->read.parts != NULL) {
+            tail->info_out->gaps += tail->read.gaps;
+            tail->info_out->corrupt += tail->read.corrupt;
+        }
+    }
+    if (tail->read.parts != NULL) {
+        mcds__part_read_free(&tail->read);
+        mcds__part_fetch_free(&tail->large);
+    }
+    mcds__free(operation->env, tail->locate.room);
+    mcds__free(operation->env, tail->room);
+    tail->locate.room = tail->room = NULL;
+}
+
+static enum mcds__step go_to(struct log_tail *tail, uint8_t stage)
+{
+    tail->stage = stage;
+    tail->goes_on = true;
+    return MCDS__SLEEP;
+}
+
+/* The first chunk that may still take events: late ones, from slow clocks, on slow ways. */
+static uint64_t first_live(const struct log_tail *tail)
+{
+    int64_t margin_ms = (int64_t)tail->log->settings.late_ms + 2 * MCDS__LOG_SETTLE_MS +
+                        MCDS__LOG_SKEW_MS;
+    return mcds__log_chunk(tail->log, tail->now_ms - margin_ms);
+}
+
+/* Make the cursor reach as far as there may be events, or as it can. */
+static void stretch(struct log_tail *tail)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    uint64_t newest = mcds__log_newest(tail->log, tail->now_ms);
+    while (cursor->count < MCDS_LOG_CURSOR_CHUNKS && cursor->chunk + cursor->count <= newest) {
+        cursor->at[cursor->count].part = 0;
+        cursor->at[cursor->count].size = 0;
+        cursor->at[cursor->count++].birth = 0;
+    }
+}
+
+/* Leave chunks behind that have been read and take no more. True: there are others to come. */
+static bool shift(struct log_tail *tail)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    uint64_t live = first_live(tail);
+    uint32_t passed = 0;
+    while (passed < cursor->count && cursor->chunk + passed < live)
+        passed++;
+    bool was_full = cursor->chunk + cursor->count <= mcds__log_newest(tail->log, tail->now_ms);
+    memmove(cursor->at, cursor->at + passed, (cursor->count - passed) * sizeof cursor->at[0]);
+    cursor->count -= passed;
+    cursor->chunk += passed;
+    return was_full && passed > 0;
+}
+
+/* A new cursor; or one that comes so late that chunks have expired before it. */
+static enum mcds__step begin(struct log_tail *tail)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    tail->now_ms = mcds__wall_ms(tail->base.env);
+    uint64_t oldest = mcds__log_oldest(tail->log, tail->now_ms);
+    mcds__part_read_begin(&tail->read, &tail->log->parts, 0);
+    mcds__part_fetch_begin(&tail->large, &tail->log->parts);
+    tail->at = 0;
+    if (cursor->count == 0) {
+        cursor->chunk = cursor->from_ms == 0 ? first_live(tail)
+                                             : mcds__log_chunk(tail->log, cursor->from_ms);
+        if (cursor->chunk < oldest)
+            cursor->chunk = oldest;
+        uint64_t newest = mcds__log_newest(tail->log, tail->now_ms);
+        if (cursor->chunk > newest)
+            cursor->chunk = newest;
+        stretch(tail);
+        return go_to(tail, cursor->from_ms == 0 ? TAIL_LOCATE : TAIL_POLL);
+    }
+    if (cursor->chunk < oldest) {
+        cursor->chunk = oldest;
+        cursor->count = 0;
+        tail->gaps++;
+    }
+    return go_to(tail, TAIL_POLL);
+}
+
+/* The end of each chunk is where a cursor begins that wants what comes from here on. */
+static enum mcds__step step_locate(struct log_tail *tail)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    if (tail->at == cursor->count)
+        return mcds__operation_finish(&tail->base, MCDS_OK);
+    tail->locate.family = cursor->chunk + tail->at;
+    enum mcds__step step = mcds__part_locate_step(&tail->locate, &tail->log->parts,
+                                                  &tail->base);
+    if (step != MCDS__DONE)
+        return step;
+    if (tail->base.result != MCDS_OK) {
+        cursor->count = 0;
+        return step;
+    }
+    cursor->at[tail->at].part = tail->locate.part;
+    cursor->at[tail->at].size = (uint32_t)tail->locate.size;
+    cursor->at[tail->at].birth = tail->locate.birth;
+    tail->at++;
+    tail->locate.stage = 0;
+    return go_to(tail, TAIL_LOCATE);
+}
+
+static enum mcds__step ask_poll(struct log_tail *tail)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    struct mcds__part_room *room = mcds__part_get_room(&tail->room, tail->base.env);
+    if (room == NULL)
+        return mcds__operation_finish(&tail->base, MCDS_NO_MEMORY);
+    stretch(tail);
+    for (uint32_t i = 0; i < cursor->count; i++) {
+        uint64_t chunk = cursor->chunk + i;
+        mcds__part_fill_get(&tail->log->parts, chunk, room, 2 * i, cursor->at[i].part + 1,
+                            MCDS_NO_VALUE);
+        mcds__part_fill_get(&tail->log->parts, chunk, room, 2 * i + 1, cursor->at[i].part,
+                            MCDS_NO_VALUE);
+    }
+    tail->is_asked = true;
+    mcds__part_renew_deadline(&tail->base);
+    (void)mcds__operation_ask_repeatable(&tail->base, room->requests, 2 * cursor->count);
+    tail->base.batch.independent = true;
+    return MCDS__ASK;
+}
+
+static enum mcds__step step_poll(struct log_tail *tail)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    if (!tail->is_asked)
+        return ask_poll(tail);
+    tail->is_asked = false;
+    for (uint32_t i = 0; i < 2 * cursor->count; i++) {
+        const mcds_reply *reply = &tail->room->requests[i].reply;
+        if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
+            continue;
+        if (mcds__is_transport_trouble(reply) && mcds__operation_again(&tail->base))
+            return MCDS__SLEEP;
+        return mcds__operation_fail_read(&tail->base, reply);
+    }
+    tail->changed = 0;
+    for (uint32_t i = 0; i < cursor->count; i++) {
+        const mcds_reply *next = &tail->room->requests[2 * i].reply;
+        const mcds_reply *here = &tail->room->requests[2 * i + 1].reply;
+        bool exists = here->outcome == MCDS_OUT_OK;
+        if (next->outcome == MCDS_OUT_OK || exists != (cursor->at[i].birth != 0) ||
+            (exists &&
+             (here->flags != cursor->at[i].birth || here->value_length != cursor->at[i].size)))
+            tail->changed |= 1u << i;
+    }
+    tail->at = 0;
+    return go_to(tail, TAIL_READ);
+}
+
+/* Read the next chunk that has grown. */
+static enum mcds__step step_read(struct log_tail *tail)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    if (!tail->is_asked) {
+        while (tail->at < cursor->count && (tail->changed & 1u << tail->at) == 0)
+            tail->at++;
+        if (tail->at == cursor->count)
+            return shift(tail) ? go_to(tail, TAIL_POLL)
+                               : mcds__operation_finish(&tail->base, MCDS_OK);
+        tail->read.family = cursor->chunk + tail->at;
+        tail->read.from = cursor->at[tail->at].part;
+        tail->read.want = WANT_FIRST;
+        tail->read.stage = 0;
+        tail->is_asked = true;
+        mcds__part_renew_deadline(&tail->base);
+    }
+    enum mcds__step step = mcds__part_read_step(&tail->read, &tail->base);
+    if (step != MCDS__DONE)
+        return step;
+    tail->is_asked = false;
+    if (tail->base.result != MCDS_OK)
+        return step;
+    tail->item = 0;
+    return go_to(tail, TAIL_VISIT);
+}
+
+/* Where this chunk's part is not the one that the cursor knows, something is missing. */
+static bool begins_anew(struct log_tail *tail, uint32_t birth)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    uint32_t known = cursor->at[tail->at].birth;
+    if (known == 0 || known == birth)
+        return false;
+    tail->gaps++;
+    cursor->at[tail->at].birth = birth;
+    cursor->at[tail->at].size = 0;
+    /* Gone with the part before it: whoever writes next begins again with the first part that is
+     * missing. What survived was read before. */
+    if (birth == 0 && !tail->read.follows) {
+        cursor->at[tail->at].part = 0;
+        tail->newer_than = known;
+    }
+    return true;
+}
+
+/* All of what was read has been visited. */
+static enum mcds__step pass_read(struct log_tail *tail)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    const struct mcds__part_read *read = &tail->read;
+    bool moved = read->next != cursor->at[tail->at].part;
+    if (!moved && begins_anew(tail, read->next_birth) && cursor->at[tail->at].part == 0)
+        return go_to(tail, TAIL_READ);
+    cursor->at[tail->at].part = read->next;
+    cursor->at[tail->at].size = (uint32_t)read->next_size;
+    cursor->at[tail->at].birth = read->next_birth;
+    if (!read->more) {
+        tail->at++;
+        tail->newer_than = 0;
+    }
+    return go_to(tail, TAIL_READ);
+}
+
+/* The cursor stands behind this record. */
+static void pass_record(struct log_tail *tail, uint64_t part, uint32_t birth, size_t end)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    cursor->at[tail->at].part = part;
+    cursor->at[tail->at].size = (uint32_t)end;
+    cursor->at[tail->at].birth = birth;
+    tail->item++;
+}
+
+/* True: that was enough. */
+static bool show(struct log_tail *tail, const struct mcds__part_record *record,
+                 mcds_bytes payload)
+{
+    const struct mcds__part_item *item = &tail->read.items[tail->item];
+    uint64_t part = tail->read.from - tail->read.back + item->index;
+    mcds_log_event event = mcds__log_event(record, payload);
+    pass_record(tail, part, mcds__part_read_birth(&tail->read, item), record->end);
+    return !tail->visit(tail->context, &event);
+}
+
+static enum mcds__step visit_items(struct log_tail *tail)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    while (tail->item < tail->read.count) {
+        struct mcds__part_record record;
+        const struct mcds__part_item *item = &tail->read.items[tail->item];
+        uint64_t part = mcds__part_read_item(&tail->read, item, &record);
+        uint32_t birth = mcds__part_read_birth(&tail->read, item);
+        if (part == cursor->at[tail->at].part) {
+            (void)begins_anew(tail, birth);
+            if (record.begin < cursor->at[tail->at].size) {
+                tail->item++;
+                continue;
+            }
+        }
+        bool was_read = tail->newer_than != 0 && !mcds__part_is_older(tail->newer_than, birth);
+        if (was_read || record.filed_ms < cursor->from_ms)
+            pass_record(tail, part, birth, record.end);
+        else if ((record.flags & MCDS__PART_LARGE) != 0)
+            return go_to(tail, TAIL_LARGE);
+        else if (show(tail, &record, record.payload))
+            return mcds__operation_finish(&tail->base, MCDS_OK);
+    }
+    return pass_read(tail);
+}
+
+static enum mcds__step step_large(struct log_tail *tail)
+{
+    struct mcds__part_record record;
+    const struct mcds__part_item *item = &tail->read.items[tail->item];
+    uint64_t part = mcds__part_read_item(&tail->read, item, &record);
+    enum mcds__step step = mcds__part_fetch_step(&tail->large, tail->read.family, &record,
+                                                 &tail->base);
+    if (step != MCDS__DONE)
+        return step;
+    int result = tail->base.result;
+    if (result != MCDS_OK && result != MCDS_LOST && result != MCDS_CORRUPT)
+        return step;
+    tail->read.gaps += result == MCDS_LOST;
+    tail->read.corrupt += result == MCDS_CORRUPT;
+    if (result != MCDS_OK)
+        pass_record(tail, part, mcds__part_read_birth(&tail->read, item), record.end);
+    else if (show(tail, &record, tail->large.payload))
+        return mcds__operation_finish(&tail->base, MCDS_OK);
+    return go_to(tail, TAIL_VISIT);
+}
+
+static enum mcds__step take_root(struct log_tail *tail, enum mcds__step step)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    if (step != MCDS__DONE)
+        return step;
+    /* What makes the log is put after this call, and is not to be missed. */
+    if (tail->base.result == MCDS_NOT_FOUND && cursor->count == 0 && cursor->from_ms == 0)
+        cursor->from_ms = mcds__wall_ms(tail->base.env);
+    return tail->base.result == MCDS_OK ? begin(tail) : step;
+}
+
+static enum mcds__step step_stage(struct log_tail *tail, struct mcds__operation *operation)
+{
+    switch (tail->stage) {
+    case TAIL_ROOT:
+        if (atomic_load(&tail->log->is_ready))
+            return begin(tail);
+        return take_root(tail, mcds__log_begin_step(&tail->root, false, operation));
+    case TAIL_LOCATE:
+        return step_locate(tail);
+    case TAIL_POLL:
+        return step_poll(tail);
+    case TAIL_READ:
+        return step_read(tail);
+    case TAIL_VISIT:
+        return visit_items(tail);
+    default:
+        return step_large(tail);
+    }
+}
+
+static enum mcds__step step_tail(struct mcds__operation *operation)
+{
+    struct log_tail *tail = (struct log_tail *)operation;
+    enum mcds__step step;
+    do {
+        tail->goes_on = false;
+        step = step_stage(tail, operation);
+    } while (tail->goes_on);
+    return step;
+}
+
+static const struct mcds__operation_kind tail_kind = {"log", "tail", sizeof(struct log_tail),
+                                                      step_tail};
+
+static int launch_tail(struct log_tail *tail, mcds_log *log, mcds_log_cursor *cursor,
+                       bool (*visit)(void *context, const mcds_log_event *event), void *context,
+                       mcds_log_info *info_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = MCDS_OK;
+    if (log == NULL || cursor == NULL || visit == NULL)
+        return mcds_fail(MCDS_INVALID, "log: tail needs a log, a cursor and a visitor");
+    if (cursor->count > MCDS_LOG_CURSOR_CHUNKS || cursor->from_ms < 0)
+        return mcds_fail(MCDS_INVALID,
+                         "log '%.200s': tail: begin the cursor with MCDS_LOG_CURSOR_INIT",
+                         log->name);
+    if (tail == NULL)
+        tail = mcds__pipeline_new(pipeline, log->store, &tail_kind, &result);
+    if (tail == NULL)
+        return result;
+    mcds__operation_begin(&tail->base, &tail_kind, log->store, log->name, 0);
+    tail->log = log;
+    tail->cursor = cursor;
+    tail->visit = visit;
+    tail->context = context;
+    tail->info_out = info_out;
+    tail->stage = TAIL_ROOT;
+    tail->is_asked = false;
+    tail->gaps = 0;
+    tail->newer_than = 0;
+    tail->locate = (struct mcds__part_locate){.from = 0};
+    tail->read.parts = NULL;
+    tail->room = NULL;
+    mcds__log_begin(&tail->root, log);
+    tail->base.release = release_tail;
+    return mcds__launch(&tail->base, pipeline, tag);
+}
+
+int mcds_log_tail(mcds_log *log, mcds_log_cursor *cursor,
+                  bool (*visit)(void *context, const mcds_log_event *event), void *context,
+                  mcds_log_info *info_out)
+{
+    struct log_tail tail;
+    return launch_tail(&tail, log, cursor, visit, context, info_out, NULL, 0);
+}
+
+int mcds_log_tail_start(mcds_log *log, mcds_log_cursor *cursor,
+                        bool (*visit)(void *context, const mcds_log_event *event),
+                        void *context, mcds_log_info *info_out, mcds_pipeline *pipeline,
+                        uint64_t tag)
+{
+    return launch_tail(NULL, log, cursor, visit, context, info_out, pipeline, tag);
+}

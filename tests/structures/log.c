@@ -1,0 +1,442 @@
+/* Log: ranges, order, policy of times, retention, following, loss, what is refused. */
+#include <stdlib.h>
+
+#include "core/part.h"
+#include "structures/suite.h"
+
+#define CHUNK_MS 20000
+#define RETENTION_MS 2000000
+#define MANY 1500
+
+static mcds_log *open_log(mcds_store *store, const char *name, uint32_t flags)
+{
+    mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
+    mcds_log *log = NULL;
+    options.flags = flags;
+    options.retention_ms = RETENTION_MS;
+    options.chunk_ms = CHUNK_MS;
+    CHECK_RESULT(MCDS_OK, mcds_log_open(store, name, &options, &log));
+    return log;
+}
+
+#define PUT(suite, log, when_ms, text)                                                         \
+    CHECK(MCDS_OK, suite, mcds_log_put, log, when_ms, mcds_text(text))
+
+/* What a visit brought, as text: "a b c". */
+struct visited {
+    char text[256];
+    uint64_t events;
+    uint64_t stop_after;
+    int64_t last_ms;
+};
+
+static bool gather(void *context, const mcds_log_event *event)
+{
+    struct visited *visited = context;
+    size_t used = strlen(visited->text);
+    (void)snprintf(visited->text + used, sizeof visited->text - used, "%s%.*s",
+                   used > 0 ? " " : "", (int)event->event.length,
+                   (const char *)event->event.at);
+    visited->last_ms = event->when_ms;
+    return ++visited->events != visited->stop_after;
+}
+
+static void check_range(struct suite *suite, mcds_log *log, mcds_log_range range,
+                        const char *expected)
+{
+    struct visited visited = {.events = 0};
+    mcds_log_info info = {0, 0};
+    CHECK(MCDS_OK, suite, mcds_log_fetch, log, &range, gather, &visited, &info);
+    assert_string_equal(visited.text, expected);
+    assert_int_equal(info.gaps, 0);
+    assert_int_equal(info.corrupt, 0);
+}
+
+static void check_all(struct suite *suite, mcds_log *log, const char *expected)
+{
+    check_range(suite, log, (mcds_log_range)MCDS_LOG_RANGE_INIT, expected);
+}
+
+static void ranges_are_half_open(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "e");
+    mcds_log *log = open_log(suite->store, name, 0);
+    mcds_log *other = open_log(suite->other, name, 0);
+    int64_t now = wall_ms(suite);
+    PUT(suite, log, now - 50000, "a");
+    PUT(suite, log, now - 30000, "b");
+    CHECK_OTHER(MCDS_OK, suite, mcds_log_put, other, now - 10000, mcds_text("c"));
+    PUT(suite, log, now, "d");
+    check_all(suite, log, "a b c d");
+    check_range(suite, log, (mcds_log_range){now - 30000, now, 0, false}, "b c");
+    check_range(suite, log, (mcds_log_range){now - 30000, now + 1, 0, false}, "b c d");
+    check_range(suite, log, (mcds_log_range){now - 29999, 0, 0, false}, "c d");
+    check_range(suite, log, (mcds_log_range){0, now - 10000, 0, false}, "a b");
+    check_range(suite, log, (mcds_log_range){now, now, 0, false}, "");
+    check_range(suite, log, (mcds_log_range){now, now - 50000, 0, false}, "");
+    check_range(suite, log, (mcds_log_range){0, 0, 2, false}, "a b");
+    check_range(suite, log, (mcds_log_range){0, 0, 0, true}, "d c b a");
+    check_range(suite, log, (mcds_log_range){0, 0, 2, true}, "d c");
+    check_range(suite, log, (mcds_log_range){now - 40000, now - 5000, 1, true}, "c");
+    mcds_log_close(other);
+    mcds_log_close(log);
+}
+
+static void a_missing_log_is_not_found(struct suite *suite)
+{
+    mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), 0);
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    struct visited visited = {.events = 0};
+    CHECK(MCDS_NOT_FOUND, suite, mcds_log_fetch, log, NULL, gather, &visited, NULL);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_log_tail, log, &cursor, gather, &visited, NULL);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_log_drop, log);
+    CHECK(MCDS_OK, suite, mcds_log_put_many, log, 0, NULL, 0);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_log_fetch, log, NULL, gather, &visited, NULL);
+    PUT(suite, log, 0, "first");
+    CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, gather, &visited, NULL);
+    assert_string_equal(visited.text, "first");
+    mcds_log_close(log);
+}
+
+static void times_out_of_bounds_are_refused(struct suite *suite)
+{
+    mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), 0);
+    int64_t now = wall_ms(suite);
+    CHECK(MCDS_TOO_OLD, suite, mcds_log_put, log, now - 61000, mcds_text("x"));
+    CHECK(MCDS_TOO_FUTURE, suite, mcds_log_put, log, now + 15000, mcds_text("x"));
+    CHECK(MCDS_INVALID, suite, mcds_log_put, log, -1, mcds_text("x"));
+    PUT(suite, log, now - 50000, "late");
+    PUT(suite, log, now + 4000, "ahead");
+    check_all(suite, log, "late ahead");
+    mcds_log_close(log);
+}
+
+static void by_arrival_takes_any_time(struct suite *suite)
+{
+    mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), MCDS_LOG_BY_ARRIVAL);
+    struct visited visited = {.events = 0};
+    int64_t now = wall_ms(suite);
+    PUT(suite, log, 1000, "seventy");
+    PUT(suite, log, now + 900000000, "ahead");
+    check_all(suite, log, "seventy ahead");
+    mcds_log_range newest = {now - 10000, now + 60000, 1, true};
+    CHECK(MCDS_OK, suite, mcds_log_fetch, log, &newest, gather, &visited, NULL);
+    assert_string_equal(visited.text, "ahead");
+    assert_true(visited.last_ms == now + 900000000);
+    mcds_log_close(log);
+}
+
+/* Numbers, in this order. */
+struct counted {
+    int64_t next;
+    int64_t step;
+};
+
+static bool count_up(void *context, const mcds_log_event *event)
+{
+    struct counted *counted = context;
+    char expected[64];
+    int length = snprintf(expected, sizeof expected, "%lld, and some bytes that make it longer",
+                          (long long)counted->next);
+    assert_int_equal(event->event.length, length);
+    assert_memory_equal(event->event.at, expected, (size_t)length);
+    counted->next += counted->step;
+    return true;
+}
+
+static void put_numbers(struct suite *suite, mcds_log *log, int64_t when_ms, int64_t from)
+{
+    static char texts[MANY][64];
+    static mcds_bytes events[MANY];
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(texts[i], sizeof texts[i], "%lld, and some bytes that make it longer",
+                       (long long)(from + i));
+        events[i] = mcds_text(texts[i]);
+    }
+    CHECK(MCDS_OK, suite, mcds_log_put_many, log, when_ms, events, MANY);
+}
+
+static void many_events_fill_many_keys(struct suite *suite)
+{
+    mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), 0);
+    int64_t now = wall_ms(suite);
+    struct counted counted = {0, 1};
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    mcds_log_info info = {0, 0};
+    put_numbers(suite, log, now - 45000, 0);
+    put_numbers(suite, log, now - 22000, MANY);
+    put_numbers(suite, log, now, 2 * (int64_t)MANY);
+    CHECK(MCDS_OK, suite, mcds_log_fetch, log, &range, count_up, &counted, &info);
+    assert_true(counted.next == 3 * (int64_t)MANY);
+    range.newest_first = true;
+    counted = (struct counted){3 * (int64_t)MANY - 1, -1};
+    CHECK(MCDS_OK, suite, mcds_log_fetch, log, &range, count_up, &counted, &info);
+    assert_true(counted.next == -1);
+    range.limit = 10;
+    counted.next = 3 * (int64_t)MANY - 1;
+    CHECK(MCDS_OK, suite, mcds_log_fetch, log, &range, count_up, &counted, &info);
+    assert_true(counted.next == 3 * (int64_t)MANY - 11);
+    assert_int_equal(info.gaps, 0);
+    mcds_log_close(log);
+}
+
+static void a_cursor_sees_each_event_once(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "e");
+    mcds_log *log = open_log(suite->store, name, 0);
+    mcds_log *other = open_log(suite->other, name, 0);
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    mcds_log_info info = {0, 0};
+    int64_t now = wall_ms(suite);
+    static const char *const expected[] = {"", "b c", "", "late d", "e"};
+    PUT(suite, log, now, "before");
+    for (int i = 0; i < 5; i++) {
+        struct visited visited = {.events = 0};
+        char text[MCDS_LOG_CURSOR_TEXT];
+        if (i == 1) {
+            PUT(suite, log, now, "b");
+            CHECK_OTHER(MCDS_OK, suite, mcds_log_put, other, now, mcds_text("c"));
+        }
+        if (i == 3) {
+            PUT(suite, log, now, "d");
+            CHECK_OTHER(MCDS_OK, suite, mcds_log_put, other, now - 50000, mcds_text("late"));
+        }
+        if (i == 4) {
+            shift_wall_ms(suite, 70 * CHUNK_MS);
+            PUT(suite, log, 0, "e");
+        }
+        CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, gather, &visited, &info);
+        assert_string_equal(visited.text, expected[i]);
+        mcds_log_cursor_save(&cursor, text);
+        memset(&cursor, 0xff, sizeof cursor);
+        CHECK_RESULT(MCDS_OK, mcds_log_cursor_load(&cursor, text));
+    }
+    assert_int_equal(info.gaps, 0);
+    mcds_log_close(other);
+    mcds_log_close(log);
+}
+
+static void a_cursor_goes_through_all(struct suite *suite)
+{
+    mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), 0);
+    int64_t began = wall_ms(suite);
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    mcds_log_info info = {0, 0};
+    struct counted counted = {0, 1};
+    cursor.from_ms = began;
+    put_numbers(suite, log, began, 0);
+    shift_wall_ms(suite, 30 * CHUNK_MS);
+    put_numbers(suite, log, 0, MANY);
+    CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, count_up, &counted, &info);
+    assert_true(counted.next == 2 * (int64_t)MANY);
+    put_numbers(suite, log, 0, 2 * (int64_t)MANY);
+    CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, count_up, &counted, &info);
+    assert_true(counted.next == 3 * (int64_t)MANY);
+    assert_int_equal(info.gaps, 0);
+    mcds_log_close(log);
+}
+
+static void a_visit_may_end_and_go_on(struct suite *suite)
+{
+    mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), 0);
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    static const char *const expected[] = {"a b", "c d", "e"};
+    static const char *const events[] = {"a", "b", "c", "d", "e"};
+    cursor.from_ms = wall_ms(suite) - 1000;
+    for (int i = 0; i < 5; i++)
+        PUT(suite, log, 0, events[i]);
+    for (int i = 0; i < 3; i++) {
+        struct visited visited = {.stop_after = 2};
+        CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, gather, &visited, NULL);
+        assert_string_equal(visited.text, expected[i]);
+    }
+    mcds_log_close(log);
+}
+
+static void large_events_are_kept_whole(struct suite *suite)
+{
+    static char bytes[700000];
+    mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), 0);
+    struct visited visited = {.events = 0};
+    memset(bytes, 'x', sizeof bytes);
+    PUT(suite, log, 0, "a");
+    CHECK(MCDS_OK, suite, mcds_log_put, log, 0, ((mcds_bytes){bytes, sizeof bytes}));
+    PUT(suite, log, 0, "b");
+    CHECK(MCDS_OK, suite, mcds_log_fetch, log, NULL, gather, &visited, NULL);
+    assert_int_equal(visited.events, 3);
+    CHECK(MCDS_OK, suite, mcds_log_drop, log);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_log_drop, log);
+    mcds_log_close(log);
+}
+
+static void retention_is_true(struct suite *suite)
+{
+    mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), 0);
+    PUT(suite, log, 0, "old");
+    shift_wall_ms(suite, RETENTION_MS - 1000);
+    PUT(suite, log, 0, "new");
+    check_all(suite, log, "old new");
+    shift_wall_ms(suite, 2000);
+    check_all(suite, log, "new");
+    mcds_log_close(log);
+}
+
+static void expiry_leaves_no_gap(struct suite *suite)
+{
+    if (suite->own_clock)
+        skip(); /* time passes by itself there */
+    mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), 0);
+    for (int i = 0; i < 60; i++) {
+        put_numbers(suite, log, 0, 0);
+        pass_ms(suite, RETENTION_MS / 20);
+        mcds_log_info info = {0, 0};
+        struct visited visited = {.stop_after = 1};
+        mcds_log_range range = {0, 0, 0, i % 2 == 1};
+        CHECK(MCDS_OK, suite, mcds_log_fetch, log, &range, gather, &visited, &info);
+        assert_int_equal(visited.events, 1);
+        assert_int_equal(info.gaps, 0);
+    }
+    mcds_log_close(log);
+}
+
+static struct raw_key part_key(struct suite *suite, const char *name, int64_t at_ms,
+                               uint64_t part)
+{
+    struct raw_key raw = raw_key(suite, MCDS__TAG_LOG_PART, name, CHUNK_MS);
+    mcds__key_add_number(&raw.key, (uint64_t)at_ms / CHUNK_MS);
+    raw.route = raw.key;
+    mcds__key_add_number(&raw.key, part);
+    return raw;
+}
+
+static void a_lost_part_is_a_gap(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "e");
+    mcds_log *log = open_log(suite->store, name, 0);
+    int64_t now = wall_ms(suite);
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    mcds_log_info info = {0, 0};
+    struct visited visited = {.events = 0};
+    cursor.from_ms = now;
+    put_numbers(suite, log, now, 0);
+    struct raw_key raw = part_key(suite, name, now, 1);
+    assert_int_equal(raw_delete(suite, &raw), MCDS_OUT_OK);
+    CHECK(MCDS_OK, suite, mcds_log_fetch, log, NULL, gather, &visited, &info);
+    assert_in_range(visited.events, 1, MANY - 1);
+    assert_in_range(info.gaps, 1, 10);
+    info.gaps = 0;
+    CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, gather, &visited, &info);
+    assert_in_range(info.gaps, 1, 10);
+    /* And the part in which the cursor stands. */
+    uint64_t last = 1;
+    do
+        raw = part_key(suite, name, now, ++last);
+    while (raw_delete(suite, &raw) == MCDS_OUT_OK);
+    info.gaps = 0;
+    visited = (struct visited){.events = 0};
+    shift_wall_ms(suite, 2000);
+    PUT(suite, log, now, "behind");
+    CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, gather, &visited, &info);
+    assert_string_equal(visited.text, "behind");
+    assert_in_range(info.gaps, 1, 10);
+    mcds_log_close(log);
+}
+
+static void foreign_values_are_corrupt(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "e");
+    mcds_log *log = open_log(suite->store, name, 0);
+    int64_t now = wall_ms(suite);
+    struct visited visited = {.events = 0};
+    mcds_log_info info = {0, 0};
+    PUT(suite, log, now, "a");
+    struct raw_key raw = part_key(suite, name, now, 0);
+    assert_int_equal(raw_set(suite, &raw, "something else"), MCDS_OUT_OK);
+    CHECK(MCDS_OK, suite, mcds_log_fetch, log, NULL, gather, &visited, &info);
+    assert_int_equal(visited.events, 0);
+    assert_int_equal(info.corrupt, 1);
+    CHECK(MCDS_CORRUPT, suite, mcds_log_put, log, now, mcds_text("b"));
+    raw = raw_key(suite, MCDS__TAG_LOG, name, -1);
+    assert_int_equal(raw_set(suite, &raw, "something else"), MCDS_OUT_OK);
+    mcds_log *other = open_log(suite->other, name, 0);
+    CHECK_OTHER(MCDS_CORRUPT, suite, mcds_log_put, other, 0, mcds_text("b"));
+    mcds_log_close(other);
+    mcds_log_close(log);
+}
+
+static void settings_live_in_the_log(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "e");
+    mcds_log *log = open_log(suite->store, name, 0);
+    mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
+    mcds_log *other = NULL;
+    PUT(suite, log, 0, "a");
+    options.retention_ms = 3 * (uint64_t)RETENTION_MS;
+    CHECK_RESULT(MCDS_OK, mcds_log_open(suite->other, name, &options, &other));
+    CHECK_OTHER(MCDS_INVALID, suite, mcds_log_put, other, 0, mcds_text("b"));
+    CHECK_SENTENCE("retention_ms 2000000, not 6000000");
+    mcds_log_close(other);
+    CHECK_RESULT(MCDS_OK, mcds_log_open(suite->other, name, NULL, &other));
+    CHECK_OTHER(MCDS_OK, suite, mcds_log_put, other, 0, mcds_text("b"));
+    check_all(suite, log, "a b");
+    mcds_log_close(other);
+    mcds_log_close(log);
+}
+
+static void check_refused(struct suite *suite, mcds_log_options options, const char *word)
+{
+    mcds_log *log = NULL;
+    CHECK_RESULT(MCDS_INVALID, mcds_log_open(suite->store, "x", &options, &log));
+    CHECK_SENTENCE(word);
+}
+
+static void bad_arguments_are_refused(struct suite *suite)
+{
+    size_t size = sizeof(mcds_log_options);
+    mcds_log *log = NULL;
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    check_refused(suite, (mcds_log_options){1, 0, 0, 0, 0, 0}, "options.size");
+    check_refused(suite, (mcds_log_options){size, 8, 0, 0, 0, 0}, "flags");
+    check_refused(suite, (mcds_log_options){size, 0, 0, 999, 0, 0}, "retention");
+    check_refused(suite, (mcds_log_options){size, 0, 0, UINT64_MAX, 0, 0}, "retention");
+    check_refused(suite, (mcds_log_options){size, 0, 0, 0, 999, 0}, "chunk");
+    check_refused(suite, (mcds_log_options){size, 0, 0, 0, 100000, 0}, "4096th");
+    check_refused(suite, (mcds_log_options){size, 0, 90000, 60000, 0, 0}, "late_ms");
+    check_refused(suite, (mcds_log_options){size, 0, 60000, 60000, 1000, 0}, "chunks of");
+    CHECK_RESULT(MCDS_INVALID, mcds_log_open(suite->store, "", NULL, &log));
+    CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, ""));
+    CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, "2:0:0"));
+    CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, "1:0:0:1.2"));
+    CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, "1:0:0:1.2.3x"));
+    CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, NULL));
+    log = open_log(suite->store, fresh_name(suite, "e"), 0);
+    CHECK(MCDS_INVALID, suite, mcds_log_put, NULL, 0, mcds_text("a"));
+    CHECK(MCDS_INVALID, suite, mcds_log_put, log, 0, ((mcds_bytes){NULL, 3}));
+    CHECK(MCDS_INVALID, suite, mcds_log_fetch, log, NULL, NULL, NULL, NULL);
+    CHECK(MCDS_INVALID, suite, mcds_log_tail, log, NULL, gather, NULL, NULL);
+    CHECK(MCDS_INVALID, suite, mcds_log_drop, NULL);
+    cursor.count = 17;
+    CHECK(MCDS_INVALID, suite, mcds_log_tail, log, &cursor, gather, NULL, NULL);
+    mcds_log_close(log);
+    mcds_log_close(NULL);
+}
+
+static const struct suite_case cases[] = {
+    CASE(ranges_are_half_open),
+    CASE(a_missing_log_is_not_found),
+    CASE(times_out_of_bounds_are_refused),
+    CASE(by_arrival_takes_any_time),
+    CASE_TWICE(many_events_fill_many_keys),
+    CASE(a_cursor_sees_each_event_once),
+    CASE_TWICE(a_cursor_goes_through_all),
+    CASE(a_visit_may_end_and_go_on),
+    CASE(large_events_are_kept_whole),
+    CASE(retention_is_true),
+    CASE_ONCE(expiry_leaves_no_gap),
+    CASE_TWICE(a_lost_part_is_a_gap),
+    CASE(foreign_values_are_corrupt),
+    CASE(settings_live_in_the_log),
+    CASE(bad_arguments_are_refused),
+};
+
+const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};
