@@ -274,8 +274,10 @@ static enum mcds__step take_open(struct mcds__fold_change *change,
         return finish(change, operation, MCDS_IO,
                       "this machine's clock is more than ten minutes behind the others'");
     if (size >= change->record.length &&
-        !mcds__fold_counts_at(looked->flags, size - change->record.length))
+        !mcds__fold_has_room_at(looked->flags, size - change->record.length)) {
+        change->doubt = true;
         return grow(change, operation, CHANGE_HELPING);
+    }
     int result = change->wants_code ? read_code(change, operation) : MCDS_OK;
     if (result == MCDS_NOT_FOUND)
         return grow(change, operation, CHANGE_HELPING);

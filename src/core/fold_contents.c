@@ -325,7 +325,7 @@ int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint
         return result;
     struct mcds__fold_record record;
     size_t at = head.records_at;
-    while (result == MCDS_OK && at < value.length && mcds__fold_counts_at(flags, at)) {
+    while (result == MCDS_OK && at < value.length) {
         if (!mcds__fold_next_record(value, contents->key, &at, &record))
             return MCDS_CORRUPT;
         result = load_record(contents, &record);

@@ -44,7 +44,7 @@ size_t mcds__fold_snapshot_end(uint32_t flags)
     return (size_t)(flags >> END_SHIFT & END_MAX) * END_UNIT;
 }
 
-bool mcds__fold_counts_at(uint32_t flags, size_t begin)
+bool mcds__fold_has_room_at(uint32_t flags, size_t begin)
 {
     size_t end = mcds__fold_snapshot_end(flags);
     return end == (size_t)END_MAX * END_UNIT || begin < end + MCDS__FOLD_RECORDS_MAX;

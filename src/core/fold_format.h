@@ -17,16 +17,19 @@
  *             value; expiry in ms, 6 bytes; expected length varint, expected; delta i64
  *
  * The client flags, which an append keeps and only a rewrite can change, hold the key's state,
- * the form of its entries, how far records count, and the floor: so a writer that reads them
- * after its append knows whether its record counts, without the value. */
+ * the form of its entries, how much room it has, and the floor: so a writer that reads them
+ * after its append knows whether its record is done with, without the value. */
 #ifndef MCDS_CORE_FOLD_FORMAT_H
 #define MCDS_CORE_FOLD_FORMAT_H
 
 #include "base/key.h"
 
 #define MCDS__FOLD_HEAD 28
-/* Records that begin further behind the snapshot are void: a key that everybody appends to
- * stands still there, and whoever rewrites it cannot be starved by appends for ever. */
+/* A writer whose record begins further behind the snapshot is not done before the key has been
+ * rewritten: so a key that everybody appends to stands still there, and whoever rewrites it
+ * cannot be starved by appends for ever. The record counts nevertheless, and its repetition is
+ * harmless: were it dropped by the rewriting, a writer who appended before and looked behind it
+ * would take it for done. */
 #define MCDS__FOLD_RECORDS_MAX 32768
 /* A floor is a whole multiple of this, and never one whose 16 low bits are 0: they stand for
  * "none" in the flags. */
@@ -49,8 +52,8 @@ enum mcds__fold_state mcds__fold_state_of(uint32_t flags);
 uint8_t mcds__fold_form_of(uint32_t flags);
 /* Where the snapshot ends, rounded up a little. */
 size_t mcds__fold_snapshot_end(uint32_t flags);
-/* Whether a record that begins here counts. */
-bool mcds__fold_counts_at(uint32_t flags, size_t begin);
+/* Whether a record that begins here is done with. */
+bool mcds__fold_has_room_at(uint32_t flags, size_t begin);
 /* Whether a record of this time is void because its writer may be forgotten. */
 bool mcds__fold_is_below_floor(uint32_t flags, int64_t time_ms);
 

@@ -174,8 +174,7 @@ def fold_key(key, flags, value):
         element, kept = snapshot.take(size), snapshot.take(twice >> 1)
         entries[element] = kept, snapshot.number(6) if twice & 1 else 0
     records = Bytes(value, 28 + length)
-    limit = (flags >> 4 & 4095) * 256 + 32768
-    while flags & 3 == 1 and records.at < len(value) and records.at < limit:
+    while flags & 3 == 1 and records.at < len(value):
         verb, writer, seq, low, time_ms, *rest = fold_record(records, key)
         void = seq < lows.get(writer, 0) or (writer, seq) in done or time_ms // 1000 < floor
         if not void:
