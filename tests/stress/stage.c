@@ -19,6 +19,8 @@ static int open_memcached(struct stage *stage)
         return STAGE_SKIPPED;
     }
     server_uri(&stage->memcached, stage->uri, sizeof stage->uri);
+    size_t used = strlen(stage->uri);
+    (void)snprintf(stage->uri + used, sizeof stage->uri - used, "?connect_timeout=10000");
     return 0;
 }
 
