@@ -17,15 +17,12 @@
    -DEVICT     the store evicts one key at any time
    -DAFTER     with EVICT: only while none has looked at a sealed key and acts on it
    -DDEEP      one splitter goes on to split C
-   -DD3        a third writer, of D (as EVICT always with the bounds of SMALL)
+   -DD3        a third writer, of D
    -DSMALL     fewer lost replies, one order of asking */
 #ifdef D3
 #define W 3
 #else
 #define W 2
-#endif
-#if (defined(D3) || defined(EVICT)) && !defined(SMALL)
-#define SMALL /* large enough */
 #endif
 #ifdef SMALL
 #define LOSES(i) ((i) == 0 && DEEPER == 0)

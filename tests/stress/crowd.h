@@ -19,6 +19,7 @@ struct crowd_note {
     int64_t asked_ns;
     int64_t answered_ns; /* 0: nobody knows what became of it */
     int64_t number;      /* as the program likes */
+    int64_t time_ms;     /* too */
     uint32_t what;       /* too */
     uint16_t verb;       /* too */
     uint16_t answer;     /* too */

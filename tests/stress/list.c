@@ -9,19 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stress/crowd.h"
+#include "stress/pushed.h"
 #include "stress/stage.h"
 
-#define TEXT_MAX 10000
-#define LONG_LENGTH 9000 /* kept apart */
-#define LONG_ONE_IN 61
 #define MANY_MAX 6
 #define PIPELINED 16
 #define FETCH_ONE_IN 300
-#define ALL (-1)
 
-/* PUSH: `what` is the number of the first of the member's values, `number` how many they are.
- * Others: `number` is 0, so a value's note is the last that is not above it. */
 enum verb { PUSH, MINE_PUSH, MINE_CLEAR, MINE_DROP };
 
 struct mine {
@@ -37,36 +31,6 @@ struct player {
     struct mine own;
 };
 
-static size_t length_of(uint32_t value)
-{
-    return value % LONG_ONE_IN == LONG_ONE_IN - 1 ? LONG_LENGTH : 20 + value % 40;
-}
-
-/* "MEMBER VALUE " and then the same letter to the end. */
-static mcds_bytes write_value(char *room, int member, uint32_t value)
-{
-    size_t length = length_of(value);
-    int used = snprintf(room, length, "%d %u ", member, value);
-    memset(room + used, 'a' + (int)(value % 26), length - (size_t)used);
-    return (mcds_bytes){room, length};
-}
-
-static bool read_value(mcds_bytes text, int *member_out, uint32_t *value_out)
-{
-    static _Thread_local char expected[TEXT_MAX];
-    char head[20] = "";
-    if (text.length < sizeof head)
-        return COMPLAIN("a value of %zu bytes", text.length);
-    memcpy(head, text.at, sizeof head - 1);
-    if (sscanf(head, "%d %u", member_out, value_out) != 2 || *member_out < 0 ||
-        *member_out >= CROWD)
-        return COMPLAIN("\"%s\" is no value", head);
-    mcds_bytes whole = write_value(expected, *member_out, *value_out);
-    if (whole.length != text.length || memcmp(whole.at, text.at, text.length) != 0)
-        return COMPLAIN("value %u of %d has been damaged", *value_out, *member_out);
-    return true;
-}
-
 static bool must_be(const char *verb, int result, int expected)
 {
     if (result == expected)
@@ -75,94 +39,47 @@ static bool must_be(const char *verb, int result, int expected)
                     mcds_result_name(expected));
 }
 
-/* How many values of each note have been visited, of all members or one. */
 struct visit {
-    const struct crowd_journal *journals[CROWD];
-    int only;
-    uint32_t counts[CROWD]; /* notes, at the start */
-    uint16_t *visited[CROWD];
+    struct pushed pushed;
     int64_t latest_ns; /* when the latest of those visited was asked for */
-    uint64_t total;
     bool fine;
 };
-
-static uint32_t find_note(const struct crowd_journal *journal, uint32_t count, uint32_t value)
-{
-    uint32_t first = 0, end = count;
-    while (end - first > 1) {
-        uint32_t middle = first + (end - first) / 2;
-        if (journal->notes[middle].what <= value)
-            first = middle;
-        else
-            end = middle;
-    }
-    return first;
-}
 
 static bool visit_value(void *context, mcds_bytes text)
 {
     struct visit *visit = context;
-    int member;
-    uint32_t value;
-    visit->total++;
-    if (!read_value(text, &member, &value))
-        return visit->fine = false;
-    if (visit->only != ALL && visit->only != member)
-        return true;
-    const struct crowd_journal *journal = visit->journals[member];
-    uint32_t at = find_note(journal, visit->counts[member], value);
-    const struct crowd_note *note = &journal->notes[at];
-    if (visit->counts[member] == 0 || value - note->what >= note->number)
-        return visit->fine = COMPLAIN("value %u of %d was never pushed", value, member);
-    if (value != note->what + visit->visited[member][at]++)
-        return visit->fine = COMPLAIN("value %u of %d comes twice, or too soon", value, member);
+    const struct crowd_note *note;
+    visit->fine = pushed_see(&visit->pushed, text, &note);
+    if (!visit->fine || note == NULL)
+        return visit->fine;
     if (note->answered_ns != 0 && visit->latest_ns > note->answered_ns)
-        return visit->fine = COMPLAIN("value %u of %d stands behind a later one", value,
-                                      member);
+        return visit->fine = COMPLAIN("a value from %u on stands behind a later one",
+                                      note->what);
     if (visit->latest_ns < note->asked_ns)
         visit->latest_ns = note->asked_ns;
     return true;
 }
 
-static bool is_complete(const struct visit *visit, int member)
-{
-    for (uint32_t i = 0; i < visit->counts[member]; i++) {
-        const struct crowd_note *note = &visit->journals[member]->notes[i];
-        if (note->verb == PUSH && note->answered_ns != 0 &&
-            visit->visited[member][i] != note->number)
-            return COMPLAIN("of %lld values from %u of %d on, %u are there",
-                            (long long)note->number, note->what, member,
-                            visit->visited[member][i]);
-    }
-    return true;
-}
-
 /* Read the list from the start and compare it with the journals of all, or of one. */
-static bool read_list(mcds_list *list, struct visit *visit)
+static bool read_list(mcds_list *list, int only, struct crowd_journal *const *journals,
+                      uint64_t *total_out)
 {
-    for (int i = 0; i < CROWD; i++)
-        if (visit->journals[i] != NULL) {
-            visit->counts[i] = visit->journals[i]->count;
-            visit->visited[i] = calloc(visit->counts[i] + 1, sizeof *visit->visited[i]);
-            if (visit->visited[i] == NULL)
-                abort();
-        }
-    visit->fine = true;
-    int result = mcds_list_fetch(list, 0, 0, visit_value, visit);
-    bool fine = visit->fine && (result == MCDS_NOT_FOUND || must_be("fetch", result, MCDS_OK));
-    for (int i = 0; i < CROWD; i++) {
-        if (visit->journals[i] != NULL)
-            fine = fine && is_complete(visit, i);
-        free(visit->visited[i]);
-    }
+    struct visit visit = {.fine = true};
+    pushed_begin(&visit.pushed, PUSH, only, journals);
+    int result = mcds_list_fetch(list, 0, 0, visit_value, &visit);
+    bool fine = visit.fine && (result == MCDS_NOT_FOUND || must_be("fetch", result, MCDS_OK)) &&
+                pushed_is_complete(&visit.pushed);
+    *total_out = visit.pushed.total;
+    pushed_end(&visit.pushed);
     return fine;
 }
 
 static bool play_fetch(struct player *player)
 {
-    struct visit visit = {.only = player->member->number};
-    visit.journals[visit.only] = player->member->journal;
-    return read_list(player->list, &visit);
+    struct crowd_journal *journals[CROWD] = {NULL};
+    uint64_t total;
+    journals[player->member->number] = player->member->journal;
+    return read_list(player->list, player->member->number, journals, &total);
 }
 
 static struct crowd_note *ask_push(struct player *player, uint32_t count)
@@ -175,8 +92,8 @@ static struct crowd_note *ask_push(struct player *player, uint32_t count)
 
 static bool play_push(struct player *player)
 {
-    char room[TEXT_MAX];
-    mcds_bytes value = write_value(room, player->member->number, player->next);
+    char room[PUSHED_TEXT_MAX];
+    mcds_bytes value = pushed_write(room, player->member->number, player->next);
     struct crowd_note *note = ask_push(player, 1);
     if (!must_be("push", mcds_list_push(player->list, value), MCDS_OK))
         return false;
@@ -186,11 +103,11 @@ static bool play_push(struct player *player)
 
 static bool play_many(struct player *player)
 {
-    static _Thread_local char rooms[MANY_MAX][TEXT_MAX];
+    static _Thread_local char rooms[MANY_MAX][PUSHED_TEXT_MAX];
     mcds_bytes values[MANY_MAX];
     uint32_t count = 1 + (uint32_t)crowd_roll(player->member, MANY_MAX);
     for (uint32_t i = 0; i < count; i++)
-        values[i] = write_value(rooms[i], player->member->number, player->next + i);
+        values[i] = pushed_write(rooms[i], player->member->number, player->next + i);
     struct crowd_note *note = ask_push(player, count);
     if (!must_be("push_many", mcds_list_push_many(player->list, values, count), MCDS_OK))
         return false;
@@ -202,8 +119,8 @@ static bool play_pipeline(struct player *player)
 {
     struct crowd_note *notes[PIPELINED];
     for (uint64_t i = 0; i < PIPELINED; i++) {
-        char room[TEXT_MAX];
-        mcds_bytes value = write_value(room, player->member->number, player->next);
+        char room[PUSHED_TEXT_MAX];
+        mcds_bytes value = pushed_write(room, player->member->number, player->next);
         notes[i] = ask_push(player, 1);
         int result = mcds_list_push_start(player->list, value, player->pipeline, i);
         if (!must_be("push_start", result, MCDS_OK))
@@ -230,7 +147,7 @@ static bool visit_mine(void *context, mcds_bytes text)
     struct slice *slice = context;
     int member;
     uint32_t value;
-    slice->fine = read_value(text, &member, &value) && member == slice->member &&
+    slice->fine = pushed_read(text, &member, &value) && member == slice->member &&
                   value == slice->next++;
     slice->count++;
     return slice->fine;
@@ -262,7 +179,7 @@ static void apply(struct mine *own, unsigned verb)
 
 static bool play_mine(struct player *player)
 {
-    char room[TEXT_MAX];
+    char room[PUSHED_TEXT_MAX];
     struct crowd_member *member = player->member;
     struct mine *own = &player->own;
     uint64_t chance = crowd_roll(member, 200);
@@ -276,7 +193,7 @@ static bool play_mine(struct player *player)
     int result;
     if (verb == MINE_PUSH)
         result = mcds_list_push(player->mine,
-                                write_value(room, member->number, own->first + own->count));
+                                pushed_write(room, member->number, own->first + own->count));
     else
         result = verb == MINE_CLEAR ? mcds_list_clear(player->mine)
                                     : mcds_list_drop(player->mine);
@@ -349,17 +266,15 @@ static bool judge_mine(struct player *player, const struct crowd_journal *journa
 
 static bool judge(mcds_store *store, struct crowd_journal *const *journals)
 {
-    struct visit visit = {.only = ALL};
+    uint64_t total = 0;
     bool fine = true;
-    for (int i = 0; i < CROWD; i++)
-        visit.journals[i] = journals[i];
     for (int i = 0; fine && i < CROWD; i++) {
         struct player player = {0};
         fine = open_lists(&player, store, i) && judge_mine(&player, journals[i], i) &&
-               (i > 0 || read_list(player.list, &visit));
+               (i > 0 || read_list(player.list, PUSHED_ALL, journals, &total));
         close_lists(&player);
     }
-    (void)printf("  %llu values in the list\n", (unsigned long long)visit.total);
+    (void)printf("  %llu values in the list\n", (unsigned long long)total);
     return fine;
 }
 
