@@ -134,7 +134,10 @@ static enum mcds__step ask(struct mcds__fold_change *change, struct mcds__operat
         .key = key,
     };
     change->stage = CHANGE_APPENDING;
-    return mcds__operation_ask_repeatable(operation, change->requests, change->requests_at + 2);
+    if (change->wants_code)
+        return mcds__operation_ask_repeatable(operation, change->requests,
+                                              change->requests_at + 2);
+    return mcds__operation_ask_combinable(operation, change->requests, change->requests_at + 2);
 }
 
 static enum mcds__step ask_at(struct mcds__fold_change *change,
