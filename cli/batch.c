@@ -188,16 +188,18 @@ static const char *why_not(const struct command *command)
     if (command->program != NULL)
         return "a lock cannot run a command inside of a batch; run 'mcds lock' by itself";
     if (command->verb->start == NULL)
-        return "this command does not work on one structure and is not taken in a batch";
+        return "this command does not answer with one line; run it outside of the batch";
     if (command->input != INPUT_NONE)
         return "standard input is the batch itself; give what it should hold as an argument";
     if (is_given(command, OPTION_RAW))
         return "--raw does not answer with one line; run it outside of the batch";
+    if (command->noun->why_not != NULL)
+        return command->noun->why_not(command);
     return NULL;
 }
 
 /* Make a command of the line in slot->text. False: refused. */
-static bool read_slot(struct slot *slot, size_t length)
+static bool read_slot(struct slot *slot, const struct session *session, size_t length)
 {
     char *words[WORDS_MAX + 1];
     const char *error = NULL;
@@ -218,6 +220,8 @@ static bool read_slot(struct slot *slot, size_t length)
         refuse(slot, STATUS_USAGE, mistake.sentence);
         return false;
     }
+    slot->command.store_uri = session->uri;
+    slot->command.store_ns = session->options.ns;
     error = why_not(&slot->command);
     if (error != NULL)
         refuse(slot, STATUS_USAGE, error);
@@ -311,7 +315,7 @@ static void take_line(struct batch *batch, enum line kind, const char *line, siz
         refuse(slot, STATUS_DATA, sentence);
     else if (!copy_line(slot, line, length))
         refuse(slot, STATUS_INTERNAL, "out of memory");
-    else if (read_slot(slot, length))
+    else if (read_slot(slot, batch->session, length))
         start_slot(batch, slot, number);
     batch->next++;
 }

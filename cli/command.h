@@ -45,6 +45,21 @@ enum option_id {
     OPTION_CURSOR,
     OPTION_LIMIT,
     OPTION_SKIP,
+    OPTION_AT,
+    OPTION_TIMED,
+    OPTION_BY_ARRIVAL,
+    OPTION_RETENTION,
+    OPTION_CHUNK,
+    OPTION_LATE,
+    OPTION_AHEAD,
+    OPTION_FROM,
+    OPTION_TO,
+    OPTION_NEWEST_FIRST,
+    OPTION_FOLLOW,
+    OPTION_LAST,
+    OPTION_CURSOR_FILE,
+    OPTION_DATABASE,
+    OPTION_FLUSH,
     OPTION_ADD,
     OPTION_REMOVE,
     OPTION_COUNT
@@ -55,10 +70,11 @@ enum option_id {
 enum kind {
     KIND_FLAG,
     KIND_TEXT,
-    KIND_NAME,    /* 1 to 1024 bytes */
-    KIND_NUMBER,  /* min to max */
-    KIND_DELTA,   /* signed; its magnitude is at most max */
-    KIND_DURATION /* min to max, in ms */
+    KIND_NAME,     /* 1 to 1024 bytes */
+    KIND_NUMBER,   /* min to max */
+    KIND_DELTA,    /* signed; its magnitude is at most max */
+    KIND_DURATION, /* min to max, in ms */
+    KIND_MOMENT    /* in ms since 1970, at least 1 */
 };
 
 /* What standard input stands for. */
@@ -84,13 +100,15 @@ struct parameter {
 
 struct value {
     bool given;
-    uint64_t number;
+    uint64_t number; /* of a text: a hash */
     const char *text;
 };
 
 struct command {
     const struct noun *noun;
     const struct verb *verb;
+    const char *store_uri; /* which store it works on, and the prefix of its keys */
+    const char *store_ns;
     struct value options[OPTION_COUNT];
     const char *arguments[ARGUMENTS_MAX]; /* NULL = not given */
     /* The same, or what standard input has for them: there they may hold NUL bytes. */
@@ -102,7 +120,7 @@ struct command {
     size_t element_count;
     mcds_bytes *removals;
     size_t removal_count;
-    int64_t delta;        /* the KIND_DELTA argument; 1 when not given */
+    int64_t delta;        /* the argument that is a number; 1 when not given */
     char *const *program; /* what stands behind --, ended by NULL, or NULL */
 };
 
@@ -118,6 +136,7 @@ struct answer {
         mcds_table_cursor cursor;
     };
     mcds_value value;
+    mcds_log_info info;
     /* Where a verb that is_many prints each of its results; what that has become when it is not
      * where all is printed. */
     struct output *items;
@@ -180,6 +199,8 @@ struct noun {
     void (*close)(void *handle);
     const struct verb *verbs; /* ended by word NULL */
     const char *help;
+    /* What is against the command, beyond what its words say; NULL: nothing. */
+    const char *(*why_not)(const struct command *command);
 };
 
 static inline bool is_given(const struct command *command, enum option_id id)

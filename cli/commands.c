@@ -12,6 +12,10 @@
      BIT(OPTION_LABEL) | BIT(OPTION_INFO) | BIT(OPTION_BREAK))
 #define PERIOD BIT(OPTION_PERIOD)
 #define WINDOW (BIT(OPTION_BUCKETS) | BIT(OPTION_WIDTH))
+#define LOG                                                                                    \
+    (BIT(OPTION_BY_ARRIVAL) | BIT(OPTION_RETENTION) | BIT(OPTION_CHUNK) | BIT(OPTION_LATE) |   \
+     BIT(OPTION_AHEAD))
+#define VIEWS (BIT(OPTION_DATABASE) | BIT(OPTION_FLUSH))
 #define FORM (BIT(OPTION_BAG) | BIT(OPTION_LIST))
 
 static const struct verb counter_verbs[] = {
@@ -127,6 +131,32 @@ static const struct verb online_verbs[] = {
      .start = online_drop,
      .print = print_dropped,
      .help = "Erase the counts of the window."},
+    {.word = NULL},
+};
+
+static const struct verb views_verbs[] = {
+    {.word = "hit",
+     .arguments = takes_page_count,
+     .options = VIEWS,
+     .overlap = OVERLAP_FREELY,
+     .start = views_hit,
+     .print = views_print_hit,
+     .help = "Count N views of PAGE."},
+    {.word = "get",
+     .arguments = takes_page,
+     .options = VIEWS,
+     .overlap = OVERLAP_FREELY,
+     .start = views_get,
+     .print = views_print_get,
+     .help = "Print how often PAGE was viewed, by all and ever."},
+    {.word = "flush",
+     .arguments = takes_name,
+     .options = VIEWS,
+     .overlap = OVERLAP_NEVER,
+     .start = views_flush,
+     .print = views_print_flush,
+     .help = "Bring the views of the times that are over into the database. To be run about "
+             "every minute, and at least once a day; more often does no harm."},
     {.word = NULL},
 };
 
@@ -267,6 +297,42 @@ static const struct verb list_verbs[] = {
     {.word = NULL},
 };
 
+static const struct verb log_verbs[] = {
+    {.word = "put",
+     .arguments = takes_events,
+     .options = BIT(OPTION_AT) | BIT(OPTION_TIMED) | LOG,
+     .overlap = OVERLAP_NEVER,
+     .feed = FEED_CHUNKS,
+     .start = log_put,
+     .print = log_print_put,
+     .done = "put",
+     .help = "Put events into the log. Makes the log when there is none; it then keeps to the "
+             "options that were given, and whoever gives others is refused."},
+    {.word = "fetch",
+     .arguments = takes_name,
+     .options = BIT(OPTION_FROM) | BIT(OPTION_TO) | BIT(OPTION_LIMIT) |
+                BIT(OPTION_NEWEST_FIRST),
+     .overlap = OVERLAP_NEVER,
+     .is_many = true,
+     .start = log_fetch,
+     .help = "Print events, one a line: its time, a tab, the event."},
+    {.word = "tail",
+     .arguments = takes_name,
+     .options = BIT(OPTION_FOLLOW) | BIT(OPTION_LAST) | BIT(OPTION_FROM) |
+                BIT(OPTION_CURSOR_FILE),
+     .overlap = OVERLAP_NEVER,
+     .run = log_tail,
+     .help = "Print the last events, or those from a time on, or those that are new since a "
+             "cursor was written; and, with -f, whatever is put then, every event once."},
+    {.word = "drop",
+     .arguments = takes_name,
+     .overlap = OVERLAP_NEVER,
+     .start = log_drop,
+     .print = print_dropped,
+     .help = "Erase the log."},
+    {.word = NULL},
+};
+
 static const struct verb array_verbs[] = {
     {.word = "get",
      .arguments = takes_name,
@@ -354,26 +420,27 @@ static const struct verb completion_verbs[] = {
     {.word = NULL},
 };
 
+#define NOUN(noun, none, text)                                                                 \
+    .word = #noun, .missing = none, .open = noun##_open, .close = noun##_close,                \
+    .verbs = noun##_verbs, .help = text
+
 const struct noun nouns[] = {
-    {"counter", "there is none", COUNTER, counter_open, counter_close, counter_verbs,
-     "a number that anybody adds to"},
-    {"lock", "nobody holds it", BIT(OPTION_LEASE), lock_open, lock_close, lock_verbs,
-     "run a command on one host at a time"},
-    {"visitors", "there is none", PERIOD, visitors_open, visitors_close, visitors_verbs,
-     "how many came in each period"},
-    {"online", "there is none", WINDOW, online_open, online_close, online_verbs,
-     "how many are here"},
-    {"set", "there is none", FORM, set_open, set_close, set_verbs,
-     "elements that anybody adds and removes"},
-    {"table", "there is none", 0, table_open, table_close, table_verbs, "values by key"},
-    {"list", "there is none", 0, list_open, list_close, list_verbs,
-     "values in the order in which they were pushed"},
-    {"array", "there is none", 0, array_open, array_close, array_verbs,
-     "elements in order, changed as a whole"},
-    {"batch", NULL, 0, NULL, NULL, batch_verbs, "many commands from standard input"},
-    {"ls", NULL, 0, NULL, NULL, ls_verbs, "what there is"},
-    {"doctor", NULL, 0, NULL, NULL, doctor_verbs, "what the store is, and what is wrong"},
-    {"help", NULL, 0, NULL, NULL, help_verbs, "explain a command, or the exit codes"},
-    {"completion", NULL, 0, NULL, NULL, completion_verbs, "completion for a shell"},
+    {NOUN(counter, "there is none", "a number that anybody adds to"), .shape = COUNTER},
+    {NOUN(lock, "nobody holds it", "run a command on one host at a time"),
+     .shape = BIT(OPTION_LEASE)},
+    {NOUN(visitors, "there is none", "how many came in each period"), .shape = PERIOD},
+    {NOUN(online, "there is none", "how many are here"), .shape = WINDOW},
+    {NOUN(views, "there is none", "how often each page was viewed, by all and ever"),
+     .shape = VIEWS, .why_not = views_why_not},
+    {NOUN(set, "there is none", "elements that anybody adds and removes"), .shape = FORM},
+    {NOUN(table, "there is none", "values by key")},
+    {NOUN(list, "there is none", "values in the order in which they were pushed")},
+    {NOUN(log, "there is none", "events with a time, kept for a while"), .shape = LOG},
+    {NOUN(array, "there is none", "elements in order, changed as a whole")},
+    {.word = "batch", .verbs = batch_verbs, .help = "many commands from standard input"},
+    {.word = "ls", .verbs = ls_verbs, .help = "what there is"},
+    {.word = "doctor", .verbs = doctor_verbs, .help = "what the store is, and what is wrong"},
+    {.word = "help", .verbs = help_verbs, .help = "explain a command, or the exit codes"},
+    {.word = "completion", .verbs = completion_verbs, .help = "completion for a shell"},
     {.word = NULL},
 };

@@ -17,6 +17,7 @@
 #include "lines.h"
 #include "report.h"
 #include "session.h"
+#include "values.h"
 #include "words.h"
 
 #define DEPTH 512
@@ -43,6 +44,7 @@ struct chunk {
     size_t count;
     size_t room;
     size_t bytes;
+    int64_t when_ms; /* with --timed: of all of them */
 };
 
 struct feed {
@@ -97,7 +99,8 @@ static void note_result(struct feed *feed, const struct command *command,
         feed->changed += verb->change == CHANGE_UNTOLD || answer->changed ? lines : 0;
         return;
     }
-    if (status_of(result) <= STATUS_NO || feed->is_over)
+    bool is_no = result == MCDS_NOT_FOUND || result == MCDS_EXISTS;
+    if (is_no || feed->is_over)
         return;
     char sentence[SENTENCE_MAX];
     write_sentence(sentence, command, answer, result, mcds_errmsg());
@@ -210,6 +213,8 @@ static void carry_out_chunk(struct feed *feed)
     memset(&answer, 0, sizeof answer);
     command.elements = chunk->elements;
     command.element_count = chunk->count;
+    if (is_given(&command, OPTION_TIMED))
+        command.options[OPTION_AT] = (struct value){true, (uint64_t)chunk->when_ms, NULL};
     int result = command.verb->start(feed->handle, &command, &answer, feed->pipeline, 0);
     mcds_completion done = {0, result};
     if (result == MCDS_OK)
@@ -240,10 +245,35 @@ static bool keep_in_chunk(struct chunk *chunk, const char *text, size_t length)
     return true;
 }
 
+/* Take the time from the front of a line. The sentence against it, or NULL. */
+static const char *cut_time(char **text, size_t *length, int64_t *when_ms_out)
+{
+    char *tab = memchr(*text, '\t', *length);
+    if (tab == NULL)
+        return "there is no tab behind the time";
+    *tab = '\0';
+    if (!parse_moment(*text, 0, when_ms_out))
+        return "the line does not begin with a time, such as 2026-11-21T10:30:15.250Z";
+    *when_ms_out = *when_ms_out > 1 ? *when_ms_out : 1;
+    *length -= (size_t)(tab + 1 - *text);
+    *text = tab + 1;
+    return NULL;
+}
+
 static void take_into_chunk(struct feed *feed, char *text, size_t length)
 {
     struct chunk *chunk = &feed->chunk;
     const char *error = NULL;
+    int64_t when_ms = chunk->when_ms;
+    if (is_given(feed->command, OPTION_TIMED))
+        error = cut_time(&text, &length, &when_ms);
+    if (error != NULL) {
+        refuse_line(feed, error);
+        return;
+    }
+    if (chunk->count > 0 && when_ms != chunk->when_ms)
+        carry_out_chunk(feed);
+    chunk->when_ms = when_ms;
     if (chunk->count == 0)
         chunk->line = feed->line;
     if (!unquote_field(text, &length, &error)) {

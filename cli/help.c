@@ -105,13 +105,14 @@ static void explain_all(void)
 {
     output_print(
         "usage: mcds [-s URI] [-n NAMESPACE] [--json] [-q] [--timeout TIME] COMMAND\n\n"
-        "Locks, counters, sets, tables, lists, arrays, visitor and online counters that\n"
-        "many processes and machines share: on one file, or on memcached servers.\n\n");
+        "Locks, counters, sets, tables, lists, logs and more that many processes and\n"
+        "machines share: on one file, or on memcached servers.\n\n");
     for (const struct noun *noun = nouns; noun->word != NULL; noun++)
         print_noun(noun);
     output_print("\n");
     print_options(OPTIONS_GLOBAL);
-    output_print("\nTimes are written 500ms 30s 5m 1h 2d; a bare number is seconds.\n"
+    output_print("\nTimes are written 500ms 30s 5m 1h 2d; a bare number is seconds. Moments\n"
+                 "are now, 10m (ago), 2026-11-21T10:30:15Z or @1795257015 (Unix time).\n"
                  "'mcds help NOUN [VERB]' explains one, 'mcds help exit' the exit codes.\n\n"
                  "Try: mcds counter add visits; mcds lock job -- sleep 3\n");
 }

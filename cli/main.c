@@ -25,7 +25,7 @@ static bool needs_store(const struct command *command)
     return command->verb->run != help_run && command->verb->run != completion_run;
 }
 
-static int run(struct session *session, const struct command *command)
+static int run(struct session *session, struct command *command)
 {
     session->output.json = is_given(command, OPTION_JSON);
     session->output.quiet = is_given(command, OPTION_QUIET);
@@ -38,6 +38,8 @@ static int run(struct session *session, const struct command *command)
         return STATUS_DONE;
     }
     int status = needs_store(command) ? session_choose_store(session, command) : STATUS_DONE;
+    command->store_uri = session->uri;
+    command->store_ns = session->options.ns;
     return status == STATUS_DONE ? session_run(session, command) : status;
 }
 

@@ -84,6 +84,24 @@ START(list_clear);
 PRINT(list_print_clear);
 START(list_drop);
 
+OPEN(log_open);
+CLOSE(log_close);
+START(log_put);
+PRINT(log_print_put);
+START(log_fetch);
+RUN(log_tail);
+START(log_drop);
+
+OPEN(views_open);
+CLOSE(views_close);
+const char *views_why_not(const struct command *command);
+START(views_hit);
+PRINT(views_print_hit);
+START(views_get);
+PRINT(views_print_get);
+START(views_flush);
+PRINT(views_print_flush);
+
 OPEN(array_open);
 CLOSE(array_close);
 bool print_element(void *context, mcds_bytes element);

@@ -124,6 +124,29 @@ static bool check_name(struct reader *reader, const struct parameter *parameter,
     return true;
 }
 
+static bool read_moment(struct reader *reader, const char *called, const char *text,
+                        struct value *value)
+{
+    const mcds_env *env = mcds_env_system();
+    int64_t ms = 0;
+    if (!parse_moment(text, env->wall_ns(env->self) / 1000000, &ms))
+        return wrong(reader,
+                     "%s %.60s: not a moment, such as now, 10m (ago), 2026-11-21T10:30:15Z or "
+                     "@1795257015 (Unix time)",
+                     called, text);
+    value->number = ms > 1 ? (uint64_t)ms : 1;
+    return true;
+}
+
+/* So that options can be compared when their words are gone. */
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
 static bool read_value(struct reader *reader, const struct parameter *option,
                        const char *called, const char *text, struct value *value)
 {
@@ -132,10 +155,13 @@ static bool read_value(struct reader *reader, const struct parameter *option,
     if (option->many)
         return keep_element(reader, text, option == &options[OPTION_REMOVE]);
     if (option->kind == KIND_TEXT) {
+        value->number = hash_of(text);
         if (option->max > 0 && strlen(text) > option->max)
             return wrong(reader, "%s: longer than %" PRIu64 " bytes", called, option->max);
         return true;
     }
+    if (option->kind == KIND_MOMENT)
+        return read_moment(reader, called, text, value);
     bool fine = option->kind == KIND_DURATION ? parse_duration(text, &value->number)
                                               : parse_whole(text, &value->number);
     if (!fine || value->number < option->min || value->number > option->max)
@@ -328,6 +354,16 @@ static bool take_input(struct reader *reader, const struct parameter *parameter)
     return true;
 }
 
+static bool read_count(struct reader *reader, const struct parameter *parameter,
+                       const char *typed)
+{
+    uint64_t number;
+    if (!parse_whole(typed, &number) || number < parameter->min || number > parameter->max)
+        return wrong_range(reader, parameter, parameter->placeholder, typed);
+    reader->command->delta = (int64_t)number;
+    return true;
+}
+
 static bool read_argument(struct reader *reader)
 {
     const char *typed = *reader->next++;
@@ -345,6 +381,8 @@ static bool read_argument(struct reader *reader)
         return wrong(reader, "%s %s: '%.60s' is not a whole number below 2^%d",
                      command->noun->word, command->verb->word, typed,
                      parameter->max == INT64_MAX ? 63 : 61);
+    if (parameter->kind == KIND_NUMBER && !read_count(reader, parameter, typed))
+        return false;
     if (parameter->many)
         return keep_element(reader, typed, false);
     command->arguments[reader->argument_count] = typed;
@@ -429,7 +467,12 @@ static bool is_everything_there(struct reader *reader)
     if ((command->verb->options & BIT(OPTION_ADD)) != 0 && !is_given(command, OPTION_ADD) &&
         !is_given(command, OPTION_REMOVE))
         return wrong_usage(reader, "nothing to do: give --add or --remove");
+    if (is_given(command, OPTION_TIMED) && command->input != INPUT_LINES)
+        return wrong_usage(reader, "--timed is for lines of standard input");
     return excludes(reader, OPTION_BAG, OPTION_LIST) &&
+           excludes(reader, OPTION_FROM, OPTION_LAST) &&
+           excludes(reader, OPTION_CURSOR_FILE, OPTION_LAST) &&
+           excludes(reader, OPTION_AT, OPTION_TIMED) &&
            excludes(reader, OPTION_IF_ABSENT, OPTION_IF_IS) &&
            (!takes_program(command->verb) || is_one_way(reader));
 }

@@ -26,6 +26,10 @@
         .letter = c, .word = w, .placeholder = p, .kind = KIND_NUMBER, .min = least,           \
         .max = most, .help = text                                                              \
     }
+#define MOMENT(w, text)                                                                        \
+    {                                                                                          \
+        .word = w, .placeholder = "WHEN", .kind = KIND_MOMENT, .help = text                    \
+    }
 #define ELEMENT(w, text)                                                                       \
     {                                                                                          \
         .word = w, .placeholder = "ELEMENT", .kind = KIND_TEXT, .many = true, .help = text     \
@@ -109,6 +113,39 @@ const struct parameter options[OPTION_COUNT] = {
                              "go on where an earlier scan has stopped"),
     [OPTION_LIMIT] = NUMBER(NONE, "limit", "N", 1, UINT64_MAX, "at most so many (all)"),
     [OPTION_SKIP] = NUMBER(NONE, "skip", "N", 0, UINT64_MAX, "leave out the first N (0)"),
+    [OPTION_AT] = MOMENT("at", "when it happened (now)"),
+    [OPTION_TIMED] = FLAG(
+        NONE, "timed",
+        "a line of standard input is a time, a tab and the event, as fetch prints it"),
+    [OPTION_BY_ARRIVAL] = FLAG(
+        NONE, "by-arrival",
+        "a new log files events under the time when they arrive, and takes them however old"),
+    [OPTION_RETENTION] = TIME(NONE, "retention", "TIME", 1000, YEAR_MS,
+                              "how long a new log keeps events (7d)"),
+    [OPTION_CHUNK] = TIME(
+        NONE, "chunk", "TIME", 1000, DAY_MS,
+        "how much time a new log keeps together (a thousandth of the retention)"),
+    [OPTION_LATE] = TIME(NONE, "late", "TIME", 1, UINT32_MAX,
+                         "how old an event a new log takes (60s)"),
+    [OPTION_AHEAD] = TIME(
+        NONE, "ahead", "TIME", 1, UINT32_MAX,
+        "how far ahead of this machine's clock an event of a new log may be (5s)"),
+    [OPTION_FROM] = MOMENT("from", "events at or after this (as far back as they are kept)"),
+    [OPTION_TO] = MOMENT("to", "events before this (no end)"),
+    [OPTION_NEWEST_FIRST] = FLAG(NONE, "newest-first", "the last event first"),
+    [OPTION_FOLLOW] = FLAG('f', "follow", "go on, and print what comes"),
+    [OPTION_LAST] = NUMBER('n', "last", "N", 0, 1000000, "begin with the last N events (10)"),
+    [OPTION_CURSOR_FILE] = TEXT(
+        NONE, "cursor", "FILE",
+        0,
+        "print what is new since FILE was written, all if there is no FILE, and write it anew"),
+    [OPTION_DATABASE] = TEXT(
+        NONE, "database", "URI", 0,
+        "the store that keeps the views for good, in the table views:NAME; all who use it must "
+        "say the same (the store itself if it is lmdb:)"),
+    [OPTION_FLUSH] = TIME(
+        NONE, "flush-every", "TIME", 1000, DAY_MS,
+        "how often the views are flushed; all who use it must say the same (1m)"),
     [OPTION_ADD] = ELEMENT("add", "add ELEMENT; may be given again"),
     [OPTION_REMOVE] = ELEMENT("remove", "remove ELEMENT; may be given again"),
 };
@@ -162,6 +199,21 @@ static const struct parameter fed_values = {
     .many = true,
     .input = INPUT_LINES,
     .help = "any text; without it, or for -, each line of standard input is one"};
+static const struct parameter fed_events = {
+    .placeholder = "EVENT",
+    .kind = KIND_TEXT,
+    .optional = true,
+    .many = true,
+    .input = INPUT_LINES,
+    .help = "any text; without it, or for -, each line of standard input is one"};
+static const struct parameter page = {
+    .placeholder = "PAGE", .kind = KIND_NAME, .help = NAME_HELP};
+static const struct parameter view_count = {.placeholder = "N",
+                                            .kind = KIND_NUMBER,
+                                            .min = 1,
+                                            .max = UINT32_MAX,
+                                            .optional = true,
+                                            .help = "how many, 1 when not given"};
 static const struct parameter array_elements = {
     .placeholder = "ELEMENT",
     .kind = KIND_TEXT,
@@ -203,6 +255,9 @@ const struct parameter *const takes_keys[] = {&name, &fed_key, NULL};
 const struct parameter *const takes_entries[] = {&name, &fed_entry, &value, NULL};
 const struct parameter *const takes_key_delta[] = {&name, &key, &field_delta, NULL};
 const struct parameter *const takes_values[] = {&name, &fed_values, NULL};
+const struct parameter *const takes_events[] = {&name, &fed_events, NULL};
+const struct parameter *const takes_page[] = {&name, &page, NULL};
+const struct parameter *const takes_page_count[] = {&name, &page, &view_count, NULL};
 const struct parameter *const takes_array[] = {&name, &array_elements, NULL};
 const struct parameter *const takes_prefix[] = {&prefix, NULL};
 const struct parameter *const takes_shell[] = {&shell, NULL};

@@ -48,6 +48,8 @@ static const char *advice_for(const struct command *command, int result, const c
         return "";
     if (result == MCDS_INVALID && strstr(message, "MCDS_SET_") != NULL)
         return ": with --bag, --list or neither";
+    if (result == MCDS_INVALID && strstr(message, "open it with 0") != NULL)
+        return ": leave the option out";
     return advice_on(result);
 }
 
@@ -104,8 +106,17 @@ static void print_done(struct output *output, const struct command *command,
 int report(struct output *output, const struct command *command, const struct answer *answer,
            int result, const char *message)
 {
+    char gaps[SENTENCE_MAX];
     if (command->verb->change == CHANGE_DEMANDED && result == MCDS_OK && !answer->changed)
         result = MCDS_NOT_FOUND;
+    if (result == MCDS_OK && (answer->info.gaps > 0 || answer->info.corrupt > 0)) {
+        (void)snprintf(gaps, sizeof gaps,
+                       "%s '%.200s': events are missing in %" PRIu64 " places",
+                       command->noun->word, command->arguments[0],
+                       answer->info.gaps + answer->info.corrupt);
+        message = gaps;
+        result = MCDS_LOST;
+    }
     int status = status_of_command(command, result);
     if (status == STATUS_DONE) {
         print_done(output, command, answer, result);

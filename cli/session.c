@@ -123,6 +123,12 @@ static int wait_for(mcds_pipeline *pipeline, void *handle, const struct command 
 
 int session_operate(struct session *session, const struct command *command)
 {
+    const char *against = command->noun->why_not != NULL ? command->noun->why_not(command)
+                                                         : NULL;
+    if (against != NULL) {
+        complain(&session->output, "%s", against);
+        return STATUS_USAGE;
+    }
     int status = session_open_store(session);
     if (status != STATUS_DONE)
         return status;

@@ -1,0 +1,21 @@
+/* The database behind `mcds views`: a table in a store that lasts. */
+#ifndef MCDS_CLI_VIEWS_H
+#define MCDS_CLI_VIEWS_H
+
+#include <stdint.h>
+
+#include "mcds.h"
+
+struct base;
+
+/* The table "views:NAME" of the store at `uri`, with `options` as for the other store. Returns what
+ * opening it returned. */
+int base_open(const char *uri, const mcds_options *options, const char *name,
+              struct base **base_out);
+void base_close(struct base *base);
+
+/* As mcds_views_options has them; `context` is a struct base. */
+int base_load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out);
+int base_save(void *context, const char *page, uint64_t slot, int64_t views);
+
+#endif

@@ -1,0 +1,96 @@
+# times of arrival are hidden, times that are given are not
+hide() { sed 's/^[0-9TZ:.-]*	/WHEN	/; s/"at":"[^"]*"/"at":"WHEN"/; s/_ms":[0-9]*/_ms":N/g'; }
+fetch() { echo "\$ mcds log fetch $*"; mcds log fetch "$@" | hide; }
+run log fetch deploys
+run log tail deploys
+run log put deploys "v42 on web3"
+run log put deploys 'v42 on web4' 'v42 on web5'
+fetch deploys
+fetch deploys --newest-first
+fetch deploys --limit 1
+fetch deploys --limit 1 --newest-first
+fetch deploys --from 1h
+fetch deploys --to 1h
+fetch deploys --from 1h --to now --json
+mcds log tail deploys | hide
+mcds log tail deploys -n 1 | hide
+mcds log tail deploys --from 1h | hide
+mcds --json log tail deploys -n 1 | hide
+run log put deploys late --at 2020-01-01
+run log put deploys early --at 2999-01-01
+run log put deploys fine --at 1s
+run log put deploys wrong --at yesterday
+run log put deploys wrong --at 1795257015
+run log put deploys other --retention 30d
+run -q log put deploys quiet
+run log tail deploys --from 1h -n 3
+mcds log tail deploys --cursor seen | hide
+mcds log tail deploys --cursor seen
+mcds log put deploys new newer
+mcds log tail deploys --cursor seen | hide
+echo nonsense >wrong
+run log tail deploys --cursor wrong
+run log tail deploys --cursor .
+mcds log tail deploys --cursor no/such/folder >/dev/null
+echo "-> $?"
+run log drop deploys
+run log drop deploys
+run log fetch deploys
+run log put
+run log put ''
+# events of long ago, and any bytes
+run log put old --by-arrival --at 2020-01-01T12:00:00.250+02:00 'a day'
+mcds log put old --by-arrival --at @1577872800.5 "$(printf 'two\nlines')"
+printf 'nul\000\n\n\377\n' | mcds log put old --at 2020-01-01T12:00Z
+mcds log fetch old
+mcds --json log fetch old | sed 's/"filed_ms":[0-9]*/"filed_ms":N/'
+mcds log put old plain --retention 1h
+mcds log fetch old >old
+mcds log put copy --timed --by-arrival <old
+mcds log fetch copy | cmp - old && echo same
+printf 'no time\n2020-01-01\tfine\n\tno\n7\tno\n' | mcds log put copy --timed
+echo "-> $?"
+mcds log put copy --timed --at now <old
+mcds log put copy --timed event
+seq 3 | mcds log put fresh --at 2020-01-01
+echo "-> $?"
+# a line for each event, in their order
+seq 3000 | mcds log put many
+seq 3000 >many
+mcds log fetch many | cut -f 2 | cmp - many && echo same
+mcds log fetch many --newest-first | cut -f 2 | tail -n 1
+mcds log tail many | cut -f 2 | tr '\n' ' '
+mcds log fetch many | head -n 1 | wc -l
+mcds log fetch many >/dev/full
+echo "-> $?"
+printf '%s\n' 'log put b one' 'log put b two three' 'log fetch b --limit 0' 'log tail b' 'log put b' 'log drop b' \
+    'log fetch b' | mcds batch
+# following: what is there, and what comes
+mcds log put live one two three
+mcds log tail live -f -n 2 >followed &
+tail=$!
+wait_for() {
+    for i in $(seq 300); do
+        grep -q "$1" "$2" 2>/dev/null && return
+        sleep 0.1
+    done
+    echo "no $1"
+}
+wait_for three followed
+mcds -q log put live four
+wait_for four followed
+printf 'five\nsix\n' | mcds -q log put live
+wait_for six followed
+kill $tail
+wait $tail 2>/dev/null
+echo "-> $?"
+cut -f 2 followed
+# a log that comes later; a reader who goes
+mcds log tail later -f >followed &
+tail=$!
+mcds -q log put later first
+wait_for first followed
+kill $tail
+wait $tail 2>/dev/null
+cut -f 2 followed
+(mcds log tail live -f; echo "-> $?" >&2) | head -n 1 | cut -f 2

@@ -1,0 +1,31 @@
+run views get site page:home --database lmdb:./kept.mdb
+run views hit site page:home --database lmdb:./kept.mdb
+run views hit site page:home 41 --database lmdb:./kept.mdb
+run views get site page:home --database lmdb:./kept.mdb
+run views flush site --database lmdb:./kept.mdb
+run views get site page:home --json --database lmdb:./kept.mdb
+run views hit site page:home 0
+run views hit site page:home 4294967296
+run views hit site
+run views get site ''
+run views hit site "$(printf 'a\r\nb')" --json
+run views get site page:home --database nonsense
+run views flush site --flush-every 10ms
+# what is kept outlives the store
+mcds views hit short page 7 --flush-every 1s --database lmdb:./kept.mdb
+mcds views hit short other 2 --flush-every 1s --database lmdb:./kept.mdb
+sleep 6.5
+mcds views flush short --flush-every 1s --database lmdb:./kept.mdb
+mcds -s lmdb:./kept.mdb table scan views:short | sed 's/ [0-9]*:/ SLOT:/g' | sort
+mcds views flush short --flush-every 1s --database lmdb:./kept.mdb
+mcds -s lmdb:./empty.mdb views get short page --flush-every 1s --database lmdb:./kept.mdb
+mcds views get short page --flush-every 1s --database lmdb:./kept.mdb
+printf '%s\n' 'views hit short page --flush-every 1s --database lmdb:./kept.mdb' \
+    'views get short page --flush-every 1s --database lmdb:./kept.mdb' \
+    'views get short page --flush-every 1s --database lmdb:./other.mdb' | mcds -s lmdb:./empty.mdb batch
+mcds -s memory: views get site page
+echo "-> $?"
+echo 'views flush site' | mcds -s memory: batch
+mcds -s memory: views hit site page
+mcds -s lmdb:./empty.mdb views hit alone page
+mcds -s lmdb:./empty.mdb views get alone page
