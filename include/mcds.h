@@ -1029,9 +1029,9 @@ MCDS_API MCDS_CHECKED int mcds_list_drop_start(mcds_list *list, mcds_pipeline *p
  *
  * Promise: exactly once, and readable for `retention_ms` at least. A put whose reply was lost is
  * repeated with the same id until the timeout; MCDS_AMBIGUOUS only where that is not enough. What
- * a server forgot is told as a gap, not skipped. An event is 0 bytes to 64 MB of any kind; more
- * than 8 KB is kept apart, which takes one round trip more. Source: the event log of the
- * articles. */
+ * a server forgot is told as a gap where something that is left tells of it: other keys of its
+ * chunk, or a handle that has used it lately. An event is 0 bytes to 64 MB of any kind; more than
+ * 8 KB is kept apart, which takes one round trip more. Source: the event log of the articles. */
 typedef struct mcds_log mcds_log;
 
 typedef enum mcds_log_flag {

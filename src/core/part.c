@@ -193,6 +193,15 @@ bool mcds__part_note_seen(struct mcds__parts *parts, uint64_t family, uint64_t p
     return reborn;
 }
 
+bool mcds__part_was_seen(struct mcds__parts *parts, uint64_t family)
+{
+    (void)pthread_mutex_lock(&parts->mutex);
+    const struct mcds__part_tail *tail = find(parts, family);
+    bool was_seen = tail != NULL && tail->known && (tail->exists || tail->part > 0);
+    (void)pthread_mutex_unlock(&parts->mutex);
+    return was_seen;
+}
+
 bool mcds__part_note_missing(struct mcds__parts *parts, uint64_t family, uint64_t part)
 {
     bool existed = false;

@@ -107,6 +107,8 @@ void mcds__part_give_place(struct mcds__parts *parts, uint64_t family, uint64_t 
 /* Part `part` has been seen with this size. True: it is not the part that this handle knew. */
 bool mcds__part_note_seen(struct mcds__parts *parts, uint64_t family, uint64_t part,
                           size_t size, uint32_t birth, int64_t now_ns);
+/* Whether this handle has seen a part of the family, and not missed one since. */
+bool mcds__part_was_seen(struct mcds__parts *parts, uint64_t family);
 /* It is missing. True: this handle has seen it before. */
 bool mcds__part_note_missing(struct mcds__parts *parts, uint64_t family, uint64_t part);
 /* It cannot take anything. */

@@ -26,6 +26,7 @@ struct log_fetch {
     uint64_t first; /* chunks that are left, both ends included */
     uint64_t last;
     uint32_t width; /* of the survey */
+    uint32_t seen;  /* which of its chunks this handle knew before it asked, a bit for each */
     uint32_t chunk; /* of the survey, that is visited */
     uint32_t item;  /* the next to be visited, counted from where the visit begins */
     uint32_t begin; /* items of the chunk that is visited: [begin, end) */
@@ -94,6 +95,12 @@ static enum mcds__step survey(struct log_fetch *fetch)
     fetch->read.stage = 0;
     if (fetch->width > left)
         fetch->width = (uint32_t)left;
+    fetch->seen = 0;
+    for (uint32_t i = 0; i < fetch->width; i++) {
+        uint64_t chunk = fetch->range.newest_first ? fetch->last - i : fetch->first + i;
+        if (mcds__part_was_seen(&fetch->log->parts, chunk))
+            fetch->seen |= UINT32_C(1) << i;
+    }
     mcds__part_renew_deadline(&fetch->base);
     return go_to(fetch, FETCH_SURVEY);
 }
@@ -103,6 +110,8 @@ static enum mcds__step visit_survey(struct log_fetch *fetch)
 {
     for (; fetch->chunk < fetch->width; fetch->chunk++, pass_chunk(fetch)) {
         enum mcds__part_kind kind = fetch->read.kinds[fetch->chunk];
+        if (kind == MCDS__PART_NOTHING && (fetch->seen >> fetch->chunk & 1) != 0)
+            fetch->read.gaps++;
         fetch->begin = fetch->end;
         while (fetch->end < fetch->read.count &&
                fetch->read.items[fetch->end].index == fetch->chunk)
