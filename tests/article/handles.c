@@ -1,6 +1,10 @@
 /* Our structures, opened for a row and closed with its world. */
 #include "article/handles.h"
 
+#define CHUNK_MS 10000
+#define LATE_MS 90000
+#define DAY_MS 86400000
+
 static void close_lock(void *handle)
 {
     mcds_lock_close(handle);
@@ -150,4 +154,22 @@ mcds_list *open_list(struct actor *actor, const char *name)
         return NULL;
     world_keep(actor->world, close_list, list);
     return list;
+}
+
+static void close_log(void *handle)
+{
+    mcds_log_close(handle);
+}
+
+mcds_log *open_log(struct actor *actor, const char *name, uint64_t retention_ms)
+{
+    mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
+    mcds_log *log = NULL;
+    options.retention_ms = retention_ms;
+    options.late_ms = LATE_MS;
+    options.chunk_ms = retention_ms > DAY_MS ? 0 : CHUNK_MS;
+    if (mcds_log_open(actor->store, name, &options, &log) != MCDS_OK)
+        return NULL;
+    world_keep(actor->world, close_log, log);
+    return log;
 }

@@ -14,6 +14,8 @@ mcds_table *open_table(struct actor *actor, const char *name);
 mcds_views *open_views(struct actor *actor, const char *name,
                        const mcds_views_options *options);
 mcds_array *open_array(struct actor *actor, const char *name);
+/* Kept for `retention_ms` in chunks of ten seconds; events may be as old as that. */
+mcds_log *open_log(struct actor *actor, const char *name, uint64_t retention_ms);
 mcds_list *open_list(struct actor *actor, const char *name);
 mcds_set *open_set(struct actor *actor, const char *name, mcds_set_form form);
 /* Of this actor's store. */

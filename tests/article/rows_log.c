@@ -1,5 +1,6 @@
 /* MCEventLog: ten keys of ten seconds unless a row says otherwise; its capacity is said to be
  * 90 s. 1000.0 begins key 0. */
+#include <stdio.h>
 #include <string.h>
 
 #include "article/rows.h"
@@ -29,6 +30,59 @@ static bool has(const struct article_events *events, const char *text)
     return false;
 }
 
+#define RETENTION_MS 90000
+
+static bool write_down(void *context, const mcds_log_event *event)
+{
+    char ended[24];
+    (void)snprintf(ended, sizeof ended, "%.*s;", (int)event->event.length,
+                   (const char *)event->event.at);
+    text_add(context, ended);
+    return true;
+}
+
+/* The events of ours in [first, last), each ended by a semicolon. */
+static bool reads(mcds_log *log, double first, double last, const char *expected)
+{
+    struct text text = {NULL, 0, 0};
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    mcds_log_info info = {0, 0};
+    range.first_ms = world_unix_ms(first);
+    range.last_ms = world_unix_ms(last);
+    text_set(&text, "");
+    int answer = mcds_log_fetch(log, &range, write_down, &text, &info);
+    bool is = text_is(&text, expected);
+    if (answer == MCDS_OK && !is)
+        printf("    reads %s\n", text.at);
+    text_free(&text);
+    ANSWERS(MCDS_OK, answer);
+    SHOW(is && info.gaps == 0 && info.corrupt == 0);
+    return true;
+}
+
+/* The same of what is new to the cursor. */
+static bool follows(mcds_log *log, mcds_log_cursor *cursor, const char *expected)
+{
+    struct text text = {NULL, 0, 0};
+    text_set(&text, "");
+    int answer = mcds_log_tail(log, cursor, write_down, &text, NULL);
+    bool is = text_is(&text, expected);
+    if (answer == MCDS_OK && !is)
+        printf("    follows %s\n", text.at);
+    text_free(&text);
+    ANSWERS(MCDS_OK, answer);
+    SHOW(is);
+    return true;
+}
+
+static bool put_ours(struct world *world, mcds_log *log, double second, double when,
+                     const char *event)
+{
+    world_at(world, second);
+    ANSWERS(MCDS_OK, mcds_log_put(log, world_unix_ms(when), mcds_text(event)));
+    return true;
+}
+
 static bool E1_retention_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
@@ -38,6 +92,19 @@ static bool E1_retention_article(struct world *world)
     SHOW(put_at(&log, 1009.9, 1009.9, "b"));
     world_at(world, 1090.0);
     SHOW(fetch_all(&log, &events) && events.count == 0); /* b is 80.1 s old */
+    return true;
+}
+
+static bool E1_retention_ours(struct world *world)
+{
+    mcds_log *log = open_log(world_actor(world), "x", RETENTION_MS);
+    SHOW(log != NULL);
+    SHOW(put_ours(world, log, 1000.0, 1000.0, "a"));
+    SHOW(put_ours(world, log, 1009.9, 1009.9, "b"));
+    world_at(world, 1089.9);
+    SHOW(reads(log, 1000, 1010, "a;b;"));
+    world_at(world, 1099.8);
+    SHOW(reads(log, 1009.9, 1010, "b;")); /* 89.9 s old */
     return true;
 }
 
@@ -54,6 +121,20 @@ static bool E2_put_after_its_chunk_article(struct world *world)
     return true;
 }
 
+static bool E2_put_after_its_chunk_ours(struct world *world)
+{
+    mcds_log *log = open_log(world_actor(world), "x", RETENTION_MS);
+    SHOW(log != NULL);
+    world_phase(world, 0.5);
+    SHOW(put_ours(world, log, 1010.6, 1009.9, "late"));
+    SHOW(put_ours(world, log, 1100.1, 1100.1, "fresh"));
+    world_at(world, 1100.6);
+    SHOW(reads(log, 1100, 1101, "fresh;"));
+    world_at(world, 1190);
+    SHOW(reads(log, 1100, 1101, "fresh;"));
+    return true;
+}
+
 static bool E3_fast_clock_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
@@ -63,6 +144,23 @@ static bool E3_fast_clock_article(struct world *world)
     SHOW(put_at(&log, 1098.9, 1100.1, "fast")); /* a clock 1.2 s ahead */
     world_at(world, 1101.0);
     SHOW(fetch_all(&log, &events) && events.count == 0);
+    return true;
+}
+
+static bool E3_fast_clock_ours(struct world *world)
+{
+    struct actor *fast = world_actor(world);
+    mcds_log *log = open_log(world_actor(world), "x", RETENTION_MS);
+    mcds_log *there = open_log(fast, "x", RETENTION_MS);
+    SHOW(log != NULL && there != NULL);
+    actor_is_fast(fast, 1.2);
+    SHOW(put_ours(world, log, 1009.0, 1009.0, "old"));
+    world_at(world, 1098.9);
+    ANSWERS(MCDS_OK, mcds_log_put(there, 0, mcds_text("fast")));
+    world_at(world, 1101.0);
+    SHOW(reads(log, 1100, 1101, "fast;"));
+    world_at(world, 1189.0);
+    SHOW(reads(log, 1100, 1101, "fast;"));
     return true;
 }
 
@@ -79,6 +177,19 @@ static bool E4_late_event_article(struct world *world)
     return true;
 }
 
+static bool E4_late_event_ours(struct world *world)
+{
+    mcds_log *log = open_log(world_actor(world), "x", RETENTION_MS);
+    SHOW(log != NULL);
+    SHOW(put_ours(world, log, 1094.0, 1009.0, "late"));
+    SHOW(reads(log, 1009, 1010, "late;"));
+    SHOW(put_ours(world, log, 1100.0, 1100.0, "n1"));
+    SHOW(put_ours(world, log, 1109.0, 1109.0, "n2"));
+    world_at(world, 1184.0);
+    SHOW(reads(log, 1100, 1110, "n1;n2;"));
+    return true;
+}
+
 static bool E5_window_in_one_chunk_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
@@ -92,6 +203,20 @@ static bool E5_window_in_one_chunk_article(struct world *world)
     return true;
 }
 
+static bool E5_window_in_one_chunk_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_log *log = open_log(actor, "x", RETENTION_MS);
+    SHOW(log != NULL);
+    SHOW(put_ours(world, log, 1005.0, 1005.0, "a"));
+    world_at(world, 1009.0);
+    uint64_t before = actor->batches;
+    SHOW(reads(log, 1001, 1008, "a;"));
+    SHOW(actor->batches - before <= 2);
+    SHOW(reads(log, 1001, 1005, "") && reads(log, 1005, 1006, "a;")); /* half open */
+    return true;
+}
+
 static bool E6_cursor_ahead_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
@@ -102,6 +227,24 @@ static bool E6_cursor_ahead_article(struct world *world)
     /* The last event seen came from a clock one second ahead. */
     SHOW(article_log_fetch(&log, 1016.0, ARTICLE_NONE, &events) == DONE);
     SHOW(events.count == 2); /* everything again */
+    return true;
+}
+
+static bool E6_cursor_ahead_ours(struct world *world)
+{
+    struct actor *fast = world_actor(world);
+    mcds_log *log = open_log(world_actor(world), "x", RETENTION_MS);
+    mcds_log *there = open_log(fast, "x", RETENTION_MS);
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    SHOW(log != NULL && there != NULL);
+    cursor.from_ms = world_unix_ms(1000);
+    actor_is_fast(fast, 1);
+    SHOW(put_ours(world, log, 1001.0, 1001.0, "a"));
+    world_at(world, 1015.0);
+    ANSWERS(MCDS_OK, mcds_log_put(there, 0, mcds_text("b")));
+    SHOW(follows(log, &cursor, "a;b;"));
+    SHOW(follows(log, &cursor, ""));
+    SHOW(put_ours(world, log, 1015.5, 1015.5, "c") && follows(log, &cursor, "c;"));
     return true;
 }
 
@@ -120,6 +263,19 @@ static bool E7_cursor_by_time_article(struct world *world)
     return true;
 }
 
+static bool E7_cursor_by_time_ours(struct world *world)
+{
+    mcds_log *log = open_log(world_actor(world), "x", RETENTION_MS);
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    SHOW(log != NULL);
+    cursor.from_ms = world_unix_ms(1000);
+    SHOW(put_ours(world, log, 1005.0, 1005.0, "a") && follows(log, &cursor, "a;"));
+    SHOW(put_ours(world, log, 1005.0, 1004.0, "slow") && follows(log, &cursor, "slow;"));
+    SHOW(put_ours(world, log, 1025.0, 1005.0, "slower")); /* a chunk that is over */
+    SHOW(follows(log, &cursor, "slower;") && follows(log, &cursor, ""));
+    return true;
+}
+
 static bool E8_full_chunk_article(struct world *world)
 {
     static char filling[1048576 - 512 - 4]; /* no room for one more event */
@@ -132,6 +288,27 @@ static bool E8_full_chunk_article(struct world *world)
     return true;
 }
 
+static bool count_events(void *context, const mcds_log_event *event)
+{
+    (void)event;
+    ++*(uint64_t *)context;
+    return true;
+}
+
+static bool E8_full_chunk_ours(struct world *world)
+{
+    static char bytes[1000];
+    mcds_log *log = open_log(world_actor(world), "x", RETENTION_MS);
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    uint64_t count = 0;
+    SHOW(log != NULL);
+    for (int i = 0; i < 2000; i++) /* 2 MB */
+        ANSWERS(MCDS_OK, mcds_log_put(log, world_unix_ms(1000), (mcds_bytes){bytes, 1000}));
+    ANSWERS(MCDS_OK, mcds_log_fetch(log, &range, count_events, &count, NULL));
+    SHOW(count == 2000);
+    return true;
+}
+
 static bool E9_one_key_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
@@ -139,6 +316,22 @@ static bool E9_one_key_article(struct world *world)
     SHOW(article_log_put(&log, 1000.0, "a") == DONE);
     world_pass(world, 1e7);
     SHOW(world_keys(world, "messagelogx_0") == 1); /* its ttl was 0 */
+    return true;
+}
+
+static bool E9_one_key_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_log *log = open_log(actor, "x", RETENTION_MS);
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    uint64_t count = 0;
+    SHOW(open_log(actor, "y", 500) == NULL); /* shorter than the shortest */
+    SHOW(log != NULL && put_ours(world, log, 1000.0, 1000.0, "a"));
+    SHOW(world_keys(world, "mcds:ep1:x:") == 1);
+    world_pass(world, 1000);
+    SHOW(world_keys(world, "mcds:ep1:x:") == 0);
+    ANSWERS(MCDS_OK, mcds_log_fetch(log, &range, count_events, &count, NULL));
+    SHOW(count == 0);
     return true;
 }
 
@@ -156,6 +349,20 @@ static bool E10_lost_reply_article(struct world *world)
     return true;
 }
 
+static bool E10_lost_reply_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_log *log = open_log(actor, "x", RETENTION_MS);
+    SHOW(log != NULL && put_ours(world, log, 1000.0, 1000.0, "a"));
+    actor_loses_reply(actor, MCDS_APPEND, 1);
+    ANSWERS(MCDS_OK, mcds_log_put(log, world_unix_ms(1000), mcds_text("b")));
+    actor_is_late(actor, MCDS_APPEND, 1, 10);
+    ANSWERS(MCDS_OK, mcds_log_put(log, world_unix_ms(1000), mcds_text("c")));
+    world_at(world, 1012.0);
+    SHOW(reads(log, 1000, 1010, "a;b;c;"));
+    return true;
+}
+
 static bool E11_ttl_over_30_days_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
@@ -165,6 +372,16 @@ static bool E11_ttl_over_30_days_article(struct world *world)
     SHOW(world_keys(world, "messagelog") == 0);
     SHOW(article_log_fetch(&log, ARTICLE_NONE, ARTICLE_NONE, &events) == DONE);
     SHOW(events.count == 0);
+    return true;
+}
+
+static bool E11_ttl_over_30_days_ours(struct world *world)
+{
+    mcds_log *log = open_log(world_actor(world), "x", UINT64_C(39) * 86400 * 1000);
+    SHOW(log != NULL);
+    SHOW(put_ours(world, log, 1000.0, 1000.0, "a"));
+    world_pass(world, 38 * 86400.0);
+    SHOW(reads(log, 1000, 1010, "a;"));
     return true;
 }
 
@@ -183,6 +400,24 @@ static bool E12_window_cut_at_now_article(struct world *world)
     return true;
 }
 
+static bool E12_window_cut_at_now_ours(struct world *world)
+{
+    struct actor *fast = world_actor(world);
+    struct actor *actor = world_actor(world);
+    mcds_log *log = open_log(actor, "x", RETENTION_MS);
+    mcds_log *there = open_log(fast, "x", RETENTION_MS);
+    SHOW(log != NULL && there != NULL);
+    actor_is_fast(fast, 4);
+    world_at(world, 1001.0);
+    ANSWERS(MCDS_OK, mcds_log_put(there, 0, mcds_text("fast")));
+    SHOW(reads(log, 1000, 1010, "fast;"));
+    world_at(world, 2000.0);
+    uint64_t before = actor->batches;
+    SHOW(reads(log, 1010, 1090, ""));
+    SHOW(actor->batches - before <= 1);
+    return true;
+}
+
 static bool E13_too_old_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
@@ -197,6 +432,17 @@ static bool E13_too_old_article(struct world *world)
     return true;
 }
 
+static bool E13_too_old_ours(struct world *world)
+{
+    mcds_log *log = open_log(world_actor(world), "x", RETENTION_MS);
+    SHOW(log != NULL);
+    world_at(world, 1195.0);
+    ANSWERS(MCDS_TOO_OLD, mcds_log_put(log, world_unix_ms(1100), mcds_text("old")));
+    ANSWERS(MCDS_TOO_FUTURE, mcds_log_put(log, world_unix_ms(1295), mcds_text("ahead")));
+    SHOW(world_keys(world, "mcds:ep1:x:") == 0);
+    return true;
+}
+
 static bool E14_one_key_after_the_other_article(struct world *world)
 {
     struct memcache mc = memcache_of(world_actor(world));
@@ -207,6 +453,19 @@ static bool E14_one_key_after_the_other_article(struct world *world)
     uint64_t before = mc.actor->batches;
     SHOW(fetch_all(&log, &events));
     SHOW(mc.actor->batches - before >= 10);
+    return true;
+}
+
+static bool E14_one_key_after_the_other_ours(struct world *world)
+{
+    struct actor *actor = world_actor(world);
+    mcds_log *log = open_log(actor, "x%d", RETENTION_MS);
+    SHOW(log != NULL);
+    SHOW(put_ours(world, log, 1001.0, 1001.0, "a"));
+    world_at(world, 1085.0);
+    uint64_t before = actor->batches;
+    SHOW(reads(log, 1000, 1090, "a;"));
+    SHOW(actor->batches - before <= 2);
     return true;
 }
 
@@ -224,34 +483,82 @@ static bool E15_silent_hole_article(struct world *world)
     return true;
 }
 
+/* Whether this handle sees these events, and is told that some are missing. */
+static bool sees_hole(mcds_log *log, const char *expected)
+{
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    mcds_log_info info = {0, 0};
+    struct text text = {NULL, 0, 0};
+    text_set(&text, "");
+    int answer = mcds_log_fetch(log, &range, write_down, &text, &info);
+    bool shown = text_is(&text, expected);
+    text_free(&text);
+    ANSWERS(MCDS_OK, answer);
+    SHOW(shown && info.gaps > 0);
+    return true;
+}
+
+static bool E15_silent_hole_ours(struct world *world)
+{
+    mcds_log *log = open_log(world_actor(world), "x", RETENTION_MS);
+    mcds_log *other = open_log(world_actor(world), "x", RETENTION_MS);
+    char prefix[64];
+    SHOW(log != NULL && other != NULL);
+    SHOW(put_ours(world, log, 1001.0, 1001.0, "a"));
+    SHOW(put_ours(world, log, 1011.0, 1011.0, "b"));
+    SHOW(put_ours(world, log, 1021.0, 1021.0, "c"));
+    (void)snprintf(prefix, sizeof prefix, "mcds:ep1:x:10000:%lld",
+                   (long long)(world_unix_ms(1011) / 10000));
+    SHOW(world_evict(world, prefix) == 1);
+    SHOW(sees_hole(log, "a;c;"));                    /* it has known the key */
+    SHOW(put_ours(world, log, 1021.0, 1011.0, "d")); /* and tells all others when it writes */
+    return sees_hole(other, "a;d;c;");
+}
+
 static const struct row rows[] = {
     NO_TEST(E0_does_not_run, "the printed text uses names that are not there",
             "the port mends each of them and says so"),
-    HALF_ROW(E1_retention, "an event is gone after 80 s; the capacity is said to be 90 s"),
-    HALF_ROW(E2_put_after_its_chunk,
-             "a put that is delayed over its chunk's end makes a key that takes events of the "
-             "next round with it when it dies"),
-    HALF_ROW(E3_fast_clock, "an event of a fast clock goes into a key that is about to die"),
-    HALF_ROW(E4_late_event,
-             "a late but legal event makes the key of the next round: its events die early"),
-    HALF_ROW(E5_window_in_one_chunk,
-             "a window inside one chunk reads the whole ring and returns every event twice"),
-    HALF_ROW(E6_cursor_ahead, "a cursor from a fast clock's event returns the whole log again"),
-    HALF_ROW(E7_cursor_by_time,
-             "a cursor that is a time repeats the last event and misses those that come later "
-             "with an earlier stamp"),
-    HALF_ROW(E8_full_chunk, "at 1 MB append and add are both refused: a loop without end"),
-    HALF_ROW(E9_one_key, "with one key the ttl is 0: it never expires"),
-    HALF_ROW(E10_lost_reply, "a retry after a lost reply stores the event twice"),
-    HALF_ROW(E11_ttl_over_30_days,
-             "a log of more than 30 days stores nothing and says it does"),
-    HALF_ROW(E12_window_cut_at_now,
-             "events of faster clocks are hidden; a window that is over reads every key"),
-    HALF_ROW(E13_too_old,
-             "an event too old or too far ahead is accepted, put into another chunk's key and "
-             "not shown"),
-    HALF_ROW(E14_one_key_after_the_other, "reading is one round trip per key"),
-    HALF_ROW(E15_silent_hole, "an evicted key is a hole that nobody is told of"),
+    ROW(E1_retention, "an event is gone after 80 s; the capacity is said to be 90 s",
+        "readable for the whole retention, to the millisecond"),
+    ROW(E2_put_after_its_chunk,
+        "a put that is delayed over its chunk's end makes a key that takes events of the "
+        "next round with it when it dies",
+        "a chunk's keys are named by its absolute number: no later one shares them"),
+    ROW(E3_fast_clock, "an event of a fast clock goes into a key that is about to die",
+        "filed under its own time in a chunk of its own"),
+    ROW(E4_late_event,
+        "a late but legal event makes the key of the next round: its events die early",
+        "filed in its own chunk; the next round has other keys"),
+    ROW(E5_window_in_one_chunk,
+        "a window inside one chunk reads the whole ring and returns every event twice",
+        "half open ranges; one chunk is one read"),
+    ROW(E6_cursor_ahead, "a cursor from a fast clock's event returns the whole log again",
+        "a cursor is a place in the keys, not a time: nothing again"),
+    ROW(E7_cursor_by_time,
+        "a cursor that is a time repeats the last event and misses those that come later "
+        "with an earlier stamp",
+        "a cursor sees what was put since, whatever its stamp: once each"),
+    ROW(E8_full_chunk, "at 1 MB append and add are both refused: a loop without end",
+        "a chunk is as many keys as it needs"),
+    ROW(E9_one_key, "with one key the ttl is 0: it never expires",
+        "a retention of a second at least; the keys are gone when it is over"),
+    ROW(E10_lost_reply, "a retry after a lost reply stores the event twice",
+        "repeated with the same id: once"),
+    ROW(E11_ttl_over_30_days, "a log of more than 30 days stores nothing and says it does",
+        "39 days are 39 days"),
+    ROW(E12_window_cut_at_now,
+        "events of faster clocks are hidden; a window that is over reads every key",
+        "events up to the allowed difference of clocks show at once; what is over costs one "
+        "read"),
+    ROW(E13_too_old,
+        "an event too old or too far ahead is accepted, put into another chunk's key and "
+        "not shown",
+        "TOO_OLD and TOO_FUTURE: not put"),
+    ROW(E14_one_key_after_the_other, "reading is one round trip per key",
+        "all chunks in one batch; any byte in a name"),
+    ROW(E15_silent_hole, "an evicted key is a hole that nobody is told of",
+        "`gaps` tells it to a handle that has known the key, and to all once that one writes "
+        "there again"),
 };
 
 const struct rows log_rows = ROWS("log", "MCEventLog", rows);
