@@ -353,16 +353,17 @@ static void a_full_mark_is_passed(struct suite *suite)
     const char *name = fresh_name(suite, "s");
     mcds_set *set = open_set(suite->store, name, MCDS_SET_PLAIN);
     struct raw_key raw = raw_key(suite, MCDS__TAG_SET, name, -1);
-    add_many(suite, set, 0, 200);
+    /* So many that the first key has moved, whoever came between. */
+    add_many(suite, set, 0, 1800);
     /* A store that takes far larger values is not filled. */
     uint32_t appends = 0;
     for (size_t length = sizeof junk; length > 0 && appends < 64; appends++)
         if (raw_append(suite, &raw, (mcds_bytes){junk, length}) != MCDS_OUT_OK)
             length /= 2;
     mcds_set *other = open_set(suite->store, name, MCDS_SET_PLAIN);
-    add_many(suite, other, 200, 201);
-    add_many(suite, other, 201, 300);
-    check_census(suite, other, 0, 300);
+    add_many(suite, other, 1800, 1801);
+    add_many(suite, other, 1801, 1900);
+    check_census(suite, other, 0, 1900);
     mcds_set_close(other);
     mcds_set_close(set);
 }
