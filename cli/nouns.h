@@ -31,6 +31,8 @@ START(lock_look);
 PRINT(lock_print);
 RUN(lock_run);
 
+/* What --exact and --estimated ask for. */
+uint32_t members_of(const struct command *command);
 OPEN(visitors_open);
 CLOSE(visitors_close);
 START(visitors_hit);

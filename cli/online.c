@@ -6,6 +6,7 @@ int online_open(mcds_store *store, const struct command *command, void **handle_
     mcds_online_options options = MCDS_ONLINE_OPTIONS_INIT;
     options.buckets = (uint32_t)number_of(command, OPTION_BUCKETS, 0);
     options.width_ms = (uint32_t)number_of(command, OPTION_WIDTH, 0);
+    options.members = members_of(command);
     mcds_online *online = NULL;
     int result = mcds_online_open(store, command->arguments[0], &options, &online);
     *handle_out = online;

@@ -94,6 +94,14 @@ const struct parameter options[OPTION_COUNT] = {
                               "how many buckets make the window (5)"),
     [OPTION_WIDTH] = TIME(NONE, "width", "TIME", 1000, DAY_MS,
                           "length of a bucket; all who use it must say the same (60s)"),
+    [OPTION_EXACT_MEMBERS] = FLAG(
+        NONE, "exact",
+        "keep all who came: each counts once whatever becomes of replies; all who use it must "
+        "say the same"),
+    [OPTION_ESTIMATED] = FLAG(
+        NONE, "estimated",
+        "keep about 30 KB however many come, and estimate their number with a standard error "
+        "of 1.6 %; all who use it must say the same"),
     [OPTION_BAG] = FLAG(
         NONE, "bag",
         "the set counts how often each element was added, less how often removed; all who "

@@ -3,10 +3,18 @@
 
 #define PERIOD_MS UINT64_C(86400000)
 
+uint32_t members_of(const struct command *command)
+{
+    if (is_given(command, OPTION_EXACT_MEMBERS))
+        return MCDS_MEMBERS_EXACT;
+    return is_given(command, OPTION_ESTIMATED) ? MCDS_MEMBERS_ESTIMATED : MCDS_MEMBERS_NONE;
+}
+
 int visitors_open(mcds_store *store, const struct command *command, void **handle_out)
 {
     mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
     options.period_ms = number_of(command, OPTION_PERIOD, PERIOD_MS);
+    options.members = members_of(command);
     mcds_visitors *visitors = NULL;
     int result = mcds_visitors_open(store, command->arguments[0], &options, &visitors);
     *handle_out = visitors;

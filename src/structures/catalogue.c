@@ -31,12 +31,20 @@ static const char *noun_of(const char *tag)
         const char *tag;
         const char *noun;
     } nouns[] = {
-        {MCDS__TAG_COUNTER, "counter"},   {MCDS__TAG_SHARE, "counter"},
-        {MCDS__TAG_LOCK, "lock"},         {MCDS__TAG_FENCE, "lock"},
-        {MCDS__TAG_VISITORS, "visitors"}, {MCDS__TAG_ONLINE, "online"},
-        {MCDS__TAG_SET, "set"},           {MCDS__TAG_TABLE, "table"},
-        {MCDS__TAG_LIST, "list"},         {MCDS__TAG_LOG, "log"},
-        {MCDS__TAG_VIEWS, "views"},       {MCDS__TAG_VIEWS_BASE, "views"},
+        {MCDS__TAG_COUNTER, "counter"},
+        {MCDS__TAG_SHARE, "counter"},
+        {MCDS__TAG_LOCK, "lock"},
+        {MCDS__TAG_FENCE, "lock"},
+        {MCDS__TAG_VISITORS, "visitors"},
+        {MCDS__TAG_ONLINE, "online"},
+        {MCDS__TAG_VISITOR_MEMBERS, "visitors"},
+        {MCDS__TAG_ONLINE_MEMBERS, "online"},
+        {MCDS__TAG_SET, "set"},
+        {MCDS__TAG_TABLE, "table"},
+        {MCDS__TAG_LIST, "list"},
+        {MCDS__TAG_LOG, "log"},
+        {MCDS__TAG_VIEWS, "views"},
+        {MCDS__TAG_VIEWS_BASE, "views"},
     };
     for (size_t i = 0; i < sizeof nouns / sizeof nouns[0]; i++)
         if (strcmp(tag, nouns[i].tag) == 0)

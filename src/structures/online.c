@@ -2,14 +2,12 @@
  *
  * A visitor's key holds the bucket that last counted it. A visitor who stays is counted again
  * exactly `buckets` buckets later, so every window of that many buckets holds it once. */
-#include "core/visit.h"
+#include "structures/online.h"
 
 #include <math.h>
 
 #include "base/environment.h"
-#include "structures/structure.h"
 
-#define BUCKETS_MAX 32
 #define BUCKETS_DEFAULT 5
 #define WIDTH_MS_MIN 1000
 #define WIDTH_MS_MAX 86400000
@@ -17,19 +15,9 @@
 /* Clock difference between machines, and keys that die a little early. */
 #define SLACK_MS 9000
 
-struct mcds_online {
-    mcds_store *store;
-    char *name;
-    uint32_t buckets;
-    uint32_t width_ms;
-    struct mcds__slot_memory births[BUCKETS_MAX + 1]; /* by bucket modulo their number */
-    struct mcds__key counts; /* what the keys of the buckets begin with */
-    struct mcds__key seen;   /* what the keys of the visitors begin with */
-};
-
 static struct mcds__slot_memory *memory_of(mcds_online *online, uint64_t slot)
 {
-    return &online->births[slot % (BUCKETS_MAX + 1)];
+    return &online->births[slot % (MCDS__BUCKETS_MAX + 1)];
 }
 
 static struct mcds__key slot_key(const mcds_online *online, uint64_t slot)
@@ -72,6 +60,8 @@ static int launch_beat(struct online_beat *beat, mcds_online *online, const char
     int result = mcds__check_element("online", online->name, visitor);
     if (result != MCDS_OK)
         return result;
+    if (online->members != NULL)
+        return mcds__online_member_beat(online, visitor, at_ms, beat == NULL, pipeline, tag);
     if (beat == NULL)
         beat = mcds__pipeline_new(pipeline, online->store, &beat_kind, &result);
     if (beat == NULL)
@@ -109,9 +99,9 @@ struct online_window {
     uint64_t slot;
     uint32_t count;
     uint8_t stage;
-    bool seen[BUCKETS_MAX + 1]; /* before they were asked for: others may make one */
-    struct mcds__key keys[BUCKETS_MAX + 1];
-    mcds_request requests[BUCKETS_MAX + 1];
+    bool seen[MCDS__BUCKETS_MAX + 1]; /* before they were asked for: others may make one */
+    struct mcds__key keys[MCDS__BUCKETS_MAX + 1];
+    mcds_request requests[MCDS__BUCKETS_MAX + 1];
 };
 
 static enum mcds__step take_window(struct online_window *get)
@@ -155,7 +145,7 @@ static enum mcds__step step_drop(struct mcds__operation *operation)
     enum mcds__step step = mcds__slot_drop_step(drop->requests, drop->keys, drop->count,
                                                 &drop->stage, operation);
     if (step == MCDS__DONE && operation->result >= 0)
-        for (int i = 0; i <= BUCKETS_MAX; i++)
+        for (int i = 0; i <= MCDS__BUCKETS_MAX; i++)
             mcds__slot_forget(&drop->online->births[i]);
     return step;
 }
@@ -196,6 +186,9 @@ static int launch_count(struct online_window *window, mcds_online *online, int64
     if (online == NULL || value_out == NULL)
         return mcds_fail(MCDS_INVALID,
                          "online: count needs a handle and a place for the value");
+    if (online->members != NULL)
+        return mcds__online_member_window(online, at_ms, value_out, window == NULL, pipeline,
+                                          tag);
     return launch_window(window, &count_kind, online, at_ms, value_out, pipeline, tag);
 }
 
@@ -216,6 +209,8 @@ static int launch_drop(struct online_window *window, mcds_online *online, int64_
 {
     if (online == NULL)
         return mcds_fail(MCDS_INVALID, "online: drop needs a handle");
+    if (online->members != NULL)
+        return mcds__online_member_window(online, at_ms, NULL, window == NULL, pipeline, tag);
     return launch_window(window, &drop_kind, online, at_ms, NULL, pipeline, tag);
 }
 
@@ -236,9 +231,12 @@ static int check_online_options(const char *name, const mcds_online_options *opt
     int result = mcds__check_options_size("online", options->size, sizeof(mcds_online_options));
     if (result != MCDS_OK)
         return result;
-    if (options->buckets > BUCKETS_MAX)
+    if (options->buckets > MCDS__BUCKETS_MAX)
         return mcds_fail(MCDS_INVALID, "online '%.200s': %u buckets; at most %d", name,
-                         options->buckets, BUCKETS_MAX);
+                         options->buckets, MCDS__BUCKETS_MAX);
+    if (options->members > MCDS_MEMBERS_ESTIMATED)
+        return mcds_fail(MCDS_INVALID, "online '%.200s': unknown members %u", name,
+                         options->members);
     if (options->width_ms != 0 &&
         (options->width_ms < WIDTH_MS_MIN || options->width_ms > WIDTH_MS_MAX))
         return mcds_fail(MCDS_INVALID,
@@ -275,8 +273,14 @@ int mcds_online_open(mcds_store *store, const char *name, const mcds_online_opti
     mcds__key_begin(&online->seen, ns, MCDS__TAG_ONLINE_SEEN, name);
     mcds__key_add_number(&online->seen, online->width_ms);
     mcds__key_add_number(&online->seen, online->buckets);
-    *online_out = online;
-    return MCDS_OK;
+    if (options->members != MCDS_MEMBERS_NONE)
+        result = mcds__online_open_members(online, options->members == MCDS_MEMBERS_ESTIMATED,
+                                           ttl_ms(online));
+    if (result != MCDS_OK)
+        mcds_online_close(online);
+    else
+        *online_out = online;
+    return result;
 }
 
 void mcds_online_close(mcds_online *online)
@@ -284,6 +288,7 @@ void mcds_online_close(mcds_online *online)
     if (online == NULL)
         return;
     const mcds_env *env = mcds__store_env(online->store);
+    mcds__members_close(online->members);
     mcds__free(env, online->name);
     mcds__free(env, online);
 }

@@ -1,10 +1,9 @@
 /* Visitors: how many came in each period, one key per period (core slot). */
-#include "core/visit.h"
+#include "structures/visitors.h"
 
 #include <math.h>
 
 #include "base/environment.h"
-#include "structures/structure.h"
 
 #define PERIOD_MS_MIN 1000
 #define PERIOD_MS_MAX UINT64_C(31622400000)
@@ -12,16 +11,6 @@
 #define SETTLE_MS_MAX 3600000
 /* Over what the arithmetic asks for, because some stores let keys die a little early. */
 #define SLACK_MS 4000
-
-struct mcds_visitors {
-    mcds_store *store;
-    char *name;
-    uint64_t period_ms;
-    uint32_t settle_ms;
-    struct mcds__slot_memory births[2]; /* of the last even and the last odd slot */
-    struct mcds__key counts;            /* what the keys of the slots begin with */
-    struct mcds__key seen;              /* what the keys of the visitors begin with */
-};
 
 static struct mcds__key slot_key(const mcds_visitors *visitors, uint64_t slot)
 {
@@ -80,6 +69,8 @@ static int launch_hit(struct visitors_hit *hit, mcds_visitors *visitors, const c
     int result = check_hit(visitors, visitor);
     if (result != MCDS_OK)
         return result;
+    if (visitors->members != NULL)
+        return mcds__visitors_member_hit(visitors, visitor, at_ms, hit == NULL, pipeline, tag);
     if (hit == NULL)
         hit = mcds__pipeline_new(pipeline, visitors->store, &hit_kind, &result);
     if (hit == NULL)
@@ -110,6 +101,13 @@ int mcds_visitors_hit_start(mcds_visitors *visitors, const char *visitor, int64_
                             mcds_pipeline *pipeline, uint64_t tag)
 {
     return launch_hit(NULL, visitors, visitor, at_ms, pipeline, tag);
+}
+
+bool mcds__visitors_is_provisional(const mcds_visitors *visitors, int64_t at_ms)
+{
+    double part = mcds__slot_part(at_ms, visitors->period_ms);
+    return visitors->period_ms > 0 &&
+           part * (double)visitors->period_ms < (double)visitors->settle_ms;
 }
 
 /* The running period and the one before it. */
@@ -143,8 +141,7 @@ static enum mcds__step take_pair(struct visitors_pair *get)
     value.closed = counts[1];
     value.estimate = (double)value.closed * (1 - part) + (double)value.current;
     value.error = sqrt((double)value.closed * part * (1 - part));
-    value.provisional = visitors->period_ms > 0 &&
-                        part * (double)visitors->period_ms < (double)visitors->settle_ms;
+    value.provisional = mcds__visitors_is_provisional(visitors, get->at_ms);
     *get->value_out = value;
     return mcds__operation_finish(operation, MCDS_OK);
 }
@@ -205,6 +202,9 @@ static int launch_get(struct visitors_pair *get, mcds_visitors *visitors, int64_
     if (visitors == NULL || value_out == NULL)
         return mcds_fail(MCDS_INVALID,
                          "visitors: get needs a handle and a place for the value");
+    if (visitors->members != NULL)
+        return mcds__visitors_member_pair(visitors, at_ms, value_out, get == NULL, pipeline,
+                                          tag);
     return launch_pair(get, &get_kind, visitors, at_ms, value_out, pipeline, tag);
 }
 
@@ -226,6 +226,8 @@ static int launch_drop(struct visitors_pair *drop, mcds_visitors *visitors, int6
 {
     if (visitors == NULL)
         return mcds_fail(MCDS_INVALID, "visitors: drop needs a handle");
+    if (visitors->members != NULL)
+        return mcds__visitors_member_pair(visitors, at_ms, NULL, drop == NULL, pipeline, tag);
     return launch_pair(drop, &drop_kind, visitors, at_ms, NULL, pipeline, tag);
 }
 
@@ -252,6 +254,9 @@ static int check_visitors_options(const char *name, const mcds_visitors_options 
         return mcds_fail(
             MCDS_INVALID,
             "visitors '%.200s': the period must be 1 s to 366 days, or 0 for all time", name);
+    if (options->members > MCDS_MEMBERS_ESTIMATED)
+        return mcds_fail(MCDS_INVALID, "visitors '%.200s': unknown members %u", name,
+                         options->members);
     if (options->settle_ms > SETTLE_MS_MAX)
         return mcds_fail(MCDS_INVALID, "visitors '%.200s': settle_ms is more than an hour",
                          name);
@@ -286,8 +291,14 @@ int mcds_visitors_open(mcds_store *store, const char *name,
     mcds__key_add_number(&visitors->counts, visitors->period_ms);
     mcds__key_begin(&visitors->seen, ns, MCDS__TAG_VISITOR_SEEN, name);
     mcds__key_add_number(&visitors->seen, visitors->period_ms);
-    *visitors_out = visitors;
-    return MCDS_OK;
+    if (options->members != MCDS_MEMBERS_NONE)
+        result = mcds__visitors_open_members(
+            visitors, options->members == MCDS_MEMBERS_ESTIMATED, slot_ttl_ms(visitors));
+    if (result != MCDS_OK)
+        mcds_visitors_close(visitors);
+    else
+        *visitors_out = visitors;
+    return result;
 }
 
 void mcds_visitors_close(mcds_visitors *visitors)
@@ -295,6 +306,7 @@ void mcds_visitors_close(mcds_visitors *visitors)
     if (visitors == NULL)
         return;
     const mcds_env *env = mcds__store_env(visitors->store);
+    mcds__members_close(visitors->members);
     mcds__free(env, visitors->name);
     mcds__free(env, visitors);
 }

@@ -172,6 +172,30 @@ static void lock_trips(struct suite *suite)
     close_counted(&c);
 }
 
+/* The first makes the fold, the next learns of what it made. */
+static void members_trips(struct suite *suite)
+{
+    struct counted c;
+    open_counted(suite, &c);
+    mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
+    mcds_visitors_value value;
+    options.period_ms = 60000;
+    for (uint32_t members = MCDS_MEMBERS_EXACT; members <= MCDS_MEMBERS_ESTIMATED; members++) {
+        mcds_visitors *visitors = NULL;
+        options.members = members;
+        CHECK_RESULT(MCDS_OK,
+                     mcds_visitors_open(c.store, fresh_name(suite, "v"), &options, &visitors));
+        TRIPS(2, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "ann", T0_MS);
+        TRIPS(3, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "eve", T0_MS);
+        TRIPS(1, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "bob", T0_MS);
+        TRIPS(members == MCDS_MEMBERS_ESTIMATED ? 0 : 1, MCDS_EXISTS, suite, &c,
+              mcds_visitors_hit, visitors, "bob", T0_MS);
+        TRIPS(2, MCDS_OK, suite, &c, mcds_visitors_get, visitors, T0_MS, &value);
+        mcds_visitors_close(visitors);
+    }
+    close_counted(&c);
+}
+
 static void visitors_trips(struct suite *suite)
 {
     struct counted c;
@@ -315,6 +339,7 @@ static const struct suite_case cases[] = {
     CASE_TWICE(striped_counter_trips),
     CASE_TWICE(lock_trips),
     CASE_TWICE(visitors_trips),
+    CASE_TWICE(members_trips),
     CASE_TWICE(online_trips),
     CASE_ONCE(a_pipeline_merges_requests),
     CASE_ONCE(warm_counters_take_no_memory),

@@ -1,0 +1,69 @@
+/* How many different elements there were, estimated from registers. */
+#include "core/hyperloglog.h"
+
+#include <math.h>
+
+#define REST_BITS (64 - MCDS__HLL_BITS)
+#define ALPHA 0.721347520444481703680 /* 1 / (2 ln 2) */
+/* The series below gain at least a binary digit with each term. */
+#define TERMS_MAX 1100
+
+uint32_t mcds__hll_register(uint64_t hash, uint8_t *rank_out)
+{
+    uint64_t rest = hash << MCDS__HLL_BITS;
+    uint8_t rank = 1;
+    while (rank <= REST_BITS && rest >> 63 == 0) {
+        rank++;
+        rest <<= 1;
+    }
+    *rank_out = rank;
+    return (uint32_t)(hash >> REST_BITS);
+}
+
+/* Sum of x^(2^k) * 2^(k-1) over k >= 1, and x. */
+static double sigma(double x)
+{
+    double y = 1;
+    double sum = x;
+    for (int i = 0; i < TERMS_MAX; i++) {
+        double before = sum;
+        x *= x;
+        sum += x * y;
+        y += y;
+        if (sum == before)
+            break;
+    }
+    return sum;
+}
+
+static double tau(double x)
+{
+    double y = 1;
+    double sum = 1 - x;
+    if (x == 0 || x == 1)
+        return 0;
+    for (int i = 0; i < TERMS_MAX; i++) {
+        double before = sum;
+        x = sqrt(x);
+        y *= 0.5;
+        sum -= (1 - x) * (1 - x) * y;
+        if (sum == before)
+            break;
+    }
+    return sum / 3;
+}
+
+double mcds__hll_estimate(const uint8_t registers[MCDS__HLL_REGISTERS])
+{
+    uint32_t counts[MCDS__HLL_RANK_MAX + 1] = {0};
+    double m = MCDS__HLL_REGISTERS;
+    for (int i = 0; i < MCDS__HLL_REGISTERS; i++)
+        counts[registers[i] <= MCDS__HLL_RANK_MAX ? registers[i] : MCDS__HLL_RANK_MAX]++;
+    if (counts[0] == MCDS__HLL_REGISTERS)
+        return 0;
+    double sum = m * tau(1 - counts[MCDS__HLL_RANK_MAX] / m);
+    for (int rank = REST_BITS; rank >= 1; rank--)
+        sum = 0.5 * (sum + counts[rank]);
+    sum += m * sigma(counts[0] / m);
+    return ALPHA * m * m / sum;
+}

@@ -1,0 +1,25 @@
+/* How many different elements there were, estimated from 4096 registers of one byte.
+ *
+ * An element's hash chooses a register; the register keeps the highest rank, the number of
+ * leading zeros and one, of the rest of the hash. Registers of two sets are united by taking the
+ * higher one of each. The standard error is 1.04 / sqrt(4096), 1.6 %.
+ *
+ * Source: Flajolet, Fusy, Gandouet, Meunier, HyperLogLog, 2007; the estimator, which needs no
+ * correction of small or large numbers, is that of Ertl, New cardinality estimation algorithms
+ * for HyperLogLog sketches, 2017. */
+#ifndef MCDS_CORE_HYPERLOGLOG_H
+#define MCDS_CORE_HYPERLOGLOG_H
+
+#include "mcds.h"
+
+#define MCDS__HLL_BITS 12
+#define MCDS__HLL_REGISTERS (1 << MCDS__HLL_BITS)
+#define MCDS__HLL_RANK_MAX (64 - MCDS__HLL_BITS + 1)
+#define MCDS__HLL_ERROR 0.01625
+
+/* Which register an element belongs to, and its rank there, from 1. */
+uint32_t mcds__hll_register(uint64_t hash, uint8_t *rank_out);
+
+double mcds__hll_estimate(const uint8_t registers[MCDS__HLL_REGISTERS]);
+
+#endif

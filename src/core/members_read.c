@@ -1,0 +1,226 @@
+/* Core members: read or erase intervals, and count who was there in any of them. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/hash.h"
+#include "core/members.h"
+
+#define MARKS_MIN 1024
+#define MARKS_MAX ((size_t)1 << 30)
+#define SEED_LOW 1
+#define SEED_HIGH 2
+
+void mcds__members_read_begin(struct mcds__members_read *read, struct mcds__members *members,
+                              uint64_t slot, uint32_t count, bool erases)
+{
+    read->members = members;
+    read->slot = slot;
+    read->count = count;
+    read->erases = erases;
+    read->reborn = false;
+    read->found = false;
+    read->no_memory = false;
+    read->at = 0;
+    read->place = NULL;
+    read->marks = NULL;
+    read->mark_count = 0;
+    read->mark_room = 0;
+    read->registers = NULL;
+}
+
+static void give_place(struct mcds__members_read *read)
+{
+    if (read->place == NULL)
+        return;
+    mcds__fold_sweep_free(&read->sweep);
+    mcds__members_give(read->members, read->place);
+    read->place = NULL;
+}
+
+void mcds__members_read_end(struct mcds__members_read *read)
+{
+    const mcds_env *env = mcds__store_env(read->members->store);
+    give_place(read);
+    mcds__free(env, read->marks);
+    mcds__free(env, read->registers);
+    read->marks = NULL;
+    read->registers = NULL;
+}
+
+static bool is_free(const struct mcds__members_mark *mark)
+{
+    return mark->hash[0] == 0 && mark->hash[1] == 0;
+}
+
+/* The mark of these hashes, or the free one where it would be. */
+static struct mcds__members_mark *find_mark(struct mcds__members_mark *marks, size_t room,
+                                            uint64_t low, uint64_t high)
+{
+    size_t at = low & (room - 1);
+    while (!is_free(&marks[at]) && (marks[at].hash[0] != low || marks[at].hash[1] != high))
+        at = (at + 1) & (room - 1);
+    return &marks[at];
+}
+
+/* Make room for one more mark; half of the table stays free. */
+static bool reserve_mark(struct mcds__members_read *read)
+{
+    const mcds_env *env = mcds__store_env(read->members->store);
+    if (2 * (read->mark_count + 1) <= read->mark_room)
+        return true;
+    size_t room = read->mark_room > 0 ? 2 * read->mark_room : MARKS_MIN;
+    struct mcds__members_mark *marks = room <= MARKS_MAX
+                                           ? mcds__allocate_zero(env, room * sizeof *marks)
+                                           : NULL;
+    if (marks == NULL)
+        return false;
+    for (size_t i = 0; i < read->mark_room; i++) {
+        const struct mcds__members_mark *old = &read->marks[i];
+        if (!is_free(old))
+            *find_mark(marks, room, old->hash[0], old->hash[1]) = *old;
+    }
+    mcds__free(env, read->marks);
+    read->marks = marks;
+    read->mark_room = room;
+    return true;
+}
+
+/* Members are told apart by 128 bits. */
+static bool mark_member(struct mcds__members_read *read, mcds_bytes element)
+{
+    uint64_t low = mcds__hash(SEED_LOW, element);
+    uint64_t high = mcds__hash(SEED_HIGH, element) | 1;
+    if (!reserve_mark(read))
+        return false;
+    struct mcds__members_mark *mark = find_mark(read->marks, read->mark_room, low, high);
+    if (is_free(mark)) {
+        mark->hash[0] = low;
+        mark->hash[1] = high;
+        read->mark_count++;
+    }
+    mark->slots |= UINT64_C(1) << read->at;
+    return true;
+}
+
+static bool note_entry(void *context, const struct mcds__fold_entry *entry)
+{
+    struct mcds__members_read *read = context;
+    if (!read->members->estimated) {
+        read->no_memory = !mark_member(read, entry->element);
+        return !read->no_memory;
+    }
+    if (entry->element.length != 2 || entry->value.length != 1)
+        return true;
+    const uint8_t *index = entry->element.at;
+    uint32_t at = index[0] | (uint32_t)index[1] << 8;
+    uint8_t rank = *(const uint8_t *)entry->value.at;
+    if (at >= MCDS__HLL_REGISTERS)
+        return true;
+    read->registers[read->at * MCDS__HLL_REGISTERS + at] = rank;
+    return true;
+}
+
+static enum mcds__step finish(struct mcds__members_read *read,
+                              struct mcds__operation *operation)
+{
+    bool none = read->erases && !read->found;
+    return mcds__operation_finish(operation, none ? MCDS_NOT_FOUND : MCDS_OK);
+}
+
+/* The sweep of one interval is over. False: it failed. */
+static bool take_sweep(struct mcds__members_read *read, struct mcds__operation *operation)
+{
+    struct mcds__members *members = read->members;
+    (void)pthread_mutex_lock(&members->mutex);
+    bool seen = read->place->seen;
+    if (operation->result == MCDS_OK)
+        read->place->seen = !read->erases;
+    (void)pthread_mutex_unlock(&members->mutex);
+    switch (operation->result) {
+    case MCDS_OK:
+        read->found = true;
+        break;
+    case MCDS_NOT_FOUND:
+        read->reborn = read->reborn || seen;
+        break;
+    case MCDS_LOST:
+        read->found = true;
+        read->reborn = true;
+        break;
+    default:
+        return false;
+    }
+    if (read->no_memory)
+        operation->result = MCDS_NO_MEMORY;
+    return !read->no_memory;
+}
+
+/* What this handle knows of the registers holds no more. */
+static void forget_ranks(struct mcds__members_place *place)
+{
+    for (int i = 0; place->ranks != NULL && i < MCDS__HLL_REGISTERS; i++)
+        atomic_store_explicit(&place->ranks[i], 0, memory_order_relaxed);
+}
+
+/* Begin with the next interval. False: it cannot be, and the operation says why. */
+static bool begin_sweep(struct mcds__members_read *read, struct mcds__operation *operation)
+{
+    struct mcds__members *members = read->members;
+    const mcds_env *env = mcds__store_env(members->store);
+    if (members->estimated && read->registers == NULL && !read->erases)
+        read->registers = mcds__allocate_zero(env, (size_t)read->count * MCDS__HLL_REGISTERS);
+    if (members->estimated && read->registers == NULL && !read->erases) {
+        operation->result = MCDS_NO_MEMORY;
+        return false;
+    }
+    read->place = mcds__members_take(members, read->slot - read->at);
+    if (read->place == NULL) {
+        operation->detail = "too many intervals are in use at once";
+        operation->result = MCDS_BUSY;
+        return false;
+    }
+    mcds__fold_sweep_begin(&read->sweep, &read->place->fold);
+    read->sweep.erases = read->erases;
+    read->sweep.visit = read->erases ? NULL : note_entry;
+    read->sweep.context = read;
+    return true;
+}
+
+enum mcds__step mcds__members_read_step(struct mcds__members_read *read,
+                                        struct mcds__operation *operation)
+{
+    while (read->at < read->count) {
+        if (read->place == NULL && !begin_sweep(read, operation))
+            return MCDS__DONE;
+        enum mcds__step step = mcds__fold_sweep_step(&read->sweep, operation);
+        if (step != MCDS__DONE)
+            return step;
+        if (!take_sweep(read, operation))
+            return MCDS__DONE;
+        if (operation->result == MCDS_NOT_FOUND || read->erases)
+            forget_ranks(read->place);
+        give_place(read);
+        operation->detail = NULL;
+        read->at++;
+    }
+    return finish(read, operation);
+}
+
+double mcds__members_count(const struct mcds__members_read *read, uint64_t slots)
+{
+    uint8_t united[MCDS__HLL_REGISTERS] = {0};
+    double count = 0;
+    if (!read->members->estimated) {
+        for (size_t i = 0; i < read->mark_room; i++)
+            count += (read->marks[i].slots & slots) != 0;
+        return count;
+    }
+    for (uint32_t at = 0; at < read->count; at++) {
+        const uint8_t *registers = &read->registers[at * MCDS__HLL_REGISTERS];
+        for (int i = 0; i < MCDS__HLL_REGISTERS && (slots >> at & 1) != 0; i++)
+            if (registers[i] > united[i])
+                united[i] = registers[i];
+    }
+    return mcds__hll_estimate(united);
+}

@@ -1,0 +1,139 @@
+/* Online: the forms that keep the members of each bucket (core members).
+ *
+ * A visitor who stays is in many buckets; the window is their union. */
+#include <math.h>
+
+#include "base/environment.h"
+#include "structures/online.h"
+
+int mcds__online_open_members(mcds_online *online, bool estimated, uint64_t ttl_ms)
+{
+    struct mcds__key roots;
+    mcds__key_begin(&roots, mcds__store_ns(online->store), MCDS__TAG_ONLINE_MEMBERS,
+                    online->name);
+    mcds__key_add_number(&roots, online->width_ms);
+    online->members = mcds__members_open(online->store, &roots, estimated, ttl_ms);
+    if (online->members != NULL)
+        return MCDS_OK;
+    return mcds_fail(MCDS_NO_MEMORY, "online '%.200s': out of memory", online->name);
+}
+
+struct member_beat {
+    struct mcds__operation base;
+    struct mcds__members_visit visit;
+};
+
+static enum mcds__step step_beat(struct mcds__operation *operation)
+{
+    return mcds__members_visit_step(&((struct member_beat *)operation)->visit, operation);
+}
+
+static void release_beat(struct mcds__operation *operation)
+{
+    mcds__members_visit_end(&((struct member_beat *)operation)->visit);
+}
+
+static const struct mcds__operation_kind beat_kind = {"online", "beat",
+                                                      sizeof(struct member_beat), step_beat};
+
+static int launch_beat(struct member_beat *beat, mcds_online *online, const char *visitor,
+                       int64_t at_ms, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = MCDS_OK;
+    if (beat == NULL)
+        beat = mcds__pipeline_new(pipeline, online->store, &beat_kind, &result);
+    if (beat == NULL)
+        return result;
+    mcds__operation_begin(&beat->base, &beat_kind, online->store, online->name, 0);
+    beat->base.release = release_beat;
+    uint64_t slot = mcds__slot_at(mcds__time_or_now_ms(online->store, at_ms), online->width_ms);
+    mcds__members_visit_begin(&beat->visit, online->members, slot, visitor);
+    return mcds__launch(&beat->base, pipeline, tag);
+}
+
+int mcds__online_member_beat(mcds_online *online, const char *visitor, int64_t at_ms,
+                             bool piped, mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct member_beat beat;
+    return launch_beat(piped ? NULL : &beat, online, visitor, at_ms, pipeline, tag);
+}
+
+struct member_window {
+    struct mcds__operation base;
+    mcds_online *online;
+    mcds_online_value *value_out;
+    int64_t at_ms;
+    struct mcds__members_read read;
+};
+
+/* As the form without members counts: each visitor where the window has seen it first. */
+static void take_value(struct member_window *window)
+{
+    const mcds_online *online = window->online;
+    uint32_t count = window->read.count;
+    uint64_t all_slots = (UINT64_C(1) << count) - 1;
+    double part = mcds__slot_part(window->at_ms, online->width_ms);
+    double all = mcds__members_count(&window->read, all_slots);
+    double closed = mcds__members_count(&window->read, all_slots & ~UINT64_C(1));
+    double oldest = 0; /* seen in the oldest bucket alone */
+    if (count == online->buckets + 1)
+        oldest = all - mcds__members_count(&window->read, all_slots >> 1);
+    double error = sqrt(oldest > 0 ? oldest * part * (1 - part) : 0);
+    if (online->members->estimated)
+        error = sqrt(error * error + pow(MCDS__HLL_ERROR * all, 2));
+    uint64_t whole_closed = (uint64_t)(closed + 0.5);
+    *window->value_out = (mcds_online_value){
+        .closed = whole_closed,
+        .current = (uint64_t)(all + 0.5) - whole_closed,
+        .estimate = all - oldest * part,
+        .error = error,
+        .reborn = window->read.reborn,
+    };
+}
+
+static enum mcds__step step_window(struct mcds__operation *operation)
+{
+    struct member_window *window = (struct member_window *)operation;
+    enum mcds__step step = mcds__members_read_step(&window->read, operation);
+    if (step == MCDS__DONE && operation->result == MCDS_OK && window->value_out != NULL)
+        take_value(window);
+    return step;
+}
+
+static void release_window(struct mcds__operation *operation)
+{
+    mcds__members_read_end(&((struct member_window *)operation)->read);
+}
+
+static const struct mcds__operation_kind count_kind = {
+    "online", "count", sizeof(struct member_window), step_window};
+static const struct mcds__operation_kind drop_kind = {
+    "online", "drop", sizeof(struct member_window), step_window};
+
+static int launch_window(struct member_window *window, mcds_online *online, int64_t at_ms,
+                         mcds_online_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    const struct mcds__operation_kind *kind = value_out != NULL ? &count_kind : &drop_kind;
+    int result = MCDS_OK;
+    if (window == NULL)
+        window = mcds__pipeline_new(pipeline, online->store, kind, &result);
+    if (window == NULL)
+        return result;
+    mcds__operation_begin(&window->base, kind, online->store, online->name, 0);
+    window->base.release = release_window;
+    window->online = online;
+    window->value_out = value_out;
+    window->at_ms = mcds__time_or_now_ms(online->store, at_ms);
+    uint64_t slot = mcds__slot_at(window->at_ms, online->width_ms);
+    uint32_t before = slot < online->buckets ? (uint32_t)slot : online->buckets;
+    mcds__members_read_begin(&window->read, online->members, slot, before + 1,
+                             value_out == NULL);
+    return mcds__launch(&window->base, pipeline, tag);
+}
+
+int mcds__online_member_window(mcds_online *online, int64_t at_ms, mcds_online_value *value_out,
+                               bool piped, mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct member_window window;
+    return launch_window(piped ? NULL : &window, online, at_ms, value_out, pipeline, tag);
+}

@@ -1,0 +1,138 @@
+/* Visitors: the forms that keep the members of each period (core members). */
+#include <math.h>
+
+#include "base/environment.h"
+#include "structures/visitors.h"
+
+int mcds__visitors_open_members(mcds_visitors *visitors, bool estimated, uint64_t ttl_ms)
+{
+    struct mcds__key roots;
+    mcds__key_begin(&roots, mcds__store_ns(visitors->store), MCDS__TAG_VISITOR_MEMBERS,
+                    visitors->name);
+    mcds__key_add_number(&roots, visitors->period_ms);
+    visitors->members = mcds__members_open(visitors->store, &roots, estimated, ttl_ms);
+    if (visitors->members != NULL)
+        return MCDS_OK;
+    return mcds_fail(MCDS_NO_MEMORY, "visitors '%.200s': out of memory", visitors->name);
+}
+
+struct member_hit {
+    struct mcds__operation base;
+    struct mcds__members_visit visit;
+};
+
+static enum mcds__step step_hit(struct mcds__operation *operation)
+{
+    return mcds__members_visit_step(&((struct member_hit *)operation)->visit, operation);
+}
+
+static void release_hit(struct mcds__operation *operation)
+{
+    mcds__members_visit_end(&((struct member_hit *)operation)->visit);
+}
+
+static const struct mcds__operation_kind hit_kind = {"visitors", "hit",
+                                                     sizeof(struct member_hit), step_hit};
+
+static int launch_hit(struct member_hit *hit, mcds_visitors *visitors, const char *visitor,
+                      int64_t at_ms, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = MCDS_OK;
+    if (visitor == NULL)
+        return mcds_fail(MCDS_INVALID, "visitors '%.200s': hit: members need a visitor's name",
+                         visitors->name);
+    if (hit == NULL)
+        hit = mcds__pipeline_new(pipeline, visitors->store, &hit_kind, &result);
+    if (hit == NULL)
+        return result;
+    mcds__operation_begin(&hit->base, &hit_kind, visitors->store, visitors->name, 0);
+    hit->base.release = release_hit;
+    uint64_t slot = mcds__slot_at(mcds__time_or_now_ms(visitors->store, at_ms),
+                                  visitors->period_ms);
+    mcds__members_visit_begin(&hit->visit, visitors->members, slot, visitor);
+    return mcds__launch(&hit->base, pipeline, tag);
+}
+
+int mcds__visitors_member_hit(mcds_visitors *visitors, const char *visitor, int64_t at_ms,
+                              bool piped, mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct member_hit hit;
+    return launch_hit(piped ? NULL : &hit, visitors, visitor, at_ms, pipeline, tag);
+}
+
+struct member_pair {
+    struct mcds__operation base;
+    mcds_visitors *visitors;
+    mcds_visitors_value *value_out;
+    int64_t at_ms;
+    struct mcds__members_read read;
+};
+
+enum { CURRENT = 1, CLOSED = 2 };
+
+static void take_value(struct member_pair *pair)
+{
+    const mcds_visitors *visitors = pair->visitors;
+    double part = mcds__slot_part(pair->at_ms, visitors->period_ms);
+    double current = mcds__members_count(&pair->read, CURRENT);
+    double closed = mcds__members_count(&pair->read, CLOSED);
+    double error = sqrt(closed * part * (1 - part));
+    if (visitors->members->estimated)
+        error = sqrt(error * error + pow(MCDS__HLL_ERROR * closed * (1 - part), 2) +
+                     pow(MCDS__HLL_ERROR * current, 2));
+    *pair->value_out = (mcds_visitors_value){
+        .closed = (uint64_t)(closed + 0.5),
+        .current = (uint64_t)(current + 0.5),
+        .estimate = closed * (1 - part) + current,
+        .error = error,
+        .provisional = mcds__visitors_is_provisional(visitors, pair->at_ms),
+        .reborn = pair->read.reborn,
+    };
+}
+
+static enum mcds__step step_pair(struct mcds__operation *operation)
+{
+    struct member_pair *pair = (struct member_pair *)operation;
+    enum mcds__step step = mcds__members_read_step(&pair->read, operation);
+    if (step == MCDS__DONE && operation->result == MCDS_OK && pair->value_out != NULL)
+        take_value(pair);
+    return step;
+}
+
+static void release_pair(struct mcds__operation *operation)
+{
+    mcds__members_read_end(&((struct member_pair *)operation)->read);
+}
+
+static const struct mcds__operation_kind get_kind = {"visitors", "get",
+                                                     sizeof(struct member_pair), step_pair};
+static const struct mcds__operation_kind drop_kind = {"visitors", "drop",
+                                                      sizeof(struct member_pair), step_pair};
+
+static int launch_pair(struct member_pair *pair, mcds_visitors *visitors, int64_t at_ms,
+                       mcds_visitors_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    const struct mcds__operation_kind *kind = value_out != NULL ? &get_kind : &drop_kind;
+    int result = MCDS_OK;
+    if (pair == NULL)
+        pair = mcds__pipeline_new(pipeline, visitors->store, kind, &result);
+    if (pair == NULL)
+        return result;
+    mcds__operation_begin(&pair->base, kind, visitors->store, visitors->name, 0);
+    pair->base.release = release_pair;
+    pair->visitors = visitors;
+    pair->value_out = value_out;
+    pair->at_ms = mcds__time_or_now_ms(visitors->store, at_ms);
+    uint64_t slot = mcds__slot_at(pair->at_ms, visitors->period_ms);
+    mcds__members_read_begin(&pair->read, visitors->members, slot, slot > 0 ? 2 : 1,
+                             value_out == NULL);
+    return mcds__launch(&pair->base, pipeline, tag);
+}
+
+int mcds__visitors_member_pair(mcds_visitors *visitors, int64_t at_ms,
+                               mcds_visitors_value *value_out, bool piped,
+                               mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct member_pair pair;
+    return launch_pair(piped ? NULL : &pair, visitors, at_ms, value_out, pipeline, tag);
+}

@@ -1,0 +1,139 @@
+/* Visitors that are kept, in the simulated world: whoever was acknowledged is there, once, and
+ * a call may be repeated as often as one likes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/faults.h"
+
+#define CLIENTS 4
+#define HITS 20
+#define VISITORS 12
+#define TRIES_MAX 6
+#define PERIOD_MS 86400000
+#define AT_MS INT64_C(1767225600001)
+
+struct ledger {
+    bool in[VISITORS];   /* acknowledged */
+    bool sent[VISITORS]; /* perhaps */
+    uint64_t repeated;
+};
+
+struct visiting {
+    struct ledger *ledger;
+    mcds_visitors *visitors;
+    int hits_left;
+    int tries;
+    uint32_t visitor;
+};
+
+static void hit(struct visiting *visiting, mcds_sim_client *client)
+{
+    char who[16];
+    (void)snprintf(who, sizeof who, "visitor %u", visiting->visitor);
+    visiting->ledger->sent[visiting->visitor] = true;
+    assert_int_equal(mcds_visitors_hit_start(visiting->visitors, who, AT_MS,
+                                             mcds_sim_client_pipeline(client), 1),
+                     MCDS_OK);
+}
+
+static void program(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    struct visiting *visiting = context;
+    if (done != NULL && (done->result == MCDS_OK || done->result == MCDS_EXISTS)) {
+        visiting->ledger->in[visiting->visitor] = true;
+    } else if (done != NULL) {
+        if (done->result != MCDS_AMBIGUOUS && done->result != MCDS_TIMEOUT &&
+            done->result != MCDS_UNAVAILABLE && done->result != MCDS_BUSY)
+            fail_msg("result %d: %s", done->result, mcds_errmsg());
+        if (visiting->tries++ < TRIES_MAX) {
+            visiting->ledger->repeated++;
+            hit(visiting, client);
+            return;
+        }
+    }
+    if (visiting->hits_left-- == 0)
+        return;
+    visiting->tries = 0;
+    visiting->visitor = (uint32_t)(visiting->hits_left * 5 +
+                                   (int)mcds_sim_client_number(client)) %
+                        VISITORS;
+    hit(visiting, client);
+}
+
+static bool run(uint64_t seed, uint32_t members, uint64_t *repeated)
+{
+    mcds_sim_options options = network_faults(seed);
+    mcds_visitors_options kept = MCDS_VISITORS_OPTIONS_INIT;
+    struct ledger ledger = {0};
+    struct visiting visiting[CLIENTS];
+    mcds_sim *sim;
+    mcds_sim_client *client;
+    mcds_visitors_value value = {0, 0, 0, 0, false, false};
+    uint64_t least = 0;
+    uint64_t most = 0;
+    kept.period_ms = PERIOD_MS;
+    kept.members = members;
+    assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
+    for (int i = 0; i < CLIENTS; i++) {
+        visiting[i] = (struct visiting){.ledger = &ledger, .hits_left = HITS};
+        assert_int_equal(mcds_sim_client_add(sim, program, &visiting[i], &client), MCDS_OK);
+        assert_int_equal(mcds_visitors_open(mcds_sim_client_store(client), "site", &kept,
+                                            &visiting[i].visitors),
+                         MCDS_OK);
+    }
+    bool fine = mcds_sim_run(sim, 1000000) == MCDS_OK;
+    mcds_sim_calm(sim);
+    fine = fine && mcds_visitors_get(visiting[0].visitors, AT_MS, &value) == MCDS_OK;
+    for (int i = 0; i < VISITORS; i++) {
+        least += ledger.in[i];
+        most += ledger.in[i] || ledger.sent[i];
+    }
+    fine = fine && value.current >= least && value.current <= most && !value.reborn;
+    if (!fine) {
+        mcds_sim_note(sim, NULL, "%llu, allowed %llu to %llu",
+                      (unsigned long long)value.current, (unsigned long long)least,
+                      (unsigned long long)most);
+        (void)report(sim, seed, "the members are not those who came");
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        mcds_visitors_close(visiting[i].visitors);
+    mcds_sim_close(sim);
+    *repeated += ledger.repeated;
+    return fine;
+}
+
+static void run_many(uint32_t members)
+{
+    uint64_t first = first_seed();
+    uint64_t repeated = 0;
+    for (uint64_t seed = first; seed < first + seed_count(200); seed++)
+        assert_true(run(seed, members, &repeated));
+    assert_true(repeated > 0);
+}
+
+static void every_member_counts_once(void **state)
+{
+    (void)state;
+    run_many(MCDS_MEMBERS_EXACT);
+}
+
+/* So few of them the estimate does not miss. */
+static void the_estimate_does_not_hang_on_replies(void **state)
+{
+    (void)state;
+    run_many(MCDS_MEMBERS_ESTIMATED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_member_counts_once),
+        cmocka_unit_test(the_estimate_does_not_hang_on_replies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
