@@ -10,18 +10,13 @@
 #define LOCK                                                                                   \
     (BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |            \
      BIT(OPTION_LABEL) | BIT(OPTION_INFO) | BIT(OPTION_BREAK))
-<<<<<<< HEAD
-#define PERIOD BIT(OPTION_PERIOD)
-#define WINDOW (BIT(OPTION_BUCKETS) | BIT(OPTION_WIDTH))
+#define MEMBERS (BIT(OPTION_EXACT_MEMBERS) | BIT(OPTION_ESTIMATED))
+#define PERIOD (BIT(OPTION_PERIOD) | MEMBERS)
+#define WINDOW (BIT(OPTION_BUCKETS) | BIT(OPTION_WIDTH) | MEMBERS)
 #define LOG                                                                                    \
     (BIT(OPTION_BY_ARRIVAL) | BIT(OPTION_RETENTION) | BIT(OPTION_CHUNK) | BIT(OPTION_LATE) |   \
      BIT(OPTION_AHEAD))
 #define VIEWS (BIT(OPTION_DATABASE) | BIT(OPTION_FLUSH))
-=======
-#define MEMBERS (BIT(OPTION_EXACT_MEMBERS) | BIT(OPTION_ESTIMATED))
-#define PERIOD (BIT(OPTION_PERIOD) | MEMBERS)
-#define WINDOW (BIT(OPTION_BUCKETS) | BIT(OPTION_WIDTH) | MEMBERS)
->>>>>>> ced7713 (visitors, online: members, exact or estimated)
 #define FORM (BIT(OPTION_BAG) | BIT(OPTION_LIST))
 
 static const struct verb counter_verbs[] = {
