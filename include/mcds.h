@@ -1137,10 +1137,10 @@ typedef struct mcds_log_range {
  *           hold; for a chunk of more than 16 KB, 2 more, and 1 per 512 KB. A handle's first call
  *           1 more. The timeout counts for each.
  * Returns   MCDS_OK; MCDS_NOT_FOUND: no such log; failures as put, but never MCDS_AMBIGUOUS */
-MCDS_API MCDS_CHECKED int
-mcds_log_fetch(mcds_log *log, const mcds_log_range *range,
-               bool (*visit)(void *context, const mcds_log_event *event), void *context,
-               mcds_log_info *info_out);
+MCDS_API MCDS_CHECKED int mcds_log_fetch(mcds_log *log, const mcds_log_range *range,
+                                         bool (*visit)(void *context,
+                                                       const mcds_log_event *event),
+                                         void *context, mcds_log_info *info_out);
 MCDS_API MCDS_CHECKED int
 mcds_log_fetch_start(mcds_log *log, const mcds_log_range *range,
                      bool (*visit)(void *context, const mcds_log_event *event), void *context,

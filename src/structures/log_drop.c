@@ -227,7 +227,7 @@ static enum mcds__step step_stage(struct log_drop *drop, struct mcds__operation 
 static enum mcds__step step_drop(struct mcds__operation *operation)
 {
     struct log_drop *drop = (struct log_drop *)operation;
-    enum mcds__step step;
+    enum mcds__step step = MCDS__DONE;
     do {
         drop->goes_on = false;
         step = step_stage(drop, operation);

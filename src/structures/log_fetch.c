@@ -291,7 +291,7 @@ static enum mcds__step step_stage(struct log_fetch *fetch, struct mcds__operatio
 static enum mcds__step step_fetch(struct mcds__operation *operation)
 {
     struct log_fetch *fetch = (struct log_fetch *)operation;
-    enum mcds__step step;
+    enum mcds__step step = MCDS__DONE;
     do {
         fetch->goes_on = false;
         step = step_stage(fetch, operation);

@@ -363,7 +363,7 @@ static enum mcds__step step_stage(struct log_tail *tail, struct mcds__operation 
 static enum mcds__step step_tail(struct mcds__operation *operation)
 {
     struct log_tail *tail = (struct log_tail *)operation;
-    enum mcds__step step;
+    enum mcds__step step = MCDS__DONE;
     do {
         tail->goes_on = false;
         step = step_stage(tail, operation);
