@@ -17,14 +17,16 @@
    -DEVICT     the store evicts one key at any time
    -DAFTER     with EVICT: only while none has looked at a sealed key and acts on it
    -DDEEP      one splitter goes on to split C
-   -DD3        a third writer, of D
+   -DD3        a third writer, of D; no reply is lost
    -DSMALL     fewer lost replies, one order of asking */
 #ifdef D3
 #define W 3
 #else
 #define W 2
 #endif
-#ifdef SMALL
+#ifdef D3
+#define LOSES(i) false
+#elif defined(SMALL)
 #define LOSES(i) ((i) == 0 && DEEPER == 0)
 #else
 #define LOSES(i) ((i) == 0 || DEEPER == 0)

@@ -12,7 +12,7 @@
 #include "stress/stage.h"
 
 #define TIMEOUT_MS 60000
-#define TURN_NOTES 64
+#define TURN_NOTES 128
 
 static _Atomic bool *over; /* in memory that all share */
 

@@ -15,7 +15,7 @@
 #define SHARED 16
 #define OWN 600
 #define ORDER_MAX 800
-#define SHARED_RUN 16
+#define SHARED_RUN 64
 #define FETCH_ONE_IN 200
 #define SAME_MOMENT_NS 2000000 /* keys order by milliseconds what is not in the same key */
 
@@ -234,21 +234,25 @@ static bool play_own(struct player *player, int form)
                     names[form], number, changed, expected);
 }
 
-/* A run of changes in flight at once, on elements that all want. */
+/* A run of changes in flight at once, on elements that all want, or on one. */
 static bool play_shared(struct player *player, int form)
 {
     struct crowd_note *notes[SHARED_RUN];
     bool changed[SHARED_RUN] = {false};
     char room[32];
+    uint64_t spread = crowd_roll(player->member, 2) == 0 ? 1 : SHARED;
+    bool adds = form == MCDS_SET_BAG && crowd_roll(player->member, 2) == 0;
     for (uint64_t i = 0; i < SHARED_RUN; i++) {
-        uint32_t number = (uint32_t)crowd_roll(player->member, SHARED);
-        unsigned verb = crowd_roll(player->member, 2) == 0 ? ADD : REMOVE;
+        uint32_t number = (uint32_t)crowd_roll(player->member, spread);
+        unsigned verb = adds || crowd_roll(player->member, 2) == 0 ? ADD : REMOVE;
         mcds_bytes element = name_element(number, room);
+        changed[i] = adds;
         notes[i] = crowd_ask(player->member, verb, what_of(form, number));
-        int result = verb == ADD ? mcds_set_add_start(player->sets[form], element, &changed[i],
-                                                      player->pipeline, i)
-                                 : mcds_set_remove_start(player->sets[form], element,
-                                                         &changed[i], player->pipeline, i);
+        int result = verb == ADD
+                         ? mcds_set_add_start(player->sets[form], element,
+                                              adds ? NULL : &changed[i], player->pipeline, i)
+                         : mcds_set_remove_start(player->sets[form], element, &changed[i],
+                                                 player->pipeline, i);
         if (result != MCDS_OK)
             return COMPLAIN("start: %s", mcds_errmsg());
     }
