@@ -117,7 +117,8 @@ void mcds__link_close(struct mcds__link *link);
 bool mcds__link_is_busy(const struct mcds__link *link);
 
 /* Finding out what a server is. */
-void mcds__probe_begin(struct mcds__link *link);
+/* False: no memory, as `trouble` of the connection says. */
+bool mcds__probe_begin(struct mcds__link *link);
 /* Read what has come: PARSE_DONE: the link may be used; PARSE_BROKEN: `trouble` of the
  * connection is set. */
 enum mcds__parse mcds__probe_go_on(struct mcds__link *link);

@@ -413,7 +413,10 @@ void mcds__link_go_on(struct mcds__link *link, uint8_t ready)
         if (connection->connecting)
             return;
         link->state = LINK_PROBING;
-        mcds__probe_begin(link);
+        if (!mcds__probe_begin(link)) {
+            fail(link, connection->trouble);
+            return;
+        }
         ready = READY_TO_SEND;
     }
     if ((ready & READY_TO_RECEIVE) != 0 && link->state >= LINK_PROBING)

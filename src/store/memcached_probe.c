@@ -18,6 +18,7 @@
 /* What an item costs over its value, at most. */
 #define ITEM_OVERHEAD 512
 #define TTL_EARLY_MS 2000
+#define NO_MEMORY "no memory for the connection"
 
 enum { MEANING_FIRST, MEANING_VERSION, PROXY, CREATES, GETS, SETTINGS };
 
@@ -34,12 +35,12 @@ mcds_capabilities mcds__memcached_careful(void)
     };
 }
 
-static void ask(struct mcds__link *link, const char *text)
+static bool ask(struct mcds__link *link, const char *text)
 {
-    (void)mcds_buffer_append(&link->connection.out, text, strlen(text));
+    return mcds_buffer_append(&link->connection.out, text, strlen(text));
 }
 
-void mcds__probe_begin(struct mcds__link *link)
+bool mcds__probe_begin(struct mcds__link *link)
 {
     link->wire = &mcds__wire_classic;
     link->probe_can = mcds__memcached_careful();
@@ -48,7 +49,9 @@ void mcds__probe_begin(struct mcds__link *link)
     link->probe_evicts = false;
     link->needed = 0;
     link->probe_stage = link->probe_is_proxy ? PROXY : MEANING_FIRST;
-    ask(link, link->probe_is_proxy ? "version\r\n" : "mg " PROBE_KEY " k Oq\r\nversion\r\n");
+    link->connection.trouble = NO_MEMORY;
+    return ask(link,
+               link->probe_is_proxy ? "version\r\n" : "mg " PROBE_KEY " k Oq\r\nversion\r\n");
 }
 
 bool mcds__probe_hung_up(struct mcds__link *link)
@@ -151,9 +154,9 @@ static enum mcds__parse take_version(struct mcds__link *link, const char *line, 
     }
     bool meta = link->wire == &mcds__wire_meta;
     link->probe_stage = meta ? CREATES : GETS;
-    if (meta)
-        ask(link, "ms " PROBE_KEY " 1 MA N3\r\nx\r\n");
-    ask(link, "gets " PROBE_KEY "-gets\r\nstats settings\r\n");
+    if ((meta && !ask(link, "ms " PROBE_KEY " 1 MA N3\r\nx\r\n")) ||
+        !ask(link, "gets " PROBE_KEY "-gets\r\nstats settings\r\n"))
+        return refuse(link, NO_MEMORY);
     return PARSE_MORE;
 }
 
