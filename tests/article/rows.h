@@ -19,11 +19,6 @@ struct row {
     {                                                                                          \
 #name, flaw, cure, name##_article, name##_ours                                         \
     }
-/* The article's part alone, until the structure stands. */
-#define HALF_ROW(name, flaw)                                                                   \
-    {                                                                                          \
-#name, flaw, "", name##_article, NULL                                                  \
-    }
 /* A row that is no test, and why. */
 #define NO_TEST(name, flaw, reason)                                                            \
     {                                                                                          \
