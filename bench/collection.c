@@ -13,9 +13,16 @@ static bool fail(const struct collection *collection)
 static bool open_structure(struct collection *collection, const char *name)
 {
     mcds_store *store = collection->store;
-    if (collection->verb == SET_ADD)
+    switch (collection->verb) {
+    case SET_ADD:
         return mcds_set_open(store, name, NULL, &collection->set) == MCDS_OK;
-    return mcds_table_open(store, name, NULL, &collection->table) == MCDS_OK;
+    case LIST_PUSH:
+        return mcds_list_open(store, name, NULL, &collection->list) == MCDS_OK;
+    case LOG_PUT:
+        return mcds_log_open(store, name, NULL, &collection->log) == MCDS_OK;
+    default:
+        return mcds_table_open(store, name, NULL, &collection->table) == MCDS_OK;
+    }
 }
 
 bool collection_open_on(struct collection *collection, enum verb verb, mcds_store *store,
@@ -49,6 +56,8 @@ void collection_close(struct collection *collection)
     mcds_pipeline_close(collection->pipeline);
     mcds_set_close(collection->set);
     mcds_table_close(collection->table);
+    mcds_list_close(collection->list);
+    mcds_log_close(collection->log);
     mcds_close(collection->store);
     *collection = (struct collection){0};
 }
@@ -60,7 +69,8 @@ static int act(struct collection *collection, enum verb verb, uint64_t number,
     char element[ELEMENT_LENGTH + 1];
     element_of(number, element);
     mcds_bytes bytes = {element, ELEMENT_LENGTH};
-    mcds_bytes value = {table_value, VALUE_LENGTH};
+    mcds_bytes value = {value_bytes, VALUE_LENGTH};
+    mcds_bytes event = {event_bytes, EVENT_LENGTH};
     bool waits = pipeline == NULL;
     switch (verb) {
     case SET_ADD:
@@ -70,6 +80,12 @@ static int act(struct collection *collection, enum verb verb, uint64_t number,
         return waits
                    ? mcds_table_put(collection->table, bytes, value, 0)
                    : mcds_table_put_start(collection->table, bytes, value, 0, pipeline, number);
+    case LIST_PUSH:
+        return waits ? mcds_list_push(collection->list, value)
+                     : mcds_list_push_start(collection->list, value, pipeline, number);
+    case LOG_PUT:
+        return waits ? mcds_log_put(collection->log, 0, event)
+                     : mcds_log_put_start(collection->log, 0, event, pipeline, number);
     default:
         return waits ? mcds_table_has(collection->table, bytes)
                      : mcds_table_has_start(collection->table, bytes, pipeline, number);

@@ -14,6 +14,8 @@ struct collection {
     uint64_t next;
     mcds_set *set;
     mcds_table *table;
+    mcds_list *list;
+    mcds_log *log;
 };
 
 /* Open the structure of the verb by this name. False: told on stderr. */

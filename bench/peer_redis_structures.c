@@ -24,15 +24,22 @@ static void say(struct command *command, const char *word, size_t length)
 
 static bool begin(struct redis_structure *structure, enum verb verb, uint64_t number)
 {
-    static const char *const commands[VERB_COUNT] = {"SADD", "HSET", "SISMEMBER"};
+    static const char *const commands[VERB_COUNT] = {"SADD", "HSET", "SISMEMBER", "RPUSH",
+                                                     "XADD"};
     struct command command = {0};
     char element[ELEMENT_LENGTH + 1];
     element_of(number, element);
     say(&command, commands[verb], strlen(commands[verb]));
     say(&command, structure->key, strlen(structure->key));
-    say(&command, element, ELEMENT_LENGTH);
-    if (verb == TABLE_PUT)
-        say(&command, table_value, VALUE_LENGTH);
+    if (verb == LOG_PUT) {
+        say(&command, "*", 1);
+        say(&command, "e", 1);
+        say(&command, event_bytes, EVENT_LENGTH);
+    } else if (verb != LIST_PUSH) {
+        say(&command, element, ELEMENT_LENGTH);
+    }
+    if (verb == TABLE_PUT || verb == LIST_PUSH)
+        say(&command, value_bytes, VALUE_LENGTH);
     return redisAppendCommandArgv(structure->redis.context, command.count, command.words,
                                   command.lengths) == REDIS_OK;
 }
@@ -43,7 +50,7 @@ static bool take(struct redis_structure *structure, enum verb verb)
     if (redisGetReply(structure->redis.context, &reply) != REDIS_OK)
         return false;
     const redisReply *answer = reply;
-    bool fine = answer->type == REDIS_REPLY_INTEGER &&
+    bool fine = answer->type == (verb == LOG_PUT ? REDIS_REPLY_STRING : REDIS_REPLY_INTEGER) &&
                 (verb != TABLE_HAS || answer->integer == 1);
     freeReplyObject(reply);
     return fine;

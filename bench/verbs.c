@@ -3,11 +3,14 @@
 
 #include <string.h>
 
-const char table_value[VALUE_LENGTH + 1] = "a value of a table, 32 bytes ...";
+const char value_bytes[VALUE_LENGTH + 1] = "a value that has 32 bytes ......";
+const char event_bytes[EVENT_LENGTH + 1] =
+    "GET /index.html 200 5120 user:0123456789a an event of a log.";
 
 const char *verb_name(enum verb verb)
 {
-    static const char *const names[VERB_COUNT] = {"set add", "table put", "table has"};
+    static const char *const names[VERB_COUNT] = {"set add", "table put", "table has",
+                                                  "list push", "log put"};
     return names[verb];
 }
 

@@ -6,17 +6,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum verb { SET_ADD, TABLE_PUT, TABLE_HAS, VERB_COUNT };
+enum verb { SET_ADD, TABLE_PUT, TABLE_HAS, LIST_PUSH, LOG_PUT, VERB_COUNT };
 
 #define ELEMENT_LENGTH 16 /* "user:0123456789a" */
 #define VALUE_LENGTH 32
+#define EVENT_LENGTH 60
 
 const char *verb_name(enum verb verb);
 
 /* The element of a number below 2^44: numbers that follow each other have elements that do not. */
 void element_of(uint64_t number, char out[ELEMENT_LENGTH + 1]);
-/* VALUE_LENGTH bytes. */
-extern const char table_value[VALUE_LENGTH + 1];
+/* What a table and a list hold, and an event of a log. */
+extern const char value_bytes[VALUE_LENGTH + 1];
+extern const char event_bytes[EVENT_LENGTH + 1];
 
 /* A number below `size`, another for each `step`; all of them have their turn. */
 uint64_t spread(uint64_t step, uint64_t size);

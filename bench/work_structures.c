@@ -63,4 +63,6 @@ void work_structures(struct bench *bench, const struct servers *servers)
     compete(bench, servers, SET_ADD, "SADD", 0);
     compete(bench, servers, TABLE_PUT, "HSET", 0);
     compete(bench, servers, TABLE_HAS, "SISMEMBER", MEMBERS);
+    compete(bench, servers, LIST_PUSH, "RPUSH", 0);
+    compete(bench, servers, LOG_PUT, "XADD", 0);
 }
