@@ -37,7 +37,10 @@ mcds_capabilities mcds__memcached_careful(void)
 
 static bool ask(struct mcds__link *link, const char *text)
 {
-    return mcds_buffer_append(&link->connection.out, text, strlen(text));
+    if (mcds_buffer_append(&link->connection.out, text, strlen(text)))
+        return true;
+    link->connection.trouble = NO_MEMORY;
+    return false;
 }
 
 bool mcds__probe_begin(struct mcds__link *link)
@@ -49,7 +52,6 @@ bool mcds__probe_begin(struct mcds__link *link)
     link->probe_evicts = false;
     link->needed = 0;
     link->probe_stage = link->probe_is_proxy ? PROXY : MEANING_FIRST;
-    link->connection.trouble = NO_MEMORY;
     return ask(link,
                link->probe_is_proxy ? "version\r\n" : "mg " PROBE_KEY " k Oq\r\nversion\r\n");
 }
@@ -156,7 +158,7 @@ static enum mcds__parse take_version(struct mcds__link *link, const char *line, 
     link->probe_stage = meta ? CREATES : GETS;
     if ((meta && !ask(link, "ms " PROBE_KEY " 1 MA N3\r\nx\r\n")) ||
         !ask(link, "gets " PROBE_KEY "-gets\r\nstats settings\r\n"))
-        return refuse(link, NO_MEMORY);
+        return PARSE_BROKEN;
     return PARSE_MORE;
 }
 
