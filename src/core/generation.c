@@ -93,6 +93,15 @@ enum mcds__step mcds__root_read_step(struct mcds__root *root, struct mcds__opera
     return take_value(root, operation, &root->requests[0]);
 }
 
+/* Neither made nor found: it vanished, or the write was lost and the look was not. */
+static enum mcds__step make_again(struct mcds__root *root, struct mcds__operation *operation)
+{
+    root->stage = ROOT_BEGIN;
+    if (mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    return mcds__operation_explain(operation, MCDS_BUSY, "its key vanishes again and again");
+}
+
 enum mcds__step mcds__root_make_step(struct mcds__root *root, struct mcds__operation *operation)
 {
     if (root->stage == ROOT_BEGIN && root->number == 0)
@@ -103,6 +112,8 @@ enum mcds__step mcds__root_make_step(struct mcds__root *root, struct mcds__opera
         const mcds_reply *added = &root->requests[0].reply;
         if (mcds__is_refusal(added))
             return mcds__operation_fail(operation, added);
+        if (root->requests[1].reply.outcome == MCDS_OUT_MISS)
+            return make_again(root, operation);
         return take_value(root, operation, &root->requests[1]);
     }
     uint64_t number = root->number;

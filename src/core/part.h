@@ -169,8 +169,8 @@ enum mcds__step mcds__part_locate_step(struct mcds__part_locate *locate,
  *
  *   MCDS_OK         all of them count, once each
  *   MCDS_AMBIGUOUS  each once, not at all, or not yet
- *   MCDS_BUSY       and `ended`: the family has ended, or its part is gone and may have; nothing
- *                   counts. Without it: its part vanishes again and again
+ *   MCDS_BUSY       and `ended`: the family has ended, or may have, as far as this handle knows;
+ *                   nothing counts. Without it: its part vanishes again and again
  *   others          not all of them count, and those that do not never will */
 struct mcds__part_append {
     struct mcds__parts *parts;
@@ -185,6 +185,7 @@ struct mcds__part_append {
     bool makes;
     bool under_way;
     bool has_asked; /* for pieces */
+    bool is_fresh;
     uint8_t walked;
     uint8_t makings;
     uint64_t part;
@@ -211,8 +212,9 @@ int mcds__part_append_put(struct mcds__part_append *append, uint8_t flags, int64
 bool mcds__part_append_fits(const struct mcds__part_append *append, size_t length);
 enum mcds__step mcds__part_append_step(struct mcds__part_append *append,
                                        struct mcds__operation *operation);
-/* Go on in another family after `ended`. False: a copy may count in the old one. */
-bool mcds__part_append_move(struct mcds__part_append *append, uint64_t family);
+/* Go on in this family, after `ended` or at the beginning; is_fresh: it has just been found to be
+ * the one that lives. False: a copy may count in the one before. */
+bool mcds__part_append_move(struct mcds__part_append *append, uint64_t family, bool is_fresh);
 /* Make ready for more records, after DONE with MCDS_OK. */
 void mcds__part_append_again(struct mcds__part_append *append);
 void mcds__part_append_free(struct mcds__part_append *append);

@@ -41,6 +41,9 @@ static enum mcds__step fail(struct mcds__part_append *append, struct mcds__opera
                             const mcds_reply *reply)
 {
     (void)mcds__operation_fail(operation, reply);
+    /* An answer as such is no result: the part came and went until the time was over. */
+    if (operation->result > 0)
+        operation->result = MCDS_BUSY;
     if (append->doubt)
         operation->result = MCDS_AMBIGUOUS;
     return MCDS__DONE;
@@ -70,9 +73,12 @@ static enum mcds__step try_later(struct mcds__part_append *append,
 static enum mcds__step begin(struct mcds__part_append *append,
                              struct mcds__operation *operation);
 
+/* Who knows nothing of a family that may end asks first whether it lives. */
 static enum mcds__step locate(struct mcds__part_append *append,
                               struct mcds__operation *operation)
 {
+    if (append->parts->one_route && !append->is_fresh)
+        return end(append, operation, false);
     append->stage = APPEND_LOCATING;
     enum mcds__step step = mcds__part_locate_step(&append->locate, append->parts, operation);
     if (step != MCDS__DONE)
@@ -160,9 +166,14 @@ static enum mcds__step begin(struct mcds__part_append *append,
     int64_t now_ns = operation->deadline_ns - mcds__store_timeout_ns(operation->store);
     if (!mcds__part_take_place(append->parts, append->family, length, now_ns, &place))
         return locate(append, operation);
-    if (append->doubt && place.part > append->doubted + MCDS__PART_DISTANCE_MAX) {
+    bool is_far = append->doubt && (place.part < append->doubted ||
+                                    place.part > append->doubted + MCDS__PART_DISTANCE_MAX);
+    if (is_far) {
         mcds__part_give_place(append->parts, append->family, place.part, length);
-        return resolve(append, operation, false, 0);
+        if (place.part > append->doubted)
+            return resolve(append, operation, false, 0);
+        /* The family has lost its end, and perhaps not the part where a copy stands. */
+        return finish(append, operation, MCDS_AMBIGUOUS, NULL);
     }
     append->length = length;
     append->under_way = true;

@@ -72,7 +72,7 @@ int mcds__part_append_put(struct mcds__part_append *append, uint8_t flags, int64
     return mcds__part_put(&append->records, &record) ? MCDS_OK : MCDS_NO_MEMORY;
 }
 
-bool mcds__part_append_move(struct mcds__part_append *append, uint64_t family)
+bool mcds__part_append_move(struct mcds__part_append *append, uint64_t family, bool is_fresh)
 {
     if (append->family != family) {
         if (append->doubt)
@@ -82,6 +82,7 @@ bool mcds__part_append_move(struct mcds__part_append *append, uint64_t family)
     append->family = family;
     append->locate = (struct mcds__part_locate){.family = family, .room = append->locate.room};
     append->ended = false;
+    append->is_fresh = is_fresh;
     append->stage = 0;
     /* The pieces of a large payload stand under the family's name. */
     append->piece = 0;

@@ -7,7 +7,7 @@
 #include "store/table.h"
 
 #define MCDS__SIM_CLIENTS_MAX 64
-#define MCDS__SIM_LINES 64
+#define MCDS__SIM_LINES 256
 #define MCDS__SIM_LINE_MAX 120
 
 struct mcds__sim_message;

@@ -45,10 +45,10 @@ static int put_values(struct list_push *push)
 
 static enum mcds__step step_push(struct mcds__operation *operation);
 
-static enum mcds__step begin_append(struct list_push *push, uint64_t generation)
+static enum mcds__step begin_append(struct list_push *push, uint64_t generation, bool is_fresh)
 {
     push->stage = PUSH_APPEND;
-    if (mcds__part_append_move(&push->append, generation))
+    if (mcds__part_append_move(&push->append, generation, is_fresh))
         return step_push(&push->base);
     return mcds__operation_finish(&push->base, MCDS_AMBIGUOUS);
 }
@@ -81,7 +81,7 @@ static enum mcds__step take_root(struct list_push *push, enum mcds__step step)
         push->root.stage = 0;
         return step_push(&push->base);
     }
-    return begin_append(push, push->root.number);
+    return begin_append(push, push->root.number, true);
 }
 
 /* A clear that had begun has been finished by us or by another. */
@@ -135,6 +135,10 @@ static enum mcds__step take_judgement(struct list_push *push, enum mcds__step st
         return step;
     if (push->base.result == MCDS_OK && push->locate.ended)
         return go_on(push);
+    if (push->base.result != MCDS_OK)
+        return mcds__operation_explain(
+            &push->base, MCDS_AMBIGUOUS,
+            "the list has begun anew, and whether it was cleared cannot be seen now");
     atomic_store(&push->list->generation.known, push->root.number);
     return mcds__operation_explain(&push->base, MCDS_LOST,
                                    "the list was gone and has begun anew");
@@ -163,7 +167,7 @@ static enum mcds__step step_push(struct mcds__operation *operation)
         uint64_t generation = atomic_load(&push->list->generation.known);
         if (generation == 0)
             return read_root(push);
-        return begin_append(push, generation);
+        return begin_append(push, generation, false);
     }
     case PUSH_ROOT:
         return take_root(push, mcds__root_make_step(&push->root, operation));

@@ -2,8 +2,8 @@
  *
  * First the family of parts ends: its last parts are filled and a mark is put behind them, so no
  * push can be acknowledged in it any more. Then the root names another generation: from there on
- * the list is empty. Then the parts are erased; the mark stays for a day, for those who come
- * late. A push that meets the mark before the root has changed changes it. */
+ * the list is empty. Then marks replace the parts too, and stay for a day, for those who come late
+ * and would make a part anew. A push that meets a mark before the root has changed changes it. */
 #include <stdatomic.h>
 
 #include "base/environment.h"
@@ -46,6 +46,13 @@ static enum mcds__step go_to(struct list_clear *clear, uint8_t stage)
     return step_clear(&clear->base);
 }
 
+static void set_mark(mcds_request *request, mcds_command command)
+{
+    request->command = command;
+    request->flags = MCDS__PART_END;
+    request->ttl_ms = MARK_TTL_MS;
+}
+
 /* Fill the last parts, put the mark behind them, look whether it is the mark that stands there:
  * in this order, so that a mark is never seen behind a part that takes something. */
 static enum mcds__step ask_mark(struct list_clear *clear)
@@ -61,11 +68,8 @@ static enum mcds__step ask_mark(struct list_clear *clear)
     for (uint64_t part = first; found->exists && part < mark; part++)
         mcds__part_fill_close(parts, clear->family, room, count++, part,
                               part + 1 == mark ? found->size : 0);
-    mcds__part_fill_get(parts, clear->family, room, count, mark, MCDS_NO_VALUE);
-    room->requests[count].command = MCDS_ADD;
-    room->requests[count].options = 0;
-    room->requests[count].flags = MCDS__PART_END;
-    room->requests[count++].ttl_ms = MARK_TTL_MS;
+    mcds__part_fill_get(parts, clear->family, room, count, mark, 0);
+    set_mark(&room->requests[count++], MCDS_ADD);
     mcds__part_fill_get(parts, clear->family, room, count++, mark, MCDS_NO_VALUE);
     clear->stage = CLEAR_MARK;
     return mcds__operation_ask_repeatable(&clear->base, room->requests, count);
@@ -162,9 +166,8 @@ static uint32_t add_parts(struct list_clear *clear)
     for (uint64_t part = clear->from; part < end && count < MCDS__PART_ROOM; part++) {
         if (!read->more && part == read->next && read->ended)
             continue;
-        mcds_bytes route = mcds__part_key(&clear->list->parts, clear->family, part,
-                                          &clear->room->keys[count]);
-        add_erasure(clear, route, &count);
+        mcds__part_fill_get(&clear->list->parts, clear->family, clear->room, count, part, 0);
+        set_mark(&clear->room->requests[count++], MCDS_SET);
     }
     clear->from = end;
     return count;

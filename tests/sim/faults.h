@@ -54,7 +54,7 @@ static inline uint64_t first_seed(void)
 /* Print the seed and what happened last. Always false. */
 static inline bool report(const mcds_sim *sim, uint64_t seed, const char *what)
 {
-    static char timeline[16384];
+    static char timeline[32768];
     (void)mcds_sim_timeline(sim, timeline, sizeof timeline);
     (void)fprintf(stderr, "seed %llu: %s\n%sreplay with MCDS_SIM_SEED=%llu MCDS_SIM_SEEDS=1\n",
                   (unsigned long long)seed, what, timeline, (unsigned long long)seed);

@@ -1,0 +1,266 @@
+/* Lists in the simulated world: every acknowledged push exactly once, in order, whatever is lost
+ * on the way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/faults.h"
+
+#define CLIENTS 4
+#define PUSHES 20
+#define ALL (CLIENTS * PUSHES)
+#define TOGETHER 3
+/* Of these pushes of a client that clears, each is a clear instead. */
+#define CLEAR_EVERY 6
+/* A few of them fill a key. */
+#define LENGTH 2600
+
+enum fate { NOT_BEGUN, UNDER_WAY, PUSHED, DOUBTFUL, REFUSED };
+
+struct push {
+    enum fate fate;
+    int64_t began_ns;
+    int64_t ended_ns;
+    uint32_t seen;
+    uint32_t place;
+};
+
+struct ledger {
+    struct push pushes[ALL];
+    mcds_sim *sim;
+    bool may_lose;
+    bool is_lost; /* the fetch has told so */
+    bool clears;
+    bool clear_in_doubt;
+    int64_t cleared_from_ns; /* when the last clear that was acknowledged began */
+    int64_t cleared_to_ns;   /* when the last one ended */
+    uint64_t cleared;
+    uint32_t places;
+    bool is_foreign;
+    char wrong[200]; /* a result that cannot be */
+    uint64_t pushed;
+    uint64_t doubts;
+    uint64_t losses;
+};
+
+struct pushing {
+    struct ledger *ledger;
+    mcds_list *list;
+    uint32_t first;
+    uint32_t next;
+};
+
+static void book_clear(struct ledger *ledger, const struct push *push, int result)
+{
+    ledger->cleared_to_ns = mcds_sim_now_ns(ledger->sim);
+    if (result == MCDS_OK && push->began_ns > ledger->cleared_from_ns)
+        ledger->cleared_from_ns = push->began_ns;
+    ledger->cleared += result == MCDS_OK;
+    if (result != MCDS_OK && result != MCDS_NOT_FOUND)
+        ledger->clear_in_doubt = true;
+    if (result == MCDS_CORRUPT || result == MCDS_LOST)
+        (void)snprintf(ledger->wrong, sizeof ledger->wrong, "%.180s", mcds_errmsg());
+}
+
+static void book(struct ledger *ledger, struct push *push, int result)
+{
+    push->ended_ns = mcds_sim_now_ns(ledger->sim);
+    switch (result) {
+    case MCDS_OK:
+        push->fate = PUSHED;
+        ledger->pushed++;
+        break;
+    case MCDS_AMBIGUOUS:
+        push->fate = DOUBTFUL;
+        ledger->doubts++;
+        break;
+    case MCDS_BUSY:
+    case MCDS_TIMEOUT:
+    case MCDS_UNAVAILABLE:
+        push->fate = REFUSED;
+        break;
+    case MCDS_LOST:
+        if (ledger->may_lose) {
+            push->fate = DOUBTFUL;
+            break;
+        }
+        /* fall through */
+    default:
+        (void)snprintf(ledger->wrong, sizeof ledger->wrong, "%.180s", mcds_errmsg());
+    }
+}
+
+static bool is_clear(const struct ledger *ledger, uint32_t number)
+{
+    return ledger->clears && number < PUSHES && number % CLEAR_EVERY == CLEAR_EVERY - 1;
+}
+
+static void program(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    static char text[LENGTH];
+    struct pushing *pushing = context;
+    struct ledger *ledger = pushing->ledger;
+    if (done != NULL && is_clear(ledger, (uint32_t)done->tag))
+        book_clear(ledger, &ledger->pushes[done->tag], done->result);
+    else if (done != NULL)
+        book(ledger, &ledger->pushes[done->tag], done->result);
+    for (int i = done == NULL ? TOGETHER : 1; i > 0 && pushing->next < PUSHES; i--) {
+        uint32_t number = pushing->first + pushing->next++;
+        ledger->pushes[number].fate = UNDER_WAY;
+        ledger->pushes[number].began_ns = mcds_sim_now_ns(ledger->sim);
+        if (is_clear(ledger, number)) {
+            assert_int_equal(
+                mcds_list_clear_start(pushing->list, mcds_sim_client_pipeline(client), number),
+                MCDS_OK);
+            continue;
+        }
+        memset(text, '.', sizeof text);
+        (void)snprintf(text, sizeof text, "%u", (unsigned)number);
+        assert_int_equal(mcds_list_push_start(pushing->list, (mcds_bytes){text, sizeof text},
+                                              mcds_sim_client_pipeline(client), number),
+                         MCDS_OK);
+    }
+}
+
+static bool see(void *context, mcds_bytes value)
+{
+    struct ledger *ledger = context;
+    unsigned long number = value.length == LENGTH ? strtoul(value.at, NULL, 10) : ALL;
+    if (number >= ALL) {
+        ledger->is_foreign = true;
+        return false;
+    }
+    ledger->pushes[number].seen++;
+    ledger->pushes[number].place = ledger->places++;
+    return true;
+}
+
+/* NULL, or what is wrong. */
+static const char *judge(const struct ledger *ledger)
+{
+    if (ledger->wrong[0] != 0)
+        return ledger->wrong;
+    if (ledger->is_foreign)
+        return "a value that nobody pushed";
+    for (uint32_t i = 0; i < ALL; i++) {
+        const struct push *push = &ledger->pushes[i];
+        if (push->seen > 1 && !ledger->is_lost)
+            return "a value twice";
+        if (push->fate == PUSHED && push->seen == 0 && !ledger->may_lose &&
+            (!ledger->clears ||
+             (!ledger->clear_in_doubt && push->began_ns > ledger->cleared_to_ns)))
+            return "an acknowledged value is missing";
+        if (push->fate == PUSHED && push->seen > 0 && push->ended_ns < ledger->cleared_from_ns)
+            return "a value from before a clear is there after it";
+        if ((push->fate == REFUSED || push->fate == NOT_BEGUN) && push->seen > 0)
+            return "a refused value is there";
+    }
+    for (uint32_t i = 0; i < ALL; i++)
+        for (uint32_t j = 0; j < ALL; j++) {
+            const struct push *early = &ledger->pushes[i];
+            const struct push *late = &ledger->pushes[j];
+            if (early->fate == PUSHED && early->seen > 0 && late->seen > 0 &&
+                early->ended_ns < late->began_ns && early->place > late->place &&
+                !ledger->may_lose)
+                return "a value stands before one that was acknowledged before it began";
+        }
+    return NULL;
+}
+
+static bool run(mcds_sim_options options, bool may_lose, bool clears, struct ledger *totals)
+{
+    static struct ledger ledger;
+    struct pushing pushings[CLIENTS];
+    mcds_sim *sim;
+    mcds_sim_client *client;
+    memset(&ledger, 0, sizeof ledger);
+    ledger.may_lose = may_lose;
+    ledger.clears = clears;
+    assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
+    ledger.sim = sim;
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        pushings[i] = (struct pushing){.ledger = &ledger, .first = i * PUSHES};
+        assert_int_equal(mcds_sim_client_add(sim, program, &pushings[i], &client), MCDS_OK);
+        assert_int_equal(
+            mcds_list_open(mcds_sim_client_store(client), "jobs", NULL, &pushings[i].list),
+            MCDS_OK);
+    }
+    bool fine = mcds_sim_run(sim, 200000) == MCDS_OK;
+    mcds_sim_calm(sim);
+    int result = mcds_list_fetch(pushings[0].list, 0, 0, see, &ledger);
+    ledger.is_lost = result == MCDS_LOST;
+    totals->losses += ledger.is_lost;
+    const char *wrong = judge(&ledger);
+    if (result == MCDS_CORRUPT || (result != MCDS_OK && !may_lose && ledger.pushed > 0))
+        wrong = "the fetch fails";
+    if (!fine || wrong != NULL)
+        fine = report(sim, options.seed, wrong != NULL ? wrong : "it does not end");
+    for (int i = 0; i < CLIENTS; i++)
+        mcds_list_close(pushings[i].list);
+    mcds_sim_close(sim);
+    totals->pushed += ledger.pushed;
+    totals->doubts += ledger.doubts;
+    totals->cleared += ledger.cleared;
+    return fine;
+}
+
+/* A look for the end of a list is a batch of many requests: fewer faults for each. */
+static mcds_sim_options fewer(mcds_sim_options options)
+{
+    options.cut_before_ppm /= 8;
+    options.cut_after_ppm /= 8;
+    options.late_ppm /= 8;
+    options.silent_ppm /= 8;
+    options.evict_ppm /= 8;
+    options.flush_ppm /= 8;
+    options.restart_ppm /= 8;
+    return options;
+}
+
+static void run_many(bool may_lose, bool clears, uint64_t usual)
+{
+    static struct ledger totals;
+    memset(&totals, 0, sizeof totals);
+    uint64_t first = first_seed();
+    for (uint64_t seed = first; seed < first + seed_count(usual); seed++) {
+        mcds_sim_options options = may_lose ? all_faults(seed) : network_faults(seed);
+        assert_true(run(fewer(options), may_lose, clears, &totals));
+    }
+    assert_true(totals.pushed > 0 && totals.doubts > 0);
+    assert_true(!clears || totals.cleared > 0);
+    print_message("pushed %llu, ambiguous %llu, cleared %llu, losses told %llu\n",
+                  (unsigned long long)totals.pushed, (unsigned long long)totals.doubts,
+                  (unsigned long long)totals.cleared, (unsigned long long)totals.losses);
+}
+
+static void each_push_counts_once_and_in_order(void **state)
+{
+    (void)state;
+    run_many(false, false, 1500);
+}
+
+static void nothing_comes_twice_in_silence(void **state)
+{
+    (void)state;
+    run_many(true, false, 700);
+}
+
+static void a_clear_parts_before_from_after(void **state)
+{
+    (void)state;
+    run_many(false, true, 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_push_counts_once_and_in_order),
+        cmocka_unit_test(a_clear_parts_before_from_after),
+        cmocka_unit_test(nothing_comes_twice_in_silence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
