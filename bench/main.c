@@ -6,23 +6,29 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sizes.h"
 #include "work.h"
 
 #define EXIT_USAGE 64
 
 static const char help_text[] =
     "usage: mcds-bench [--quick] [--only TEXT] [--out FILE] [--place FOLDER]\n"
+    "       mcds-bench --sizes [--huge] [--only VERB] [--place FOLDER]\n"
     "\n"
     "Starts memcached and redis-server by itself, on loopback and unix sockets.\n"
     "  --quick         about 30 seconds instead of two minutes; wider spreads\n"
     "  --only TEXT     only the work with TEXT in its name\n"
     "  --out FILE      also write the ratios as JSON\n"
+    "  --sizes         cost against size instead: a few minutes, 1 GB of memory\n"
+    "  --huge          with --sizes: up to ten million elements\n"
     "  --place FOLDER  where files and sockets are made (default .): the file system under it\n"
     "                  decides the durable rows\n";
 
 struct wishes {
     const char *out;
     const char *place;
+    bool sizes;
+    bool huge;
 };
 
 /* False: the usage is wrong. */
@@ -31,6 +37,7 @@ static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wis
     static const struct option known[] = {
         {"quick", no_argument, NULL, 'q'},     {"only", required_argument, NULL, 'o'},
         {"out", required_argument, NULL, 'j'}, {"place", required_argument, NULL, 'p'},
+        {"sizes", no_argument, NULL, 's'},     {"huge", no_argument, NULL, 'H'},
         {"help", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
@@ -47,6 +54,12 @@ static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wis
             break;
         case 'p':
             wishes->place = optarg;
+            break;
+        case 's':
+            wishes->sizes = true;
+            break;
+        case 'H':
+            wishes->huge = true;
             break;
         case 'h':
             (void)fputs(help_text, stdout);
@@ -80,6 +93,11 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     (void)signal(SIGPIPE, SIG_IGN);
+    if (wishes.sizes) {
+        sizes_run(&bench, wishes.huge);
+        (void)rmdir(bench.place);
+        return bench.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    }
     servers_start(&servers, bench.place);
     work_memcached(&bench, &servers);
     work_lock(&bench, &servers);
