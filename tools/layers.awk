@@ -27,7 +27,7 @@ BEGIN {
     may("src/structures", "src/base src/store src/engine src/core src/structures")
     may("src/sim", "src/base src/store src/engine src/sim")
     may("cli", "cli")
-    may("examples/weblog", "examples/weblog")
+    may("examples/weblog", "examples/weblog examples/views")
 
     lmdb = "src/store/lmdb[a-z_]*[.][ch]"
     memcached = "src/store/(memcached|wire|connection|ketama|server)[a-z_]*[.][ch]"
@@ -112,7 +112,7 @@ code ~ /^#include "/ && home in allowed {
     else if (name !~ /\//)
         into = home
     else {
-        into = "src/" name
+        into = (home ~ /^examples\// ? "examples/" : "src/") name
         sub(/\/[^\/]*$/, "", into)
     }
     if (index(allowed[home], " " into " ") == 0)

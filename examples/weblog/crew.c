@@ -94,7 +94,7 @@ static bool tell(const struct tally *tally, int findings)
     if (out == NULL)
         return false;
     for (uint32_t i = 0; i < tally->pages.count && fine; i++) {
-        const struct page *page = &tally->pages.at[i];
+        const struct name *page = &tally->pages.at[i];
         fine = fwrite(&page->length, sizeof page->length, 1, out) == 1 &&
                fwrite(page->bytes, 1, page->length, out) == page->length;
     }
@@ -168,7 +168,7 @@ static bool hire_one(struct crew *crew, const struct figures *figures)
 bool crew_hire(struct crew *crew, const struct figures *figures, uint32_t workers)
 {
     memset(crew, 0, sizeof *crew);
-    pages_init(&crew->tally.pages);
+    names_init(&crew->tally.pages);
     (void)signal(SIGPIPE, SIG_IGN);
     if (workers == 1) {
         crew->room = malloc(READER_ROOM);
@@ -272,7 +272,7 @@ static bool gather_pages(struct crew *crew, FILE *in)
         uint32_t length;
         fine = fread(&length, sizeof length, 1, in) == 1 && length <= PARSE_LINE_MAX &&
                fread(bytes, 1, length, in) == length &&
-               pages_find(&crew->tally.pages, (struct text){bytes, length}) != PAGES_NONE;
+               names_find(&crew->tally.pages, (struct text){bytes, length}) != NAMES_NONE;
     }
     fine = fine && bytes != NULL;
     free(bytes);
@@ -336,6 +336,6 @@ void crew_dismiss(struct crew *crew)
     if (crew->tally_open)
         tally_close(&crew->tally);
     else
-        pages_free(&crew->tally.pages);
+        names_free(&crew->tally.pages);
     free(crew->room);
 }

@@ -12,7 +12,9 @@
 #include <unistd.h>
 
 #include "crew.h"
+#include "finds.h"
 #include "home.h"
+#include "keep.h"
 #include "options.h"
 #include "reader.h"
 #include "report.h"
@@ -37,6 +39,7 @@ struct run {
     struct reader reader;
     struct crew crew;
     mcds_store *store;
+    struct keep keep;
     uint64_t own_lines;
     double begun_s;
     double shown_s; /* when the live line was printed */
@@ -69,6 +72,7 @@ static bool choose_figures(struct run *run)
     env->random(env->self, &random, sizeof random);
     figures->uri = options->store != NULL ? options->store : run->default_store;
     figures->ns = options->ns;
+    figures->database = options->database;
     figures->kept = options->name != NULL;
     figures->begun_ms = env->wall_ns(env->self) / 1000000;
     if (figures->kept)
@@ -134,39 +138,60 @@ static int feed(struct run *run)
             struct timespec pause = {0, READER_POLL_MS * 1000000L};
             (void)nanosleep(&pause, NULL);
         }
+        if (keep_save_sometimes(&run->keep) < 0)
+            return complain(mcds_errmsg(), EXIT_NO_STORE);
         if (run->options.follow)
             show_live(run);
     }
     return EXIT_SUCCESS;
 }
 
-static int print_report(struct run *run, double seconds)
+/* What stands in the store, in all. Returns an mcds_result. */
+static int read_all(struct run *run, struct sheet *sheet, struct totals *totals,
+                    struct details *details, struct finds *finds)
 {
-    struct totals totals;
-    struct details details = {0};
-    struct pages *pages = &run->crew.tally.pages;
+    struct names *pages = &run->crew.tally.pages;
     const struct summary *summary = &run->crew.tally.summary;
-    int result = totals_read(&run->figures, run->store, &totals);
-    if (result == MCDS_OK)
+    int result = totals_read(&run->figures, run->store, totals);
+    if (result == MCDS_OK && run->keep.views != NULL)
+        result = keep_read_pages(&run->keep, pages);
+    else if (result == MCDS_OK)
         result = totals_read_pages(&run->figures, run->store, pages);
+    if (result == MCDS_OK)
+        result = finds_read(finds, sheet);
     if (result == MCDS_OK && !run->options.json)
         result = totals_read_details(&run->figures, run->store, summary->first_ms,
-                                     summary->last_ms, &details);
-    if (result != MCDS_OK)
-        return complain(mcds_errmsg(), EXIT_NO_STORE);
+                                     summary->last_ms, details);
+    return result;
+}
+
+static int print_report(struct run *run, struct sheet *sheet, double seconds)
+{
+    static struct finds finds;
+    struct totals totals;
+    struct details details = {0};
+    struct names *pages = &run->crew.tally.pages;
+    const struct summary *summary = &run->crew.tally.summary;
+    int result = read_all(run, sheet, &totals, &details, &finds);
     /* the handles of a crew without workers are of no more use, and sorting moves the pages */
     crew_close_pages(&run->crew);
-    pages_sort(pages);
-    struct report report = {.figures = &run->figures,
-                            .paths = run->options.paths,
-                            .workers = run->options.workers,
-                            .seconds = seconds,
-                            .own_lines = run->own_lines,
-                            .totals = &totals,
-                            .details = &details,
-                            .summary = summary,
-                            .pages = pages};
-    (run->options.json ? report_json : report_people)(stdout, &report);
+    if (result == MCDS_OK) {
+        names_sort(pages);
+        struct report report = {.figures = &run->figures,
+                                .paths = run->options.paths,
+                                .workers = run->options.workers,
+                                .seconds = seconds,
+                                .own_lines = run->own_lines,
+                                .totals = &totals,
+                                .details = &details,
+                                .finds = &finds,
+                                .summary = summary,
+                                .pages = pages};
+        (run->options.json ? report_json : report_people)(stdout, &report);
+    }
+    finds_free(&finds);
+    if (result != MCDS_OK)
+        return complain(mcds_errmsg(), EXIT_NO_STORE);
     if (fflush(stdout) != 0)
         return complain("the output cannot be written", EXIT_FAILURE);
     if (summary->uncertain > 0)
@@ -174,10 +199,34 @@ static int print_report(struct run *run, double seconds)
     return EXIT_SUCCESS;
 }
 
+/* Report, and leave the store as it should be found. */
+static int conclude(struct run *run, double seconds)
+{
+    struct sheet sheet;
+    int code = EXIT_NO_STORE;
+    int result = sheet_open(&sheet, &run->figures, run->store);
+    if (result == MCDS_OK)
+        code = print_report(run, &sheet, seconds);
+    if (run->keep.views != NULL && !run->options.json)
+        (void)fprintf(stderr, "saving the latest views in %s\n", run->figures.database);
+    if (result == MCDS_OK)
+        result = keep_save_all(&run->keep);
+    if (result == MCDS_OK && !run->figures.kept)
+        result = sheet_forget(&sheet);
+    if (result < 0 && code == EXIT_SUCCESS)
+        code = EXIT_NO_STORE;
+    if (result < 0)
+        (void)complain(mcds_errmsg(), code);
+    sheet_close(&sheet);
+    return code;
+}
+
 static int open_store(struct run *run)
 {
     if (figures_open_store(&run->figures, &run->store) != MCDS_OK)
         return complain(mcds_errmsg(), EXIT_NO_STORE);
+    if (!keep_open(&run->keep, &run->figures, run->store))
+        return complain(run->keep.failure, EXIT_NO_STORE);
     if (run->options.workers == 1 && !crew_work_in(&run->crew, &run->figures, run->store))
         return complain(run->crew.failure, EXIT_NO_STORE);
     return EXIT_SUCCESS;
@@ -195,7 +244,7 @@ static int count(struct run *run)
     double seconds = now_s() - run->begun_s;
     if (run->options.follow && isatty(STDERR_FILENO) == 1)
         (void)fputc('\n', stderr);
-    return code == EXIT_SUCCESS ? print_report(run, seconds) : code;
+    return code == EXIT_SUCCESS ? conclude(run, seconds) : code;
 }
 
 int main(int argc, char **argv)
@@ -223,6 +272,7 @@ int main(int argc, char **argv)
                    ? count(&run)
                    : complain(run.crew.failure, EXIT_FAILURE);
     crew_dismiss(&run.crew);
+    keep_close(&run.keep);
     mcds_close(run.store);
     reader_close(&run.reader);
     return code;

@@ -15,7 +15,9 @@ static const char help_text[] =
     "\n"
     "Reads the Common and Combined formats of web servers and keeps in an mcds store the "
     "views\n"
-    "of each page, the visitors, who is online and the errors; then prints them.\n"
+    "of each page, the visitors, who is online, the requests of each client host, the "
+    "referrers,\n"
+    "the largest responses and a log of the errors; then prints them.\n"
     "\n"
     "  -s, --store URI      memory:, lmdb:PATH or memcached://HOST,HOST\n"
     "                       (else $MCDS_STORE, else an lmdb file of yours, as for mcds)\n"
@@ -23,9 +25,12 @@ static const char help_text[] =
     "  -n, --namespace NS   prefix of all keys in the store (default mcds)\n"
     "      --name NAME      keep the figures under NAME: they go on from run to run and are\n"
     "                       shared by all machines that use NAME. Without it each run counts\n"
-    "                       by itself, and the store forgets it within some days\n"
+    "                       by itself, and the store forgets it\n"
+    "      --database FILE  keep the views in this SQLite database; needs --name. Ends some\n"
+    "                       seconds after the report, when the last views have been saved\n"
     "  -j, --json           print one JSON object: lines, malformed, views, pages, visitors,\n"
-    "                       errors. In views, bytes that are no UTF-8 stand as \\udcXX\n"
+    "                       errors, error_log, hosts, referrers, largest. Bytes that are no\n"
+    "                       UTF-8 stand as \\udcXX\n"
     "  -f, --follow FILE    also when it is renamed, made anew or truncated; ^C ends\n"
     "  -h, --help           this text\n"
     "\n"
@@ -78,16 +83,19 @@ static bool check_paths(const struct options *options)
         return refuse("-", "may be given once");
     if (options->follow && (options->path_count != 1 || standard != 0))
         return refuse("-f", "follows one file");
+    if (options->database != NULL && options->name == NULL)
+        return refuse("--database", "needs --name: its views go on from run to run");
     return true;
 }
 
 bool options_parse(int argc, char **argv, struct options *options)
 {
-    enum { NAME = 256 };
+    enum { NAME = 256, DATABASE };
     static const struct option known[] = {{"store", required_argument, NULL, 's'},
                                           {"workers", required_argument, NULL, 'w'},
                                           {"namespace", required_argument, NULL, 'n'},
                                           {"name", required_argument, NULL, NAME},
+                                          {"database", required_argument, NULL, DATABASE},
                                           {"json", no_argument, NULL, 'j'},
                                           {"follow", no_argument, NULL, 'f'},
                                           {"help", no_argument, NULL, 'h'},
@@ -108,6 +116,9 @@ bool options_parse(int argc, char **argv, struct options *options)
             break;
         case NAME:
             fine = set_name(optarg, options);
+            break;
+        case DATABASE:
+            options->database = optarg;
             break;
         case 'j':
             options->json = true;

@@ -12,6 +12,7 @@ struct options {
     const char *ns;    /* or NULL */
     const char *name;  /* NULL: a run of its own */
     uint32_t workers;
+    const char *database; /* or NULL */
     bool json;
     bool follow;
     bool help;

@@ -133,16 +133,34 @@ static bool split_request(struct text request, struct text *target)
 }
 
 /* Digits or `-`, then the end or a space. */
-static bool take_size(struct cursor *cursor)
+static bool take_size(struct cursor *cursor, uint64_t *size)
 {
+    *size = 0;
     if (!take(cursor, '-')) {
         const char *begin = cursor->at;
-        while (cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9')
-            cursor->at++;
+        bool fits = true;
+        for (; cursor->at < cursor->end && *cursor->at >= '0' && *cursor->at <= '9';
+             cursor->at++) {
+            uint64_t digit = (uint64_t)(*cursor->at - '0');
+            fits = fits && *size <= (UINT64_MAX - digit) / 10;
+            *size = fits ? *size * 10 + digit : 0;
+        }
         if (cursor->at == begin)
             return false;
     }
     return cursor->at == cursor->end || *cursor->at == ' ';
+}
+
+/* A quoted field, if that is what follows. */
+static struct text take_referrer(struct cursor *cursor)
+{
+    static const struct text none = {"", 0};
+    struct text referrer;
+    if (!take(cursor, ' ') || !take_quoted(cursor, &referrer) ||
+        (referrer.length == 1 && referrer.at[0] == '-') ||
+        memchr(referrer.at, '\0', referrer.length) != NULL)
+        return none;
+    return referrer;
 }
 
 const char *parse_line(const char *line, size_t length, struct entry *entry)
@@ -167,8 +185,9 @@ const char *parse_line(const char *line, size_t length, struct entry *entry)
         return "the request is not METHOD TARGET PROTOCOL";
     if (!take_number(&cursor, 3, &entry->status) || !take(&cursor, ' '))
         return "no three-digit status after the request";
-    if (!take_size(&cursor))
+    if (!take_size(&cursor, &entry->size))
         return "no size after the status";
+    entry->referrer = take_referrer(&cursor);
     /* names in a store are C strings */
     if (memchr(entry->host.at, '\0', entry->host.length) != NULL ||
         memchr(entry->page.at, '\0', entry->page.length) != NULL)

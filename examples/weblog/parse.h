@@ -4,7 +4,8 @@
  *
  * Fields are parted by exactly one space. Inside the quotes a backslash takes the next byte
  * with it, as Apache writes them, so \" does not end the request. STATUS has three digits, SIZE
- * is digits or `-`. What follows SIZE after a space is ignored, and so is a CR at the end. */
+ * is digits or `-`. A quoted field after SIZE and a space is the referrer; what else follows is
+ * ignored, and so is a CR at the end. */
 #ifndef WEBLOG_PARSE_H
 #define WEBLOG_PARSE_H
 
@@ -21,9 +22,11 @@ struct text {
 
 struct entry {
     struct text host;
-    struct text page; /* the target as logged, escapes and all */
-    int64_t at_ms;    /* Unix time, at least 1 */
-    int status;       /* 0..999 */
+    struct text page;     /* the target as logged, escapes and all */
+    int64_t at_ms;        /* Unix time, at least 1 */
+    int status;           /* 0..999 */
+    uint64_t size;        /* bytes sent; - is 0, and so is what has more than 64 bits */
+    struct text referrer; /* as logged; empty where there is none: absent, "" or "-" */
 };
 
 /* Take apart a line without its line feed. Returns NULL with *entry filled (pointing into the

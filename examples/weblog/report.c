@@ -7,23 +7,54 @@
 
 #include "json.h"
 
-#define TOP_PAGES 10
-#define PAGE_COLUMNS 48
+#define TOP_NAMES 10
+#define NAME_COLUMNS 48
 #define BAR_COLUMNS 24
+#define ERROR_COLUMNS 100
+
+static struct text text_of(const struct name *name)
+{
+    return (struct text){name->bytes, name->length};
+}
+
+static void json_names(FILE *out, const struct names *names)
+{
+    (void)fputc('{', out);
+    for (uint32_t i = 0; i < names->count; i++) {
+        (void)fputs(i > 0 ? "," : "", out);
+        json_string(out, text_of(&names->at[i]));
+        (void)fprintf(out, ":%" PRIu64, names->at[i].count);
+    }
+    (void)fputc('}', out);
+}
+
+static void json_largest(FILE *out, const struct top *top)
+{
+    (void)fputc('[', out);
+    for (uint32_t i = 0; i < top->count; i++) {
+        const struct response *response = &top->at[i];
+        (void)fprintf(out, "%s{\"size\":%" PRIu64 ",\"page\":", i > 0 ? "," : "",
+                      response->size);
+        json_string(out, (struct text){response->page, strlen(response->page)});
+        (void)fputc('}', out);
+    }
+    (void)fputc(']', out);
+}
 
 void report_json(FILE *out, const struct report *report)
 {
     const struct totals *totals = report->totals;
-    (void)fprintf(out, "{\"lines\":%" PRIu64 ",\"malformed\":%" PRIu64 ",\"views\":{",
-                  totals->lines, totals->malformed);
-    for (uint32_t i = 0; i < report->pages->count; i++) {
-        const struct page *page = &report->pages->at[i];
-        (void)fputs(i > 0 ? "," : "", out);
-        json_string(out, (struct text){page->bytes, page->length});
-        (void)fprintf(out, ":%" PRIu64, page->views);
-    }
-    (void)fprintf(out, "},\"pages\":%u,\"visitors\":%" PRIu64 ",\"errors\":%" PRIu64,
+    const struct finds *finds = report->finds;
+    (void)fprintf(out,
+                  "{\"lines\":%" PRIu64 ",\"malformed\":%" PRIu64 ",\"views\":", totals->lines,
+                  totals->malformed);
+    json_names(out, report->pages);
+    (void)fprintf(out, ",\"pages\":%u,\"visitors\":%" PRIu64 ",\"errors\":%" PRIu64,
                   (unsigned)report->pages->count, totals->visitors, totals->errors);
+    (void)fprintf(out, ",\"error_log\":%" PRIu64 ",\"hosts\":", finds->logged);
+    json_names(out, &finds->hosts);
+    (void)fprintf(out, ",\"referrers\":%" PRIu64 ",\"largest\":", finds->referrers);
+    json_largest(out, &finds->largest);
     if (report->summary->uncertain > 0)
         (void)fprintf(out, ",\"uncertain\":%" PRIu64, report->summary->uncertain);
     (void)fputs("}\n", out);
@@ -54,19 +85,46 @@ static void print_bar(FILE *out, uint64_t value, uint64_t most)
     (void)fputc('\n', out);
 }
 
-static void print_pages(FILE *out, const struct pages *pages)
+/* The first of a sorted kind. */
+static void print_names(FILE *out, const struct names *names, const char *what, const char *one,
+                        const char *many)
 {
-    uint32_t shown = pages->count < TOP_PAGES ? pages->count : TOP_PAGES;
-    (void)fprintf(out, "\n%10s  page\n", "views");
+    uint32_t shown = names->count < TOP_NAMES ? names->count : TOP_NAMES;
+    if (names->count == 0)
+        return;
+    (void)fprintf(out, "\n%10s  %s\n", what, one);
     for (uint32_t i = 0; i < shown; i++) {
-        const struct page *page = &pages->at[i];
-        (void)fprintf(out, "%10" PRIu64 "  ", page->views);
-        int taken = print_safely(out, (struct text){page->bytes, page->length}, PAGE_COLUMNS);
-        (void)fprintf(out, "%*s", PAGE_COLUMNS + 2 - taken, "");
-        print_bar(out, page->views, pages->at[0].views);
+        const struct name *name = &names->at[i];
+        (void)fprintf(out, "%10" PRIu64 "  ", name->count);
+        int taken = print_safely(out, text_of(name), NAME_COLUMNS);
+        (void)fprintf(out, "%*s", NAME_COLUMNS + 2 - taken, "");
+        print_bar(out, name->count, names->at[0].count);
     }
-    if (pages->count > shown)
-        (void)fprintf(out, "%10s  and %u more pages\n", "", (unsigned)(pages->count - shown));
+    if (names->count > shown)
+        (void)fprintf(out, "%10s  and %u more %s\n", "", (unsigned)(names->count - shown),
+                      many);
+}
+
+static void print_largest(FILE *out, const struct top *top)
+{
+    if (top->count > 0)
+        (void)fprintf(out, "\n%10s  largest responses\n", "bytes");
+    for (uint32_t i = 0; i < top->count; i++) {
+        const struct response *response = &top->at[i];
+        (void)fprintf(out, "%10" PRIu64 "  ", response->size);
+        (void)print_safely(out, (struct text){response->page, strlen(response->page)},
+                           NAME_COLUMNS);
+        (void)fputc('\n', out);
+    }
+}
+
+static void print_errors(FILE *out, const struct finds *finds)
+{
+    for (uint32_t i = 0; i < finds->error_count; i++) {
+        (void)fprintf(out, "%12s", "");
+        (void)print_safely(out, finds->errors[i], ERROR_COLUMNS);
+        (void)fputc('\n', out);
+    }
 }
 
 static void print_time(FILE *out, const char *format, int64_t at_ms)
@@ -90,7 +148,7 @@ static void print_days(FILE *out, const struct details *details)
     for (uint32_t i = 0; i < details->day_count; i++) {
         (void)fprintf(out, "%10" PRIu64 "  ", details->days[i].visitors);
         print_time(out, "%Y-%m-%d", details->days[i].at_ms);
-        (void)fprintf(out, "%*s", PAGE_COLUMNS + 2 - 10, "");
+        (void)fprintf(out, "%*s", NAME_COLUMNS + 2 - 10, "");
         print_bar(out, details->days[i].visitors, most);
     }
 }
@@ -118,6 +176,7 @@ void report_people(FILE *out, const struct report *report)
 {
     const struct totals *totals = report->totals;
     const struct details *details = report->details;
+    const struct finds *finds = report->finds;
     (void)fprintf(out, "%" PRIu64 " lines in %.2f s (%.0f lines/s), %u process%s, %s\n",
                   report->own_lines, report->seconds,
                   report->seconds > 0 ? (double)report->own_lines / report->seconds : 0.0,
@@ -126,7 +185,9 @@ void report_people(FILE *out, const struct report *report)
     if (totals->lines != report->own_lines)
         (void)fprintf(out, "with what '%s' had before: %" PRIu64 " lines\n",
                       report->figures->name, totals->lines);
-    print_pages(out, report->pages);
+    print_names(out, report->pages, "views", "page", "pages");
+    print_names(out, &finds->hosts, "requests", "client host", "hosts");
+    print_largest(out, &finds->largest);
     print_days(out, details);
     (void)fprintf(out, "\n%10" PRIu64 "  visitors (distinct client hosts)\n", totals->visitors);
     if (details->online_peak_ms != 0) {
@@ -134,7 +195,11 @@ void report_people(FILE *out, const struct report *report)
                       details->online_peak, FIGURES_ONLINE_BUCKETS);
         print_time(out, "%Y-%m-%d %H:%M UTC\n", details->online_peak_ms);
     }
-    (void)fprintf(out, "%10" PRIu64 "  errors (status 400 and more)\n", totals->errors);
+    if (finds->referrers > 0)
+        (void)fprintf(out, "%10" PRIu64 "  referrers (distinct)\n", finds->referrers);
+    (void)fprintf(out, "%10" PRIu64 "  errors (status 400 and more)%s\n", totals->errors,
+                  finds->error_count > 0 ? ", the latest of them:" : "");
+    print_errors(out, finds);
     (void)fprintf(out, "%10" PRIu64 "  malformed lines%s\n", totals->malformed,
                   report->summary->sample_count > 0 ? ", the first of them:" : "");
     print_samples(out, report);

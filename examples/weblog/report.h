@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 #include "figures.h"
-#include "pages.h"
+#include "finds.h"
+#include "names.h"
 #include "tally.h"
 #include "totals.h"
 
@@ -18,12 +19,14 @@ struct report {
     uint64_t own_lines; /* read by this run */
     const struct totals *totals;
     const struct details *details;
+    const struct finds *finds;
     const struct summary *summary;
-    struct pages *pages; /* sorted */
+    struct names *pages; /* sorted */
 };
 
 /* One object:
- *   {"lines":N,"malformed":N,"views":{PAGE:N,...},"pages":N,"visitors":N,"errors":N}
+ *   {"lines":N,"malformed":N,"views":{PAGE:N,...},"pages":N,"visitors":N,"errors":N,
+ *    "error_log":N,"hosts":{HOST:N,...},"referrers":N,"largest":[{"size":N,"page":PAGE},...]}
  * and "uncertain":N behind these when it is not 0. A byte of a page that is not part of valid
  * UTF-8 becomes \udcXX, where XX is the byte: a lone surrogate stands for nothing else, so the
  * bytes can be had back (in Python: encode('utf-8', 'surrogateescape')). */

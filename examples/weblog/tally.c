@@ -1,37 +1,10 @@
-/* Counting: each line becomes a few operations in a pipeline.
- *
- * An operation is remembered until the pipeline hands it back, so that one that was certainly
- * not applied can be started again. One whose reply was lost must not be: it counts as
- * uncertain. */
+/* Counting: the lines of a block are summed up here, and the sums go to the store. */
 #include "tally.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define DEPTH 1024
 #define OPEN_PAGES_MAX 8192
-/* 50 ms, doubled each time: 12.75 s in all. */
-#define ATTEMPTS_MAX 8
-#define ATTEMPT_PAUSE_NS INT64_C(50000000)
-
-enum kind { VIEW, LINES, MALFORMED, ERROR, HOST, HOST_OF_DAY, ONLINE };
-
-struct wish {
-    enum kind kind;
-    uint32_t page; /* VIEW */
-    int64_t delta; /* counters */
-    int64_t at_ms; /* visitors and online */
-};
-
-struct operation {
-    struct wish wish;
-    uint32_t attempts;
-    char host[FIGURES_FIT_MAX];
-};
-
-static const struct text nobody = {"", 0};
 
 static bool sample_before(const struct sample *a, const struct sample *b)
 {
@@ -91,44 +64,22 @@ static int out_of_memory(struct tally *tally)
 {
     tally->summary.result = MCDS_NO_MEMORY;
     (void)snprintf(tally->summary.failure, sizeof tally->summary.failure,
-                   "out of memory, or more than %u distinct pages", (unsigned)PAGES_MAX);
+                   "out of memory, or more than %u distinct pages, hosts or referrers",
+                   (unsigned)NAMES_MAX);
     return MCDS_NO_MEMORY;
-}
-
-static int open_figures(struct tally *tally)
-{
-    const struct figures *figures = tally->figures;
-    mcds_pipeline_options options = MCDS_PIPELINE_OPTIONS_INIT;
-    options.depth = DEPTH;
-    int result = mcds_pipeline_open(tally->store, &options, &tally->pipeline);
-    if (result == MCDS_OK)
-        result = figures_open_counter(figures, tally->store, "lines", &tally->lines);
-    if (result == MCDS_OK)
-        result = figures_open_counter(figures, tally->store, "malformed", &tally->malformed);
-    if (result == MCDS_OK)
-        result = figures_open_counter(figures, tally->store, "errors", &tally->errors);
-    if (result == MCDS_OK)
-        result = figures_open_hosts(figures, tally->store, &tally->hosts);
-    if (result == MCDS_OK)
-        result = figures_open_daily(figures, tally->store, &tally->daily);
-    if (result == MCDS_OK)
-        result = figures_open_online(figures, tally->store, &tally->online);
-    return result;
 }
 
 int tally_open(struct tally *tally, const struct figures *figures, mcds_store *store)
 {
     memset(tally, 0, sizeof *tally);
-    tally->figures = figures;
-    tally->store = store;
-    pages_init(&tally->pages);
-    tally->operations = calloc(DEPTH, sizeof *tally->operations);
-    tally->idle = calloc(DEPTH, sizeof *tally->idle);
-    if (tally->operations == NULL || tally->idle == NULL)
+    names_init(&tally->pages);
+    names_init(&tally->hosts);
+    names_init(&tally->referrers);
+    int result = sheet_open(&tally->sheet, figures, store);
+    if (result == MCDS_OK)
+        result = flight_open(&tally->flight, &tally->sheet);
+    if (result == MCDS_NO_MEMORY)
         return out_of_memory(tally);
-    for (uint32_t i = 0; i < DEPTH; i++)
-        tally->idle[tally->idle_count++] = i;
-    int result = open_figures(tally);
     return result == MCDS_OK ? MCDS_OK : fail(tally, result);
 }
 
@@ -144,160 +95,148 @@ void tally_close_pages(struct tally *tally)
 
 void tally_close(struct tally *tally)
 {
-    mcds_pipeline_close(tally->pipeline);
+    flight_close(&tally->flight);
     tally_close_pages(tally);
-    mcds_counter_close(tally->lines);
-    mcds_counter_close(tally->malformed);
-    mcds_counter_close(tally->errors);
-    mcds_visitors_close(tally->hosts);
-    mcds_visitors_close(tally->daily);
-    mcds_online_close(tally->online);
-    pages_free(&tally->pages);
-    free(tally->operations);
-    free(tally->idle);
+    sheet_close(&tally->sheet);
+    names_free(&tally->pages);
+    names_free(&tally->hosts);
+    names_free(&tally->referrers);
 }
 
-static mcds_counter *counter_of(const struct tally *tally, const struct wish *wish)
+static int begin(struct tally *tally, struct wish wish)
 {
-    switch (wish->kind) {
-    case VIEW:
-        return tally->pages.at[wish->page].counter;
-    case LINES:
-        return tally->lines;
-    case MALFORMED:
-        return tally->malformed;
-    default:
-        return tally->errors;
-    }
-}
-
-static int start(struct tally *tally, uint32_t index)
-{
-    const struct operation *operation = &tally->operations[index];
-    const struct wish *wish = &operation->wish;
-    mcds_pipeline *pipeline = tally->pipeline;
-    switch (wish->kind) {
-    case HOST:
-        return mcds_visitors_hit_start(tally->hosts, operation->host, wish->at_ms, pipeline,
-                                       index);
-    case HOST_OF_DAY:
-        return mcds_visitors_hit_start(tally->daily, operation->host, wish->at_ms, pipeline,
-                                       index);
-    case ONLINE:
-        return mcds_online_beat_start(tally->online, operation->host, wish->at_ms, pipeline,
-                                      index);
-    default:
-        return mcds_counter_add_start(counter_of(tally, wish), wish->delta, NULL, pipeline,
-                                      index);
-    }
-}
-
-static bool may_be_repeated(int result)
-{
-    return result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE || result == MCDS_BUSY;
-}
-
-static int repeat(struct tally *tally, uint32_t index, int result)
-{
-    struct operation *operation = &tally->operations[index];
-    if (operation->attempts == ATTEMPTS_MAX)
-        return fail(tally, result);
-    int64_t pause_ns = ATTEMPT_PAUSE_NS << operation->attempts++;
-    struct timespec pause = {.tv_sec = (time_t)(pause_ns / 1000000000),
-                             .tv_nsec = (long)(pause_ns % 1000000000)};
-    (void)nanosleep(&pause, NULL);
-    result = start(tally, index);
+    int result = flight_begin(&tally->flight, wish);
     return result == MCDS_OK ? MCDS_OK : fail(tally, result);
 }
 
-/* Take one finished operation back. MCDS_IDLE: none is in flight. */
-static int finish_one(struct tally *tally)
+static int end(struct tally *tally)
 {
-    mcds_completion done;
-    int result = mcds_pipeline_next(tally->pipeline, &done);
-    if (result == MCDS_IDLE)
-        return MCDS_IDLE;
-    if (result != MCDS_OK)
-        return fail(tally, result);
-    if (may_be_repeated(done.result))
-        return repeat(tally, (uint32_t)done.tag, done.result);
-    tally->idle[tally->idle_count++] = (uint32_t)done.tag;
-    if (done.result == MCDS_AMBIGUOUS)
-        tally->summary.uncertain++;
-    else if (done.result < 0)
-        return fail(tally, done.result);
-    return MCDS_OK;
+    int result = flight_end(&tally->flight);
+    return result == MCDS_OK ? MCDS_OK : fail(tally, result);
 }
 
-static int finish_all(struct tally *tally)
-{
-    int result;
-    do
-        result = finish_one(tally);
-    while (result == MCDS_OK);
-    return result == MCDS_IDLE ? MCDS_OK : result;
-}
-
-static int begin(struct tally *tally, struct wish wish, struct text host)
-{
-    while (tally->idle_count == 0) {
-        int result = finish_one(tally);
-        if (result != MCDS_OK)
-            return result;
-    }
-    uint32_t index = tally->idle[tally->idle_count - 1];
-    struct operation *operation = &tally->operations[index];
-    operation->wish = wish;
-    operation->attempts = 0;
-    figures_fit(host, operation->host);
-    int result = start(tally, index);
-    if (result != MCDS_OK)
-        return fail(tally, result);
-    tally->idle_count--;
-    return MCDS_OK;
-}
-
-static int add(struct tally *tally, enum kind kind, int64_t delta)
+static int add(struct tally *tally, mcds_counter *counter, int64_t delta)
 {
     if (delta == 0)
         return MCDS_OK;
-    return begin(tally, (struct wish){.kind = kind, .delta = delta}, nobody);
+    return begin(tally, (struct wish){.kind = COUNT, .counter = counter, .delta = delta});
 }
 
 /* Open the counter of a page when it is not; closes all when too many are. */
-static int view(struct tally *tally, struct text name)
+static int open_page(struct tally *tally, struct name *page)
 {
-    uint32_t index = pages_find(&tally->pages, name);
-    if (index == PAGES_NONE)
-        return out_of_memory(tally);
-    if (tally->pages.at[index].counter == NULL) {
-        int result = MCDS_OK;
-        if (tally->open_pages == OPEN_PAGES_MAX) {
-            result = finish_all(tally);
-            tally_close_pages(tally);
-        }
-        if (result != MCDS_OK)
-            return result;
-        result = figures_open_page(tally->figures, tally->store, name,
-                                   &tally->pages.at[index].counter);
-        if (result != MCDS_OK)
-            return fail(tally, result);
-        tally->open_pages++;
+    int result = MCDS_OK;
+    if (page->counter != NULL)
+        return MCDS_OK;
+    if (tally->open_pages == OPEN_PAGES_MAX) {
+        result = end(tally);
+        tally_close_pages(tally);
     }
-    return begin(tally, (struct wish){.kind = VIEW, .page = index, .delta = 1}, nobody);
+    if (result != MCDS_OK)
+        return result;
+    struct text text = {page->bytes, page->length};
+    result = figures_open_page(tally->sheet.figures, tally->sheet.store, text, &page->counter);
+    if (result != MCDS_OK)
+        return fail(tally, result);
+    tally->open_pages++;
+    return MCDS_OK;
 }
 
-static int count_entry(struct tally *tally, const struct entry *entry, bool live)
+/* The views of each page of the block. */
+static int send_pages(struct tally *tally)
+{
+    int result = MCDS_OK;
+    struct names *pages = &tally->pages;
+    for (uint32_t i = pages->newest; i != NAMES_NONE && result == MCDS_OK;
+         i = pages->at[i].next) {
+        struct name *page = &pages->at[i];
+        struct wish wish = {
+            .kind = VIEW, .delta = (int64_t)page->count, .text = {page->bytes, page->length}};
+        if (tally->sheet.views == NULL) {
+            result = open_page(tally, page);
+            wish.kind = COUNT;
+            wish.counter = page->counter;
+        }
+        if (result == MCDS_OK)
+            result = begin(tally, wish);
+    }
+    names_begin(pages);
+    return result;
+}
+
+/* The requests of each host of the block. */
+static int send_hosts(struct tally *tally)
+{
+    int result = MCDS_OK;
+    struct names *hosts = &tally->hosts;
+    for (uint32_t i = hosts->newest; i != NAMES_NONE && result == MCDS_OK;
+         i = hosts->at[i].next)
+        result = begin(tally, (struct wish){.kind = REQUESTS,
+                                            .delta = (int64_t)hosts->at[i].count,
+                                            .text = {hosts->at[i].bytes, hosts->at[i].length}});
+    names_begin(hosts);
+    return result;
+}
+
+static int64_t wall_ms(void)
+{
+    const mcds_env *env = mcds_env_system();
+    return env->wall_ns(env->self) / 1000000;
+}
+
+/* What this process has told the store already it does not tell again. */
+static int visit(struct tally *tally, const struct entry *entry, bool live)
+{
+    uint32_t index = names_count(&tally->hosts, entry->host);
+    if (index == NAMES_NONE)
+        return out_of_memory(tally);
+    struct name *host = &tally->hosts.at[index];
+    int64_t day = entry->at_ms / (int64_t)FIGURES_DAY_MS;
+    int64_t minute = (live ? wall_ms() : entry->at_ms) / FIGURES_ONLINE_WIDTH_MS;
+    struct wish wish = {
+        .kind = HOST, .at_ms = figures_hosts_at_ms(tally->sheet.figures), .text = entry->host};
+    int result = host->told ? MCDS_OK : begin(tally, wish);
+    host->told = true;
+    wish.kind = HOST_OF_DAY;
+    wish.at_ms = entry->at_ms;
+    if (result == MCDS_OK && host->told_day != day)
+        result = begin(tally, wish);
+    host->told_day = day;
+    wish.kind = ONLINE;
+    wish.at_ms = live ? 0 : entry->at_ms;
+    if (result == MCDS_OK && host->told_minute != minute)
+        result = begin(tally, wish);
+    host->told_minute = minute;
+    return result;
+}
+
+static int refer(struct tally *tally, struct text referrer)
+{
+    if (referrer.length == 0)
+        return MCDS_OK;
+    uint32_t index = names_find(&tally->referrers, referrer);
+    if (index == NAMES_NONE)
+        return out_of_memory(tally);
+    struct name *name = &tally->referrers.at[index];
+    if (name->told)
+        return MCDS_OK;
+    name->told = true;
+    return begin(tally, (struct wish){.kind = REFERRER, .text = referrer});
+}
+
+static int count_entry(struct tally *tally, const struct entry *entry, struct text line,
+                       bool live)
 {
     keep_time(&tally->summary, entry->at_ms);
-    int result = view(tally, entry->page);
-    const struct wish wishes[] = {
-        {.kind = HOST, .at_ms = figures_hosts_at_ms(tally->figures)},
-        {.kind = HOST_OF_DAY, .at_ms = entry->at_ms},
-        {.kind = ONLINE, .at_ms = live ? 0 : entry->at_ms},
-    };
-    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0] && result == MCDS_OK; i++)
-        result = begin(tally, wishes[i], entry->host);
+    top_put(&tally->largest, entry->size, entry->page);
+    if (names_count(&tally->pages, entry->page) == NAMES_NONE)
+        return out_of_memory(tally);
+    int result = visit(tally, entry, live);
+    if (result == MCDS_OK)
+        result = refer(tally, entry->referrer);
+    if (result == MCDS_OK && entry->status >= 400)
+        result = begin(tally,
+                       (struct wish){.kind = ERROR_LOG, .at_ms = entry->at_ms, .text = line});
     return result;
 }
 
@@ -312,14 +251,48 @@ static void show_malformed(struct tally *tally, const struct block *block, uint6
     keep_sample(&tally->summary, &sample);
 }
 
+/* Merging twice does no harm, so a lost reply is no reason to stop. */
+static int send_largest(struct tally *tally)
+{
+    if (!tally->largest.changed)
+        return MCDS_OK;
+    for (uint32_t attempts = 0;; attempts++) {
+        int result = top_merge(&tally->largest, tally->sheet.largest);
+        if (result == MCDS_OK)
+            return MCDS_OK;
+        bool again = flight_may_repeat(result) || result == MCDS_AMBIGUOUS ||
+                     result == MCDS_LOST;
+        if (!again || !flight_pause(attempts))
+            return fail(tally, result);
+    }
+}
+
+/* What the lines have left in `tally`, and these numbers. */
+static int send(struct tally *tally, int64_t lines, int64_t malformed, int64_t errors)
+{
+    int result = send_pages(tally);
+    if (result == MCDS_OK)
+        result = send_hosts(tally);
+    if (result == MCDS_OK)
+        result = add(tally, tally->sheet.lines, lines);
+    if (result == MCDS_OK)
+        result = add(tally, tally->sheet.malformed, malformed);
+    if (result == MCDS_OK)
+        result = add(tally, tally->sheet.errors, errors);
+    if (result == MCDS_OK)
+        result = end(tally);
+    tally->summary.uncertain = tally->flight.uncertain;
+    return result == MCDS_OK ? send_largest(tally) : result;
+}
+
 int tally_block(struct tally *tally, const struct block *block)
 {
     const char *at = block->bytes;
-    const char *end = at + block->length;
+    const char *end_of_block = at + block->length;
     int64_t lines = 0, malformed = 0, errors = 0;
     int result = MCDS_OK;
-    while (at < end && result == MCDS_OK) {
-        const char *feed = memchr(at, '\n', (size_t)(end - at));
+    while (at < end_of_block && result == MCDS_OK) {
+        const char *feed = memchr(at, '\n', (size_t)(end_of_block - at));
         if (feed == NULL)
             break;
         struct text line = {at, (size_t)(feed - at)};
@@ -327,7 +300,7 @@ int tally_block(struct tally *tally, const struct block *block)
         const char *reason = parse_line(line.at, line.length, &entry);
         if (reason == NULL) {
             errors += entry.status >= 400;
-            result = count_entry(tally, &entry, block->live);
+            result = count_entry(tally, &entry, line, block->live);
         } else {
             malformed++;
             show_malformed(tally, block, block->first_line + (uint64_t)lines, line, reason);
@@ -335,11 +308,5 @@ int tally_block(struct tally *tally, const struct block *block)
         lines++;
         at = feed + 1;
     }
-    if (result == MCDS_OK)
-        result = add(tally, LINES, lines);
-    if (result == MCDS_OK)
-        result = add(tally, MALFORMED, malformed);
-    if (result == MCDS_OK)
-        result = add(tally, ERROR, errors);
-    return result == MCDS_OK ? finish_all(tally) : result;
+    return result == MCDS_OK ? send(tally, lines, malformed, errors) : result;
 }

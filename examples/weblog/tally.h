@@ -1,4 +1,4 @@
-/* Counting: each line becomes a few operations in a pipeline. */
+/* Counting: the lines of a block are summed up here, and the sums go to the store. */
 #ifndef WEBLOG_TALLY_H
 #define WEBLOG_TALLY_H
 
@@ -6,9 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "figures.h"
-#include "mcds.h"
-#include "pages.h"
+#include "flight.h"
+#include "names.h"
+#include "sheet.h"
+#include "top.h"
 
 #define TALLY_SAMPLES 5
 #define TALLY_EXCERPT 72
@@ -47,23 +48,14 @@ struct summary {
 /* Put the samples of both, first lines first, into `into`, and so on with every figure. */
 void summary_merge(struct summary *into, const struct summary *from);
 
-struct operation;
-
 struct tally {
-    const struct figures *figures;
-    mcds_store *store;
-    mcds_pipeline *pipeline;
-    mcds_counter *lines;
-    mcds_counter *malformed;
-    mcds_counter *errors;
-    mcds_visitors *hosts;
-    mcds_visitors *daily;
-    mcds_online *online;
-    struct pages pages;
+    struct sheet sheet;
+    struct flight flight;
+    struct names pages;
+    struct names hosts;
+    struct names referrers;
+    struct top largest;
     uint32_t open_pages;
-    struct operation *operations; /* one for each that can be in flight */
-    uint32_t *idle;               /* indices of those that are not */
-    uint32_t idle_count;
     struct summary summary;
 };
 

@@ -71,7 +71,7 @@ static int finish_all(mcds_pipeline *pipeline)
 
 /* Up to DEPTH pages at once. */
 static int read_some_pages(const struct figures *figures, mcds_store *store,
-                           mcds_pipeline *pipeline, struct page *pages, uint32_t count)
+                           mcds_pipeline *pipeline, struct name *pages, uint32_t count)
 {
     mcds_counter_value values[DEPTH];
     mcds_counter *counters[DEPTH];
@@ -91,7 +91,7 @@ static int read_some_pages(const struct figures *figures, mcds_store *store,
         result = finished;
     for (uint32_t i = 0; i < open; i++) {
         mcds_counter_close(counters[i]);
-        pages[i].views = (uint64_t)values[i].value;
+        pages[i].count = (uint64_t)values[i].value;
     }
     return result;
 }
@@ -103,7 +103,7 @@ static int open_pipeline(mcds_store *store, mcds_pipeline **pipeline_out)
     return mcds_pipeline_open(store, &options, pipeline_out);
 }
 
-int totals_read_pages(const struct figures *figures, mcds_store *store, struct pages *pages)
+int totals_read_pages(const struct figures *figures, mcds_store *store, struct names *pages)
 {
     mcds_pipeline *pipeline;
     int result = open_pipeline(store, &pipeline);

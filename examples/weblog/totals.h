@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "figures.h"
-#include "pages.h"
+#include "names.h"
 
 #define TOTALS_DAYS_MAX 31
 
@@ -34,7 +34,7 @@ int totals_read(const struct figures *figures, mcds_store *store, struct totals 
 /* Who is online now. */
 int totals_read_online(const struct figures *figures, mcds_store *store, uint64_t *online);
 /* The views of every page. */
-int totals_read_pages(const struct figures *figures, mcds_store *store, struct pages *pages);
+int totals_read_pages(const struct figures *figures, mcds_store *store, struct names *pages);
 /* From the oldest to the newest time in the log. What the store keeps about who was online
  * expires some minutes after it was counted, so the peak of an import that takes longer is that
  * of its end. */

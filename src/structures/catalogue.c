@@ -40,6 +40,7 @@ static const char *noun_of(const char *tag)
         {MCDS__TAG_VISITOR_MEMBERS, "visitors"},
         {MCDS__TAG_ONLINE_MEMBERS, "online"},
         {MCDS__TAG_SET, "set"},
+        {MCDS__TAG_ARRAY, "array"},
         {MCDS__TAG_TABLE, "table"},
         {MCDS__TAG_LIST, "list"},
         {MCDS__TAG_LOG, "log"},

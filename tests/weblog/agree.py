@@ -13,6 +13,10 @@ import tempfile
 import memcached
 import nasty
 
+# Of what has this many bytes and more, the store has only the beginning and a hash.
+FIT = 900
+KEPT = 867
+LARGEST = 10
 HERE = os.path.dirname(os.path.abspath(__file__))
 REAL = os.path.join(HERE, "../../../shared/data/access-combined-10k.log.gz")
 
@@ -22,18 +26,37 @@ def skip(why):
     sys.exit(77)
 
 
-def awk_figures(log):
-    """What awk counts, in the form of weblog's JSON, with pages as bytes."""
+def awk_lines(log):
+    """What awk prints: name of a figure -> [(number, text)]."""
     told = subprocess.run(["awk", "-f", os.path.join(HERE, "oracle.awk")],
                           input=log.replace(b"\0", b"\1"), stdout=subprocess.PIPE, check=True,
                           env={"LC_ALL": "C", "PATH": os.environ["PATH"]}).stdout
-    figures = {"views": {}}
+    found = {"views": [], "hosts": [], "large": [], "referrer": [], "error": []}
     for line in told.split(b"\n")[:-1]:
-        what, number, *page = line.split(b" ", 2)
-        if what == b"views":
-            figures["views"][page[0]] = int(number)
-        else:
-            figures[what.decode()] = int(number)
+        what, number, *text = line.split(b" ", 2)
+        found.setdefault(what.decode(), []).append((int(number), text[0] if text else b""))
+    return found
+
+
+def fitting(figures):
+    """Without what is too long, and the sum of all."""
+    return {text: number for text, number in figures.items() if len(text) < FIT}, sum(figures.values())
+
+
+def clip(page):
+    return page if len(page) < FIT else page[:KEPT]
+
+
+def awk_figures(log):
+    """What awk counts, in the form of weblog's JSON, with texts as bytes."""
+    lines = awk_lines(log)
+    figures = {what: lines[what][0][0] for what in ("lines", "malformed", "visitors", "pages", "errors")}
+    figures["views"] = {text: number for number, text in lines["views"]}
+    figures["hosts"] = fitting({text: number for number, text in lines["hosts"]})
+    figures["referrers"] = len(lines["referrer"])
+    figures["error_log"] = len(lines["error"])
+    large = sorted((-size, page) for size, page in lines["large"])[:LARGEST]
+    figures["largest"] = [(-size, clip(page)) for size, page in large]
     return figures
 
 
@@ -48,8 +71,12 @@ def weblog_figures(command, **how):
     if done.returncode != 0:
         sys.exit("%s: exit %d: %s" % (command, done.returncode, done.stderr.decode()))
     figures = json.loads(done.stdout.decode(), object_pairs_hook=no_twins)
-    figures["views"] = {page.encode("utf-8", "surrogateescape"): count
-                        for page, count in figures["views"].items()}
+    for what in ("views", "hosts"):
+        figures[what] = {text.encode("utf-8", "surrogateescape"): count
+                         for text, count in figures[what].items()}
+    figures["hosts"] = fitting(figures["hosts"])
+    figures["largest"] = [(response["size"], clip(response["page"].encode("utf-8", "surrogateescape")))
+                          for response in figures["largest"]]
     return figures
 
 
@@ -58,7 +85,8 @@ def compare(name, how, found, wanted):
         return
     for what in sorted(set(found) | set(wanted)):
         if found.get(what) != wanted.get(what) and what != "views":
-            print("%s, %s: %s is %s, awk says %s" % (name, how, what, found.get(what), wanted.get(what)))
+            print("%s, %s: %s is %.500r, awk says %.500r" %
+                  (name, how, what, found.get(what), wanted.get(what)))
     for page in set(found["views"]) | set(wanted["views"]):
         pair = found["views"].get(page), wanted["views"].get(page)
         if pair[0] != pair[1]:
@@ -104,4 +132,5 @@ def main():
                 run(weblog, server.uri, [1, 4], logs, folder)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -70,6 +70,17 @@ def good_line(rng):
     return line
 
 
+def plain():
+    """Lines whose texts a command prints as they are, with referrers."""
+    rng = random.Random(8)
+    line = b'192.0.2.%d - - [%02d/May/2015:%02d:00:00 +0000] "GET /page/%d HTTP/1.1" %d %d "%s" "agent"\n'
+    return b"".join(
+        line % (rng.randrange(250), rng.randrange(1, 29), rng.randrange(24), rng.randrange(300),
+                rng.choice((200, 200, 200, 304, 404, 500)), rng.randrange(10 ** 6),
+                rng.choice((b"-", b"", b"http://example.org/%d" % rng.randrange(500))))
+        for _ in range(4000))
+
+
 def big_line(length):
     line = GOOD % (1, 1, 1, 1, 1, b"/big", 200, 1)
     return line + b"A" * (length - len(line))

@@ -1,6 +1,8 @@
 # The figures of an access log, by another way: regular expressions over whole lines.
 # Feed it with NUL bytes changed to \001, in the C locale. Prints one figure a line, then
-# "views COUNT PAGE" for each page.
+# "views COUNT PAGE" for each page, "hosts COUNT HOST" for each client host, "large SIZE PAGE" for
+# each of the responses that differ, "referrer 1 TEXT" for each referrer and "error 1 LINE" for each
+# line with a status of 400 and more.
 BEGIN {
     word = "[^ ]+"
     time = "\\[(0[1-9]|[12][0-9]|3[01])/(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)/" \
@@ -14,6 +16,7 @@ BEGIN {
 
 {
     lines++
+    whole = $0
     long = length($0) > 1048576
     sub(/\r$/, "")
     if (long || $0 !~ head quoted tail) {
@@ -34,12 +37,23 @@ BEGIN {
     }
     if (!(host in seen))
         visitors++
-    seen[host] = 1
+    seen[host]++
     if (!(part[2] in views))
         pages++
     views[part[2]]++
-    if (status + 0 >= 400)
+    rest = substr(rest, index(rest, request "\"") + length(request) + 6)
+    size = rest
+    sub(/ .*/, "", size)
+    responses[(size == "-" ? 0 : size) " " part[2]] = 1
+    if (match(rest, "^[^ ]+ " quoted)) {
+        referrer = substr(rest, length(size) + 3, RLENGTH - length(size) - 3)
+        if (referrer != "" && referrer != "-" && index(referrer, "\001") == 0)
+            referrers[referrer] = 1
+    }
+    if (status + 0 >= 400) {
         errors++
+        error[errors] = whole
+    }
 }
 
 END {
@@ -50,4 +64,12 @@ END {
     print "pages", pages
     for (page in views)
         print "views", views[page], page
+    for (host in seen)
+        print "hosts", seen[host], host
+    for (response in responses)
+        print "large", response
+    for (referrer in referrers)
+        print "referrer", 1, referrer
+    for (i = 1; i <= errors; i++)
+        print "error", 1, error[i]
 }

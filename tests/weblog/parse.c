@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,36 @@ static void takes_both_formats(void **state)
     assert_text(entry.page, "/");
     assert_int_equal(entry.at_ms, INT64_C(1456704000000));
     assert_int_equal(entry.status, 404);
+    assert_int_equal(entry.size, 0);
+}
+
+static void takes_size_and_referrer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *end; /* of the line, from the size on */
+        uint64_t size;
+        const char *referrer;
+    } cases[] = {
+        {"2326", 2326, ""},
+        {"18446744073709551615 \"http://a/\" \"x\"", UINT64_MAX, "http://a/"},
+        {"18446744073709551616 \"b\"", 0, "b"},
+        {"- \"-\" \"x\"", 0, ""},
+        {"0 \"\"", 0, ""},
+        {"1 \"a\\\"b\" \"x\"", 1, "a\\\"b"},
+        {"1 \"open", 1, ""},
+        {"1 a \"b\"", 1, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct entry entry;
+        char line[200];
+        (void)snprintf(line, sizeof line,
+                       "h - - [29/Feb/2016:00:00:00 +0000] \"GET / HTTP/1.1\" 200 %s",
+                       cases[i].end);
+        assert_null(parse(line, &entry));
+        assert_true(entry.size == cases[i].size);
+        assert_text(entry.referrer, cases[i].referrer);
+    }
 }
 
 static void keeps_escapes_of_the_target(void **state)
@@ -154,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_both_formats),
+        cmocka_unit_test(takes_size_and_referrer),
         cmocka_unit_test(keeps_escapes_of_the_target),
         cmocka_unit_test(says_what_is_wrong),
         cmocka_unit_test(refuses_nul_and_endless_lines),
