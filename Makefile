@@ -25,6 +25,9 @@ cov:
 fuzz:
 	tools/fuzz
 
+mutants:
+	tools/mutants
+
 bench:
 	tools/setup build bench
 	cmake --preset release -DMCDS_BUILD_BENCH=ON
@@ -52,4 +55,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo test asan tsan cov fuzz bench install check prove format clean
+.PHONY: all demo test asan tsan cov fuzz mutants bench install check prove format clean
