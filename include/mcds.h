@@ -171,7 +171,9 @@ typedef struct mcds_options {
  *   memory: strict=1 (as bad as memcached may be), bytes=N (evict beyond N bytes)
  *   lmdb: sync=full|async, map_max= (bytes that the file may grow to)
  *   memcached: protocol=auto|meta|classic, connect_timeout= (ms), placement=ketama_weighted (as
- *   most clients) | ketama | modula (libmemcached's older rules), hash=one_at_a_time|md5 for these
+ *   most clients) | ketama | modula (libmemcached's older rules), hash=one_at_a_time|md5 for these,
+ *   connections=1..4 (of each pipeline and each waiting thread to each server; default 1. Keys are
+ *   spread over them, so that more than one thread of the server works for a deep pipeline)
  * What stands in the URI wins over `options`. options == NULL: defaults.
  *
  * No network traffic: a server that is down is reported by the calls that need it. lmdb: opens

@@ -102,9 +102,13 @@ void mcds__key_add_number(struct mcds__key *key, uint64_t number)
 
 void mcds__key_add_hex(struct mcds__key *key, uint64_t bits, unsigned digits)
 {
-    add_byte(key, ':');
-    for (unsigned i = 0; i < digits; i++)
-        add_byte(key, "0123456789abcdef"[bits >> (60 - 4 * i) & 15]);
+    assert(digits <= 16 && key->length + 1 + digits <= MCDS__KEY_MAX);
+    char *at = key->bytes + key->length;
+    *at++ = ':';
+    for (unsigned i = 0; i < digits; i++, bits <<= 4)
+        *at++ = "0123456789abcdef"[bits >> 60];
+    *at = '\0';
+    key->length = (uint8_t)(key->length + 1 + digits);
 }
 
 void mcds__key_add_element(struct mcds__key *key, const char *element)
@@ -137,13 +141,27 @@ bool mcds__key_next_part(mcds_bytes key, size_t *at, char *out)
     return true;
 }
 
+/* Eight bytes at once: not zero when one of them is not in 0x21..0x7e. Of those that are, neither
+ * difference nor sum reaches the highest bit, so none borrows from its neighbour. */
+static uint64_t odd_bytes(uint64_t eight)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    return ((eight - ones * 0x21) | (eight + ones) | eight) & ones * 0x80;
+}
+
 bool mcds__key_is_legal(mcds_bytes key)
 {
     const uint8_t *bytes = key.at;
+    uint64_t eight = UINT64_C(0x2121212121212121);
+    uint64_t odd = 0;
+    size_t at = 0;
     if (key.length == 0 || key.length > MCDS__KEY_MAX)
         return false;
-    for (size_t i = 0; i < key.length; i++)
-        if (bytes[i] <= 0x20 || bytes[i] >= 0x7f)
-            return false;
-    return true;
+    for (; at + sizeof eight <= key.length; at += sizeof eight) {
+        memcpy(&eight, bytes + at, sizeof eight);
+        odd |= odd_bytes(eight);
+    }
+    eight = UINT64_C(0x2121212121212121);
+    memcpy(&eight, bytes + at, key.length - at);
+    return (odd | odd_bytes(eight)) == 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/hash.h"
 #include "store/homes.h"
 
 #define CONNECT_MS_DEFAULT 250
@@ -15,14 +16,16 @@
 
 static int set_options(struct mcds__memcached *home, const struct mcds_uri *uri)
 {
-    static const char *const known[] = {"protocol", "connect_timeout", "placement", "hash",
-                                        NULL};
+    static const char *const known[] = {
+        "protocol", "connect_timeout", "connections", "placement", "hash", NULL};
     const char *protocol = mcds_uri_option(uri, "protocol");
-    uint64_t connect_ms;
+    uint64_t connect_ms, connections;
     if (!mcds__uri_knows(uri, known) ||
         !mcds__uri_number(uri, "connect_timeout", 1, CONNECT_MS_MAX, CONNECT_MS_DEFAULT,
-                          &connect_ms))
+                          &connect_ms) ||
+        !mcds__uri_number(uri, "connections", 1, MCDS__CONNECTIONS_MAX, 1, &connections))
         return MCDS_INVALID;
+    home->connections = (uint32_t)connections;
     home->connect_timeout_ns = (int64_t)connect_ms * NS_PER_MS;
     home->protocol = PROTOCOL_AUTO;
     if (protocol == NULL || strcmp(protocol, "auto") == 0)
@@ -123,6 +126,7 @@ static int memcached_open(const struct mcds_uri *uri, const mcds_env *env, void 
         mcds__free(env, home);
         return result;
     }
+    mcds__memcached_note_abilities(home);
     *home_out = home;
     return MCDS_OK;
 }
@@ -144,37 +148,64 @@ static void restrict_to(mcds_capabilities *can, const mcds_capabilities *other)
         can->value_max = other->value_max;
 }
 
-static void memcached_capabilities(void *state, mcds_capabilities *out)
+/* The mutex is held, or nobody else is there yet. */
+static mcds_capabilities common_abilities(const struct mcds__memcached *home)
 {
-    struct mcds__memcached *home = state;
+    mcds_capabilities can = mcds__memcached_careful();
     bool any = false;
-    *out = mcds__memcached_careful();
-    (void)pthread_mutex_lock(&home->mutex);
     for (uint32_t i = 0; i < home->server_count; i++) {
         const struct mcds__server *server = &home->servers[i];
         if (server->reached && any)
-            restrict_to(out, &server->can);
+            restrict_to(&can, &server->can);
         else if (server->reached)
-            *out = server->can;
+            can = server->can;
         any = any || server->reached;
     }
+    can.places = home->server_count;
+    return can;
+}
+
+/* Two that differ in what lies between their members are kept twice, which does no harm. */
+void mcds__memcached_note_abilities(struct mcds__memcached *home)
+{
+    const mcds_capabilities can = common_abilities(home);
+    uint32_t at = 0;
+    while (at < home->ability_count && memcmp(&home->abilities[at], &can, sizeof can) != 0)
+        at++;
+    if (at == home->ability_count && at < MCDS__ABILITIES_MAX)
+        home->abilities[home->ability_count++] = can;
+    atomic_store_explicit(&home->can, at < MCDS__ABILITIES_MAX ? &home->abilities[at] : NULL,
+                          memory_order_release);
+}
+
+static void memcached_capabilities(void *state, mcds_capabilities *out)
+{
+    struct mcds__memcached *home = state;
+    const mcds_capabilities *can = atomic_load_explicit(&home->can, memory_order_acquire);
+    if (can != NULL) {
+        *out = *can;
+        return;
+    }
+    (void)pthread_mutex_lock(&home->mutex);
+    *out = common_abilities(home);
     (void)pthread_mutex_unlock(&home->mutex);
-    out->places = home->server_count;
 }
 
 static int memcached_lane_open(void *state, void **lane_out)
 {
     struct mcds__memcached *home = state;
+    uint32_t link_count = home->server_count * home->connections;
     struct mcds__lane_of_memcached *lane = mcds__allocate_zero(
-        home->env, sizeof *lane + home->server_count * sizeof lane->links[0]);
+        home->env, sizeof *lane + link_count * sizeof lane->links[0]);
     if (lane == NULL)
         return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
     lane->home = home;
     lane->deadline_ns = INT64_MAX;
     lane->done_end = &lane->done;
-    for (uint32_t i = 0; i < home->server_count; i++) {
+    lane->link_count = link_count;
+    for (uint32_t i = 0; i < link_count; i++) {
         lane->links[i].lane = lane;
-        lane->links[i].server = &home->servers[i];
+        lane->links[i].server = &home->servers[i / home->connections];
         mcds__connection_init(&lane->links[i].connection, home->env);
     }
     *lane_out = lane;
@@ -185,7 +216,7 @@ static void memcached_lane_close(void *state)
 {
     struct mcds__lane_of_memcached *lane = state;
     struct mcds__memcached *home = lane->home;
-    for (uint32_t i = 0; i < home->server_count; i++) {
+    for (uint32_t i = 0; i < lane->link_count; i++) {
         mcds__link_close(&lane->links[i]);
         mcds__free(home->env, lane->links[i].slots);
     }
@@ -195,18 +226,23 @@ static void memcached_lane_close(void *state)
 static bool memcached_lane_holds(void *state, uint64_t connection)
 {
     const struct mcds__lane_of_memcached *lane = state;
-    for (uint32_t i = 0; i < lane->home->server_count; i++)
+    for (uint32_t i = 0; i < lane->link_count; i++)
         if (lane->links[i].state == LINK_READY && lane->links[i].serial == connection)
             return true;
     return false;
 }
 
+/* Requests of one route take the same connection, so they stay in order. */
 static struct mcds__link *link_of(struct mcds__lane_of_memcached *lane,
                                   const mcds_request *request)
 {
+    const struct mcds__memcached *home = lane->home;
     mcds_bytes route = request->route.length > 0 ? request->route : request->key;
-    uint32_t server = mcds__ketama_find(lane->home->ketama, route);
-    return &lane->links[(server + request->copy) % lane->home->server_count];
+    uint32_t server = mcds__ketama_find(home->ketama, route);
+    uint32_t link = (server + request->copy) % home->server_count * home->connections;
+    if (home->connections > 1)
+        link += (uint32_t)(mcds__hash(0, route) % home->connections);
+    return &lane->links[link];
 }
 
 /* Whether what is sent at once is carried out in order, as far as is known. */
@@ -246,7 +282,7 @@ static void enqueue_batch(struct mcds__lane_of_memcached *lane, mcds_batch *batc
 
 static void push_all(struct mcds__lane_of_memcached *lane)
 {
-    for (uint32_t i = 0; i < lane->home->server_count; i++)
+    for (uint32_t i = 0; i < lane->link_count; i++)
         if (lane->links[i].encoded < lane->links[i].count)
             mcds__link_push(&lane->links[i]);
 }
@@ -266,9 +302,10 @@ void mcds__lane_ask(struct mcds__lane_of_memcached *lane, uint32_t server, mcds_
     batch->serial = MCDS__AT_ONCE;
     lane->pending++;
     lane->deadline_ns = batch->deadline_ns;
+    struct mcds__link *link = &lane->links[server * lane->home->connections];
     for (uint32_t i = 0; i < batch->count; i++)
-        mcds__link_enqueue(&lane->links[server], batch, i);
-    mcds__link_push(&lane->links[server]);
+        mcds__link_enqueue(link, batch, i);
+    mcds__link_push(link);
 }
 
 static bool is_answered_for_good(const mcds_request *request)
@@ -322,7 +359,7 @@ void mcds__lane_answered(struct mcds__lane_of_memcached *lane, mcds_batch *batch
 static void expire(struct mcds__lane_of_memcached *lane, int64_t now_ns)
 {
     int64_t soonest_ns = INT64_MAX;
-    for (uint32_t i = 0; i < lane->home->server_count; i++) {
+    for (uint32_t i = 0; i < lane->link_count; i++) {
         struct mcds__link *link = &lane->links[i];
         mcds__link_expire(link, now_ns);
         int64_t link_ns = mcds__link_deadline(link);
@@ -343,7 +380,7 @@ static void wait_and_go_on(struct mcds__lane_of_memcached *lane, int64_t now_ns,
     push_all(lane); /* a link that has lost its connection may have more to send */
     if (lane->done != NULL)
         return;
-    for (uint32_t i = 0; i < lane->home->server_count; i++) {
+    for (uint32_t i = 0; i < lane->link_count; i++) {
         struct mcds__link *link = &lane->links[i];
         if (!mcds__link_is_busy(link))
             continue;

@@ -1,16 +1,18 @@
-/* The inside of the memcached home: servers, which all lanes share, and lanes with one link to
- * each server. */
+/* The inside of the memcached home: servers, which all lanes share, and lanes with as many links
+ * to each server as the URI says. */
 #ifndef MCDS_STORE_MEMCACHED_H
 #define MCDS_STORE_MEMCACHED_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "store/connection.h"
 #include "store/ketama.h"
 #include "store/uri.h"
 #include "store/wire.h"
 
-#define MCDS__SERVERS_MAX MCDS__WAIT_MAX
+#define MCDS__CONNECTIONS_MAX 4
+#define MCDS__SERVERS_MAX (MCDS__WAIT_MAX / MCDS__CONNECTIONS_MAX)
 #define MCDS__SERVER_NAME_MAX (MCDS__HOST_MAX + 8)
 
 enum mcds__protocol { PROTOCOL_AUTO, PROTOCOL_META, PROTOCOL_CLASSIC };
@@ -28,12 +30,20 @@ struct mcds__server {
     mcds_outcome refusal; /* and what that makes of a request: UNSENT or PROTOCOL */
 };
 
+#define MCDS__ABILITIES_MAX 8
+
 struct mcds__memcached {
     const mcds_env *env;
     enum mcds__protocol protocol;
     int64_t connect_timeout_ns;
     struct mcds__ketama *ketama;
     pthread_mutex_t mutex;
+    uint32_t connections; /* of a lane to each server */
+    /* What all can do, for those who ask with each call: one of the sets below, which never change;
+     * NULL: there was no room for it, ask the servers. */
+    _Atomic(const mcds_capabilities *) can;
+    mcds_capabilities abilities[MCDS__ABILITIES_MAX];
+    uint32_t ability_count;
     uint32_t server_count;
     struct mcds__server servers[];
 };
@@ -86,7 +96,8 @@ struct mcds__lane_of_memcached {
     int64_t deadline_ns; /* no pending batch and no link has an earlier one */
     mcds_batch *done;
     mcds_batch **done_end;
-    struct mcds__link links[]; /* one per server */
+    uint32_t link_count;
+    struct mcds__link links[]; /* the first server's, then the second's, ... */
 };
 
 /* Take apart "HOST[:PORT][*WEIGHT],..." into servers; `count_out` of them, at most `room`. */
@@ -96,6 +107,9 @@ int mcds__memcached_parse_servers(const char *place, struct mcds__server *server
 /* A request is answered: count it, go on with a batch that goes one by one, and when the batch
  * is done put it where collect finds it. */
 void mcds__lane_answered(struct mcds__lane_of_memcached *lane, mcds_batch *batch);
+
+/* A server has been found to be able to something else. The mutex is held. */
+void mcds__memcached_note_abilities(struct mcds__memcached *home);
 
 /* Ask one server, whatever the placement says. */
 void mcds__lane_ask(struct mcds__lane_of_memcached *lane, uint32_t server, mcds_batch *batch);

@@ -104,6 +104,7 @@ static enum mcds__parse finish(struct mcds__link *link)
     (void)pthread_mutex_lock(&home->mutex);
     server->reached = true;
     server->can = link->probe_can;
+    mcds__memcached_note_abilities(home);
     server->retry_at_ns = 0;
     server->pause_ns = 0;
     server->trouble = NULL;

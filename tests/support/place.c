@@ -112,7 +112,7 @@ static bool start_memcached_classic_quiet(struct place *place, const char **miss
 
 static bool start_memcached_unix(struct place *place, const char **missing)
 {
-    return start_servers(place, missing, 1, true, "?" PATIENT);
+    return start_servers(place, missing, 1, true, "?connections=2&" PATIENT);
 }
 
 static bool start_memcached_three(struct place *place, const char **missing)

@@ -71,6 +71,26 @@ static void longest_key_fits(void **state)
     assert_true(mcds__key_is_legal(mcds__key_bytes(&key)));
 }
 
+/* Every byte at every place of keys of every length up to three words. */
+static void a_legal_key_has_printable_bytes_alone(void **state)
+{
+    (void)state;
+    char bytes[MCDS__KEY_MAX + 1];
+    memset(bytes, 'k', sizeof bytes);
+    assert_false(mcds__key_is_legal((mcds_bytes){bytes, 0}));
+    assert_true(mcds__key_is_legal((mcds_bytes){bytes, MCDS__KEY_MAX}));
+    assert_false(mcds__key_is_legal((mcds_bytes){bytes, MCDS__KEY_MAX + 1}));
+    for (size_t length = 1; length <= 24; length++)
+        for (size_t at = 0; at < length; at++) {
+            for (unsigned byte = 0; byte < 256; byte++) {
+                bytes[at] = (char)byte;
+                assert_int_equal(mcds__key_is_legal((mcds_bytes){bytes, length}),
+                                 byte > 0x20 && byte < 0x7f);
+            }
+            bytes[at] = 'k';
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -78,6 +98,7 @@ int main(void)
         cmocka_unit_test(no_byte_of_a_name_reaches_the_wire),
         cmocka_unit_test(long_names_are_hashed_and_stay_apart),
         cmocka_unit_test(longest_key_fits),
+        cmocka_unit_test(a_legal_key_has_printable_bytes_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

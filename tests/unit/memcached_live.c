@@ -187,11 +187,60 @@ static void who_may_evict_leases_is_told_so(void **state)
     mcds_close(store);
 }
 
+/* Connections over which so many keys were read; the same key or route takes the same one. */
+static uint32_t count_connections(mcds_store *store, const char *route)
+{
+    uint64_t seen[4];
+    uint32_t count = 0;
+    for (int i = 0; i < 64; i++) {
+        char key[16];
+        uint64_t first = 0;
+        (void)snprintf(key, sizeof key, "k%d", i % 32);
+        for (int again = 0; again < 2; again++) {
+            mcds_request set = request_of(MCDS_SET, key, "v");
+            mcds_request get = request_of(MCDS_GET, key, "");
+            set.route = get.route = (mcds_bytes){route, strlen(route)};
+            assert_int_equal(ask(store, &set), MCDS_OUT_OK);
+            assert_int_equal(ask(store, &get), MCDS_OUT_OK);
+            assert_true(again == 0 || get.reply.cas.connection == first);
+            first = get.reply.cas.connection;
+        }
+        uint32_t at = 0;
+        while (at < count && seen[at] != first)
+            at++;
+        assert_true(at < 4);
+        seen[at] = first;
+        count += at == count;
+    }
+    return count;
+}
+
+static void keys_are_spread_over_connections(void **state)
+{
+    struct live *live = *state;
+    run(live, NULL);
+    mcds_store *store = open_store(live);
+    assert_int_equal(count_connections(store, ""), 1);
+    mcds_close(store);
+    size_t used = strlen(live->uri);
+    (void)snprintf(live->uri + used, sizeof live->uri - used, "&connections=3");
+    store = open_store(live);
+    assert_int_equal(count_connections(store, ""), 3);
+    mcds_close(store);
+    store = open_store(live);
+    assert_int_equal(count_connections(store, "route"), 1);
+    mcds_close(store);
+    live->uri[used] = '\0';
+    (void)snprintf(live->uri + used, sizeof live->uri - used, "&connections=5");
+    assert_int_equal(mcds_open(live->uri, NULL, &store), MCDS_INVALID);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(keys_are_spread_over_connections),
         TEST(a_restart_between_two_calls_costs_nothing),
         TEST(a_token_of_another_store_is_refused),
         TEST(without_cas_nothing_about_it_is_claimed),
