@@ -45,7 +45,11 @@ install:
 check:
 	tools/check
 
-prove:
+# Each structure on each home for a minute, eight at once, two of them killed.
+stress:
+	STRESS_SECONDS=60 STRESS_ADDS=100000 tools/test debug -L stress
+
+prove: stress mutants
 	tools/setup build check
 	tools/models
 
@@ -55,4 +59,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo test asan tsan cov fuzz mutants bench install check prove format clean
+.PHONY: all demo test asan tsan cov fuzz mutants bench install check stress prove format clean

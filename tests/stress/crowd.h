@@ -12,7 +12,7 @@
 
 #define CROWD 8
 #define CROWD_KILLED 2
-#define CROWD_NOTES_MAX 400000
+#define CROWD_NOTES_MAX 2000000
 
 /* One call: written before it begins, completed when its answer is known. */
 struct crowd_note {
