@@ -148,6 +148,15 @@ static enum mcds__step ask_children(struct mcds__fold_growth *growth, struct mcd
                                          MCDS__FOLD_CHILDREN);
 }
 
+/* Without its mark the key stays SEALED: what this handle does next there has to come past it. */
+static enum mcds__step finish_unmarked(struct mcds__fold_growth *growth,
+                                       struct mcds__fold *fold,
+                                       struct mcds__operation *operation)
+{
+    mcds__fold_note_depth(fold, growth->hash, growth->depth);
+    return finish(growth, operation);
+}
+
 static enum mcds__step ask_mark(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                                 struct mcds__operation *operation)
 {
@@ -159,7 +168,7 @@ static enum mcds__step ask_mark(struct mcds__fold_growth *growth, struct mcds__f
     nothing.generation = growth->generation;
     if (!mcds__fold_encode(&nothing, parent_key(growth), growth->depth, MCDS__FOLD_ALL, 0,
                            value, &floor_s))
-        return finish(growth, operation);
+        return finish_unmarked(growth, fold, operation);
     return ask_swap(growth, fold, operation,
                     mcds__fold_flags(MCDS__FOLD_MOVED, fold->form, value->length, 0),
                     GROW_MOVING);
@@ -245,6 +254,14 @@ static enum mcds__step take_children(struct mcds__fold_growth *growth, struct mc
     return ask_mark(growth, fold, operation);
 }
 
+static enum mcds__step take_mark(struct mcds__fold_growth *growth, struct mcds__fold *fold,
+                                 struct mcds__operation *operation)
+{
+    if (parent_request(growth)->reply.outcome == MCDS_OUT_OK)
+        return finish(growth, operation);
+    return finish_unmarked(growth, fold, operation);
+}
+
 enum mcds__step mcds__fold_grow_step(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                                      struct mcds__operation *operation)
 {
@@ -257,6 +274,8 @@ enum mcds__step mcds__fold_grow_step(struct mcds__fold_growth *growth, struct mc
         return take_seal(growth, fold, operation);
     case GROW_MAKING:
         return take_children(growth, fold, operation);
+    case GROW_MOVING:
+        return take_mark(growth, fold, operation);
     default:
         return finish(growth, operation);
     }
