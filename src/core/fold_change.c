@@ -284,8 +284,10 @@ static enum mcds__step take_open(struct mcds__fold_change *change,
     int result = change->wants_code ? read_code(change, operation) : MCDS_OK;
     if (result == MCDS_NOT_FOUND)
         return grow(change, operation, CHANGE_HELPING);
+    /* It counts, but what it has done cannot be told. */
+    change->doubt = change->doubt || result == MCDS_NO_MEMORY;
     if (result != MCDS_OK)
-        return finish(change, operation, result, NULL);
+        return finish(change, operation, result, mcds_strerror(result));
     mcds__fold_note_depth(change->fold, change->hash, change->depth);
     if (mcds__fold_has_grown(looked->flags, size)) {
         give_number(change);
