@@ -701,8 +701,9 @@ mcds_set_fetch_start(mcds_set *set,
                      bool (*visit)(void *context, mcds_bytes element, uint64_t count),
                      void *context, mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erase the set. What others add meanwhile may go with it. Cost 2 per 64 keys; after a failure
- * call again. Returns MCDS_OK, MCDS_NOT_FOUND, MCDS_AMBIGUOUS, ... */
+/* Erase the set. What others add meanwhile may go with it. Cost 2 per 64 keys, and 1.
+ * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_AMBIGUOUS: a part is gone, all of it, or nothing: call
+ * again; failures as add */
 MCDS_API MCDS_CHECKED int mcds_set_drop(mcds_set *set);
 MCDS_API MCDS_CHECKED int mcds_set_drop_start(mcds_set *set, mcds_pipeline *pipeline,
                                               uint64_t tag);
@@ -816,8 +817,9 @@ mcds_table_scan_start(mcds_table *table, mcds_table_cursor *cursor, uint64_t lim
                       bool (*visit)(void *context, mcds_bytes key, mcds_bytes value),
                       void *context, mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erase the table. What others put meanwhile may go with it. Cost 2 per 64 keys; after a failure
- * call again. Returns MCDS_OK, MCDS_NOT_FOUND, MCDS_AMBIGUOUS, ... */
+/* Erase the table. What others put meanwhile may go with it. Cost 2 per 64 keys, and 1.
+ * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_AMBIGUOUS: a part is gone, all of it, or nothing: call
+ * again; failures as put */
 MCDS_API MCDS_CHECKED int mcds_table_drop(mcds_table *table);
 MCDS_API MCDS_CHECKED int mcds_table_drop_start(mcds_table *table, mcds_pipeline *pipeline,
                                                 uint64_t tag);

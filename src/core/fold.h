@@ -199,12 +199,13 @@ enum mcds__step mcds__fold_look_step(struct mcds__fold_look *look,
 void mcds__fold_look_free(struct mcds__fold_look *look);
 
 /* Go through all entries in the order of their hashes, 64 keys in one round trip, or erase all
- * keys, the root last. Every round trip has the store's whole timeout. DONE with
+ * keys, each before the marks above it and so the root last. Every round trip has the store's whole timeout. DONE with
  *
  *   MCDS_OK         `complete`, or `visit` said false: then `position` is where to go on
  *   MCDS_NOT_FOUND  there is no root
  *   MCDS_LOST       the same as OK, but a key was missing that must be there
- *   others          failures; `position` is where to go on */
+ *   MCDS_AMBIGUOUS  erasing: some keys are gone, or may be
+ *   others          failures; `position` is where to go on; nothing has been erased */
 struct mcds__fold_sweep_room;
 struct mcds__fold_sweep {
     struct mcds__fold *fold;
@@ -216,8 +217,11 @@ struct mcds__fold_sweep {
     bool lost;         /* out */
     uint8_t stage;     /* private, as all that follow */
     uint8_t moves;
+    bool erased;
     uint32_t depth;
     uint32_t count;
+    uint32_t erasures;
+    uint32_t marks;
     uint64_t generation;
     struct mcds__fold_place place;
     struct mcds__fold_growth growth;

@@ -14,6 +14,7 @@ struct mcds__fold_sweep_room {
     mcds_request requests[KEYS_MAX];
     struct mcds__key erased_keys[KEYS_MAX];
     mcds_request erased[KEYS_MAX];
+    struct mcds__key marks[KEYS_MAX]; /* to be erased when all below them is */
 };
 
 void mcds__fold_sweep_begin(struct mcds__fold_sweep *sweep, struct mcds__fold *fold)
@@ -25,6 +26,9 @@ void mcds__fold_sweep_begin(struct mcds__fold_sweep *sweep, struct mcds__fold *f
     sweep->position = 0;
     sweep->complete = false;
     sweep->lost = false;
+    sweep->erased = false;
+    sweep->erasures = 0;
+    sweep->marks = 0;
     sweep->stage = SWEEP_BEGIN;
     sweep->moves = 0;
     sweep->depth = 0;
@@ -79,8 +83,16 @@ static enum mcds__step ask(struct mcds__fold_sweep *sweep, struct mcds__operatio
         hash = end_of(hash, sweep->depth) + 1;
     } while (hash != 0 && sweep->count < KEYS_MAX);
     sweep->stage = SWEEP_READING;
-    renew_deadline(operation);
     return mcds__operation_ask_any_order(operation, room->requests, sweep->count);
+}
+
+/* What stood before the position is done with: only that renews the deadline, so that a store
+ * that does not answer is not asked for ever. */
+static enum mcds__step ask_next(struct mcds__fold_sweep *sweep,
+                                struct mcds__operation *operation)
+{
+    renew_deadline(operation);
+    return ask(sweep, operation);
 }
 
 static enum mcds__step locate(struct mcds__fold_sweep *sweep,
@@ -107,50 +119,70 @@ static void pass(struct mcds__fold_sweep *sweep, uint32_t depth)
     sweep->moves = 0;
 }
 
-static void add_erasure(struct mcds__fold_sweep *sweep, uint64_t hash, uint32_t depth,
-                        uint32_t *count)
+static void add_erasure(struct mcds__fold_sweep *sweep, const struct mcds__key *key)
 {
-    struct mcds__key *key = &sweep->room->erased_keys[*count];
-    mcds__fold_key(sweep->fold, sweep->generation, hash, depth, key);
-    sweep->room->erased[(*count)++] = (mcds_request){
+    struct mcds__fold_sweep_room *room = sweep->room;
+    uint32_t i = sweep->erasures++;
+    room->erased_keys[i] = *key;
+    room->erased[i] = (mcds_request){
         .command = MCDS_DELETE,
-        .key = mcds__key_bytes(key),
+        .key = mcds__key_bytes(&room->erased_keys[i]),
     };
 }
 
-/* The key itself, and the marks above it whose last child it is. The root goes with the last. */
-static void add_erasures(struct mcds__fold_sweep *sweep, uint32_t depth, uint32_t *count)
+/* All that has been asked for is gone, so the marks above it may go. Requests have no order, and a
+ * handle that knows a key goes on to use it: none must outlive the root. */
+static void begin_erasures(struct mcds__fold_sweep *sweep)
 {
+    sweep->erasures = 0;
+    for (uint32_t i = 0; i < sweep->marks; i++)
+        add_erasure(sweep, &sweep->room->marks[i]);
+    sweep->marks = 0;
+}
+
+static bool has_room_for_erasures(const struct mcds__fold_sweep *sweep)
+{
+    return sweep->erasures < KEYS_MAX && sweep->marks + MCDS__FOLD_DEPTH_MAX <= KEYS_MAX;
+}
+
+/* The key itself, and later the marks above it whose last child it is. */
+static void add_erasures(struct mcds__fold_sweep *sweep, uint32_t depth)
+{
+    struct mcds__key key;
     uint64_t hash = sweep->position;
     uint64_t end = end_of(hash, depth);
-    add_erasure(sweep, hash, depth, count);
+    mcds__fold_key(sweep->fold, sweep->generation, hash, depth, &key);
+    add_erasure(sweep, &key);
     while (depth > 0 && end_of(hash, depth - 1) == end)
-        add_erasure(sweep, hash, --depth, count);
+        mcds__fold_key(sweep->fold, sweep->generation, hash, --depth,
+                       &sweep->room->marks[sweep->marks++]);
 }
 
 static enum mcds__step ask_erasures(struct mcds__fold_sweep *sweep,
-                                    struct mcds__operation *operation, uint32_t count)
+                                    struct mcds__operation *operation)
 {
     sweep->stage = SWEEP_ERASING;
-    return mcds__operation_ask_any_order(operation, sweep->room->erased, count);
+    return mcds__operation_ask_any_order(operation, sweep->room->erased, sweep->erasures);
 }
 
 /* A missing child: nothing to visit, but the marks above it are to go with it. */
 static enum mcds__step pass_loss(struct mcds__fold_sweep *sweep,
                                  struct mcds__operation *operation)
 {
-    uint32_t count = 0;
     uint32_t depth = sweep->place.depth + 1;
     sweep->depth = sweep->place.depth;
     if (sweep->erases) {
-        add_erasures(sweep, depth, &count);
-        pass(sweep, depth);
-        return ask_erasures(sweep, operation, count);
+        begin_erasures(sweep);
+        if (has_room_for_erasures(sweep)) {
+            add_erasures(sweep, depth);
+            pass(sweep, depth);
+        }
+        return ask_erasures(sweep, operation);
     }
     sweep->lost = true;
     operation->detail = NULL;
     pass(sweep, depth);
-    return sweep->complete ? finish(sweep, operation) : ask(sweep, operation);
+    return sweep->complete ? finish(sweep, operation) : ask_next(sweep, operation);
 }
 
 static enum mcds__step locate(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
@@ -243,27 +275,37 @@ static enum mcds__step take_erasures(struct mcds__fold_sweep *sweep,
                                      struct mcds__operation *operation)
 {
     for (uint32_t i = 0; i < operation->batch.count; i++) {
+        mcds_outcome outcome = sweep->room->erased[i].reply.outcome;
+        sweep->erased = sweep->erased || outcome == MCDS_OUT_OK || outcome == MCDS_OUT_UNKNOWN;
+    }
+    for (uint32_t i = 0; i < operation->batch.count; i++) {
         const mcds_reply *reply = &sweep->room->erased[i].reply;
         if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
             return mcds__operation_fail(operation, reply);
     }
-    return sweep->complete ? mcds__operation_finish(operation, MCDS_OK) : ask(sweep, operation);
+    if (!sweep->complete)
+        return ask_next(sweep, operation);
+    if (sweep->marks == 0)
+        return mcds__operation_finish(operation, MCDS_OK);
+    begin_erasures(sweep);
+    renew_deadline(operation);
+    return ask_erasures(sweep, operation);
 }
 
 /* As many keys as come first and are leaves. */
 static enum mcds__step erase(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
 {
-    uint32_t count = 0;
+    begin_erasures(sweep);
     for (uint32_t i = 0; i < sweep->count && !sweep->complete; i++) {
         const mcds_reply *reply = &sweep->room->requests[i].reply;
         if (reply->outcome != MCDS_OUT_OK ||
             mcds__fold_state_of(reply->flags) != MCDS__FOLD_OPEN ||
-            count + MCDS__FOLD_DEPTH_MAX + 1 > KEYS_MAX)
+            !has_room_for_erasures(sweep))
             break;
-        add_erasures(sweep, sweep->depth, &count);
+        add_erasures(sweep, sweep->depth);
         pass(sweep, sweep->depth);
     }
-    return ask_erasures(sweep, operation, count);
+    return ask_erasures(sweep, operation);
 }
 
 /* A key that is no leaf, or is missing. */
@@ -282,7 +324,7 @@ static enum mcds__step take_other(struct mcds__fold_sweep *sweep,
         if (sweep->depth == 0)
             return locate(sweep, operation);
         sweep->depth++;
-        return ask(sweep, operation);
+        return ask_next(sweep, operation);
     default:
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     }
@@ -317,11 +359,11 @@ static enum mcds__step take_keys(struct mcds__fold_sweep *sweep,
             return finish(sweep, operation);
         pass(sweep, sweep->depth);
     }
-    return sweep->complete ? finish(sweep, operation) : ask(sweep, operation);
+    return sweep->complete ? finish(sweep, operation) : ask_next(sweep, operation);
 }
 
-enum mcds__step mcds__fold_sweep_step(struct mcds__fold_sweep *sweep,
-                                      struct mcds__operation *operation)
+static enum mcds__step advance(struct mcds__fold_sweep *sweep,
+                               struct mcds__operation *operation)
 {
     switch (sweep->stage) {
     case SWEEP_BEGIN:
@@ -335,4 +377,15 @@ enum mcds__step mcds__fold_sweep_step(struct mcds__fold_sweep *sweep,
     default:
         return take_help(sweep, operation);
     }
+}
+
+/* What has been erased in part cannot be told to be untouched. */
+enum mcds__step mcds__fold_sweep_step(struct mcds__fold_sweep *sweep,
+                                      struct mcds__operation *operation)
+{
+    enum mcds__step step = advance(sweep, operation);
+    if (step == MCDS__DONE && sweep->erased && operation->result != MCDS_OK &&
+        operation->result != MCDS_CORRUPT && operation->result != MCDS_NOT_FOUND)
+        operation->result = MCDS_AMBIGUOUS;
+    return step;
 }
