@@ -1,15 +1,20 @@
-/* Faults: how a scenario is tried, and those of the counter. */
+/* Faults: how a scenario is tried. */
 #include "structures/faults.h"
 
-#define REQUESTS_MAX 100
+#define REQUESTS_MAX 400
+#define ALLOCATIONS_MAX 400
 /* Nobody waits that long but for a server that is slow. */
 #define TIMEOUT_MS 5000
+/* Longer than a home waits before it connects again. */
+#define PAUSE_MS 1100
 
 static struct {
     const struct scenario *scenario;
     enum fault fault;
+    bool refuses; /* memory */
     uint64_t at;
     int result;
+    char state[STATE_MAX]; /* as found last */
 } running;
 
 bool is_definite(int result)
@@ -22,6 +27,8 @@ bool is_definite(int result)
     case MCDS_TOO_BIG:
     case MCDS_PROTOCOL:
         return true;
+    case MCDS_NO_MEMORY:
+        return running.refuses;
     default:
         return false;
     }
@@ -31,11 +38,118 @@ void holds(const struct trial *trial, bool fact, const char *words, const char *
 {
     if (fact)
         return;
-    print_error("%s, request %llu %s%s: %s, and not: %s\n", running.scenario->name,
-                (unsigned long long)running.at, fault_name(running.fault),
+    print_error("%s, %s %llu %s%s: %s, and not: %s\n", running.scenario->name,
+                running.refuses ? "allocation" : "request", (unsigned long long)running.at,
+                running.refuses ? "refused" : fault_name(running.fault),
                 trial->stays ? " and all later ones" : "", mcds_result_name(running.result),
                 words);
+    if (running.state[0] != '\0')
+        print_error("there is: %s\n", running.state);
     _fail(file, line);
+}
+
+static void read_state(struct trial *trial, void (*read)(struct trial *trial, char *state))
+{
+    running.state[0] = '\0';
+    read(trial, running.state);
+}
+
+static bool is_as(const struct expected *expected)
+{
+    return strcmp(running.state, expected->state) == 0;
+}
+
+static bool answers_as(const struct trial *trial, int result, const struct expected *expected)
+{
+    return result == expected->result && trial->out == expected->out;
+}
+
+static void expect_calls(const struct trial *trial, expect_calls_of *expect,
+                         struct expected expected[3])
+{
+    for (uint32_t calls = 0; calls < 3; calls++) {
+        expected[calls] = (struct expected){MCDS_OK, -1, ""};
+        expect(trial, calls, &expected[calls]);
+    }
+}
+
+void judge_change(struct trial *trial, int result, expect_calls_of *expect,
+                  void (*read)(struct trial *trial, char *state))
+{
+    struct expected expected[3];
+    expect_calls(trial, expect, expected);
+    bool done = result == expected[1].result;
+    read_state(trial, read);
+    HOLDS(trial, done || result == MCDS_AMBIGUOUS || is_definite(result));
+    if (done) {
+        HOLDS(trial, answers_as(trial, result, &expected[1]));
+        HOLDS(trial, is_as(&expected[1]));
+    } else if (is_definite(result)) {
+        HOLDS(trial, trial->out == -1);
+        HOLDS(trial, is_as(&expected[0]));
+    }
+    HOLDS(trial, is_as(&expected[0]) || is_as(&expected[1]));
+    const struct expected *next = is_definite(result) || !is_as(&expected[1]) ? &expected[1]
+                                                                              : &expected[2];
+    trial->out = -1;
+    int again = running.scenario->act(trial);
+    HOLDS(trial, answers_as(trial, again, next));
+    read_state(trial, read);
+    HOLDS(trial, is_as(next));
+}
+
+void judge_state(struct trial *trial, uint32_t calls, expect_calls_of *expect,
+                 void (*read)(struct trial *trial, char *state))
+{
+    struct expected expected = {MCDS_OK, -1, ""};
+    expect(trial, calls, &expected);
+    read_state(trial, read);
+    HOLDS(trial, is_as(&expected));
+}
+
+void judge_read(struct trial *trial, int result, expect_calls_of *expect)
+{
+    struct expected expected[3];
+    expect_calls(trial, expect, expected);
+    HOLDS(trial, result == expected[1].result || is_definite(result));
+    if (result == expected[1].result) {
+        HOLDS(trial, answers_as(trial, result, &expected[1]));
+        HOLDS(trial, strcmp(trial->seen, expected[1].state) == 0);
+    } else {
+        HOLDS(trial, trial->out == -1);
+    }
+    trial->out = -1;
+    int again = running.scenario->act(trial);
+    HOLDS(trial, answers_as(trial, again, &expected[1]));
+    HOLDS(trial, strcmp(trial->seen, expected[1].state) == 0);
+}
+
+static mcds_reply look_at_root(struct trial *trial, const char *tag)
+{
+    struct raw_key raw = raw_key(trial->suite, tag, trial->name, -1);
+    mcds_request request = {
+        .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = mcds__key_bytes(&raw.key)};
+    mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = INT64_MAX};
+    mcds__store_execute(trial->store, 0, &batch);
+    HOLDS(trial, request.reply.outcome == MCDS_OUT_OK);
+    return request.reply;
+}
+
+enum mcds__fold_state root_state(struct trial *trial, const char *tag)
+{
+    return mcds__fold_state_of(look_at_root(trial, tag).flags);
+}
+
+size_t root_size(struct trial *trial, const char *tag)
+{
+    return look_at_root(trial, tag).value_length;
+}
+
+bool root_is_ripe(struct trial *trial, const char *tag, size_t more)
+{
+    mcds_reply root = look_at_root(trial, tag);
+    HOLDS(trial, mcds__fold_state_of(root.flags) == MCDS__FOLD_OPEN);
+    return mcds__fold_has_grown(root.flags, root.value_length + more);
 }
 
 static void open_trial(struct suite *suite, struct trial *trial)
@@ -45,13 +159,18 @@ static void open_trial(struct suite *suite, struct trial *trial)
     memset(trial, 0, sizeof *trial);
     trial->suite = suite;
     trial->lease = trial->other = (mcds_lease)MCDS_LEASE_INIT;
+    trial->value = (mcds_value)MCDS_VALUE_INIT;
+    trial->out = -1;
     options.env = &suite->fake.env;
     options.timeout_ms = TIMEOUT_MS;
     place_uri_of(suite->place, "faults", uri, sizeof uri);
+    if (suite->can.durable) /* on the disk or not is not what is tried here */
+        (void)snprintf(uri + strlen(uri), sizeof uri - strlen(uri), "?sync=async");
     CHECK_RESULT(MCDS_OK, counting_home_open(&trial->counting, uri, &suite->fake.env, &options,
                                              &trial->store));
     if (suite->mode != WAITING)
         CHECK_RESULT(MCDS_OK, mcds_pipeline_open(trial->store, NULL, &trial->pipeline));
+    trial->name = fresh_name(suite, "fault");
 }
 
 static void close_trial(struct trial *trial)
@@ -61,30 +180,82 @@ static void close_trial(struct trial *trial)
     mcds_lock_close(trial->rival);
     mcds_visitors_close(trial->visitors);
     mcds_online_close(trial->online);
+    mcds_set_close(trial->set);
+    mcds_table_close(trial->table);
+    mcds_array_close(trial->array);
+    mcds_list_close(trial->list);
+    mcds_log_close(trial->log);
+    mcds_views_close(trial->views);
+    mcds_value_free(&trial->value);
     mcds_pipeline_close(trial->pipeline);
     mcds_close(trial->store);
 }
 
-/* False: the call made fewer than `at` requests. */
-static bool try_fault(struct suite *suite, const struct scenario *scenario, enum fault fault,
-                      uint64_t at, bool stays)
+static void begin(const struct scenario *scenario, enum fault fault, bool refuses, uint64_t at)
 {
-    struct trial trial;
-    open_trial(suite, &trial);
     running.scenario = scenario;
     running.fault = fault;
+    running.refuses = refuses;
     running.at = at;
     running.result = MCDS_IDLE;
-    trial.name = fresh_name(suite, "fault");
+    running.state[0] = '\0';
+}
+
+/* Returns the number of the request to try next; 0: the call made fewer than `at`. */
+static uint64_t try_fault(struct suite *suite, const struct scenario *scenario,
+                          enum fault fault, uint64_t at, bool stays)
+{
+    struct trial trial;
+    int64_t blocks = suite->fake.blocks;
+    open_trial(suite, &trial);
+    begin(scenario, fault, false, at);
     scenario->prepare(&trial);
     trial.stays = stays;
     counting_home_arm(&trial.counting, fault, at, stays);
     running.result = scenario->act(&trial);
     bool came = trial.counting.fault_came;
+    uint64_t first = trial.counting.fault_first;
+    uint64_t last = trial.counting.fault_last;
     counting_home_arm(&trial.counting, FAULT_NONE, 0, false);
     scenario->judge(&trial, running.result);
     close_trial(&trial);
+    assert_int_equal(suite->fake.blocks, blocks);
+    /* Those between the second and the last of a batch fail alike everywhere; where each trial
+     * takes its time, they are left out. */
+    if (came && (suite->own_clock || suite->can.durable) && at > first && at + 1 < last)
+        return last;
+    return came ? at + 1 : 0;
+}
+
+/* False: the call made fewer than `at` allocations. */
+static bool try_refusal(struct suite *suite, const struct scenario *scenario, uint64_t at,
+                        bool stays)
+{
+    struct trial trial;
+    int64_t blocks = suite->fake.blocks;
+    open_trial(suite, &trial);
+    begin(scenario, FAULT_NONE, true, at);
+    scenario->prepare(&trial);
+    trial.stays = stays;
+    fake_env_refuse(&suite->fake, (int64_t)at - 1, stays);
+    running.result = scenario->act(&trial);
+    bool came = fake_env_grant(&suite->fake);
+    if (came && suite->own_clock)
+        pass_ms(suite, PAUSE_MS);
+    scenario->judge(&trial, running.result);
+    close_trial(&trial);
+    assert_int_equal(suite->fake.blocks, blocks);
     return came;
+}
+
+static void try_all_refusals(struct suite *suite, const struct scenario *scenario)
+{
+    for (int stays = 0; stays <= 1; stays++) {
+        uint64_t at = 1;
+        while (at <= ALLOCATIONS_MAX && try_refusal(suite, scenario, at, stays == 1))
+            at++;
+        assert_in_range(at, 1, ALLOCATIONS_MAX);
+    }
 }
 
 void try_all_faults(struct suite *suite, const struct scenario *scenario)
@@ -92,198 +263,25 @@ void try_all_faults(struct suite *suite, const struct scenario *scenario)
     if (suite->mode != WAITING && (suite->own_clock || suite->can.durable))
         skip(); /* the engine is the same, and these take long */
     suite->skips_sleep = true;
-    HOLDS((&(struct trial){.suite = suite}), !try_fault(suite, scenario, FAULT_NONE, 0, false));
+    assert_int_equal(try_fault(suite, scenario, FAULT_NONE, 0, false), 0);
     for (enum fault fault = FAULT_UNSENT; fault < FAULT_COUNT; fault++)
         for (int stays = 0; stays <= 1; stays++) {
             uint64_t at = 1;
-            while (at <= REQUESTS_MAX && try_fault(suite, scenario, fault, at, stays == 1))
-                at++;
-            assert_in_range(at, 2, REQUESTS_MAX);
+            uint64_t last = 0;
+            while (at > 0 && at <= REQUESTS_MAX) {
+                last = at;
+                at = try_fault(suite, scenario, fault, at, stays == 1);
+            }
+            assert_in_range(last, 2, REQUESTS_MAX);
+            assert_int_equal(at, 0);
         }
-}
-
-/* The scenarios of the counter. */
-#define BEFORE 10
-#define DELTA 5
-
-static void open_counter(struct trial *trial, uint32_t flags, uint32_t stripes)
-{
-    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
-    options.flags = flags;
-    options.stripes = stripes;
-    CHECK_RESULT(MCDS_OK,
-                 mcds_counter_open(trial->store, trial->name, &options, &trial->counter));
-    trial->stripes = stripes;
-    trial->out = -1;
-}
-
-static void prepare_plain(struct trial *trial)
-{
-    open_counter(trial, 0, 0);
-    trial->before = BEFORE;
-    CHECK_RESULT(MCDS_OK, mcds_counter_add(trial->counter, BEFORE, NULL));
-}
-
-static void prepare_none(struct trial *trial)
-{
-    open_counter(trial, 0, 0);
-    trial->before = 0;
-}
-
-static void prepare_strict(struct trial *trial)
-{
-    open_counter(trial, MCDS_COUNTER_STRICT, 0);
-    trial->before = BEFORE;
-    CHECK_RESULT(MCDS_OK, mcds_counter_add(trial->counter, BEFORE, NULL));
-}
-
-/* Seen as signed by nobody yet, so that the first subtraction looks before it. */
-static void prepare_signed(struct trial *trial)
-{
-    open_counter(trial, MCDS_COUNTER_SIGNED, 0);
-    trial->before = BEFORE;
-    CHECK_RESULT(MCDS_OK, mcds_counter_add(trial->counter, BEFORE, NULL));
-    mcds_counter_close(trial->counter);
-    open_counter(trial, MCDS_COUNTER_SIGNED, 0);
-}
-
-static void prepare_striped(struct trial *trial)
-{
-    open_counter(trial, 0, 4);
-    trial->before = 0;
-    for (uint64_t i = 0; i < 4; i++) {
-        struct raw_key raw = raw_key(trial->suite, MCDS__TAG_COUNTER, trial->name, (int64_t)i);
-        char text[2] = {(char)('1' + i), '\0'};
-        mcds_request request = {.command = MCDS_SET,
-                                .flags = 1,
-                                .key = mcds__key_bytes(&raw.key),
-                                .value = {text, 1}};
-        mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = INT64_MAX};
-        mcds__store_execute(trial->store, 0, &batch);
-        assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
-        trial->before += i + 1;
-    }
-}
-
-static int64_t value_of(struct trial *trial)
-{
-    mcds_counter *probe = NULL;
-    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
-    mcds_counter_value value = {0, 0, false};
-    options.stripes = trial->stripes;
-    CHECK_RESULT(MCDS_OK, mcds_counter_open(trial->store, trial->name, &options, &probe));
-    int result = mcds_counter_get(probe, &value);
-    HOLDS(trial, result == MCDS_OK || result == MCDS_NOT_FOUND);
-    mcds_counter_close(probe);
-    return value.value;
-}
-
-static int act_add(struct trial *trial)
-{
-    return CALL_IN(trial->suite, trial->pipeline, mcds_counter_add, trial->counter, DELTA,
-                   &trial->out);
-}
-
-static int act_subtract(struct trial *trial)
-{
-    return CALL_IN(trial->suite, trial->pipeline, mcds_counter_add, trial->counter, -DELTA,
-                   &trial->out);
-}
-
-static void judge_change(struct trial *trial, int result, int64_t delta)
-{
-    int64_t before = (int64_t)trial->before;
-    int64_t value = value_of(trial);
-    HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
-    if (result == MCDS_OK) {
-        HOLDS(trial, value == before + delta);
-        HOLDS(trial, trial->out == before + delta);
-    } else {
-        HOLDS(trial, trial->out == -1);
-        HOLDS(trial, value == before || (result == MCDS_AMBIGUOUS && value == before + delta));
-    }
-}
-
-static void judge_add(struct trial *trial, int result)
-{
-    judge_change(trial, result, DELTA);
-}
-
-static void judge_subtract(struct trial *trial, int result)
-{
-    judge_change(trial, result, -DELTA);
-}
-
-static int act_get(struct trial *trial)
-{
-    mcds_counter_value value = {-1, 0, false};
-    int result = CALL_IN(trial->suite, trial->pipeline, mcds_counter_get, trial->counter,
-                         &value);
-    trial->out = value.value;
-    return result;
-}
-
-static void judge_get(struct trial *trial, int result)
-{
-    HOLDS(trial, result == MCDS_OK || is_definite(result));
-    HOLDS(trial, trial->out == (result == MCDS_OK ? (int64_t)trial->before : -1));
-}
-
-static int act_take(struct trial *trial)
-{
-    return CALL_IN(trial->suite, trial->pipeline, mcds_counter_take, trial->counter,
-                   &trial->out);
-}
-
-/* What is taken and what is left make up the whole. */
-static void judge_take(struct trial *trial, int result)
-{
-    int64_t before = (int64_t)trial->before;
-    int64_t left = value_of(trial);
-    HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
-    if (result == MCDS_OK)
-        HOLDS(trial, left + trial->out == before && trial->out > 0);
-    else if (result == MCDS_AMBIGUOUS)
-        HOLDS(trial, left <= before && left + trial->out >= before);
-    else
-        HOLDS(trial, left == before && trial->out == -1);
-}
-
-static int act_drop(struct trial *trial)
-{
-    return CALL_IN(trial->suite, trial->pipeline, mcds_counter_drop, trial->counter);
-}
-
-static void judge_drop(struct trial *trial, int result)
-{
-    int64_t value = value_of(trial);
-    HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
-    if (result == MCDS_OK)
-        HOLDS(trial, value == 0);
-    else
-        HOLDS(trial, value == BEFORE || (result == MCDS_AMBIGUOUS && value == 0));
-}
-
-static void counter_faults(struct suite *suite)
-{
-    static const struct scenario scenarios[] = {
-        {"counter add", prepare_plain, act_add, judge_add},
-        {"the first counter add", prepare_none, act_add, judge_add},
-        {"strict counter add", prepare_strict, act_add, judge_add},
-        {"counter subtract", prepare_signed, act_subtract, judge_subtract},
-        {"counter get", prepare_plain, act_get, judge_get},
-        {"striped counter get", prepare_striped, act_get, judge_get},
-        {"counter take", prepare_plain, act_take, judge_take},
-        {"striped counter take", prepare_striped, act_take, judge_take},
-        {"counter drop", prepare_plain, act_drop, judge_drop},
-    };
-    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
-        try_all_faults(suite, &scenarios[i]);
+    try_all_refusals(suite, scenario);
 }
 
 static const struct suite_case cases[] = {
     CASE_TWICE(counter_faults),  CASE_TWICE(exact_faults),  CASE_TWICE(lock_faults),
-    CASE_TWICE(visitors_faults), CASE_TWICE(online_faults),
+    CASE_TWICE(visitors_faults), CASE_TWICE(online_faults), CASE_TWICE(set_faults),
+    CASE_TWICE(table_faults),
 };
 
 const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

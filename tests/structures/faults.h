@@ -2,8 +2,12 @@
 #ifndef MCDS_TESTS_STRUCTURES_FAULTS_H
 #define MCDS_TESTS_STRUCTURES_FAULTS_H
 
+#include "core/fold.h"
 #include "structures/suite.h"
 #include "support/counting_home.h"
+
+/* What there is, told as text. */
+#define STATE_MAX 256
 
 /* One call under one fault. */
 struct trial {
@@ -22,8 +26,17 @@ struct trial {
     mcds_lease other;
     mcds_visitors *visitors;
     mcds_online *online;
+    mcds_set *set;
+    mcds_table *table;
+    mcds_array *array;
+    mcds_list *list;
+    mcds_log *log;
+    mcds_views *views;
+    mcds_value value;
+    bool is_new; /* nothing is there */
     uint64_t before;
-    int64_t out;
+    int64_t out;          /* -1: untouched */
+    char seen[STATE_MAX]; /* what a reading call brought */
 };
 
 struct scenario {
@@ -34,7 +47,7 @@ struct scenario {
     void (*judge)(struct trial *trial, int result);
 };
 
-/* Run a scenario under each fault at each request, and without. */
+/* Run a scenario under each fault at each request, with each allocation refused, and without. */
 void try_all_faults(struct suite *suite, const struct scenario *scenario);
 
 /* The call certainly changed nothing. */
@@ -43,10 +56,36 @@ bool is_definite(int result);
 #define HOLDS(trial, fact) holds(trial, fact, #fact, __FILE__, __LINE__)
 void holds(const struct trial *trial, bool fact, const char *words, const char *file, int line);
 
-/* The scenarios of faults_exact.c, faults_lock.c and faults_visits.c. */
+/* What the last of so many equal calls answers, and what there is then. */
+struct expected {
+    int result;
+    int64_t out;
+    char state[STATE_MAX];
+};
+typedef void expect_calls_of(const struct trial *trial, uint32_t calls,
+                             struct expected *expected);
+/* A change is there once, not at all, or, where that is not known, either, as `read` finds it; and
+ * the same call again does what it does then. */
+void judge_change(struct trial *trial, int result, expect_calls_of *expect,
+                  void (*read)(struct trial *trial, char *state));
+/* There is what must be there after so many calls. */
+void judge_state(struct trial *trial, uint32_t calls, expect_calls_of *expect,
+                 void (*read)(struct trial *trial, char *state));
+/* What a reading call has brought into `seen` and `out` is true, and it works again. */
+void judge_read(struct trial *trial, int result, expect_calls_of *expect);
+
+/* What the root of a fold says: its state, its size, and whether `more` bytes make it grow. */
+enum mcds__fold_state root_state(struct trial *trial, const char *tag);
+size_t root_size(struct trial *trial, const char *tag);
+bool root_is_ripe(struct trial *trial, const char *tag, size_t more);
+
+/* The scenarios of faults_*.c. */
+void counter_faults(struct suite *suite);
 void exact_faults(struct suite *suite);
 void lock_faults(struct suite *suite);
 void visitors_faults(struct suite *suite);
 void online_faults(struct suite *suite);
+void set_faults(struct suite *suite);
+void table_faults(struct suite *suite);
 
 #endif

@@ -86,7 +86,7 @@ static int act_get(struct trial *trial)
     return result;
 }
 
-static void judge_read(struct trial *trial, int result)
+static void judge_count(struct trial *trial, int result)
 {
     HOLDS(trial, result == MCDS_OK || is_definite(result));
     HOLDS(trial, trial->out == (result == MCDS_OK ? (int64_t)trial->before : 77));
@@ -115,7 +115,7 @@ void visitors_faults(struct suite *suite)
         {"visitors hit, known", prepare_period, act_hit_known, judge_hit_known},
         {"nameless hit", prepare_period, act_hit_nameless, judge_hit},
         {"nameless hit, first of a period", open_visitors, act_hit_nameless, judge_hit},
-        {"visitors get", prepare_period, act_get, judge_read},
+        {"visitors get", prepare_period, act_get, judge_count},
         {"visitors drop", prepare_period, act_drop, judge_drop},
     };
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
@@ -214,7 +214,7 @@ void online_faults(struct suite *suite)
         {"online beat, first of a bucket", open_online, act_beat, judge_beat},
         {"online beat, due again", prepare_due, act_beat, judge_beat},
         {"online beat, known", prepare_bucket, act_beat_known, judge_beat_known},
-        {"online count", prepare_bucket, act_count, judge_read},
+        {"online count", prepare_bucket, act_count, judge_count},
         {"online drop", prepare_bucket, act_online_drop, judge_online_drop},
     };
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)

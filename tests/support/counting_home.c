@@ -117,6 +117,10 @@ static void answer_batch(struct counting_lane *lane, mcds_batch *batch)
                    (counting->fault_stays || first <= counting->fault_at);
         uint32_t at = counting->fault_at > first ? (uint32_t)(counting->fault_at - first) : 0;
         uint32_t done = rest.count;
+        if (hit && !counting->fault_came) {
+            counting->fault_first = first;
+            counting->fault_last = last;
+        }
         counting->fault_came = counting->fault_came || hit;
         if (hit)
             done = meet_fault(lane, &rest, at);

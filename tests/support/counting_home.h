@@ -33,6 +33,8 @@ struct counting_home {
     uint64_t fault_at; /* which request, from 1 */
     bool fault_stays;  /* and all later ones */
     bool fault_came;
+    uint64_t fault_first; /* the requests of the batch that met it first */
+    uint64_t fault_last;
 };
 
 const char *fault_name(enum fault fault);

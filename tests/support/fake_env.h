@@ -15,6 +15,8 @@ struct fake_env {
     _Atomic uint64_t random_state;
     _Atomic int64_t blocks;       /* of memory in use */
     _Atomic int64_t allowed;      /* allocations until one is refused; negative: all granted */
+    bool refuses_once;            /* and those behind it are granted */
+    _Atomic uint64_t refusals;    /* so far */
     _Atomic uint64_t allocations; /* granted so far */
 };
 
@@ -61,8 +63,12 @@ static inline void *fake_env_reallocate(void *self, void *memory, size_t length)
         free(memory);
         return NULL;
     }
-    if (fake->allowed == 0)
+    if (fake->allowed == 0) {
+        fake->refusals++;
+        if (fake->refuses_once)
+            fake->allowed = -1;
         return NULL;
+    }
     if (fake->allowed > 0)
         fake->allowed--;
     void *granted = realloc(memory, length);
@@ -85,7 +91,24 @@ static inline void fake_env_init(struct fake_env *fake, uint64_t seed)
     fake->random_state = seed;
     fake->blocks = 0;
     fake->allowed = -1;
+    fake->refuses_once = false;
+    fake->refusals = 0;
     fake->allocations = 0;
+}
+
+/* Grant `allowed` allocations and refuse the next, alone or with all behind it. */
+static inline void fake_env_refuse(struct fake_env *fake, int64_t allowed, bool stays)
+{
+    fake->allowed = allowed;
+    fake->refuses_once = !stays;
+    fake->refusals = 0;
+}
+
+/* Grant all again. Whether one has been refused. */
+static inline bool fake_env_grant(struct fake_env *fake)
+{
+    fake->allowed = -1;
+    return fake->refusals > 0;
 }
 
 static inline void fake_env_advance_ms(struct fake_env *fake, int64_t ms)
