@@ -56,6 +56,7 @@ struct mcds__record_load {
     mcds_cas_token token;
     mcds_bytes bytes;
     uint8_t stage; /* private, as all that follow */
+    bool was_seen; /* when the key was asked for */
     uint8_t losses;
     uint32_t next_part;
     uint64_t lost_version;

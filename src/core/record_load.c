@@ -58,6 +58,7 @@ static enum mcds__step ask_root(struct mcds__record_load *load,
 {
     load->is_there = false;
     load->is_known = false;
+    load->was_seen = atomic_load(load->seen);
     load->stage = LOAD_ROOT;
     load->request = (mcds_request){.command = MCDS_GET, .key = mcds__key_bytes(&load->key)};
     return mcds__operation_ask_repeatable(operation, &load->request, 1);
@@ -102,8 +103,9 @@ static enum mcds__step take_root(struct mcds__record_load *load,
                                  struct mcds__operation *operation)
 {
     const mcds_reply *reply = &load->request.reply;
-    if (reply->outcome == MCDS_OUT_MISS && atomic_exchange(load->seen, false) &&
-        !load->skips_parts)
+    /* What another call of this handle has made since we asked need not have been there. */
+    if (reply->outcome == MCDS_OUT_MISS && load->was_seen &&
+        atomic_exchange(load->seen, false) && !load->skips_parts)
         return mcds__operation_explain(operation, MCDS_LOST,
                                        "the value that this handle has used is gone");
     if (reply->outcome == MCDS_OUT_MISS)
