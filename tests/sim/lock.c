@@ -28,6 +28,7 @@ struct world {
     bool loses; /* the server may forget */
     bool drops; /* release with drop instead: the article's unlock */
     bool quiet; /* a violation is expected */
+    bool hasty; /* nobody works: who has the lease lets it go at once */
     uint64_t seed;
     uint64_t fence_most;
     /* Granted with a smaller fence than one before: two grants whose answers changed places on
@@ -115,6 +116,8 @@ static void end_acquire(struct holder *holder, mcds_sim_client *client, int resu
         check_grant(holder, client);
         holder->renewed = false;
         int64_t work_ns = (int64_t)(mcds_sim_client_number(client) * 700) * NS_PER_MS;
+        if (holder->world->hasty)
+            work_ns = 0;
         assert_int_equal(mcds_sim_client_sleep(client, work_ns, TAG_WORK), MCDS_OK);
         return;
     }
@@ -197,15 +200,14 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
     }
 }
 
-/* One seed. Returns the violation, or NULL. */
-static const char *run(mcds_sim_options options, bool loses, bool drops, bool quiet,
-                       struct world *totals)
+/* One seed, in a world that begins like this one. Returns the violation, or NULL. */
+static const char *run(mcds_sim_options options, struct world world, struct world *totals)
 {
-    struct world world = {.loses = loses, .drops = drops, .quiet = quiet, .seed = options.seed};
     struct holder holders[CLIENTS];
     mcds_sim_client *client;
     mcds_lock_options lock_options = MCDS_LOCK_OPTIONS_INIT;
     lock_options.lease_ms = LEASE_MS;
+    world.seed = options.seed;
     assert_int_equal(mcds_sim_open(&options, &world.sim), MCDS_OK);
     for (int i = 0; i < CLIENTS; i++) {
         holders[i] = (struct holder){&world, &world.tenures[i], NULL, MCDS_LEASE_INIT, ROUNDS,
@@ -235,7 +237,7 @@ static void one_holder_at_a_time_while_the_server_forgets_nothing(void **state)
     struct world totals = {0};
     uint64_t first = first_seed();
     for (uint64_t seed = first; seed < first + seed_count(2000); seed++)
-        assert_null(run(network_faults(seed), false, false, false, &totals));
+        assert_null(run(network_faults(seed), (struct world){0}, &totals));
     assert_true(totals.granted > 0);
     print_message("granted %llu, lost %llu, ambiguous %llu\n",
                   (unsigned long long)totals.granted, (unsigned long long)totals.lost,
@@ -248,7 +250,7 @@ static void whoever_is_overtaken_is_told(void **state)
     struct world totals = {0};
     uint64_t first = first_seed();
     for (uint64_t seed = first; seed < first + seed_count(2000); seed++)
-        assert_null(run(all_faults(seed), true, false, false, &totals));
+        assert_null(run(all_faults(seed), (struct world){.loses = true}, &totals));
     assert_true(totals.lost > 0 && totals.overlaps > 0);
     print_message("granted %llu, lost %llu, ambiguous %llu, overlaps %llu, out of order %llu\n",
                   (unsigned long long)totals.granted, (unsigned long long)totals.lost,
@@ -257,13 +259,43 @@ static void whoever_is_overtaken_is_told(void **state)
     assert_true(totals.out_of_order < 1 + totals.granted / 300);
 }
 
+/* Within a batch of one client, others may have whole tenures. */
+static mcds_sim_options slow(mcds_sim_options options)
+{
+    options.delay_us_max = 100000;
+    options.unordered = options.seed % 4 != 0;
+    options.cut_before_ppm /= 8;
+    options.cut_after_ppm /= 8;
+    options.late_ppm /= 8;
+    options.silent_ppm /= 8;
+    return options;
+}
+
+static void tenures_within_a_batch_do_not_mix(void **state)
+{
+    (void)state;
+    struct world totals = {0};
+    struct world forgets = {.loses = true, .hasty = true};
+    uint64_t first = first_seed();
+    for (uint64_t seed = first; seed < first + seed_count(1000); seed++) {
+        assert_null(run(slow(network_faults(seed)), (struct world){.hasty = true}, &totals));
+        assert_null(run(slow(all_faults(seed)), forgets, &totals));
+    }
+    assert_true(totals.granted > 0);
+    print_message("granted %llu, lost %llu, ambiguous %llu, overlaps %llu, out of order %llu\n",
+                  (unsigned long long)totals.granted, (unsigned long long)totals.lost,
+                  (unsigned long long)totals.ambiguous, (unsigned long long)totals.overlaps,
+                  (unsigned long long)totals.out_of_order);
+}
+
 /* The article's unlock deletes whatever is there. The same checks must catch it. */
 static void an_unlock_that_does_not_compare_is_caught(void **state)
 {
     (void)state;
     struct world totals = {0};
     uint64_t seed = 1;
-    while (seed < 2000 && run(network_faults(seed), false, true, true, &totals) == NULL)
+    struct world world = {.drops = true, .quiet = true};
+    while (seed < 2000 && run(network_faults(seed), world, &totals) == NULL)
         seed++;
     assert_true(seed < 2000);
     print_message("caught at seed %llu\n", (unsigned long long)seed);
@@ -274,6 +306,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_holder_at_a_time_while_the_server_forgets_nothing),
         cmocka_unit_test(whoever_is_overtaken_is_told),
+        cmocka_unit_test(tenures_within_a_batch_do_not_mix),
         cmocka_unit_test(an_unlock_that_does_not_compare_is_caught),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

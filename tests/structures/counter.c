@@ -324,6 +324,24 @@ static void foreign_values_are_corrupt(struct suite *suite)
     mcds_counter_close(counter);
 }
 
+/* memcached's decr fills a number that becomes shorter with blanks. */
+static void blanks_around_a_number_do_not_count(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "n");
+    struct raw_key key = raw_key(suite, MCDS__TAG_COUNTER, name, -1);
+    mcds_counter *counter = open_counter(suite->store, name, 0, 0, 0);
+    int64_t out = 77;
+    assert_int_equal(raw_set(suite, &key, "42   "), MCDS_OUT_OK);
+    CHECK_VALUE(suite, counter, 42);
+    CHECK(MCDS_OK, suite, mcds_counter_add, counter, 1, &out);
+    assert_int_equal(out, 43);
+    CHECK_VALUE(suite, counter, 43);
+    CHECK(MCDS_OK, suite, mcds_counter_take, counter, &out);
+    assert_int_equal(out, 43);
+    CHECK_VALUE(suite, counter, 0);
+    mcds_counter_close(counter);
+}
+
 static const struct suite_case cases[] = {
     CASE(adds_and_reads),
     CASE(adding_nothing_makes_it),
@@ -341,6 +359,7 @@ static const struct suite_case cases[] = {
     CASE(striped_sum_overflows),
     CASE(take_leaves_zero),
     CASE(foreign_values_are_corrupt),
+    CASE(blanks_around_a_number_do_not_count),
     CASE(two_handles_count_one_counter),
     CASE(namespaces_are_apart),
     CASE(names_are_apart),

@@ -145,6 +145,26 @@ static void loss_is_told(struct suite *suite)
     close_rivals(&r);
 }
 
+/* Whoever asks too late does not lengthen the time of the one who holds it. */
+static void a_lost_lease_prolongs_no_other(struct suite *suite)
+{
+    struct rivals r;
+    mcds_lock_holder holder;
+    open_rivals(suite, &r, 60000);
+    mcds_lock *brief = open_lock(suite->other, r.name, 5000, "brief");
+    CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_drop, brief);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_try_acquire, brief, &r.other);
+    CHECK(MCDS_LOST, suite, mcds_lock_renew, r.mine, &r.lease);
+    CHECK(MCDS_OK, suite, mcds_lock_holder_get, r.mine, &holder);
+    assert_string_equal(holder.label, "brief");
+    if (suite->can.ttl_readable)
+        assert_in_range(holder.remaining_ms, 1, 6000);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_release, brief, &r.other);
+    mcds_lock_close(brief);
+    close_rivals(&r);
+}
+
 static void a_lease_is_used_as_it_stands(struct suite *suite)
 {
     struct rivals r;
@@ -339,6 +359,7 @@ static const struct suite_case cases[] = {
     CASE(fences_grow),
     CASE(fences_grow_over_loss),
     CASE(loss_is_told),
+    CASE(a_lost_lease_prolongs_no_other),
     CASE(a_lease_is_used_as_it_stands),
     CASE(labels_are_shown),
     CASE(foreign_values_are_corrupt),
