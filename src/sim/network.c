@@ -377,7 +377,9 @@ static mcds_batch *network_collect(void *state, int64_t until_ns)
     int64_t until_true_ns = until_ns;
     if (until_ns != INT64_MAX)
         until_true_ns = until_ns - lane->client->monotonic_start_ns;
-    while (lane->done == NULL && sim->now_ns < until_true_ns)
+    /* Of several events at that moment, the last may be the one that is waited for. */
+    while (lane->done == NULL &&
+           (sim->now_ns < until_true_ns || mcds__sim_is_due(sim, until_true_ns)))
         if (!mcds__sim_advance(sim, until_true_ns))
             break;
     mcds_batch *list = lane->done;

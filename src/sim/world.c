@@ -89,9 +89,14 @@ static struct mcds__sim_event take_first(mcds_sim *sim)
     return first;
 }
 
+bool mcds__sim_is_due(const mcds_sim *sim, int64_t until_ns)
+{
+    return sim->event_count > 0 && sim->events[0].at_ns <= until_ns;
+}
+
 bool mcds__sim_advance(mcds_sim *sim, int64_t until_ns)
 {
-    if (sim->event_count == 0 || sim->events[0].at_ns > until_ns) {
+    if (!mcds__sim_is_due(sim, until_ns)) {
         if (until_ns == INT64_MAX)
             return false;
         if (sim->now_ns < until_ns)

@@ -105,6 +105,8 @@ bool mcds__sim_plan(mcds_sim *sim, int64_t at_ns,
 /* Let the next event happen if it is not later than until_ns, else let it be until_ns. False
  * when nothing at all is planned and until_ns is the end of time. */
 bool mcds__sim_advance(mcds_sim *sim, int64_t until_ns);
+/* Whether the next event is not later than until_ns. */
+bool mcds__sim_is_due(const mcds_sim *sim, int64_t until_ns);
 /* Take the events of this lane's messages out of the plan. */
 void mcds__sim_cancel(mcds_sim *sim, const struct mcds__sim_lane *lane);
 bool mcds__sim_is_of_lane(const struct mcds__sim_event *event,

@@ -112,6 +112,7 @@ static enum mcds__step claim(struct views_get *get)
     get->stage = GET_CLAIMING;
     if (step != MCDS__DONE)
         return step;
+    get->claim.stage = 0; /* from here on another claim is made anew */
     if (get->base.result == MCDS_EXISTS) {
         get->stage = GET_BEGIN;
         if (mcds__operation_wait(&get->base, 0))
@@ -208,7 +209,6 @@ static enum mcds__step take_replies(struct views_get *get)
 
 static enum mcds__step end_load(struct views_get *get)
 {
-    get->claim.stage = 0;
     get->claim.doubt = false;
     if (get->failed)
         return mcds__operation_explain(&get->base, MCDS_IO,
@@ -291,6 +291,7 @@ static enum mcds__step load(struct views_get *get)
         if (marked > upto)
             upto = marked;
     } else if (mark->reply.outcome != MCDS_OUT_MISS) {
+        get->claim.doubt = true; /* it is held, and will be known by its token */
         return again(get, &mark->reply);
     }
     get->failed = !ask_database(get, upto, &loaded) ||
