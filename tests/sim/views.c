@@ -1,0 +1,296 @@
+/* Views in the simulated world: no view is counted twice, in the value or in the database, and
+ * none that was acknowledged is missing, whoever flushes when and whatever is lost on the way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/environment.h"
+#include "sim/faults.h"
+#include "sim/world.h"
+
+#define CLIENTS 5
+#define CALLS 40
+#define PAGES 3
+#define FLUSH_MS 600000
+#define START_MS INT64_C(1767225600000)
+/* Half of all calls are about the edge of an interval, where the races are. */
+#define EDGE_MS 4000
+#define REST_MS 1500
+#define ROWS 4096
+
+enum { TAG_HIT = 1, TAG_GET, TAG_FLUSH, TAG_RESTED };
+
+static const char *const pages[PAGES] = {"/", "/a", "/b"};
+
+struct row {
+    uint32_t page;
+    uint64_t slot;
+    int64_t views;
+};
+
+struct world {
+    mcds_sim *sim;
+    bool loses;
+    uint64_t seed;
+    struct row rows[ROWS]; /* the database */
+    uint32_t row_count;
+    uint32_t loads;
+    int64_t begun[PAGES];
+    int64_t counted[PAGES];
+    const char *violation;
+    uint64_t hits;
+    uint64_t gets;
+    uint64_t flushes;
+};
+
+struct reader {
+    struct world *world;
+    mcds_views *views;
+    uint32_t left;
+    bool flushes;
+    uint64_t random;
+    uint32_t page;
+    int64_t least; /* that a get may answer */
+    int64_t value;
+};
+
+static uint32_t page_of(const char *page)
+{
+    uint32_t i = 0;
+    while (i < PAGES && strcmp(pages[i], page) != 0)
+        i++;
+    assert_true(i < PAGES);
+    return i;
+}
+
+static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
+{
+    struct world *world = context;
+    uint32_t number = page_of(page);
+    world->loads++;
+    *views_out = 0;
+    for (uint32_t i = 0; i < world->row_count; i++)
+        if (world->rows[i].page == number && world->rows[i].slot <= upto_slot)
+            *views_out += world->rows[i].views;
+    return 0;
+}
+
+static int save(void *context, const char *page, uint64_t slot, int64_t views)
+{
+    struct world *world = context;
+    uint32_t number = page_of(page);
+    for (uint32_t i = 0; i < world->row_count; i++) {
+        struct row *row = &world->rows[i];
+        if (row->page != number || row->slot != slot)
+            continue;
+        row->views = views > row->views ? views : row->views;
+        return 0;
+    }
+    assert_true(world->row_count < ROWS);
+    world->rows[world->row_count++] = (struct row){number, slot, views};
+    return 0;
+}
+
+static uint64_t next(struct reader *reader, uint64_t bound)
+{
+    reader->random = reader->random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (reader->random >> 33) % bound;
+}
+
+static void judge(struct world *world, uint32_t page, const char *what, int64_t value,
+                  int64_t least)
+{
+    if (value >= least && value <= world->begun[page])
+        return;
+    mcds_sim_note(world->sim, NULL, "%s %s: %lld, allowed %lld to %lld", what, pages[page],
+                  (long long)value, (long long)least, (long long)world->begun[page]);
+    if (world->violation == NULL)
+        world->violation = "a view is missing, or counted twice";
+}
+
+static void book(struct reader *reader, const mcds_completion *done)
+{
+    struct world *world = reader->world;
+    switch (done->result) {
+    case MCDS_OK:
+        if (done->tag == TAG_GET)
+            judge(world, reader->page, "get", reader->value, reader->least);
+        world->counted[reader->page] += done->tag == TAG_HIT;
+        world->hits += done->tag == TAG_HIT;
+        world->gets += done->tag == TAG_GET;
+        world->flushes += done->tag == TAG_FLUSH;
+        break;
+    case MCDS_LOST:
+        assert_true(world->loses);
+        break;
+    case MCDS_AMBIGUOUS:
+    case MCDS_BUSY:
+    case MCDS_TIMEOUT:
+    case MCDS_UNAVAILABLE:
+        break;
+    default:
+        if (world->violation == NULL)
+            (void)report(world->sim, world->seed, mcds_errmsg());
+        world->violation = "a result that cannot be";
+    }
+}
+
+static int64_t rest_ms(struct reader *reader)
+{
+    int64_t now_ms = START_MS + mcds_sim_now_ns(reader->world->sim) / NS_PER_MS;
+    int64_t left_ms = FLUSH_MS - now_ms % FLUSH_MS;
+    int64_t around_ms = (int64_t)next(reader, 2 * EDGE_MS);
+    if (reader->flushes) /* from the edge on, until what ended has settled */
+        return left_ms + 2 * around_ms;
+    if (next(reader, 2) == 0)
+        return (int64_t)next(reader, REST_MS);
+    return left_ms > EDGE_MS ? left_ms - EDGE_MS + around_ms : around_ms;
+}
+
+static int begin(struct reader *reader, mcds_pipeline *pipeline)
+{
+    struct world *world = reader->world;
+    reader->page = (uint32_t)next(reader, PAGES);
+    if (reader->flushes)
+        return mcds_views_flush_start(reader->views, pipeline, TAG_FLUSH);
+    if (next(reader, 3) == 0) {
+        reader->least = world->loses ? 0 : world->counted[reader->page];
+        return mcds_views_get_start(reader->views, pages[reader->page], &reader->value,
+                                    pipeline, TAG_GET);
+    }
+    world->begun[reader->page]++;
+    return mcds_views_hit_start(reader->views, pages[reader->page], 1, pipeline, TAG_HIT);
+}
+
+static void program(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    struct reader *reader = context;
+    if (done == NULL || done->tag != TAG_RESTED) {
+        if (done != NULL)
+            book(reader, done);
+        assert_int_equal(mcds_sim_client_sleep(client, rest_ms(reader) * NS_PER_MS, TAG_RESTED),
+                         MCDS_OK);
+        return;
+    }
+    if (reader->left == 0)
+        return;
+    reader->left--;
+    assert_int_equal(begin(reader, mcds_sim_client_pipeline(client)), MCDS_OK);
+}
+
+/* When everybody is done: the value, then all that has not been saved, then the database. */
+static void judge_end(struct world *world, struct reader *reader, mcds_sim_client *client)
+{
+    const mcds_env *env = &client->env;
+    for (int round = 0; round < 2; round++) {
+        /* Longer than a claim on the database that nobody has given back. */
+        mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + 2 * FLUSH_MS * NS_PER_MS);
+        for (uint32_t page = 0; page < PAGES; page++) {
+            int64_t value = 0;
+            if (mcds_views_get(reader->views, pages[page], &value) != MCDS_OK) {
+                world->violation = mcds_errmsg();
+                return;
+            }
+            judge(world, page, "in the end", value, world->loses ? 0 : world->counted[page]);
+        }
+        int result = mcds_views_flush(reader->views);
+        assert_true(result == MCDS_OK || (world->loses && result == MCDS_LOST));
+    }
+    for (uint32_t page = 0; page < PAGES; page++) {
+        int64_t saved = 0;
+        (void)load(world, pages[page], UINT64_MAX, &saved);
+        judge(world, page, "in the database", saved, world->loses ? 0 : world->counted[page]);
+    }
+}
+
+static bool run(mcds_sim_options options, bool loses, struct world *totals)
+{
+    static struct world world;
+    struct reader readers[CLIENTS];
+    mcds_sim_client *client = NULL;
+    mcds_views_options views_options = MCDS_VIEWS_OPTIONS_INIT;
+    memset(&world, 0, sizeof world);
+    world.loses = loses;
+    world.seed = options.seed;
+    views_options.flush_ms = FLUSH_MS;
+    views_options.load = load;
+    views_options.save = save;
+    views_options.context = &world;
+    assert_int_equal(mcds_sim_open(&options, &world.sim), MCDS_OK);
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        readers[i] = (struct reader){.world = &world,
+                                     .left = i < 2 ? CALLS / 2 : CALLS,
+                                     .flushes = i < 2,
+                                     .random = options.seed * CLIENTS + i};
+        assert_int_equal(mcds_sim_client_add(world.sim, program, &readers[i], &client),
+                         MCDS_OK);
+        assert_int_equal(mcds_views_open(mcds_sim_client_store(client), "site", &views_options,
+                                         &readers[i].views),
+                         MCDS_OK);
+    }
+    if (mcds_sim_run(world.sim, 200000) != MCDS_OK)
+        world.violation = "it does not end";
+    mcds_sim_calm(world.sim);
+    judge_end(&world, &readers[CLIENTS - 1], client);
+    if (world.violation != NULL)
+        (void)report(world.sim, options.seed, world.violation);
+    for (uint32_t i = 0; i < CLIENTS; i++)
+        mcds_views_close(readers[i].views);
+    mcds_sim_close(world.sim);
+    totals->hits += world.hits;
+    totals->gets += world.gets;
+    totals->flushes += world.flushes;
+    totals->loads += world.loads;
+    return world.violation == NULL;
+}
+
+/* A flush asks for many keys: fewer faults for each. */
+static mcds_sim_options fewer(mcds_sim_options options)
+{
+    options.cut_before_ppm /= 8;
+    options.cut_after_ppm /= 8;
+    options.late_ppm /= 8;
+    options.silent_ppm /= 8;
+    return options;
+}
+
+static void run_many(bool loses, uint64_t usual)
+{
+    static struct world totals;
+    memset(&totals, 0, sizeof totals);
+    uint64_t first = first_seed();
+    for (uint64_t seed = first; seed < first + seed_count(usual); seed++) {
+        mcds_sim_options options = loses ? all_faults(seed) : network_faults(seed);
+        options.skew_ms_max = loses ? 0 : 2000;
+        assert_true(run(seed % 2 == 0 ? fewer(options) : options, loses, &totals));
+    }
+    assert_true(totals.hits > 0 && totals.gets > 0 && totals.flushes > 0);
+    print_message("%llu hits, %llu gets, %llu flushes, %u loads\n",
+                  (unsigned long long)totals.hits, (unsigned long long)totals.gets,
+                  (unsigned long long)totals.flushes, totals.loads);
+}
+
+static void every_view_counts_once(void **state)
+{
+    (void)state;
+    run_many(false, 300);
+}
+
+static void what_is_lost_is_not_counted_twice(void **state)
+{
+    (void)state;
+    run_many(true, 150);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_view_counts_once),
+        cmocka_unit_test(what_is_lost_is_not_counted_twice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
