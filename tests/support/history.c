@@ -1,0 +1,350 @@
+/* Calls on shared objects, and what became of them. */
+#include "support/history.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_LENGTH 180 /* so that some changes make a key split */
+#define ABSENT INT64_MIN
+
+enum verb { GET, PUT, PUT_IF_ABSENT, COMPARE_AND_SET, REMOVE, INCR };
+
+static uint64_t roll(struct history_actor *actor, uint64_t below)
+{
+    actor->dice = actor->dice * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (actor->dice >> 33) % below;
+}
+
+static mcds_bytes key_of(uint32_t object)
+{
+    static char keys[HISTORY_OBJECTS][KEY_LENGTH + 1];
+    (void)snprintf(keys[object], sizeof keys[object], "%0*u", KEY_LENGTH, object);
+    return (mcds_bytes){keys[object], KEY_LENGTH};
+}
+
+static const char *object_name(const struct history_actor *actor, uint32_t object,
+                               char room[static 48])
+{
+    (void)snprintf(room, 48, "%s %u", actor->name, object);
+    return room;
+}
+
+static int64_t number_of(mcds_bytes text)
+{
+    char digits[32];
+    (void)snprintf(digits, sizeof digits, "%.*s", (int)text.length, (const char *)text.at);
+    return strtoll(digits, NULL, 10);
+}
+
+static bool apply_table(int64_t *state, const struct linear_op *op)
+{
+    int64_t was = *state;
+    switch (op->verb) {
+    case GET:
+        return !op->known || op->result == was;
+    case PUT:
+        *state = op->argument;
+        return true;
+    case PUT_IF_ABSENT:
+        *state = was == ABSENT ? op->argument : was;
+        return !op->known || op->result == (was == ABSENT ? MCDS_OK : MCDS_EXISTS);
+    case COMPARE_AND_SET:
+        *state = was == op->expected ? op->argument : was;
+        return !op->known || op->result == (was == ABSENT         ? MCDS_NOT_FOUND
+                                            : was == op->expected ? MCDS_OK
+                                                                  : MCDS_EXISTS);
+    case REMOVE:
+        *state = ABSENT;
+        return !op->known || op->result == (was != ABSENT);
+    default:
+        *state = (was == ABSENT ? 0 : was) + op->argument;
+        return !op->known || op->result == *state;
+    }
+}
+
+static int open_table(struct history_actor *actor)
+{
+    return mcds_table_open(actor->store, actor->name, NULL, &actor->table);
+}
+
+static void close_table(struct history_actor *actor)
+{
+    mcds_table_close(actor->table);
+}
+
+static int start_table(struct history_actor *actor, uint32_t index)
+{
+    struct history_call *call = &actor->calls[index];
+    mcds_pipeline *pipeline = actor->pipeline;
+    mcds_bytes key = key_of(call->object);
+    char expected[32];
+    (void)snprintf(call->text, sizeof call->text, "%lld", (long long)call->op.argument);
+    (void)snprintf(expected, sizeof expected, "%lld", (long long)call->op.expected);
+    switch (call->op.verb) {
+    case GET:
+        return mcds_table_get_start(actor->table, key, &call->value, pipeline, index);
+    case PUT:
+        return mcds_table_put_start(actor->table, key, mcds_text(call->text), 0, pipeline,
+                                    index);
+    case PUT_IF_ABSENT:
+        return mcds_table_put_if_absent_start(actor->table, key, mcds_text(call->text), 0,
+                                              pipeline, index);
+    case COMPARE_AND_SET:
+        return mcds_table_compare_and_set_start(actor->table, key, mcds_text(expected),
+                                                mcds_text(call->text), 0, pipeline, index);
+    case REMOVE:
+        return mcds_table_remove_start(actor->table, key, &call->changed, pipeline, index);
+    default:
+        return mcds_table_incr_start(actor->table, key, call->op.argument, &call->number,
+                                     pipeline, index);
+    }
+}
+
+static int64_t result_of_table(struct history_actor *actor, uint32_t index, int result)
+{
+    const struct history_call *call = &actor->calls[index];
+    switch (call->op.verb) {
+    case GET:
+        return result == MCDS_NOT_FOUND
+                   ? ABSENT
+                   : number_of((mcds_bytes){call->value.at, call->value.length});
+    case PUT:
+        return 0;
+    case REMOVE:
+        return call->changed;
+    case INCR:
+        return call->number;
+    default:
+        return result;
+    }
+}
+
+/* 1 there, 0 not. */
+static bool apply_set(int64_t *state, const struct linear_op *op)
+{
+    int64_t was = *state;
+    if (op->verb == GET)
+        return !op->known || op->result == was;
+    *state = op->verb == PUT;
+    return !op->known || op->result == (was != *state);
+}
+
+static int open_set(struct history_actor *actor)
+{
+    return mcds_set_open(actor->store, actor->name, NULL, &actor->set);
+}
+
+static void close_set(struct history_actor *actor)
+{
+    mcds_set_close(actor->set);
+}
+
+static int start_set(struct history_actor *actor, uint32_t index)
+{
+    struct history_call *call = &actor->calls[index];
+    mcds_bytes element = key_of(call->object);
+    if (call->op.verb == GET)
+        return mcds_set_has_start(actor->set, element, actor->pipeline, index);
+    return call->op.verb == PUT
+               ? mcds_set_add_start(actor->set, element, &call->changed, actor->pipeline, index)
+               : mcds_set_remove_start(actor->set, element, &call->changed, actor->pipeline,
+                                       index);
+}
+
+static int64_t result_of_set(struct history_actor *actor, uint32_t index, int result)
+{
+    const struct history_call *call = &actor->calls[index];
+    return call->op.verb == GET ? result == MCDS_OK : call->changed;
+}
+
+static int open_array(struct history_actor *actor)
+{
+    char name[48];
+    int result = MCDS_OK;
+    for (uint32_t i = 0; i < HISTORY_OBJECTS && result == MCDS_OK; i++)
+        result = mcds_array_open(actor->store, object_name(actor, i, name), NULL,
+                                 &actor->arrays[i]);
+    return result;
+}
+
+static void close_array(struct history_actor *actor)
+{
+    for (uint32_t i = 0; i < HISTORY_OBJECTS; i++)
+        mcds_array_close(actor->arrays[i]);
+}
+
+static bool take_element(void *context, mcds_bytes element)
+{
+    struct history_call *call = context;
+    call->number = number_of(element);
+    return true;
+}
+
+static int change(void *context, const mcds_bytes *old, size_t old_count, mcds_elements *fresh)
+{
+    struct history_call *call = context;
+    call->number = (old_count == 1 ? number_of(old[0]) : 0) + call->op.argument;
+    (void)snprintf(call->text, sizeof call->text, "%lld", (long long)call->number);
+    return mcds_elements_add(fresh, mcds_text(call->text));
+}
+
+static int start_array(struct history_actor *actor, uint32_t index)
+{
+    struct history_call *call = &actor->calls[index];
+    mcds_array *array = actor->arrays[call->object];
+    if (call->op.verb == GET)
+        return mcds_array_get_start(array, take_element, call, actor->pipeline, index);
+    if (call->op.verb == INCR)
+        return mcds_array_change_by_start(array, change, call, actor->pipeline, index);
+    (void)snprintf(call->text, sizeof call->text, "%lld", (long long)call->op.argument);
+    mcds_bytes element = mcds_text(call->text);
+    return mcds_array_set_start(array, &element, 1, actor->pipeline, index);
+}
+
+static int64_t result_of_array(struct history_actor *actor, uint32_t index, int result)
+{
+    const struct history_call *call = &actor->calls[index];
+    return call->op.verb == GET && result == MCDS_NOT_FOUND ? ABSENT : call->number;
+}
+
+static int open_counters(struct history_actor *actor)
+{
+    char name[48];
+    int result = MCDS_OK;
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    options.flags = MCDS_COUNTER_SIGNED;
+    for (uint32_t i = 0; i < HISTORY_OBJECTS && result == MCDS_OK; i++)
+        result = mcds_counter_open(actor->store, object_name(actor, i, name), &options,
+                                   &actor->counters[i]);
+    return result;
+}
+
+static void close_counters(struct history_actor *actor)
+{
+    for (uint32_t i = 0; i < HISTORY_OBJECTS; i++)
+        mcds_counter_close(actor->counters[i]);
+}
+
+static int start_counter(struct history_actor *actor, uint32_t index)
+{
+    struct history_call *call = &actor->calls[index];
+    return mcds_counter_add_start(actor->counters[call->object], call->op.argument,
+                                  &call->number, actor->pipeline, index);
+}
+
+static int64_t result_of_counter(struct history_actor *actor, uint32_t index, int result)
+{
+    (void)result;
+    return actor->calls[index].number;
+}
+
+const struct history_subject history_table = {
+    "table",
+    ABSENT,
+    apply_table,
+    {GET, GET, PUT, PUT_IF_ABSENT, COMPARE_AND_SET, REMOVE, INCR},
+    7,
+    open_table,
+    close_table,
+    start_table,
+    result_of_table};
+const struct history_subject history_set = {
+    "set",     0,         apply_set,    {GET, PUT, PUT, REMOVE}, 4, open_set,
+    close_set, start_set, result_of_set};
+const struct history_subject history_array = {
+    "array",    ABSENT,      apply_table, {GET, GET, PUT, INCR}, 4,
+    open_array, close_array, start_array, result_of_array};
+const struct history_subject history_counter = {
+    "counter",        0, apply_table, {INCR}, 1, open_counters, close_counters, start_counter,
+    result_of_counter};
+
+/* What was certainly not applied, and a look that did not succeed, says nothing. */
+void history_book(struct history_actor *actor, const mcds_completion *done)
+{
+    struct history_call *call = &actor->calls[done->tag];
+    bool reads = call->op.verb == GET;
+    switch (done->result) {
+    case MCDS_OK:
+    case MCDS_EXISTS:
+    case MCDS_NOT_FOUND:
+        call->counts = call->op.known = true;
+        call->op.ended_ns = actor->now_ns(actor->clock);
+        call->op.result = actor->subject->result(actor, (uint32_t)done->tag, done->result);
+        break;
+    case MCDS_AMBIGUOUS:
+        call->counts = !reads;
+        break;
+    case MCDS_BUSY:
+    case MCDS_TIMEOUT:
+    case MCDS_UNAVAILABLE:
+        break;
+    default:
+        (void)snprintf(actor->impossible, sizeof actor->impossible, "result %d: %.200s",
+                       done->result, mcds_errmsg());
+    }
+}
+
+int history_open(struct history_actor *actor, const struct history_subject *subject,
+                 mcds_store *store, mcds_pipeline *pipeline, const char *name, uint64_t dice)
+{
+    memset(actor, 0, sizeof *actor);
+    actor->subject = subject;
+    actor->store = store;
+    actor->pipeline = pipeline;
+    actor->dice = dice;
+    (void)snprintf(actor->name, sizeof actor->name, "%s", name);
+    return subject->open(actor);
+}
+
+void history_close(struct history_actor *actor)
+{
+    actor->subject->close(actor);
+    for (int i = 0; i < HISTORY_CALLS; i++)
+        mcds_value_free(&actor->calls[i].value);
+}
+
+bool history_call(struct history_actor *actor)
+{
+    const struct history_subject *subject = actor->subject;
+    if (actor->next == HISTORY_CALLS || actor->impossible[0] != '\0')
+        return false;
+    uint32_t index = actor->next++;
+    struct history_call *call = &actor->calls[index];
+    call->object = (uint32_t)roll(actor, HISTORY_OBJECTS);
+    call->op.verb = subject->verbs[roll(actor, subject->verb_count)];
+    call->op.argument = (int64_t)roll(actor, 5) + 1;
+    call->op.expected = (int64_t)roll(actor, 5) + 1;
+    call->op.began_ns = actor->now_ns(actor->clock);
+    int result = subject->start(actor, index);
+    if (result == MCDS_OK)
+        return true;
+    (void)snprintf(actor->impossible, sizeof actor->impossible, "start: %.200s", mcds_errmsg());
+    return false;
+}
+
+uint32_t history_gather(const struct history_actor *actors, uint32_t count, uint32_t object,
+                        struct linear_op *ops)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < actors[i].next; k++) {
+            const struct history_call *call = &actors[i].calls[k];
+            if (call->object == object && call->counts && found < LINEAR_OPS_MAX)
+                ops[found++] = call->op;
+        }
+    return found;
+}
+
+void history_describe(const struct linear_op *op, char line[static HISTORY_LINE])
+{
+    static const char *const verbs[] = {"get",    "put", "put_if_absent", "compare_and_set",
+                                        "remove", "incr"};
+    char fate[48] = "unknown";
+    if (op->known)
+        (void)snprintf(fate, sizeof fate, "%" PRId64 " at %" PRId64, op->result,
+                       op->ended_ns / 1000);
+    (void)snprintf(line, HISTORY_LINE, "%" PRId64 " %s %" PRId64 " %" PRId64 " -> %s",
+                   op->began_ns / 1000, verbs[op->verb], op->argument, op->expected, fate);
+}

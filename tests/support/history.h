@@ -1,0 +1,78 @@
+/* Calls on shared objects, and what became of them: the history that linear_check() judges.
+ *
+ * An actor has a pipeline and makes calls on a few objects of one kind, of which all actors of a
+ * play have handles: history_call() starts the next, history_book() takes in its completion. */
+#ifndef MCDS_TESTS_SUPPORT_HISTORY_H
+#define MCDS_TESTS_SUPPORT_HISTORY_H
+
+#include "mcds.h"
+#include "support/linear.h"
+
+#define HISTORY_CALLS 14
+#define HISTORY_OBJECTS 2
+#define HISTORY_LINE 160
+
+struct history_actor;
+
+/* A kind of object, and how its calls are made. */
+struct history_subject {
+    const char *name;
+    int64_t initial;
+    linear_apply *apply;
+    uint32_t verbs[8];
+    uint32_t verb_count;
+    int (*open)(struct history_actor *actor);
+    void (*close)(struct history_actor *actor);
+    int (*start)(struct history_actor *actor, uint32_t call);
+    int64_t (*result)(struct history_actor *actor, uint32_t call, int result);
+};
+
+/* The entries of a table, the elements of a set, arrays of one number, signed counters. */
+extern const struct history_subject history_table;
+extern const struct history_subject history_set;
+extern const struct history_subject history_array;
+extern const struct history_subject history_counter;
+
+struct history_call {
+    struct linear_op op;
+    uint32_t object;
+    bool counts; /* it belongs to the history */
+    bool changed;
+    int64_t number;
+    mcds_value value;
+    char text[32];
+};
+
+struct history_actor {
+    const struct history_subject *subject;
+    mcds_store *store;
+    mcds_pipeline *pipeline;
+    /* True time, the same for all actors of a play; to be set after history_open(). */
+    int64_t (*now_ns)(void *clock);
+    void *clock;
+    char name[32]; /* of the objects of this play */
+    uint64_t dice;
+    uint32_t next;
+    char impossible[240]; /* a result that no fault explains, or "" */
+    struct history_call calls[HISTORY_CALLS];
+    mcds_table *table;
+    mcds_set *set;
+    mcds_array *arrays[HISTORY_OBJECTS];
+    mcds_counter *counters[HISTORY_OBJECTS];
+};
+
+/* Returns an mcds_result; history_close() is needed even after a failure. */
+int history_open(struct history_actor *actor, const struct history_subject *subject,
+                 mcds_store *store, mcds_pipeline *pipeline, const char *name, uint64_t dice);
+void history_close(struct history_actor *actor);
+
+/* Start the next call. False: all have been made, or something impossible has happened. */
+bool history_call(struct history_actor *actor);
+void history_book(struct history_actor *actor, const mcds_completion *done);
+
+/* The calls on one object, at most LINEAR_OPS_MAX. Returns how many. */
+uint32_t history_gather(const struct history_actor *actors, uint32_t count, uint32_t object,
+                        struct linear_op *ops);
+void history_describe(const struct linear_op *op, char line[static HISTORY_LINE]);
+
+#endif
