@@ -640,7 +640,9 @@ typedef struct mcds_set mcds_set;
 typedef enum mcds_set_form {
     MCDS_SET_PLAIN, /* an element is there or not */
     MCDS_SET_BAG,   /* how often it was added, less how often removed, down to 0 */
-    MCDS_SET_LIST   /* every addition has its place; a removal takes the first that is equal */
+    /* Every addition has its place; a removal takes the first that is equal. The additions of
+     * one handle keep their order, those of several as their clocks tell. */
+    MCDS_SET_LIST
 } mcds_set_form;
 
 typedef struct mcds_set_options {

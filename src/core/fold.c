@@ -21,6 +21,7 @@ void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mc
     fold->writer = mcds__random_u64(fold->env);
     (void)pthread_mutex_init(&fold->mutex, NULL);
     fold->next_ticket = 1;
+    fold->last_place = 0;
     fold->earlier = fold->current = (struct mcds__fold_span){1, 0};
     atomic_init(&fold->generation, 0);
     for (int i = 0; i < MCDS__FOLD_GROWING_MAX; i++)

@@ -52,8 +52,9 @@ struct mcds__fold {
     uint64_t ttl_ms;          /* of all keys, from their making; 0 = for ever */
     struct mcds__key root;
     uint64_t writer;
-    pthread_mutex_t mutex; /* over the tickets */
+    pthread_mutex_t mutex; /* over the tickets and places */
     uint64_t next_ticket;
+    uint64_t last_place; /* in the order of PUSH: those of this handle rise */
     struct mcds__fold_span earlier, current;
     _Atomic uint64_t generation;                      /* 0 = not known */
     _Atomic uint64_t growing[MCDS__FOLD_GROWING_MAX]; /* keys that this handle is rewriting */

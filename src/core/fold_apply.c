@@ -7,8 +7,6 @@
 #include "base/number.h"
 
 #define NUMBER_ROOM (MCDS__U64_DIGITS + 1)
-/* A place is the millisecond, and room below it for a million in the same one. */
-#define PLACE_SHIFT 20
 
 static void remove_entry(struct mcds__fold_entry *entry)
 {
@@ -84,7 +82,8 @@ static bool gather(struct mcds__fold_contents *contents, struct mcds__fold_entry
 }
 
 /* Behind all that are there, whatever the writers' clocks say. */
-static uint64_t next_place(struct mcds__fold_contents *contents, int64_t time_ms)
+static uint64_t next_place(struct mcds__fold_contents *contents,
+                           const struct mcds__fold_record *record)
 {
     if (contents->order_last == 0)
         for (uint32_t i = 0; i < contents->entry_count; i++) {
@@ -96,7 +95,8 @@ static uint64_t next_place(struct mcds__fold_contents *contents, int64_t time_ms
             if (last > contents->order_last)
                 contents->order_last = last;
         }
-    uint64_t place = (uint64_t)time_ms << PLACE_SHIFT;
+    uint64_t place = ((uint64_t)record->time_ms << MCDS__FOLD_PLACE_SHIFT) +
+                     (uint64_t)record->command.delta;
     if (place <= contents->order_last)
         place = contents->order_last + 1;
     contents->order_last = place;
@@ -104,13 +104,13 @@ static uint64_t next_place(struct mcds__fold_contents *contents, int64_t time_ms
 }
 
 static bool push(struct mcds__fold_contents *contents, struct mcds__fold_entry *entry,
-                 int64_t time_ms)
+                 const struct mcds__fold_record *record)
 {
     size_t length = entry->there ? entry->value.length : 0;
     uint8_t *places = mcds__fold_make(contents, length + MCDS__FOLD_PLACE);
     if (places == NULL)
         return false;
-    uint64_t place = next_place(contents, time_ms);
+    uint64_t place = next_place(contents, record);
     if (length > 0)
         memcpy(places, entry->value.at, length);
     mcds__put_u64(places + length, place);
@@ -192,7 +192,7 @@ bool mcds__fold_apply(struct mcds__fold_contents *contents, struct mcds__fold_en
         return gather(contents, entry, command, effect);
     case MCDS__FOLD_PUSH:
         effect->code = MCDS__FOLD_CHANGED;
-        return push(contents, entry, record->time_ms);
+        return push(contents, entry, record);
     case MCDS__FOLD_RAISE:
         raise_byte(entry, command, effect);
         return true;

@@ -40,6 +40,21 @@ static void take_number(struct mcds__fold *fold, struct mcds__fold_change *chang
     *low_out = low >> 32 == change->ticket >> 32 ? (uint32_t)low : 0;
 }
 
+/* Where a PUSH of this moment belongs: keys that are changed one after another by this handle get
+ * places that rise, within a millisecond too and when the clock is set back. Returns how far it
+ * is behind the record's time. */
+static int64_t take_place(struct mcds__fold *fold, int64_t wall_ns)
+{
+    uint64_t begin = (uint64_t)(wall_ns / NS_PER_MS) << MCDS__FOLD_PLACE_SHIFT;
+    uint64_t place = begin + (uint64_t)(wall_ns % NS_PER_MS);
+    (void)pthread_mutex_lock(&fold->mutex);
+    if (place <= fold->last_place)
+        place = fold->last_place + 1;
+    fold->last_place = place;
+    (void)pthread_mutex_unlock(&fold->mutex);
+    return (int64_t)(place - begin);
+}
+
 static void give_number(struct mcds__fold_change *change)
 {
     struct mcds__fold *fold = change->fold;
@@ -76,7 +91,8 @@ bool mcds__fold_change_begin(struct mcds__fold_change *change, struct mcds__fold
     change->rootings = 0;
     change->moves = 0;
     change->hash = mcds__fold_hash(command->element);
-    change->time_ms = mcds__wall_ms(fold->env);
+    int64_t wall_ns = mcds__wall_ns(fold->env);
+    change->time_ms = wall_ns / NS_PER_MS;
     change->place = (struct mcds__fold_place){.hash = change->hash};
     change->growth = (struct mcds__fold_growth){.hash = change->hash};
     mcds__buffer_init_in(&change->record, fold->env, RECORD_MAX, change->record_room,
@@ -85,6 +101,8 @@ bool mcds__fold_change_begin(struct mcds__fold_change *change, struct mcds__fold
     struct mcds__fold_record record = {
         *command, change->writer, change->seq, low, change->time_ms,
     };
+    if (command->verb == MCDS__FOLD_PUSH)
+        record.command.delta = take_place(fold, wall_ns);
     if (!mcds__fold_put_record(&change->record, mcds__key_bytes(&fold->root), &record)) {
         mcds__fold_change_free(change);
         return false;

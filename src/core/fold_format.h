@@ -43,6 +43,10 @@ enum mcds__fold_state {
     MCDS__FOLD_MOVED = 3 /* all is in the children */
 };
 
+/* A place in the order of PUSH is a millisecond times 2^20, and room behind it for the
+ * nanosecond. */
+#define MCDS__FOLD_PLACE_SHIFT 20
+
 /* What the entries are, 0 to 3: two programs that use one name must agree. */
 #define MCDS__FOLD_FORM_MAX 3
 
@@ -64,9 +68,9 @@ enum mcds__fold_verb {
     MCDS__FOLD_REMOVE,
     MCDS__FOLD_COUNT,  /* add delta to a decimal number; nothing is 0 */
     MCDS__FOLD_GATHER, /* the same for how often an element is there: at 0 it is gone */
-    MCDS__FOLD_PUSH,   /* one more occurrence, with its place in the order */
-    MCDS__FOLD_POP,    /* the first occurrence goes */
-    MCDS__FOLD_RAISE   /* a one-byte number to at least the byte in `value` */
+    MCDS__FOLD_PUSH, /* one more occurrence, with its place in the order: delta behind its time */
+    MCDS__FOLD_POP,  /* the first occurrence goes */
+    MCDS__FOLD_RAISE /* a one-byte number to at least the byte in `value` */
 };
 #define MCDS__FOLD_VERB_MAX MCDS__FOLD_RAISE
 

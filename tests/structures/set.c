@@ -143,6 +143,42 @@ static void order_is_of_arrival_not_of_clocks(struct suite *suite)
     mcds_set_close(set);
 }
 
+struct sequence {
+    uint32_t next;
+    uint32_t wrong;
+};
+
+static bool check_sequence(void *context, mcds_bytes element, uint64_t count)
+{
+    struct sequence *sequence = context;
+    char text[32] = "";
+    (void)count;
+    if (element.length < sizeof text)
+        memcpy(text, element.at, element.length);
+    sequence->wrong += strtoull(text, NULL, 10) != sequence->next++;
+    return true;
+}
+
+/* Neighbours stand in different keys, and are added within one millisecond. */
+static void order_holds_across_keys(struct suite *suite)
+{
+    struct sequence sequence = {0, 0};
+    uint32_t count = suite->can.durable ? 300 : 600;
+    mcds_set *set = open_set(suite->store, fresh_name(suite, "s"), MCDS_SET_LIST);
+    for (uint32_t i = 0; i < count; i++) {
+        char text[32];
+        (void)snprintf(text, sizeof text, "%u", i);
+        if (i == count / 2)
+            shift_wall_ms(suite, -5000);
+        CHECK(MCDS_OK, suite, mcds_set_add, set, mcds_text(text), NULL);
+    }
+    shift_wall_ms(suite, 5000);
+    CHECK(MCDS_OK, suite, mcds_set_fetch, set, check_sequence, &sequence);
+    assert_int_equal(sequence.next, count);
+    assert_int_equal(sequence.wrong, 0);
+    mcds_set_close(set);
+}
+
 static void the_other_form_is_refused(struct suite *suite)
 {
     const char *name = fresh_name(suite, "s");
@@ -409,14 +445,23 @@ static void bad_arguments_are_refused(struct suite *suite)
 }
 
 static const struct suite_case cases[] = {
-    CASE(tells_what_changed),        CASE(a_missing_set_stays_missing),
-    CASE(an_empty_set_is_there),     CASE(a_bag_counts),
-    CASE(a_list_keeps_order),        CASE(order_is_of_arrival_not_of_clocks),
-    CASE(the_other_form_is_refused), CASE(two_handles_share_one_set),
-    CASE_TWICE(grows_and_keeps_all), CASE_TWICE(drop_leaves_no_key),
-    CASE(a_visit_may_end),           CASE_TWICE(one_element_may_come_and_go),
-    CASE(any_bytes_are_elements),    CASE(a_lost_part_is_told),
-    CASE(a_full_mark_is_passed),     CASE(foreign_values_are_corrupt),
+    CASE(tells_what_changed),
+    CASE(a_missing_set_stays_missing),
+    CASE(an_empty_set_is_there),
+    CASE(a_bag_counts),
+    CASE(a_list_keeps_order),
+    CASE(order_is_of_arrival_not_of_clocks),
+    CASE_ONCE(order_holds_across_keys),
+    CASE(the_other_form_is_refused),
+    CASE(two_handles_share_one_set),
+    CASE_TWICE(grows_and_keeps_all),
+    CASE_TWICE(drop_leaves_no_key),
+    CASE(a_visit_may_end),
+    CASE_TWICE(one_element_may_come_and_go),
+    CASE(any_bytes_are_elements),
+    CASE(a_lost_part_is_told),
+    CASE(a_full_mark_is_passed),
+    CASE(foreign_values_are_corrupt),
     CASE(bad_arguments_are_refused),
 };
 
