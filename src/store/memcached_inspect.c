@@ -105,11 +105,9 @@ static bool take_dumped(void *context, const char *line, size_t length)
     size_t key_length = 0;
     if (mcds__wire_is(line, length, "END"))
         return false;
-    if (!mcds__wire_begins(line, length, "key=")) {
-        listing->refused = mcds__wire_begins(line, length, "ERROR") ||
-                           mcds__wire_begins(line, length, "CLIENT_ERROR");
-        return !listing->refused;
-    }
+    listing->refused = !mcds__wire_begins(line, length, "key=");
+    if (listing->refused)
+        return false;
     for (size_t i = 4; i < length && line[i] != ' ' && key_length < sizeof key; i++) {
         int high = line[i] == '%' && i + 2 < length ? mcds__hex_value(line[i + 1]) : -1;
         int low = high >= 0 ? mcds__hex_value(line[i + 2]) : -1;
@@ -123,6 +121,19 @@ static bool take_dumped(void *context, const char *line, size_t length)
     return true;
 }
 
+/* By the hash table: all keys. Servers that cannot, and answer BADCLASS, go by the lists of what
+ * was used last, and pass over keys that are being moved between them. */
+static bool list_keys(struct mcds__connection *connection, const struct mcds__memcached *home,
+                      struct listing *listing)
+{
+    bool fine = exchange(connection, home->env, "lru_crawler metadump hash\r\n", take_dumped,
+                         listing);
+    if (fine && listing->refused)
+        fine = exchange(connection, home->env, "lru_crawler metadump all\r\n", take_dumped,
+                        listing);
+    return fine;
+}
+
 int mcds__memcached_keys(void *state, mcds_bytes prefix,
                          bool (*visit)(void *context, mcds_bytes key), void *context)
 {
@@ -133,8 +144,7 @@ int mcds__memcached_keys(void *state, mcds_bytes prefix,
         const struct mcds__server *server = &home->servers[i];
         mcds__connection_init(&connection, home->env);
         bool fine = connect_now(&connection, home, server) &&
-                    exchange(&connection, home->env, "lru_crawler metadump all\r\n",
-                             take_dumped, &listing);
+                    list_keys(&connection, home, &listing);
         const char *trouble = connection.trouble;
         mcds__connection_close(&connection);
         if (listing.refused)
