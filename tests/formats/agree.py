@@ -1,103 +1,335 @@
 """What the command wrote, read by a reader that knows nothing but docs/formats.md.
 
-agree.py MCDS"""
+agree.py MCDS [TEST...]: every key that is found must be one of the document's, and, when all tests
+are run, every one of the document's must be found."""
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "weblog"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import document  # noqa: E402
+import folds  # noqa: E402
 import memcached  # noqa: E402
+import parts  # noqa: E402
 import reader  # noqa: E402
 
 MCDS = None
 MANY = 1500
+PATIENCE_S = 20
+DAY_MS = 86400000
+met = set()
 
 
 class AgreeTest(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, folder)
-        server = memcached.Server(folder)
-        server.__enter__()
-        self.addCleanup(server.__exit__)
-        self.uri = server.uri
-        self.server = reader.Server(server.path)
-        self.addCleanup(self.server.socket.close)
-        self.addCleanup(self.server.file.close)
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.uri, self.server, _ = self.start()
 
-    def mcds(self, *arguments, lines=None):
+    def start(self):
+        folder = tempfile.mkdtemp(dir=self.folder)
+        started = memcached.Server(folder)
+        started.__enter__()
+        self.addCleanup(started.__exit__)
+        server = reader.Server(started.path)
+        self.addCleanup(server.close)
+        self.addCleanup(self.check_keys, server)
+        return started.uri, server, started
+
+    def check_keys(self, server):
+        """Every key is understood, and what it holds can be read."""
+        for key in server.keys():
+            item = server.get(key)
+            if item is not None:
+                met.add(document.read(key, *item))
+
+    def mcds(self, *arguments, lines=None, uri=None):
         given = None if lines is None else "".join(line + "\n" for line in lines)
-        done = subprocess.run([MCDS, "-s", self.uri, *arguments], input=given, text=True,
+        done = subprocess.run([MCDS, "-s", uri or self.uri, *arguments], input=given, text=True,
                               stdout=subprocess.PIPE, check=True)
         return done.stdout
 
-    def test_numbers(self):
+    def await_key(self, beginning):
+        limit = time.monotonic() + PATIENCE_S
+        while time.monotonic() < limit:
+            for key in self.server.keys():
+                if key.startswith(beginning) and self.server.get(key):
+                    return key, *self.server.get(key)
+            time.sleep(0.01)
+        self.fail("no key %r" % beginning)
+
+    def keys_of(self, tag):
+        return sorted(key for key in self.server.keys() if key.split(b":")[1] == tag)
+
+    def test_a_key_that_is_not_in_the_document_is_refused(self):
+        with self.assertRaises(AssertionError):
+            document.read(b"mcds:zz1:name", 0, b"1")
+        with self.assertRaises(AssertionError):
+            document.read(b"mcds:c1:name:01", 1700000000, b"1")
+        with self.assertRaises(AssertionError):
+            document.read(b"mcds:vb1:site:page", 0, b"mdB\1" + bytes(16) + b"good")
+
+    def test_counters(self):
         self.mcds("counter", "add", "hits: all", "41")
         self.mcds("counter", "add", "hits: all")
-        flags, value = self.server.get(b"mcds:c1:hits%3A%20all")
-        self.assertEqual(int(value), 2**62 + 42)
-        self.assertGreater(flags, 1600000000)
+        key = b"mcds:c1:hits%3A%20all"
+        value, birth = reader.number(key, *self.server.get(key))
+        self.assertEqual(value, 42)
+        self.assertLess(abs(birth - time.time()), 60)
         self.mcds("counter", "add", "depth", "--signed", "-7")
-        self.assertEqual(int(self.server.get(b"mcds:c1:depth")[1]), 2**62 - 7)
+        self.assertEqual(reader.number(b"mcds:c1:depth", *self.server.get(b"mcds:c1:depth"))[0], -7)
+        self.mcds("counter", "add", "page", "--plain", "7")
+        self.assertEqual(self.server.get(b"mcds:c1:page")[1], b"7")
+        self.mcds("counter", "add", "a" * 300)
+        self.assertRegex(self.keys_of(b"c1")[-1], rb"^mcds:c1:~[\w-]{27}$")
 
-    def test_exact(self):
+    def test_striped_counter(self):
+        for delta in ("5", "-2", "8", "1"):
+            self.mcds("counter", "add", "wide", delta, "--stripes", "4")
+        keys = self.keys_of(b"c1")
+        self.assertTrue({key.rsplit(b":", 1)[1] for key in keys} <= {b"0", b"1", b"2", b"3"})
+        self.assertEqual(sum(reader.number(key, *self.server.get(key))[0] for key in keys), 12)
+
+    def test_exact_counter(self):
         for delta in ("41", "-7", "8"):
             self.mcds("counter", "add", "orders", "--exact", delta)
-        value, writers = reader.exact(self.server, b"mcds:c1:orders")
+        value, writers, _ = reader.exact([self.server], b"mcds:c1:orders")
         self.assertEqual(value, 42)
-        self.assertEqual({mark for _, _, mark in writers}, {1})
+        self.assertEqual({mark for _, _, _, mark in writers}, {1})
+
+    def test_copies(self):
+        uris, servers, started = zip(*[self.start() for _ in range(3)])
+        hosts = [uri[len("memcached://"):].split("?")[0] for uri in uris]
+        uri = "memcached://%s?%s" % (",".join(hosts), uris[0].split("?")[1])
+        for delta in ("41", "-7", "8"):
+            self.mcds("counter", "add", "orders", "--copies", "3", delta, uri=uri)
+        self.mcds("counter", "add", "two", "--copies", "2", uri=uri)
+        value, _, homes = reader.exact(servers, b"mcds:c1:orders")
+        self.assertEqual((value, homes), (42, [0, 1, 2]))
+        value, _, homes = reader.exact(servers, b"mcds:c1:two")
+        self.assertEqual(value, 1)
+        self.assertEqual(len(homes), 2)
+        for server in servers:
+            self.assertEqual(reader.exact([server], b"mcds:c1:orders")[0], 42)
+
+    def test_lock(self):
+        holder = subprocess.Popen([MCDS, "-s", self.uri + "&protocol=classic", "lock", "nightly",
+                                   "--label", "web3", "--", "cat"], stdin=subprocess.PIPE)
+        self.addCleanup(holder.wait)
+        self.addCleanup(holder.stdin.close)
+        key, *item = self.await_key(b"mcds:lk1:")
+        held, token, renewed, label = reader.lease(key, *item)
+        self.assertEqual((key, held, renewed, label), (b"mcds:lk1:nightly", True, 0, b"web3"))
+        self.check_keys(self.server)
+        fence, _ = reader.number(b"mcds:lf1:nightly", *self.server.get(b"mcds:lf1:nightly"))
+        self.assertLess(abs(fence / 1e9 - time.time()), 60)
+        self.assertEqual(self.mcds("lock", "nightly", "--info").split("\t")[::2],
+                         ["web3", "%d\n" % fence])
+        holder.stdin.close()
+        self.assertEqual(holder.wait(), 0)
+        item = self.server.get(key)
+        if item is not None:  # a tombstone stays for 3 seconds
+            self.assertEqual(reader.lease(key, *item)[:2], (False, token))
 
     def test_visitors(self):
+        for visitor in ("ann", "bob", "ann"):
+            self.mcds("visitors", "hit", "site", visitor, "--period", "0s")
         self.mcds("visitors", "hit", "site", "ann", "--period", "1h")
-        keys = [key.split(b":") for key in self.server.keys()]
-        tags = {key[1]: key for key in keys}
-        self.assertEqual(tags[b"vu1"][-1], b"ann")
-        key = b":".join(tags[b"vu1"])
-        payload = reader.frame(key, self.server.get(key)[1], b"V")
-        self.assertEqual(int.from_bytes(payload[:8], "little"), int(tags[b"vc1"][-1]))
+        key = b"mcds:vc1:site:0:0"
+        self.assertEqual(reader.number(key, *self.server.get(key))[0], 2)
+        hour = self.keys_of(b"vc1")[1]
+        self.assertTrue(hour.startswith(b"mcds:vc1:site:3600000:"))
+        mark = hour.replace(b":vc1:", b":vu1:") + b":ann"
+        slot, _ = reader.pair(b"V")(mark, *self.server.get(mark))
+        self.assertEqual(slot, int(hour.rsplit(b":", 1)[1]))
+        self.assertEqual(slot, int(time.time()) // 3600)
+
+    def test_online(self):
+        for visitor in ("ann", "bob", "ann"):
+            self.mcds("online", "beat", "chat", visitor, "--width", "1h", "--buckets", "2")
+        bucket, = self.keys_of(b"ow1")
+        self.assertEqual(reader.number(bucket, *self.server.get(bucket))[0], 2)
+        slot = int(bucket.rsplit(b":", 1)[1])
+        for visitor in (b"ann", b"bob"):
+            key = b"mcds:os1:chat:3600000:2:" + visitor
+            self.assertEqual(reader.pair(b"V")(key, *self.server.get(key))[0], slot)
+
+    def members(self, noun, verb, name, *options):
+        lines = ["%s %s %s 'visitor %d' %s" % (noun, verb, name, i, " ".join(options))
+                 for i in range(MANY)]
+        answers = self.mcds("batch", lines=lines)
+        self.assertEqual(len(answers.splitlines()), MANY)
+
+    def test_members(self):
+        everybody = {b"visitor %d" % i for i in range(MANY)}
+        self.members("visitors", "hit", "site", "--period", "0s", "--exact")
+        self.assertEqual(set(folds.fold(self.server, b"mcds:vm1:site:0:0")), everybody)
+        self.members("online", "beat", "chat", "--width", "1d", "--exact")
+        top = min(self.keys_of(b"om1"), key=len)
+        self.assertEqual(set(folds.fold(self.server, top)), everybody)
+        self.members("visitors", "hit", "guess", "--period", "0s", "--estimated")
+        key = b"mcds:vm1:guess:0:0"
+        self.assertEqual(folds.fold_key(key, *self.server.get(key))[1], folds.ESTIMATED)
+        registers = folds.registers(folds.fold(self.server, key))
+        self.assertEqual(registers, folds.registers_of(everybody))
+        guess = folds.estimate(registers)
+        told = self.mcds("visitors", "get", "guess", "--period", "0s", "--estimated")
+        self.assertEqual(round(guess), int(told))
+        self.assertLess(abs(guess - MANY), 0.08 * MANY)
 
     def test_small_sets(self):
-        for form, adds in (("set", "a b a"), ("bag", "a b a"), ("list", "a b a")):
+        for form in ("set", "bag", "list"):
             option = [] if form == "set" else ["--" + form]
-            for element in adds.split():
+            for element in ("a", "b", "a"):
                 self.mcds("set", "add", form, element, *option)
         self.mcds("set", "remove", "list", "a", "--list")
-        self.assertEqual(set(reader.fold(self.server, b"mcds:s1:set")), {b"a", b"b"})
-        bag = reader.fold(self.server, b"mcds:s1:bag")
+        self.assertEqual(set(folds.fold(self.server, b"mcds:s1:set")), {b"a", b"b"})
+        bag = folds.fold(self.server, b"mcds:s1:bag")
         self.assertEqual({element: int(value) for element, (value, _) in bag.items()},
                          {b"a": 2, b"b": 1})
-        self.assertEqual(reader.places(reader.fold(self.server, b"mcds:s1:list")), [b"b", b"a"])
+        self.assertEqual(folds.places(folds.fold(self.server, b"mcds:s1:list")), [b"b", b"a"])
+        forms = {key: folds.fold_key(key, *self.server.get(key))[1] for key in self.keys_of(b"s1")}
+        self.assertEqual(forms, {b"mcds:s1:set": folds.PLAIN, b"mcds:s1:bag": folds.BAG,
+                                 b"mcds:s1:list": folds.LIST})
 
-    def test_large_set(self):
+    def test_large_sets(self):
         elements = ["element %d" % i for i in range(MANY)]
-        self.mcds("set", "add", "large", "-", lines=elements)
-        found = reader.fold(self.server, b"mcds:s1:large")
+        for form in ("set", "bag", "list"):
+            option = [] if form == "set" else ["--" + form]
+            self.mcds("set", "add", form, "-", *option, lines=elements)
+            self.mcds("set", "add", form, "-", *option, lines=elements[:MANY // 2])
+            self.assertGreater(len(self.keys_of(b"s1")), 16)
+        found = folds.fold(self.server, b"mcds:s1:set")
         self.assertEqual(set(found), {element.encode() for element in elements})
+        bag = folds.fold(self.server, b"mcds:s1:bag")
+        self.assertEqual(bag[b"element 0"][0], b"2")
+        self.assertEqual(sum(int(value) for value, _ in bag.values()), MANY + MANY // 2)
+        told = self.mcds("set", "fetch", "list", "--list").splitlines()
+        seen = folds.places(folds.fold(self.server, b"mcds:s1:list"))
+        self.assertEqual([element.decode() for element in seen], told)
+        self.assertEqual(len(seen), MANY + MANY // 2)
 
     def test_table(self):
         self.mcds("table", "put", "hosts", "web3", "10.0.0.3")
         self.mcds("table", "put", "hosts", "web4", "10.0.0.4", "--ttl", "1h")
         self.mcds("table", "put", "hosts", "web5", "10.0.0.5")
+        self.mcds("table", "put", "hosts", "web3", "10.0.1.3", "--if-is", "10.0.0.3")
         self.mcds("table", "remove", "hosts", "web5")
+        self.mcds("table", "put", "hosts", "runs", "5", "--ttl", "1h")
+        self.mcds("table", "incr", "hosts", "runs", "-7")
         for _ in range(100):
             self.mcds("table", "incr", "hosts", "boots")
-        found = reader.fold(self.server, b"mcds:t1:hosts")
-        self.assertEqual(found.pop(b"web3"), (b"10.0.0.3", 0))
+        found = folds.fold(self.server, b"mcds:t1:hosts")
+        self.assertEqual(found.pop(b"web3"), (b"10.0.1.3", 0))
         value, expires = found.pop(b"web4")
         self.assertEqual(value, b"10.0.0.4")
         self.assertGreater(expires, 1600000000000)
+        value, expires = found.pop(b"runs")
+        self.assertEqual(value, b"-2")
+        self.assertGreater(expires, 1600000000000)
         self.assertEqual(found, {b"boots": (b"100", 0)})
+        entries = {"key %d" % i: "value %d" % (i * i) for i in range(MANY)}
+        self.mcds("table", "put", "large", "-", lines=map("\t".join, entries.items()))
+        found = folds.fold(self.server, b"mcds:t1:large")
+        self.assertEqual({key.decode(): value.decode() for key, (value, _) in found.items()}, entries)
+
+    def test_list(self):
+        values = ["job %d" % i for i in range(MANY * 2)]
+        values[MANY:MANY] = ["x" * 1200000, "", "y" * 9000]
+        self.mcds("list", "push", "jobs", lines=values)
+        found, count = parts.list_(self.server, b"mcds:l1:jobs")
+        self.assertEqual([value.decode() for value in found], values)
+        self.assertGreater(count, 2)
+        self.check_keys(self.server)
+        self.mcds("list", "clear", "jobs")
+        self.assertEqual(parts.list_(self.server, b"mcds:l1:jobs"), ([], 0))
+        ends = [flags for flags, _ in map(self.server.get, self.keys_of(b"lp1"))]
+        self.assertEqual(set(ends), {parts.PART_END})
+        self.mcds("list", "push", "jobs", "again")
+        self.assertEqual(parts.list_(self.server, b"mcds:l1:jobs"), ([b"again"], 1))
+
+    def test_log(self):
+        events = ["event %d" % i for i in range(MANY)] + ["z" * 1100000]
+        begin_ms = time.time() * 1000 - 1
+        self.mcds("log", "put", "deploys", lines=events)
+        settings, found = parts.log(self.server, b"mcds:e1:deploys")
+        self.assertEqual(settings[:2] + settings[3:4], (0, 60000, 7 * DAY_MS))
+        self.assertEqual([event.decode() for _, _, event in found], events)
+        for filed, when, _ in found:
+            self.assertEqual(filed, when)
+            self.assertTrue(begin_ms <= when <= time.time() * 1000)
+
+    def test_log_by_arrival(self):
+        options = ["--by-arrival", "--retention", "2d", "--chunk", "1h", "--late", "5m",
+                   "--ahead", "1s"]
+        self.mcds("log", "put", "old", "birth", "--at", "@1000000000", *options)
+        settings, ((filed, when, event),) = parts.log(self.server, b"mcds:e1:old")
+        self.assertEqual(settings, (1, 300000, 1000, 2 * DAY_MS, 3600000))
+        self.assertEqual((when, event), (1000000000000, b"birth"))
+        self.assertLess(abs(filed / 1000 - time.time()), 60)
+
+    def test_array(self):
+        self.mcds("array", "set", "small", "a", "", "a b")
+        self.assertEqual(reader.array(self.server, b"mcds:a1:small"), [b"a", b"", b"a b"])
+        self.mcds("array", "change", "small", "--remove", "a", "--add", "c")
+        self.assertEqual(reader.array(self.server, b"mcds:a1:small"), [b"", b"a b", b"c"])
+        large = ["%d%s" % (i, "x" * 100000) for i in range(25)]
+        self.mcds("array", "set", "large", "-", lines=large)
+        self.assertGreater(len(self.keys_of(b"a1c")), 1)
+        self.assertEqual([one.decode() for one in reader.array(self.server, b"mcds:a1:large")], large)
+        self.mcds("array", "drop", "small")
+        self.assertIsNone(reader.array(self.server, b"mcds:a1:small"))
+
+    def test_views(self):
+        database, _, started = self.start()
+        options = ["--database", database, "--flush-every", "1d"]
+        self.mcds("batch", lines=["views hit site 'page %d' 3 --flush-every 1d" % i
+                                  for i in range(MANY)])
+        top = min(self.keys_of(b"vd1"), key=len)
+        pages = folds.fold(self.server, top)
+        self.assertEqual(set(pages), {b"page %d" % i for i in range(MANY)})
+        key = top.replace(b":vd1:", b":vw1:") + b":page%207"
+        self.assertEqual(reader.number(key, *self.server.get(key))[0], 3)
+        slot = int(top.rsplit(b":", 1)[1])
+        self.mcds("views", "flush", "site", *options)
+        key = b"mcds:vf1:site:86400000"
+        saved, _ = reader.pair(b"M")(key, *self.server.get(key))
+        self.assertEqual(saved, slot - 1)
+        os.kill(started.process.pid, signal.SIGSTOP)
+        asks = subprocess.Popen([MCDS, "-s", self.uri, "views", "get", "site", "page 7", *options],
+                                stdout=subprocess.PIPE)
+        try:
+            self.assertEqual(self.await_key(b"mcds:vl1:")[0], b"mcds:vl1:site:page%207")
+            self.check_keys(self.server)
+        finally:
+            os.kill(started.process.pid, signal.SIGCONT)
+        self.assertEqual(asks.communicate()[0], b"3\n")
+        key = b"mcds:vb1:site:page%207"
+        self.assertEqual(reader.pair(b"B")(key, *self.server.get(key)), (0, slot - 1))
 
 
-if __name__ == "__main__":
+def main():
+    global MCDS
     MCDS = sys.argv.pop(1)
     if not memcached.present():
         print("skipped: memcached is not installed")
         sys.exit(77)
-    unittest.main()
+    ran = unittest.main(exit=False)
+    if not ran.result.wasSuccessful():
+        sys.exit(1)
+    missed = sorted(set(document.FORMS) - met) if len(sys.argv) == 1 else []
+    for form, kind in missed:
+        print("no key of the form %s with a value of the kind '%s' was found" % (form, kind))
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

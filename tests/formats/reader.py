@@ -1,4 +1,5 @@
-"""What mcds keeps on a memcached server, read as docs/formats.md says and by nothing of mcds."""
+"""What mcds keeps on memcached, read as docs/formats.md says and by nothing of mcds: numbers,
+frames and records. Folds and parts are read by the files beside."""
 
 import re
 import socket
@@ -6,12 +7,19 @@ import struct
 import urllib.parse
 
 
+def crc32c_row(byte):
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
+
+
+CRC32C = [crc32c_row(byte) for byte in range(256)]
+
+
 def crc32c(*parts):
     total = 0xFFFFFFFF
     for byte in b"".join(parts):
-        total ^= byte
-        for _ in range(8):
-            total = total >> 1 ^ (0x82F63B78 if total & 1 else 0)
+        total = total >> 8 ^ CRC32C[(total ^ byte) & 255]
     return total ^ 0xFFFFFFFF
 
 
@@ -21,8 +29,12 @@ class Server:
         self.socket.connect(path)
         self.file = self.socket.makefile("rb")
 
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
     def keys(self):
-        self.socket.sendall(b"lru_crawler metadump all\r\n")
+        self.socket.sendall(b"lru_crawler metadump hash\r\n")
         lines = iter(self.file.readline, b"END\r\n")
         quoted = [re.match(rb"key=(\S+)", line).group(1) for line in lines]
         return [urllib.parse.unquote_to_bytes(key) for key in quoted]
@@ -39,22 +51,22 @@ class Server:
         return int(flags), value
 
 
-def frame(key, value, kind):
-    assert value[:3] == b"md" + kind and value[3] == 1, value
-    assert struct.unpack("<I", value[-4:])[0] == crc32c(key, value[:-4])
-    return value[4:-4]
-
-
 class Bytes:
     """A place in bytes that moves on."""
 
     def __init__(self, value, at=0):
         self.value, self.at = value, at
 
+    def is_over(self):
+        return self.at == len(self.value)
+
     def take(self, length):
         assert self.at + length <= len(self.value)
         self.at += length
         return self.value[self.at - length:self.at]
+
+    def rest(self):
+        return self.take(len(self.value) - self.at)
 
     def number(self, length, signed=False):
         return int.from_bytes(self.take(length), "little", signed=signed)
@@ -69,137 +81,106 @@ class Bytes:
                 return number
 
 
-def record(key, value):
+def number(key, flags, value):
+    """The value, and the second of birth."""
+    count = int(value)
+    assert value.strip().isdigit() and count < 2**63 and flags > 1600000000, (key, flags, value)
+    is_signed = count >= 2**61
+    assert not is_signed or b":lf1:" in key or abs(count - 2**62) <= 2**61
+    return count - 2**62 if is_signed and b":c1:" in key else count, flags
+
+
+def frame(key, value, kind):
+    assert value[:3] == b"md" + kind and value[3] == 1, value
+    assert struct.unpack("<I", value[-4:])[0] == crc32c(key, value[:-4])
+    return value[4:-4]
+
+
+def lease(key, _, value):
+    """Whether it is held, the token, how often it was renewed, and the label."""
+    bytes_ = Bytes(frame(key, value, b"L"))
+    state = bytes_.number(1)
+    assert state in (0, 1) and len(value) <= 8 + 25 + 200
+    return state == 0, bytes_.take(16), bytes_.number(8), bytes_.rest()
+
+
+def pair(kind):
+    """Two numbers: of V, slot and token; of B, views and slot; of M, slot and 0."""
+    def decode(key, _, value):
+        payload = frame(key, value, kind)
+        assert len(payload) == 16 and (kind != b"M" or payload[8:] == bytes(8))
+        return struct.unpack("<QQ", payload)
+    return decode
+
+
+def record(key, _, value):
     """The kind, and the value or (name, count, length) of its parts."""
     bytes_ = Bytes(frame(key, value, b"R"))
     bytes_.take(16)
     kind, ids = bytes_.number(1), bytes_.number(1)
+    assert kind in (1, 2, 3) and ids <= 16
     bytes_.take(12 * ids + 12)
     if kind == 3:
-        return kind, (bytes_.number(8), bytes_.number(4), bytes_.number(8))
-    return kind, bytes_.value[bytes_.at:]
+        return kind, struct.unpack("<QIQ", bytes_.rest())
+    return kind, bytes_.rest()
 
 
-def exact(server, key):
-    """The value of an exact counter, and its writers as (owner, added, mark)."""
-    head = frame(key, server.get(key)[1], b"H")
-    assert head[0] == 1 and head[2] == 64 // head[1] - 1
+def exact_head(key, _, value):
+    """How many copies and slots."""
+    form, copies, slots = frame(key, value, b"H")
+    assert form == 1 and slots == 64 // copies - 1
+    return copies, slots
+
+
+def exact_slot(key, _, value):
+    """Epoch, base, and {owner: [version, added, settled, mark]}."""
+    bytes_ = Bytes(frame(key, value, b"X"))
+    bytes_.take(8)
+    epoch, base, entries = bytes_.number(4), bytes_.number(8, signed=True), {}
+    for _ in range(bytes_.number(1)):
+        owner, version, added, settled, _, mark = struct.unpack("<QQqqIB", bytes_.take(37))
+        entries[owner] = [version, added, settled, mark]
+    assert bytes_.is_over() and list(entries) == sorted(entries) and len(entries) <= 40
+    return epoch, base, entries
+
+
+def merge(copies):
+    """A slot from its copies."""
+    newest, base, _ = max(copies, key=lambda copy: copy[0])
+    merged = {}
+    for epoch, _, entries in sorted(copies, key=lambda copy: copy[0]):
+        for owner, entry in entries.items() if epoch > newest - 2 else ():
+            old = merged.get(owner, entry)
+            version, added, _, mark = max(old, entry)
+            both = old[3] | entry[3] if old[0] == entry[0] else mark
+            merged[owner] = [version, added, entry[2], both]
+    return base, merged
+
+
+def exact(servers, key):
+    """The value of an exact counter, its entries, and the numbers of the servers that hold it."""
+    homes = [i for i, server in enumerate(servers) if server.get(key)]
+    copies, slots = exact_head(key, *servers[homes[0]].get(key))
     value, writers = 0, []
-    for slot in range(head[2]):
+    for slot in range(slots):
         name = key.replace(b":c1:", b":cx1:", 1) + b":%d" % slot
-        found = server.get(name)
-        bytes_ = Bytes(frame(name, found[1], b"X") if found else bytes(21))
-        bytes_.take(12)
-        value += bytes_.number(8, signed=True)
-        for _ in range(bytes_.number(1)):
-            owner, _, added, settled = (bytes_.number(8, signed=True) for _ in range(4))
-            value += added - settled
-            bytes_.take(4)
-            writers.append((owner, added, bytes_.number(1)))
-    return value, writers
-
-
-def elements(value):
-    bytes_ = Bytes(value)
-    found = []
-    while bytes_.at < len(value):
-        found.append(bytes_.take(bytes_.varint()))
-    return found
+        found = [servers[i].get(name) for i in homes]
+        found = [exact_slot(name, *copy) for copy in found if copy]
+        base, entries = merge(found) if found else (0, {})
+        value += base + sum(added - settled for _, added, settled, _ in entries.values())
+        writers += entries.values()
+    assert len(homes) <= copies
+    return value, writers, homes
 
 
 def array(server, key):
-    kind, value = record(key, server.get(key)[1])
+    kind, value = record(key, *server.get(key))
     if kind == 3:
         name, count, length = value
         keys = [b"%s:%016x:%d" % (key.replace(b":a1:", b":a1c:", 1), name, i) for i in range(count)]
         value = b"".join(server.get(one)[1] for one in keys)
         assert len(value) == length
-    return None if kind == 2 else elements(value)
-
-
-def fold_record(bytes_, key):
-    assert bytes_.number(1) == 0xA7
-    length, total = bytes_.varint(), bytes_.number(4)
-    body = Bytes(bytes_.take(length))
-    assert crc32c(key, body.value) == total
-    parts, writer, seq = body.number(1), body.number(8), body.number(4)
-    low, time_ms, element = seq - body.varint(), body.number(6), body.take(body.varint())
-    value = body.take(body.varint()) if parts & 16 else b""
-    expires = body.number(6) if parts & 32 else 0
-    expected = body.take(body.varint()) if parts & 64 else b""
-    delta = body.number(8, signed=True) if parts & 128 else 0
-    return parts & 15, writer, seq, low, time_ms, element, value, expires, expected, delta
-
-
-def apply(entries, verb, time_ms, element, value, expires, expected, delta):
-    old = entries.get(element)
-    if verb == 1 or verb == 2 and old is None or verb == 3 and old and old[0] == expected:
-        entries[element] = value, expires
-    elif verb == 4 and old:
-        del entries[element]
-    elif verb in (5, 6) and (verb == 5 or old or delta > 0):
-        number = int(old[0] if old else 0) + delta
-        entries[element] = b"%d" % number, 0
-        if verb == 6 and number <= 0:
-            del entries[element]
-    elif verb == 7:
-        last = max((struct.unpack("<Q", v[-8:])[0] for v, _ in entries.values()), default=0)
-        place = max(time_ms << 20, last + 1)
-        entries[element] = (old[0] if old else b"") + struct.pack("<Q", place), 0
-    elif verb == 8 and old:
-        entries[element] = old[0][8:], 0
-        if not entries[element][0]:
-            del entries[element]
-    elif verb == 9 and (not old or old[0] < value):
-        entries[element] = value, 0
-
-
-def fold_key(key, flags, value):
-    """State, generation, and {element: (value, expiry)} of one key."""
-    assert value[:4] == b"mdF\1"
-    head = Bytes(value, 4)
-    length, generation = head.number(4), head.number(8)
-    _, floor, total = head.number(4), head.number(4), head.number(4)
-    assert crc32c(key, value[:24], value[28:28 + length]) == total
-    snapshot, entries, done, lows = Bytes(value[28:28 + length]), {}, set(), {}
-    for _ in range(snapshot.varint()):
-        writer = snapshot.number(8)
-        lows[writer] = snapshot.number(4)
-        snapshot.take(4)
-        for _ in range(snapshot.varint()):
-            done.add((writer, snapshot.number(4)))
-            snapshot.take(9)
-    for _ in range(snapshot.varint()):
-        size, twice = snapshot.varint(), snapshot.varint()
-        element, kept = snapshot.take(size), snapshot.take(twice >> 1)
-        entries[element] = kept, snapshot.number(6) if twice & 1 else 0
-    records = Bytes(value, 28 + length)
-    while flags & 3 == 1 and records.at < len(value):
-        verb, writer, seq, low, time_ms, *rest = fold_record(records, key)
-        void = seq < lows.get(writer, 0) or (writer, seq) in done or time_ms // 1000 < floor
-        if not void:
-            done.add((writer, seq))
-            lows[writer] = max(low, lows.get(writer, 0))
-            apply(entries, verb, time_ms, *rest)
-    return flags & 3, generation, entries
-
-
-def fold(server, root, key=None, digits=b""):
-    """{element: (value, expiry)} of a whole fold."""
-    flags, value = server.get(key or root)
-    state, generation, entries = fold_key(key or root, flags, value)
-    if state == 1:
-        return entries
-    below = {}
-    for digit in b"0123456789abcdef":
-        longer = digits + bytes([digit])
-        below.update(fold(server, root, b"%s:%016x:%s" % (root, generation, longer), longer))
-    return below
-
-
-def places(entries):
-    """The elements of a list with removal, in their order."""
-    found = []
-    for element, (value, _) in entries.items():
-        found += [(place, element) for (place,) in struct.iter_unpack("<Q", value)]
-    return [element for _, element in sorted(found)]
+    bytes_, found = Bytes(value), []
+    while not bytes_.is_over():
+        found.append(bytes_.take(bytes_.varint()))
+    return None if kind == 2 else found

@@ -1,0 +1,58 @@
+"""The table of keys in docs/formats.md: which keys there may be, and what each holds."""
+
+import os
+import re
+
+import folds
+import parts
+import reader
+
+DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/formats.md")
+NAME = r"(~[\w-]{27}|(?!~)([!-$&-9;-~]|%[0-9A-F]{2}){1,100})"
+WORDS = {"NAME": NAME, "VISITOR": NAME, "PAGE": NAME, "GENERATION": "[0-9a-f]{16}",
+         "PARTS": "[0-9a-f]{16}", "WRITER": "[0-9a-f]{16}", "DIGITS": "[0-9a-f]{1,8}"}
+KINDS = {
+    "number": reader.number, "fold": folds.fold_key, "part": parts.part,
+    "bytes": lambda key, flags, value: value, "L": reader.lease, "V": reader.pair(b"V"),
+    "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "G": parts.root,
+    "P": parts.piece, "H": reader.exact_head, "X": reader.exact_slot,
+}
+
+
+def pattern(form):
+    tag, *words = form.split(":")
+    texts = [WORDS.get(word, "(0|[1-9][0-9]*)") for word in words]
+    return re.compile(":".join(["mcds", tag, *texts]))
+
+
+def forms():
+    """{(form, kind): what the key looks like}"""
+    with open(DOCUMENT, encoding="utf-8") as file:
+        rows = re.findall(r"^\| [^|]* \| (`\w+1c?:NAME.*?) \| (.*?) \|$", file.read(), re.M)
+    found = {}
+    for keys, value in rows:
+        before = ""
+        for form in re.findall("`(.*?)`", keys):
+            before = form.replace("...", before)
+            kind = re.match("(?:frame `)?([a-z]+|[A-Z])", value).group(1)
+            found[before, kind] = pattern(before)
+    return found
+
+
+FORMS = forms()
+
+
+def kind_of(value):
+    if value[:3] == b"mdF":
+        return "fold"
+    return value[2:3].decode() if value[:2] == b"md" else None
+
+
+def read(key, flags, value):
+    """(form, kind) of a key, the value of which can be read so."""
+    named = kind_of(value)
+    found = [(form, kind) for (form, kind), looks in FORMS.items()
+             if looks.fullmatch(key.decode()) and (kind == named or (named is None and len(kind) > 1))]
+    assert len(found) == 1, (key, named, found)
+    KINDS[found[0][1]](key, flags, value)
+    return found[0]

@@ -1,0 +1,97 @@
+"""Lists and logs and the parts in which they stand, as docs/formats.md says."""
+
+import struct
+
+from reader import Bytes, crc32c, frame
+
+PART_MAX = 16384
+PART_END = 0xFFFFFFFF
+
+
+def root(key, _, value):
+    """The life of a list or log, and of a log (by arrival, late, ahead, retention, chunk)."""
+    bytes_ = Bytes(frame(key, value, b"G"))
+    kind, life = bytes_.take(1), bytes_.number(8)
+    if kind == b"l":
+        assert b":l1:" in key and bytes_.is_over()
+        return life, None
+    assert b":e1:" in key and kind == b"e"
+    return life, struct.unpack("<BIIQQ", bytes_.rest())
+
+
+def part(key, flags, value):
+    """The birth of the part before, and records (writer, seq, flags, filed, when, payload)."""
+    if flags == PART_END:
+        assert value == b""
+        return 0, []
+    bytes_, before, records = Bytes(value), None, []
+    while not bytes_.is_over() and value[bytes_.at] != 0:
+        assert bytes_.number(1) == 0xA7
+        length, total = bytes_.number(2), bytes_.number(4)
+        if bytes_.at + length > PART_MAX:
+            break
+        body = Bytes(bytes_.take(length))
+        assert crc32c(key, body.value) == total
+        kind = body.number(1)
+        if kind == 64:
+            before = body.number(4)
+            assert body.is_over() and not records
+            continue
+        writer, seq = body.number(8), body.number(4)
+        filed = body.number(6) if kind & 16 else None
+        when = body.number(6) if kind & 32 else filed
+        assert kind < 64 and before is not None
+        records.append((writer, seq, kind, filed, when, body.rest()))
+    return before, records
+
+
+def family(server, top):
+    """The records (filed, when, payload) of all parts below a key, and how many parts."""
+    found, seen, births, at = [], set(), [], 0
+    while True:
+        key = b"%s:%d" % (top, at)
+        item = server.get(key)
+        if item is None or item[0] == PART_END:
+            return found, at
+        before, records = part(key, *item)
+        assert before in (0, births[-1] if births else 0)
+        births.append(item[0])
+        for writer, seq, kind, filed, when, payload in records:
+            assert not kind & 4
+            if (writer, seq) not in seen:
+                whole = payload if not kind & 8 else pieces(server, top, writer, seq, payload)
+                found.append((filed, when, whole))
+            seen.add((writer, seq))
+        at += 1
+
+
+def piece(key, _, value):
+    return frame(key, value, b"P")
+
+
+def pieces(server, top, writer, seq, where):
+    length, most = struct.unpack("<QI", where)
+    keys = [b"%s:%016x:%d:%d" % (top, writer, seq, i) for i in range((length + most - 1) // most)]
+    found = [piece(key, *server.get(key)) for key in keys]
+    assert all(len(one) == most for one in found[:-1]) and sum(map(len, found)) == length
+    return b"".join(found)
+
+
+def list_(server, key):
+    """The values of a list, and in how many parts they stand."""
+    life, _ = root(key, *server.get(key))
+    found, count = family(server, b"%s:%d" % (key.replace(b":l1:", b":lp1:", 1), life))
+    return [value for _, _, value in found], count
+
+
+def log(server, key):
+    """The settings of a log, and its events (filed, when, event) by the time they are filed."""
+    _, settings = root(key, *server.get(key))
+    top = b"%s:%d" % (key.replace(b":e1:", b":ep1:", 1), settings[4])
+    chunks = {one[len(top) + 1:].split(b":")[0] for one in server.keys() if one.startswith(top)}
+    found = []
+    for chunk in sorted(chunks, key=int):
+        events, _ = family(server, b"%s:%s" % (top, chunk))
+        assert all(filed // settings[4] == int(chunk) for filed, _, _ in events)
+        found += events
+    return settings, sorted(found, key=lambda event: event[0])
