@@ -25,7 +25,9 @@ static void set_entry(struct mcds__fold_entry *entry, mcds_bytes value, int64_t 
 bool mcds__fold_parse_number(mcds_bytes text, int64_t *number_out)
 {
     const char *digits = text.at;
-    bool negative = text.length > 0 && digits[0] == '-';
+    if (text.length == 0)
+        return false;
+    bool negative = digits[0] == '-';
     uint64_t number;
     if (!mcds__parse_u64(digits + negative, text.length - negative, &number) ||
         number > (uint64_t)INT64_MAX + negative)

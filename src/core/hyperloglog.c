@@ -20,6 +20,34 @@ uint32_t mcds__hll_register(uint64_t hash, uint8_t *rank_out)
     return (uint32_t)(hash >> REST_BITS);
 }
 
+void mcds__hll_encode_index(uint32_t index, uint8_t out[MCDS__HLL_INDEX_LENGTH])
+{
+    out[0] = (uint8_t)index;
+    out[1] = (uint8_t)(index >> 8);
+}
+
+bool mcds__hll_take(uint8_t registers[MCDS__HLL_REGISTERS], mcds_bytes index, mcds_bytes rank)
+{
+    if (index.length != MCDS__HLL_INDEX_LENGTH || rank.length != 1)
+        return false;
+    const uint8_t *bytes = index.at;
+    uint32_t at = bytes[0] | (uint32_t)bytes[1] << 8;
+    uint8_t reached = *(const uint8_t *)rank.at;
+    if (at >= MCDS__HLL_REGISTERS || reached == 0 || reached > MCDS__HLL_RANK_MAX)
+        return false;
+    if (reached > registers[at])
+        registers[at] = reached;
+    return true;
+}
+
+void mcds__hll_unite(uint8_t registers[MCDS__HLL_REGISTERS],
+                     const uint8_t from[MCDS__HLL_REGISTERS])
+{
+    for (int i = 0; i < MCDS__HLL_REGISTERS; i++)
+        if (from[i] > registers[i])
+            registers[i] = from[i];
+}
+
 /* Sum of x^(2^k) * 2^(k-1) over k >= 1, and x. */
 static double sigma(double x)
 {

@@ -20,6 +20,16 @@
 /* Which register an element belongs to, and its rank there, from 1. */
 uint32_t mcds__hll_register(uint64_t hash, uint8_t *rank_out);
 
+/* A register as it is stored: its number in two bytes, its rank in one. */
+#define MCDS__HLL_INDEX_LENGTH 2
+void mcds__hll_encode_index(uint32_t index, uint8_t out[MCDS__HLL_INDEX_LENGTH]);
+/* Raise the register that is stored so. False: it is none that there is, and all stay as they
+ * are. */
+bool mcds__hll_take(uint8_t registers[MCDS__HLL_REGISTERS], mcds_bytes index, mcds_bytes rank);
+/* Those of `from` too. */
+void mcds__hll_unite(uint8_t registers[MCDS__HLL_REGISTERS],
+                     const uint8_t from[MCDS__HLL_REGISTERS]);
+
 double mcds__hll_estimate(const uint8_t registers[MCDS__HLL_REGISTERS]);
 
 #endif

@@ -127,9 +127,10 @@ void mcds__members_visit_end(struct mcds__members_visit *visit)
 /* False: no memory. */
 static bool begin_change(struct mcds__members_visit *visit)
 {
-    uint8_t index[2] = {(uint8_t)visit->index, (uint8_t)(visit->index >> 8)};
+    uint8_t index[MCDS__HLL_INDEX_LENGTH];
     struct mcds__fold_command command = {.verb = MCDS__FOLD_PUT_NEW,
                                          .element = mcds_text(visit->element)};
+    mcds__hll_encode_index(visit->index, index);
     if (visit->members->estimated)
         command = (struct mcds__fold_command){.verb = MCDS__FOLD_RAISE,
                                               .element = {index, sizeof index},

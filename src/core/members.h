@@ -82,6 +82,7 @@ struct mcds__members_read {
     uint8_t stage; /* private, as all that follow */
     bool found;
     bool no_memory;
+    bool corrupt;
     uint32_t at; /* the interval that is being read: slot - at */
     struct mcds__members_place *place;
     struct mcds__fold_sweep sweep;

@@ -21,6 +21,7 @@ void mcds__members_read_begin(struct mcds__members_read *read, struct mcds__memb
     read->reborn = false;
     read->found = false;
     read->no_memory = false;
+    read->corrupt = false;
     read->at = 0;
     read->place = NULL;
     read->marks = NULL;
@@ -110,15 +111,9 @@ static bool note_entry(void *context, const struct mcds__fold_entry *entry)
         read->no_memory = !mark_member(read, entry->element);
         return !read->no_memory;
     }
-    if (entry->element.length != 2 || entry->value.length != 1)
-        return true;
-    const uint8_t *index = entry->element.at;
-    uint32_t at = index[0] | (uint32_t)index[1] << 8;
-    uint8_t rank = *(const uint8_t *)entry->value.at;
-    if (at >= MCDS__HLL_REGISTERS)
-        return true;
-    read->registers[read->at * MCDS__HLL_REGISTERS + at] = rank;
-    return true;
+    uint8_t *registers = read->registers + (size_t)read->at * MCDS__HLL_REGISTERS;
+    read->corrupt = !mcds__hll_take(registers, entry->element, entry->value);
+    return !read->corrupt;
 }
 
 static enum mcds__step finish(struct mcds__members_read *read,
@@ -153,7 +148,11 @@ static bool take_sweep(struct mcds__members_read *read, struct mcds__operation *
     }
     if (read->no_memory)
         operation->result = MCDS_NO_MEMORY;
-    return !read->no_memory;
+    if (read->corrupt) {
+        operation->result = MCDS_CORRUPT;
+        operation->detail = "one of its registers is none that mcds writes";
+    }
+    return !read->no_memory && !read->corrupt;
 }
 
 /* What this handle knows of the registers holds no more. */
@@ -216,11 +215,8 @@ double mcds__members_count(const struct mcds__members_read *read, uint64_t slots
             count += (read->marks[i].slots & slots) != 0;
         return count;
     }
-    for (uint32_t at = 0; at < read->count; at++) {
-        const uint8_t *registers = &read->registers[at * MCDS__HLL_REGISTERS];
-        for (int i = 0; i < MCDS__HLL_REGISTERS && (slots >> at & 1) != 0; i++)
-            if (registers[i] > united[i])
-                united[i] = registers[i];
-    }
+    for (uint32_t at = 0; at < read->count; at++)
+        if ((slots >> at & 1) != 0)
+            mcds__hll_unite(united, &read->registers[(size_t)at * MCDS__HLL_REGISTERS]);
     return mcds__hll_estimate(united);
 }

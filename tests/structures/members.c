@@ -1,7 +1,9 @@
 /* Visitors and online that keep their members, exactly or as an estimate. */
 #include <math.h>
 
+#include "base/buffer.h"
 #include "base/environment.h"
+#include "core/fold_format.h"
 #include "structures/suite.h"
 
 #define MINUTE 60000
@@ -181,6 +183,133 @@ static void many_members_are_estimated(struct suite *suite)
     mcds_visitors_close(fresh);
 }
 
+/* The same visitors, by two programs, some of them by both. */
+static void the_estimate_is_near_the_exact_number(struct suite *suite)
+{
+    const char *exact_name = fresh_name(suite, "v");
+    const char *guess_name = fresh_name(suite, "v");
+    int count = suite->can.durable ? 300 : 3000;
+    mcds_visitors *exact = open_visitors(suite->store, exact_name, MCDS_MEMBERS_EXACT);
+    mcds_visitors *guess = open_visitors(suite->store, guess_name, MCDS_MEMBERS_ESTIMATED);
+    mcds_visitors *exact_too = open_visitors(suite->other, exact_name, MCDS_MEMBERS_EXACT);
+    mcds_visitors *guess_too = open_visitors(suite->other, guess_name, MCDS_MEMBERS_ESTIMATED);
+    mcds_visitors_value known;
+    mcds_visitors_value value;
+    fill(suite->store, exact, count);
+    fill(suite->store, guess, count);
+    fill(suite->other, exact_too, count * 4 / 3);
+    fill(suite->other, guess_too, count * 4 / 3);
+    CHECK(MCDS_OK, suite, mcds_visitors_get, exact, A_MS, &known);
+    CHECK(MCDS_OK, suite, mcds_visitors_get, guess, A_MS, &value);
+    assert_int_equal(known.current, count * 4 / 3);
+    assert_true(fabs(value.estimate - known.estimate) < 5 * 0.01625 * known.estimate);
+    mcds_visitors_close(exact);
+    mcds_visitors_close(guess);
+    mcds_visitors_close(exact_too);
+    mcds_visitors_close(guess_too);
+}
+
+/* The members' key of the period, and that of the bucket, that run at at_ms. */
+static struct raw_key members_key(struct suite *suite, const char *tag, const char *name,
+                                  int64_t at_ms)
+{
+    struct raw_key raw = raw_key(suite, tag, name, MINUTE);
+    raw_add_number(&raw, (uint64_t)at_ms / MINUTE);
+    return raw;
+}
+
+/* Nothing but the ttl ends a period's members. */
+static void members_expire_when_nobody_asks_for_them(struct suite *suite)
+{
+    char value[4096];
+    if (suite->own_clock) {
+        print_message("skipped: this home's clock is its own\n");
+        skip();
+    }
+    for (uint32_t members = MCDS_MEMBERS_EXACT; members <= MCDS_MEMBERS_ESTIMATED; members++) {
+        const char *name = fresh_name(suite, "v");
+        const char *online_name = fresh_name(suite, "o");
+        mcds_visitors *visitors = open_visitors(suite->store, name, members);
+        mcds_online *online = open_online(suite->store, online_name, members);
+        int64_t now_ms = wall_ms(suite);
+        struct raw_key period = members_key(suite, MCDS__TAG_VISITOR_MEMBERS, name, now_ms);
+        struct raw_key bucket = members_key(suite, MCDS__TAG_ONLINE_MEMBERS, online_name,
+                                            now_ms);
+        CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", now_ms);
+        CHECK(MCDS_OK, suite, mcds_online_beat, online, "ann", now_ms);
+        pass_ms(suite, 3 * MINUTE);
+        assert_true(raw_get(suite, &period, value, sizeof value));
+        pass_ms(suite, MINUTE);
+        assert_false(raw_get(suite, &period, value, sizeof value));
+        assert_true(raw_get(suite, &bucket, value, sizeof value));
+        pass_ms(suite, 2 * MINUTE);
+        assert_false(raw_get(suite, &bucket, value, sizeof value));
+        mcds_visitors_close(visitors);
+        mcds_online_close(online);
+    }
+}
+
+/* As another program might write them: all sums are right. */
+static void append_register(struct suite *suite, const struct raw_key *raw, mcds_bytes element,
+                            mcds_bytes rank)
+{
+    mcds_buffer bytes;
+    struct mcds__fold_record record = {
+        .command = {.verb = MCDS__FOLD_PUT, .element = element, .value = rank},
+        .writer = 4711,
+        .seq = 1,
+        .low = 1,
+        .time_ms = wall_ms(suite),
+    };
+    mcds__buffer_init(&bytes, mcds_env_system(), 256);
+    assert_true(mcds__fold_put_record(&bytes, mcds__key_bytes(&raw->key), &record));
+    assert_int_equal(raw_append(suite, raw, (mcds_bytes){bytes.at, bytes.length}), MCDS_OUT_OK);
+    mcds__buffer_free(&bytes);
+}
+
+static void registers_that_cannot_be_are_corrupt(struct suite *suite)
+{
+    static const struct {
+        uint8_t element[3];
+        size_t length;
+        uint8_t rank[2];
+        size_t rank_length;
+    } wrong[] = {
+        {{0, 16, 0}, 2, {1, 0}, 1}, /* register 4096 */
+        {{1, 0, 0}, 3, {1, 0}, 1},  {{1, 0, 0}, 1, {1, 0}, 1},   {{1, 0, 0}, 2, {0, 0}, 1},
+        {{1, 0, 0}, 2, {54, 0}, 1}, {{1, 0, 0}, 2, {255, 0}, 1}, {{1, 0, 0}, 2, {1, 0}, 2},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const char *name = fresh_name(suite, "v");
+        mcds_visitors *visitors = open_visitors(suite->store, name, MCDS_MEMBERS_ESTIMATED);
+        mcds_visitors_value value = {.current = 77};
+        struct raw_key raw = members_key(suite, MCDS__TAG_VISITOR_MEMBERS, name, A_MS);
+        CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", A_MS);
+        append_register(suite, &raw, (mcds_bytes){wrong[i].element, wrong[i].length},
+                        (mcds_bytes){wrong[i].rank, wrong[i].rank_length});
+        CHECK(MCDS_CORRUPT, suite, mcds_visitors_get, visitors, A_MS, &value);
+        CHECK_SENTENCE("register");
+        assert_int_equal(value.current, 77);
+        CHECK(MCDS_OK, suite, mcds_visitors_drop, visitors, A_MS);
+        check_visitors(suite, visitors, A_MS, 0, 0);
+        mcds_visitors_close(visitors);
+    }
+}
+
+static void foreign_values_are_corrupt(struct suite *suite)
+{
+    for (uint32_t members = MCDS_MEMBERS_EXACT; members <= MCDS_MEMBERS_ESTIMATED; members++) {
+        const char *name = fresh_name(suite, "v");
+        mcds_visitors *visitors = open_visitors(suite->store, name, members);
+        mcds_visitors_value value;
+        struct raw_key raw = members_key(suite, MCDS__TAG_VISITOR_MEMBERS, name, A_MS);
+        assert_int_equal(raw_set(suite, &raw, "who wrote this?"), MCDS_OUT_OK);
+        CHECK(MCDS_CORRUPT, suite, mcds_visitors_hit, visitors, "ann", A_MS);
+        CHECK(MCDS_CORRUPT, suite, mcds_visitors_get, visitors, A_MS, &value);
+        mcds_visitors_close(visitors);
+    }
+}
+
 static void forms_are_told_apart(struct suite *suite)
 {
     const char *name = fresh_name(suite, "v");
@@ -195,6 +324,19 @@ static void forms_are_told_apart(struct suite *suite)
     check_visitors(suite, exact, A_MS, 0, 1);
     mcds_visitors_close(exact);
     mcds_visitors_close(estimated);
+    const char *online_name = fresh_name(suite, "o");
+    mcds_online *guess = open_online(suite->store, online_name, MCDS_MEMBERS_ESTIMATED);
+    mcds_online *other = open_online(suite->other, online_name, MCDS_MEMBERS_EXACT);
+    mcds_online_value count;
+    CHECK(MCDS_OK, suite, mcds_online_beat, guess, "ann", A_MS);
+    CHECK_OTHER(MCDS_INVALID, suite, mcds_online_beat, other, "bob", A_MS);
+    CHECK_SENTENCE("ESTIMATED");
+    CHECK_OTHER(MCDS_INVALID, suite, mcds_online_count, other, A_MS, &count);
+    CHECK_SENTENCE("ESTIMATED");
+    CHECK_OTHER(MCDS_INVALID, suite, mcds_online_drop, other, A_MS);
+    check_online(suite, guess, A_MS, 0, 1);
+    mcds_online_close(guess);
+    mcds_online_close(other);
 }
 
 static void what_makes_no_sense_is_refused(struct suite *suite)
@@ -265,6 +407,10 @@ static const struct suite_case cases[] = {
     CASE(whoever_stays_is_one_of_the_window),
     CASE_ONCE(many_members_are_all_counted),
     CASE_ONCE(many_members_are_estimated),
+    CASE_ONCE(the_estimate_is_near_the_exact_number),
+    CASE(members_expire_when_nobody_asks_for_them),
+    CASE(registers_that_cannot_be_are_corrupt),
+    CASE(foreign_values_are_corrupt),
     CASE(forms_are_told_apart),
     CASE(what_makes_no_sense_is_refused),
     CASE(drop_erases_what_is_read),
