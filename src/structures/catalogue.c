@@ -1,16 +1,27 @@
 /* Catalogue: which structures a store holds, read off its keys. */
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/environment.h"
+#include "core/record_value.h"
 #include "structures/structure.h"
 
 /* Beyond this many structures the listing says FULL rather than grow for ever. */
 #define LISTED_MAX 1000000
+/* An array's value; what is longer is no mark. */
+#define VALUE_MAX ((size_t)1 << 20)
 
 struct listed {
     struct listed *next; /* in its chain */
     const char *noun;
     char name[];
+};
+
+/* A key that shows its structure only if it does not hold the mark of what was removed. */
+struct doubtful {
+    struct doubtful *next;
+    char name[MCDS__KEY_MAX + 1];
+    struct mcds__key key;
 };
 
 struct catalogue {
@@ -19,6 +30,8 @@ struct catalogue {
     struct listed **chains;
     uint32_t chain_count; /* a power of two */
     uint32_t count;
+    struct doubtful *arrays;
+    bool ended; /* by the visitor */
     bool (*visit)(void *context, const mcds_listed *listed);
     void *context;
     int result;
@@ -44,6 +57,7 @@ static const char *noun_of(const char *tag)
         {MCDS__TAG_TABLE, "table"},
         {MCDS__TAG_LIST, "list"},
         {MCDS__TAG_LOG, "log"},
+        {MCDS__TAG_ARRAY, "array"},
         {MCDS__TAG_VIEWS, "views"},
         {MCDS__TAG_VIEWS_BASE, "views"},
     };
@@ -86,6 +100,54 @@ static bool remember(struct catalogue *catalogue, const char *noun, const char *
     return true;
 }
 
+static bool keep_array(struct catalogue *catalogue, mcds_bytes key, const char *name)
+{
+    struct doubtful *array = mcds__allocate_zero(catalogue->env, sizeof *array);
+    if (array == NULL) {
+        catalogue->result = mcds_fail(MCDS_NO_MEMORY, "catalogue: out of memory");
+        return false;
+    }
+    memcpy(array->name, name, strlen(name) + 1);
+    memcpy(array->key.bytes, key.at, key.length);
+    array->key.length = (uint8_t)key.length;
+    array->next = catalogue->arrays;
+    catalogue->arrays = array;
+    return true;
+}
+
+/* Whether an array's key holds elements, or what only the array's own calls can judge. */
+static bool is_there(mcds_store *store, const struct doubtful *array)
+{
+    mcds_buffer values;
+    struct mcds__record_value value;
+    mcds_request request = {.command = MCDS_GET, .key = mcds__key_bytes(&array->key)};
+    mcds_batch batch = {.requests = &request, .count = 1, .values = &values};
+    const mcds_env *env = mcds__store_env(store);
+    mcds__buffer_init(&values, env, VALUE_MAX);
+    batch.deadline_ns = mcds__monotonic_ns(env) + mcds__store_timeout_ns(store);
+    mcds__store_execute(store, 0, &batch);
+    bool is_gone = request.reply.outcome == MCDS_OUT_MISS;
+    if (request.reply.outcome == MCDS_OUT_OK &&
+        mcds__record_decode(mcds__reply_value(&batch, &request), request.key, &value))
+        is_gone = value.kind == MCDS__RECORD_REMOVED;
+    mcds__buffer_free(&values);
+    return !is_gone;
+}
+
+/* Behind the listing, which may hold the connection. */
+static void visit_arrays(struct catalogue *catalogue, mcds_store *store)
+{
+    bool goes_on = catalogue->result == MCDS_OK && !catalogue->ended;
+    while (catalogue->arrays != NULL) {
+        struct doubtful *array = catalogue->arrays;
+        mcds_listed listed = {"array", array->name};
+        if (goes_on && is_there(store, array))
+            goes_on = catalogue->visit(catalogue->context, &listed);
+        catalogue->arrays = array->next;
+        mcds__free(catalogue->env, array);
+    }
+}
+
 static bool see_key(void *context, mcds_bytes key)
 {
     struct catalogue *catalogue = context;
@@ -95,10 +157,14 @@ static bool see_key(void *context, mcds_bytes key)
     if (!mcds__key_next_part(key, &at, tag) || !mcds__key_next_part(key, &at, name))
         return true;
     const char *noun = noun_of(tag);
+    bool is_array = strcmp(tag, MCDS__TAG_ARRAY) == 0;
     if (noun == NULL || !remember(catalogue, noun, name))
         return catalogue->result == MCDS_OK;
+    if (is_array)
+        return keep_array(catalogue, key, name);
     mcds_listed listed = {noun, name};
-    return catalogue->visit(catalogue->context, &listed);
+    catalogue->ended = !catalogue->visit(catalogue->context, &listed);
+    return !catalogue->ended;
 }
 
 static void forget_all(struct catalogue *catalogue)
@@ -136,6 +202,9 @@ int mcds_catalogue(mcds_store *store, bool (*visit)(void *context, const mcds_li
     catalogue.prefix_length = ns_length + 1;
     int result = mcds__store_keys(store, (mcds_bytes){prefix, ns_length + 1}, see_key,
                                   &catalogue);
+    if (result != MCDS_OK)
+        catalogue.result = result;
+    visit_arrays(&catalogue, store);
     forget_all(&catalogue);
-    return result != MCDS_OK ? result : catalogue.result;
+    return catalogue.result;
 }
