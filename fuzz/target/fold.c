@@ -1,0 +1,174 @@
+/* Folds: no bytes are more than a value, also where all sums are right; what is loaded can be
+ * written and loaded again, whole or in sixteen children, and has the same entries. */
+#include "target.h"
+
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/crc32c.h"
+#include "core/fold_contents.h"
+
+#define KEY "mcds:s1:fuzz"
+#define NOW_MS INT64_C(1700000000000)
+#define OPEN_FLAGS MCDS__FOLD_OPEN
+#define VALUE_ROOM 8192
+#define RECORDS_MAX 64
+
+static const mcds_bytes key = {KEY, sizeof KEY - 1};
+static const mcds_bytes child_key = {KEY ":0:1", sizeof KEY + 3};
+static const mcds_bytes all = {NULL, 0};
+
+/* Bytes that are eaten from the front; beyond the end there are zeros. */
+struct input {
+    const uint8_t *at;
+    size_t left;
+};
+
+static uint8_t next(struct input *input)
+{
+    if (input->left == 0)
+        return 0;
+    input->left--;
+    return *input->at++;
+}
+
+static mcds_bytes next_bytes(struct input *input, size_t most)
+{
+    size_t length = next(input) % (most + 1);
+    if (length > input->left)
+        length = input->left;
+    mcds_bytes bytes = {input->at, length};
+    input->at += length;
+    input->left -= length;
+    return bytes;
+}
+
+/* Entries that are there, or will be for a while. */
+static uint32_t count_kept(const struct mcds__fold_contents *contents)
+{
+    uint32_t count;
+    size_t weight = mcds__fold_weight(contents, NOW_MS, &count);
+    MUST(count <= contents->entry_count && (weight > 0) == (count > 0));
+    return count;
+}
+
+/* Written and loaded again it has as many entries, and those that are there are the same. */
+static uint32_t reload(struct mcds__fold_contents *contents, mcds_bytes where, int digit)
+{
+    struct mcds__fold_contents again;
+    mcds_buffer value;
+    uint32_t floor_s;
+    mcds__buffer_init(&value, mcds_env_system(), (size_t)1 << 24);
+    MUST(mcds__fold_encode(contents, where, 0, digit, NOW_MS, &value, &floor_s));
+    mcds__fold_contents_init(&again, mcds_env_system(), where, all);
+    uint32_t flags = mcds__fold_flags(MCDS__FOLD_OPEN, 0, value.length, floor_s);
+    MUST(mcds__fold_load(&again, (mcds_bytes){value.at, value.length}, flags) == MCDS_OK);
+    uint32_t count = count_kept(&again);
+    for (uint32_t i = 0; i < again.entry_count; i++) {
+        const struct mcds__fold_entry *entry = &again.entries[i];
+        const struct mcds__fold_entry *first = mcds__fold_find(contents, entry->element,
+                                                               NOW_MS);
+        if (first == NULL || !mcds__fold_is_there(entry, NOW_MS))
+            continue;
+        MUST(digit == MCDS__FOLD_ALL || (int)(entry->hash >> 60) == digit);
+    }
+    mcds__fold_contents_free(&again);
+    mcds__buffer_free(&value);
+    return count;
+}
+
+static int load(mcds_bytes value, uint32_t flags)
+{
+    struct mcds__fold_contents contents;
+    mcds__fold_contents_init(&contents, mcds_env_system(), key, all);
+    int result = mcds__fold_load(&contents, value, flags);
+    MUST(result == MCDS_OK || result == MCDS_CORRUPT);
+    if (result == MCDS_OK) {
+        uint32_t count = count_kept(&contents);
+        MUST(reload(&contents, key, MCDS__FOLD_ALL) == count);
+        uint32_t below = 0;
+        for (int digit = 0; digit < MCDS__FOLD_CHILDREN; digit++)
+            below += reload(&contents, child_key, digit);
+        MUST(below == count);
+    }
+    mcds__fold_contents_free(&contents);
+    return result;
+}
+
+/* A value whose snapshot and bodies of records are the input, with the right sums. */
+static void frame(struct input input)
+{
+    uint8_t room[VALUE_ROOM];
+    mcds_buffer value;
+    mcds__buffer_init_in(&value, mcds_env_system(), sizeof room, room, sizeof room);
+    value.length = MCDS__FOLD_HEAD;
+    uint32_t floor_s = next(&input);
+    mcds_bytes snapshot = next_bytes(&input, 255);
+    MUST(mcds_buffer_append(&value, snapshot.at, snapshot.length));
+    struct mcds__fold_head head = {.generation = 1, .rewrites = 1, .floor_s = floor_s};
+    mcds__fold_seal_head(&value, key, &head);
+    while (input.left > 0) {
+        static const uint8_t mark = 0xA7;
+        mcds_bytes body = next_bytes(&input, 120);
+        uint32_t sum = mcds__crc32c(mcds__crc32c(0, key.at, key.length), body.at, body.length);
+        if (!mcds_buffer_append(&value, &mark, 1) ||
+            !mcds__fold_put_varint(&value, body.length) || !mcds__fold_put_u32(&value, sum) ||
+            !mcds_buffer_append(&value, body.at, body.length))
+            break;
+    }
+    (void)load((mcds_bytes){value.at, value.length}, OPEN_FLAGS);
+    (void)load((mcds_bytes){value.at, value.length}, MCDS__FOLD_SEALED);
+    mcds__buffer_free(&value);
+}
+
+/* Records as they are written, of few writers on few elements: they are read back as they were,
+ * and always apply. */
+static void commands(struct input input)
+{
+    struct mcds__fold_contents contents;
+    mcds_buffer value;
+    uint32_t floor_s;
+    mcds__buffer_init(&value, mcds_env_system(), (size_t)1 << 20);
+    mcds__fold_contents_init(&contents, mcds_env_system(), key, all);
+    MUST(mcds__fold_encode(&contents, key, 0, MCDS__FOLD_ALL, NOW_MS, &value, &floor_s));
+    for (int i = 0; i < RECORDS_MAX && input.left > 0; i++) {
+        uint8_t chance = next(&input);
+        struct mcds__fold_record read;
+        struct mcds__fold_record record = {
+            .command = {.verb = (enum mcds__fold_verb)(1 + chance % MCDS__FOLD_VERB_MAX),
+                        .element = next_bytes(&input, 3),
+                        .value = next_bytes(&input, 9),
+                        .expected = (chance & 128) != 0 ? next_bytes(&input, 9) : all,
+                        .delta = (int64_t)(((uint64_t)next(&input) << chance % 64) - chance),
+                        .expires_ms = (chance & 64) != 0 ? NOW_MS + next(&input) - 128 : 0},
+            .writer = chance & 3u,
+            .seq = 1000u + next(&input),
+            .time_ms = NOW_MS - next(&input) * 1000,
+        };
+        record.low = record.seq - next(&input);
+        size_t at = value.length;
+        MUST(mcds__fold_put_record(&value, key, &record));
+        MUST(mcds__fold_next_record((mcds_bytes){value.at, value.length}, key, &at, &read));
+        MUST(at == value.length && read.command.verb == record.command.verb);
+        MUST(read.command.delta == record.command.delta && read.low == record.low);
+        MUST(read.command.value.length == record.command.value.length);
+    }
+    MUST(load((mcds_bytes){value.at, value.length}, OPEN_FLAGS) == MCDS_OK);
+    mcds__fold_contents_free(&contents);
+    /* Any bit of it is covered by a sum. */
+    if (value.length > 0) {
+        size_t bit = (input.left * 257 + value.length * 31) % (value.length * 8);
+        value.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        MUST(load((mcds_bytes){value.at, value.length}, OPEN_FLAGS) == MCDS_CORRUPT);
+    }
+    mcds__buffer_free(&value);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    for (uint32_t flags = 0; flags < 4; flags++)
+        (void)load((mcds_bytes){data, size}, flags);
+    frame((struct input){data, size});
+    commands((struct input){data, size});
+    return 0;
+}
