@@ -12,11 +12,18 @@
 #define CLIENTS 4
 #define CHANGES 25
 #define TAGS (CLIENTS * CHANGES)
+#define DROP TAGS /* the tag of a drop */
+#define DROP_EVERY 6
 
 enum fate { UNBORN, ACKNOWLEDGED, DOUBTFUL, REFUSED };
 
 struct world {
+    mcds_sim *sim;
+    bool drops; /* the first client does, now and then */
     enum fate fates[TAGS];
+    int64_t ended_ns[TAGS];
+    int64_t dropped_ns; /* when the last drop that was acknowledged began */
+    uint32_t dropped;
     uint32_t doubtful;
     bool loses; /* the server forgets */
 };
@@ -26,11 +33,20 @@ struct changer {
     mcds_array *array;
     uint32_t begun;
     uint32_t number;
+    int64_t drop_ns; /* when the one under way began */
 };
 
 static void book(struct changer *changer, const mcds_completion *done)
 {
-    assert_true(done->result != MCDS_LOST || changer->world->loses);
+    struct world *world = changer->world;
+    assert_true(done->result != MCDS_LOST || world->loses);
+    if (done->tag == DROP) {
+        if (done->result == MCDS_OK)
+            world->dropped_ns = changer->drop_ns;
+        world->dropped += done->result == MCDS_OK;
+        return;
+    }
+    world->ended_ns[done->tag] = mcds_sim_now_ns(world->sim);
     switch (done->result) {
     case MCDS_OK:
         changer->world->fates[done->tag] = ACKNOWLEDGED;
@@ -59,6 +75,13 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
     if (changer->begun == CHANGES)
         return;
     uint32_t tag = changer->number * CHANGES + changer->begun++;
+    if (changer->world->drops && changer->number == 0 && tag % DROP_EVERY == DROP_EVERY - 1) {
+        changer->drop_ns = mcds_sim_now_ns(changer->world->sim);
+        assert_int_equal(
+            mcds_array_drop_start(changer->array, mcds_sim_client_pipeline(client), DROP),
+            MCDS_OK);
+        return;
+    }
     (void)snprintf(text, sizeof text, "%u", tag);
     mcds_bytes element = mcds_text(text);
     assert_int_equal(mcds_array_change_start(changer->array, &element, 1, NULL, 0,
@@ -95,7 +118,11 @@ static bool check(mcds_sim *sim, struct changer *reader, uint64_t seed)
         return report(sim, seed, mcds_errmsg());
     for (uint32_t tag = 0; tag < TAGS; tag++) {
         enum fate fate = reader->world->fates[tag];
-        uint32_t least = fate == ACKNOWLEDGED ? 1 : 0;
+        uint32_t least = fate == ACKNOWLEDGED && !reader->world->drops ? 1 : 0;
+        bool is_dropped = fate == ACKNOWLEDGED &&
+                          reader->world->ended_ns[tag] < reader->world->dropped_ns;
+        if (is_dropped && census.seen[tag] > 0)
+            return report(sim, seed, "an element from before a drop is there after it");
         uint32_t most = fate == ACKNOWLEDGED || fate == DOUBTFUL ? 1 : 0;
         if (census.seen[tag] < least || census.seen[tag] > most) {
             mcds_sim_note(sim, NULL, "change %u of fate %d is there %u times", tag, fate,
@@ -106,13 +133,14 @@ static bool check(mcds_sim *sim, struct changer *reader, uint64_t seed)
     return true;
 }
 
-static bool run(mcds_sim_options options, bool loses, uint32_t *doubtful)
+/* One seed, in a world that begins like this one. */
+static bool run(mcds_sim_options options, struct world world, struct world *totals)
 {
-    struct world world = {.loses = loses};
     struct changer changers[CLIENTS];
     mcds_sim *sim;
     mcds_sim_client *client;
     assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
+    world.sim = sim;
     for (uint32_t i = 0; i < CLIENTS; i++) {
         changers[i] = (struct changer){.world = &world, .number = i};
         assert_int_equal(mcds_sim_client_add(sim, program, &changers[i], &client), MCDS_OK);
@@ -124,9 +152,10 @@ static bool run(mcds_sim_options options, bool loses, uint32_t *doubtful)
     if (!fine)
         (void)report(sim, options.seed, "it does not end");
     mcds_sim_calm(sim);
-    if (fine && !loses)
+    if (fine && !world.loses)
         fine = check(sim, &changers[0], options.seed);
-    *doubtful += world.doubtful;
+    totals->doubtful += world.doubtful;
+    totals->dropped += world.dropped;
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_array_close(changers[i].array);
     mcds_sim_close(sim);
@@ -136,27 +165,38 @@ static bool run(mcds_sim_options options, bool loses, uint32_t *doubtful)
 static void every_change_is_there_once(void **state)
 {
     (void)state;
-    uint32_t doubtful = 0;
+    struct world totals = {.doubtful = 0};
     uint64_t first = first_seed();
     for (uint64_t seed = first; seed < first + seed_count(1000); seed++)
-        assert_true(run(network_faults(seed), false, &doubtful));
-    print_message("%u of %u changes stayed in doubt\n", doubtful,
+        assert_true(run(network_faults(seed), (struct world){.loses = false}, &totals));
+    print_message("%u of %u changes stayed in doubt\n", totals.doubtful,
                   (unsigned)(seed_count(1000) * TAGS));
+}
+
+static void what_is_dropped_does_not_come_back(void **state)
+{
+    (void)state;
+    struct world totals = {.doubtful = 0};
+    uint64_t first = first_seed();
+    for (uint64_t seed = first; seed < first + seed_count(1000); seed++)
+        assert_true(run(network_faults(seed), (struct world){.drops = true}, &totals));
+    assert_true(totals.dropped > 0);
 }
 
 static void a_store_that_forgets_ends_no_call_badly(void **state)
 {
     (void)state;
-    uint32_t doubtful = 0;
+    struct world totals = {.doubtful = 0};
     uint64_t first = first_seed();
     for (uint64_t seed = first; seed < first + seed_count(300); seed++)
-        assert_true(run(all_faults(seed), true, &doubtful));
+        assert_true(run(all_faults(seed), (struct world){.loses = true}, &totals));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_change_is_there_once),
+        cmocka_unit_test(what_is_dropped_does_not_come_back),
         cmocka_unit_test(a_store_that_forgets_ends_no_call_badly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,10 +25,12 @@ struct tenure {
 
 struct world {
     mcds_sim *sim;
-    bool loses; /* the server may forget */
-    bool drops; /* release with drop instead: the article's unlock */
-    bool quiet; /* a violation is expected */
-    bool hasty; /* nobody works: who has the lease lets it go at once */
+    bool loses;      /* the server may forget */
+    bool drops;      /* release with drop instead: the article's unlock */
+    bool quiet;      /* a violation is expected */
+    bool prompt;     /* who waits must see soon that it is free */
+    int64_t free_ns; /* since when it is free, as far as is known; 0: it is not */
+    bool hasty;      /* nobody works: who has the lease lets it go at once */
     uint64_t seed;
     uint64_t fence_most;
     /* Granted with a smaller fence than one before: two grants whose answers changed places on
@@ -68,12 +70,18 @@ static void begin_acquire(struct holder *holder, mcds_sim_client *client)
                      MCDS_OK);
 }
 
+/* More than the longest pause between two looks. */
+#define SOON_NS (200 * NS_PER_MS)
+
 /* The lease was granted: nobody else's may be alive, and no fence may have been as large. */
 static void check_grant(struct holder *holder, mcds_sim_client *client)
 {
     struct world *world = holder->world;
     int64_t now_ns = mcds_sim_now_ns(world->sim);
     struct tenure *mine = holder->tenure;
+    if (world->prompt && world->free_ns > 0 && now_ns - world->free_ns > SOON_NS)
+        violate(world, "it was free for long, and everybody waited");
+    world->free_ns = 0;
     mine->active = true;
     mine->overlapped = false;
     mine->fence = holder->lease.fence;
@@ -132,6 +140,7 @@ static void end_acquire(struct holder *holder, mcds_sim_client *client, int resu
 static void end_release(struct holder *holder, mcds_sim_client *client, int result)
 {
     struct world *world = holder->world;
+    world->free_ns = mcds_sim_now_ns(world->sim);
     if (result == MCDS_LOST)
         world->lost++;
     if (result == MCDS_LOST && !world->loses &&
@@ -288,6 +297,22 @@ static void tenures_within_a_batch_do_not_mix(void **state)
                   (unsigned long long)totals.out_of_order);
 }
 
+static void a_free_lock_is_taken_soon(void **state)
+{
+    (void)state;
+    struct world totals = {0};
+    struct world prompt = {.prompt = true};
+    uint64_t first = first_seed();
+    for (uint64_t seed = first; seed < first + seed_count(200); seed++) {
+        mcds_sim_options options = MCDS_SIM_OPTIONS_INIT;
+        options.seed = seed;
+        options.seconds = seed % 2 == 0;
+        options.classic = seed / 2 % 2 == 0;
+        assert_null(run(options, prompt, &totals));
+    }
+    assert_int_equal(totals.granted, seed_count(200) * CLIENTS * ROUNDS);
+}
+
 /* The article's unlock deletes whatever is there. The same checks must catch it. */
 static void an_unlock_that_does_not_compare_is_caught(void **state)
 {
@@ -307,6 +332,7 @@ int main(void)
         cmocka_unit_test(one_holder_at_a_time_while_the_server_forgets_nothing),
         cmocka_unit_test(whoever_is_overtaken_is_told),
         cmocka_unit_test(tenures_within_a_batch_do_not_mix),
+        cmocka_unit_test(a_free_lock_is_taken_soon),
         cmocka_unit_test(an_unlock_that_does_not_compare_is_caught),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -342,6 +342,25 @@ static void a_lost_part_is_a_gap(struct suite *suite)
     mcds_log_close(log);
 }
 
+/* Whoever believes that a part takes more meets one that the store lets nobody append to. */
+static void a_full_part_is_passed(struct suite *suite)
+{
+    static const char zeros[65536];
+    const char *name = fresh_name(suite, "e");
+    mcds_log *log = open_log(suite->store, name, 0);
+    int64_t now = wall_ms(suite);
+    PUT(suite, log, now, "before");
+    struct raw_key raw = part_key(suite, name, now, 0);
+    /* A store that takes far larger values is not filled. */
+    uint32_t appends = 0;
+    for (size_t length = sizeof zeros; length > 0 && appends < 64; appends++)
+        if (raw_append(suite, &raw, (mcds_bytes){zeros, length}) != MCDS_OUT_OK)
+            length /= 2;
+    PUT(suite, log, now, "behind");
+    check_all(suite, log, "before behind");
+    mcds_log_close(log);
+}
+
 static void foreign_values_are_corrupt(struct suite *suite)
 {
     const char *name = fresh_name(suite, "e");
@@ -434,6 +453,7 @@ static const struct suite_case cases[] = {
     CASE(retention_is_true),
     CASE_ONCE(expiry_leaves_no_gap),
     CASE_TWICE(a_lost_part_is_a_gap),
+    CASE(a_full_part_is_passed),
     CASE(foreign_values_are_corrupt),
     CASE(settings_live_in_the_log),
     CASE(bad_arguments_are_refused),

@@ -404,6 +404,34 @@ static void a_full_mark_is_passed(struct suite *suite)
     mcds_set_close(set);
 }
 
+#define WRITERS 10
+#define MINUTE_MS 60000
+
+/* Records are void that are ten minutes older than what most writers write: whoever's clock is
+ * behind by so much is told, and nobody else. */
+static void a_clock_far_behind_is_told(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "s");
+    mcds_set *set = open_set(suite->store, name, MCDS_SET_PLAIN);
+    for (uint32_t i = 0; i < WRITERS; i++) {
+        mcds_set *other = open_set(suite->other, name, MCDS_SET_PLAIN);
+        CHECK_OTHER(MCDS_OK, suite, mcds_set_add, other, member(i), NULL);
+        mcds_set_close(other);
+    }
+    add_many(suite, set, WRITERS, 400);
+    shift_wall_ms(suite, -5 * MINUTE_MS);
+    CHECK(MCDS_OK, suite, mcds_set_add, set, member(400), NULL);
+    CHECK(MCDS_OK, suite, mcds_set_has, set, member(400));
+    shift_wall_ms(suite, -15 * MINUTE_MS);
+    CHECK(MCDS_IO, suite, mcds_set_add, set, member(401), NULL);
+    CHECK_SENTENCE("ten minutes behind");
+    shift_wall_ms(suite, 20 * MINUTE_MS);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_set_has, set, member(401));
+    CHECK(MCDS_OK, suite, mcds_set_add, set, member(401), NULL);
+    check_census(suite, set, 0, 402);
+    mcds_set_close(set);
+}
+
 static void foreign_values_are_corrupt(struct suite *suite)
 {
     const char *name = fresh_name(suite, "s");
@@ -462,6 +490,7 @@ static const struct suite_case cases[] = {
     CASE(a_lost_part_is_told),
     CASE(a_full_mark_is_passed),
     CASE(foreign_values_are_corrupt),
+    CASE(a_clock_far_behind_is_told),
     CASE(bad_arguments_are_refused),
 };
 

@@ -1,6 +1,8 @@
 /* Table: values by key, conditions, numbers, expiry, scans, what is refused. */
 #include <stdlib.h>
 
+#include "base/buffer.h"
+#include "core/fold_format.h"
 #include "structures/suite.h"
 
 #define MANY 800
@@ -243,6 +245,46 @@ static void large_values_fit(struct suite *suite)
     mcds_table_close(table);
 }
 
+/* As writers leave it that die before they have rewritten it: nothing more can be appended. */
+static void a_full_key_makes_room(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "t");
+    mcds_table *table = open_table(suite->store, name);
+    struct raw_key raw = raw_key(suite, MCDS__TAG_TABLE, name, -1);
+    size_t length = (size_t)suite->can.value_max / 4 - 64;
+    char *large = length < 1000000 ? calloc(1, length) : NULL;
+    if (large == NULL) {
+        mcds_table_close(table);
+        print_message("skipped: the store takes values of any size\n");
+        skip();
+    }
+    PUT(suite, table, "k", "a", 0);
+    mcds_buffer record;
+    mcds__buffer_init(&record, mcds__store_env(suite->store), 2 * length);
+    for (uint32_t i = 1; i <= 4; i++) {
+        char element[2] = {(char)('0' + i), '\0'};
+        struct mcds__fold_record dead = {{.verb = MCDS__FOLD_PUT,
+                                          .element = mcds_text(element),
+                                          .value = {large, i < 4 ? length : length - 512}},
+                                         77,
+                                         i,
+                                         i,
+                                         wall_ms(suite)};
+        record.length = 0;
+        assert_true(mcds__fold_put_record(&record, mcds__key_bytes(&raw.key), &dead));
+        mcds_bytes bytes = {record.at, record.length};
+        assert_int_equal(raw_append(suite, &raw, bytes), MCDS_OUT_OK);
+    }
+    mcds__buffer_free(&record);
+    CHECK(MCDS_OK, suite, mcds_table_put, table, mcds_text("l"), ((mcds_bytes){large, length}),
+          0);
+    CHECK(MCDS_OK, suite, mcds_table_has, table, mcds_text("l"));
+    CHECK(MCDS_OK, suite, mcds_table_has, table, mcds_text("4"));
+    check_value(suite, table, "k", "a");
+    free(large);
+    mcds_table_close(table);
+}
+
 static void what_is_too_big_is_refused(struct suite *suite)
 {
     mcds_table *table = open_table(suite->store, fresh_name(suite, "t"));
@@ -306,6 +348,7 @@ static const struct suite_case cases[] = {
     CASE_TWICE(scans_see_each_row_once),
     CASE_TWICE(a_scan_may_stop_and_go_on),
     CASE_TWICE(large_values_fit),
+    CASE_TWICE(a_full_key_makes_room),
     CASE(what_is_too_big_is_refused),
     CASE_TWICE(drop_erases_all),
     CASE(bad_arguments_are_refused),

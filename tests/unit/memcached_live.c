@@ -17,7 +17,7 @@
 
 struct live {
     struct server server;
-    char uri[160];
+    char uri[480];
 };
 
 /* With `options` besides those of every server that tests start. */
@@ -235,6 +235,49 @@ static void keys_are_spread_over_connections(void **state)
     assert_int_equal(mcds_open(live->uri, NULL, &store), MCDS_INVALID);
 }
 
+#define SERVERS 3
+#define KEYS 40
+
+/* No other server takes over its keys: what is there could not be told from what is gone, and
+ * two programs that see it differently would hold the same lock. */
+static void keys_of_a_dead_server_are_unavailable(void **state)
+{
+    struct live others[SERVERS - 1] = {0};
+    struct live *live = *state;
+    uint32_t dead = 0;
+    char key[16];
+    run(live, NULL);
+    for (uint32_t i = 0; i < SERVERS - 1; i++) {
+        run(&others[i], NULL);
+        size_t used = strcspn(live->uri, "?");
+        (void)snprintf(live->uri + used, sizeof live->uri - used, ",%.*s",
+                       (int)strcspn(others[i].uri, "?") - (int)strlen("memcached://"),
+                       others[i].uri + strlen("memcached://"));
+    }
+    mcds_store *store = open_store(live);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        (void)snprintf(key, sizeof key, "k%u", i);
+        mcds_request set = request_of(MCDS_SET, key, "v");
+        assert_int_equal(ask(store, &set), MCDS_OUT_OK);
+    }
+    server_kill(&live->server);
+    for (uint32_t i = 0; i < KEYS; i++) {
+        (void)snprintf(key, sizeof key, "k%u", i);
+        mcds_request get = request_of(MCDS_GET, key, "");
+        mcds_request add = request_of(MCDS_ADD, key, "w");
+        mcds_outcome outcome = ask(store, &get);
+        assert_true(outcome == MCDS_OUT_OK || outcome == MCDS_OUT_UNSENT ||
+                    outcome == MCDS_OUT_UNKNOWN);
+        assert_int_equal(ask(store, &add),
+                         outcome == MCDS_OUT_OK ? MCDS_OUT_NOT_STORED : MCDS_OUT_UNSENT);
+        dead += outcome != MCDS_OUT_OK;
+    }
+    assert_in_range(dead, 1, KEYS - 1);
+    mcds_close(store);
+    for (uint32_t i = 0; i < SERVERS - 1; i++)
+        server_stop(&others[i].server);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -245,6 +288,7 @@ int main(void)
         TEST(a_token_of_another_store_is_refused),
         TEST(without_cas_nothing_about_it_is_claimed),
         TEST(a_full_server_keeps_what_it_holds),
+        TEST(keys_of_a_dead_server_are_unavailable),
         TEST(who_may_evict_leases_is_told_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
