@@ -91,7 +91,8 @@ struct mcds__record_change {
     bool doubt;
     struct mcds__record_id id;
     struct mcds__record_value next;
-    struct mcds__record_parts erased[2]; /* that are to go, now that nobody needs them */
+    struct mcds__record_parts replaced[2]; /* that nobody needs once the value is written */
+    struct mcds__record_parts erased[2];   /* that are to go, now that nobody needs them */
     uint8_t erased_count;
     uint8_t then;          /* once they have gone */
     uint64_t base_version; /* what the write in doubt has read */
@@ -99,6 +100,7 @@ struct mcds__record_change {
     bool base_is_known;
     uint32_t next_part;
     int result;
+    mcds_reply obstacle; /* why it has to begin again */
     mcds_request request;
     mcds_buffer fresh;
     mcds_buffer root;

@@ -13,7 +13,8 @@ enum {
     CHANGE_ADDING,
     CHANGE_CHECKING,
     CHANGE_WRITING,
-    CHANGE_ERASING
+    CHANGE_ERASING,
+    CHANGE_PAUSING /* before the same erasures are asked for again */
 };
 
 enum { THEN_FINISH, THEN_LOAD, THEN_ADD };
@@ -34,6 +35,7 @@ void mcds__record_change_begin(struct mcds__record_change *change, const mcds_en
     change->id = (struct mcds__record_id){writer->id, atomic_fetch_add(&writer->next_seq, 1)};
     change->erased_count = 0;
     change->result = MCDS_OK;
+    change->obstacle = (mcds_reply){.outcome = MCDS_OUT_OK};
     mcds__buffer_init(&change->fresh, env, (size_t)MCDS__RECORD_LENGTH_MAX);
     mcds__buffer_init(&change->root, env, (size_t)MCDS__RECORD_LENGTH_MAX);
 }
@@ -59,7 +61,10 @@ static enum mcds__step load_later(struct mcds__record_change *change,
     change->stage = CHANGE_LOADING;
     if (mcds__operation_wait(operation, 0))
         return MCDS__SLEEP;
-    return finish(change, operation, MCDS_BUSY, "others change it all the time");
+    if (!mcds__is_transport_trouble(&change->obstacle))
+        return finish(change, operation, MCDS_BUSY, "others change it all the time");
+    (void)mcds__operation_fail_read(operation, &change->obstacle);
+    return finish(change, operation, operation->result, operation->detail);
 }
 
 /* Write what stands in `root`: over what was read, or where nothing is. */
@@ -80,10 +85,25 @@ static enum mcds__step ask_write(struct mcds__record_change *change,
     return mcds__operation_ask_repeatable(operation, &change->request, 1);
 }
 
+/* The parts that the value stands in, or that somebody meant to write, go with the next one. */
+static bool note_replaced(struct mcds__record_change *change, const mcds_env *env)
+{
+    const struct mcds__record_load *load = &change->load;
+    change->replaced[0] = change->replaced[1] = (struct mcds__record_parts){0, 0, 0};
+    if (!load->is_known)
+        return true;
+    if (load->value.kind == MCDS__RECORD_PARTED)
+        change->replaced[0] = load->value.parts;
+    change->replaced[1] = load->value.intent;
+    return (change->replaced[0].count == 0 && change->replaced[1].count == 0) ||
+           mcds__record_get_room(&change->load.room, env) != NULL;
+}
+
 static enum mcds__step write_root(struct mcds__record_change *change,
                                   struct mcds__operation *operation)
 {
-    if (!mcds__record_encode(&change->next, mcds__key_bytes(&change->load.key), &change->root))
+    if (!note_replaced(change, operation->env) ||
+        !mcds__record_encode(&change->next, mcds__key_bytes(&change->load.key), &change->root))
         return finish(change, operation, MCDS_NO_MEMORY, NULL);
     change->base_is_known = change->load.is_known;
     change->base_generation = change->load.value.generation;
@@ -217,6 +237,39 @@ static enum mcds__step begin_erasing(struct mcds__record_change *change,
     return erase(change, operation, then);
 }
 
+/* The value is written: what it has replaced goes. */
+static enum mcds__step take_success(struct mcds__record_change *change,
+                                    struct mcds__operation *operation)
+{
+    change->doubt = false;
+    change->erased_count = 0;
+    for (int i = 0; i < 2; i++)
+        if (change->replaced[i].name != change->next.parts.name)
+            erase_later(change, &change->replaced[i]);
+    return begin_erasing(change, operation, THEN_FINISH);
+}
+
+/* A request that was lost is repeated; one that the store refuses is not. */
+static enum mcds__step take_erased(struct mcds__record_change *change,
+                                   struct mcds__operation *operation)
+{
+    for (uint32_t i = 0; i < operation->batch.count; i++)
+        if (mcds__is_transport_trouble(&change->load.room->requests[i].reply) &&
+            mcds__operation_again(operation)) {
+            change->stage = CHANGE_PAUSING;
+            return MCDS__SLEEP;
+        }
+    return erase(change, operation, change->then);
+}
+
+static enum mcds__step erase_again(struct mcds__record_change *change,
+                                   struct mcds__operation *operation)
+{
+    change->stage = CHANGE_ERASING;
+    return mcds__operation_ask_any_order(operation, change->load.room->requests,
+                                         operation->batch.count);
+}
+
 /* The write in doubt was not applied and never will be. */
 static enum mcds__step begin_anew(struct mcds__record_change *change,
                                   struct mcds__operation *operation)
@@ -235,10 +288,8 @@ static enum mcds__step resolve(struct mcds__record_change *change,
 {
     const struct mcds__record_load *load = &change->load;
     const struct mcds__record_value *value = &load->value;
-    if (load->is_known && mcds__record_has_id(value, change->id)) {
-        change->doubt = false;
-        return finish(change, operation, MCDS_OK, NULL);
-    }
+    if (load->is_known && mcds__record_has_id(value, change->id))
+        return take_success(change, operation);
     if (!load->is_known) {
         if (change->base_is_known)
             return finish(change, operation, MCDS_AMBIGUOUS, "its key has vanished meanwhile");
@@ -275,6 +326,7 @@ static enum mcds__step take_intent(struct mcds__record_change *change,
                                    struct mcds__operation *operation)
 {
     const mcds_reply *reply = &change->request.reply;
+    change->obstacle = *reply;
     if (mcds__is_refusal(reply))
         return mcds__operation_fail(operation, reply);
     if (reply->outcome != MCDS_OUT_OK)
@@ -306,6 +358,7 @@ static enum mcds__step take_check(struct mcds__record_change *change,
     struct mcds__record_load *load = &change->load;
     const mcds_reply *reply = &change->request.reply;
     struct mcds__record_value value;
+    change->obstacle = *reply;
     if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation)) {
         (void)ask_check(change, operation);
         return MCDS__ASK;
@@ -328,6 +381,7 @@ static enum mcds__step take_added(struct mcds__record_change *change,
 {
     for (uint32_t i = 0; i < operation->batch.count; i++) {
         const mcds_reply *reply = &change->load.room->requests[i].reply;
+        change->obstacle = *reply;
         if (reply->outcome == MCDS_OUT_OK)
             continue;
         if (mcds__is_refusal(reply))
@@ -343,18 +397,11 @@ static enum mcds__step take_written(struct mcds__record_change *change,
                                     struct mcds__operation *operation)
 {
     const mcds_reply *reply = &change->request.reply;
-    const struct mcds__record_value *old = &change->load.value;
+    change->obstacle = *reply;
     switch (reply->outcome) {
     case MCDS_OUT_OK:
-        change->doubt = false;
-        change->erased_count = 0;
         atomic_store(change->load.seen, change->next.kind != MCDS__RECORD_REMOVED);
-        if (change->load.is_known && old->kind == MCDS__RECORD_PARTED &&
-            old->parts.name != change->next.parts.name)
-            erase_later(change, &old->parts);
-        if (change->load.is_known && old->intent.name != change->next.parts.name)
-            erase_later(change, &old->intent);
-        return begin_erasing(change, operation, THEN_FINISH);
+        return take_success(change, operation);
     case MCDS_OUT_UNKNOWN:
         change->doubt = true;
         return load_later(change, operation);
@@ -385,7 +432,9 @@ enum mcds__step mcds__record_change_step(struct mcds__record_change *change,
         return take_check(change, operation);
     case CHANGE_WRITING:
         return take_written(change, operation);
+    case CHANGE_ERASING:
+        return take_erased(change, operation);
     default:
-        return erase(change, operation, change->then);
+        return erase_again(change, operation);
     }
 }
