@@ -1038,8 +1038,8 @@ MCDS_API MCDS_CHECKED int mcds_list_fetch_start(mcds_list *list, uint64_t skip, 
 /* Begin the list anew: what was acknowledged before is not in it after that, what begins
  * afterwards is. What it held is erased then, as far as the store can be reached.
  * Cost     5, and 2 per 512 KB of what it held.
- * Returns  MCDS_OK; MCDS_NOT_FOUND: no such list; MCDS_AMBIGUOUS; MCDS_UNSUPPORTED: the store has
- *          no compare-and-set; failures as push */
+ * Returns  MCDS_OK; MCDS_NOT_FOUND: no such list; MCDS_AMBIGUOUS: cleared, or not, or by whoever
+ *          pushes next; MCDS_UNSUPPORTED: the store has no compare-and-set; failures as push */
 MCDS_API MCDS_CHECKED int mcds_list_clear(mcds_list *list);
 MCDS_API MCDS_CHECKED int mcds_list_clear_start(mcds_list *list, mcds_pipeline *pipeline,
                                                 uint64_t tag);

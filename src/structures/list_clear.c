@@ -18,6 +18,7 @@ struct list_clear {
     struct mcds__operation base;
     mcds_list *list;
     bool drops;
+    bool begun; /* there is a mark, or may be: whoever pushes goes on with it */
     uint8_t stage;
     uint64_t family;
     uint64_t from; /* the first part that has not been erased */
@@ -38,12 +39,12 @@ static void release_clear(struct mcds__operation *operation)
     clear->locate.room = clear->room = NULL;
 }
 
-static enum mcds__step step_clear(struct mcds__operation *operation);
+static enum mcds__step advance(struct list_clear *clear);
 
 static enum mcds__step go_to(struct list_clear *clear, uint8_t stage)
 {
     clear->stage = stage;
-    return step_clear(&clear->base);
+    return advance(clear);
 }
 
 static void set_mark(mcds_request *request, mcds_command command)
@@ -89,20 +90,26 @@ static enum mcds__step take_location(struct list_clear *clear, enum mcds__step s
 static enum mcds__step take_mark(struct list_clear *clear)
 {
     const mcds_request *requests = clear->room->requests;
+    const mcds_reply *trouble = NULL;
     uint32_t last = clear->base.batch.count - 1;
+    mcds_outcome marked = requests[last - 1].reply.outcome;
+    clear->begun = clear->begun || marked == MCDS_OUT_OK || marked == MCDS_OUT_UNKNOWN;
     bool is_marked = requests[last].reply.outcome == MCDS_OUT_OK &&
                      requests[last].reply.flags == MCDS__PART_END;
     for (uint32_t i = 0; i <= last; i++) {
         const mcds_reply *reply = &requests[i].reply;
         if (mcds__is_refusal(reply))
             return mcds__operation_fail(&clear->base, reply);
-        is_marked = is_marked && !mcds__is_transport_trouble(reply);
+        if (mcds__is_transport_trouble(reply))
+            trouble = reply;
     }
-    if (is_marked)
+    if (is_marked && trouble == NULL)
         return go_to(clear, CLEAR_REPLACE);
     clear->stage = CLEAR_LOCATE;
     if (mcds__operation_wait(&clear->base, 0))
         return MCDS__SLEEP;
+    if (trouble != NULL)
+        return mcds__operation_fail_read(&clear->base, trouble);
     return mcds__operation_explain(&clear->base, MCDS_BUSY, "others push as fast as it ends");
 }
 
@@ -216,9 +223,9 @@ static enum mcds__step take_root(struct list_clear *clear, enum mcds__step step)
     return go_to(clear, CLEAR_LOCATE);
 }
 
-static enum mcds__step step_clear(struct mcds__operation *operation)
+static enum mcds__step advance(struct list_clear *clear)
 {
-    struct list_clear *clear = (struct list_clear *)operation;
+    struct mcds__operation *operation = &clear->base;
     switch (clear->stage) {
     case CLEAR_ROOT:
         return take_root(clear, mcds__root_read_step(&clear->root, operation));
@@ -238,6 +245,17 @@ static enum mcds__step step_clear(struct mcds__operation *operation)
     }
 }
 
+/* What others finish cannot be told not to happen. */
+static enum mcds__step step_clear(struct mcds__operation *operation)
+{
+    struct list_clear *clear = (struct list_clear *)operation;
+    enum mcds__step step = advance(clear);
+    if (step == MCDS__DONE && clear->begun && operation->result != MCDS_OK &&
+        operation->result != MCDS_CORRUPT)
+        operation->result = MCDS_AMBIGUOUS;
+    return step;
+}
+
 static const struct mcds__operation_kind clear_kind = {"list", "clear",
                                                        sizeof(struct list_clear), step_clear};
 static const struct mcds__operation_kind drop_kind = {"list", "drop", sizeof(struct list_clear),
@@ -247,8 +265,13 @@ static int launch_clear(struct list_clear *clear, const struct mcds__operation_k
                         mcds_list *list, mcds_pipeline *pipeline, uint64_t tag)
 {
     int result = MCDS_OK;
+    mcds_capabilities can;
     if (list == NULL)
         return mcds_fail(MCDS_INVALID, "list: %s needs a list", kind->verb);
+    mcds__store_capabilities(list->store, &can);
+    if (!can.compare_and_set && kind != &drop_kind)
+        return mcds_fail(MCDS_UNSUPPORTED,
+                         "list '%.200s': clear: the store has no compare-and-set", list->name);
     if (clear == NULL)
         clear = mcds__pipeline_new(pipeline, list->store, kind, &result);
     if (clear == NULL)
@@ -256,6 +279,7 @@ static int launch_clear(struct list_clear *clear, const struct mcds__operation_k
     mcds__operation_begin(&clear->base, kind, list->store, list->name, 0);
     clear->list = list;
     clear->drops = kind == &drop_kind;
+    clear->begun = false;
     clear->stage = CLEAR_ROOT;
     clear->locate.room = clear->room = NULL;
     mcds__root_begin(&clear->root, &list->generation);
