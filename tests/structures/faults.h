@@ -12,7 +12,7 @@
 /* One call under one fault. */
 struct trial {
     struct suite *suite;
-    struct counting_home counting;
+    struct counting_home *counting;
     mcds_store *store;
     mcds_pipeline *pipeline; /* as the mode says */
     const char *name;
@@ -52,6 +52,8 @@ void try_all_faults(struct suite *suite, const struct scenario *scenario);
 
 /* The call certainly changed nothing. */
 bool is_definite(int result);
+/* A request got lost, and the next ones did not. */
+bool was_lost_once(const struct trial *trial);
 /* A fact that must hold; else the trial is told. */
 #define HOLDS(trial, fact) holds(trial, fact, #fact, __FILE__, __LINE__)
 void holds(const struct trial *trial, bool fact, const char *words, const char *file, int line);
@@ -79,13 +81,7 @@ enum mcds__fold_state root_state(struct trial *trial, const char *tag);
 size_t root_size(struct trial *trial, const char *tag);
 bool root_is_ripe(struct trial *trial, const char *tag, size_t more);
 
-/* The scenarios of faults_*.c. */
-void counter_faults(struct suite *suite);
-void exact_faults(struct suite *suite);
-void lock_faults(struct suite *suite);
-void visitors_faults(struct suite *suite);
-void online_faults(struct suite *suite);
-void set_faults(struct suite *suite);
-void table_faults(struct suite *suite);
+/* The same call again. */
+int act_again(struct trial *trial);
 
 #endif

@@ -162,7 +162,7 @@ static void judge_drop(struct trial *trial, int result)
         HOLDS(trial, value == BEFORE || (result == MCDS_AMBIGUOUS && value == 0));
 }
 
-void counter_faults(struct suite *suite)
+static void counter_faults(struct suite *suite)
 {
     static const struct scenario scenarios[] = {
         {"counter add", prepare_plain, act_add, judge_add},
@@ -178,3 +178,9 @@ void counter_faults(struct suite *suite)
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         try_all_faults(suite, &scenarios[i]);
 }
+
+static const struct suite_case cases[] = {
+    CASE_TWICE(counter_faults),
+};
+
+const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

@@ -119,7 +119,7 @@ static void judge_close(struct trial *trial, int result)
     HOLDS(trial, value_of(trial) == value + DELTA);
 }
 
-void exact_faults(struct suite *suite)
+static void exact_faults(struct suite *suite)
 {
     static const struct scenario scenarios[] = {
         {"exact counter flush", prepare_warm, act_flush, judge_flush},
@@ -134,3 +134,9 @@ void exact_faults(struct suite *suite)
     for (size_t i = 0; i < count; i++)
         try_all_faults(suite, &scenarios[i]);
 }
+
+static const struct suite_case cases[] = {
+    CASE_TWICE(exact_faults),
+};
+
+const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

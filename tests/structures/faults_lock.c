@@ -160,7 +160,7 @@ static void judge_drop(struct trial *trial, int result)
         HOLDS(trial, is_free(trial));
 }
 
-void lock_faults(struct suite *suite)
+static void lock_faults(struct suite *suite)
 {
     static const struct scenario scenarios[] = {
         {"lock acquire", prepare_free, act_acquire, judge_acquire},
@@ -176,3 +176,9 @@ void lock_faults(struct suite *suite)
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         try_all_faults(suite, &scenarios[i]);
 }
+
+static const struct suite_case cases[] = {
+    CASE_TWICE(lock_faults),
+};
+
+const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

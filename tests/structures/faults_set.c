@@ -158,9 +158,9 @@ static void prepare_churned(struct trial *trial)
 static void prepare_sealed(struct trial *trial)
 {
     prepare_ripe(trial);
-    counting_home_arm(&trial->counting, FAULT_UNSENT, 5, true);
+    counting_home_arm(trial->counting, FAULT_UNSENT, 5, true);
     add_filler(trial);
-    counting_home_arm(&trial->counting, FAULT_NONE, 0, false);
+    counting_home_arm(trial->counting, FAULT_NONE, 0, false);
     HOLDS(trial, root_state(trial, MCDS__TAG_SET) == MCDS__FOLD_SEALED);
     reopen(trial);
 }
@@ -376,7 +376,7 @@ static const struct scenario scenarios[] = {
     {"set drop, deep", prepare_deep, act_drop, judge_drop},
 };
 
-void set_faults(struct suite *suite)
+static void set_faults(struct suite *suite)
 {
     /* Counts and places tell more than being there; where trials take their time, one form. */
     bool all = !suite->own_clock && !suite->can.durable;
@@ -385,3 +385,9 @@ void set_faults(struct suite *suite)
         for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
             try_all_faults(suite, &scenarios[i]);
 }
+
+static const struct suite_case cases[] = {
+    CASE_TWICE(set_faults),
+};
+
+const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

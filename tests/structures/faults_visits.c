@@ -107,7 +107,7 @@ static void judge_drop(struct trial *trial, int result)
         HOLDS(trial, count == trial->before || count == 0);
 }
 
-void visitors_faults(struct suite *suite)
+static void visitors_faults(struct suite *suite)
 {
     static const struct scenario scenarios[] = {
         {"visitors hit", prepare_period, act_hit_new, judge_hit_new},
@@ -207,7 +207,7 @@ static void judge_online_drop(struct trial *trial, int result)
         HOLDS(trial, count == trial->before || count == 0);
 }
 
-void online_faults(struct suite *suite)
+static void online_faults(struct suite *suite)
 {
     static const struct scenario scenarios[] = {
         {"online beat", prepare_bucket, act_beat, judge_beat},
@@ -220,3 +220,10 @@ void online_faults(struct suite *suite)
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         try_all_faults(suite, &scenarios[i]);
 }
+
+static const struct suite_case cases[] = {
+    CASE_TWICE(visitors_faults),
+    CASE_TWICE(online_faults),
+};
+
+const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

@@ -73,12 +73,21 @@ static void answer(mcds_batch *batch, uint32_t at, uint32_t until, mcds_outcome 
     }
 }
 
+static void note_erasures(struct counting_home *counting, const mcds_batch *batch, uint32_t at,
+                          uint32_t until)
+{
+    for (uint32_t i = at; i < until; i++)
+        counting->fault_erasures += batch->requests[i].command == MCDS_DELETE;
+}
+
 /* Request `at` meets the fault, those before it do not. Returns how many have been answered. */
 static uint32_t meet_fault(struct counting_lane *lane, mcds_batch *batch, uint32_t at)
 {
     uint32_t rest = batch->count - at;
+    enum fault fault = lane->counting->fault;
     carry_out_part(lane, batch, 0, at);
-    switch (lane->counting->fault) {
+    note_erasures(lane->counting, batch, at, fault < FAULT_NO_MEMORY ? batch->count : at + 1);
+    switch (fault) {
     case FAULT_UNSENT:
         answer(batch, at, batch->count, MCDS_OUT_UNSENT);
         return batch->count;
@@ -207,6 +216,15 @@ static void counting_capabilities(void *home, mcds_capabilities *out)
     counting->inner->capabilities(counting->inner_home, out);
 }
 
+static int counting_keys(void *home, mcds_bytes prefix,
+                         bool (*visit)(void *context, mcds_bytes key), void *context)
+{
+    struct counting_home *counting = home;
+    if (counting->inner->keys == NULL)
+        return mcds_fail(MCDS_UNSUPPORTED, "counting: the home within lists no keys");
+    return counting->inner->keys(counting->inner_home, prefix, visit, context);
+}
+
 static void counting_close(void *home)
 {
     struct counting_home *counting = home;
@@ -248,6 +266,7 @@ int counting_home_open(struct counting_home *counting, const char *uri_text,
         .lane_holds = counting_lane_holds,
         .submit = counting_submit,
         .collect = counting_collect,
+        .keys = counting_keys,
     };
     result = counting->inner->open(&uri, inner_env, &counting->inner_home);
     if (result != MCDS_OK)

@@ -35,6 +35,7 @@ struct counting_home {
     bool fault_came;
     uint64_t fault_first; /* the requests of the batch that met it first */
     uint64_t fault_last;
+    uint64_t fault_erasures; /* deletes that met it */
 };
 
 const char *fault_name(enum fault fault);
