@@ -102,7 +102,9 @@ static const struct verb visitors_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = visitors_drop,
      .print = print_dropped,
-     .help = "Erase the period that runs and the one before it."},
+     .help =
+         "Erase the period that runs and the one before it. Without --exact or --estimated, "
+         "whom they have counted stays known until the period is over."},
     {.word = NULL},
 };
 
@@ -131,7 +133,8 @@ static const struct verb online_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = online_drop,
      .print = print_dropped,
-     .help = "Erase the counts of the window."},
+     .help = "Erase the counts of the window. Without --exact or --estimated, whom it has "
+             "counted stays known until the window has passed."},
     {.word = NULL},
 };
 

@@ -9,6 +9,7 @@
 #include "nouns.h"
 #include "options.h"
 #include "session.h"
+#include "usage.h"
 
 #define WIDTH 79
 #define INDENT 22

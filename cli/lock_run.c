@@ -157,7 +157,8 @@ static int report_failed_acquire(struct runner *runner, int result)
     char sentence[600];
     if (result == MCDS_BUSY)
         return report_busy(runner);
-    (void)snprintf(sentence, sizeof sentence, "%s%s", mcds_errmsg(), advice_on(result));
+    (void)snprintf(sentence, sizeof sentence, "%s%s%s", mcds_errmsg(), advice_on(result),
+                   result == MCDS_CORRUPT ? ", or --break it" : "");
     if (result == MCDS_AMBIGUOUS)
         give_up(runner);
     report_failure(&runner->session->output, runner->command, status_of(result),

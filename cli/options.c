@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "usage.h"
 #include "values.h"
 
 #define NAME_MAX_BYTES 1024
@@ -18,6 +19,7 @@ struct reader {
     struct mistake *mistake;
     size_t argument_count;
     bool options_over; /* behind -- */
+    char subject[40];  /* "counter add", or "lock" */
 };
 
 /* Always false, so that a reader can return it. */
@@ -29,32 +31,6 @@ static bool MCDS_PRINTF(2, 3) wrong(struct reader *reader, const char *format, .
                     arguments);
     va_end(arguments);
     return false;
-}
-
-static void append(char out[USAGE_MAX], const char *before, const char *text, const char *after)
-{
-    size_t length = strlen(out);
-    (void)snprintf(out + length, USAGE_MAX - length, "%s%s%s", before, text, after);
-}
-
-void write_usage(const struct noun *noun, const struct verb *verb, char out[USAGE_MAX])
-{
-    out[0] = '\0';
-    append(out, "", noun->word, "");
-    if (verb->word[0] != '\0')
-        append(out, " ", verb->word, "");
-    const char *end = "";
-    for (const struct parameter *const *at = verb->arguments; *at != NULL; at++) {
-        if ((*at)->optional)
-            append(out, end, " [", "");
-        append(out, (*at)->optional ? "" : " ", (*at)->placeholder, (*at)->many ? "..." : "");
-        end = (*at)->optional ? "]" : end;
-    }
-    append(out, end, "", "");
-    if (verb->options != 0)
-        append(out, " ", "[OPTIONS]", "");
-    if (takes_program(verb))
-        append(out, " ", "[-- COMMAND...]", "");
 }
 
 static bool wrong_usage(struct reader *reader, const char *what)
@@ -78,6 +54,16 @@ static bool wrong_range(struct reader *reader, const struct parameter *parameter
     }
     return wrong(reader, "%s %.60s: not a whole number from %" PRIu64 " to %" PRIu64, called,
                  text, parameter->min, parameter->max);
+}
+
+/* The words that say what is being read. */
+static const char *subject_of(struct reader *reader)
+{
+    const struct command *command = reader->command;
+    const char *verb = command->verb->word;
+    (void)snprintf(reader->subject, sizeof reader->subject, "%s%s%s", command->noun->word,
+                   verb[0] != '\0' ? " " : "", verb);
+    return reader->subject;
 }
 
 /* Give the command room for all the elements that the words may still hold. */
@@ -114,13 +100,11 @@ static bool keep_element(struct reader *reader, const char *text, bool is_remova
 static bool check_name(struct reader *reader, const struct parameter *parameter,
                        const char *typed)
 {
-    const struct command *command = reader->command;
     if (typed[0] == '\0')
-        return wrong(reader, "%s %s: the %s is empty", command->noun->word, command->verb->word,
-                     parameter->placeholder);
+        return wrong(reader, "%s: the %s is empty", subject_of(reader), parameter->placeholder);
     if (strlen(typed) > NAME_MAX_BYTES)
-        return wrong(reader, "%s %s: the %s is longer than %d bytes", command->noun->word,
-                     command->verb->word, parameter->placeholder, NAME_MAX_BYTES);
+        return wrong(reader, "%s: the %s is longer than %d bytes", subject_of(reader),
+                     parameter->placeholder, NAME_MAX_BYTES);
     return true;
 }
 
@@ -195,6 +179,16 @@ static int find_word(const struct command *command, const char *word, size_t len
     return -1;
 }
 
+/* An option that there is not, or not here. */
+static bool no_option(struct reader *reader, const char *typed)
+{
+    if (reader->command->verb == NULL)
+        return wrong(reader, "there is no option %.60s; 'mcds help' lists them", typed);
+    const char *subject = subject_of(reader);
+    return wrong(reader, "%s has no option %.60s; 'mcds help %s' lists what it has", subject,
+                 typed, subject);
+}
+
 static bool unknown_option(struct reader *reader, const char *typed)
 {
     const char *near = nearest_option(reader->command->verb, typed + 2);
@@ -202,8 +196,7 @@ static bool unknown_option(struct reader *reader, const char *typed)
         return wrong(reader, "there is no option %.60s; did you mean --%s?", typed, near);
     for (int id = 0; id < OPTION_COUNT; id++)
         if (typed[1] == '-' && strcmp(options[id].word, typed + 2) == 0)
-            return wrong(reader, "%s %s has no option %.60s", reader->command->noun->word,
-                         reader->command->verb->word, typed);
+            return no_option(reader, typed);
     char other = (char)(typed[1] ^ ('a' ^ 'A'));
     if (typed[1] != '-' && typed[2] == '\0' && find_letter(reader->command, other) >= 0)
         return wrong(reader, "there is no option %s; did you mean -%c?", typed, other);
@@ -213,7 +206,7 @@ static bool unknown_option(struct reader *reader, const char *typed)
     if (next != NULL && next->kind != KIND_DELTA)
         return wrong(reader, "there is no option %.60s here; if it is the %s, write -- %.60s",
                      typed, next->placeholder, typed);
-    return wrong(reader, "there is no option %.60s here; 'mcds help' lists them", typed);
+    return no_option(reader, typed);
 }
 
 /* --word, --word=value or --word value. */
@@ -265,17 +258,6 @@ static bool read_short_options(struct reader *reader)
     return true;
 }
 
-/* "counter get, table get": where a verb without a noun belongs. */
-static void list_nouns_with(const char *verb, char out[USAGE_MAX])
-{
-    out[0] = '\0';
-    for (const struct noun *noun = nouns; noun->word != NULL; noun++)
-        if (find_verb(noun, verb) != NULL) {
-            append(out, out[0] == '\0' ? "" : ", ", noun->word, " ");
-            append(out, "", verb, "");
-        }
-}
-
 static bool unknown_noun(struct reader *reader, const char *typed)
 {
     char those[USAGE_MAX];
@@ -300,13 +282,6 @@ static bool read_noun(struct reader *reader)
     if (is_whole_command(command->noun))
         command->verb = &command->noun->verbs[0];
     return true;
-}
-
-static void list_verbs_of(const struct noun *noun, char out[USAGE_MAX])
-{
-    out[0] = '\0';
-    for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
-        append(out, verb == noun->verbs ? "" : ", ", verb->word, "");
 }
 
 static bool read_verb(struct reader *reader)
@@ -342,10 +317,11 @@ static bool take_input(struct reader *reader, const struct parameter *parameter)
 {
     struct command *command = reader->command;
     if (command->element_count > 0)
-        return wrong(reader,
-                     "%s %s: - among other %ss; behind -- it is one like them, alone it stands "
-                     "for standard input",
-                     command->noun->word, command->verb->word, parameter->placeholder);
+        return wrong(
+            reader,
+            "%s: - among other %ss; behind -- it is one like them, alone it stands for "
+            "standard input",
+            subject_of(reader), parameter->placeholder);
     command->input = parameter->input;
     reader->argument_count++;
     while (parameter->input == INPUT_LINES &&
@@ -378,9 +354,8 @@ static bool read_argument(struct reader *reader)
     if (parameter->kind == KIND_DELTA &&
         (!parse_signed(typed, &command->delta) || command->delta > (int64_t)parameter->max ||
          command->delta < -(int64_t)parameter->max))
-        return wrong(reader, "%s %s: '%.60s' is not a whole number below 2^%d",
-                     command->noun->word, command->verb->word, typed,
-                     parameter->max == INT64_MAX ? 63 : 61);
+        return wrong(reader, "%s: '%.60s' is not a whole number below 2^%d", subject_of(reader),
+                     typed, parameter->max == INT64_MAX ? 63 : 61);
     if (parameter->kind == KIND_NUMBER && !read_count(reader, parameter, typed))
         return false;
     if (parameter->many)
@@ -440,8 +415,8 @@ static bool excludes(struct reader *reader, enum option_id one, enum option_id o
 {
     if (!is_given(reader->command, one) || !is_given(reader->command, other))
         return true;
-    return wrong(reader, "%s %s: --%s and --%s exclude each other", reader->command->noun->word,
-                 reader->command->verb->word, options[one].word, options[other].word);
+    return wrong(reader, "%s: --%s and --%s exclude each other", subject_of(reader),
+                 options[one].word, options[other].word);
 }
 
 static bool is_everything_there(struct reader *reader)
@@ -481,7 +456,7 @@ bool read_command(char *const *words, struct command *command, struct mistake *m
 {
     memset(command, 0, sizeof *command);
     command->delta = 1;
-    struct reader reader = {words, command, mistake, 0, false};
+    struct reader reader = {.next = words, .command = command, .mistake = mistake};
     while (*reader.next != NULL) {
         if (!read_word(&reader))
             return false;

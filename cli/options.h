@@ -17,8 +17,4 @@ struct mistake {
 bool read_command(char *const *words, struct command *command, struct mistake *mistake);
 void free_command(struct command *command);
 
-/* How the command is typed, without "mcds": "counter add NAME [N] [OPTIONS]". */
-#define USAGE_MAX 200
-void write_usage(const struct noun *noun, const struct verb *verb, char out[USAGE_MAX]);
-
 #endif

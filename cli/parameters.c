@@ -133,10 +133,10 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_CHUNK] = TIME(
         NONE, "chunk", "TIME", 1000, DAY_MS,
         "how much time a new log keeps together (a thousandth of the retention)"),
-    [OPTION_LATE] = TIME(NONE, "late", "TIME", 1, UINT32_MAX,
+    [OPTION_LATE] = TIME(NONE, "late", "TIME", 1, 49 * DAY_MS,
                          "how old an event a new log takes (60s)"),
     [OPTION_AHEAD] = TIME(
-        NONE, "ahead", "TIME", 1, UINT32_MAX,
+        NONE, "ahead", "TIME", 1, 49 * DAY_MS,
         "how far ahead of this machine's clock an event of a new log may be (5s)"),
     [OPTION_FROM] = MOMENT("from", "events at or after this (as far back as they are kept)"),
     [OPTION_TO] = MOMENT("to", "events before this (no end)"),

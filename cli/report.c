@@ -7,6 +7,7 @@
 
 #include "exit.h"
 #include "nouns.h"
+#include "translate.h"
 
 #define SHOWN_MAX 200 /* bytes of a key in a sentence */
 
@@ -41,15 +42,13 @@ void report_failure(struct output *output, const struct command *command, int st
     }
 }
 
-/* As advice_on; where the library speaks of its own ways out, those of the command. */
-static const char *advice_for(const struct command *command, int result, const char *message)
+/* As advice_on; and which verb erases even what mcds did not write. */
+static const char *advice_for(const struct command *command, int result)
 {
-    if (result == MCDS_CORRUPT && command->verb->start == table_incr)
-        return "";
-    if (result == MCDS_INVALID && strstr(message, "MCDS_SET_") != NULL)
-        return ": with --bag, --list or neither";
-    if (result == MCDS_INVALID && strstr(message, "open it with 0") != NULL)
-        return ": leave the option out";
+    if (result == MCDS_CORRUPT && command->noun->open == counter_open)
+        return "; choose another NAME or namespace (-n), or drop it";
+    if (result == MCDS_CORRUPT && command->noun->open == lock_open)
+        return "; choose another NAME or namespace (-n), or --break it";
     return advice_on(result);
 }
 
@@ -62,15 +61,22 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
     mcds_bytes key = command->bytes[1];
     int length = key.length < SHOWN_MAX ? (int)key.length : SHOWN_MAX;
     bool is_of_key = length > 0 && verb->arguments[1]->kind == KIND_NAME;
-    if (result < 0) {
-        (void)snprintf(sentence, SENTENCE_MAX, "%s%s", message,
-                       advice_for(command, result, message));
+    const char *refused = is_given(command, OPTION_IF_ABSENT) ? "has a value" : verb->refused;
+    if (result == MCDS_CORRUPT && verb->start == table_incr && is_of_key &&
+        strstr(message, "no number") != NULL) {
+        (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': the value of '%.*s' is no number",
+                       noun, name, length, (const char *)key.at);
+    } else if (result < 0) {
+        char said[SENTENCE_MAX / 2];
+        size_t named = strlen(noun) + strlen(" ''") + strnlen(name, SHOWN_MAX);
+        translate(message, named, said, sizeof said);
+        (void)snprintf(sentence, SENTENCE_MAX, "%s%s", said, advice_for(command, result));
     } else if (result == MCDS_NOT_FOUND && is_of_key) {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s' has no '%.*s'", noun, name, length,
                        (const char *)key.at);
     } else if (result == MCDS_EXISTS && verb->refused != NULL) {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': '%.*s' %s", noun, name, length,
-                       (const char *)key.at, verb->refused);
+                       (const char *)key.at, refused);
     } else {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': %s", noun, name,
                        result == MCDS_NOT_FOUND ? command->noun->missing

@@ -1,0 +1,139 @@
+# every verb of every noun, plain and as JSON: first on nothing, then on something
+verbs() {
+    cat <<END
+counter add NAME
+counter get NAME
+counter take NAME
+counter get NAME
+counter drop NAME
+counter drop NAME
+counter take NAME
+counter add NAME 5 --stripes 4
+counter get NAME --stripes 4
+counter take NAME --stripes 4
+counter drop NAME --stripes 4
+counter add NAME 5 --exact
+counter get NAME --exact
+counter drop NAME --exact
+lock NAME --info
+lock NAME --break
+visitors get NAME --period 0
+visitors estimate NAME --period 0
+visitors drop NAME --period 0
+visitors hit NAME ann --period 0
+visitors hit NAME ann --period 0
+visitors hit NAME --period 0
+visitors get NAME --period 0
+visitors estimate NAME --period 0
+visitors drop NAME --period 0
+visitors hit NAME ann --period 0 --exact
+visitors hit NAME ann --period 0 --exact
+visitors get NAME --period 0 --exact
+visitors estimate NAME --period 0 --exact
+visitors drop NAME --period 0 --exact
+visitors hit NAME ann --period 0 --estimated
+visitors hit NAME ann --period 0 --estimated
+visitors get NAME --period 0 --estimated
+visitors drop NAME --period 0 --estimated
+visitors get NAME --period 0 --estimated
+online count NAME --width 1d
+online drop NAME --width 1d
+online beat NAME ann --width 1d
+online beat NAME ann --width 1d
+online count NAME --width 1d
+online drop NAME --width 1d
+online beat NAME ann --width 1d --estimated
+online beat NAME ann --width 1d --estimated
+online count NAME --width 1d --estimated
+online drop NAME --width 1d --estimated
+views get NAME page --database lmdb:./kept.mdb
+views flush NAME --database lmdb:./kept.mdb
+views hit NAME page 3 --database lmdb:./kept.mdb
+views get NAME page --database lmdb:./kept.mdb
+views flush NAME --database lmdb:./kept.mdb
+set has NAME a
+set remove NAME a
+set fetch NAME
+set drop NAME
+set add NAME a
+set add NAME a
+set has NAME a
+set has NAME b
+set fetch NAME
+set remove NAME b
+set remove NAME a
+set fetch NAME
+set drop NAME
+set add NAME a --bag
+set add NAME a --bag
+set fetch NAME --bag
+set remove NAME a --bag
+set has NAME a --bag
+set drop NAME --bag
+set add NAME a --list
+set add NAME a --list
+set fetch NAME --list
+set remove NAME a --list
+set fetch NAME --list
+set drop NAME --list
+table get NAME key
+table has NAME key
+table remove NAME key
+table scan NAME
+table drop NAME
+table put NAME key value
+table put NAME key other --if-absent
+table put NAME key other --if-is value
+table put NAME key again --if-is value
+table get NAME key
+table get NAME none
+table has NAME key
+table has NAME none
+table scan NAME
+table incr NAME key
+table incr NAME number -7
+table incr NAME number
+table remove NAME key
+table remove NAME key
+table drop NAME
+list fetch NAME
+list clear NAME
+list drop NAME
+list push NAME one two
+list fetch NAME
+list fetch NAME --skip 1
+list clear NAME
+list fetch NAME
+list drop NAME
+log fetch NAME
+log tail NAME
+log drop NAME
+log put NAME event --at 2020-01-01T12:00:00Z --by-arrival
+log fetch NAME
+log tail NAME
+log drop NAME
+array get NAME
+array change NAME --remove a
+array drop NAME
+array change NAME --add a --add b
+array get NAME
+array change NAME --remove a
+array set NAME c d
+array get NAME
+array drop NAME
+ls
+END
+}
+hide() { sed 's/"\(since\|fence\|filed_ms\)":"*[0-9]*"*/"\1":N/g'; }
+each() {
+    while read -r line; do
+        echo "\$ mcds $line $*"
+        eval "mcds $line $*" </dev/null 2>&1
+        echo "-> $?"
+    done | hide
+}
+verbs | each
+verbs | each --json
+# the same line by line: what stands for itself in a batch answers alike
+echo '$ mcds batch'
+verbs | grep -v '^log tail\|^ls$' | mcds batch 2>&1 | hide

@@ -1,0 +1,66 @@
+# whoever uses something with other options than it was made with is told
+mcds -q set add plain a
+mcds -q set add bag a --bag
+mcds -q set add list a --list
+mcds -q visitors hit exact ann --exact
+mcds -q visitors hit guess ann --estimated
+mcds -q online beat exact ann --exact --width 1d
+mcds -q online beat guess ann --estimated --width 1d
+mcds -q counter add plain
+mcds -q counter add down -5
+mcds -q counter add exact --exact
+mcds -q log put day event --retention 1d --chunk 1h --late 5m --ahead 1s
+mcds -q log put arrival event --by-arrival
+while read -r line; do
+    echo "\$ mcds $line"
+    eval "mcds $line" </dev/null 2>&1
+    echo "-> $?"
+done <<'END' | sed 's/add: [^ ]*: the key/add: STORE: the key/'
+set add plain b --bag
+set remove plain a --list
+set has plain a --bag
+set fetch plain --list
+set drop plain --bag
+set add bag b
+set fetch bag --list
+set fetch list
+set fetch list --json --bag
+visitors hit exact bob --estimated
+visitors get exact --estimated
+visitors drop exact --estimated
+visitors hit guess bob --exact
+visitors estimate guess --exact
+online beat exact bob --estimated --width 1d
+online count guess --exact --width 1d
+online drop guess --exact --width 1d
+counter add plain --exact
+counter get plain --exact
+counter add exact
+counter get exact
+counter drop exact
+counter add exact --exact --copies 2
+counter get exact --copies 3
+counter add down --plain
+counter add down --plain -- -1
+counter get down
+log put day event --retention 2d
+log put day event --chunk 2h
+log put day event --late 6m
+log put day event --ahead 2s
+log put day event --by-arrival
+log put day event --retention 1d
+log put arrival event --retention 1h --json
+log put fresh event --late 8d
+log put fresh event --chunk 1s --late 1h
+log put fresh event --retention 366d --chunk 1m
+END
+# and nothing has changed
+mcds set fetch plain
+mcds set fetch bag --bag
+mcds set fetch list --list
+mcds visitors get exact --exact
+mcds visitors get guess --estimated
+mcds log fetch day | wc -l
+mcds log fetch arrival | wc -l
+mcds -q log put push_many event --retention 1d
+run log put push_many event --retention 2d
