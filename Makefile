@@ -49,7 +49,11 @@ check:
 stress:
 	STRESS_SECONDS=60 STRESS_ADDS=100000 tools/test debug -L stress
 
-prove: stress mutants
+# Real servers behind relays that cut, delay and fall silent; every history is judged.
+chaos:
+	CHAOS_SECONDS=120 tools/test debug -R '^chaos$$'
+
+prove: stress chaos mutants
 	tools/setup build check
 	tools/models
 
@@ -59,4 +63,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo test asan tsan cov fuzz mutants bench install check stress prove format clean
+.PHONY: all demo test asan tsan cov fuzz mutants bench install check stress chaos prove format clean

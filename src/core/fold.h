@@ -113,12 +113,17 @@ struct mcds__fold_place {
 enum mcds__step mcds__fold_locate_step(struct mcds__fold_place *place, struct mcds__fold *fold,
                                        struct mcds__operation *operation);
 
+/* Who waits for another to rewrite a key looks again after this, which is about as long as that
+ * takes. */
+#define MCDS__FOLD_GROWTH_WAIT_NS NS_PER_MS
+
 /* Rewrite a key that has grown, or finish what another has begun. DONE with MCDS_OK in any case:
  * what does not work out is left to the next who passes. */
 struct mcds__fold_growth {
     uint64_t hash;
     uint64_t generation;
     uint32_t depth;
+    bool moved;    /* out: all children are there, so whoever waits for that may go on */
     uint8_t stage; /* private; 0 at the start, as all that follow */
     _Atomic uint64_t *claimed;
     mcds_cas_token token;

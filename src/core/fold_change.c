@@ -9,8 +9,6 @@
  * eviction; a store that does so this often in a row has no room for it. */
 #define ROOTINGS_MAX 3
 #define RECORD_MAX ((size_t)1 << 27)
-/* About as long as rewriting takes. */
-#define GROWTH_WAIT_NS NS_PER_MS
 
 enum {
     CHANGE_BEGIN,
@@ -218,6 +216,9 @@ static enum mcds__step make_root(struct mcds__fold_change *change,
                mcds__fold_flags(MCDS__FOLD_OPEN, fold->form, room->values[0].length, 0));
 }
 
+static enum mcds__step begin(struct mcds__fold_change *change,
+                             struct mcds__operation *operation);
+
 /* The key's rewriting goes on, or has ended. */
 static enum mcds__step take_growth(struct mcds__fold_change *change,
                                    struct mcds__operation *operation)
@@ -226,7 +227,9 @@ static enum mcds__step take_growth(struct mcds__fold_change *change,
     if (step != MCDS__DONE || change->stage == CHANGE_GROWING)
         return step;
     change->stage = CHANGE_BEGIN;
-    if (mcds__operation_wait(operation, GROWTH_WAIT_NS))
+    if (change->growth.moved && change->moves++ < MCDS__FOLD_MOVES_MAX)
+        return begin(change, operation);
+    if (mcds__operation_wait(operation, MCDS__FOLD_GROWTH_WAIT_NS))
         return MCDS__SLEEP;
     return finish(change, operation, MCDS_BUSY, "its key is being rewritten by others");
 }
@@ -402,7 +405,7 @@ static enum mcds__step begin(struct mcds__fold_change *change,
     uint32_t depth = mcds__fold_depth(change->fold, change->hash);
     /* What this handle appends itself would make its own rewriting fail. */
     if (mcds__fold_is_growing(change->fold, change->hash, depth) &&
-        mcds__operation_wait(operation, GROWTH_WAIT_NS))
+        mcds__operation_wait(operation, MCDS__FOLD_GROWTH_WAIT_NS))
         return MCDS__SLEEP;
     return ask_at(change, operation, depth);
 }

@@ -84,6 +84,7 @@ static enum mcds__step ask_parent(struct mcds__fold_growth *growth,
 static enum mcds__step begin(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                              struct mcds__operation *operation)
 {
+    growth->moved = false;
     if (!claim(growth, fold) || mcds__fold_get_room(&growth->room, operation->env) == NULL)
         return finish(growth, operation);
     mcds__fold_key(fold, growth->generation, growth->hash, growth->depth,
@@ -153,6 +154,7 @@ static enum mcds__step finish_unmarked(struct mcds__fold_growth *growth,
                                        struct mcds__fold *fold,
                                        struct mcds__operation *operation)
 {
+    growth->moved = false;
     mcds__fold_note_depth(fold, growth->hash, growth->depth);
     return finish(growth, operation);
 }
@@ -199,8 +201,12 @@ static enum mcds__step take_parent(struct mcds__fold_growth *growth, struct mcds
 {
     const mcds_reply *reply = &parent_request(growth)->reply;
     enum mcds__fold_state state = mcds__fold_state_of(reply->flags);
-    if (reply->outcome != MCDS_OUT_OK || state == MCDS__FOLD_MOVED)
+    growth->moved = reply->outcome == MCDS_OUT_OK && state == MCDS__FOLD_MOVED;
+    if (reply->outcome != MCDS_OUT_OK || growth->moved) {
+        if (growth->moved)
+            mcds__fold_note_moved(fold, growth->hash, growth->depth);
         return finish(growth, operation);
+    }
     growth->token = reply->cas;
     struct mcds__fold_contents contents;
     mcds__fold_contents_init(&contents, operation->env, parent_key(growth),
@@ -250,6 +256,7 @@ static enum mcds__step take_children(struct mcds__fold_growth *growth, struct mc
         if (outcome != MCDS_OUT_OK && outcome != MCDS_OUT_NOT_STORED)
             return finish(growth, operation);
     }
+    growth->moved = true;
     mcds__fold_note_moved(fold, growth->hash, growth->depth);
     return ask_mark(growth, fold, operation);
 }

@@ -46,8 +46,10 @@ static enum mcds__step take_help(struct mcds__fold_look *look,
     enum mcds__step step = mcds__fold_grow_step(&look->growth, look->fold, operation);
     if (step != MCDS__DONE)
         return step;
+    if (look->growth.moved && look->moves++ < MCDS__FOLD_MOVES_MAX)
+        return ask_at(look, operation, look->depth + 1);
     look->stage = LOOK_BEGIN;
-    if (mcds__operation_wait(operation, 0))
+    if (mcds__operation_wait(operation, MCDS__FOLD_GROWTH_WAIT_NS))
         return MCDS__SLEEP;
     return mcds__operation_explain(operation, MCDS_TIMEOUT,
                                    "its key is being split, and could not be finished in time");

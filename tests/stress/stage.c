@@ -9,8 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Enough for a minute of all that a play can put into it: what is evicted would be told as lost. */
+static char *const options[] = {"-m", "2048", NULL};
+
 static int open_memcached(struct stage *stage)
 {
+    stage->memcached.options = options;
     (void)snprintf(stage->memcached.path, sizeof stage->memcached.path, "%s/m.sock",
                    stage->folder);
     if (!server_start_memcached(&stage->memcached)) {

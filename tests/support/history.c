@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEY_LENGTH 180 /* so that some changes make a key split */
 #define ABSENT INT64_MIN
 
 enum verb { GET, PUT, PUT_IF_ABSENT, COMPARE_AND_SET, REMOVE, INCR };
@@ -17,11 +16,10 @@ static uint64_t roll(struct history_actor *actor, uint64_t below)
     return (actor->dice >> 33) % below;
 }
 
-static mcds_bytes key_of(uint32_t object)
+static mcds_bytes key_of(struct history_call *call)
 {
-    static char keys[HISTORY_OBJECTS][KEY_LENGTH + 1];
-    (void)snprintf(keys[object], sizeof keys[object], "%0*u", KEY_LENGTH, object);
-    return (mcds_bytes){keys[object], KEY_LENGTH};
+    (void)snprintf(call->key, sizeof call->key, "%0*u", HISTORY_KEY, call->object);
+    return (mcds_bytes){call->key, HISTORY_KEY};
 }
 
 static const char *object_name(const struct history_actor *actor, uint32_t object,
@@ -78,7 +76,7 @@ static int start_table(struct history_actor *actor, uint32_t index)
 {
     struct history_call *call = &actor->calls[index];
     mcds_pipeline *pipeline = actor->pipeline;
-    mcds_bytes key = key_of(call->object);
+    mcds_bytes key = key_of(call);
     char expected[32];
     (void)snprintf(call->text, sizeof call->text, "%lld", (long long)call->op.argument);
     (void)snprintf(expected, sizeof expected, "%lld", (long long)call->op.expected);
@@ -144,7 +142,7 @@ static void close_set(struct history_actor *actor)
 static int start_set(struct history_actor *actor, uint32_t index)
 {
     struct history_call *call = &actor->calls[index];
-    mcds_bytes element = key_of(call->object);
+    mcds_bytes element = key_of(call);
     if (call->op.verb == GET)
         return mcds_set_has_start(actor->set, element, actor->pipeline, index);
     return call->op.verb == PUT

@@ -11,6 +11,7 @@
 #define HISTORY_CALLS 14
 #define HISTORY_OBJECTS 2
 #define HISTORY_LINE 160
+#define HISTORY_KEY 180 /* so long that a few changes make a key of the store split */
 
 struct history_actor;
 
@@ -41,6 +42,7 @@ struct history_call {
     int64_t number;
     mcds_value value;
     char text[32];
+    char key[HISTORY_KEY + 1];
 };
 
 struct history_actor {

@@ -1,0 +1,54 @@
+/* A way station before a server that does what networks do: it cuts connections before or after
+ * what came has been passed on, delivers it when its sender is gone, holds it back, and keeps the
+ * answers to itself. */
+#ifndef MCDS_TESTS_CHAOS_RELAY_H
+#define MCDS_TESTS_CHAOS_RELAY_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "support/server.h"
+
+#define RELAY_LINES 96
+
+/* What may happen to a piece that a client has sent. */
+enum relay_fault {
+    RELAY_NONE,
+    RELAY_CUT_BEFORE,
+    RELAY_CUT_AFTER,
+    RELAY_LATE,
+    RELAY_HOLD,
+    RELAY_SILENT,
+    RELAY_FAULTS
+};
+
+/* One connection through the station. */
+struct relay_line {
+    int client; /* -1: gone, or free when the server's end is too */
+    int server;
+    bool silent;
+    uint8_t *held; /* what is not passed on before */
+    size_t held_length;
+    int64_t held_until_ns;
+};
+
+struct relay {
+    struct server place; /* where it listens */
+    const struct server *target;
+    uint32_t fault_ppm; /* of pieces, for each kind of fault */
+    uint64_t dice;
+    int listener;
+    pthread_t thread;
+    _Atomic bool over;
+    _Atomic uint64_t counts[RELAY_FAULTS];
+    struct relay_line lines[RELAY_LINES];
+};
+
+/* Listen at a free port of loopback, for a server that runs. False: no socket to be had. */
+bool relay_start(struct relay *relay, const struct server *target, uint32_t fault_ppm,
+                 uint64_t seed);
+void relay_stop(struct relay *relay);
+
+#endif
