@@ -1,4 +1,7 @@
 /* Structures of many elements on memcached, against the native types of Redis. */
+#include <stdio.h>
+#include <string.h>
+
 #include "collection.h"
 #include "peers.h"
 #include "work.h"
@@ -18,18 +21,22 @@ static bool fill(struct rivals *rivals, bool has_redis, uint64_t size)
            (!has_redis || redis_structure_fill(&rivals->theirs, size));
 }
 
+/* Redis works in one thread, whatever comes over how many connections. */
 static void compete(struct bench *bench, const struct servers *servers, enum verb verb,
-                    const char *command, uint64_t size)
+                    const char *command, uint64_t size, unsigned connections)
 {
     static struct rivals rivals;
     char work[80];
     char against[48];
     char uri[160];
-    (void)snprintf(work, sizeof work, "%s, %d in flight", verb_name(verb), DEPTH);
+    (void)snprintf(work, sizeof work, "%s, %d in flight%s", verb_name(verb), DEPTH,
+                   connections > 1 ? ", 2 conn." : "");
     (void)snprintf(against, sizeof against, "Redis %s, same depth", command);
     if (!contest_is_wanted(bench, work))
         return;
     server_uri(&servers->memcached_unix, uri, sizeof uri);
+    size_t used = strlen(uri);
+    (void)snprintf(uri + used, sizeof uri - used, "?connections=%u", connections);
     if (!collection_open(&rivals.ours, verb, uri, verb_name(verb), DEPTH)) {
         bench->failed = true;
         return;
@@ -60,9 +67,11 @@ void work_structures(struct bench *bench, const struct servers *servers)
         contest_skip(bench, "structures on memcached", "memcached did not start");
         return;
     }
-    compete(bench, servers, SET_ADD, "SADD", 0);
-    compete(bench, servers, TABLE_PUT, "HSET", 0);
-    compete(bench, servers, TABLE_HAS, "SISMEMBER", MEMBERS);
-    compete(bench, servers, LIST_PUSH, "RPUSH", 0);
-    compete(bench, servers, LOG_PUT, "XADD", 0);
+    for (unsigned connections = 1; connections <= 2; connections++) {
+        compete(bench, servers, SET_ADD, "SADD", 0, connections);
+        compete(bench, servers, TABLE_PUT, "HSET", 0, connections);
+        compete(bench, servers, TABLE_HAS, "SISMEMBER", MEMBERS, connections);
+    }
+    compete(bench, servers, LIST_PUSH, "RPUSH", 0, 1);
+    compete(bench, servers, LOG_PUT, "XADD", 0, 1);
 }

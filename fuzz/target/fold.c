@@ -148,7 +148,8 @@ static void commands(struct input input)
         record.low = record.seq - next(&input);
         size_t at = value.length;
         MUST(mcds__fold_put_record(&value, key, &record));
-        MUST(mcds__fold_next_record((mcds_bytes){value.at, value.length}, key, &at, &read));
+        MUST(mcds__fold_next_record((mcds_bytes){value.at, value.length},
+                                    mcds__fold_key_sum(key), &at, &read));
         MUST(at == value.length && read.command.verb == record.command.verb);
         MUST(read.command.delta == record.command.delta && read.low == record.low);
         MUST(read.command.value.length == record.command.value.length);

@@ -107,7 +107,8 @@ bool mcds__fold_change_begin(struct mcds__fold_change *change, struct mcds__fold
     }
     size_t at = 0;
     (void)mcds__fold_next_record((mcds_bytes){change->record.at, change->record.length},
-                                 mcds__key_bytes(&fold->root), &at, &record);
+                                 mcds__fold_key_sum(mcds__key_bytes(&fold->root)), &at,
+                                 &record);
     change->element = record.command.element;
     return true;
 }

@@ -325,8 +325,9 @@ int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint
         return result;
     struct mcds__fold_record record;
     size_t at = head.records_at;
+    uint32_t key_sum = mcds__fold_key_sum(contents->key);
     while (result == MCDS_OK && at < value.length) {
-        if (!mcds__fold_next_record(value, contents->key, &at, &record))
+        if (!mcds__fold_next_record(value, key_sum, &at, &record))
             return MCDS_CORRUPT;
         result = load_record(contents, &record);
     }

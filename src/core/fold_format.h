@@ -107,9 +107,11 @@ bool mcds__fold_put_record(mcds_buffer *out, mcds_bytes key,
                            const struct mcds__fold_record *record);
 /* The same record for another key: its sum is made anew. */
 void mcds__fold_readdress(mcds_buffer *record, mcds_bytes key);
+/* What the sums of all records of a key begin with. */
+uint32_t mcds__fold_key_sum(mcds_bytes key);
 /* The record at *at, which moves behind it. False: no more, or bytes that are no record; then
  * *at is where it stopped. */
-bool mcds__fold_next_record(mcds_bytes value, mcds_bytes key, size_t *at,
+bool mcds__fold_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
                             struct mcds__fold_record *record_out);
 
 /* Reading a snapshot: every function moves *at, and is false where the bytes end too soon. */
