@@ -14,12 +14,15 @@
 #define TAGS (CLIENTS * CHANGES)
 #define DROP TAGS /* the tag of a drop */
 #define DROP_EVERY 6
+/* So long that forty of them stand in parts. */
+#define LONG 14000
 
 enum fate { UNBORN, ACKNOWLEDGED, DOUBTFUL, REFUSED };
 
 struct world {
     mcds_sim *sim;
-    bool drops; /* the first client does, now and then */
+    bool drops;   /* the first client does, now and then */
+    bool is_long; /* elements are */
     enum fate fates[TAGS];
     int64_t ended_ns[TAGS];
     int64_t dropped_ns; /* when the last drop that was acknowledged began */
@@ -69,7 +72,7 @@ static void book(struct changer *changer, const mcds_completion *done)
 static void program(void *context, mcds_sim_client *client, const mcds_completion *done)
 {
     struct changer *changer = context;
-    char text[16];
+    static char text[LONG];
     if (done != NULL)
         book(changer, done);
     if (changer->begun == CHANGES)
@@ -83,7 +86,7 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
         return;
     }
     (void)snprintf(text, sizeof text, "%u", tag);
-    mcds_bytes element = mcds_text(text);
+    mcds_bytes element = {text, changer->world->is_long ? sizeof text : strlen(text)};
     assert_int_equal(mcds_array_change_start(changer->array, &element, 1, NULL, 0,
                                              mcds_sim_client_pipeline(client), tag),
                      MCDS_OK);
@@ -99,8 +102,7 @@ static bool count(void *context, mcds_bytes element)
 {
     struct census *census = context;
     char text[16] = "";
-    if (element.length < sizeof text)
-        memcpy(text, element.at, element.length);
+    memcpy(text, element.at, element.length < sizeof text ? element.length : sizeof text - 1);
     unsigned long tag = strtoul(text, NULL, 10);
     if (tag >= TAGS)
         return false;
@@ -183,6 +185,15 @@ static void what_is_dropped_does_not_come_back(void **state)
     assert_true(totals.dropped > 0);
 }
 
+static void a_value_in_parts_is_there_whole(void **state)
+{
+    (void)state;
+    struct world totals = {.doubtful = 0};
+    uint64_t first = first_seed();
+    for (uint64_t seed = first; seed < first + seed_count(20); seed++)
+        assert_true(run(network_faults(seed), (struct world){.is_long = true}, &totals));
+}
+
 static void a_store_that_forgets_ends_no_call_badly(void **state)
 {
     (void)state;
@@ -197,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_change_is_there_once),
         cmocka_unit_test(what_is_dropped_does_not_come_back),
+        cmocka_unit_test(a_value_in_parts_is_there_whole),
         cmocka_unit_test(a_store_that_forgets_ends_no_call_badly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

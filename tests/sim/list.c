@@ -18,6 +18,8 @@
 #define CLEAR_EVERY 6
 /* A few of them fill a key. */
 #define LENGTH 2600
+/* By one who only reads. */
+#define FETCHES 12
 
 enum fate { NOT_BEGUN, UNDER_WAY, PUSHED, DOUBTFUL, REFUSED };
 
@@ -171,13 +173,69 @@ static const char *judge(const struct ledger *ledger)
     return NULL;
 }
 
+/* Who reads while others push: what was shown stays as it was shown, and more comes behind it. */
+struct following {
+    struct ledger *ledger;
+    mcds_list *list;
+    uint32_t left;
+    uint32_t shown[ALL]; /* by the last fetch, */
+    uint32_t shown_count;
+    uint32_t fresh[ALL]; /* and by the one under way */
+    uint32_t fresh_count;
+    uint64_t fetches;
+};
+
+static bool take_down(void *context, mcds_bytes value)
+{
+    struct following *following = context;
+    unsigned long number = strtoul(value.at, NULL, 10);
+    if (number >= ALL || following->fresh_count == ALL)
+        return false;
+    following->fresh[following->fresh_count++] = (uint32_t)number;
+    return true;
+}
+
+static void compare(struct following *following)
+{
+    struct ledger *ledger = following->ledger;
+    uint32_t count = following->shown_count;
+    following->fetches++;
+    if (following->fresh_count < count ||
+        memcmp(following->fresh, following->shown, count * sizeof following->shown[0]) != 0)
+        (void)snprintf(ledger->wrong, sizeof ledger->wrong,
+                       "what a fetch has shown is not where it was");
+    memcpy(following->shown, following->fresh, sizeof following->shown);
+    following->shown_count = following->fresh_count;
+}
+
+static void follow(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    struct following *following = context;
+    if (done != NULL && done->tag == 1 && done->result == MCDS_OK)
+        compare(following);
+    if (done == NULL || done->tag == 1) {
+        assert_int_equal(mcds_sim_client_sleep(client, 1000000, 2), MCDS_OK);
+        return;
+    }
+    if (following->left-- == 0)
+        return;
+    following->fresh_count = 0;
+    assert_int_equal(mcds_list_fetch_start(following->list, 0, 0, take_down, following,
+                                           mcds_sim_client_pipeline(client), 1),
+                     MCDS_OK);
+}
+
 static bool run(mcds_sim_options options, bool may_lose, bool clears, struct ledger *totals)
 {
     static struct ledger ledger;
     struct pushing pushings[CLIENTS];
+    static struct following following;
     mcds_sim *sim;
     mcds_sim_client *client;
     memset(&ledger, 0, sizeof ledger);
+    memset(&following, 0, sizeof following);
+    following.ledger = &ledger;
+    following.left = may_lose || clears ? 0 : FETCHES;
     ledger.may_lose = may_lose;
     ledger.clears = clears;
     assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
@@ -189,6 +247,9 @@ static bool run(mcds_sim_options options, bool may_lose, bool clears, struct led
             mcds_list_open(mcds_sim_client_store(client), "jobs", NULL, &pushings[i].list),
             MCDS_OK);
     }
+    assert_int_equal(mcds_sim_client_add(sim, follow, &following, &client), MCDS_OK);
+    assert_int_equal(
+        mcds_list_open(mcds_sim_client_store(client), "jobs", NULL, &following.list), MCDS_OK);
     bool fine = mcds_sim_run(sim, 200000) == MCDS_OK;
     mcds_sim_calm(sim);
     int result = mcds_list_fetch(pushings[0].list, 0, 0, see, &ledger);
@@ -201,6 +262,7 @@ static bool run(mcds_sim_options options, bool may_lose, bool clears, struct led
         fine = report(sim, options.seed, wrong != NULL ? wrong : "it does not end");
     for (int i = 0; i < CLIENTS; i++)
         mcds_list_close(pushings[i].list);
+    mcds_list_close(following.list);
     mcds_sim_close(sim);
     totals->pushed += ledger.pushed;
     totals->doubts += ledger.doubts;

@@ -1,0 +1,76 @@
+/* When the lmdb: home makes the disk keep what it has written. LMDB's calls of the system arrive
+ * here first. */
+#include <unistd.h>
+
+#include "support/lmdb_place.h"
+
+#define WRITES 20
+
+static _Atomic uint32_t syncs;
+
+/* What the system's own does, and is counted. */
+int fdatasync(int descriptor)
+{
+    syncs++;
+    return fsync(descriptor);
+}
+
+static uint32_t syncs_of(const char *file, const char *options)
+{
+    mcds_store *store = open_store(file, options, NULL);
+    mcds_counter *counter = NULL;
+    assert_int_equal(mcds_counter_open(store, "n", NULL, &counter), MCDS_OK);
+    assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
+    uint32_t before = syncs;
+    for (uint32_t i = 0; i < WRITES; i++) {
+        uint32_t last = syncs;
+        assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
+        if (options[0] == '\0')
+            assert_true(syncs > last);
+    }
+    uint32_t counted = syncs - before;
+    mcds_counter_close(counter);
+    mcds_close(store);
+    return counted;
+}
+
+static void what_is_acknowledged_has_been_synced(void **state)
+{
+    const struct place *place = *state;
+    assert_in_range(syncs_of(place->file, ""), WRITES, 2 * WRITES);
+    assert_in_range(syncs_of(place->file, "?sync=async"), 0, WRITES / 2);
+    assert_in_range(syncs_of(place->file, ""), WRITES, 2 * WRITES);
+}
+
+/* Both have the same file open in one process. */
+static void who_does_not_wait_for_the_disk_leaves_others_waiting(void **state)
+{
+    const struct place *place = *state;
+    mcds_store *hasty = open_store(place->file, "?sync=async", NULL);
+    mcds_counter *counters[2] = {NULL, NULL};
+    assert_int_equal(mcds_counter_open(hasty, "n", NULL, &counters[0]), MCDS_OK);
+    assert_int_equal(mcds_counter_add(counters[0], 1, NULL), MCDS_OK);
+    mcds_store *careful = open_store(place->file, "", NULL);
+    assert_int_equal(mcds_counter_open(careful, "n", NULL, &counters[1]), MCDS_OK);
+    for (uint32_t i = 0; i < WRITES; i++) {
+        assert_int_equal(mcds_counter_add(counters[0], 1, NULL), MCDS_OK);
+        uint32_t last = syncs;
+        assert_int_equal(mcds_counter_add(counters[1], 1, NULL), MCDS_OK);
+        assert_true(syncs > last);
+    }
+    mcds_counter_close(counters[0]);
+    mcds_counter_close(counters[1]);
+    mcds_close(hasty);
+    mcds_close(careful);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(who_does_not_wait_for_the_disk_leaves_others_waiting,
+                                        place_make, place_remove),
+        cmocka_unit_test_setup_teardown(what_is_acknowledged_has_been_synced, place_make,
+                                        place_remove),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
