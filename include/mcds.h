@@ -1201,7 +1201,9 @@ MCDS_API void mcds_log_cursor_save(const mcds_log_cursor *cursor,
 MCDS_API MCDS_CHECKED int mcds_log_cursor_load(mcds_log_cursor *cursor, const char *text);
 
 /* Erase the log. What others put meanwhile may go with it or stay. Cost 1 per 28 chunks that the
- * log keeps, and 2 per 512 KB. Returns MCDS_OK, MCDS_NOT_FOUND, failures as put */
+ * log keeps, and 2 per 512 KB.
+ * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_AMBIGUOUS: a part is gone, all of it, or nothing: call
+ * again; failures as put */
 MCDS_API MCDS_CHECKED int mcds_log_drop(mcds_log *log);
 MCDS_API MCDS_CHECKED int mcds_log_drop_start(mcds_log *log, mcds_pipeline *pipeline,
                                               uint64_t tag);

@@ -1,10 +1,11 @@
-/* Log: erase it: the parts of all chunks that it keeps, and then the root. */
+/* Log: erase it: the parts of all chunks that it keeps, and then the root. Of a long chunk the last
+ * part goes first, so that what a failure leaves begins with part 0 and is found again. */
 #include <stdatomic.h>
 
 #include "base/environment.h"
 #include "structures/log.h"
 
-enum { DROP_ROOT, DROP_SURVEY, DROP_READ, DROP_ERASE, DROP_PASS, DROP_LAST };
+enum { DROP_ROOT, DROP_SURVEY, DROP_LOCATE, DROP_READ, DROP_ERASE, DROP_PASS, DROP_LAST };
 
 struct log_drop {
     struct mcds__operation base;
@@ -12,6 +13,7 @@ struct log_drop {
     uint8_t stage;
     bool goes_on;
     bool is_asked;  /* erasures have been */
+    bool erased;    /* something is gone, or may be */
     bool is_survey; /* what has been read */
     uint64_t first; /* chunks that have not been looked at, both ends included */
     uint64_t last;
@@ -19,7 +21,9 @@ struct log_drop {
     uint32_t chunk; /* of the survey, the next to be erased */
     uint32_t item;  /* whose pieces may have to be erased */
     uint32_t piece;
-    uint64_t part; /* of a long chunk, the next to be erased */
+    uint64_t low; /* of a long chunk: the parts from here to the end are to be erased */
+    uint64_t end;
+    struct mcds__part_locate locate;
     struct mcds__log_begin root;
     struct mcds__part_read read;
     struct mcds__part_room *room;
@@ -31,7 +35,8 @@ static void release_drop(struct mcds__operation *operation)
     if (drop->read.parts != NULL)
         mcds__part_read_free(&drop->read);
     mcds__free(operation->env, drop->room);
-    drop->room = NULL;
+    mcds__free(operation->env, drop->locate.room);
+    drop->room = drop->locate.room = NULL;
 }
 
 static enum mcds__step go_to(struct log_drop *drop, uint8_t stage)
@@ -88,9 +93,8 @@ static uint32_t add_parts(struct log_drop *drop)
     const struct mcds__parts *parts = &drop->log->parts;
     uint32_t count = 0;
     if (!drop->is_survey) {
-        uint64_t end = drop->read.next + (drop->read.more ? 0 : MCDS__PART_AHEAD + 1);
-        for (; drop->part < end; drop->part++) {
-            mcds_bytes route = mcds__part_key(parts, drop->read.family, drop->part,
+        while (drop->end > drop->low) {
+            mcds_bytes route = mcds__part_key(parts, drop->read.family, --drop->end,
                                               &drop->room->keys[count]);
             add_erasure(drop, route, &count);
         }
@@ -107,14 +111,15 @@ static uint32_t add_parts(struct log_drop *drop)
     return count;
 }
 
-static enum mcds__step ask_erasures(struct log_drop *drop, uint32_t count, uint8_t then)
+static enum mcds__step ask_erasures(struct log_drop *drop, uint32_t count, bool in_order,
+                                    uint8_t then)
 {
     if (count == 0)
         return go_to(drop, then);
     drop->stage = then;
     mcds__part_renew_deadline(&drop->base);
     (void)mcds__operation_ask_repeatable(&drop->base, drop->room->requests, count);
-    drop->base.batch.independent = true;
+    drop->base.batch.independent = !in_order;
     drop->is_asked = true;
     return MCDS__ASK;
 }
@@ -122,6 +127,10 @@ static enum mcds__step ask_erasures(struct log_drop *drop, uint32_t count, uint8
 /* The replies to erasures; MISS is as good as OK. False: it did not work, and the drop ends. */
 static bool is_erased(struct log_drop *drop)
 {
+    for (uint32_t i = 0; drop->is_asked && i < drop->base.batch.count; i++) {
+        mcds_outcome outcome = drop->room->requests[i].reply.outcome;
+        drop->erased = drop->erased || outcome == MCDS_OUT_OK || outcome == MCDS_OUT_UNKNOWN;
+    }
     for (uint32_t i = 0; drop->is_asked && i < drop->base.batch.count; i++) {
         const mcds_reply *reply = &drop->room->requests[i].reply;
         if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
@@ -137,36 +146,59 @@ static enum mcds__step begin_long(struct log_drop *drop)
 {
     drop->first += drop->chunk;
     drop->is_survey = false;
+    drop->locate = (struct mcds__part_locate){.family = drop->first, .room = drop->locate.room};
+    mcds__part_renew_deadline(&drop->base);
+    return go_to(drop, DROP_LOCATE);
+}
+
+/* The parts below this one, as many as are read together. */
+static enum mcds__step read_below(struct log_drop *drop, uint64_t part)
+{
     drop->read.family = drop->first;
-    drop->read.from = drop->part = 0;
-    drop->read.want = MCDS__PART_WANT_MAX;
+    drop->read.want = part < MCDS__PART_WANT_MAX ? (uint32_t)part : MCDS__PART_WANT_MAX;
+    drop->read.from = drop->low = part - drop->read.want;
+    mcds__part_renew_deadline(&drop->base);
     return go_to(drop, DROP_READ);
+}
+
+/* Behind the last part there may be those that were begun ahead of it. */
+static enum mcds__step take_location(struct log_drop *drop)
+{
+    enum mcds__step step = mcds__part_locate_step(&drop->locate, &drop->log->parts,
+                                                  &drop->base);
+    if (step != MCDS__DONE || drop->base.result != MCDS_OK)
+        return step;
+    drop->end = drop->locate.part + MCDS__PART_AHEAD + 2;
+    return read_below(drop, drop->locate.part + 1);
+}
+
+/* A new round trip, with the whole timeout; not a repetition of one. */
+static enum mcds__step survey(struct log_drop *drop)
+{
+    uint64_t left = drop->last - drop->first + 1;
+    drop->width = left < MCDS__PART_SURVEY_MAX ? (uint32_t)left : MCDS__PART_SURVEY_MAX;
+    drop->read.family = drop->first;
+    drop->read.stage = 0;
+    mcds__part_renew_deadline(&drop->base);
+    return go_to(drop, DROP_SURVEY);
 }
 
 /* What has been read has been erased. */
 static enum mcds__step pass(struct log_drop *drop)
 {
-    if (!drop->is_survey && drop->read.more) {
-        drop->read.from = drop->read.next;
-        return go_to(drop, DROP_READ);
-    }
+    if (!drop->is_survey && drop->low > 0)
+        return read_below(drop, drop->low);
     if (drop->is_survey && drop->chunk < drop->width)
         return begin_long(drop);
     drop->first += drop->is_survey ? drop->width : 1;
     if (drop->first <= drop->last)
-        return go_to(drop, DROP_SURVEY);
+        return survey(drop);
     mcds__part_forget_all(&drop->log->parts);
     return go_to(drop, DROP_LAST);
 }
 
 static enum mcds__step take_survey(struct log_drop *drop)
 {
-    uint64_t left = drop->last - drop->first + 1;
-    if (drop->read.stage == 0) {
-        drop->width = left < MCDS__PART_SURVEY_MAX ? (uint32_t)left : MCDS__PART_SURVEY_MAX;
-        drop->read.family = drop->first;
-        mcds__part_renew_deadline(&drop->base);
-    }
     enum mcds__step step = mcds__part_survey_step(&drop->read, drop->width, false, &drop->base);
     if (step != MCDS__DONE || drop->base.result != MCDS_OK)
         return step;
@@ -193,7 +225,7 @@ static enum mcds__step begin(struct log_drop *drop)
     drop->last = mcds__log_newest(log, now_ms);
     if (mcds__part_get_room(&drop->room, drop->base.env) == NULL)
         return mcds__operation_finish(&drop->base, MCDS_NO_MEMORY);
-    return go_to(drop, DROP_SURVEY);
+    return survey(drop);
 }
 
 static enum mcds__step step_stage(struct log_drop *drop, struct mcds__operation *operation)
@@ -209,13 +241,15 @@ static enum mcds__step step_stage(struct log_drop *drop, struct mcds__operation 
     }
     case DROP_SURVEY:
         return take_survey(drop);
+    case DROP_LOCATE:
+        return take_location(drop);
     case DROP_READ:
         return take_read(drop);
     case DROP_ERASE: {
         uint32_t count = add_pieces(drop);
         if (count > 0)
-            return ask_erasures(drop, count, DROP_ERASE);
-        return ask_erasures(drop, add_parts(drop), DROP_PASS);
+            return ask_erasures(drop, count, false, DROP_ERASE);
+        return ask_erasures(drop, add_parts(drop), !drop->is_survey, DROP_PASS);
     }
     case DROP_PASS:
         return pass(drop);
@@ -232,6 +266,10 @@ static enum mcds__step step_drop(struct mcds__operation *operation)
         drop->goes_on = false;
         step = step_stage(drop, operation);
     } while (drop->goes_on);
+    /* What has been erased in part cannot be told to be untouched. */
+    if (step == MCDS__DONE && drop->erased && operation->result != MCDS_OK &&
+        operation->result != MCDS_CORRUPT)
+        operation->result = MCDS_AMBIGUOUS;
     return step;
 }
 
@@ -252,8 +290,9 @@ static int launch_drop(struct log_drop *drop, mcds_log *log, mcds_pipeline *pipe
     drop->log = log;
     drop->stage = DROP_ROOT;
     drop->is_asked = false;
+    drop->erased = false;
     drop->read.parts = NULL;
-    drop->room = NULL;
+    drop->room = drop->locate.room = NULL;
     mcds__log_begin(&drop->root, log);
     drop->base.release = release_drop;
     return mcds__launch(&drop->base, pipeline, tag);

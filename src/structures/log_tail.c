@@ -62,6 +62,13 @@ static enum mcds__step go_to(struct log_tail *tail, uint8_t stage)
     return MCDS__SLEEP;
 }
 
+/* A new round trip, with the whole timeout; not a repetition of one. */
+static enum mcds__step poll(struct log_tail *tail)
+{
+    mcds__part_renew_deadline(&tail->base);
+    return go_to(tail, TAIL_POLL);
+}
+
 /* The first chunk that may still take events: late ones, from slow clocks, on slow ways. */
 static uint64_t first_live(const struct log_tail *tail)
 {
@@ -115,14 +122,14 @@ static enum mcds__step begin(struct log_tail *tail)
         if (cursor->chunk > newest)
             cursor->chunk = newest;
         stretch(tail);
-        return go_to(tail, cursor->from_ms == 0 ? TAIL_LOCATE : TAIL_POLL);
+        return cursor->from_ms == 0 ? go_to(tail, TAIL_LOCATE) : poll(tail);
     }
     if (cursor->chunk < oldest) {
         cursor->chunk = oldest;
         cursor->count = 0;
         tail->gaps++;
     }
-    return go_to(tail, TAIL_POLL);
+    return poll(tail);
 }
 
 /* The end of each chunk is where a cursor begins that wants what comes from here on. */
@@ -163,7 +170,6 @@ static enum mcds__step ask_poll(struct log_tail *tail)
                             MCDS_NO_VALUE);
     }
     tail->is_asked = true;
-    mcds__part_renew_deadline(&tail->base);
     (void)mcds__operation_ask_repeatable(&tail->base, room->requests, 2 * cursor->count);
     tail->base.batch.independent = true;
     return MCDS__ASK;
@@ -205,8 +211,7 @@ static enum mcds__step step_read(struct log_tail *tail)
         while (tail->at < cursor->count && (tail->changed & 1u << tail->at) == 0)
             tail->at++;
         if (tail->at == cursor->count)
-            return shift(tail) ? go_to(tail, TAIL_POLL)
-                               : mcds__operation_finish(&tail->base, MCDS_OK);
+            return shift(tail) ? poll(tail) : mcds__operation_finish(&tail->base, MCDS_OK);
         tail->read.family = cursor->chunk + tail->at;
         tail->read.from = cursor->at[tail->at].part;
         tail->read.want = WANT_FIRST;

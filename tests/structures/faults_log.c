@@ -1,0 +1,391 @@
+/* Faults: the scenarios of logs. */
+#include "core/part.h"
+#include "structures/faults.h"
+
+#define RETENTION_MS 200000
+#define CHUNK_MS 100000
+/* Four events fill a part but for less than the next. */
+#define FILLER_LENGTH ((MCDS__PART_LIMIT - 2000) / 4)
+#define FULL_LENGTH 3000
+#define LARGE_LENGTH 20000
+#define DEEP 9
+#define TOGETHER 3
+
+/* An event of some length that begins with a word. */
+static mcds_bytes event_of(const char *word, size_t length)
+{
+    static char room[TOGETHER][LARGE_LENGTH];
+    static uint32_t next;
+    char *at = room[next++ % TOGETHER];
+    memset(at, '.', length);
+    memcpy(at, word, strlen(word));
+    return (mcds_bytes){at, length};
+}
+
+static mcds_log *open_log(struct trial *trial)
+{
+    mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
+    mcds_log *log = NULL;
+    options.flags = MCDS_LOG_BY_ARRIVAL; /* so that all stands in one chunk, or two */
+    options.retention_ms = RETENTION_MS;
+    options.chunk_ms = CHUNK_MS;
+    CHECK_RESULT(MCDS_OK, mcds_log_open(trial->store, trial->name, &options, &log));
+    return log;
+}
+
+static void prepare_none(struct trial *trial)
+{
+    trial->log = open_log(trial);
+    trial->is_new = true;
+}
+
+static void prepare_few(struct trial *trial)
+{
+    trial->log = open_log(trial);
+    CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 0, event_of("ann", 3)));
+    CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 1000, event_of("bob", 3)));
+}
+
+/* The handle that is tried knows nothing yet. */
+static void reopen(struct trial *trial)
+{
+    mcds_log_close(trial->log);
+    trial->log = open_log(trial);
+}
+
+static void prepare_cold(struct trial *trial)
+{
+    prepare_few(trial);
+    reopen(trial);
+}
+
+static void fill(struct trial *trial, uint64_t count)
+{
+    prepare_few(trial);
+    for (; trial->before < count; trial->before++)
+        CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 0, event_of("#", FILLER_LENGTH)));
+}
+
+/* An event of FULL_LENGTH fits no longer into the part. */
+static void prepare_full(struct trial *trial)
+{
+    fill(trial, 4);
+}
+
+static void prepare_deep(struct trial *trial)
+{
+    fill(trial, DEEP);
+    reopen(trial);
+}
+
+static void prepare_large(struct trial *trial)
+{
+    prepare_few(trial);
+    CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 0, event_of("#", LARGE_LENGTH)));
+    trial->before = 1;
+}
+
+/* What is there, as text: the number of fillers, and the other events in order. */
+struct model {
+    uint64_t fillers;
+    char text[STATE_MAX - 32];
+};
+
+static void model_add(struct model *model, const char *word, int length)
+{
+    size_t used = strlen(model->text);
+    (void)snprintf(model->text + used, sizeof model->text - used, " %.*s", length, word);
+}
+
+static void model_tell(const struct model *model, char *state)
+{
+    (void)snprintf(state, STATE_MAX, "#%llu%s", (unsigned long long)model->fillers,
+                   model->text);
+}
+
+static struct model model_before(const struct trial *trial)
+{
+    struct model model = {.fillers = trial->before};
+    if (!trial->is_new)
+        model_add(&model, "ann bob", 7);
+    return model;
+}
+
+static bool note_event(void *context, const mcds_log_event *event)
+{
+    struct model *model = context;
+    const char *word = event->event.at;
+    if (word[0] == '#')
+        model->fillers++;
+    else
+        model_add(model, word, 3);
+    return true;
+}
+
+/* As another handle sees it. No server has forgotten anything: there are no gaps. */
+static void read_log(struct trial *trial, char *state)
+{
+    mcds_log *probe = open_log(trial);
+    struct model model = {.fillers = 0};
+    mcds_log_info info = {0, 0};
+    int result = mcds_log_fetch(probe, NULL, note_event, &model, &info);
+    HOLDS(trial, result == MCDS_OK || (result == MCDS_NOT_FOUND && trial->is_new));
+    HOLDS(trial, info.gaps == 0 && info.corrupt == 0);
+    mcds_log_close(probe);
+    model_tell(&model, state);
+}
+
+static int put(struct trial *trial, size_t length)
+{
+    return CALL_IN(trial->suite, trial->pipeline, mcds_log_put, trial->log, 0,
+                   event_of("cat", length));
+}
+
+static int act_put(struct trial *trial)
+{
+    return put(trial, 3);
+}
+
+static int act_put_full(struct trial *trial)
+{
+    return put(trial, FULL_LENGTH);
+}
+
+static int act_put_large(struct trial *trial)
+{
+    return put(trial, LARGE_LENGTH);
+}
+
+static void expect_put(const struct trial *trial, uint32_t calls, struct expected *expected)
+{
+    struct model model = model_before(trial);
+    for (uint32_t i = 0; i < calls; i++)
+        model_add(&model, "cat", 3);
+    model_tell(&model, expected->state);
+}
+
+static void judge_put(struct trial *trial, int result)
+{
+    judge_change(trial, result, expect_put, read_log);
+}
+
+static int put_many(struct trial *trial, size_t length)
+{
+    mcds_bytes events[TOGETHER];
+    static const char *const words[TOGETHER] = {"cat", "dan", "eve"};
+    for (int i = 0; i < TOGETHER; i++)
+        events[i] = event_of(words[i], length);
+    return CALL_IN(trial->suite, trial->pipeline, mcds_log_put_many, trial->log, 0, events,
+                   TOGETHER);
+}
+
+static int act_put_many(struct trial *trial)
+{
+    return put_many(trial, 3);
+}
+
+static int act_put_many_full(struct trial *trial)
+{
+    return put_many(trial, FULL_LENGTH);
+}
+
+static int act_put_many_large(struct trial *trial)
+{
+    return put_many(trial, LARGE_LENGTH);
+}
+
+/* `calls`: of how many events. */
+static void expect_first(const struct trial *trial, uint32_t calls, struct expected *expected)
+{
+    struct model model = model_before(trial);
+    if (calls > 0)
+        model_add(&model, "cat dan eve", (int)(4 * calls - 1));
+    model_tell(&model, expected->state);
+}
+
+/* All of them, or, after a failure, the first of them or none; and again, all behind these. */
+static void judge_put_many(struct trial *trial, int result)
+{
+    char state[STATE_MAX];
+    struct expected expected = {MCDS_OK, -1, ""};
+    uint32_t there = 0;
+    HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
+    read_log(trial, state);
+    for (uint32_t count = 1; count <= TOGETHER; count++) {
+        expect_first(trial, count, &expected);
+        there = strcmp(state, expected.state) == 0 ? count : there;
+    }
+    HOLDS(trial, there == TOGETHER || result != MCDS_OK);
+    judge_state(trial, there, expect_first, read_log);
+    HOLDS(trial, act_again(trial) == MCDS_OK);
+    expect_first(trial, there, &expected);
+    size_t used = strlen(expected.state);
+    (void)snprintf(expected.state + used, STATE_MAX - used, " cat dan eve");
+    read_log(trial, state);
+    HOLDS(trial, strcmp(state, expected.state) == 0);
+}
+
+static int act_fetch(struct trial *trial)
+{
+    struct model model = {.fillers = 0};
+    mcds_log_info info = {0, 0};
+    int result = CALL_IN(trial->suite, trial->pipeline, mcds_log_fetch, trial->log, NULL,
+                         note_event, &model, &info);
+    HOLDS(trial, info.gaps == 0 && info.corrupt == 0);
+    model_tell(&model, trial->seen);
+    return result;
+}
+
+static void expect_fetch(const struct trial *trial, uint32_t calls, struct expected *expected)
+{
+    expect_put(trial, 0, expected);
+    (void)calls;
+    expected->result = trial->is_new ? MCDS_NOT_FOUND : MCDS_OK;
+}
+
+static void judge_fetch(struct trial *trial, int result)
+{
+    judge_read(trial, result, expect_fetch);
+}
+
+/* What has been followed so far. */
+static mcds_log_cursor cursor;
+static struct model followed;
+
+static int act_tail(struct trial *trial)
+{
+    mcds_log_info info = {0, 0};
+    int result = CALL_IN(trial->suite, trial->pipeline, mcds_log_tail, trial->log, &cursor,
+                         note_event, &followed, &info);
+    HOLDS(trial, info.gaps == 0 && info.corrupt == 0);
+    return result;
+}
+
+static void begin_tail(struct trial *trial)
+{
+    cursor = (mcds_log_cursor)MCDS_LOG_CURSOR_INIT;
+    cursor.from_ms = wall_ms(trial->suite) - CHUNK_MS / 2;
+    memset(&followed, 0, sizeof followed);
+}
+
+static void prepare_tail(struct trial *trial)
+{
+    prepare_few(trial);
+    begin_tail(trial);
+}
+
+static void prepare_tail_deep(struct trial *trial)
+{
+    prepare_deep(trial);
+    begin_tail(trial);
+}
+
+static void prepare_tail_large(struct trial *trial)
+{
+    prepare_large(trial);
+    begin_tail(trial);
+}
+
+/* All but the newest has been seen. */
+static void prepare_tail_on(struct trial *trial)
+{
+    prepare_tail(trial);
+    CHECK_RESULT(MCDS_OK, act_tail(trial));
+    CHECK_RESULT(MCDS_OK, mcds_log_put(trial->log, 0, event_of("#", 3)));
+    trial->before = 1;
+}
+
+/* The cursor stands behind what has been visited: with the next calls each event comes once. */
+static void judge_tail(struct trial *trial, int result)
+{
+    char state[STATE_MAX];
+    struct expected expected = {MCDS_OK, -1, ""};
+    HOLDS(trial, result == MCDS_OK || is_definite(result));
+    if (result != MCDS_OK)
+        HOLDS(trial, act_tail(trial) == MCDS_OK);
+    for (uint32_t calls = 0; calls < 2; calls++) {
+        expect_put(trial, calls, &expected);
+        HOLDS(trial, act_tail(trial) == MCDS_OK);
+        model_tell(&followed, state);
+        HOLDS(trial, strcmp(state, expected.state) == 0);
+        if (calls == 0)
+            HOLDS(trial, act_put(trial) == MCDS_OK);
+    }
+}
+
+static int act_drop(struct trial *trial)
+{
+    return CALL_IN(trial->suite, trial->pipeline, mcds_log_drop, trial->log);
+}
+
+static bool count_key(void *context, mcds_bytes key)
+{
+    (void)key;
+    ++*(uint32_t *)context;
+    return true;
+}
+
+/* Nothing is left of what was erased, but where the store refused to. */
+static void judge_rests(struct trial *trial)
+{
+    uint32_t left = 0;
+    struct raw_key raw = raw_key(trial->suite, MCDS__TAG_LOG_PART, trial->name, -1);
+    if (trial->suite->own_clock || !was_lost_once(trial))
+        return;
+    if (mcds__store_keys(trial->store, mcds_text(raw.key.bytes), count_key, &left) == MCDS_OK)
+        HOLDS(trial, left == 0);
+}
+
+/* After a failure it is called again; then the log is gone, and can be begun anew. */
+static void judge_drop(struct trial *trial, int result)
+{
+    HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
+    if (is_definite(result))
+        judge_state(trial, 0, expect_put, read_log);
+    int again = act_drop(trial);
+    HOLDS(trial, again == MCDS_NOT_FOUND || (again == MCDS_OK && result != MCDS_OK));
+    judge_rests(trial);
+    trial->is_new = true;
+    trial->before = 0;
+    judge_state(trial, 0, expect_put, read_log);
+    HOLDS(trial, act_put(trial) == MCDS_OK);
+    judge_state(trial, 1, expect_put, read_log);
+}
+
+static const struct scenario scenarios[] = {
+    {"log put", prepare_few, act_put, judge_put},
+    {"log put, the first", prepare_none, act_put, judge_put},
+    {"log put, cold", prepare_cold, act_put, judge_put},
+    {"log put, into the next part", prepare_full, act_put_full, judge_put},
+    {"log put, deep and cold", prepare_deep, act_put_full, judge_put},
+    {"log put, large", prepare_few, act_put_large, judge_put},
+    {"log put, large and the first", prepare_none, act_put_large, judge_put},
+    {"log put_many", prepare_few, act_put_many, judge_put_many},
+    {"log put_many, the first", prepare_none, act_put_many, judge_put_many},
+    {"log put_many, into the next part", prepare_full, act_put_many_full, judge_put_many},
+    {"log put_many, large", prepare_few, act_put_many_large, judge_put_many},
+    {"log fetch", prepare_few, act_fetch, judge_fetch},
+    {"log fetch, no log", prepare_none, act_fetch, judge_fetch},
+    {"log fetch, deep and cold", prepare_deep, act_fetch, judge_fetch},
+    {"log fetch, large", prepare_large, act_fetch, judge_fetch},
+    {"log tail", prepare_tail, act_tail, judge_tail},
+    {"log tail, from where it stood", prepare_tail_on, act_tail, judge_tail},
+    {"log tail, deep and cold", prepare_tail_deep, act_tail, judge_tail},
+    {"log tail, large", prepare_tail_large, act_tail, judge_tail},
+    {"log drop", prepare_few, act_drop, judge_drop},
+    {"log drop, cold", prepare_cold, act_drop, judge_drop},
+    {"log drop, deep and cold", prepare_deep, act_drop, judge_drop},
+    {"log drop, large", prepare_large, act_drop, judge_drop},
+};
+
+static void log_faults(struct suite *suite)
+{
+    for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
+        try_all_faults(suite, &scenarios[i]);
+}
+
+static const struct suite_case cases[] = {
+    CASE_TWICE(log_faults),
+};
+
+const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};
