@@ -63,7 +63,7 @@ static enum mcds__step go_to(struct log_tail *tail, uint8_t stage)
 }
 
 /* A new round trip, with the whole timeout; not a repetition of one. */
-static enum mcds__step poll(struct log_tail *tail)
+static enum mcds__step begin_poll(struct log_tail *tail)
 {
     mcds__part_renew_deadline(&tail->base);
     return go_to(tail, TAIL_POLL);
@@ -122,14 +122,14 @@ static enum mcds__step begin(struct log_tail *tail)
         if (cursor->chunk > newest)
             cursor->chunk = newest;
         stretch(tail);
-        return cursor->from_ms == 0 ? go_to(tail, TAIL_LOCATE) : poll(tail);
+        return cursor->from_ms == 0 ? go_to(tail, TAIL_LOCATE) : begin_poll(tail);
     }
     if (cursor->chunk < oldest) {
         cursor->chunk = oldest;
         cursor->count = 0;
         tail->gaps++;
     }
-    return poll(tail);
+    return begin_poll(tail);
 }
 
 /* The end of each chunk is where a cursor begins that wants what comes from here on. */
@@ -211,7 +211,8 @@ static enum mcds__step step_read(struct log_tail *tail)
         while (tail->at < cursor->count && (tail->changed & 1u << tail->at) == 0)
             tail->at++;
         if (tail->at == cursor->count)
-            return shift(tail) ? poll(tail) : mcds__operation_finish(&tail->base, MCDS_OK);
+            return shift(tail) ? begin_poll(tail)
+                               : mcds__operation_finish(&tail->base, MCDS_OK);
         tail->read.family = cursor->chunk + tail->at;
         tail->read.from = cursor->at[tail->at].part;
         tail->read.want = WANT_FIRST;
