@@ -24,6 +24,7 @@ void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mc
     fold->last_place = 0;
     fold->earlier = fold->current = (struct mcds__fold_span){1, 0};
     atomic_init(&fold->generation, 0);
+    atomic_init(&fold->has_guess, false);
     for (int i = 0; i < MCDS__FOLD_GROWING_MAX; i++)
         atomic_init(&fold->growing[i], 0);
     for (int i = 0; i < MCDS__FOLD_DEPTHS; i++)
@@ -102,6 +103,13 @@ void mcds__fold_note_depth(struct mcds__fold *fold, uint64_t hash, uint32_t dept
         set_entries(fold, hash, depth, depth, MCDS__FOLD_DEPTH_MAX);
 }
 
+void mcds__fold_note_found(struct mcds__fold *fold, uint64_t hash, uint32_t depth)
+{
+    if (!atomic_exchange(&fold->has_guess, true))
+        set_entries(fold, hash, 0, depth, 0);
+    mcds__fold_note_depth(fold, hash, depth);
+}
+
 void mcds__fold_note_moved(struct mcds__fold *fold, uint64_t hash, uint32_t depth)
 {
     set_entries(fold, hash, depth, depth + 1, depth);
@@ -113,6 +121,7 @@ void mcds__fold_adopt(struct mcds__fold *fold, uint64_t generation)
     if (known == generation ||
         !atomic_compare_exchange_strong(&fold->generation, &known, generation))
         return;
+    atomic_store(&fold->has_guess, false);
     _Atomic uint8_t *wide = atomic_load_explicit(&fold->depths_wide, memory_order_acquire);
     for (uint32_t i = 0; wide != NULL && i < MCDS__FOLD_DEPTHS_WIDE; i++)
         atomic_store_explicit(&wide[i], 0, memory_order_relaxed);

@@ -58,8 +58,9 @@ struct mcds__fold {
     struct mcds__fold_span earlier, current;
     _Atomic uint64_t generation;                      /* 0 = not known */
     _Atomic uint64_t growing[MCDS__FOLD_GROWING_MAX]; /* keys that this handle is rewriting */
-    _Atomic uint8_t depths[MCDS__FOLD_DEPTHS];        /* by the first bits of the hash */
-    _Atomic(_Atomic uint8_t *) depths_wide;           /* the same with more bits, once needed */
+    _Atomic bool has_guess;                    /* how deep keys are that it has not met */
+    _Atomic uint8_t depths[MCDS__FOLD_DEPTHS]; /* by the first bits of the hash */
+    _Atomic(_Atomic uint8_t *) depths_wide;    /* the same with more bits, once needed */
 };
 
 void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mcds__key *root,
@@ -72,6 +73,9 @@ void mcds__fold_key(const struct mcds__fold *fold, uint64_t generation, uint64_t
 /* Where the hash, or one that the same key held, was found last. */
 uint32_t mcds__fold_depth(struct mcds__fold *fold, uint64_t hash);
 void mcds__fold_note_depth(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
+/* The same for the first key that a handle has found: hashes being even, the others are likely to
+ * be as deep. Where they are not, that costs the round trip in which it is learnt. */
+void mcds__fold_note_found(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
 /* The key of this depth has moved: all that it held is deeper. */
 void mcds__fold_note_moved(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
 /* More moves than a path has keys: somebody erases them as fast as they are found. */

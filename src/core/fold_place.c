@@ -64,7 +64,7 @@ static enum mcds__step take_deepest(struct mcds__fold_place *place, struct mcds_
         return mcds__operation_explain(operation, MCDS_LOST,
                                        "a part of it is gone that the store should hold");
     }
-    mcds__fold_note_depth(fold, place->hash, depth);
+    mcds__fold_note_found(fold, place->hash, depth);
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
