@@ -72,7 +72,8 @@ struct mcds__members_mark {
 };
 
 /* Read, or erase, the intervals `slot`, `slot` - 1, ..., `count` of them. DONE with MCDS_OK;
- * erasing: MCDS_NOT_FOUND when none of them was there; or failures. */
+ * erasing: MCDS_NOT_FOUND when none of them was there, MCDS_AMBIGUOUS when some may be gone; or
+ * failures. */
 struct mcds__members_read {
     struct mcds__members *members;
     uint64_t slot;

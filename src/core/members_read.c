@@ -186,8 +186,8 @@ static bool begin_sweep(struct mcds__members_read *read, struct mcds__operation 
     return true;
 }
 
-enum mcds__step mcds__members_read_step(struct mcds__members_read *read,
-                                        struct mcds__operation *operation)
+static enum mcds__step advance(struct mcds__members_read *read,
+                               struct mcds__operation *operation)
 {
     while (read->at < read->count) {
         if (read->place == NULL && !begin_sweep(read, operation))
@@ -195,15 +195,26 @@ enum mcds__step mcds__members_read_step(struct mcds__members_read *read,
         enum mcds__step step = mcds__fold_sweep_step(&read->sweep, operation);
         if (step != MCDS__DONE)
             return step;
-        if (!take_sweep(read, operation))
-            return MCDS__DONE;
         if (operation->result == MCDS_NOT_FOUND || read->erases)
             forget_ranks(read->place);
+        if (!take_sweep(read, operation))
+            return MCDS__DONE;
         give_place(read);
         operation->detail = NULL;
         read->at++;
     }
     return finish(read, operation);
+}
+
+/* What has been erased in part cannot be told to be untouched. */
+enum mcds__step mcds__members_read_step(struct mcds__members_read *read,
+                                        struct mcds__operation *operation)
+{
+    enum mcds__step step = advance(read, operation);
+    if (step == MCDS__DONE && read->erases && read->found && operation->result != MCDS_OK &&
+        operation->result != MCDS_CORRUPT)
+        operation->result = MCDS_AMBIGUOUS;
+    return step;
 }
 
 double mcds__members_count(const struct mcds__members_read *read, uint64_t slots)

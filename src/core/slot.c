@@ -230,7 +230,8 @@ enum mcds__step mcds__slot_drop_step(mcds_request *requests, const struct mcds__
         return ask_keys(requests, keys, count, MCDS_DELETE, 0, operation);
     }
     for (uint32_t i = 0; i < count; i++)
-        if (requests[i].reply.outcome == MCDS_OUT_OK)
+        if (requests[i].reply.outcome == MCDS_OUT_OK ||
+            requests[i].reply.outcome == MCDS_OUT_UNKNOWN)
             *stage |= KEYS_ERASED;
     bool erased = (*stage & KEYS_ERASED) != 0;
     const mcds_reply *trouble = first_trouble(requests, count);
@@ -239,7 +240,11 @@ enum mcds__step mcds__slot_drop_step(mcds_request *requests, const struct mcds__
         *stage = erased ? KEYS_ERASED : KEYS_BEGIN;
         return MCDS__SLEEP;
     }
-    if (trouble != NULL)
-        return mcds__operation_fail(operation, trouble);
-    return mcds__operation_finish(operation, erased ? MCDS_OK : MCDS_NOT_FOUND);
+    if (trouble == NULL)
+        return mcds__operation_finish(operation, erased ? MCDS_OK : MCDS_NOT_FOUND);
+    (void)mcds__operation_fail(operation, trouble);
+    /* What has been erased in part cannot be told to be untouched. */
+    if (erased)
+        operation->result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
 }
