@@ -24,6 +24,9 @@ static void start_redis(struct servers *servers)
     (void)server_start(&servers->redis_tcp, arguments);
 }
 
+/* What was put there by the contest before is not to be evicted in the next. */
+static char *const roomy[] = {"-m", "2048", NULL};
+
 void servers_start(struct servers *servers, const char *place)
 {
     memset(servers, 0, sizeof *servers);
@@ -34,8 +37,14 @@ void servers_start(struct servers *servers, const char *place)
     /* With more, the contestants' connections would land on different threads, and the one whose
      * thread shares a processor with the client would win. */
     servers->memcached_unix.threads = 1;
+    servers->memcached_unix.options = roomy;
     servers->memcached_tcp.threads = 1;
     (void)server_start_memcached(&servers->memcached_unix);
+    (void)snprintf(servers->memcached_wide.path, sizeof servers->memcached_wide.path,
+                   "%.90s/w.sock", place);
+    servers->memcached_wide.threads = 2;
+    servers->memcached_wide.options = roomy;
+    (void)server_start_memcached(&servers->memcached_wide);
     servers->memcached_tcp.port = server_free_port();
     (void)server_start_memcached(&servers->memcached_tcp);
     servers->redis_tcp.port = server_free_port();
@@ -46,7 +55,9 @@ void servers_stop(struct servers *servers)
 {
     server_stop(&servers->memcached_tcp);
     server_stop(&servers->memcached_unix);
+    server_stop(&servers->memcached_wide);
     server_stop(&servers->redis_tcp);
     (void)unlink(servers->memcached_unix.path);
+    (void)unlink(servers->memcached_wide.path);
     (void)unlink(servers->redis_unix.path);
 }

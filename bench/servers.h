@@ -9,8 +9,9 @@
 struct servers {
     struct server memcached_tcp;
     struct server memcached_unix;
-    struct server redis_tcp;  /* one process listens on both, */
-    struct server redis_unix; /* and this is only where */
+    struct server memcached_wide; /* the same with two threads */
+    struct server redis_tcp;      /* one process listens on both, */
+    struct server redis_unix;     /* and this is only where */
 };
 
 /* Start what is installed; `place` is a folder for the sockets. */

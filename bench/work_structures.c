@@ -34,7 +34,8 @@ static void compete(struct bench *bench, const struct servers *servers, enum ver
     (void)snprintf(against, sizeof against, "Redis %s, same depth", command);
     if (!contest_is_wanted(bench, work))
         return;
-    server_uri(&servers->memcached_unix, uri, sizeof uri);
+    server_uri(connections > 1 ? &servers->memcached_wide : &servers->memcached_unix, uri,
+               sizeof uri);
     size_t used = strlen(uri);
     (void)snprintf(uri + used, sizeof uri - used, "?connections=%u", connections);
     if (!collection_open(&rivals.ours, verb, uri, verb_name(verb), DEPTH)) {

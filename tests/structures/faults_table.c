@@ -9,7 +9,7 @@
 #define DEEP 24
 #define LARGE 20000
 #define DELTA 5
-#define VALUE_MAX 16
+#define VALUE_MAX 32
 
 /* What a table should be: some entries, each with its value, "" where there is none; and the
  * number of fillers, whose keys begin with '#'. */
