@@ -1,30 +1,11 @@
 /* Memory refused: each allocation of a whole story failing in turn, alone or with all later
- * ones. Nothing may crash or leak, and what is answered must be true. */
-#include <stdlib.h>
-
+ * ones, from the opening of the store on. Nothing may crash or leak, and what is answered must be
+ * true. What each call of each structure answers then, faults.c asks. */
 #include "structures/suite.h"
 
 #define REFUSALS_MAX 2000
 /* Nobody waits that long but for a server that is slow. */
 #define TIMEOUT_MS 5000
-
-/* The environment's memory, with one request to be refused. */
-static struct {
-    uint64_t asked;
-    uint64_t refuse_at; /* from 1; 0: none */
-    bool stays;
-} memory;
-
-static void *reallocate(void *self, void *old, size_t length)
-{
-    if (length > 0) {
-        memory.asked++;
-        if (memory.refuse_at > 0 && (memory.asked == memory.refuse_at ||
-                                     (memory.stays && memory.asked > memory.refuse_at)))
-            return NULL;
-    }
-    return fake_env_reallocate(self, old, length);
-}
 
 /* What the story has opened, and what it may believe. */
 struct story {
@@ -110,31 +91,29 @@ static void call_all(struct story *story)
     mcds_online_value present;
     mcds_lock_holder holder;
     int64_t taken = 0;
-    for (int i = 0; i < 2; i++) {
-        note_add(story, heard(mcds_counter_add(story->counter, 1, NULL)));
-        (void)heard(mcds_counter_get(story->counter, &value));
-        (void)heard(mcds_counter_add(story->striped, 1, NULL));
-        (void)heard(mcds_counter_get(story->striped, &value));
-        (void)heard(mcds_counter_take(story->striped, &taken));
-        (void)heard(mcds_visitors_hit(story->visitors, "ann", T0_MS));
-        (void)heard(mcds_visitors_get(story->visitors, T0_MS, &visited));
-        (void)heard(mcds_online_beat(story->online, "ann", T0_MS));
-        (void)heard(mcds_online_count(story->online, T0_MS, &present));
-        int result = heard(mcds_lock_try_acquire(story->lock, &story->lease));
-        (void)heard(mcds_lock_holder_get(story->lock, &holder));
-        if (result == MCDS_OK)
-            (void)heard(mcds_lock_renew(story->lock, &story->lease));
-        if (result == MCDS_OK || result == MCDS_AMBIGUOUS)
-            (void)heard(mcds_lock_release(story->lock, &story->lease));
-        story->lease = (mcds_lease)MCDS_LEASE_INIT;
-    }
+    note_add(story, heard(mcds_counter_add(story->counter, 1, NULL)));
+    (void)heard(mcds_counter_get(story->counter, &value));
+    (void)heard(mcds_counter_add(story->striped, 1, NULL));
+    (void)heard(mcds_counter_take(story->striped, &taken));
+    (void)heard(mcds_visitors_hit(story->visitors, "ann", T0_MS));
+    (void)heard(mcds_visitors_get(story->visitors, T0_MS, &visited));
+    (void)heard(mcds_online_beat(story->online, "ann", T0_MS));
+    (void)heard(mcds_online_count(story->online, T0_MS, &present));
+    int result = heard(mcds_lock_try_acquire(story->lock, &story->lease));
+    (void)heard(mcds_lock_holder_get(story->lock, &holder));
+    if (result == MCDS_OK)
+        (void)heard(mcds_lock_renew(story->lock, &story->lease));
+    if (result == MCDS_OK || result == MCDS_AMBIGUOUS)
+        (void)heard(mcds_lock_release(story->lock, &story->lease));
+    story->lease = (mcds_lease)MCDS_LEASE_INIT;
     (void)heard(mcds_counter_drop(story->striped));
     (void)heard(mcds_visitors_drop(story->visitors, T0_MS));
     (void)heard(mcds_online_drop(story->online, T0_MS));
     (void)heard(mcds_lock_drop(story->lock));
 }
 
-#define IN_FLIGHT 100
+/* More than one batch. */
+#define IN_FLIGHT 70
 
 static void pipe_all(struct story *story)
 {
@@ -179,16 +158,13 @@ static bool tell(struct suite *suite, const char *uri, uint64_t refuse_at, bool 
 {
     struct story story = {.suite = suite, .lease = MCDS_LEASE_INIT};
     int64_t blocks = suite->fake.blocks;
-    memory.asked = 0;
-    memory.refuse_at = refuse_at;
-    memory.stays = stays;
+    fake_env_refuse(&suite->fake, (int64_t)refuse_at - 1, stays);
     bool whole = open_all(&story, uri);
     if (whole) {
         call_all(&story);
         pipe_all(&story);
     }
-    bool came = refuse_at > 0 && memory.asked >= refuse_at;
-    memory.refuse_at = 0;
+    bool came = fake_env_grant(&suite->fake);
     if (whole) {
         mcds_counter_value value = {0, 0, false};
         int result = mcds_counter_get(story.counter, &value);
@@ -201,7 +177,7 @@ static bool tell(struct suite *suite, const char *uri, uint64_t refuse_at, bool 
         assert_true(result == MCDS_OK || (result == MCDS_NOT_FOUND && story.added == 0));
         assert_in_range(value.value, story.added, story.added + story.doubted);
         if (!came)
-            assert_int_equal(value.value, 2 + IN_FLIGHT);
+            assert_int_equal(value.value, 1 + IN_FLIGHT);
     }
     close_all(&story);
     assert_int_equal(suite->fake.blocks, blocks);
@@ -215,13 +191,10 @@ static void refuse_each(struct suite *suite, bool stays)
     skip_if_unsupported(mcds_lock_open(suite->store, "probe", NULL, &lock));
     mcds_lock_close(lock);
     place_uri_of(suite->place, "refusals", uri, sizeof uri);
-    suite->fake.env.reallocate = reallocate;
     suite->skips_sleep = true;
     uint64_t at = 1;
     while (at < REFUSALS_MAX && tell(suite, uri, at, stays))
         at++;
-    memory.refuse_at = 0;
-    suite->fake.env.reallocate = fake_env_reallocate;
     assert_in_range(at, 10, REFUSALS_MAX - 1);
 }
 
@@ -235,7 +208,74 @@ static void all_from_one_on_are_refused(struct suite *suite)
     refuse_each(suite, true);
 }
 
+#define OPENER(noun, make_options)                                                             \
+    static int open_##noun(mcds_store *store)                                                  \
+    {                                                                                          \
+        mcds_##noun *handle = NULL;                                                            \
+        make_options;                                                                          \
+        int result = mcds_##noun##_open(store, "refused", &options, &handle);                  \
+        assert_true((result == MCDS_OK) == (handle != NULL));                                  \
+        mcds_##noun##_close(handle);                                                           \
+        return result;                                                                         \
+    }
+
+OPENER(set, mcds_set_options options = MCDS_SET_OPTIONS_INIT)
+OPENER(table, mcds_table_options options = MCDS_TABLE_OPTIONS_INIT)
+OPENER(array, mcds_array_options options = MCDS_ARRAY_OPTIONS_INIT)
+OPENER(list, mcds_list_options options = MCDS_LIST_OPTIONS_INIT)
+OPENER(log, mcds_log_options options = MCDS_LOG_OPTIONS_INIT)
+OPENER(counter, mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+       options.flags = MCDS_COUNTER_EXACT)
+OPENER(visitors, mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
+       options.members = MCDS_MEMBERS_EXACT)
+OPENER(online, mcds_online_options options = MCDS_ONLINE_OPTIONS_INIT;
+       options.members = MCDS_MEMBERS_ESTIMATED)
+
+static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
+{
+    (void)context;
+    (void)page;
+    (void)upto_slot;
+    *views_out = 0;
+    return 0;
+}
+
+static int save(void *context, const char *page, uint64_t slot, int64_t views)
+{
+    (void)context;
+    (void)page;
+    (void)slot;
+    (void)views;
+    return 0;
+}
+
+OPENER(views, mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT; options.load = load;
+       options.save = save)
+
+/* The handles of the structures that the story leaves out. */
+static void opening_is_refused(struct suite *suite)
+{
+    static int (*const openers[])(mcds_store * store) = {
+        open_set,     open_table,    open_array,  open_list,  open_log,
+        open_counter, open_visitors, open_online, open_views,
+    };
+    for (size_t i = 0; i < sizeof openers / sizeof openers[0]; i++) {
+        int64_t blocks = suite->fake.blocks;
+        int64_t allowed = 0;
+        int result;
+        do {
+            fake_env_refuse(&suite->fake, allowed++, false);
+            result = openers[i](suite->store);
+            (void)fake_env_grant(&suite->fake);
+            assert_int_equal(suite->fake.blocks, blocks);
+        } while (result == MCDS_NO_MEMORY);
+        CHECK_RESULT(MCDS_OK, result);
+        assert_true(allowed > 1);
+    }
+}
+
 static const struct suite_case cases[] = {
+    CASE_ONCE(opening_is_refused),
     CASE_ONCE(one_allocation_is_refused),
     CASE_ONCE(all_from_one_on_are_refused),
 };
