@@ -6,7 +6,7 @@
 #define FILLER_LENGTH ((MCDS__PART_LIMIT - 2000) / 4)
 #define FULL_LENGTH 3000
 #define LARGE_LENGTH 20000
-#define DEEP 20
+#define DEEP 9
 #define TOGETHER 3
 
 /* A value of some length that begins with a word. */
