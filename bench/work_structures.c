@@ -47,12 +47,12 @@ static void compete(struct bench *bench, const struct servers *servers, enum ver
                                : redis_structure_open(&rivals.theirs, verb,
                                                       &servers->redis_unix, verb_name(verb),
                                                       DEPTH);
-    struct contest contest = {
-        .work = work,
-        .step = DEPTH,
-        .count = 2,
-        .list = {{"mcds", NULL, 0, collection_run, &rivals.ours},
-                 {against, no_redis, GOAL, redis_structure_run, &rivals.theirs}}};
+    struct contest contest = {.work = work,
+                              .step = DEPTH,
+                              .count = 2,
+                              .list = {{"mcds", NULL, 0, collection_run, &rivals.ours},
+                                       {against, no_redis, connections == 1 ? GOAL : 0,
+                                        redis_structure_run, &rivals.theirs}}};
     if (fill(&rivals, no_redis == NULL, size))
         contest_run(bench, &contest);
     else
