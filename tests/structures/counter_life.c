@@ -282,11 +282,15 @@ struct share {
     int trouble; /* the first result that is not expected */
 };
 
+/* Where time is injected, those who wait make it pass for those who do not: then a call may be too
+ * late before it has begun, and has done nothing. */
 static void *add_many(void *argument)
 {
     struct share *share = argument;
     for (int i = 0; i < ADDS; i++) {
         int result = mcds_counter_add(share->counter, 1 + i % 3, NULL);
+        if (result == MCDS_TIMEOUT)
+            continue;
         share->sum += 1 + i % 3;
         if (result != MCDS_OK && share->trouble == MCDS_OK)
             share->trouble = result;
@@ -305,7 +309,8 @@ static void *take_many(void *argument)
         int result = mcds_counter_take(share->counter, &taken);
         if (result == MCDS_OK)
             share->sum += taken;
-        else if (result != MCDS_NOT_FOUND && result != MCDS_BUSY && share->trouble == MCDS_OK)
+        else if (result != MCDS_NOT_FOUND && result != MCDS_BUSY && result != MCDS_TIMEOUT &&
+                 share->trouble == MCDS_OK)
             share->trouble = result;
     }
     return NULL;
