@@ -210,7 +210,7 @@ void sizes_run(struct bench *bench, bool huge)
         RUNS, DEPTH, "verb", "home", "elements", "us", "smallest - largest", "ratio", "trips",
         "requests", "fill us");
     measure_place(bench, &memory);
-    (void)snprintf(lmdb.uri, sizeof lmdb.uri, "lmdb:%s/sizes?sync=os", bench->place);
+    (void)snprintf(lmdb.uri, sizeof lmdb.uri, "lmdb:%s/sizes?sync=async", bench->place);
     measure_place(bench, &lmdb);
     forget_file(bench, "sizes");
     (void)snprintf(server.path, sizeof server.path, "%.80s/s.sock", bench->place);
