@@ -84,7 +84,8 @@ static bool note_oldest(void *context, const mcds_log_event *event)
     return true;
 }
 
-/* Begin at the oldest of the last events; where there is no log yet, everything is new. */
+/* Begin at the oldest of the last events. Where there is none, or no log yet, everything is new:
+ * an event may come between this look and the first round. */
 static int begin_at_last(struct tail *tail)
 {
     uint64_t last = number_of(tail->command, OPTION_LAST, LAST);
@@ -95,17 +96,14 @@ static int begin_at_last(struct tail *tail)
     if (last == 0)
         return MCDS_OK;
     int result = mcds_log_fetch(tail->log, &range, note_oldest, &oldest_ms, NULL);
-    if (result == MCDS_OK && oldest_ms > 0) {
-        tail->cursor.from_ms = oldest_ms;
-        tail->room = (size_t)last;
-        tail->ring = calloc(tail->room, sizeof tail->ring[0]);
-        return tail->ring != NULL ? MCDS_OK : MCDS_NO_MEMORY;
-    }
-    if (result == MCDS_NOT_FOUND && is_given(tail->command, OPTION_FOLLOW)) {
-        tail->cursor.from_ms = 1;
-        return MCDS_OK;
-    }
-    return result;
+    if (result == MCDS_NOT_FOUND && is_given(tail->command, OPTION_FOLLOW))
+        result = MCDS_OK;
+    tail->cursor.from_ms = oldest_ms > 0 ? oldest_ms : 1;
+    if (result != MCDS_OK || oldest_ms == 0)
+        return result;
+    tail->room = (size_t)last;
+    tail->ring = calloc(tail->room, sizeof tail->ring[0]);
+    return tail->ring != NULL ? MCDS_OK : MCDS_NO_MEMORY;
 }
 
 /* Returns 0, or the exit code with the sentence printed; false in *is_there_out: no such file. */

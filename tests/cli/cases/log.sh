@@ -85,12 +85,18 @@ kill $tail
 wait $tail 2>/dev/null
 echo "-> $?"
 cut -f 2 followed
-# a log that comes later; a reader who goes
-mcds log tail later -f >followed &
-tail=$!
-mcds -q log put later first
-wait_for first followed
-kill $tail
-wait $tail 2>/dev/null
-cut -f 2 followed
+# logs that come later, before, while or after their reader looks for them
+readers=
+for i in $(seq 16); do
+    mcds log tail "later$i" -f >"followed$i" &
+    readers="$readers $!"
+    mcds -q log put "later$i" first
+done
+for i in $(seq 16); do
+    wait_for first "followed$i"
+done
+kill $readers
+wait $readers 2>/dev/null
+cat followed? followed?? | cut -f 2 | uniq -c | sed 's/^ *//'
+# a reader who goes
 (mcds log tail live -f; echo "-> $?" >&2) | head -n 1 | cut -f 2
