@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "clock.h"
+
 #ifdef WEBLOG_SQLITE
 #include "views/sqlite.h"
 #endif
@@ -12,13 +14,6 @@
 #define SAVE_EVERY_S 10.0
 /* An interval of views and what a flush waits for clocks that differ. */
 #define SETTLE_S 7
-
-static double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 #ifdef WEBLOG_SQLITE
 static bool open_database(struct keep *keep, const char *path, mcds_views_options *options)
@@ -55,7 +50,7 @@ bool keep_open(struct keep *keep, const struct figures *figures, mcds_store *sto
 {
     char name[FIGURES_LONG_MAX];
     mcds_views_options options = figures_views_options();
-    *keep = (struct keep){.store = store, .saved_s = now_s()};
+    *keep = (struct keep){.store = store, .saved_s = clock_now_s()};
     if (figures->database == NULL)
         return true;
     if (!open_database(keep, figures->database, &options))
@@ -76,9 +71,9 @@ void keep_close(struct keep *keep)
 
 int keep_save_sometimes(struct keep *keep)
 {
-    if (keep->views == NULL || now_s() - keep->saved_s < SAVE_EVERY_S)
+    if (keep->views == NULL || clock_now_s() - keep->saved_s < SAVE_EVERY_S)
         return MCDS_OK;
-    keep->saved_s = now_s();
+    keep->saved_s = clock_now_s();
     return mcds_views_flush(keep->views);
 }
 

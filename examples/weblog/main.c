@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "crew.h"
 #include "finds.h"
 #include "home.h"
@@ -46,13 +47,6 @@ struct run {
     struct totals shown;
     uint64_t shown_online;
 };
-
-static double now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 static int complain(const char *what, int code)
 {
@@ -96,9 +90,9 @@ static void show_live(struct run *run)
 {
     struct totals totals;
     uint64_t online = 0;
-    if (now_s() - run->shown_s < 1.0)
+    if (clock_now_s() - run->shown_s < 1.0)
         return;
-    run->shown_s = now_s();
+    run->shown_s = clock_now_s();
     if (totals_read(&run->figures, run->store, &totals) != MCDS_OK ||
         totals_read_online(&run->figures, run->store, &online) != MCDS_OK)
         return;
@@ -235,13 +229,13 @@ static int open_store(struct run *run)
 static int count(struct run *run)
 {
     int code = open_store(run);
-    run->begun_s = run->shown_s = now_s();
+    run->begun_s = run->shown_s = clock_now_s();
     if (code == EXIT_SUCCESS)
         code = feed(run);
     bool gathered = crew_gather(&run->crew);
     if (code == EXIT_SUCCESS && !gathered)
         code = complain(run->crew.failure, EXIT_NO_STORE);
-    double seconds = now_s() - run->begun_s;
+    double seconds = clock_now_s() - run->begun_s;
     if (run->options.follow && isatty(STDERR_FILENO) == 1)
         (void)fputc('\n', stderr);
     return code == EXIT_SUCCESS ? conclude(run, seconds) : code;

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "chaos/relay.h"
+#include "support/dice.h"
 #include "support/history.h"
 
 #define SKIPPED 77
@@ -65,8 +66,7 @@ static uint64_t number_from(const char *text, uint64_t usual)
 
 static uint64_t roll(struct play *play, uint64_t below)
 {
-    play->dice = play->dice * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (play->dice >> 33) % below;
+    return dice_roll(&play->dice, below);
 }
 
 static bool complain(const char *what)

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "support/dice.h"
+
 #define PIECE 65536
 #define HOLD_MS_MAX 60
 #define LATE_MS_MAX 400
@@ -25,8 +27,7 @@ static int64_t now_ns(void)
 
 static uint64_t roll(struct relay *relay, uint64_t below)
 {
-    relay->dice = relay->dice * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (relay->dice >> 33) % below;
+    return dice_roll(&relay->dice, below);
 }
 
 static enum relay_fault draw(struct relay *relay)

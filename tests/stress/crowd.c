@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "stress/stage.h"
+#include "support/dice.h"
 
 #define TIMEOUT_MS 60000
 #define TURN_NOTES 128
@@ -30,8 +31,7 @@ bool crowd_goes_on(const struct crowd_member *member)
 
 uint64_t crowd_roll(struct crowd_member *member, uint64_t below)
 {
-    member->dice = member->dice * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (member->dice >> 33) % below;
+    return dice_roll(&member->dice, below);
 }
 
 struct crowd_note *crowd_ask(struct crowd_member *member, unsigned verb, uint32_t what)

@@ -21,6 +21,7 @@
 #include "mcds.h"
 #include "stress/stage.h"
 #include "stress/tenures.h"
+#include "support/dice.h"
 
 #define FIGHTERS 16
 #define TENURES_MAX 40000 /* of one fighter; then it rests */
@@ -61,8 +62,7 @@ struct fighter {
 
 static uint64_t roll(struct fighter *fighter, uint64_t below)
 {
-    fighter->dice = fighter->dice * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (fighter->dice >> 33) % below;
+    return dice_roll(&fighter->dice, below);
 }
 
 /* "Not applied, for want of time" is a fair answer where so many want one file. Anything else

@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/dice.h"
+
 #define ABSENT INT64_MIN
 
 enum verb { GET, PUT, PUT_IF_ABSENT, COMPARE_AND_SET, REMOVE, INCR };
 
 static uint64_t roll(struct history_actor *actor, uint64_t below)
 {
-    actor->dice = actor->dice * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (actor->dice >> 33) % below;
+    return dice_roll(&actor->dice, below);
 }
 
 static mcds_bytes key_of(struct history_call *call)
