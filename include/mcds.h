@@ -296,10 +296,12 @@ typedef enum mcds_counter_flag {
 } mcds_counter_flag;
 
 typedef struct mcds_counter_options {
-    size_t size;      /* sizeof(mcds_counter_options) */
-    uint32_t flags;   /* mcds_counter_flag */
-    uint32_t stripes; /* 1..32 keys to spread the load over; 0 = 1. All programs must agree. */
-    uint64_t ttl_ms;  /* counted from birth; 0 = for ever */
+    size_t size;    /* sizeof(mcds_counter_options) */
+    uint32_t flags; /* mcds_counter_flag */
+    /* 1..32 keys to spread the load over; 0 = 1. Kept with the counter: who opens it with another
+     * number gets MCDS_INVALID, or MCDS_CORRUPT with 1, from its first call. */
+    uint32_t stripes;
+    uint64_t ttl_ms; /* counted from birth; 0 = for ever */
     /* EXACT alone, which in turn has no stripes and no ttl: */
     uint32_t copies;   /* 1..7 servers to keep it on; 0 = 1. More than 1 makes it EXACT. */
     uint32_t flush_ms; /* an add flushes after this time; 0 = every add does */
@@ -326,8 +328,9 @@ MCDS_API void mcds_counter_close(mcds_counter *counter);
 
 /* Add `delta`; the counter is made when it does not exist.
  * value_out  the value just after; NULL allowed, and required when striped or EXACT.
- * Cost       1; one more for the first add ever, and for the first subtraction of a handle that
- *            has not seen the counter. EXACT: 0, or that of a flush.
+ * Cost       1; one more for the first add ever, for the first subtraction of a handle that has
+ *            not seen the counter, and for a handle's first add to stripes. EXACT: 0, or that of
+ *            a flush.
  * Returns    MCDS_OK; MCDS_AMBIGUOUS; MCDS_OVERFLOW (the add was applied and left the range);
  *            MCDS_CORRUPT (the key holds no number); MCDS_LOST (STRICT; or a subtraction,
  *            applied as far as zero, from a signed counter that was begun anew without
@@ -485,7 +488,7 @@ MCDS_API MCDS_CHECKED int mcds_lock_drop(mcds_lock *lock);
 MCDS_API MCDS_CHECKED int mcds_lock_drop_start(mcds_lock *lock, mcds_pipeline *pipeline,
                                                uint64_t tag);
 
-/* Whether visitors and online keep who was there. All programs must agree. */
+/* Whether visitors and online keep who was there. */
 typedef enum mcds_members {
     /* A number is kept, and for a while a mark for each visitor. Whoever comes counts at most
      * once: a lost reply may cost one visitor. */
@@ -504,7 +507,10 @@ typedef enum mcds_members {
  * absolute number and never used again, so nothing hangs on when a key dies.
  *
  * Promise: at most once, as a counter. A hit within the clock difference between machines of a
- * period's edge may fall into the neighbour period. */
+ * period's edge may fall into the neighbour period.
+ *
+ * Period and members are kept with the visitors. Who opens them with others gets MCDS_INVALID from
+ * its first call, and has changed nothing. */
 typedef struct mcds_visitors mcds_visitors;
 
 typedef struct mcds_visitors_options {
@@ -541,7 +547,7 @@ MCDS_API void mcds_visitors_close(mcds_visitors *visitors);
  *          call counts.
  * at_ms    when (Unix time); 0 = now.
  * Cost     1 without visitor or when it was counted before; 2 for a new one; one more for the
- *          first of a period.
+ *          first of a period, and for a handle's first, 2 at times, and again after each 3 periods.
  * Returns  MCDS_OK: counted; MCDS_EXISTS: this visitor was counted before; MCDS_AMBIGUOUS:
  *          counted once or not at all; MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_INVALID, ...
  * A crash of the caller between the two round trips leaves that visitor uncounted.
@@ -555,8 +561,9 @@ MCDS_API MCDS_CHECKED int mcds_visitors_hit_start(mcds_visitors *visitors, const
                                                   int64_t at_ms, mcds_pipeline *pipeline,
                                                   uint64_t tag);
 
-/* Read both periods as of at_ms (0 = now). A period without hits is 0. Cost 1. Members: 1 for each
- * 64 keys of a period, which holds some 40 visitors a key; the error of ESTIMATED is in `error`. */
+/* Read both periods as of at_ms (0 = now). A period without hits is 0. Cost 1; one more for a
+ * handle's first, and again after each 3 periods. Members: 1 for each 64 keys of a period, which
+ * holds some 40 visitors a key; the error of ESTIMATED is in `error`. */
 MCDS_API MCDS_CHECKED int mcds_visitors_get(mcds_visitors *visitors, int64_t at_ms,
                                             mcds_visitors_value *value_out);
 MCDS_API MCDS_CHECKED int mcds_visitors_get_start(mcds_visitors *visitors, int64_t at_ms,
@@ -564,7 +571,8 @@ MCDS_API MCDS_CHECKED int mcds_visitors_get_start(mcds_visitors *visitors, int64
                                                   mcds_pipeline *pipeline, uint64_t tag);
 
 /* Erase the period of at_ms (0 = now) and the one before it. Who was counted stays known until
- * the period's keys expire. Cost 1. */
+ * the period's keys expire. With the running period the settings go too: then the visitors may be
+ * opened otherwise. Cost as get. */
 MCDS_API MCDS_CHECKED int mcds_visitors_drop(mcds_visitors *visitors, int64_t at_ms);
 MCDS_API MCDS_CHECKED int mcds_visitors_drop_start(mcds_visitors *visitors, int64_t at_ms,
                                                    mcds_pipeline *pipeline, uint64_t tag);
@@ -573,7 +581,7 @@ MCDS_API MCDS_CHECKED int mcds_visitors_drop_start(mcds_visitors *visitors, int6
 
 /* Who is here: how many were active within the last `buckets` buckets of `width_ms`. A visitor
  * who stays active is counted in exactly one bucket of every window, so the number neither dips
- * nor counts anybody twice. */
+ * nor counts anybody twice. Buckets, width and members are kept with it, as those of visitors. */
 typedef struct mcds_online mcds_online;
 
 typedef struct mcds_online_options {
@@ -612,15 +620,17 @@ MCDS_API MCDS_CHECKED int mcds_online_beat_start(mcds_online *online, const char
                                                  int64_t at_ms, mcds_pipeline *pipeline,
                                                  uint64_t tag);
 
-/* Count as of at_ms (0 = now). Cost 1. Members: as mcds_visitors_get, for each bucket of the
- * window; who was in several buckets is counted once. */
+/* Count as of at_ms (0 = now). Cost 1; one more for a handle's first, and again after each window.
+ * Members: as mcds_visitors_get, for each bucket of the window; who was in several buckets is
+ * counted once. */
 MCDS_API MCDS_CHECKED int mcds_online_count(mcds_online *online, int64_t at_ms,
                                             mcds_online_value *value_out);
 MCDS_API MCDS_CHECKED int mcds_online_count_start(mcds_online *online, int64_t at_ms,
                                                   mcds_online_value *value_out,
                                                   mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erase the buckets of the window at at_ms (0 = now). Cost 1. */
+/* Erase the buckets of the window at at_ms (0 = now); with the running one the settings too. Cost
+ * as count. */
 MCDS_API MCDS_CHECKED int mcds_online_drop(mcds_online *online, int64_t at_ms);
 MCDS_API MCDS_CHECKED int mcds_online_drop_start(mcds_online *online, int64_t at_ms,
                                                  mcds_pipeline *pipeline, uint64_t tag);
@@ -841,8 +851,10 @@ MCDS_API MCDS_CHECKED int mcds_table_drop_start(mcds_table *table, mcds_pipeline
 typedef struct mcds_views mcds_views;
 
 typedef struct mcds_views_options {
-    size_t size;       /* sizeof(mcds_views_options) */
-    uint32_t flush_ms; /* 1 000 to 86 400 000; 0 = 60 000. All programs must agree. */
+    size_t size; /* sizeof(mcds_views_options) */
+    /* 1 000 to 86 400 000; 0 = 60 000. Kept with the views: who opens them with another time gets
+     * MCDS_INVALID from its first call. */
+    uint32_t flush_ms;
     /* The sum of what has been saved for this page, of slots up to upto_slot; 0 where there is
      * nothing. Called by get, of one caller at a time however many ask. Not 0: failure, MCDS_IO. */
     int (*load)(void *context, const char *page, uint64_t upto_slot, int64_t *views_out);
@@ -863,7 +875,8 @@ MCDS_API MCDS_CHECKED int mcds_views_open(mcds_store *store, const char *name,
 MCDS_API void mcds_views_close(mcds_views *views);
 
 /* Count n views of a page.
- * Cost     1; 2 to 3 for a handle's first view of a page in an interval.
+ * Cost     1; 2 to 3 for a handle's first view of a page in an interval; one more for a handle's
+ *          first call of any kind.
  * Returns  MCDS_OK; MCDS_AMBIGUOUS: counted once or not at all; MCDS_BUSY, MCDS_TIMEOUT,
  *          MCDS_UNAVAILABLE, MCDS_FULL, MCDS_CORRUPT, MCDS_INVALID */
 MCDS_API MCDS_CHECKED int mcds_views_hit(mcds_views *views, const char *page, uint32_t n);

@@ -11,6 +11,12 @@
 
 enum { BEGIN, CHANGE };
 
+const char *const mcds__members_sayings[MCDS__MEMBERS_SAYINGS] = {
+    "its members are not kept; open it so",
+    "its members are kept EXACT; open it so",
+    "its members are ESTIMATED; open it so",
+};
+
 static const char *const forms[] = {
     "its members are kept EXACT; open it so",
     "its members are ESTIMATED; open it so",

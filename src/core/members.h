@@ -14,6 +14,10 @@
 #define MCDS__MEMBERS_PLACES 40
 #define MCDS__MEMBERS_SLOTS_MAX 33
 
+/* What to say where others keep members, by mcds_members. */
+#define MCDS__MEMBERS_SAYINGS 3
+extern const char *const mcds__members_sayings[MCDS__MEMBERS_SAYINGS];
+
 struct mcds__members_place {
     uint64_t slot;
     uint32_t users;

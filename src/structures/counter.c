@@ -35,6 +35,11 @@ bool mcds__counter_decode(uint64_t stored, int64_t *value_out,
     return false;
 }
 
+uint32_t mcds__counter_key_count(const mcds_counter *counter)
+{
+    return counter->stripes > 1 ? counter->stripes + 1 : 1;
+}
+
 bool mcds__counter_is_signed(const mcds_counter *counter)
 {
     return (counter->flags & MCDS_COUNTER_SIGNED) != 0;
@@ -77,7 +82,8 @@ int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
 enum mcds__step mcds__counter_refuse(struct mcds__operation *operation, int result)
 {
     if (result == MCDS_CORRUPT)
-        operation->detail = "the key holds no number; a counter made EXACT is opened EXACT";
+        operation->detail =
+            "the key holds no number; a counter made EXACT or with stripes is opened so";
     return mcds__operation_finish(operation, result);
 }
 
@@ -95,6 +101,7 @@ struct counter_get {
     mcds_counter_value *value_out;
     uint32_t seen;
     uint8_t stage;
+    struct mcds__agree agree;
     mcds_request requests[MCDS__STRIPES_MAX];
 };
 
@@ -129,9 +136,12 @@ static enum mcds__step sum_stripes(struct counter_get *get)
 
 static enum mcds__step step_get(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct counter_get *get = (struct counter_get *)operation;
-    enum mcds__step step = mcds__slot_read_step(
-        get->requests, get->counter->keys, get->counter->stripes, 0, &get->stage, operation);
+    if (!mcds__agree_step(&get->agree, operation, &step))
+        return step;
+    step = mcds__slot_read_step(get->requests, get->counter->keys, get->counter->stripes, 0,
+                                &get->stage, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     return sum_stripes(get);
@@ -153,6 +163,7 @@ static int launch_get(struct counter_get *get, mcds_counter *counter,
     if (get == NULL)
         return result;
     mcds__operation_begin(&get->base, &get_kind, counter->store, counter->name, 0);
+    mcds__agree_begin(&get->agree, &counter->settings, false, &get->base);
     get->counter = counter;
     get->value_out = value_out;
     get->seen = mcds__counter_seen(counter);
@@ -176,20 +187,25 @@ struct counter_drop {
     struct mcds__operation base;
     mcds_counter *counter;
     uint8_t stage;
-    mcds_request requests[MCDS__STRIPES_MAX];
+    struct mcds__agree agree;
+    mcds_request requests[MCDS__STRIPES_MAX + 1];
 };
 
 static enum mcds__step step_drop(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct counter_drop *drop = (struct counter_drop *)operation;
     mcds_counter *counter = drop->counter;
-    enum mcds__step step = mcds__slot_drop_step(drop->requests, counter->keys, counter->stripes,
-                                                &drop->stage, operation);
-    if (step == MCDS__DONE && operation->result >= 0) {
-        for (uint32_t i = 0; i < counter->stripes; i++)
-            mcds__slot_forget(&counter->births[i]);
-        atomic_store_explicit(&counter->form, FORM_UNKNOWN, memory_order_relaxed);
-    }
+    if (!mcds__agree_step(&drop->agree, operation, &step))
+        return step;
+    step = mcds__slot_drop_step(drop->requests, counter->keys, mcds__counter_key_count(counter),
+                                &drop->stage, operation);
+    if (step != MCDS__DONE || operation->result < 0)
+        return step;
+    for (uint32_t i = 0; i < counter->stripes; i++)
+        mcds__slot_forget(&counter->births[i]);
+    atomic_store_explicit(&counter->form, FORM_UNKNOWN, memory_order_relaxed);
+    mcds__settings_forget(&counter->settings);
     return step;
 }
 
@@ -209,6 +225,7 @@ static int launch_drop(struct counter_drop *drop, mcds_counter *counter,
     if (drop == NULL)
         return result;
     mcds__operation_begin(&drop->base, &drop_kind, counter->store, counter->name, 0);
+    mcds__agree_begin(&drop->agree, &counter->settings, false, &drop->base);
     drop->counter = counter;
     drop->stage = 0;
     return mcds__launch(&drop->base, pipeline, tag);
@@ -255,6 +272,21 @@ static int check_counter_options(const char *name, const mcds_counter_options *o
     return MCDS_OK;
 }
 
+static void make_keys(mcds_counter *counter)
+{
+    struct mcds__key head;
+    const struct mcds__setting setting = {.name = "stripes", .number = counter->stripes};
+    mcds__key_begin(&head, mcds__store_ns(counter->store), MCDS__TAG_COUNTER, counter->name);
+    for (uint32_t i = 0; i < mcds__counter_key_count(counter); i++)
+        counter->keys[i] = head;
+    if (counter->stripes > 1)
+        for (uint32_t i = 0; i < counter->stripes; i++)
+            mcds__key_add_number(&counter->keys[i], i);
+    mcds__settings_init(&counter->settings, &head, &setting, counter->stripes > 1,
+                        counter->ttl_ms);
+    counter->settings.foreign = "this counter was made without stripes; open it so";
+}
+
 int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_options *options,
                       mcds_counter **counter_out)
 {
@@ -268,8 +300,8 @@ int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_op
         return result;
     const mcds_env *env = mcds__store_env(store);
     uint32_t stripes = options->stripes > 0 ? options->stripes : 1;
-    mcds_counter *counter = mcds__allocate_zero(env, sizeof *counter +
-                                                         stripes * sizeof counter->keys[0]);
+    mcds_counter *counter = mcds__allocate_zero(
+        env, sizeof *counter + (stripes + 1) * sizeof counter->keys[0]);
     char *own_name = mcds__copy_string(env, name);
     if (counter == NULL || own_name == NULL) {
         mcds__free(env, counter);
@@ -282,11 +314,7 @@ int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_op
     counter->stripes = stripes;
     counter->ttl_ms = options->ttl_ms;
     counter->seed = mcds__random_u64(env);
-    for (uint32_t i = 0; i < stripes; i++) {
-        mcds__key_begin(&counter->keys[i], mcds__store_ns(store), MCDS__TAG_COUNTER, name);
-        if (stripes > 1)
-            mcds__key_add_number(&counter->keys[i], i);
-    }
+    make_keys(counter);
     counter->flush_ms = options->flush_ms;
     if (is_exact(options))
         result = mcds__exact_open(counter, options->copies > 0 ? options->copies : 1);

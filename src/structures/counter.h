@@ -2,6 +2,7 @@
 #ifndef MCDS_STRUCTURES_COUNTER_H
 #define MCDS_STRUCTURES_COUNTER_H
 
+#include "core/settings.h"
 #include "core/share.h"
 #include "core/slot.h"
 #include "structures/structure.h"
@@ -19,10 +20,11 @@ struct mcds_counter {
     uint32_t flags;
     uint32_t stripes;
     uint32_t flush_ms;
-    struct mcds__share *share; /* EXACT: all else below is unused */
-    _Atomic uint32_t form;     /* as last seen */
+    struct mcds__share *share;      /* EXACT: all else below is unused */
+    _Atomic uint32_t form;          /* as last seen */
+    struct mcds__settings settings; /* of several stripes */
     struct mcds__slot_memory births[MCDS__STRIPES_MAX];
-    struct mcds__key keys[]; /* one per stripe */
+    struct mcds__key keys[]; /* one per stripe; of several, the settings' behind them */
 };
 
 /* What one stripe's reply says. */
@@ -32,6 +34,9 @@ struct mcds__stripe {
     enum mcds__counter_form form;
     int64_t value;
 };
+
+/* Keys that a counter stands under. */
+uint32_t mcds__counter_key_count(const mcds_counter *counter);
 
 /* What a stored number stands for. False: outside the ranges of both forms. */
 bool mcds__counter_decode(uint64_t stored, int64_t *value_out,

@@ -22,6 +22,7 @@ struct counter_add {
     uint32_t stripe;
     uint8_t stage;
     uint8_t read_stage;
+    struct mcds__agree agree;
     struct mcds__slot_hit hit;
 };
 
@@ -97,7 +98,10 @@ static enum mcds__step step_learn(struct counter_add *add)
 
 static enum mcds__step step_add(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct counter_add *add = (struct counter_add *)operation;
+    if (!mcds__agree_step(&add->agree, operation, &step))
+        return step;
     switch (add->stage) {
     case ADD_BEGIN:
         if (add->delta < 0 &&
@@ -148,6 +152,7 @@ static int launch_add(struct counter_add *add, mcds_counter *counter, int64_t de
     if (add == NULL)
         return result;
     mcds__operation_begin(&add->base, &add_kind, counter->store, counter->name, 0);
+    mcds__agree_begin(&add->agree, &counter->settings, true, &add->base);
     add->counter = counter;
     add->delta = delta;
     add->value_out = value_out;

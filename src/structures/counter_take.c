@@ -16,6 +16,7 @@ struct counter_take {
     bool there;
     bool doubtful;  /* a compare-and-set went unanswered */
     uint32_t count; /* requests of the running compare-and-set */
+    struct mcds__agree agree;
     int64_t values[MCDS__STRIPES_MAX];
     mcds_request requests[MCDS__STRIPES_MAX];
     mcds_request sets[MCDS__STRIPES_MAX];
@@ -125,12 +126,14 @@ static enum mcds__step take_sets(struct counter_take *take)
 
 static enum mcds__step step_take(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct counter_take *take = (struct counter_take *)operation;
+    if (!mcds__agree_step(&take->agree, operation, &step))
+        return step;
     if (take->stage == TAKE_SETTING)
         return take_sets(take);
-    enum mcds__step step = mcds__slot_read_step(take->requests, take->counter->keys,
-                                                take->counter->stripes, MCDS_WANT_TTL,
-                                                &take->read_stage, operation);
+    step = mcds__slot_read_step(take->requests, take->counter->keys, take->counter->stripes,
+                                MCDS_WANT_TTL, &take->read_stage, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     return ask_sets(take);
@@ -155,6 +158,7 @@ static int launch_take(struct counter_take *take, mcds_counter *counter, int64_t
     if (take == NULL)
         return result;
     mcds__operation_begin(&take->base, &take_kind, counter->store, counter->name, 0);
+    mcds__agree_begin(&take->agree, &counter->settings, false, &take->base);
     take->counter = counter;
     take->taken_out = taken_out;
     take->taken = 0;

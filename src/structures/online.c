@@ -36,13 +36,17 @@ struct online_beat {
     struct mcds__operation base;
     mcds_online *online;
     uint64_t slot;
+    struct mcds__agree agree;
     struct mcds__visit visit;
 };
 
 static enum mcds__step step_beat(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct online_beat *beat = (struct online_beat *)operation;
-    enum mcds__step step = mcds__visit_step(&beat->visit, operation);
+    if (!mcds__agree_step(&beat->agree, operation, &step))
+        return step;
+    step = mcds__visit_step(&beat->visit, operation);
     if (step == MCDS__DONE && operation->result == MCDS_OK)
         (void)mcds__slot_remember(memory_of(beat->online, beat->slot), beat->slot,
                                   beat->visit.hit.birth);
@@ -67,6 +71,7 @@ static int launch_beat(struct online_beat *beat, mcds_online *online, const char
     if (beat == NULL)
         return result;
     mcds__operation_begin(&beat->base, &beat_kind, online->store, online->name, 0);
+    mcds__agree_begin(&beat->agree, &online->settings, true, &beat->base);
     beat->online = online;
     beat->slot = mcds__slot_at(mcds__time_or_now_ms(online->store, at_ms), online->width_ms);
     struct mcds__visit *visit = &beat->visit;
@@ -90,7 +95,13 @@ int mcds_online_beat_start(mcds_online *online, const char *visitor, int64_t at_
     return launch_beat(NULL, online, visitor, at_ms, pipeline, tag);
 }
 
-/* The running bucket and those of the window before it, newest first. */
+bool mcds__online_is_running(const mcds_online *online, uint64_t slot)
+{
+    return slot >= mcds__slot_at(mcds__time_or_now_ms(online->store, 0), online->width_ms);
+}
+
+/* The running bucket and those of the window before it, newest first; where they are dropped,
+ * the settings behind them. */
 struct online_window {
     struct mcds__operation base;
     mcds_online *online;
@@ -99,9 +110,10 @@ struct online_window {
     uint64_t slot;
     uint32_t count;
     uint8_t stage;
+    struct mcds__agree agree;
     bool seen[MCDS__BUCKETS_MAX + 1]; /* before they were asked for: others may make one */
-    struct mcds__key keys[MCDS__BUCKETS_MAX + 1];
-    mcds_request requests[MCDS__BUCKETS_MAX + 1];
+    struct mcds__key keys[MCDS__BUCKETS_MAX + 2];
+    mcds_request requests[MCDS__BUCKETS_MAX + 2];
 };
 
 static enum mcds__step take_window(struct online_window *get)
@@ -131,9 +143,12 @@ static enum mcds__step take_window(struct online_window *get)
 
 static enum mcds__step step_count(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct online_window *get = (struct online_window *)operation;
-    enum mcds__step step = mcds__slot_read_step(get->requests, get->keys, get->count, 0,
-                                                &get->stage, operation);
+    if (!mcds__agree_step(&get->agree, operation, &step))
+        return step;
+    step = mcds__slot_read_step(get->requests, get->keys, get->count, 0, &get->stage,
+                                operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     return take_window(get);
@@ -141,12 +156,17 @@ static enum mcds__step step_count(struct mcds__operation *operation)
 
 static enum mcds__step step_drop(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct online_window *drop = (struct online_window *)operation;
-    enum mcds__step step = mcds__slot_drop_step(drop->requests, drop->keys, drop->count,
-                                                &drop->stage, operation);
-    if (step == MCDS__DONE && operation->result >= 0)
-        for (int i = 0; i <= MCDS__BUCKETS_MAX; i++)
-            mcds__slot_forget(&drop->online->births[i]);
+    if (!mcds__agree_step(&drop->agree, operation, &step))
+        return step;
+    step = mcds__slot_drop_step(drop->requests, drop->keys, drop->count, &drop->stage,
+                                operation);
+    if (step != MCDS__DONE || operation->result < 0)
+        return step;
+    for (int i = 0; i <= MCDS__BUCKETS_MAX; i++)
+        mcds__slot_forget(&drop->online->births[i]);
+    mcds__settings_forget(&drop->online->settings);
     return step;
 }
 
@@ -165,6 +185,7 @@ static int launch_window(struct online_window *window, const struct mcds__operat
     if (window == NULL)
         return result;
     mcds__operation_begin(&window->base, kind, online->store, online->name, 0);
+    mcds__agree_begin(&window->agree, &online->settings, false, &window->base);
     window->online = online;
     window->value_out = value_out;
     window->at_ms = mcds__time_or_now_ms(online->store, at_ms);
@@ -177,6 +198,8 @@ static int launch_window(struct online_window *window, const struct mcds__operat
         window->keys[i] = slot_key(online, slot);
         window->seen[i] = mcds__slot_was_seen(memory_of(online, slot), slot);
     }
+    if (kind == &drop_kind && mcds__online_is_running(online, window->slot))
+        window->keys[window->count++] = online->settings.key;
     return mcds__launch(&window->base, pipeline, tag);
 }
 
@@ -244,6 +267,18 @@ static int check_online_options(const char *name, const mcds_online_options *opt
     return MCDS_OK;
 }
 
+static void settle(mcds_online *online, uint32_t members)
+{
+    struct mcds__key key;
+    const struct mcds__setting settings[] = {
+        {.name = "width_ms", .number = online->width_ms},
+        {.name = "buckets", .number = online->buckets},
+        {"members", members, mcds__members_sayings, MCDS__MEMBERS_SAYINGS},
+    };
+    mcds__key_begin(&key, mcds__store_ns(online->store), MCDS__TAG_ONLINE, online->name);
+    mcds__settings_init(&online->settings, &key, settings, 3, ttl_ms(online));
+}
+
 int mcds_online_open(mcds_store *store, const char *name, const mcds_online_options *options,
                      mcds_online **online_out)
 {
@@ -273,6 +308,7 @@ int mcds_online_open(mcds_store *store, const char *name, const mcds_online_opti
     mcds__key_begin(&online->seen, ns, MCDS__TAG_ONLINE_SEEN, name);
     mcds__key_add_number(&online->seen, online->width_ms);
     mcds__key_add_number(&online->seen, online->buckets);
+    settle(online, options->members);
     if (options->members != MCDS_MEMBERS_NONE)
         result = mcds__online_open_members(online, options->members == MCDS_MEMBERS_ESTIMATED,
                                            ttl_ms(online));

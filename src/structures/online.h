@@ -3,6 +3,7 @@
 #define MCDS_STRUCTURES_ONLINE_H
 
 #include "core/members.h"
+#include "core/settings.h"
 #include "core/visit.h"
 #include "structures/structure.h"
 
@@ -14,10 +15,14 @@ struct mcds_online {
     uint32_t buckets;
     uint32_t width_ms;
     struct mcds__slot_memory births[MCDS__BUCKETS_MAX + 1]; /* by bucket modulo their number */
+    struct mcds__settings settings;
     struct mcds__key counts;       /* what the keys of the buckets begin with */
     struct mcds__key seen;         /* what the keys of the visitors begin with */
     struct mcds__members *members; /* NULL: visitors are counted, not kept */
 };
+
+/* Whether the bucket of a slot still runs. */
+bool mcds__online_is_running(const mcds_online *online, uint64_t slot);
 
 /* The forms that members have of the calls; not `piped`: waiting. */
 int mcds__online_open_members(mcds_online *online, bool estimated, uint64_t ttl_ms);

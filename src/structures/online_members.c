@@ -20,12 +20,17 @@ int mcds__online_open_members(mcds_online *online, bool estimated, uint64_t ttl_
 
 struct member_beat {
     struct mcds__operation base;
+    struct mcds__agree agree;
     struct mcds__members_visit visit;
 };
 
 static enum mcds__step step_beat(struct mcds__operation *operation)
 {
-    return mcds__members_visit_step(&((struct member_beat *)operation)->visit, operation);
+    enum mcds__step step;
+    struct member_beat *beat = (struct member_beat *)operation;
+    if (!mcds__agree_step(&beat->agree, operation, &step))
+        return step;
+    return mcds__members_visit_step(&beat->visit, operation);
 }
 
 static void release_beat(struct mcds__operation *operation)
@@ -46,6 +51,7 @@ static int launch_beat(struct member_beat *beat, mcds_online *online, const char
         return result;
     mcds__operation_begin(&beat->base, &beat_kind, online->store, online->name, 0);
     beat->base.release = release_beat;
+    mcds__agree_begin(&beat->agree, &online->settings, true, &beat->base);
     uint64_t slot = mcds__slot_at(mcds__time_or_now_ms(online->store, at_ms), online->width_ms);
     mcds__members_visit_begin(&beat->visit, online->members, slot, visitor);
     return mcds__launch(&beat->base, pipeline, tag);
@@ -63,7 +69,10 @@ struct member_window {
     mcds_online *online;
     mcds_online_value *value_out;
     int64_t at_ms;
+    struct mcds__agree agree;
     struct mcds__members_read read;
+    bool ends; /* drop: with the settings */
+    struct mcds__settings_drop settings;
 };
 
 /* As the form without members counts: each visitor where the window has seen it first. */
@@ -91,12 +100,29 @@ static void take_value(struct member_window *window)
     };
 }
 
+static enum mcds__step end_drop(struct member_window *window)
+{
+    return mcds__settings_drop_step(&window->settings, &window->online->settings,
+                                    &window->base);
+}
+
 static enum mcds__step step_window(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct member_window *window = (struct member_window *)operation;
-    enum mcds__step step = mcds__members_read_step(&window->read, operation);
-    if (step == MCDS__DONE && operation->result == MCDS_OK && window->value_out != NULL)
+    if (!mcds__agree_step(&window->agree, operation, &step))
+        return step;
+    if (window->settings.is_begun)
+        return end_drop(window);
+    step = mcds__members_read_step(&window->read, operation);
+    if (step != MCDS__DONE || operation->result < 0)
+        return step;
+    if (window->value_out != NULL)
         take_value(window);
+    else if (window->ends) {
+        mcds__settings_drop_begin(&window->settings, operation->result == MCDS_OK);
+        return end_drop(window);
+    }
     return step;
 }
 
@@ -121,11 +147,14 @@ static int launch_window(struct member_window *window, mcds_online *online, int6
         return result;
     mcds__operation_begin(&window->base, kind, online->store, online->name, 0);
     window->base.release = release_window;
+    mcds__agree_begin(&window->agree, &online->settings, false, &window->base);
     window->online = online;
     window->value_out = value_out;
+    window->settings.is_begun = false;
     window->at_ms = mcds__time_or_now_ms(online->store, at_ms);
     uint64_t slot = mcds__slot_at(window->at_ms, online->width_ms);
     uint32_t before = slot < online->buckets ? (uint32_t)slot : online->buckets;
+    window->ends = mcds__online_is_running(online, slot);
     mcds__members_read_begin(&window->read, online->members, slot, before + 1,
                              value_out == NULL);
     return mcds__launch(&window->base, pipeline, tag);

@@ -107,6 +107,7 @@ struct views_hit {
     uint64_t slot;
     uint64_t page_hash;
     uint8_t stage;
+    struct mcds__agree agree;
     struct mcds__fold *fold; /* while it is taken */
     struct mcds__fold_change entry;
     struct mcds__slot_hit hit;
@@ -189,7 +190,10 @@ static enum mcds__step begin_hit(struct views_hit *hit)
 
 static enum mcds__step step_hit(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct views_hit *hit = (struct views_hit *)operation;
+    if (!mcds__agree_step(&hit->agree, operation, &step))
+        return step;
     switch (hit->stage) {
     case HIT_BEGIN:
         return begin_hit(hit);
@@ -228,6 +232,7 @@ static int launch_hit(struct views_hit *hit, mcds_views *views, const char *page
     if (hit == NULL)
         return result;
     mcds__operation_begin(&hit->base, &hit_kind, views->store, views->name, 0);
+    mcds__agree_begin(&hit->agree, &views->settings, true, &hit->base);
     hit->views = views;
     hit->slot = mcds__slot_at(mcds__wall_ms(hit->base.env), views->flush_ms);
     hit->page_hash = mcds__fold_hash(mcds_text(page));
@@ -279,7 +284,9 @@ static int check_options(const char *name, const mcds_views_options *options)
 static void make_keys(mcds_views *views, const char *name)
 {
     const char *ns = mcds__store_ns(views->store);
+    const struct mcds__setting setting = {.name = "flush_ms", .number = views->flush_ms};
     mcds__key_begin(&views->counts, ns, MCDS__TAG_VIEWS, name);
+    mcds__settings_init(&views->settings, &views->counts, &setting, 1, 0);
     mcds__key_add_number(&views->counts, views->flush_ms);
     mcds__key_begin(&views->pages, ns, MCDS__TAG_VIEWS_PAGES, name);
     mcds__key_add_number(&views->pages, views->flush_ms);

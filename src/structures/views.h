@@ -3,6 +3,7 @@
 #define MCDS_STRUCTURES_VIEWS_H
 
 #include "core/fold.h"
+#include "core/settings.h"
 #include "core/slot.h"
 #include "structures/structure.h"
 
@@ -29,6 +30,7 @@ struct mcds_views {
     int (*load)(void *context, const char *page, uint64_t upto_slot, int64_t *views_out);
     int (*save)(void *context, const char *page, uint64_t slot, int64_t views);
     void *context;
+    struct mcds__settings settings;
     struct mcds__key counts; /* what the keys of the slots begin with */
     struct mcds__key pages;  /* of the lists of pages */
     struct mcds__key bases;

@@ -19,6 +19,7 @@ struct views_flush {
     struct mcds__operation base;
     mcds_views *views;
     uint8_t stage;
+    struct mcds__agree agree;
     bool marked;
     mcds_cas_token token; /* of the mark */
     uint64_t slot;
@@ -208,7 +209,10 @@ static enum mcds__step take_marking(struct views_flush *flush)
 
 static enum mcds__step step_flush(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct views_flush *flush = (struct views_flush *)operation;
+    if (!mcds__agree_step(&flush->agree, operation, &step))
+        return step;
     switch (flush->stage) {
     case FLUSH_BEGIN:
         return ask_mark(flush);
@@ -237,6 +241,7 @@ static int launch_flush(struct views_flush *flush, mcds_views *views, mcds_pipel
     if (flush == NULL)
         return result;
     mcds__operation_begin(&flush->base, &flush_kind, views->store, views->name, 0);
+    mcds__agree_begin(&flush->agree, &views->settings, true, &flush->base);
     flush->views = views;
     flush->stage = FLUSH_BEGIN;
     flush->fold = NULL;

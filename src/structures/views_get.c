@@ -19,6 +19,7 @@ struct views_get {
     mcds_views *views;
     int64_t *value_out;
     uint8_t stage;
+    struct mcds__agree agree;
     uint8_t moves;
     bool failed;    /* load has */
     uint32_t count; /* of requests */
@@ -309,7 +310,10 @@ static enum mcds__step take_stored(struct views_get *get)
 
 static enum mcds__step step_get(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct views_get *get = (struct views_get *)operation;
+    if (!mcds__agree_step(&get->agree, operation, &step))
+        return step;
     switch (get->stage) {
     case GET_BEGIN:
         return begin(get);
@@ -343,6 +347,7 @@ static int launch_get(struct views_get *get, mcds_views *views, const char *page
     if (get == NULL)
         return result;
     mcds__operation_begin(&get->base, &get_kind, views->store, views->name, 0);
+    mcds__agree_begin(&get->agree, &views->settings, true, &get->base);
     get->views = views;
     get->value_out = value_out;
     get->stage = GET_BEGIN;

@@ -38,13 +38,17 @@ struct visitors_hit {
     struct mcds__operation base;
     mcds_visitors *visitors;
     uint64_t slot;
+    struct mcds__agree agree;
     struct mcds__visit visit;
 };
 
 static enum mcds__step step_hit(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct visitors_hit *hit = (struct visitors_hit *)operation;
-    enum mcds__step step = mcds__visit_step(&hit->visit, operation);
+    if (!mcds__agree_step(&hit->agree, operation, &step))
+        return step;
+    step = mcds__visit_step(&hit->visit, operation);
     if (step == MCDS__DONE && operation->result == MCDS_OK)
         (void)mcds__slot_remember(&hit->visitors->births[hit->slot & 1], hit->slot,
                                   hit->visit.hit.birth);
@@ -76,6 +80,7 @@ static int launch_hit(struct visitors_hit *hit, mcds_visitors *visitors, const c
     if (hit == NULL)
         return result;
     mcds__operation_begin(&hit->base, &hit_kind, visitors->store, visitors->name, 0);
+    mcds__agree_begin(&hit->agree, &visitors->settings, true, &hit->base);
     hit->visitors = visitors;
     hit->slot = mcds__slot_at(mcds__time_or_now_ms(visitors->store, at_ms),
                               visitors->period_ms);
@@ -110,18 +115,24 @@ bool mcds__visitors_is_provisional(const mcds_visitors *visitors, int64_t at_ms)
            part * (double)visitors->period_ms < (double)visitors->settle_ms;
 }
 
-/* The running period and the one before it. */
+bool mcds__visitors_is_running(const mcds_visitors *visitors, uint64_t slot)
+{
+    return slot >= mcds__slot_at(mcds__time_or_now_ms(visitors->store, 0), visitors->period_ms);
+}
+
+/* The running period and the one before it; where they are dropped, the settings too. */
 struct visitors_pair {
     struct mcds__operation base;
     mcds_visitors *visitors;
     mcds_visitors_value *value_out;
     int64_t at_ms;
     uint64_t slot;
-    uint32_t count; /* of slots: 1 where there is none before */
+    uint32_t count; /* of keys: 1 slot where there is none before */
     uint8_t stage;
+    struct mcds__agree agree;
     bool seen[2]; /* before they were asked for: another thread may make one meanwhile */
-    struct mcds__key keys[2];
-    mcds_request requests[2];
+    struct mcds__key keys[3];
+    mcds_request requests[3];
 };
 
 static enum mcds__step take_pair(struct visitors_pair *get)
@@ -148,9 +159,12 @@ static enum mcds__step take_pair(struct visitors_pair *get)
 
 static enum mcds__step step_get(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct visitors_pair *get = (struct visitors_pair *)operation;
-    enum mcds__step step = mcds__slot_read_step(get->requests, get->keys, get->count, 0,
-                                                &get->stage, operation);
+    if (!mcds__agree_step(&get->agree, operation, &step))
+        return step;
+    step = mcds__slot_read_step(get->requests, get->keys, get->count, 0, &get->stage,
+                                operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     return take_pair(get);
@@ -158,12 +172,17 @@ static enum mcds__step step_get(struct mcds__operation *operation)
 
 static enum mcds__step step_drop(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct visitors_pair *drop = (struct visitors_pair *)operation;
-    enum mcds__step step = mcds__slot_drop_step(drop->requests, drop->keys, drop->count,
-                                                &drop->stage, operation);
-    if (step == MCDS__DONE && operation->result >= 0)
-        for (int i = 0; i < 2; i++)
-            mcds__slot_forget(&drop->visitors->births[i]);
+    if (!mcds__agree_step(&drop->agree, operation, &step))
+        return step;
+    step = mcds__slot_drop_step(drop->requests, drop->keys, drop->count, &drop->stage,
+                                operation);
+    if (step != MCDS__DONE || operation->result < 0)
+        return step;
+    for (int i = 0; i < 2; i++)
+        mcds__slot_forget(&drop->visitors->births[i]);
+    mcds__settings_forget(&drop->visitors->settings);
     return step;
 }
 
@@ -182,6 +201,7 @@ static int launch_pair(struct visitors_pair *pair, const struct mcds__operation_
     if (pair == NULL)
         return result;
     mcds__operation_begin(&pair->base, kind, visitors->store, visitors->name, 0);
+    mcds__agree_begin(&pair->agree, &visitors->settings, false, &pair->base);
     pair->visitors = visitors;
     pair->value_out = value_out;
     pair->at_ms = mcds__time_or_now_ms(visitors->store, at_ms);
@@ -193,6 +213,8 @@ static int launch_pair(struct visitors_pair *pair, const struct mcds__operation_
         pair->keys[i] = slot_key(visitors, slot);
         pair->seen[i] = mcds__slot_was_seen(&visitors->births[slot & 1], slot);
     }
+    if (kind == &drop_kind && mcds__visitors_is_running(visitors, pair->slot))
+        pair->keys[pair->count++] = visitors->settings.key;
     return mcds__launch(&pair->base, pipeline, tag);
 }
 
@@ -263,6 +285,17 @@ static int check_visitors_options(const char *name, const mcds_visitors_options 
     return MCDS_OK;
 }
 
+static void settle(mcds_visitors *visitors, uint32_t members)
+{
+    struct mcds__key key;
+    const struct mcds__setting settings[] = {
+        {.name = "period_ms", .number = visitors->period_ms},
+        {"members", members, mcds__members_sayings, MCDS__MEMBERS_SAYINGS},
+    };
+    mcds__key_begin(&key, mcds__store_ns(visitors->store), MCDS__TAG_VISITORS, visitors->name);
+    mcds__settings_init(&visitors->settings, &key, settings, 2, slot_ttl_ms(visitors));
+}
+
 int mcds_visitors_open(mcds_store *store, const char *name,
                        const mcds_visitors_options *options, mcds_visitors **visitors_out)
 {
@@ -291,6 +324,7 @@ int mcds_visitors_open(mcds_store *store, const char *name,
     mcds__key_add_number(&visitors->counts, visitors->period_ms);
     mcds__key_begin(&visitors->seen, ns, MCDS__TAG_VISITOR_SEEN, name);
     mcds__key_add_number(&visitors->seen, visitors->period_ms);
+    settle(visitors, options->members);
     if (options->members != MCDS_MEMBERS_NONE)
         result = mcds__visitors_open_members(
             visitors, options->members == MCDS_MEMBERS_ESTIMATED, slot_ttl_ms(visitors));

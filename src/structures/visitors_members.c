@@ -18,12 +18,17 @@ int mcds__visitors_open_members(mcds_visitors *visitors, bool estimated, uint64_
 
 struct member_hit {
     struct mcds__operation base;
+    struct mcds__agree agree;
     struct mcds__members_visit visit;
 };
 
 static enum mcds__step step_hit(struct mcds__operation *operation)
 {
-    return mcds__members_visit_step(&((struct member_hit *)operation)->visit, operation);
+    enum mcds__step step;
+    struct member_hit *hit = (struct member_hit *)operation;
+    if (!mcds__agree_step(&hit->agree, operation, &step))
+        return step;
+    return mcds__members_visit_step(&hit->visit, operation);
 }
 
 static void release_hit(struct mcds__operation *operation)
@@ -47,6 +52,7 @@ static int launch_hit(struct member_hit *hit, mcds_visitors *visitors, const cha
         return result;
     mcds__operation_begin(&hit->base, &hit_kind, visitors->store, visitors->name, 0);
     hit->base.release = release_hit;
+    mcds__agree_begin(&hit->agree, &visitors->settings, true, &hit->base);
     uint64_t slot = mcds__slot_at(mcds__time_or_now_ms(visitors->store, at_ms),
                                   visitors->period_ms);
     mcds__members_visit_begin(&hit->visit, visitors->members, slot, visitor);
@@ -65,7 +71,10 @@ struct member_pair {
     mcds_visitors *visitors;
     mcds_visitors_value *value_out;
     int64_t at_ms;
+    struct mcds__agree agree;
     struct mcds__members_read read;
+    bool ends; /* drop: with the settings */
+    struct mcds__settings_drop settings;
 };
 
 enum { CURRENT = 1, CLOSED = 2 };
@@ -90,12 +99,28 @@ static void take_value(struct member_pair *pair)
     };
 }
 
+static enum mcds__step end_drop(struct member_pair *pair)
+{
+    return mcds__settings_drop_step(&pair->settings, &pair->visitors->settings, &pair->base);
+}
+
 static enum mcds__step step_pair(struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct member_pair *pair = (struct member_pair *)operation;
-    enum mcds__step step = mcds__members_read_step(&pair->read, operation);
-    if (step == MCDS__DONE && operation->result == MCDS_OK && pair->value_out != NULL)
+    if (!mcds__agree_step(&pair->agree, operation, &step))
+        return step;
+    if (pair->settings.is_begun)
+        return end_drop(pair);
+    step = mcds__members_read_step(&pair->read, operation);
+    if (step != MCDS__DONE || operation->result < 0)
+        return step;
+    if (pair->value_out != NULL)
         take_value(pair);
+    else if (pair->ends) {
+        mcds__settings_drop_begin(&pair->settings, operation->result == MCDS_OK);
+        return end_drop(pair);
+    }
     return step;
 }
 
@@ -120,10 +145,13 @@ static int launch_pair(struct member_pair *pair, mcds_visitors *visitors, int64_
         return result;
     mcds__operation_begin(&pair->base, kind, visitors->store, visitors->name, 0);
     pair->base.release = release_pair;
+    mcds__agree_begin(&pair->agree, &visitors->settings, false, &pair->base);
     pair->visitors = visitors;
     pair->value_out = value_out;
+    pair->settings.is_begun = false;
     pair->at_ms = mcds__time_or_now_ms(visitors->store, at_ms);
     uint64_t slot = mcds__slot_at(pair->at_ms, visitors->period_ms);
+    pair->ends = mcds__visitors_is_running(visitors, slot);
     mcds__members_read_begin(&pair->read, visitors->members, slot, slot > 0 ? 2 : 1,
                              value_out == NULL);
     return mcds__launch(&pair->base, pipeline, tag);

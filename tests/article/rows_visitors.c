@@ -363,7 +363,7 @@ static bool V5_eviction_and_long_periods_ours(struct world *world)
     for (int i = 0; i < 10; i++)
         ANSWERS(MCDS_OK, mcds_visitors_hit(visitors, NULL, 0));
     world_at(world, 2003);
-    SHOW(world_evict(world, "mcds:vc1:x") == 1);
+    SHOW(world_evict(world, "mcds:vc1:x:") == 1);
     for (int i = 0; i < 5; i++)
         ANSWERS(MCDS_OK, mcds_visitors_hit(visitors, NULL, 0));
     world_at(world, 2011);

@@ -94,7 +94,8 @@ class AgreeTest(unittest.TestCase):
     def test_striped_counter(self):
         for delta in ("5", "-2", "8", "1"):
             self.mcds("counter", "add", "wide", delta, "--stripes", "4")
-        keys = self.keys_of(b"c1")
+        head, *keys = self.keys_of(b"c1")
+        self.assertEqual((head, self.settings(head)), (b"mcds:c1:wide", (4,)))
         self.assertTrue({key.rsplit(b":", 1)[1] for key in keys} <= {b"0", b"1", b"2", b"3"})
         self.assertEqual(sum(reader.number(key, *self.server.get(key))[0] for key in keys), 12)
 
@@ -139,14 +140,19 @@ class AgreeTest(unittest.TestCase):
         if item is not None:  # a tombstone stays for 3 seconds
             self.assertEqual(reader.lease(key, *item)[:2], (False, token))
 
+    def settings(self, key):
+        return reader.settings(key, *self.server.get(key))
+
     def test_visitors(self):
         for visitor in ("ann", "bob", "ann"):
             self.mcds("visitors", "hit", "site", visitor, "--period", "0s")
-        self.mcds("visitors", "hit", "site", "ann", "--period", "1h")
+        self.mcds("visitors", "hit", "hourly", "ann", "--period", "1h")
         key = b"mcds:vc1:site:0:0"
         self.assertEqual(reader.number(key, *self.server.get(key))[0], 2)
+        self.assertEqual(self.settings(b"mcds:vc1:site"), (0, 0))
+        self.assertEqual(self.settings(b"mcds:vc1:hourly"), (3600000, 0))
         hour = self.keys_of(b"vc1")[1]
-        self.assertTrue(hour.startswith(b"mcds:vc1:site:3600000:"))
+        self.assertTrue(hour.startswith(b"mcds:vc1:hourly:3600000:"))
         mark = hour.replace(b":vc1:", b":vu1:") + b":ann"
         slot, _ = reader.pair(b"V")(mark, *self.server.get(mark))
         self.assertEqual(slot, int(hour.rsplit(b":", 1)[1]))
@@ -155,7 +161,8 @@ class AgreeTest(unittest.TestCase):
     def test_online(self):
         for visitor in ("ann", "bob", "ann"):
             self.mcds("online", "beat", "chat", visitor, "--width", "1h", "--buckets", "2")
-        bucket, = self.keys_of(b"ow1")
+        head, bucket = self.keys_of(b"ow1")
+        self.assertEqual(self.settings(head), (3600000, 2, 0))
         self.assertEqual(reader.number(bucket, *self.server.get(bucket))[0], 2)
         slot = int(bucket.rsplit(b":", 1)[1])
         for visitor in (b"ann", b"bob"):

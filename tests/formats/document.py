@@ -15,7 +15,7 @@ KINDS = {
     "number": reader.number, "fold": folds.fold_key, "part": parts.part,
     "bytes": lambda key, flags, value: value, "L": reader.lease, "V": reader.pair(b"V"),
     "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "G": parts.root,
-    "P": parts.piece, "H": reader.exact_head, "X": reader.exact_slot,
+    "P": parts.piece, "H": reader.exact_head, "X": reader.exact_slot, "S": reader.settings,
 }
 
 

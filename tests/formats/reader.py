@@ -113,6 +113,14 @@ def pair(kind):
     return decode
 
 
+def settings(key, _, value):
+    """The numbers that a structure was made with."""
+    payload = frame(key, value, b"S")
+    wanted = {b"vc1": 2, b"ow1": 3, b"vw1": 1, b"c1": 1}[key.split(b":")[1]]
+    assert len(payload) == 8 * wanted
+    return struct.unpack("<%dQ" % wanted, payload)
+
+
 def record(key, _, value):
     """The kind, and the value or (name, count, length) of its parts."""
     bytes_ = Bytes(frame(key, value, b"R"))

@@ -89,8 +89,9 @@ static void striped_counter_trips(struct suite *suite)
     mcds_counter *fresh = open_counter(c.store, name, MCDS_COUNTER_SIGNED, 32);
     mcds_counter_value value;
     int64_t out;
-    TRIPS(3, MCDS_OK, suite, &c, mcds_counter_add, counter, -5, NULL); /* looks before it */
+    TRIPS(4, MCDS_OK, suite, &c, mcds_counter_add, counter, -5, NULL); /* looks before it */
     TRIPS(1, MCDS_OK, suite, &c, mcds_counter_add, counter, -5, NULL);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_counter_get, fresh, &value);
     TRIPS(1, MCDS_OK, suite, &c, mcds_counter_get, fresh, &value);
     assert_int_equal(c.counting.requests, 32);
     TRIPS(2, MCDS_OK, suite, &c, mcds_counter_take, counter, &out);
@@ -185,7 +186,7 @@ static void members_trips(struct suite *suite)
         options.members = members;
         CHECK_RESULT(MCDS_OK,
                      mcds_visitors_open(c.store, fresh_name(suite, "v"), &options, &visitors));
-        TRIPS(2, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "ann", T0_MS);
+        TRIPS(3, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "ann", T0_MS);
         TRIPS(3, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "eve", T0_MS);
         TRIPS(1, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "bob", T0_MS);
         TRIPS(members == MCDS_MEMBERS_ESTIMATED ? 0 : 1, MCDS_EXISTS, suite, &c,
@@ -206,8 +207,8 @@ static void visitors_trips(struct suite *suite)
     options.period_ms = 60000;
     CHECK_RESULT(MCDS_OK,
                  mcds_visitors_open(c.store, fresh_name(suite, "v"), &options, &visitors));
-    TRIPS(1, MCDS_OK, suite, &c, mcds_visitors_get, visitors, T0_MS, &value);
-    TRIPS(3, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "ann", T0_MS);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_visitors_get, visitors, T0_MS, &value);
+    TRIPS(4, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "ann", T0_MS);
     TRIPS(1, MCDS_EXISTS, suite, &c, mcds_visitors_hit, visitors, "ann", T0_MS);
     TRIPS(2, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "bob", T0_MS);
     TRIPS(1, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, NULL, T0_MS);
@@ -226,8 +227,8 @@ static void online_trips(struct suite *suite)
     mcds_online_value value;
     int64_t later_ms = T0_MS + 5 * 60000;
     CHECK_RESULT(MCDS_OK, mcds_online_open(c.store, fresh_name(suite, "o"), NULL, &online));
-    TRIPS(1, MCDS_OK, suite, &c, mcds_online_count, online, T0_MS, &value);
-    TRIPS(3, MCDS_OK, suite, &c, mcds_online_beat, online, "ann", T0_MS);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_online_count, online, T0_MS, &value);
+    TRIPS(4, MCDS_OK, suite, &c, mcds_online_beat, online, "ann", T0_MS);
     TRIPS(1, MCDS_EXISTS, suite, &c, mcds_online_beat, online, "ann", T0_MS);
     TRIPS(2, MCDS_OK, suite, &c, mcds_online_beat, online, "bob", T0_MS);
     TRIPS(4, MCDS_OK, suite, &c, mcds_online_beat, online, "ann", later_ms);

@@ -218,24 +218,6 @@ static void names_are_apart(struct suite *suite)
     mcds_visitors_close(visitors);
 }
 
-static void periods_of_other_length_are_apart(struct suite *suite)
-{
-    const char *name = fresh_name(suite, "v");
-    mcds_visitors *minutes = open_visitors(suite->store, name, MINUTE, 0);
-    mcds_visitors *seconds = open_visitors(suite->store, name, 1000, 0);
-    mcds_visitors *ever = open_visitors(suite->store, name, 0, 0);
-    CHECK(MCDS_OK, suite, mcds_visitors_hit, minutes, "ann", A_MS);
-    CHECK(MCDS_OK, suite, mcds_visitors_hit, seconds, "ann", A_MS);
-    CHECK(MCDS_OK, suite, mcds_visitors_hit, seconds, "ann", A_MS + 1000);
-    CHECK(MCDS_OK, suite, mcds_visitors_hit, ever, "ann", A_MS);
-    check_counts(suite, minutes, A_MS, 0, 1);
-    check_counts(suite, seconds, A_MS + 1000, 1, 1);
-    check_counts(suite, ever, A_MS, 0, 1);
-    mcds_visitors_close(minutes);
-    mcds_visitors_close(seconds);
-    mcds_visitors_close(ever);
-}
-
 /* As time goes by itself: a period is there to be read until the next one has ended. */
 static void now_is_the_time(struct suite *suite)
 {
@@ -322,7 +304,6 @@ static const struct suite_case cases[] = {
     CASE(reborn_is_told),
     CASE(foreign_values_are_corrupt),
     CASE(names_are_apart),
-    CASE(periods_of_other_length_are_apart),
     CASE(now_is_the_time),
     CASE(options_are_checked),
     CASE(missing_arguments_are_refused),

@@ -5,7 +5,7 @@ import socket, sys, time
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(sys.argv[1])
     slot = int(time.time() // 86400)
-    for key in ("c1:x", "c1:e", "lk1:x", "vc1:x:0:0", "vm1:x:0:0", "s1:x", "t1:x", "l1:x", "e1:x", "a1:x"):
+    for key in ("c1:x", "c1:e", "lk1:x", "vc1:x:0:0", "vm1:y:0:0", "vm1:z:0:0", "s1:x", "t1:x", "l1:x", "e1:x", "a1:x"):
         server.sendall(b"set mcds:%s 0 0 16\r\nwho wrote this??\r\n" % key.encode())
         assert server.recv(100) == b"STORED\r\n"
 END
@@ -25,10 +25,10 @@ lock x --info
 lock x --break
 visitors hit x ann --period 0
 visitors get x --period 0
-visitors hit x ann --period 0 --exact
-visitors get x --period 0 --exact
-visitors hit x ann --period 0 --estimated
-visitors get x --period 0 --estimated
+visitors hit y ann --period 0 --exact
+visitors get y --period 0 --exact
+visitors hit z ann --period 0 --estimated
+visitors get z --period 0 --estimated
 set add x a
 set remove x a
 set has x a

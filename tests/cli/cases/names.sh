@@ -15,7 +15,7 @@ mcds counter add "$(printf "tab\\there's one")"
 mcds counter add '$HOME'
 mcds visitors hit "$crlf" "$long" --period 300d
 mcds visitors hit "$crlf" "$long" --period 300d
-run visitors hit "$crlf" "$most"
+run visitors hit "$crlf" "$most" --period 300d
 mcds counter add -- -dash
 mcds -n other counter get 'with space'
 echo "-> $?"

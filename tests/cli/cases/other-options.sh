@@ -9,6 +9,10 @@ mcds -q online beat guess ann --estimated --width 1d
 mcds -q counter add plain
 mcds -q counter add down -5
 mcds -q counter add exact --exact
+mcds -q visitors hit plain ann
+mcds -q visitors hit day ann --period 1d
+mcds -q online beat plain ann --width 1d
+mcds -q counter add wide --stripes 4
 mcds -q log put day event --retention 1d --chunk 1h --late 5m --ahead 1s
 mcds -q log put arrival event --by-arrival
 while read -r line; do
@@ -33,6 +37,21 @@ visitors estimate guess --exact
 online beat exact bob --estimated --width 1d
 online count guess --exact --width 1d
 online drop guess --exact --width 1d
+visitors hit exact bob
+visitors get plain --exact
+visitors drop plain --estimated
+visitors hit day bob --period 1h
+visitors get day
+visitors estimate plain --period 1d --json
+online beat exact bob --width 1d
+online count plain --width 1d --exact
+online beat plain bob
+online drop plain --width 1d --buckets 3
+counter add wide
+counter get wide --stripes 5
+counter add wide --exact
+counter add plain --stripes 4
+counter drop exact --stripes 2
 counter add plain --exact
 counter get plain --exact
 counter add exact
@@ -60,6 +79,10 @@ mcds set fetch bag --bag
 mcds set fetch list --list
 mcds visitors get exact --exact
 mcds visitors get guess --estimated
+mcds visitors get plain
+mcds visitors get day --period 1d
+mcds online count plain --width 1d
+mcds counter get wide --stripes 4
 mcds log fetch day | wc -l
 mcds log fetch arrival | wc -l
 mcds -q log put push_many event --retention 1d

@@ -5,10 +5,10 @@ run visitors hit site --period 300d
 run visitors get site --period 300d
 run visitors get site --closed --period 300d
 run visitors estimate site --period 300d
-run visitors hit site alice --period 366d
-run visitors get site --period 366d
-run visitors drop site --period 366d
-run visitors get site --period 366d
+run visitors hit year alice --period 366d
+run visitors get year --period 366d
+run visitors drop year --period 366d
+run visitors get year --period 366d
 run visitors get site --period 300d
 run visitors get nowhere --period 300d
 run visitors hit forever alice --period 0

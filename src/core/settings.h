@@ -1,0 +1,78 @@
+/* Core settings: what a structure was made with, so that nobody uses it otherwise.
+ *
+ * The numbers that decide under which keys a structure stands are kept in a key of their own. A
+ * handle puts them there at its first change, unless they are there, and reads them at its first
+ * call of any kind: it goes on only where they are its own. A structure whose keys expire keeps
+ * its settings for longer than those, and a handle in use sees to it.
+ *
+ * A frame of type S: the numbers, 8 bytes each. */
+#ifndef MCDS_CORE_SETTINGS_H
+#define MCDS_CORE_SETTINGS_H
+
+#include "base/frame.h"
+#include "core/slot.h"
+
+#define MCDS__SETTINGS_MAX 3
+#define MCDS__SETTINGS_ROOM (MCDS__FRAME_OVERHEAD + 8 * MCDS__SETTINGS_MAX)
+#define MCDS__SETTINGS_SENTENCE 160
+
+struct mcds__setting {
+    const char *name;
+    uint64_t number;
+    /* What to say where another number is found, by that number; NULL: both are told. */
+    const char *const *sayings;
+    uint64_t saying_count;
+};
+
+struct mcds__settings {
+    struct mcds__key key;
+    struct mcds__setting list[MCDS__SETTINGS_MAX];
+    uint32_t count; /* 0: nothing to agree on */
+    uint64_t ttl_ms;
+    const char *foreign;          /* said of a value that is no settings; NULL: CORRUPT */
+    _Atomic int64_t seen_till_ns; /* for reading; 0: not yet */
+    _Atomic int64_t kept_till_ns; /* for changes */
+    size_t frame_length;
+    uint8_t frame[MCDS__SETTINGS_ROOM];
+};
+
+/* `data_ttl_ms` is how long the other keys live, 0 for ever. `list` is copied. */
+void mcds__settings_init(struct mcds__settings *settings, const struct mcds__key *key,
+                         const struct mcds__setting *list, uint32_t count,
+                         uint64_t data_ttl_ms);
+/* The settings have been erased, and are to be agreed on anew. */
+void mcds__settings_forget(struct mcds__settings *settings);
+
+/* What an operation does before it does anything else. */
+struct mcds__agree {
+    struct mcds__settings *settings;
+    bool makes; /* the operation may make the structure */
+    bool is_done;
+    uint8_t stage;
+    uint8_t count;
+    mcds_request requests[2];
+    char sentence[MCDS__SETTINGS_SENTENCE];
+};
+void mcds__agree_begin(struct mcds__agree *agree, struct mcds__settings *settings, bool makes,
+                       const struct mcds__operation *operation);
+/* True: the operation goes on. False: *step_out is what its step returns; DONE with MCDS_INVALID
+ * where the structure was made with other settings, MCDS_CORRUPT, or a failure of reading. One
+ * round trip for a handle's first change and its first reading, and for each reading until there
+ * is something; where keys expire, one or two again whenever a life of theirs has passed. */
+bool mcds__agree_step(struct mcds__agree *agree, struct mcds__operation *operation,
+                      enum mcds__step *step_out);
+
+/* Erase the settings, behind all else. `found`: there was something else. DONE with MCDS_OK, or
+ * MCDS_NOT_FOUND: there was nothing at all; or failures. */
+struct mcds__settings_drop {
+    bool is_begun; /* false at the start */
+    bool found;    /* private, as what follows */
+    uint8_t stage;
+    mcds_request request;
+};
+void mcds__settings_drop_begin(struct mcds__settings_drop *drop, bool found);
+enum mcds__step mcds__settings_drop_step(struct mcds__settings_drop *drop,
+                                         struct mcds__settings *settings,
+                                         struct mcds__operation *operation);
+
+#endif

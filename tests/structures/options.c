@@ -1,0 +1,285 @@
+/* What a structure was made with: whoever uses it otherwise is told, and has changed nothing. */
+#include "structures/suite.h"
+
+#define MINUTE UINT64_C(60000)
+#define DAY (1440 * MINUTE)
+
+static mcds_visitors *open_visitors(mcds_store *store, const char *name, uint64_t period_ms,
+                                    uint32_t members)
+{
+    mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
+    mcds_visitors *visitors = NULL;
+    options.period_ms = period_ms;
+    options.members = members;
+    CHECK_RESULT(MCDS_OK, mcds_visitors_open(store, name, &options, &visitors));
+    return visitors;
+}
+
+static void check_visitors_refused(struct suite *suite, const char *name, uint64_t period_ms,
+                                   uint32_t members, const char *sentence)
+{
+    mcds_visitors_value value;
+    mcds_visitors *other = open_visitors(suite->store, name, period_ms, members);
+    CHECK(MCDS_INVALID, suite, mcds_visitors_hit, other, "eve", 0);
+    CHECK_SENTENCE(sentence);
+    CHECK(MCDS_INVALID, suite, mcds_visitors_get, other, 0, &value);
+    CHECK_SENTENCE(sentence);
+    CHECK(MCDS_INVALID, suite, mcds_visitors_drop, other, 0);
+    CHECK_SENTENCE(sentence);
+    mcds_visitors_close(other);
+}
+
+static void visitors_have_one_period_and_form(struct suite *suite)
+{
+    static const char *const sentences[] = {
+        "its members are not kept; open it so",
+        "its members are kept EXACT; open it so",
+        "its members are ESTIMATED; open it so",
+    };
+    for (uint32_t members = 0; members < 3; members++) {
+        const char *name = fresh_name(suite, "v");
+        mcds_visitors_value value;
+        mcds_visitors *visitors = open_visitors(suite->store, name, DAY, members);
+        CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", 0);
+        check_visitors_refused(suite, name, MINUTE, members,
+                               "it was made with period_ms 86400000, not 60000; open it so");
+        check_visitors_refused(suite, name, 0, members, "period_ms 86400000, not 0");
+        for (uint32_t other = 0; other < 3; other++)
+            if (other != members)
+                check_visitors_refused(suite, name, DAY, other, sentences[members]);
+        CHECK(MCDS_OK, suite, mcds_visitors_get, visitors, 0, &value);
+        assert_int_equal(value.current, 1);
+        mcds_visitors_close(visitors);
+    }
+}
+
+static mcds_online *open_online(mcds_store *store, const char *name, uint32_t width_ms,
+                                uint32_t buckets, uint32_t members)
+{
+    mcds_online_options options = MCDS_ONLINE_OPTIONS_INIT;
+    mcds_online *online = NULL;
+    options.width_ms = width_ms;
+    options.buckets = buckets;
+    options.members = members;
+    CHECK_RESULT(MCDS_OK, mcds_online_open(store, name, &options, &online));
+    return online;
+}
+
+static void check_online_refused(struct suite *suite, const char *name, uint32_t width_ms,
+                                 uint32_t buckets, uint32_t members, const char *sentence)
+{
+    mcds_online_value value;
+    mcds_online *other = open_online(suite->store, name, width_ms, buckets, members);
+    CHECK(MCDS_INVALID, suite, mcds_online_beat, other, "eve", 0);
+    CHECK_SENTENCE(sentence);
+    CHECK(MCDS_INVALID, suite, mcds_online_count, other, 0, &value);
+    CHECK_SENTENCE(sentence);
+    CHECK(MCDS_INVALID, suite, mcds_online_drop, other, 0);
+    CHECK_SENTENCE(sentence);
+    mcds_online_close(other);
+}
+
+static void online_has_one_window_and_form(struct suite *suite)
+{
+    for (uint32_t members = 0; members < 3; members++) {
+        const char *name = fresh_name(suite, "o");
+        mcds_online_value value;
+        mcds_online *online = open_online(suite->store, name, DAY, 5, members);
+        CHECK(MCDS_OK, suite, mcds_online_beat, online, "ann", 0);
+        check_online_refused(suite, name, 60000, 5, members,
+                             "it was made with width_ms 86400000, not 60000; open it so");
+        check_online_refused(suite, name, DAY, 6, members, "buckets 5, not 6");
+        check_online_refused(suite, name, DAY, 5, (members + 1) % 3, "; open it so");
+        CHECK(MCDS_OK, suite, mcds_online_count, online, 0, &value);
+        assert_int_equal(value.current + value.closed, 1);
+        mcds_online_close(online);
+    }
+}
+
+static int load_nothing(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
+{
+    (void)context, (void)page, (void)upto_slot;
+    *views_out = 0;
+    return 0;
+}
+
+static int save_nothing(void *context, const char *page, uint64_t slot, int64_t views)
+{
+    (void)context, (void)page, (void)slot, (void)views;
+    return 0;
+}
+
+static mcds_views *open_views(mcds_store *store, const char *name, uint32_t flush_ms)
+{
+    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    mcds_views *views = NULL;
+    options.load = load_nothing;
+    options.save = save_nothing;
+    options.flush_ms = flush_ms;
+    CHECK_RESULT(MCDS_OK, mcds_views_open(store, name, &options, &views));
+    return views;
+}
+
+/* Intervals of other length would be saved under the same numbers. */
+static void views_have_one_interval(struct suite *suite)
+{
+    static const char sentence[] = "it was made with flush_ms 3600000, not 60000; open it so";
+    const char *name = fresh_name(suite, "w");
+    int64_t value = 0;
+    mcds_views *views = open_views(suite->store, name, 3600000);
+    mcds_views *other = open_views(suite->store, name, 60000);
+    CHECK(MCDS_OK, suite, mcds_views_get, views, "/", &value);
+    CHECK(MCDS_INVALID, suite, mcds_views_hit, other, "/", 1);
+    CHECK_SENTENCE(sentence);
+    CHECK(MCDS_INVALID, suite, mcds_views_get, other, "/", &value);
+    CHECK_SENTENCE(sentence);
+    CHECK(MCDS_INVALID, suite, mcds_views_flush, other);
+    CHECK_SENTENCE(sentence);
+    mcds_views_close(views);
+    mcds_views_close(other);
+}
+
+static mcds_counter *open_counter(mcds_store *store, const char *name, uint32_t stripes)
+{
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    mcds_counter *counter = NULL;
+    options.stripes = stripes;
+    CHECK_RESULT(MCDS_OK, mcds_counter_open(store, name, &options, &counter));
+    return counter;
+}
+
+static void check_counter_refused(struct suite *suite, const char *name, uint32_t stripes,
+                                  int result, const char *sentence)
+{
+    mcds_counter_value value;
+    mcds_counter *other = open_counter(suite->store, name, stripes);
+    CHECK(result, suite, mcds_counter_get, other, &value);
+    CHECK_SENTENCE(sentence);
+    CHECK(result, suite, mcds_counter_add, other, 1, NULL);
+    mcds_counter_close(other);
+}
+
+static void a_counter_has_one_number_of_stripes(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "c");
+    const char *plain_name = fresh_name(suite, "p");
+    mcds_counter_value value;
+    mcds_counter *counter = open_counter(suite->store, name, 4);
+    mcds_counter *plain = open_counter(suite->store, plain_name, 1);
+    CHECK(MCDS_OK, suite, mcds_counter_add, counter, 3, NULL);
+    check_counter_refused(suite, name, 5, MCDS_INVALID,
+                          "it was made with stripes 4, not 5; open it so");
+    check_counter_refused(suite, name, 1, MCDS_CORRUPT,
+                          "made EXACT or with stripes is opened so");
+    CHECK(MCDS_OK, suite, mcds_counter_get, counter, &value);
+    assert_int_equal(value.value, 3);
+    CHECK(MCDS_OK, suite, mcds_counter_add, plain, 5, NULL);
+    check_counter_refused(suite, plain_name, 4, MCDS_INVALID,
+                          "this counter was made without stripes; open it so");
+    CHECK(MCDS_OK, suite, mcds_counter_get, plain, &value);
+    assert_int_equal(value.value, 5);
+    mcds_counter_close(counter);
+    mcds_counter_close(plain);
+}
+
+/* Dropped, they are made anew by whoever comes first. */
+static void what_is_dropped_may_be_made_otherwise(struct suite *suite)
+{
+    for (uint32_t members = 0; members < 3; members++) {
+        const char *name = fresh_name(suite, "d");
+        mcds_visitors *visitors = open_visitors(suite->store, name, DAY, members);
+        mcds_visitors *other = open_visitors(suite->other, name, 2 * DAY, (members + 1) % 3);
+        mcds_online *online = open_online(suite->store, name, DAY, 5, members);
+        mcds_online *wide = open_online(suite->other, name, DAY, 6, (members + 1) % 3);
+        CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", 0);
+        CHECK(MCDS_OK, suite, mcds_visitors_drop, visitors, 0);
+        CHECK(MCDS_NOT_FOUND, suite, mcds_visitors_drop, visitors, 0);
+        CHECK_OTHER(MCDS_OK, suite, mcds_visitors_hit, other, "ann", 0);
+        CHECK(MCDS_INVALID, suite, mcds_visitors_hit, visitors, "ann", 0);
+        CHECK(MCDS_OK, suite, mcds_online_beat, online, "ann", 0);
+        CHECK(MCDS_OK, suite, mcds_online_drop, online, 0);
+        CHECK(MCDS_NOT_FOUND, suite, mcds_online_drop, online, 0);
+        CHECK_OTHER(MCDS_OK, suite, mcds_online_beat, wide, "ann", 0);
+        CHECK(MCDS_INVALID, suite, mcds_online_beat, online, "ann", 0);
+        mcds_visitors_close(visitors);
+        mcds_visitors_close(other);
+        mcds_online_close(online);
+        mcds_online_close(wide);
+    }
+}
+
+/* A period of long ago takes nothing along that the running one needs. */
+static void the_settings_stay_while_a_period_runs(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "v");
+    int64_t ago_ms = wall_ms(suite) - 3 * (int64_t)DAY;
+    mcds_visitors *visitors = open_visitors(suite->store, name, DAY, MCDS_MEMBERS_NONE);
+    CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", 0);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_visitors_drop, visitors, ago_ms);
+    check_visitors_refused(suite, name, MINUTE, MCDS_MEMBERS_NONE, "period_ms");
+    mcds_visitors_close(visitors);
+}
+
+/* They go with the keys that they are about, and stay while somebody uses these. */
+static void the_settings_live_as_long_as_they_are_used(struct suite *suite)
+{
+    if (suite->own_clock)
+        skip_if_unsupported(MCDS_UNSUPPORTED);
+    const char *name = fresh_name(suite, "v");
+    mcds_visitors *visitors = open_visitors(suite->store, name, MINUTE, MCDS_MEMBERS_NONE);
+    for (int i = 0; i < 60; i++) {
+        CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", 0);
+        pass_ms(suite, (int64_t)MINUTE);
+    }
+    check_visitors_refused(suite, name, DAY, MCDS_MEMBERS_NONE, "period_ms");
+    pass_ms(suite, 20 * (int64_t)MINUTE);
+    mcds_visitors *other = open_visitors(suite->store, name, DAY, MCDS_MEMBERS_NONE);
+    CHECK(MCDS_OK, suite, mcds_visitors_hit, other, "ann", 0);
+    CHECK(MCDS_INVALID, suite, mcds_visitors_hit, visitors, "ann", 0);
+    mcds_visitors_close(visitors);
+    mcds_visitors_close(other);
+}
+
+/* Where the store has lost them, they are made again. */
+static void lost_settings_are_made_again(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "v");
+    struct raw_key key = raw_key(suite, MCDS__TAG_VISITORS, name, -1);
+    mcds_visitors *visitors = open_visitors(suite->store, name, DAY, MCDS_MEMBERS_NONE);
+    mcds_visitors *later = open_visitors(suite->other, name, DAY, MCDS_MEMBERS_NONE);
+    mcds_visitors_value value;
+    CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", 0);
+    assert_int_equal(raw_delete(suite, &key), MCDS_OUT_OK);
+    CHECK_OTHER(MCDS_OK, suite, mcds_visitors_get, later, 0, &value);
+    assert_int_equal(value.current, 1);
+    CHECK_OTHER(MCDS_EXISTS, suite, mcds_visitors_hit, later, "ann", 0);
+    check_visitors_refused(suite, name, MINUTE, MCDS_MEMBERS_NONE, "period_ms");
+    mcds_visitors_close(visitors);
+    mcds_visitors_close(later);
+}
+
+static void foreign_settings_are_corrupt(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "v");
+    struct raw_key key = raw_key(suite, MCDS__TAG_VISITORS, name, -1);
+    mcds_visitors_value value;
+    mcds_visitors *visitors = open_visitors(suite->store, name, DAY, MCDS_MEMBERS_NONE);
+    assert_int_equal(raw_set(suite, &key, "what is this"), MCDS_OUT_OK);
+    CHECK(MCDS_CORRUPT, suite, mcds_visitors_hit, visitors, "ann", 0);
+    CHECK_SENTENCE("settings");
+    CHECK(MCDS_CORRUPT, suite, mcds_visitors_get, visitors, 0, &value);
+    mcds_visitors_close(visitors);
+}
+
+static const struct suite_case cases[] = {
+    CASE(visitors_have_one_period_and_form),
+    CASE(online_has_one_window_and_form),
+    CASE(views_have_one_interval),
+    CASE(a_counter_has_one_number_of_stripes),
+    CASE(what_is_dropped_may_be_made_otherwise),
+    CASE(the_settings_stay_while_a_period_runs),
+    CASE_TWICE(the_settings_live_as_long_as_they_are_used),
+    CASE(lost_settings_are_made_again),
+    CASE(foreign_settings_are_corrupt),
+};
+const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};
