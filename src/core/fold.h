@@ -31,9 +31,13 @@
 #include "core/fold_contents.h"
 #include "engine/operation.h"
 
-/* A key above this size, that has doubled since its last rewriting, is rewritten. */
+/* A key above its soft size, that has doubled since its last rewriting, is rewritten. That of the
+ * root is the first; those of the others lie between the other two, each where its name says:
+ * hashes being even, keys of equal size would all have to be split at the same time. */
 #define MCDS__FOLD_SOFT 1536
-#define MCDS__FOLD_GROWING_MAX 16
+#define MCDS__FOLD_SOFT_MIN 1024
+#define MCDS__FOLD_SOFT_MAX 3072
+#define MCDS__FOLD_GROWING_MAX 64
 #define MCDS__FOLD_DEPTHS 256
 #define MCDS__FOLD_DEPTHS_WIDE 65536
 
@@ -135,8 +139,8 @@ struct mcds__fold_growth {
 };
 enum mcds__step mcds__fold_grow_step(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                                      struct mcds__operation *operation);
-/* Whether a key of this size is to be rewritten. */
-bool mcds__fold_has_grown(uint32_t flags, size_t size);
+/* Whether the key that holds the hash at this depth is to be rewritten, being of this size. */
+bool mcds__fold_has_grown(uint64_t hash, uint32_t depth, uint32_t flags, size_t size);
 /* Whether an operation of this handle is rewriting the key that holds the hash at this depth. */
 bool mcds__fold_is_growing(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
 void mcds__fold_grow_free(struct mcds__fold_growth *growth, const mcds_env *env);

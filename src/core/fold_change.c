@@ -311,7 +311,7 @@ static enum mcds__step take_open(struct mcds__fold_change *change,
     if (result != MCDS_OK)
         return finish(change, operation, result, mcds_strerror(result));
     mcds__fold_note_depth(change->fold, change->hash, change->depth);
-    if (mcds__fold_has_grown(looked->flags, size)) {
+    if (mcds__fold_has_grown(change->hash, change->depth, looked->flags, size)) {
         give_number(change);
         return grow(change, operation, CHANGE_GROWING);
     }

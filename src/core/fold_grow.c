@@ -5,15 +5,11 @@
 #include "base/environment.h"
 #include "core/fold.h"
 
-/* Entries that take less than this in a snapshot stay together: what has grown is the records. */
-#define SPLIT_WEIGHT_MIN (MCDS__FOLD_SOFT / 4)
+/* Entries that take less than this part of the soft size in a snapshot stay together: what has
+ * grown is the records. */
+#define SPLIT_WEIGHT_PART 4
 
 enum { GROW_BEGIN, GROW_READING, GROW_COMPACTING, GROW_SEALING, GROW_MAKING, GROW_MOVING };
-
-bool mcds__fold_has_grown(uint32_t flags, size_t size)
-{
-    return size > MCDS__FOLD_SOFT && size > 2 * mcds__fold_snapshot_end(flags);
-}
 
 void mcds__fold_grow_free(struct mcds__fold_growth *growth, const mcds_env *env)
 {
@@ -38,6 +34,19 @@ static uint64_t mark_of(uint64_t hash, uint32_t depth)
     unsigned shift = 64 - MCDS__FOLD_LEVEL_BITS * depth;
     uint64_t prefix = depth == 0 ? 0 : hash >> shift;
     return prefix << 4 | (depth + 1);
+}
+
+static size_t soft_size(uint64_t hash, uint32_t depth)
+{
+    if (depth == 0)
+        return MCDS__FOLD_SOFT;
+    uint64_t mixed = mark_of(hash, depth) * UINT64_C(0x9E3779B97F4A7C15) >> 32;
+    return MCDS__FOLD_SOFT_MIN + mixed % (MCDS__FOLD_SOFT_MAX - MCDS__FOLD_SOFT_MIN);
+}
+
+bool mcds__fold_has_grown(uint64_t hash, uint32_t depth, uint32_t flags, size_t size)
+{
+    return size > soft_size(hash, depth) && size > 2 * mcds__fold_snapshot_end(flags);
 }
 
 static _Atomic uint64_t *place_of(struct mcds__fold *fold, uint64_t mark)
@@ -185,8 +194,8 @@ static enum mcds__step rewrite(struct mcds__fold_growth *growth, struct mcds__fo
     uint32_t count;
     uint32_t floor_s;
     size_t weight = mcds__fold_weight(contents, now_ms, &count);
-    bool splits = count >= 2 && weight > SPLIT_WEIGHT_MIN &&
-                  growth->depth < MCDS__FOLD_DEPTH_MAX;
+    bool splits = count >= 2 && growth->depth < MCDS__FOLD_DEPTH_MAX &&
+                  weight > soft_size(growth->hash, growth->depth) / SPLIT_WEIGHT_PART;
     if (!mcds__fold_encode(contents, parent_key(growth), growth->depth, MCDS__FOLD_ALL, now_ms,
                            value, &floor_s))
         return finish(growth, operation);
@@ -220,7 +229,7 @@ static enum mcds__step take_parent(struct mcds__fold_growth *growth, struct mcds
         step = finish(growth, operation);
     else if (state == MCDS__FOLD_SEALED)
         step = ask_children(growth, fold, &contents, operation);
-    else if (mcds__fold_has_grown(reply->flags, value.length))
+    else if (mcds__fold_has_grown(growth->hash, growth->depth, reply->flags, value.length))
         step = rewrite(growth, fold, &contents, operation);
     else
         step = finish(growth, operation);

@@ -165,7 +165,7 @@ bool root_is_ripe(struct trial *trial, const char *tag, size_t more)
 {
     mcds_reply root = look_at_root(trial, tag);
     HOLDS(trial, mcds__fold_state_of(root.flags) == MCDS__FOLD_OPEN);
-    return mcds__fold_has_grown(root.flags, root.value_length + more);
+    return mcds__fold_has_grown(0, 0, root.flags, root.value_length + more);
 }
 
 /* The store that trials use, one after the other where opening takes its time. */
