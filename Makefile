@@ -53,7 +53,14 @@ stress:
 chaos:
 	CHAOS_SECONDS=120 tools/test debug -R '^chaos$$'
 
-prove: stress chaos mutants
+# A million schedules of each structure in the simulated world.
+sim:
+	tools/setup build test
+	cmake --preset release -B build/sim -DMCDS_BUILD_TESTS=ON
+	cmake --build build/sim
+	tools/mcds-sim --build build/sim --prove
+
+prove: sim stress chaos mutants
 	tools/setup build check
 	tools/models
 
@@ -63,4 +70,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo test asan tsan cov fuzz mutants bench install check stress chaos prove format clean
+.PHONY: all demo test asan tsan cov fuzz mutants bench install check stress chaos sim prove format clean

@@ -650,8 +650,10 @@ typedef struct mcds_set mcds_set;
 typedef enum mcds_set_form {
     MCDS_SET_PLAIN, /* an element is there or not */
     MCDS_SET_BAG,   /* how often it was added, less how often removed, down to 0 */
-    /* Every addition has its place; a removal takes the first that is equal. The additions of
-     * one handle keep their order, those of several as their clocks tell. */
+    /* Every addition has its place; a removal takes the first that is equal. Within one key, so
+     * up to some fifty elements, the order is that of arrival. Beyond, it is that of the writers'
+     * clocks: the additions of one handle keep their order unless another writer's clock is
+     * ahead by more than the time between them. */
     MCDS_SET_LIST
 } mcds_set_form;
 

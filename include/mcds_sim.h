@@ -28,6 +28,20 @@ extern "C" {
 typedef struct mcds_sim mcds_sim;
 typedef struct mcds_sim_client mcds_sim_client;
 
+/* Who decides how long a message is on its way, and which faults happen. */
+typedef enum mcds_sim_scheduler {
+    /* Chance, as often as the options say. */
+    MCDS_SIM_RANDOM = 0,
+    /* Each client has a priority; messages of a lower one take many times as long, and at
+     * `changes` moments the client whose turn it is gets the lowest. Faults by chance. Source:
+     * Burckhardt and others, A randomized scheduler with probabilistic guarantees of finding bugs
+     * (ASPLOS 2010). */
+    MCDS_SIM_PRIORITIES = 1,
+    /* `choose`: to go through all there are. Every message is fast or slow, every client begins
+     * at once or later, and of the faults whose rate is not 0 one or none meets a request. */
+    MCDS_SIM_CHOICES = 2
+} mcds_sim_scheduler;
+
 /* How often, in a million, and how much. All 0: a network that only delays. */
 typedef struct mcds_sim_options {
     size_t size; /* sizeof(mcds_sim_options) */
@@ -49,15 +63,25 @@ typedef struct mcds_sim_options {
     bool seconds;          /* ttl in whole seconds of the server's clock, as memcached */
     bool classic;          /* without create on increment, cas on store and readable ttl */
     bool unordered;        /* requests of a batch go one by one, as through a proxy */
+    uint32_t scheduler;    /* mcds_sim_scheduler */
+    uint32_t changes;      /* PRIORITIES: within the first 256 requests; at most 8 */
+    /* CHOICES: 0 .. count - 1, where count is 2 or more; 0 is what happens in peace. */
+    uint32_t (*choose)(void *context, uint32_t count);
+    /* Whether the nth fault, from 1, may happen; NULL: all may. */
+    bool (*allow)(void *context, uint64_t nth);
+    void *context; /* of both */
 } mcds_sim_options;
 #define MCDS_SIM_OPTIONS_INIT                                                                  \
     {                                                                                          \
-        sizeof(mcds_sim_options), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, false, false   \
+        sizeof(mcds_sim_options), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, false, false,  \
+            MCDS_SIM_RANDOM, 0, NULL, NULL, NULL                                               \
     }
 
 /* Faults that happened. */
 typedef struct mcds_sim_counts {
     uint64_t requests;
+    uint64_t faults;  /* of all kinds */
+    uint64_t refused; /* connections */
     uint64_t cut_before;
     uint64_t cut_after;
     uint64_t late;

@@ -12,7 +12,6 @@
 #include "sim/world.h"
 
 #define VALUES_MAX ((size_t)1 << 24)
-#define DELAY_US_DEFAULT 1000
 #define LATE_MS_DEFAULT 60000
 
 struct mcds__sim_message {
@@ -32,13 +31,6 @@ struct mcds__sim_message {
     mcds_buffer values;
     mcds_request requests[];
 };
-
-static int64_t delay_ns(mcds_sim *sim)
-{
-    uint32_t most_us = sim->options.delay_us_max > 0 ? sim->options.delay_us_max
-                                                     : DELAY_US_DEFAULT;
-    return (int64_t)(1 + mcds__sim_random(sim, most_us)) * 1000;
-}
 
 static void unlink_message(struct mcds__sim_message *message)
 {
@@ -155,7 +147,7 @@ static void break_connection(struct mcds__sim_lane *lane, uint64_t connection)
         if (m->lane != lane || m->connection != connection || m->broken)
             continue;
         m->broken = true;
-        plan(m, sim->now_ns + delay_ns(sim), give_up, 0);
+        plan(m, sim->now_ns + mcds__sim_delay_ns(lane->client), give_up, 0);
     }
 }
 
@@ -189,7 +181,7 @@ static void serve(struct mcds__sim_message *message, uint32_t i, const char *wha
         request->reply.outcome = MCDS_OUT_EXISTS;
     else
         mcds__sim_serve(message->sim, request, &message->values);
-    message->sim->counts.requests++;
+    mcds__sim_count_request(message->lane->client);
     note_request(message, i, what);
 }
 
@@ -209,11 +201,12 @@ static void arrive(mcds_sim *sim, void *subject, uint64_t number);
 static void plan_next(struct mcds__sim_message *message, uint32_t i)
 {
     mcds_sim *sim = message->sim;
+    mcds_sim_client *client = message->lane->client;
     int64_t gap_ns = (int64_t)mcds__sim_random(sim, 20) * 1000;
     if (sim->options.unordered)
-        gap_ns = delay_ns(sim) + delay_ns(sim);
+        gap_ns = mcds__sim_delay_ns(client) + mcds__sim_delay_ns(client);
     else if (mcds__sim_random(sim, 8) == 0)
-        gap_ns += delay_ns(sim);
+        gap_ns += mcds__sim_delay_ns(client);
     plan(message, sim->now_ns + gap_ns, arrive, i);
 }
 
@@ -225,12 +218,18 @@ static enum mcds__sim_fate fate_of(struct mcds__sim_message *message, uint32_t i
     const struct mcds__sim_script *script = message->lane->client->script;
     if (script != NULL)
         return script->arrives(script->context, &message->requests[i], late_ns_out);
-    if (mcds__sim_chance(sim, options->cut_before_ppm))
+    const uint32_t rates[] = {options->cut_before_ppm, options->cut_after_ppm,
+                              options->late_ppm};
+    switch (mcds__sim_one_fault(sim, rates, 3)) {
+    case 0:
         return MCDS__SIM_CUT_BEFORE;
-    if (mcds__sim_chance(sim, options->cut_after_ppm))
+    case 1:
         return MCDS__SIM_CUT_AFTER;
-    if (!mcds__sim_chance(sim, options->late_ppm))
+    case 2:
+        break;
+    default:
         return MCDS__SIM_PASS;
+    }
     uint32_t most_ms = options->late_ms_max > 0 ? options->late_ms_max : LATE_MS_DEFAULT;
     message->late_end = i + 1; /* one by one, those behind it have not been sent */
     if (!options->unordered)
@@ -271,7 +270,7 @@ static void arrive(mcds_sim *sim, void *subject, uint64_t number)
     struct mcds__sim_message *message = subject;
     uint32_t i = (uint32_t)number;
     if (!message->broken && !disturb(message, i)) {
-        if (mcds__sim_chance(sim, sim->options.silent_ppm)) {
+        if (mcds__sim_fault(sim, sim->options.silent_ppm)) {
             sim->counts.silent++;
             message->silent = true;
         }
@@ -280,7 +279,7 @@ static void arrive(mcds_sim *sim, void *subject, uint64_t number)
         if (i + 1 < message->count)
             plan_next(message, i + 1);
         else
-            plan(message, sim->now_ns + delay_ns(sim), reply, 0);
+            plan(message, sim->now_ns + mcds__sim_delay_ns(message->lane->client), reply, 0);
     }
     unplan(message);
 }
@@ -342,7 +341,8 @@ static void send_batch(struct mcds__sim_lane *lane, mcds_batch *batch)
     const struct mcds__sim_script *script = lane->client->script;
     struct mcds__sim_message *message = NULL;
     bool reachable = script != NULL ? script->leaves(script->context, batch)
-                                    : !mcds__sim_chance(sim, sim->options.cut_before_ppm / 4);
+                                    : !mcds__sim_fault(sim, sim->options.cut_before_ppm / 4);
+    sim->counts.refused += !reachable;
     if (reachable)
         message = copy_batch(lane, batch);
     if (message == NULL) {
@@ -353,7 +353,7 @@ static void send_batch(struct mcds__sim_lane *lane, mcds_batch *batch)
     if (sim->messages != NULL)
         sim->messages->all_previous = message;
     sim->messages = message;
-    int64_t at_ns = sim->now_ns + delay_ns(sim);
+    int64_t at_ns = sim->now_ns + mcds__sim_delay_ns(lane->client);
     if (at_ns <= lane->last_arrival_ns)
         at_ns = lane->last_arrival_ns + 1;
     lane->last_arrival_ns = at_ns;

@@ -25,17 +25,17 @@ bool mcds__sim_evict(mcds_sim *sim, mcds_bytes key)
 
 static void inject(mcds_sim *sim)
 {
-    if (mcds__sim_chance(sim, sim->options.evict_ppm) &&
+    if (mcds__sim_fault(sim, sim->options.evict_ppm) &&
         mcds__table_evict_any(sim->table, mcds__sim_random(sim, UINT64_MAX))) {
         sim->counts.evicted++;
         mcds_sim_note(sim, NULL, "the server evicts a key");
     }
-    if (mcds__sim_chance(sim, sim->options.flush_ppm)) {
+    if (mcds__sim_fault(sim, sim->options.flush_ppm)) {
         mcds__table_flush(sim->table);
         sim->counts.flushed++;
         mcds_sim_note(sim, NULL, "flush_all");
     }
-    if (mcds__sim_chance(sim, sim->options.restart_ppm))
+    if (mcds__sim_fault(sim, sim->options.restart_ppm))
         mcds__sim_restart(sim);
 }
 

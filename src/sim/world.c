@@ -12,25 +12,6 @@
 #define START_NS_MAX (50 * NS_PER_MS)
 #define EVENTS_MAX ((size_t)1 << 24)
 
-/* SplitMix64: every state gives a good number, so any seed will do. */
-static uint64_t next_random(mcds_sim *sim)
-{
-    uint64_t z = (sim->random_state += UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
-uint64_t mcds__sim_random(mcds_sim *sim, uint64_t bound)
-{
-    return bound > 0 ? next_random(sim) % bound : 0;
-}
-
-bool mcds__sim_chance(mcds_sim *sim, uint32_t ppm)
-{
-    return ppm > 0 && !sim->calm && next_random(sim) % 1000000 < ppm;
-}
-
 static bool is_before(const struct mcds__sim_event *a, const struct mcds__sim_event *b)
 {
     return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->serial < b->serial;
@@ -172,7 +153,7 @@ static void client_random(void *self, void *out, size_t length)
     mcds_sim_client *client = self;
     uint8_t *at = out;
     for (size_t i = 0; i < length; i++)
-        at[i] = (uint8_t)(next_random(client->sim) >> 32);
+        at[i] = (uint8_t)(mcds__sim_next(client->sim) >> 32);
 }
 
 static void client_sleep_until_ns(void *self, int64_t monotonic_ns)
@@ -202,6 +183,7 @@ int mcds_sim_open(const mcds_sim_options *options, mcds_sim **sim_out)
         return mcds_fail(MCDS_NO_MEMORY, "simulation: out of memory");
     sim->options = *options;
     sim->random_state = options->seed;
+    mcds__sim_schedule(sim);
     if (!mcds__sim_server_open(sim)) {
         mcds__free(mcds_env_system(), sim);
         return mcds_fail(MCDS_NO_MEMORY, "simulation: out of memory");
@@ -231,7 +213,7 @@ static void set_up_clocks(mcds_sim_client *client)
     client->monotonic_start_ns = (int64_t)(1 + mcds__sim_random(sim, 1000000)) * NS_PER_S;
     client->skew_ns = ((int64_t)mcds__sim_random(sim, 2 * skew_ms + 1) - (int64_t)skew_ms) *
                       NS_PER_MS;
-    client->paused_until_ns = sim->now_ns + 1 + (int64_t)mcds__sim_random(sim, START_NS_MAX);
+    client->paused_until_ns = sim->now_ns + 1 + mcds__sim_start_ns(client, START_NS_MAX);
     client->env = (mcds_env){
         sizeof(mcds_env),  client,        client_monotonic_ns,
         client_wall_ns,    client_random, client_sleep_until_ns,
@@ -324,7 +306,7 @@ static bool is_due(const mcds_sim_client *client)
 static void take_turn(mcds_sim_client *client)
 {
     mcds_sim *sim = client->sim;
-    if (mcds__sim_chance(sim, sim->options.pause_ppm)) {
+    if (mcds__sim_fault(sim, sim->options.pause_ppm)) {
         uint32_t most_ms = sim->options.pause_ms_max > 0 ? sim->options.pause_ms_max
                                                          : PAUSE_MS_DEFAULT;
         client->paused_until_ns = sim->now_ns +

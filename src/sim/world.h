@@ -7,6 +7,7 @@
 #include "store/table.h"
 
 #define MCDS__SIM_CLIENTS_MAX 64
+#define MCDS__SIM_CHANGES_MAX 8
 #define MCDS__SIM_LINES 256
 #define MCDS__SIM_LINE_MAX 120
 
@@ -44,6 +45,7 @@ struct mcds__sim_lane {
 struct mcds_sim_client {
     mcds_sim *sim;
     uint32_t number;
+    uint32_t priority; /* 0 is the highest */
     mcds_env env;
     int64_t monotonic_start_ns;
     int64_t skew_ns;
@@ -71,6 +73,10 @@ struct mcds_sim {
     mcds_sim_options options;
     bool calm;
     uint64_t random_state;
+    uint32_t lowest;                         /* PRIORITIES: the last that was given */
+    uint64_t changes[MCDS__SIM_CHANGES_MAX]; /* at which requests */
+    uint32_t change_count;
+    uint64_t fault_serial; /* of faults that were to happen, allowed or not */
     int64_t now_ns;
     uint64_t serial;
     uint64_t connections;
@@ -94,10 +100,24 @@ struct mcds_sim {
 
 extern const mcds_home mcds__home_sim;
 
+/* 64 bits of chance. */
+uint64_t mcds__sim_next(mcds_sim *sim);
 /* 0 .. bound - 1 */
 uint64_t mcds__sim_random(mcds_sim *sim, uint64_t bound);
-/* True `ppm` times in a million, never when calm. */
-bool mcds__sim_chance(mcds_sim *sim, uint32_t ppm);
+/* CHOICES: 0 .. count - 1, 0 when calm. */
+uint32_t mcds__sim_choose(mcds_sim *sim, uint32_t count);
+/* To be called when the options are known. */
+void mcds__sim_schedule(mcds_sim *sim);
+/* How long after its adding a client begins. */
+int64_t mcds__sim_start_ns(mcds_sim_client *client, int64_t most_ns);
+/* Whether a fault of this rate happens here: never when calm. */
+bool mcds__sim_fault(mcds_sim *sim, uint32_t ppm);
+/* Which of `count` faults of these rates happens here, or `count`: none. */
+uint32_t mcds__sim_one_fault(mcds_sim *sim, const uint32_t *ppm, uint32_t count);
+/* How long a message of this client is on its way, as the scheduler will have it. */
+int64_t mcds__sim_delay_ns(mcds_sim_client *client);
+/* Another request is served: PRIORITIES may change. */
+void mcds__sim_count_request(mcds_sim_client *client);
 /* False when memory is refused. */
 bool mcds__sim_plan(mcds_sim *sim, int64_t at_ns,
                     void (*happen)(mcds_sim *sim, void *subject, uint64_t number),

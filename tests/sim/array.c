@@ -3,15 +3,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "sim/faults.h"
+#include "sim/play.h"
 
-#define CLIENTS 4
+#define CLIENTS_MAX 4
+#define CLIENTS play_clients(CLIENTS_MAX)
 #define CHANGES 25
-#define TAGS (CLIENTS * CHANGES)
+#define TAGS (CLIENTS_MAX * CHANGES)
 #define DROP TAGS /* the tag of a drop */
 #define DROP_EVERY 6
 /* So long that forty of them stand in parts. */
@@ -75,7 +77,7 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
     static char text[LONG];
     if (done != NULL)
         book(changer, done);
-    if (changer->begun == CHANGES)
+    if (changer->begun == play_calls(CHANGES))
         return;
     uint32_t tag = changer->number * CHANGES + changer->begun++;
     if (changer->world->drops && changer->number == 0 && tag % DROP_EVERY == DROP_EVERY - 1) {
@@ -94,7 +96,7 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
 
 struct census {
     uint32_t seen[TAGS];
-    uint32_t last[CLIENTS]; /* of each client's own, in the order of the array */
+    uint32_t last[CLIENTS_MAX]; /* of each client's own, in the order of the array */
     bool ordered;
 };
 
@@ -138,10 +140,10 @@ static bool check(mcds_sim *sim, struct changer *reader, uint64_t seed)
 /* One seed, in a world that begins like this one. */
 static bool run(mcds_sim_options options, struct world world, struct world *totals)
 {
-    struct changer changers[CLIENTS];
+    struct changer changers[CLIENTS_MAX];
     mcds_sim *sim;
     mcds_sim_client *client;
-    assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
+    assert_int_equal(play_open(&options, &sim), MCDS_OK);
     world.sim = sim;
     for (uint32_t i = 0; i < CLIENTS; i++) {
         changers[i] = (struct changer){.world = &world, .number = i};
@@ -160,7 +162,7 @@ static bool run(mcds_sim_options options, struct world world, struct world *tota
     totals->dropped += world.dropped;
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_array_close(changers[i].array);
-    mcds_sim_close(sim);
+    play_close(sim);
     return fine;
 }
 
@@ -168,48 +170,42 @@ static void every_change_is_there_once(void **state)
 {
     (void)state;
     struct world totals = {.doubtful = 0};
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(1000); seed++)
-        assert_true(run(network_faults(seed), (struct world){.loses = false}, &totals));
+    PLAY(seed, 1000)
+    assert_true(run(network_faults(seed), (struct world){.loses = false}, &totals));
     print_message("%u of %u changes stayed in doubt\n", totals.doubtful,
-                  (unsigned)(seed_count(1000) * TAGS));
+                  (unsigned)(play_count() * TAGS));
 }
 
 static void what_is_dropped_does_not_come_back(void **state)
 {
     (void)state;
     struct world totals = {.doubtful = 0};
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(1000); seed++)
-        assert_true(run(network_faults(seed), (struct world){.drops = true}, &totals));
-    assert_true(totals.dropped > 0);
+    PLAY(seed, 1000)
+    assert_true(run(network_faults(seed), (struct world){.drops = true}, &totals));
+    SEEN(totals.dropped > 0);
 }
 
 static void a_value_in_parts_is_there_whole(void **state)
 {
     (void)state;
     struct world totals = {.doubtful = 0};
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(20); seed++)
-        assert_true(run(network_faults(seed), (struct world){.is_long = true}, &totals));
+    PLAY(seed, 20)
+    assert_true(run(network_faults(seed), (struct world){.is_long = true}, &totals));
 }
 
 static void a_store_that_forgets_ends_no_call_badly(void **state)
 {
     (void)state;
     struct world totals = {.doubtful = 0};
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(300); seed++)
-        assert_true(run(all_faults(seed), (struct world){.loses = true}, &totals));
+    PLAY(seed, 300)
+    assert_true(run(all_faults(seed), (struct world){.loses = true}, &totals));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_change_is_there_once),
-        cmocka_unit_test(what_is_dropped_does_not_come_back),
-        cmocka_unit_test(a_value_in_parts_is_there_whole),
-        cmocka_unit_test(a_store_that_forgets_ends_no_call_badly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_change_is_there_once),
+    cmocka_unit_test(what_is_dropped_does_not_come_back),
+    cmocka_unit_test(a_value_in_parts_is_there_whole),
+    cmocka_unit_test(a_store_that_forgets_ends_no_call_badly),
+};
+
+PLAY_MAIN("array")

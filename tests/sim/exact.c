@@ -8,9 +8,10 @@
 #include <cmocka.h>
 
 #include "base/environment.h"
-#include "sim/faults.h"
+#include "sim/play.h"
 
-#define CLIENTS 4
+#define CLIENTS_MAX 4
+#define CLIENTS play_clients(CLIENTS_MAX)
 #define ADDS 24
 #define HANDLES_MAX 16
 #define NEVER_MS 3600000
@@ -38,7 +39,7 @@ struct process {
     const struct setting *setting;
     struct writer writers[HANDLES_MAX];
     int count; /* the last one is alive */
-    int adds_left;
+    uint32_t adds_left;
     int64_t delta;
     uint64_t random;
 };
@@ -136,7 +137,7 @@ struct bounds {
 /* Whoever lives brings what is left. */
 static bool flush_all(struct process *processes, struct bounds *bounds)
 {
-    for (int i = 0; i < CLIENTS; i++)
+    for (uint32_t i = 0; i < CLIENTS; i++)
         for (int j = 0; j < processes[i].count; j++) {
             struct writer *writer = &processes[i].writers[j];
             if (!writer->dead) {
@@ -170,15 +171,15 @@ static int64_t value_of(mcds_sim_client *client, const struct setting *setting, 
 /* One seed. `loses`: the server does, so that only what is too much is wrong. */
 static bool run(mcds_sim_options options, bool loses, struct setting setting)
 {
-    struct process processes[CLIENTS] = {0};
+    struct process processes[CLIENTS_MAX] = {0};
     struct bounds bounds = {0, 0};
     mcds_sim *sim;
     mcds_sim_client *client = NULL;
     int result = MCDS_OK;
-    assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
-    for (int i = 0; i < CLIENTS; i++) {
+    assert_int_equal(play_open(&options, &sim), MCDS_OK);
+    for (uint32_t i = 0; i < CLIENTS; i++) {
         processes[i].setting = &setting;
-        processes[i].adds_left = ADDS;
+        processes[i].adds_left = play_calls(ADDS);
         processes[i].random = options.seed * CLIENTS + (uint64_t)i;
         assert_int_equal(mcds_sim_client_add(sim, program, &processes[i], &client), MCDS_OK);
     }
@@ -195,18 +196,17 @@ static bool run(mcds_sim_options options, bool loses, struct setting setting)
                       (long long)bounds.most);
         (void)report(sim, options.seed, "the value is not what was added");
     }
-    for (int i = 0; i < CLIENTS; i++)
+    for (uint32_t i = 0; i < CLIENTS; i++)
         for (int j = 0; j < processes[i].count; j++)
             mcds_counter_close(processes[i].writers[j].counter);
-    mcds_sim_close(sim);
+    play_close(sim);
     return fine;
 }
 
 static void run_many(uint64_t seeds, bool loses, struct setting setting)
 {
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(seeds); seed++)
-        assert_true(run(loses ? all_faults(seed) : network_faults(seed), loses, setting));
+    PLAY(seed, seeds)
+    assert_true(run(loses ? all_faults(seed) : network_faults(seed), loses, setting));
 }
 
 static void nothing_is_lost_or_counted_twice(void **state)
@@ -244,14 +244,12 @@ static void a_server_that_forgets_adds_nothing(void **state)
     run_many(150, true, (struct setting){.dies = true, .flush_ms = 0, .away_s = 2000});
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_lost_or_counted_twice),
-        cmocka_unit_test(sums_go_down_too),
-        cmocka_unit_test(writers_vanish_and_others_take_over),
-        cmocka_unit_test(whoever_comes_back_late_counts_once),
-        cmocka_unit_test(a_server_that_forgets_adds_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(nothing_is_lost_or_counted_twice),
+    cmocka_unit_test(sums_go_down_too),
+    cmocka_unit_test(writers_vanish_and_others_take_over),
+    cmocka_unit_test(whoever_comes_back_late_counts_once),
+    cmocka_unit_test(a_server_that_forgets_adds_nothing),
+};
+
+PLAY_MAIN("exact")

@@ -7,10 +7,11 @@
 
 #include <cmocka.h>
 
-#include "sim/faults.h"
+#include "sim/play.h"
 #include "support/history.h"
 
-#define CLIENTS 4
+#define CLIENTS_MAX 4
+#define CLIENTS play_clients(CLIENTS_MAX)
 #define IN_FLIGHT 3
 /* With many calls that nobody heard of, a search may have too many ways to go. */
 #define UNDECIDED_ONE_IN 50
@@ -32,7 +33,8 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
     if (done != NULL)
         history_book(actor, done);
     for (int i = done == NULL ? IN_FLIGHT : 1; i > 0; i--)
-        (void)history_call(actor);
+        if (actor->next < play_calls(HISTORY_CALLS))
+            (void)history_call(actor);
 }
 
 static void note_history(mcds_sim *sim, const struct linear_op *ops, uint32_t count)
@@ -48,7 +50,7 @@ static const char *judge(mcds_sim *sim, const struct history_subject *subject,
                          const struct history_actor *actors, struct totals *totals)
 {
     struct linear_op ops[LINEAR_OPS_MAX];
-    for (int i = 0; i < CLIENTS; i++)
+    for (uint32_t i = 0; i < CLIENTS; i++)
         if (actors[i].impossible[0] != '\0')
             return actors[i].impossible;
     for (uint32_t object = 0; object < HISTORY_OBJECTS; object++) {
@@ -69,10 +71,10 @@ static const char *judge(mcds_sim *sim, const struct history_subject *subject,
 static bool run(const struct history_subject *subject, mcds_sim_options options,
                 struct totals *totals)
 {
-    static struct history_actor actors[CLIENTS];
+    static struct history_actor actors[CLIENTS_MAX];
     mcds_sim *sim;
     mcds_sim_client *client;
-    assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
+    assert_int_equal(play_open(&options, &sim), MCDS_OK);
     for (uint64_t i = 0; i < CLIENTS; i++) {
         struct history_actor *actor = &actors[i];
         assert_int_equal(mcds_sim_client_add(sim, program, actor, &client), MCDS_OK);
@@ -87,23 +89,21 @@ static bool run(const struct history_subject *subject, mcds_sim_options options,
     const char *wrong = ended ? judge(sim, subject, actors, totals) : "it does not end";
     if (wrong != NULL)
         (void)report(sim, options.seed, wrong);
-    for (int i = 0; i < CLIENTS; i++)
+    for (uint32_t i = 0; i < CLIENTS; i++)
         history_close(&actors[i]);
-    mcds_sim_close(sim);
+    play_close(sim);
     return wrong == NULL;
 }
 
 static void run_many(const struct history_subject *subject, uint64_t usual)
 {
     struct totals totals = {0, 0};
-    uint64_t first = first_seed();
-    uint64_t count = seed_count(usual);
-    for (uint64_t seed = first; seed < first + count; seed++)
-        assert_true(run(subject, network_faults(seed), &totals));
-    assert_true(totals.longest >= HISTORY_CALLS);
-    assert_true(totals.undecided * UNDECIDED_ONE_IN <= count * HISTORY_OBJECTS);
+    PLAY(seed, usual)
+    assert_true(run(subject, network_faults(seed), &totals));
+    SEEN(totals.longest >= HISTORY_CALLS);
+    assert_true(totals.undecided * UNDECIDED_ONE_IN <= play_count() * HISTORY_OBJECTS);
     print_message("%s: %llu histories, the longest of %llu calls, %llu undecided\n",
-                  subject->name, (unsigned long long)count * HISTORY_OBJECTS,
+                  subject->name, (unsigned long long)play_count() * HISTORY_OBJECTS,
                   (unsigned long long)totals.longest, (unsigned long long)totals.undecided);
 }
 
@@ -131,13 +131,11 @@ static void calls_on_a_counter(void **state)
     run_many(&history_counter, 1500);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(calls_on_a_table_entry),
-        cmocka_unit_test(calls_on_an_element_of_a_set),
-        cmocka_unit_test(calls_on_an_array),
-        cmocka_unit_test(calls_on_a_counter),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(calls_on_a_table_entry),
+    cmocka_unit_test(calls_on_an_element_of_a_set),
+    cmocka_unit_test(calls_on_an_array),
+    cmocka_unit_test(calls_on_a_counter),
+};
+
+PLAY_MAIN("linear")

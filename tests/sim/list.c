@@ -4,15 +4,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "sim/faults.h"
+#include "sim/play.h"
 
-#define CLIENTS 4
+#define CLIENTS_MAX 4
+#define CLIENTS play_clients(CLIENTS_MAX)
 #define PUSHES 20
-#define ALL (CLIENTS * PUSHES)
+#define ALL (CLIENTS_MAX * PUSHES)
 #define TOGETHER 3
 /* Of these pushes of a client that clears, each is a clear instead. */
 #define CLEAR_EVERY 6
@@ -110,7 +112,8 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
         book_clear(ledger, &ledger->pushes[done->tag], done->result);
     else if (done != NULL)
         book(ledger, &ledger->pushes[done->tag], done->result);
-    for (int i = done == NULL ? TOGETHER : 1; i > 0 && pushing->next < PUSHES; i--) {
+    for (int i = done == NULL ? TOGETHER : 1; i > 0 && pushing->next < play_calls(PUSHES);
+         i--) {
         uint32_t number = pushing->first + pushing->next++;
         ledger->pushes[number].fate = UNDER_WAY;
         ledger->pushes[number].began_ns = mcds_sim_now_ns(ledger->sim);
@@ -228,17 +231,17 @@ static void follow(void *context, mcds_sim_client *client, const mcds_completion
 static bool run(mcds_sim_options options, bool may_lose, bool clears, struct ledger *totals)
 {
     static struct ledger ledger;
-    struct pushing pushings[CLIENTS];
+    struct pushing pushings[CLIENTS_MAX];
     static struct following following;
     mcds_sim *sim;
     mcds_sim_client *client;
     memset(&ledger, 0, sizeof ledger);
     memset(&following, 0, sizeof following);
     following.ledger = &ledger;
-    following.left = may_lose || clears ? 0 : FETCHES;
+    following.left = may_lose || clears ? 0 : play_calls(FETCHES);
     ledger.may_lose = may_lose;
     ledger.clears = clears;
-    assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
+    assert_int_equal(play_open(&options, &sim), MCDS_OK);
     ledger.sim = sim;
     for (uint32_t i = 0; i < CLIENTS; i++) {
         pushings[i] = (struct pushing){.ledger = &ledger, .first = i * PUSHES};
@@ -260,10 +263,10 @@ static bool run(mcds_sim_options options, bool may_lose, bool clears, struct led
         wrong = "the fetch fails";
     if (!fine || wrong != NULL)
         fine = report(sim, options.seed, wrong != NULL ? wrong : "it does not end");
-    for (int i = 0; i < CLIENTS; i++)
+    for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_list_close(pushings[i].list);
     mcds_list_close(following.list);
-    mcds_sim_close(sim);
+    play_close(sim);
     totals->pushed += ledger.pushed;
     totals->doubts += ledger.doubts;
     totals->cleared += ledger.cleared;
@@ -287,13 +290,13 @@ static void run_many(bool may_lose, bool clears, uint64_t usual)
 {
     static struct ledger totals;
     memset(&totals, 0, sizeof totals);
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(usual); seed++) {
+    PLAY(seed, usual)
+    {
         mcds_sim_options options = may_lose ? all_faults(seed) : network_faults(seed);
         assert_true(run(fewer(options), may_lose, clears, &totals));
     }
-    assert_true(totals.pushed > 0 && totals.doubts > 0);
-    assert_true(!clears || totals.cleared > 0);
+    SEEN(totals.pushed > 0 && totals.doubts > 0);
+    SEEN(!clears || totals.cleared > 0);
     print_message("pushed %llu, ambiguous %llu, cleared %llu, losses told %llu\n",
                   (unsigned long long)totals.pushed, (unsigned long long)totals.doubts,
                   (unsigned long long)totals.cleared, (unsigned long long)totals.losses);
@@ -317,12 +320,10 @@ static void a_clear_parts_before_from_after(void **state)
     run_many(false, true, 1000);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_push_counts_once_and_in_order),
-        cmocka_unit_test(a_clear_parts_before_from_after),
-        cmocka_unit_test(nothing_comes_twice_in_silence),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_push_counts_once_and_in_order),
+    cmocka_unit_test(a_clear_parts_before_from_after),
+    cmocka_unit_test(nothing_comes_twice_in_silence),
+};
+
+PLAY_MAIN("list")

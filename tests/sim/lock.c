@@ -7,9 +7,10 @@
 
 #include <cmocka.h>
 
-#include "sim/faults.h"
+#include "sim/play.h"
 
-#define CLIENTS 4
+#define CLIENTS_MAX 4
+#define CLIENTS play_clients(CLIENTS_MAX)
 #define ROUNDS 4
 #define LEASE_MS 6000
 #define NS_PER_MS INT64_C(1000000)
@@ -37,7 +38,7 @@ struct world {
      * the way, or G-LOCK-2's exception, a late creation of a fence that was lost twice. */
     uint64_t out_of_order;
     uint64_t overlaps;
-    struct tenure tenures[CLIENTS];
+    struct tenure tenures[CLIENTS_MAX];
     const char *violation;
     uint64_t granted;
     uint64_t lost;
@@ -49,7 +50,7 @@ struct holder {
     struct tenure *tenure;
     mcds_lock *lock;
     mcds_lease lease;
-    int rounds;
+    uint32_t rounds;
     bool renewed;
 };
 
@@ -88,7 +89,7 @@ static void check_grant(struct holder *holder, mcds_sim_client *client)
     mine->end_ns = now_ns + holder->lease.deadline_ns - mcds_sim_client_ns(client);
     world->granted++;
     mcds_sim_note(world->sim, client, "holds with fence %llu", (unsigned long long)mine->fence);
-    for (int i = 0; i < CLIENTS; i++) {
+    for (uint32_t i = 0; i < CLIENTS; i++) {
         struct tenure *other = &world->tenures[i];
         if (other == mine || !other->active || now_ns >= other->end_ns)
             continue;
@@ -212,15 +213,15 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
 /* One seed, in a world that begins like this one. Returns the violation, or NULL. */
 static const char *run(mcds_sim_options options, struct world world, struct world *totals)
 {
-    struct holder holders[CLIENTS];
+    struct holder holders[CLIENTS_MAX];
     mcds_sim_client *client;
     mcds_lock_options lock_options = MCDS_LOCK_OPTIONS_INIT;
     lock_options.lease_ms = LEASE_MS;
     world.seed = options.seed;
-    assert_int_equal(mcds_sim_open(&options, &world.sim), MCDS_OK);
-    for (int i = 0; i < CLIENTS; i++) {
-        holders[i] = (struct holder){&world, &world.tenures[i], NULL, MCDS_LEASE_INIT, ROUNDS,
-                                     false};
+    assert_int_equal(play_open(&options, &world.sim), MCDS_OK);
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        holders[i] = (struct holder){&world,          &world.tenures[i],  NULL,
+                                     MCDS_LEASE_INIT, play_calls(ROUNDS), false};
         assert_int_equal(mcds_sim_client_add(world.sim, program, &holders[i], &client),
                          MCDS_OK);
         assert_int_equal(mcds_lock_open(mcds_sim_client_store(client), "job", &lock_options,
@@ -229,9 +230,9 @@ static const char *run(mcds_sim_options options, struct world world, struct worl
     }
     if (mcds_sim_run(world.sim, 200000) != MCDS_OK)
         violate(&world, "the run does not end");
-    for (int i = 0; i < CLIENTS; i++)
+    for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_lock_close(holders[i].lock);
-    mcds_sim_close(world.sim);
+    play_close(world.sim);
     totals->granted += world.granted;
     totals->lost += world.lost;
     totals->ambiguous += world.ambiguous;
@@ -244,10 +245,9 @@ static void one_holder_at_a_time_while_the_server_forgets_nothing(void **state)
 {
     (void)state;
     struct world totals = {0};
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(2000); seed++)
-        assert_null(run(network_faults(seed), (struct world){0}, &totals));
-    assert_true(totals.granted > 0);
+    PLAY(seed, 2000)
+    assert_null(run(network_faults(seed), (struct world){0}, &totals));
+    SEEN(totals.granted > 0);
     print_message("granted %llu, lost %llu, ambiguous %llu\n",
                   (unsigned long long)totals.granted, (unsigned long long)totals.lost,
                   (unsigned long long)totals.ambiguous);
@@ -257,15 +257,14 @@ static void whoever_is_overtaken_is_told(void **state)
 {
     (void)state;
     struct world totals = {0};
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(2000); seed++)
-        assert_null(run(all_faults(seed), (struct world){.loses = true}, &totals));
-    assert_true(totals.lost > 0 && totals.overlaps > 0);
+    PLAY(seed, 2000)
+    assert_null(run(all_faults(seed), (struct world){.loses = true}, &totals));
+    SEEN(totals.lost > 0 && totals.overlaps > 0);
     print_message("granted %llu, lost %llu, ambiguous %llu, overlaps %llu, out of order %llu\n",
                   (unsigned long long)totals.granted, (unsigned long long)totals.lost,
                   (unsigned long long)totals.ambiguous, (unsigned long long)totals.overlaps,
                   (unsigned long long)totals.out_of_order);
-    assert_true(totals.out_of_order < 1 + totals.granted / 300);
+    SEEN(totals.out_of_order < 1 + totals.granted / 300);
 }
 
 /* Within a batch of one client, others may have whole tenures. */
@@ -285,12 +284,12 @@ static void tenures_within_a_batch_do_not_mix(void **state)
     (void)state;
     struct world totals = {0};
     struct world forgets = {.loses = true, .hasty = true};
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(1000); seed++) {
+    PLAY(seed, 1000)
+    {
         assert_null(run(slow(network_faults(seed)), (struct world){.hasty = true}, &totals));
         assert_null(run(slow(all_faults(seed)), forgets, &totals));
     }
-    assert_true(totals.granted > 0);
+    SEEN(totals.granted > 0);
     print_message("granted %llu, lost %llu, ambiguous %llu, overlaps %llu, out of order %llu\n",
                   (unsigned long long)totals.granted, (unsigned long long)totals.lost,
                   (unsigned long long)totals.ambiguous, (unsigned long long)totals.overlaps,
@@ -302,15 +301,15 @@ static void a_free_lock_is_taken_soon(void **state)
     (void)state;
     struct world totals = {0};
     struct world prompt = {.prompt = true};
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(200); seed++) {
+    PLAY(seed, 200)
+    {
         mcds_sim_options options = MCDS_SIM_OPTIONS_INIT;
         options.seed = seed;
         options.seconds = seed % 2 == 0;
         options.classic = seed / 2 % 2 == 0;
         assert_null(run(options, prompt, &totals));
     }
-    assert_int_equal(totals.granted, seed_count(200) * CLIENTS * ROUNDS);
+    SEEN(totals.granted == play_count() * CLIENTS * ROUNDS);
 }
 
 /* The article's unlock deletes whatever is there. The same checks must catch it. */
@@ -319,6 +318,8 @@ static void an_unlock_that_does_not_compare_is_caught(void **state)
     (void)state;
     struct world totals = {0};
     uint64_t seed = 1;
+    if (!play_is_whole())
+        skip();
     struct world world = {.drops = true, .quiet = true};
     while (seed < 2000 && run(network_faults(seed), world, &totals) == NULL)
         seed++;
@@ -326,14 +327,12 @@ static void an_unlock_that_does_not_compare_is_caught(void **state)
     print_message("caught at seed %llu\n", (unsigned long long)seed);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_holder_at_a_time_while_the_server_forgets_nothing),
-        cmocka_unit_test(whoever_is_overtaken_is_told),
-        cmocka_unit_test(tenures_within_a_batch_do_not_mix),
-        cmocka_unit_test(a_free_lock_is_taken_soon),
-        cmocka_unit_test(an_unlock_that_does_not_compare_is_caught),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(one_holder_at_a_time_while_the_server_forgets_nothing),
+    cmocka_unit_test(whoever_is_overtaken_is_told),
+    cmocka_unit_test(tenures_within_a_batch_do_not_mix),
+    cmocka_unit_test(a_free_lock_is_taken_soon),
+    cmocka_unit_test(an_unlock_that_does_not_compare_is_caught),
+};
+
+PLAY_MAIN("lock")

@@ -8,9 +8,10 @@
 
 #include <cmocka.h>
 
-#include "sim/faults.h"
+#include "sim/play.h"
 
-#define CLIENTS 4
+#define CLIENTS_MAX 4
+#define CLIENTS play_clients(CLIENTS_MAX)
 #define HITS 20
 #define VISITORS 12
 #define TRIES_MAX 6
@@ -26,7 +27,7 @@ struct ledger {
 struct visiting {
     struct ledger *ledger;
     mcds_visitors *visitors;
-    int hits_left;
+    uint32_t hits_left;
     int tries;
     uint32_t visitor;
 };
@@ -59,9 +60,7 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
     if (visiting->hits_left-- == 0)
         return;
     visiting->tries = 0;
-    visiting->visitor = (uint32_t)(visiting->hits_left * 5 +
-                                   (int)mcds_sim_client_number(client)) %
-                        VISITORS;
+    visiting->visitor = (visiting->hits_left * 5 + mcds_sim_client_number(client)) % VISITORS;
     hit(visiting, client);
 }
 
@@ -70,7 +69,7 @@ static bool run(uint64_t seed, uint32_t members, uint64_t *repeated)
     mcds_sim_options options = network_faults(seed);
     mcds_visitors_options kept = MCDS_VISITORS_OPTIONS_INIT;
     struct ledger ledger = {0};
-    struct visiting visiting[CLIENTS];
+    struct visiting visiting[CLIENTS_MAX];
     mcds_sim *sim;
     mcds_sim_client *client;
     mcds_visitors_value value = {0, 0, 0, 0, false, false};
@@ -78,9 +77,9 @@ static bool run(uint64_t seed, uint32_t members, uint64_t *repeated)
     uint64_t most = 0;
     kept.period_ms = PERIOD_MS;
     kept.members = members;
-    assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
-    for (int i = 0; i < CLIENTS; i++) {
-        visiting[i] = (struct visiting){.ledger = &ledger, .hits_left = HITS};
+    assert_int_equal(play_open(&options, &sim), MCDS_OK);
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        visiting[i] = (struct visiting){.ledger = &ledger, .hits_left = play_calls(HITS)};
         assert_int_equal(mcds_sim_client_add(sim, program, &visiting[i], &client), MCDS_OK);
         assert_int_equal(mcds_visitors_open(mcds_sim_client_store(client), "site", &kept,
                                             &visiting[i].visitors),
@@ -100,20 +99,19 @@ static bool run(uint64_t seed, uint32_t members, uint64_t *repeated)
                       (unsigned long long)most);
         (void)report(sim, seed, "the members are not those who came");
     }
-    for (int i = 0; i < CLIENTS; i++)
+    for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_visitors_close(visiting[i].visitors);
-    mcds_sim_close(sim);
+    play_close(sim);
     *repeated += ledger.repeated;
     return fine;
 }
 
 static void run_many(uint32_t members)
 {
-    uint64_t first = first_seed();
     uint64_t repeated = 0;
-    for (uint64_t seed = first; seed < first + seed_count(200); seed++)
-        assert_true(run(seed, members, &repeated));
-    assert_true(repeated > 0);
+    PLAY(seed, 200)
+    assert_true(run(seed, members, &repeated));
+    SEEN(repeated > 0);
 }
 
 static void every_member_counts_once(void **state)
@@ -129,11 +127,9 @@ static void the_estimate_does_not_hang_on_replies(void **state)
     run_many(MCDS_MEMBERS_ESTIMATED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_member_counts_once),
-        cmocka_unit_test(the_estimate_does_not_hang_on_replies),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_member_counts_once),
+    cmocka_unit_test(the_estimate_does_not_hang_on_replies),
+};
+
+PLAY_MAIN("members")

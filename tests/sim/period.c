@@ -9,9 +9,10 @@
 #include <cmocka.h>
 
 #include "base/environment.h"
-#include "sim/faults.h"
+#include "sim/play.h"
 
-#define CLIENTS 4
+#define CLIENTS_MAX 4
+#define CLIENTS play_clients(CLIENTS_MAX)
 #define HITS 40
 #define READS 60
 #define WIDTH_MS 3000
@@ -169,15 +170,15 @@ static void open_for(struct guest *guest, mcds_store *store)
 static bool run(mcds_sim_options options, bool is_online, struct ledger *totals)
 {
     static struct ledger ledger;
-    struct guest guests[CLIENTS];
+    struct guest guests[CLIENTS_MAX];
     mcds_sim_client *client;
     memset(&ledger, 0, sizeof ledger);
     ledger.is_online = is_online;
-    assert_int_equal(mcds_sim_open(&options, &ledger.sim), MCDS_OK);
+    assert_int_equal(play_open(&options, &ledger.sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         guests[i] = (struct guest){.ledger = &ledger,
                                    .number = i,
-                                   .left = i == 0 ? READS : HITS,
+                                   .left = play_calls(i == 0 ? READS : HITS),
                                    .reads = i == 0,
                                    .random = options.seed * CLIENTS + i};
         assert_int_equal(mcds_sim_client_add(ledger.sim, program, &guests[i], &client),
@@ -192,7 +193,7 @@ static bool run(mcds_sim_options options, bool is_online, struct ledger *totals)
         mcds_visitors_close(guests[i].visitors);
         mcds_online_close(guests[i].online);
     }
-    mcds_sim_close(ledger.sim);
+    play_close(ledger.sim);
     totals->reads += ledger.reads;
     totals->hits += ledger.hits;
     return ledger.violation == NULL;
@@ -202,13 +203,13 @@ static void run_many(bool is_online)
 {
     static struct ledger totals;
     memset(&totals, 0, sizeof totals);
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(600); seed++) {
+    PLAY(seed, 600)
+    {
         mcds_sim_options options = network_faults(seed);
         options.skew_ms_max = 0;
         assert_true(run(options, is_online, &totals));
     }
-    assert_true(totals.reads > 0 && totals.hits > 0);
+    SEEN(totals.reads > 0 && totals.hits > 0);
     print_message("%llu hits, %llu reads\n", (unsigned long long)totals.hits,
                   (unsigned long long)totals.reads);
 }
@@ -225,11 +226,9 @@ static void a_window_does_not_dip(void **state)
     run_many(true);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_period_holds_what_began_in_it),
-        cmocka_unit_test(a_window_does_not_dip),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_period_holds_what_began_in_it),
+    cmocka_unit_test(a_window_does_not_dip),
+};
+
+PLAY_MAIN("period")

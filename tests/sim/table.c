@@ -4,14 +4,16 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "core/fold.h"
-#include "sim/faults.h"
+#include "sim/play.h"
 
-#define CLIENTS 4
+#define CLIENTS_MAX 4
+#define CLIENTS play_clients(CLIENTS_MAX)
 #define CHANGES 60
 #define KEYS 12
 #define KEY_LENGTH 70 /* so that a few dozen changes make a key split */
@@ -177,12 +179,13 @@ static void count(const struct world *world, struct totals *totals)
 static bool run(mcds_sim_options options, bool loses, struct totals *totals)
 {
     struct world world = {{{0, 0, 0}}, 0};
-    static struct changer changers[CLIENTS];
+    static struct changer changers[CLIENTS_MAX];
     mcds_sim *sim;
     mcds_sim_client *client;
-    assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
+    assert_int_equal(play_open(&options, &sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
-        changers[i] = (struct changer){.world = &world, .left = CHANGES, .number = i};
+        changers[i] = (struct changer){
+            .world = &world, .left = play_calls(CHANGES), .number = i};
         assert_int_equal(mcds_sim_client_add(sim, program, &changers[i], &client), MCDS_OK);
         assert_int_equal(mcds_table_open(mcds_sim_client_store(client), "accounts", NULL,
                                          &changers[i].table),
@@ -202,7 +205,7 @@ static bool run(mcds_sim_options options, bool loses, struct totals *totals)
     totals->split += has_split(client);
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_table_close(changers[i].table);
-    mcds_sim_close(sim);
+    play_close(sim);
     return fine;
 }
 
@@ -210,10 +213,9 @@ static void every_change_counts_once(void **state)
 {
     (void)state;
     struct totals totals = {0, 0, 0, 0};
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(400); seed++)
-        assert_true(run(network_faults(seed), false, &totals));
-    assert_true(totals.acknowledged > 0 && totals.doubtful > 0 && totals.split > 0);
+    PLAY(seed, 400)
+    assert_true(run(network_faults(seed), false, &totals));
+    SEEN(totals.acknowledged > 0 && totals.doubtful > 0 && totals.split > 0);
     assert_int_equal(totals.lost, 0);
 }
 
@@ -232,17 +234,14 @@ static void what_is_lost_is_told(void **state)
 {
     (void)state;
     struct totals totals = {0, 0, 0, 0};
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(300); seed++)
-        assert_true(run(forgetful(seed), true, &totals));
-    assert_true(totals.lost > 0);
+    PLAY(seed, 300)
+    assert_true(run(forgetful(seed), true, &totals));
+    SEEN(totals.lost > 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_change_counts_once),
-        cmocka_unit_test(what_is_lost_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_change_counts_once),
+    cmocka_unit_test(what_is_lost_is_told),
+};
+
+PLAY_MAIN("table")

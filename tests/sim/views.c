@@ -9,10 +9,11 @@
 #include <cmocka.h>
 
 #include "base/environment.h"
-#include "sim/faults.h"
+#include "sim/play.h"
 #include "sim/world.h"
 
-#define CLIENTS 5
+#define CLIENTS_MAX 5
+#define CLIENTS play_clients(CLIENTS_MAX)
 #define CALLS 40
 #define PAGES 3
 #define FLUSH_MS 600000
@@ -210,7 +211,7 @@ static void judge_end(struct world *world, struct reader *reader, mcds_sim_clien
 static bool run(mcds_sim_options options, bool loses, struct world *totals)
 {
     static struct world world;
-    struct reader readers[CLIENTS];
+    struct reader readers[CLIENTS_MAX];
     mcds_sim_client *client = NULL;
     mcds_views_options views_options = MCDS_VIEWS_OPTIONS_INIT;
     memset(&world, 0, sizeof world);
@@ -220,10 +221,10 @@ static bool run(mcds_sim_options options, bool loses, struct world *totals)
     views_options.load = load;
     views_options.save = save;
     views_options.context = &world;
-    assert_int_equal(mcds_sim_open(&options, &world.sim), MCDS_OK);
+    assert_int_equal(play_open(&options, &world.sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         readers[i] = (struct reader){.world = &world,
-                                     .left = i < 2 ? CALLS / 2 : CALLS,
+                                     .left = play_calls(i < 2 ? CALLS / 2 : CALLS),
                                      .flushes = i < 2,
                                      .random = options.seed * CLIENTS + i};
         assert_int_equal(mcds_sim_client_add(world.sim, program, &readers[i], &client),
@@ -240,7 +241,7 @@ static bool run(mcds_sim_options options, bool loses, struct world *totals)
         (void)report(world.sim, options.seed, world.violation);
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_views_close(readers[i].views);
-    mcds_sim_close(world.sim);
+    play_close(world.sim);
     totals->hits += world.hits;
     totals->gets += world.gets;
     totals->flushes += world.flushes;
@@ -262,13 +263,13 @@ static void run_many(bool loses, uint64_t usual)
 {
     static struct world totals;
     memset(&totals, 0, sizeof totals);
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(usual); seed++) {
+    PLAY(seed, usual)
+    {
         mcds_sim_options options = loses ? all_faults(seed) : network_faults(seed);
         options.skew_ms_max = loses ? 0 : 2000;
         assert_true(run(seed % 2 == 0 ? fewer(options) : options, loses, &totals));
     }
-    assert_true(totals.hits > 0 && totals.gets > 0 && totals.flushes > 0);
+    SEEN(totals.hits > 0 && totals.gets > 0 && totals.flushes > 0);
     print_message("%llu hits, %llu gets, %llu flushes, %u loads\n",
                   (unsigned long long)totals.hits, (unsigned long long)totals.gets,
                   (unsigned long long)totals.flushes, totals.loads);
@@ -286,11 +287,9 @@ static void what_is_lost_is_not_counted_twice(void **state)
     run_many(true, 150);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_view_counts_once),
-        cmocka_unit_test(what_is_lost_is_not_counted_twice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_view_counts_once),
+    cmocka_unit_test(what_is_lost_is_not_counted_twice),
+};
+
+PLAY_MAIN("views")

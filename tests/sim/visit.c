@@ -7,9 +7,10 @@
 
 #include <cmocka.h>
 
-#include "sim/faults.h"
+#include "sim/play.h"
 
-#define CLIENTS 4
+#define CLIENTS_MAX 4
+#define CLIENTS play_clients(CLIENTS_MAX)
 #define VISITS 16
 #define VISITORS 5
 #define BUCKETS 3
@@ -30,7 +31,7 @@ struct visiting {
     struct ledger *ledger;
     mcds_visitors *visitors;
     mcds_online *online;
-    int visits_left;
+    uint32_t visits_left;
     uint32_t slot;
     uint32_t visitor;
 };
@@ -141,13 +142,13 @@ static bool check(const struct ledger *ledger, const uint64_t *slots, uint32_t s
 static bool run(mcds_sim_options options, bool online, struct ledger *totals)
 {
     static struct ledger ledger;
-    struct visiting visitings[CLIENTS];
+    struct visiting visitings[CLIENTS_MAX];
     mcds_sim *sim;
     mcds_sim_client *client;
     memset(&ledger, 0, sizeof ledger);
-    assert_int_equal(mcds_sim_open(&options, &sim), MCDS_OK);
-    for (int i = 0; i < CLIENTS; i++) {
-        visitings[i] = (struct visiting){.ledger = &ledger, .visits_left = VISITS};
+    assert_int_equal(play_open(&options, &sim), MCDS_OK);
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        visitings[i] = (struct visiting){.ledger = &ledger, .visits_left = play_calls(VISITS)};
         assert_int_equal(mcds_sim_client_add(sim, program, &visitings[i], &client), MCDS_OK);
         open_for(&visitings[i], mcds_sim_client_store(client), online);
     }
@@ -158,11 +159,11 @@ static bool run(mcds_sim_options options, bool online, struct ledger *totals)
     fine = fine && check(&ledger, slots, online ? BUCKETS : 1);
     if (!fine)
         (void)report(sim, options.seed, "somebody was counted twice, or not at all");
-    for (int i = 0; i < CLIENTS; i++) {
+    for (uint32_t i = 0; i < CLIENTS; i++) {
         mcds_visitors_close(visitings[i].visitors);
         mcds_online_close(visitings[i].online);
     }
-    mcds_sim_close(sim);
+    play_close(sim);
     totals->counts += ledger.counts;
     totals->repeats += ledger.repeats;
     totals->doubts += ledger.doubts;
@@ -173,14 +174,14 @@ static void run_many(bool online)
 {
     static struct ledger totals;
     memset(&totals, 0, sizeof totals);
-    uint64_t first = first_seed();
-    for (uint64_t seed = first; seed < first + seed_count(2000); seed++) {
+    PLAY(seed, 2000)
+    {
         mcds_sim_options options = network_faults(seed);
         options.pause_ppm = 0; /* event time stands still, and so must the lives of the keys */
         options.late_ms_max = 2000;
         assert_true(run(options, online, &totals));
     }
-    assert_true(totals.counts > 0 && totals.repeats > 0);
+    SEEN(totals.counts > 0 && totals.repeats > 0);
     print_message("counted %llu, again %llu, ambiguous %llu\n",
                   (unsigned long long)totals.counts, (unsigned long long)totals.repeats,
                   (unsigned long long)totals.doubts);
@@ -198,11 +199,9 @@ static void whoever_is_online_counts_once_a_window(void **state)
     run_many(true);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_visitor_counts_once_a_period),
-        cmocka_unit_test(whoever_is_online_counts_once_a_window),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_visitor_counts_once_a_period),
+    cmocka_unit_test(whoever_is_online_counts_once_a_window),
+};
+
+PLAY_MAIN("visit")

@@ -1,0 +1,287 @@
+/* Logs in the simulated world: every acknowledged event once, for who fetches and for who follows,
+ * however late it comes and whatever is lost on the way. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/environment.h"
+#include "sim/play.h"
+#include "store/store.h"
+
+#define CLIENTS_MAX 4
+#define CLIENTS play_clients(CLIENTS_MAX)
+#define PUTS 16
+#define ALL (CLIENTS_MAX * PUTS)
+#define TAILS 40
+/* Some of them fill a part. */
+#define LENGTH 2600
+#define REST_MS 4000
+#define CHUNK_MS 15000
+/* Every third event of a client is so old. */
+#define OLD_MS 30000
+/* Where the clocks of the world begin, and how far back an event may be filed. */
+#define START_MS INT64_C(1767225600000)
+#define BEFORE_MS 60000
+
+enum fate { NOT_BEGUN, UNDER_WAY, PUT, DOUBTFUL, REFUSED };
+enum tag { TAG_PUT, TAG_RESTED };
+
+struct event {
+    enum fate fate;
+    uint32_t fetched;
+    uint32_t followed;
+};
+
+struct ledger {
+    struct event events[ALL];
+    mcds_sim *sim;
+    bool may_lose;
+    bool is_foreign;
+    uint64_t put;
+    uint64_t doubts;
+    uint64_t gaps;
+    char wrong[200]; /* a result that cannot be */
+};
+
+struct writer {
+    struct ledger *ledger;
+    mcds_log *log;
+    uint32_t first;
+    uint32_t next;
+    uint64_t random;
+    char text[LENGTH];
+};
+
+struct follower {
+    struct ledger *ledger;
+    mcds_log *log;
+    mcds_log_cursor cursor;
+    mcds_log_info info;
+    uint32_t left;
+};
+
+static uint64_t roll(uint64_t *random, uint64_t below)
+{
+    *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (*random >> 33) % below;
+}
+
+static void book(struct ledger *ledger, struct event *event, int result)
+{
+    switch (result) {
+    case MCDS_OK:
+        event->fate = PUT;
+        ledger->put++;
+        break;
+    case MCDS_AMBIGUOUS:
+        event->fate = DOUBTFUL;
+        ledger->doubts++;
+        break;
+    case MCDS_BUSY:
+    case MCDS_TIMEOUT:
+    case MCDS_UNAVAILABLE:
+    case MCDS_TOO_OLD: /* after a long pause */
+        event->fate = REFUSED;
+        break;
+    case MCDS_LOST:
+        if (ledger->may_lose) {
+            event->fate = DOUBTFUL;
+            break;
+        }
+        /* fall through */
+    default:
+        (void)snprintf(ledger->wrong, sizeof ledger->wrong, "%.180s", mcds_errmsg());
+    }
+}
+
+static void put(struct writer *writer, mcds_sim_client *client)
+{
+    uint32_t number = writer->first + writer->next++;
+    mcds_store *store = mcds_sim_client_store(client);
+    int64_t when_ms = number % 3 == 2 ? mcds__wall_ms(mcds__store_env(store)) - OLD_MS : 0;
+    writer->ledger->events[number].fate = UNDER_WAY;
+    memset(writer->text, '.', LENGTH);
+    (void)snprintf(writer->text, LENGTH, "%u", (unsigned)number);
+    assert_int_equal(mcds_log_put_start(writer->log, when_ms,
+                                        (mcds_bytes){writer->text, LENGTH},
+                                        mcds_sim_client_pipeline(client), TAG_PUT),
+                     MCDS_OK);
+}
+
+static void write_events(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    struct writer *writer = context;
+    if (done != NULL && done->tag == TAG_PUT)
+        book(writer->ledger, &writer->ledger->events[writer->first + writer->next - 1],
+             done->result);
+    if (writer->next == play_calls(PUTS))
+        return;
+    if (done == NULL || done->tag == TAG_RESTED || roll(&writer->random, 2) == 0) {
+        put(writer, client);
+        return;
+    }
+    int64_t rest_ns = (int64_t)(1 + roll(&writer->random, REST_MS)) * NS_PER_MS;
+    assert_int_equal(mcds_sim_client_sleep(client, rest_ns, TAG_RESTED), MCDS_OK);
+}
+
+static struct event *event_of(struct ledger *ledger, const mcds_log_event *event)
+{
+    unsigned long number = event->event.length == LENGTH ? strtoul(event->event.at, NULL, 10)
+                                                         : ALL;
+    ledger->is_foreign = ledger->is_foreign || number >= ALL;
+    return number < ALL ? &ledger->events[number] : NULL;
+}
+
+static bool see_fetched(void *context, const mcds_log_event *event)
+{
+    struct event *seen = event_of(context, event);
+    if (seen != NULL)
+        seen->fetched++;
+    return seen != NULL;
+}
+
+static bool see_followed(void *context, const mcds_log_event *event)
+{
+    struct event *seen = event_of(context, event);
+    if (seen != NULL)
+        seen->followed++;
+    return seen != NULL;
+}
+
+static void follow(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    struct follower *follower = context;
+    if (done == NULL || done->tag == TAG_PUT) {
+        assert_int_equal(mcds_sim_client_sleep(client, REST_MS * NS_PER_MS / 2, TAG_RESTED),
+                         MCDS_OK);
+        return;
+    }
+    if (follower->left == 0)
+        return;
+    follower->left--;
+    assert_int_equal(mcds_log_tail_start(follower->log, &follower->cursor, see_followed,
+                                         follower->ledger, &follower->info,
+                                         mcds_sim_client_pipeline(client), TAG_PUT),
+                     MCDS_OK);
+}
+
+/* NULL, or what is wrong. */
+static const char *judge(const struct ledger *ledger)
+{
+    if (ledger->wrong[0] != '\0')
+        return ledger->wrong;
+    if (ledger->is_foreign)
+        return "an event that nobody put";
+    for (uint32_t i = 0; i < ALL; i++) {
+        const struct event *event = &ledger->events[i];
+        if (event->fetched > 1)
+            return "an event twice";
+        if (event->followed > 1)
+            return "an event twice, for who follows";
+        if ((event->fate == REFUSED || event->fate == NOT_BEGUN) &&
+            event->fetched + event->followed > 0)
+            return "a refused event is there";
+        if (event->fate != PUT || ledger->may_lose)
+            continue;
+        if (event->fetched == 0)
+            return "an acknowledged event is missing";
+        if (event->followed == 0)
+            return "an acknowledged event is missing, for who follows";
+    }
+    return ledger->gaps > 0 && !ledger->may_lose ? "a gap, and nothing is missing" : NULL;
+}
+
+static const char *look_at_the_end(struct ledger *ledger, struct follower *follower)
+{
+    mcds_log_info info = {0, 0};
+    int tailed = mcds_log_tail(follower->log, &follower->cursor, see_followed, ledger,
+                               &follower->info);
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    range.first_ms = START_MS - BEFORE_MS;
+    int fetched = mcds_log_fetch(follower->log, &range, see_fetched, ledger, &info);
+    ledger->gaps = info.gaps + follower->info.gaps;
+    bool may_be_none = ledger->may_lose || ledger->put == 0;
+    if (info.corrupt + follower->info.corrupt > 0)
+        return "bytes that nobody wrote";
+    if (tailed != MCDS_OK && !(may_be_none && tailed == MCDS_NOT_FOUND))
+        return "the last tail fails";
+    if (fetched != MCDS_OK && !(may_be_none && fetched == MCDS_NOT_FOUND))
+        return "the fetch fails";
+    return judge(ledger);
+}
+
+static mcds_log *open_log(mcds_sim_client *client)
+{
+    mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
+    mcds_log *log = NULL;
+    options.retention_ms = 3600000;
+    options.chunk_ms = CHUNK_MS;
+    assert_int_equal(mcds_log_open(mcds_sim_client_store(client), "events", &options, &log),
+                     MCDS_OK);
+    return log;
+}
+
+static bool run(mcds_sim_options options, bool may_lose, struct ledger *totals)
+{
+    static struct ledger ledger;
+    static struct writer writers[CLIENTS_MAX];
+    static struct follower follower;
+    mcds_sim_client *client;
+    memset(&ledger, 0, sizeof ledger);
+    ledger.may_lose = may_lose;
+    assert_int_equal(play_open(&options, &ledger.sim), MCDS_OK);
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        writers[i] = (struct writer){
+            .ledger = &ledger, .first = i * PUTS, .random = options.seed * CLIENTS_MAX + i};
+        assert_int_equal(mcds_sim_client_add(ledger.sim, write_events, &writers[i], &client),
+                         MCDS_OK);
+        writers[i].log = open_log(client);
+    }
+    follower = (struct follower){.ledger = &ledger, .left = play_calls(TAILS)};
+    follower.cursor.from_ms = START_MS - BEFORE_MS;
+    assert_int_equal(mcds_sim_client_add(ledger.sim, follow, &follower, &client), MCDS_OK);
+    follower.log = open_log(client);
+    bool fine = mcds_sim_run(ledger.sim, 200000) == MCDS_OK;
+    mcds_sim_calm(ledger.sim);
+    const char *wrong = fine ? look_at_the_end(&ledger, &follower) : "it does not end";
+    if (wrong != NULL)
+        fine = report(ledger.sim, options.seed, wrong);
+    for (uint32_t i = 0; i < CLIENTS; i++)
+        mcds_log_close(writers[i].log);
+    mcds_log_close(follower.log);
+    play_close(ledger.sim);
+    totals->put += ledger.put;
+    totals->doubts += ledger.doubts;
+    totals->gaps += ledger.gaps;
+    return fine;
+}
+
+static void each_event_is_there_once(void **state)
+{
+    (void)state;
+    static struct ledger totals;
+    PLAY(seed, 600)
+    assert_true(run(network_faults(seed), false, &totals));
+    SEEN(totals.put > 0 && totals.doubts > 0);
+}
+
+static void nothing_comes_twice_after_a_loss(void **state)
+{
+    (void)state;
+    static struct ledger totals;
+    PLAY(seed, 400)
+    assert_true(run(all_faults(seed), true, &totals));
+    SEEN(totals.put > 0 && totals.gaps > 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_event_is_there_once),
+    cmocka_unit_test(nothing_comes_twice_after_a_loss),
+};
+
+PLAY_MAIN("log")

@@ -1,0 +1,60 @@
+/* How the programs of this folder run: over which seeds, under which scheduler and faults, and
+ * what is said when a run is wrong. All of it can be set from outside, so that a run can be
+ * replayed and made smaller:
+ *
+ *   MCDS_SIM_SEED       the first seed, else 1
+ *   MCDS_SIM_SEEDS      how many schedules, else what each case says
+ *   MCDS_SIM_SCHEDULER  random, priorities, or exhaustive: every schedule of one seed's options
+ *   MCDS_SIM_CASE       which cases, by cmocka's pattern
+ *   MCDS_SIM_CLIENTS    how many clients at most
+ *   MCDS_SIM_CALLS      how many calls of each at most
+ *   MCDS_SIM_OFF        kinds of fault that do not happen: cut_before,late,...
+ *   MCDS_SIM_FAULTS     which of the others do, by number: 3,17
+ *   MCDS_SIM_FAULT_MAX  how many of them at most
+ *   MCDS_SIM_FIGURES    a file; a line with what was done is added */
+#ifndef MCDS_TESTS_SIM_PLAY_H
+#define MCDS_TESTS_SIM_PLAY_H
+
+#include "mcds_sim.h"
+
+/* Trouble on the way only: the server forgets nothing. */
+mcds_sim_options network_faults(uint64_t seed);
+/* And a server that loses keys. */
+mcds_sim_options all_faults(uint64_t seed);
+
+/* Go through the seeds, `usual` of them where nothing else is said. */
+#define PLAY(seed, usual)                                                                      \
+    for (uint64_t seed = play_begin(usual); play_goes_on(); seed = play_next(seed))
+uint64_t play_begin(uint64_t usual);
+bool play_goes_on(void);
+uint64_t play_next(uint64_t seed);
+/* How many schedules this case runs through. */
+uint64_t play_count(void);
+/* Whether so many schedules of the usual size are run that what is rare will have happened. */
+bool play_is_whole(void);
+
+#define SEEN(condition) assert_true(!play_is_whole() || (condition))
+
+/* At most `usual`. */
+uint32_t play_clients(uint32_t usual);
+uint32_t play_calls(uint32_t usual);
+
+/* mcds_sim_open and mcds_sim_close, with what is set from outside, and counted. */
+int play_open(const mcds_sim_options *options, mcds_sim **sim_out);
+void play_close(mcds_sim *sim);
+
+/* Print the seed and what happened last. Always false. */
+bool report(const mcds_sim *sim, uint64_t seed, const char *what);
+
+#define PLAY_MAIN(structure)                                                                   \
+    int main(void)                                                                             \
+    {                                                                                          \
+        play_set_up();                                                                         \
+        int failed = cmocka_run_group_tests_name(structure, tests, NULL, NULL);                \
+        play_tell(structure, failed);                                                          \
+        return failed;                                                                         \
+    }
+void play_set_up(void);
+void play_tell(const char *structure, int failed);
+
+#endif

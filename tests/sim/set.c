@@ -1,0 +1,238 @@
+/* Sets of every form in the simulated world, in keys that split: what was acknowledged is there
+ * once, what was removed is not, and a list keeps the order of each of its writers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "sim/play.h"
+
+#define CLIENTS_MAX 4
+#define CLIENTS play_clients(CLIENTS_MAX)
+#define CHANGES 24
+#define ELEMENTS (CLIENTS_MAX * CHANGES)
+#define LENGTH 60 /* so that a few dozen make a key split */
+/* Of the elements of one client, each such is removed once it is in. */
+#define REMOVE_EVERY 3
+
+enum fate { NOT_BEGUN, UNDER_WAY, DONE, DOUBTFUL, REFUSED };
+
+struct element {
+    enum fate added;
+    enum fate removed;
+    uint64_t seen;
+    uint32_t place;
+};
+
+struct ledger {
+    struct element elements[ELEMENTS];
+    mcds_set_form form;
+    bool may_lose;
+    bool is_foreign;
+    uint32_t places;
+    uint64_t done;
+    uint64_t doubts;
+    uint64_t lost;
+    char wrong[200]; /* a result that cannot be */
+};
+
+struct changer {
+    struct ledger *ledger;
+    mcds_set *set;
+    uint32_t first;
+    uint32_t next;
+    bool removes; /* the call under way does */
+    bool changed;
+};
+
+static mcds_bytes element_of(uint32_t number)
+{
+    static char text[LENGTH + 1];
+    (void)snprintf(text, sizeof text, "%0*u", LENGTH, (unsigned)number);
+    return (mcds_bytes){text, LENGTH};
+}
+
+static enum fate fate_of(struct ledger *ledger, int result)
+{
+    switch (result) {
+    case MCDS_OK:
+        ledger->done++;
+        return DONE;
+    case MCDS_AMBIGUOUS:
+        ledger->doubts++;
+        return DOUBTFUL;
+    case MCDS_LOST:
+        ledger->lost++;
+        return DOUBTFUL;
+    case MCDS_BUSY:
+    case MCDS_TIMEOUT:
+    case MCDS_UNAVAILABLE:
+        return REFUSED;
+    default:
+        (void)snprintf(ledger->wrong, sizeof ledger->wrong, "%.180s", mcds_errmsg());
+        return DOUBTFUL;
+    }
+}
+
+static void book(struct changer *changer, int result)
+{
+    struct ledger *ledger = changer->ledger;
+    struct element *element = &ledger->elements[changer->first + changer->next - 1];
+    enum fate fate = fate_of(ledger, result);
+    *(changer->removes ? &element->removed : &element->added) = fate;
+    /* Nobody else adds or removes it. */
+    if (fate == DONE && !changer->changed && !ledger->may_lose)
+        (void)snprintf(ledger->wrong, sizeof ledger->wrong, "%s %u has changed nothing",
+                       changer->removes ? "remove" : "add",
+                       (unsigned)(changer->first + changer->next - 1));
+}
+
+static void program(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    struct changer *changer = context;
+    struct ledger *ledger = changer->ledger;
+    mcds_pipeline *pipeline = mcds_sim_client_pipeline(client);
+    if (done != NULL)
+        book(changer, done->result);
+    bool was_added = done != NULL && !changer->removes && done->result == MCDS_OK;
+    changer->removes = was_added && changer->next % REMOVE_EVERY == 0;
+    if (!changer->removes && changer->next == play_calls(CHANGES))
+        return;
+    if (!changer->removes)
+        changer->next++;
+    uint32_t number = changer->first + changer->next - 1;
+    struct element *element = &ledger->elements[number];
+    *(changer->removes ? &element->removed : &element->added) = UNDER_WAY;
+    assert_int_equal(changer->removes ? mcds_set_remove_start(changer->set, element_of(number),
+                                                              &changer->changed, pipeline, 0)
+                                      : mcds_set_add_start(changer->set, element_of(number),
+                                                           &changer->changed, pipeline, 0),
+                     MCDS_OK);
+}
+
+static bool see(void *context, mcds_bytes element, uint64_t count)
+{
+    struct ledger *ledger = context;
+    unsigned long number = ELEMENTS;
+    char text[LENGTH + 1] = "";
+    if (element.length == LENGTH) {
+        memcpy(text, element.at, LENGTH);
+        number = strtoul(text, NULL, 10);
+    }
+    if (number >= ELEMENTS) {
+        ledger->is_foreign = true;
+        return false;
+    }
+    ledger->elements[number].seen += count;
+    ledger->elements[number].place = ledger->places++;
+    return true;
+}
+
+/* A list has the elements of one client in the order in which they were added. */
+static bool is_ordered(const struct ledger *ledger)
+{
+    const struct element *before = NULL;
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        const struct element *element = &ledger->elements[i];
+        if (i % CHANGES == 0)
+            before = NULL;
+        if (element->seen == 0)
+            continue;
+        if (before != NULL && before->place > element->place)
+            return false;
+        before = element;
+    }
+    return true;
+}
+
+/* NULL, or what is wrong. */
+static const char *judge(const struct ledger *ledger)
+{
+    if (ledger->wrong[0] != '\0')
+        return ledger->wrong;
+    if (ledger->is_foreign)
+        return "an element that nobody added";
+    if (ledger->lost > 0 && !ledger->may_lose)
+        return "LOST, and nothing was";
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        const struct element *element = &ledger->elements[i];
+        if (element->seen > 1)
+            return "an element twice";
+        if (element->seen > 0 && (element->added == REFUSED || element->added == NOT_BEGUN))
+            return "a refused element is there";
+        if (element->seen > 0 && element->removed == DONE && !ledger->may_lose)
+            return "a removed element is there";
+        if (element->seen == 0 && element->added == DONE && !ledger->may_lose &&
+            (element->removed == NOT_BEGUN || element->removed == REFUSED))
+            return "an acknowledged element is missing";
+    }
+    if (ledger->form == MCDS_SET_LIST && !ledger->may_lose && !is_ordered(ledger))
+        return "the order of one client's additions is lost";
+    return NULL;
+}
+
+static bool run(mcds_sim_options options, bool may_lose, struct ledger *totals)
+{
+    static struct ledger ledger;
+    struct changer changers[CLIENTS_MAX];
+    mcds_sim *sim;
+    mcds_sim_client *client;
+    mcds_set_options set_options = MCDS_SET_OPTIONS_INIT;
+    memset(&ledger, 0, sizeof ledger);
+    ledger.may_lose = may_lose;
+    ledger.form = set_options.form = (mcds_set_form)(options.seed % 3);
+    if (ledger.form == MCDS_SET_LIST)
+        options.skew_ms_max = 0; /* else the order across keys is that of the clocks */
+    assert_int_equal(play_open(&options, &sim), MCDS_OK);
+    for (uint32_t i = 0; i < CLIENTS; i++) {
+        changers[i] = (struct changer){.ledger = &ledger, .first = i * CHANGES};
+        assert_int_equal(mcds_sim_client_add(sim, program, &changers[i], &client), MCDS_OK);
+        assert_int_equal(mcds_set_open(mcds_sim_client_store(client), "seen", &set_options,
+                                       &changers[i].set),
+                         MCDS_OK);
+    }
+    bool fine = mcds_sim_run(sim, 400000) == MCDS_OK;
+    mcds_sim_calm(sim);
+    int result = mcds_set_fetch(changers[0].set, see, &ledger);
+    const char *wrong = fine ? judge(&ledger) : "it does not end";
+    if (result == MCDS_CORRUPT || (result < 0 && !may_lose && ledger.done > 0))
+        wrong = "the fetch fails";
+    if (wrong != NULL)
+        fine = report(sim, options.seed, wrong);
+    for (uint32_t i = 0; i < CLIENTS; i++)
+        mcds_set_close(changers[i].set);
+    play_close(sim);
+    totals->done += ledger.done;
+    totals->doubts += ledger.doubts;
+    totals->lost += ledger.lost;
+    return fine;
+}
+
+static void each_element_is_there_once(void **state)
+{
+    (void)state;
+    static struct ledger totals;
+    PLAY(seed, 600)
+    assert_true(run(network_faults(seed), false, &totals));
+    SEEN(totals.done > 0 && totals.doubts > 0);
+}
+
+static void nothing_comes_twice_after_a_loss(void **state)
+{
+    (void)state;
+    static struct ledger totals;
+    PLAY(seed, 400)
+    assert_true(run(all_faults(seed), true, &totals));
+    SEEN(totals.done > 0 && totals.lost > 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_element_is_there_once),
+    cmocka_unit_test(nothing_comes_twice_after_a_loss),
+};
+
+PLAY_MAIN("set")
