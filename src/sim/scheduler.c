@@ -82,7 +82,7 @@ int64_t mcds__sim_delay_ns(mcds_sim_client *client)
     uint32_t most_us = sim->options.delay_us_max;
     if (sim->options.scheduler == MCDS_SIM_CHOICES)
         return mcds__sim_choose(sim, 2) == 1 ? SLOW_US * 1000 : FAST_US * 1000;
-    if (sim->options.scheduler == MCDS_SIM_PRIORITIES) {
+    if (sim->options.scheduler == MCDS_SIM_PRIORITIES && !sim->calm) {
         uint32_t rank = 0;
         for (uint32_t i = 0; i < sim->client_count; i++)
             rank += sim->clients[i]->priority < client->priority;

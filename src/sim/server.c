@@ -48,11 +48,10 @@ static int64_t server_ms(const mcds_sim *sim)
     return (now_ns + sim->phase_ns) / NS_PER_S * MS_PER_S;
 }
 
-void mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values)
+void mcds__sim_execute(mcds_sim *sim, mcds_request *request, mcds_buffer *values)
 {
     bool classic = sim->options.classic;
     uint64_t connection = request->cas.connection;
-    inject(sim);
     if (classic)
         request->options &= ~(uint32_t)(MCDS_CREATE | MCDS_WANT_TTL | MCDS_NO_VALUE);
     if (sim->timeless)
@@ -69,6 +68,12 @@ void mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values)
         request->reply.cas = (mcds_cas_token){0, 0};
     if ((request->options & MCDS_WANT_TTL) == 0)
         request->reply.ttl_ms = MCDS_TTL_UNKNOWN;
+}
+
+void mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values)
+{
+    inject(sim);
+    mcds__sim_execute(sim, request, values);
 }
 
 bool mcds__sim_server_open(mcds_sim *sim)

@@ -132,6 +132,8 @@ void mcds__sim_cancel(mcds_sim *sim, const struct mcds__sim_lane *lane);
 bool mcds__sim_is_of_lane(const struct mcds__sim_event *event,
                           const struct mcds__sim_lane *lane);
 
+/* Carry out a request as the server would at this moment. */
+void mcds__sim_execute(mcds_sim *sim, mcds_request *request, mcds_buffer *values);
 /* The server's faults that come before a request, then the request. */
 void mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values);
 bool mcds__sim_server_open(mcds_sim *sim);

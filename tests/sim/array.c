@@ -170,8 +170,8 @@ static void every_change_is_there_once(void **state)
 {
     (void)state;
     struct world totals = {.doubtful = 0};
-    PLAY(seed, 1000)
-    assert_true(run(network_faults(seed), (struct world){.loses = false}, &totals));
+    PLAY (seed, 1000)
+        assert_true(run(network_faults(seed), (struct world){.loses = false}, &totals));
     print_message("%u of %u changes stayed in doubt\n", totals.doubtful,
                   (unsigned)(play_count() * TAGS));
 }
@@ -180,8 +180,8 @@ static void what_is_dropped_does_not_come_back(void **state)
 {
     (void)state;
     struct world totals = {.doubtful = 0};
-    PLAY(seed, 1000)
-    assert_true(run(network_faults(seed), (struct world){.drops = true}, &totals));
+    PLAY (seed, 1000)
+        assert_true(run(network_faults(seed), (struct world){.drops = true}, &totals));
     SEEN(totals.dropped > 0);
 }
 
@@ -189,16 +189,16 @@ static void a_value_in_parts_is_there_whole(void **state)
 {
     (void)state;
     struct world totals = {.doubtful = 0};
-    PLAY(seed, 20)
-    assert_true(run(network_faults(seed), (struct world){.is_long = true}, &totals));
+    PLAY (seed, 20)
+        assert_true(run(network_faults(seed), (struct world){.is_long = true}, &totals));
 }
 
 static void a_store_that_forgets_ends_no_call_badly(void **state)
 {
     (void)state;
     struct world totals = {.doubtful = 0};
-    PLAY(seed, 300)
-    assert_true(run(all_faults(seed), (struct world){.loses = true}, &totals));
+    PLAY (seed, 300)
+        assert_true(run(all_faults(seed), (struct world){.loses = true}, &totals));
 }
 
 static const struct CMUnitTest tests[] = {

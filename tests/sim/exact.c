@@ -205,8 +205,8 @@ static bool run(mcds_sim_options options, bool loses, struct setting setting)
 
 static void run_many(uint64_t seeds, bool loses, struct setting setting)
 {
-    PLAY(seed, seeds)
-    assert_true(run(loses ? all_faults(seed) : network_faults(seed), loses, setting));
+    PLAY (seed, seeds)
+        assert_true(run(loses ? all_faults(seed) : network_faults(seed), loses, setting));
 }
 
 static void nothing_is_lost_or_counted_twice(void **state)

@@ -70,8 +70,8 @@ static bool run(mcds_sim_options options)
 static void an_add_counts_once(void **state)
 {
     (void)state;
-    PLAY(seed, 1000)
-    assert_true(run(network_faults(seed)));
+    PLAY (seed, 1000)
+        assert_true(run(network_faults(seed)));
 }
 
 static const struct CMUnitTest tests[] = {

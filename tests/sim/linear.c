@@ -98,8 +98,8 @@ static bool run(const struct history_subject *subject, mcds_sim_options options,
 static void run_many(const struct history_subject *subject, uint64_t usual)
 {
     struct totals totals = {0, 0};
-    PLAY(seed, usual)
-    assert_true(run(subject, network_faults(seed), &totals));
+    PLAY (seed, usual)
+        assert_true(run(subject, network_faults(seed), &totals));
     SEEN(totals.longest >= HISTORY_CALLS);
     assert_true(totals.undecided * UNDECIDED_ONE_IN <= play_count() * HISTORY_OBJECTS);
     print_message("%s: %llu histories, the longest of %llu calls, %llu undecided\n",

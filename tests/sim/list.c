@@ -290,8 +290,7 @@ static void run_many(bool may_lose, bool clears, uint64_t usual)
 {
     static struct ledger totals;
     memset(&totals, 0, sizeof totals);
-    PLAY(seed, usual)
-    {
+    PLAY (seed, usual) {
         mcds_sim_options options = may_lose ? all_faults(seed) : network_faults(seed);
         assert_true(run(fewer(options), may_lose, clears, &totals));
     }

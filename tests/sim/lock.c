@@ -33,6 +33,7 @@ struct world {
     int64_t free_ns; /* since when it is free, as far as is known; 0: it is not */
     bool hasty;      /* nobody works: who has the lease lets it go at once */
     uint64_t seed;
+    uint64_t stored; /* the fence, in the server */
     uint64_t fence_most;
     /* Granted with a smaller fence than one before: two grants whose answers changed places on
      * the way, or G-LOCK-2's exception, a late creation of a fence that was lost twice. */
@@ -210,6 +211,16 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
     }
 }
 
+/* At every moment the fence is what it was, or more, while the server forgets nothing. */
+static const char *check_fence(void *context)
+{
+    struct world *world = context;
+    uint64_t fence = play_peek(world->sim, "mcds:lf1:job", world->loses ? world->stored : 0);
+    bool fell = fence < world->stored && !world->loses && !world->drops;
+    world->stored = fence;
+    return fell ? "at this moment the fence is less than it was" : NULL;
+}
+
 /* One seed, in a world that begins like this one. Returns the violation, or NULL. */
 static const char *run(mcds_sim_options options, struct world world, struct world *totals)
 {
@@ -228,8 +239,9 @@ static const char *run(mcds_sim_options options, struct world world, struct worl
                                         &holders[i].lock),
                          MCDS_OK);
     }
-    if (mcds_sim_run(world.sim, 200000) != MCDS_OK)
-        violate(&world, "the run does not end");
+    const char *wrong = play_run(world.sim, 200000, check_fence, &world);
+    if (wrong != NULL)
+        violate(&world, wrong);
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_lock_close(holders[i].lock);
     play_close(world.sim);
@@ -245,8 +257,8 @@ static void one_holder_at_a_time_while_the_server_forgets_nothing(void **state)
 {
     (void)state;
     struct world totals = {0};
-    PLAY(seed, 2000)
-    assert_null(run(network_faults(seed), (struct world){0}, &totals));
+    PLAY (seed, 2000)
+        assert_null(run(network_faults(seed), (struct world){0}, &totals));
     SEEN(totals.granted > 0);
     print_message("granted %llu, lost %llu, ambiguous %llu\n",
                   (unsigned long long)totals.granted, (unsigned long long)totals.lost,
@@ -257,8 +269,8 @@ static void whoever_is_overtaken_is_told(void **state)
 {
     (void)state;
     struct world totals = {0};
-    PLAY(seed, 2000)
-    assert_null(run(all_faults(seed), (struct world){.loses = true}, &totals));
+    PLAY (seed, 2000)
+        assert_null(run(all_faults(seed), (struct world){.loses = true}, &totals));
     SEEN(totals.lost > 0 && totals.overlaps > 0);
     print_message("granted %llu, lost %llu, ambiguous %llu, overlaps %llu, out of order %llu\n",
                   (unsigned long long)totals.granted, (unsigned long long)totals.lost,
@@ -284,8 +296,7 @@ static void tenures_within_a_batch_do_not_mix(void **state)
     (void)state;
     struct world totals = {0};
     struct world forgets = {.loses = true, .hasty = true};
-    PLAY(seed, 1000)
-    {
+    PLAY (seed, 1000) {
         assert_null(run(slow(network_faults(seed)), (struct world){.hasty = true}, &totals));
         assert_null(run(slow(all_faults(seed)), forgets, &totals));
     }
@@ -301,8 +312,7 @@ static void a_free_lock_is_taken_soon(void **state)
     (void)state;
     struct world totals = {0};
     struct world prompt = {.prompt = true};
-    PLAY(seed, 200)
-    {
+    PLAY (seed, 200) {
         mcds_sim_options options = MCDS_SIM_OPTIONS_INIT;
         options.seed = seed;
         options.seconds = seed % 2 == 0;

@@ -265,8 +265,8 @@ static void each_event_is_there_once(void **state)
 {
     (void)state;
     static struct ledger totals;
-    PLAY(seed, 600)
-    assert_true(run(network_faults(seed), false, &totals));
+    PLAY (seed, 600)
+        assert_true(run(network_faults(seed), false, &totals));
     SEEN(totals.put > 0 && totals.doubts > 0);
 }
 
@@ -274,8 +274,8 @@ static void nothing_comes_twice_after_a_loss(void **state)
 {
     (void)state;
     static struct ledger totals;
-    PLAY(seed, 400)
-    assert_true(run(all_faults(seed), true, &totals));
+    PLAY (seed, 400)
+        assert_true(run(all_faults(seed), true, &totals));
     SEEN(totals.put > 0 && totals.gaps > 0);
 }
 

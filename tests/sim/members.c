@@ -109,8 +109,8 @@ static bool run(uint64_t seed, uint32_t members, uint64_t *repeated)
 static void run_many(uint32_t members)
 {
     uint64_t repeated = 0;
-    PLAY(seed, 200)
-    assert_true(run(seed, members, &repeated));
+    PLAY (seed, 200)
+        assert_true(run(seed, members, &repeated));
     SEEN(repeated > 0);
 }
 

@@ -203,8 +203,7 @@ static void run_many(bool is_online)
 {
     static struct ledger totals;
     memset(&totals, 0, sizeof totals);
-    PLAY(seed, 600)
-    {
+    PLAY (seed, 600) {
         mcds_sim_options options = network_faults(seed);
         options.skew_ms_max = 0;
         assert_true(run(options, is_online, &totals));

@@ -12,6 +12,9 @@
 
 #include <cmocka.h>
 
+#include "base/buffer.h"
+#include "sim/world.h"
+
 /* Choices beyond these are left as they are in peace. */
 #define CHOICES_MAX 48
 #define FAULTS_MAX 256
@@ -255,6 +258,31 @@ void play_close(mcds_sim *sim)
     play.counts.restarted += counts.restarted;
     play.counts.paused += counts.paused;
     mcds_sim_close(sim);
+}
+
+const char *play_run(mcds_sim *sim, uint64_t event_max, const char *(*check)(void *context),
+                     void *context)
+{
+    for (uint64_t events = 0; events < event_max; events++) {
+        int result = mcds_sim_run(sim, 1);
+        const char *wrong = check(context);
+        if (wrong != NULL || result == MCDS_OK)
+            return wrong;
+    }
+    return "it does not end";
+}
+
+uint64_t play_peek(mcds_sim *sim, const char *key, uint64_t none)
+{
+    char text[32] = "";
+    mcds_buffer values;
+    mcds_request request = {.command = MCDS_GET, .key = mcds_text(key)};
+    mcds__buffer_init(&values, mcds_env_system(), 4096);
+    mcds__sim_execute(sim, &request, &values);
+    if (request.reply.outcome == MCDS_OUT_OK && request.reply.value_length < sizeof text)
+        memcpy(text, values.at + request.reply.value_at, request.reply.value_length);
+    mcds__buffer_free(&values);
+    return text[0] != '\0' ? strtoull(text, NULL, 10) : none;
 }
 
 bool report(const mcds_sim *sim, uint64_t seed, const char *what)

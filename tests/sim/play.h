@@ -43,6 +43,12 @@ uint32_t play_calls(uint32_t usual);
 int play_open(const mcds_sim_options *options, mcds_sim **sim_out);
 void play_close(mcds_sim *sim);
 
+/* mcds_sim_run; after each step `check` tells what is wrong, or NULL. Returns what is. */
+const char *play_run(mcds_sim *sim, uint64_t event_max, const char *(*check)(void *context),
+                     void *context);
+/* The number that the server has under this key at this moment, or `none`. */
+uint64_t play_peek(mcds_sim *sim, const char *key, uint64_t none);
+
 /* Print the seed and what happened last. Always false. */
 bool report(const mcds_sim *sim, uint64_t seed, const char *what);
 

@@ -16,6 +16,9 @@
 #define CHANGES 24
 #define ELEMENTS (CLIENTS_MAX * CHANGES)
 #define LENGTH 60 /* so that a few dozen make a key split */
+#define FETCHES 8
+#define REST_NS 3000000
+#define TAG_RESTED 2
 /* Of the elements of one client, each such is removed once it is in. */
 #define REMOVE_EVERY 3
 
@@ -37,6 +40,7 @@ struct ledger {
     uint64_t done;
     uint64_t doubts;
     uint64_t lost;
+    uint64_t fetches;
     char wrong[200]; /* a result that cannot be */
 };
 
@@ -132,6 +136,67 @@ static bool see(void *context, mcds_bytes element, uint64_t count)
     return true;
 }
 
+/* Who fetches meanwhile. */
+struct fetcher {
+    struct ledger *ledger;
+    mcds_set *set;
+    uint32_t left;
+    bool was_in[ELEMENTS];   /* when the fetch began: for certain, */
+    bool was_gone[ELEMENTS]; /* or no more */
+    uint64_t seen[ELEMENTS];
+};
+
+static bool see_meanwhile(void *context, mcds_bytes element, uint64_t count)
+{
+    struct fetcher *fetcher = context;
+    char text[LENGTH + 1] = "";
+    memcpy(text, element.at, element.length < LENGTH ? element.length : LENGTH);
+    unsigned long number = strtoul(text, NULL, 10);
+    if (number < ELEMENTS)
+        fetcher->seen[number] += count;
+    return true;
+}
+
+/* What was in from begin to end has been seen once, and what was never in has not. */
+static void judge_fetch(struct fetcher *fetcher)
+{
+    struct ledger *ledger = fetcher->ledger;
+    ledger->fetches++;
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        const struct element *element = &ledger->elements[i];
+        const char *what = NULL;
+        if (fetcher->was_in[i] && element->removed == NOT_BEGUN && fetcher->seen[i] != 1)
+            what = "a fetch misses what is in, or sees it twice";
+        if (fetcher->seen[i] > 0 && (element->added == NOT_BEGUN || fetcher->was_gone[i]))
+            what = "a fetch sees what is not in";
+        if (what != NULL)
+            (void)snprintf(ledger->wrong, sizeof ledger->wrong, "%s: %u", what, (unsigned)i);
+    }
+}
+
+static void fetch_on(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    struct fetcher *fetcher = context;
+    if (done != NULL && done->tag != TAG_RESTED && done->result == MCDS_OK)
+        judge_fetch(fetcher);
+    if (fetcher->left == 0)
+        return;
+    if (done == NULL || done->tag != TAG_RESTED) {
+        assert_int_equal(mcds_sim_client_sleep(client, REST_NS, TAG_RESTED), MCDS_OK);
+        return;
+    }
+    fetcher->left--;
+    memset(fetcher->seen, 0, sizeof fetcher->seen);
+    for (uint32_t i = 0; i < ELEMENTS; i++) {
+        const struct element *element = &fetcher->ledger->elements[i];
+        fetcher->was_in[i] = element->added == DONE && element->removed == NOT_BEGUN;
+        fetcher->was_gone[i] = element->removed == DONE;
+    }
+    assert_int_equal(mcds_set_fetch_start(fetcher->set, see_meanwhile, fetcher,
+                                          mcds_sim_client_pipeline(client), 1),
+                     MCDS_OK);
+}
+
 /* A list has the elements of one client in the order in which they were added. */
 static bool is_ordered(const struct ledger *ledger)
 {
@@ -178,6 +243,7 @@ static const char *judge(const struct ledger *ledger)
 static bool run(mcds_sim_options options, bool may_lose, struct ledger *totals)
 {
     static struct ledger ledger;
+    static struct fetcher fetcher;
     struct changer changers[CLIENTS_MAX];
     mcds_sim *sim;
     mcds_sim_client *client;
@@ -195,6 +261,11 @@ static bool run(mcds_sim_options options, bool may_lose, struct ledger *totals)
                                        &changers[i].set),
                          MCDS_OK);
     }
+    fetcher = (struct fetcher){.ledger = &ledger, .left = may_lose ? 0 : play_calls(FETCHES)};
+    assert_int_equal(mcds_sim_client_add(sim, fetch_on, &fetcher, &client), MCDS_OK);
+    assert_int_equal(
+        mcds_set_open(mcds_sim_client_store(client), "seen", &set_options, &fetcher.set),
+        MCDS_OK);
     bool fine = mcds_sim_run(sim, 400000) == MCDS_OK;
     mcds_sim_calm(sim);
     int result = mcds_set_fetch(changers[0].set, see, &ledger);
@@ -205,10 +276,12 @@ static bool run(mcds_sim_options options, bool may_lose, struct ledger *totals)
         fine = report(sim, options.seed, wrong);
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_set_close(changers[i].set);
+    mcds_set_close(fetcher.set);
     play_close(sim);
     totals->done += ledger.done;
     totals->doubts += ledger.doubts;
     totals->lost += ledger.lost;
+    totals->fetches += ledger.fetches;
     return fine;
 }
 
@@ -216,17 +289,17 @@ static void each_element_is_there_once(void **state)
 {
     (void)state;
     static struct ledger totals;
-    PLAY(seed, 600)
-    assert_true(run(network_faults(seed), false, &totals));
-    SEEN(totals.done > 0 && totals.doubts > 0);
+    PLAY (seed, 600)
+        assert_true(run(network_faults(seed), false, &totals));
+    SEEN(totals.done > 0 && totals.doubts > 0 && totals.fetches > 0);
 }
 
 static void nothing_comes_twice_after_a_loss(void **state)
 {
     (void)state;
     static struct ledger totals;
-    PLAY(seed, 400)
-    assert_true(run(all_faults(seed), true, &totals));
+    PLAY (seed, 400)
+        assert_true(run(all_faults(seed), true, &totals));
     SEEN(totals.done > 0 && totals.lost > 0);
 }
 

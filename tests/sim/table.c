@@ -213,8 +213,8 @@ static void every_change_counts_once(void **state)
 {
     (void)state;
     struct totals totals = {0, 0, 0, 0};
-    PLAY(seed, 400)
-    assert_true(run(network_faults(seed), false, &totals));
+    PLAY (seed, 400)
+        assert_true(run(network_faults(seed), false, &totals));
     SEEN(totals.acknowledged > 0 && totals.doubtful > 0 && totals.split > 0);
     assert_int_equal(totals.lost, 0);
 }
@@ -234,8 +234,8 @@ static void what_is_lost_is_told(void **state)
 {
     (void)state;
     struct totals totals = {0, 0, 0, 0};
-    PLAY(seed, 300)
-    assert_true(run(forgetful(seed), true, &totals));
+    PLAY (seed, 300)
+        assert_true(run(forgetful(seed), true, &totals));
     SEEN(totals.lost > 0);
 }
 

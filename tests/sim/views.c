@@ -263,8 +263,7 @@ static void run_many(bool loses, uint64_t usual)
 {
     static struct world totals;
     memset(&totals, 0, sizeof totals);
-    PLAY(seed, usual)
-    {
+    PLAY (seed, usual) {
         mcds_sim_options options = loses ? all_faults(seed) : network_faults(seed);
         options.skew_ms_max = loses ? 0 : 2000;
         assert_true(run(seed % 2 == 0 ? fewer(options) : options, loses, &totals));

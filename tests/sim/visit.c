@@ -174,8 +174,7 @@ static void run_many(bool online)
 {
     static struct ledger totals;
     memset(&totals, 0, sizeof totals);
-    PLAY(seed, 2000)
-    {
+    PLAY (seed, 2000) {
         mcds_sim_options options = network_faults(seed);
         options.pause_ppm = 0; /* event time stands still, and so must the lives of the keys */
         options.late_ms_max = 2000;
