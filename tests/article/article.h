@@ -62,7 +62,7 @@ struct article_event {
     char text[16];
 };
 struct article_events {
-    struct article_event at[64];
+    struct article_event at[2048]; /* what is beyond is left out */
     size_t count;
 };
 #define ARTICLE_NONE (-1.0)

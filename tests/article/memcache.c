@@ -11,10 +11,8 @@
 
 #define THIRTY_DAYS_S 2592000
 #define VALUE_MAX (1048576 - 512)
-#define OPERATIONS_MAX 100000
-#define WALL_START_S INT64_C(1767225600)
 
-static void text_fill(struct text *text, const void *bytes, size_t length)
+void text_fill(struct text *text, const void *bytes, size_t length)
 {
     size_t room = text->length + length + 1;
     if (room > text->room) {
@@ -57,15 +55,10 @@ void text_free(struct text *text)
     *text = (struct text){NULL, 0, 0};
 }
 
-struct memcache memcache_of(struct actor *actor)
-{
-    return (struct memcache){.actor = actor, .operation_max = OPERATIONS_MAX};
-}
-
 double memcache_time(const struct memcache *mc)
 {
-    int64_t wall_ns = mcds__wall_ns(&mc->actor->client->env);
-    return (double)(wall_ns - WALL_START_S * NS_PER_S) / (double)NS_PER_S;
+    int64_t wall_ns = mcds__wall_ns(mcds__store_env(mc->store));
+    return (double)(wall_ns - mc->epoch_s * NS_PER_S) / (double)NS_PER_S;
 }
 
 static enum answer answer_of(const struct memcache *mc, mcds_outcome outcome)
@@ -89,10 +82,11 @@ static enum answer answer_of(const struct memcache *mc, mcds_outcome outcome)
 static enum answer ask(struct memcache *mc, mcds_request *request, const char *key,
                        struct text *value_out)
 {
-    if (mc->operations == mc->operation_max)
+    if (mc->operations >= mc->operation_max &&
+        (mc->stopped_at == 0 || mc->stopped_at == request->command))
         return STOPPED;
     mc->operations++;
-    mcds_store *store = mc->actor->store;
+    mcds_store *store = mc->store;
     const mcds_env *env = mcds__store_env(store);
     mcds_buffer values;
     mcds__buffer_init(&values, env, (size_t)1 << 21);
@@ -121,14 +115,15 @@ enum answer memcache_gets(struct memcache *mc, const char *key, struct text *val
     mcds_request request = {.command = MCDS_GET};
     enum answer answer = ask(mc, &request, key, value_out);
     *cas_out = request.reply.cas.unique;
+    mc->read_on = request.reply.cas.connection;
     return answer;
 }
 
 /* What memcached makes of a date long past: it says STORED, and nothing is there. */
 static void bury(struct memcache *mc, const char *key, uint64_t ttl, enum answer answer)
 {
-    if (answer == DONE && ttl > THIRTY_DAYS_S)
-        (void)mcds__sim_evict(mc->actor->world->sim, (mcds_bytes){key, strlen(key)});
+    if (answer == DONE && ttl > THIRTY_DAYS_S && mc->forget != NULL)
+        mc->forget(mc, key);
 }
 
 enum answer memcache_set(struct memcache *mc, const char *key, const char *value, uint64_t ttl)
@@ -164,11 +159,9 @@ enum answer memcache_append(struct memcache *mc, const char *key, const char *va
 
 enum answer memcache_cas(struct memcache *mc, const char *key, const char *value, uint64_t cas)
 {
-    /* An ordinary client keeps the number and forgets where it was read. */
-    const struct mcds__sim_lane *lane = mc->actor->client->lanes;
-    mcds_request request = {.command = MCDS_CAS,
-                            .value = {value, strlen(value)},
-                            .cas = {cas, lane != NULL ? lane->connection : 0}};
+    uint64_t connection = mc->connection != NULL ? mc->connection(mc) : mc->read_on;
+    mcds_request request = {
+        .command = MCDS_CAS, .value = {value, strlen(value)}, .cas = {cas, connection}};
     return ask(mc, &request, key, NULL);
 }
 
@@ -197,42 +190,4 @@ enum answer memcache_delete(struct memcache *mc, const char *key)
     mcds_request request = {.command = MCDS_DELETE};
     enum answer answer = ask(mc, &request, key, NULL);
     return answer == KEY_ERROR && !mc->delete_raises ? DONE : answer;
-}
-
-static mcds_outcome peek(struct world *world, const char *key, struct text *value_out)
-{
-    mcds_buffer values;
-    mcds__buffer_init(&values, mcds_env_system(), (size_t)1 << 21);
-    mcds_request request = {.command = MCDS_GET, .key = {key, strlen(key)}};
-    mcds__sim_serve(world->sim, &request, &values);
-    text_set(value_out, "");
-    if (request.reply.outcome == MCDS_OUT_OK && request.reply.value_length > 0)
-        text_fill(value_out, values.at + request.reply.value_at, request.reply.value_length);
-    mcds__buffer_free(&values);
-    return request.reply.outcome;
-}
-
-uint64_t memcache_peek_number(struct world *world, const char *key)
-{
-    struct text text = {NULL, 0, 0};
-    (void)peek(world, key, &text);
-    uint64_t number = text_number(&text);
-    text_free(&text);
-    return number;
-}
-
-bool memcache_peek_is(struct world *world, const char *key, const char *value)
-{
-    struct text text = {NULL, 0, 0};
-    bool is = peek(world, key, &text) == MCDS_OUT_OK && text_is(&text, value);
-    text_free(&text);
-    return is;
-}
-
-bool memcache_is_missing(struct world *world, const char *key)
-{
-    struct text text = {NULL, 0, 0};
-    mcds_outcome outcome = peek(world, key, &text);
-    text_free(&text);
-    return outcome == MCDS_OUT_MISS;
 }

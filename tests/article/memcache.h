@@ -4,7 +4,7 @@
 #ifndef MCDS_TESTS_ARTICLE_MEMCACHE_H
 #define MCDS_TESTS_ARTICLE_MEMCACHE_H
 
-#include "article/world.h"
+#include "mcds_store.h"
 
 enum answer {
     DONE,
@@ -23,20 +23,31 @@ struct text {
 };
 void text_set(struct text *text, const char *string);
 void text_add(struct text *text, const char *string);
+void text_fill(struct text *text, const void *bytes, size_t length);
 /* The text as a number, 0 for something else. */
 uint64_t text_number(const struct text *text);
 bool text_is(const struct text *text, const char *string);
 void text_free(struct text *text);
 
+struct actor;
+
 struct memcache {
-    struct actor *actor;
+    mcds_store *store;
+    int64_t epoch_s; /* what time() is 0 at, in Unix time */
     uint64_t operations;
-    uint64_t operation_max; /* then STOPPED */
+    uint64_t operation_max;  /* then STOPPED */
+    mcds_command stopped_at; /* and only by this command; 0: by any */
     bool every_error_is_key_error;
     bool delete_raises; /* KEY_ERROR when there is nothing to delete */
+    uint64_t read_on;   /* the connection of the last gets */
+
+    /* For a simulated server (article/simulated.h); a real one needs none of this. */
+    struct actor *actor;
+    void (*forget)(struct memcache *mc, const char *key);
+    /* Where a cas is sent: an ordinary client keeps the number and forgets where it was read. */
+    uint64_t (*connection)(struct memcache *mc);
 };
 
-struct memcache memcache_of(struct actor *actor);
 /* time(), in seconds, by the clock of this client. */
 double memcache_time(const struct memcache *mc);
 
@@ -54,10 +65,5 @@ enum answer memcache_incr(struct memcache *mc, const char *key, uint64_t delta,
 enum answer memcache_decr(struct memcache *mc, const char *key, uint64_t delta,
                           uint64_t *value_out);
 enum answer memcache_delete(struct memcache *mc, const char *key);
-
-/* What stands there, as the server sees it; "" for nothing. Not counted, never disturbed. */
-uint64_t memcache_peek_number(struct world *world, const char *key);
-bool memcache_peek_is(struct world *world, const char *key, const char *value);
-bool memcache_is_missing(struct world *world, const char *key);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "article/article.h"
 #include "article/handles.h"
+#include "article/simulated.h"
 
 struct row {
     const char *name; /* the row's id, then what happens */

@@ -470,14 +470,13 @@ static bool G17_tests_on_a_dictionary_article(struct world *world)
 {
     static char half[600000];
     const char *const large[] = {half, NULL};
-    struct actor here = {.world = world, .client = world_actor(world)->client};
-    struct memcache mc = memcache_of(&here);
+    struct memcache mc = memcache_of(world_actor(world));
     struct article_array1 array;
     memset(half, 'h', sizeof half - 1);
     article_array1_init(&array, &mc, "x");
-    SHOW(mcds_open("memory:", NULL, &here.store) == MCDS_OK);
+    SHOW(mcds_open("memory:", NULL, &mc.store) == MCDS_OK);
     enum answer first = article_array1_change(&array, large, none);
-    mcds_close(here.store);
+    mcds_close(mc.store);
     SHOW(first == DONE);
     return G11_no_sizes_article(world); /* and on memcached it is not */
 }
