@@ -60,7 +60,11 @@ sim:
 	cmake --build build/sim
 	tools/mcds-sim --build build/sim --prove
 
-prove: sim stress chaos mutants
+# The article's algorithms and ours under the same faults on real servers; one table.
+duel:
+	DUEL_SECONDS=120 tools/test debug -V -R '^duel$$'
+
+prove: sim stress chaos duel mutants
 	tools/setup build check
 	tools/models
 
@@ -70,4 +74,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo test asan tsan cov fuzz mutants bench install check stress chaos sim prove format clean
+.PHONY: all demo test asan tsan cov fuzz mutants bench install check stress chaos duel sim prove format clean

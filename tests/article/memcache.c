@@ -94,6 +94,11 @@ static enum answer ask(struct memcache *mc, mcds_request *request, const char *k
     mcds_batch batch = {.requests = request, .count = 1, .values = &values};
     batch.deadline_ns = mcds__monotonic_ns(env) + mcds__store_timeout_ns(store);
     mcds__store_execute(store, 0, &batch);
+    while (mc->reconnects && request->reply.outcome == MCDS_OUT_UNSENT &&
+           mcds__monotonic_ns(env) < batch.deadline_ns) {
+        mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + NS_PER_MS);
+        mcds__store_execute(store, 0, &batch);
+    }
     if (value_out != NULL) {
         mcds_bytes value = mcds__reply_value(&batch, request);
         value_out->length = 0;

@@ -39,6 +39,7 @@ struct memcache {
     mcds_command stopped_at; /* and only by this command; 0: by any */
     bool every_error_is_key_error;
     bool delete_raises; /* KEY_ERROR when there is nothing to delete */
+    bool reconnects;    /* what has not left is sent when there is a connection again */
     uint64_t read_on;   /* the connection of the last gets */
 
     /* For a simulated server (article/simulated.h); a real one needs none of this. */
