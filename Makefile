@@ -22,8 +22,10 @@ cov:
 	tools/test cov
 	gcovr --root . --filter src/ --print-summary --html-details build/cov/coverage.html build/cov
 
+# Every target so many times: hours. tools/fuzz SECONDS [TARGET]... is shorter.
+FUZZ_RUNS ?= 10000000
 fuzz:
-	tools/fuzz
+	tools/fuzz --runs $(FUZZ_RUNS)
 
 mutants:
 	tools/mutants
@@ -64,7 +66,7 @@ sim:
 duel:
 	DUEL_SECONDS=120 tools/test debug -V -R '^duel$$'
 
-prove: sim stress chaos duel mutants
+prove: sim stress chaos duel mutants fuzz
 	tools/setup build check
 	tools/models
 

@@ -1,6 +1,10 @@
-/* Drives a fuzz target without libFuzzer: files given as arguments, or bytes from a fixed seed. */
+/* Drives a fuzz target without libFuzzer: the inputs given as arguments, files or directories of
+ * them, and, unless they are files, bytes from a fixed seed. */
 #include "target.h"
 
+#include <dirent.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -34,28 +38,56 @@ static void feed(uint64_t *state)
     free(input);
 }
 
-static int feed_file(const char *path)
+/* Memory that ends where the file does. */
+static bool feed_file(const char *path)
 {
     FILE *file = fopen(path, "rb");
-    uint8_t *input = malloc(FILE_MAX);
-    if (file == NULL || input == NULL) {
+    uint8_t *room = malloc(FILE_MAX);
+    size_t length = file != NULL && room != NULL ? fread(room, 1, FILE_MAX, file) : 0;
+    uint8_t *input = malloc(length > 0 ? length : 1);
+    bool fine = file != NULL && room != NULL && input != NULL;
+    if (fine) {
+        memcpy(input, room, length);
+        (void)LLVMFuzzerTestOneInput(input, length);
+    } else {
         perror(path);
-        return 1;
     }
-    size_t length = fread(input, 1, FILE_MAX, file);
-    (void)fclose(file);
-    (void)LLVMFuzzerTestOneInput(input, length);
+    if (file != NULL)
+        (void)fclose(file);
+    free(room);
     free(input);
-    return 0;
+    return fine;
+}
+
+static bool feed_directory(DIR *directory, const char *path)
+{
+    bool fine = true;
+    uint32_t files = 0;
+    for (const struct dirent *entry; fine && (entry = readdir(directory)) != NULL;) {
+        char file[PATH_MAX];
+        if (entry->d_name[0] == '.')
+            continue;
+        int length = snprintf(file, sizeof file, "%s/%s", path, entry->d_name);
+        fine = length > 0 && (size_t)length < sizeof file && feed_file(file);
+        files++;
+    }
+    (void)closedir(directory);
+    if (files == 0)
+        (void)fprintf(stderr, "%s: no input there\n", path);
+    return fine && files > 0;
 }
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++)
-        if (feed_file(argv[i]) != 0)
+    bool are_files = argc > 1;
+    for (int i = 1; i < argc; i++) {
+        DIR *directory = opendir(argv[i]);
+        are_files = are_files && directory == NULL;
+        if (directory != NULL ? !feed_directory(directory, argv[i]) : !feed_file(argv[i]))
             return 1;
+    }
     uint64_t state = 0x9E3779B97F4A7C15;
-    for (int i = 0; argc == 1 && i < INPUTS; i++)
+    for (int i = 0; !are_files && i < INPUTS; i++)
         feed(&state);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* Folds: no bytes are more than a value, also where all sums are right; what is loaded can be
  * written and loaded again, whole or in sixteen children, and has the same entries. */
+#include "input.h"
 #include "target.h"
 
 #include <string.h>
@@ -17,31 +18,6 @@
 static const mcds_bytes key = {KEY, sizeof KEY - 1};
 static const mcds_bytes child_key = {KEY ":0:1", sizeof KEY + 3};
 static const mcds_bytes all = {NULL, 0};
-
-/* Bytes that are eaten from the front; beyond the end there are zeros. */
-struct input {
-    const uint8_t *at;
-    size_t left;
-};
-
-static uint8_t next(struct input *input)
-{
-    if (input->left == 0)
-        return 0;
-    input->left--;
-    return *input->at++;
-}
-
-static mcds_bytes next_bytes(struct input *input, size_t most)
-{
-    size_t length = next(input) % (most + 1);
-    if (length > input->left)
-        length = input->left;
-    mcds_bytes bytes = {input->at, length};
-    input->at += length;
-    input->left -= length;
-    return bytes;
-}
 
 /* Entries that are there, or will be for a while. */
 static uint32_t count_kept(const struct mcds__fold_contents *contents)
@@ -96,13 +72,13 @@ static int load(mcds_bytes value, uint32_t flags)
 }
 
 /* A value whose snapshot and bodies of records are the input, with the right sums. */
-static void frame(struct input input)
+static void frame(struct fuzz_input input)
 {
     uint8_t room[VALUE_ROOM];
     mcds_buffer value;
     mcds__buffer_init_in(&value, mcds_env_system(), sizeof room, room, sizeof room);
     value.length = MCDS__FOLD_HEAD;
-    uint32_t floor_s = next(&input);
+    uint32_t floor_s = next_byte(&input);
     mcds_bytes snapshot = next_bytes(&input, 255);
     MUST(mcds_buffer_append(&value, snapshot.at, snapshot.length));
     struct mcds__fold_head head = {.generation = 1, .rewrites = 1, .floor_s = floor_s};
@@ -123,7 +99,7 @@ static void frame(struct input input)
 
 /* Records as they are written, of few writers on few elements: they are read back as they were,
  * and always apply. */
-static void commands(struct input input)
+static void commands(struct fuzz_input input)
 {
     struct mcds__fold_contents contents;
     mcds_buffer value;
@@ -132,20 +108,22 @@ static void commands(struct input input)
     mcds__fold_contents_init(&contents, mcds_env_system(), key, all);
     MUST(mcds__fold_encode(&contents, key, 0, MCDS__FOLD_ALL, NOW_MS, &value, &floor_s));
     for (int i = 0; i < RECORDS_MAX && input.left > 0; i++) {
-        uint8_t chance = next(&input);
+        uint8_t chance = next_byte(&input);
         struct mcds__fold_record read;
         struct mcds__fold_record record = {
             .command = {.verb = (enum mcds__fold_verb)(1 + chance % MCDS__FOLD_VERB_MAX),
                         .element = next_bytes(&input, 3),
                         .value = next_bytes(&input, 9),
                         .expected = (chance & 128) != 0 ? next_bytes(&input, 9) : all,
-                        .delta = (int64_t)(((uint64_t)next(&input) << chance % 64) - chance),
-                        .expires_ms = (chance & 64) != 0 ? NOW_MS + next(&input) - 128 : 0},
+                        .delta = (int64_t)(((uint64_t)next_byte(&input) << chance % 64) -
+                                           chance),
+                        .expires_ms = (chance & 64) != 0 ? NOW_MS + next_byte(&input) - 128
+                                                         : 0},
             .writer = chance & 3u,
-            .seq = 1000u + next(&input),
-            .time_ms = NOW_MS - next(&input) * 1000,
+            .seq = 1000u + next_byte(&input),
+            .time_ms = NOW_MS - next_byte(&input) * 1000,
         };
-        record.low = record.seq - next(&input);
+        record.low = record.seq - next_byte(&input);
         size_t at = value.length;
         MUST(mcds__fold_put_record(&value, key, &record));
         MUST(mcds__fold_next_record((mcds_bytes){value.at, value.length},
@@ -169,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     for (uint32_t flags = 0; flags < 4; flags++)
         (void)load((mcds_bytes){data, size}, flags);
-    frame((struct input){data, size});
-    commands((struct input){data, size});
+    frame((struct fuzz_input){data, size});
+    commands((struct fuzz_input){data, size});
     return 0;
 }

@@ -1,4 +1,5 @@
-/* Keys: what is encoded comes back, and no bytes confuse the decoder. */
+/* Keys: what is encoded comes back, different names and elements have different keys, and no
+ * bytes confuse the decoder. */
 #include "target.h"
 
 #include <string.h>
@@ -32,9 +33,47 @@ static void encode(const uint8_t *data, size_t size)
     MUST(hashed ? name_length > MCDS__NAME_MAX / 3 : strcmp(part, name) == 0);
 }
 
+static void make(struct mcds__key *key, const char *name, const char *element)
+{
+    mcds__key_begin(key, "ns", "c1", name);
+    mcds__key_add_element(key, element);
+}
+
+/* Two pairs of a name and an element: equal keys mean equal pairs. The last byte tells where they
+ * are parted, and how much the second differs from the first. */
+static void compare(const uint8_t *data, size_t size)
+{
+    char texts[4][MCDS__NAME_GIVEN_MAX + 1];
+    size_t quarter = size / 4 < MCDS__NAME_GIVEN_MAX ? size / 4 : MCDS__NAME_GIVEN_MAX;
+    if (quarter == 0)
+        return;
+    for (size_t i = 0; i < 4; i++) {
+        memcpy(texts[i], data + i * quarter, quarter);
+        texts[i][quarter] = '\0';
+        if (texts[i][0] == '\0')
+            return;
+    }
+    struct mcds__key one;
+    struct mcds__key other;
+    size_t changed = data[size - 1] % quarter;
+    make(&one, texts[0], texts[1]);
+    make(&other, texts[2], texts[3]);
+    bool same = strcmp(texts[0], texts[2]) == 0 && strcmp(texts[1], texts[3]) == 0;
+    MUST((strcmp(one.bytes, other.bytes) == 0) == same);
+    memcpy(texts[2], texts[0], sizeof texts[2]);
+    if (changed < strlen(texts[2])) {
+        texts[2][changed] ^= 1;
+        make(&other, texts[2], texts[1]);
+        MUST(texts[2][0] == '\0' || strcmp(one.bytes, other.bytes) != 0);
+    }
+    make(&other, texts[0], texts[1]);
+    MUST(strcmp(one.bytes, other.bytes) == 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     encode(data, size);
+    compare(data, size);
 
     char part[MCDS__KEY_MAX + 1];
     mcds_bytes key = {data, size};

@@ -1,21 +1,84 @@
-/* Replies of servers: any bytes are a reply, the begin of one, or broken; never more than what
- * was given is read, and more bytes behind a whole reply change nothing. */
+/* Replies of servers: any bytes are a reply, the begin of one, or broken, wherever they are cut;
+ * never more than what was given is read, and more bytes behind a whole reply change nothing. */
 #include "target.h"
 
 #include <string.h>
 
+#include "poison.h"
+
 #include "store/wire.h"
+
+/* Cuts that are tried, from the begin and before the end. */
+#define CUTS_MAX 64
+#define ROOM 4096
+
+static bool is_same(const struct mcds__wire_reply *one, const struct mcds__wire_reply *other)
+{
+    return one->outcome == other->outcome && one->number == other->number &&
+           one->flags == other->flags && one->ttl_ms == other->ttl_ms &&
+           one->cas == other->cas && one->size == other->size &&
+           one->value.length == other->value.length;
+}
+
+/* Memory that ends where the bytes do, if a sanitizer watches. */
+static uint8_t *room;
+
+static enum mcds__parse parse_cut(const struct mcds__wire *wire, const mcds_request *request,
+                                  size_t length, struct mcds__wire_reply *reply,
+                                  size_t *consumed)
+{
+    size_t needed = 0;
+    ASAN_POISON_MEMORY_REGION(room + length, ROOM - length);
+    enum mcds__parse step = wire->parse(request, (const char *)room, length, reply, consumed,
+                                        &needed);
+    ASAN_UNPOISON_MEMORY_REGION(room, ROOM);
+    if (step == PARSE_MORE)
+        MUST(needed > length);
+    return step;
+}
+
+/* Of bytes that arrive one by one: first there are too few, and what they are then they stay. */
+static void cut(const struct mcds__wire *wire, const mcds_request *request, size_t length,
+                const struct mcds__wire_reply *whole, size_t consumed)
+{
+    struct mcds__wire_reply reply;
+    for (size_t i = 0; i < consumed; i++) {
+        size_t used = 0;
+        if (i > CUTS_MAX && consumed - i > CUTS_MAX)
+            i = consumed - CUTS_MAX;
+        MUST(parse_cut(wire, request, i, &reply, &used) == PARSE_MORE);
+    }
+    for (size_t i = consumed; i <= length && i < consumed + CUTS_MAX; i++) {
+        size_t used = 0;
+        MUST(parse_cut(wire, request, i, &reply, &used) == PARSE_DONE);
+        MUST(used == consumed && is_same(&reply, whole));
+    }
+}
+
+static void break_early(const struct mcds__wire *wire, const mcds_request *request,
+                        size_t length)
+{
+    struct mcds__wire_reply reply;
+    bool broken = false;
+    for (size_t i = 0; i <= length && i < CUTS_MAX; i++) {
+        size_t used = 0;
+        enum mcds__parse step = parse_cut(wire, request, i, &reply, &used);
+        MUST(step == PARSE_BROKEN || (step == PARSE_MORE && !broken));
+        broken = step == PARSE_BROKEN;
+    }
+}
 
 static void try_one(const struct mcds__wire *wire, const mcds_request *request,
                     const char *bytes, size_t length)
 {
     struct mcds__wire_reply reply;
-    struct mcds__wire_reply again;
     size_t consumed = 0;
     size_t needed = 0;
     enum mcds__parse step = wire->parse(request, bytes, length, &reply, &consumed, &needed);
     if (step == PARSE_MORE)
         MUST(needed > length);
+    if (step == PARSE_BROKEN)
+        break_early(wire, request, length);
     if (step != PARSE_DONE)
         return;
     MUST(consumed > 0 && consumed <= length);
@@ -24,19 +87,18 @@ static void try_one(const struct mcds__wire *wire, const mcds_request *request,
     if (reply.value.length > 0)
         MUST((const char *)reply.value.at >= bytes &&
              (const char *)reply.value.at + reply.value.length <= bytes + consumed);
-    /* The reply alone is the same reply. */
-    size_t alone = 0;
-    MUST(wire->parse(request, bytes, consumed, &again, &alone, &needed) == PARSE_DONE);
-    MUST(alone == consumed && again.outcome == reply.outcome && again.number == reply.number);
-    /* Without its last byte it is none. */
-    MUST(wire->parse(request, bytes, consumed - 1, &again, &alone, &needed) == PARSE_MORE);
+    cut(wire, request, length, &reply, consumed);
 }
 
 /* The first byte chooses the command and how it was asked. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size == 0)
+    if (size == 0 || size > ROOM)
         return 0;
+    if (room == NULL)
+        room = malloc(ROOM);
+    MUST(room != NULL);
+    memcpy(room, data + 1, size - 1);
     mcds_request request = {
         .command = (mcds_command)(MCDS_GET + (data[0] & 15) % MCDS_TOUCH),
         .options = (data[0] & 16) != 0 ? MCDS_NO_VALUE : 0,
@@ -45,7 +107,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     };
     const char *bytes = (const char *)data + 1;
     try_one(&mcds__wire_meta, &request, bytes, size - 1);
+    try_one(&mcds__wire_careful, &request, bytes, size - 1);
     try_one(&mcds__wire_classic, &request, bytes, size - 1);
+    try_one(&mcds__wire_plain, &request, bytes, size - 1);
     size_t line_length;
     size_t consumed = 0;
     if (mcds__wire_line(bytes, size - 1, &line_length, &consumed) == PARSE_DONE)

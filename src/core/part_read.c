@@ -96,6 +96,8 @@ static bool add_item(struct mcds__part_read *read, uint32_t index, size_t begin)
 static mcds_bytes value_of(const struct mcds__part_read *read, uint32_t i)
 {
     const mcds_reply *reply = &request_of(read, i)->reply;
+    if (reply->value_length == 0)
+        return (mcds_bytes){NULL, 0};
     return (mcds_bytes){read->values.at + reply->value_at, reply->value_length};
 }
 

@@ -303,6 +303,7 @@ static void bad_uris_are_told_apart(void **state)
         {"memcached://a,a", "it is named twice"},
         {"memcached://::1", "write an IPv6 address as"},
         {"memcached://[::1", "the bracket of the IPv6 address is not closed"},
+        {"memcached://[/a]", "only an IPv6 address stands in brackets"},
         {"memcached://a?protocol=binary", "there are auto, meta and classic"},
         {"memcached://a?connect_timeout=0", "connect_timeout=0 is not a whole number"},
         {"memcached://a?strict=1", "has no option 'strict'"},
