@@ -255,9 +255,20 @@ MCDS_API MCDS_CHECKED int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_compl
 /* Whether nothing is in flight and no completion is waiting to be taken. */
 MCDS_API bool mcds_pipeline_is_idle(const mcds_pipeline *pipeline);
 
-/* When mcds_pipeline_poll should be called again at the latest, in nanoseconds of the monotonic
- * clock; INT64_MAX: only when a reply arrives. */
+/* When an operation that waits by itself goes on, in nanoseconds of the monotonic clock;
+ * INT64_MAX: none does. */
 MCDS_API int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline);
+
+/* What to wait for in a loop of one's own before mcds_pipeline_poll is called again; to be asked
+ * for anew each time. Sends what has been started. The same thread as for the pipeline.
+ * mcds_poll.h, mcds_uv.h and mcds_event.h do it for poll(), libuv and libevent. */
+typedef struct mcds_wait {
+    int fd;          /* readable when there is something to do; the same as long as the pipeline
+                        lives; -1: there is none, as where everything is done within poll */
+    int timeout_ms;  /* wait no longer than this; -1: for fd alone */
+    int64_t wake_ns; /* the same as a time of the monotonic clock; INT64_MAX: fd alone */
+} mcds_wait;
+MCDS_API void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out);
 
 /* Counters. */
 

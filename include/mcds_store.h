@@ -200,6 +200,10 @@ typedef struct mcds_home {
      * reached until_ns; a time already past means "do not wait". NULL: none. */
     mcds_batch *(*collect)(void *lane, int64_t until_ns);
 
+    /* For a loop that is not ours: a file descriptor that is readable when collect has something
+     * to do, and when it has in any case. Never blocks. -1: there is none. NULL: as collect. */
+    int (*watch)(void *lane, int64_t *wake_ns_out);
+
     /* Visit every living key that begins with `prefix`, as far as the home can. Blocking, for
      * people, not for programs. A visit that returns false ends it. */
     int (*keys)(void *home, mcds_bytes prefix, bool (*visit)(void *context, mcds_bytes key),

@@ -28,6 +28,8 @@
 /* And no longer than this, for what is kept may be for a server that is idle while another does
  * not answer. A shorter one would cost: the kernel programs a timer that is nearer than its tick. */
 #define KEEP_NS (10 * NS_PER_MS)
+/* Of what another loop waits for. */
+#define TIMEOUT_MS_MAX 60000
 
 /* Memory for one operation, kept for the next one when that ends. */
 struct room {
@@ -293,6 +295,23 @@ static void turn_waiting(mcds_pipeline *pipeline)
     if (asleep > 0 && asleep == pipeline->unfinished)
         mcds__sleep_until_ns(pipeline->env, first_wake_ns(pipeline));
     turn(pipeline, true);
+}
+
+void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out)
+{
+    *wait_out = (mcds_wait){-1, -1, INT64_MAX};
+    if (pipeline == NULL)
+        return;
+    send_outbox(pipeline);
+    wait_out->fd = mcds__lane_watch(pipeline->lane, &wait_out->wake_ns);
+    int64_t wake_ns = mcds_pipeline_wake_ns(pipeline);
+    if (wake_ns < wait_out->wake_ns)
+        wait_out->wake_ns = wake_ns;
+    if (wait_out->wake_ns == INT64_MAX)
+        return;
+    int64_t left_ns = wait_out->wake_ns - mcds__monotonic_ns(pipeline->env);
+    int64_t left_ms = left_ns > 0 ? (left_ns + NS_PER_MS - 1) / NS_PER_MS : 0;
+    wait_out->timeout_ms = left_ms < TIMEOUT_MS_MAX ? (int)left_ms : TIMEOUT_MS_MAX;
 }
 
 void *mcds__pipeline_new(mcds_pipeline *pipeline, const mcds_store *store,

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -99,6 +100,7 @@ static bool begin_connect(struct mcds__connection *connection, int family,
         return fail(connection, trouble_of(error));
     }
     connection->fd = fd;
+    connection->watched = READY_NOT;
     connection->connecting = true;
     return true;
 }
@@ -301,4 +303,33 @@ void mcds__connection_wait(struct mcds__connection **connections, uint32_t count
         if ((polled[i].revents & (POLLOUT | POLLHUP | POLLERR | POLLNVAL)) != 0)
             ready_out[i] |= READY_TO_SEND;
     }
+}
+
+int mcds__connection_watcher(void)
+{
+    return epoll_create1(EPOLL_CLOEXEC);
+}
+
+void mcds__connection_watcher_close(int watcher)
+{
+    if (watcher >= 0)
+        (void)close(watcher);
+}
+
+bool mcds__connection_watch(struct mcds__connection *connection, int watcher, bool busy)
+{
+    bool sends = connection->connecting || mcds__connection_wants_to_send(connection);
+    uint8_t wanted = READY_NOT;
+    if (busy)
+        wanted = sends ? READY_TO_RECEIVE | READY_TO_SEND : READY_TO_RECEIVE;
+    if (connection->fd < 0 || connection->watched == wanted)
+        return true;
+    struct epoll_event event = {.events = EPOLLIN | (sends ? (uint32_t)EPOLLOUT : 0)};
+    int change = connection->watched == READY_NOT ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (wanted == READY_NOT)
+        change = EPOLL_CTL_DEL;
+    if (epoll_ctl(watcher, change, connection->fd, &event) != 0)
+        return false;
+    connection->watched = wanted;
+    return true;
 }

@@ -28,6 +28,7 @@ struct mcds__connection {
     size_t in_taken;   /* of the bytes in `in` */
     bool has_received; /* waiting has received already */
     int receive_ms;    /* how long recv() waits; 0: for ever */
+    uint8_t watched;   /* for what, as mcds__connection_ready */
 };
 
 void mcds__connection_init(struct mcds__connection *connection, const mcds_env *env);
@@ -57,6 +58,14 @@ enum mcds__connection_ready {
     READY_TO_RECEIVE = 1, /* or to learn that it is broken */
     READY_TO_SEND = 2     /* or connected, or failed to */
 };
+
+/* One file descriptor that is readable when a watched connection can go on, for a loop that is
+ * not ours; -1: the system has none left. */
+int mcds__connection_watcher(void);
+void mcds__connection_watcher_close(int watcher);
+/* Watch an open connection for what it waits for, or, not `busy`, for nothing. False: the system
+ * refuses. */
+bool mcds__connection_watch(struct mcds__connection *connection, int watcher, bool busy);
 
 #define MCDS__WAIT_MAX 256
 

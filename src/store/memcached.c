@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "store/homes.h"
 
+#define LOOK_NS (10 * NS_PER_MS)
 #define CONNECT_MS_DEFAULT 250
 #define CONNECT_MS_MAX 60000
 
@@ -202,6 +203,7 @@ static int memcached_lane_open(void *state, void **lane_out)
     lane->home = home;
     lane->deadline_ns = INT64_MAX;
     lane->done_end = &lane->done;
+    lane->watcher = -1;
     lane->link_count = link_count;
     for (uint32_t i = 0; i < link_count; i++) {
         lane->links[i].lane = lane;
@@ -220,6 +222,7 @@ static void memcached_lane_close(void *state)
         mcds__link_close(&lane->links[i]);
         mcds__free(home->env, lane->links[i].slots);
     }
+    mcds__connection_watcher_close(lane->watcher);
     mcds__free(home->env, lane);
 }
 
@@ -417,6 +420,29 @@ static mcds_batch *memcached_collect(void *state, int64_t until_ns)
     return list;
 }
 
+static int memcached_watch(void *state, int64_t *wake_ns_out)
+{
+    struct mcds__lane_of_memcached *lane = state;
+    push_all(lane);
+    if (lane->watcher < 0)
+        lane->watcher = mcds__connection_watcher();
+    bool is_watched = true;
+    *wake_ns_out = lane->done != NULL ? 0 : lane->deadline_ns;
+    for (uint32_t i = 0; i < lane->link_count; i++) {
+        struct mcds__link *link = &lane->links[i];
+        bool busy = mcds__link_is_busy(link);
+        if (busy && link->state != LINK_READY && link->deadline_ns < *wake_ns_out)
+            *wake_ns_out = link->deadline_ns;
+        is_watched = mcds__connection_watch(&link->connection, lane->watcher, busy) &&
+                     is_watched;
+    }
+    if (!is_watched) { /* then by looking now and then */
+        int64_t look_ns = mcds__monotonic_ns(lane->home->env) + LOOK_NS;
+        *wake_ns_out = look_ns < *wake_ns_out ? look_ns : *wake_ns_out;
+    }
+    return lane->watcher;
+}
+
 const mcds_home mcds__home_memcached = {
     .version = MCDS_HOME_VERSION,
     .scheme = "memcached",
@@ -428,6 +454,7 @@ const mcds_home mcds__home_memcached = {
     .lane_holds = memcached_lane_holds,
     .submit = memcached_submit,
     .collect = memcached_collect,
+    .watch = memcached_watch,
     .keys = mcds__memcached_keys,
     .inspect = mcds__memcached_inspect,
 };

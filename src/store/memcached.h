@@ -96,6 +96,7 @@ struct mcds__lane_of_memcached {
     int64_t deadline_ns; /* no pending batch and no link has an earlier one */
     mcds_batch *done;
     mcds_batch **done_end;
+    int watcher; /* of its connections; -1: nobody has asked for it */
     uint32_t link_count;
     struct mcds__link links[]; /* the first server's, then the second's, ... */
 };

@@ -354,6 +354,17 @@ mcds_batch *mcds__lane_collect(struct mcds__lane *lane, int64_t until_ns)
     return list;
 }
 
+int mcds__lane_watch(struct mcds__lane *lane, int64_t *wake_ns_out)
+{
+    int fd = -1;
+    *wake_ns_out = INT64_MAX;
+    if (lane->store->home->watch != NULL)
+        fd = lane->store->home->watch(lane->state, wake_ns_out);
+    if (lane->refused != NULL || lane->answered != NULL)
+        *wake_ns_out = 0;
+    return fd;
+}
+
 void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch)
 {
     batch->next = NULL;

@@ -28,6 +28,9 @@ void mcds__lane_submit(struct mcds__lane *lane, mcds_batch *first);
 /* A list of finished batches, or NULL when none is at until_ns. */
 mcds_batch *mcds__lane_collect(struct mcds__lane *lane, int64_t until_ns);
 
+/* As mcds_home.watch; -1 where the home has none. */
+int mcds__lane_watch(struct mcds__lane *lane, int64_t *wake_ns_out);
+
 /* Send one batch and wait for it. Every request of it is answered on return. */
 void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch);
 

@@ -1,0 +1,99 @@
+/* mcds_event.h: a pipeline in a loop of libevent.
+ *
+ *   mcds_event adapter;
+ *   mcds_event_attach(&adapter, base, pipeline, on_done, context);
+ *   ... mcds_X_start(..., pipeline, tag) ...
+ *   mcds_event_update(&adapter);     after what was started outside of on_done
+ *   event_base_dispatch(base);       on_done is called for each operation that has finished
+ *   mcds_event_detach(&adapter);
+ *
+ * The loop is kept alive while operations are under way. on_done may start others; it may not
+ * close the pipeline. Everything in the thread of the loop. */
+#ifndef MCDS_EVENT_H
+#define MCDS_EVENT_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+
+#include "mcds.h"
+
+/* Completions that one turn of the loop takes, so that its other events have their turn. */
+#define MCDS_EVENT_TURN 1024
+
+typedef struct mcds_event {
+    mcds_pipeline *pipeline;
+    void (*done)(void *context, const mcds_completion *done);
+    void *context;
+    struct event_base *base;
+    struct event *timer;
+    struct event *readable; /* NULL: the pipeline has no file descriptor, or not yet */
+} mcds_event;
+
+static inline void mcds_event_turn(evutil_socket_t fd, short what, void *context);
+
+/* Wait for what the pipeline waits for; with nothing under way for nothing. Returns 0, or -1: out
+ * of memory. */
+static inline int mcds_event_wait(mcds_event *adapter, bool has_more)
+{
+    mcds_wait wait;
+    bool is_idle = mcds_pipeline_is_idle(adapter->pipeline);
+    mcds_pipeline_prepare(adapter->pipeline, &wait);
+    int timeout_ms = has_more ? 0 : wait.timeout_ms;
+    if (adapter->readable == NULL && wait.fd >= 0)
+        adapter->readable = event_new(adapter->base, wait.fd, EV_READ, mcds_event_turn,
+                                      adapter);
+    if (wait.fd >= 0 && adapter->readable == NULL)
+        return -1;
+    int code = 0;
+    if (adapter->readable != NULL)
+        code = is_idle ? event_del(adapter->readable) : event_add(adapter->readable, NULL);
+    if (is_idle || timeout_ms < 0)
+        return event_del(adapter->timer) == 0 ? code : -1;
+    struct timeval after = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+    return event_add(adapter->timer, &after) == 0 ? code : -1;
+}
+
+/* Take what has finished, send what was started. */
+static inline void mcds_event_turn(evutil_socket_t fd, short what, void *context)
+{
+    mcds_event *adapter = (mcds_event *)context;
+    mcds_completion done;
+    int taken = 0;
+    (void)fd;
+    (void)what;
+    while (taken < MCDS_EVENT_TURN && mcds_pipeline_poll(adapter->pipeline, &done) == MCDS_OK) {
+        adapter->done(adapter->context, &done);
+        taken++;
+    }
+    (void)mcds_event_wait(adapter, taken == MCDS_EVENT_TURN);
+}
+
+/* Operations have been started outside of on_done. Returns 0, or -1: out of memory. */
+static inline int mcds_event_update(mcds_event *adapter)
+{
+    return mcds_event_wait(adapter, true);
+}
+
+/* Returns 0, or -1: out of memory. The adapter must stay where it is until it is detached. */
+static inline int mcds_event_attach(mcds_event *adapter, struct event_base *base,
+                                    mcds_pipeline *pipeline,
+                                    void (*done)(void *context, const mcds_completion *done),
+                                    void *context)
+{
+    adapter->pipeline = pipeline;
+    adapter->done = done;
+    adapter->context = context;
+    adapter->base = base;
+    adapter->readable = NULL;
+    adapter->timer = event_new(base, -1, 0, mcds_event_turn, adapter);
+    return adapter->timer != NULL ? mcds_event_update(adapter) : -1;
+}
+
+static inline void mcds_event_detach(mcds_event *adapter)
+{
+    event_free(adapter->timer);
+    if (adapter->readable != NULL)
+        event_free(adapter->readable);
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* mcds_poll.h: a pipeline in a loop around poll().
+ *
+ *   while (!mcds_pipeline_is_idle(pipeline)) {
+ *       struct pollfd polled[1 + OTHERS];
+ *       int timeout_ms = -1;
+ *       mcds_poll_prepare(pipeline, &polled[0], &timeout_ms);
+ *       ... the program's own descriptors ...
+ *       poll(polled, 1 + OTHERS, timeout_ms);
+ *       while (mcds_pipeline_poll(pipeline, &done) == MCDS_OK)
+ *           ...
+ *   }
+ */
+#ifndef MCDS_POLL_H
+#define MCDS_POLL_H
+
+#include <poll.h>
+
+#include "mcds.h"
+
+/* Fill in one entry for poll(), which ignores it where there is nothing to wait for, and shorten
+ * *timeout_ms (-1: for ever) where need be. */
+static inline void mcds_poll_prepare(mcds_pipeline *pipeline, struct pollfd *polled_out,
+                                     int *timeout_ms)
+{
+    mcds_wait wait;
+    mcds_pipeline_prepare(pipeline, &wait);
+    polled_out->fd = wait.fd;
+    polled_out->events = POLLIN;
+    polled_out->revents = 0;
+    if (wait.timeout_ms >= 0 && (*timeout_ms < 0 || wait.timeout_ms < *timeout_ms))
+        *timeout_ms = wait.timeout_ms;
+}
+
+#endif

@@ -1,0 +1,20 @@
+/* A loop of somebody else's in which pipelines run. */
+#ifndef MCDS_TESTS_LOOPS_LOOP_H
+#define MCDS_TESTS_LOOPS_LOOP_H
+
+#include "mcds.h"
+
+#define LOOP_PIPELINES_MAX 2
+
+struct loop {
+    const char *name;
+    /* Run until nothing is under way in any of the pipelines. Calls `done` for each operation
+     * that has finished and, once, `later` after so many milliseconds, unless it is NULL. */
+    void (*run)(mcds_pipeline **pipelines, int count,
+                void (*done)(void *context, const mcds_completion *done), void (*later)(void),
+                int later_ms, void *context);
+};
+
+extern const struct loop loop_poll, loop_uv, loop_event;
+
+#endif
