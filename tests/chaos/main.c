@@ -113,7 +113,7 @@ static void judge(struct play *play, const struct history_subject *subject)
     struct counts *counts = &play->counts;
     struct linear_op ops[LINEAR_OPS_MAX];
     for (uint32_t object = 0; object < HISTORY_OBJECTS; object++) {
-        uint32_t count = history_gather(play->actors, PLAYERS, object, ops);
+        uint32_t count = history_gather(play->actors, PLAYERS, object, NULL, ops);
         enum linear_verdict verdict = linear_check(ops, count, subject->initial,
                                                    subject->apply);
         counts->histories++;

@@ -54,7 +54,7 @@ static const char *judge(mcds_sim *sim, const struct history_subject *subject,
         if (actors[i].impossible[0] != '\0')
             return actors[i].impossible;
     for (uint32_t object = 0; object < HISTORY_OBJECTS; object++) {
-        uint32_t count = history_gather(actors, CLIENTS, object, ops);
+        uint32_t count = history_gather(actors, CLIENTS, object, NULL, ops);
         enum linear_verdict verdict = linear_check(ops, count, subject->initial,
                                                    subject->apply);
         if (verdict == NOT_LINEAR) {

@@ -259,6 +259,12 @@ const struct history_subject history_counter = {
     "counter",        0, apply_table, {INCR}, 1, open_counters, close_counters, start_counter,
     result_of_counter};
 
+static void note_impossible(struct history_actor *actor, int result)
+{
+    (void)snprintf(actor->impossible, sizeof actor->impossible, "result %d: %.200s", result,
+                   mcds_errmsg());
+}
+
 /* What was certainly not applied, and a look that did not succeed, says nothing. */
 void history_book(struct history_actor *actor, const mcds_completion *done)
 {
@@ -275,13 +281,18 @@ void history_book(struct history_actor *actor, const mcds_completion *done)
     case MCDS_AMBIGUOUS:
         call->counts = !reads;
         break;
+    case MCDS_LOST:
+        call->lost = true;
+        call->op.ended_ns = actor->now_ns(actor->clock);
+        if (!actor->may_lose)
+            note_impossible(actor, done->result);
+        break;
     case MCDS_BUSY:
     case MCDS_TIMEOUT:
     case MCDS_UNAVAILABLE:
         break;
     default:
-        (void)snprintf(actor->impossible, sizeof actor->impossible, "result %d: %.200s",
-                       done->result, mcds_errmsg());
+        note_impossible(actor, done->result);
     }
 }
 
@@ -323,15 +334,48 @@ bool history_call(struct history_actor *actor)
     return false;
 }
 
+void history_lose(struct history_losses *losses, enum linear_kind kind, int64_t from_ns,
+                  int64_t to_ns)
+{
+    if (losses->count == HISTORY_LOSSES) {
+        struct linear_op *last = &losses->at[HISTORY_LOSSES - 1];
+        last->kind = LINEAR_LOSSES;
+        last->ended_ns = to_ns;
+        return;
+    }
+    losses->at[losses->count++] = (struct linear_op){
+        .kind = kind, .began_ns = from_ns, .ended_ns = to_ns};
+}
+
+bool history_lost_too_soon(const struct history_actor *actors, uint32_t count,
+                           const struct history_losses *losses)
+{
+    int64_t first_ns = INT64_MAX;
+    for (uint32_t i = 0; i < losses->count; i++)
+        if (losses->at[i].began_ns < first_ns)
+            first_ns = losses->at[i].began_ns;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < actors[i].next; k++)
+            if (actors[i].calls[k].lost && actors[i].calls[k].op.ended_ns < first_ns)
+                return true;
+    return false;
+}
+
 uint32_t history_gather(const struct history_actor *actors, uint32_t count, uint32_t object,
-                        struct linear_op *ops)
+                        const struct history_losses *losses,
+                        struct linear_op ops[static LINEAR_OPS_MAX])
 {
     uint32_t found = 0;
+    for (uint32_t i = 0; losses != NULL && i < losses->count; i++)
+        ops[found++] = losses->at[i];
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < actors[i].next; k++) {
             const struct history_call *call = &actors[i].calls[k];
-            if (call->object == object && call->counts && found < LINEAR_OPS_MAX)
-                ops[found++] = call->op;
+            if (call->object != object || !call->counts)
+                continue;
+            if (found < LINEAR_OPS_MAX)
+                ops[found] = call->op;
+            found++;
         }
     return found;
 }
@@ -341,6 +385,12 @@ void history_describe(const struct linear_op *op, char line[static HISTORY_LINE]
     static const char *const verbs[] = {"get",    "put", "put_if_absent", "compare_and_set",
                                         "remove", "incr"};
     char fate[48] = "unknown";
+    if (op->kind != LINEAR_CALL) {
+        (void)snprintf(line, HISTORY_LINE, "%" PRId64 " %s until %" PRId64, op->began_ns / 1000,
+                       op->kind == LINEAR_LOSS ? "may be lost once" : "may be lost",
+                       op->ended_ns / 1000);
+        return;
+    }
     if (op->known)
         (void)snprintf(fate, sizeof fate, "%" PRId64 " at %" PRId64, op->result,
                        op->ended_ns / 1000);

@@ -10,6 +10,7 @@
 
 #define HISTORY_CALLS 14
 #define HISTORY_OBJECTS 2
+#define HISTORY_LOSSES 8
 #define HISTORY_LINE 160
 #define HISTORY_KEY 180 /* so long that a few changes make a key of the store split */
 
@@ -38,6 +39,7 @@ struct history_call {
     struct linear_op op;
     uint32_t object;
     bool counts; /* it belongs to the history */
+    bool lost;   /* it was told that the object is gone; op.ended_ns is when */
     bool changed;
     int64_t number;
     mcds_value value;
@@ -52,6 +54,8 @@ struct history_actor {
     /* True time, the same for all actors of a play; to be set after history_open(). */
     int64_t (*now_ns)(void *clock);
     void *clock;
+    bool
+        may_lose; /* the home may forget: MCDS_LOST is possible; as now_ns, set after opening */
     char name[32]; /* of the objects of this play */
     uint64_t dice;
     uint32_t next;
@@ -72,9 +76,25 @@ void history_close(struct history_actor *actor);
 bool history_call(struct history_actor *actor);
 void history_book(struct history_actor *actor, const mcds_completion *done);
 
-/* The calls on one object, at most LINEAR_OPS_MAX. Returns how many. */
+/* What the home may have forgotten in the course of a play. */
+struct history_losses {
+    uint32_t count;
+    struct linear_op at[HISTORY_LOSSES];
+};
+
+/* Something may have been forgotten between two moments; LINEAR_LOSSES: several times. What finds
+ * no room makes the last that has found room longer. */
+void history_lose(struct history_losses *losses, enum linear_kind kind, int64_t from_ns,
+                  int64_t to_ns);
+/* Whether a call was told of a loss before there can have been one. */
+bool history_lost_too_soon(const struct history_actor *actors, uint32_t count,
+                           const struct history_losses *losses);
+
+/* The calls on one object, and the losses, which may be NULL. Returns how many there are; those
+ * beyond LINEAR_OPS_MAX are left out. */
 uint32_t history_gather(const struct history_actor *actors, uint32_t count, uint32_t object,
-                        struct linear_op *ops);
+                        const struct history_losses *losses,
+                        struct linear_op ops[static LINEAR_OPS_MAX]);
 void history_describe(const struct linear_op *op, char line[static HISTORY_LINE]);
 
 #endif

@@ -5,8 +5,10 @@
 
 #define SEEN_BITS_MIN 8
 #define SEEN_BITS_MAX 22
+/* Between two calls, one loss at most changes anything. */
+#define STEPS_MAX (2 * LINEAR_OPS_MAX + 1)
 
-/* Which calls have taken effect, and what state they have left. */
+/* Which calls and losses have taken effect, and what state they have left. */
 struct configuration {
     uint64_t done;
     int64_t state;
@@ -23,6 +25,7 @@ struct search {
     const struct linear_op *ops;
     uint32_t count;
     uint64_t known; /* the calls that must take effect */
+    int64_t initial;
     linear_apply *apply;
     struct seen seen;
 };
@@ -76,20 +79,40 @@ static bool remember(struct seen *seen, struct configuration configuration, bool
     return true;
 }
 
-/* The calls that can be the next to take effect: those that began before any other, of those that
- * have not, had ended. */
+/* The events that can be the next to take effect: those that began before any call that must still
+ * come had ended, and of the losses those that were not over before something that has taken effect
+ * began. (Nothing can have taken effect that began behind the end of a call still to come.) */
 static uint64_t candidates(const struct search *search, uint64_t done)
 {
     int64_t first_end_ns = INT64_MAX;
+    int64_t last_begin_ns = INT64_MIN;
     uint64_t found = 0;
-    for (uint32_t i = 0; i < search->count; i++)
-        if ((done >> i & 1) == 0 && search->ops[i].known &&
-            search->ops[i].ended_ns < first_end_ns)
-            first_end_ns = search->ops[i].ended_ns;
-    for (uint32_t i = 0; i < search->count; i++)
-        if ((done >> i & 1) == 0 && search->ops[i].began_ns <= first_end_ns)
+    for (uint32_t i = 0; i < search->count; i++) {
+        const struct linear_op *op = &search->ops[i];
+        bool is_done = (done >> i & 1) != 0;
+        if (is_done && op->began_ns > last_begin_ns)
+            last_begin_ns = op->began_ns;
+        if (!is_done && (search->known >> i & 1) != 0 && op->ended_ns < first_end_ns)
+            first_end_ns = op->ended_ns;
+    }
+    for (uint32_t i = 0; i < search->count; i++) {
+        const struct linear_op *op = &search->ops[i];
+        bool comes_again = op->kind == LINEAR_LOSSES;
+        bool is_over = op->kind != LINEAR_CALL && op->ended_ns < last_begin_ns;
+        if (((done >> i & 1) == 0 || comes_again) && op->began_ns <= first_end_ns && !is_over)
             found |= UINT64_C(1) << i;
+    }
     return found;
+}
+
+/* A loss that changes nothing might as well not have happened. */
+static bool take_effect(const struct search *search, const struct linear_op *op, int64_t *state)
+{
+    if (op->kind == LINEAR_CALL)
+        return search->apply(state, op);
+    bool changes = *state != search->initial;
+    *state = search->initial;
+    return changes;
 }
 
 static uint32_t lowest(uint64_t bits)
@@ -101,10 +124,10 @@ static uint32_t lowest(uint64_t bits)
 }
 
 /* Depth first; the stack holds what has been done and what is still to be tried. */
-static enum linear_verdict walk(struct search *search, int64_t initial)
+static enum linear_verdict walk(struct search *search)
 {
-    struct configuration stack[LINEAR_OPS_MAX + 1] = {{0, initial}};
-    uint64_t untried[LINEAR_OPS_MAX + 1];
+    struct configuration stack[STEPS_MAX + 1] = {{0, search->initial}};
+    uint64_t untried[STEPS_MAX + 1];
     uint32_t depth = 0;
     untried[0] = candidates(search, 0);
     for (;;) {
@@ -120,7 +143,7 @@ static enum linear_verdict walk(struct search *search, int64_t initial)
         struct configuration next = stack[depth];
         bool is_new = false;
         next.done |= UINT64_C(1) << i;
-        if (!search->apply(&next.state, &search->ops[i]))
+        if (!take_effect(search, &search->ops[i], &next.state))
             continue;
         if (!remember(&search->seen, next, &is_new))
             return LINEAR_TOO_LONG;
@@ -134,13 +157,13 @@ static enum linear_verdict walk(struct search *search, int64_t initial)
 enum linear_verdict linear_check(const struct linear_op *ops, uint32_t count, int64_t initial,
                                  linear_apply *apply)
 {
-    struct search search = {.ops = ops, .count = count, .apply = apply};
+    struct search search = {.ops = ops, .count = count, .initial = initial, .apply = apply};
     if (count > LINEAR_OPS_MAX)
         return LINEAR_TOO_LONG;
     for (uint32_t i = 0; i < count; i++)
-        if (ops[i].known)
+        if (ops[i].kind == LINEAR_CALL && ops[i].known)
             search.known |= UINT64_C(1) << i;
-    enum linear_verdict verdict = walk(&search, initial);
+    enum linear_verdict verdict = walk(&search);
     free(search.seen.at);
     return verdict;
 }

@@ -22,12 +22,12 @@ static bool apply(int64_t *state, const struct linear_op *op)
 
 static struct linear_op call(int64_t began, int64_t ended, uint32_t verb, int64_t number)
 {
-    return (struct linear_op){began, ended, true, verb, number, 0, number};
+    return (struct linear_op){LINEAR_CALL, began, ended, true, verb, number, 0, number};
 }
 
-static struct linear_op lost_call(int64_t began, uint32_t verb, int64_t number)
+static struct linear_op unheard(int64_t began, uint32_t verb, int64_t number)
 {
-    return (struct linear_op){began, 0, false, verb, number, 0, 0};
+    return (struct linear_op){LINEAR_CALL, began, 0, false, verb, number, 0, 0};
 }
 
 static void one_after_the_other(void **state)
@@ -55,7 +55,7 @@ static void at_the_same_time(void **state)
 
 static struct linear_op add(int64_t began, int64_t ended, int64_t result)
 {
-    return (struct linear_op){began, ended, true, ADD, 1, 0, result};
+    return (struct linear_op){LINEAR_CALL, began, ended, true, ADD, 1, 0, result};
 }
 
 static void sums(void **state)
@@ -74,14 +74,13 @@ static void sums(void **state)
 static void what_nobody_heard_of(void **state)
 {
     (void)state;
-    struct linear_op happens[] = {lost_call(1, WRITE, 7), call(2, 3, READ, 0),
+    struct linear_op happens[] = {unheard(1, WRITE, 7), call(2, 3, READ, 0),
                                   call(8, 9, READ, 7)};
-    struct linear_op never[] = {lost_call(1, WRITE, 7), call(2, 3, READ, 0),
-                                call(8, 9, READ, 0)};
-    struct linear_op once[] = {lost_call(1, ADD, 1), add(2, 3, 2), add(4, 5, 3)};
-    struct linear_op twice[] = {lost_call(1, ADD, 1), add(2, 3, 2), add(4, 5, 4)};
-    struct linear_op before[] = {call(1, 2, READ, 7), lost_call(3, WRITE, 7)};
-    struct linear_op undone[] = {lost_call(1, WRITE, 7), call(2, 3, READ, 7),
+    struct linear_op never[] = {unheard(1, WRITE, 7), call(2, 3, READ, 0), call(8, 9, READ, 0)};
+    struct linear_op once[] = {unheard(1, ADD, 1), add(2, 3, 2), add(4, 5, 3)};
+    struct linear_op twice[] = {unheard(1, ADD, 1), add(2, 3, 2), add(4, 5, 4)};
+    struct linear_op before[] = {call(1, 2, READ, 7), unheard(3, WRITE, 7)};
+    struct linear_op undone[] = {unheard(1, WRITE, 7), call(2, 3, READ, 7),
                                  call(4, 5, READ, 0)};
     assert_int_equal(CHECK(happens), LINEAR);
     assert_int_equal(CHECK(never), LINEAR);
@@ -89,6 +88,97 @@ static void what_nobody_heard_of(void **state)
     assert_int_equal(CHECK(twice), NOT_LINEAR);
     assert_int_equal(CHECK(before), NOT_LINEAR);
     assert_int_equal(CHECK(undone), NOT_LINEAR);
+}
+
+static struct linear_op loss(enum linear_kind kind, int64_t from, int64_t to)
+{
+    return (struct linear_op){.kind = kind, .began_ns = from, .ended_ns = to};
+}
+
+static void what_was_forgotten(void **state)
+{
+    (void)state;
+    struct linear_op gone[] = {call(1, 2, WRITE, 7), loss(LINEAR_LOSS, 3, 9),
+                               call(4, 5, READ, 7), call(6, 7, READ, 0)};
+    struct linear_op stays[] = {call(1, 2, WRITE, 7), loss(LINEAR_LOSS, 3, 4),
+                                call(5, 6, READ, 7)};
+    struct linear_op anew[] = {add(1, 2, 1), add(3, 4, 2), loss(LINEAR_LOSS, 5, 6),
+                               add(7, 8, 1)};
+    struct linear_op meanwhile[] = {add(1, 2, 1), add(3, 9, 2), loss(LINEAR_LOSS, 4, 6),
+                                    call(7, 8, READ, 0)};
+    struct linear_op last[] = {loss(LINEAR_LOSS, 5, 6), call(1, 2, READ, 0)};
+    assert_int_equal(CHECK(gone), LINEAR);
+    assert_int_equal(CHECK(stays), LINEAR);
+    assert_int_equal(CHECK(anew), LINEAR);
+    assert_int_equal(CHECK(meanwhile), LINEAR);
+    assert_int_equal(CHECK(last), LINEAR);
+}
+
+static void what_no_loss_explains(void **state)
+{
+    (void)state;
+    struct linear_op none[] = {call(1, 2, WRITE, 7), call(3, 4, READ, 0)};
+    struct linear_op early[] = {loss(LINEAR_LOSS, 1, 2), call(3, 4, WRITE, 7),
+                                call(5, 6, READ, 0)};
+    struct linear_op late[] = {call(1, 2, WRITE, 7), call(3, 4, READ, 0),
+                               loss(LINEAR_LOSS, 5, 6)};
+    struct linear_op comes_back[] = {call(1, 2, WRITE, 7), loss(LINEAR_LOSS, 3, 9),
+                                     call(4, 5, READ, 0), call(6, 7, READ, 7)};
+    struct linear_op doubled[] = {add(1, 2, 1), loss(LINEAR_LOSS, 3, 4), add(5, 6, 3)};
+    struct linear_op partly[] = {add(1, 2, 1), add(3, 4, 2), loss(LINEAR_LOSS, 5, 6),
+                                 call(7, 8, READ, 1)};
+    assert_int_equal(CHECK(none), NOT_LINEAR);
+    assert_int_equal(CHECK(early), NOT_LINEAR);
+    assert_int_equal(CHECK(late), NOT_LINEAR);
+    assert_int_equal(CHECK(comes_back), NOT_LINEAR);
+    assert_int_equal(CHECK(doubled), NOT_LINEAR);
+    assert_int_equal(CHECK(partly), NOT_LINEAR);
+}
+
+static void once_or_again(void **state)
+{
+    (void)state;
+    struct linear_op twice[] = {
+        loss(LINEAR_LOSS, 1, 20), call(1, 2, WRITE, 7), call(3, 4, READ, 0),
+        call(5, 6, WRITE, 8),     call(7, 8, READ, 0),
+    };
+    struct linear_op two[] = {
+        loss(LINEAR_LOSS, 1, 20), call(1, 2, WRITE, 7), call(3, 4, READ, 0),
+        call(5, 6, WRITE, 8),     call(7, 8, READ, 0),  loss(LINEAR_LOSS, 1, 20),
+    };
+    assert_int_equal(CHECK(twice), NOT_LINEAR);
+    assert_int_equal(CHECK(two), LINEAR);
+    twice[0].kind = LINEAR_LOSSES;
+    assert_int_equal(CHECK(twice), LINEAR);
+    twice[0].ended_ns = 4;
+    assert_int_equal(CHECK(twice), NOT_LINEAR);
+    struct linear_op comes_back[] = {call(1, 2, WRITE, 7), loss(LINEAR_LOSSES, 1, 20),
+                                     call(4, 5, READ, 0), call(6, 7, READ, 7)};
+    assert_int_equal(CHECK(comes_back), NOT_LINEAR);
+}
+
+/* Nobody heard of the addition; wherever it comes, the loss or what was read does not fit. */
+static void losses_and_what_nobody_heard_of(void **state)
+{
+    (void)state;
+    struct linear_op before[] = {unheard(1, ADD, 1), call(2, 3, READ, 1),
+                                 loss(LINEAR_LOSS, 4, 5), call(6, 7, READ, 0)};
+    struct linear_op behind[] = {call(1, 2, WRITE, 3), loss(LINEAR_LOSS, 3, 4),
+                                 unheard(3, ADD, 1), call(5, 6, READ, 1)};
+    struct linear_op both[] = {unheard(1, ADD, 1), call(2, 3, READ, 1), loss(LINEAR_LOSS, 4, 5),
+                               call(6, 7, READ, 0), call(8, 9, READ, 1)};
+    struct linear_op too_late[] = {unheard(6, ADD, 1), call(7, 8, READ, 1),
+                                   loss(LINEAR_LOSS, 4, 5), call(9, 10, READ, 0)};
+    struct linear_op out_of_reach[] = {
+        unheard(1, ADD, 1),    unheard(6, ADD, 2),        loss(LINEAR_LOSSES, 4, 5),
+        call(7, 8, READ, 2),   loss(LINEAR_LOSSES, 1, 2), call(9, 10, READ, 3),
+        call(11, 12, READ, 0),
+    };
+    assert_int_equal(CHECK(before), LINEAR);
+    assert_int_equal(CHECK(behind), LINEAR);
+    assert_int_equal(CHECK(both), NOT_LINEAR);
+    assert_int_equal(CHECK(too_late), NOT_LINEAR);
+    assert_int_equal(CHECK(out_of_reach), NOT_LINEAR);
 }
 
 /* Without the memory of what has been seen this takes 30! steps. */
@@ -106,6 +196,19 @@ static void many_at_once(void **state)
     assert_int_equal(linear_check(ops, LINEAR_OPS_MAX + 1, 0, apply), LINEAR_TOO_LONG);
 }
 
+/* As many steps as there can be: each addition is lost before the next. */
+static void many_with_losses(void **state)
+{
+    (void)state;
+    struct linear_op ops[LINEAR_OPS_MAX];
+    ops[0] = loss(LINEAR_LOSSES, 1, 1000);
+    for (int i = 1; i < LINEAR_OPS_MAX; i++)
+        ops[i] = add(2 * i, 2 * i + 1, 1);
+    assert_int_equal(linear_check(ops, LINEAR_OPS_MAX, 0, apply), LINEAR);
+    ops[0].ended_ns = 100;
+    assert_int_equal(linear_check(ops, LINEAR_OPS_MAX, 0, apply), NOT_LINEAR);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,7 +216,12 @@ int main(void)
         cmocka_unit_test(at_the_same_time),
         cmocka_unit_test(sums),
         cmocka_unit_test(what_nobody_heard_of),
+        cmocka_unit_test(what_was_forgotten),
+        cmocka_unit_test(what_no_loss_explains),
+        cmocka_unit_test(once_or_again),
+        cmocka_unit_test(losses_and_what_nobody_heard_of),
         cmocka_unit_test(many_at_once),
+        cmocka_unit_test(many_with_losses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
