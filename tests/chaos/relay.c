@@ -32,8 +32,10 @@ static uint64_t roll(struct relay *relay, uint64_t below)
 
 static enum relay_fault draw(struct relay *relay)
 {
+    uint64_t faults = relay->faults;
+    uint32_t ppm = (uint32_t)faults;
     for (enum relay_fault fault = RELAY_CUT_BEFORE; fault < RELAY_FAULTS; fault++)
-        if (roll(relay, 1000000) < relay->fault_ppm) {
+        if ((faults >> 32 >> fault & 1) != 0 && roll(relay, 1000000) < ppm) {
             relay->counts[fault]++;
             return fault;
         }
@@ -190,8 +192,16 @@ static void *work(void *context)
     return NULL;
 }
 
-bool relay_start(struct relay *relay, const struct server *target, uint32_t fault_ppm,
-                 uint64_t seed)
+void relay_set_faults(struct relay *relay, uint32_t kinds, uint32_t ppm)
+{
+    uint32_t chosen = 0;
+    for (int fault = RELAY_CUT_BEFORE; fault < RELAY_FAULTS; fault++)
+        chosen += kinds >> fault & 1;
+    uint64_t share = chosen > 0 ? (uint64_t)ppm * (RELAY_FAULTS - 1) / chosen : 0;
+    relay->faults = (uint64_t)kinds << 32 | share;
+}
+
+bool relay_start(struct relay *relay, const struct server *target, uint64_t seed)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -200,7 +210,6 @@ bool relay_start(struct relay *relay, const struct server *target, uint32_t faul
     for (int i = 0; i < RELAY_LINES; i++)
         relay->lines[i] = (struct relay_line){.client = -1, .server = -1};
     relay->target = target;
-    relay->fault_ppm = fault_ppm;
     relay->dice = seed;
     relay->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (relay->listener < 0 ||

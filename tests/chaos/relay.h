@@ -24,6 +24,8 @@ enum relay_fault {
     RELAY_FAULTS
 };
 
+#define RELAY_ALL_FAULTS ((UINT32_C(1) << RELAY_FAULTS) - 2)
+
 /* One connection through the station. */
 struct relay_line {
     int client; /* -1: gone, or free when the server's end is too */
@@ -37,7 +39,9 @@ struct relay_line {
 struct relay {
     struct server place; /* where it listens */
     const struct server *target;
-    uint32_t fault_ppm; /* of pieces, for each kind of fault */
+    /* Of pieces, for each kind of fault; a pair of halves, so that both change at once: which
+     * kinds, 1 << enum relay_fault or'ed, and how many of a million. */
+    _Atomic uint64_t faults;
     uint64_t dice;
     int listener;
     pthread_t thread;
@@ -47,8 +51,9 @@ struct relay {
 };
 
 /* Listen at a free port of loopback, for a server that runs. False: no socket to be had. */
-bool relay_start(struct relay *relay, const struct server *target, uint32_t fault_ppm,
-                 uint64_t seed);
+bool relay_start(struct relay *relay, const struct server *target, uint64_t seed);
+/* None at the start. The rate is for each kind where all are chosen; fewer kinds share it. */
+void relay_set_faults(struct relay *relay, uint32_t kinds, uint32_t ppm);
 void relay_stop(struct relay *relay);
 
 #endif

@@ -180,10 +180,11 @@ static bool open_match(struct match *match, uint32_t fault_ppm)
         pthread_barrier_init(&match->meeting, NULL, PLAYERS) != 0)
         abort();
     if (!server_start_memcached(&match->server) ||
-        !relay_start(&match->relay, &match->server, fault_ppm, match->seed)) {
+        !relay_start(&match->relay, &match->server, match->seed)) {
         (void)printf("duel: %s: a server does not start\n", match->side->structure);
         return false;
     }
+    relay_set_faults(&match->relay, RELAY_ALL_FAULTS, fault_ppm);
     for (uint32_t i = 0; i < PLAYERS; i++) {
         match->players[i].number = i;
         if (!open_player(match, &match->players[i], &match->relay.place))
