@@ -30,6 +30,8 @@ struct chaos_place {
 
 extern const struct chaos_place chaos_relays;
 extern const struct chaos_place chaos_losses;
+extern const struct chaos_place chaos_nutcracker;
+extern const struct chaos_place chaos_lmdb;
 
 uint64_t chaos_roll(struct chaos *chaos, uint64_t below);
 /* A number from the environment, or what is usual. */

@@ -1,8 +1,13 @@
-/* A play in which no server forgets, behind relays that make faults. */
+/* Plays in which no server forgets: behind relays that make faults, without and with a proxy. */
+#include <stdio.h>
+
 #include "chaos/servers.h"
 
 #define TIMEOUT "timeout=300&connect_timeout=100&connections=2"
 #define FAULT_PPM 8000
+/* A proxy puts what several send into one piece. */
+#define PROXY_FAULT_PPM 30000
+#define PROXY_TIMEOUT_MS 150
 #define HALT_US_MAX 500000
 
 static struct chaos_servers at;
@@ -32,6 +37,23 @@ static bool open_relays(struct chaos *chaos)
     return chaos_servers_start(chaos, &at, NULL) && chaos_servers_open(&at, TIMEOUT);
 }
 
+static bool open_nutcracker(struct chaos *chaos)
+{
+    struct server behind[CHAOS_SERVERS];
+    chaos_servers_expect(chaos, troubles, TROUBLES);
+    if (!chaos_servers_start(chaos, &at, NULL))
+        return false;
+    for (int i = 0; i < CHAOS_SERVERS; i++)
+        behind[i] = at.relays[i].place;
+    at.fault_ppm = PROXY_FAULT_PPM;
+    at.proxy.timeout_ms = PROXY_TIMEOUT_MS;
+    if (!server_start_nutcracker(&at.proxy, behind, CHAOS_SERVERS)) {
+        (void)puts("chaos: nutcracker does not start");
+        return false;
+    }
+    return chaos_servers_open(&at, TIMEOUT);
+}
+
 static bool play_round(struct chaos *chaos)
 {
     return chaos_servers_round(chaos, &at, &troubles[chaos_roll(chaos, TROUBLES)], false);
@@ -45,3 +67,5 @@ static void close_place(struct chaos *chaos)
 
 const struct chaos_place chaos_relays = {
     "relays", {"memcached", NULL}, open_relays, play_round, close_place};
+const struct chaos_place chaos_nutcracker = {
+    "nutcracker", {"memcached", "nutcracker"}, open_nutcracker, play_round, close_place};

@@ -4,6 +4,8 @@
  *               falls silent; one is brought to a halt now and then
  *   losses      the same, and the servers are killed and come back empty, are flushed, stand still
  *               for up to two seconds, and have to evict
+ *   nutcracker  the relays again, behind a proxy
+ *   lmdb        one file, and processes that are stopped and killed
  *
  * Six players make calls on the entries of a table, the elements of a set, arrays and counters that
  * are new in each round. Afterwards the history of every object is judged: there must be an order
@@ -27,7 +29,8 @@
 
 static const struct history_subject *const subjects[SUBJECTS] = {
     &history_table, &history_set, &history_array, &history_counter};
-static const struct chaos_place *const places[] = {&chaos_relays, &chaos_losses};
+static const struct chaos_place *const places[] = {&chaos_relays, &chaos_losses,
+                                                   &chaos_nutcracker, &chaos_lmdb};
 
 int64_t chaos_now_ns(void *clock)
 {
@@ -91,7 +94,7 @@ int main(int argc, char **argv)
     static struct chaos chaos;
     const struct chaos_place *place = find_place(argc > 1 ? argv[1] : "relays");
     if (place == NULL || argc > 3) {
-        (void)fprintf(stderr, "usage: chaos [relays|losses [SEED]]\n");
+        (void)fprintf(stderr, "usage: chaos [relays|losses|nutcracker|lmdb [SEED]]\n");
         return EXIT_FAILURE;
     }
     for (int i = 0; i < 2; i++)

@@ -294,6 +294,18 @@ void history_book(struct history_actor *actor, const mcds_completion *done)
     default:
         note_impossible(actor, done->result);
     }
+    call->is_over = true;
+}
+
+void history_abandon(struct history_actor *actor)
+{
+    for (uint32_t i = 0; i < actor->next; i++) {
+        struct history_call *call = &actor->calls[i];
+        if (call->is_over)
+            continue;
+        call->counts = call->op.verb != GET;
+        call->op.known = call->lost = false;
+    }
 }
 
 int history_open(struct history_actor *actor, const struct history_subject *subject,

@@ -37,6 +37,7 @@ extern const struct history_subject history_counter;
 
 struct history_call {
     struct linear_op op;
+    _Atomic bool is_over; /* its completion has been taken in; set last */
     uint32_t object;
     bool counts; /* it belongs to the history */
     bool lost;   /* it was told that the object is gone; op.ended_ns is when */
@@ -71,6 +72,10 @@ struct history_actor {
 int history_open(struct history_actor *actor, const struct history_subject *subject,
                  mcds_store *store, mcds_pipeline *pipeline, const char *name, uint64_t dice);
 void history_close(struct history_actor *actor);
+
+/* The actor's process has been killed, and its memory is shared: of what it had under way nobody
+ * knows what became of it. */
+void history_abandon(struct history_actor *actor);
 
 /* Start the next call. False: all have been made, or something impossible has happened. */
 bool history_call(struct history_actor *actor);

@@ -288,8 +288,9 @@ static bool write_proxy_file(const struct server *proxy, const struct server *se
         return false;
     (void)fprintf(file,
                   "test:\n  listen: 127.0.0.1:%u\n  hash: md5\n  distribution: ketama\n"
-                  "  auto_eject_hosts: false\n  timeout: 10000\n  servers:\n",
-                  (unsigned)proxy->port);
+                  "  auto_eject_hosts: false\n  timeout: %u\n  servers:\n",
+                  (unsigned)proxy->port,
+                  (unsigned)(proxy->timeout_ms > 0 ? proxy->timeout_ms : 10000));
     /* A socket needs its name: libmemcached hashes it with port 0. */
     for (size_t i = 0; i < count; i++)
         if (servers[i].port != 0)

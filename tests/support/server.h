@@ -10,10 +10,11 @@
 
 /* All zero: not started and nowhere yet. */
 struct server {
-    pid_t pid;       /* 0: not running */
-    uint16_t port;   /* 0: it listens at `path` */
-    char path[108];  /* a unix socket */
-    uint8_t threads; /* of memcached; 0 = 4, as is its own default */
+    pid_t pid;           /* 0: not running */
+    uint16_t port;       /* 0: it listens at `path` */
+    char path[108];      /* a unix socket */
+    uint8_t threads;     /* of memcached; 0 = 4, as is its own default */
+    uint16_t timeout_ms; /* of nutcracker, for its servers; 0 = 10 000 */
     /* More arguments for memcached, ended by NULL; they must outlive the server. NULL: none. */
     char *const *options;
 
