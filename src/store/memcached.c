@@ -358,18 +358,20 @@ void mcds__lane_answered(struct mcds__lane_of_memcached *lane, mcds_batch *batch
     lane->done_end = &batch->next;
 }
 
-/* Answer what is late, and find out when the next will be. */
+/* Answer what is late, and find out when the next will be. A late batch that goes one by one puts
+ * its next request into the queue of any link, until all have been answered. */
 static void expire(struct mcds__lane_of_memcached *lane, int64_t now_ns)
 {
-    int64_t soonest_ns = INT64_MAX;
-    for (uint32_t i = 0; i < lane->link_count; i++) {
-        struct mcds__link *link = &lane->links[i];
-        mcds__link_expire(link, now_ns);
-        int64_t link_ns = mcds__link_deadline(link);
-        if (link_ns < soonest_ns)
-            soonest_ns = link_ns;
-    }
-    lane->deadline_ns = soonest_ns;
+    do {
+        lane->deadline_ns = INT64_MAX;
+        for (uint32_t i = 0; i < lane->link_count; i++)
+            mcds__link_expire(&lane->links[i], now_ns);
+        for (uint32_t i = 0; i < lane->link_count; i++) {
+            int64_t link_ns = mcds__link_deadline(&lane->links[i]);
+            if (link_ns < lane->deadline_ns)
+                lane->deadline_ns = link_ns;
+        }
+    } while (lane->deadline_ns <= now_ns);
 }
 
 /* Wait for the busy links, at most until until_ns, and let them go on. */

@@ -3,12 +3,14 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "base/environment.h"
+#include "base/hash.h"
 #include "store/store.h"
 #include "support/fake_server.h"
 
@@ -292,6 +294,43 @@ static void a_late_batch_takes_only_itself_along(void **state)
     free(large);
 }
 
+/* A text of one letter that a link of this number is to carry, of two. */
+static const char *letter_for(uint64_t link)
+{
+    static const char *const letters[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    for (size_t i = 0; i < sizeof letters / sizeof letters[0]; i++)
+        if (mcds__hash(0, (mcds_bytes){letters[i], 1}) % 2 == link)
+            return letters[i];
+    fail();
+    return NULL;
+}
+
+/* One by one, and the first finds no connection in time: the second is late as well, though its own
+ * connection is there, and stands before that of the first. */
+static void a_late_batch_is_late_on_every_connection(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        PROXY_GREETING,         {FAKE_SEND, "VERSION 1.6.18\r\n"},
+        {FAKE_EXPECT, "gets "}, {FAKE_SEND, "END\r\n"},
+        {FAKE_STALL, NULL},     {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    char uri[256];
+    mcds_store *store = NULL;
+    (void)snprintf(uri, sizeof uri, "%s&connections=2", fake_server_uri(server));
+    assert_int_equal(mcds_open(uri, NULL, &store), MCDS_OK);
+    mcds_request first = request_of(MCDS_GET, letter_for(0), "");
+    assert_int_equal(ask(store, &first, 1), MCDS_OUT_MISS);
+    mcds_request requests[] = {request_of(MCDS_GET, letter_for(1), ""),
+                               request_of(MCDS_GET, letter_for(0), "")};
+    mcds_batch batch = {.requests = requests, .count = 2, .deadline_ns = in_ms(50)};
+    mcds__store_execute(store, 0, &batch);
+    assert_int_equal(requests[0].reply.outcome, MCDS_OUT_UNSENT);
+    assert_int_equal(requests[1].reply.outcome, MCDS_OUT_UNSENT);
+    close_store(store, server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_server_that_became_a_proxy_is_asked_one_by_one),
         cmocka_unit_test(nothing_of_a_batch_overtakes_what_is_unknown),
         cmocka_unit_test(a_late_batch_takes_only_itself_along),
+        cmocka_unit_test(a_late_batch_is_late_on_every_connection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
