@@ -215,6 +215,7 @@ static bool judge(struct match *match, struct score *score)
     bool fine = open_player(match, referee, &match->server);
     if (fine) {
         score->calls += (uint64_t)PLAYERS * match->side->calls;
+        score->done += match_count(match, FATE_DONE);
         score->unknown += match_count(match, FATE_UNKNOWN);
         match->side->judge(referee, score);
         for (uint32_t i = 0; i < PLAYERS; i++)

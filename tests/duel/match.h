@@ -40,7 +40,8 @@ enum column {
 
 struct score {
     uint64_t calls;
-    uint64_t unknown;
+    uint64_t done;    /* their callers were told so */
+    uint64_t unknown; /* their callers do not know; the others are known not to be done */
     uint64_t found[COLUMNS];
 };
 
