@@ -10,6 +10,7 @@
 #include "base/environment.h"
 
 #define TIMEOUT_MS 120
+#define PAUSE_MS 10
 #define DAY_S 86400
 
 int64_t match_now_ns(void)
@@ -132,6 +133,7 @@ static enum fate make_call(struct player *player, uint32_t number)
     uint32_t tries = side->tries > 0 ? side->tries : TRIES_MAX;
     enum fate fate = FATE_NOT;
     for (uint32_t i = 0; i < tries; i++) {
+        match_sleep_ms(i * PAUSE_MS); /* longer each time, as connections may need it */
         player->mc.operations = 0;
         enum told told = side->call(player, number);
         if (told == TOLD_DONE)
