@@ -96,6 +96,21 @@ bool redis_structure_run(void *state, uint64_t operations)
     return run(structure, structure->verb, operations);
 }
 
+bool redis_structure_range(void *state, uint64_t operations)
+{
+    struct redis_structure *structure = state;
+    for (uint64_t seen = 0; seen < operations;) {
+        redisReply *reply = redisCommand(structure->redis.context, "XRANGE %s - +",
+                                         structure->key);
+        bool fine = reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements > 0;
+        seen += fine ? reply->elements : 0;
+        freeReplyObject(reply);
+        if (!fine)
+            return false;
+    }
+    return true;
+}
+
 void redis_structure_close(struct redis_structure *structure)
 {
     if (structure->redis.context != NULL)
@@ -119,6 +134,12 @@ bool redis_structure_fill(struct redis_structure *structure, uint64_t size)
 }
 
 bool redis_structure_run(void *state, uint64_t operations)
+{
+    (void)state, (void)operations;
+    return false;
+}
+
+bool redis_structure_range(void *state, uint64_t operations)
 {
     (void)state, (void)operations;
     return false;

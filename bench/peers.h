@@ -54,5 +54,7 @@ void redis_structure_close(struct redis_structure *structure);
 bool redis_structure_fill(struct redis_structure *structure, uint64_t size);
 /* contestant.run: the verb with `depth` in flight; operations are a multiple of depth. */
 bool redis_structure_run(void *structure, uint64_t operations);
+/* contestant.run: XRANGE of all that there is, for as many events. */
+bool redis_structure_range(void *structure, uint64_t operations);
 
 #endif

@@ -8,6 +8,7 @@
 
 #define DEPTH 128
 #define MEMBERS 1000000
+#define EVENTS 100000
 
 struct rivals {
     struct collection ours;
@@ -61,6 +62,57 @@ static void compete(struct bench *bench, const struct servers *servers, enum ver
     collection_close(&rivals.ours);
 }
 
+static bool count_event(void *context, const mcds_log_event *event)
+{
+    uint64_t *seen = context;
+    *seen += event->event.length == EVENT_LENGTH;
+    return true;
+}
+
+/* All of the log, as often as it takes for so many events. */
+static bool fetch_events(void *state, uint64_t operations)
+{
+    const struct rivals *rivals = state;
+    for (uint64_t seen = 0; seen < operations;) {
+        uint64_t before = seen;
+        if (mcds_log_fetch(rivals->ours.log, NULL, count_event, &seen, NULL) != MCDS_OK ||
+            seen == before)
+            return false;
+    }
+    return true;
+}
+
+static void compete_in_fetching(struct bench *bench, const struct servers *servers)
+{
+    static struct rivals rivals;
+    static const char work[] = "log fetch of 100 000 events";
+    char uri[160];
+    if (!contest_is_wanted(bench, work))
+        return;
+    server_uri(&servers->memcached_unix, uri, sizeof uri);
+    if (!collection_open(&rivals.ours, LOG_PUT, uri, "fetched", DEPTH)) {
+        bench->failed = true;
+        return;
+    }
+    const char *no_redis = servers->redis_tcp.pid == 0
+                               ? "no redis-server"
+                               : redis_structure_open(&rivals.theirs, LOG_PUT,
+                                                      &servers->redis_unix, "fetched", DEPTH);
+    struct contest contest = {
+        .work = work,
+        .step = EVENTS,
+        .count = 2,
+        .list = {{"mcds", NULL, 0, fetch_events, &rivals},
+                 {"Redis XRANGE", no_redis, 2.0, redis_structure_range, &rivals.theirs}}};
+    if (fill(&rivals, no_redis == NULL, EVENTS))
+        contest_run(bench, &contest);
+    else
+        bench->failed = true;
+    if (no_redis == NULL)
+        redis_structure_close(&rivals.theirs);
+    collection_close(&rivals.ours);
+}
+
 void work_structures(struct bench *bench, const struct servers *servers)
 {
     if (servers->memcached_unix.pid == 0) {
@@ -74,4 +126,5 @@ void work_structures(struct bench *bench, const struct servers *servers)
     }
     compete(bench, servers, LIST_PUSH, "RPUSH", 1.0, 0, 1);
     compete(bench, servers, LOG_PUT, "XADD", 1.2, 0, 1);
+    compete_in_fetching(bench, servers);
 }
