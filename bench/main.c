@@ -105,6 +105,7 @@ int main(int argc, char **argv)
     work_memory(&bench);
     work_lmdb(&bench);
     work_weblog(&bench, &servers);
+    work_command(&bench, &servers);
     servers_stop(&servers);
     (void)rmdir(bench.place);
     table_print(stdout, &bench);

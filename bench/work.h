@@ -12,6 +12,7 @@ void work_memory(struct bench *bench);
 void work_lmdb(struct bench *bench);
 void work_structures(struct bench *bench, const struct servers *servers);
 void work_weblog(struct bench *bench, const struct servers *servers);
+void work_command(struct bench *bench, const struct servers *servers);
 
 /* Remove the files of an LMDB store in bench->place. */
 void forget_file(const struct bench *bench, const char *name);

@@ -1,34 +1,16 @@
 /* The main job: lines of an access log through weblog, against one pass of awk that only counts
  * in its own memory. */
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "work.h"
 
 #ifdef BENCH_WEBLOG
 
 #define LINES 40000
 #define LINES_TEXT "lines=40000"
-
-/* Run a program with its output to `out` ("/dev/null" is fine). */
-static bool run_program(char *const *arguments, const char *out)
-{
-    pid_t pid = fork();
-    if (pid < 0)
-        return false;
-    if (pid == 0) {
-        int fd = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-        if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)
-            _exit(127);
-        (void)execvp(arguments[0], arguments);
-        _exit(127);
-    }
-    int status;
-    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 static bool repeat(void *state, uint64_t operations)
 {
