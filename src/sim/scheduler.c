@@ -86,7 +86,7 @@ int64_t mcds__sim_delay_ns(mcds_sim_client *client)
         uint32_t rank = 0;
         for (uint32_t i = 0; i < sim->client_count; i++)
             rank += sim->clients[i]->priority < client->priority;
-        most_us = FAST_US << RANK_SHIFT * (rank < RANK_MAX ? rank : RANK_MAX);
+        most_us = (uint32_t)FAST_US << RANK_SHIFT * (rank < RANK_MAX ? rank : RANK_MAX);
         return (int64_t)(most_us + mcds__sim_random(sim, most_us)) * 1000;
     }
     return (int64_t)(1 + mcds__sim_random(sim, most_us > 0 ? most_us : DELAY_US_DEFAULT)) *
