@@ -5,7 +5,7 @@
 /* PRIORITIES: how much longer than one of the next higher client a message takes, and at most. */
 #define RANK_SHIFT 3
 #define RANK_MAX 5
-#define FAST_US 10
+#define FAST_US 10u
 #define CHANGES_WITHIN 256
 /* CHOICES: a slow message is overtaken by many fast ones, and no deadline passes. */
 #define SLOW_US 3000
