@@ -153,7 +153,7 @@ static mcds_outcome choose_outcome(struct hostile *hostile, mcds_command command
     static const mcds_outcome troubles[] = {MCDS_OUT_UNSENT, MCDS_OUT_UNKNOWN, MCDS_OUT_FAILED,
                                             MCDS_OUT_NO_MEMORY, MCDS_OUT_PROTOCOL};
     if (hostile->input->left == 0)
-        return MCDS_OUT_UNSENT;
+        return MCDS_OUT_FAILED;
     uint8_t chance = next_byte(hostile->input);
     if (chance < 160)
         return MCDS_OUT_OK;

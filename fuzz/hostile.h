@@ -1,6 +1,6 @@
 /* A home whose every answer comes from an input: outcomes, numbers, flags and values, among these
  * frames that are in order but for what they say, and what was written under the key, changed or
- * not. Where the input ends, nothing can be reached. */
+ * not. Where the input ends, everything is refused. */
 #ifndef FUZZ_HOSTILE_H
 #define FUZZ_HOSTILE_H
 
