@@ -18,14 +18,14 @@ static bool halt_one(struct chaos *chaos, struct chaos_servers *servers)
 }
 
 static const struct chaos_trouble troubles[] = {
-    {"all at once", RELAY_ALL_FAULTS, NULL, 0},
-    {"cut before", 1 << RELAY_CUT_BEFORE, NULL, 0},
-    {"cut after", 1 << RELAY_CUT_AFTER, NULL, 0},
-    {"late", 1 << RELAY_LATE, NULL, 0},
-    {"held", 1 << RELAY_HOLD, NULL, 0},
-    {"silent", 1 << RELAY_SILENT, NULL, 0},
-    {"halted", 0, halt_one, 1},
-    {"halted, faults", RELAY_ALL_FAULTS, halt_one, 1},
+    {"all at once", RELAY_ALL_FAULTS, NULL, 0, false},
+    {"cut before", 1 << RELAY_CUT_BEFORE, NULL, 0, false},
+    {"cut after", 1 << RELAY_CUT_AFTER, NULL, 0, false},
+    {"late", 1 << RELAY_LATE, NULL, 0, false},
+    {"held", 1 << RELAY_HOLD, NULL, 0, false},
+    {"silent", 1 << RELAY_SILENT, NULL, 0, false},
+    {"halted", 0, halt_one, 1, false},
+    {"halted, faults", RELAY_ALL_FAULTS, halt_one, 1, false},
 };
 
 #define TROUBLES (sizeof troubles / sizeof troubles[0])

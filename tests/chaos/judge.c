@@ -46,14 +46,18 @@ static void judge_object(struct judge *judge, const char *kind,
     struct linear_op ops[LINEAR_OPS_MAX];
     uint32_t found = history_gather(actors, count, object, losses, ops);
     enum linear_verdict verdict = linear_check(ops, found, subject->initial, subject->apply);
-    uint32_t calls = found - losses->count;
+    if (verdict == NOT_LINEAR && losses->count > 0) {
+        found = history_gather_lives(actors, count, object, losses, ops);
+        verdict = linear_check(ops, found, subject->initial, subject->apply);
+    }
+    struct linear_op undisturbed[LINEAR_OPS_MAX];
+    uint32_t calls = history_gather(actors, count, object, NULL, undisturbed);
     judge->histories++;
     judge->undecided += verdict == LINEAR_TOO_LONG;
     if (verdict == LINEAR && calls > judge->longest)
         judge->longest = calls;
     if (verdict == LINEAR && losses->count > 0)
-        tally_of(judge, kind)->begun_anew += linear_check(ops + losses->count, calls,
-                                                          subject->initial,
+        tally_of(judge, kind)->begun_anew += linear_check(undisturbed, calls, subject->initial,
                                                           subject->apply) == NOT_LINEAR;
     if (verdict != NOT_LINEAR)
         return;

@@ -31,35 +31,26 @@ static bool rest(struct chaos *chaos)
     return true;
 }
 
-static bool bring_back(struct chaos_servers *servers, int i)
-{
-    return server_restart(&servers->servers[i]);
-}
-
-/* What it held is gone when it is dead. */
-static void kill_one(struct chaos_servers *servers, int i)
-{
-    int64_t from_ns = chaos_now_ns(NULL);
-    server_kill(&servers->servers[i]);
-    history_lose(&servers->losses, LINEAR_LOSS, from_ns, chaos_now_ns(NULL));
-}
-
 static bool kill_and_return(struct chaos *chaos, struct chaos_servers *servers)
 {
     (void)rest(chaos);
-    int i = (int)chaos_roll(chaos, CHAOS_SERVERS);
-    kill_one(servers, i);
-    return bring_back(servers, i) && rest(chaos);
+    struct server *server = &servers->servers[chaos_roll(chaos, CHAOS_SERVERS)];
+    int64_t from_ns = chaos_now_ns(NULL);
+    server_kill(server);
+    history_lose(&servers->losses, LINEAR_LOSS, from_ns, chaos_now_ns(NULL));
+    return server_restart(server) && rest(chaos);
 }
 
-/* A loss for each server: an object may have been made anew when the first is gone. */
+/* None comes back before all are gone, so nothing is lost twice. */
 static bool kill_all(struct chaos *chaos, struct chaos_servers *servers)
 {
     bool fine = rest(chaos);
+    int64_t from_ns = chaos_now_ns(NULL);
     for (int i = 0; i < CHAOS_SERVERS; i++)
-        kill_one(servers, i);
+        server_kill(&servers->servers[i]);
+    history_lose(&servers->losses, LINEAR_LOSS, from_ns, chaos_now_ns(NULL));
     for (int i = 0; i < CHAOS_SERVERS && fine; i++)
-        fine = bring_back(servers, i);
+        fine = server_restart(&servers->servers[i]);
     return fine && rest(chaos);
 }
 
@@ -125,12 +116,12 @@ static bool halt_long(struct chaos *chaos, struct chaos_servers *servers)
 }
 
 static const struct chaos_trouble troubles[] = {
-    {"killed", 0, kill_and_return, 2},
-    {"killed, faults", RELAY_ALL_FAULTS, kill_and_return, 2},
-    {"all killed", 0, kill_all, 1},
-    {"flushed", 0, flush_one, 3},
-    {"short of memory", 0, press, 100},
-    {"halted long", 0, halt_long, 1},
+    {"killed", 0, kill_and_return, 2, true},
+    {"killed, faults", RELAY_ALL_FAULTS, kill_and_return, 2, true},
+    {"all killed", 0, kill_all, 1, false},
+    {"flushed", 0, flush_one, 3, true},
+    {"short of memory", 0, press, 100, true},
+    {"halted long", 0, halt_long, 1, false},
 };
 
 #define TROUBLES (sizeof troubles / sizeof troubles[0])

@@ -33,6 +33,8 @@ struct chaos_trouble {
     /* What befalls the servers, so many times at most, and as long as somebody plays. */
     bool (*strike)(struct chaos *chaos, struct chaos_servers *at);
     int strikes;
+    /* Keys go that stand for a part of a table or set only: of these, each must be one key. */
+    bool parts_go;
 };
 
 /* The troubles in the order in which their figures are to be printed. */

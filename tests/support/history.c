@@ -17,10 +17,10 @@ static uint64_t roll(struct history_actor *actor, uint64_t below)
     return dice_roll(&actor->dice, below);
 }
 
-static mcds_bytes key_of(struct history_call *call)
+static mcds_bytes key_of(const struct history_actor *actor, struct history_call *call)
 {
-    (void)snprintf(call->key, sizeof call->key, "%0*u", HISTORY_KEY, call->object);
-    return (mcds_bytes){call->key, HISTORY_KEY};
+    (void)snprintf(call->key, sizeof call->key, "%0*u", actor->key_length, call->object);
+    return mcds_text(call->key);
 }
 
 static const char *object_name(const struct history_actor *actor, uint32_t object,
@@ -77,7 +77,7 @@ static int start_table(struct history_actor *actor, uint32_t index)
 {
     struct history_call *call = &actor->calls[index];
     mcds_pipeline *pipeline = actor->pipeline;
-    mcds_bytes key = key_of(call);
+    mcds_bytes key = key_of(actor, call);
     char expected[32];
     (void)snprintf(call->text, sizeof call->text, "%lld", (long long)call->op.argument);
     (void)snprintf(expected, sizeof expected, "%lld", (long long)call->op.expected);
@@ -143,7 +143,7 @@ static void close_set(struct history_actor *actor)
 static int start_set(struct history_actor *actor, uint32_t index)
 {
     struct history_call *call = &actor->calls[index];
-    mcds_bytes element = key_of(call);
+    mcds_bytes element = key_of(actor, call);
     if (call->op.verb == GET)
         return mcds_set_has_start(actor->set, element, actor->pipeline, index);
     return call->op.verb == PUT
@@ -240,24 +240,52 @@ static int64_t result_of_counter(struct history_actor *actor, uint32_t index, in
 }
 
 const struct history_subject history_table = {
-    "table",
-    ABSENT,
-    apply_table,
-    {GET, GET, PUT, PUT_IF_ABSENT, COMPARE_AND_SET, REMOVE, INCR},
-    7,
-    open_table,
-    close_table,
-    start_table,
-    result_of_table};
+    .name = "table",
+    .initial = ABSENT,
+    .apply = apply_table,
+    .verbs = {GET, GET, PUT, PUT_IF_ABSENT, COMPARE_AND_SET, REMOVE, INCR},
+    .verb_count = 7,
+    .repeats = true,
+    .open = open_table,
+    .close = close_table,
+    .start = start_table,
+    .result = result_of_table,
+};
 const struct history_subject history_set = {
-    "set",     0,         apply_set,    {GET, PUT, PUT, REMOVE}, 4, open_set,
-    close_set, start_set, result_of_set};
+    .name = "set",
+    .initial = 0,
+    .apply = apply_set,
+    .verbs = {GET, PUT, PUT, REMOVE},
+    .verb_count = 4,
+    .repeats = true,
+    .open = open_set,
+    .close = close_set,
+    .start = start_set,
+    .result = result_of_set,
+};
 const struct history_subject history_array = {
-    "array",    ABSENT,      apply_table, {GET, GET, PUT, INCR}, 4,
-    open_array, close_array, start_array, result_of_array};
+    .name = "array",
+    .initial = ABSENT,
+    .apply = apply_table,
+    .verbs = {GET, GET, PUT, INCR},
+    .verb_count = 4,
+    .repeats = true,
+    .open = open_array,
+    .close = close_array,
+    .start = start_array,
+    .result = result_of_array,
+};
 const struct history_subject history_counter = {
-    "counter",        0, apply_table, {INCR}, 1, open_counters, close_counters, start_counter,
-    result_of_counter};
+    .name = "counter",
+    .initial = 0,
+    .apply = apply_table,
+    .verbs = {INCR},
+    .verb_count = 1,
+    .open = open_counters,
+    .close = close_counters,
+    .start = start_counter,
+    .result = result_of_counter,
+};
 
 static void note_impossible(struct history_actor *actor, int result)
 {
@@ -316,6 +344,7 @@ int history_open(struct history_actor *actor, const struct history_subject *subj
     actor->store = store;
     actor->pipeline = pipeline;
     actor->dice = dice;
+    actor->key_length = HISTORY_KEY;
     (void)snprintf(actor->name, sizeof actor->name, "%s", name);
     return subject->open(actor);
 }
@@ -373,21 +402,59 @@ bool history_lost_too_soon(const struct history_actor *actors, uint32_t count,
     return false;
 }
 
+static uint32_t put(struct linear_op *ops, uint32_t found, const struct linear_op *op)
+{
+    if (found < LINEAR_OPS_MAX)
+        ops[found] = *op;
+    return found + 1;
+}
+
+/* What a call may have done before a loss: one that has been told what it did behind it. */
+static uint32_t put_earlier_lives(const struct history_losses *losses,
+                                  const struct linear_op *call, struct linear_op *ops,
+                                  uint32_t found)
+{
+    for (uint32_t i = 0; i < losses->count; i++) {
+        const struct linear_op *loss = &losses->at[i];
+        bool is_over = call->known && call->ended_ns <= loss->ended_ns;
+        if (loss->kind != LINEAR_LOSS || is_over || call->began_ns > loss->ended_ns)
+            continue;
+        struct linear_op earlier = *call;
+        earlier.kind = LINEAR_PERHAPS;
+        earlier.known = false;
+        earlier.ended_ns = loss->ended_ns;
+        found = put(ops, found, &earlier);
+    }
+    return found;
+}
+
 uint32_t history_gather(const struct history_actor *actors, uint32_t count, uint32_t object,
                         const struct history_losses *losses,
                         struct linear_op ops[static LINEAR_OPS_MAX])
 {
     uint32_t found = 0;
     for (uint32_t i = 0; losses != NULL && i < losses->count; i++)
-        ops[found++] = losses->at[i];
+        found = put(ops, found, &losses->at[i]);
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < actors[i].next; k++) {
             const struct history_call *call = &actors[i].calls[k];
             if (call->object != object || !call->counts)
                 continue;
-            if (found < LINEAR_OPS_MAX)
-                ops[found] = call->op;
-            found++;
+            found = put(ops, found, &call->op);
+        }
+    return found;
+}
+
+uint32_t history_gather_lives(const struct history_actor *actors, uint32_t count,
+                              uint32_t object, const struct history_losses *losses,
+                              struct linear_op ops[static LINEAR_OPS_MAX])
+{
+    uint32_t found = history_gather(actors, count, object, losses, ops);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < actors[i].next && actors[i].subject->repeats; k++) {
+            const struct history_call *call = &actors[i].calls[k];
+            if (call->object == object && call->counts && call->op.verb != GET)
+                found = put_earlier_lives(losses, &call->op, ops, found);
         }
     return found;
 }
@@ -397,12 +464,14 @@ void history_describe(const struct linear_op *op, char line[static HISTORY_LINE]
     static const char *const verbs[] = {"get",    "put", "put_if_absent", "compare_and_set",
                                         "remove", "incr"};
     char fate[48] = "unknown";
-    if (op->kind != LINEAR_CALL) {
+    if (op->kind == LINEAR_LOSS || op->kind == LINEAR_LOSSES) {
         (void)snprintf(line, HISTORY_LINE, "%" PRId64 " %s until %" PRId64, op->began_ns / 1000,
                        op->kind == LINEAR_LOSS ? "may be lost once" : "may be lost",
                        op->ended_ns / 1000);
         return;
     }
+    if (op->kind == LINEAR_PERHAPS)
+        (void)snprintf(fate, sizeof fate, "perhaps, until %" PRId64, op->ended_ns / 1000);
     if (op->known)
         (void)snprintf(fate, sizeof fate, "%" PRId64 " at %" PRId64, op->result,
                        op->ended_ns / 1000);

@@ -12,7 +12,10 @@
 #define HISTORY_OBJECTS 2
 #define HISTORY_LOSSES 8
 #define HISTORY_LINE 160
-#define HISTORY_KEY 180 /* so long that a few changes make a key of the store split */
+/* Keys of tables and elements of sets: so long that two of them make a key of the store split, or
+ * so short that they do not. */
+#define HISTORY_KEY 240
+#define HISTORY_KEY_SHORT 100
 
 struct history_actor;
 
@@ -23,6 +26,7 @@ struct history_subject {
     linear_apply *apply;
     uint32_t verbs[8];
     uint32_t verb_count;
+    bool repeats; /* a change whose reply was lost is made again */
     int (*open)(struct history_actor *actor);
     void (*close)(struct history_actor *actor);
     int (*start)(struct history_actor *actor, uint32_t call);
@@ -57,7 +61,8 @@ struct history_actor {
     void *clock;
     bool
         may_lose; /* the home may forget: MCDS_LOST is possible; as now_ns, set after opening */
-    char name[32]; /* of the objects of this play */
+    int key_length; /* HISTORY_KEY; may be set after opening */
+    char name[32];  /* of the objects of this play */
     uint64_t dice;
     uint32_t next;
     char impossible[240]; /* a result that no fault explains, or "" */
@@ -100,6 +105,11 @@ bool history_lost_too_soon(const struct history_actor *actors, uint32_t count,
 uint32_t history_gather(const struct history_actor *actors, uint32_t count, uint32_t object,
                         const struct history_losses *losses,
                         struct linear_op ops[static LINEAR_OPS_MAX]);
+/* The same, and what else may have been: a change that is repeated when its reply was lost, and
+ * under way when the object was, may have been made before the loss as well as behind it. */
+uint32_t history_gather_lives(const struct history_actor *actors, uint32_t count,
+                              uint32_t object, const struct history_losses *losses,
+                              struct linear_op ops[static LINEAR_OPS_MAX]);
 void history_describe(const struct linear_op *op, char line[static HISTORY_LINE]);
 
 #endif

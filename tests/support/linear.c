@@ -80,7 +80,7 @@ static bool remember(struct seen *seen, struct configuration configuration, bool
 }
 
 /* The events that can be the next to take effect: those that began before any call that must still
- * come had ended, and of the losses those that were not over before something that has taken effect
+ * come had ended, and of the others those that were not over before something that has taken effect
  * began. (Nothing can have taken effect that began behind the end of a call still to come.) */
 static uint64_t candidates(const struct search *search, uint64_t done)
 {
@@ -108,7 +108,7 @@ static uint64_t candidates(const struct search *search, uint64_t done)
 /* A loss that changes nothing might as well not have happened. */
 static bool take_effect(const struct search *search, const struct linear_op *op, int64_t *state)
 {
-    if (op->kind == LINEAR_CALL)
+    if (op->kind == LINEAR_CALL || op->kind == LINEAR_PERHAPS)
         return search->apply(state, op);
     bool changes = *state != search->initial;
     *state = search->initial;
@@ -123,7 +123,8 @@ static uint32_t lowest(uint64_t bits)
     return i;
 }
 
-/* Depth first; the stack holds what has been done and what is still to be tried. */
+/* Depth first, and what must take effect before what may; the stack holds what has been done and
+ * what is still to be tried. */
 static enum linear_verdict walk(struct search *search)
 {
     struct configuration stack[STEPS_MAX + 1] = {{0, search->initial}};
@@ -138,8 +139,9 @@ static enum linear_verdict walk(struct search *search)
                 return NOT_LINEAR;
             continue;
         }
-        uint32_t i = lowest(untried[depth]);
-        untried[depth] &= untried[depth] - 1;
+        uint64_t known = untried[depth] & search->known;
+        uint32_t i = lowest(known != 0 ? known : untried[depth]);
+        untried[depth] &= ~(UINT64_C(1) << i);
         struct configuration next = stack[depth];
         bool is_new = false;
         next.done |= UINT64_C(1) << i;

@@ -15,10 +15,11 @@
 
 #define LINEAR_OPS_MAX 64
 
-enum linear_kind { LINEAR_CALL, LINEAR_LOSS, LINEAR_LOSSES };
+enum linear_kind { LINEAR_CALL, LINEAR_LOSS, LINEAR_LOSSES, LINEAR_PERHAPS };
 
 /* A call, or an event that may have made the object begin anew, once (LINEAR_LOSS) or as often
- * as may be (LINEAR_LOSSES). */
+ * as may be (LINEAR_LOSSES), or what a call may have done within an interval, beside what the call
+ * itself has done (LINEAR_PERHAPS; it is not known). */
 struct linear_op {
     enum linear_kind kind;
     int64_t began_ns;

@@ -181,6 +181,25 @@ static void losses_and_what_nobody_heard_of(void **state)
     assert_int_equal(CHECK(out_of_reach), NOT_LINEAR);
 }
 
+/* Made before the loss, where somebody saw it, and again behind it. */
+static void in_two_lives(void **state)
+{
+    (void)state;
+    struct linear_op perhaps = add(1, 6, 0);
+    perhaps.kind = LINEAR_PERHAPS;
+    perhaps.known = false;
+    struct linear_op twice[] = {add(1, 9, 1), call(2, 3, READ, 1), loss(LINEAR_LOSS, 4, 6),
+                                call(7, 8, READ, 0), call(10, 11, READ, 1)};
+    struct linear_op known[] = {add(1, 9, 1),        perhaps,
+                                call(2, 3, READ, 1), loss(LINEAR_LOSS, 4, 6),
+                                call(7, 8, READ, 0), call(10, 11, READ, 1)};
+    struct linear_op too_late[] = {loss(LINEAR_LOSS, 0, 0), perhaps, call(7, 8, READ, 0),
+                                   add(1, 20, 2)};
+    assert_int_equal(CHECK(twice), NOT_LINEAR);
+    assert_int_equal(CHECK(known), LINEAR);
+    assert_int_equal(CHECK(too_late), NOT_LINEAR);
+}
+
 /* Without the memory of what has been seen this takes 30! steps. */
 static void many_at_once(void **state)
 {
@@ -220,6 +239,7 @@ int main(void)
         cmocka_unit_test(what_no_loss_explains),
         cmocka_unit_test(once_or_again),
         cmocka_unit_test(losses_and_what_nobody_heard_of),
+        cmocka_unit_test(in_two_lives),
         cmocka_unit_test(many_at_once),
         cmocka_unit_test(many_with_losses),
     };
