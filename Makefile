@@ -35,6 +35,12 @@ bench:
 	cmake --preset release -DMCDS_BUILD_BENCH=ON
 	cmake --build --preset release
 	build/release/bench/mcds-bench --place build --out build/bench.json
+	mkdir -p build/curves
+	build/release/bench/mcds-bench --place build --curves build/curves
+
+# Each promise of docs/guarantees.md and its tests; fails where one has none.
+promises:
+	tools/promises
 
 # DESTDIR stages; without it root also tells the dynamic linker.
 install:
@@ -76,4 +82,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo test asan tsan cov fuzz mutants bench install check stress chaos duel sim prove format clean
+.PHONY: all demo test asan tsan cov fuzz mutants bench promises install check stress chaos duel sim prove format clean

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GANG_MAX 32
+#define GANG_MAX 64
 
 /* Run `job` in `threads` threads; each gets its number and its part of the operations. True
  * when all were. */

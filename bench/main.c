@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "curves.h"
 #include "sizes.h"
 #include "work.h"
 
@@ -14,6 +15,7 @@
 static const char help_text[] =
     "usage: mcds-bench [--quick] [--only TEXT] [--out FILE] [--place FOLDER]\n"
     "       mcds-bench --sizes [--huge] [--only VERB] [--place FOLDER]\n"
+    "       mcds-bench --curves FOLDER [--place FOLDER]\n"
     "\n"
     "Starts memcached and redis-server by itself, on loopback and unix sockets.\n"
     "  --quick         about 30 seconds instead of two minutes; wider spreads\n"
@@ -21,12 +23,15 @@ static const char help_text[] =
     "  --out FILE      also write the ratios as JSON\n"
     "  --sizes         cost against size instead: a few minutes, 1 GB of memory\n"
     "  --huge          with --sizes: up to ten million elements\n"
+    "  --curves FOLDER write figures by depth, threads, size and percentiles, and\n"
+    "                  draw them as SVG\n"
     "  --place FOLDER  where files and sockets are made (default .): the file system under it\n"
     "                  decides the durable rows\n";
 
 struct wishes {
     const char *out;
     const char *place;
+    const char *curves;
     bool sizes;
     bool huge;
 };
@@ -34,11 +39,15 @@ struct wishes {
 /* False: the usage is wrong. */
 static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wishes)
 {
-    static const struct option known[] = {
-        {"quick", no_argument, NULL, 'q'},     {"only", required_argument, NULL, 'o'},
-        {"out", required_argument, NULL, 'j'}, {"place", required_argument, NULL, 'p'},
-        {"sizes", no_argument, NULL, 's'},     {"huge", no_argument, NULL, 'H'},
-        {"help", no_argument, NULL, 'h'},      {NULL, 0, NULL, 0}};
+    static const struct option known[] = {{"quick", no_argument, NULL, 'q'},
+                                          {"only", required_argument, NULL, 'o'},
+                                          {"out", required_argument, NULL, 'j'},
+                                          {"place", required_argument, NULL, 'p'},
+                                          {"sizes", no_argument, NULL, 's'},
+                                          {"huge", no_argument, NULL, 'H'},
+                                          {"curves", required_argument, NULL, 'c'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
         switch (option) {
@@ -54,6 +63,9 @@ static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wis
             break;
         case 'p':
             wishes->place = optarg;
+            break;
+        case 'c':
+            wishes->curves = optarg;
             break;
         case 's':
             wishes->sizes = true;
@@ -99,6 +111,12 @@ int main(int argc, char **argv)
         return bench.failed ? EXIT_FAILURE : EXIT_SUCCESS;
     }
     servers_start(&servers, bench.place);
+    if (wishes.curves != NULL) {
+        bool fine = curves_run(&bench, &servers, wishes.curves);
+        servers_stop(&servers);
+        (void)rmdir(bench.place);
+        return fine ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
     work_memcached(&bench, &servers);
     work_lock(&bench, &servers);
     work_structures(&bench, &servers);

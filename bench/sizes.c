@@ -223,3 +223,33 @@ void sizes_run(struct bench *bench, bool huge)
     server_stop(&server);
     (void)remove(server.path);
 }
+
+bool sizes_write(FILE *file)
+{
+    static const uint64_t sizes[] = {10, 100, 1000, 10000, 100000, 1000000};
+    const struct place_of_size memory = {"memory", "memory:curve", UINT64_MAX};
+    double us[sizeof sizes / sizeof sizes[0]][VERB_COUNT];
+    (void)fprintf(file, "elements");
+    for (enum verb verb = 0; verb < VERB_COUNT; verb++) {
+        struct collection collection;
+        struct counting_home counting;
+        bool fine = open_counted(&collection, &counting, verb, &memory, verb_name(verb));
+        for (size_t i = 0; fine && i < sizeof sizes / sizeof sizes[0]; i++) {
+            struct row_of_size row = {.size = sizes[i]};
+            fine = sizes[i] <= SMALL ? measure_small(verb, &memory, sizes[i], &row)
+                                     : measure_large(&collection, &counting, sizes[i], &row);
+            us[i][verb] = row.us;
+        }
+        collection_close(&collection);
+        if (!fine)
+            return false;
+        (void)fprintf(file, "\t%s", verb_name(verb));
+    }
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        (void)fprintf(file, "\n%llu", (unsigned long long)sizes[i]);
+        for (enum verb verb = 0; verb < VERB_COUNT; verb++)
+            (void)fprintf(file, "\t%.3f", us[i][verb]);
+    }
+    (void)fputc('\n', file);
+    return true;
+}

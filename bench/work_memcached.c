@@ -139,3 +139,10 @@ void work_memcached(struct bench *bench, const struct servers *servers)
     }
     compete_afar(bench, servers, no_redis);
 }
+
+void work_memcached_depth(struct bench *bench, const struct servers *servers, uint32_t depth)
+{
+    const struct way local = {"unix socket", &servers->memcached_unix, &servers->redis_unix,
+                              servers->redis_tcp.pid > 0 ? NULL : "no redis-server", false};
+    compete(bench, &local, depth);
+}

@@ -153,3 +153,8 @@ void work_memory(struct bench *bench)
     compete(bench, "counter add, memory:, 1 thread", 1);
     compete(bench, "counter add, memory:, 2 threads", 2);
 }
+
+void work_memory_threads(struct bench *bench, uint32_t threads)
+{
+    compete(bench, "counter add, memory:", threads);
+}

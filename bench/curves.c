@@ -1,0 +1,178 @@
+/* Figures to be drawn. */
+#include "curves.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "peers.h"
+#include "process.h"
+#include "sizes.h"
+#include "work.h"
+
+#define CALLS 20000
+
+/* A line for each x: ours, and each of those that it was measured against. */
+static void write_rows(FILE *file, uint32_t x, const struct bench *bench, uint32_t from)
+{
+    if (from == bench->row_count)
+        return;
+    (void)fprintf(file, "%u\t%.0f", (unsigned)x, bench->rows[from].rate[0]);
+    for (uint32_t i = from; i < bench->row_count; i++)
+        (void)fprintf(file, "\t%.0f", bench->rows[i].rate[1]);
+    (void)fputc('\n', file);
+}
+
+/* Names without what only holds for one x. */
+static void write_head(FILE *file, const char *x, const struct bench *bench, uint32_t from)
+{
+    (void)fprintf(file, "%s\tmcds", x);
+    for (uint32_t i = from; i < bench->row_count; i++)
+        (void)fprintf(file, "\t%.*s", (int)strcspn(bench->rows[i].against, ","),
+                      bench->rows[i].against);
+    (void)fputc('\n', file);
+}
+
+static FILE *open_file(const char *folder, const char *name)
+{
+    char path[300];
+    (void)snprintf(path, sizeof path, "%.250s/%s.tsv", folder, name);
+    FILE *file = fopen(path, "we");
+    if (file == NULL)
+        perror(path);
+    return file;
+}
+
+/* Rows for the powers of two up to `most`, from whoever measures one. */
+static bool write_powers(struct bench *bench, const struct servers *servers, const char *folder,
+                         const char *name, uint32_t most,
+                         void (*measure)(struct bench *bench, const struct servers *servers,
+                                         uint32_t x))
+{
+    FILE *file = open_file(folder, name);
+    if (file == NULL)
+        return false;
+    for (uint32_t x = 1; x <= most; x *= 2) {
+        bench->row_count = 0;
+        measure(bench, servers, x);
+        if (x == 1)
+            write_head(file, name, bench, 0);
+        write_rows(file, x, bench, 0);
+    }
+    bench->row_count = 0;
+    return fclose(file) == 0;
+}
+
+static void measure_threads(struct bench *bench, const struct servers *servers,
+                            uint32_t threads)
+{
+    (void)servers;
+    work_memory_threads(bench, threads);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int compare(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left;
+    int64_t b = *(const int64_t *)right;
+    return (a > b) - (a < b);
+}
+
+struct caller {
+    const char *name;
+    bool (*run)(void *state, uint64_t operations);
+    void *state;
+    int64_t took_ns[CALLS];
+};
+
+/* One call after the other, whoever's turn it is: what disturbs one disturbs all. */
+static bool time_calls(struct caller *callers, uint32_t count)
+{
+    for (uint32_t i = 0; i < CALLS; i++)
+        for (uint32_t who = 0; who < count; who++) {
+            int64_t begun_ns = now_ns();
+            if (!callers[who].run(callers[who].state, 1))
+                return false;
+            callers[who].took_ns[i] = now_ns() - begun_ns;
+        }
+    for (uint32_t who = 0; who < count; who++)
+        qsort(callers[who].took_ns, CALLS, sizeof callers[who].took_ns[0], compare);
+    return true;
+}
+
+static bool write_latency(const struct servers *servers, const char *folder)
+{
+    static const double percents[] = {1, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.99};
+    static struct caller callers[3];
+    struct tool tool;
+    struct old_client old_client = {0};
+    struct redis redis = {0};
+    char uri[160];
+    uint32_t count = 0;
+    server_uri(&servers->memcached_tcp, uri, sizeof uri);
+    FILE *file = open_file(folder, "latency");
+    if (file == NULL || !tool_open(&tool, uri, "bench", 1))
+        return false;
+    callers[count++] = (struct caller){.name = "mcds", .run = tool_add, .state = &tool};
+    if (old_client_open(&old_client, &servers->memcached_tcp) == NULL)
+        callers[count++] = (struct caller){
+            .name = "libmemcached", .run = old_client_add, .state = &old_client};
+    if (servers->redis_tcp.pid != 0 && redis_open(&redis, &servers->redis_tcp, 1) == NULL)
+        callers[count++] = (struct caller){
+            .name = "Redis INCR", .run = redis_add, .state = &redis};
+    bool fine = time_calls(callers, count);
+    (void)fputs("percent", file);
+    for (uint32_t who = 0; who < count; who++)
+        (void)fprintf(file, "\t%s", callers[who].name);
+    for (size_t i = 0; fine && i < sizeof percents / sizeof percents[0]; i++) {
+        (void)fprintf(file, "\n%g", percents[i]);
+        for (uint32_t who = 0; who < count; who++)
+            (void)fprintf(file, "\t%.2f",
+                          (double)callers[who].took_ns[(size_t)(percents[i] / 100 * CALLS)] /
+                              1000);
+    }
+    (void)fputc('\n', file);
+    tool_close(&tool);
+    old_client_close(&old_client);
+    redis_close(&redis);
+    return fclose(file) == 0 && fine;
+}
+
+static bool write_sizes(const char *folder)
+{
+    FILE *file = open_file(folder, "sizes");
+    bool fine = file != NULL && sizes_write(file);
+    return file != NULL && fclose(file) == 0 && fine;
+}
+
+static bool draw(const char *folder)
+{
+    char setting[300];
+    (void)snprintf(setting, sizeof setting, "folder='%.250s'", folder);
+    char *gnuplot[] = {(char[]){"gnuplot"}, (char[]){"-e"}, setting, (char[]){BENCH_PLOTS},
+                       NULL};
+    if (!server_is_installed("gnuplot")) {
+        (void)fprintf(stderr,
+                      "bench: gnuplot is not installed: only the figures are written\n");
+        return true;
+    }
+    return run_program(gnuplot, "/dev/null");
+}
+
+bool curves_run(struct bench *bench, const struct servers *servers, const char *folder)
+{
+    if (servers->memcached_tcp.pid == 0 || servers->memcached_unix.pid == 0) {
+        (void)fprintf(stderr, "bench: memcached did not start\n");
+        return false;
+    }
+    return write_powers(bench, servers, folder, "depth", 1024, work_memcached_depth) &&
+           write_powers(bench, servers, folder, "threads", 64, measure_threads) &&
+           write_latency(servers, folder) && write_sizes(folder) && draw(folder) &&
+           !bench->failed;
+}

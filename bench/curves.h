@@ -1,0 +1,13 @@
+/* Figures to be drawn: throughput against depth and against threads, how long calls take, and what
+ * they cost when there is much. */
+#ifndef BENCH_CURVES_H
+#define BENCH_CURVES_H
+
+#include "contest.h"
+#include "servers.h"
+
+/* Write depth.tsv, threads.tsv, latency.tsv and sizes.tsv into an existing folder, and, where gnuplot is
+ * installed, an SVG beside each. False: told on stderr. */
+bool curves_run(struct bench *bench, const struct servers *servers, const char *folder);
+
+#endif
