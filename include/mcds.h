@@ -869,7 +869,8 @@ typedef struct mcds_views_options {
      * MCDS_INVALID from its first call. */
     uint32_t flush_ms;
     /* The sum of what has been saved for this page, of slots up to upto_slot; 0 where there is
-     * nothing. Called by get, of one caller at a time however many ask. Not 0: failure, MCDS_IO. */
+     * nothing. Called by get, of one caller at a time however many ask. Not 0, or a sum below 0:
+     * failure, MCDS_IO. */
     int (*load)(void *context, const char *page, uint64_t upto_slot, int64_t *views_out);
     /* Keep that this page had `views` views in this slot; what was kept for the pair before is
      * replaced, or stays if it is larger. Called by flush. Not 0: failure, MCDS_IO. */

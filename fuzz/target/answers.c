@@ -333,12 +333,14 @@ static void use_views(mcds_store *store, struct fuzz_input *input)
     judge(mcds_views_open(store, "n", &options, &views));
     for (int i = 0; i < CALLS_MAX; i++) {
         uint8_t call = next_byte(input);
+        number = 0;
         if (call % 3 == 0)
             judge(mcds_views_hit(views, "page", 1 + (call & 15u)));
         else if (call % 3 == 1)
             judge(mcds_views_get(views, "page", &number));
         else
             judge(mcds_views_flush(views));
+        MUST(number >= 0);
         if ((call & 128) != 0)
             fake_env_advance_ms(&hostile.fake, 60000);
     }

@@ -131,6 +131,15 @@ static enum mcds__step claim(struct views_get *get)
     return mcds__operation_ask(&get->base, get->requests, 1);
 }
 
+/* False: so many views there cannot be. */
+static bool add_views(struct views_get *get, uint64_t views)
+{
+    if (views > INT64_MAX || get->sum > INT64_MAX - (int64_t)views)
+        return false;
+    get->sum += (int64_t)views;
+    return true;
+}
+
 /* False: a slot holds no number. */
 static bool add_slots(struct views_get *get, uint32_t from)
 {
@@ -140,9 +149,8 @@ static bool add_slots(struct views_get *get, uint32_t from)
         if (request->reply.outcome == MCDS_OUT_MISS)
             continue;
         if (!mcds__slot_parse(mcds__reply_value(&get->base.batch, request), &number) ||
-            number > INT64_MAX)
+            !add_views(get, number))
             return false;
-        get->sum += (int64_t)number;
     }
     return true;
 }
@@ -180,8 +188,7 @@ static enum base_state take_base(struct views_get *get)
     atomic_store_explicit(&get->views->upto, upto, memory_order_relaxed);
     if (upto != get->upto)
         return BASE_MOVED;
-    get->sum += (int64_t)views;
-    return BASE_FITS;
+    return add_views(get, views) ? BASE_FITS : BASE_DAMAGED;
 }
 
 static enum mcds__step take_replies(struct views_get *get)
@@ -231,7 +238,8 @@ static enum mcds__step give_claim(struct views_get *get)
 static bool ask_database(const struct views_get *get, uint64_t upto, int64_t *views_out)
 {
     *views_out = 0;
-    return get->views->load(get->views->context, get->page, upto, views_out) == 0;
+    return get->views->load(get->views->context, get->page, upto, views_out) == 0 &&
+           *views_out >= 0;
 }
 
 /* Without the mark the database itself tells how far it goes for this page: to the last slot that
