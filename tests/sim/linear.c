@@ -46,15 +46,17 @@ static void note_history(mcds_sim *sim, const struct linear_op *ops, uint32_t co
     }
 }
 
+/* `losses` may be NULL: the server has forgotten nothing. */
 static const char *judge(mcds_sim *sim, const struct history_subject *subject,
-                         const struct history_actor *actors, struct totals *totals)
+                         const struct history_actor *actors,
+                         const struct history_losses *losses, struct totals *totals)
 {
     struct linear_op ops[LINEAR_OPS_MAX];
     for (uint32_t i = 0; i < CLIENTS; i++)
         if (actors[i].impossible[0] != '\0')
             return actors[i].impossible;
     for (uint32_t object = 0; object < HISTORY_OBJECTS; object++) {
-        uint32_t count = history_gather(actors, CLIENTS, object, NULL, ops);
+        uint32_t count = history_gather(actors, CLIENTS, object, losses, ops);
         enum linear_verdict verdict = linear_check(ops, count, subject->initial,
                                                    subject->apply);
         if (verdict == NOT_LINEAR) {
@@ -69,7 +71,7 @@ static const char *judge(mcds_sim *sim, const struct history_subject *subject,
 }
 
 static bool run(const struct history_subject *subject, mcds_sim_options options,
-                struct totals *totals)
+                const struct history_losses *losses, struct totals *totals)
 {
     static struct history_actor actors[CLIENTS_MAX];
     mcds_sim *sim;
@@ -83,10 +85,11 @@ static bool run(const struct history_subject *subject, mcds_sim_options options,
                                       options.seed * 31 + i),
                          MCDS_OK);
         actor->now_ns = true_ns;
+        actor->may_lose = losses != NULL;
         actor->clock = sim;
     }
     bool ended = mcds_sim_run(sim, 200000) == MCDS_OK;
-    const char *wrong = ended ? judge(sim, subject, actors, totals) : "it does not end";
+    const char *wrong = ended ? judge(sim, subject, actors, losses, totals) : "it does not end";
     if (wrong != NULL)
         (void)report(sim, options.seed, wrong);
     for (uint32_t i = 0; i < CLIENTS; i++)
@@ -95,11 +98,13 @@ static bool run(const struct history_subject *subject, mcds_sim_options options,
     return wrong == NULL;
 }
 
-static void run_many(const struct history_subject *subject, uint64_t usual)
+static void run_many(const struct history_subject *subject,
+                     mcds_sim_options (*faults)(uint64_t seed),
+                     const struct history_losses *losses, uint64_t usual)
 {
     struct totals totals = {0, 0};
     PLAY (seed, usual)
-        assert_true(run(subject, network_faults(seed), &totals));
+        assert_true(run(subject, faults(seed), losses, &totals));
     SEEN(totals.longest >= HISTORY_CALLS);
     assert_true(totals.undecided * UNDECIDED_ONE_IN <= play_count() * HISTORY_OBJECTS);
     print_message("%s: %llu histories, the longest of %llu calls, %llu undecided\n",
@@ -110,25 +115,34 @@ static void run_many(const struct history_subject *subject, uint64_t usual)
 static void calls_on_a_table_entry(void **state)
 {
     (void)state;
-    run_many(&history_table, 1500);
+    run_many(&history_table, network_faults, NULL, 1500);
 }
 
 static void calls_on_an_element_of_a_set(void **state)
 {
     (void)state;
-    run_many(&history_set, 1500);
+    run_many(&history_set, network_faults, NULL, 1500);
 }
 
 static void calls_on_an_array(void **state)
 {
     (void)state;
-    run_many(&history_array, 1500);
+    run_many(&history_array, network_faults, NULL, 1500);
 }
 
 static void calls_on_a_counter(void **state)
 {
     (void)state;
-    run_many(&history_counter, 1500);
+    run_many(&history_counter, network_faults, NULL, 1500);
+}
+
+/* It may begin anew at any time; what was in it before does not come back. */
+static void calls_on_a_counter_that_is_lost(void **state)
+{
+    (void)state;
+    struct history_losses losses = {0};
+    history_lose(&losses, LINEAR_LOSSES, INT64_MIN, INT64_MAX);
+    run_many(&history_counter, all_faults, &losses, 1500);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -136,6 +150,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(calls_on_an_element_of_a_set),
     cmocka_unit_test(calls_on_an_array),
     cmocka_unit_test(calls_on_a_counter),
+    cmocka_unit_test(calls_on_a_counter_that_is_lost),
 };
 
 PLAY_MAIN("linear")
