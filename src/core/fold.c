@@ -112,7 +112,8 @@ void mcds__fold_note_found(struct mcds__fold *fold, uint64_t hash, uint32_t dept
 
 void mcds__fold_note_moved(struct mcds__fold *fold, uint64_t hash, uint32_t depth)
 {
-    set_entries(fold, hash, depth, depth + 1, depth);
+    if (depth < MCDS__FOLD_DEPTH_MAX) /* deeper there is none, whatever a store may say */
+        set_entries(fold, hash, depth, depth + 1, depth);
 }
 
 void mcds__fold_adopt(struct mcds__fold *fold, uint64_t generation)

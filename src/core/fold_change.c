@@ -326,7 +326,7 @@ static enum mcds__step go_on(struct mcds__fold_change *change,
     case MCDS__FOLD_SEALED:
         return grow(change, operation, CHANGE_HELPING);
     case MCDS__FOLD_MOVED:
-        if (change->depth == MCDS__FOLD_DEPTH_MAX)
+        if (change->depth >= MCDS__FOLD_DEPTH_MAX)
             return finish(change, operation, MCDS_CORRUPT, NULL);
         mcds__fold_note_moved(change->fold, change->hash, change->depth);
         return change->depth == 0 ? locate(change, operation)

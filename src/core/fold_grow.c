@@ -210,8 +210,9 @@ static enum mcds__step take_parent(struct mcds__fold_growth *growth, struct mcds
 {
     const mcds_reply *reply = &parent_request(growth)->reply;
     enum mcds__fold_state state = mcds__fold_state_of(reply->flags);
-    growth->moved = reply->outcome == MCDS_OUT_OK && state == MCDS__FOLD_MOVED;
-    if (reply->outcome != MCDS_OUT_OK || growth->moved) {
+    bool may_split = growth->depth < MCDS__FOLD_DEPTH_MAX;
+    growth->moved = reply->outcome == MCDS_OUT_OK && state == MCDS__FOLD_MOVED && may_split;
+    if (reply->outcome != MCDS_OUT_OK || state == MCDS__FOLD_MOVED) {
         if (growth->moved)
             mcds__fold_note_moved(fold, growth->hash, growth->depth);
         return finish(growth, operation);
@@ -225,7 +226,7 @@ static enum mcds__step take_parent(struct mcds__fold_growth *growth, struct mcds
     int result = mcds__fold_load(&contents, value, reply->flags);
     /* Whoever has just made the root does not know whether it is its own. */
     growth->generation = contents.generation;
-    if (result != MCDS_OK)
+    if (result != MCDS_OK || (state == MCDS__FOLD_SEALED && !may_split))
         step = finish(growth, operation);
     else if (state == MCDS__FOLD_SEALED)
         step = ask_children(growth, fold, &contents, operation);

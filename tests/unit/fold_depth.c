@@ -1,0 +1,86 @@
+/* A set in a store that says of every key, the deepest too, that all has moved deeper: the calls
+ * end, and look for no key that cannot be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "core/fold.h"
+#include "mcds.h"
+#include "store/store.h"
+#include "structures/structure.h"
+
+#define DIGITS 16 /* that the hash has */
+#define CALLS 40
+
+static mcds_outcome ask(mcds_store *store, mcds_request *request, mcds_buffer *values)
+{
+    mcds_batch batch = {
+        .requests = request, .count = 1, .deadline_ns = INT64_MAX, .values = values};
+    values->length = 0;
+    mcds__store_execute(store, 0, &batch);
+    return request->reply.outcome;
+}
+
+/* The root, and keys of all depths and of such as cannot be, as marks of what has moved. */
+static void move_all(mcds_store *store, mcds_bytes element)
+{
+    static const char *const forms[4] = {"", "", "", ""};
+    struct mcds__fold fold;
+    struct mcds__fold_head head;
+    struct mcds__key root;
+    mcds_buffer values;
+    mcds__buffer_init(&values, mcds__store_env(store), 1 << 16);
+    mcds__key_begin(&root, mcds__store_ns(store), MCDS__TAG_SET, "s");
+    mcds__fold_init(&fold, store, &root, 0, forms, 0);
+    mcds_request get = {.command = MCDS_GET, .key = mcds__key_bytes(&root)};
+    assert_int_equal(ask(store, &get, &values), MCDS_OUT_OK);
+    mcds_bytes value = {values.at, values.length};
+    assert_true(mcds__fold_open_head(value, get.key, &head));
+    for (uint32_t depth = 0; depth <= DIGITS; depth++) {
+        struct mcds__key key;
+        mcds_buffer nothing;
+        mcds__buffer_init(&nothing, mcds__store_env(store), 0);
+        mcds__fold_key(&fold, head.generation, mcds__fold_hash(element), depth, &key);
+        mcds_request set = {.command = MCDS_SET,
+                            .flags = mcds__fold_flags(MCDS__FOLD_MOVED, 0, value.length, 0),
+                            .key = mcds__key_bytes(&key),
+                            .value = value};
+        assert_int_equal(ask(store, &set, &nothing), MCDS_OUT_OK);
+    }
+    mcds__fold_destroy(&fold);
+    mcds__buffer_free(&values);
+}
+
+static void nothing_is_deeper_than_the_deepest(void **state)
+{
+    mcds_bytes element = mcds_text("element");
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_store *store;
+    mcds_set *set;
+    (void)state;
+    options.timeout_ms = 20;
+    assert_int_equal(mcds_open("memory:", &options, &store), MCDS_OK);
+    assert_int_equal(mcds_set_open(store, "s", NULL, &set), MCDS_OK);
+    assert_int_equal(mcds_set_add(set, element, NULL), MCDS_OK);
+    move_all(store, element);
+    for (int i = 0; i < CALLS; i++) {
+        int had = mcds_set_has(set, element);
+        int added = mcds_set_add(set, element, NULL);
+        assert_true(had == MCDS_LOST || had == MCDS_CORRUPT);
+        assert_true(added == MCDS_LOST || added == MCDS_CORRUPT || added == MCDS_AMBIGUOUS);
+    }
+    mcds_set_close(set);
+    mcds_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_deeper_than_the_deepest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
