@@ -12,6 +12,7 @@
 #include "mcds.h"
 #include "store/store.h"
 #include "structures/structure.h"
+#include "support/fake_env.h"
 
 #define DIGITS 16 /* that the hash has */
 #define CALLS 40
@@ -59,10 +60,12 @@ static void nothing_is_deeper_than_the_deepest(void **state)
 {
     mcds_bytes element = mcds_text("element");
     mcds_options options = MCDS_OPTIONS_INIT;
+    struct fake_env fake;
     mcds_store *store;
     mcds_set *set;
     (void)state;
-    options.timeout_ms = 20;
+    fake_env_init(&fake, 1);
+    options.env = &fake.env;
     assert_int_equal(mcds_open("memory:", &options, &store), MCDS_OK);
     assert_int_equal(mcds_set_open(store, "s", NULL, &set), MCDS_OK);
     assert_int_equal(mcds_set_add(set, element, NULL), MCDS_OK);
@@ -75,6 +78,7 @@ static void nothing_is_deeper_than_the_deepest(void **state)
     }
     mcds_set_close(set);
     mcds_close(store);
+    assert_int_equal(fake.blocks, 0);
 }
 
 int main(void)
