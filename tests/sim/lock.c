@@ -133,6 +133,7 @@ static void end_acquire(struct holder *holder, mcds_sim_client *client, int resu
     }
     if (result == MCDS_AMBIGUOUS) {
         holder->world->ambiguous++;
+        holder->tenure->overlapped = false; /* as the tenure before it may have been */
         begin_release(holder, client);
         return;
     }
