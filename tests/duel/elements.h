@@ -40,6 +40,9 @@ struct elements {
 void tally_note(struct tally *tally, const void *element, size_t length);
 
 /* The parts of a side whose `parts` are elements. */
+#define ELEMENTS_SIDE(elements)                                                                \
+    .parts = &(elements), .open = elements_open, .call = elements_call,                        \
+    .close = elements_close, .judge = elements_judge
 bool elements_open(struct player *player);
 void elements_close(struct player *player);
 enum told elements_call(struct player *player, uint32_t number);

@@ -83,8 +83,7 @@ static const struct elements our_elements = {.objects = 1,
 #define SIDE(who, elements, columns, ...)                                                      \
     {                                                                                          \
         .structure = "array2", .whose = who, .judged = JUDGED, .must = columns,                \
-        .calls = CALLS, .parts = &(elements), .open = elements_open, .call = elements_call,    \
-        .close = elements_close, .judge = elements_judge, __VA_ARGS__                          \
+        .calls = CALLS, ELEMENTS_SIDE(elements), __VA_ARGS__                                   \
     }
 
 const struct side list_sides[] = {

@@ -87,6 +87,20 @@ void score_number(struct score *score, uint64_t there, uint64_t counted, uint64_
         score->found[DOUBLED] += there - counted - unknown;
 }
 
+void score_lap(const struct match *match, struct score *score, uint32_t lap, uint64_t before,
+               uint64_t there)
+{
+    uint32_t calls = match->side->lap;
+    uint64_t counted = before;
+    uint64_t unknown = 0;
+    for (uint32_t i = 0; i < PLAYERS; i++)
+        for (uint32_t number = lap * calls; number < (lap + 1) * calls; number++) {
+            counted += match->players[i].fates[number] == FATE_DONE;
+            unknown += match->players[i].fates[number] == FATE_UNKNOWN;
+        }
+    score_number(score, there, counted, unknown);
+}
+
 /* It begins at noon: no match runs over the end of a day. */
 static int64_t wall_ns(void *self)
 {

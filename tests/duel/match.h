@@ -120,5 +120,8 @@ enum told told_by_answer(enum answer answer);
 
 /* What is there, of what was counted and what may have been. */
 void score_number(struct score *score, uint64_t there, uint64_t counted, uint64_t unknown);
+/* The same for the calls of one lap of all players, with what was there `before` them. */
+void score_lap(const struct match *match, struct score *score, uint32_t lap, uint64_t before,
+               uint64_t there);
 
 #endif

@@ -16,19 +16,6 @@ static void name_visitor(const struct player *player, uint32_t number, char *out
     (void)snprintf(out, room, "visitor%u_%u", player->number, number);
 }
 
-static void judge_minute(const struct match *match, struct score *score, uint32_t minute,
-                         uint64_t there)
-{
-    uint64_t counted = 0;
-    uint64_t unknown = 0;
-    for (uint32_t i = 0; i < PLAYERS; i++)
-        for (uint32_t number = minute * LAP; number < (minute + 1) * LAP; number++) {
-            counted += match->players[i].fates[number] == FATE_DONE;
-            unknown += match->players[i].fates[number] == FATE_UNKNOWN;
-        }
-    score_number(score, there, counted, unknown);
-}
-
 static enum told call_article(struct player *player, uint32_t number)
 {
     char name[48];
@@ -45,7 +32,7 @@ static void judge_article(struct player *referee, struct score *score)
         char key[16];
         (void)snprintf(key, sizeof key, "c_%u", (unsigned)((last + 1 + minute) % MINUTES));
         bool found = memcache_get(&referee->mc, key, &text) == DONE;
-        judge_minute(referee->match, score, minute, found ? text_number(&text) : 0);
+        score_lap(referee->match, score, minute, 0, found ? text_number(&text) : 0);
     }
     text_free(&text);
 }
@@ -92,7 +79,7 @@ static void judge_ours(struct player *referee, struct score *score)
         int64_t at_ms = match->wall_ns / NS_PER_MS + (int64_t)(minute + 1) * MINUTE_S * 1000;
         int result = mcds_online_count(referee->state, at_ms, &value);
         (void)told_by_result(referee, "count", result);
-        judge_minute(match, score, minute, value.current);
+        score_lap(match, score, minute, 0, value.current);
     }
 }
 

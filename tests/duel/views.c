@@ -1,4 +1,5 @@
-/* Views: all players view one page after the other, each of which begins in the database. */
+/* Views: all players view one page after the other, each of which begins in the database. Every
+ * page is judged by itself. */
 #include <stdio.h>
 
 #include "duel/sides.h"
@@ -12,20 +13,6 @@
 static void name_page(uint32_t page, char *out, size_t room)
 {
     (void)snprintf(out, room, "page%u", page);
-}
-
-/* The views of each page are judged by themselves. */
-static void judge_page(const struct match *match, struct score *score, uint32_t page,
-                       uint64_t there)
-{
-    uint64_t counted = IN_DATABASE;
-    uint64_t unknown = 0;
-    for (uint32_t i = 0; i < PLAYERS; i++)
-        for (uint32_t number = page * LAP; number < (page + 1) * LAP; number++) {
-            counted += match->players[i].fates[number] == FATE_DONE;
-            unknown += match->players[i].fates[number] == FATE_UNKNOWN;
-        }
-    score_number(score, there, counted, unknown);
 }
 
 static uint64_t read_database(void *context)
@@ -50,7 +37,7 @@ static void judge_article(struct player *referee, struct score *score)
         name_page(i, page, sizeof page);
         if (memcache_get(&referee->mc, page, &value) != DONE)
             text_set(&value, "1000");
-        judge_page(referee->match, score, i, text_number(&value));
+        score_lap(referee->match, score, i, IN_DATABASE, text_number(&value));
     }
     text_free(&value);
 }
@@ -103,7 +90,7 @@ static void judge_ours(struct player *referee, struct score *score)
         int64_t value = 0;
         name_page(i, page, sizeof page);
         (void)told_by_result(referee, "get", mcds_views_get(referee->state, page, &value));
-        judge_page(referee->match, score, i, (uint64_t)value);
+        score_lap(referee->match, score, i, IN_DATABASE, (uint64_t)value);
     }
 }
 

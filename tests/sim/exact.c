@@ -9,6 +9,7 @@
 
 #include "base/environment.h"
 #include "sim/play.h"
+#include "support/dice.h"
 
 #define CLIENTS_MAX 4
 #define CLIENTS play_clients(CLIENTS_MAX)
@@ -46,8 +47,7 @@ struct process {
 
 static uint64_t next(struct process *process, uint64_t bound)
 {
-    process->random = process->random * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (process->random >> 33) % bound;
+    return dice_roll(&process->random, bound);
 }
 
 static struct writer *alive(struct process *process)

@@ -12,6 +12,7 @@
 #include "base/environment.h"
 #include "sim/play.h"
 #include "store/store.h"
+#include "support/dice.h"
 
 #define CLIENTS_MAX 4
 #define CLIENTS play_clients(CLIENTS_MAX)
@@ -66,12 +67,6 @@ struct follower {
     uint32_t left;
 };
 
-static uint64_t roll(uint64_t *random, uint64_t below)
-{
-    *random = *random * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (*random >> 33) % below;
-}
-
 static void book(struct ledger *ledger, struct event *event, int result)
 {
     switch (result) {
@@ -122,11 +117,11 @@ static void write_events(void *context, mcds_sim_client *client, const mcds_comp
              done->result);
     if (writer->next == play_calls(PUTS))
         return;
-    if (done == NULL || done->tag == TAG_RESTED || roll(&writer->random, 2) == 0) {
+    if (done == NULL || done->tag == TAG_RESTED || dice_roll(&writer->random, 2) == 0) {
         put(writer, client);
         return;
     }
-    int64_t rest_ns = (int64_t)(1 + roll(&writer->random, REST_MS)) * NS_PER_MS;
+    int64_t rest_ns = (int64_t)(1 + dice_roll(&writer->random, REST_MS)) * NS_PER_MS;
     assert_int_equal(mcds_sim_client_sleep(client, rest_ns, TAG_RESTED), MCDS_OK);
 }
 

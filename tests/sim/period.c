@@ -10,6 +10,7 @@
 
 #include "base/environment.h"
 #include "sim/play.h"
+#include "support/dice.h"
 
 #define CLIENTS_MAX 4
 #define CLIENTS play_clients(CLIENTS_MAX)
@@ -51,8 +52,7 @@ struct guest {
 
 static uint64_t next(struct guest *guest, uint64_t bound)
 {
-    guest->random = guest->random * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (guest->random >> 33) % bound;
+    return dice_roll(&guest->random, bound);
 }
 
 /* Clocks agree here, so the interval of a call is known. Counted from that of the beginning. */

@@ -11,6 +11,7 @@
 #include "base/environment.h"
 #include "sim/play.h"
 #include "sim/world.h"
+#include "support/dice.h"
 
 #define CLIENTS_MAX 5
 #define CLIENTS play_clients(CLIENTS_MAX)
@@ -98,8 +99,7 @@ static int save(void *context, const char *page, uint64_t slot, int64_t views)
 
 static uint64_t next(struct reader *reader, uint64_t bound)
 {
-    reader->random = reader->random * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (reader->random >> 33) % bound;
+    return dice_roll(&reader->random, bound);
 }
 
 static void judge(struct world *world, uint32_t page, const char *what, int64_t value,

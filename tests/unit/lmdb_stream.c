@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 
+#include "support/dice.h"
 #include "support/fake_env.h"
 
 #define ROUNDS 4000
@@ -29,9 +30,7 @@ struct stream {
 
 static uint64_t pick(struct stream *stream, uint64_t below)
 {
-    stream->state = stream->state * UINT64_C(6364136223846793005) +
-                    UINT64_C(1442695040888963407);
-    return (stream->state >> 33) % below;
+    return dice_roll(&stream->state, below);
 }
 
 static void pick_value(struct stream *stream, mcds_request *request)
