@@ -21,6 +21,29 @@ static bool fill(struct rivals *rivals, bool has_redis, uint64_t size)
            (!has_redis || redis_structure_fill(&rivals->theirs, size));
 }
 
+/* NULL, or why they cannot take part. */
+static const char *open_theirs(struct rivals *rivals, const struct servers *servers,
+                               enum verb verb, const char *key)
+{
+    if (servers->redis_tcp.pid == 0)
+        return "no redis-server";
+    return redis_structure_open(&rivals->theirs, verb, &servers->redis_unix, key, DEPTH);
+}
+
+/* Fill both sides, compete, and close them. */
+static void run(struct bench *bench, struct rivals *rivals, const struct contest *contest,
+                uint64_t size)
+{
+    bool has_redis = contest->list[1].skipped == NULL;
+    if (fill(rivals, has_redis, size))
+        contest_run(bench, contest);
+    else
+        bench->failed = true;
+    if (has_redis)
+        redis_structure_close(&rivals->theirs);
+    collection_close(&rivals->ours);
+}
+
 /* Redis works in one thread, whatever comes over how many connections. */
 static void compete(struct bench *bench, const struct servers *servers, enum verb verb,
                     const char *command, double goal, uint64_t size, unsigned connections)
@@ -42,24 +65,14 @@ static void compete(struct bench *bench, const struct servers *servers, enum ver
         bench->failed = true;
         return;
     }
-    const char *no_redis = servers->redis_tcp.pid == 0
-                               ? "no redis-server"
-                               : redis_structure_open(&rivals.theirs, verb,
-                                                      &servers->redis_unix, verb_name(verb),
-                                                      DEPTH);
+    const char *no_redis = open_theirs(&rivals, servers, verb, verb_name(verb));
     struct contest contest = {.work = work,
                               .step = DEPTH,
                               .count = 2,
                               .list = {{"mcds", NULL, 0, collection_run, &rivals.ours},
                                        {against, no_redis, connections == 1 ? goal : 0,
                                         redis_structure_run, &rivals.theirs}}};
-    if (fill(&rivals, no_redis == NULL, size))
-        contest_run(bench, &contest);
-    else
-        bench->failed = true;
-    if (no_redis == NULL)
-        redis_structure_close(&rivals.theirs);
-    collection_close(&rivals.ours);
+    run(bench, &rivals, &contest, size);
 }
 
 static bool count_event(void *context, const mcds_log_event *event)
@@ -94,23 +107,14 @@ static void compete_in_fetching(struct bench *bench, const struct servers *serve
         bench->failed = true;
         return;
     }
-    const char *no_redis = servers->redis_tcp.pid == 0
-                               ? "no redis-server"
-                               : redis_structure_open(&rivals.theirs, LOG_PUT,
-                                                      &servers->redis_unix, "fetched", DEPTH);
+    const char *no_redis = open_theirs(&rivals, servers, LOG_PUT, "fetched");
     struct contest contest = {
         .work = work,
         .step = EVENTS,
         .count = 2,
         .list = {{"mcds", NULL, 0, fetch_events, &rivals},
                  {"Redis XRANGE", no_redis, 2.0, redis_structure_range, &rivals.theirs}}};
-    if (fill(&rivals, no_redis == NULL, EVENTS))
-        contest_run(bench, &contest);
-    else
-        bench->failed = true;
-    if (no_redis == NULL)
-        redis_structure_close(&rivals.theirs);
-    collection_close(&rivals.ours);
+    run(bench, &rivals, &contest, EVENTS);
 }
 
 void work_structures(struct bench *bench, const struct servers *servers)
