@@ -196,6 +196,12 @@ typedef struct mcds_home {
      * keeps none. */
     void (*submit)(void *lane, mcds_batch *first);
 
+    /* Carry out one request, the reply all zero before it, where that takes neither waiting nor a
+     * look at the clock: reading what never expires, counting what is there. A short cut for a
+     * caller who waits: the same meaning as a batch of this request alone, and no deadline.
+     * False: nothing was done; submit it. From any thread at any time. NULL: always submit. */
+    bool (*at_once)(void *home, mcds_request *request, mcds_buffer *values);
+
     /* Hand back finished batches as a list. Waits until one is done or the monotonic clock has
      * reached until_ns; a time already past means "do not wait". NULL: none. */
     mcds_batch *(*collect)(void *lane, int64_t until_ns);

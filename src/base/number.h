@@ -13,7 +13,9 @@ bool mcds__parse_u64(const char *text, size_t length, uint64_t *out);
 /* As memcached reads the value of a counter: white space and a plus may stand before the
  * digits, and white space or NUL and then anything behind them. */
 bool mcds__parse_stored_u64(const uint8_t *value, size_t length, uint64_t *out);
-/* Write decimal digits without NUL; returns how many (at most MCDS__U64_DIGITS). */
+/* How many decimal digits it has (at most MCDS__U64_DIGITS). */
+size_t mcds__u64_digits(uint64_t number);
+/* Write them without NUL; returns how many. */
 size_t mcds__format_u64(uint64_t number, char *out);
 /* 0..15, or -1. */
 int mcds__hex_value(char digit);

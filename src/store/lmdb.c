@@ -165,6 +165,19 @@ static void home_submit(void *state, mcds_batch *first)
     mcds__lmdb_commit(home->file, home->env, first);
 }
 
+/* Reading what does not expire. */
+static bool home_at_once(void *state, mcds_request *request, mcds_buffer *values)
+{
+    const struct home *home = state;
+    struct mcds__lmdb_reader *reader;
+    if (request->command != MCDS_GET || is_parents(home) ||
+        !mcds__lmdb_read_try(home->file, &reader))
+        return false;
+    bool done = mcds__lmdb_get_timeless(home->file, reader->txn, request, values);
+    mcds__lmdb_read_end(home->file, reader);
+    return done;
+}
+
 static int home_keys(void *state, mcds_bytes prefix,
                      bool (*visit)(void *context, mcds_bytes key), void *context)
 {
@@ -190,6 +203,7 @@ const mcds_home mcds__home_lmdb = {
     .close = home_close,
     .capabilities = home_capabilities,
     .submit = home_submit,
+    .at_once = home_at_once,
     .keys = home_keys,
     .inspect = home_inspect,
 };

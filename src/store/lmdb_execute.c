@@ -37,15 +37,11 @@ static void damaged(mcds_request *request)
     request->reply.detail = "what is stored under this key is no record of mcds; delete it";
 }
 
-/* *sound is false when something is stored that is no record. */
-static int find(struct mcds__lmdb_file *file, MDB_txn *txn, mcds_bytes key, uint64_t now_ms,
-                struct found *out, bool *sound)
+/* What a search has come to. *sound is false when something is stored that is no record. */
+static int take_found(int code, MDB_val data, uint64_t now_ms, struct found *out, bool *sound)
 {
-    MDB_val at = val(key);
-    MDB_val data;
     *out = (struct found){0};
     *sound = true;
-    int code = mdb_get(txn, file->items, &at, &data);
     if (code == MDB_NOTFOUND)
         return 0;
     if (code != 0)
@@ -55,6 +51,25 @@ static int find(struct mcds__lmdb_file *file, MDB_txn *txn, mcds_bytes key, uint
     out->living = *sound && (out->record.expires_ms == MCDS__RECORD_NEVER ||
                              now_ms < out->record.expires_ms);
     return 0;
+}
+
+static int find(struct mcds__lmdb_file *file, MDB_txn *txn, mcds_bytes key, uint64_t now_ms,
+                struct found *out, bool *sound)
+{
+    MDB_val at = val(key);
+    MDB_val data = {0, NULL};
+    int code = mdb_get(txn, file->items, &at, &data);
+    return take_found(code, data, now_ms, out, sound);
+}
+
+/* The cursor stays where the item is, so that writing it needs no other search. */
+static int find_to_write(struct mcds__lmdb_work *work, mcds_bytes key, struct found *out,
+                         bool *sound)
+{
+    MDB_val at = val(key);
+    MDB_val data = {0, NULL};
+    int code = mdb_cursor_get(work->cursor, &at, &data, MDB_SET);
+    return take_found(code, data, work->now_ms, out, sound);
 }
 
 static void get(const struct mcds__lmdb_file *file, const struct found *found, uint64_t now_ms,
@@ -98,6 +113,18 @@ int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds
     return code;
 }
 
+bool mcds__lmdb_get_timeless(struct mcds__lmdb_file *file, struct MDB_txn *txn,
+                             mcds_request *request, mcds_buffer *values)
+{
+    struct found found;
+    bool sound;
+    int code = find(file, txn, request->key, 0, &found, &sound);
+    if (code != 0 || !sound || (found.stored && found.record.expires_ms != MCDS__RECORD_NEVER))
+        return false;
+    get(file, &found, 0, request, values);
+    return true;
+}
+
 static int expiry_add(struct mcds__lmdb_work *work, uint64_t expires_ms, mcds_bytes key)
 {
     uint8_t bytes[MCDS__EXPIRY_KEY_MAX];
@@ -129,7 +156,7 @@ static int put(struct mcds__lmdb_work *work, mcds_bytes key, const struct found 
     MDB_val at = val(key);
     MDB_val data = {MCDS__RECORD_HEADER + length, NULL};
     if (code == 0)
-        code = mdb_put(work->txn, work->file->items, &at, &data, MDB_RESERVE);
+        code = mdb_cursor_put(work->cursor, &at, &data, MDB_RESERVE);
     if (code != 0)
         return code;
     mcds__record_write(record, data.mv_data);
@@ -333,8 +360,7 @@ static int execute_damaged(struct mcds__lmdb_work *work, const struct found *fou
     return 0;
 }
 
-int mcds__lmdb_execute(struct mcds__lmdb_work *work, const mcds_env *env, mcds_request *request,
-                       mcds_buffer *values)
+int mcds__lmdb_execute(struct mcds__lmdb_work *work, mcds_request *request, mcds_buffer *values)
 {
     bool takes_value = request->command >= MCDS_SET && request->command <= MCDS_CAS;
     if (takes_value && request->value.length > MCDS__LMDB_VALUE_MAX) {
@@ -343,8 +369,8 @@ int mcds__lmdb_execute(struct mcds__lmdb_work *work, const mcds_env *env, mcds_r
     }
     struct found found;
     bool sound;
-    uint64_t now_ms = now_of(env);
-    int code = find(work->file, work->txn, request->key, now_ms, &found, &sound);
+    uint64_t now_ms = work->now_ms;
+    int code = find_to_write(work, request->key, &found, &sound);
     if (code != 0)
         return code;
     if (!sound)

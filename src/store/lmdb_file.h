@@ -35,6 +35,7 @@
 /* Only the lmdb*.c files see lmdb.h. */
 struct MDB_env;
 struct MDB_txn;
+struct MDB_cursor;
 struct mcds__lmdb_line;
 struct mcds__lmdb_ticket;
 
@@ -125,6 +126,8 @@ void mcds__lmdb_answer_batch(const struct mcds__lmdb_file *file, mcds_batch *bat
  * change of the map at most until until_ns; then ETIMEDOUT. */
 int mcds__lmdb_read_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
                           struct mcds__lmdb_reader **reader_out);
+/* The same where one can be had without waiting for anything; else false. */
+bool mcds__lmdb_read_try(struct mcds__lmdb_file *file, struct mcds__lmdb_reader **reader_out);
 void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader);
 
 /* Change the size of the map, to what other processes have made of it when size is 0. Waits
@@ -161,21 +164,30 @@ int mcds__lmdb_map_reserve(struct mcds__lmdb_file *file, const mcds_env *env, bo
 struct mcds__lmdb_work {
     struct mcds__lmdb_file *file;
     struct MDB_txn *txn;
+    struct MDB_cursor *cursor; /* over the items */
     mcds_buffer scratch;
     struct mcds__lmdb_cas cas;
-    uint32_t requests; /* carried out so far */
-    bool changed;      /* there is something to commit */
+    const mcds_env *clocks; /* whose, or NULL: not looked at yet */
+    int64_t now_ns;         /* of the monotonic one, */
+    uint64_t now_ms;        /* and of the wall */
+    uint32_t looked;        /* requests before the last look */
+    uint32_t requests;      /* carried out so far */
+    bool changed;           /* there is something to commit */
 };
 
-/* Carry out a request as of now_ms and fill in its reply. Any code spoils the transaction: what
- * it did must be given up, and the replies with it. */
-int mcds__lmdb_execute(struct mcds__lmdb_work *work, const mcds_env *env, mcds_request *request,
+/* Carry out a request as of work->now_ms and fill in its reply. Any code spoils the transaction:
+ * what it did must be given up, and the replies with it. */
+int mcds__lmdb_execute(struct mcds__lmdb_work *work, mcds_request *request,
                        mcds_buffer *values);
 /* The same for a GET alone, in a transaction of either kind. */
 int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds_env *env,
                    mcds_request *request, mcds_buffer *values);
-/* Remove at most `count_max` expired items. */
-int mcds__lmdb_sweep(struct mcds__lmdb_work *work, const mcds_env *env, uint32_t count_max);
+/* The same without a look at the clock. False: nothing was done, for it may expire, or LMDB
+ * has refused. */
+bool mcds__lmdb_get_timeless(struct mcds__lmdb_file *file, struct MDB_txn *txn,
+                             mcds_request *request, mcds_buffer *values);
+/* Remove at most `count_max` items that have expired by work->now_ms. */
+int mcds__lmdb_sweep(struct mcds__lmdb_work *work, uint32_t count_max);
 /* The cas counter, read at the beginning of a write transaction and written at its end. */
 int mcds__lmdb_cas_load(struct mcds__lmdb_work *work);
 /* ahead: the commit will not be synced by itself. *reserved: sync before any number is told. */

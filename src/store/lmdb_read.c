@@ -125,6 +125,24 @@ int mcds__lmdb_read_begin(struct mcds__lmdb_file *file, const mcds_env *env, int
     return code != 0 ? code : MDB_MAP_RESIZED;
 }
 
+bool mcds__lmdb_read_try(struct mcds__lmdb_file *file, struct mcds__lmdb_reader **reader_out)
+{
+    struct mcds__lmdb_reader *reader;
+    if (!take_place(file, &reader))
+        return false;
+    /* One that has no transaction yet gets it where failing is dealt with. */
+    bool ready = !file->changing && !file->broken && reader->txn != NULL;
+    if (ready && mdb_txn_renew(reader->txn) != 0) {
+        mdb_txn_abort(reader->txn);
+        reader->txn = NULL;
+        ready = false;
+    }
+    if (!ready)
+        give_place(file, reader);
+    *reader_out = reader;
+    return ready;
+}
+
 void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader)
 {
     mdb_txn_reset(reader->txn);

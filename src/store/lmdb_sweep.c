@@ -46,15 +46,14 @@ static int sweep_first(struct mcds__lmdb_work *work, MDB_cursor *cursor, uint64_
     return code == 0 && key.length > 0 ? remove_due(work, key, expires_ms) : code;
 }
 
-int mcds__lmdb_sweep(struct mcds__lmdb_work *work, const mcds_env *env, uint32_t count_max)
+int mcds__lmdb_sweep(struct mcds__lmdb_work *work, uint32_t count_max)
 {
     MDB_cursor *cursor;
-    int64_t now_ms = mcds__wall_ms(env);
     int code = mdb_cursor_open(work->txn, work->file->expiry, &cursor);
     if (code != 0)
         return code;
     for (uint32_t i = 0; i < count_max && code == 0; i++)
-        code = sweep_first(work, cursor, now_ms > 0 ? (uint64_t)now_ms : 0);
+        code = sweep_first(work, cursor, work->now_ms);
     mdb_cursor_close(cursor);
     return code == MDB_NOTFOUND ? 0 : code;
 }

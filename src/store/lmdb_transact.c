@@ -13,6 +13,7 @@
 #define SWEEP_MIN 16
 #define SWEEP_FULL 1024 /* when there is no space */
 #define GROWTHS_MAX 64
+#define REQUESTS_A_LOOK 64
 #define CHECKPOINT_NS NS_PER_S /* at most so much is lost with sync=async */
 
 /* What one transaction carries out: a list of tickets, or one batch, or one request of it, or
@@ -54,6 +55,19 @@ static bool is_late(const mcds_env *env, const mcds_batch *batch)
     return mcds__monotonic_ns(env) >= batch->deadline_ns;
 }
 
+/* Requests of one transaction happen at one moment, so they share a look at the clocks; of a
+ * long one, so many do. */
+static void look_at_clocks(struct mcds__lmdb_work *work, const mcds_env *env)
+{
+    if (work->clocks == env && work->requests - work->looked < REQUESTS_A_LOOK)
+        return;
+    int64_t wall_ms = mcds__wall_ms(env);
+    work->now_ns = mcds__monotonic_ns(env);
+    work->now_ms = wall_ms > 0 ? (uint64_t)wall_ms : 0;
+    work->clocks = env;
+    work->looked = work->requests;
+}
+
 /* Codes that a smaller transaction, or one that frees space, may not meet. */
 static bool is_space(int code)
 {
@@ -64,16 +78,18 @@ static bool is_space(int code)
 static int execute_request(struct mcds__lmdb_work *work, const mcds_env *env,
                            mcds_request *request, mcds_buffer *values)
 {
+    look_at_clocks(work, env);
     memset(&request->reply, 0, sizeof request->reply);
     request->reply.peer = work->file->path;
     work->requests++;
-    return mcds__lmdb_execute(work, env, request, values);
+    return mcds__lmdb_execute(work, request, values);
 }
 
 static int execute_batch(struct mcds__lmdb_work *work, const mcds_env *env, mcds_batch *batch)
 {
     batch->serial = batch->values != NULL ? batch->values->length : 0;
-    if (is_late(env, batch)) {
+    look_at_clocks(work, env);
+    if (work->now_ns >= batch->deadline_ns) {
         mcds__lmdb_answer_late(work->file, batch);
         return 0;
     }
@@ -120,8 +136,9 @@ static int finish(struct mcds__lmdb_work *work, const mcds_env *env, bool *uncer
     bool reserved = false;
     uint32_t sweep_max = work->requests > 0 ? SWEEP_MIN + work->requests : SWEEP_FULL;
     int code = 0;
+    look_at_clocks(work, env);
     if (work->changed || work->requests == 0)
-        code = mcds__lmdb_sweep(work, env, sweep_max);
+        code = mcds__lmdb_sweep(work, sweep_max);
     if (code == 0 && work->changed)
         code = mcds__lmdb_cas_store(work, !file->synced, &reserved);
     if (code != 0 || !work->changed) {
@@ -154,7 +171,11 @@ static int attempt(struct mcds__lmdb_file *file, const mcds_env *env, const stru
     mcds__buffer_init_in(&work.scratch, env, MCDS__LMDB_VALUE_MAX, storage, sizeof storage);
     code = mcds__lmdb_cas_load(&work);
     if (code == 0)
+        code = mdb_cursor_open(work.txn, file->items, &work.cursor);
+    if (code == 0)
         code = execute_span(&work, span);
+    if (work.cursor != NULL)
+        mdb_cursor_close(work.cursor);
     if (code == 0)
         code = finish(&work, env, uncertain);
     else

@@ -234,12 +234,17 @@ static uint32_t draw_early_ms(struct stripe *stripe)
     return mixed >> 32 < UINT32_MAX / STRICT_EARLY_ONE_IN ? STRICT_UNIT_MS : 0;
 }
 
+/* The table finds its bucket by the low bits. */
+static struct stripe *stripe_of(const struct memory *memory, uint64_t hash)
+{
+    return &memory->stripes[hash >> 32 & (memory->stripe_count - 1)];
+}
+
 static void execute(struct memory *memory, mcds_request *request,
                     struct mcds__table_context *context)
 {
     uint64_t hash = mcds__hash(memory->seed, request->key);
-    /* The table finds its bucket by the low bits. */
-    struct stripe *stripe = &memory->stripes[hash >> 32 & (memory->stripe_count - 1)];
+    struct stripe *stripe = stripe_of(memory, hash);
     (void)pthread_mutex_lock(&stripe->mutex);
     context->cas_next = &stripe->cas_next;
     if (memory->strict)
@@ -270,6 +275,26 @@ static void memory_submit(void *lane, mcds_batch *first)
         }
         batch->answered = batch->count;
     }
+}
+
+static bool memory_at_once(void *home, mcds_request *request, mcds_buffer *values)
+{
+    struct memory *memory = home;
+    if (memory->strict)
+        return false;
+    uint64_t hash = mcds__hash(memory->seed, request->key);
+    struct stripe *stripe = stripe_of(memory, hash);
+    const struct mcds__table_context context = {
+        .cas_next = &stripe->cas_next,
+        .connection = memory->connection,
+        .values = values,
+    };
+    (void)pthread_mutex_lock(&stripe->mutex);
+    bool done = mcds__table_execute_timeless(stripe->table, request, hash, &context);
+    (void)pthread_mutex_unlock(&stripe->mutex);
+    if (done)
+        request->reply.peer = memory->peer;
+    return done;
 }
 
 /* Keys of one stripe, each after its length, so that visits need no lock. */
@@ -351,6 +376,7 @@ const mcds_home mcds__home_memory = {
     .close = memory_close,
     .capabilities = memory_capabilities,
     .submit = memory_submit,
+    .at_once = memory_at_once,
     .keys = memory_keys,
     .inspect = memory_inspect,
 };

@@ -365,6 +365,12 @@ int mcds__lane_watch(struct mcds__lane *lane, int64_t *wake_ns_out)
     return fd;
 }
 
+bool mcds__store_at_once(mcds_store *store, mcds_request *request, mcds_buffer *values)
+{
+    return store->home->at_once != NULL &&
+           store->home->at_once(store->home_state, request, values);
+}
+
 void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch)
 {
     batch->next = NULL;

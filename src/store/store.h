@@ -34,6 +34,9 @@ int mcds__lane_watch(struct mcds__lane *lane, int64_t *wake_ns_out);
 /* Send one batch and wait for it. Every request of it is answered on return. */
 void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch);
 
+/* As mcds_home.at_once, for a key that was made by base/key.h: it is not checked again. */
+bool mcds__store_at_once(mcds_store *store, mcds_request *request, mcds_buffer *values);
+
 /* As mcds_home.keys. */
 int mcds__store_keys(mcds_store *store, mcds_bytes prefix,
                      bool (*visit)(void *context, mcds_bytes key), void *context);

@@ -154,9 +154,8 @@ static void count(struct mcds__table *table, struct mcds__item *item, mcds_reque
         reply->outcome = MCDS_OUT_NOT_NUMERIC;
         return;
     }
-    char digits[MCDS__U64_DIGITS];
     number = item != NULL ? sum(request, number) : request->initial;
-    uint32_t length = (uint32_t)mcds__format_u64(number, digits);
+    uint32_t length = (uint32_t)mcds__u64_digits(number);
     bool is_new = item == NULL;
     if (is_new)
         item = mcds__items_insert(items, request->key, hash, length);
@@ -170,8 +169,10 @@ static void count(struct mcds__table *table, struct mcds__item *item, mcds_reque
         item->flags = table->options.no_flags_on_create ? 0 : request->flags;
         mcds__items_set_expiry(items, item, expiry(request->ttl_ms, context));
     }
-    memcpy(mcds__item_value(item), digits, length);
-    memset(mcds__item_value(item) + length, ' ', item->value_length - length);
+    uint8_t *value = mcds__item_value(item);
+    (void)mcds__format_u64(number, (char *)value);
+    if (item->value_length > length)
+        memset(value + length, ' ', item->value_length - length);
     reply->number = number;
     changed(item, reply, context);
 }
@@ -268,6 +269,22 @@ void mcds__table_execute(struct mcds__table *table, mcds_request *request, uint6
         return;
     }
     request->reply.outcome = MCDS_OUT_UNSUPPORTED;
+}
+
+bool mcds__table_execute_timeless(struct mcds__table *table, mcds_request *request,
+                                  uint64_t hash, const struct mcds__table_context *context)
+{
+    bool counts = request->command == MCDS_INCR || request->command == MCDS_DECR;
+    if (!counts && request->command != MCDS_GET)
+        return false;
+    struct mcds__item *item = mcds__items_find(&table->items, request->key, hash, INT64_MIN);
+    if (item == NULL ? counts : item->expires_ms != MCDS__ITEM_NEVER)
+        return false;
+    if (counts)
+        count(table, item, request, hash, context);
+    else
+        get(item, request, context);
+    return true;
 }
 
 bool mcds__table_evict(struct mcds__table *table, mcds_bytes key, uint64_t hash)

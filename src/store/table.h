@@ -36,6 +36,11 @@ struct mcds__table_context {
 void mcds__table_execute(struct mcds__table *table, mcds_request *request, uint64_t hash,
                          const struct mcds__table_context *context);
 
+/* Carry out a GET, or an INCR or DECR of an item that is there, if the item never expires: then
+ * context->now_ms, ttl_unit_ms and ttl_early_ms do not matter. False: nothing was done. */
+bool mcds__table_execute_timeless(struct mcds__table *table, mcds_request *request,
+                                  uint64_t hash, const struct mcds__table_context *context);
+
 /* Faults, for the simulator and for strict mode. */
 bool mcds__table_evict(struct mcds__table *table, mcds_bytes key, uint64_t hash);
 /* Evict the item at a random place chosen by `choice`; false when the table is empty. */

@@ -42,6 +42,10 @@ uint32_t mcds__counter_key_count(const mcds_counter *counter);
 bool mcds__counter_decode(uint64_t stored, int64_t *value_out,
                           enum mcds__counter_form *form_out);
 
+/* The form that the handle has seen last. */
+enum mcds__counter_form mcds__counter_form(const mcds_counter *counter);
+void mcds__counter_note_form(mcds_counter *counter, enum mcds__counter_form form);
+
 /* The stripes that the handle has seen alive, one bit each. To be asked for before they are
  * read: another thread may make one meanwhile, and then its absence is no loss. */
 uint32_t mcds__counter_seen(mcds_counter *counter);

@@ -28,35 +28,51 @@ struct counter_add {
 
 enum { ADD_BEGIN, ADD_LEARNING, ADD_COUNTING };
 
-/* Whether this addition has left the range: beyond one form's range lies the other's, so the
- * number after it alone does not tell. */
-static bool has_overflown(const struct counter_add *add, enum mcds__counter_form form)
+struct sum {
+    uint64_t number; /* after */
+    uint64_t delta;
+    bool down;
+};
+
+/* What an addition has come to: MCDS_OK, MCDS_OVERFLOW or MCDS_LOST. Beyond one form's range lies
+ * the other's, so the number after it alone does not tell that it has left the range. */
+static int judge_sum(mcds_counter *counter, struct sum sum, int64_t *value_out,
+                     const char **detail_out)
 {
-    uint64_t delta = add->hit.delta;
-    uint64_t before = add->hit.down ? add->hit.number + delta : add->hit.number - delta;
     int64_t value;
+    int64_t value_before;
+    enum mcds__counter_form form;
     enum mcds__counter_form form_before;
-    return !mcds__counter_decode(before, &value, &form_before) || form_before != form;
+    uint64_t before = sum.down ? sum.number + sum.delta : sum.number - sum.delta;
+    *detail_out = NULL;
+    if (!mcds__counter_decode(sum.number, &value, &form) ||
+        !mcds__counter_decode(before, &value_before, &form_before) || form_before != form)
+        return MCDS_OVERFLOW;
+    mcds__counter_note_form(counter, form);
+    if (sum.down && form == FORM_PLAIN) {
+        *detail_out =
+            "the counter was lost and has begun again without SIGNED, so that it does "
+            "not go below zero";
+        return MCDS_LOST;
+    }
+    if (value_out != NULL)
+        *value_out = value;
+    return MCDS_OK;
 }
 
 static enum mcds__step end_add(struct counter_add *add)
 {
     mcds_counter *counter = add->counter;
     struct mcds__operation *operation = &add->base;
-    int64_t value;
-    enum mcds__counter_form form;
+    const struct mcds__slot_hit *hit = &add->hit;
+    const char *detail;
     if (operation->result != MCDS_OK)
         return mcds__counter_refuse(operation, operation->result);
-    if (!mcds__counter_decode(add->hit.number, &value, &form) || has_overflown(add, form))
-        return mcds__operation_finish(operation, MCDS_OVERFLOW);
-    atomic_store_explicit(&counter->form, form, memory_order_relaxed);
-    if (add->hit.down && form == FORM_PLAIN)
-        return mcds__operation_explain(operation, MCDS_LOST,
-                                       "the counter was lost and has begun again without "
-                                       "SIGNED, so that it does not go below zero");
-    if (add->value_out != NULL)
-        *add->value_out = value;
-    bool reborn = mcds__slot_remember(&counter->births[add->stripe], 0, add->hit.birth);
+    int result = judge_sum(counter, (struct sum){hit->number, hit->delta, hit->down},
+                           add->value_out, &detail);
+    if (result != MCDS_OK)
+        return mcds__operation_explain(operation, result, detail);
+    bool reborn = mcds__slot_remember(&counter->births[add->stripe], 0, hit->birth);
     if (reborn && mcds__counter_is_strict(counter))
         return mcds__operation_explain(operation, MCDS_LOST,
                                        "the counter was lost and has begun again");
@@ -104,8 +120,7 @@ static enum mcds__step step_add(struct mcds__operation *operation)
         return step;
     switch (add->stage) {
     case ADD_BEGIN:
-        if (add->delta < 0 &&
-            atomic_load_explicit(&add->counter->form, memory_order_relaxed) != FORM_SIGNED) {
+        if (add->delta < 0 && mcds__counter_form(add->counter) != FORM_SIGNED) {
             add->stage = ADD_LEARNING;
             return step_learn(add);
         }
@@ -139,6 +154,31 @@ static int check_add(const mcds_counter *counter, int64_t delta, const int64_t *
     return MCDS_OK;
 }
 
+/* A waiting call on a store in this process, to a counter that is there: no operation. False:
+ * nothing was done. */
+static bool add_at_once(mcds_counter *counter, int64_t delta, int64_t *value_out, int *result)
+{
+    bool down = delta < 0;
+    if (counter->stripes > 1 || mcds__counter_is_strict(counter) ||
+        (down && mcds__counter_form(counter) != FORM_SIGNED))
+        return false;
+    mcds_request request = {
+        .command = down ? MCDS_DECR : MCDS_INCR,
+        .key = mcds__key_bytes(&counter->keys[0]),
+        .delta = down ? (uint64_t)-delta : (uint64_t)delta,
+    };
+    /* What has changed nothing is asked again and explained by the operation. */
+    if (!mcds__store_at_once(counter->store, &request, NULL) ||
+        request.reply.outcome != MCDS_OUT_OK)
+        return false;
+    const char *detail;
+    *result = judge_sum(counter, (struct sum){request.reply.number, request.delta, down},
+                        value_out, &detail);
+    if (*result != MCDS_OK)
+        mcds__describe_failure(&add_kind, counter->name, *result, NULL, detail);
+    return true;
+}
+
 static int launch_add(struct counter_add *add, mcds_counter *counter, int64_t delta,
                       int64_t *value_out, mcds_pipeline *pipeline, uint64_t tag)
 {
@@ -147,6 +187,8 @@ static int launch_add(struct counter_add *add, mcds_counter *counter, int64_t de
         return result;
     if (counter->share != NULL)
         return mcds__exact_add(counter, delta, add == NULL, pipeline, tag);
+    if (add != NULL && add_at_once(counter, delta, value_out, &result))
+        return result;
     if (add == NULL)
         add = mcds__pipeline_new(pipeline, counter->store, &add_kind, &result);
     if (add == NULL)

@@ -1,5 +1,6 @@
-/* conformance HOME: the store contract, case by case, against one home. Prints what is skipped
- * and why; ends with 77 when the home's server is not installed. */
+/* conformance HOME [at-once]: the store contract, case by case, against one home; at-once: by the
+ * short cut of a home in this process, wherever it takes a request. Prints what is skipped and
+ * why; ends with 77 when the home's server is not installed. */
 #include <stdio.h>
 
 #include "conformance/world.h"
@@ -30,12 +31,14 @@ static struct place *place;
 static struct fake_env fake;
 static struct world world;
 static const char *home_name;
+static bool at_once;
 
 static int open_world(void **state)
 {
     (void)state;
     fake_env_init(&fake, 1);
     world_open(&world, place_uri(place), place_has_own_clock(place) ? NULL : &fake);
+    world.at_once = at_once;
     return 0;
 }
 
@@ -43,6 +46,10 @@ static int close_world(void **state)
 {
     (void)state;
     world_close(&world);
+    if (at_once && world.done_at_once == 0) {
+        print_error("nothing was done at once\n");
+        return -1;
+    }
     if (fake.blocks != 0)
         print_error("%lld blocks of memory were not freed\n", (long long)fake.blocks);
     return fake.blocks == 0 ? 0 : -1;
@@ -68,7 +75,8 @@ int main(int argc, char **argv)
 {
     static struct asked asked[CASES_MAX];
     static struct CMUnitTest tests[CASES_MAX];
-    home_name = argc == 2 ? argv[1] : "";
+    at_once = argc == 3 && strcmp(argv[2], "at-once") == 0;
+    home_name = argc == 2 || at_once ? argv[1] : "";
     const char *missing = NULL;
     place = place_start(home_name, &missing);
     if (place == NULL && missing != NULL) {
@@ -76,7 +84,7 @@ int main(int argc, char **argv)
         return EXIT_SKIPPED;
     }
     if (place == NULL) {
-        (void)fprintf(stderr, "usage: conformance HOME, one of:%s\n", place_names());
+        (void)fprintf(stderr, "usage: conformance HOME [at-once], one of:%s\n", place_names());
         return 64;
     }
     size_t count = gather(asked, tests);

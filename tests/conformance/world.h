@@ -23,6 +23,8 @@ struct world {
     struct fake_env *fake; /* NULL: the clock is the real one */
     mcds_capabilities can;
     mcds_buffer values; /* of the last batch */
+    bool at_once;       /* single requests are first asked so, past the batches */
+    uint32_t done_at_once;
     uint32_t case_serial;
     uint32_t keys_used;
     char keys[WORLD_KEYS][MCDS__KEY_MAX + 1];
