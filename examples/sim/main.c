@@ -68,9 +68,9 @@ static bool judge(const struct customer *customers, char sentence[SENTENCE_ROOM]
         fine = length == strlen(purchase->customer) &&
                memcmp(holder.at, purchase->customer, length) == 0;
         if (!fine)
-            (void)snprintf(sentence, SENTENCE_ROOM, "%s was sold to %s, but it is %.*s's",
+            (void)snprintf(sentence, SENTENCE_ROOM, "%.20s was sold to %.20s, but it is %.*s's",
                            purchase->seat, purchase->customer,
-                           length > 0 ? (int)length : NOBODY_LENGTH,
+                           length > 0 ? (int)(length < 100 ? length : 100) : NOBODY_LENGTH,
                            length > 0 ? (const char *)holder.at : NOBODY);
     }
     mcds_value_free(&holder);
