@@ -43,9 +43,9 @@ static bool take_share(const struct contestant *contestant, uint64_t operations,
                        struct share *share)
 {
     double cpu_s = cpu_now();
-    double seconds = seconds_now();
+    double begun_s = seconds_now();
     bool fine = contestant->run(contestant->state, operations);
-    share->seconds = seconds_now() - seconds;
+    share->seconds = seconds_now() - begun_s;
     share->cpu_s = cpu_now() - cpu_s;
     if (!fine)
         (void)fprintf(stderr, "bench: %s failed\n", contestant->name);
@@ -115,22 +115,56 @@ static struct row *add_row(struct bench *bench, const char *work, const char *ag
     return row;
 }
 
-static void fill_row(const struct bench *bench, const struct standing *ours,
-                     const struct standing *theirs, struct row *row)
+enum measure { RATE, CPU };
+
+/* Each in its own way: more is better. */
+static double ratio_of(enum measure measure, const struct standing *ours,
+                       const struct standing *theirs, uint32_t round)
+{
+    return measure == RATE ? ours->rate[round] / theirs->rate[round]
+                           : theirs->cpu_us[round] / ours->cpu_us[round];
+}
+
+static void fill_theirs(const struct bench *bench, enum measure measure,
+                        const struct standing *ours, const struct standing *theirs,
+                        struct row *row)
 {
     double ratios[ROUNDS_MAX];
     for (uint32_t i = 0; i < bench->rounds; i++) {
-        ratios[i] = ours->rate[i] / theirs->rate[i];
+        ratios[i] = ratio_of(measure, ours, theirs, i);
         if (i == 0 || ratios[i] < row->ratio_min)
             row->ratio_min = ratios[i];
         if (i == 0 || ratios[i] > row->ratio_max)
             row->ratio_max = ratios[i];
     }
     row->ratio = median(ratios, bench->rounds);
-    row->rate[0] = median(ours->rate, bench->rounds);
     row->rate[1] = median(theirs->rate, bench->rounds);
-    row->cpu_us[0] = median(ours->cpu_us, bench->rounds);
     row->cpu_us[1] = median(theirs->cpu_us, bench->rounds);
+}
+
+static void fill_ours(const struct bench *bench, const struct standing *ours, struct row *row)
+{
+    row->rate[0] = median(ours->rate, bench->rounds);
+    row->cpu_us[0] = median(ours->cpu_us, bench->rounds);
+}
+
+/* The row of contestant `who`. `failure`: why there are no figures, or NULL. */
+static void report(struct bench *bench, const struct contest *contest, uint32_t who,
+                   enum measure measure, const struct standing *standings, const char *failure)
+{
+    const struct contestant *contestant = &contest->list[who];
+    char work[sizeof bench->rows[0].work];
+    (void)snprintf(work, sizeof work, "%s%s", contest->work,
+                   measure == CPU ? ": client CPU" : "");
+    struct row *row = add_row(bench, work, contestant->name);
+    row->goal = measure == CPU ? contestant->cpu_goal : contestant->goal;
+    const char *why = failure != NULL ? failure : contestant->skipped;
+    if (failure == NULL)
+        fill_ours(bench, &standings[0], row);
+    if (why != NULL)
+        (void)snprintf(row->skipped, sizeof row->skipped, "%s", why);
+    else
+        fill_theirs(bench, measure, &standings[0], &standings[who], row);
 }
 
 static bool run_rounds(const struct bench *bench, const struct contest *contest,
@@ -167,14 +201,10 @@ void contest_run(struct bench *bench, const struct contest *contest)
     (void)fprintf(stderr, "%s ...\n", contest->work);
     bool fine = run_rounds(bench, contest, standings);
     bench->failed = bench->failed || !fine;
+    const char *failure = fine ? NULL : "failed";
     for (uint32_t i = 1; i < contest->count; i++) {
-        const struct contestant *contestant = &contest->list[i];
-        struct row *row = add_row(bench, contest->work, contestant->name);
-        row->goal = contestant->goal;
-        const char *why = !fine ? "failed" : contestant->skipped;
-        if (why != NULL)
-            (void)snprintf(row->skipped, sizeof row->skipped, "%s", why);
-        else
-            fill_row(bench, &standings[0], &standings[i], row);
+        report(bench, contest, i, RATE, standings, failure);
+        if (contest->list[i].cpu_goal > 0)
+            report(bench, contest, i, CPU, standings, failure);
     }
 }

@@ -18,6 +18,7 @@ struct contestant {
     const char *name;
     const char *skipped; /* why it cannot take part, or NULL */
     double goal;         /* least ratio of the first contestant to this one; 0: none */
+    double cpu_goal;     /* the same of the client's processor time; 0: there is no such row */
     /* Do exactly that many operations; false, with a sentence on stderr, when that failed. */
     bool (*run)(void *state, uint64_t operations);
     void *state;
@@ -36,9 +37,10 @@ struct row {
     char against[48];
     char skipped[80]; /* empty: it ran */
     double goal;
-    double ratio, ratio_min, ratio_max; /* operations per second, ours to theirs */
-    double rate[2];                     /* median operations per second, ours and theirs */
-    double cpu_us[2];                   /* median processor time of the client per operation */
+    /* Operations per second, ours to theirs; of processor time, theirs to ours. */
+    double ratio, ratio_min, ratio_max;
+    double rate[2];   /* median operations per second, ours and theirs */
+    double cpu_us[2]; /* median processor time of the client per operation */
 };
 
 struct bench {
@@ -51,7 +53,8 @@ struct bench {
     bool failed;
 };
 
-/* Run a contest and add a row for each contestant but the first. */
+/* Run a contest and add a row for each contestant but the first, and one more where processor
+ * time has a goal. */
 void contest_run(struct bench *bench, const struct contest *contest);
 /* Add a row that says why there is no figure. */
 void contest_skip(struct bench *bench, const char *work, const char *why);

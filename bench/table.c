@@ -13,7 +13,7 @@ static void print_rate(FILE *out, double rate)
 
 static void print_row(FILE *out, const struct row *row)
 {
-    (void)fprintf(out, "%-40s %-30s ", row->work, row->against);
+    (void)fprintf(out, "%-46s %-30s ", row->work, row->against);
     if (row->skipped[0] != '\0') {
         (void)fprintf(out, "skipped: %s\n", row->skipped);
         return;
@@ -30,11 +30,13 @@ static void print_row(FILE *out, const struct row *row)
 
 void table_print(FILE *out, const struct bench *bench)
 {
-    (void)fprintf(out,
-                  "%u rounds of %.2f s; ratio: mcds to the other, more is better; rates in "
-                  "operations per second;\ncpu: the client's microseconds per operation\n\n",
-                  (unsigned)bench->rounds, bench->round_s);
-    (void)fprintf(out, "%-40s %-30s %7s %17s %10s %9s %9s %8s %8s\n", "work", "against",
+    (void)fprintf(
+        out,
+        "%u rounds of %.2f s; ratio: mcds to the other, more is better (of CPU: the other "
+        "to mcds);\nrates in operations per second; cpu: the client's microseconds per "
+        "operation\n\n",
+        (unsigned)bench->rounds, bench->round_s);
+    (void)fprintf(out, "%-46s %-30s %7s %17s %10s %9s %9s %8s %8s\n", "work", "against",
                   "ratio", "smallest - largest", "goal", "mcds", "other", "cpu", "other");
     for (uint32_t i = 0; i < bench->row_count; i++)
         print_row(out, &bench->rows[i]);

@@ -21,9 +21,12 @@ static void compete(struct bench *bench, const char *work, char **ours, const ch
     struct contest contest = {
         .work = work,
         .count = 2,
-        .list = {{"mcds", NULL, 0, run_each, ours},
-                 {against, server_is_installed(theirs[0]) ? NULL : "not installed", goal,
-                  run_each, theirs}}};
+        .list = {{.name = "mcds", .run = run_each, .state = ours},
+                 {.name = against,
+                  .skipped = server_is_installed(theirs[0]) ? NULL : "not installed",
+                  .goal = goal,
+                  .run = run_each,
+                  .state = theirs}}};
     if (contest_is_wanted(bench, work))
         contest_run(bench, &contest);
 }

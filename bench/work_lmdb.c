@@ -161,12 +161,14 @@ static void compete(struct bench *bench, const struct match *match)
     bool fine = tool_open(&file.tool, path, "bench", BATCH);
     (void)snprintf(path, sizeof path, "%s/plain.mdb", bench->place);
     if (fine && plain_open(&plain, path) && tool_add(&file.tool, 1) && plain_add(&plain)) {
-        struct contest contest = {
-            .work = match->work,
-            .step = match->step,
-            .count = 2,
-            .list = {{"mcds", NULL, 0, match->ours, &file},
-                     {match->against, NULL, match->goal, match->theirs, &plain}}};
+        struct contest contest = {.work = match->work,
+                                  .step = match->step,
+                                  .count = 2,
+                                  .list = {{.name = "mcds", .run = match->ours, .state = &file},
+                                           {.name = match->against,
+                                            .goal = match->goal,
+                                            .run = match->theirs,
+                                            .state = &plain}}};
         contest_run(bench, &contest);
     } else {
         bench->failed = true;

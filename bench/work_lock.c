@@ -40,8 +40,11 @@ static void compete(struct bench *bench, const char *work, const struct server *
         struct contest contest = {
             .work = work,
             .count = 2,
-            .list = {{"mcds", NULL, 0, acquire_and_release, &locker},
-                     {"Redis SET NX PX, EVALSHA", no_redis, 0, redis_lock, &redis}}};
+            .list = {{.name = "mcds", .run = acquire_and_release, .state = &locker},
+                     {.name = "Redis SET NX PX, EVALSHA",
+                      .skipped = no_redis,
+                      .run = redis_lock,
+                      .state = &redis}}};
         contest_run(bench, &contest);
         redis_close(&redis);
         mcds_lock_close(locker.lock);

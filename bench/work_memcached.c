@@ -14,6 +14,7 @@
 #define RAW_GOAL_WAITING 0.97
 #define RAW_GOAL_PIPELINED 0.85
 #define PEER_GOAL 1.0
+#define CPU_GOAL (1 / 0.7) /* 0.7 of libmemcached's */
 #define USUAL_DEPTH 128
 
 /* One way to reach the servers. */
@@ -22,7 +23,7 @@ struct way {
     const struct server *memcached;
     const struct server *redis;
     const char *no_redis; /* why there is none, or NULL */
-    bool is_far;          /* and no goal is set */
+    bool is_judged;       /* by goals */
 };
 
 /* The bytes that mcds sends for raw->depth adds, and how many line feeds come back. */
@@ -62,13 +63,22 @@ static void compete_with(struct bench *bench, const struct way *way, const char 
         .work = work,
         .step = raw->depth,
         .count = 4,
-        .list = {{"mcds", NULL, 0, waits ? tool_add : tool_add_pipelined, tool},
-                 {waits ? "raw loop, same bytes" : "raw pipelined loop, same bytes", NULL,
-                  way->is_far ? 0 : raw_goal, raw_add, raw},
-                 {"libmemcached, waiting", no_old_client, waits ? PEER_GOAL : 0, old_client_add,
-                  &old_client},
-                 {waits ? "Redis INCR, waiting" : "Redis INCR, same depth", no_redis,
-                  waits || way->is_far ? 0 : PEER_GOAL, redis_add, &redis}}};
+        .list = {{.name = "mcds", .run = waits ? tool_add : tool_add_pipelined, .state = tool},
+                 {.name = waits ? "raw loop, same bytes" : "raw pipelined loop, same bytes",
+                  .goal = way->is_judged ? raw_goal : 0,
+                  .run = raw_add,
+                  .state = raw},
+                 {.name = "libmemcached, waiting",
+                  .skipped = no_old_client,
+                  .goal = waits && way->is_judged ? PEER_GOAL : 0,
+                  .cpu_goal = waits && way->is_judged ? CPU_GOAL : 0,
+                  .run = old_client_add,
+                  .state = &old_client},
+                 {.name = waits ? "Redis INCR, waiting" : "Redis INCR, same depth",
+                  .skipped = no_redis,
+                  .goal = !waits && way->is_judged ? PEER_GOAL : 0,
+                  .run = redis_add,
+                  .state = &redis}}};
     contest_run(bench, &contest);
     old_client_close(&old_client);
     redis_close(&redis);
@@ -108,7 +118,7 @@ static void compete_afar(struct bench *bench, const struct servers *servers,
     struct relay to_memcached;
     struct relay to_redis;
     const struct way far = {"0.5 ms away", &to_memcached.server, &to_redis.server, no_redis,
-                            true};
+                            false};
     if (!relay_start(&to_memcached, bench->place, "far-m.sock", &servers->memcached_unix,
                      DISTANCE_NS) ||
         !relay_start(&to_redis, bench->place, "far-r.sock", &servers->redis_unix,
@@ -125,9 +135,9 @@ void work_memcached(struct bench *bench, const struct servers *servers)
 {
     const char *no_redis = servers->redis_tcp.pid > 0 ? NULL : "no redis-server";
     const struct way tcp = {"TCP", &servers->memcached_tcp, &servers->redis_tcp, no_redis,
-                            false};
+                            true};
     const struct way local = {"unix socket", &servers->memcached_unix, &servers->redis_unix,
-                              no_redis, false};
+                              no_redis, true};
     if (servers->memcached_tcp.pid == 0 || servers->memcached_unix.pid == 0) {
         contest_skip(bench, "counter add on memcached", "memcached did not start");
         return;

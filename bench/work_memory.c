@@ -127,12 +127,14 @@ static void compete(struct bench *bench, const char *work, uint32_t threads)
     if (shelf == NULL || plain == NULL || !shelf_open(shelf))
         abort();
     shelf->threads = threads;
-    struct contest contest = {
-        .work = work,
-        .step = 1000,
-        .count = 2,
-        .list = {{"mcds", NULL, 0, add_to_shelf, shelf},
-                 {"uthash under a mutex", NULL, GOAL, add_to_plain, plain}}};
+    struct contest contest = {.work = work,
+                              .step = 1000,
+                              .count = 2,
+                              .list = {{.name = "mcds", .run = add_to_shelf, .state = shelf},
+                                       {.name = "uthash under a mutex",
+                                        .goal = GOAL,
+                                        .run = add_to_plain,
+                                        .state = plain}}};
     contest_run(bench, &contest);
     shelf_close(shelf);
     free(shelf);

@@ -66,12 +66,16 @@ static void compete(struct bench *bench, const struct servers *servers, enum ver
         return;
     }
     const char *no_redis = open_theirs(&rivals, servers, verb, verb_name(verb));
-    struct contest contest = {.work = work,
-                              .step = DEPTH,
-                              .count = 2,
-                              .list = {{"mcds", NULL, 0, collection_run, &rivals.ours},
-                                       {against, no_redis, connections == 1 ? goal : 0,
-                                        redis_structure_run, &rivals.theirs}}};
+    struct contest contest = {
+        .work = work,
+        .step = DEPTH,
+        .count = 2,
+        .list = {{.name = "mcds", .run = collection_run, .state = &rivals.ours},
+                 {.name = against,
+                  .skipped = no_redis,
+                  .goal = connections == 1 ? goal : 0,
+                  .run = redis_structure_run,
+                  .state = &rivals.theirs}}};
     run(bench, &rivals, &contest, size);
 }
 
@@ -108,12 +112,15 @@ static void compete_in_fetching(struct bench *bench, const struct servers *serve
         return;
     }
     const char *no_redis = open_theirs(&rivals, servers, LOG_PUT, "fetched");
-    struct contest contest = {
-        .work = work,
-        .step = EVENTS,
-        .count = 2,
-        .list = {{"mcds", NULL, 0, fetch_events, &rivals},
-                 {"Redis XRANGE", no_redis, 2.0, redis_structure_range, &rivals.theirs}}};
+    struct contest contest = {.work = work,
+                              .step = EVENTS,
+                              .count = 2,
+                              .list = {{.name = "mcds", .run = fetch_events, .state = &rivals},
+                                       {.name = "Redis XRANGE",
+                                        .skipped = no_redis,
+                                        .goal = 2.0,
+                                        .run = redis_structure_range,
+                                        .state = &rivals.theirs}}};
     run(bench, &rivals, &contest, EVENTS);
 }
 

@@ -36,11 +36,12 @@ static void compete(struct bench *bench, const char *work, char *store, char *wo
         (char[]){"{views[$7]++; hosts[$1]++; if ($9 >= 400) errors++} "
                  "END {for (page in views) print page, views[page]; print length(hosts)}"},
         log, NULL};
-    struct contest contest = {.work = work,
-                              .step = LINES,
-                              .count = 2,
-                              .list = {{"mcds", NULL, 0, repeat, ours},
-                                       {"awk, alone in memory", NULL, 0, repeat, theirs}}};
+    struct contest contest = {
+        .work = work,
+        .step = LINES,
+        .count = 2,
+        .list = {{.name = "mcds", .run = repeat, .state = ours},
+                 {.name = "awk, alone in memory", .run = repeat, .state = theirs}}};
     contest_run(bench, &contest);
 }
 
