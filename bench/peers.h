@@ -1,5 +1,5 @@
-/* Other clients doing the same job: libmemcached and hiredis. Each may be left out of the
- * build; then its open says so. */
+/* Others doing the same job: clients of servers, databases, tables in this process. Each
+ * may be left out of the build; then its open says so. */
 #ifndef BENCH_PEERS_H
 #define BENCH_PEERS_H
 
@@ -56,5 +56,17 @@ bool redis_structure_fill(struct redis_structure *structure, uint64_t size);
 bool redis_structure_run(void *structure, uint64_t operations);
 /* contestant.run: XRANGE of all that there is, for as many events. */
 bool redis_structure_range(void *structure, uint64_t operations);
+
+/* Counters in a hash table of uthash, under one mutex. */
+struct uthash {
+    uint32_t threads;
+    struct uthash_counters *counters;
+};
+
+/* NULL when it is open, or why it is not. */
+const char *uthash_open(struct uthash *uthash, uint32_t threads);
+void uthash_close(struct uthash *uthash);
+/* contestant.run: adds by so many threads, each time to the counter whose turn it is. */
+bool uthash_add(void *uthash, uint64_t operations);
 
 #endif

@@ -1,6 +1,7 @@
 /* What contestants do with element number n, the same bytes on every side. */
 #include "verbs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const char value_bytes[VALUE_LENGTH + 1] = "a value that has 32 bytes ......";
@@ -28,4 +29,9 @@ void element_of(uint64_t number, char out[ELEMENT_LENGTH + 1])
 uint64_t spread(uint64_t step, uint64_t size)
 {
     return (step * UINT64_C(0x9e3779b1)) % size;
+}
+
+void counter_name(uint32_t number, char out[COUNTER_NAME_MAX])
+{
+    (void)snprintf(out, COUNTER_NAME_MAX, "counter%u", (unsigned)number);
 }

@@ -23,4 +23,21 @@ extern const char event_bytes[EVENT_LENGTH + 1];
 /* A number below `size`, another for each `step`; all of them have their turn. */
 uint64_t spread(uint64_t step, uint64_t size);
 
+#define COUNTERS 1000 /* where there are many */
+#define COUNTER_NAME_MAX 16
+
+void counter_name(uint32_t number, char out[COUNTER_NAME_MAX]);
+
+/* The counter whose turn it is after this one; all of them have theirs. */
+static inline uint32_t counter_after(uint32_t number)
+{
+    return (number + 7) % COUNTERS; /* 7 and 1000 have no common factor */
+}
+
+/* Where a thread begins. */
+static inline uint32_t counter_of_thread(uint32_t thread)
+{
+    return thread * 499 % COUNTERS;
+}
+
 #endif
