@@ -1,4 +1,4 @@
-/* Others doing the same job: clients of servers, databases, tables in this process. Each
+/* Others doing the same job: clients of servers, databases, tables in this process. Each but LMDB
  * may be left out of the build; then its open says so. */
 #ifndef BENCH_PEERS_H
 #define BENCH_PEERS_H
@@ -9,8 +9,11 @@
 #include "support/server.h"
 #include "verbs.h"
 
-struct redisContext;
+struct MDB_env;
 struct memcached_st;
+struct redisContext;
+
+#define BATCH 1000 /* operations of one transaction */
 
 struct old_client {
     struct memcached_st *handle;
@@ -56,6 +59,40 @@ bool redis_structure_fill(struct redis_structure *structure, uint64_t size);
 bool redis_structure_run(void *structure, uint64_t operations);
 /* contestant.run: XRANGE of all that there is, for as many events. */
 bool redis_structure_range(void *structure, uint64_t operations);
+
+/* LMDB itself, durable, each add with a commit of its own. */
+struct lmdb {
+    uint32_t threads;
+    struct MDB_env *env;
+    unsigned table;
+};
+
+/* NULL when it is open, or why it is not. */
+const char *lmdb_open(struct lmdb *lmdb, const char *path, uint32_t threads);
+void lmdb_close(struct lmdb *lmdb);
+/* contestant.run: read, add, write and commit, by so many threads. */
+bool lmdb_add(void *lmdb, uint64_t operations);
+/* contestant.run: BATCH puts of a number for each commit. */
+bool lmdb_put_batches(void *lmdb, uint64_t operations);
+/* contestant.run: reads, each in a transaction of its own. */
+bool lmdb_get(void *lmdb, uint64_t operations);
+
+/* SQLite with a write-ahead log, durable, a connection for each thread. */
+struct sqlite {
+    uint32_t threads;
+    struct sqlite_connections *connections;
+};
+
+/* NULL when it is open, or why it is not. */
+const char *sqlite_open(struct sqlite *sqlite, const char *path, uint32_t threads);
+void sqlite_close(struct sqlite *sqlite);
+/* contestant.run: upserts, each a transaction, by so many threads; whoever gets in does one of
+ * those that are left, for the others may wait for long. */
+bool sqlite_add(void *sqlite, uint64_t operations);
+/* contestant.run: BATCH upserts for each transaction. */
+bool sqlite_add_batches(void *sqlite, uint64_t operations);
+/* contestant.run: reads, each in a transaction of its own. */
+bool sqlite_get(void *sqlite, uint64_t operations);
 
 /* Counters in a hash table of uthash, under one mutex. */
 struct uthash {

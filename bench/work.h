@@ -17,7 +17,7 @@ void work_structures(struct bench *bench, const struct servers *servers);
 void work_weblog(struct bench *bench, const struct servers *servers);
 void work_command(struct bench *bench, const struct servers *servers);
 
-/* Remove the files of an LMDB store in bench->place. */
+/* Remove the files of an LMDB store or of an SQLite database in bench->place. */
 void forget_file(const struct bench *bench, const char *name);
 
 /* An open store with one counter, the subject of most contests. */
