@@ -121,6 +121,7 @@ int main(int argc, char **argv)
     work_lock(&bench, &servers);
     work_structures(&bench, &servers);
     work_memory(&bench);
+    work_table(&bench);
     work_lmdb(&bench);
     work_weblog(&bench, &servers);
     work_command(&bench, &servers);

@@ -10,6 +10,7 @@
 #include "verbs.h"
 
 struct MDB_env;
+struct cds_lfht;
 struct memcached_st;
 struct redisContext;
 
@@ -105,5 +106,20 @@ const char *uthash_open(struct uthash *uthash, uint32_t threads);
 void uthash_close(struct uthash *uthash);
 /* contestant.run: adds by so many threads, each time to the counter whose turn it is. */
 bool uthash_add(void *uthash, uint64_t operations);
+
+/* A lock-free hash table of liburcu, with the elements of verbs.h. */
+struct urcu {
+    struct cds_lfht *table;
+    struct urcu_member *members;
+    uint64_t size;
+    uint64_t next;
+};
+
+/* With `size` elements. NULL when it is open, or why it is not. */
+const char *urcu_open(struct urcu *urcu, uint64_t size);
+/* By the thread that opened it. */
+void urcu_close(struct urcu *urcu);
+/* contestant.run: looks for elements that are there, by the thread that opened it. */
+bool urcu_has(void *urcu, uint64_t operations);
 
 #endif

@@ -12,6 +12,7 @@ void work_memory(struct bench *bench);
 /* One row of each for a curve: adds with so many in flight, or from so many threads. */
 void work_memcached_depth(struct bench *bench, const struct servers *servers, uint32_t depth);
 void work_memory_threads(struct bench *bench, uint32_t threads);
+void work_table(struct bench *bench);
 void work_lmdb(struct bench *bench);
 void work_structures(struct bench *bench, const struct servers *servers);
 void work_weblog(struct bench *bench, const struct servers *servers);
