@@ -22,6 +22,9 @@ struct contestant {
     /* Do exactly that many operations; false, with a sentence on stderr, when that failed. */
     bool (*run)(void *state, uint64_t operations);
     void *state;
+    /* Where run() leaves the time when the operations were done, if it has to wait longer for
+     * somebody; NULL: they are done when it returns. */
+    const double *done_s;
 };
 
 /* The first contestant is mcds. */
@@ -52,6 +55,9 @@ struct bench {
     uint32_t row_count;
     bool failed;
 };
+
+/* The clock of the contests, in seconds. */
+double contest_now_s(void);
 
 /* Run a contest and add a row for each contestant but the first, and one more where processor
  * time has a goal. */

@@ -11,25 +11,43 @@
 #include "work.h"
 
 #define CALLS 20000
+#define ROUNDS 5
+#define ROUND_S 0.2 /* long enough for threads that sleep in between */
+
+/* A curve over the powers of two. */
+struct curve {
+    const char *name; /* of the file */
+    const char *x;
+    const char *ours; /* what the first contestant is called */
+    uint32_t most;
+    void (*measure)(struct bench *bench, const struct servers *servers, uint32_t x);
+};
+
+static bool has_run(const struct row *row)
+{
+    return row->skipped[0] == '\0';
+}
 
 /* A line for each x: ours, and each of those that it was measured against. */
-static void write_rows(FILE *file, uint32_t x, const struct bench *bench, uint32_t from)
+static void write_rows(FILE *file, uint32_t x, const struct bench *bench)
 {
-    if (from == bench->row_count)
+    if (bench->row_count == 0)
         return;
-    (void)fprintf(file, "%u\t%.0f", (unsigned)x, bench->rows[from].rate[0]);
-    for (uint32_t i = from; i < bench->row_count; i++)
-        (void)fprintf(file, "\t%.0f", bench->rows[i].rate[1]);
+    (void)fprintf(file, "%u\t%.0f", (unsigned)x, bench->rows[0].rate[0]);
+    for (uint32_t i = 0; i < bench->row_count; i++)
+        if (has_run(&bench->rows[i]))
+            (void)fprintf(file, "\t%.0f", bench->rows[i].rate[1]);
     (void)fputc('\n', file);
 }
 
 /* Names without what only holds for one x. */
-static void write_head(FILE *file, const char *x, const struct bench *bench, uint32_t from)
+static void write_head(FILE *file, const struct curve *curve, const struct bench *bench)
 {
-    (void)fprintf(file, "%s\tmcds", x);
-    for (uint32_t i = from; i < bench->row_count; i++)
-        (void)fprintf(file, "\t%.*s", (int)strcspn(bench->rows[i].against, ","),
-                      bench->rows[i].against);
+    (void)fprintf(file, "%s\t%s", curve->x, curve->ours);
+    for (uint32_t i = 0; i < bench->row_count; i++)
+        if (has_run(&bench->rows[i]))
+            (void)fprintf(file, "\t%.*s", (int)strcspn(bench->rows[i].against, ","),
+                          bench->rows[i].against);
     (void)fputc('\n', file);
 }
 
@@ -43,31 +61,21 @@ static FILE *open_file(const char *folder, const char *name)
     return file;
 }
 
-/* Rows for the powers of two up to `most`, from whoever measures one. */
-static bool write_powers(struct bench *bench, const struct servers *servers, const char *folder,
-                         const char *name, uint32_t most,
-                         void (*measure)(struct bench *bench, const struct servers *servers,
-                                         uint32_t x))
+static bool write_curve(struct bench *bench, const struct servers *servers, const char *folder,
+                        const struct curve *curve)
 {
-    FILE *file = open_file(folder, name);
+    FILE *file = open_file(folder, curve->name);
     if (file == NULL)
         return false;
-    for (uint32_t x = 1; x <= most; x *= 2) {
+    for (uint32_t x = 1; x <= curve->most; x *= 2) {
         bench->row_count = 0;
-        measure(bench, servers, x);
+        curve->measure(bench, servers, x);
         if (x == 1)
-            write_head(file, name, bench, 0);
-        write_rows(file, x, bench, 0);
+            write_head(file, curve, bench);
+        write_rows(file, x, bench);
     }
     bench->row_count = 0;
     return fclose(file) == 0;
-}
-
-static void measure_threads(struct bench *bench, const struct servers *servers,
-                            uint32_t threads)
-{
-    (void)servers;
-    work_memory_threads(bench, threads);
 }
 
 static int64_t now_ns(void)
@@ -165,14 +173,35 @@ static bool draw(const char *folder)
     return run_program(gnuplot, "/dev/null");
 }
 
+static bool write_files(struct bench *bench, const struct servers *servers, const char *folder,
+                        const char *only)
+{
+    static const struct curve curves[] = {
+        {"depth", "in flight", "mcds", 1024, work_memcached_depth},
+        {"threads", "threads", "mcds", 64, work_memory_threads},
+        {"lock", "threads", "mcds", 64, work_lock_threads},
+        {"processes", "processes", "mcds on memcached", 64, work_processes},
+    };
+    bool fine = true;
+    for (size_t i = 0; i < sizeof curves / sizeof curves[0]; i++)
+        if (only == NULL || strstr(curves[i].name, only) != NULL)
+            fine = write_curve(bench, servers, folder, &curves[i]) && fine;
+    if (only == NULL || strstr("latency", only) != NULL)
+        fine = write_latency(servers, folder) && fine;
+    if (only == NULL || strstr("sizes", only) != NULL)
+        fine = write_sizes(folder) && fine;
+    return fine;
+}
+
 bool curves_run(struct bench *bench, const struct servers *servers, const char *folder)
 {
+    const char *only = bench->only;
     if (servers->memcached_tcp.pid == 0 || servers->memcached_unix.pid == 0) {
         (void)fprintf(stderr, "bench: memcached did not start\n");
         return false;
     }
-    return write_powers(bench, servers, folder, "depth", 1024, work_memcached_depth) &&
-           write_powers(bench, servers, folder, "threads", 64, measure_threads) &&
-           write_latency(servers, folder) && write_sizes(folder) && draw(folder) &&
-           !bench->failed;
+    bench->only = NULL; /* it chooses curves, not contests */
+    bench->rounds = ROUNDS;
+    bench->round_s = ROUND_S;
+    return write_files(bench, servers, folder, only) && draw(folder) && !bench->failed;
 }

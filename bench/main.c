@@ -15,7 +15,7 @@
 static const char help_text[] =
     "usage: mcds-bench [--quick] [--only TEXT] [--out FILE] [--place FOLDER]\n"
     "       mcds-bench --sizes [--huge] [--only VERB] [--place FOLDER]\n"
-    "       mcds-bench --curves FOLDER [--place FOLDER]\n"
+    "       mcds-bench --curves FOLDER [--only NAME] [--place FOLDER]\n"
     "\n"
     "Starts memcached and redis-server by itself, on loopback and unix sockets.\n"
     "  --quick         about 30 seconds instead of two minutes; wider spreads\n"
@@ -23,8 +23,9 @@ static const char help_text[] =
     "  --out FILE      also write the ratios as JSON\n"
     "  --sizes         cost against size instead: a few minutes, 1 GB of memory\n"
     "  --huge          with --sizes: up to ten million elements\n"
-    "  --curves FOLDER write figures by depth, threads, size and percentiles, and\n"
-    "                  draw them as SVG\n"
+    "  --curves FOLDER write figures as TSV and draw them as SVG: depth, threads, lock,\n"
+    "                  processes, latency and sizes, or the one with NAME in its name;\n"
+    "                  a few minutes\n"
     "  --place FOLDER  where files and sockets are made (default .): the file system under it\n"
     "                  decides the durable rows\n";
 

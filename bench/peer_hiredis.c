@@ -4,9 +4,13 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #ifdef BENCH_HIREDIS
 #include <hiredis/hiredis.h>
+
+#define PAUSE_MIN_NS INT64_C(500000)
+#define PAUSE_MAX_NS INT64_C(100000000)
 
 static const char release_script[] = "if redis.call('get',KEYS[1]) == ARGV[1] then "
                                      "return redis.call('del',KEYS[1]) else return 0 end";
@@ -15,6 +19,7 @@ const char *redis_open(struct redis *redis, const struct server *server, uint32_
 {
     memset(redis, 0, sizeof *redis);
     redis->depth = depth;
+    redis->dice = (uint32_t)(uintptr_t)redis;
     redis->context = server->port != 0 ? redisConnect("127.0.0.1", server->port)
                                        : redisConnectUnix(server->path);
     if (redis->context == NULL || redis->context->err != 0)
@@ -54,14 +59,42 @@ bool redis_add(void *state, uint64_t operations)
     return true;
 }
 
-static bool acquire(struct redis *redis, uint64_t number)
+enum answer { TAKEN, HELD, FAILED };
+
+static enum answer try_lock(struct redis *redis)
 {
-    (void)snprintf(redis->token, sizeof redis->token, "%032llx", (unsigned long long)number);
     redisReply *reply = redisCommand(redis->context, "SET bench:lock %s NX PX 15000",
                                      redis->token);
-    bool fine = reply != NULL && reply->type == REDIS_REPLY_STATUS;
+    enum answer answer = FAILED;
+    if (reply != NULL && reply->type == REDIS_REPLY_STATUS)
+        answer = TAKEN;
+    else if (reply != NULL && reply->type == REDIS_REPLY_NIL)
+        answer = HELD;
     freeReplyObject(reply);
-    return fine;
+    return answer;
+}
+
+/* The documentation wants a pause of random length; these are as long as those of mcds: each
+ * somewhere between half a millisecond and three times the last one. */
+static int64_t sleep_some(struct redis *redis, int64_t last_ns)
+{
+    redis->dice = redis->dice * 1664525 + 1013904223;
+    int64_t pause_ns = PAUSE_MIN_NS +
+                       (3 * last_ns - PAUSE_MIN_NS) / 1024 * (int64_t)(redis->dice >> 22);
+    pause_ns = pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS;
+    (void)nanosleep(&(struct timespec){.tv_nsec = (long)pause_ns}, NULL);
+    return pause_ns;
+}
+
+static bool acquire(struct redis *redis)
+{
+    int64_t pause_ns = PAUSE_MIN_NS;
+    enum answer answer;
+    (void)snprintf(redis->token, sizeof redis->token, "%016llx%016llx",
+                   (unsigned long long)(uintptr_t)redis, (unsigned long long)redis->number++);
+    while ((answer = try_lock(redis)) == HELD)
+        pause_ns = sleep_some(redis, pause_ns);
+    return answer == TAKEN;
 }
 
 static bool release(struct redis *redis)
@@ -77,7 +110,7 @@ bool redis_lock(void *state, uint64_t operations)
 {
     struct redis *redis = state;
     for (uint64_t i = 0; i < operations; i++)
-        if (!acquire(redis, i) || !release(redis))
+        if (!acquire(redis) || !release(redis))
             return false;
     return true;
 }

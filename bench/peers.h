@@ -31,13 +31,16 @@ struct redis {
     uint32_t depth;
     char script[41]; /* compare and delete */
     char token[33];
+    uint64_t number; /* of the token */
+    uint32_t dice;   /* for the pauses */
 };
 
 const char *redis_open(struct redis *redis, const struct server *server, uint32_t depth);
 void redis_close(struct redis *redis);
 /* contestant.run: INCR with `depth` in flight; operations are a multiple of depth. */
 bool redis_add(void *redis, uint64_t operations);
-/* contestant.run: SET NX PX, then a script that deletes if the token is ours. */
+/* contestant.run: SET NX PX, again after a pause while another holds it, then a script that
+ * deletes if the token is ours. */
 bool redis_lock(void *redis, uint64_t operations);
 
 /* One native structure of Redis, and what is done with it. */

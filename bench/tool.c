@@ -3,6 +3,8 @@
 
 #include "work.h"
 
+#define WAIT_MS 3600000
+
 static bool fail(const char *what)
 {
     (void)fprintf(stderr, "bench: %s: %s\n", what, mcds_errmsg());
@@ -59,5 +61,33 @@ bool tool_add_pipelined(void *state, uint64_t operations)
         if (mcds_pipeline_next(tool->pipeline, &done) != MCDS_OK || done.result != MCDS_OK)
             return fail("counter add in a pipeline");
     }
+    return true;
+}
+
+bool locker_open(struct locker *locker, const char *uri, const char *name)
+{
+    *locker = (struct locker){.lease = MCDS_LEASE_INIT};
+    if (mcds_open(uri, NULL, &locker->store) == MCDS_OK &&
+        mcds_lock_open(locker->store, name, NULL, &locker->lock) == MCDS_OK)
+        return true;
+    (void)fail(uri);
+    locker_close(locker);
+    return false;
+}
+
+void locker_close(struct locker *locker)
+{
+    mcds_lock_close(locker->lock);
+    mcds_close(locker->store);
+    *locker = (struct locker){0};
+}
+
+bool locker_lock(void *state, uint64_t operations)
+{
+    struct locker *locker = state;
+    for (uint64_t i = 0; i < operations; i++)
+        if (mcds_lock_acquire(locker->lock, WAIT_MS, &locker->lease) != MCDS_OK ||
+            mcds_lock_release(locker->lock, &locker->lease) != MCDS_OK)
+            return fail("lock");
     return true;
 }

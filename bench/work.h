@@ -9,14 +9,18 @@
 void work_memcached(struct bench *bench, const struct servers *servers);
 void work_lock(struct bench *bench, const struct servers *servers);
 void work_memory(struct bench *bench);
-/* One row of each for a curve: adds with so many in flight, or from so many threads. */
-void work_memcached_depth(struct bench *bench, const struct servers *servers, uint32_t depth);
-void work_memory_threads(struct bench *bench, uint32_t threads);
 void work_table(struct bench *bench);
 void work_lmdb(struct bench *bench);
 void work_structures(struct bench *bench, const struct servers *servers);
 void work_weblog(struct bench *bench, const struct servers *servers);
 void work_command(struct bench *bench, const struct servers *servers);
+
+/* One point of a curve: adds with so many in flight; adds in memory by so many threads; a lock
+ * that so many threads want; adds by so many processes. */
+void work_memcached_depth(struct bench *bench, const struct servers *servers, uint32_t depth);
+void work_memory_threads(struct bench *bench, const struct servers *servers, uint32_t threads);
+void work_lock_threads(struct bench *bench, const struct servers *servers, uint32_t threads);
+void work_processes(struct bench *bench, const struct servers *servers, uint32_t processes);
 
 /* Remove the files of an LMDB store or of an SQLite database in bench->place. */
 void forget_file(const struct bench *bench, const char *name);
@@ -35,5 +39,18 @@ void tool_close(struct tool *tool);
 /* contestant.run: waiting adds, and pipelined ones with `depth` in flight. */
 bool tool_add(void *tool, uint64_t operations);
 bool tool_add_pipelined(void *tool, uint64_t operations);
+
+/* An open store with one lock. */
+struct locker {
+    mcds_store *store;
+    mcds_lock *lock;
+    mcds_lease lease;
+};
+
+/* False: told on stderr. */
+bool locker_open(struct locker *locker, const char *uri, const char *name);
+void locker_close(struct locker *locker);
+/* contestant.run: acquire, however long others hold it, and release. */
+bool locker_lock(void *locker, uint64_t operations);
 
 #endif

@@ -94,7 +94,8 @@ void work_memory(struct bench *bench)
     compete(bench, "counter add, memory:, 2 threads", 2, 0, true);
 }
 
-void work_memory_threads(struct bench *bench, uint32_t threads)
+void work_memory_threads(struct bench *bench, const struct servers *servers, uint32_t threads)
 {
+    (void)servers;
     compete(bench, "counter add, memory:", threads, 0, false);
 }
