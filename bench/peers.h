@@ -25,6 +25,10 @@ const char *old_client_open(struct old_client *client, const struct server *serv
 void old_client_close(struct old_client *client);
 /* contestant.run: waiting increments by libmemcached. */
 bool old_client_add(void *client, uint64_t operations);
+/* contestant.run: what the article of 2009 does over it: a counter, and a lock that is acquired
+ * and released. */
+bool article_add(void *client, uint64_t operations);
+bool article_lock(void *client, uint64_t operations);
 
 struct redis {
     struct redisContext *context;

@@ -1,4 +1,4 @@
-/* A lock: acquire and release, against the way that Redis recommends. Two round
+/* A lock: acquire and release, against the way that Redis recommends and the article's. Two round
  * trips each. */
 #include "peers.h"
 #include "work.h"
@@ -8,6 +8,7 @@ static void compete(struct bench *bench, const char *work, const struct server *
 {
     struct locker locker;
     struct redis redis = {0};
+    struct old_client old_client = {0};
     char uri[160];
     if (!contest_is_wanted(bench, work))
         return;
@@ -17,15 +18,21 @@ static void compete(struct bench *bench, const char *work, const struct server *
         return;
     }
     const char *no_redis = has_redis ? redis_open(&redis, redis_server, 1) : "no redis-server";
+    const char *no_old_client = old_client_open(&old_client, memcached);
     struct contest contest = {.work = work,
-                              .count = 2,
+                              .count = 3,
                               .list = {{.name = "mcds", .run = locker_lock, .state = &locker},
                                        {.name = "Redis SET NX PX, EVALSHA",
                                         .skipped = no_redis,
                                         .run = redis_lock,
-                                        .state = &redis}}};
+                                        .state = &redis},
+                                       {.name = "the article, libmemcached",
+                                        .skipped = no_old_client,
+                                        .run = article_lock,
+                                        .state = &old_client}}};
     contest_run(bench, &contest);
     redis_close(&redis);
+    old_client_close(&old_client);
     locker_close(&locker);
 }
 

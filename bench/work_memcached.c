@@ -1,5 +1,5 @@
 /* A counter on memcached: waiting and pipelined, against the least that any client can do with
- * the same bytes, against libmemcached, and against Redis. */
+ * the same bytes, against libmemcached and the article's algorithm over it, and against Redis. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ struct way {
     const struct server *memcached;
     const struct server *redis;
     const char *no_redis; /* why there is none, or NULL */
-    bool is_judged;       /* by goals */
+    bool is_judged;       /* by goals; who waits also against the article */
 };
 
 /* The bytes that mcds sends for raw->depth adds, and how many line feeds come back. */
@@ -62,7 +62,7 @@ static void compete_with(struct bench *bench, const struct way *way, const char 
     struct contest contest = {
         .work = work,
         .step = raw->depth,
-        .count = 4,
+        .count = waits && way->is_judged ? 5 : 4,
         .list = {{.name = "mcds", .run = waits ? tool_add : tool_add_pipelined, .state = tool},
                  {.name = waits ? "raw loop, same bytes" : "raw pipelined loop, same bytes",
                   .goal = way->is_judged ? raw_goal : 0,
@@ -78,7 +78,11 @@ static void compete_with(struct bench *bench, const struct way *way, const char 
                   .skipped = no_redis,
                   .goal = !waits && way->is_judged ? PEER_GOAL : 0,
                   .run = redis_add,
-                  .state = &redis}}};
+                  .state = &redis},
+                 {.name = "the article, libmemcached",
+                  .skipped = no_old_client,
+                  .run = article_add,
+                  .state = &old_client}}};
     contest_run(bench, &contest);
     old_client_close(&old_client);
     redis_close(&redis);
