@@ -2,11 +2,14 @@
 #include "base/environment.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
+#define RANDOM_AHEAD 256 /* what the system gives at once and whole */
 #define LOCK_PIECE_NS (100 * NS_PER_MS)
 #define NS_PER_HOUR (3600 * NS_PER_S)
 
@@ -35,16 +38,56 @@ static int64_t system_wall_ns(void *self)
     return clock_ns(CLOCK_REALTIME);
 }
 
+static _Atomic uint64_t forks;
+
+static void count_fork(void)
+{
+    (void)atomic_fetch_add(&forks, 1);
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, count_fork);
+}
+
+uint64_t mcds__forks(void)
+{
+    static pthread_once_t watching = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&watching, watch_forks);
+    return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
+/* Random bytes that the thread has drawn ahead: asking the system for each number would be a good
+ * part of an operation in memory. */
+static _Thread_local struct {
+    uint64_t forks; /* a child must not use what its parent has drawn */
+    size_t left;
+    uint8_t bytes[RANDOM_AHEAD];
+} ahead;
+
+static void draw_ahead(void)
+{
+    ahead.forks = mcds__forks();
+    ahead.left = 0;
+    while (ahead.left < sizeof ahead.bytes) {
+        ssize_t got = getrandom(ahead.bytes + ahead.left, sizeof ahead.bytes - ahead.left, 0);
+        if (got > 0) /* else an interrupt before the pool is ready */
+            ahead.left += (size_t)got;
+    }
+}
+
 static void system_random(void *self, void *out, size_t length)
 {
     (void)self;
     uint8_t *at = out;
     while (length > 0) {
-        ssize_t got = getrandom(at, length < 256 ? length : 256, 0);
-        if (got <= 0)
-            continue; /* only an interrupt before the pool is ready gets here */
-        at += got;
-        length -= (size_t)got;
+        if (ahead.left == 0 || ahead.forks != mcds__forks())
+            draw_ahead();
+        size_t part = length < ahead.left ? length : ahead.left;
+        memcpy(at, ahead.bytes + sizeof ahead.bytes - ahead.left, part);
+        ahead.left -= part;
+        at += part;
+        length -= part;
     }
 }
 

@@ -24,6 +24,10 @@ int64_t mcds__wall_ms(const mcds_env *env);
 uint64_t mcds__random_u64(const mcds_env *env);
 void mcds__sleep_until_ns(const mcds_env *env, int64_t monotonic_ns);
 
+/* How often a fork has made this process another one, counted from the first call. What a handle
+ * remembers of it differs in a child. */
+uint64_t mcds__forks(void);
+
 /* A condition for mcds__condition_wait. False when there is none to be had. */
 bool mcds__condition_init(pthread_cond_t *condition);
 /* Wait until signalled, or woken for no reason, or until the environment's monotonic clock

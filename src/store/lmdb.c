@@ -34,7 +34,7 @@ struct home {
 /* The file of a store that was opened before a fork belongs to the parent process. */
 static bool is_parents(const struct home *home)
 {
-    return home->file->forks != mcds__lmdb_forks();
+    return home->file->forks != mcds__forks();
 }
 
 static const char opened_before_fork[] =

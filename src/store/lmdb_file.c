@@ -19,8 +19,6 @@ static struct {
     struct mcds__lmdb_file *first;
 } registry = {PTHREAD_MUTEX_INITIALIZER, NULL};
 
-static _Atomic uint64_t forks;
-
 static void before_fork(void)
 {
     (void)pthread_mutex_lock(&registry.mutex);
@@ -31,20 +29,9 @@ static void after_fork(void)
     (void)pthread_mutex_unlock(&registry.mutex);
 }
 
-static void after_fork_in_child(void)
-{
-    atomic_fetch_add(&forks, 1);
-    (void)pthread_mutex_unlock(&registry.mutex);
-}
-
 static void watch_forks(void)
 {
-    (void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
-}
-
-uint64_t mcds__lmdb_forks(void)
-{
-    return atomic_load_explicit(&forks, memory_order_relaxed);
+    (void)pthread_atfork(before_fork, after_fork, after_fork);
 }
 
 static bool init_locks(struct mcds__lmdb_file *file)
@@ -70,7 +57,7 @@ static struct mcds__lmdb_file *make_file(const char *path)
     if (file->path != NULL && init_locks(file)) {
         file->end = &file->first;
         file->synced = true;
-        file->forks = mcds__lmdb_forks();
+        file->forks = mcds__forks();
         return file;
     }
     mcds__free(mcds_env_system(), file->path);
@@ -95,7 +82,7 @@ static void free_file(struct mcds__lmdb_file *file)
 static struct mcds__lmdb_file *find_file(const struct stat *status)
 {
     struct mcds__lmdb_file *file = registry.first;
-    while (file != NULL && (file->forks != mcds__lmdb_forks() ||
+    while (file != NULL && (file->forks != mcds__forks() ||
                             file->device != status->st_dev || file->inode != status->st_ino))
         file = file->next;
     return file;
@@ -128,7 +115,7 @@ static int open_new(const mcds_env *env, const char *path, uint64_t map_max, uin
 static bool was_replaced(const char *path)
 {
     for (struct mcds__lmdb_file *file = registry.first; file != NULL; file = file->next)
-        if (file->forks == mcds__lmdb_forks() && strcmp(file->path, path) == 0)
+        if (file->forks == mcds__forks() && strcmp(file->path, path) == 0)
             return true;
     return false;
 }

@@ -52,7 +52,8 @@ struct mcds__lmdb_file {
     dev_t device;
     ino_t inode;
     uint32_t references;
-    uint64_t forks; /* of the process that opened it; see mcds__lmdb_forks */
+    uint64_t forks; /* mcds__forks() when it was opened: in a child LMDB must not be used
+                       through this file, not even to close it */
     char *path;     /* absolute, without symbolic links */
 
     struct MDB_env *env;
@@ -94,10 +95,6 @@ struct mcds__lmdb_file {
     uint64_t turned;       /* commits when the last one was made to free pages for good */
     int64_t checkpoint_ns; /* when the last sync=async checkpoint was */
 };
-
-/* How often this process has been forked off: in a child it differs from what the parent's
- * files remember. LMDB must not be used through such a file, not even to close it. */
-uint64_t mcds__lmdb_forks(void);
 
 /* Open, or take another reference. Returns MCDS_OK or a code with the sentence set. */
 int mcds__lmdb_file_open(const mcds_env *env, const char *path, uint64_t map_max, bool full,

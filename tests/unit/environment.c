@@ -3,7 +3,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -45,12 +47,48 @@ static void random_numbers_differ(void **state)
         assert_memory_not_equal(drawn[0] + i, drawn[1] + i, 16);
 }
 
+/* Each child draws one number after its parent has drawn, and tells it by a pipe. */
+static uint64_t drawn_by_child(const mcds_env *env)
+{
+    int ends[2];
+    uint64_t number = 0;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        number = mcds__random_u64(env);
+        _exit(write(ends[1], &number, sizeof number) == sizeof number ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(read(ends[0], &number, sizeof number), sizeof number);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return number;
+}
+
+static void a_child_draws_what_nobody_else_draws(void **state)
+{
+    (void)state;
+    const mcds_env *env = mcds_env_system();
+    uint64_t before = mcds__random_u64(env);
+    uint64_t first = drawn_by_child(env);
+    uint64_t second = drawn_by_child(env);
+    uint64_t own = mcds__random_u64(env);
+    assert_int_not_equal(first, before);
+    assert_int_not_equal(first, second);
+    assert_int_not_equal(first, own);
+    assert_int_not_equal(second, own);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_monotonic_clock_is_that_of_the_boot),
         cmocka_unit_test(the_wall_clock_is_unix_time),
         cmocka_unit_test(random_numbers_differ),
+        cmocka_unit_test(a_child_draws_what_nobody_else_draws),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
