@@ -162,6 +162,7 @@ void mcds__items_init(struct mcds__items *items, const mcds_env *env, uint64_t b
     items->env = env;
     items->bytes_max = bytes_max;
     items->no_evict = no_evict;
+    items->due_ms = MCDS__ITEM_NEVER;
 }
 
 void mcds__items_clear(struct mcds__items *items)
@@ -253,12 +254,19 @@ struct mcds__item *mcds__items_resize(struct mcds__items *items, struct mcds__it
     return item;
 }
 
+static void note_due(struct mcds__items *items, int64_t expires_ms)
+{
+    if (expires_ms < items->due_ms)
+        items->due_ms = expires_ms;
+    if (expires_ms < items->next_due_ms)
+        items->next_due_ms = expires_ms;
+}
+
 void mcds__items_set_expiry(struct mcds__items *items, struct mcds__item *item,
                             int64_t expires_ms)
 {
-    items->expiring -= item->expires_ms != MCDS__ITEM_NEVER;
-    items->expiring += expires_ms != MCDS__ITEM_NEVER;
     item->expires_ms = expires_ms;
+    note_due(items, expires_ms);
 }
 
 void mcds__items_remove(struct mcds__items *items, struct mcds__item *item)
@@ -267,28 +275,40 @@ void mcds__items_remove(struct mcds__items *items, struct mcds__item *item)
     use_unlink(items, item);
     items->count--;
     items->bytes -= cost_of(items, item);
-    items->expiring -= item->expires_ms != MCDS__ITEM_NEVER;
     free_item(items, item);
 }
 
 static void sweep_bucket(struct mcds__items *items, int64_t now_ms)
 {
     struct mcds__item *item = *bucket_of(items, items->hand);
-    items->hand = (items->hand + 1) & items->mask;
     while (item != NULL) {
         struct mcds__item *next = item->next;
         if (item->expires_ms <= now_ms)
             mcds__items_remove(items, item);
+        else if (item->expires_ms < items->next_due_ms)
+            items->next_due_ms = item->expires_ms;
         item = next;
     }
+    items->hand = (items->hand + 1) & items->mask;
+    if (items->hand == 0)
+        items->due_ms = items->next_due_ms;
+}
+
+/* Each sweep goes through all buckets, and learns when the next one is worth its while. */
+static void sweep(struct mcds__items *items, int64_t now_ms)
+{
+    if (items->hand == 0)
+        items->next_due_ms = MCDS__ITEM_NEVER;
+    for (int i = 0; i < SWEEPS_PER_WRITE && (i == 0 || items->hand != 0); i++)
+        sweep_bucket(items, now_ms);
 }
 
 void mcds__items_work(struct mcds__items *items, int64_t now_ms)
 {
     for (int i = 0; i < MOVES_PER_WRITE && items->old != NULL; i++)
         move_bucket(items);
-    for (int i = 0; i < SWEEPS_PER_WRITE && items->expiring > 0; i++)
-        sweep_bucket(items, now_ms);
+    if (items->buckets != NULL && (items->hand != 0 || items->due_ms <= now_ms))
+        sweep(items, now_ms);
 }
 
 uint64_t mcds__items_buckets(const struct mcds__items *items)

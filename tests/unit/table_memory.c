@@ -94,6 +94,31 @@ static void the_dead_do_not_pile_up(void **state)
     world_close(&world);
 }
 
+/* Whenever it was given its time, and whatever was moved, swept or given another time meanwhile:
+ * as many writes as there are buckets remove all that is dead. */
+static void none_of_the_dead_is_forgotten(void **state)
+{
+    (void)state;
+    struct world world;
+    char key[32];
+    world_open(&world, (struct mcds__table_options){0});
+    for (uint32_t i = 0; i < 20000; i++) {
+        uint64_t ttl_ms = 1 + (i * UINT32_C(2654435761) >> 8) % 5000;
+        (void)snprintf(key, sizeof key, "key%u", i % 7 == 0 ? i / 2 : i);
+        mcds_request set = {.command = MCDS_SET, .key = text(key), .ttl_ms = ttl_ms};
+        if (i % 11 == 0)
+            set.command = MCDS_TOUCH;
+        (void)run(&world, set);
+        world.context.now_ms += i % 3 == 0;
+    }
+    world.context.now_ms += 5000;
+    assert_true(mcds__table_count(world.table) > 1000);
+    for (int i = 0; i < 16384; i++)
+        assert_int_equal(store(&world, MCDS_SET, "living", "1"), MCDS_OUT_OK);
+    assert_int_equal(mcds__table_count(world.table), 1);
+    world_close(&world);
+}
+
 static void evicts_the_least_recently_used(void **state)
 {
     (void)state;
@@ -212,6 +237,7 @@ int main(void)
         cmocka_unit_test(grows_to_many_and_finds_each),
         cmocka_unit_test(grows_on_without_memory_for_buckets),
         cmocka_unit_test(the_dead_do_not_pile_up),
+        cmocka_unit_test(none_of_the_dead_is_forgotten),
         cmocka_unit_test(evicts_the_least_recently_used),
         cmocka_unit_test(a_full_table_that_may_not_evict_says_so),
         cmocka_unit_test(eviction_by_name_and_by_chance),
