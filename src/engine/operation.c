@@ -18,9 +18,9 @@ void mcds__operation_begin(struct mcds__operation *operation,
     operation->store = store;
     operation->env = mcds__store_env(store);
     operation->name = name;
-    operation->deadline_ns = mcds__monotonic_ns(operation->env) +
-                             mcds__store_timeout_ns(store) + wait_ns;
-    operation->sent_ns = 0;
+    operation->sent_ns = mcds__monotonic_ns(operation->env);
+    operation->deadline_ns = operation->sent_ns + mcds__store_timeout_ns(store) + wait_ns;
+    operation->is_fresh = true;
     operation->wake_ns = 0;
     operation->pause_ns = PAUSE_MIN_NS;
     operation->tries = 1;
@@ -73,6 +73,7 @@ int mcds__operation_run(struct mcds__operation *operation)
 static enum mcds__step ask(struct mcds__operation *operation, mcds_request *requests,
                            uint32_t count, bool independent)
 {
+    operation->is_fresh = false;
     operation->values.length = 0;
     operation->batch.requests = requests;
     operation->batch.count = count;
@@ -101,8 +102,9 @@ enum mcds__step mcds__operation_ask_any_order(struct mcds__operation *operation,
 enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count)
 {
+    if (!operation->is_fresh)
+        operation->sent_ns = mcds__monotonic_ns(operation->env);
     (void)ask(operation, requests, count, false);
-    operation->sent_ns = mcds__monotonic_ns(operation->env);
     int64_t left_ns = operation->deadline_ns - operation->sent_ns;
     int64_t most_ns = mcds__store_timeout_ns(operation->store);
     if (operation->tries == 1)
@@ -206,6 +208,7 @@ bool mcds__operation_wait(struct mcds__operation *operation, int64_t hint_ns)
     if (now_ns + pause_ns >= operation->deadline_ns)
         return false;
     operation->wake_ns = now_ns + pause_ns;
+    operation->is_fresh = false;
     return true;
 }
 

@@ -32,10 +32,11 @@ struct mcds__operation {
     const mcds_env *env;
     const char *name; /* of the structure, for the message */
     int64_t deadline_ns;
-    int64_t sent_ns; /* when the last repeatable batch was asked for */
+    int64_t sent_ns; /* when the last repeatable batch was asked for, at the earliest */
     int64_t wake_ns;
     int64_t pause_ns; /* the last back-off */
     uint32_t tries;
+    bool is_fresh; /* it has just begun, at sent_ns */
     int result;
     const char *detail; /* what went wrong, and where */
     const char *peer;
