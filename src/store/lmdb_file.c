@@ -82,8 +82,8 @@ static void free_file(struct mcds__lmdb_file *file)
 static struct mcds__lmdb_file *find_file(const struct stat *status)
 {
     struct mcds__lmdb_file *file = registry.first;
-    while (file != NULL && (file->forks != mcds__forks() ||
-                            file->device != status->st_dev || file->inode != status->st_ino))
+    while (file != NULL && (file->forks != mcds__forks() || file->device != status->st_dev ||
+                            file->inode != status->st_ino))
         file = file->next;
     return file;
 }
