@@ -2,6 +2,7 @@
 #include "gang.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 struct member {
     pthread_t thread;
@@ -37,4 +38,20 @@ bool gang_run(uint32_t threads, uint64_t operations,
         fine = fine && members[i].fine;
     }
     return fine;
+}
+
+void gang_spread(uint32_t thread)
+{
+    cpu_set_t all, one;
+    if (sched_getaffinity(0, sizeof all, &all) != 0)
+        return;
+    uint32_t turn = thread % (uint32_t)CPU_COUNT(&all);
+    for (size_t i = 0; i < CPU_SETSIZE; i++) {
+        if (!CPU_ISSET(i, &all) || turn-- > 0)
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(i, &one);
+        (void)sched_setaffinity(0, sizeof one, &one);
+        return;
+    }
 }

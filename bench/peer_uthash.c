@@ -61,12 +61,11 @@ static bool add(struct uthash_counters *counters, const char *name)
 static bool add_share(void *state, uint32_t thread, uint64_t operations)
 {
     struct uthash_counters *counters = state;
-    uint32_t at = counter_of_thread(thread);
-    for (uint64_t i = 0; i < operations; i++) {
-        at = counter_after(at);
-        if (!add(counters, counters->all[at].name))
+    uint32_t dice = dice_of_thread(thread);
+    gang_spread(thread);
+    for (uint64_t i = 0; i < operations; i++)
+        if (!add(counters, counters->all[throw_counter(&dice)].name))
             return false;
-    }
     return true;
 }
 

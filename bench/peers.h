@@ -111,7 +111,7 @@ struct uthash {
 /* NULL when it is open, or why it is not. */
 const char *uthash_open(struct uthash *uthash, uint32_t threads);
 void uthash_close(struct uthash *uthash);
-/* contestant.run: adds by so many threads, each time to the counter whose turn it is. */
+/* contestant.run: adds by so many threads, each to another of COUNTERS counters. */
 bool uthash_add(void *uthash, uint64_t operations);
 
 /* A lock-free hash table of liburcu, with the elements of verbs.h. */

@@ -28,16 +28,17 @@ uint64_t spread(uint64_t step, uint64_t size);
 
 void counter_name(uint32_t number, char out[COUNTER_NAME_MAX]);
 
-/* The counter whose turn it is after this one; all of them have theirs. */
-static inline uint32_t counter_after(uint32_t number)
+/* What a thread throws for the counters that it adds to: by turns each, two threads would fall into
+ * step and meet at all of them or at none. */
+static inline uint32_t dice_of_thread(uint32_t thread)
 {
-    return (number + 7) % COUNTERS; /* 7 and 1000 have no common factor */
+    return thread * UINT32_C(0x9e3779b1);
 }
 
-/* Where a thread begins. */
-static inline uint32_t counter_of_thread(uint32_t thread)
+static inline uint32_t throw_counter(uint32_t *dice)
 {
-    return thread * 499 % COUNTERS;
+    *dice = *dice * 1664525 + 1013904223;
+    return (uint32_t)((uint64_t)*dice * COUNTERS >> 32);
 }
 
 #endif

@@ -23,12 +23,11 @@ struct crowd {
 static bool add_share(void *state, uint32_t thread, uint64_t operations)
 {
     struct shelf *shelf = state;
-    uint32_t at = counter_of_thread(thread);
-    for (uint64_t i = 0; i < operations; i++) {
-        at = counter_after(at);
-        if (mcds_counter_add(shelf->counters[at], 1, NULL) != MCDS_OK)
+    uint32_t dice = dice_of_thread(thread);
+    gang_spread(thread);
+    for (uint64_t i = 0; i < operations; i++)
+        if (mcds_counter_add(shelf->counters[throw_counter(&dice)], 1, NULL) != MCDS_OK)
             return false;
-    }
     return true;
 }
 
