@@ -12,7 +12,7 @@
 
 #define CONTESTANTS_MAX 6
 #define ROUNDS_MAX 31
-#define ROWS_MAX 64
+#define ROWS_MAX 96
 
 struct contestant {
     const char *name;

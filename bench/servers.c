@@ -30,6 +30,7 @@ static char *const roomy[] = {"-m", "2048", NULL};
 void servers_start(struct servers *servers, const char *place)
 {
     memset(servers, 0, sizeof *servers);
+    servers->where = "";
     (void)snprintf(servers->memcached_unix.path, sizeof servers->memcached_unix.path,
                    "%.90s/m.sock", place);
     (void)snprintf(servers->redis_unix.path, sizeof servers->redis_unix.path, "%.90s/r.sock",

@@ -7,6 +7,7 @@
 #include "support/server.h"
 
 struct servers {
+    const char *where; /* for the names of contests: "" or ", one CPU" */
     struct server memcached_tcp;
     struct server memcached_unix;
     struct server memcached_wide; /* the same with two threads */

@@ -13,7 +13,7 @@ static void print_rate(FILE *out, double rate)
 
 static void print_row(FILE *out, const struct row *row)
 {
-    (void)fprintf(out, "%-46s %-30s ", row->work, row->against);
+    (void)fprintf(out, "%-54s %-30s ", row->work, row->against);
     if (row->skipped[0] != '\0') {
         (void)fprintf(out, "skipped: %s\n", row->skipped);
         return;
@@ -36,7 +36,7 @@ void table_print(FILE *out, const struct bench *bench)
         "to mcds);\nrates in operations per second; cpu: the client's microseconds per "
         "operation\n\n",
         (unsigned)bench->rounds, bench->round_s);
-    (void)fprintf(out, "%-46s %-30s %7s %17s %10s %9s %9s %8s %8s\n", "work", "against",
+    (void)fprintf(out, "%-54s %-30s %7s %17s %10s %9s %9s %8s %8s\n", "work", "against",
                   "ratio", "smallest - largest", "goal", "mcds", "other", "cpu", "other");
     for (uint32_t i = 0; i < bench->row_count; i++)
         print_row(out, &bench->rows[i]);

@@ -3,13 +3,15 @@
 #include "peers.h"
 #include "work.h"
 
-static void compete(struct bench *bench, const char *work, const struct server *memcached,
-                    const struct server *redis_server, bool has_redis)
+static void compete(struct bench *bench, const struct servers *servers, const char *way,
+                    const struct server *memcached, const struct server *redis_server)
 {
+    char work[80];
     struct locker locker;
     struct redis redis = {0};
     struct old_client old_client = {0};
     char uri[160];
+    (void)snprintf(work, sizeof work, "lock, acquire and release, %s%s", way, servers->where);
     if (!contest_is_wanted(bench, work))
         return;
     server_uri(memcached, uri, sizeof uri);
@@ -17,7 +19,8 @@ static void compete(struct bench *bench, const char *work, const struct server *
         bench->failed = true;
         return;
     }
-    const char *no_redis = has_redis ? redis_open(&redis, redis_server, 1) : "no redis-server";
+    const char *no_redis = servers->redis_tcp.pid > 0 ? redis_open(&redis, redis_server, 1)
+                                                      : "no redis-server";
     const char *no_old_client = old_client_open(&old_client, memcached);
     struct contest contest = {.work = work,
                               .count = 3,
@@ -38,13 +41,10 @@ static void compete(struct bench *bench, const char *work, const struct server *
 
 void work_lock(struct bench *bench, const struct servers *servers)
 {
-    bool has_redis = servers->redis_tcp.pid > 0;
     if (servers->memcached_tcp.pid == 0 || servers->memcached_unix.pid == 0) {
         contest_skip(bench, "lock on memcached", "memcached did not start");
         return;
     }
-    compete(bench, "lock, acquire and release, TCP", &servers->memcached_tcp,
-            &servers->redis_tcp, has_redis);
-    compete(bench, "lock, acquire and release, unix socket", &servers->memcached_unix,
-            &servers->redis_unix, has_redis);
+    compete(bench, servers, "TCP", &servers->memcached_tcp, &servers->redis_tcp);
+    compete(bench, servers, "unix socket", &servers->memcached_unix, &servers->redis_unix);
 }

@@ -16,10 +16,12 @@
 #define PEER_GOAL 1.0
 #define CPU_GOAL (1 / 0.7) /* 0.7 of libmemcached's */
 #define USUAL_DEPTH 128
+#define GREAT_DEPTH 1024
 
 /* One way to reach the servers. */
 struct way {
     const char *name;
+    const char *where; /* as of the servers */
     const struct server *memcached;
     const struct server *redis;
     const char *no_redis; /* why there is none, or NULL */
@@ -95,10 +97,10 @@ static void compete(struct bench *bench, const struct way *way, uint32_t depth)
     struct tool tool;
     struct raw raw = {.depth = depth};
     if (depth == 1)
-        (void)snprintf(work, sizeof work, "counter add, waiting, %s", way->name);
+        (void)snprintf(work, sizeof work, "counter add, waiting, %s%s", way->name, way->where);
     else
-        (void)snprintf(work, sizeof work, "counter add, %u in flight, %s", (unsigned)depth,
-                       way->name);
+        (void)snprintf(work, sizeof work, "counter add, %u in flight, %s%s", (unsigned)depth,
+                       way->name, way->where);
     if (!contest_is_wanted(bench, work))
         return;
     server_uri(way->memcached, uri, sizeof uri);
@@ -115,14 +117,21 @@ static void compete(struct bench *bench, const struct way *way, uint32_t depth)
     tool_close(&tool);
 }
 
+static const char *why_no_redis(const struct servers *servers)
+{
+    return servers->redis_tcp.pid > 0 ? NULL : "no redis-server";
+}
+
 /* The same servers behind a wire that takes its time, as a network does. */
-static void compete_afar(struct bench *bench, const struct servers *servers,
-                         const char *no_redis)
+static void compete_afar(struct bench *bench, const struct servers *servers)
 {
     struct relay to_memcached;
     struct relay to_redis;
-    const struct way far = {"0.5 ms away", &to_memcached.server, &to_redis.server, no_redis,
-                            false};
+    const struct way far = {.name = "0.5 ms away",
+                            .where = servers->where,
+                            .memcached = &to_memcached.server,
+                            .redis = &to_redis.server,
+                            .no_redis = why_no_redis(servers)};
     if (!relay_start(&to_memcached, bench->place, "far-m.sock", &servers->memcached_unix,
                      DISTANCE_NS) ||
         !relay_start(&to_redis, bench->place, "far-r.sock", &servers->redis_unix,
@@ -135,28 +144,48 @@ static void compete_afar(struct bench *bench, const struct servers *servers,
     relay_stop(&to_redis);
 }
 
+static struct way unix_way(const struct servers *servers, bool is_judged)
+{
+    return (struct way){.name = "unix socket",
+                        .where = servers->where,
+                        .memcached = &servers->memcached_unix,
+                        .redis = &servers->redis_unix,
+                        .no_redis = why_no_redis(servers),
+                        .is_judged = is_judged};
+}
+
+static void compete_nearby(struct bench *bench, const struct servers *servers, uint32_t depth)
+{
+    const struct way tcp = {.name = "TCP",
+                            .where = servers->where,
+                            .memcached = &servers->memcached_tcp,
+                            .redis = &servers->redis_tcp,
+                            .no_redis = why_no_redis(servers),
+                            .is_judged = true};
+    const struct way local = unix_way(servers, true);
+    compete(bench, &tcp, depth);
+    compete(bench, &local, depth);
+}
+
+void work_memcached_waiting(struct bench *bench, const struct servers *servers)
+{
+    compete_nearby(bench, servers, 1);
+}
+
 void work_memcached(struct bench *bench, const struct servers *servers)
 {
-    const char *no_redis = servers->redis_tcp.pid > 0 ? NULL : "no redis-server";
-    const struct way tcp = {"TCP", &servers->memcached_tcp, &servers->redis_tcp, no_redis,
-                            true};
-    const struct way local = {"unix socket", &servers->memcached_unix, &servers->redis_unix,
-                              no_redis, true};
     if (servers->memcached_tcp.pid == 0 || servers->memcached_unix.pid == 0) {
         contest_skip(bench, "counter add on memcached", "memcached did not start");
         return;
     }
-    static const uint32_t depths[] = {1, USUAL_DEPTH, 1024};
-    for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
-        compete(bench, &tcp, depths[i]);
-        compete(bench, &local, depths[i]);
-    }
-    compete_afar(bench, servers, no_redis);
+    compete_nearby(bench, servers, 1);
+    compete_nearby(bench, servers, USUAL_DEPTH);
+    compete_nearby(bench, servers, GREAT_DEPTH);
+    compete_afar(bench, servers);
 }
 
 void work_memcached_depth(struct bench *bench, const struct servers *servers, uint32_t depth)
 {
-    const struct way local = {"unix socket", &servers->memcached_unix, &servers->redis_unix,
-                              servers->redis_tcp.pid > 0 ? NULL : "no redis-server", false};
+    const struct way local = unix_way(servers, false);
     compete(bench, &local, depth);
 }
