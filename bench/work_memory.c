@@ -14,15 +14,16 @@ struct shelf {
     mcds_counter *counters[COUNTERS];
 };
 
-/* Some threads before a shelf. */
+/* Some threads before a shelf, or by turns before two. */
 struct crowd {
-    struct shelf *shelf;
     uint32_t threads;
+    struct shelf *shelves[2];
 };
 
 static bool add_share(void *state, uint32_t thread, uint64_t operations)
 {
-    struct shelf *shelf = state;
+    const struct crowd *crowd = state;
+    const struct shelf *shelf = crowd->shelves[thread % 2];
     uint32_t dice = dice_of_thread(thread);
     gang_spread(thread);
     for (uint64_t i = 0; i < operations; i++)
@@ -34,18 +35,21 @@ static bool add_share(void *state, uint32_t thread, uint64_t operations)
 static bool add_to_shelf(void *state, uint64_t operations)
 {
     struct crowd *crowd = state;
-    return gang_run(crowd->threads, operations, add_share, crowd->shelf);
+    return gang_run(crowd->threads, operations, add_share, crowd);
 }
 
-static bool shelf_open(struct shelf *shelf)
+static struct shelf *shelf_open(void)
 {
-    bool fine = mcds_open("memory:", NULL, &shelf->store) == MCDS_OK;
-    for (uint32_t i = 0; i < COUNTERS && fine; i++) {
+    struct shelf *shelf = calloc(1, sizeof *shelf);
+    if (shelf == NULL || mcds_open("memory:", NULL, &shelf->store) != MCDS_OK)
+        abort();
+    for (uint32_t i = 0; i < COUNTERS; i++) {
         char name[COUNTER_NAME_MAX];
         counter_name(i, name);
-        fine = mcds_counter_open(shelf->store, name, NULL, &shelf->counters[i]) == MCDS_OK;
+        if (mcds_counter_open(shelf->store, name, NULL, &shelf->counters[i]) != MCDS_OK)
+            abort();
     }
-    return fine;
+    return shelf;
 }
 
 static void shelf_close(struct shelf *shelf)
@@ -53,38 +57,42 @@ static void shelf_close(struct shelf *shelf)
     for (uint32_t i = 0; i < COUNTERS; i++)
         mcds_counter_close(shelf->counters[i]);
     mcds_close(shelf->store);
+    free(shelf);
 }
 
-/* `beside_one`: also against one thread of its own. */
+/* `beside_own`: also against one thread of its own, and against as many threads that share nothing:
+ * what the machine makes of a second thread. */
 static void compete(struct bench *bench, const char *work, uint32_t threads, double goal,
-                    bool beside_one)
+                    bool beside_own)
 {
     struct uthash uthash = {0};
     if (!contest_is_wanted(bench, work))
         return;
-    struct shelf *shelf = calloc(1, sizeof *shelf);
-    if (shelf == NULL || !shelf_open(shelf))
-        abort();
-    struct crowd crowd = {shelf, threads};
-    struct crowd alone = {shelf, 1};
+    struct shelf *shelf = shelf_open();
+    struct shelf *other = shelf_open();
+    struct crowd crowd = {threads, {shelf, shelf}};
+    struct crowd alone = {1, {shelf, shelf}};
+    struct crowd apart = {threads, {shelf, other}};
     const char *no_uthash = uthash_open(&uthash, threads);
-    struct contest contest = {.work = work,
-                              .step = 1000,
-                              .count = beside_one ? 3 : 2,
-                              .list = {{.name = "mcds", .run = add_to_shelf, .state = &crowd},
-                                       {.name = "uthash under a mutex",
-                                        .skipped = no_uthash,
-                                        .goal = goal,
-                                        .run = uthash_add,
-                                        .state = &uthash},
-                                       {.name = "one thread of its own",
-                                        .goal = THREADS_GOAL,
-                                        .run = add_to_shelf,
-                                        .state = &alone}}};
+    struct contest contest = {
+        .work = work,
+        .step = 1000,
+        .count = beside_own ? 4 : 2,
+        .list = {{.name = "mcds", .run = add_to_shelf, .state = &crowd},
+                 {.name = "uthash under a mutex",
+                  .skipped = no_uthash,
+                  .goal = goal,
+                  .run = uthash_add,
+                  .state = &uthash},
+                 {.name = "one thread of its own",
+                  .goal = THREADS_GOAL,
+                  .run = add_to_shelf,
+                  .state = &alone},
+                 {.name = "a store for each thread", .run = add_to_shelf, .state = &apart}}};
     contest_run(bench, &contest);
     uthash_close(&uthash);
+    shelf_close(other);
     shelf_close(shelf);
-    free(shelf);
 }
 
 void work_memory(struct bench *bench)
