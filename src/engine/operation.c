@@ -9,6 +9,8 @@
 #define PAUSE_MAX_NS (100 * NS_PER_MS)
 /* More than any home's value_max, and a bound on what a foreign value can make us hold. */
 #define VALUES_MAX ((size_t)1 << 27)
+/* For what most keys hold: one operation on the caller's stack can have more than each of many. */
+#define VALUES_ROOM_WAITING 4096
 
 void mcds__operation_begin(struct mcds__operation *operation,
                            const struct mcds__operation_kind *kind, mcds_store *store,
@@ -60,6 +62,9 @@ int mcds__operation_end(struct mcds__operation *operation)
 
 int mcds__operation_run(struct mcds__operation *operation)
 {
+    uint8_t room[VALUES_ROOM_WAITING];
+    if (operation->values.at == operation->values_room)
+        mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, room, sizeof room);
     enum mcds__step step;
     while ((step = operation->kind->step(operation)) != MCDS__DONE) {
         if (step == MCDS__ASK)

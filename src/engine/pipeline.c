@@ -5,7 +5,8 @@
  *
  * Nothing is sent before the caller asks for a result or half of the depth has gathered in the
  * outbox: so requests travel in large writes, and the servers work on one half of the
- * operations while this side works on the other. A caller who waits while most are with the
+ * operations while this side works on the other. A store in this process gets the whole depth at
+ * once, for instance into one commit. A caller who waits while most are with the
  * servers gets what comes first, and what he has started since is kept a little. */
 #include "engine/pipeline.h"
 
@@ -53,6 +54,7 @@ struct mcds_pipeline {
     const mcds_env *env;
     struct mcds__lane *lane;
     uint32_t depth;
+    uint32_t gather_count; /* so many in the outbox are sent without being asked for */
     uint32_t unfinished;
     uint32_t outbox_count;
     uint32_t combinable_count; /* in the outbox */
@@ -343,7 +345,7 @@ int mcds__launch(struct mcds__operation *operation, mcds_pipeline *pipeline, uin
     operation->tag = tag;
     pipeline->unfinished++;
     advance(pipeline, operation);
-    if (pipeline->outbox_count > pipeline->depth / 2)
+    if (pipeline->outbox_count >= pipeline->gather_count)
         send_outbox(pipeline);
     return MCDS_OK;
 }
@@ -367,6 +369,7 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     pipeline->store = store;
     pipeline->env = env;
     pipeline->depth = depth;
+    pipeline->gather_count = mcds__store_answers_here(store) ? depth : depth / 2 + 1;
     pipeline->outbox_end = &pipeline->outbox;
     mcds__combiner_init(&pipeline->combiner, env);
     int result = mcds__lane_take(store, 0, &pipeline->lane);

@@ -374,7 +374,7 @@ bool mcds__store_at_once(mcds_store *store, mcds_request *request, mcds_buffer *
 void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch)
 {
     batch->next = NULL;
-    if (store->home->lane_open == NULL) {
+    if (mcds__store_answers_here(store)) {
         if (check_batch(store, batch))
             store->home->submit(store->home_state, batch);
         else
@@ -435,6 +435,11 @@ const char *mcds__store_ns(const mcds_store *store)
 int64_t mcds__store_timeout_ns(const mcds_store *store)
 {
     return store->timeout_ns;
+}
+
+bool mcds__store_answers_here(const mcds_store *store)
+{
+    return store->home->lane_open == NULL;
 }
 
 void mcds__store_capabilities(const mcds_store *store, mcds_capabilities *out)

@@ -13,6 +13,8 @@ struct mcds__lane;
 const mcds_env *mcds__store_env(const mcds_store *store);
 const char *mcds__store_ns(const mcds_store *store);
 int64_t mcds__store_timeout_ns(const mcds_store *store);
+/* Whether a home without lanes stands behind it, which answers within the caller's thread. */
+bool mcds__store_answers_here(const mcds_store *store);
 void mcds__store_capabilities(const mcds_store *store, mcds_capabilities *out);
 
 /* A way into the store for the calling thread alone. `connection`, when not 0, asks for the
