@@ -90,6 +90,24 @@ static const mcds_home slow_home = {
     .collect = slow_collect,
 };
 
+/* The same within the caller's thread: all is answered when submit returns. */
+static void here_submit(void *home, mcds_batch *first)
+{
+    struct slow *slow = home;
+    slow->submits++;
+    for (mcds_batch *batch = first; batch != NULL; batch = batch->next) {
+        batch->requests[0].reply.outcome = MCDS_OUT_OK;
+        batch->answered = 1;
+    }
+}
+
+static const mcds_home here_home = {
+    .version = MCDS_HOME_VERSION,
+    .scheme = "here",
+    .capabilities = slow_capabilities,
+    .submit = here_submit,
+};
+
 struct ask {
     struct mcds__operation base;
     mcds_request request;
@@ -116,7 +134,8 @@ struct world {
     mcds_pipeline *pipeline;
 };
 
-static void begin(struct world *world, uint32_t at_once, uint64_t mute_below)
+static void begin_at(struct world *world, const mcds_home *home, uint32_t at_once,
+                     uint64_t mute_below)
 {
     mcds_options options = MCDS_OPTIONS_INIT;
     mcds_pipeline_options depth = MCDS_PIPELINE_OPTIONS_INIT;
@@ -127,9 +146,13 @@ static void begin(struct world *world, uint32_t at_once, uint64_t mute_below)
     world->slow.end = &world->slow.waiting;
     options.env = &world->slow.fake.env;
     depth.depth = DEPTH;
-    assert_int_equal(mcds_open_home(&slow_home, &world->slow, &options, &world->store),
-                     MCDS_OK);
+    assert_int_equal(mcds_open_home(home, &world->slow, &options, &world->store), MCDS_OK);
     assert_int_equal(mcds_pipeline_open(world->store, &depth, &world->pipeline), MCDS_OK);
+}
+
+static void begin(struct world *world, uint32_t at_once, uint64_t mute_below)
+{
+    begin_at(world, &slow_home, at_once, mute_below);
 }
 
 static void end(struct world *world)
@@ -150,20 +173,36 @@ static void start(struct world *world, uint64_t number)
     assert_int_equal(mcds__launch(&ask->base, world->pipeline, number), MCDS_OK);
 }
 
+static void run_all(struct world *world)
+{
+    uint64_t started = 0;
+    mcds_completion done;
+    for (uint64_t finished = 0; finished < OPERATIONS; finished++) {
+        while (started < OPERATIONS && started - finished < DEPTH)
+            start(world, started++);
+        assert_int_equal(mcds_pipeline_next(world->pipeline, &done), MCDS_OK);
+        assert_int_equal(done.result, MCDS_OK);
+    }
+}
+
 static void small_replies_do_not_make_small_writes(void **state)
 {
     static struct world world;
-    uint64_t started = 0;
-    mcds_completion done;
     (void)state;
     begin(&world, 3, 0);
-    for (uint64_t finished = 0; finished < OPERATIONS; finished++) {
-        while (started < OPERATIONS && started - finished < DEPTH)
-            start(&world, started++);
-        assert_int_equal(mcds_pipeline_next(world.pipeline, &done), MCDS_OK);
-        assert_int_equal(done.result, MCDS_OK);
-    }
+    run_all(&world);
     assert_in_range(world.slow.submits, OPERATIONS / DEPTH, 5 * OPERATIONS / DEPTH);
+    end(&world);
+}
+
+/* For an LMDB file that is one commit for each depth, not two. */
+static void a_store_in_this_process_gets_the_whole_depth(void **state)
+{
+    static struct world world;
+    (void)state;
+    begin_at(&world, &here_home, 0, 0);
+    run_all(&world);
+    assert_int_equal(world.slow.submits, (OPERATIONS + DEPTH - 1) / DEPTH);
     end(&world);
 }
 
@@ -223,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_replies_do_not_make_small_writes),
+        cmocka_unit_test(a_store_in_this_process_gets_the_whole_depth),
         cmocka_unit_test(what_is_kept_is_sent_soon),
         cmocka_unit_test(few_are_sent_at_once),
         cmocka_unit_test(polling_keeps_nothing),
