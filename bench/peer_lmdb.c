@@ -8,11 +8,18 @@
 
 #define MAP_BYTES ((size_t)64 << 20)
 
-static char key_bytes[] = "bench";
+static char names[COUNTERS][COUNTER_NAME_MAX];
 
-static MDB_val key_of_counter(void)
+static MDB_val key_of(uint32_t counter)
 {
-    return (MDB_val){strlen(key_bytes), key_bytes};
+    return (MDB_val){strlen(names[counter]), names[counter]};
+}
+
+static bool put(const struct lmdb *lmdb, MDB_txn *txn, uint32_t counter, uint64_t number)
+{
+    MDB_val key = key_of(counter);
+    MDB_val value = {sizeof number, &number};
+    return mdb_put(txn, lmdb->table, &key, &value, 0) == 0;
 }
 
 static bool open_table(struct lmdb *lmdb)
@@ -20,11 +27,14 @@ static bool open_table(struct lmdb *lmdb)
     MDB_txn *txn;
     if (mdb_txn_begin(lmdb->env, NULL, 0, &txn) != 0)
         return false;
-    if (mdb_dbi_open(txn, NULL, 0, &lmdb->table) != 0) {
-        mdb_txn_abort(txn);
-        return false;
+    bool fine = mdb_dbi_open(txn, NULL, 0, &lmdb->table) == 0;
+    for (uint32_t i = 0; fine && i < COUNTERS; i++) {
+        counter_name(i, names[i]);
+        fine = put(lmdb, txn, i, 1);
     }
-    return mdb_txn_commit(txn) == 0;
+    if (!fine)
+        mdb_txn_abort(txn);
+    return fine && mdb_txn_commit(txn) == 0;
 }
 
 const char *lmdb_open(struct lmdb *lmdb, const char *path, uint32_t threads)
@@ -48,16 +58,14 @@ void lmdb_close(struct lmdb *lmdb)
 static bool add(struct lmdb *lmdb)
 {
     MDB_txn *txn;
-    MDB_val key = key_of_counter();
+    MDB_val key = key_of(0);
     MDB_val value;
     uint64_t number = 0;
     if (mdb_txn_begin(lmdb->env, NULL, 0, &txn) != 0)
         return false;
     if (mdb_get(txn, lmdb->table, &key, &value) == 0 && value.mv_size == sizeof number)
         memcpy(&number, value.mv_data, sizeof number);
-    number++;
-    value = (MDB_val){sizeof number, &number};
-    if (mdb_put(txn, lmdb->table, &key, &value, 0) != 0) {
+    if (!put(lmdb, txn, 0, number + 1)) {
         mdb_txn_abort(txn);
         return false;
     }
@@ -82,14 +90,13 @@ bool lmdb_add(void *state, uint64_t operations)
 bool lmdb_put_batches(void *state, uint64_t operations)
 {
     struct lmdb *lmdb = state;
+    uint32_t dice = 0;
     for (uint64_t i = 0; i < operations; i += BATCH) {
         MDB_txn *txn;
-        MDB_val key = key_of_counter();
         if (mdb_txn_begin(lmdb->env, NULL, 0, &txn) != 0)
             return false;
         for (uint64_t number = i; number < i + BATCH; number++) {
-            MDB_val value = {sizeof number, &number};
-            if (mdb_put(txn, lmdb->table, &key, &value, 0) != 0) {
+            if (!put(lmdb, txn, throw_counter(&dice), number)) {
                 mdb_txn_abort(txn);
                 return false;
             }
@@ -108,8 +115,9 @@ bool lmdb_get(void *state, uint64_t operations)
     if (mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &txn) != 0)
         return false;
     bool fine = true;
+    uint32_t dice = 0;
     for (uint64_t i = 0; fine && i < operations; i++) {
-        MDB_val key = key_of_counter();
+        MDB_val key = key_of(throw_counter(&dice));
         MDB_val value;
         mdb_txn_reset(txn);
         fine = mdb_txn_renew(txn) == 0 && mdb_get(txn, lmdb->table, &key, &value) == 0;

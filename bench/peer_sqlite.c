@@ -48,12 +48,14 @@ static int wait_for_others(void *context, int tries)
     return connections->left > 0;
 }
 
+static char names[COUNTERS][COUNTER_NAME_MAX];
+
 static bool prepare(struct connection *connection)
 {
     static const char *const texts[STATEMENT_COUNT] = {
-        ("INSERT INTO counters (name, value) VALUES ('bench', 1) "
+        ("INSERT INTO counters (name, value) VALUES (?, 1) "
          "ON CONFLICT (name) DO UPDATE SET value = value + 1"),
-        "SELECT value FROM counters WHERE name = 'bench'", "BEGIN IMMEDIATE", "COMMIT"};
+        "SELECT value FROM counters WHERE name = ?", "BEGIN IMMEDIATE", "COMMIT"};
     for (int i = 0; i < STATEMENT_COUNT; i++)
         if (sqlite3_prepare_v2(connection->database, texts[i], -1, &connection->statements[i],
                                NULL) != SQLITE_OK)
@@ -82,6 +84,33 @@ static void connection_close(struct connection *connection)
     (void)sqlite3_close(connection->database);
 }
 
+/* Say which counter a statement is about. */
+static bool name_counter(struct connection *connection, enum statement which, uint32_t counter)
+{
+    return sqlite3_bind_text(connection->statements[which], 1, names[counter], -1,
+                             SQLITE_STATIC) == SQLITE_OK;
+}
+
+/* To its end; what its first step said. */
+static int carry_out(struct connection *connection, enum statement which)
+{
+    sqlite3_stmt *statement = connection->statements[which];
+    int result = sqlite3_step(statement);
+    (void)sqlite3_reset(statement);
+    return result;
+}
+
+/* So that all are there. */
+static bool add_all(struct connection *connection)
+{
+    bool fine = carry_out(connection, BEGIN) == SQLITE_DONE;
+    for (uint32_t i = 0; fine && i < COUNTERS; i++) {
+        counter_name(i, names[i]);
+        fine = name_counter(connection, ADD, i) && carry_out(connection, ADD) == SQLITE_DONE;
+    }
+    return fine && carry_out(connection, COMMIT) == SQLITE_DONE;
+}
+
 const char *sqlite_open(struct sqlite *sqlite, const char *path, uint32_t threads)
 {
     struct sqlite_connections *connections = calloc(1, sizeof *connections);
@@ -93,7 +122,7 @@ const char *sqlite_open(struct sqlite *sqlite, const char *path, uint32_t thread
     bool fine = true;
     for (uint32_t i = 0; fine && i < threads; i++)
         fine = connection_open(&connections->list[i], path, connections);
-    if (fine && sqlite_add(sqlite, 1))
+    if (fine && add_all(&connections->list[0]))
         return NULL;
     sqlite_close(sqlite);
     return "SQLite cannot make its file";
@@ -112,15 +141,6 @@ void sqlite_close(struct sqlite *sqlite)
     *sqlite = (struct sqlite){0};
 }
 
-/* To its end; what its first step said. */
-static int carry_out(struct connection *connection, enum statement which)
-{
-    sqlite3_stmt *statement = connection->statements[which];
-    int result = sqlite3_step(statement);
-    (void)sqlite3_reset(statement);
-    return result;
-}
-
 static void count_one(struct sqlite_connections *connections)
 {
     if (atomic_fetch_sub(&connections->left, 1) != 1)
@@ -135,7 +155,10 @@ static bool add_some(void *state, uint32_t thread, uint64_t operations)
     struct sqlite_connections *connections = state;
     (void)operations;
     while (connections->left > 0) {
-        int result = carry_out(&connections->list[thread], ADD);
+        struct connection *connection = &connections->list[thread];
+        if (!name_counter(connection, ADD, 0))
+            return false;
+        int result = carry_out(connection, ADD);
         if (result == SQLITE_DONE)
             count_one(connections);
         else if (result != SQLITE_BUSY)
@@ -154,11 +177,13 @@ bool sqlite_add(void *state, uint64_t operations)
 bool sqlite_add_batches(void *state, uint64_t operations)
 {
     struct connection *connection = ((struct sqlite *)state)->connections->list;
+    uint32_t dice = 0;
     for (uint64_t i = 0; i < operations; i += BATCH) {
         if (carry_out(connection, BEGIN) != SQLITE_DONE)
             return false;
         for (uint32_t j = 0; j < BATCH; j++)
-            if (carry_out(connection, ADD) != SQLITE_DONE)
+            if (!name_counter(connection, ADD, throw_counter(&dice)) ||
+                carry_out(connection, ADD) != SQLITE_DONE)
                 return false;
         if (carry_out(connection, COMMIT) != SQLITE_DONE)
             return false;
@@ -169,9 +194,11 @@ bool sqlite_add_batches(void *state, uint64_t operations)
 bool sqlite_get(void *state, uint64_t operations)
 {
     struct connection *connection = ((struct sqlite *)state)->connections->list;
+    uint32_t dice = 0;
     for (uint64_t i = 0; i < operations; i++) {
         sqlite3_stmt *statement = connection->statements[GET];
-        bool fine = sqlite3_step(statement) == SQLITE_ROW &&
+        bool fine = name_counter(connection, GET, throw_counter(&dice)) &&
+                    sqlite3_step(statement) == SQLITE_ROW &&
                     sqlite3_column_int64(statement, 0) > 0;
         if (sqlite3_reset(statement) != SQLITE_OK || !fine)
             return false;

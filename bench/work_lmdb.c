@@ -1,21 +1,25 @@
-/* One file: durable adds against LMDB itself and SQLite with one commit for each, a pipeline
- * against one transaction, and reading. */
+/* One file: durable adds to one counter against LMDB itself and SQLite with one commit for each; a
+ * pipeline against one transaction, and reading, of a thousand counters. */
 #include <unistd.h>
 
 #include "gang.h"
 #include "peers.h"
+#include "shelf.h"
 #include "work.h"
 
 struct file {
     uint32_t threads;
-    struct tool tool;
+    struct shelf *shelf;
 };
 
 static bool add_share(void *state, uint32_t thread, uint64_t operations)
 {
-    struct file *file = state;
+    const struct file *file = state;
     (void)thread;
-    return tool_add(&file->tool, operations);
+    for (uint64_t i = 0; i < operations; i++)
+        if (mcds_counter_add(file->shelf->counters[0], 1, NULL) != MCDS_OK)
+            return false;
+    return true;
 }
 
 static bool add_to_file(void *state, uint64_t operations)
@@ -26,17 +30,12 @@ static bool add_to_file(void *state, uint64_t operations)
 
 static bool pipeline_to_file(void *state, uint64_t operations)
 {
-    return tool_add_pipelined(&((struct file *)state)->tool, operations);
+    return shelf_add_pipelined(((struct file *)state)->shelf, operations);
 }
 
 static bool get_from_file(void *state, uint64_t operations)
 {
-    struct file *file = state;
-    mcds_counter_value value;
-    for (uint64_t i = 0; i < operations; i++)
-        if (mcds_counter_get(file->tool.counter, &value) != MCDS_OK)
-            return false;
-    return true;
+    return shelf_get(((struct file *)state)->shelf, operations);
 }
 
 void forget_file(const struct bench *bench, const char *name)
@@ -98,11 +97,12 @@ static void compete(struct bench *bench, const struct match *match)
     if (!contest_is_wanted(bench, match->work))
         return;
     (void)snprintf(uri, sizeof uri, "lmdb:%s/ours.mdb", bench->place);
-    if (tool_open(&file.tool, uri, "bench", BATCH) && tool_add(&file.tool, 1))
+    file.shelf = shelf_open(uri, BATCH);
+    if (file.shelf != NULL)
         compete_with(bench, match, &file);
     else
         bench->failed = true;
-    tool_close(&file.tool);
+    shelf_close(file.shelf);
     forget_file(bench, "ours.mdb");
 }
 

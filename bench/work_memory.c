@@ -4,15 +4,11 @@
 
 #include "gang.h"
 #include "peers.h"
+#include "shelf.h"
 #include "work.h"
 
 #define UTHASH_GOAL 1.0
 #define THREADS_GOAL 1.7 /* two to one */
-
-struct shelf {
-    mcds_store *store;
-    mcds_counter *counters[COUNTERS];
-};
 
 /* Some threads before a shelf, or by turns before two. */
 struct crowd {
@@ -23,41 +19,14 @@ struct crowd {
 static bool add_share(void *state, uint32_t thread, uint64_t operations)
 {
     const struct crowd *crowd = state;
-    const struct shelf *shelf = crowd->shelves[thread % 2];
-    uint32_t dice = dice_of_thread(thread);
     gang_spread(thread);
-    for (uint64_t i = 0; i < operations; i++)
-        if (mcds_counter_add(shelf->counters[throw_counter(&dice)], 1, NULL) != MCDS_OK)
-            return false;
-    return true;
+    return shelf_add_some(crowd->shelves[thread % 2], dice_of_thread(thread), operations);
 }
 
 static bool add_to_shelf(void *state, uint64_t operations)
 {
     struct crowd *crowd = state;
     return gang_run(crowd->threads, operations, add_share, crowd);
-}
-
-static struct shelf *shelf_open(void)
-{
-    struct shelf *shelf = calloc(1, sizeof *shelf);
-    if (shelf == NULL || mcds_open("memory:", NULL, &shelf->store) != MCDS_OK)
-        abort();
-    for (uint32_t i = 0; i < COUNTERS; i++) {
-        char name[COUNTER_NAME_MAX];
-        counter_name(i, name);
-        if (mcds_counter_open(shelf->store, name, NULL, &shelf->counters[i]) != MCDS_OK)
-            abort();
-    }
-    return shelf;
-}
-
-static void shelf_close(struct shelf *shelf)
-{
-    for (uint32_t i = 0; i < COUNTERS; i++)
-        mcds_counter_close(shelf->counters[i]);
-    mcds_close(shelf->store);
-    free(shelf);
 }
 
 /* `beside_own`: also against one thread of its own, and against as many threads that share nothing:
@@ -68,8 +37,10 @@ static void compete(struct bench *bench, const char *work, uint32_t threads, dou
     struct uthash uthash = {0};
     if (!contest_is_wanted(bench, work))
         return;
-    struct shelf *shelf = shelf_open();
-    struct shelf *other = shelf_open();
+    struct shelf *shelf = shelf_open("memory:", 1);
+    struct shelf *other = shelf_open("memory:", 1);
+    if (shelf == NULL || other == NULL)
+        abort();
     struct crowd crowd = {threads, {shelf, shelf}};
     struct crowd alone = {1, {shelf, shelf}};
     struct crowd apart = {threads, {shelf, other}};

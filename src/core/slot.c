@@ -78,22 +78,17 @@ bool mcds__slot_parse(mcds_bytes value, uint64_t *number_out)
     return mcds__parse_u64(text, length, number_out);
 }
 
-static mcds_request count_request(const struct mcds__slot_hit *hit)
-{
-    mcds_request request = {
-        .command = hit->down ? MCDS_DECR : MCDS_INCR,
-        .key = hit->key,
-        .delta = hit->delta,
-    };
-    return request;
-}
-
 /* The increment, and behind it the look at the flags when that is wanted. */
 static enum mcds__step ask_from(struct mcds__slot_hit *hit, struct mcds__operation *operation,
                                 uint32_t count)
 {
     hit->counted = (uint8_t)count;
-    hit->requests[count++] = count_request(hit);
+    /* Field by field, for a whole request would be made elsewhere and copied. */
+    mcds_request *counting = &hit->requests[count++];
+    memset(counting, 0, sizeof *counting);
+    counting->command = hit->down ? MCDS_DECR : MCDS_INCR;
+    counting->key = hit->key;
+    counting->delta = hit->delta;
     if (hit->want_birth)
         hit->requests[count++] = (mcds_request){
             .command = MCDS_GET,

@@ -141,18 +141,27 @@ static int expiry_remove(struct mcds__lmdb_work *work, uint64_t expires_ms, mcds
     return code == MDB_NOTFOUND ? 0 : code;
 }
 
+/* Keep the other database up with an item that is written. */
+static int move_expiry(struct mcds__lmdb_work *work, mcds_bytes key, const struct found *found,
+                       uint64_t expires_ms)
+{
+    uint64_t before_ms = found->stored ? found->record.expires_ms : MCDS__RECORD_NEVER;
+    int code = 0;
+    if (before_ms == expires_ms)
+        return 0;
+    if (before_ms != MCDS__RECORD_NEVER)
+        code = expiry_remove(work, before_ms, key);
+    if (code == 0 && expires_ms != MCDS__RECORD_NEVER)
+        code = expiry_add(work, expires_ms, key);
+    return code;
+}
+
 /* Put a record with room for `length` bytes of value, which the caller writes to *value_out at
  * once. */
 static int put(struct mcds__lmdb_work *work, mcds_bytes key, const struct found *found,
                const struct mcds__record *record, size_t length, uint8_t **value_out)
 {
-    uint64_t before_ms = found->stored ? found->record.expires_ms : MCDS__RECORD_NEVER;
-    int code = 0;
-    if (before_ms != MCDS__RECORD_NEVER && before_ms != record->expires_ms)
-        code = expiry_remove(work, before_ms, key);
-    if (code == 0 && record->expires_ms != MCDS__RECORD_NEVER &&
-        before_ms != record->expires_ms)
-        code = expiry_add(work, record->expires_ms, key);
+    int code = move_expiry(work, key, found, record->expires_ms);
     MDB_val at = val(key);
     MDB_val data = {MCDS__RECORD_HEADER + length, NULL};
     if (code == 0)
@@ -244,6 +253,22 @@ static uint64_t sum(const mcds_request *request, uint64_t number)
     return number > request->delta ? number - request->delta : 0;
 }
 
+/* Put a number where the cursor has found one, which takes no second search. */
+static int replace_number(struct mcds__lmdb_work *work, mcds_bytes key,
+                          const struct found *found, const struct mcds__record *record,
+                          mcds_bytes digits, size_t length)
+{
+    uint8_t bytes[MCDS__RECORD_HEADER + MCDS__U64_DIGITS];
+    MDB_val at = val(key);
+    MDB_val data = {MCDS__RECORD_HEADER + length, bytes};
+    int code = move_expiry(work, key, found, record->expires_ms);
+    mcds__record_write(record, bytes);
+    memset(bytes + MCDS__RECORD_HEADER, ' ', MCDS__U64_DIGITS);
+    memcpy(bytes + MCDS__RECORD_HEADER, digits.at, digits.length);
+    work->changed = true;
+    return code == 0 ? mdb_cursor_put(work->cursor, &at, &data, MDB_CURRENT) : code;
+}
+
 /* INCR and DECR keep ttl and flags. A value never becomes shorter: spaces fill it up. */
 static int count(struct mcds__lmdb_work *work, const struct found *found, uint64_t now_ms,
                  mcds_request *request)
@@ -268,6 +293,9 @@ static int count(struct mcds__lmdb_work *work, const struct found *found, uint64
     char digits[MCDS__U64_DIGITS];
     size_t digit_count = mcds__format_u64(reply->number, digits);
     size_t length = digit_count > record.value.length ? digit_count : record.value.length;
+    if (found->stored && length <= MCDS__U64_DIGITS)
+        return replace_number(work, request->key, found, &record,
+                              (mcds_bytes){digits, digit_count}, length);
     uint8_t *value;
     int code = put(work, request->key, found, &record, length, &value);
     if (code != 0)

@@ -13,13 +13,13 @@
 
 #define TRIES_MAX 100
 #define PAUSE_NS (2 * NS_PER_MS)
-#define STACK_SHIFT 12 /* stacks of two threads differ above this bit */
+#define THREAD_SHIFT 12 /* the memory of two threads differs above this bit */
 
 static bool take_place(struct mcds__lmdb_file *file, struct mcds__lmdb_reader **reader_out)
 {
-    bool here = false;
     /* Threads begin at places of their own, and so keep off each other's cache lines. */
-    uint32_t start = (uint32_t)((uintptr_t)&here >> STACK_SHIFT) * UINT32_C(2654435761) >> 16;
+    static _Thread_local bool here;
+    uint32_t start = (uint32_t)((uintptr_t)&here >> THREAD_SHIFT) * UINT32_C(2654435761) >> 16;
     for (uint32_t i = 0; i < MCDS__LMDB_READERS_HERE; i++) {
         struct mcds__lmdb_reader *reader =
             &file->readers[(start + i) % MCDS__LMDB_READERS_HERE];
@@ -77,6 +77,18 @@ static int enter(struct mcds__lmdb_file *file, const mcds_env *env, int64_t unti
     return code;
 }
 
+static int begin_in_place(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader)
+{
+    if (reader->txn == NULL)
+        return mdb_txn_begin(file->env, NULL, MDB_RDONLY, &reader->txn);
+    int code = mdb_txn_renew(reader->txn);
+    if (code != 0) {
+        mdb_txn_abort(reader->txn);
+        reader->txn = NULL;
+    }
+    return code;
+}
+
 static int read_begin_once(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
                            struct mcds__lmdb_reader **reader_out)
 {
@@ -84,15 +96,8 @@ static int read_begin_once(struct mcds__lmdb_file *file, const mcds_env *env, in
     int code = enter(file, env, until_ns, &reader);
     if (code != 0)
         return code;
-    if (reader->txn == NULL) {
-        code = mdb_txn_begin(file->env, NULL, MDB_RDONLY, &reader->txn);
-    } else {
-        code = mdb_txn_renew(reader->txn);
-        if (code != 0)
-            mdb_txn_abort(reader->txn);
-    }
+    code = begin_in_place(file, reader);
     if (code != 0) {
-        reader->txn = NULL;
         give_place(file, reader);
         return code;
     }
@@ -127,20 +132,12 @@ int mcds__lmdb_read_begin(struct mcds__lmdb_file *file, const mcds_env *env, int
 
 bool mcds__lmdb_read_try(struct mcds__lmdb_file *file, struct mcds__lmdb_reader **reader_out)
 {
-    struct mcds__lmdb_reader *reader;
-    if (!take_place(file, &reader))
+    if (!take_place(file, reader_out))
         return false;
-    /* One that has no transaction yet gets it where failing is dealt with. */
-    bool ready = !file->changing && !file->broken && reader->txn != NULL;
-    if (ready && mdb_txn_renew(reader->txn) != 0) {
-        mdb_txn_abort(reader->txn);
-        reader->txn = NULL;
-        ready = false;
-    }
-    if (!ready)
-        give_place(file, reader);
-    *reader_out = reader;
-    return ready;
+    if (!file->changing && !file->broken && begin_in_place(file, *reader_out) == 0)
+        return true;
+    give_place(file, *reader_out);
+    return false;
 }
 
 void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct mcds__lmdb_reader *reader)

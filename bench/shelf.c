@@ -1,0 +1,91 @@
+/* A store with a thousand counters, where a contest is to go from one to the other. */
+#include "shelf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static bool open_counters(struct shelf *shelf)
+{
+    for (uint32_t i = 0; i < COUNTERS; i++) {
+        char name[COUNTER_NAME_MAX];
+        counter_name(i, name);
+        if (mcds_counter_open(shelf->store, name, NULL, &shelf->counters[i]) != MCDS_OK ||
+            mcds_counter_add_start(shelf->counters[i], 1, NULL, shelf->pipeline, i) != MCDS_OK)
+            return false;
+    }
+    for (uint32_t i = 0; i < COUNTERS; i++) {
+        mcds_completion done;
+        if (mcds_pipeline_next(shelf->pipeline, &done) != MCDS_OK || done.result != MCDS_OK)
+            return false;
+    }
+    return true;
+}
+
+struct shelf *shelf_open(const char *uri, uint32_t depth)
+{
+    struct shelf *shelf = calloc(1, sizeof *shelf);
+    if (shelf == NULL)
+        return NULL;
+    shelf->depth = depth;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    options.timeout_ms = 30000;
+    mcds_pipeline_options in_flight = MCDS_PIPELINE_OPTIONS_INIT;
+    in_flight.depth = depth;
+    if (mcds_open(uri, &options, &shelf->store) == MCDS_OK &&
+        mcds_pipeline_open(shelf->store, &in_flight, &shelf->pipeline) == MCDS_OK &&
+        open_counters(shelf))
+        return shelf;
+    (void)fprintf(stderr, "bench: %s: %s\n", uri, mcds_errmsg());
+    shelf_close(shelf);
+    return NULL;
+}
+
+void shelf_close(struct shelf *shelf)
+{
+    if (shelf == NULL)
+        return;
+    mcds_pipeline_close(shelf->pipeline);
+    for (uint32_t i = 0; i < COUNTERS; i++)
+        mcds_counter_close(shelf->counters[i]);
+    mcds_close(shelf->store);
+    free(shelf);
+}
+
+bool shelf_add_some(struct shelf *shelf, uint32_t dice, uint64_t operations)
+{
+    for (uint64_t i = 0; i < operations; i++)
+        if (mcds_counter_add(shelf->counters[throw_counter(&dice)], 1, NULL) != MCDS_OK)
+            return false;
+    return true;
+}
+
+bool shelf_add_pipelined(void *state, uint64_t operations)
+{
+    struct shelf *shelf = state;
+    uint32_t dice = 0;
+    uint64_t started = 0;
+    for (uint64_t finished = 0; finished < operations; finished++) {
+        while (started < operations && started - finished < shelf->depth) {
+            if (mcds_counter_add_start(shelf->counters[throw_counter(&dice)], 1, NULL,
+                                       shelf->pipeline, started) != MCDS_OK)
+                return false;
+            started++;
+        }
+        mcds_completion done;
+        if (mcds_pipeline_next(shelf->pipeline, &done) != MCDS_OK || done.result != MCDS_OK)
+            return false;
+    }
+    return true;
+}
+
+bool shelf_get(void *state, uint64_t operations)
+{
+    const struct shelf *shelf = state;
+    uint32_t dice = 0;
+    for (uint64_t i = 0; i < operations; i++) {
+        mcds_counter_value value;
+        if (mcds_counter_get(shelf->counters[throw_counter(&dice)], &value) != MCDS_OK)
+            return false;
+    }
+    return true;
+}
