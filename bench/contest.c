@@ -193,6 +193,20 @@ void contest_skip(struct bench *bench, const char *work, const char *why)
                        why);
 }
 
+void contest_tell_bytes(struct bench *bench, const char *work, const char *against, double ours,
+                        double theirs)
+{
+    struct row *row = add_row(bench, work, against);
+    if (ours <= 0 || theirs <= 0) {
+        (void)snprintf(row->skipped, sizeof row->skipped, "%s could not be filled",
+                       ours <= 0 ? "memory:" : against);
+        return;
+    }
+    row->ratio = row->ratio_min = row->ratio_max = theirs / ours;
+    row->rate[0] = 1e9 / ours;
+    row->rate[1] = 1e9 / theirs;
+}
+
 void contest_run(struct bench *bench, const struct contest *contest)
 {
     struct standing standings[CONTESTANTS_MAX];

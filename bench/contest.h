@@ -64,6 +64,10 @@ double contest_now_s(void);
 void contest_run(struct bench *bench, const struct contest *contest);
 /* Add a row that says why there is no figure. */
 void contest_skip(struct bench *bench, const char *work, const char *why);
+/* Add a row on the bytes of an entry, as how many of them go into 10^9 bytes: more is better. 0: not
+ * to be had. */
+void contest_tell_bytes(struct bench *bench, const char *work, const char *against, double ours,
+                        double theirs);
 /* Whether bench->only leaves this one in. */
 bool contest_is_wanted(const struct bench *bench, const char *work);
 

@@ -125,6 +125,7 @@ int main(int argc, char **argv)
     work_structures(&bench, &servers);
     work_memory(&bench);
     work_table(&bench);
+    work_bytes(&bench, &servers);
     work_lmdb(&bench);
     work_weblog(&bench, &servers);
     work_command(&bench, &servers);

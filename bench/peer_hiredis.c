@@ -39,6 +39,16 @@ void redis_close(struct redis *redis)
     redis->context = NULL;
 }
 
+static bool take_number(struct redis *redis)
+{
+    void *reply;
+    if (redisGetReply(redis->context, &reply) != REDIS_OK)
+        return false;
+    bool fine = ((redisReply *)reply)->type == REDIS_REPLY_INTEGER;
+    freeReplyObject(reply);
+    return fine;
+}
+
 bool redis_add(void *state, uint64_t operations)
 {
     struct redis *redis = state;
@@ -46,15 +56,22 @@ bool redis_add(void *state, uint64_t operations)
         for (uint32_t j = 0; j < redis->depth; j++)
             if (redisAppendCommand(redis->context, "INCR bench:counter") != REDIS_OK)
                 return false;
-        for (uint32_t j = 0; j < redis->depth; j++) {
-            void *reply;
-            if (redisGetReply(redis->context, &reply) != REDIS_OK)
+        for (uint32_t j = 0; j < redis->depth; j++)
+            if (!take_number(redis))
                 return false;
-            bool fine = ((redisReply *)reply)->type == REDIS_REPLY_INTEGER;
-            freeReplyObject(reply);
-            if (!fine)
+    }
+    return true;
+}
+
+bool redis_fill(struct redis *redis, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i += redis->depth) {
+        for (uint32_t j = i; j < i + redis->depth; j++)
+            if (redisAppendCommand(redis->context, "INCR counter%u", (unsigned)j) != REDIS_OK)
                 return false;
-        }
+        for (uint32_t j = 0; j < redis->depth; j++)
+            if (!take_number(redis))
+                return false;
     }
     return true;
 }
@@ -131,6 +148,12 @@ void redis_close(struct redis *redis)
 bool redis_add(void *state, uint64_t operations)
 {
     (void)state, (void)operations;
+    return false;
+}
+
+bool redis_fill(struct redis *redis, uint32_t count)
+{
+    (void)redis, (void)count;
     return false;
 }
 

@@ -75,6 +75,19 @@ bool uthash_add(void *state, uint64_t operations)
     return gang_run(uthash->threads, operations, add_share, uthash->counters);
 }
 
+bool uthash_fill(uint32_t count)
+{
+    static struct counter *table;
+    for (uint32_t i = 0; i < count; i++) {
+        struct counter *counter = calloc(1, sizeof *counter);
+        if (counter == NULL)
+            return false;
+        counter_name(i, counter->name);
+        HASH_ADD_STR(table, name, counter);
+    }
+    return true;
+}
+
 #else
 
 const char *uthash_open(struct uthash *uthash, uint32_t threads)
@@ -91,6 +104,12 @@ void uthash_close(struct uthash *uthash)
 bool uthash_add(void *state, uint64_t operations)
 {
     (void)state, (void)operations;
+    return false;
+}
+
+bool uthash_fill(uint32_t count)
+{
+    (void)count;
     return false;
 }
 #endif

@@ -43,6 +43,8 @@ const char *redis_open(struct redis *redis, const struct server *server, uint32_
 void redis_close(struct redis *redis);
 /* contestant.run: INCR with `depth` in flight; operations are a multiple of depth. */
 bool redis_add(void *redis, uint64_t operations);
+/* INCR of so many counters, a multiple of depth. */
+bool redis_fill(struct redis *redis, uint32_t count);
 /* contestant.run: SET NX PX, again after a pause while another holds it, then a script that
  * deletes if the token is ours. */
 bool redis_lock(void *redis, uint64_t operations);
@@ -113,6 +115,8 @@ const char *uthash_open(struct uthash *uthash, uint32_t threads);
 void uthash_close(struct uthash *uthash);
 /* contestant.run: adds by so many threads, each to another of COUNTERS counters. */
 bool uthash_add(void *uthash, uint64_t operations);
+/* So many counters, each allocated, that stay until the process ends. False: not built in. */
+bool uthash_fill(uint32_t count);
 
 /* A lock-free hash table of liburcu, with the elements of verbs.h. */
 struct urcu {

@@ -9,8 +9,8 @@
 
 #ifdef BENCH_WEBLOG
 
-#define LINES 40000
-#define LINES_TEXT "lines=40000"
+#define LINES 100000
+#define LINES_TEXT "lines=100000"
 
 static bool repeat(void *state, uint64_t operations)
 {
