@@ -214,8 +214,12 @@ void contest_run(struct bench *bench, const struct contest *contest)
     if (!contest_is_wanted(bench, contest->work))
         return;
     (void)fprintf(stderr, "%s ...\n", contest->work);
-    bool fine = run_rounds(bench, contest, standings);
+    struct contest run = *contest;
+    run.count = bench->alone ? 1 : contest->count;
+    bool fine = run_rounds(bench, &run, standings);
     bench->failed = bench->failed || !fine;
+    if (bench->alone)
+        return;
     const char *failure = fine ? NULL : "failed";
     for (uint32_t i = 1; i < contest->count; i++) {
         report(bench, contest, i, RATE, standings, failure);

@@ -50,6 +50,7 @@ struct bench {
     uint32_t rounds;
     double round_s;   /* what a contestant's share of a round should take */
     const char *only; /* run contests with this in their name; NULL: all */
+    bool alone;       /* mcds without the others, and without rows: for a profiler */
     char place[256];  /* an existing folder for files and sockets */
     struct row rows[ROWS_MAX];
     uint32_t row_count;

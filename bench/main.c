@@ -14,12 +14,13 @@
 #define PLACE_MAX 70 /* a socket's path holds 107, and is some folders and a name longer */
 
 static const char help_text[] =
-    "usage: mcds-bench [--quick] [--only TEXT] [--out FILE] [--place FOLDER]\n"
+    "usage: mcds-bench [--quick] [--alone] [--only TEXT] [--out FILE] [--place FOLDER]\n"
     "       mcds-bench --sizes [--huge] [--only VERB] [--place FOLDER]\n"
     "       mcds-bench --curves FOLDER [--only NAME] [--place FOLDER]\n"
     "\n"
     "Starts memcached and redis-server by itself, on loopback and unix sockets.\n"
     "  --quick         about a minute instead of two or three; wider spreads\n"
+    "  --alone         mcds without the others, and no table: for a profiler\n"
     "  --only TEXT     only the work with TEXT in its name\n"
     "  --out FILE      also write the ratios as JSON\n"
     "  --sizes         cost against size instead: a few minutes, 1 GB of memory\n"
@@ -41,21 +42,21 @@ struct wishes {
 /* False: the usage is wrong. */
 static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wishes)
 {
-    static const struct option known[] = {{"quick", no_argument, NULL, 'q'},
-                                          {"only", required_argument, NULL, 'o'},
-                                          {"out", required_argument, NULL, 'j'},
-                                          {"place", required_argument, NULL, 'p'},
-                                          {"sizes", no_argument, NULL, 's'},
-                                          {"huge", no_argument, NULL, 'H'},
-                                          {"curves", required_argument, NULL, 'c'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
+    static const struct option known[] = {
+        {"quick", no_argument, NULL, 'q'},       {"alone", no_argument, NULL, 'a'},
+        {"only", required_argument, NULL, 'o'},  {"out", required_argument, NULL, 'j'},
+        {"place", required_argument, NULL, 'p'}, {"sizes", no_argument, NULL, 's'},
+        {"huge", no_argument, NULL, 'H'},        {"curves", required_argument, NULL, 'c'},
+        {"help", no_argument, NULL, 'h'},        {NULL, 0, NULL, 0}};
     int option;
     while ((option = getopt_long(argc, argv, "h", known, NULL)) != -1) {
         switch (option) {
         case 'q':
             bench->rounds = 7;
             bench->round_s = 0.05;
+            break;
+        case 'a':
+            bench->alone = true;
             break;
         case 'o':
             bench->only = optarg;
@@ -131,6 +132,8 @@ int main(int argc, char **argv)
     work_command(&bench, &servers);
     servers_stop(&servers);
     (void)rmdir(bench.place);
+    if (bench.alone)
+        return bench.failed ? EXIT_FAILURE : EXIT_SUCCESS;
     table_print(stdout, &bench);
     if (wishes.out != NULL && !table_write_json(wishes.out, &bench)) {
         perror(wishes.out);

@@ -36,6 +36,11 @@ void mcds__operation_begin(struct mcds__operation *operation,
                          sizeof operation->values_room);
 }
 
+int64_t mcds__operation_now_ns(const struct mcds__operation *operation)
+{
+    return operation->is_fresh ? operation->sent_ns : mcds__monotonic_ns(operation->env);
+}
+
 void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
                             int result, const char *peer, const char *detail)
 {
@@ -107,8 +112,7 @@ enum mcds__step mcds__operation_ask_any_order(struct mcds__operation *operation,
 enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count)
 {
-    if (!operation->is_fresh)
-        operation->sent_ns = mcds__monotonic_ns(operation->env);
+    operation->sent_ns = mcds__operation_now_ns(operation);
     (void)ask(operation, requests, count, false);
     int64_t left_ns = operation->deadline_ns - operation->sent_ns;
     int64_t most_ns = mcds__store_timeout_ns(operation->store);

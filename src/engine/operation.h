@@ -54,6 +54,9 @@ struct mcds__operation {
 void mcds__operation_begin(struct mcds__operation *operation,
                            const struct mcds__operation_kind *kind, mcds_store *store,
                            const char *name, int64_t wait_ns);
+/* The monotonic clock as the operation has seen it last: when it began, as long as it has asked for
+ * nothing; else it looks. */
+int64_t mcds__operation_now_ns(const struct mcds__operation *operation);
 /* Free what the operation holds, on every way out of it. */
 void mcds__operation_free(struct mcds__operation *operation);
 /* Free what the operation holds and leave its sentence in mcds_errmsg(); returns the result. */

@@ -81,7 +81,7 @@ static enum mcds__step put_events(struct log_put *put)
     if (result != MCDS_OK)
         return mcds__operation_finish(&put->base, result);
     (void)mcds__part_append_move(&put->append, mcds__log_chunk(put->log, filed_ms), true);
-    put->began_ns = mcds__monotonic_ns(put->base.env);
+    put->began_ns = mcds__operation_now_ns(&put->base);
     put->stage = PUT_APPEND;
     return mcds__part_append_step(&put->append, &put->base);
 }
