@@ -57,6 +57,7 @@ static bool parse(int argc, char **argv, struct bench *bench, struct wishes *wis
             break;
         case 'a':
             bench->alone = true;
+            bench->round_s = 0.5; /* so that filling does not count */
             break;
         case 'o':
             bench->only = optarg;

@@ -22,9 +22,11 @@ static bool fill(struct rivals *rivals, bool has_redis, uint64_t size)
 }
 
 /* NULL, or why they cannot take part. */
-static const char *open_theirs(struct rivals *rivals, const struct servers *servers,
-                               enum verb verb, const char *key)
+static const char *open_theirs(const struct bench *bench, struct rivals *rivals,
+                               const struct servers *servers, enum verb verb, const char *key)
 {
+    if (bench->alone)
+        return "alone";
     if (servers->redis_tcp.pid == 0)
         return "no redis-server";
     return redis_structure_open(&rivals->theirs, verb, &servers->redis_unix, key, DEPTH);
@@ -65,7 +67,7 @@ static void compete(struct bench *bench, const struct servers *servers, enum ver
         bench->failed = true;
         return;
     }
-    const char *no_redis = open_theirs(&rivals, servers, verb, verb_name(verb));
+    const char *no_redis = open_theirs(bench, &rivals, servers, verb, verb_name(verb));
     struct contest contest = {
         .work = work,
         .step = DEPTH,
@@ -111,7 +113,7 @@ static void compete_in_fetching(struct bench *bench, const struct servers *serve
         bench->failed = true;
         return;
     }
-    const char *no_redis = open_theirs(&rivals, servers, LOG_PUT, "fetched");
+    const char *no_redis = open_theirs(bench, &rivals, servers, LOG_PUT, "fetched");
     struct contest contest = {.work = work,
                               .step = EVENTS,
                               .count = 2,

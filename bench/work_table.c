@@ -11,7 +11,7 @@
 static void compete(struct bench *bench, const char *work, struct collection *ours)
 {
     struct urcu urcu = {0};
-    const char *no_urcu = urcu_open(&urcu, MEMBERS);
+    const char *no_urcu = bench->alone ? "alone" : urcu_open(&urcu, MEMBERS);
     struct contest contest = {
         .work = work,
         .count = 2,
