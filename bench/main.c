@@ -121,13 +121,13 @@ int main(int argc, char **argv)
         (void)rmdir(bench.place);
         return fine ? EXIT_SUCCESS : EXIT_FAILURE;
     }
+    work_bytes(&bench, &servers); /* while nothing else has filled and freed this process */
     work_memcached(&bench, &servers);
     work_lock(&bench, &servers);
     work_one_processor(&bench);
     work_structures(&bench, &servers);
     work_memory(&bench);
     work_table(&bench);
-    work_bytes(&bench, &servers);
     work_lmdb(&bench);
     work_weblog(&bench, &servers);
     work_command(&bench, &servers);

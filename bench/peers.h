@@ -43,8 +43,9 @@ const char *redis_open(struct redis *redis, const struct server *server, uint32_
 void redis_close(struct redis *redis);
 /* contestant.run: INCR with `depth` in flight; operations are a multiple of depth. */
 bool redis_add(void *redis, uint64_t operations);
-/* INCR of so many counters, a multiple of depth. */
+/* INCR of so many counters, a multiple of depth; and to forget all that it holds. */
 bool redis_fill(struct redis *redis, uint32_t count);
+bool redis_forget(struct redis *redis);
 /* contestant.run: SET NX PX, again after a pause while another holds it, then a script that
  * deletes if the token is ours. */
 bool redis_lock(void *redis, uint64_t operations);

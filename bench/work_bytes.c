@@ -118,6 +118,7 @@ static double measure_redis(const struct servers *servers)
     double before = resident_bytes(servers->redis_tcp.pid);
     bool fine = redis_fill(&redis, ENTRIES);
     double bytes = (resident_bytes(servers->redis_tcp.pid) - before) / ENTRIES;
+    fine = redis_forget(&redis) && fine;
     redis_close(&redis);
     return fine ? bytes : 0;
 }
