@@ -11,6 +11,7 @@
 #include "store/report.h"
 
 #define EXCHANGE_NS (5 * NS_PER_S)
+#define BUSY_PAUSE_NS (20 * NS_PER_MS)
 #define CLOCK_DIFFERENCE_S_MAX 2
 #define NEAR_FULL_PERCENT 90
 
@@ -94,7 +95,8 @@ struct listing {
     bool (*visit)(void *context, mcds_bytes key);
     void *context;
     bool ended;   /* by the visitor */
-    bool refused; /* by the server */
+    bool refused; /* by the server, */
+    bool busy;    /* and only for the moment */
 };
 
 /* "key=NAME exp=... ...", the name percent-encoded. */
@@ -105,6 +107,7 @@ static bool take_dumped(void *context, const char *line, size_t length)
     size_t key_length = 0;
     if (mcds__wire_is(line, length, "END"))
         return false;
+    listing->busy = mcds__wire_begins(line, length, "BUSY ");
     listing->refused = !mcds__wire_begins(line, length, "key=");
     if (listing->refused)
         return false;
@@ -123,22 +126,38 @@ static bool take_dumped(void *context, const char *line, size_t length)
 
 /* By the hash table: all keys. Servers that cannot, and answer BADCLASS, go by the lists of what
  * was used last, and pass over keys that are being moved between them. */
-static bool list_keys(struct mcds__connection *connection, const struct mcds__memcached *home,
+static bool list_once(struct mcds__connection *connection, const struct mcds__memcached *home,
                       struct listing *listing)
 {
     bool fine = exchange(connection, home->env, "lru_crawler metadump hash\r\n", take_dumped,
                          listing);
-    if (fine && listing->refused)
+    if (fine && listing->refused && !listing->busy)
         fine = exchange(connection, home->env, "lru_crawler metadump all\r\n", take_dumped,
                         listing);
     return fine;
+}
+
+/* A server goes through its keys for one at a time, itself among them, and tells all others at
+ * once that it is busy. */
+static bool list_keys(struct mcds__connection *connection, const struct mcds__memcached *home,
+                      struct listing *listing)
+{
+    int64_t until_ns = mcds__monotonic_ns(home->env) + EXCHANGE_NS;
+    for (;;) {
+        int64_t now_ns = mcds__monotonic_ns(home->env);
+        if (!list_once(connection, home, listing))
+            return false;
+        if (!listing->busy || now_ns >= until_ns)
+            return true;
+        mcds__sleep_until_ns(home->env, now_ns + BUSY_PAUSE_NS);
+    }
 }
 
 int mcds__memcached_keys(void *state, mcds_bytes prefix,
                          bool (*visit)(void *context, mcds_bytes key), void *context)
 {
     struct mcds__memcached *home = state;
-    struct listing listing = {prefix, visit, context, false, false};
+    struct listing listing = {.prefix = prefix, .visit = visit, .context = context};
     for (uint32_t i = 0; i < home->server_count && !listing.ended; i++) {
         struct mcds__connection connection;
         const struct mcds__server *server = &home->servers[i];
@@ -147,6 +166,11 @@ int mcds__memcached_keys(void *state, mcds_bytes prefix,
                     list_keys(&connection, home, &listing);
         const char *trouble = connection.trouble;
         mcds__connection_close(&connection);
+        if (fine && listing.busy)
+            return mcds_fail(MCDS_UNAVAILABLE,
+                             "list: %s: the server is listing its keys for somebody else; try "
+                             "again",
+                             server->name);
         if (listing.refused)
             return mcds_fail(
                 MCDS_UNSUPPORTED,

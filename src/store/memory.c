@@ -25,18 +25,21 @@
 #define STRICT_EARLY_MS 2000 /* the unit, and now and then a second more */
 #define STRICT_EARLY_ONE_IN 8
 
-/* Padded, so that neighbours do not share a cache line. */
+#define LINE 64 /* of the processor's cache */
+
+/* What a call touches is in one cache line, and neighbours, which are fetched along, apart. */
 struct stripe {
     pthread_mutex_t mutex; /* guards the rest */
     struct mcds__table *table;
     uint64_t cas_next; /* a key stays in its stripe, so its tokens never repeat */
     uint64_t chance;   /* state of strict mode's random sequence */
-    uint8_t padding[64];
+    uint8_t padding[LINE];
 };
 
 struct memory {
     const mcds_env *env;
     struct stripe *stripes;
+    void *stripes_memory;  /* they begin on a line in it */
     uint32_t stripe_count; /* a power of two */
     uint64_t seed;         /* of the key hash */
     uint64_t connection;   /* tells its CAS tokens from those of other memories */
@@ -62,7 +65,7 @@ static void free_memory(struct memory *memory)
         mcds__table_close(memory->stripes[i].table);
         (void)pthread_mutex_destroy(&memory->stripes[i].mutex);
     }
-    mcds__free(memory->env, memory->stripes);
+    mcds__free(memory->env, memory->stripes_memory);
     mcds__free(memory->env, memory);
 }
 
@@ -77,10 +80,13 @@ static uint32_t choose_stripes(uint64_t bytes_max)
 
 static int make_stripes(struct memory *memory)
 {
-    memory->stripes = mcds__allocate_zero(memory->env,
-                                          memory->stripe_count * sizeof memory->stripes[0]);
-    if (memory->stripes == NULL)
+    uint8_t *stripes = mcds__allocate_zero(
+        memory->env, memory->stripe_count * sizeof memory->stripes[0] + LINE);
+    if (stripes == NULL)
         return mcds_fail(MCDS_NO_MEMORY, "memory: out of memory");
+    memory->stripes_memory = stripes;
+    stripes += (LINE - (uintptr_t)stripes % LINE) % LINE;
+    memory->stripes = (struct stripe *)(void *)stripes;
     const struct mcds__table_options options = {
         .bytes_max = memory->bytes_max / memory->stripe_count,
         .value_max = memory->value_max,

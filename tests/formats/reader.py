@@ -34,8 +34,14 @@ class Server:
         self.socket.close()
 
     def keys(self):
-        self.socket.sendall(b"lru_crawler metadump hash\r\n")
-        lines = iter(self.file.readline, b"END\r\n")
+        first = b"BUSY"  # while the server goes through its keys for itself
+        while first.startswith(b"BUSY"):
+            self.socket.sendall(b"lru_crawler metadump hash\r\n")
+            first = self.file.readline()
+        lines = []
+        while first != b"END\r\n":
+            lines.append(first)
+            first = self.file.readline()
         quoted = [re.match(rb"key=(\S+)", line).group(1) for line in lines]
         return [urllib.parse.unquote_to_bytes(key) for key in quoted]
 
