@@ -28,8 +28,8 @@ struct mcds__items {
     struct mcds__item **old; /* the array before the last growth, half as large, or NULL */
     uint32_t moved;          /* buckets of `old` already emptied */
     uint32_t hand;           /* where the sweep for expired items goes on; 0: it rests */
-    int64_t due_ms;          /* nothing that the sweep has not to look for expires before */
-    int64_t next_due_ms;     /* the same for the rest after this sweep */
+    int64_t due_ms;          /* nothing expires before this: then a sweep begins */
+    int64_t next_due_ms;     /* what due_ms will be, as far as this sweep has come */
     uint64_t count;
     uint64_t bytes;
     struct mcds__item *newest; /* by use; kept only with a limit */
