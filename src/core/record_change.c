@@ -155,6 +155,8 @@ static enum mcds__step tell_intent(struct mcds__record_change *change,
         told.generation = change->next.generation;
         told.kind = MCDS__RECORD_REMOVED;
     }
+    if (change->fresh.length > MCDS__RECORD_PARTS_MAX * (uint64_t)length)
+        return finish(change, operation, MCDS_TOO_BIG, NULL);
     change->next.parts = (struct mcds__record_parts){
         mcds__random_u64(operation->env) | 1,
         (uint32_t)((change->fresh.length + length - 1) / length),
@@ -249,16 +251,28 @@ static enum mcds__step take_success(struct mcds__record_change *change,
     return begin_erasing(change, operation, THEN_FINISH);
 }
 
-/* A request that was lost is repeated; one that the store refuses is not. */
+static bool was_lost(const struct mcds__record_change *change, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (mcds__is_transport_trouble(&change->load.room->requests[i].reply))
+            return true;
+    return false;
+}
+
+/* A request that was lost is repeated; one that the store refuses is not. When the time is over the
+ * rest stays. */
 static enum mcds__step take_erased(struct mcds__record_change *change,
                                    struct mcds__operation *operation)
 {
-    for (uint32_t i = 0; i < operation->batch.count; i++)
-        if (mcds__is_transport_trouble(&change->load.room->requests[i].reply) &&
-            mcds__operation_again(operation)) {
-            change->stage = CHANGE_PAUSING;
-            return MCDS__SLEEP;
-        }
+    bool lost = was_lost(change, operation->batch.count);
+    if (lost && mcds__operation_again(operation)) {
+        change->stage = CHANGE_PAUSING;
+        return MCDS__SLEEP;
+    }
+    if (lost && mcds__operation_is_late(operation)) {
+        change->erased_count = 0;
+        change->next_part = 0;
+    }
     return erase(change, operation, change->then);
 }
 

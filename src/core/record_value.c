@@ -74,7 +74,8 @@ static bool get_parts(const uint8_t *at, struct mcds__record_parts *parts)
     parts->name = mcds__get_u64(at);
     parts->count = get_u32(at + 8);
     parts->length = mcds__get_u64(at + 12);
-    return parts->name != 0 && parts->count > 0 && parts->length < LENGTH_MAX;
+    return parts->name != 0 && parts->count > 0 && parts->count <= MCDS__RECORD_PARTS_MAX &&
+           parts->length < LENGTH_MAX;
 }
 
 bool mcds__record_decode(mcds_bytes bytes, mcds_bytes key, struct mcds__record_value *value)
@@ -98,6 +99,8 @@ bool mcds__record_decode(mcds_bytes bytes, mcds_bytes key, struct mcds__record_v
         value->ids[i] = (struct mcds__record_id){mcds__get_u64(at), get_u32(at + 8)};
     value->intent.name = mcds__get_u64(at);
     value->intent.count = get_u32(at + 8);
+    if (value->intent.count > MCDS__RECORD_PARTS_MAX)
+        return false;
     at += INTENT_LENGTH;
     switch (value->kind) {
     case MCDS__RECORD_INLINE:

@@ -13,6 +13,9 @@
 /* The writers of the last changes, newest first: who of them has lost a reply finds itself. */
 #define MCDS__RECORD_IDS 16
 
+/* More than the longest value takes where values may have a kilobyte. */
+#define MCDS__RECORD_PARTS_MAX (UINT32_C(1) << 18)
+
 enum mcds__record_kind {
     MCDS__RECORD_INLINE = 1,
     MCDS__RECORD_REMOVED, /* keeps out late writes of what was removed */
