@@ -39,14 +39,19 @@ void redis_close(struct redis *redis)
     redis->context = NULL;
 }
 
-static bool take_number(struct redis *redis)
+/* The answers to as many INCR as are in flight. */
+static bool take_numbers(struct redis *redis)
 {
-    void *reply;
-    if (redisGetReply(redis->context, &reply) != REDIS_OK)
-        return false;
-    bool fine = ((redisReply *)reply)->type == REDIS_REPLY_INTEGER;
-    freeReplyObject(reply);
-    return fine;
+    for (uint32_t i = 0; i < redis->depth; i++) {
+        void *reply;
+        if (redisGetReply(redis->context, &reply) != REDIS_OK)
+            return false;
+        bool fine = ((redisReply *)reply)->type == REDIS_REPLY_INTEGER;
+        freeReplyObject(reply);
+        if (!fine)
+            return false;
+    }
+    return true;
 }
 
 bool redis_add(void *state, uint64_t operations)
@@ -56,9 +61,8 @@ bool redis_add(void *state, uint64_t operations)
         for (uint32_t j = 0; j < redis->depth; j++)
             if (redisAppendCommand(redis->context, "INCR bench:counter") != REDIS_OK)
                 return false;
-        for (uint32_t j = 0; j < redis->depth; j++)
-            if (!take_number(redis))
-                return false;
+        if (!take_numbers(redis))
+            return false;
     }
     return true;
 }
@@ -69,9 +73,8 @@ bool redis_fill(struct redis *redis, uint32_t count)
         for (uint32_t j = i; j < i + redis->depth; j++)
             if (redisAppendCommand(redis->context, "INCR counter%u", (unsigned)j) != REDIS_OK)
                 return false;
-        for (uint32_t j = 0; j < redis->depth; j++)
-            if (!take_number(redis))
-                return false;
+        if (!take_numbers(redis))
+            return false;
     }
     return true;
 }

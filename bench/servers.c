@@ -62,3 +62,8 @@ void servers_stop(struct servers *servers)
     (void)unlink(servers->memcached_wide.path);
     (void)unlink(servers->redis_unix.path);
 }
+
+const char *servers_no_redis(const struct servers *servers)
+{
+    return servers->redis_tcp.pid > 0 ? NULL : "no redis-server";
+}

@@ -19,4 +19,7 @@ struct servers {
 void servers_start(struct servers *servers, const char *place);
 void servers_stop(struct servers *servers);
 
+/* Why Redis cannot take part in a contest, or NULL. */
+const char *servers_no_redis(const struct servers *servers);
+
 #endif

@@ -19,8 +19,9 @@ static void compete(struct bench *bench, const struct servers *servers, const ch
         bench->failed = true;
         return;
     }
-    const char *no_redis = servers->redis_tcp.pid > 0 ? redis_open(&redis, redis_server, 1)
-                                                      : "no redis-server";
+    const char *no_redis = servers_no_redis(servers);
+    if (no_redis == NULL)
+        no_redis = redis_open(&redis, redis_server, 1);
     const char *no_old_client = old_client_open(&old_client, memcached);
     struct contest contest = {.work = work,
                               .count = 3,

@@ -69,7 +69,7 @@ static bool open_ours(struct throng *throng, const struct server *memcached)
 /* NULL, or why they cannot take part. */
 static const char *open_theirs(struct throng *throng, const struct servers *servers)
 {
-    const char *no_redis = servers->redis_tcp.pid > 0 ? NULL : "no redis-server";
+    const char *no_redis = servers_no_redis(servers);
     for (uint32_t i = 0; i < throng->threads && no_redis == NULL; i++)
         no_redis = redis_open(&throng->redis[i], &servers->redis_unix, 1);
     return no_redis;

@@ -117,11 +117,6 @@ static void compete(struct bench *bench, const struct way *way, uint32_t depth)
     tool_close(&tool);
 }
 
-static const char *why_no_redis(const struct servers *servers)
-{
-    return servers->redis_tcp.pid > 0 ? NULL : "no redis-server";
-}
-
 /* The same servers behind a wire that takes its time, as a network does. */
 static void compete_afar(struct bench *bench, const struct servers *servers)
 {
@@ -131,7 +126,7 @@ static void compete_afar(struct bench *bench, const struct servers *servers)
                             .where = servers->where,
                             .memcached = &to_memcached.server,
                             .redis = &to_redis.server,
-                            .no_redis = why_no_redis(servers)};
+                            .no_redis = servers_no_redis(servers)};
     if (!relay_start(&to_memcached, bench->place, "far-m.sock", &servers->memcached_unix,
                      DISTANCE_NS) ||
         !relay_start(&to_redis, bench->place, "far-r.sock", &servers->redis_unix,
@@ -150,7 +145,7 @@ static struct way unix_way(const struct servers *servers, bool is_judged)
                         .where = servers->where,
                         .memcached = &servers->memcached_unix,
                         .redis = &servers->redis_unix,
-                        .no_redis = why_no_redis(servers),
+                        .no_redis = servers_no_redis(servers),
                         .is_judged = is_judged};
 }
 
@@ -160,7 +155,7 @@ static void compete_nearby(struct bench *bench, const struct servers *servers, u
                             .where = servers->where,
                             .memcached = &servers->memcached_tcp,
                             .redis = &servers->redis_tcp,
-                            .no_redis = why_no_redis(servers),
+                            .no_redis = servers_no_redis(servers),
                             .is_judged = true};
     const struct way local = unix_way(servers, true);
     compete(bench, &tcp, depth);

@@ -90,7 +90,7 @@ void work_processes(struct bench *bench, const struct servers *servers, uint32_t
     const struct side sides[] = {
         {"mcds on memcached", NULL, {open_tool, tool_add, close_tool, memcached}},
         {"Redis INCR",
-         servers->redis_tcp.pid > 0 ? NULL : "no redis-server",
+         servers_no_redis(servers),
          {open_redis, redis_add, close_redis, &servers->redis_unix}},
         {"mcds on lmdb: async", NULL, {open_tool, tool_add, close_tool, async}},
         {"mcds on lmdb: durable", NULL, {open_tool, tool_add, close_tool, durable}},

@@ -27,8 +27,9 @@ static const char *open_theirs(const struct bench *bench, struct rivals *rivals,
 {
     if (bench->alone)
         return "alone";
-    if (servers->redis_tcp.pid == 0)
-        return "no redis-server";
+    const char *no_redis = servers_no_redis(servers);
+    if (no_redis != NULL)
+        return no_redis;
     return redis_structure_open(&rivals->theirs, verb, &servers->redis_unix, key, DEPTH);
 }
 
