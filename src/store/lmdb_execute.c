@@ -24,7 +24,7 @@ static mcds_bytes bytes_of(MDB_val value)
     return (mcds_bytes){value.mv_data, value.mv_size};
 }
 
-static uint64_t now_of(const mcds_env *env)
+uint64_t mcds__lmdb_now_ms(const mcds_env *env)
 {
     int64_t now_ms = mcds__wall_ms(env);
     return now_ms > 0 ? (uint64_t)now_ms : 0;
@@ -104,7 +104,7 @@ int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds
 {
     struct found found;
     bool sound;
-    uint64_t now_ms = now_of(env);
+    uint64_t now_ms = mcds__lmdb_now_ms(env);
     int code = find(file, txn, request->key, now_ms, &found, &sound);
     if (code == 0 && sound)
         get(file, &found, now_ms, request, values);

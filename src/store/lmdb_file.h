@@ -108,6 +108,9 @@ uint64_t mcds__lmdb_rounded(uint64_t size);
 int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint64_t size);
 int mcds__lmdb_fail_replaced(const char *path);
 
+/* The wall clock, as records expire by it; never below 0. */
+uint64_t mcds__lmdb_now_ms(const mcds_env *env);
+
 /* Why LMDB or the system refused, as a constant sentence. */
 const char *mcds__lmdb_reason(int code);
 

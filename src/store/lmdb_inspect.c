@@ -81,8 +81,7 @@ static int gather_once(struct mcds__lmdb_file *file, const mcds_env *env, mcds_b
         return code;
     code = mdb_cursor_open(reader->txn, file->items, &cursor);
     if (code == 0) {
-        int64_t now_ms = mcds__wall_ms(env);
-        code = gather(cursor, prefix, now_ms > 0 ? (uint64_t)now_ms : 0, keys);
+        code = gather(cursor, prefix, mcds__lmdb_now_ms(env), keys);
         mdb_cursor_close(cursor);
     }
     mcds__lmdb_read_end(file, reader);

@@ -61,9 +61,8 @@ static void look_at_clocks(struct mcds__lmdb_work *work, const mcds_env *env)
 {
     if (work->clocks == env && work->requests - work->looked < REQUESTS_A_LOOK)
         return;
-    int64_t wall_ms = mcds__wall_ms(env);
     work->now_ns = mcds__monotonic_ns(env);
-    work->now_ms = wall_ms > 0 ? (uint64_t)wall_ms : 0;
+    work->now_ms = mcds__lmdb_now_ms(env);
     work->clocks = env;
     work->looked = work->requests;
 }
