@@ -9,13 +9,15 @@ static bool open_counters(struct shelf *shelf)
     for (uint32_t i = 0; i < COUNTERS; i++) {
         char name[COUNTER_NAME_MAX];
         counter_name(i, name);
-        if (mcds_counter_open(shelf->store, name, NULL, &shelf->counters[i]) != MCDS_OK ||
-            mcds_counter_add_start(shelf->counters[i], 1, NULL, shelf->pipeline, i) != MCDS_OK)
+        if (mcds_counter_open(shelf->tool.store, name, NULL, &shelf->counters[i]) != MCDS_OK ||
+            mcds_counter_add_start(shelf->counters[i], 1, NULL, shelf->tool.pipeline, i) !=
+                MCDS_OK)
             return false;
     }
     for (uint32_t i = 0; i < COUNTERS; i++) {
         mcds_completion done;
-        if (mcds_pipeline_next(shelf->pipeline, &done) != MCDS_OK || done.result != MCDS_OK)
+        if (mcds_pipeline_next(shelf->tool.pipeline, &done) != MCDS_OK ||
+            done.result != MCDS_OK)
             return false;
     }
     return true;
@@ -26,14 +28,11 @@ struct shelf *shelf_open(const char *uri, uint32_t depth)
     struct shelf *shelf = calloc(1, sizeof *shelf);
     if (shelf == NULL)
         return NULL;
-    shelf->depth = depth;
-    mcds_options options = MCDS_OPTIONS_INIT;
-    options.timeout_ms = 30000;
-    mcds_pipeline_options in_flight = MCDS_PIPELINE_OPTIONS_INIT;
-    in_flight.depth = depth;
-    if (mcds_open(uri, &options, &shelf->store) == MCDS_OK &&
-        mcds_pipeline_open(shelf->store, &in_flight, &shelf->pipeline) == MCDS_OK &&
-        open_counters(shelf))
+    if (!tool_open(&shelf->tool, uri, "bench", depth)) {
+        free(shelf);
+        return NULL;
+    }
+    if (open_counters(shelf))
         return shelf;
     (void)fprintf(stderr, "bench: %s: %s\n", uri, mcds_errmsg());
     shelf_close(shelf);
@@ -44,10 +43,12 @@ void shelf_close(struct shelf *shelf)
 {
     if (shelf == NULL)
         return;
-    mcds_pipeline_close(shelf->pipeline);
+    /* What is still in flight must not outlive its counter. */
+    mcds_pipeline_close(shelf->tool.pipeline);
+    shelf->tool.pipeline = NULL;
     for (uint32_t i = 0; i < COUNTERS; i++)
         mcds_counter_close(shelf->counters[i]);
-    mcds_close(shelf->store);
+    tool_close(&shelf->tool);
     free(shelf);
 }
 
@@ -65,14 +66,15 @@ bool shelf_add_pipelined(void *state, uint64_t operations)
     uint32_t dice = 0;
     uint64_t started = 0;
     for (uint64_t finished = 0; finished < operations; finished++) {
-        while (started < operations && started - finished < shelf->depth) {
+        while (started < operations && started - finished < shelf->tool.depth) {
             if (mcds_counter_add_start(shelf->counters[throw_counter(&dice)], 1, NULL,
-                                       shelf->pipeline, started) != MCDS_OK)
+                                       shelf->tool.pipeline, started) != MCDS_OK)
                 return false;
             started++;
         }
         mcds_completion done;
-        if (mcds_pipeline_next(shelf->pipeline, &done) != MCDS_OK || done.result != MCDS_OK)
+        if (mcds_pipeline_next(shelf->tool.pipeline, &done) != MCDS_OK ||
+            done.result != MCDS_OK)
             return false;
     }
     return true;

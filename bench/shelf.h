@@ -2,13 +2,11 @@
 #ifndef BENCH_SHELF_H
 #define BENCH_SHELF_H
 
-#include "mcds.h"
 #include "verbs.h"
+#include "work.h"
 
 struct shelf {
-    mcds_store *store;
-    mcds_pipeline *pipeline;
-    uint32_t depth;
+    struct tool tool;                 /* its counter is one more */
     mcds_counter *counters[COUNTERS]; /* all there: each has been added to */
 };
 
