@@ -202,6 +202,15 @@ typedef struct mcds_home {
      * False: nothing was done; submit it. From any thread at any time. NULL: always submit. */
     bool (*at_once)(void *home, mcds_request *request, mcds_buffer *values);
 
+    /* Show the value under a key where it lies, if that takes neither waiting nor a look at the
+     * clock, as with what never expires: a GET without its copy. `see` is called at most once,
+     * inside the call, with the reply of a GET with MCDS_WANT_TTL: OK, or MISS and no value. The
+     * value is good only inside it, and it must not call the store. False: nothing was seen;
+     * submit a GET. From any thread at any time. NULL: always submit. */
+    bool (*look)(void *home, mcds_bytes key,
+                 void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
+                 void *context);
+
     /* Hand back finished batches as a list. Waits until one is done or the monotonic clock has
      * reached until_ns; a time already past means "do not wait". NULL: none. */
     mcds_batch *(*collect)(void *lane, int64_t until_ns);

@@ -178,6 +178,24 @@ static bool home_at_once(void *state, mcds_request *request, mcds_buffer *values
     return done;
 }
 
+/* The record's value in the map; the transaction keeps it there. */
+static bool home_look(void *state, mcds_bytes key,
+                      void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
+                      void *context)
+{
+    const struct home *home = state;
+    struct mcds__lmdb_reader *reader;
+    mcds_reply reply;
+    mcds_bytes value;
+    if (is_parents(home) || !mcds__lmdb_read_try(home->file, &reader))
+        return false;
+    bool known = mcds__lmdb_look(home->file, reader->txn, key, &reply, &value);
+    if (known)
+        see(context, &reply, value);
+    mcds__lmdb_read_end(home->file, reader);
+    return known;
+}
+
 static int home_keys(void *state, mcds_bytes prefix,
                      bool (*visit)(void *context, mcds_bytes key), void *context)
 {
@@ -204,6 +222,7 @@ const mcds_home mcds__home_lmdb = {
     .capabilities = home_capabilities,
     .submit = home_submit,
     .at_once = home_at_once,
+    .look = home_look,
     .keys = home_keys,
     .inspect = home_inspect,
 };

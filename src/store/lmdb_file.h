@@ -186,6 +186,10 @@ int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds
  * has refused. */
 bool mcds__lmdb_get_timeless(struct mcds__lmdb_file *file, struct MDB_txn *txn,
                              mcds_request *request, mcds_buffer *values);
+/* What a GET with MCDS_WANT_TTL would answer, and the value in the map, good as long as the
+ * transaction; else as mcds__lmdb_get_timeless. */
+bool mcds__lmdb_look(struct mcds__lmdb_file *file, struct MDB_txn *txn, mcds_bytes key,
+                     mcds_reply *reply_out, mcds_bytes *value_out);
 /* Remove at most `count_max` items that have expired by work->now_ms. */
 int mcds__lmdb_sweep(struct mcds__lmdb_work *work, uint32_t count_max);
 /* The cas counter, read at the beginning of a write transaction and written at its end. */

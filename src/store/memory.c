@@ -303,6 +303,27 @@ static bool memory_at_once(void *home, mcds_request *request, mcds_buffer *value
     return done;
 }
 
+static bool memory_look(void *home, mcds_bytes key,
+                        void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
+                        void *context)
+{
+    const struct memory *memory = home;
+    if (memory->strict)
+        return false;
+    uint64_t hash = mcds__hash(memory->seed, key);
+    struct stripe *stripe = stripe_of(memory, hash);
+    mcds_reply reply;
+    mcds_bytes value;
+    (void)pthread_mutex_lock(&stripe->mutex);
+    bool known = mcds__table_look(stripe->table, key, hash, memory->connection, &reply, &value);
+    if (known) {
+        reply.peer = memory->peer;
+        see(context, &reply, value);
+    }
+    (void)pthread_mutex_unlock(&stripe->mutex);
+    return known;
+}
+
 /* Keys of one stripe, each after its length, so that visits need no lock. */
 static bool note_key(void *context, mcds_bytes key)
 {
@@ -383,6 +404,7 @@ const mcds_home mcds__home_memory = {
     .capabilities = memory_capabilities,
     .submit = memory_submit,
     .at_once = memory_at_once,
+    .look = memory_look,
     .keys = memory_keys,
     .inspect = memory_inspect,
 };

@@ -371,6 +371,13 @@ bool mcds__store_at_once(mcds_store *store, mcds_request *request, mcds_buffer *
            store->home->at_once(store->home_state, request, values);
 }
 
+bool mcds__store_look(mcds_store *store, mcds_bytes key,
+                      void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
+                      void *context)
+{
+    return store->home->look != NULL && store->home->look(store->home_state, key, see, context);
+}
+
 void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch)
 {
     batch->next = NULL;

@@ -39,6 +39,11 @@ void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *bat
 /* As mcds_home.at_once, for a key that was made by base/key.h: it is not checked again. */
 bool mcds__store_at_once(mcds_store *store, mcds_request *request, mcds_buffer *values);
 
+/* As mcds_home.look, for such a key too. */
+bool mcds__store_look(mcds_store *store, mcds_bytes key,
+                      void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
+                      void *context);
+
 /* As mcds_home.keys. */
 int mcds__store_keys(mcds_store *store, mcds_bytes prefix,
                      bool (*visit)(void *context, mcds_bytes key), void *context);

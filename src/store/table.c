@@ -287,6 +287,27 @@ bool mcds__table_execute_timeless(struct mcds__table *table, mcds_request *reque
     return true;
 }
 
+bool mcds__table_look(struct mcds__table *table, mcds_bytes key, uint64_t hash,
+                      uint64_t connection, mcds_reply *reply_out, mcds_bytes *value_out)
+{
+    struct mcds__item *item = mcds__items_find(&table->items, key, hash, INT64_MIN);
+    *reply_out = (mcds_reply){.outcome = MCDS_OUT_MISS};
+    *value_out = (mcds_bytes){NULL, 0};
+    if (item == NULL)
+        return true;
+    if (item->expires_ms != MCDS__ITEM_NEVER)
+        return false;
+    *value_out = (mcds_bytes){mcds__item_value(item), item->value_length};
+    *reply_out = (mcds_reply){
+        .outcome = MCDS_OUT_OK,
+        .flags = item->flags,
+        .ttl_ms = MCDS_TTL_NEVER,
+        .value_length = item->value_length,
+        .cas = {item->cas, connection},
+    };
+    return true;
+}
+
 bool mcds__table_evict(struct mcds__table *table, mcds_bytes key, uint64_t hash)
 {
     struct mcds__item *item = mcds__items_find(&table->items, key, hash, INT64_MIN);

@@ -41,6 +41,11 @@ void mcds__table_execute(struct mcds__table *table, mcds_request *request, uint6
 bool mcds__table_execute_timeless(struct mcds__table *table, mcds_request *request,
                                   uint64_t hash, const struct mcds__table_context *context);
 
+/* What a GET with MCDS_WANT_TTL would answer, and where the value lies until the table's next
+ * change, if the item never expires or none is there. False: nothing was done. */
+bool mcds__table_look(struct mcds__table *table, mcds_bytes key, uint64_t hash,
+                      uint64_t connection, mcds_reply *reply_out, mcds_bytes *value_out);
+
 /* Faults, for the simulator and for strict mode. */
 bool mcds__table_evict(struct mcds__table *table, mcds_bytes key, uint64_t hash);
 /* Evict the item at a random place chosen by `choice`; false when the table is empty. */

@@ -32,6 +32,7 @@ static struct fake_env fake;
 static struct world world;
 static const char *home_name;
 static bool at_once;
+static bool looks;
 
 static int open_world(void **state)
 {
@@ -39,6 +40,7 @@ static int open_world(void **state)
     fake_env_init(&fake, 1);
     world_open(&world, place_uri(place), place_has_own_clock(place) ? NULL : &fake);
     world.at_once = at_once;
+    world.looks = looks;
     return 0;
 }
 
@@ -48,6 +50,10 @@ static int close_world(void **state)
     world_close(&world);
     if (at_once && world.done_at_once == 0) {
         print_error("nothing was done at once\n");
+        return -1;
+    }
+    if (looks && world.looked == 0) {
+        print_error("nothing was seen where it lies\n");
         return -1;
     }
     if (fake.blocks != 0)
@@ -76,7 +82,8 @@ int main(int argc, char **argv)
     static struct asked asked[CASES_MAX];
     static struct CMUnitTest tests[CASES_MAX];
     at_once = argc == 3 && strcmp(argv[2], "at-once") == 0;
-    home_name = argc == 2 || at_once ? argv[1] : "";
+    looks = argc == 3 && strcmp(argv[2], "look") == 0;
+    home_name = argc == 2 || at_once || looks ? argv[1] : "";
     const char *missing = NULL;
     place = place_start(home_name, &missing);
     if (place == NULL && missing != NULL) {
@@ -84,7 +91,8 @@ int main(int argc, char **argv)
         return EXIT_SKIPPED;
     }
     if (place == NULL) {
-        (void)fprintf(stderr, "usage: conformance HOME [at-once], one of:%s\n", place_names());
+        (void)fprintf(stderr, "usage: conformance HOME [at-once | look], one of:%s\n",
+                      place_names());
         return 64;
     }
     size_t count = gather(asked, tests);

@@ -80,9 +80,62 @@ static bool run_at_once(struct world *world, mcds_request *request)
     return false;
 }
 
+struct sight {
+    mcds_reply reply;
+    mcds_buffer value;
+    uint32_t count;
+};
+
+static void see(void *context, const mcds_reply *reply, mcds_bytes value)
+{
+    struct sight *sight = context;
+    sight->reply = *reply;
+    sight->count++;
+    assert_true(mcds_buffer_append(&sight->value, value.at, value.length));
+}
+
+/* What was seen is what GET says in a batch; what never expires was seen. */
+static void check_sight(struct world *world, const struct sight *sight,
+                        const mcds_request *request)
+{
+    const mcds_reply *reply = &request->reply;
+    if (sight->count == 0) {
+        assert_false(reply->outcome == MCDS_OUT_OK && reply->ttl_ms == MCDS_TTL_NEVER);
+        return;
+    }
+    check_outcome(sight->reply.outcome, reply->outcome, __FILE__, __LINE__);
+    assert_int_equal(sight->value.length, reply->value_length);
+    assert_int_equal(sight->reply.value_length, reply->value_length);
+    assert_int_equal(sight->reply.flags, reply->flags);
+    assert_int_equal(sight->reply.cas.unique, reply->cas.unique);
+    assert_int_equal(sight->reply.cas.connection, reply->cas.connection);
+    assert_ptr_equal(sight->reply.peer, reply->peer);
+    if (request->options & MCDS_WANT_TTL)
+        assert_int_equal(sight->reply.ttl_ms, reply->ttl_ms);
+    if (!(request->options & MCDS_NO_VALUE) && reply->value_length > 0)
+        assert_memory_equal(sight->value.at, world->values.at + reply->value_at,
+                            reply->value_length);
+    world->looked++;
+}
+
+static void run_looking(struct world *world, mcds_request *request)
+{
+    struct sight sight = {.count = 0};
+    mcds__buffer_init(&sight.value, world->env, VALUES_MAX);
+    bool seen = mcds__store_look(world->store, request->key, see, &sight);
+    assert_int_equal(sight.count, seen ? 1 : 0);
+    run_batch(world, request, 1);
+    check_sight(world, &sight, request);
+    mcds__buffer_free(&sight.value);
+}
+
 mcds_outcome run(struct world *world, mcds_request *request)
 {
-    if (!run_at_once(world, request))
+    bool is_read = request->command == MCDS_GET && request->copy == 0 &&
+                   mcds__key_is_legal(request->key);
+    if (world->looks && is_read)
+        run_looking(world, request);
+    else if (!run_at_once(world, request))
         run_batch(world, request, 1);
     return request->reply.outcome;
 }

@@ -25,6 +25,8 @@ struct world {
     mcds_buffer values; /* of the last batch */
     bool at_once;       /* single requests are first asked so, past the batches */
     uint32_t done_at_once;
+    bool looks; /* what single GETs answer is first looked at where it lies */
+    uint32_t looked;
     uint32_t case_serial;
     uint32_t keys_used;
     char keys[WORLD_KEYS][MCDS__KEY_MAX + 1];

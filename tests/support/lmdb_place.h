@@ -137,6 +137,20 @@ static inline mcds_reply fetch(mcds_store *store, const char *key, char *value, 
     return request.reply;
 }
 
+static inline void see_reply(void *context, const mcds_reply *reply, mcds_bytes value)
+{
+    (void)value;
+    *(mcds_reply *)context = *reply;
+}
+
+/* What a look shows: NONE when it shows nothing. */
+static inline mcds_reply look(mcds_store *store, const char *key)
+{
+    mcds_reply reply = {.outcome = MCDS_OUT_NONE};
+    (void)mcds__store_look(store, text(key), see_reply, &reply);
+    return reply;
+}
+
 struct sought {
     const char *word;
     char sentence[512];

@@ -407,6 +407,57 @@ static void memory_may_be_refused_anywhere(void **state)
     assert_true(refused > 4);
 }
 
+/* What a look has shown, and where. */
+struct sight {
+    mcds_reply reply;
+    const uint8_t *at;
+    uint8_t last;
+};
+
+static void note_sight(void *context, const mcds_reply *reply, mcds_bytes value)
+{
+    struct sight *sight = context;
+    sight->reply = *reply;
+    sight->at = value.at;
+    if (value.length > 0)
+        sight->last = sight->at[value.length - 1];
+}
+
+static int64_t no_clock(void *self)
+{
+    (void)self;
+    fail_msg("somebody has looked at a clock");
+    return 0;
+}
+
+/* Twice at the same place, without memory and without a clock. */
+static void a_look_shows_the_value_in_the_map(void **state)
+{
+    struct place *place = *state;
+    struct fake_env fake;
+    struct sight first = {.at = NULL};
+    struct sight second = {.at = NULL};
+    static char value[100001];
+    memset(value, 'v', sizeof value - 1);
+    fake_env_init(&fake, 1);
+    mcds_store *store = open_store(place->file, "", &fake.env);
+    (void)put(store, MCDS_SET, "large", value, 0);
+    (void)put(store, MCDS_SET, "brief", "v", 1000);
+    fake.env.monotonic_ns = fake.env.wall_ns = no_clock;
+    fake.allowed = 0;
+    assert_true(mcds__store_look(store, text("large"), note_sight, &first));
+    assert_true(mcds__store_look(store, text("large"), note_sight, &second));
+    assert_int_equal(first.reply.value_length, sizeof value - 1);
+    assert_int_equal(first.last, 'v');
+    assert_ptr_equal(first.at, second.at);
+    assert_false(mcds__store_look(store, text("brief"), note_sight, &second));
+    assert_ptr_equal(first.at, second.at);
+    assert_true(mcds__store_look(store, text("none"), note_sight, &second));
+    assert_int_equal(second.reply.outcome, MCDS_OUT_MISS);
+    mcds_close(store);
+    assert_int_equal(fake.blocks, 0);
+}
+
 #define THREADS 8
 #define ADDS 250
 
@@ -482,6 +533,7 @@ int main(void)
         TEST(values_have_a_limit),
         TEST(keys_are_listed_by_prefix),
         TEST(memory_may_be_refused_anywhere),
+        TEST(a_look_shows_the_value_in_the_map),
         TEST(threads_share_commits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

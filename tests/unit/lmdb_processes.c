@@ -142,6 +142,8 @@ static int use_after_fork(mcds_store *parents, const char *file)
         return 1;
     if (fetch(parents, "n", NULL, 0).outcome != MCDS_OUT_UNSENT)
         return 2;
+    if (look(parents, "n").outcome != MCDS_OUT_NONE)
+        return 7;
     if (mcds__store_keys(parents, text(""), never, NULL) != MCDS_UNAVAILABLE)
         return 3;
     if (try_open(file, "", NULL, &mine) != MCDS_OK)

@@ -444,6 +444,8 @@ static int read_only_child(const char *file, const char *directory)
     if (fetch(store, "k", value, sizeof value).outcome != MCDS_OUT_OK ||
         strcmp(value, "v") != 0)
         return 3;
+    if (look(store, "k").value_length != 1)
+        return 5;
     mcds_reply reply = put(store, MCDS_SET, "k", "w", 0);
     if (reply.outcome != MCDS_OUT_FAILED || strstr(reply.detail, "only be read") == NULL)
         return 4;

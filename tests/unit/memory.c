@@ -321,6 +321,62 @@ static bool note_finding(void *context, const mcds_finding *finding)
     return true;
 }
 
+static void see(void *context, const mcds_reply *reply, mcds_bytes value)
+{
+    mcds_buffer *seen = context;
+    assert_int_equal(reply->value_length, value.length);
+    assert_true(mcds_buffer_append(seen, value.at, value.length));
+    assert_true(mcds_buffer_append(seen, reply->outcome == MCDS_OUT_OK ? "." : "!", 1));
+}
+
+static int64_t no_clock(void *self)
+{
+    (void)self;
+    fail_msg("somebody has looked at a clock");
+    return 0;
+}
+
+static void a_look_needs_no_clock_and_no_memory(void **state)
+{
+    (void)state;
+    struct fake_env fake;
+    static char large[10001];
+    static char room[3 * sizeof large];
+    mcds_buffer seen;
+    memset(large, 'v', sizeof large - 1);
+    fake_env_init(&fake, 1);
+    mcds_store *store = open_store(&fake, "memory:");
+    assert_int_equal(set(store, "small", "value", 0), MCDS_OUT_OK);
+    assert_int_equal(set(store, "empty", "", 0), MCDS_OUT_OK);
+    assert_int_equal(set(store, "large", large, 0), MCDS_OUT_OK);
+    assert_int_equal(set(store, "brief", "v", 1000), MCDS_OUT_OK);
+    mcds__buffer_init_in(&seen, &fake.env, sizeof room, room, sizeof room);
+    fake.env.monotonic_ns = fake.env.wall_ns = no_clock;
+    fake.allowed = 0;
+    assert_true(mcds__store_look(store, text("small"), see, &seen));
+    assert_true(mcds__store_look(store, text("empty"), see, &seen));
+    assert_true(mcds__store_look(store, text("none"), see, &seen));
+    assert_false(mcds__store_look(store, text("brief"), see, &seen));
+    assert_int_equal(seen.length, 8);
+    assert_memory_equal(seen.at, "value..!", 8);
+    assert_true(mcds__store_look(store, text("large"), see, &seen));
+    assert_int_equal(seen.length, 8 + sizeof large);
+    mcds_close(store);
+    assert_int_equal(fake.blocks, 0);
+}
+
+static void strict_shows_nothing_in_place(void **state)
+{
+    (void)state;
+    mcds_buffer seen;
+    mcds_store *store = open_store(NULL, "memory:?strict=1");
+    mcds__buffer_init(&seen, mcds_env_system(), 64);
+    assert_int_equal(set(store, "k", "v", 0), MCDS_OUT_OK);
+    assert_false(mcds__store_look(store, text("k"), see, &seen));
+    assert_int_equal(seen.length, 0);
+    mcds_close(store);
+}
+
 static void inspection_tells_contents_and_risk(void **state)
 {
     (void)state;
@@ -377,6 +433,8 @@ int main(void)
         cmocka_unit_test(strict_lives_as_short_as_memcached),
         cmocka_unit_test(strict_takes_what_memcached_takes),
         cmocka_unit_test(same_seed_same_strict_store),
+        cmocka_unit_test(a_look_needs_no_clock_and_no_memory),
+        cmocka_unit_test(strict_shows_nothing_in_place),
         cmocka_unit_test(inspection_tells_contents_and_risk),
         cmocka_unit_test(keys_are_listed_by_prefix),
         cmocka_unit_test(threads_share_it_exactly),
