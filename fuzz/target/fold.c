@@ -42,9 +42,9 @@ static uint32_t reload(struct mcds__fold_contents *contents, mcds_bytes where, i
     uint32_t count = count_kept(&again);
     for (uint32_t i = 0; i < again.entry_count; i++) {
         const struct mcds__fold_entry *entry = &again.entries[i];
-        const struct mcds__fold_entry *first = mcds__fold_find(contents, entry->element,
-                                                               NOW_MS);
-        if (first == NULL || !mcds__fold_is_there(entry, NOW_MS))
+        const struct mcds__fold_entry *first = mcds__fold_find(contents, entry->element);
+        if (first == NULL || !mcds__fold_is_there(first, NOW_MS) ||
+            !mcds__fold_is_there(entry, NOW_MS))
             continue;
         MUST(digit == MCDS__FOLD_ALL || (int)(entry->hash >> 60) == digit);
     }

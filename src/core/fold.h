@@ -211,6 +211,13 @@ bool mcds__fold_look_begin(struct mcds__fold_look *look, struct mcds__fold *fold
 enum mcds__step mcds__fold_look_step(struct mcds__fold_look *look,
                                      struct mcds__operation *operation);
 void mcds__fold_look_free(struct mcds__fold_look *look);
+/* The same without an operation, where the store can show the key at once and the element is told
+ * by it: `take` sees the value where it stands, in this call, must not call the store, and is
+ * false where memory is refused. Sets *result_out to MCDS_OK or MCDS_NOT_FOUND. False: ask as an
+ * operation; whatever else there may be is told there. */
+bool mcds__fold_look_at_once(struct mcds__fold *fold, mcds_bytes element,
+                             bool (*take)(void *context, mcds_bytes value), void *context,
+                             int *result_out);
 
 /* Go through all entries in the order of their hashes, 64 keys in one round trip, or erase all
  * keys, each before the marks above it and so the root last. Every round trip has the store's whole timeout. DONE with

@@ -340,10 +340,9 @@ bool mcds__fold_is_there(const struct mcds__fold_entry *entry, int64_t now_ms)
 }
 
 const struct mcds__fold_entry *mcds__fold_find(const struct mcds__fold_contents *contents,
-                                               mcds_bytes element, int64_t now_ms)
+                                               mcds_bytes element)
 {
-    const struct mcds__fold_entry *entry = find_entry(contents, element);
-    return entry != NULL && mcds__fold_is_there(entry, now_ms) ? entry : NULL;
+    return find_entry(contents, element);
 }
 
 const struct mcds__fold_id *mcds__fold_outcome(const struct mcds__fold_contents *contents,

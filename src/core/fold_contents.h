@@ -71,9 +71,9 @@ void mcds__fold_contents_free(struct mcds__fold_contents *contents);
  * MCDS_NO_MEMORY. */
 int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint32_t flags);
 
-/* What is there under `element` at now_ms, or NULL. */
+/* The entry of `element`, whether or not it is there, or NULL. */
 const struct mcds__fold_entry *mcds__fold_find(const struct mcds__fold_contents *contents,
-                                               mcds_bytes element, int64_t now_ms);
+                                               mcds_bytes element);
 /* Whether an entry is there at now_ms. */
 bool mcds__fold_is_there(const struct mcds__fold_entry *entry, int64_t now_ms);
 /* What became of a record, or NULL where it is not known. */

@@ -80,39 +80,100 @@ static enum mcds__step locate(struct mcds__fold_look *look, struct mcds__operati
     return ask_at(look, operation, look->depth);
 }
 
+/* Most entries never expire, and then nobody looks at the clock. */
+static bool is_there_now(const mcds_env *env, const struct mcds__fold_entry *entry)
+{
+    return mcds__fold_is_there(entry, entry->expires_ms != 0 ? mcds__wall_ms(env) : 0);
+}
+
+/* Find the element in the value of an open key and give what stands under it to `take`, which is
+ * false where memory is refused. */
+static int take_element(const mcds_env *env, mcds_bytes key, mcds_bytes value, uint32_t flags,
+                        mcds_bytes element, bool (*take)(void *context, mcds_bytes value),
+                        void *context)
+{
+    struct mcds__fold_contents contents;
+    mcds__fold_contents_init(&contents, env, key, element);
+    int result = mcds__fold_load(&contents, value, flags);
+    if (result == MCDS_OK) {
+        const struct mcds__fold_entry *entry = mcds__fold_find(&contents, element);
+        if (entry == NULL || !is_there_now(env, entry))
+            result = MCDS_NOT_FOUND;
+        else if (!take(context, entry->value))
+            result = MCDS_NO_MEMORY;
+    }
+    mcds__fold_contents_free(&contents);
+    return result;
+}
+
+struct sought {
+    const struct mcds__fold *fold;
+    mcds_bytes key;
+    mcds_bytes element;
+    bool (*take)(void *context, mcds_bytes value);
+    void *context;
+    int result; /* OK or NOT_FOUND; all else is for an operation to tell */
+};
+
+static void see_key(void *context, const mcds_reply *reply, mcds_bytes value)
+{
+    struct sought *sought = context;
+    const struct mcds__fold *fold = sought->fold;
+    if (reply->outcome == MCDS_OUT_OK && mcds__fold_form_of(reply->flags) == fold->form &&
+        mcds__fold_state_of(reply->flags) == MCDS__FOLD_OPEN)
+        sought->result = take_element(fold->env, sought->key, value, reply->flags,
+                                      sought->element, sought->take, sought->context);
+}
+
+bool mcds__fold_look_at_once(struct mcds__fold *fold, mcds_bytes element,
+                             bool (*take)(void *context, mcds_bytes value), void *context,
+                             int *result_out)
+{
+    struct mcds__key key;
+    uint64_t generation = atomic_load(&fold->generation);
+    if (generation == 0)
+        return false;
+    uint64_t hash = mcds__fold_hash(element);
+    mcds__fold_key(fold, generation, hash, mcds__fold_depth(fold, hash), &key);
+    struct sought sought = {fold, mcds__key_bytes(&key), element, take, context, MCDS_BUSY};
+    if (!mcds__store_look(fold->store, sought.key, see_key, &sought) ||
+        (sought.result != MCDS_OK && sought.result != MCDS_NOT_FOUND))
+        return false;
+    *result_out = sought.result;
+    return true;
+}
+
+struct kept {
+    mcds_buffer *values;
+    mcds_bytes value;
+};
+
 /* A value that stands in the reply can stay there; one that the records came to is copied
  * behind it. */
-static bool keep_value(struct mcds__fold_look *look, struct mcds__operation *operation,
-                       mcds_bytes value)
+static bool keep_value(void *context, mcds_bytes value)
 {
-    mcds_buffer *values = &operation->values;
+    struct kept *kept = context;
+    mcds_buffer *values = kept->values;
     const uint8_t *at = value.at;
-    look->value = value;
+    kept->value = value;
     if (value.length == 0 || (at >= values->at && at < values->at + values->length))
         return true;
     size_t before = values->length;
     if (!mcds_buffer_append(values, value.at, value.length))
         return false;
-    look->value.at = values->at + before;
+    kept->value.at = values->at + before;
     return true;
 }
 
 static enum mcds__step take_open(struct mcds__fold_look *look,
                                  struct mcds__operation *operation)
 {
-    struct mcds__fold_contents contents;
-    mcds_bytes element = {look->element.at, look->element.length};
-    mcds__fold_contents_init(&contents, operation->env, look->request.key, element);
-    int result = mcds__fold_load(&contents,
-                                 mcds__reply_value(&operation->batch, &look->request),
-                                 look->request.reply.flags);
-    const struct mcds__fold_entry *entry = mcds__fold_find(&contents, element,
-                                                           mcds__wall_ms(operation->env));
-    if (result == MCDS_OK && entry == NULL)
-        result = MCDS_NOT_FOUND;
-    if (result == MCDS_OK && !keep_value(look, operation, entry->value))
-        result = MCDS_NO_MEMORY;
-    mcds__fold_contents_free(&contents);
+    struct kept kept = {.values = &operation->values};
+    int result = take_element(
+        operation->env, look->request.key, mcds__reply_value(&operation->batch, &look->request),
+        look->request.reply.flags, (mcds_bytes){look->element.at, look->element.length},
+        keep_value, &kept);
+    look->value = kept.value;
     mcds__fold_note_depth(look->fold, look->hash, look->depth);
     return mcds__operation_finish(operation, result);
 }

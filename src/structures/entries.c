@@ -117,6 +117,25 @@ static void release_look(struct mcds__operation *operation)
     mcds__fold_look_free(&((struct mcds__entries_look *)operation)->look);
 }
 
+/* Of a waiting call: what the store can show at once needs no operation. */
+struct taken {
+    mcds_value *value_out;
+    const mcds_env *env;
+};
+
+static bool take_value(void *context, mcds_bytes value)
+{
+    const struct taken *taken = context;
+    return taken->value_out == NULL || mcds__value_set(taken->value_out, taken->env, value);
+}
+
+static bool look_at_once(struct mcds__entries *entries, mcds_bytes element,
+                         mcds_value *value_out, int *result_out)
+{
+    struct taken taken = {value_out, entries->fold.env};
+    return mcds__fold_look_at_once(&entries->fold, element, take_value, &taken, result_out);
+}
+
 enum mcds__step mcds__entries_step_look(struct mcds__operation *operation)
 {
     struct mcds__entries_look *look = (struct mcds__entries_look *)operation;
@@ -133,6 +152,8 @@ int mcds__entries_launch_look(struct mcds__entries_look *look, struct mcds__entr
                               mcds_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
 {
     int result = MCDS_OK;
+    if (look != NULL && look_at_once(entries, element, value_out, &result))
+        return result;
     if (look == NULL)
         look = mcds__pipeline_new(pipeline, entries->store, kind, &result);
     if (look == NULL)

@@ -79,8 +79,9 @@ static void check_entry(struct bytes *bytes, const char *element, const char *ex
         mcds__fold_contents_init(&contents, &bytes->fake.env, key(),
                                  alone ? mcds_text(element) : (mcds_bytes){NULL, 0});
         assert_int_equal(mcds__fold_load(&contents, value_of(bytes), bytes->flags), MCDS_OK);
-        const struct mcds__fold_entry *entry = mcds__fold_find(&contents, mcds_text(element),
-                                                               NOW_MS);
+        const struct mcds__fold_entry *entry = mcds__fold_find(&contents, mcds_text(element));
+        if (entry != NULL && !mcds__fold_is_there(entry, NOW_MS))
+            entry = NULL;
         if (expected == NULL) {
             assert_null(entry);
         } else {
