@@ -52,10 +52,12 @@ void shelf_close(struct shelf *shelf)
     free(shelf);
 }
 
-bool shelf_add_some(struct shelf *shelf, uint32_t dice, uint64_t operations)
+bool shelf_add_some(struct shelf *shelf, struct shelf_part part, uint32_t dice,
+                    uint64_t operations)
 {
+    mcds_counter **counters = &shelf->counters[COUNTERS / part.of * part.number];
     for (uint64_t i = 0; i < operations; i++)
-        if (mcds_counter_add(shelf->counters[throw_counter(&dice)], 1, NULL) != MCDS_OK)
+        if (mcds_counter_add(counters[throw_counter(&dice) / part.of], 1, NULL) != MCDS_OK)
             return false;
     return true;
 }

@@ -14,8 +14,12 @@ struct shelf {
 struct shelf *shelf_open(const char *uri, uint32_t depth);
 void shelf_close(struct shelf *shelf);
 
-/* Waiting adds to counters that the dice choose. */
-bool shelf_add_some(struct shelf *shelf, uint32_t dice, uint64_t operations);
+/* Waiting adds to counters that the dice choose, in one of so many equal parts of the shelf. */
+struct shelf_part {
+    uint32_t number, of;
+};
+bool shelf_add_some(struct shelf *shelf, struct shelf_part part, uint32_t dice,
+                    uint64_t operations);
 /* contestant.run: the same with `depth` in flight; and waiting gets. */
 bool shelf_add_pipelined(void *shelf, uint64_t operations);
 bool shelf_get(void *shelf, uint64_t operations);

@@ -166,7 +166,8 @@ typedef struct mcds_capabilities {
     uint32_t places;          /* servers: of one key, so many copies can be kept apart */
 } mcds_capabilities;
 
-struct mcds_uri; /* see mcds_uri_option */
+struct mcds_uri;   /* see mcds_uri_option */
+struct mcds__cell; /* private */
 
 /* A home: the table of functions behind one URI scheme.
  *
@@ -210,6 +211,14 @@ typedef struct mcds_home {
     bool (*look)(void *home, mcds_bytes key,
                  void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
                  void *context);
+
+    /* Numbers that a handle adds to where they stand, without a request; only for homes of this
+     * library. Open the one under `key`, which is not checked, until the next command on it;
+     * `cell` NULL: take hold of it too; else it is held. NULL: it cannot be had; submit INCR.
+     * The hold is given up with the key. From any thread at any time. NULL both: there are
+     * none. */
+    struct mcds__cell *(*open_cell)(void *home, mcds_bytes key, struct mcds__cell *cell);
+    void (*release_cell)(void *home, mcds_bytes key);
 
     /* Hand back finished batches as a list. Waits until one is done or the monotonic clock has
      * reached until_ns; a time already past means "do not wait". NULL: none. */

@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/number.h"
 
 #define BUCKETS_MIN 16
 #define BUCKETS_MAX (UINT32_C(1) << 31)
 #define MOVES_PER_WRITE 4  /* two would keep ahead of the next growth */
 #define SWEEPS_PER_WRITE 2 /* so the dead are at most about half of the living */
 #define ALLOCATION_COST 24 /* of an item beyond its own bytes: the allocator and its bucket */
+#define BURIED INT64_MIN   /* expired for every clock */
 
 /* Stands before the item when there is a limit, so that items without one stay small. */
 struct links {
@@ -29,14 +31,19 @@ static size_t prefix(const struct mcds__items *items)
     return items->bytes_max > 0 ? sizeof(struct links) : 0;
 }
 
-static size_t size_of(const struct mcds__items *items, size_t key_length, size_t value_length)
+static size_t size_of(const struct mcds__items *items, size_t key_length, size_t held,
+                      size_t value_length)
 {
-    return prefix(items) + offsetof(struct mcds__item, bytes) + key_length + value_length;
+    if (held > 0 && value_length < MCDS__U64_DIGITS)
+        value_length = MCDS__U64_DIGITS;
+    return prefix(items) + offsetof(struct mcds__item, bytes) + key_length + held +
+           value_length;
 }
 
 static uint64_t cost_of(const struct mcds__items *items, const struct mcds__item *item)
 {
-    return size_of(items, item->key_length, item->value_length) + ALLOCATION_COST;
+    size_t size = size_of(items, item->key_length, item->held, item->value_length);
+    return size + ALLOCATION_COST + (item->held > 0 ? sizeof(struct mcds__cell) : 0);
 }
 
 static void free_item(const struct mcds__items *items, struct mcds__item *item)
@@ -171,6 +178,7 @@ void mcds__items_clear(struct mcds__items *items)
         for (struct mcds__item *item = mcds__items_at(items, i), *next; item != NULL;
              item = next) {
             next = item->next;
+            mcds__free(items->env, mcds__item_cell(item));
             free_item(items, item);
         }
     mcds__free(items->env, items->old);
@@ -178,15 +186,22 @@ void mcds__items_clear(struct mcds__items *items)
     mcds__items_init(items, items->env, items->bytes_max, items->no_evict);
 }
 
-struct mcds__item *mcds__items_find(struct mcds__items *items, mcds_bytes key, uint64_t hash,
-                                    int64_t now_ms)
+/* The item of this key, living, expired or buried. */
+static struct mcds__item *search(const struct mcds__items *items, mcds_bytes key, uint32_t hash)
 {
     if (items->buckets == NULL)
         return NULL;
-    struct mcds__item *item = *bucket_of(items, (uint32_t)hash);
-    while (item != NULL && (item->hash != (uint32_t)hash || item->key_length != key.length ||
+    struct mcds__item *item = *bucket_of(items, hash);
+    while (item != NULL && (item->hash != hash || item->key_length != key.length ||
                             memcmp(item->bytes, key.at, key.length) != 0))
         item = item->next;
+    return item;
+}
+
+struct mcds__item *mcds__items_find(struct mcds__items *items, mcds_bytes key, uint64_t hash,
+                                    int64_t now_ms)
+{
+    struct mcds__item *item = search(items, key, (uint32_t)hash);
     if (item == NULL)
         return NULL;
     if (item->expires_ms <= now_ms) {
@@ -200,11 +215,29 @@ struct mcds__item *mcds__items_find(struct mcds__items *items, mcds_bytes key, u
     return item;
 }
 
+/* The item of this key lives again, if it was buried. */
+static struct mcds__item *unbury(struct mcds__items *items, mcds_bytes key, uint32_t hash,
+                                 uint32_t value_length)
+{
+    struct mcds__item *item = search(items, key, hash);
+    if (item != NULL)
+        item = mcds__items_resize(items, item, value_length);
+    if (item == NULL)
+        return NULL;
+    item->expires_ms = MCDS__ITEM_NEVER;
+    item->flags = 0;
+    items->buried--;
+    items->count++;
+    return item;
+}
+
 struct mcds__item *mcds__items_insert(struct mcds__items *items, mcds_bytes key, uint64_t hash,
                                       uint32_t value_length)
 {
     assert(key.length > 0 && key.length <= UINT8_MAX);
-    size_t size = size_of(items, key.length, value_length);
+    if (items->buried > 0 && search(items, key, (uint32_t)hash) != NULL)
+        return unbury(items, key, (uint32_t)hash, value_length);
+    size_t size = size_of(items, key.length, 0, value_length);
     if (!begin(items) || !make_room(items, size + ALLOCATION_COST, NULL))
         return NULL;
     uint8_t *memory = mcds__allocate(items->env, size);
@@ -219,6 +252,7 @@ struct mcds__item *mcds__items_insert(struct mcds__items *items, mcds_bytes key,
     item->value_length = value_length;
     item->hash = (uint32_t)hash;
     item->key_length = (uint8_t)key.length;
+    item->held = 0;
     memcpy(item->bytes, key.at, key.length);
     *bucket = item;
     use_link_newest(items, item);
@@ -228,16 +262,10 @@ struct mcds__item *mcds__items_insert(struct mcds__items *items, mcds_bytes key,
     return item;
 }
 
-struct mcds__item *mcds__items_resize(struct mcds__items *items, struct mcds__item *item,
-                                      uint32_t value_length)
+/* Give the item another size. Returns it at its new place, or NULL. */
+static struct mcds__item *move(struct mcds__items *items, struct mcds__item *item, size_t size)
 {
-    if (value_length == item->value_length)
-        return item;
-    if (value_length > item->value_length &&
-        !make_room(items, value_length - item->value_length, item))
-        return NULL;
     struct mcds__item **link = link_to(items, item);
-    size_t size = size_of(items, item->key_length, value_length);
     use_unlink(items, item);
     uint8_t *memory = items->env->reallocate(items->env->self, (uint8_t *)item - prefix(items),
                                              size);
@@ -248,9 +276,23 @@ struct mcds__item *mcds__items_resize(struct mcds__items *items, struct mcds__it
     item = (struct mcds__item *)(void *)(memory + prefix(items));
     *link = item;
     use_link_newest(items, item);
-    items->bytes += value_length;
-    items->bytes -= item->value_length;
+    return item;
+}
+
+struct mcds__item *mcds__items_resize(struct mcds__items *items, struct mcds__item *item,
+                                      uint32_t value_length)
+{
+    size_t before = size_of(items, item->key_length, item->held, item->value_length);
+    size_t size = size_of(items, item->key_length, item->held, value_length);
+    if (size > before && !make_room(items, size - before, item))
+        return NULL;
+    if (size != before)
+        item = move(items, item, size);
+    if (item == NULL)
+        return NULL;
     item->value_length = value_length;
+    items->bytes += size;
+    items->bytes -= before;
     return item;
 }
 
@@ -269,13 +311,95 @@ void mcds__items_set_expiry(struct mcds__items *items, struct mcds__item *item,
     note_due(items, expires_ms);
 }
 
+/* Remove an item whose cell somebody holds: it stays where a next one of its key will be. */
+static void bury(struct mcds__items *items, struct mcds__item *item)
+{
+    uint64_t number;
+    if (item->expires_ms == BURIED)
+        return;
+    (void)mcds__cell_close(mcds__item_cell(item), &number);
+    item->expires_ms = BURIED;
+    items->count--;
+    items->buried++;
+    /* Without memory for a smaller one it stays as large as it is. */
+    (void)mcds__items_resize(items, item, 0);
+}
+
 void mcds__items_remove(struct mcds__items *items, struct mcds__item *item)
 {
+    if (item->held > 0) {
+        bury(items, item);
+        return;
+    }
     *link_to(items, item) = item->next;
     use_unlink(items, item);
     items->count--;
     items->bytes -= cost_of(items, item);
     free_item(items, item);
+}
+
+static struct mcds__cell *make_cell(const mcds_env *env)
+{
+    struct mcds__cell *cell = mcds__allocate_zero(env, sizeof *cell);
+    if (cell == NULL)
+        return NULL;
+    atomic_init(&cell->number, MCDS__CELL_CLOSED);
+    atomic_init(&cell->flags, 0);
+    atomic_init(&cell->openings, 0);
+    return cell;
+}
+
+/* Put a cell between the key and the value. */
+static struct mcds__item *give_cell(struct mcds__items *items, struct mcds__item *item)
+{
+    uint64_t cost = cost_of(items, item);
+    struct mcds__cell *cell = make_cell(items->env);
+    if (cell == NULL)
+        return NULL;
+    size_t size = size_of(items, item->key_length, sizeof cell, item->value_length);
+    item = move(items, item, size);
+    if (item == NULL) {
+        mcds__free(items->env, cell);
+        return NULL;
+    }
+    uint8_t *at = mcds__item_value(item);
+    memmove(at + sizeof cell, at, item->value_length);
+    memcpy(at, &cell, sizeof cell);
+    item->held = sizeof cell;
+    items->bytes += cost_of(items, item) - cost;
+    return item;
+}
+
+struct mcds__item *mcds__items_hold(struct mcds__items *items, struct mcds__item *item)
+{
+    assert(items->bytes_max == 0);
+    if (item->held == 0)
+        item = give_cell(items, item);
+    if (item != NULL)
+        mcds__item_cell(item)->holders++;
+    return item;
+}
+
+void mcds__items_release(struct mcds__items *items, mcds_bytes key, uint64_t hash)
+{
+    struct mcds__item *item = search(items, key, (uint32_t)hash);
+    struct mcds__cell *cell = item != NULL ? mcds__item_cell(item) : NULL;
+    assert(cell != NULL && cell->holders > 0);
+    if (--cell->holders > 0)
+        return;
+    items->bytes -= cost_of(items, item);
+    memmove(item->bytes + item->key_length, mcds__item_value(item), item->value_length);
+    item->held = 0;
+    items->bytes += cost_of(items, item);
+    mcds__free(items->env, cell);
+    if (item->expires_ms == BURIED) {
+        items->buried--;
+        items->count++;
+        mcds__items_remove(items, item);
+        return;
+    }
+    size_t size = size_of(items, item->key_length, 0, item->value_length);
+    (void)move(items, item, size);
 }
 
 static void sweep_bucket(struct mcds__items *items, int64_t now_ms)

@@ -4,7 +4,10 @@
 #ifndef MCDS_STORE_ITEMS_H
 #define MCDS_STORE_ITEMS_H
 
+#include <string.h>
+
 #include "mcds_store.h"
+#include "store/cell.h"
 
 #define MCDS__ITEM_NEVER INT64_MAX
 
@@ -16,7 +19,8 @@ struct mcds__item {
     uint32_t value_length;
     uint32_t hash; /* low half of the key's hash */
     uint8_t key_length;
-    uint8_t bytes[]; /* the key, then the value */
+    uint8_t held;    /* bytes of the pointer to its cell: 0 for want of one */
+    uint8_t bytes[]; /* the key, the pointer to the cell, the value */
 };
 
 struct mcds__items {
@@ -32,6 +36,7 @@ struct mcds__items {
     int64_t next_due_ms;     /* what due_ms will be, as far as this sweep has come */
     uint64_t count;
     uint64_t bytes;
+    uint64_t buried;           /* removed items that stay for those who hold their cells */
     struct mcds__item *newest; /* by use; kept only with a limit */
     struct mcds__item *oldest;
 };
@@ -55,6 +60,14 @@ void mcds__items_set_expiry(struct mcds__items *items, struct mcds__item *item,
                             int64_t expires_ms);
 void mcds__items_remove(struct mcds__items *items, struct mcds__item *item);
 
+/* Take hold of an item's cell, which is made, closed, for the first one. While it is held, a key
+ * has the same cell whatever becomes of its items, and there is room for the text of any number.
+ * Only where there is no limit. Returns the item at its new place, or NULL when there is no
+ * memory. */
+struct mcds__item *mcds__items_hold(struct mcds__items *items, struct mcds__item *item);
+/* Give up the hold of a key's cell, closed, whether or not the item is still there. */
+void mcds__items_release(struct mcds__items *items, mcds_bytes key, uint64_t hash);
+
 /* A bounded piece of housekeeping: moves a few buckets of a growth and drops the expired items
  * of a few. Called once per write. */
 void mcds__items_work(struct mcds__items *items, int64_t now_ms);
@@ -65,7 +78,16 @@ struct mcds__item *mcds__items_at(const struct mcds__items *items, uint64_t buck
 
 static inline uint8_t *mcds__item_value(struct mcds__item *item)
 {
-    return item->bytes + item->key_length;
+    return item->bytes + item->key_length + item->held;
+}
+
+/* NULL: nobody holds it. */
+static inline struct mcds__cell *mcds__item_cell(const struct mcds__item *item)
+{
+    struct mcds__cell *cell = NULL;
+    if (item->held > 0)
+        memcpy(&cell, item->bytes + item->key_length, sizeof cell);
+    return cell;
 }
 
 #endif

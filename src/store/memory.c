@@ -312,16 +312,44 @@ static bool memory_look(void *home, mcds_bytes key,
         return false;
     uint64_t hash = mcds__hash(memory->seed, key);
     struct stripe *stripe = stripe_of(memory, hash);
+    const struct mcds__table_context table_context = {
+        .cas_next = &stripe->cas_next,
+        .connection = memory->connection,
+    };
     mcds_reply reply;
     mcds_bytes value;
     (void)pthread_mutex_lock(&stripe->mutex);
-    bool known = mcds__table_look(stripe->table, key, hash, memory->connection, &reply, &value);
+    bool known = mcds__table_look(stripe->table, key, hash, &table_context, &reply, &value);
     if (known) {
         reply.peer = memory->peer;
         see(context, &reply, value);
     }
     (void)pthread_mutex_unlock(&stripe->mutex);
     return known;
+}
+
+/* Items that are dropped by their use are not added to where nobody sees it. */
+static struct mcds__cell *memory_open_cell(void *home, mcds_bytes key, struct mcds__cell *cell)
+{
+    struct memory *memory = home;
+    if (memory->strict || memory->bytes_max > 0)
+        return NULL;
+    uint64_t hash = mcds__hash(memory->seed, key);
+    struct stripe *stripe = stripe_of(memory, hash);
+    (void)pthread_mutex_lock(&stripe->mutex);
+    cell = mcds__table_open_cell(stripe->table, key, hash, cell, &stripe->cas_next);
+    (void)pthread_mutex_unlock(&stripe->mutex);
+    return cell;
+}
+
+static void memory_release_cell(void *home, mcds_bytes key)
+{
+    struct memory *memory = home;
+    uint64_t hash = mcds__hash(memory->seed, key);
+    struct stripe *stripe = stripe_of(memory, hash);
+    (void)pthread_mutex_lock(&stripe->mutex);
+    mcds__table_release_cell(stripe->table, key, hash, &stripe->cas_next);
+    (void)pthread_mutex_unlock(&stripe->mutex);
 }
 
 /* Keys of one stripe, each after its length, so that visits need no lock. */
@@ -405,6 +433,8 @@ const mcds_home mcds__home_memory = {
     .submit = memory_submit,
     .at_once = memory_at_once,
     .look = memory_look,
+    .open_cell = memory_open_cell,
+    .release_cell = memory_release_cell,
     .keys = memory_keys,
     .inspect = memory_inspect,
 };

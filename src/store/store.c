@@ -378,6 +378,19 @@ bool mcds__store_look(mcds_store *store, mcds_bytes key,
     return store->home->look != NULL && store->home->look(store->home_state, key, see, context);
 }
 
+struct mcds__cell *mcds__store_open_cell(mcds_store *store, mcds_bytes key,
+                                         struct mcds__cell *cell)
+{
+    if (store->home->open_cell == NULL)
+        return NULL;
+    return store->home->open_cell(store->home_state, key, cell);
+}
+
+void mcds__store_release_cell(mcds_store *store, mcds_bytes key)
+{
+    store->home->release_cell(store->home_state, key);
+}
+
 void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch)
 {
     batch->next = NULL;

@@ -44,6 +44,12 @@ bool mcds__store_look(mcds_store *store, mcds_bytes key,
                       void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
                       void *context);
 
+/* As mcds_home.open_cell and release_cell, for a key that was made by base/key.h. What is held is
+ * released before the store is closed. */
+struct mcds__cell *mcds__store_open_cell(mcds_store *store, mcds_bytes key,
+                                         struct mcds__cell *cell);
+void mcds__store_release_cell(mcds_store *store, mcds_bytes key);
+
 /* As mcds_home.keys. */
 int mcds__store_keys(mcds_store *store, mcds_bytes prefix,
                      bool (*visit)(void *context, mcds_bytes key), void *context);

@@ -42,6 +42,30 @@ static int64_t expiry(uint64_t ttl_ms, const struct mcds__table_context *context
     return context->now_ms + (int64_t)whole_ms - (int64_t)context->ttl_early_ms;
 }
 
+/* A number as text. It never becomes shorter: spaces fill it up. */
+static void write_number(struct mcds__item *item, uint64_t number)
+{
+    uint8_t *value = mcds__item_value(item);
+    size_t length = mcds__format_u64(number, (char *)value);
+    if (item->value_length > length)
+        memset(value + length, ' ', item->value_length - length);
+}
+
+/* Let the item tell what was added to its cell. A held item has room for any number. */
+static struct mcds__item *settle(struct mcds__items *items, struct mcds__item *item,
+                                 uint64_t *cas_next)
+{
+    uint64_t number;
+    if (!mcds__cell_close(mcds__item_cell(item), &number))
+        return item;
+    uint32_t length = (uint32_t)mcds__u64_digits(number);
+    if (item->value_length < length)
+        item = mcds__items_resize(items, item, length);
+    write_number(item, number);
+    item->cas = ++*cas_next;
+    return item;
+}
+
 /* The item has changed: it gets a new token, and the reply tells it. */
 static void changed(struct mcds__item *item, mcds_reply *reply,
                     const struct mcds__table_context *context)
@@ -138,7 +162,7 @@ static uint64_t sum(const mcds_request *request, uint64_t number)
     return number > request->delta ? number - request->delta : 0;
 }
 
-/* INCR and DECR keep ttl and flags. A value never becomes shorter: spaces fill it up. */
+/* INCR and DECR keep ttl and flags. */
 static void count(struct mcds__table *table, struct mcds__item *item, mcds_request *request,
                   uint64_t hash, const struct mcds__table_context *context)
 {
@@ -169,10 +193,7 @@ static void count(struct mcds__table *table, struct mcds__item *item, mcds_reque
         item->flags = table->options.no_flags_on_create ? 0 : request->flags;
         mcds__items_set_expiry(items, item, expiry(request->ttl_ms, context));
     }
-    uint8_t *value = mcds__item_value(item);
-    (void)mcds__format_u64(number, (char *)value);
-    if (item->value_length > length)
-        memset(value + length, ' ', item->value_length - length);
+    write_number(item, number);
     reply->number = number;
     changed(item, reply, context);
 }
@@ -243,6 +264,8 @@ void mcds__table_execute(struct mcds__table *table, mcds_request *request, uint6
     if (request->command != MCDS_GET)
         mcds__items_work(items, context->now_ms);
     struct mcds__item *item = mcds__items_find(items, request->key, hash, context->now_ms);
+    if (item != NULL && item->held > 0)
+        item = settle(items, item, context->cas_next);
     switch (request->command) {
     case MCDS_GET:
         get(item, request, context);
@@ -280,6 +303,8 @@ bool mcds__table_execute_timeless(struct mcds__table *table, mcds_request *reque
     struct mcds__item *item = mcds__items_find(&table->items, request->key, hash, INT64_MIN);
     if (item == NULL ? counts : item->expires_ms != MCDS__ITEM_NEVER)
         return false;
+    if (item != NULL && item->held > 0)
+        item = settle(&table->items, item, context->cas_next);
     if (counts)
         count(table, item, request, hash, context);
     else
@@ -288,7 +313,8 @@ bool mcds__table_execute_timeless(struct mcds__table *table, mcds_request *reque
 }
 
 bool mcds__table_look(struct mcds__table *table, mcds_bytes key, uint64_t hash,
-                      uint64_t connection, mcds_reply *reply_out, mcds_bytes *value_out)
+                      const struct mcds__table_context *context, mcds_reply *reply_out,
+                      mcds_bytes *value_out)
 {
     struct mcds__item *item = mcds__items_find(&table->items, key, hash, INT64_MIN);
     *reply_out = (mcds_reply){.outcome = MCDS_OUT_MISS};
@@ -297,15 +323,48 @@ bool mcds__table_look(struct mcds__table *table, mcds_bytes key, uint64_t hash,
         return true;
     if (item->expires_ms != MCDS__ITEM_NEVER)
         return false;
+    if (item->held > 0)
+        item = settle(&table->items, item, context->cas_next);
     *value_out = (mcds_bytes){mcds__item_value(item), item->value_length};
     *reply_out = (mcds_reply){
         .outcome = MCDS_OUT_OK,
         .flags = item->flags,
         .ttl_ms = MCDS_TTL_NEVER,
         .value_length = item->value_length,
-        .cas = {item->cas, connection},
+        .cas = {item->cas, context->connection},
     };
     return true;
+}
+
+struct mcds__cell *mcds__table_open_cell(struct mcds__table *table, mcds_bytes key,
+                                         uint64_t hash, const struct mcds__cell *cell,
+                                         uint64_t *cas_next)
+{
+    uint64_t number;
+    struct mcds__items *items = &table->items;
+    struct mcds__item *item = mcds__items_find(items, key, hash, INT64_MIN);
+    if (item == NULL || item->expires_ms != MCDS__ITEM_NEVER)
+        return NULL;
+    if (item->held > 0)
+        item = settle(items, item, cas_next);
+    if (!mcds__parse_stored_u64(mcds__item_value(item), item->value_length, &number) ||
+        number > MCDS__CELL_OPEN_MAX)
+        return NULL;
+    if (cell == NULL)
+        item = mcds__items_hold(items, item);
+    if (item == NULL)
+        return NULL;
+    mcds__cell_open(mcds__item_cell(item), number, item->flags);
+    return mcds__item_cell(item);
+}
+
+void mcds__table_release_cell(struct mcds__table *table, mcds_bytes key, uint64_t hash,
+                              uint64_t *cas_next)
+{
+    struct mcds__item *item = mcds__items_find(&table->items, key, hash, INT64_MIN);
+    if (item != NULL && mcds__item_cell(item)->holders == 1)
+        (void)settle(&table->items, item, cas_next);
+    mcds__items_release(&table->items, key, hash);
 }
 
 bool mcds__table_evict(struct mcds__table *table, mcds_bytes key, uint64_t hash)

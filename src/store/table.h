@@ -7,6 +7,7 @@
 #include "mcds_store.h"
 
 struct mcds__table;
+struct mcds__cell;
 
 struct mcds__table_options {
     uint64_t bytes_max; /* evict the least recently used beyond this; 0 = no limit */
@@ -42,9 +43,21 @@ bool mcds__table_execute_timeless(struct mcds__table *table, mcds_request *reque
                                   uint64_t hash, const struct mcds__table_context *context);
 
 /* What a GET with MCDS_WANT_TTL would answer, and where the value lies until the table's next
- * change, if the item never expires or none is there. False: nothing was done. */
+ * change, if the item never expires or none is there: then the times of the context do not matter. False:
+ * nothing was done. */
 bool mcds__table_look(struct mcds__table *table, mcds_bytes key, uint64_t hash,
-                      uint64_t connection, mcds_reply *reply_out, mcds_bytes *value_out);
+                      const struct mcds__table_context *context, mcds_reply *reply_out,
+                      mcds_bytes *value_out);
+
+/* Open the number under a key for adding without the caller's lock (store/cell.h), until the next
+ * command on this key. `cell` NULL: take hold of it too; else it is held. NULL: no number is there
+ * that never expires and that a cell can hold, or no memory. Not for tables with a limit. */
+struct mcds__cell *mcds__table_open_cell(struct mcds__table *table, mcds_bytes key,
+                                         uint64_t hash, const struct mcds__cell *cell,
+                                         uint64_t *cas_next);
+/* Give up the hold; once for each time that it was taken. */
+void mcds__table_release_cell(struct mcds__table *table, mcds_bytes key, uint64_t hash,
+                              uint64_t *cas_next);
 
 /* Faults, for the simulator and for strict mode. */
 bool mcds__table_evict(struct mcds__table *table, mcds_bytes key, uint64_t hash);

@@ -74,18 +74,24 @@ uint32_t mcds__counter_seen(mcds_counter *counter)
 }
 
 /* A number that is there. */
-static int read_stripe(mcds_counter *counter, mcds_bytes stored_text, uint32_t birth,
-                       uint32_t i, struct mcds__stripe *stripe_out)
+static int judge_stored(mcds_counter *counter, uint64_t stored, uint32_t birth, uint32_t i,
+                        struct mcds__stripe *stripe_out)
 {
-    uint64_t stored;
-    if (!mcds__slot_parse(stored_text, &stored))
-        return MCDS_CORRUPT;
     if (!mcds__counter_decode(stored, &stripe_out->value, &stripe_out->form))
         return MCDS_OVERFLOW;
     mcds__counter_note_form(counter, stripe_out->form);
     stripe_out->there = true;
     stripe_out->reborn = mcds__slot_remember(&counter->births[i], 0, birth);
     return MCDS_OK;
+}
+
+static int read_stripe(mcds_counter *counter, mcds_bytes stored_text, uint32_t birth,
+                       uint32_t i, struct mcds__stripe *stripe_out)
+{
+    uint64_t stored;
+    if (!mcds__slot_parse(stored_text, &stored))
+        return MCDS_CORRUPT;
+    return judge_stored(counter, stored, birth, i, stripe_out);
 }
 
 int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
@@ -170,8 +176,7 @@ static enum mcds__step step_get(struct mcds__operation *operation)
 static const struct mcds__operation_kind get_kind = {"counter", "get",
                                                      sizeof(struct counter_get), step_get};
 
-/* A waiting call on a store in this process: no operation. False: nothing that could be told. */
-static bool get_at_once(mcds_counter *counter, mcds_counter_value *value_out)
+static bool look_at_number(mcds_counter *counter, uint64_t *stored_out, uint32_t *birth_out)
 {
     uint8_t room[2 * MCDS__U64_DIGITS];
     mcds_buffer text;
@@ -183,12 +188,22 @@ static bool get_at_once(mcds_counter *counter, mcds_counter_value *value_out)
     if (!mcds__store_at_once(counter->store, &request, &text) ||
         request.reply.outcome != MCDS_OUT_OK)
         return false;
+    *birth_out = request.reply.flags;
+    return mcds__slot_parse((mcds_bytes){text.at, text.length}, stored_out);
+}
+
+/* A waiting call on a store in this process: no operation. False: nothing that could be told. */
+static bool get_at_once(mcds_counter *counter, mcds_counter_value *value_out)
+{
+    uint64_t stored;
+    uint32_t birth;
     struct mcds__stripe stripe;
-    if (read_stripe(counter, (mcds_bytes){text.at, text.length}, request.reply.flags, 0,
-                    &stripe) != MCDS_OK ||
+    bool there = mcds__counter_cell_read(counter, &stored, &birth) ||
+                 look_at_number(counter, &stored, &birth);
+    if (!there || judge_stored(counter, stored, birth, 0, &stripe) != MCDS_OK ||
         (stripe.reborn && mcds__counter_is_strict(counter)))
         return false;
-    *value_out = (mcds_counter_value){stripe.value, request.reply.flags, stripe.reborn};
+    *value_out = (mcds_counter_value){stripe.value, birth, stripe.reborn};
     return true;
 }
 
@@ -377,6 +392,7 @@ void mcds_counter_close(mcds_counter *counter)
         return;
     if (counter->share != NULL)
         mcds__exact_close(counter);
+    mcds__counter_release_cell(counter);
     const mcds_env *env = mcds__store_env(counter->store);
     mcds__free(env, counter->name);
     mcds__free(env, counter);

@@ -158,24 +158,19 @@ static int check_add(const mcds_counter *counter, int64_t delta, const int64_t *
  * nothing was done. */
 static bool add_at_once(mcds_counter *counter, int64_t delta, int64_t *value_out, int *result)
 {
-    bool down = delta < 0;
-    if (counter->stripes > 1 || mcds__counter_is_strict(counter) ||
-        (down && mcds__counter_form(counter) != FORM_SIGNED))
-        return false;
-    mcds_request request = {
-        .command = down ? MCDS_DECR : MCDS_INCR,
-        .key = mcds__key_bytes(&counter->keys[0]),
-        .delta = down ? (uint64_t)-delta : (uint64_t)delta,
-    };
-    /* What has changed nothing is asked again and explained by the operation. */
-    if (!mcds__store_at_once(counter->store, &request, NULL) ||
-        request.reply.outcome != MCDS_OUT_OK)
-        return false;
     const char *detail;
-    *result = judge_sum(counter, (struct sum){request.reply.number, request.delta, down},
-                        value_out, &detail);
-    if (*result != MCDS_OK)
-        mcds__describe_failure(&add_kind, counter->name, *result, NULL, detail);
+    struct sum sum = {.down = delta < 0};
+    sum.delta = sum.down ? (uint64_t)-delta : (uint64_t)delta;
+    if (mcds__counter_is_strict(counter) ||
+        (sum.down && mcds__counter_form(counter) != FORM_SIGNED) ||
+        !mcds__counter_cell_add(counter, sum.delta, sum.down, &sum.number))
+        return false;
+    *result = judge_sum(counter, sum, value_out, &detail);
+    if (*result == MCDS_OK)
+        return true;
+    /* A cell is not opened with a number that has left all ranges. */
+    (void)mcds__counter_open_cell(counter, atomic_load(&counter->cell));
+    mcds__describe_failure(&add_kind, counter->name, *result, NULL, detail);
     return true;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "store/cell.h"
 #include "store/store.h"
 #include "support/fake_env.h"
 
