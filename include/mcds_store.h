@@ -197,12 +197,6 @@ typedef struct mcds_home {
      * keeps none. */
     void (*submit)(void *lane, mcds_batch *first);
 
-    /* Carry out one request, the reply all zero before it, where that takes neither waiting nor a
-     * look at the clock: reading what never expires, counting what is there. A short cut for a
-     * caller who waits: the same meaning as a batch of this request alone, and no deadline.
-     * False: nothing was done; submit it. From any thread at any time. NULL: always submit. */
-    bool (*at_once)(void *home, mcds_request *request, mcds_buffer *values);
-
     /* Show the value under a key where it lies, if that takes neither waiting nor a look at the
      * clock, as with what never expires: a GET without its copy. `see` is called at most once,
      * inside the call, with the reply of a GET with MCDS_WANT_TTL: OK, or MISS and no value. The

@@ -165,19 +165,6 @@ static void home_submit(void *state, mcds_batch *first)
     mcds__lmdb_commit(home->file, home->env, first);
 }
 
-/* Reading what does not expire. */
-static bool home_at_once(void *state, mcds_request *request, mcds_buffer *values)
-{
-    const struct home *home = state;
-    struct mcds__lmdb_reader *reader;
-    if (request->command != MCDS_GET || is_parents(home) ||
-        !mcds__lmdb_read_try(home->file, &reader))
-        return false;
-    bool done = mcds__lmdb_get_timeless(home->file, reader->txn, request, values);
-    mcds__lmdb_read_end(home->file, reader);
-    return done;
-}
-
 /* The record's value in the map; the transaction keeps it there. */
 static bool home_look(void *state, mcds_bytes key,
                       void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
@@ -221,7 +208,6 @@ const mcds_home mcds__home_lmdb = {
     .close = home_close,
     .capabilities = home_capabilities,
     .submit = home_submit,
-    .at_once = home_at_once,
     .look = home_look,
     .keys = home_keys,
     .inspect = home_inspect,

@@ -113,31 +113,14 @@ int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds
     return code;
 }
 
-/* False where the clock must tell whether it is there, and where LMDB has refused. */
-static bool find_timeless(struct mcds__lmdb_file *file, MDB_txn *txn, mcds_bytes key,
-                          struct found *out)
-{
-    bool sound;
-    int code = find(file, txn, key, 0, out, &sound);
-    return code == 0 && sound && (!out->stored || out->record.expires_ms == MCDS__RECORD_NEVER);
-}
-
-bool mcds__lmdb_get_timeless(struct mcds__lmdb_file *file, struct MDB_txn *txn,
-                             mcds_request *request, mcds_buffer *values)
-{
-    struct found found;
-    if (!find_timeless(file, txn, request->key, &found))
-        return false;
-    get(file, &found, 0, request, values);
-    return true;
-}
-
 bool mcds__lmdb_look(struct mcds__lmdb_file *file, struct MDB_txn *txn, mcds_bytes key,
                      mcds_reply *reply_out, mcds_bytes *value_out)
 {
     mcds_request request = {.command = MCDS_GET, .options = MCDS_WANT_TTL, .key = key};
     struct found found;
-    if (!find_timeless(file, txn, key, &found))
+    bool sound;
+    int code = find(file, txn, key, 0, &found, &sound);
+    if (code != 0 || !sound || (found.stored && found.record.expires_ms != MCDS__RECORD_NEVER))
         return false;
     get(file, &found, 0, &request, NULL);
     request.reply.peer = file->path;

@@ -182,12 +182,9 @@ int mcds__lmdb_execute(struct mcds__lmdb_work *work, mcds_request *request,
 /* The same for a GET alone, in a transaction of either kind. */
 int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds_env *env,
                    mcds_request *request, mcds_buffer *values);
-/* The same without a look at the clock. False: nothing was done, for it may expire, or LMDB
- * has refused. */
-bool mcds__lmdb_get_timeless(struct mcds__lmdb_file *file, struct MDB_txn *txn,
-                             mcds_request *request, mcds_buffer *values);
-/* What a GET with MCDS_WANT_TTL would answer, and the value in the map, good as long as the
- * transaction; else as mcds__lmdb_get_timeless. */
+/* What a GET with MCDS_WANT_TTL would answer, without a look at the clock, and the value in the
+ * map, good as long as the transaction. False: nothing was done, for it may expire, or LMDB has
+ * refused. */
 bool mcds__lmdb_look(struct mcds__lmdb_file *file, struct MDB_txn *txn, mcds_bytes key,
                      mcds_reply *reply_out, mcds_bytes *value_out);
 /* Remove at most `count_max` items that have expired by work->now_ms. */

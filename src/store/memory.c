@@ -283,26 +283,6 @@ static void memory_submit(void *lane, mcds_batch *first)
     }
 }
 
-static bool memory_at_once(void *home, mcds_request *request, mcds_buffer *values)
-{
-    struct memory *memory = home;
-    if (memory->strict)
-        return false;
-    uint64_t hash = mcds__hash(memory->seed, request->key);
-    struct stripe *stripe = stripe_of(memory, hash);
-    const struct mcds__table_context context = {
-        .cas_next = &stripe->cas_next,
-        .connection = memory->connection,
-        .values = values,
-    };
-    (void)pthread_mutex_lock(&stripe->mutex);
-    bool done = mcds__table_execute_timeless(stripe->table, request, hash, &context);
-    (void)pthread_mutex_unlock(&stripe->mutex);
-    if (done)
-        request->reply.peer = memory->peer;
-    return done;
-}
-
 static bool memory_look(void *home, mcds_bytes key,
                         void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
                         void *context)
@@ -431,7 +411,6 @@ const mcds_home mcds__home_memory = {
     .close = memory_close,
     .capabilities = memory_capabilities,
     .submit = memory_submit,
-    .at_once = memory_at_once,
     .look = memory_look,
     .open_cell = memory_open_cell,
     .release_cell = memory_release_cell,

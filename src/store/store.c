@@ -365,12 +365,6 @@ int mcds__lane_watch(struct mcds__lane *lane, int64_t *wake_ns_out)
     return fd;
 }
 
-bool mcds__store_at_once(mcds_store *store, mcds_request *request, mcds_buffer *values)
-{
-    return store->home->at_once != NULL &&
-           store->home->at_once(store->home_state, request, values);
-}
-
 bool mcds__store_look(mcds_store *store, mcds_bytes key,
                       void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
                       void *context)

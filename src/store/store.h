@@ -36,15 +36,12 @@ int mcds__lane_watch(struct mcds__lane *lane, int64_t *wake_ns_out);
 /* Send one batch and wait for it. Every request of it is answered on return. */
 void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch);
 
-/* As mcds_home.at_once, for a key that was made by base/key.h: it is not checked again. */
-bool mcds__store_at_once(mcds_store *store, mcds_request *request, mcds_buffer *values);
-
-/* As mcds_home.look, for such a key too. */
+/* As mcds_home.look, for a key that was made by base/key.h: it is not checked again. */
 bool mcds__store_look(mcds_store *store, mcds_bytes key,
                       void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
                       void *context);
 
-/* As mcds_home.open_cell and release_cell, for a key that was made by base/key.h. What is held is
+/* As mcds_home.open_cell and release_cell, for such a key too. What is held is
  * released before the store is closed. */
 struct mcds__cell *mcds__store_open_cell(mcds_store *store, mcds_bytes key,
                                          struct mcds__cell *cell);

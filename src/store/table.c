@@ -294,24 +294,6 @@ void mcds__table_execute(struct mcds__table *table, mcds_request *request, uint6
     request->reply.outcome = MCDS_OUT_UNSUPPORTED;
 }
 
-bool mcds__table_execute_timeless(struct mcds__table *table, mcds_request *request,
-                                  uint64_t hash, const struct mcds__table_context *context)
-{
-    bool counts = request->command == MCDS_INCR || request->command == MCDS_DECR;
-    if (!counts && request->command != MCDS_GET)
-        return false;
-    struct mcds__item *item = mcds__items_find(&table->items, request->key, hash, INT64_MIN);
-    if (item == NULL ? counts : item->expires_ms != MCDS__ITEM_NEVER)
-        return false;
-    if (item != NULL && item->held > 0)
-        item = settle(&table->items, item, context->cas_next);
-    if (counts)
-        count(table, item, request, hash, context);
-    else
-        get(item, request, context);
-    return true;
-}
-
 bool mcds__table_look(struct mcds__table *table, mcds_bytes key, uint64_t hash,
                       const struct mcds__table_context *context, mcds_reply *reply_out,
                       mcds_bytes *value_out)

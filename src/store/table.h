@@ -37,11 +37,6 @@ struct mcds__table_context {
 void mcds__table_execute(struct mcds__table *table, mcds_request *request, uint64_t hash,
                          const struct mcds__table_context *context);
 
-/* Carry out a GET, or an INCR or DECR of an item that is there, if the item never expires: then
- * context->now_ms, ttl_unit_ms and ttl_early_ms do not matter. False: nothing was done. */
-bool mcds__table_execute_timeless(struct mcds__table *table, mcds_request *request,
-                                  uint64_t hash, const struct mcds__table_context *context);
-
 /* What a GET with MCDS_WANT_TTL would answer, and where the value lies until the table's next
  * change, if the item never expires or none is there: then the times of the context do not matter. False:
  * nothing was done. */

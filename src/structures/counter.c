@@ -176,34 +176,41 @@ static enum mcds__step step_get(struct mcds__operation *operation)
 static const struct mcds__operation_kind get_kind = {"counter", "get",
                                                      sizeof(struct counter_get), step_get};
 
-static bool look_at_number(mcds_counter *counter, uint64_t *stored_out, uint32_t *birth_out)
-{
-    uint8_t room[2 * MCDS__U64_DIGITS];
-    mcds_buffer text;
-    if (counter->stripes > 1)
-        return false;
-    mcds__buffer_init_in(&text, mcds__store_env(counter->store), sizeof room, room,
-                         sizeof room);
-    mcds_request request = {.command = MCDS_GET, .key = mcds__key_bytes(&counter->keys[0])};
-    if (!mcds__store_at_once(counter->store, &request, &text) ||
-        request.reply.outcome != MCDS_OUT_OK)
-        return false;
-    *birth_out = request.reply.flags;
-    return mcds__slot_parse((mcds_bytes){text.at, text.length}, stored_out);
-}
-
-/* A waiting call on a store in this process: no operation. False: nothing that could be told. */
-static bool get_at_once(mcds_counter *counter, mcds_counter_value *value_out)
-{
+struct sight {
+    bool there;
     uint64_t stored;
     uint32_t birth;
+};
+
+static void take_number(void *context, const mcds_reply *reply, mcds_bytes value)
+{
+    struct sight *sight = context;
+    sight->there = reply->outcome == MCDS_OUT_OK && mcds__slot_parse(value, &sight->stored);
+    sight->birth = reply->flags;
+}
+
+/* The number where it stands, in a cell or as text. */
+static bool see_number(mcds_counter *counter, struct sight *sight)
+{
+    *sight = (struct sight){0};
+    if (counter->stripes > 1)
+        return false;
+    if (mcds__counter_cell_read(counter, &sight->stored, &sight->birth))
+        return true;
+    mcds_bytes key = mcds__key_bytes(&counter->keys[0]);
+    return mcds__store_look(counter->store, key, take_number, sight) && sight->there;
+}
+
+/* A waiting call on a store in this process: no operation. False: it tells nothing. */
+static bool get_here(mcds_counter *counter, mcds_counter_value *value_out)
+{
+    struct sight sight;
     struct mcds__stripe stripe;
-    bool there = mcds__counter_cell_read(counter, &stored, &birth) ||
-                 look_at_number(counter, &stored, &birth);
-    if (!there || judge_stored(counter, stored, birth, 0, &stripe) != MCDS_OK ||
+    if (!see_number(counter, &sight) ||
+        judge_stored(counter, sight.stored, sight.birth, 0, &stripe) != MCDS_OK ||
         (stripe.reborn && mcds__counter_is_strict(counter)))
         return false;
-    *value_out = (mcds_counter_value){stripe.value, birth, stripe.reborn};
+    *value_out = (mcds_counter_value){stripe.value, sight.birth, stripe.reborn};
     return true;
 }
 
@@ -215,7 +222,7 @@ static int launch_get(struct counter_get *get, mcds_counter *counter,
         return result;
     if (counter->share != NULL)
         return mcds__exact_get(counter, value_out, get == NULL, pipeline, tag);
-    if (get != NULL && get_at_once(counter, value_out))
+    if (get != NULL && get_here(counter, value_out))
         return MCDS_OK;
     if (get == NULL)
         get = mcds__pipeline_new(pipeline, counter->store, &get_kind, &result);

@@ -156,7 +156,7 @@ static int check_add(const mcds_counter *counter, int64_t delta, const int64_t *
 
 /* A waiting call on a store in this process, to a counter that is there: no operation. False:
  * nothing was done. */
-static bool add_at_once(mcds_counter *counter, int64_t delta, int64_t *value_out, int *result)
+static bool add_here(mcds_counter *counter, int64_t delta, int64_t *value_out, int *result)
 {
     const char *detail;
     struct sum sum = {.down = delta < 0};
@@ -182,7 +182,7 @@ static int launch_add(struct counter_add *add, mcds_counter *counter, int64_t de
         return result;
     if (counter->share != NULL)
         return mcds__exact_add(counter, delta, add == NULL, pipeline, tag);
-    if (add != NULL && add_at_once(counter, delta, value_out, &result))
+    if (add != NULL && add_here(counter, delta, value_out, &result))
         return result;
     if (add == NULL)
         add = mcds__pipeline_new(pipeline, counter->store, &add_kind, &result);

@@ -63,46 +63,6 @@ void run_batch(struct world *world, mcds_request *requests, uint32_t count)
     assert_int_equal(batch.answered, count);
 }
 
-/* Count in the key's cell, and answer as the home would. */
-static bool count_in_cell(struct world *world, mcds_request *request)
-{
-    bool up = request->command == MCDS_INCR;
-    if ((!up && request->command != MCDS_DECR) || request->delta > MCDS__CELL_DELTA_MAX)
-        return false;
-    struct mcds__cell *cell = mcds__store_open_cell(world->store, request->key, NULL);
-    if (cell == NULL)
-        return false;
-    bool counted = up ? mcds__cell_add(cell, request->delta, &request->reply.number)
-                      : mcds__cell_subtract(cell, request->delta, &request->reply.number);
-    if (counted) {
-        mcds_request look = {
-            .command = MCDS_GET, .key = request->key, .options = MCDS_NO_VALUE};
-        assert_true(mcds__store_at_once(world->store, &look, NULL));
-        request->reply.outcome = MCDS_OUT_OK;
-        request->reply.cas = look.reply.cas;
-    }
-    mcds__store_release_cell(world->store, request->key);
-    return counted;
-}
-
-/* Of requests that the checks before a home let pass. */
-static bool run_at_once(struct world *world, mcds_request *request)
-{
-    if (!world->at_once || !mcds__key_is_legal(request->key) || request->copy > 0 ||
-        request->delta > INT64_MAX)
-        return false;
-    world->values.length = 0;
-    memset(&request->reply, 0, sizeof request->reply);
-    if (count_in_cell(world, request) ||
-        mcds__store_at_once(world->store, request, &world->values)) {
-        world->done_at_once++;
-        return true;
-    }
-    assert_int_equal(world->values.length, 0);
-    assert_int_equal(request->reply.outcome, MCDS_OUT_NONE);
-    return false;
-}
-
 struct sight {
     mcds_reply reply;
     mcds_buffer value;
@@ -152,13 +112,37 @@ static void run_looking(struct world *world, mcds_request *request)
     mcds__buffer_free(&sight.value);
 }
 
+/* Count in the key's cell, and answer as the home would. */
+static bool run_in_cell(struct world *world, mcds_request *request)
+{
+    bool up = request->command == MCDS_INCR;
+    struct mcds__cell *cell = NULL;
+    if (request->delta <= MCDS__CELL_DELTA_MAX)
+        cell = mcds__store_open_cell(world->store, request->key, NULL);
+    if (cell == NULL)
+        return false;
+    uint64_t number;
+    bool counted = up ? mcds__cell_add(cell, request->delta, &number)
+                      : mcds__cell_subtract(cell, request->delta, &number);
+    if (counted) {
+        mcds_request get = {.command = MCDS_GET, .key = request->key, .options = MCDS_NO_VALUE};
+        run_batch(world, &get, 1);
+        request->reply = get.reply;
+        request->reply.number = number;
+        world->counted++;
+    }
+    mcds__store_release_cell(world->store, request->key);
+    return counted;
+}
+
 mcds_outcome run(struct world *world, mcds_request *request)
 {
-    bool is_read = request->command == MCDS_GET && request->copy == 0 &&
-                   mcds__key_is_legal(request->key);
-    if (world->looks && is_read)
+    bool short_way = world->short_ways && request->copy == 0 &&
+                     mcds__key_is_legal(request->key);
+    bool counts = request->command == MCDS_INCR || request->command == MCDS_DECR;
+    if (short_way && request->command == MCDS_GET)
         run_looking(world, request);
-    else if (!run_at_once(world, request))
+    else if (!short_way || !counts || !run_in_cell(world, request))
         run_batch(world, request, 1);
     return request->reply.outcome;
 }

@@ -24,10 +24,9 @@ struct world {
     struct fake_env *fake; /* NULL: the clock is the real one */
     mcds_capabilities can;
     mcds_buffer values; /* of the last batch */
-    bool at_once;       /* single requests are first asked so, past the batches */
-    uint32_t done_at_once;
-    bool looks; /* what single GETs answer is first looked at where it lies */
+    bool short_ways;    /* single GETs are also looked at, and counting is done in cells */
     uint32_t looked;
+    uint32_t counted;
     uint32_t case_serial;
     uint32_t keys_used;
     char keys[WORLD_KEYS][MCDS__KEY_MAX + 1];

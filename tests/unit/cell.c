@@ -226,6 +226,9 @@ static void a_key_keeps_its_cell(void **state)
     }
     release(&world, "n");
     add(cell, 1, 2);
+    assert_true(mcds__table_evict(world.table, text("n"), mcds__hash(SEED, text("n"))));
+    assert_closed(cell);
+    assert_int_equal(store(&world, MCDS_SET, "n", "2"), MCDS_OUT_OK);
     release(&world, "n");
     assert_value(&world, "n", "2");
     /* An item that nobody holds is as it was before. */
