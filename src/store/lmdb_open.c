@@ -100,6 +100,61 @@ static MDB_val format_key(void)
     return (MDB_val){sizeof name - 1, (void *)(uintptr_t)name};
 }
 
+/* The number whose digits are these eight bytes, so that numbers are ordered as the bytes are. */
+static uint64_t eight_bytes(const uint8_t *at)
+{
+    uint64_t bytes;
+    memcpy(&bytes, at, sizeof bytes);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    bytes = __builtin_bswap64(bytes);
+#endif
+    return bytes;
+}
+
+/* Of `length` bytes. The last eight may overlap those before, which are equal. */
+static int order_bytes(const uint8_t *left, const uint8_t *right, size_t length)
+{
+    size_t at = 0;
+    if (length < 8) {
+        while (at < length && left[at] == right[at])
+            at++;
+        return at < length ? left[at] - right[at] : 0;
+    }
+    for (;;) {
+        uint64_t a = eight_bytes(left + at);
+        uint64_t b = eight_bytes(right + at);
+        if (a != b)
+            return a < b ? -1 : 1;
+        if (at == length - 8)
+            return 0;
+        at = at + 8 < length - 8 ? at + 8 : length - 8;
+    }
+}
+
+/* LMDB's own order, as any other program has it: byte by byte, and what ends first goes first.
+ * Most keys of a page begin alike, and a search compares so often that calling memcmp costs more
+ * than comparing. */
+static int order_keys(const MDB_val *left, const MDB_val *right)
+{
+    size_t length = left->mv_size < right->mv_size ? left->mv_size : right->mv_size;
+    int order = order_bytes(left->mv_data, right->mv_data, length);
+    if (order != 0 || left->mv_size == right->mv_size)
+        return order;
+    return left->mv_size < right->mv_size ? -1 : 1;
+}
+
+static int open_databases(struct mcds__lmdb_file *file, MDB_txn *txn, unsigned flags)
+{
+    int code = mdb_dbi_open(txn, "items", flags, &file->items);
+    if (code == 0)
+        code = mdb_dbi_open(txn, "expiry", flags, &file->expiry);
+    if (code == 0)
+        code = mdb_set_compare(txn, file->items, order_keys);
+    if (code == 0)
+        code = mdb_set_compare(txn, file->expiry, order_keys);
+    return code;
+}
+
 /* Make an empty file ours. */
 static int write_format(struct mcds__lmdb_file *file, const mcds_env *env, MDB_txn *txn)
 {
@@ -116,12 +171,8 @@ static int write_format(struct mcds__lmdb_file *file, const mcds_env *env, MDB_t
     data = (MDB_val){sizeof cas_bytes, cas_bytes};
     if (code == 0)
         code = mdb_put(txn, file->root, &at, &data, 0);
-    if (code == 0)
-        code = mdb_dbi_open(txn, "items", MDB_CREATE, &file->items);
-    if (code == 0)
-        code = mdb_dbi_open(txn, "expiry", MDB_CREATE, &file->expiry);
     file->identity = format.identity;
-    return code;
+    return code == 0 ? open_databases(file, txn, MDB_CREATE) : code;
 }
 
 enum content { EMPTY, OURS, FOREIGN, REPLACED };
@@ -149,10 +200,7 @@ static int read_format(struct mcds__lmdb_file *file, MDB_txn *txn, enum content 
     *content = OURS;
     *version = format.version;
     file->identity = format.identity;
-    if (format.version != MCDS__LMDB_VERSION)
-        return 0;
-    code = mdb_dbi_open(txn, "items", 0, &file->items);
-    return code == 0 ? mdb_dbi_open(txn, "expiry", 0, &file->expiry) : code;
+    return format.version == MCDS__LMDB_VERSION ? open_databases(file, txn, 0) : 0;
 }
 
 /* Whether the lock file tells of later transactions than there have been: then it belongs to a
