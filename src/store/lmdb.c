@@ -14,6 +14,7 @@
 #include "base/environment.h"
 #include "store/homes.h"
 #include "store/lmdb_file.h"
+#include "store/lmdb_ticket.h"
 #include "store/uri.h"
 
 #define MAP_MAX_MIN (UINT64_C(1) << 20)
@@ -108,15 +109,6 @@ static void home_capabilities(void *state, mcds_capabilities *out)
     };
 }
 
-/* Whether the batch can do without a write transaction: it only reads, or must not write. */
-static bool is_read(const struct home *home, const mcds_batch *batch)
-{
-    bool reads = true;
-    for (uint32_t i = 0; i < batch->count; i++)
-        reads = reads && batch->requests[i].command == MCDS_GET;
-    return reads || home->file->read_only;
-}
-
 static void read_batch(const struct home *home, struct MDB_txn *txn, mcds_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -133,14 +125,18 @@ static void read_batch(const struct home *home, struct MDB_txn *txn, mcds_batch 
     batch->answered = batch->count;
 }
 
-/* All batches that only read see the same moment. */
-static void read_batches(const struct home *home, mcds_batch *first)
+/* Answer the batches that only read, or must not write, all as of one moment. The others come on
+ * the ticket. */
+static void read_batches(const struct home *home, mcds_batch *first,
+                         struct mcds__lmdb_ticket *writes)
 {
     struct mcds__lmdb_reader *reader = NULL;
     int code = 0;
     for (mcds_batch *batch = first; batch != NULL; batch = batch->next) {
-        if (!is_read(home, batch))
+        if (!home->file->read_only && !mcds__lmdb_only_reads(batch)) {
+            mcds__lmdb_ticket_add(writes, batch);
             continue;
+        }
         if (reader == NULL && code == 0)
             code = mcds__lmdb_read_begin(home->file, home->env, batch->deadline_ns, &reader);
         if (code == 0)
@@ -161,8 +157,10 @@ static void home_submit(void *state, mcds_batch *first)
             mcds__lmdb_answer_batch(home->file, batch, MCDS_OUT_UNSENT, opened_before_fork);
         return;
     }
-    read_batches(home, first);
-    mcds__lmdb_commit(home->file, home->env, first);
+    struct mcds__lmdb_ticket writes = {.env = home->env};
+    read_batches(home, first, &writes);
+    if (writes.at != NULL)
+        mcds__lmdb_commit(home->file, &writes);
 }
 
 /* The record's value in the map; the transaction keeps it there. */

@@ -18,21 +18,35 @@
 #define GROUP_BYTES_MAX (UINT64_C(32) << 20)
 #define READER_CHECK_COMMITS 4096
 
-/* How much of the ticket fits into the group. Returns false when the group is full. */
-static bool take_ticket(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *ticket,
-                        uint32_t *requests, uint64_t *bytes)
+static bool is_full(const struct mcds__lmdb_load *group)
+{
+    return group->requests >= GROUP_REQUESTS_MAX || group->bytes >= GROUP_BYTES_MAX;
+}
+
+static bool fits(const struct mcds__lmdb_load *group, const struct mcds__lmdb_load *more)
+{
+    return group->requests + more->requests <= GROUP_REQUESTS_MAX &&
+           group->bytes + more->bytes <= GROUP_BYTES_MAX;
+}
+
+/* Take what goes into the group, mostly all: then nobody looks at its batches. Returns false when
+ * the group is full. */
+static bool take_ticket(struct mcds__lmdb_ticket *ticket, struct mcds__lmdb_load *group)
 {
     ticket->stage = ticket->stage == WAITING ? TAKEN : ticket->stage;
+    if (fits(group, &ticket->load)) {
+        ticket->until = NULL;
+        mcds__lmdb_load_add(group, &ticket->load);
+        return true;
+    }
     ticket->until = ticket->at;
     while (ticket->until != NULL) {
-        mcds_batch *batch = ticket->until;
-        if (*requests >= GROUP_REQUESTS_MAX || *bytes >= GROUP_BYTES_MAX)
+        if (is_full(group))
             return false;
-        file->batches++;
-        *requests += batch->count;
-        for (uint32_t i = 0; i < batch->count; i++)
-            *bytes += batch->requests[i].value.length;
-        ticket->until = mcds__lmdb_skip_answered(batch->next);
+        struct mcds__lmdb_load part = mcds__lmdb_load_of(ticket->until);
+        mcds__lmdb_load_add(group, &part);
+        mcds__lmdb_load_take(&ticket->load, &part);
+        ticket->until = mcds__lmdb_skip_answered(ticket->until->next);
     }
     return true;
 }
@@ -40,13 +54,12 @@ static bool take_ticket(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *
 /* Take the next group off the queue. With the mutex held. */
 static struct mcds__lmdb_ticket *take_group(struct mcds__lmdb_file *file)
 {
-    uint32_t requests = 0;
-    uint64_t bytes = 0;
+    struct mcds__lmdb_load group = {0, 0, 0};
     struct mcds__lmdb_ticket *first = file->first;
     struct mcds__lmdb_ticket *last = first;
-    while (take_ticket(file, last, &requests, &bytes) && last->next != NULL &&
-           requests < GROUP_REQUESTS_MAX && bytes < GROUP_BYTES_MAX)
+    while (take_ticket(last, &group) && last->next != NULL && !is_full(&group))
         last = last->next;
+    file->batches += group.batches;
     file->first = last->next;
     if (last->next == NULL)
         file->end = &file->first;
@@ -153,36 +166,25 @@ static void follow(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *mine)
     }
 }
 
-void mcds__lmdb_commit(struct mcds__lmdb_file *file, const mcds_env *env, mcds_batch *first)
+void mcds__lmdb_commit(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *mine)
 {
-    struct mcds__lmdb_ticket mine = {
-        .env = env, .at = mcds__lmdb_skip_answered(first), .stage = WAITING};
-    mine.deadline_ns = INT64_MIN;
-    for (mcds_batch *batch = mine.at; batch != NULL;
-         batch = mcds__lmdb_skip_answered(batch->next))
-        if (batch->deadline_ns > mine.deadline_ns)
-            mine.deadline_ns = batch->deadline_ns;
-    if (mine.at == NULL)
-        return;
-    if (!mcds__condition_init(&mine.wake)) {
-        for (mcds_batch *batch = mine.at; batch != NULL;
+    if (!mcds__condition_init(&mine->wake)) {
+        for (mcds_batch *batch = mine->at; batch != NULL;
              batch = mcds__lmdb_skip_answered(batch->next))
             mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNSENT,
                                     "this process is out of memory");
         return;
     }
     (void)pthread_mutex_lock(&file->queue_mutex);
-    *file->end = &mine;
-    file->end = &mine.next;
+    *file->end = mine;
+    file->end = &mine->next;
     file->waiting++;
-    if (!file->leading) {
-        file->leading = true;
-        mine.stage = LEADING;
-    }
-    follow(file, &mine);
-    if (mine.stage == LEADING)
-        lead(file, &mine);
+    mine->stage = file->leading ? WAITING : LEADING;
+    file->leading = true;
+    follow(file, mine);
+    if (mine->stage == LEADING)
+        lead(file, mine);
     file->waiting--;
     (void)pthread_mutex_unlock(&file->queue_mutex);
-    (void)pthread_cond_destroy(&mine.wake);
+    (void)pthread_cond_destroy(&mine->wake);
 }

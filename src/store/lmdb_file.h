@@ -194,10 +194,6 @@ int mcds__lmdb_cas_load(struct mcds__lmdb_work *work);
 /* ahead: the commit will not be synced by itself. *reserved: sync before any number is told. */
 int mcds__lmdb_cas_store(struct mcds__lmdb_work *work, bool ahead, bool *reserved);
 
-/* Carry out every batch of the list that is not answered; one commit, shared with whoever else
- * waits. All are answered on return. */
-void mcds__lmdb_commit(struct mcds__lmdb_file *file, const mcds_env *env, mcds_batch *first);
-
 int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_bytes prefix,
                     bool (*visit)(void *context, mcds_bytes key), void *context);
 int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool full,

@@ -7,16 +7,68 @@
 
 enum mcds__lmdb_stage { WAITING, TAKEN, LEADING, DONE };
 
-/* One call of mcds__lmdb_commit. */
+/* How much there is to do. */
+struct mcds__lmdb_load {
+    uint64_t batches;
+    uint64_t requests;
+    uint64_t bytes; /* of values */
+};
+
+/* One call of mcds__lmdb_commit. Begins with all zero but `env`. */
 struct mcds__lmdb_ticket {
     struct mcds__lmdb_ticket *next;
     const mcds_env *env;
-    mcds_batch *at;    /* the first batch that is not answered */
-    mcds_batch *until; /* the first that is not of this round's group, or NULL */
-    int64_t deadline_ns;
+    mcds_batch *at;              /* the first batch that is not answered */
+    mcds_batch *until;           /* the first that is not of this round's group, or NULL */
+    struct mcds__lmdb_load load; /* from `at` on */
+    int64_t deadline_ns;         /* the last of any batch */
     enum mcds__lmdb_stage stage;
     pthread_cond_t wake;
 };
+
+/* Whether the batch wants no write transaction. */
+static inline bool mcds__lmdb_only_reads(const mcds_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (batch->requests[i].command != MCDS_GET)
+            return false;
+    return true;
+}
+
+static inline struct mcds__lmdb_load mcds__lmdb_load_of(const mcds_batch *batch)
+{
+    struct mcds__lmdb_load load = {1, batch->count, 0};
+    for (uint32_t i = 0; i < batch->count; i++)
+        load.bytes += batch->requests[i].value.length;
+    return load;
+}
+
+static inline void mcds__lmdb_load_add(struct mcds__lmdb_load *load,
+                                       const struct mcds__lmdb_load *more)
+{
+    load->batches += more->batches;
+    load->requests += more->requests;
+    load->bytes += more->bytes;
+}
+
+static inline void mcds__lmdb_load_take(struct mcds__lmdb_load *load,
+                                        const struct mcds__lmdb_load *part)
+{
+    load->batches -= part->batches;
+    load->requests -= part->requests;
+    load->bytes -= part->bytes;
+}
+
+/* Put the next batch of a list on the ticket. Those between that are answered do no harm. */
+static inline void mcds__lmdb_ticket_add(struct mcds__lmdb_ticket *ticket, mcds_batch *batch)
+{
+    struct mcds__lmdb_load load = mcds__lmdb_load_of(batch);
+    if (ticket->at == NULL || batch->deadline_ns > ticket->deadline_ns)
+        ticket->deadline_ns = batch->deadline_ns;
+    if (ticket->at == NULL)
+        ticket->at = batch;
+    mcds__lmdb_load_add(&ticket->load, &load);
+}
 
 static inline mcds_batch *mcds__lmdb_skip_answered(mcds_batch *batch)
 {
@@ -24,6 +76,10 @@ static inline mcds_batch *mcds__lmdb_skip_answered(mcds_batch *batch)
         batch = batch->next;
     return batch;
 }
+
+/* Carry out every batch of the ticket; one commit, shared with whoever else waits. All are
+ * answered on return. */
+void mcds__lmdb_commit(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *ticket);
 
 /* Carry out the parts [at, until) of the tickets, first in `txn`. They are answered on return
  * and the transaction is over. */

@@ -56,7 +56,7 @@ static bool is_late(const mcds_env *env, const mcds_batch *batch)
 }
 
 /* Requests of one transaction happen at one moment, so they share a look at the clocks; of a
- * long one, so many do. */
+ * long one, so many do, and at least a batch. */
 static void look_at_clocks(struct mcds__lmdb_work *work, const mcds_env *env)
 {
     if (work->clocks == env && work->requests - work->looked < REQUESTS_A_LOOK)
@@ -74,27 +74,28 @@ static bool is_space(int code)
            code == EFBIG || code == ENOMEM;
 }
 
-static int execute_request(struct mcds__lmdb_work *work, const mcds_env *env,
-                           mcds_request *request, mcds_buffer *values)
+static int execute_request(struct mcds__lmdb_work *work, mcds_request *request,
+                           mcds_buffer *values)
 {
-    look_at_clocks(work, env);
     memset(&request->reply, 0, sizeof request->reply);
     request->reply.peer = work->file->path;
     work->requests++;
     return mcds__lmdb_execute(work, request, values);
 }
 
+/* The batch counts as answered from its beginning; whoever gives the transaction up undoes that. */
 static int execute_batch(struct mcds__lmdb_work *work, const mcds_env *env, mcds_batch *batch)
 {
-    batch->serial = batch->values != NULL ? batch->values->length : 0;
     look_at_clocks(work, env);
     if (work->now_ns >= batch->deadline_ns) {
         mcds__lmdb_answer_late(work->file, batch);
         return 0;
     }
+    batch->answered = batch->count;
+    batch->serial = batch->values != NULL ? batch->values->length : 0;
     int code = 0;
     for (uint32_t i = 0; i < batch->count && code == 0; i++)
-        code = execute_request(work, env, &batch->requests[i], batch->values);
+        code = execute_request(work, &batch->requests[i], batch->values);
     return code;
 }
 
@@ -102,8 +103,10 @@ static int execute_span(struct mcds__lmdb_work *work, const struct span *span)
 {
     int code = 0;
     work->changed = span->must_commit;
-    if (span->request != NULL)
-        return execute_request(work, span->env, span->request, span->batch->values);
+    if (span->request != NULL) {
+        look_at_clocks(work, span->env);
+        return execute_request(work, span->request, span->batch->values);
+    }
     if (span->batch != NULL)
         return execute_batch(work, span->env, span->batch);
     for (struct mcds__lmdb_ticket *ticket = span->tickets; ticket != NULL && code == 0;
@@ -114,9 +117,20 @@ static int execute_span(struct mcds__lmdb_work *work, const struct span *span)
     return code;
 }
 
-/* Give up the values that a failed attempt has appended. Batches may share one buffer. */
+/* Whether the transaction has begun with the batch: it was not late, nor answered elsewhere. */
+static bool was_executed(const mcds_batch *batch)
+{
+    return batch->answered == batch->count &&
+           batch->requests[0].reply.outcome != MCDS_OUT_UNSENT && !mcds__lmdb_only_reads(batch);
+}
+
+/* Give up what a failed attempt has answered and the values that it has appended. Batches may
+ * share one buffer. */
 static void undo_batch(mcds_batch *batch)
 {
+    if (!was_executed(batch))
+        return;
+    batch->answered = 0;
     if (batch->values != NULL && batch->values->length > batch->serial)
         batch->values->length = (size_t)batch->serial;
 }
@@ -229,10 +243,8 @@ static void squeeze_batch(struct mcds__lmdb_file *file, const mcds_env *env, mcd
     struct span span = {.env = env, .batch = batch, .until_ns = batch->deadline_ns};
     bool uncertain;
     int code = attempt(file, env, &span, NULL, &uncertain);
-    if (code == 0) {
-        batch->answered = batch->count;
+    if (code == 0)
         return;
-    }
     undo_batch(batch);
     if (!is_space(code) || uncertain) {
         mcds__lmdb_answer_batch(file, batch, outcome_of(code, uncertain),
@@ -299,6 +311,8 @@ void mcds__lmdb_transact(struct mcds__lmdb_file *file, const mcds_env *env,
     bool uncertain = false;
     const struct span span = {.tickets = tickets, .until_ns = last_deadline(env, tickets)};
     int code = attempt_growing(file, env, &span, txn, &uncertain);
+    if (code == 0)
+        return;
     bool squeeze = is_space(code) && !uncertain;
     if (squeeze && code == MDB_MAP_FULL)
         make_space(file, env, span.until_ns);
@@ -306,9 +320,7 @@ void mcds__lmdb_transact(struct mcds__lmdb_file *file, const mcds_env *env,
         for (mcds_batch *batch = ticket->at; batch != ticket->until; batch = batch->next) {
             if (batch->answered == batch->count)
                 continue;
-            if (code == 0)
-                batch->answered = batch->count;
-            else if (squeeze)
+            if (squeeze)
                 squeeze_batch(file, ticket->env, batch);
             else
                 mcds__lmdb_answer_batch(file, batch, outcome_of(code, uncertain),
