@@ -40,16 +40,14 @@ static void damaged(mcds_request *request)
 /* What a search has come to. *sound is false when something is stored that is no record. */
 static int take_found(int code, MDB_val data, uint64_t now_ms, struct found *out, bool *sound)
 {
-    *out = (struct found){0};
-    *sound = true;
-    if (code == MDB_NOTFOUND)
-        return 0;
-    if (code != 0)
-        return code;
-    *sound = mcds__record_read(bytes_of(data), &out->record);
-    out->stored = *sound;
-    out->living = *sound && (out->record.expires_ms == MCDS__RECORD_NEVER ||
-                             now_ms < out->record.expires_ms);
+    *sound = code != 0 || mcds__record_read(bytes_of(data), &out->record);
+    out->stored = code == 0 && *sound;
+    if (!out->stored) {
+        *out = (struct found){0};
+        return code == MDB_NOTFOUND ? 0 : code;
+    }
+    out->living = out->record.expires_ms == MCDS__RECORD_NEVER ||
+                  now_ms < out->record.expires_ms;
     return 0;
 }
 
@@ -257,18 +255,16 @@ static uint64_t sum(const mcds_request *request, uint64_t number)
     return number > request->delta ? number - request->delta : 0;
 }
 
-/* Put a number where the cursor has found one, which takes no second search. */
+/* Put a number where the cursor has found one, which takes no second search. `bytes` are the
+ * record's, with room for the header in front. */
 static int replace_number(struct mcds__lmdb_work *work, mcds_bytes key,
                           const struct found *found, const struct mcds__record *record,
-                          mcds_bytes digits, size_t length)
+                          uint8_t *bytes, size_t length)
 {
-    uint8_t bytes[MCDS__RECORD_HEADER + MCDS__U64_DIGITS];
     MDB_val at = val(key);
-    MDB_val data = {MCDS__RECORD_HEADER + length, bytes};
+    MDB_val data = {length, bytes};
     int code = move_expiry(work, key, found, record->expires_ms);
     mcds__record_write(record, bytes);
-    memset(bytes + MCDS__RECORD_HEADER, ' ', MCDS__U64_DIGITS);
-    memcpy(bytes + MCDS__RECORD_HEADER, digits.at, digits.length);
     work->changed = true;
     return code == 0 ? mdb_cursor_put(work->cursor, &at, &data, MDB_CURRENT) : code;
 }
@@ -294,12 +290,14 @@ static int count(struct mcds__lmdb_work *work, const struct found *found, uint64
                                        .expires_ms = expiry_of(request->ttl_ms, now_ms)};
     reply->number = found->living ? sum(request, number) : request->initial;
     renew_cas(work, &record, request);
-    char digits[MCDS__U64_DIGITS];
-    size_t digit_count = mcds__format_u64(reply->number, digits);
+    uint8_t bytes[MCDS__RECORD_HEADER + MCDS__U64_DIGITS];
+    uint8_t *digits = bytes + MCDS__RECORD_HEADER;
+    memset(digits, ' ', MCDS__U64_DIGITS);
+    size_t digit_count = mcds__format_u64(reply->number, (char *)digits);
     size_t length = digit_count > record.value.length ? digit_count : record.value.length;
     if (found->stored && length <= MCDS__U64_DIGITS)
-        return replace_number(work, request->key, found, &record,
-                              (mcds_bytes){digits, digit_count}, length);
+        return replace_number(work, request->key, found, &record, bytes,
+                              MCDS__RECORD_HEADER + length);
     uint8_t *value;
     int code = put(work, request->key, found, &record, length, &value);
     if (code != 0)

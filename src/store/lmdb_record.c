@@ -8,18 +8,38 @@
 
 static const uint8_t magic[4] = {'m', 'c', 'd', 's'};
 
-static void put_little(uint8_t *out, uint64_t number, unsigned length)
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define LITTLE_32(number) __builtin_bswap32(number)
+#define LITTLE_64(number) __builtin_bswap64(number)
+#else
+#define LITTLE_32(number) (number)
+#define LITTLE_64(number) (number)
+#endif
+
+static void put_u32(uint8_t *out, uint32_t number)
 {
-    for (unsigned i = 0; i < length; i++)
-        out[i] = (uint8_t)(number >> 8 * i);
+    uint32_t little = LITTLE_32(number);
+    memcpy(out, &little, sizeof little);
 }
 
-static uint64_t get_little(const uint8_t *in, unsigned length)
+static void put_u64(uint8_t *out, uint64_t number)
 {
-    uint64_t number = 0;
-    for (unsigned i = 0; i < length; i++)
-        number |= (uint64_t)in[i] << 8 * i;
-    return number;
+    uint64_t little = LITTLE_64(number);
+    memcpy(out, &little, sizeof little);
+}
+
+static uint32_t get_u32(const uint8_t *in)
+{
+    uint32_t little;
+    memcpy(&little, in, sizeof little);
+    return LITTLE_32(little);
+}
+
+static uint64_t get_u64(const uint8_t *in)
+{
+    uint64_t little;
+    memcpy(&little, in, sizeof little);
+    return LITTLE_64(little);
 }
 
 bool mcds__record_read(mcds_bytes bytes, struct mcds__record *out)
@@ -27,19 +47,19 @@ bool mcds__record_read(mcds_bytes bytes, struct mcds__record *out)
     const uint8_t *at = bytes.at;
     if (bytes.length < MCDS__RECORD_HEADER || at[0] != RECORD_VERSION)
         return false;
-    out->flags = (uint32_t)get_little(at + 4, 4);
-    out->expires_ms = get_little(at + 8, 8);
-    out->cas = get_little(at + 16, 8);
+    out->flags = get_u32(at + 4);
+    out->expires_ms = get_u64(at + 8);
+    out->cas = get_u64(at + 16);
     out->value = (mcds_bytes){at + MCDS__RECORD_HEADER, bytes.length - MCDS__RECORD_HEADER};
     return true;
 }
 
 void mcds__record_write(const struct mcds__record *record, uint8_t out[MCDS__RECORD_HEADER])
 {
-    put_little(out, RECORD_VERSION, 4);
-    put_little(out + 4, record->flags, 4);
-    put_little(out + 8, record->expires_ms, 8);
-    put_little(out + 16, record->cas, 8);
+    put_u32(out, RECORD_VERSION);
+    put_u32(out + 4, record->flags);
+    put_u64(out + 8, record->expires_ms);
+    put_u64(out + 16, record->cas);
 }
 
 size_t mcds__expiry_write(uint64_t expires_ms, mcds_bytes key,
@@ -69,8 +89,8 @@ bool mcds__lmdb_format_read(mcds_bytes bytes, struct mcds__lmdb_format *out)
     const uint8_t *at = bytes.at;
     if (bytes.length < MCDS__LMDB_FORMAT_BYTES || memcmp(at, magic, sizeof magic) != 0)
         return false;
-    out->version = (uint32_t)get_little(at + 4, 4);
-    out->identity = get_little(at + 8, 8);
+    out->version = get_u32(at + 4);
+    out->identity = get_u64(at + 8);
     return true;
 }
 
@@ -78,8 +98,8 @@ void mcds__lmdb_format_write(const struct mcds__lmdb_format *format,
                              uint8_t out[MCDS__LMDB_FORMAT_BYTES])
 {
     memcpy(out, magic, sizeof magic);
-    put_little(out + 4, format->version, 4);
-    put_little(out + 8, format->identity, 8);
+    put_u32(out + 4, format->version);
+    put_u64(out + 8, format->identity);
 }
 
 bool mcds__lmdb_cas_read(mcds_bytes bytes, struct mcds__lmdb_cas *out)
@@ -87,13 +107,13 @@ bool mcds__lmdb_cas_read(mcds_bytes bytes, struct mcds__lmdb_cas *out)
     const uint8_t *at = bytes.at;
     if (bytes.length != MCDS__LMDB_CAS_BYTES)
         return false;
-    out->next = get_little(at, 8);
-    out->reserved = get_little(at + 8, 8);
+    out->next = get_u64(at);
+    out->reserved = get_u64(at + 8);
     return true;
 }
 
 void mcds__lmdb_cas_write(const struct mcds__lmdb_cas *cas, uint8_t out[MCDS__LMDB_CAS_BYTES])
 {
-    put_little(out, cas->next, 8);
-    put_little(out + 8, cas->reserved, 8);
+    put_u64(out, cas->next);
+    put_u64(out + 8, cas->reserved);
 }
