@@ -12,17 +12,6 @@ void mcds__buffer_init(mcds_buffer *buffer, const mcds_env *env, size_t room_max
     mcds__buffer_init_in(buffer, env, room_max, NULL, 0);
 }
 
-void mcds__buffer_init_in(mcds_buffer *buffer, const mcds_env *env, size_t room_max,
-                          void *storage, size_t room)
-{
-    buffer->at = storage;
-    buffer->length = 0;
-    buffer->room = room;
-    buffer->room_max = room_max;
-    buffer->env = env;
-    buffer->borrowed = true;
-}
-
 void mcds__buffer_free(mcds_buffer *buffer)
 {
     if (!buffer->borrowed)

@@ -149,19 +149,26 @@ static uint64_t odd_bytes(uint64_t eight)
     return ((eight - ones * 0x21) | (eight + ones) | eight) & ones * 0x80;
 }
 
+static uint64_t eight_at(const uint8_t *bytes)
+{
+    uint64_t eight;
+    memcpy(&eight, bytes, sizeof eight);
+    return eight;
+}
+
 bool mcds__key_is_legal(mcds_bytes key)
 {
     const uint8_t *bytes = key.at;
-    uint64_t eight = UINT64_C(0x2121212121212121);
     uint64_t odd = 0;
-    size_t at = 0;
     if (key.length == 0 || key.length > MCDS__KEY_MAX)
         return false;
-    for (; at + sizeof eight <= key.length; at += sizeof eight) {
-        memcpy(&eight, bytes + at, sizeof eight);
-        odd |= odd_bytes(eight);
+    if (key.length < 8) {
+        uint64_t eight = UINT64_C(0x2121212121212121);
+        memcpy(&eight, bytes, key.length);
+        return odd_bytes(eight) == 0;
     }
-    eight = UINT64_C(0x2121212121212121);
-    memcpy(&eight, bytes + at, key.length - at);
-    return (odd | odd_bytes(eight)) == 0;
+    /* The last eight may overlap those before. */
+    for (size_t at = 0; at < key.length - 8; at += 8)
+        odd |= odd_bytes(eight_at(bytes + at));
+    return (odd | odd_bytes(eight_at(bytes + key.length - 8))) == 0;
 }

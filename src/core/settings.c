@@ -188,11 +188,9 @@ static enum mcds__step step_agree(struct mcds__agree *agree, struct mcds__operat
     }
 }
 
-bool mcds__agree_step(struct mcds__agree *agree, struct mcds__operation *operation,
-                      enum mcds__step *step_out)
+bool mcds__agree_step_on(struct mcds__agree *agree, struct mcds__operation *operation,
+                         enum mcds__step *step_out)
 {
-    if (agree->is_done)
-        return true;
     *step_out = step_agree(agree, operation);
     if (*step_out != MCDS__DONE || operation->result != MCDS_OK)
         return false;

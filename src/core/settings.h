@@ -25,13 +25,14 @@ struct mcds__setting {
 };
 
 struct mcds__settings {
+    /* First, next to what else of the handle each operation looks at. */
+    _Atomic int64_t seen_till_ns; /* for reading; 0: not yet */
+    _Atomic int64_t kept_till_ns; /* for changes */
     struct mcds__key key;
     struct mcds__setting list[MCDS__SETTINGS_MAX];
     uint32_t count; /* 0: nothing to agree on */
     uint64_t ttl_ms;
-    const char *foreign;          /* said of a value that is no settings; NULL: CORRUPT */
-    _Atomic int64_t seen_till_ns; /* for reading; 0: not yet */
-    _Atomic int64_t kept_till_ns; /* for changes */
+    const char *foreign; /* said of a value that is no settings; NULL: CORRUPT */
     size_t frame_length;
     uint8_t frame[MCDS__SETTINGS_ROOM];
 };
@@ -55,12 +56,19 @@ struct mcds__agree {
 };
 void mcds__agree_begin(struct mcds__agree *agree, struct mcds__settings *settings, bool makes,
                        const struct mcds__operation *operation);
+/* The next, where it is not done. */
+bool mcds__agree_step_on(struct mcds__agree *agree, struct mcds__operation *operation,
+                         enum mcds__step *step_out);
 /* True: the operation goes on. False: *step_out is what its step returns; DONE with MCDS_INVALID
  * where the structure was made with other settings, MCDS_CORRUPT, or a failure of reading. One
  * round trip for a handle's first change and its first reading, and for each reading until there
  * is something; where keys expire, one or two again whenever a life of theirs has passed. */
-bool mcds__agree_step(struct mcds__agree *agree, struct mcds__operation *operation,
-                      enum mcds__step *step_out);
+static inline bool mcds__agree_step(struct mcds__agree *agree,
+                                    struct mcds__operation *operation,
+                                    enum mcds__step *step_out)
+{
+    return agree->is_done || mcds__agree_step_on(agree, operation, step_out);
+}
 
 /* Erase the settings, behind all else. `found`: there was something else. DONE with MCDS_OK, or
  * MCDS_NOT_FOUND: there was nothing at all; or failures. */

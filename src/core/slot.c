@@ -42,9 +42,11 @@ static uint64_t memory_of(uint64_t number, uint32_t birth)
 
 bool mcds__slot_remember(struct mcds__slot_memory *memory, uint64_t number, uint32_t birth)
 {
+    if (birth == 0)
+        return false;
     uint64_t now = memory_of(number, birth);
     uint64_t seen = atomic_load_explicit(&memory->seen, memory_order_relaxed);
-    if (seen == now || birth == 0)
+    if (seen == now)
         return false;
     if (seen != 0 && seen >> 32 == now >> 32)
         return true;
@@ -83,9 +85,10 @@ static enum mcds__step ask_from(struct mcds__slot_hit *hit, struct mcds__operati
                                 uint32_t count)
 {
     hit->counted = (uint8_t)count;
-    /* Field by field, for a whole request would be made elsewhere and copied. */
+    /* Field by field, for a whole request would be made elsewhere and copied. The reply is the
+     * store's to clear. */
     mcds_request *counting = &hit->requests[count++];
-    memset(counting, 0, sizeof *counting);
+    memset(counting, 0, offsetof(mcds_request, reply));
     counting->command = hit->down ? MCDS_DECR : MCDS_INCR;
     counting->key = hit->key;
     counting->delta = hit->delta;

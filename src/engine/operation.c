@@ -53,7 +53,8 @@ void mcds__operation_free(struct mcds__operation *operation)
 {
     if (operation->release != NULL)
         operation->release(operation);
-    mcds__buffer_free(&operation->values);
+    if (!operation->values.borrowed)
+        mcds__buffer_free(&operation->values);
 }
 
 int mcds__operation_end(struct mcds__operation *operation)
