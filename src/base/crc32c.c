@@ -34,7 +34,13 @@ by_instruction(uint32_t sum, const uint8_t *at, size_t length)
         at += sizeof word;
     }
     sum = (uint32_t)wide;
-    for (; length > 0; length--)
+    if (length & 4) {
+        uint32_t word;
+        memcpy(&word, at, sizeof word);
+        sum = __builtin_ia32_crc32si(sum, word);
+        at += sizeof word;
+    }
+    for (length &= 3; length > 0; length--)
         sum = __builtin_ia32_crc32qi(sum, *at++);
     return ~sum;
 }

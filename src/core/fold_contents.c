@@ -4,20 +4,15 @@
  * outcome of each record. Time comes from the records. */
 #include "core/fold_contents.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/hash.h"
 #include "core/fold_apply.h"
+#include "core/fold_read.h"
 
 #define INDEX_FROM 64 /* entries; below, looking at each is faster */
-/* Few writers are remembered for ever; of many, those that have been silent for long go. */
-#define WRITERS_KEPT 8
-#define WRITER_KEPT_S 600
-/* Entries are dropped this long after their time, so that no clock sees one come back. */
-#define EXPIRED_KEPT_MS 60000
 
 uint64_t mcds__fold_hash(mcds_bytes element)
 {
@@ -102,11 +97,6 @@ static bool reserve(const mcds_env *env, void **array, const void *inside, uint3
     reserve((contents)->env, (void **)&(contents)->what, (contents)->what##_in,                \
             (contents)->counter, &(contents)->room, sizeof(contents)->what[0])
 
-static bool same_bytes(mcds_bytes a, mcds_bytes b)
-{
-    return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
-}
-
 static void index_entry(struct mcds__fold_contents *contents, uint32_t number)
 {
     uint32_t mask = contents->index_room - 1;
@@ -136,14 +126,14 @@ static struct mcds__fold_entry *find_entry(const struct mcds__fold_contents *con
 {
     if (contents->index == NULL) {
         for (uint32_t i = 0; i < contents->entry_count; i++)
-            if (same_bytes(contents->entries[i].element, element))
+            if (mcds__fold_same(contents->entries[i].element, element))
                 return &contents->entries[i];
         return NULL;
     }
     uint32_t mask = contents->index_room - 1;
     uint32_t at = (uint32_t)mcds__fold_hash(element) & mask;
     for (; contents->index[at] != 0; at = (at + 1) & mask)
-        if (same_bytes(contents->entries[contents->index[at] - 1].element, element))
+        if (mcds__fold_same(contents->entries[contents->index[at] - 1].element, element))
             return &contents->entries[contents->index[at] - 1];
     return NULL;
 }
@@ -155,7 +145,9 @@ static struct mcds__fold_entry *add_entry(struct mcds__fold_contents *contents,
     if (!RESERVE(contents, entries, entry_count, entry_room) || !grow_index(contents))
         return NULL;
     struct mcds__fold_entry *entry = &contents->entries[contents->entry_count];
-    *entry = (struct mcds__fold_entry){.element = element, .hash = mcds__fold_hash(element)};
+    *entry = (struct mcds__fold_entry){.element = element};
+    if (contents->only.at == NULL)
+        entry->hash = mcds__fold_hash(element);
     if (contents->index != NULL)
         index_entry(contents, contents->entry_count);
     contents->entry_count++;
@@ -242,7 +234,7 @@ static int load_entry(struct mcds__fold_contents *contents, mcds_bytes snapshot,
         !mcds__fold_get_bytes(snapshot, at, value_length >> 1, &read.value) ||
         ((value_length & 1) != 0 && !mcds__fold_get_time(snapshot, at, &read.expires_ms)))
         return MCDS_CORRUPT;
-    if (contents->only.at != NULL && !same_bytes(contents->only, read.element))
+    if (contents->only.at != NULL && !mcds__fold_same(contents->only, read.element))
         return MCDS_OK;
     struct mcds__fold_entry *entry = add_entry(contents, read.element);
     if (entry == NULL)
@@ -291,7 +283,9 @@ static int load_record(struct mcds__fold_contents *contents,
         writer = add_writer(contents, record->writer);
     if (writer == NULL)
         return MCDS_NO_MEMORY;
-    if (!is_new && is_void(contents, writer, record))
+    bool is_wanted = contents->only.at == NULL ||
+                     mcds__fold_same(contents->only, record->command.element);
+    if (is_wanted && !is_new && is_void(contents, writer, record))
         return MCDS_OK;
     if (record->low > writer->low)
         writer->low = record->low;
@@ -299,14 +293,15 @@ static int load_record(struct mcds__fold_contents *contents,
         writer->highest = record->seq;
     if (time_s > writer->newest_s)
         writer->newest_s = time_s;
-    struct mcds__fold_effect effect = {MCDS__FOLD_ABSENT, 0};
-    if (contents->only.at == NULL || same_bytes(contents->only, record->command.element)) {
-        struct mcds__fold_entry *entry = find_entry(contents, record->command.element);
-        if (entry == NULL)
-            entry = add_entry(contents, record->command.element);
-        if (entry == NULL || !mcds__fold_apply(contents, entry, record, &effect))
-            return MCDS_NO_MEMORY;
-    }
+    /* Its repetition would be of the same element, and just as little asked for. */
+    if (!is_wanted)
+        return MCDS_OK;
+    struct mcds__fold_effect effect;
+    struct mcds__fold_entry *entry = find_entry(contents, record->command.element);
+    if (entry == NULL)
+        entry = add_entry(contents, record->command.element);
+    if (entry == NULL || !mcds__fold_apply(contents, entry, record, &effect))
+        return MCDS_NO_MEMORY;
     return add_id(contents, writer, record->seq, effect.code, effect.number) ? MCDS_OK
                                                                              : MCDS_NO_MEMORY;
 }
@@ -325,9 +320,8 @@ int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint
         return result;
     struct mcds__fold_record record;
     size_t at = head.records_at;
-    uint32_t key_sum = mcds__fold_key_sum(contents->key);
     while (result == MCDS_OK && at < value.length) {
-        if (!mcds__fold_next_record(value, key_sum, &at, &record))
+        if (!mcds__fold_next_record(value, head.key_sum, &at, &record))
             return MCDS_CORRUPT;
         result = load_record(contents, &record);
     }
@@ -352,146 +346,4 @@ const struct mcds__fold_id *mcds__fold_outcome(const struct mcds__fold_contents 
         if (contents->writers[i].id == writer)
             return find_id(contents, i, seq);
     return NULL;
-}
-
-/* Whether an entry goes into the next snapshot. */
-static bool is_kept(const struct mcds__fold_entry *entry, int64_t now_ms)
-{
-    return mcds__fold_is_there(entry, now_ms - EXPIRED_KEPT_MS);
-}
-
-size_t mcds__fold_weight(const struct mcds__fold_contents *contents, int64_t now_ms,
-                         uint32_t *count_out)
-{
-    size_t weight = 0;
-    *count_out = 0;
-    for (uint32_t i = 0; i < contents->entry_count; i++) {
-        const struct mcds__fold_entry *entry = &contents->entries[i];
-        if (!is_kept(entry, now_ms))
-            continue;
-        weight += entry->element.length + entry->value.length + 2;
-        *count_out += 1;
-    }
-    return weight;
-}
-
-static int compare_seconds(const void *a, const void *b)
-{
-    uint32_t left = *(const uint32_t *)a;
-    uint32_t right = *(const uint32_t *)b;
-    return left < right ? -1 : left > right;
-}
-
-/* Records from before the floor are void. It follows the time that most writers tell, so that
- * no single clock that is wrong can void what the others write. */
-static bool raise_floor(struct mcds__fold_contents *contents)
-{
-    if (contents->writer_count <= WRITERS_KEPT)
-        return true;
-    uint32_t *seconds = mcds__allocate(contents->env,
-                                       contents->writer_count * sizeof seconds[0]);
-    if (seconds == NULL)
-        return false;
-    for (uint32_t i = 0; i < contents->writer_count; i++)
-        seconds[i] = contents->writers[i].newest_s;
-    qsort(seconds, contents->writer_count, sizeof seconds[0], compare_seconds);
-    uint32_t median_s = seconds[contents->writer_count / 2];
-    mcds__free(contents->env, seconds);
-    if (median_s <= WRITER_KEPT_S)
-        return true;
-    uint32_t floor_s = median_s - WRITER_KEPT_S;
-    floor_s -= floor_s % MCDS__FOLD_FLOOR_UNIT_S;
-    if ((floor_s / MCDS__FOLD_FLOOR_UNIT_S & UINT16_MAX) == 0)
-        floor_s -= MCDS__FOLD_FLOOR_UNIT_S;
-    if (floor_s > contents->floor_s)
-        contents->floor_s = floor_s;
-    return true;
-}
-
-static bool is_remembered(const struct mcds__fold_contents *contents,
-                          const struct mcds__fold_writer *writer)
-{
-    return writer->newest_s >= contents->floor_s;
-}
-
-static bool encode_writer(struct mcds__fold_contents *contents, uint32_t number,
-                          mcds_buffer *out)
-{
-    const struct mcds__fold_writer *writer = &contents->writers[number];
-    if (!mcds__fold_put_u64(out, writer->id) || !mcds__fold_put_u32(out, writer->low) ||
-        !mcds__fold_put_u32(out, writer->newest_s) || !mcds__fold_put_varint(out, writer->ids))
-        return false;
-    for (uint32_t i = 0; writer->ids > 0 && i < contents->id_count; i++) {
-        const struct mcds__fold_id *id = &contents->ids[i];
-        uint8_t code = (uint8_t)id->code;
-        if (id->writer != number || id->seq < writer->low)
-            continue;
-        if (!mcds__fold_put_u32(out, id->seq) || !mcds_buffer_append(out, &code, 1) ||
-            !mcds__fold_put_u64(out, (uint64_t)id->number))
-            return false;
-    }
-    return true;
-}
-
-static bool encode_writers(struct mcds__fold_contents *contents, mcds_buffer *out)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < contents->writer_count; i++) {
-        count += is_remembered(contents, &contents->writers[i]);
-        contents->writers[i].ids = 0;
-    }
-    for (uint32_t i = 0; i < contents->id_count; i++) {
-        struct mcds__fold_writer *writer = &contents->writers[contents->ids[i].writer];
-        writer->ids += contents->ids[i].seq >= writer->low;
-    }
-    if (!mcds__fold_put_varint(out, count))
-        return false;
-    for (uint32_t i = 0; i < contents->writer_count; i++)
-        if (is_remembered(contents, &contents->writers[i]) && !encode_writer(contents, i, out))
-            return false;
-    return true;
-}
-
-static bool encode_entry(const struct mcds__fold_entry *entry, mcds_buffer *out)
-{
-    bool expires = entry->expires_ms != 0;
-    return mcds__fold_put_varint(out, entry->element.length) &&
-           mcds__fold_put_varint(out, (uint64_t)entry->value.length << 1 | expires) &&
-           mcds_buffer_append(out, entry->element.at, entry->element.length) &&
-           mcds_buffer_append(out, entry->value.at, entry->value.length) &&
-           (!expires || mcds__fold_put_time(out, entry->expires_ms));
-}
-
-static bool is_chosen(const struct mcds__fold_entry *entry, uint32_t depth, int digit,
-                      int64_t now_ms)
-{
-    unsigned shift = 64 - MCDS__FOLD_LEVEL_BITS * (depth + 1);
-    return is_kept(entry, now_ms) &&
-           (digit == MCDS__FOLD_ALL || (int)(entry->hash >> shift & 15) == digit);
-}
-
-bool mcds__fold_encode(struct mcds__fold_contents *contents, mcds_bytes key, uint32_t depth,
-                       int digit, int64_t now_ms, mcds_buffer *out, uint32_t *floor_out)
-{
-    uint32_t count = 0;
-    out->length = 0;
-    if (!raise_floor(contents) || !mcds__buffer_reserve(out, MCDS__FOLD_HEAD))
-        return false;
-    out->length = MCDS__FOLD_HEAD;
-    for (uint32_t i = 0; i < contents->entry_count; i++)
-        count += is_chosen(&contents->entries[i], depth, digit, now_ms);
-    if (!encode_writers(contents, out) || !mcds__fold_put_varint(out, count))
-        return false;
-    for (uint32_t i = 0; i < contents->entry_count; i++)
-        if (is_chosen(&contents->entries[i], depth, digit, now_ms) &&
-            !encode_entry(&contents->entries[i], out))
-            return false;
-    struct mcds__fold_head head = {
-        .generation = contents->generation,
-        .rewrites = digit == MCDS__FOLD_ALL ? contents->rewrites + 1 : 1,
-        .floor_s = contents->floor_s,
-    };
-    mcds__fold_seal_head(out, key, &head);
-    *floor_out = contents->floor_s;
-    return true;
 }

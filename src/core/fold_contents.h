@@ -15,7 +15,7 @@ struct mcds__fold_entry {
     mcds_bytes element;
     mcds_bytes value;
     int64_t expires_ms;
-    uint64_t hash;
+    uint64_t hash; /* 0 where contents are of this element alone */
     bool there;
 };
 

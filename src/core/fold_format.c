@@ -1,5 +1,5 @@
 /* How the value of one fold key is laid out. */
-#include "core/fold_format.h"
+#include "core/fold_read.h"
 
 #include <string.h>
 
@@ -18,6 +18,9 @@
 #define SUMMED 24
 
 enum { HAS_VALUE = 16, HAS_EXPIRY = 32, HAS_EXPECTED = 64, HAS_DELTA = 128, VERB_BITS = 15 };
+#define BELOW_AT 13 /* where seq - low stands in a body */
+#define TIME_BYTES 6
+#define BODY_MIN (BELOW_AT + 1 + TIME_BYTES + 1)
 
 uint32_t mcds__fold_flags(enum mcds__fold_state state, uint8_t form, size_t snapshot_end,
                           uint32_t floor_s)
@@ -57,7 +60,8 @@ bool mcds__fold_is_below_floor(uint32_t flags, int64_t time_ms)
     return floor != 0 && ((now - floor) & UINT16_MAX) > INT16_MAX;
 }
 
-bool mcds__fold_get_varint(mcds_bytes from, size_t *at, uint64_t *out)
+__attribute__((noinline)) bool mcds__fold_get_long_varint(mcds_bytes from, size_t *at,
+                                                          uint64_t *out)
 {
     const uint8_t *bytes = from.at;
     uint64_t number = 0;
@@ -72,54 +76,6 @@ bool mcds__fold_get_varint(mcds_bytes from, size_t *at, uint64_t *out)
         }
     }
     return false;
-}
-
-/* Inlined with a constant width it becomes one load. */
-static inline bool get_number(mcds_bytes from, size_t *at, unsigned width, uint64_t *out)
-{
-    const uint8_t *bytes = from.at;
-    if (*at > from.length || from.length - *at < width)
-        return false;
-    uint64_t number = 0;
-    memcpy(&number, bytes + *at, width);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    number = __builtin_bswap64(number);
-#endif
-    *at += width;
-    *out = number;
-    return true;
-}
-
-bool mcds__fold_get_u32(mcds_bytes from, size_t *at, uint32_t *out)
-{
-    uint64_t number;
-    if (!get_number(from, at, 4, &number))
-        return false;
-    *out = (uint32_t)number;
-    return true;
-}
-
-bool mcds__fold_get_u64(mcds_bytes from, size_t *at, uint64_t *out)
-{
-    return get_number(from, at, 8, out);
-}
-
-bool mcds__fold_get_time(mcds_bytes from, size_t *at, int64_t *out_ms)
-{
-    uint64_t number;
-    if (!get_number(from, at, 6, &number))
-        return false;
-    *out_ms = (int64_t)number;
-    return true;
-}
-
-bool mcds__fold_get_bytes(mcds_bytes from, size_t *at, uint64_t length, mcds_bytes *out)
-{
-    if (*at > from.length || length > from.length - *at)
-        return false;
-    *out = (mcds_bytes){(const uint8_t *)from.at + *at, (size_t)length};
-    *at += (size_t)length;
-    return true;
 }
 
 static bool put_number(mcds_buffer *out, unsigned width, uint64_t number)
@@ -274,6 +230,37 @@ static bool get_body(mcds_bytes body, struct mcds__fold_record *record)
     return true;
 }
 
+/* The same for most records: there is a value at most behind the element, and neither is long.
+ * So everything stands where it is known at once to stand, and nothing is looked for part by
+ * part. False: get_body tells. */
+static bool get_short_body(mcds_bytes body, struct mcds__fold_record *record)
+{
+    const uint8_t *bytes = body.at;
+    size_t at = BELOW_AT;
+    uint64_t below;
+    if (body.length < BODY_MIN || !mcds__fold_get_varint(body, &at, &below) ||
+        body.length - at < TIME_BYTES + 1 || bytes[at + TIME_BYTES] > 127)
+        return false;
+    unsigned verb = bytes[0] & ~(unsigned)HAS_VALUE;
+    mcds_bytes element = {bytes + at + TIME_BYTES + 1, bytes[at + TIME_BYTES]};
+    mcds_bytes value = {NULL, 0};
+    size_t end = at + TIME_BYTES + 1 + element.length;
+    if ((bytes[0] & HAS_VALUE) != 0) {
+        if (end >= body.length || bytes[end] > 127)
+            return false;
+        value = (mcds_bytes){bytes + end + 1, bytes[end]};
+        end += 1 + value.length;
+    }
+    record->writer = mcds__fold_load_number(bytes + 1, 8);
+    record->seq = (uint32_t)mcds__fold_load_number(bytes + 9, 4);
+    record->low = record->seq - (uint32_t)below;
+    record->time_ms = mcds__fold_load_time(bytes + at);
+    record->command = (struct mcds__fold_command){
+        .verb = (enum mcds__fold_verb)verb, .element = element, .value = value};
+    return end == body.length && verb != 0 && verb <= MCDS__FOLD_VERB_MAX &&
+           below <= record->seq;
+}
+
 uint32_t mcds__fold_key_sum(mcds_bytes key)
 {
     return mcds__crc32c(0, key.at, key.length);
@@ -292,7 +279,8 @@ bool mcds__fold_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
         !mcds__fold_get_u32(value, &next, &sum) ||
         !mcds__fold_get_bytes(value, &next, length, &body))
         return false;
-    if (mcds__crc32c(key_sum, body.at, body.length) != sum || !get_body(body, record_out))
+    if (mcds__crc32c(key_sum, body.at, body.length) != sum ||
+        (!get_short_body(body, record_out) && !get_body(body, record_out)))
         return false;
     *at = next;
     return true;
@@ -315,7 +303,8 @@ bool mcds__fold_open_head(mcds_bytes value, mcds_bytes key, struct mcds__fold_he
     if (!mcds__fold_get_bytes(value, &at, length, &head_out->snapshot))
         return false;
     head_out->records_at = at;
-    uint32_t head_sum = sum_of(key, value.at, summed);
+    head_out->key_sum = mcds__fold_key_sum(key);
+    uint32_t head_sum = mcds__crc32c(head_out->key_sum, value.at, summed);
     return mcds__crc32c(head_sum, head_out->snapshot.at, length) == sum;
 }
 

@@ -114,13 +114,7 @@ uint32_t mcds__fold_key_sum(mcds_bytes key);
 bool mcds__fold_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
                             struct mcds__fold_record *record_out);
 
-/* Reading a snapshot: every function moves *at, and is false where the bytes end too soon. */
-bool mcds__fold_get_varint(mcds_bytes from, size_t *at, uint64_t *out);
-bool mcds__fold_get_u32(mcds_bytes from, size_t *at, uint32_t *out);
-bool mcds__fold_get_u64(mcds_bytes from, size_t *at, uint64_t *out);
-bool mcds__fold_get_bytes(mcds_bytes from, size_t *at, uint64_t length, mcds_bytes *out);
-bool mcds__fold_get_time(mcds_bytes from, size_t *at, int64_t *out_ms);
-/* Writing one: false where the buffer has no room. */
+/* Writing a snapshot: false where the buffer has no room. */
 bool mcds__fold_put_varint(mcds_buffer *out, uint64_t number);
 bool mcds__fold_put_u32(mcds_buffer *out, uint32_t number);
 bool mcds__fold_put_u64(mcds_buffer *out, uint64_t number);
@@ -132,6 +126,7 @@ struct mcds__fold_head {
     uint32_t floor_s;
     mcds_bytes snapshot;
     size_t records_at;
+    uint32_t key_sum; /* what the sums of all records begin with */
 };
 
 /* False: foreign or damaged. */

@@ -148,6 +148,104 @@ static void records_come_back_as_they_went(void **state)
     end(&bytes);
 }
 
+static void check_bytes(mcds_bytes seen, mcds_bytes wanted)
+{
+    assert_int_equal(seen.length, wanted.length);
+    if (wanted.length > 0)
+        assert_memory_equal(seen.at, wanted.at, wanted.length);
+}
+
+/* Lengths of one byte and of several, with and without each part. */
+static void check_record(struct bytes *bytes, size_t element, size_t value, uint32_t below,
+                         uint32_t parts)
+{
+    static uint8_t filling[400];
+    const struct mcds__fold_record record = {
+        .command = {.verb = MCDS__FOLD_PUT,
+                    .element = {filling, element},
+                    .value = {filling, value},
+                    .expected = {filling, parts & 1 ? 5 : 0},
+                    .delta = parts & 2 ? -7 : 0,
+                    .expires_ms = parts & 4 ? NOW_MS : 0},
+        .writer = WRITER,
+        .seq = 100000,
+        .low = 100000 - below,
+        .time_ms = (INT64_C(1) << 48) - 1,
+    };
+    struct mcds__fold_record seen;
+    size_t at = 0;
+    bytes->value.length = 0;
+    assert_true(mcds__fold_put_record(&bytes->value, key(), &record));
+    assert_true(mcds__fold_next_record(value_of(bytes), mcds__fold_key_sum(key()), &at, &seen));
+    assert_int_equal(at, bytes->value.length);
+    assert_int_equal(seen.command.verb, record.command.verb);
+    check_bytes(seen.command.element, record.command.element);
+    check_bytes(seen.command.value, record.command.value);
+    check_bytes(seen.command.expected, record.command.expected);
+    assert_true(seen.command.delta == record.command.delta &&
+                seen.command.expires_ms == record.command.expires_ms && seen.writer == WRITER &&
+                seen.seq == record.seq && seen.low == record.low &&
+                seen.time_ms == record.time_ms);
+}
+
+static void records_of_all_lengths_come_back(void **state)
+{
+    static const size_t lengths[] = {0, 1, 7, 127, 128, 300};
+    static const uint32_t belows[] = {0, 1, 127, 128, 16383, 16384, 100000};
+    (void)state;
+    struct bytes bytes;
+    begin(&bytes);
+    for (size_t element = 0; element < sizeof lengths / sizeof lengths[0]; element++)
+        for (size_t value = 0; value < sizeof lengths / sizeof lengths[0]; value++)
+            for (size_t below = 0; below < sizeof belows / sizeof belows[0]; below++)
+                for (uint32_t parts = 0; parts < 8; parts++)
+                    check_record(&bytes, lengths[element], lengths[value], belows[below],
+                                 parts);
+    end(&bytes);
+}
+
+/* A record with this body, and a sum that is right. */
+static bool is_record(struct bytes *bytes, const uint8_t *body, uint8_t length)
+{
+    static const uint8_t no_sum[4] = {0};
+    struct mcds__fold_record seen;
+    size_t at = 0;
+    bytes->value.length = 0;
+    assert_true(mcds_buffer_append(&bytes->value, "\xA7", 1));
+    assert_true(mcds_buffer_append(&bytes->value, &length, 1));
+    assert_true(mcds_buffer_append(&bytes->value, no_sum, sizeof no_sum));
+    assert_true(mcds_buffer_append(&bytes->value, body, length));
+    mcds__fold_readdress(&bytes->value, key());
+    return mcds__fold_next_record(value_of(bytes), mcds__fold_key_sum(key()), &at, &seen);
+}
+
+static void what_no_writer_makes_is_no_record(void **state)
+{
+    enum { VERB = 0, BELOW = 13, LENGTH = 20, VALUE_LENGTH = 22, SIZE = 25 };
+    uint8_t body[SIZE + 1] = {MCDS__FOLD_PUT | 16, 1, 1, 1, 1, 1, 1, 1, 1, 9, 0, 0, 0};
+    (void)state;
+    struct bytes bytes;
+    begin(&bytes);
+    body[BELOW] = 9;
+    body[LENGTH] = 1;
+    body[VALUE_LENGTH] = 2;
+    assert_true(is_record(&bytes, body, SIZE));
+    for (uint8_t length = 0; length < SIZE; length++)
+        assert_false(is_record(&bytes, body, length));
+    assert_false(is_record(&bytes, body, SIZE + 1));
+    body[BELOW] = 10;
+    assert_false(is_record(&bytes, body, SIZE));
+    body[BELOW] = 9;
+    body[VERB] = 16;
+    assert_false(is_record(&bytes, body, SIZE));
+    body[VERB] = (MCDS__FOLD_VERB_MAX + 1) | 16;
+    assert_false(is_record(&bytes, body, SIZE));
+    body[VERB] = MCDS__FOLD_PUT;
+    assert_false(is_record(&bytes, body, SIZE));
+    assert_true(is_record(&bytes, body, VALUE_LENGTH));
+    end(&bytes);
+}
+
 static void a_record_belongs_to_its_key(void **state)
 {
     (void)state;
@@ -236,6 +334,14 @@ static void what_a_writer_gave_up_is_void(void **state)
     rewrite(&bytes);
     append_at(&bytes, count("n", 10), WRITER, 7, 7, NOW_MS);
     check_entry(&bytes, "n", "101");
+    /* What is told with a record of another element holds for this one. */
+    append_at(&bytes, put("other", "x"), WRITER, 12, 12, NOW_MS);
+    append_at(&bytes, count("n", 1000), WRITER, 11, 10, NOW_MS);
+    check_entry(&bytes, "n", "101");
+    append_at(&bytes, put("other", "x"), WRITER + 1, 2, 1, NOW_MS);
+    append_at(&bytes, count("n", 1000), WRITER + 1, 1, 1, NOW_MS);
+    append_at(&bytes, count("n", 1000), WRITER + 1, 1, 1, NOW_MS);
+    check_entry(&bytes, "n", "1101");
     end(&bytes);
 }
 
@@ -403,6 +509,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_come_back_as_they_went),
+        cmocka_unit_test(records_of_all_lengths_come_back),
+        cmocka_unit_test(what_no_writer_makes_is_no_record),
         cmocka_unit_test(a_record_belongs_to_its_key),
         cmocka_unit_test(every_flipped_bit_is_seen),
         cmocka_unit_test(every_cut_is_seen),

@@ -1,0 +1,92 @@
+/* Reading the numbers and bytes of a fold value: every function moves *at, and is false where the
+ * bytes end too soon. Inlined, for whoever reads one element reads all of its key. */
+#ifndef MCDS_CORE_FOLD_READ_H
+#define MCDS_CORE_FOLD_READ_H
+
+#include <string.h>
+
+#include "core/fold_format.h"
+
+/* One of any length. */
+bool mcds__fold_get_long_varint(mcds_bytes from, size_t *at, uint64_t *out);
+
+/* Most are of one byte. */
+static inline bool mcds__fold_get_varint(mcds_bytes from, size_t *at, uint64_t *out)
+{
+    if (*at < from.length && ((const uint8_t *)from.at)[*at] < 128) {
+        *out = ((const uint8_t *)from.at)[(*at)++];
+        return true;
+    }
+    return mcds__fold_get_long_varint(from, at, out);
+}
+
+/* With a constant width of 2, 4 or 8 it becomes one load. */
+static inline uint64_t mcds__fold_load_number(const uint8_t *at, unsigned width)
+{
+    uint64_t number = 0;
+    memcpy(&number, at, width);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    number = __builtin_bswap64(number);
+#endif
+    return number;
+}
+
+static inline bool mcds__fold_get_u32(mcds_bytes from, size_t *at, uint32_t *out)
+{
+    if (*at > from.length || from.length - *at < 4)
+        return false;
+    *out = (uint32_t)mcds__fold_load_number((const uint8_t *)from.at + *at, 4);
+    *at += 4;
+    return true;
+}
+
+static inline bool mcds__fold_get_u64(mcds_bytes from, size_t *at, uint64_t *out)
+{
+    if (*at > from.length || from.length - *at < 8)
+        return false;
+    *out = mcds__fold_load_number((const uint8_t *)from.at + *at, 8);
+    *at += 8;
+    return true;
+}
+
+/* Two loads: of six bytes put together in memory the processor would have to wait for the
+ * memory. */
+static inline int64_t mcds__fold_load_time(const uint8_t *at)
+{
+    return (int64_t)(mcds__fold_load_number(at, 4) | mcds__fold_load_number(at + 4, 2) << 32);
+}
+
+static inline bool mcds__fold_get_time(mcds_bytes from, size_t *at, int64_t *out_ms)
+{
+    if (*at > from.length || from.length - *at < 6)
+        return false;
+    *out_ms = mcds__fold_load_time((const uint8_t *)from.at + *at);
+    *at += 6;
+    return true;
+}
+
+static inline bool mcds__fold_get_bytes(mcds_bytes from, size_t *at, uint64_t length,
+                                        mcds_bytes *out)
+{
+    if (*at > from.length || length > from.length - *at)
+        return false;
+    *out = (mcds_bytes){(const uint8_t *)from.at + *at, (size_t)length};
+    *at += (size_t)length;
+    return true;
+}
+
+/* Elements of one key are often alike in front and seldom at the end. */
+static inline bool mcds__fold_same(mcds_bytes a, mcds_bytes b)
+{
+    uint64_t end_a;
+    uint64_t end_b;
+    if (a.length != b.length)
+        return false;
+    if (a.length < sizeof end_a)
+        return a.length == 0 || memcmp(a.at, b.at, a.length) == 0;
+    memcpy(&end_a, (const uint8_t *)a.at + a.length - sizeof end_a, sizeof end_a);
+    memcpy(&end_b, (const uint8_t *)b.at + b.length - sizeof end_b, sizeof end_b);
+    return end_a == end_b && memcmp(a.at, b.at, a.length) == 0;
+}
+
+#endif
