@@ -12,6 +12,9 @@
 #define BUCKETS_MAX (UINT32_C(1) << 31)
 #define MOVES_PER_WRITE 4  /* two would keep ahead of the next growth */
 #define SWEEPS_PER_WRITE 2 /* so the dead are at most about half of the living */
+#define LINE 64            /* of the processor's cache */
+#define PREFETCH_LINES 16  /* most values that are looked at end before */
+#define LARGE_ITEM 256     /* bytes, on average, from where on that pays */
 #define ALLOCATION_COST 24 /* of an item beyond its own bytes: the allocator and its bucket */
 #define BURIED INT64_MIN   /* expired for every clock */
 
@@ -196,6 +199,16 @@ static struct mcds__item *search(const struct mcds__items *items, mcds_bytes key
                             memcmp(item->bytes, key.at, key.length) != 0))
         item = item->next;
     return item;
+}
+
+/* Of small items the lines behind the first would be those of others. */
+void mcds__items_prefetch(const struct mcds__items *items, uint64_t hash)
+{
+    if (items->buckets == NULL || items->bytes < items->count * LARGE_ITEM)
+        return;
+    uintptr_t item = (uintptr_t)*bucket_of(items, (uint32_t)hash);
+    for (uintptr_t i = 1; item != 0 && i < PREFETCH_LINES; i++)
+        __builtin_prefetch((const void *)(item + i * LINE));
 }
 
 struct mcds__item *mcds__items_find(struct mcds__items *items, mcds_bytes key, uint64_t hash,

@@ -45,6 +45,8 @@ void mcds__items_init(struct mcds__items *items, const mcds_env *env, uint64_t b
                       bool no_evict);
 void mcds__items_clear(struct mcds__items *items);
 
+/* Have what mcds__items_find will find brought near, all of it at once. */
+void mcds__items_prefetch(const struct mcds__items *items, uint64_t hash);
 /* The item as of now_ms, and the newest by use from here on; NULL: none. */
 struct mcds__item *mcds__items_find(struct mcds__items *items, mcds_bytes key, uint64_t hash,
                                     int64_t now_ms);

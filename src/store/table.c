@@ -298,6 +298,7 @@ bool mcds__table_look(struct mcds__table *table, mcds_bytes key, uint64_t hash,
                       const struct mcds__table_context *context, mcds_reply *reply_out,
                       mcds_bytes *value_out)
 {
+    mcds__items_prefetch(&table->items, hash);
     struct mcds__item *item = mcds__items_find(&table->items, key, hash, INT64_MIN);
     *reply_out = (mcds_reply){.outcome = MCDS_OUT_MISS};
     *value_out = (mcds_bytes){NULL, 0};
