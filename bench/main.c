@@ -129,6 +129,7 @@ int main(int argc, char **argv)
     work_memory(&bench);
     work_table(&bench);
     work_lmdb(&bench);
+    work_lmdb_processes(&bench);
     work_weblog(&bench, &servers);
     work_command(&bench, &servers);
     servers_stop(&servers);

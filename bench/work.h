@@ -14,6 +14,7 @@ void work_memory(struct bench *bench);
 void work_table(struct bench *bench);
 void work_bytes(struct bench *bench, const struct servers *servers);
 void work_lmdb(struct bench *bench);
+void work_lmdb_processes(struct bench *bench);
 void work_structures(struct bench *bench, const struct servers *servers);
 void work_weblog(struct bench *bench, const struct servers *servers);
 void work_command(struct bench *bench, const struct servers *servers);

@@ -50,18 +50,32 @@ static void close_lmdb(void *state)
     free(state);
 }
 
+static void *open_sqlite(const void *where)
+{
+    struct sqlite *sqlite = calloc(1, sizeof *sqlite);
+    if (sqlite == NULL || sqlite_open(sqlite, where, 1) == NULL)
+        return sqlite;
+    free(sqlite);
+    return NULL;
+}
+
+static void close_sqlite(void *state)
+{
+    sqlite_close(state);
+    free(state);
+}
+
 struct side {
     const char *name;
     const char *skipped; /* as of a contestant */
     struct crew_job job;
 };
 
-static void compete(struct bench *bench, uint32_t processes, const struct side *sides,
-                    uint32_t count)
+static void compete(struct bench *bench, const char *work, uint32_t processes,
+                    const struct side *sides, uint32_t count)
 {
     static struct crew crews[CONTESTANTS_MAX];
-    struct contest contest = {
-        .work = "counter add, by processes", .step = processes, .count = count};
+    struct contest contest = {.work = work, .step = processes, .count = count};
     bool fine = true;
     for (uint32_t i = 0; i < count; i++) {
         crews[i].count = 0;
@@ -96,8 +110,33 @@ void work_processes(struct bench *bench, const struct servers *servers, uint32_t
         {"mcds on lmdb: durable", NULL, {open_tool, tool_add, close_tool, durable}},
         {"LMDB with a commit for each", NULL, {open_lmdb, lmdb_add, close_lmdb, lmdb}},
     };
-    compete(bench, processes, sides, sizeof sides / sizeof sides[0]);
+    compete(bench, "counter add, by processes", processes, sides,
+            sizeof sides / sizeof sides[0]);
     forget_file(bench, "async.mdb");
     forget_file(bench, "durable.mdb");
     forget_file(bench, "lmdb.mdb");
+}
+
+void work_lmdb_processes(struct bench *bench)
+{
+    static const char work[] = "counter add, durable, lmdb:, 16 processes";
+    char ours[300], lmdb[300], sqlite[300];
+    struct sqlite probe = {0};
+    (void)snprintf(ours, sizeof ours, "lmdb:%s/ours.mdb", bench->place);
+    (void)snprintf(lmdb, sizeof lmdb, "%s/lmdb.mdb", bench->place);
+    (void)snprintf(sqlite, sizeof sqlite, "%s/sqlite.db", bench->place);
+    const char *no_sqlite = sqlite_open(&probe, sqlite, 1);
+    sqlite_close(&probe);
+    const struct side sides[] = {
+        {"mcds", NULL, {open_tool, tool_add, close_tool, ours}},
+        {"LMDB, a commit for each", NULL, {open_lmdb, lmdb_add, close_lmdb, lmdb}},
+        {"SQLite WAL, a commit for each",
+         no_sqlite,
+         {open_sqlite, sqlite_add, close_sqlite, sqlite}},
+    };
+    if (contest_is_wanted(bench, work))
+        compete(bench, work, 16, sides, sizeof sides / sizeof sides[0]);
+    forget_file(bench, "ours.mdb");
+    forget_file(bench, "lmdb.mdb");
+    forget_file(bench, "sqlite.db");
 }

@@ -8,6 +8,11 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 #define RANDOM_AHEAD 256 /* what the system gives at once and whole */
 #define LOCK_PIECE_NS (100 * NS_PER_MS)
@@ -237,4 +242,42 @@ int mcds__mutex_lock_until(const mcds_env *env, pthread_mutex_t *mutex, int64_t 
         result = lock_within(mutex, left_ns < LOCK_PIECE_NS ? left_ns : LOCK_PIECE_NS);
     }
     return result;
+}
+
+bool mcds__mutex_init_shared(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t attributes;
+    if (pthread_mutexattr_init(&attributes) != 0)
+        return false;
+    bool made = pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0 &&
+                pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0 &&
+                pthread_mutex_init(mutex, &attributes) == 0;
+    (void)pthread_mutexattr_destroy(&attributes);
+    return made;
+}
+
+void mcds__word_wait(const mcds_env *env, _Atomic uint32_t *word, uint32_t expected,
+                     int64_t monotonic_ns)
+{
+    int64_t left_ns = monotonic_ns - mcds__monotonic_ns(env);
+    if (left_ns <= 0)
+        return;
+#ifdef __linux__
+    struct timespec left = {(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
+    (void)syscall(SYS_futex, word, FUTEX_WAIT, expected, &left, NULL, 0);
+#else
+    /* Without a way to be woken it looks again soon. */
+    struct timespec pause = {0, left_ns < NS_PER_MS / 4 ? (long)left_ns : (long)NS_PER_MS / 4};
+    if (atomic_load(word) == expected)
+        (void)nanosleep(&pause, NULL);
+#endif
+}
+
+void mcds__word_wake(_Atomic uint32_t *word)
+{
+#ifdef __linux__
+    (void)syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+#else
+    (void)word;
+#endif
 }

@@ -34,7 +34,16 @@ bool mcds__condition_init(pthread_cond_t *condition);
  * reads monotonic_ns. False when it does. */
 bool mcds__condition_wait(const mcds_env *env, pthread_cond_t *condition,
                           pthread_mutex_t *mutex, int64_t monotonic_ns);
+/* A mutex that processes share in memory, and that the death of one of them does not lock for
+ * ever: who is next gets EOWNERDEAD. False when there is none to be had. */
+bool mcds__mutex_init_shared(pthread_mutex_t *mutex);
 /* Lock, waiting until monotonic_ns at most. Returns what pthread_mutex_timedlock returns. */
 int mcds__mutex_lock_until(const mcds_env *env, pthread_mutex_t *mutex, int64_t monotonic_ns);
+
+/* Wait until another thread, or another process that shares the word, calls mcds__word_wake, or
+ * for no reason, or until monotonic_ns; not at all when it is not `expected`. */
+void mcds__word_wait(const mcds_env *env, _Atomic uint32_t *word, uint32_t expected,
+                     int64_t monotonic_ns);
+void mcds__word_wake(_Atomic uint32_t *word);
 
 #endif

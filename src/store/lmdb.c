@@ -2,10 +2,10 @@
  *
  *   sync=full    A write is answered when it is on the disk.
  *   sync=async   A write is answered when the system has it. A process that dies loses nothing;
- *                a power loss or a crash of the system loses up to a second of writes, and
- * where the file system does not keep writes in order it may damage the file: for data that may
- * be begun again. map_max=N    The file may grow to N bytes; a limit of this process, not of
- * the file.
+ *                a power loss or a crash of the system loses up to a second of writes, and where
+ *                the file system does not keep writes in order it may damage the file: for data
+ *                that may be begun again.
+ *   map_max=N    The file may grow to N bytes; a limit of this process, not of the file.
  *
  * Expiry is by the wall clock, kept in the file and so across restarts; a step of that clock
  * moves it. */

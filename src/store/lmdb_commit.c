@@ -11,8 +11,7 @@
 #include <string.h>
 
 #include "base/environment.h"
-#include "store/lmdb_file.h"
-#include "store/lmdb_ticket.h"
+#include "store/lmdb_board.h"
 
 #define GROUP_REQUESTS_MAX 8192
 #define GROUP_BYTES_MAX (UINT64_C(32) << 20)
@@ -67,6 +66,42 @@ static struct mcds__lmdb_ticket *take_group(struct mcds__lmdb_file *file)
     return first;
 }
 
+/* Put back at the front what take_letter has taken. With the mutex held. */
+static void put_back(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *tickets)
+{
+    struct mcds__lmdb_ticket *last = tickets;
+    for (;; last = last->next) {
+        last->stage = last->stage == TAKEN ? WAITING : last->stage;
+        /* It may have been waiting without a deadline. */
+        (void)pthread_cond_signal(&last->wake);
+        if (last->next == NULL)
+            break;
+    }
+    last->next = file->first;
+    if (file->first == NULL)
+        file->end = &last->next;
+    file->first = tickets;
+}
+
+/* Take off the queue what fits into one letter. NULL: nothing does. With the mutex held. */
+static struct mcds__lmdb_ticket *take_letter(struct mcds__lmdb_file *file,
+                                             struct mcds__letter *letter)
+{
+    struct mcds__lmdb_ticket *first = file->first;
+    letter->length = letter->count = 0;
+    letter->synced = file->full_handles > 0;
+    struct mcds__lmdb_ticket *last = mcds__lmdb_board_write(letter, first);
+    if (last == NULL)
+        return NULL;
+    file->first = last->next;
+    if (last->next == NULL)
+        file->end = &file->first;
+    last->next = NULL;
+    for (struct mcds__lmdb_ticket *ticket = first; ticket != NULL; ticket = ticket->next)
+        ticket->stage = ticket->stage == WAITING ? TAKEN : ticket->stage;
+    return first;
+}
+
 /* Wake those of the group that are done; what is left of the last one stays first. With the
  * mutex held. */
 static void dismiss_group(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *tickets)
@@ -117,10 +152,65 @@ static void fail_ticket(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *
     ticket->at = NULL;
 }
 
+/* By the clock that all processes share. */
+static void find_deadlines(const struct mcds__lmdb_ticket *tickets, int64_t *first_ns,
+                           int64_t *last_ns)
+{
+    *first_ns = *last_ns = tickets->deadline_ns;
+    for (; tickets != NULL; tickets = tickets->next)
+        for (const mcds_batch *batch = tickets->at; batch != tickets->until;
+             batch = mcds__lmdb_skip_answered(batch->next)) {
+            if (batch->deadline_ns < *first_ns)
+                *first_ns = batch->deadline_ns;
+            if (batch->deadline_ns > *last_ns)
+                *last_ns = batch->deadline_ns;
+        }
+}
+
+static bool share_clock(const struct mcds__lmdb_ticket *tickets)
+{
+    for (; tickets != NULL; tickets = tickets->next)
+        if (tickets->env != mcds_env_system())
+            return false;
+    return true;
+}
+
+/* Have another process write what waits, where one is at work. False: nothing was done, and this
+ * process may have the turn. Called and left with the mutex held. */
+static bool have_it_written(struct mcds__lmdb_file *file, const struct mcds__lmdb_ticket *mine)
+{
+    struct mcds__letter letter;
+    int64_t until_ns;
+    int64_t late_ns;
+    if (file->board == NULL || mcds__lmdb_line_try(file) || !share_clock(file->first))
+        return false;
+    struct mcds__lmdb_ticket *group = take_letter(file, &letter);
+    if (group == NULL)
+        return false;
+    find_deadlines(group, &until_ns, &late_ns);
+    (void)pthread_mutex_unlock(&file->queue_mutex);
+    enum mcds__lmdb_fate fate = mcds__lmdb_board_send(file, mine->env, &letter, group, until_ns,
+                                                      late_ns);
+    (void)pthread_mutex_lock(&file->queue_mutex);
+    if (fate != MCDS__LMDB_SERVED) {
+        put_back(file, group);
+        return false;
+    }
+    for (struct mcds__lmdb_ticket *ticket = group; ticket != NULL; ticket = ticket->next) {
+        file->batches += ticket->load.batches;
+        mcds__lmdb_ticket_weigh(ticket, ticket->until);
+        file->batches -= ticket->load.batches;
+    }
+    dismiss_group(file, group);
+    return true;
+}
+
 /* Commit groups until `mine` is answered. Called and left with the mutex held. */
 static void lead(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *mine)
 {
     while (mine->at != NULL) {
+        if (have_it_written(file, mine))
+            continue;
         bool full = file->full_handles > 0;
         bool check = file->commits % READER_CHECK_COMMITS == READER_CHECK_COMMITS - 1;
         (void)pthread_mutex_unlock(&file->queue_mutex);

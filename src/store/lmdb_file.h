@@ -7,6 +7,8 @@
  *     lmdb_execute.c  memcached's commands inside a transaction
  *     lmdb_sweep.c    what a transaction does beside them: expiry and the cas counter
  *     lmdb_line.c     writers of all processes wait for their turn, with a deadline
+ *     lmdb_board.c    and have what they want written by the one whose turn it is
+ *     lmdb_letter.c   as bytes
  *     lmdb_read.c     read transactions, and changing the map while there are none
  *     lmdb_map.c      write transactions, and growing the map for them
  *     lmdb_file.c     the registry of what this process has open
@@ -37,7 +39,15 @@ struct MDB_env;
 struct MDB_txn;
 struct MDB_cursor;
 struct mcds__lmdb_line;
+struct mcds__lmdb_board;
 struct mcds__lmdb_ticket;
+
+/* Letters from other processes that one transaction carries out. */
+#define MCDS__LMDB_BOARD_PLACES 32
+struct mcds__lmdb_taken {
+    uint32_t place;
+    uint64_t state;
+};
 
 /* A place for one read transaction, on a cache line of its own. Whoever makes it busy has it.
  */
@@ -85,11 +95,15 @@ struct mcds__lmdb_file {
     uint64_t batches;      /* written, and in how many commits */
     uint64_t commits;
 
-    struct mcds__lmdb_line *line; /* NULL: none to be had */
+    struct mcds__lmdb_line *line;   /* NULL: none to be had */
+    struct mcds__lmdb_board *board; /* NULL as well */
     int line_descriptor;
 
     /* Of the leader alone. */
     bool in_line;
+    uint32_t looked_at; /* places of the board in this turn */
+    uint32_t taken_count;
+    struct mcds__lmdb_taken taken[MCDS__LMDB_BOARD_PLACES];
     bool synced;           /* what LMDB has been told last */
     bool cas_joined;       /* this process has begun behind all reserved cas numbers */
     uint64_t turned;       /* commits when the last one was made to free pages for good */
@@ -139,6 +153,8 @@ int mcds__lmdb_map_change(struct mcds__lmdb_file *file, const mcds_env *env, uin
 void mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env);
 void mcds__lmdb_line_close(struct mcds__lmdb_file *file);
 int mcds__lmdb_line_enter(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns);
+/* The same without waiting. False: another process has it, or there is no line. */
+bool mcds__lmdb_line_try(struct mcds__lmdb_file *file);
 void mcds__lmdb_line_leave(struct mcds__lmdb_file *file);
 /* The process whose turn does not end until until_ns, or 0. */
 int64_t mcds__lmdb_line_stuck(struct mcds__lmdb_file *file, const mcds_env *env,
@@ -148,8 +164,10 @@ int64_t mcds__lmdb_line_stuck(struct mcds__lmdb_file *file, const mcds_env *env,
  * without end for a program that writes the file through LMDB alone. */
 int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
                            struct MDB_txn **txn_out);
-/* Ends it either way; after a failure nothing has been applied unless *uncertain. */
-int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, bool *uncertain);
+/* Ends it either way; after a failure nothing has been applied unless *uncertain. `sync`: what LMDB
+ * itself does not sync is synced before anybody hears of it. */
+int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, bool sync,
+                            bool *uncertain);
 void mcds__lmdb_write_abort(struct mcds__lmdb_file *file, struct MDB_txn *txn);
 
 /* Make the map larger, or clear what dead readers hold. MDB_MAP_FULL: it is at its limit. Not

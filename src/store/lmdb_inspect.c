@@ -11,7 +11,7 @@
 
 #include "base/environment.h"
 #include "base/key.h"
-#include "store/lmdb_file.h"
+#include "store/lmdb_board.h"
 #include "store/report.h"
 
 #define KEYS_MAX 64 /* copied in one read transaction, which must be short */
@@ -150,8 +150,10 @@ static void tell_figures(struct mcds__lmdb_file *file, const struct figures *fig
                      (double)used / MIB);
     mcds__report(
         report, MCDS_FACT, "",
-        "this process has written %llu batches in %llu commits; %u writers are in line",
-        (unsigned long long)batches, (unsigned long long)commits, waiting);
+        "this process has written %llu batches in %llu commits; %u writers are in line, and %u "
+        "processes have posted what another is to write",
+        (unsigned long long)batches, (unsigned long long)commits, waiting,
+        mcds__lmdb_board_posted(file));
     int dead = 0;
     (void)mdb_reader_check(file->env, &dead);
     mcds__report(

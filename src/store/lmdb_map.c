@@ -6,7 +6,7 @@
 #include <sys/statvfs.h>
 
 #include "base/environment.h"
-#include "store/lmdb_file.h"
+#include "store/lmdb_board.h"
 
 #define RESERVE_BYTES (UINT64_C(1) << 20)
 #define DISK_FULL_BLOCKS 16
@@ -90,10 +90,17 @@ static int explain(const struct mcds__lmdb_file *file, int code)
     return code;
 }
 
-int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, bool *uncertain)
+int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, bool sync,
+                            bool *uncertain)
 {
     int code = mdb_txn_commit(txn);
     *uncertain = code != 0 && has_panicked(file);
+    if (code == 0 && sync) {
+        code = mdb_env_sync(file->env, 1);
+        *uncertain = code != 0;
+    }
+    enum mcds__lmdb_end failed = *uncertain ? MCDS__LMDB_DOUBT : MCDS__LMDB_NOTHING;
+    mcds__lmdb_board_end(file, code == 0 ? MCDS__LMDB_DONE : failed);
     write_leave(file);
     mcds__lmdb_line_leave(file);
     return explain(file, code);
@@ -102,6 +109,7 @@ int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, b
 void mcds__lmdb_write_abort(struct mcds__lmdb_file *file, struct MDB_txn *txn)
 {
     mdb_txn_abort(txn);
+    mcds__lmdb_board_end(file, MCDS__LMDB_NOTHING);
     write_leave(file);
     mcds__lmdb_line_leave(file);
 }

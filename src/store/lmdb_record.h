@@ -19,6 +19,8 @@
  *     "mcds"   "mcds", version of the file in 4 bytes, 1, and the file's identity in 8
  *     "cas"    the next cas in 8 bytes, and in 8 the first cas that nobody may have used yet
  *              even when the system has gone down without writing everything
+ *     "turn"   8 bytes, drawn by the last transaction that has carried out what other processes
+ *              had posted (lmdb_board.h); not there before the first
  */
 #ifndef MCDS_STORE_LMDB_RECORD_H
 #define MCDS_STORE_LMDB_RECORD_H

@@ -77,6 +77,17 @@ static inline mcds_batch *mcds__lmdb_skip_answered(mcds_batch *batch)
     return batch;
 }
 
+/* What is left to do from `batch` on. */
+static inline void mcds__lmdb_ticket_weigh(struct mcds__lmdb_ticket *ticket, mcds_batch *batch)
+{
+    ticket->load = (struct mcds__lmdb_load){0, 0, 0};
+    for (batch = mcds__lmdb_skip_answered(batch); batch != NULL;
+         batch = mcds__lmdb_skip_answered(batch->next)) {
+        struct mcds__lmdb_load load = mcds__lmdb_load_of(batch);
+        mcds__lmdb_load_add(&ticket->load, &load);
+    }
+}
+
 /* Carry out every batch of the ticket; one commit, shared with whoever else waits. All are
  * answered on return. */
 void mcds__lmdb_commit(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *ticket);

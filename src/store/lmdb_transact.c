@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "base/environment.h"
-#include "store/lmdb_file.h"
-#include "store/lmdb_ticket.h"
+#include "store/lmdb_board.h"
 
 #define SWEEP_MIN 16
 #define SWEEP_FULL 1024 /* when there is no space */
@@ -24,6 +23,7 @@ struct span {
     mcds_batch *batch;
     mcds_request *request;
     bool must_commit; /* even if nothing has changed */
+    bool serves;      /* what other processes have posted is carried out along with it */
     int64_t until_ns; /* how long to wait for the turn to write, where there is a wait */
 };
 
@@ -117,6 +117,35 @@ static int execute_span(struct mcds__lmdb_work *work, const struct span *span)
     return code;
 }
 
+static int serve_letter(struct mcds__lmdb_work *work, const mcds_env *env,
+                        const struct mcds__letter *letter)
+{
+    size_t at = 0;
+    int code = 0;
+    look_at_clocks(work, env);
+    for (uint32_t i = 0; i < letter->count && i < MCDS__LETTER_REQUESTS && code == 0; i++) {
+        mcds_request request = {0};
+        if (mcds__letter_next(letter, &at, &request))
+            code = execute_request(work, &request, NULL);
+        else
+            mcds__lmdb_answer(work->file, &request, MCDS_OUT_FAILED, "the letter is damaged");
+        mcds__lmdb_board_answer(work->file, i, &request.reply);
+    }
+    return code;
+}
+
+/* Carry out what other processes have posted. Their clock must be this one's. */
+static int serve(struct mcds__lmdb_work *work, const mcds_env *env)
+{
+    struct mcds__letter letter;
+    int code = 0;
+    if (work->file->board == NULL || env != mcds_env_system())
+        return 0;
+    while (code == 0 && mcds__lmdb_board_take(work->file, &letter))
+        code = serve_letter(work, env, &letter);
+    return code == 0 ? mcds__lmdb_board_seal(work, env) : code;
+}
+
 /* Whether the transaction has begun with the batch: it was not late, nor answered elsewhere. */
 static bool was_executed(const mcds_batch *batch)
 {
@@ -154,11 +183,13 @@ static int finish(struct mcds__lmdb_work *work, const mcds_env *env, bool *uncer
         code = mcds__lmdb_sweep(work, sweep_max);
     if (code == 0 && work->changed)
         code = mcds__lmdb_cas_store(work, !file->synced, &reserved);
+    if (code == 0 && !work->changed)
+        mcds__lmdb_board_end(file, MCDS__LMDB_DONE);
     if (code != 0 || !work->changed) {
         mcds__lmdb_write_abort(file, work->txn);
         return code;
     }
-    code = mcds__lmdb_write_commit(file, work->txn, uncertain);
+    code = mcds__lmdb_write_commit(file, work->txn, reserved, uncertain);
     if (code != 0)
         return code;
     file->cas_joined = true;
@@ -166,9 +197,9 @@ static int finish(struct mcds__lmdb_work *work, const mcds_env *env, bool *uncer
     if (file->synced || (!reserved && now_ns - file->checkpoint_ns < CHECKPOINT_NS))
         return 0;
     file->checkpoint_ns = now_ns;
-    code = mdb_env_sync(file->env, 1);
-    *uncertain = code != 0 && reserved;
-    return *uncertain ? code : 0;
+    if (!reserved)
+        (void)mdb_env_sync(file->env, 1);
+    return 0;
 }
 
 /* Carry out a span in one transaction: `txn` if there is one already. */
@@ -187,6 +218,8 @@ static int attempt(struct mcds__lmdb_file *file, const mcds_env *env, const stru
         code = mdb_cursor_open(work.txn, file->items, &work.cursor);
     if (code == 0)
         code = execute_span(&work, span);
+    if (code == 0 && span->serves)
+        code = serve(&work, env);
     if (work.cursor != NULL)
         mdb_cursor_close(work.cursor);
     if (code == 0)
@@ -273,15 +306,18 @@ static void make_space(struct mcds__lmdb_file *file, const mcds_env *env, int64_
     (void)mcds__lmdb_map_reserve(file, env, false);
 }
 
-/* Try the whole group, with as much map as it takes. */
-static int attempt_growing(struct mcds__lmdb_file *file, const mcds_env *env,
-                           const struct span *span, MDB_txn *txn, bool *uncertain)
+/* Try the whole group, with as much map as it takes. Others, whom it may be that fails, have their
+ * own turn then. */
+static int attempt_growing(struct mcds__lmdb_file *file, const mcds_env *env, struct span *span,
+                           MDB_txn *txn, bool *uncertain)
 {
     int code = 0;
+    span->serves = true;
     for (int i = 0; i < GROWTHS_MAX; i++) {
         code = attempt(file, env, span, txn, uncertain);
         if (code == 0)
             return 0;
+        span->serves = false;
         undo_tickets(span->tickets);
         if (code != MDB_MAP_FULL)
             return code;
@@ -309,7 +345,7 @@ void mcds__lmdb_transact(struct mcds__lmdb_file *file, const mcds_env *env,
                          struct mcds__lmdb_ticket *tickets, MDB_txn *txn)
 {
     bool uncertain = false;
-    const struct span span = {.tickets = tickets, .until_ns = last_deadline(env, tickets)};
+    struct span span = {.tickets = tickets, .until_ns = last_deadline(env, tickets)};
     int code = attempt_growing(file, env, &span, txn, &uncertain);
     if (code == 0)
         return;
