@@ -50,21 +50,6 @@ static void close_lmdb(void *state)
     free(state);
 }
 
-static void *open_sqlite(const void *where)
-{
-    struct sqlite *sqlite = calloc(1, sizeof *sqlite);
-    if (sqlite == NULL || sqlite_open(sqlite, where, 1) == NULL)
-        return sqlite;
-    free(sqlite);
-    return NULL;
-}
-
-static void close_sqlite(void *state)
-{
-    sqlite_close(state);
-    free(state);
-}
-
 struct side {
     const char *name;
     const char *skipped; /* as of a contestant */
@@ -120,23 +105,15 @@ void work_processes(struct bench *bench, const struct servers *servers, uint32_t
 void work_lmdb_processes(struct bench *bench)
 {
     static const char work[] = "counter add, durable, lmdb:, 16 processes";
-    char ours[300], lmdb[300], sqlite[300];
-    struct sqlite probe = {0};
+    char ours[300], lmdb[300];
     (void)snprintf(ours, sizeof ours, "lmdb:%s/ours.mdb", bench->place);
     (void)snprintf(lmdb, sizeof lmdb, "%s/lmdb.mdb", bench->place);
-    (void)snprintf(sqlite, sizeof sqlite, "%s/sqlite.db", bench->place);
-    const char *no_sqlite = sqlite_open(&probe, sqlite, 1);
-    sqlite_close(&probe);
     const struct side sides[] = {
         {"mcds", NULL, {open_tool, tool_add, close_tool, ours}},
         {"LMDB, a commit for each", NULL, {open_lmdb, lmdb_add, close_lmdb, lmdb}},
-        {"SQLite WAL, a commit for each",
-         no_sqlite,
-         {open_sqlite, sqlite_add, close_sqlite, sqlite}},
     };
     if (contest_is_wanted(bench, work))
         compete(bench, work, 16, sides, sizeof sides / sizeof sides[0]);
     forget_file(bench, "ours.mdb");
     forget_file(bench, "lmdb.mdb");
-    forget_file(bench, "sqlite.db");
 }

@@ -153,13 +153,13 @@ static void tells_what_is_there(struct world *world)
     check(world, "here", MCDS_OK, MCDS_OK, "value");
     check(world, "empty", MCDS_OK, MCDS_OK, "");
     check(world, "number", MCDS_OK, MCDS_OK, "41");
-    check(world, "gone", MCDS_NOT_FOUND, MCDS_NOT_FOUND, NULL);
-    check(world, "never", MCDS_NOT_FOUND, MCDS_NOT_FOUND, NULL);
+    check(world, "gone", MCDS_NOT_FOUND, MCDS_NOT_FOUND, "");
+    check(world, "never", MCDS_NOT_FOUND, MCDS_NOT_FOUND, "");
     check(world, "brief", MCDS_OK, MCDS_OK, "lives");
     world->fake.wall_ns += (TTL_MS - 1) * NS_PER_MS;
     check(world, "brief", MCDS_OK, MCDS_OK, "lives");
     world->fake.wall_ns += NS_PER_MS;
-    check(world, "brief", MCDS_NOT_FOUND, MCDS_NOT_FOUND, NULL);
+    check(world, "brief", MCDS_NOT_FOUND, MCDS_NOT_FOUND, "");
     check(world, "here", MCDS_OK, MCDS_OK, "value");
 }
 
@@ -190,12 +190,12 @@ static void leaves_to_an_operation_what_is_not_open(struct world *world)
     uint32_t sealed = mcds__fold_flags(MCDS__FOLD_SEALED, 0, end, 0);
     uint32_t moved = mcds__fold_flags(MCDS__FOLD_MOVED, 0, end, 0);
     write_root(world, mcds__fold_flags(MCDS__FOLD_OPEN, 1, end, 0));
-    check(world, "here", MCDS_BUSY, MCDS_INVALID, NULL);
+    check(world, "here", MCDS_BUSY, MCDS_INVALID, "");
     write_root(world, mcds__fold_flags(MCDS__FOLD_FOREIGN, 0, end, 0));
-    check(world, "here", MCDS_BUSY, MCDS_CORRUPT, NULL);
+    check(world, "here", MCDS_BUSY, MCDS_CORRUPT, "");
     /* The operation makes the children; records behind the seal are void. */
     write_root(world, sealed);
-    check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, NULL);
+    check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, "");
     put_value(world, "here", "deeper", 0);
     check(world, "here", MCDS_BUSY, MCDS_OK, "deeper");
     mcds__fold_note_depth(&world->fold, mcds__fold_hash(mcds_text("here")), 1);
@@ -209,12 +209,12 @@ static void leaves_to_an_operation_what_is_gone(struct world *world)
     mcds__fold_adopt(&world->fold, 0);
     check(world, "here", MCDS_BUSY, MCDS_OK, "value");
     assert_int_equal(mcds_table_drop(world->table), MCDS_OK);
-    check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, NULL);
+    check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, "");
     put_value(world, "here", "again", 0);
     mcds__fold_adopt(&world->fold, 1);
     check(world, "here", MCDS_OK, MCDS_OK, "again");
     assert_int_equal(drop(world->store, world->root.bytes).outcome, MCDS_OUT_OK);
-    check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, NULL);
+    check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, "");
 }
 
 /* Any byte that changes, in head, snapshot or records. */
@@ -223,8 +223,8 @@ static void finds_out_damage(struct world *world)
     for (size_t i = 0; i < world->value.length; i++) {
         world->value.at[i] ^= 0x10;
         write_root(world, world->flags);
-        check(world, "here", MCDS_BUSY, MCDS_CORRUPT, NULL);
-        check(world, "never", MCDS_BUSY, MCDS_CORRUPT, NULL);
+        check(world, "here", MCDS_BUSY, MCDS_CORRUPT, "");
+        check(world, "never", MCDS_BUSY, MCDS_CORRUPT, "");
         world->value.at[i] ^= 0x10;
     }
     write_root(world, world->flags);
@@ -258,7 +258,7 @@ static void leaves_to_an_operation_what_may_expire(struct world *world)
     check(world, "here", MCDS_BUSY, MCDS_OK, "value");
     world->fake.wall_ns += LIFE_MS * NS_PER_MS;
     world->fake.monotonic_ns += LIFE_MS * NS_PER_MS;
-    check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, NULL);
+    check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, "");
 }
 
 static void on_each_home(const struct place *place, void (*ask)(struct world *world))
