@@ -10,6 +10,7 @@
 #define PLACES MCDS__LMDB_BOARD_PLACES
 /* How soon the death of the one with the turn is noticed. */
 #define DEATH_NOTICED_NS (5 * NS_PER_MS)
+#define PLACE_FREED_NS NS_PER_MS /* with more writers than places */
 #define WORDS (sizeof(struct mcds__letter) / sizeof(uint64_t))
 
 _Static_assert(sizeof(struct mcds__letter) % sizeof(uint64_t) == 0, "it is copied by words");
@@ -86,7 +87,7 @@ static void ring(struct mcds__lmdb_board *board, uint32_t i)
     mcds__word_wake(&board->bells[i]);
 }
 
-/* A place for this thread alone, or PLACES. */
+/* A place for this thread alone, or PLACES: none is free. */
 static uint32_t claim(struct mcds__lmdb_board *board)
 {
     for (uint32_t i = 0; i < PLACES; i++) {
@@ -104,13 +105,14 @@ static void post(struct mcds__lmdb_board *board, uint32_t i, const struct mcds__
     uint64_t word;
     struct place *place = &board->places[i];
     uint64_t state = atomic_load(&board->states[i]) + (UINT64_C(1) << STAGE_BITS);
-    /* First the serial number, so that nobody takes the old letter with the new text. */
+    /* First the serial number, so that nobody takes the old letter with the new text; the words
+     * follow it for whoever copies them. */
     atomic_store(&board->states[i], with_stage(state, FREE));
     size_t words = (offsetof(struct mcds__letter, bytes) + letter->length + sizeof word - 1) /
                    sizeof word;
     for (size_t k = 0; k < words; k++) {
         memcpy(&word, (const uint8_t *)letter + k * sizeof word, sizeof word);
-        atomic_store_explicit(&place->letter[k], word, memory_order_relaxed);
+        atomic_store_explicit(&place->letter[k], word, memory_order_release);
     }
     atomic_store(&board->states[i], with_stage(state, POSTED));
 }
@@ -192,8 +194,15 @@ enum mcds__lmdb_fate mcds__lmdb_board_send(struct mcds__lmdb_file *file, const m
 {
     struct mcds__lmdb_board *board = file->board;
     uint32_t i = claim(board);
-    if (i == PLACES)
-        return MCDS__LMDB_LEFT;
+    while (i == PLACES) {
+        int64_t now_ns = mcds__monotonic_ns(env);
+        if (mcds__lmdb_line_try(file))
+            return MCDS__LMDB_TURN;
+        if (now_ns >= until_ns)
+            return MCDS__LMDB_LEFT;
+        mcds__sleep_until_ns(env, now_ns + PLACE_FREED_NS);
+        i = claim(board);
+    }
     post(board, i, letter);
     enum mcds__lmdb_fate fate = await(file, env, i, tickets, until_ns, late_ns);
     uint64_t state = atomic_load(&board->states[i]);
@@ -215,7 +224,7 @@ static void copy_letter(struct place *place, struct mcds__letter *out)
     uint8_t *at = (uint8_t *)out;
     size_t words = offsetof(struct mcds__letter, bytes) / sizeof(uint64_t);
     for (size_t k = 0; k < words; k++) {
-        uint64_t word = atomic_load_explicit(&place->letter[k], memory_order_relaxed);
+        uint64_t word = atomic_load_explicit(&place->letter[k], memory_order_acquire);
         memcpy(at + k * sizeof word, &word, sizeof word);
         if (k == 0 && out->length <= sizeof out->bytes)
             words += (out->length + sizeof word - 1) / sizeof word;
@@ -335,7 +344,7 @@ void mcds__lmdb_board_recover(struct mcds__lmdb_file *file)
     }
 }
 
-void mcds__lmdb_board_pass(struct mcds__lmdb_file *file)
+void mcds__lmdb_board_pass(const struct mcds__lmdb_file *file)
 {
     for (uint32_t i = 0; i < PLACES; i++)
         if (stage_of(atomic_load(&file->board->states[i])) == POSTED) {

@@ -182,7 +182,12 @@ static bool have_it_written(struct mcds__lmdb_file *file, const struct mcds__lmd
     struct mcds__letter letter;
     int64_t until_ns;
     int64_t late_ns;
-    if (file->board == NULL || mcds__lmdb_line_try(file) || !share_clock(file->first))
+    if (file->board == NULL)
+        return false;
+    (void)pthread_mutex_unlock(&file->queue_mutex);
+    bool has_turn = mcds__lmdb_line_try(file);
+    (void)pthread_mutex_lock(&file->queue_mutex);
+    if (has_turn || !share_clock(file->first))
         return false;
     struct mcds__lmdb_ticket *group = take_letter(file, &letter);
     if (group == NULL)

@@ -43,7 +43,7 @@ struct mcds__lmdb_board;
 struct mcds__lmdb_ticket;
 
 /* Letters from other processes that one transaction carries out. */
-#define MCDS__LMDB_BOARD_PLACES 32
+#define MCDS__LMDB_BOARD_PLACES 64
 struct mcds__lmdb_taken {
     uint32_t place;
     uint64_t state;
