@@ -271,8 +271,10 @@ static bool is_void(const struct mcds__fold_contents *contents,
            find_id(contents, (uint32_t)(writer - contents->writers), record->seq) != NULL;
 }
 
+/* Of a record that is of another element than the one that is asked for, what it tells of its
+ * writer is all that matters: its repetition would be of the same element. */
 static int load_record(struct mcds__fold_contents *contents,
-                       const struct mcds__fold_record *record)
+                       const struct mcds__fold_record *record, bool is_wanted)
 {
     uint32_t time_s = (uint32_t)(record->time_ms / MS_PER_S);
     if (time_s < contents->floor_s)
@@ -283,8 +285,6 @@ static int load_record(struct mcds__fold_contents *contents,
         writer = add_writer(contents, record->writer);
     if (writer == NULL)
         return MCDS_NO_MEMORY;
-    bool is_wanted = contents->only.at == NULL ||
-                     mcds__fold_same(contents->only, record->command.element);
     if (is_wanted && !is_new && is_void(contents, writer, record))
         return MCDS_OK;
     if (record->low > writer->low)
@@ -293,7 +293,6 @@ static int load_record(struct mcds__fold_contents *contents,
         writer->highest = record->seq;
     if (time_s > writer->newest_s)
         writer->newest_s = time_s;
-    /* Its repetition would be of the same element, and just as little asked for. */
     if (!is_wanted)
         return MCDS_OK;
     struct mcds__fold_effect effect;
@@ -306,6 +305,26 @@ static int load_record(struct mcds__fold_contents *contents,
                                                                              : MCDS_NO_MEMORY;
 }
 
+static int load_records(struct mcds__fold_contents *contents, mcds_bytes value, size_t at,
+                        uint32_t key_sum)
+{
+    int result = MCDS_OK;
+    while (result == MCDS_OK && at < value.length) {
+        struct mcds__fold_record record;
+        mcds_bytes body;
+        size_t in_body;
+        if (!mcds__fold_next_body(value, key_sum, &at, &body) ||
+            !mcds__fold_begin_record(body, &in_body, &record))
+            return MCDS_CORRUPT;
+        bool is_wanted = contents->only.at == NULL ||
+                         mcds__fold_same(contents->only, record.command.element);
+        if (is_wanted && !mcds__fold_end_record(body, in_body, &record))
+            return MCDS_CORRUPT;
+        result = load_record(contents, &record, is_wanted);
+    }
+    return result;
+}
+
 int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint32_t flags)
 {
     struct mcds__fold_head head;
@@ -316,16 +335,9 @@ int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint
     contents->rewrites = head.rewrites;
     contents->floor_s = head.floor_s;
     int result = load_snapshot(contents, head.snapshot);
-    if (state != MCDS__FOLD_OPEN)
+    if (state != MCDS__FOLD_OPEN || result != MCDS_OK)
         return result;
-    struct mcds__fold_record record;
-    size_t at = head.records_at;
-    while (result == MCDS_OK && at < value.length) {
-        if (!mcds__fold_next_record(value, head.key_sum, &at, &record))
-            return MCDS_CORRUPT;
-        result = load_record(contents, &record);
-    }
-    return result;
+    return load_records(contents, value, head.records_at, head.key_sum);
 }
 
 bool mcds__fold_is_there(const struct mcds__fold_entry *entry, int64_t now_ms)

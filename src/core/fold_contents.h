@@ -44,7 +44,8 @@ struct mcds__fold_chunk;
 struct mcds__fold_contents {
     const mcds_env *env;
     mcds_bytes key;
-    mcds_bytes only; /* look at this element alone; at NULL: at all */
+    mcds_bytes only; /* this element alone: other records are good for their sums and for what
+                        they tell of their writers; at NULL: all */
     struct mcds__fold_entry *entries;
     struct mcds__fold_writer *writers;
     struct mcds__fold_id *ids;

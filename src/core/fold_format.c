@@ -7,7 +7,6 @@
 #include "base/crc32c.h"
 
 #define VERSION 1
-#define RECORD_MARK 0xA7
 #define RECORD_SUM 4
 #define VARINT_MAX 10
 /* Flags: 2 bits state, 2 bits form, 12 bits where the snapshot ends, 16 bits floor. */
@@ -18,9 +17,6 @@
 #define SUMMED 24
 
 enum { HAS_VALUE = 16, HAS_EXPIRY = 32, HAS_EXPECTED = 64, HAS_DELTA = 128, VERB_BITS = 15 };
-#define BELOW_AT 13 /* where seq - low stands in a body */
-#define TIME_BYTES 6
-#define BODY_MIN (BELOW_AT + 1 + TIME_BYTES + 1)
 
 uint32_t mcds__fold_flags(enum mcds__fold_state state, uint8_t form, size_t snapshot_end,
                           uint32_t floor_s)
@@ -169,7 +165,7 @@ static void set_u32(uint8_t *out, uint32_t number)
 bool mcds__fold_put_record(mcds_buffer *out, mcds_bytes key,
                            const struct mcds__fold_record *record)
 {
-    static const uint8_t mark = RECORD_MARK;
+    static const uint8_t mark = MCDS__FOLD_RECORD_MARK;
     size_t before = out->length;
     size_t length = body_length(record);
     if (!mcds_buffer_append(out, &mark, 1) || !mcds__fold_put_varint(out, length))
@@ -193,6 +189,18 @@ void mcds__fold_readdress(mcds_buffer *record, mcds_bytes key)
     set_u32(record->at + at, sum_of(key, body, record->length - at - RECORD_SUM));
 }
 
+bool mcds__fold_next_long_body(mcds_bytes value, uint32_t key_sum, size_t *at,
+                               mcds_bytes *body_out)
+{
+    uint64_t length;
+    uint32_t sum;
+    return *at < value.length &&
+           ((const uint8_t *)value.at)[(*at)++] == MCDS__FOLD_RECORD_MARK &&
+           mcds__fold_get_varint(value, at, &length) && mcds__fold_get_u32(value, at, &sum) &&
+           mcds__fold_get_bytes(value, at, length, body_out) &&
+           mcds__crc32c(key_sum, body_out->at, body_out->length) == sum;
+}
+
 static bool get_part(mcds_bytes body, size_t *at, mcds_bytes *out)
 {
     uint64_t length;
@@ -200,65 +208,37 @@ static bool get_part(mcds_bytes body, size_t *at, mcds_bytes *out)
            mcds__fold_get_bytes(body, at, length, out);
 }
 
-static bool get_body(mcds_bytes body, struct mcds__fold_record *record)
+bool mcds__fold_begin_long_record(mcds_bytes body, size_t *at, struct mcds__fold_record *record)
+{
+    uint64_t below;
+    *at = MCDS__FOLD_WRITER_AT;
+    if (!mcds__fold_get_u64(body, at, &record->writer) ||
+        !mcds__fold_get_u32(body, at, &record->seq) ||
+        !mcds__fold_get_varint(body, at, &below) || below > record->seq ||
+        !mcds__fold_get_time(body, at, &record->time_ms) ||
+        !get_part(body, at, &record->command.element))
+        return false;
+    record->low = record->seq - (uint32_t)below;
+    return true;
+}
+
+bool mcds__fold_end_record(mcds_bytes body, size_t at, struct mcds__fold_record *record)
 {
     struct mcds__fold_command *command = &record->command;
-    size_t at = 1;
-    uint64_t below;
-    uint64_t delta = 0;
-    memset(record, 0, sizeof *record);
-    if (body.length == 0)
-        return false;
     uint8_t parts = *(const uint8_t *)body.at;
-    if ((parts & VERB_BITS) == 0 || (parts & VERB_BITS) > MCDS__FOLD_VERB_MAX)
-        return false;
+    uint64_t delta = 0;
     command->verb = (enum mcds__fold_verb)(parts & VERB_BITS);
-    bool whole = mcds__fold_get_u64(body, &at, &record->writer) &&
-                 mcds__fold_get_u32(body, &at, &record->seq) &&
-                 mcds__fold_get_varint(body, &at, &below) && below <= record->seq &&
-                 mcds__fold_get_time(body, &at, &record->time_ms) &&
-                 get_part(body, &at, &command->element) &&
-                 ((parts & HAS_VALUE) == 0 || get_part(body, &at, &command->value)) &&
+    command->value = (mcds_bytes){NULL, 0};
+    command->expected = (mcds_bytes){NULL, 0};
+    command->expires_ms = 0;
+    bool whole = ((parts & HAS_VALUE) == 0 || get_part(body, &at, &command->value)) &&
                  ((parts & HAS_EXPIRY) == 0 ||
                   mcds__fold_get_time(body, &at, &command->expires_ms)) &&
                  ((parts & HAS_EXPECTED) == 0 || get_part(body, &at, &command->expected)) &&
                  ((parts & HAS_DELTA) == 0 || mcds__fold_get_u64(body, &at, &delta));
-    if (!whole || at != body.length)
-        return false;
-    record->low = record->seq - (uint32_t)below;
     command->delta = (int64_t)delta;
-    return true;
-}
-
-/* The same for most records: there is a value at most behind the element, and neither is long.
- * So everything stands where it is known at once to stand, and nothing is looked for part by
- * part. False: get_body tells. */
-static bool get_short_body(mcds_bytes body, struct mcds__fold_record *record)
-{
-    const uint8_t *bytes = body.at;
-    size_t at = BELOW_AT;
-    uint64_t below;
-    if (body.length < BODY_MIN || !mcds__fold_get_varint(body, &at, &below) ||
-        body.length - at < TIME_BYTES + 1 || bytes[at + TIME_BYTES] > 127)
-        return false;
-    unsigned verb = bytes[0] & ~(unsigned)HAS_VALUE;
-    mcds_bytes element = {bytes + at + TIME_BYTES + 1, bytes[at + TIME_BYTES]};
-    mcds_bytes value = {NULL, 0};
-    size_t end = at + TIME_BYTES + 1 + element.length;
-    if ((bytes[0] & HAS_VALUE) != 0) {
-        if (end >= body.length || bytes[end] > 127)
-            return false;
-        value = (mcds_bytes){bytes + end + 1, bytes[end]};
-        end += 1 + value.length;
-    }
-    record->writer = mcds__fold_load_number(bytes + 1, 8);
-    record->seq = (uint32_t)mcds__fold_load_number(bytes + 9, 4);
-    record->low = record->seq - (uint32_t)below;
-    record->time_ms = mcds__fold_load_time(bytes + at);
-    record->command = (struct mcds__fold_command){
-        .verb = (enum mcds__fold_verb)verb, .element = element, .value = value};
-    return end == body.length && verb != 0 && verb <= MCDS__FOLD_VERB_MAX &&
-           below <= record->seq;
+    return whole && at == body.length && command->verb != 0 &&
+           command->verb <= MCDS__FOLD_VERB_MAX;
 }
 
 uint32_t mcds__fold_key_sum(mcds_bytes key)
@@ -270,17 +250,11 @@ bool mcds__fold_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
                             struct mcds__fold_record *record_out)
 {
     size_t next = *at;
-    uint64_t length;
-    uint32_t sum;
+    size_t in_body;
     mcds_bytes body;
-    if (next >= value.length || ((const uint8_t *)value.at)[next++] != RECORD_MARK)
-        return false;
-    if (!mcds__fold_get_varint(value, &next, &length) ||
-        !mcds__fold_get_u32(value, &next, &sum) ||
-        !mcds__fold_get_bytes(value, &next, length, &body))
-        return false;
-    if (mcds__crc32c(key_sum, body.at, body.length) != sum ||
-        (!get_short_body(body, record_out) && !get_body(body, record_out)))
+    if (!mcds__fold_next_body(value, key_sum, &next, &body) ||
+        !mcds__fold_begin_record(body, &in_body, record_out) ||
+        !mcds__fold_end_record(body, in_body, record_out))
         return false;
     *at = next;
     return true;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "core/fold_format.h"
 
 /* One of any length. */
@@ -74,6 +75,61 @@ static inline bool mcds__fold_get_bytes(mcds_bytes from, size_t *at, uint64_t le
     *at += (size_t)length;
     return true;
 }
+
+/* Where the parts of a record begin as long as no length before them takes more than a byte:
+ * mark, length, sum and body; and in the body. */
+#define MCDS__FOLD_RECORD_MARK 0xA7
+#define MCDS__FOLD_SUM_AT 2
+#define MCDS__FOLD_BODY_AT 6
+#define MCDS__FOLD_WRITER_AT 1
+#define MCDS__FOLD_SEQ_AT 9
+#define MCDS__FOLD_BELOW_AT 13 /* seq - low */
+#define MCDS__FOLD_TIME_AT 14
+#define MCDS__FOLD_LENGTH_AT 20
+#define MCDS__FOLD_ELEMENT_AT 21
+
+/* The body of the record at *at, which moves behind it, if its sum is right; of any length. */
+bool mcds__fold_next_long_body(mcds_bytes value, uint32_t key_sum, size_t *at,
+                               mcds_bytes *body_out);
+
+static inline bool mcds__fold_next_body(mcds_bytes value, uint32_t key_sum, size_t *at,
+                                        mcds_bytes *body_out)
+{
+    const uint8_t *bytes = (const uint8_t *)value.at + *at;
+    size_t left = value.length - *at;
+    if (left < MCDS__FOLD_BODY_AT || bytes[1] > 127 || left - MCDS__FOLD_BODY_AT < bytes[1])
+        return mcds__fold_next_long_body(value, key_sum, at, body_out);
+    *body_out = (mcds_bytes){bytes + MCDS__FOLD_BODY_AT, bytes[1]};
+    *at += MCDS__FOLD_BODY_AT + body_out->length;
+    return bytes[0] == MCDS__FOLD_RECORD_MARK &&
+           mcds__crc32c(key_sum, body_out->at, body_out->length) ==
+               (uint32_t)mcds__fold_load_number(bytes + MCDS__FOLD_SUM_AT, 4);
+}
+
+/* What every body has: the members up to the element, behind which *at is left. */
+bool mcds__fold_begin_long_record(mcds_bytes body, size_t *at,
+                                  struct mcds__fold_record *record);
+
+static inline bool mcds__fold_begin_record(mcds_bytes body, size_t *at,
+                                           struct mcds__fold_record *record)
+{
+    const uint8_t *bytes = body.at;
+    if (body.length < MCDS__FOLD_ELEMENT_AT ||
+        (bytes[MCDS__FOLD_BELOW_AT] | bytes[MCDS__FOLD_LENGTH_AT]) > 127 ||
+        body.length - MCDS__FOLD_ELEMENT_AT < bytes[MCDS__FOLD_LENGTH_AT])
+        return mcds__fold_begin_long_record(body, at, record);
+    record->writer = mcds__fold_load_number(bytes + MCDS__FOLD_WRITER_AT, 8);
+    record->seq = (uint32_t)mcds__fold_load_number(bytes + MCDS__FOLD_SEQ_AT, 4);
+    record->low = record->seq - bytes[MCDS__FOLD_BELOW_AT];
+    record->time_ms = mcds__fold_load_time(bytes + MCDS__FOLD_TIME_AT);
+    record->command.element = (mcds_bytes){bytes + MCDS__FOLD_ELEMENT_AT,
+                                           bytes[MCDS__FOLD_LENGTH_AT]};
+    *at = MCDS__FOLD_ELEMENT_AT + record->command.element.length;
+    return record->low <= record->seq;
+}
+
+/* And the rest of it. */
+bool mcds__fold_end_record(mcds_bytes body, size_t at, struct mcds__fold_record *record);
 
 /* Elements of one key are often alike in front and seldom at the end. */
 static inline bool mcds__fold_same(mcds_bytes a, mcds_bytes b)
