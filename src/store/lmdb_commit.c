@@ -35,16 +35,19 @@ static bool take_ticket(struct mcds__lmdb_ticket *ticket, struct mcds__lmdb_load
     ticket->stage = ticket->stage == WAITING ? TAKEN : ticket->stage;
     if (fits(group, &ticket->load)) {
         ticket->until = NULL;
+        ticket->group_count = ticket->load.batches;
         mcds__lmdb_load_add(group, &ticket->load);
         return true;
     }
     ticket->until = ticket->at;
+    ticket->group_count = 0;
     while (ticket->until != NULL) {
         if (is_full(group))
             return false;
         struct mcds__lmdb_load part = mcds__lmdb_load_of(ticket->until);
         mcds__lmdb_load_add(group, &part);
         mcds__lmdb_load_take(&ticket->load, &part);
+        ticket->group_count++;
         ticket->until = mcds__lmdb_skip_answered(ticket->until->next);
     }
     return true;

@@ -4,6 +4,7 @@
  *     lmdb.c          the home: its URI, and what becomes of a submitted list
  *     lmdb_commit.c   writers queue up, and one of them commits for all
  *     lmdb_transact.c a group of batches in one transaction, or in several where space is short
+ *     lmdb_sort.c     the order in which a long list is carried out
  *     lmdb_execute.c  memcached's commands inside a transaction
  *     lmdb_sweep.c    what a transaction does beside them: expiry and the cas counter
  *     lmdb_line.c     writers of all processes wait for their turn, with a deadline

@@ -100,17 +100,6 @@ static MDB_val format_key(void)
     return (MDB_val){sizeof name - 1, (void *)(uintptr_t)name};
 }
 
-/* The number whose digits are these eight bytes, so that numbers are ordered as the bytes are. */
-static uint64_t eight_bytes(const uint8_t *at)
-{
-    uint64_t bytes;
-    memcpy(&bytes, at, sizeof bytes);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    bytes = __builtin_bswap64(bytes);
-#endif
-    return bytes;
-}
-
 /* Of `length` bytes. The last eight may overlap those before, which are equal. */
 static int order_bytes(const uint8_t *left, const uint8_t *right, size_t length)
 {
@@ -121,8 +110,8 @@ static int order_bytes(const uint8_t *left, const uint8_t *right, size_t length)
         return at < length ? left[at] - right[at] : 0;
     }
     for (;;) {
-        uint64_t a = eight_bytes(left + at);
-        uint64_t b = eight_bytes(right + at);
+        uint64_t a = mcds__eight_bytes(left + at);
+        uint64_t b = mcds__eight_bytes(right + at);
         if (a != b)
             return a < b ? -1 : 1;
         if (at == length - 8)

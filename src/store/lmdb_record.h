@@ -25,6 +25,8 @@
 #ifndef MCDS_STORE_LMDB_RECORD_H
 #define MCDS_STORE_LMDB_RECORD_H
 
+#include <string.h>
+
 #include "mcds_store.h"
 
 #define MCDS__RECORD_HEADER 24
@@ -50,6 +52,17 @@ void mcds__record_write(const struct mcds__record *record, uint8_t out[MCDS__REC
 size_t mcds__expiry_write(uint64_t expires_ms, mcds_bytes key,
                           uint8_t out[MCDS__EXPIRY_KEY_MAX]);
 bool mcds__expiry_read(mcds_bytes bytes, uint64_t *expires_ms, mcds_bytes *key);
+
+/* The number whose digits are these eight bytes: numbers are ordered as the bytes are. */
+static inline uint64_t mcds__eight_bytes(const uint8_t *at)
+{
+    uint64_t bytes;
+    memcpy(&bytes, at, sizeof bytes);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    bytes = __builtin_bswap64(bytes);
+#endif
+    return bytes;
+}
 
 struct mcds__lmdb_format {
     uint32_t version;

@@ -21,6 +21,7 @@ struct mcds__lmdb_ticket {
     mcds_batch *at;              /* the first batch that is not answered */
     mcds_batch *until;           /* the first that is not of this round's group, or NULL */
     struct mcds__lmdb_load load; /* from `at` on */
+    uint64_t group_count;        /* batches from `at` to `until`, in a group */
     int64_t deadline_ns;         /* the last of any batch */
     enum mcds__lmdb_stage stage;
     pthread_cond_t wake;
@@ -87,6 +88,18 @@ static inline void mcds__lmdb_ticket_weigh(struct mcds__lmdb_ticket *ticket, mcd
         mcds__lmdb_load_add(&ticket->load, &load);
     }
 }
+
+/* One batch of a list that is being sorted. */
+struct mcds__lmdb_row {
+    uint64_t rank;
+    mcds_batch *batch;
+};
+
+/* The batches from `at` to `until` that are not answered, at most `room` of them, roughly in the
+ * order of their first keys. Those of one key keep theirs. To be freed with mcds__free. NULL: no
+ * memory. */
+struct mcds__lmdb_row *mcds__lmdb_sort(const mcds_env *env, mcds_batch *at,
+                                       const mcds_batch *until, size_t room, size_t *count_out);
 
 /* Carry out every batch of the ticket; one commit, shared with whoever else waits. All are
  * answered on return. */

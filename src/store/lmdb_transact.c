@@ -13,6 +13,7 @@
 #define SWEEP_FULL 1024 /* when there is no space */
 #define GROWTHS_MAX 64
 #define REQUESTS_A_LOOK 64
+#define SORTED_MIN 64          /* batches; few are seldom on one page */
 #define CHECKPOINT_NS NS_PER_S /* at most so much is lost with sync=async */
 
 /* What one transaction carries out: a list of tickets, or one batch, or one request of it, or
@@ -99,6 +100,25 @@ static int execute_batch(struct mcds__lmdb_work *work, const mcds_env *env, mcds
     return code;
 }
 
+/* A long list in the order of its keys, if there is memory to sort it. */
+static int execute_ticket(struct mcds__lmdb_work *work, const struct mcds__lmdb_ticket *ticket)
+{
+    int code = 0;
+    size_t count = 0;
+    struct mcds__lmdb_row *rows = NULL;
+    mcds_batch *batch = ticket->at;
+    if (ticket->group_count >= SORTED_MIN)
+        rows = mcds__lmdb_sort(ticket->env, batch, ticket->until, (size_t)ticket->group_count,
+                               &count);
+    for (size_t i = 0; i < count && code == 0; i++)
+        code = execute_batch(work, ticket->env, rows[i].batch);
+    for (; rows == NULL && batch != ticket->until && code == 0;
+         batch = mcds__lmdb_skip_answered(batch->next))
+        code = execute_batch(work, ticket->env, batch);
+    mcds__free(ticket->env, rows);
+    return code;
+}
+
 static int execute_span(struct mcds__lmdb_work *work, const struct span *span)
 {
     int code = 0;
@@ -111,9 +131,7 @@ static int execute_span(struct mcds__lmdb_work *work, const struct span *span)
         return execute_batch(work, span->env, span->batch);
     for (struct mcds__lmdb_ticket *ticket = span->tickets; ticket != NULL && code == 0;
          ticket = ticket->next)
-        for (mcds_batch *batch = ticket->at; batch != ticket->until && code == 0;
-             batch = mcds__lmdb_skip_answered(batch->next))
-            code = execute_batch(work, ticket->env, batch);
+        code = execute_ticket(work, ticket);
     return code;
 }
 
