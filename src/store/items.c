@@ -17,6 +17,7 @@
 #define LARGE_ITEM 256     /* bytes, on average, from where on that pays */
 #define ALLOCATION_COST 24 /* of an item beyond its own bytes: the allocator and its bucket */
 #define BURIED INT64_MIN   /* expired for every clock */
+#define ROOM_FROM 256
 
 /* Stands before the item when there is a limit, so that items without one stay small. */
 struct links {
@@ -34,13 +35,23 @@ static size_t prefix(const struct mcds__items *items)
     return items->bytes_max > 0 ? sizeof(struct links) : 0;
 }
 
+/* A value that grows by appends is not copied for each: beyond the first sizes it has room for an
+ * eighth at most. */
+static size_t with_room(size_t size)
+{
+    size_t step = ROOM_FROM / 8;
+    while (size > 16 * step)
+        step *= 2;
+    return size <= ROOM_FROM ? size : (size + step - 1) / step * step;
+}
+
 static size_t size_of(const struct mcds__items *items, size_t key_length, size_t held,
                       size_t value_length)
 {
     if (held > 0 && value_length < MCDS__U64_DIGITS)
         value_length = MCDS__U64_DIGITS;
-    return prefix(items) + offsetof(struct mcds__item, bytes) + key_length + held +
-           value_length;
+    return with_room(prefix(items) + offsetof(struct mcds__item, bytes) + key_length + held +
+                     value_length);
 }
 
 static uint64_t cost_of(const struct mcds__items *items, const struct mcds__item *item)

@@ -119,6 +119,26 @@ static void none_of_the_dead_is_forgotten(void **state)
     world_close(&world);
 }
 
+/* Appending is not copying, and the room for it costs an eighth at most. */
+static void appends_find_room(void **state)
+{
+    (void)state;
+    struct world world;
+    world_open(&world, (struct mcds__table_options){.value_max = 1 << 20});
+    assert_int_equal(store(&world, MCDS_SET, "k", ""), MCDS_OUT_OK);
+    uint64_t before = world.fake.allocations;
+    for (uint64_t i = 1; i <= 1000; i++) {
+        assert_int_equal(store(&world, MCDS_APPEND, "k", "12345678"), MCDS_OUT_OK);
+        assert_int_equal(world.request.reply.value_length, 8 * i);
+        assert_true(mcds__table_bytes(world.table) <= 8 * i * 9 / 8 + 100);
+    }
+    assert_true(world.fake.allocations - before < 100);
+    assert_int_equal(run(&world, (mcds_request){.command = MCDS_DELETE, .key = text("k")}),
+                     MCDS_OUT_OK);
+    assert_int_equal(mcds__table_bytes(world.table), 0);
+    world_close(&world);
+}
+
 static void evicts_the_least_recently_used(void **state)
 {
     (void)state;
@@ -238,6 +258,7 @@ int main(void)
         cmocka_unit_test(grows_on_without_memory_for_buckets),
         cmocka_unit_test(the_dead_do_not_pile_up),
         cmocka_unit_test(none_of_the_dead_is_forgotten),
+        cmocka_unit_test(appends_find_room),
         cmocka_unit_test(evicts_the_least_recently_used),
         cmocka_unit_test(a_full_table_that_may_not_evict_says_so),
         cmocka_unit_test(eviction_by_name_and_by_chance),
