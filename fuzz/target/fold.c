@@ -8,6 +8,7 @@
 #include "base/buffer.h"
 #include "base/crc32c.h"
 #include "core/fold_contents.h"
+#include "core/fold_read.h"
 
 #define KEY "mcds:s1:fuzz"
 #define NOW_MS INT64_C(1700000000000)
@@ -97,6 +98,28 @@ static void frame(struct fuzz_input input)
     mcds__buffer_free(&value);
 }
 
+/* Whoever asks for one element finds what is there among all. */
+static void look_alone(mcds_bytes value)
+{
+    struct mcds__fold_contents contents;
+    mcds__fold_contents_init(&contents, mcds_env_system(), key, all);
+    MUST(mcds__fold_load(&contents, value, OPEN_FLAGS) == MCDS_OK);
+    for (uint32_t i = 0; i < contents.entry_count; i++) {
+        const struct mcds__fold_entry *entry = &contents.entries[i];
+        struct mcds__fold_contents alone;
+        mcds__fold_contents_init(&alone, mcds_env_system(), key, entry->element);
+        MUST(mcds__fold_load(&alone, value, OPEN_FLAGS) == MCDS_OK);
+        const struct mcds__fold_entry *found = mcds__fold_find(&alone, entry->element);
+        MUST((found != NULL && found->there) == entry->there);
+        if (entry->there) {
+            MUST(found->expires_ms == entry->expires_ms);
+            MUST(mcds__fold_same(found->value, entry->value));
+        }
+        mcds__fold_contents_free(&alone);
+    }
+    mcds__fold_contents_free(&contents);
+}
+
 /* Records as they are written, of few writers on few elements: they are read back as they were,
  * and always apply. */
 static void commands(struct fuzz_input input)
@@ -104,15 +127,18 @@ static void commands(struct fuzz_input input)
     struct mcds__fold_contents contents;
     mcds_buffer value;
     uint32_t floor_s;
+    bool has_places = false;
     mcds__buffer_init(&value, mcds_env_system(), (size_t)1 << 20);
     mcds__fold_contents_init(&contents, mcds_env_system(), key, all);
     MUST(mcds__fold_encode(&contents, key, 0, MCDS__FOLD_ALL, NOW_MS, &value, &floor_s));
     for (int i = 0; i < RECORDS_MAX && input.left > 0; i++) {
+        static const char names[] = "aabbbcc";
         uint8_t chance = next_byte(&input);
+        uint32_t seq = 1000u + next_byte(&input);
         struct mcds__fold_record read;
         struct mcds__fold_record record = {
             .command = {.verb = (enum mcds__fold_verb)(1 + chance % MCDS__FOLD_VERB_MAX),
-                        .element = next_bytes(&input, 3),
+                        .element = {names + seq % 5, seq % 3},
                         .value = next_bytes(&input, 9),
                         .expected = (chance & 128) != 0 ? next_bytes(&input, 9) : all,
                         .delta = (int64_t)(((uint64_t)next_byte(&input) << chance % 64) -
@@ -120,10 +146,12 @@ static void commands(struct fuzz_input input)
                         .expires_ms = (chance & 64) != 0 ? NOW_MS + next_byte(&input) - 128
                                                          : 0},
             .writer = chance & 3u,
-            .seq = 1000u + next_byte(&input),
+            .seq = seq,
             .time_ms = NOW_MS - next_byte(&input) * 1000,
         };
-        record.low = record.seq - next_byte(&input);
+        /* A record that comes twice is of the same element, and tells the same of its writer. */
+        record.low = record.seq - record.seq * 37 % 61;
+        has_places = has_places || record.command.verb == MCDS__FOLD_PUSH;
         size_t at = value.length;
         MUST(mcds__fold_put_record(&value, key, &record));
         MUST(mcds__fold_next_record((mcds_bytes){value.at, value.length},
@@ -133,6 +161,9 @@ static void commands(struct fuzz_input input)
         MUST(read.command.value.length == record.command.value.length);
     }
     MUST(load((mcds_bytes){value.at, value.length}, OPEN_FLAGS) == MCDS_OK);
+    /* The places that are pushed depend on all others. */
+    if (!has_places)
+        look_alone((mcds_bytes){value.at, value.length});
     mcds__fold_contents_free(&contents);
     /* Any bit of it is covered by a sum. */
     if (value.length > 0) {
