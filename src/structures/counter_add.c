@@ -20,6 +20,7 @@ struct counter_add {
     int64_t delta;
     int64_t *value_out;
     uint32_t stripe;
+    enum mcds__counter_form form; /* that the handle knew when it began */
     uint8_t stage;
     uint8_t read_stage;
     struct mcds__agree agree;
@@ -29,7 +30,8 @@ struct counter_add {
 enum { ADD_BEGIN, ADD_LEARNING, ADD_COUNTING };
 
 struct sum {
-    uint64_t number; /* after */
+    enum mcds__counter_form form; /* that the handle has known */
+    uint64_t number;              /* after */
     uint64_t delta;
     bool down;
 };
@@ -48,7 +50,9 @@ static int judge_sum(mcds_counter *counter, struct sum sum, int64_t *value_out,
     if (!mcds__counter_decode(sum.number, &value, &form) ||
         !mcds__counter_decode(before, &value_before, &form_before) || form_before != form)
         return MCDS_OVERFLOW;
-    mcds__counter_note_form(counter, form);
+    /* Of a thousand handles, this one is in no cache when its addition ends. */
+    if (form != sum.form)
+        mcds__counter_note_form(counter, form);
     if (sum.down && form == FORM_PLAIN) {
         *detail_out =
             "the counter was lost and has begun again without SIGNED, so that it does "
@@ -68,7 +72,7 @@ static enum mcds__step end_add(struct counter_add *add)
     const char *detail;
     if (operation->result != MCDS_OK)
         return mcds__counter_refuse(operation, operation->result);
-    int result = judge_sum(counter, (struct sum){hit->number, hit->delta, hit->down},
+    int result = judge_sum(counter, (struct sum){add->form, hit->number, hit->delta, hit->down},
                            add->value_out, &detail);
     if (result != MCDS_OK)
         return mcds__operation_explain(operation, result, detail);
@@ -159,7 +163,7 @@ static int check_add(const mcds_counter *counter, int64_t delta, const int64_t *
 static bool add_here(mcds_counter *counter, int64_t delta, int64_t *value_out, int *result)
 {
     const char *detail;
-    struct sum sum = {.down = delta < 0};
+    struct sum sum = {.form = mcds__counter_form(counter), .down = delta < 0};
     sum.delta = sum.down ? (uint64_t)-delta : (uint64_t)delta;
     if (mcds__counter_is_strict(counter) ||
         (sum.down && mcds__counter_form(counter) != FORM_SIGNED) ||
@@ -194,6 +198,7 @@ static int launch_add(struct counter_add *add, mcds_counter *counter, int64_t de
     add->delta = delta;
     add->value_out = value_out;
     add->stripe = choose_stripe(counter);
+    add->form = mcds__counter_form(counter);
     add->stage = ADD_BEGIN;
     add->read_stage = 0;
     struct mcds__slot_hit *hit = &add->hit;
