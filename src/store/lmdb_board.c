@@ -117,24 +117,57 @@ static void post(struct mcds__lmdb_board *board, uint32_t i, const struct mcds__
     atomic_store(&board->states[i], with_stage(state, POSTED));
 }
 
-/* Give each request its answer, or UNKNOWN to all where there are none. */
-static void deliver(const struct mcds__lmdb_file *file, const struct place *place,
+/* Read what the letter has left out: what is there behind what it has written. */
+static void read_left_out(struct mcds__lmdb_file *file, mcds_batch *batch,
+                          struct mcds__lmdb_reader **reader)
+{
+    int code = 0;
+    const mcds_env *env = mcds_env_system();
+    for (uint32_t i = 0; i < batch->count; i++) {
+        mcds_request *request = &batch->requests[i];
+        if (!mcds__letter_leaves_out(batch, request))
+            continue;
+        mcds__lmdb_answer(file, request, MCDS_OUT_OK, NULL);
+        if (*reader == NULL)
+            code = mcds__lmdb_read_begin(file, env, batch->deadline_ns, reader);
+        if (code == 0)
+            code = mcds__lmdb_get(file, (*reader)->txn, env, request, batch->values);
+        if (code != 0)
+            mcds__lmdb_answer(file, request, MCDS_OUT_UNSENT, mcds__lmdb_reason(code));
+    }
+}
+
+/* Give each request its answer. */
+static void deliver(struct mcds__lmdb_file *file, const struct place *place,
                     struct mcds__lmdb_ticket *tickets)
 {
     uint32_t at = 0;
+    struct mcds__lmdb_reader *reader = NULL;
     for (struct mcds__lmdb_ticket *ticket = tickets; ticket != NULL; ticket = ticket->next)
         for (mcds_batch *batch = ticket->at; batch != ticket->until;
              batch = mcds__lmdb_skip_answered(batch->next)) {
-            for (uint32_t i = 0; i < batch->count && place != NULL; i++) {
+            for (uint32_t i = 0; i < batch->count; i++) {
+                if (mcds__letter_leaves_out(batch, &batch->requests[i]))
+                    continue;
                 mcds__answer_read(&place->answers[at++], &batch->requests[i].reply);
                 batch->requests[i].reply.peer = file->path;
             }
+            read_left_out(file, batch, &reader);
             batch->answered = batch->count;
-            if (place == NULL)
-                mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNKNOWN,
-                                        "another process was to write it and has not said that "
-                                        "it has");
         }
+    if (reader != NULL)
+        mcds__lmdb_read_end(file, reader);
+}
+
+/* Where nobody knows. */
+static void deliver_doubt(const struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *tickets)
+{
+    for (struct mcds__lmdb_ticket *ticket = tickets; ticket != NULL; ticket = ticket->next)
+        for (mcds_batch *batch = ticket->at; batch != ticket->until;
+             batch = mcds__lmdb_skip_answered(batch->next))
+            mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNKNOWN,
+                                    "another process was to write it and has not said that it "
+                                    "has");
 }
 
 /* What the sender of place `i` finds; LEFT: it goes on waiting. */
@@ -151,7 +184,10 @@ static enum mcds__lmdb_fate look(struct mcds__lmdb_file *file, uint32_t i,
             return MCDS__LMDB_TURN;
         mcds__lmdb_line_leave(file);
     }
-    deliver(file, stage == ANSWERED ? &file->board->places[i] : NULL, tickets);
+    if (stage == ANSWERED)
+        deliver(file, &file->board->places[i], tickets);
+    else
+        deliver_doubt(file, tickets);
     return MCDS__LMDB_SERVED;
 }
 
@@ -177,7 +213,7 @@ static enum mcds__lmdb_fate await(struct mcds__lmdb_file *file, const mcds_env *
         if (now_ns >= until_ns && withdraw(board, i))
             return MCDS__LMDB_LEFT;
         if (now_ns >= late_ns) {
-            deliver(file, NULL, tickets);
+            deliver_doubt(file, tickets);
             return MCDS__LMDB_SERVED;
         }
         int64_t wake_ns = now_ns < until_ns ? until_ns : late_ns;

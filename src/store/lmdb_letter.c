@@ -20,7 +20,7 @@ struct head {
     uint32_t padding;
 };
 
-static bool wants_value(const mcds_batch *batch, const mcds_request *request)
+bool mcds__letter_leaves_out(const mcds_batch *batch, const mcds_request *request)
 {
     return request->command == MCDS_GET && batch->values != NULL &&
            (request->options & MCDS_NO_VALUE) == 0;
@@ -59,9 +59,13 @@ bool mcds__letter_add(struct mcds__letter *letter, const mcds_batch *batch)
 {
     uint32_t length = letter->length;
     uint32_t count = letter->count;
+    bool reads = false;
     for (uint32_t i = 0; i < batch->count; i++) {
-        if (!wants_value(batch, &batch->requests[i]) &&
-            add_request(letter, &batch->requests[i]))
+        const mcds_request *request = &batch->requests[i];
+        bool left_out = mcds__letter_leaves_out(batch, request);
+        reads = reads || left_out;
+        if (left_out ||
+            ((!reads || request->command == MCDS_GET) && add_request(letter, request)))
             continue;
         letter->length = length;
         letter->count = count;

@@ -16,9 +16,11 @@ struct mcds__letter {
     uint8_t bytes[MCDS__LETTER_BYTES];
 };
 
-/* Add all requests of a batch. False: they do not fit, or want values, which answers have no room
- * for; the letter is as it was. */
+/* Add the requests of a batch but those for values, which answers have no room for: the sender
+ * reads them when the letter is answered. False: they do not fit, or something is to be written
+ * behind such a reading; the letter is as it was. */
 bool mcds__letter_add(struct mcds__letter *letter, const mcds_batch *batch);
+bool mcds__letter_leaves_out(const mcds_batch *batch, const mcds_request *request);
 /* The request that begins at *at, which moves behind it; it points into the letter. False: at the
  * end, or what stands there is none. */
 bool mcds__letter_next(const struct mcds__letter *letter, size_t *at, mcds_request *out);

@@ -131,6 +131,49 @@ static void what_waits_is_one_commit(void **state)
     mcds__lmdb_file_close(file, true);
 }
 
+/* Append and read in one batch, in a process of its own, once told to. */
+static pid_t append_and_read(const char *path)
+{
+    pid_t child = make_process();
+    if (child != 0)
+        return child;
+    mcds_store *store;
+    mcds_buffer values;
+    mcds_request requests[] = {{.command = MCDS_APPEND,
+                                .options = MCDS_CREATE,
+                                .key = text("k"),
+                                .value = text("xyz")},
+                               {.command = MCDS_GET, .key = text("k")},
+                               {.command = MCDS_GET, .key = text("none")}};
+    mcds__buffer_init(&values, mcds_env_system(), 100);
+    if (try_open(path, "", env, &store) != MCDS_OK)
+        _exit(100);
+    run(store, requests, 3, &values);
+    bool fine = requests[0].reply.outcome == MCDS_OUT_OK &&
+                requests[1].reply.outcome == MCDS_OUT_OK &&
+                requests[1].reply.cas.unique == requests[0].reply.cas.unique &&
+                requests[2].reply.outcome == MCDS_OUT_MISS && values.length == 6 &&
+                memcmp(values.at, "abcxyz", 6) == 0;
+    mcds_close(store);
+    _exit(fine ? 0 : 101);
+}
+
+static void values_are_read_by_who_asks_for_them(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = open_store(place->file, "", env);
+    (void)put(store, MCDS_SET, "k", "abc", 0);
+    pid_t child = append_and_read(place->file);
+    struct mcds__lmdb_file *file = open_file(place->file);
+    struct mcds__lmdb_work work = begin(file);
+    say_go(1);
+    await_posted(file, 1);
+    give_up(&work);
+    assert_int_equal(status_of(child), 0);
+    mcds__lmdb_file_close(file, true);
+    mcds_close(store);
+}
+
 /* One who is not to sync leaves alone what is to be. */
 static void durable_is_durable_whoever_writes_it(void **state)
 {
@@ -385,11 +428,16 @@ static void a_letter_takes_whole_batches(void **state)
     assert_false(mcds__letter_add(&letter, &batch));
     assert_int_equal(letter.count, 0);
     assert_int_equal(letter.length, 0);
-    /* Answers have no room for values. */
-    requests[1] = (mcds_request){.command = MCDS_GET, .key = text("k")};
+    /* Answers have no room for values: they are read behind all that is written, or not at all. */
     mcds__buffer_init(&values, mcds_env_system(), 100);
     batch.values = &values;
+    requests[1] = requests[0] = (mcds_request){.command = MCDS_GET, .key = text("k")};
+    requests[1].command = MCDS_TOUCH;
     assert_false(mcds__letter_add(&letter, &batch));
+    requests[0] = full_request();
+    requests[1] = (mcds_request){.command = MCDS_GET, .key = text("k")};
+    assert_true(mcds__letter_add(&letter, &batch));
+    assert_int_equal(letter.count, 1);
     requests[1].options = MCDS_NO_VALUE;
     assert_true(mcds__letter_add(&letter, &batch));
     while (letter.count < MCDS__LETTER_REQUESTS) {
@@ -435,6 +483,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_waits_is_one_commit),
+        TEST(values_are_read_by_who_asks_for_them),
         TEST(durable_is_durable_whoever_writes_it),
         TEST(who_dies_before_is_forgotten),
         TEST(who_dies_before_the_commit_has_done_nothing),
