@@ -45,6 +45,22 @@ static void give_up(struct mcds__lmdb_work *work)
     mcds__lmdb_write_abort(work->file, work->txn);
 }
 
+/* Carry out a letter of one request, up to the commit. */
+static bool carry_out(struct mcds__lmdb_work *work, const struct mcds__letter *letter)
+{
+    mcds_request request;
+    size_t at = 0;
+    bool reserved;
+    if (letter->count != 1 || !mcds__letter_next(letter, &at, &request) ||
+        mcds__lmdb_execute(work, &request, NULL) != 0)
+        return false;
+    mcds__lmdb_board_answer(work->file, 0, &request.reply);
+    bool sealed = mcds__lmdb_board_seal(work, mcds_env_system()) == 0 &&
+                  mcds__lmdb_cas_store(work, false, &reserved) == 0;
+    mdb_cursor_close(work->cursor);
+    return sealed;
+}
+
 static void await_posted(const struct mcds__lmdb_file *file, uint32_t count)
 {
     while (mcds__lmdb_board_posted(file) < count)
@@ -166,9 +182,13 @@ static void values_are_read_by_who_asks_for_them(void **state)
     pid_t child = append_and_read(place->file);
     struct mcds__lmdb_file *file = open_file(place->file);
     struct mcds__lmdb_work work = begin(file);
+    struct mcds__letter letter;
+    bool uncertain;
     say_go(1);
     await_posted(file, 1);
-    give_up(&work);
+    assert_true(mcds__lmdb_board_take(file, &letter));
+    assert_true(carry_out(&work, &letter));
+    assert_int_equal(mcds__lmdb_write_commit(file, work.txn, false, &uncertain), 0);
     assert_int_equal(status_of(child), 0);
     mcds__lmdb_file_close(file, true);
     mcds_close(store);
@@ -204,26 +224,17 @@ enum death { BEFORE_IT_IS_CARRIED_OUT, BEFORE_THE_COMMIT, AFTER_THE_COMMIT };
 static void die_in_turn(const char *path, enum death death, int ready)
 {
     struct mcds__letter letter;
-    mcds_request request;
-    size_t at = 0;
-    bool reserved;
     struct mcds__lmdb_file *file = open_file(path);
     struct mcds__lmdb_work work = begin(file);
     if (write(ready, "r", 1) != 1)
         _exit(1);
     await_posted(file, 1);
-    if (!mcds__lmdb_board_take(file, &letter) || letter.count != 1 ||
-        !mcds__letter_next(&letter, &at, &request))
+    if (!mcds__lmdb_board_take(file, &letter))
         _exit(2);
     if (death == BEFORE_IT_IS_CARRIED_OUT)
         (void)raise(SIGKILL);
-    if (mcds__lmdb_execute(&work, &request, NULL) != 0)
+    if (!carry_out(&work, &letter))
         _exit(3);
-    mcds__lmdb_board_answer(file, 0, &request.reply);
-    if (mcds__lmdb_board_seal(&work, mcds_env_system()) != 0 ||
-        mcds__lmdb_cas_store(&work, false, &reserved) != 0)
-        _exit(4);
-    mdb_cursor_close(work.cursor);
     if (death == AFTER_THE_COMMIT && mdb_txn_commit(work.txn) != 0)
         _exit(5);
     (void)raise(SIGKILL);
