@@ -9,6 +9,8 @@
 #ifndef MCDS_CORE_SETTINGS_H
 #define MCDS_CORE_SETTINGS_H
 
+#include <stdatomic.h>
+
 #include "base/frame.h"
 #include "core/slot.h"
 
@@ -41,6 +43,11 @@ struct mcds__settings {
 void mcds__settings_init(struct mcds__settings *settings, const struct mcds__key *key,
                          const struct mcds__setting *list, uint32_t count,
                          uint64_t data_ttl_ms);
+/* Whether there is nothing any more to agree on before a change, ever. */
+static inline bool mcds__settings_are_kept(const struct mcds__settings *settings)
+{
+    return atomic_load_explicit(&settings->kept_till_ns, memory_order_relaxed) == INT64_MAX;
+}
 /* The settings have been erased, and are to be agreed on anew. */
 void mcds__settings_forget(struct mcds__settings *settings);
 

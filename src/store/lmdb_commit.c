@@ -16,6 +16,9 @@
 #define GROUP_REQUESTS_MAX 8192
 #define GROUP_BYTES_MAX (UINT64_C(32) << 20)
 #define READER_CHECK_COMMITS 4096
+/* A commit of one's own is waited for however long the disk takes. That of another process, which
+ * may have been stopped, for so many times what there was until the deadline, and then in doubt. */
+#define PATIENCE_TIMES 4
 
 static bool is_full(const struct mcds__lmdb_load *group)
 {
@@ -196,6 +199,7 @@ static bool have_it_written(struct mcds__lmdb_file *file, const struct mcds__lmd
     if (group == NULL)
         return false;
     find_deadlines(group, &until_ns, &late_ns);
+    late_ns += PATIENCE_TIMES * (late_ns - mcds__monotonic_ns(mine->env));
     (void)pthread_mutex_unlock(&file->queue_mutex);
     enum mcds__lmdb_fate fate = mcds__lmdb_board_send(file, mine->env, &letter, group, until_ns,
                                                       late_ns);

@@ -399,7 +399,7 @@ void mcds_counter_close(mcds_counter *counter)
         return;
     if (counter->share != NULL)
         mcds__exact_close(counter);
-    mcds__counter_release_cell(counter);
+    mcds__counter_release_cells(counter);
     const mcds_env *env = mcds__store_env(counter->store);
     mcds__free(env, counter->name);
     mcds__free(env, counter);

@@ -16,12 +16,13 @@ enum mcds__counter_form { FORM_UNKNOWN, FORM_PLAIN, FORM_SIGNED };
 struct mcds_counter {
     mcds_store *store;
     struct mcds__share *share; /* EXACT: cells, forms, settings, births and keys are unused */
-    _Atomic(struct mcds__cell *) cell; /* where the store has one, once it was asked for */
     uint32_t flags;
     uint32_t stripes;
     uint64_t ttl_ms;
     _Atomic uint32_t form; /* as last seen */
     uint32_t flush_ms;
+    /* One per stripe, where the store has them, once they were asked for. */
+    _Atomic(struct mcds__cell *) cells[MCDS__STRIPES_MAX];
     uint64_t seed; /* spreads the threads of many processes over the stripes */
     char *name;
     struct mcds__settings settings; /* of several stripes */
@@ -60,13 +61,14 @@ int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
 /* Finish with what the reply of a stripe, or of an increment, was worth. */
 enum mcds__step mcds__counter_refuse(struct mcds__operation *operation, int result);
 
-/* The number where it stands, of waiting calls: see store/cell.h. `held` is the handle's cell or
- * NULL; NULL: there is none, or it stays closed. False: nothing was done. */
-struct mcds__cell *mcds__counter_open_cell(mcds_counter *counter, struct mcds__cell *held);
-void mcds__counter_release_cell(mcds_counter *counter);
-bool mcds__counter_cell_add(mcds_counter *counter, uint64_t delta, bool down,
+/* The number of a stripe where it stands, of waiting calls: see store/cell.h. False: nothing was
+ * done. Only of one stripe can a reading be told. */
+bool mcds__counter_cell_add(mcds_counter *counter, uint32_t stripe, uint64_t delta, bool down,
                             uint64_t *after_out);
 bool mcds__counter_cell_read(mcds_counter *counter, uint64_t *stored_out, uint32_t *birth_out);
+/* It has left its range: it is not opened again with a number that no cell can hold. */
+void mcds__counter_cell_check(mcds_counter *counter, uint32_t stripe);
+void mcds__counter_release_cells(mcds_counter *counter);
 
 /* MCDS_INVALID, with the sentence set, when one of the two is NULL. */
 int mcds__counter_check(const mcds_counter *counter, const void *out, const char *verb);

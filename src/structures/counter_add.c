@@ -165,15 +165,15 @@ static bool add_here(mcds_counter *counter, int64_t delta, int64_t *value_out, i
     const char *detail;
     struct sum sum = {.form = mcds__counter_form(counter), .down = delta < 0};
     sum.delta = sum.down ? (uint64_t)-delta : (uint64_t)delta;
+    uint32_t stripe = choose_stripe(counter);
     if (mcds__counter_is_strict(counter) ||
         (sum.down && mcds__counter_form(counter) != FORM_SIGNED) ||
-        !mcds__counter_cell_add(counter, sum.delta, sum.down, &sum.number))
+        !mcds__counter_cell_add(counter, stripe, sum.delta, sum.down, &sum.number))
         return false;
     *result = judge_sum(counter, sum, value_out, &detail);
     if (*result == MCDS_OK)
         return true;
-    /* A cell is not opened with a number that has left all ranges. */
-    (void)mcds__counter_open_cell(counter, atomic_load(&counter->cell));
+    mcds__counter_cell_check(counter, stripe);
     mcds__describe_failure(&add_kind, counter->name, *result, NULL, detail);
     return true;
 }

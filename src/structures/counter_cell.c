@@ -1,44 +1,44 @@
-/* Counter: the number where it stands, for waiting calls on a store that has cells. */
+/* Counter: the numbers where they stand, for waiting calls on a store that has cells. */
 #include <stdatomic.h>
 
 #include "structures/counter.h"
 
 #define TRIES 2 /* as the cell is found, and opened */
 
-static bool may_have_cell(const mcds_counter *counter)
+/* Where numbers do not expire, and no round trip is needed before the first. */
+static bool may_have_cells(const mcds_counter *counter)
 {
-    return counter->stripes == 1 && counter->ttl_ms == 0;
+    return counter->ttl_ms == 0 &&
+           (counter->stripes == 1 || mcds__settings_are_kept(&counter->settings));
 }
 
-struct mcds__cell *mcds__counter_open_cell(mcds_counter *counter, struct mcds__cell *held)
+/* The stripe's cell, open. `held` is what the handle has, or NULL. NULL: there is none, or it stays
+ * closed. */
+static struct mcds__cell *open_cell(mcds_counter *counter, uint32_t stripe,
+                                    struct mcds__cell *held)
 {
-    mcds_bytes key = mcds__key_bytes(&counter->keys[0]);
+    mcds_bytes key = mcds__key_bytes(&counter->keys[stripe]);
     struct mcds__cell *cell = mcds__store_open_cell(counter->store, key, held);
     if (cell == NULL || held != NULL)
         return cell;
     /* Of two threads that have taken hold at once, one gives it up. */
-    if (!atomic_compare_exchange_strong(&counter->cell, &held, cell))
+    if (!atomic_compare_exchange_strong(&counter->cells[stripe], &held, cell))
         mcds__store_release_cell(counter->store, key);
     return cell;
 }
 
-void mcds__counter_release_cell(mcds_counter *counter)
-{
-    if (atomic_load(&counter->cell) != NULL)
-        mcds__store_release_cell(counter->store, mcds__key_bytes(&counter->keys[0]));
-}
-
-bool mcds__counter_cell_add(mcds_counter *counter, uint64_t delta, bool down,
+bool mcds__counter_cell_add(mcds_counter *counter, uint32_t stripe, uint64_t delta, bool down,
                             uint64_t *after_out)
 {
-    struct mcds__cell *cell = atomic_load_explicit(&counter->cell, memory_order_acquire);
-    if (!may_have_cell(counter) || delta > MCDS__CELL_DELTA_MAX)
+    struct mcds__cell *cell = atomic_load_explicit(&counter->cells[stripe],
+                                                   memory_order_acquire);
+    if (!may_have_cells(counter) || delta > MCDS__CELL_DELTA_MAX)
         return false;
     for (int i = 0; i < TRIES; i++) {
         if (cell != NULL && (down ? mcds__cell_subtract(cell, delta, after_out)
                                   : mcds__cell_add(cell, delta, after_out)))
             return true;
-        cell = mcds__counter_open_cell(counter, cell);
+        cell = open_cell(counter, stripe, cell);
         if (cell == NULL)
             return false;
     }
@@ -47,15 +47,29 @@ bool mcds__counter_cell_add(mcds_counter *counter, uint64_t delta, bool down,
 
 bool mcds__counter_cell_read(mcds_counter *counter, uint64_t *stored_out, uint32_t *birth_out)
 {
-    struct mcds__cell *cell = atomic_load_explicit(&counter->cell, memory_order_acquire);
-    if (!may_have_cell(counter))
+    struct mcds__cell *cell = atomic_load_explicit(&counter->cells[0], memory_order_acquire);
+    if (!may_have_cells(counter))
         return false;
     for (int i = 0; i < TRIES; i++) {
         if (cell != NULL && mcds__cell_read(cell, stored_out, birth_out))
             return true;
-        cell = mcds__counter_open_cell(counter, cell);
+        cell = open_cell(counter, 0, cell);
         if (cell == NULL)
             return false;
     }
     return false;
+}
+
+void mcds__counter_cell_check(mcds_counter *counter, uint32_t stripe)
+{
+    struct mcds__cell *cell = atomic_load(&counter->cells[stripe]);
+    if (cell != NULL)
+        (void)open_cell(counter, stripe, cell);
+}
+
+void mcds__counter_release_cells(mcds_counter *counter)
+{
+    for (uint32_t i = 0; i < counter->stripes; i++)
+        if (atomic_load(&counter->cells[i]) != NULL)
+            mcds__store_release_cell(counter->store, mcds__key_bytes(&counter->keys[i]));
 }
