@@ -220,7 +220,9 @@ mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_finding 
 /* Pipelines. */
 
 /* Many operations of any structures of one store in flight at once. Their requests travel
- * together: one write per server carries all of them. */
+ * together: one write per server carries all of them. They have no order among each other, as
+ * those of different threads have none: who needs one takes the completion of the first before
+ * starting the second. */
 typedef struct mcds_pipeline mcds_pipeline;
 
 typedef struct mcds_pipeline_options {
