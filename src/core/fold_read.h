@@ -131,6 +131,21 @@ static inline bool mcds__fold_begin_record(mcds_bytes body, size_t *at,
 /* And the rest of it. */
 bool mcds__fold_end_record(mcds_bytes body, size_t at, struct mcds__fold_record *record);
 
+/* Of less than eight bytes, for which a call would be most of the work. */
+static inline bool mcds__fold_same_short(const uint8_t *a, const uint8_t *b, size_t length)
+{
+    uint32_t front_a, front_b, end_a, end_b;
+    if (length == 0)
+        return true;
+    if (length < sizeof front_a)
+        return a[0] == b[0] && a[length / 2] == b[length / 2] && a[length - 1] == b[length - 1];
+    memcpy(&front_a, a, sizeof front_a);
+    memcpy(&front_b, b, sizeof front_b);
+    memcpy(&end_a, a + length - sizeof end_a, sizeof end_a);
+    memcpy(&end_b, b + length - sizeof end_b, sizeof end_b);
+    return front_a == front_b && end_a == end_b;
+}
+
 /* Elements of one key are often alike in front and seldom at the end. */
 static inline bool mcds__fold_same(mcds_bytes a, mcds_bytes b)
 {
@@ -139,7 +154,7 @@ static inline bool mcds__fold_same(mcds_bytes a, mcds_bytes b)
     if (a.length != b.length)
         return false;
     if (a.length < sizeof end_a)
-        return a.length == 0 || memcmp(a.at, b.at, a.length) == 0;
+        return mcds__fold_same_short(a.at, b.at, a.length);
     memcpy(&end_a, (const uint8_t *)a.at + a.length - sizeof end_a, sizeof end_a);
     memcpy(&end_b, (const uint8_t *)b.at + b.length - sizeof end_b, sizeof end_b);
     return end_a == end_b && memcmp(a.at, b.at, a.length) == 0;

@@ -45,11 +45,28 @@ static void goes_on_from_any_cut(void **state)
     }
 }
 
+/* As long as lanes are, and around that. */
+static void long_texts_have_the_same_sum(void **state)
+{
+    (void)state;
+    static uint8_t bytes[4096];
+    uint32_t chance = 1;
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        chance = chance * UINT32_C(1664525) + UINT32_C(1013904223);
+        bytes[i] = (uint8_t)(chance >> 24);
+    }
+    for (size_t length = 0; length <= sizeof bytes; length += length < 1000 ? 1 : 61)
+        for (size_t at = 0; at < 8 && at + length <= sizeof bytes; at += 7)
+            assert_int_equal(mcds__crc32c(chance, bytes + at, length),
+                             mcds__crc32c_portable(chance, bytes + at, length));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_the_known_sums),
         cmocka_unit_test(goes_on_from_any_cut),
+        cmocka_unit_test(long_texts_have_the_same_sum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
