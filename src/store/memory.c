@@ -285,7 +285,7 @@ static void memory_submit(void *lane, mcds_batch *first)
     }
 }
 
-/* A small value is shown as a copy. That costs a twentieth of a look into a table of many keys,
+/* A small value is shown as a copy. That costs some 6 percent of a look into a large table,
  * and those who look into one stripe wait for each other's copying, not for what each does with
  * what it sees. */
 static bool memory_look(void *home, mcds_bytes key,
