@@ -14,8 +14,8 @@
 #define SWEEPS_PER_WRITE 4 /* so the dead are at most about half of the living */
 #define LINE 64            /* of the processor's cache */
 #define PREFETCH_LINES 16  /* most values that are looked at end before */
-#define LARGE_ITEM 256     /* bytes, on average, from where on that pays */
-#define ALLOCATION_COST 32 /* of an item beyond its own bytes: the allocator and its buckets */
+#define LARGE_ITEM 256     /* bytes, on average: worth a bucket more and a look ahead */
+#define ALLOCATION_COST 24 /* of an item beyond its own bytes: the allocator and its bucket */
 #define BURIED INT64_MIN   /* expired for every clock */
 #define ROOM_FROM 256
 
@@ -133,13 +133,20 @@ static void move_bucket(struct mcds__items *items)
     }
 }
 
-/* Double the buckets when more than half as many items are there: in a large memory each item that
- * stands before the one that is sought costs two misses, of the cache and of the page table.
+/* On average; then a bucket more is little beside them. */
+static bool are_large(const struct mcds__items *items)
+{
+    return items->bytes >= items->count * LARGE_ITEM;
+}
+
+/* Double the buckets when there are more items than buckets, or half as many large ones: each item
+ * that stands before the one that is sought costs two misses, of the cache and of the page table.
  * Without memory for it the chains become longer, nothing else. */
 static void grow(struct mcds__items *items)
 {
     uint64_t buckets = (uint64_t)items->mask + 1;
-    if (items->old != NULL || items->count <= buckets / 2 || buckets >= BUCKETS_MAX)
+    uint64_t count_max = are_large(items) ? buckets / 2 : buckets;
+    if (items->old != NULL || items->count <= count_max || buckets >= BUCKETS_MAX)
         return;
     struct mcds__item **larger = mcds__allocate_zero(items->env,
                                                      (size_t)buckets * 2 * sizeof larger[0]);
@@ -216,7 +223,7 @@ static struct mcds__item *search(const struct mcds__items *items, mcds_bytes key
 /* Of small items the lines behind the first would be those of others. */
 void mcds__items_prefetch(const struct mcds__items *items, uint64_t hash)
 {
-    if (items->buckets == NULL || items->bytes < items->count * LARGE_ITEM)
+    if (items->buckets == NULL || !are_large(items))
         return;
     uintptr_t item = (uintptr_t)*bucket_of(items, (uint32_t)hash);
     for (uintptr_t i = 1; item != 0 && i < PREFETCH_LINES; i++)
