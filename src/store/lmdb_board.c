@@ -341,29 +341,24 @@ void mcds__lmdb_board_end(struct mcds__lmdb_file *file, enum mcds__lmdb_end end)
 }
 
 /* The number that the last transaction has drawn which carried out letters. */
-static bool read_turn(struct mcds__lmdb_file *file, uint64_t *turn)
+static bool read_turn(struct mcds__lmdb_file *file, MDB_txn *txn, uint64_t *turn)
 {
     MDB_val at = turn_key();
     MDB_val data;
-    struct mcds__lmdb_reader *reader;
-    const mcds_env *env = mcds_env_system();
     *turn = 0;
-    if (mcds__lmdb_read_begin(file, env, mcds__monotonic_ns(env) + NS_PER_S, &reader) != 0)
-        return false;
-    int code = mdb_get(reader->txn, file->root, &at, &data);
+    int code = mdb_get(txn, file->root, &at, &data);
     bool fine = code == MDB_NOTFOUND || (code == 0 && data.mv_size == sizeof *turn);
     if (code == 0 && fine)
         memcpy(turn, data.mv_data, sizeof *turn);
-    mcds__lmdb_read_end(file, reader);
     /* The dead one may not have come to sync it. */
     return fine && mdb_env_sync(file->env, 1) == 0;
 }
 
-void mcds__lmdb_board_recover(struct mcds__lmdb_file *file)
+void mcds__lmdb_board_recover(struct mcds__lmdb_file *file, MDB_txn *txn)
 {
     struct mcds__lmdb_board *board = file->board;
     uint64_t last_turn;
-    bool known = read_turn(file, &last_turn);
+    bool known = txn != NULL && read_turn(file, txn, &last_turn);
     for (uint32_t i = 0; i < PLACES; i++) {
         uint64_t state = atomic_load(&board->states[i]);
         enum stage stage = stage_of(state);

@@ -56,8 +56,9 @@ int mcds__lmdb_board_seal(struct mcds__lmdb_work *work, const mcds_env *env);
 enum mcds__lmdb_end { MCDS__LMDB_NOTHING, MCDS__LMDB_DONE, MCDS__LMDB_DOUBT };
 /* Also wakes who is answered, while the turn lasts: so they post again for the next one. */
 void mcds__lmdb_board_end(struct mcds__lmdb_file *file, enum mcds__lmdb_end end);
-/* The one who had the turn has died. */
-void mcds__lmdb_board_recover(struct mcds__lmdb_file *file);
+/* The one who had the turn has died. `txn` is a write transaction: only its beginning makes LMDB
+ * see a commit in the middle of which a process has died. NULL: none is to be had. */
+void mcds__lmdb_board_recover(struct mcds__lmdb_file *file, struct MDB_txn *txn);
 
 /* After the turn: wake somebody who waits for it. */
 void mcds__lmdb_board_pass(const struct mcds__lmdb_file *file);

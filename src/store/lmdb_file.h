@@ -161,6 +161,9 @@ void mcds__lmdb_line_leave(struct mcds__lmdb_file *file);
 int64_t mcds__lmdb_line_stuck(struct mcds__lmdb_file *file, const mcds_env *env,
                               int64_t until_ns);
 
+/* To be called in one's turn when the one before has died in it. */
+void mcds__lmdb_take_over(struct mcds__lmdb_file *file);
+
 /* A write transaction, for one thread of this process at a time. Waits as the line does, and
  * without end for a program that writes the file through LMDB alone. */
 int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,

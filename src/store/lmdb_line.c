@@ -115,7 +115,7 @@ static int take_over(struct mcds__lmdb_file *file, int code)
     if (code == EOWNERDEAD) {
         code = pthread_mutex_consistent(&file->line->mutex);
         if (code == 0)
-            mcds__lmdb_board_recover(file);
+            mcds__lmdb_take_over(file);
     }
     return code;
 }

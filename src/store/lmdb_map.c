@@ -43,23 +43,41 @@ static int write_begin_once(struct mcds__lmdb_file *file, MDB_txn **txn_out)
     return code;
 }
 
+static int write_begin(struct mcds__lmdb_file *file, const mcds_env *env, MDB_txn **txn_out)
+{
+    for (int i = 0; i < TRIES_MAX; i++) {
+        int code = write_begin_once(file, txn_out);
+        if (code == MDB_MAP_RESIZED)
+            code = mcds__lmdb_map_change(file, env, 0, mcds__monotonic_ns(env) + LONG_NS);
+        else
+            return code;
+        if (code != 0)
+            return code;
+    }
+    return MDB_MAP_RESIZED;
+}
+
 int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
                            struct MDB_txn **txn_out)
 {
     int code = mcds__lmdb_line_enter(file, env, until_ns);
     if (code != 0)
         return code;
-    for (int i = 0; i < TRIES_MAX; i++) {
-        code = write_begin_once(file, txn_out);
-        if (code == 0)
-            return 0;
-        if (code == MDB_MAP_RESIZED)
-            code = mcds__lmdb_map_change(file, env, 0, mcds__monotonic_ns(env) + LONG_NS);
-        if (code != 0)
-            break;
-    }
-    mcds__lmdb_line_leave(file);
-    return code != 0 ? code : MDB_MAP_RESIZED;
+    code = write_begin(file, env, txn_out);
+    if (code != 0)
+        mcds__lmdb_line_leave(file);
+    return code;
+}
+
+void mcds__lmdb_take_over(struct mcds__lmdb_file *file)
+{
+    MDB_txn *txn;
+    bool begun = write_begin(file, mcds_env_system(), &txn) == 0;
+    mcds__lmdb_board_recover(file, begun ? txn : NULL);
+    if (!begun)
+        return;
+    mdb_txn_abort(txn);
+    write_leave(file);
 }
 
 /* Whether LMDB has given the file up because the page that makes a commit valid could not be

@@ -2,6 +2,7 @@
  * turn it is, once, whoever dies in between. */
 #include "support/lmdb_place.h"
 
+#include <fcntl.h>
 #include <lmdb.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 
 #define SENDERS 5
 #define MAP_MAX (UINT64_C(1) << 30)
+#define LAST_TXNID_AT (8 + sizeof(pthread_mutex_t)) /* in the lock file of LMDB 0.9 */
 
 static const mcds_env *const env = NULL;
 
@@ -221,7 +223,26 @@ static void durable_is_durable_whoever_writes_it(void **state)
     mcds_close(async);
 }
 
-enum death { BEFORE_IT_IS_CARRIED_OUT, BEFORE_THE_COMMIT, AFTER_THE_COMMIT };
+enum death { BEFORE_IT_IS_CARRIED_OUT, BEFORE_THE_COMMIT, IN_THE_COMMIT, AFTER_THE_COMMIT };
+
+/* What a death in the middle of LMDB's commit leaves behind: the page that makes it valid is
+ * written, its lock is held, and its lock file tells of the transaction before. */
+static bool look_as_in_the_commit(struct mcds__lmdb_file *file, const char *path)
+{
+    char lock_path[160];
+    MDB_txn *txn;
+    MDB_envinfo info;
+    uint64_t last;
+    (void)snprintf(lock_path, sizeof lock_path, "%s-lock", path);
+    int lock = open(lock_path, O_RDWR);
+    if (lock < 0 || mdb_env_info(file->env, &info) != 0 ||
+        mdb_txn_begin(file->env, NULL, 0, &txn) != 0 ||
+        pread(lock, &last, sizeof last, (off_t)LAST_TXNID_AT) != sizeof last ||
+        last != info.me_last_txnid)
+        return false;
+    last--;
+    return pwrite(lock, &last, sizeof last, (off_t)LAST_TXNID_AT) == sizeof last;
+}
 
 /* Take the turn, say so, take what is posted, and die in the middle of it. */
 static void die_in_turn(const char *path, enum death death, int ready)
@@ -238,7 +259,9 @@ static void die_in_turn(const char *path, enum death death, int ready)
         (void)raise(SIGKILL);
     if (!carry_out(&work, &letter))
         _exit(3);
-    if (death == AFTER_THE_COMMIT && mdb_txn_commit(work.txn) != 0)
+    if (death != BEFORE_THE_COMMIT && mdb_txn_commit(work.txn) != 0)
+        _exit(4);
+    if (death == IN_THE_COMMIT && !look_as_in_the_commit(file, path))
         _exit(5);
     (void)raise(SIGKILL);
 }
@@ -280,6 +303,12 @@ static void who_dies_before_the_commit_has_done_nothing(void **state)
 {
     struct place *place = *state;
     check_death(place->file, BEFORE_THE_COMMIT);
+}
+
+static void who_dies_in_the_commit_has_done_it(void **state)
+{
+    struct place *place = *state;
+    check_death(place->file, IN_THE_COMMIT);
 }
 
 static void who_dies_after_the_commit_has_done_it(void **state)
@@ -501,6 +530,7 @@ int main(void)
         TEST(durable_is_durable_whoever_writes_it),
         TEST(who_dies_before_is_forgotten),
         TEST(who_dies_before_the_commit_has_done_nothing),
+        TEST(who_dies_in_the_commit_has_done_it),
         TEST(who_dies_after_the_commit_has_done_it),
         TEST(dead_senders_take_up_no_place),
         TEST(the_deadline_ends_it),
