@@ -357,7 +357,7 @@ static bool read_turn(struct mcds__lmdb_file *file, MDB_txn *txn, uint64_t *turn
 void mcds__lmdb_board_recover(struct mcds__lmdb_file *file, MDB_txn *txn)
 {
     struct mcds__lmdb_board *board = file->board;
-    uint64_t last_turn;
+    uint64_t last_turn = 0;
     bool known = txn != NULL && read_turn(file, txn, &last_turn);
     for (uint32_t i = 0; i < PLACES; i++) {
         uint64_t state = atomic_load(&board->states[i]);
