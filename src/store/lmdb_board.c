@@ -71,8 +71,12 @@ struct mcds__lmdb_ticket *mcds__lmdb_board_write(struct mcds__letter *letter,
     struct mcds__lmdb_ticket *last = NULL;
     for (struct mcds__lmdb_ticket *ticket = tickets; ticket != NULL; ticket = ticket->next) {
         ticket->until = ticket->at;
-        while (ticket->until != NULL && mcds__letter_add(letter, ticket->until))
+        ticket->taken = (struct mcds__lmdb_load){0, 0, 0};
+        while (ticket->until != NULL && mcds__letter_add(letter, ticket->until)) {
+            struct mcds__lmdb_load part = mcds__lmdb_load_of(ticket->until);
+            mcds__lmdb_load_add(&ticket->taken, &part);
             ticket->until = mcds__lmdb_skip_answered(ticket->until->next);
+        }
         if (ticket->until != ticket->at)
             last = ticket;
         if (ticket->until != NULL)

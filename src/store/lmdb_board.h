@@ -24,7 +24,7 @@ size_t mcds__lmdb_board_bytes(void);
 bool mcds__lmdb_board_begin(struct mcds__lmdb_board *board);
 
 /* Put as much of the tickets' first batches into a letter as fits: whole batches, in order. Sets
- * `until` of each ticket. Returns the last ticket that has something in it, or NULL: none. */
+ * `until` and `taken` of each ticket. Returns the last ticket that has something in it, or NULL: none. */
 struct mcds__lmdb_ticket *mcds__lmdb_board_write(struct mcds__letter *letter,
                                                  struct mcds__lmdb_ticket *tickets);
 

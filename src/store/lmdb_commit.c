@@ -38,22 +38,40 @@ static bool take_ticket(struct mcds__lmdb_ticket *ticket, struct mcds__lmdb_load
     ticket->stage = ticket->stage == WAITING ? TAKEN : ticket->stage;
     if (fits(group, &ticket->load)) {
         ticket->until = NULL;
-        ticket->group_count = ticket->load.batches;
+        ticket->taken = ticket->load;
         mcds__lmdb_load_add(group, &ticket->load);
         return true;
     }
     ticket->until = ticket->at;
-    ticket->group_count = 0;
+    ticket->taken = (struct mcds__lmdb_load){0, 0, 0};
     while (ticket->until != NULL) {
         if (is_full(group))
             return false;
         struct mcds__lmdb_load part = mcds__lmdb_load_of(ticket->until);
         mcds__lmdb_load_add(group, &part);
-        mcds__lmdb_load_take(&ticket->load, &part);
-        ticket->group_count++;
+        mcds__lmdb_load_add(&ticket->taken, &part);
         ticket->until = mcds__lmdb_skip_answered(ticket->until->next);
     }
     return true;
+}
+
+/* Take the tickets up to `last` off the queue. */
+static void cut_behind(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *last)
+{
+    file->first = last->next;
+    if (last->next == NULL)
+        file->end = &file->first;
+    last->next = NULL;
+}
+
+/* Put those from `first` to `last` in front of the queue. */
+static void put_in_front(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *first,
+                         struct mcds__lmdb_ticket *last)
+{
+    last->next = file->first;
+    if (file->first == NULL)
+        file->end = &last->next;
+    file->first = first;
 }
 
 /* Take the next group off the queue. With the mutex held. */
@@ -64,11 +82,7 @@ static struct mcds__lmdb_ticket *take_group(struct mcds__lmdb_file *file)
     struct mcds__lmdb_ticket *last = first;
     while (take_ticket(last, &group) && last->next != NULL && !is_full(&group))
         last = last->next;
-    file->batches += group.batches;
-    file->first = last->next;
-    if (last->next == NULL)
-        file->end = &file->first;
-    last->next = NULL;
+    cut_behind(file, last);
     return first;
 }
 
@@ -83,10 +97,7 @@ static void put_back(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *tic
         if (last->next == NULL)
             break;
     }
-    last->next = file->first;
-    if (file->first == NULL)
-        file->end = &last->next;
-    file->first = tickets;
+    put_in_front(file, tickets, last);
 }
 
 /* Take off the queue what fits into one letter. NULL: nothing does. With the mutex held. */
@@ -99,10 +110,7 @@ static struct mcds__lmdb_ticket *take_letter(struct mcds__lmdb_file *file,
     struct mcds__lmdb_ticket *last = mcds__lmdb_board_write(letter, first);
     if (last == NULL)
         return NULL;
-    file->first = last->next;
-    if (last->next == NULL)
-        file->end = &file->first;
-    last->next = NULL;
+    cut_behind(file, last);
     for (struct mcds__lmdb_ticket *ticket = first; ticket != NULL; ticket = ticket->next)
         ticket->stage = ticket->stage == WAITING ? TAKEN : ticket->stage;
     return first;
@@ -115,16 +123,15 @@ static void dismiss_group(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket
     for (struct mcds__lmdb_ticket *ticket = tickets, *next; ticket != NULL; ticket = next) {
         next = ticket->next;
         ticket->at = ticket->until;
+        file->batches += ticket->taken.batches;
+        mcds__lmdb_load_take(&ticket->load, &ticket->taken);
         if (ticket->at == NULL) {
             ticket->stage = ticket->stage == TAKEN ? DONE : ticket->stage;
             (void)pthread_cond_signal(&ticket->wake);
             continue;
         }
         ticket->stage = ticket->stage == TAKEN ? WAITING : ticket->stage;
-        ticket->next = file->first;
-        if (file->first == NULL)
-            file->end = &ticket->next;
-        file->first = ticket;
+        put_in_front(file, ticket, ticket);
     }
 }
 
@@ -207,11 +214,6 @@ static bool have_it_written(struct mcds__lmdb_file *file, const struct mcds__lmd
     if (fate != MCDS__LMDB_SERVED) {
         put_back(file, group);
         return false;
-    }
-    for (struct mcds__lmdb_ticket *ticket = group; ticket != NULL; ticket = ticket->next) {
-        file->batches += ticket->load.batches;
-        mcds__lmdb_ticket_weigh(ticket, ticket->until);
-        file->batches -= ticket->load.batches;
     }
     dismiss_group(file, group);
     return true;

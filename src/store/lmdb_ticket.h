@@ -18,11 +18,11 @@ struct mcds__lmdb_load {
 struct mcds__lmdb_ticket {
     struct mcds__lmdb_ticket *next;
     const mcds_env *env;
-    mcds_batch *at;              /* the first batch that is not answered */
-    mcds_batch *until;           /* the first that is not of this round's group, or NULL */
-    struct mcds__lmdb_load load; /* from `at` on */
-    uint64_t group_count;        /* batches from `at` to `until`, in a group */
-    int64_t deadline_ns;         /* the last of any batch */
+    mcds_batch *at;               /* the first batch that is not answered */
+    mcds_batch *until;            /* the first that is not of this round's group, or NULL */
+    struct mcds__lmdb_load load;  /* from `at` on */
+    struct mcds__lmdb_load taken; /* of that, up to `until` */
+    int64_t deadline_ns;          /* the last of any batch */
     enum mcds__lmdb_stage stage;
     pthread_cond_t wake;
 };
@@ -76,17 +76,6 @@ static inline mcds_batch *mcds__lmdb_skip_answered(mcds_batch *batch)
     while (batch != NULL && batch->answered == batch->count)
         batch = batch->next;
     return batch;
-}
-
-/* What is left to do from `batch` on. */
-static inline void mcds__lmdb_ticket_weigh(struct mcds__lmdb_ticket *ticket, mcds_batch *batch)
-{
-    ticket->load = (struct mcds__lmdb_load){0, 0, 0};
-    for (batch = mcds__lmdb_skip_answered(batch); batch != NULL;
-         batch = mcds__lmdb_skip_answered(batch->next)) {
-        struct mcds__lmdb_load load = mcds__lmdb_load_of(batch);
-        mcds__lmdb_load_add(&ticket->load, &load);
-    }
 }
 
 /* One batch of a list that is being sorted. */

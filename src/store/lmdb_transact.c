@@ -127,8 +127,8 @@ static int execute_ticket(struct mcds__lmdb_work *work, const struct mcds__lmdb_
     size_t count = 0;
     struct mcds__lmdb_row *rows = NULL;
     mcds_batch *batch = ticket->at;
-    if (ticket->group_count >= SORTED_MIN)
-        rows = mcds__lmdb_sort(ticket->env, batch, ticket->until, (size_t)ticket->group_count,
+    if (ticket->taken.batches >= SORTED_MIN)
+        rows = mcds__lmdb_sort(ticket->env, batch, ticket->until, (size_t)ticket->taken.batches,
                                &count);
     if (rows != NULL)
         code = execute_sorted(work, ticket->env, rows, count);
