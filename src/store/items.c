@@ -247,13 +247,11 @@ struct mcds__item *mcds__items_find(struct mcds__items *items, mcds_bytes key, u
     return item;
 }
 
-/* The item of this key lives again, if it was buried. */
-static struct mcds__item *unbury(struct mcds__items *items, mcds_bytes key, uint32_t hash,
+/* A buried item lives again. */
+static struct mcds__item *unbury(struct mcds__items *items, struct mcds__item *item,
                                  uint32_t value_length)
 {
-    struct mcds__item *item = search(items, key, hash);
-    if (item != NULL)
-        item = mcds__items_resize(items, item, value_length);
+    item = mcds__items_resize(items, item, value_length);
     if (item == NULL)
         return NULL;
     item->expires_ms = MCDS__ITEM_NEVER;
@@ -267,8 +265,9 @@ struct mcds__item *mcds__items_insert(struct mcds__items *items, mcds_bytes key,
                                       uint32_t value_length)
 {
     assert(key.length > 0 && key.length <= UINT8_MAX);
-    if (items->buried > 0 && search(items, key, (uint32_t)hash) != NULL)
-        return unbury(items, key, (uint32_t)hash, value_length);
+    struct mcds__item *buried = items->buried > 0 ? search(items, key, (uint32_t)hash) : NULL;
+    if (buried != NULL)
+        return unbury(items, buried, value_length);
     size_t size = size_of(items, key.length, 0, value_length);
     if (!begin(items) || !make_room(items, size + ALLOCATION_COST, NULL))
         return NULL;

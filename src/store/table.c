@@ -66,6 +66,16 @@ static struct mcds__item *settle(struct mcds__items *items, struct mcds__item *i
     return item;
 }
 
+/* Who finds an item so finds in it what was added to its cell, which is closed. */
+static struct mcds__item *find(struct mcds__table *table, mcds_bytes key, uint64_t hash,
+                               int64_t now_ms, uint64_t *cas_next)
+{
+    struct mcds__item *item = mcds__items_find(&table->items, key, hash, now_ms);
+    if (item != NULL && item->held > 0)
+        item = settle(&table->items, item, cas_next);
+    return item;
+}
+
 /* The item has changed: it gets a new token, and the reply tells it. */
 static void changed(struct mcds__item *item, mcds_reply *reply,
                     const struct mcds__table_context *context)
@@ -260,12 +270,10 @@ void mcds__table_execute(struct mcds__table *table, mcds_request *request, uint6
         request->reply.outcome = MCDS_OUT_TOO_BIG;
         return;
     }
-    struct mcds__items *items = &table->items;
     if (request->command != MCDS_GET)
-        mcds__items_work(items, context->now_ms);
-    struct mcds__item *item = mcds__items_find(items, request->key, hash, context->now_ms);
-    if (item != NULL && item->held > 0)
-        item = settle(items, item, context->cas_next);
+        mcds__items_work(&table->items, context->now_ms);
+    struct mcds__item *item = find(table, request->key, hash, context->now_ms,
+                                   context->cas_next);
     switch (request->command) {
     case MCDS_GET:
         get(item, request, context);
@@ -299,15 +307,13 @@ bool mcds__table_look(struct mcds__table *table, mcds_bytes key, uint64_t hash,
                       mcds_bytes *value_out)
 {
     mcds__items_prefetch(&table->items, hash);
-    struct mcds__item *item = mcds__items_find(&table->items, key, hash, INT64_MIN);
+    struct mcds__item *item = find(table, key, hash, INT64_MIN, context->cas_next);
     *reply_out = (mcds_reply){.outcome = MCDS_OUT_MISS};
     *value_out = (mcds_bytes){NULL, 0};
     if (item == NULL)
         return true;
     if (item->expires_ms != MCDS__ITEM_NEVER)
         return false;
-    if (item->held > 0)
-        item = settle(&table->items, item, context->cas_next);
     *value_out = (mcds_bytes){mcds__item_value(item), item->value_length};
     *reply_out = (mcds_reply){
         .outcome = MCDS_OUT_OK,
@@ -324,17 +330,14 @@ struct mcds__cell *mcds__table_open_cell(struct mcds__table *table, mcds_bytes k
                                          uint64_t *cas_next)
 {
     uint64_t number;
-    struct mcds__items *items = &table->items;
-    struct mcds__item *item = mcds__items_find(items, key, hash, INT64_MIN);
+    struct mcds__item *item = find(table, key, hash, INT64_MIN, cas_next);
     if (item == NULL || item->expires_ms != MCDS__ITEM_NEVER)
         return NULL;
-    if (item->held > 0)
-        item = settle(items, item, cas_next);
     if (!mcds__parse_stored_u64(mcds__item_value(item), item->value_length, &number) ||
         number > MCDS__CELL_OPEN_MAX)
         return NULL;
     if (cell == NULL)
-        item = mcds__items_hold(items, item);
+        item = mcds__items_hold(&table->items, item);
     if (item == NULL)
         return NULL;
     mcds__cell_open(mcds__item_cell(item), number, item->flags);
