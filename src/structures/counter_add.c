@@ -166,8 +166,7 @@ static bool add_here(mcds_counter *counter, int64_t delta, int64_t *value_out, i
     struct sum sum = {.form = mcds__counter_form(counter), .down = delta < 0};
     sum.delta = sum.down ? (uint64_t)-delta : (uint64_t)delta;
     uint32_t stripe = choose_stripe(counter);
-    if (mcds__counter_is_strict(counter) ||
-        (sum.down && mcds__counter_form(counter) != FORM_SIGNED) ||
+    if (mcds__counter_is_strict(counter) || (sum.down && sum.form != FORM_SIGNED) ||
         !mcds__counter_cell_add(counter, stripe, sum.delta, sum.down, &sum.number))
         return false;
     *result = judge_sum(counter, sum, value_out, &detail);

@@ -3,8 +3,6 @@
 
 #include "structures/counter.h"
 
-#define TRIES 2 /* as the cell is found, and opened */
-
 /* Where numbers do not expire, and no round trip is needed before the first. */
 static bool may_have_cells(const mcds_counter *counter)
 {
@@ -27,37 +25,41 @@ static struct mcds__cell *open_cell(mcds_counter *counter, uint32_t stripe,
     return cell;
 }
 
+/* As the handle has it, open or not. */
+static struct mcds__cell *find_cell(mcds_counter *counter, uint32_t stripe)
+{
+    if (!may_have_cells(counter))
+        return NULL;
+    struct mcds__cell *cell = atomic_load_explicit(&counter->cells[stripe],
+                                                   memory_order_acquire);
+    return cell != NULL ? cell : open_cell(counter, stripe, NULL);
+}
+
+static bool change(struct mcds__cell *cell, uint64_t delta, bool down, uint64_t *after_out)
+{
+    return down ? mcds__cell_subtract(cell, delta, after_out)
+                : mcds__cell_add(cell, delta, after_out);
+}
+
 bool mcds__counter_cell_add(mcds_counter *counter, uint32_t stripe, uint64_t delta, bool down,
                             uint64_t *after_out)
 {
-    struct mcds__cell *cell = atomic_load_explicit(&counter->cells[stripe],
-                                                   memory_order_acquire);
-    if (!may_have_cells(counter) || delta > MCDS__CELL_DELTA_MAX)
+    if (delta > MCDS__CELL_DELTA_MAX)
         return false;
-    for (int i = 0; i < TRIES; i++) {
-        if (cell != NULL && (down ? mcds__cell_subtract(cell, delta, after_out)
-                                  : mcds__cell_add(cell, delta, after_out)))
-            return true;
-        cell = open_cell(counter, stripe, cell);
-        if (cell == NULL)
-            return false;
-    }
-    return false;
+    struct mcds__cell *cell = find_cell(counter, stripe);
+    if (cell == NULL || change(cell, delta, down, after_out))
+        return cell != NULL;
+    cell = open_cell(counter, stripe, cell);
+    return cell != NULL && change(cell, delta, down, after_out);
 }
 
 bool mcds__counter_cell_read(mcds_counter *counter, uint64_t *stored_out, uint32_t *birth_out)
 {
-    struct mcds__cell *cell = atomic_load_explicit(&counter->cells[0], memory_order_acquire);
-    if (!may_have_cells(counter))
-        return false;
-    for (int i = 0; i < TRIES; i++) {
-        if (cell != NULL && mcds__cell_read(cell, stored_out, birth_out))
-            return true;
-        cell = open_cell(counter, 0, cell);
-        if (cell == NULL)
-            return false;
-    }
-    return false;
+    struct mcds__cell *cell = find_cell(counter, 0);
+    if (cell == NULL || mcds__cell_read(cell, stored_out, birth_out))
+        return cell != NULL;
+    cell = open_cell(counter, 0, cell);
+    return cell != NULL && mcds__cell_read(cell, stored_out, birth_out);
 }
 
 void mcds__counter_cell_check(mcds_counter *counter, uint32_t stripe)
