@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "work.h"
+
 static bool fail(const struct collection *collection)
 {
     (void)fprintf(stderr, "bench: %s: %s\n", verb_name(collection->verb), mcds_errmsg());
@@ -105,22 +107,25 @@ static uint64_t next_number(struct collection *collection, enum verb verb)
     return collection->size++;
 }
 
+struct acts {
+    struct collection *collection;
+    enum verb verb;
+};
+
+static bool start_act(void *context, uint64_t tag)
+{
+    const struct acts *acts = context;
+    (void)tag;
+    return act(acts->collection, acts->verb, next_number(acts->collection, acts->verb),
+               acts->collection->pipeline) == MCDS_OK;
+}
+
 static bool run(struct collection *collection, enum verb verb, uint64_t operations)
 {
-    uint64_t started = 0;
-    for (uint64_t finished = 0; finished < operations; finished++) {
-        while (started < operations && started - finished < collection->depth) {
-            if (act(collection, verb, next_number(collection, verb), collection->pipeline) !=
-                MCDS_OK)
-                return fail(collection);
-            started++;
-        }
-        mcds_completion done;
-        if (mcds_pipeline_next(collection->pipeline, &done) != MCDS_OK ||
-            done.result != MCDS_OK)
-            return fail(collection);
-    }
-    return true;
+    struct acts acts = {collection, verb};
+    return keep_in_flight(collection->pipeline, collection->depth, operations, start_act,
+                          &acts) ||
+           fail(collection);
 }
 
 bool collection_fill(struct collection *collection, uint64_t size)

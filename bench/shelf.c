@@ -62,24 +62,24 @@ bool shelf_add_some(struct shelf *shelf, struct shelf_part part, uint32_t dice,
     return true;
 }
 
+struct throws {
+    const struct shelf *shelf;
+    uint32_t dice;
+};
+
+static bool start_throw(void *context, uint64_t tag)
+{
+    struct throws *throws = context;
+    mcds_counter *counter = throws->shelf->counters[throw_counter(&throws->dice)];
+    return mcds_counter_add_start(counter, 1, NULL, throws->shelf->tool.pipeline, tag) ==
+           MCDS_OK;
+}
+
 bool shelf_add_pipelined(void *state, uint64_t operations)
 {
-    struct shelf *shelf = state;
-    uint32_t dice = 0;
-    uint64_t started = 0;
-    for (uint64_t finished = 0; finished < operations; finished++) {
-        while (started < operations && started - finished < shelf->tool.depth) {
-            if (mcds_counter_add_start(shelf->counters[throw_counter(&dice)], 1, NULL,
-                                       shelf->tool.pipeline, started) != MCDS_OK)
-                return false;
-            started++;
-        }
-        mcds_completion done;
-        if (mcds_pipeline_next(shelf->tool.pipeline, &done) != MCDS_OK ||
-            done.result != MCDS_OK)
-            return false;
-    }
-    return true;
+    const struct tool *tool = &((const struct shelf *)state)->tool;
+    struct throws throws = {state, 0};
+    return keep_in_flight(tool->pipeline, tool->depth, operations, start_throw, &throws);
 }
 
 bool shelf_get(void *state, uint64_t operations)

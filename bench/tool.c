@@ -46,22 +46,34 @@ bool tool_add(void *state, uint64_t operations)
     return true;
 }
 
-bool tool_add_pipelined(void *state, uint64_t operations)
+bool keep_in_flight(mcds_pipeline *pipeline, uint32_t depth, uint64_t operations,
+                    bool (*start)(void *context, uint64_t tag), void *context)
 {
-    struct tool *tool = state;
     uint64_t started = 0;
     for (uint64_t finished = 0; finished < operations; finished++) {
-        while (started < operations && started - finished < tool->depth) {
-            if (mcds_counter_add_start(tool->counter, 1, NULL, tool->pipeline, started) !=
-                MCDS_OK)
-                return fail("counter add");
+        while (started < operations && started - finished < depth) {
+            if (!start(context, started))
+                return false;
             started++;
         }
         mcds_completion done;
-        if (mcds_pipeline_next(tool->pipeline, &done) != MCDS_OK || done.result != MCDS_OK)
-            return fail("counter add in a pipeline");
+        if (mcds_pipeline_next(pipeline, &done) != MCDS_OK || done.result != MCDS_OK)
+            return false;
     }
     return true;
+}
+
+static bool start_add(void *context, uint64_t tag)
+{
+    const struct tool *tool = context;
+    return mcds_counter_add_start(tool->counter, 1, NULL, tool->pipeline, tag) == MCDS_OK;
+}
+
+bool tool_add_pipelined(void *state, uint64_t operations)
+{
+    struct tool *tool = state;
+    return keep_in_flight(tool->pipeline, tool->depth, operations, start_add, tool) ||
+           fail("counter add in a pipeline");
 }
 
 bool locker_open(struct locker *locker, const char *uri, const char *name)

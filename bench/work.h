@@ -40,6 +40,10 @@ struct tool {
 /* False: told on stderr. */
 bool tool_open(struct tool *tool, const char *uri, const char *name, uint32_t depth);
 void tool_close(struct tool *tool);
+/* Start operations, at most `depth` of them in flight, until all are finished. False: one was not
+ * started, or failed. */
+bool keep_in_flight(mcds_pipeline *pipeline, uint32_t depth, uint64_t operations,
+                    bool (*start)(void *context, uint64_t tag), void *context);
 /* contestant.run: waiting adds, and pipelined ones with `depth` in flight. */
 bool tool_add(void *tool, uint64_t operations);
 bool tool_add_pipelined(void *tool, uint64_t operations);
