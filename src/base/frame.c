@@ -5,6 +5,20 @@
 
 #include "base/crc32c.h"
 
+void mcds__put_u32(uint8_t *out, uint32_t number)
+{
+    for (int i = 0; i < 4; i++)
+        out[i] = (uint8_t)(number >> (8 * i));
+}
+
+uint32_t mcds__get_u32(const uint8_t *in)
+{
+    uint32_t number = 0;
+    for (int i = 3; i >= 0; i--)
+        number = number << 8 | in[i];
+    return number;
+}
+
 void mcds__put_u64(uint8_t *out, uint64_t number)
 {
     for (int i = 0; i < 8; i++)
@@ -32,26 +46,33 @@ size_t mcds__frame_seal(uint8_t *out, char type, uint8_t version, mcds_bytes key
     out[1] = 'd';
     out[2] = (uint8_t)type;
     out[3] = version;
-    uint32_t sum = sum_of(key, out, length);
-    for (int i = 0; i < MCDS__FRAME_TAIL; i++)
-        out[length + (size_t)i] = (uint8_t)(sum >> (8 * i));
+    mcds__put_u32(out + length, sum_of(key, out, length));
     return length + MCDS__FRAME_TAIL;
+}
+
+/* Whether it is a whole frame of this type, of any version. */
+static bool is_whole(mcds_bytes value, char type, mcds_bytes key)
+{
+    const uint8_t *bytes = value.at;
+    if (value.length < MCDS__FRAME_OVERHEAD || bytes[0] != 'm' || bytes[1] != 'd' ||
+        bytes[2] != (uint8_t)type)
+        return false;
+    size_t length = value.length - MCDS__FRAME_TAIL;
+    return mcds__get_u32(bytes + length) == sum_of(key, bytes, length);
 }
 
 bool mcds__frame_open(mcds_bytes value, char type, uint8_t version, mcds_bytes key,
                       mcds_bytes *payload_out)
 {
     const uint8_t *bytes = value.at;
-    if (value.length < MCDS__FRAME_OVERHEAD)
+    if (!is_whole(value, type, key) || bytes[3] != version)
         return false;
-    if (bytes[0] != 'm' || bytes[1] != 'd' || bytes[2] != (uint8_t)type || bytes[3] != version)
-        return false;
-    size_t length = value.length - MCDS__FRAME_TAIL;
-    uint32_t sum = sum_of(key, bytes, length);
-    for (int i = 0; i < MCDS__FRAME_TAIL; i++)
-        if (bytes[length + (size_t)i] != (uint8_t)(sum >> (8 * i)))
-            return false;
     payload_out->at = bytes + MCDS__FRAME_HEAD;
-    payload_out->length = length - MCDS__FRAME_HEAD;
+    payload_out->length = value.length - MCDS__FRAME_OVERHEAD;
     return true;
+}
+
+bool mcds__frame_is_newer(mcds_bytes value, char type, uint8_t version, mcds_bytes key)
+{
+    return is_whole(value, type, key) && ((const uint8_t *)value.at)[3] > version;
 }

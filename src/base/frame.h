@@ -19,7 +19,16 @@ size_t mcds__frame_seal(uint8_t *out, char type, uint8_t version, mcds_bytes key
 /* The payload inside a frame of this type and version. False: foreign or damaged. */
 bool mcds__frame_open(mcds_bytes value, char type, uint8_t version, mcds_bytes key,
                       mcds_bytes *payload_out);
+/* Whether a value that mcds__frame_open refuses is whole and of this type, but of a higher
+ * version. */
+bool mcds__frame_is_newer(mcds_bytes value, char type, uint8_t version, mcds_bytes key);
 
+/* What to say of a value that cannot be used: with MCDS_UNSUPPORTED, and with MCDS_CORRUPT. */
+#define MCDS__NEWER_SAYING "it was made by a newer version of mcds: upgrade this program"
+#define MCDS__FOREIGN_SAYING "its key holds something that mcds did not write"
+
+void mcds__put_u32(uint8_t *out, uint32_t number);
+uint32_t mcds__get_u32(const uint8_t *in);
 void mcds__put_u64(uint8_t *out, uint64_t number);
 uint64_t mcds__get_u64(const uint8_t *in);
 
