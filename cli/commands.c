@@ -69,7 +69,9 @@ static const struct verb lock_verbs[] = {
          "of "
          "every earlier holder) and MCDS_LOCK_DEADLINE (Unix time in ms at which the lease "
          "ends "
-         "unless it is renewed; every renewal moves it) in its environment."},
+         "unless it is renewed; every renewal moves it) in its environment. The default store "
+         "is a file of this user on this machine: other users and machines do not see its "
+         "locks; name a store that they share with -s."},
     {.word = NULL},
 };
 

@@ -1,86 +1,28 @@
 /* Which store, and one command on it. */
 #include "session.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "default_store.h"
 #include "exit.h"
 #include "feed.h"
 #include "report.h"
 
-#define FILE_NAME "default.lmdb"
-
-/* Append `path` with what a URI would take for its own written as %XX. */
-static bool append_path(char uri[URI_MAX], const char *path)
-{
-    size_t length = strlen(uri);
-    for (; *path != '\0'; path++) {
-        if (length + 4 > URI_MAX)
-            return false;
-        if (*path == '%' || *path == '?')
-            length += (size_t)snprintf(uri + length, 4, "%%%02X", (unsigned char)*path);
-        else
-            uri[length++] = *path;
-    }
-    uri[length] = '\0';
-    return true;
-}
-
-/* Make a directory and those above it, for the owner alone. */
-static bool make_directories(char *path)
-{
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        int made = mkdir(path, 0700);
-        int reason = errno;
-        *slash = '/';
-        if (made != 0 && reason != EEXIST) {
-            errno = reason;
-            return false;
-        }
-    }
-    return mkdir(path, 0700) == 0 || errno == EEXIST;
-}
-
 static int choose_default(struct session *session)
 {
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    char path[URI_MAX / 2];
-    int length;
-    if (state != NULL && state[0] == '/') {
-        length = snprintf(path, sizeof path, "%s/mcds", state);
-        session->uri_origin = "the default under $XDG_STATE_HOME; -s or $MCDS_STORE change it";
-    } else if (home != NULL && home[0] == '/') {
-        length = snprintf(path, sizeof path, "%s/.local/state/mcds", home);
-        session->uri_origin = "the default under $HOME; -s or $MCDS_STORE change it";
-    } else {
-        complain(&session->output,
-                 "no store: give one with -s or $MCDS_STORE, for $HOME is not "
-                 "set either");
-        return STATUS_USAGE;
-    }
-    (void)snprintf(session->uri, sizeof session->uri, "lmdb:");
-    if (length < 0 || (size_t)length >= sizeof path || !append_path(session->uri, path) ||
-        !append_path(session->uri, "/" FILE_NAME)) {
-        complain(&session->output, "the path of the default store is too long; use -s");
-        return STATUS_USAGE;
-    }
-    if (make_directories(path))
-        return STATUS_DONE;
-    complain(&session->output, "%s cannot be made: %s; choose a store with -s or $MCDS_STORE",
-             path, strerror(errno));
-    return STATUS_IO;
+    char sentence[SENTENCE_MAX];
+    int status = default_store(session->uri, sizeof session->uri, &session->uri_origin,
+                               sentence, sizeof sentence);
+    if (status != STATUS_DONE)
+        complain(&session->output, "%s", sentence);
+    return status;
 }
 
 int session_choose_store(struct session *session, const struct command *command)
 {
     session->options.ns = command->options[OPTION_NAMESPACE].text;
     session->options.timeout_ms = (uint32_t)number_of(command, OPTION_TIMEOUT, 0);
-    const char *environment = getenv("MCDS_STORE");
+    const char *environment = trusted_environment("MCDS_STORE");
     const char *uri = command->options[OPTION_STORE].text;
     session->uri_origin = "given with -s";
     if (uri == NULL && environment != NULL && environment[0] != '\0') {

@@ -73,9 +73,16 @@ int mcds__uri_parse(const char *text, struct mcds_uri *uri)
     *colon = '\0';
     uri->scheme = uri->text;
     char *place = colon + 1;
-    if (strncmp(place, "//", 2) == 0)
-        place += 2;
+    bool has_authority = strncmp(place, "//", 2) == 0;
+    place += has_authority ? 2 : 0;
     uri->place = place;
+    /* Where a host would be, a path would be relative to wherever the program runs. */
+    if (has_authority && *place != '/' && strcmp(uri->scheme, "lmdb") == 0)
+        return mcds_fail(
+            MCDS_INVALID,
+            "store URI '%.100s': an lmdb: file has no host; write lmdb:///PATH for "
+            "an absolute path, lmdb:PATH for a relative one",
+            text);
     char *options = strchr(place, '?');
     if (options != NULL)
         *options++ = '\0';

@@ -77,6 +77,10 @@ static void mistakes_are_named(void **state)
     assert_refused("localhost",
                    "store URI 'localhost': must begin with memory:, lmdb: or memcached://");
     assert_refused(":x", "store URI ':x': must begin with memory:, lmdb: or memcached://");
+    assert_refused(
+        "lmdb://a/b",
+        "store URI 'lmdb://a/b': an lmdb: file has no host; write lmdb:///PATH for an "
+        "absolute path, lmdb:PATH for a relative one");
     assert_refused("lmdb:a%2", "store URI 'lmdb:a%2': bad %XX in the place");
     assert_refused("lmdb:a%", "store URI 'lmdb:a%': bad %XX in the place");
     assert_refused("lmdb:a%zz", "store URI 'lmdb:a%zz': bad %XX in the place");

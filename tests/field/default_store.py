@@ -1,0 +1,161 @@
+"""The store of a user who names none: below $XDG_STATE_HOME or $HOME, wherever these point, and never
+below the directory in which the command happens to run."""
+
+import os
+import pwd
+import stat
+import subprocess
+import sys
+import unittest
+
+from place import Place
+
+MCDS = os.path.abspath(sys.argv[1])
+NOBODY = 65534
+IS_ROOT = os.geteuid() == 0
+
+
+class DefaultStoreTest(unittest.TestCase):
+    def setUp(self):
+        place = Place("lmdb").__enter__()
+        self.addCleanup(place.__exit__)
+        self.folder = place.folder
+        self.work = self.make("work", 0o777)
+        self.environment = place.environment(MCDS)
+        del self.environment["HOME"], self.environment["XDG_STATE_HOME"]
+
+    def make(self, name, mode):
+        path = os.path.join(self.folder, name)
+        os.mkdir(path)
+        os.chmod(path, mode)
+        return path
+
+    def mcds(self, *arguments, user=None, umask=-1, **environment):
+        if user is not None:
+            os.chmod(self.folder, 0o755)
+        return subprocess.run([MCDS, *arguments], cwd=self.work, env=self.environment | environment,
+                              capture_output=True, text=True, check=False, user=user, umask=umask,
+                              extra_groups=None if user is None else [], group=user)
+
+    def assert_counts(self, done, value):
+        self.assertEqual((done.stdout, done.stderr, done.returncode), (f"{value}\n", "", 0))
+        self.assertEqual(os.listdir(self.work), [])
+
+    def assert_refused(self, done, status, *words):
+        self.assertEqual((done.stdout, done.returncode), ("", status), done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_slashes_in_front(self):
+        home = self.make("home", 0o700)
+        self.assert_counts(self.mcds("counter", "add", "x", HOME=home), 1)
+        for slashes in "/", "//", "/////":
+            self.assert_counts(self.mcds("counter", "add", "x", "0", HOME=slashes + home), 1)
+        state = os.path.join(home, ".local/state")
+        self.assert_counts(self.mcds("counter", "add", "x", "0", XDG_STATE_HOME="/" + state), 1)
+
+    @unittest.skipUnless(IS_ROOT, "only root may become another user, who cannot write in /")
+    def test_home_is_the_root_directory(self):
+        for home in "/", "//", "/./":
+            done = self.mcds("counter", "add", "x", HOME=home, user=NOBODY)
+            self.assert_refused(done, 74, "mcds: /.", "Permission denied", "mode 0", "user 65534", "-s")
+
+    def test_no_usable_home(self):
+        for home, said in ({}, "not set"), ({"HOME": ""}, "empty"), ({"HOME": "work"}, "'work'"), \
+                          ({"HOME": "./"}, "'./'"):
+            done = self.mcds("counter", "add", "x", **home)
+            self.assert_refused(done, 64, "no store", "$HOME is " + said, "-s", "$MCDS_STORE")
+
+    def test_relative_state_home_is_no_state_home(self):
+        home = self.make("home", 0o700)
+        for state in "", "relative", "./work":
+            done = self.mcds("counter", "add", "x", "0", HOME=home, XDG_STATE_HOME=state)
+            self.assert_counts(done, 0)
+        self.assertEqual(os.listdir(home), [".local"])
+        self.assert_refused(self.mcds("counter", "add", "x", XDG_STATE_HOME="relative"), 64,
+                            "$XDG_STATE_HOME is 'relative'", "$HOME is not set")
+
+    def test_a_host_in_an_lmdb_uri_is_refused(self):
+        for uri in "lmdb://x.lmdb", "lmdb://tmp/x":
+            self.assert_refused(self.mcds("-s", uri, "counter", "add", "x"), 64, uri, "lmdb:///")
+
+    @unittest.skipUnless(IS_ROOT, "only root may become another user")
+    def test_home_that_cannot_be_written(self):
+        home = self.make("home", 0o555)
+        done = self.mcds("counter", "add", "x", HOME=home, user=NOBODY)
+        name = pwd.getpwuid(NOBODY).pw_name
+        self.assert_refused(done, 74, home + "/.local", "Permission denied", f"{home} belongs to user 0 (root)",
+                            "mode 0555", f"user {NOBODY} ({name})", "-s or $MCDS_STORE")
+
+    def test_others_may_write_where_the_file_lies(self):
+        state = self.make("state", 0o755)
+        for mode in 0o777, 0o757, 0o775, 0o1777:
+            done = self.mcds("counter", "add", "x", "0", XDG_STATE_HOME=state)
+            self.assert_counts(done, 0)
+            os.chmod(state + "/mcds", mode)
+            done = self.mcds("counter", "add", "x", XDG_STATE_HOME=state)
+            self.assert_refused(done, 74, f"{state}/mcds has mode {mode:04o}", "chmod 700", "-s")
+            os.chmod(state + "/mcds", 0o700)
+
+    def test_others_may_replace_the_directory(self):
+        state = self.make("state", 0o777)
+        done = self.mcds("counter", "add", "x", XDG_STATE_HOME=state)
+        self.assert_refused(done, 74, f"{state} has mode 0777", "chmod o-w", "-s")
+        os.chmod(state, 0o1777)  # as /tmp: nobody else may move what is ours
+        self.assert_counts(self.mcds("counter", "add", "x", XDG_STATE_HOME=state), 1)
+
+    @unittest.skipUnless(IS_ROOT, "only root may give a directory away")
+    def test_directory_of_another_user(self):
+        state = self.make("state", 0o1777)
+        os.mkdir(state + "/mcds", 0o700)
+        os.chown(state + "/mcds", NOBODY, NOBODY)
+        done = self.mcds("counter", "add", "x", XDG_STATE_HOME=state)
+        self.assert_refused(done, 74, f"{state}/mcds belongs to", "65534", "user 0 (root)", "-s")
+        self.assertEqual(os.listdir(state + "/mcds"), [])
+
+    def test_umask_of_nothing(self):
+        home = self.make("home", 0o700)
+        self.assert_counts(self.mcds("counter", "add", "x", HOME=home, umask=0), 1)
+        for path in ".local", ".local/state", ".local/state/mcds":
+            self.assertEqual(stat.S_IMODE(os.stat(os.path.join(home, path)).st_mode), 0o700)
+
+    def test_a_file_in_the_way(self):
+        home = self.make("home", 0o700)
+        with open(home + "/.local", "w", encoding="ascii"):
+            pass
+        done = self.mcds("counter", "add", "x", HOME=home)
+        self.assert_refused(done, 74, home + "/.local is not a directory", "-s")
+
+    def test_a_dangling_link_in_the_way(self):
+        state = self.make("state", 0o700)
+        os.symlink(self.folder + "/nowhere", state + "/mcds")
+        done = self.mcds("counter", "add", "x", XDG_STATE_HOME=state)
+        self.assert_refused(done, 74, state + "/mcds", "-s")
+        os.mkdir(self.folder + "/nowhere", 0o700)
+        self.assert_counts(self.mcds("counter", "add", "x", XDG_STATE_HOME=state), 1)
+
+    def test_help_and_doctor_say_whose_it_is(self):
+        home = self.make("home", 0o700)
+        self.assertIn("this user alone", self.mcds("doctor", HOME=home).stdout)
+        self.assertIn("this user", " ".join(self.mcds("help", "lock").stdout.split()))
+
+    @unittest.skipUnless(IS_ROOT, "only root may make a program that runs as another user")
+    def test_a_program_of_another_user_does_not_trust_the_environment(self):
+        copy = self.folder + "/mcds"
+        subprocess.run(["cp", MCDS, copy], check=True)
+        os.chown(copy, 65533, 65533)
+        os.chmod(copy, 0o6755)
+        home = self.make("home", 0o777)
+        os.chmod(self.folder, 0o755)
+        done = subprocess.run([copy, "counter", "add", "x"], cwd=self.work, user=NOBODY, group=NOBODY,
+                              extra_groups=[], env=self.environment | {"HOME": home}, text=True,
+                              capture_output=True, check=False)
+        if os.statvfs(self.folder).f_flag & os.ST_NOSUID:
+            self.skipTest("the temporary folder is mounted nosuid")
+        self.assertEqual(done.returncode, 64, done.stderr)
+        self.assertEqual(os.listdir(home), [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)
