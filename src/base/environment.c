@@ -2,19 +2,23 @@
 #include "base/environment.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 #ifdef __linux__
 #include <linux/futex.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 #define RANDOM_AHEAD 256 /* what the system gives at once and whole */
+#define RANDOM_TRIES 64  /* an interrupt before the kernel's pool is ready costs one */
+#define STEP UINT64_C(0x9e3779b97f4a7c15)
 #define LOCK_PIECE_NS (100 * NS_PER_MS)
 #define NS_PER_HOUR (3600 * NS_PER_S)
 
@@ -70,15 +74,60 @@ static _Thread_local struct {
     uint8_t bytes[RANDOM_AHEAD];
 } ahead;
 
-static void draw_ahead(void)
+/* False with errno set: a sandbox refuses the call, or the kernel does not have it. */
+static bool draw_by_call(uint8_t *out, size_t length)
+{
+    size_t drawn = 0;
+    for (int tries = 0; drawn < length && tries < RANDOM_TRIES; tries++) {
+        ssize_t got = getrandom(out + drawn, length - drawn, 0);
+        if (got < 0 && errno != EINTR)
+            return false;
+        drawn += got > 0 ? (size_t)got : 0;
+    }
+    return drawn == length;
+}
+
+static bool draw_from_device(uint8_t *out, size_t length)
+{
+    struct stat status;
+    size_t drawn = 0;
+    int device = open("/dev/urandom", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (device < 0)
+        return false;
+    if (fstat(device, &status) == 0 && S_ISCHR(status.st_mode)) {
+        for (int tries = 0; drawn < length && tries < RANDOM_TRIES; tries++) {
+            ssize_t got = read(device, out + drawn, length - drawn);
+            drawn += got > 0 ? (size_t)got : 0;
+        }
+    }
+    (void)close(device);
+    return drawn == length;
+}
+
+/* What mcds_open has found may be taken away later. Numbers must go on to differ between threads,
+ * processes and calls; nobody has promised that they cannot be guessed. */
+static void draw_from_circumstances(uint8_t *out, size_t length)
+{
+    uint64_t state = (uint64_t)clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40 ^
+                     (uint64_t)(uintptr_t)out;
+    for (size_t at = 0; at < length; at += sizeof state) {
+        uint64_t before;
+        memcpy(&before, out + at, sizeof before);
+        state = (state ^ before ^ (uint64_t)clock_ns(CLOCK_MONOTONIC)) + STEP;
+        state = (state ^ state >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        state = (state ^ state >> 27) * UINT64_C(0x94d049bb133111eb);
+        state ^= state >> 31;
+        memcpy(out + at, &state, sizeof state);
+    }
+}
+
+/* False: the system gives none. */
+static bool draw_ahead(void)
 {
     ahead.forks = mcds__forks();
-    ahead.left = 0;
-    while (ahead.left < sizeof ahead.bytes) {
-        ssize_t got = getrandom(ahead.bytes + ahead.left, sizeof ahead.bytes - ahead.left, 0);
-        if (got > 0) /* else an interrupt before the pool is ready */
-            ahead.left += (size_t)got;
-    }
+    ahead.left = sizeof ahead.bytes;
+    return draw_by_call(ahead.bytes, sizeof ahead.bytes) ||
+           draw_from_device(ahead.bytes, sizeof ahead.bytes);
 }
 
 static void system_random(void *self, void *out, size_t length)
@@ -86,8 +135,8 @@ static void system_random(void *self, void *out, size_t length)
     (void)self;
     uint8_t *at = out;
     while (length > 0) {
-        if (ahead.left == 0 || ahead.forks != mcds__forks())
-            draw_ahead();
+        if ((ahead.left == 0 || ahead.forks != mcds__forks()) && !draw_ahead())
+            draw_from_circumstances(ahead.bytes, sizeof ahead.bytes);
         size_t part = length < ahead.left ? length : ahead.left;
         memcpy(at, ahead.bytes + sizeof ahead.bytes - ahead.left, part);
         ahead.left -= part;
@@ -125,6 +174,15 @@ static const mcds_env system_env = {
 const mcds_env *mcds_env_system(void)
 {
     return &system_env;
+}
+
+bool mcds__has_random(const mcds_env *env)
+{
+    bool is_drawn = ahead.left > 0 && ahead.forks == mcds__forks();
+    if (env->random != system_random || is_drawn || draw_ahead())
+        return true;
+    ahead.left = 0;
+    return false;
 }
 
 void *mcds__allocate(const mcds_env *env, size_t length)

@@ -22,6 +22,8 @@ int64_t mcds__monotonic_ns(const mcds_env *env);
 int64_t mcds__wall_ns(const mcds_env *env);
 int64_t mcds__wall_ms(const mcds_env *env);
 uint64_t mcds__random_u64(const mcds_env *env);
+/* Whether there are random numbers: a sandbox may refuse both getrandom and /dev/urandom. */
+bool mcds__has_random(const mcds_env *env);
 void mcds__sleep_until_ns(const mcds_env *env, int64_t monotonic_ns);
 
 /* How often a fork has made this process another one, counted from the first call. What a handle

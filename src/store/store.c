@@ -113,6 +113,10 @@ int mcds_open_home(const mcds_home *home, void *home_state, const mcds_options *
     if (home->version != MCDS_HOME_VERSION)
         return mcds_fail(MCDS_UNSUPPORTED, "store: home version %u is not %d", home->version,
                          MCDS_HOME_VERSION);
+    if (!mcds__has_random(env_of(options)))
+        return mcds_fail(MCDS_IO,
+                         "store: the system gives no random numbers: getrandom is refused, and "
+                         "/dev/urandom cannot be read; let this sandbox have one of them");
     mcds_store *store = NULL;
     result = make_store(env_of(options), home, &store);
     if (result != MCDS_OK)

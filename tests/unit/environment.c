@@ -2,12 +2,22 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#ifdef __linux__
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#endif
 
 #include "base/environment.h"
 
@@ -82,6 +92,106 @@ static void a_child_draws_what_nobody_else_draws(void **state)
     assert_int_not_equal(second, own);
 }
 
+#ifdef __linux__
+
+/* From here on getrandom fails with EPERM, as it does in a sandbox that does not know it. False:
+ * the system has no such filters. */
+static bool refuse_getrandom(void)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getrandom, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static bool refuse_files(void)
+{
+    struct rlimit none = {0, 0};
+    return setrlimit(RLIMIT_NOFILE, &none) == 0;
+}
+
+enum sandboxed { FINE, SAME_TWICE, NOT_OPENED, NO_SENTENCE, OPENED, NO_FILTER = 77 };
+
+static int opens_and_draws(void)
+{
+    mcds_store *store = NULL;
+    if (mcds_open("memory:", NULL, &store) != MCDS_OK)
+        return NOT_OPENED;
+    mcds_close(store);
+    const mcds_env *env = mcds_env_system();
+    return mcds__random_u64(env) != mcds__random_u64(env) ? FINE : SAME_TWICE;
+}
+
+static int without_getrandom(void)
+{
+    return refuse_getrandom() ? opens_and_draws() : NO_FILTER;
+}
+
+static int without_any(void)
+{
+    mcds_store *store = NULL;
+    if (!refuse_getrandom() || !refuse_files())
+        return NO_FILTER;
+    if (mcds_open("memory:", NULL, &store) != MCDS_IO)
+        return OPENED;
+    bool is_said = strstr(mcds_errmsg(), "getrandom") != NULL &&
+                   strstr(mcds_errmsg(), "/dev/urandom") != NULL;
+    return is_said ? FINE : NO_SENTENCE;
+}
+
+/* What is taken away from a store that is open already. */
+static int without_any_later(void)
+{
+    const mcds_env *env = mcds_env_system();
+    uint64_t drawn[100];
+    if (opens_and_draws() != FINE)
+        return NOT_OPENED;
+    if (!refuse_getrandom() || !refuse_files())
+        return NO_FILTER;
+    for (size_t i = 0; i < sizeof drawn / sizeof drawn[0]; i++) {
+        drawn[i] = mcds__random_u64(env);
+        for (size_t other = 0; other < i; other++)
+            if (drawn[other] == drawn[i])
+                return SAME_TWICE;
+    }
+    return FINE;
+}
+
+static int in_a_child(int (*play)(void))
+{
+    int status;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)alarm(20);
+        _exit(play());
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void a_sandbox_that_refuses_getrandom(void **state)
+{
+    (void)state;
+    static int (*const plays[])(void) = {without_getrandom, without_any, without_any_later};
+    for (size_t i = 0; i < sizeof plays / sizeof plays[0]; i++) {
+        int seen = in_a_child(plays[i]);
+        if (seen == NO_FILTER) {
+            puts("skipped: this system has no seccomp filters");
+            skip();
+        }
+        assert_int_equal(seen, FINE);
+    }
+}
+
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -89,6 +199,9 @@ int main(void)
         cmocka_unit_test(the_wall_clock_is_unix_time),
         cmocka_unit_test(random_numbers_differ),
         cmocka_unit_test(a_child_draws_what_nobody_else_draws),
+#ifdef __linux__
+        cmocka_unit_test(a_sandbox_that_refuses_getrandom),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
