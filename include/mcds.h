@@ -170,11 +170,17 @@ typedef struct mcds_options {
  * Options after `?`, joined by `&`: ns=, timeout= (ms) for all;
  *   memory: strict=1 (as bad as memcached may be), bytes=N (evict beyond N bytes)
  *   lmdb: sync=full|async, map_max= (bytes that the file may grow to)
- *   memcached: protocol=auto|meta|classic, connect_timeout= (ms), placement=ketama_weighted (as
- *   most clients) | ketama | modula (libmemcached's older rules), hash=one_at_a_time|md5 for these,
- *   connections=1..4 (of each pipeline and each waiting thread to each server; default 1. Keys are
- *   spread over them, so that more than one thread of the server works for a deep pipeline)
+ *   memcached: protocol=auto|meta|classic, connect_timeout= (ms, default 250; where a name has an
+ *   IPv6 and an IPv4 address, the first to be tried gets half of it), placement=ketama_weighted
+ *   (as most clients) | ketama | modula (libmemcached's older rules), hash=one_at_a_time|md5 for
+ *   these, connections=1..4 (of each pipeline and each waiting thread to each server; default 1.
+ *   Keys are spread over them, so that more than one thread of the server works for a deep
+ *   pipeline)
  * What stands in the URI wins over `options`. options == NULL: defaults.
+ *
+ * A host name means one server. It may have one IPv6 and one IPv4 address, which are taken for the
+ * same server: IPv6 is tried first, unless it was silent last. A name with several addresses of one
+ * family is refused by the calls that need it: two clients could use different servers for one key.
  *
  * No network traffic: a server that is down is reported by the calls that need it. lmdb: opens
  * its file here.

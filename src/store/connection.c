@@ -70,12 +70,13 @@ void mcds__connection_close(struct mcds__connection *connection)
 {
     if (connection->fd >= 0)
         (void)close(connection->fd);
-    if (connection->addresses != NULL)
-        freeaddrinfo(connection->addresses);
+    if (connection->found != NULL)
+        freeaddrinfo(connection->found);
     connection->fd = -1;
     connection->connecting = false;
-    connection->addresses = NULL;
-    connection->address = NULL;
+    connection->found = NULL;
+    connection->address_count = 0;
+    connection->address_next = 0;
     connection->out_sent = 0;
     connection->sent = 0;
     connection->in_taken = 0;
@@ -102,20 +103,61 @@ static bool begin_connect(struct mcds__connection *connection, int family,
     connection->fd = fd;
     connection->watched = READY_NOT;
     connection->connecting = true;
+    connection->trouble = NULL; /* of an address before this one */
     return true;
 }
 
-/* Try the addresses of the host from the present one on. */
+/* Try the addresses of the host from the next one on. */
 static bool try_addresses(struct mcds__connection *connection)
 {
-    while (connection->address != NULL) {
-        struct addrinfo *address = connection->address;
-        connection->address = address->ai_next;
+    while (connection->address_next < connection->address_count) {
+        const struct addrinfo *address = connection->addresses[connection->address_next++];
         if (begin_connect(connection, address->ai_family, address->ai_addr,
                           address->ai_addrlen))
             return true;
     }
     return false;
+}
+
+static bool is_same(const struct addrinfo *one, const struct addrinfo *other)
+{
+    return one->ai_addrlen == other->ai_addrlen &&
+           memcmp(one->ai_addr, other->ai_addr, one->ai_addrlen) == 0;
+}
+
+/* The one address of a family among those found. False: there are several. */
+static bool find_address(const struct addrinfo *found, int family,
+                         const struct addrinfo **address_out)
+{
+    *address_out = NULL;
+    for (; found != NULL; found = found->ai_next) {
+        if (found->ai_family != family)
+            continue;
+        if (*address_out != NULL && !is_same(*address_out, found))
+            return false;
+        *address_out = found;
+    }
+    return true;
+}
+
+/* Several addresses of one family are several servers, as far as anybody can know: whoever took
+ * one of them would use another than the next client, and both would hold the same lock. */
+static bool choose_addresses(struct mcds__connection *connection, int avoided)
+{
+    const int families[] = {AF_INET6, AF_INET};
+    bool is_v4_first = avoided == AF_INET6;
+    for (int i = 0; i < MCDS__ADDRESSES_MAX; i++) {
+        const struct addrinfo *address;
+        if (!find_address(connection->found, families[is_v4_first ? 1 - i : i], &address))
+            return fail(
+                connection,
+                "the name has several addresses, which can be several servers; name one "
+                "address, or each server by itself");
+        if (address != NULL)
+            connection->addresses[connection->address_count++] = address;
+    }
+    return connection->address_count > 0 ||
+           fail(connection, "the host name has no address of IPv4 or IPv6");
 }
 
 static bool open_unix(struct mcds__connection *connection, const char *path)
@@ -130,7 +172,7 @@ static bool open_unix(struct mcds__connection *connection, const char *path)
 }
 
 bool mcds__connection_open(struct mcds__connection *connection,
-                           const struct mcds__address *address)
+                           const struct mcds__address *address, int avoided)
 {
     connection->trouble = NULL;
     if (address->is_unix)
@@ -138,12 +180,11 @@ bool mcds__connection_open(struct mcds__connection *connection,
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     char port[8];
     (void)snprintf(port, sizeof port, "%u", (unsigned)address->port);
-    if (getaddrinfo(address->host, port, &hints, &connection->addresses) != 0) {
-        connection->addresses = NULL;
+    if (getaddrinfo(address->host, port, &hints, &connection->found) != 0) {
+        connection->found = NULL;
         return fail(connection, "the host name cannot be resolved");
     }
-    connection->address = connection->addresses;
-    return try_addresses(connection);
+    return choose_addresses(connection, avoided) && try_addresses(connection);
 }
 
 /* A connected socket blocks, so that one call can wait and receive; all others say
@@ -156,6 +197,16 @@ static bool begin_stream(struct mcds__connection *connection)
     return flags >= 0 && fcntl(connection->fd, F_SETFL, flags & ~O_NONBLOCK) == 0;
 }
 
+/* Leave the address that is being tried, for this reason. */
+static bool try_next(struct mcds__connection *connection, int error)
+{
+    (void)close(connection->fd);
+    connection->fd = -1;
+    connection->connecting = false;
+    connection->trouble = trouble_of(error);
+    return try_addresses(connection);
+}
+
 bool mcds__connection_go_on(struct mcds__connection *connection)
 {
     int error = 0;
@@ -166,12 +217,24 @@ bool mcds__connection_go_on(struct mcds__connection *connection)
         connection->connecting = false;
         return true;
     }
-    error = error != 0 ? error : errno;
-    (void)close(connection->fd);
-    connection->fd = -1;
-    connection->connecting = false;
-    connection->trouble = trouble_of(error);
-    return try_addresses(connection);
+    return try_next(connection, error != 0 ? error : errno);
+}
+
+bool mcds__connection_pass_over(struct mcds__connection *connection)
+{
+    return try_next(connection, ETIMEDOUT);
+}
+
+int64_t mcds__connection_share_ns(const struct mcds__connection *connection, int64_t left_ns)
+{
+    return left_ns / (1 + connection->address_count - connection->address_next);
+}
+
+int mcds__connection_family(const struct mcds__connection *connection)
+{
+    return connection->address_next > 0
+               ? connection->addresses[connection->address_next - 1]->ai_family
+               : AF_UNIX;
 }
 
 bool mcds__connection_send(struct mcds__connection *connection)
@@ -266,7 +329,7 @@ static bool wait_by_receiving(struct mcds__connection *connection, int64_t timeo
                               uint8_t *ready_out)
 {
     int timeout_ms = milliseconds_of(timeout_ns);
-    bool is_unix = connection->addresses == NULL;
+    bool is_unix = connection->found == NULL;
     if (is_unix || connection->connecting || mcds__connection_wants_to_send(connection) ||
         timeout_ms == 0 || connection->has_received || !make_room(connection, 1))
         return false;

@@ -15,12 +15,18 @@ struct mcds__address {
 
 struct addrinfo;
 
+/* A name means one server: it may have one IPv4 and one IPv6 address. */
+#define MCDS__ADDRESSES_MAX 2
+
 struct mcds__connection {
     int fd; /* -1: closed */
     bool connecting;
-    const char *trouble;        /* a constant sentence, once a call has returned false */
-    struct addrinfo *addresses; /* of the host */
-    struct addrinfo *address;   /* the one that is tried */
+    const char *trouble;    /* a constant sentence, once a call has returned false */
+    struct addrinfo *found; /* what the name service has found; NULL: a unix socket */
+    const struct addrinfo
+        *addresses[MCDS__ADDRESSES_MAX]; /* of these, in the order of trying */
+    uint8_t address_count;
+    uint8_t address_next; /* the one before it is being tried, or connected */
     mcds_buffer out;
     size_t out_sent; /* of the bytes in `out` */
     uint64_t sent;   /* since the beginning of the connection */
@@ -32,13 +38,20 @@ struct mcds__connection {
 };
 
 void mcds__connection_init(struct mcds__connection *connection, const mcds_env *env);
-/* Begin to connect. False: it cannot even begin; `trouble` tells. */
+/* Begin to connect. IPv6 is tried before IPv4, but the address family `avoided` last (0: none).
+ * False: it cannot even begin; `trouble` tells. */
 bool mcds__connection_open(struct mcds__connection *connection,
-                           const struct mcds__address *address);
+                           const struct mcds__address *address, int avoided);
 void mcds__connection_close(struct mcds__connection *connection);
 /* After mcds__connection_wait while connecting: take note that it has worked or go on with the
  * next address of the host. False: none is left. */
 bool mcds__connection_go_on(struct mcds__connection *connection);
+/* The address that is being tried is silent: go on with the next one. False: none is left. */
+bool mcds__connection_pass_over(struct mcds__connection *connection);
+/* The part of `left_ns` that the address being tried may take, so that the others get theirs. */
+int64_t mcds__connection_share_ns(const struct mcds__connection *connection, int64_t left_ns);
+/* The family of the address that is being tried. */
+int mcds__connection_family(const struct mcds__connection *connection);
 /* Send what is in `out`, as far as the socket takes it. False: broken. */
 bool mcds__connection_send(struct mcds__connection *connection);
 /* Read what is there, at least `needed` bytes of room. False: broken or closed by the server.

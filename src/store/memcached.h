@@ -26,6 +26,7 @@ struct mcds__server {
     mcds_capabilities can;
     int64_t retry_at_ns; /* no new connection before, after a failed one */
     int64_t pause_ns;
+    int avoided;          /* the address family that was silent last, or 0 */
     const char *trouble;  /* why the last connection failed, */
     mcds_outcome refusal; /* and what that makes of a request: UNSENT or PROTOCOL */
 };
@@ -69,7 +70,8 @@ struct mcds__link {
     const struct mcds__wire *wire;
     uint64_t serial; /* of the connection, unique in the process */
     uint64_t value_max;
-    int64_t deadline_ns; /* of connecting and probing */
+    int64_t deadline_ns;     /* of the address that is being tried; of probing */
+    int64_t connected_by_ns; /* the deadline of all addresses and of probing */
     int64_t used_ns;
     bool is_troubled;     /* it has answered with an error of its own */
     size_t needed;        /* bytes without which the next reply is not whole */
@@ -130,6 +132,19 @@ int64_t mcds__link_deadline(const struct mcds__link *link);
 void mcds__link_close(struct mcds__link *link);
 /* Whether there is something to wait for. */
 bool mcds__link_is_busy(const struct mcds__link *link);
+
+/* Connecting. Where it is false, `trouble` of the connection tells why. */
+/* Leave the server alone for a while, which grows from failure to failure. */
+void mcds__connect_back_off(struct mcds__link *link, const char *trouble);
+/* False while the server is left alone, for this reason, which makes this of a request. */
+bool mcds__connect_may(struct mcds__link *link, mcds_outcome *refusal_out,
+                       const char **trouble_out);
+bool mcds__connect_begin(struct mcds__link *link);
+/* Once more within the same time. */
+bool mcds__connect_again(struct mcds__link *link);
+/* The address that is being tried has been silent for its share of the time: try the other, and
+ * begin the next connection with that. */
+bool mcds__connect_pass_over(struct mcds__link *link, int64_t now_ns);
 
 /* Finding out what a server is. */
 /* False: no memory, as `trouble` of the connection says. */

@@ -34,15 +34,21 @@ static bool wait_once(struct mcds__connection *connection, const mcds_env *env,
 static bool connect_now(struct mcds__connection *connection, const struct mcds__memcached *home,
                         const struct mcds__server *server)
 {
-    uint8_t ready = READY_NOT;
-    if (!mcds__connection_open(connection, &server->address))
+    if (!mcds__connection_open(connection, &server->address, 0))
         return false;
-    int64_t deadline_ns = mcds__monotonic_ns(home->env) + home->connect_timeout_ns;
+    int64_t now_ns = mcds__monotonic_ns(home->env);
+    int64_t deadline_ns = now_ns + home->connect_timeout_ns;
     while (connection->connecting) {
-        if (!wait_once(connection, home->env, deadline_ns, &ready))
+        int64_t share_ns = mcds__connection_share_ns(connection, deadline_ns - now_ns);
+        uint8_t ready = READY_NOT;
+        while (ready == READY_NOT &&
+               wait_once(connection, home->env, now_ns + share_ns, &ready)) {
+            /* until it is ready or its share is over */
+        }
+        if (!(ready != READY_NOT ? mcds__connection_go_on(connection)
+                                 : mcds__connection_pass_over(connection)))
             return false;
-        if (ready != READY_NOT && !mcds__connection_go_on(connection))
-            return false;
+        now_ns = mcds__monotonic_ns(home->env);
     }
     return true;
 }

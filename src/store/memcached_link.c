@@ -16,8 +16,6 @@
 #define SLOTS_MIN 64
 /* Bytes written out and not yet sent; beyond this requests wait in the queue. */
 #define OUT_MAX ((size_t)4 << 20)
-#define PAUSE_MIN_NS (10 * NS_PER_MS)
-#define PAUSE_MAX_NS NS_PER_S
 /* A connection that had nothing to do is looked at before use, because the server may have gone
  * meanwhile. Looking is one more system call: it is saved where calls follow each other this
  * fast, which no server can be started anew in. */
@@ -79,22 +77,6 @@ void mcds__link_close(struct mcds__link *link)
     link->needed = 0;
 }
 
-/* After a failed connection nobody tries again for a while; the while grows. */
-static void back_off(struct mcds__link *link, const char *trouble)
-{
-    struct mcds__memcached *home = link->lane->home;
-    struct mcds__server *server = link->server;
-    uint64_t random = mcds__random_u64(home->env);
-    (void)pthread_mutex_lock(&home->mutex);
-    int64_t span_ns = 3 * server->pause_ns + PAUSE_MIN_NS;
-    int64_t pause_ns = PAUSE_MIN_NS + (int64_t)(random % (uint64_t)span_ns);
-    server->pause_ns = pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS;
-    server->retry_at_ns = mcds__monotonic_ns(home->env) + server->pause_ns;
-    server->trouble = trouble;
-    server->refusal = link->refusal;
-    (void)pthread_mutex_unlock(&home->mutex);
-}
-
 /* The first `lost` requests will get no reply; those that begin behind `sent` never left. */
 static void answer_lost(struct mcds__link *link, uint32_t lost, uint64_t sent,
                         mcds_outcome refusal, const char *trouble)
@@ -151,29 +133,15 @@ static void fail(struct mcds__link *link, const char *trouble)
         return;
     }
     mcds__link_close(link);
-    back_off(link, trouble);
+    mcds__connect_back_off(link, trouble);
     answer_lost(link, link->count, 0, link->refusal, trouble);
-}
-
-/* False while the server is left alone after a failure; *trouble_out tells which. */
-static bool may_connect(struct mcds__link *link, mcds_outcome *refusal_out,
-                        const char **trouble_out)
-{
-    struct mcds__memcached *home = link->lane->home;
-    (void)pthread_mutex_lock(&home->mutex);
-    *trouble_out = link->server->trouble;
-    *refusal_out = link->server->refusal;
-    bool may = mcds__monotonic_ns(home->env) >= link->server->retry_at_ns;
-    (void)pthread_mutex_unlock(&home->mutex);
-    return may;
 }
 
 static void connect_link(struct mcds__link *link)
 {
-    struct mcds__memcached *home = link->lane->home;
     const char *trouble;
     mcds_outcome refusal;
-    if (!may_connect(link, &refusal, &trouble)) {
+    if (!mcds__connect_may(link, &refusal, &trouble)) {
         answer_lost(link, link->count, 0, refusal, trouble);
         return;
     }
@@ -181,14 +149,8 @@ static void connect_link(struct mcds__link *link)
     link->refusal = MCDS_OUT_UNSENT;
     link->probe_is_proxy = false;
     link->serial = mcds__token_place();
-    if (!mcds__connection_open(&link->connection, &link->server->address)) {
+    if (!mcds__connect_begin(link))
         fail(link, link->connection.trouble);
-        return;
-    }
-    /* Not from before the host's name was looked up, which takes the time it takes. */
-    link->deadline_ns = mcds__monotonic_ns(home->env) + home->connect_timeout_ns;
-    if (link->deadline_ns < link->lane->deadline_ns)
-        link->lane->deadline_ns = link->deadline_ns;
 }
 
 /* A value that the server would refuse is not sent: some refusals delete what was there. */
@@ -390,7 +352,7 @@ static void receive(struct mcds__link *link)
     if (!alive && link->state == LINK_PROBING && mcds__probe_hung_up(link)) {
         mcds__connection_close(connection);
         link->state = LINK_CONNECTING;
-        if (!mcds__connection_open(connection, &link->server->address))
+        if (!mcds__connect_again(link))
             fail(link, connection->trouble);
         return;
     }
@@ -413,6 +375,7 @@ void mcds__link_go_on(struct mcds__link *link, uint8_t ready)
         if (connection->connecting)
             return;
         link->state = LINK_PROBING;
+        link->deadline_ns = link->connected_by_ns;
         if (!mcds__probe_begin(link)) {
             fail(link, connection->trouble);
             return;
@@ -455,11 +418,11 @@ static uint32_t count_begun(struct mcds__link *link)
 
 void mcds__link_expire(struct mcds__link *link, int64_t now_ns)
 {
-    if ((link->state == LINK_CONNECTING || link->state == LINK_PROBING) &&
-        link->deadline_ns <= now_ns)
-        fail(link, link->state == LINK_CONNECTING
-                       ? "the host does not answer"
-                       : "connected, but nothing there answers as memcached would");
+    if (link->state == LINK_CONNECTING && link->deadline_ns <= now_ns &&
+        !mcds__connect_pass_over(link, now_ns))
+        fail(link, link->connection.trouble);
+    if (link->state == LINK_PROBING && link->deadline_ns <= now_ns)
+        fail(link, "connected, but nothing there answers as memcached would");
     if (has_late(link, now_ns))
         end_connection(link, count_begun(link), "no answer before the deadline");
     uint32_t waiting = link->count - link->encoded;
