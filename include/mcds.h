@@ -460,14 +460,16 @@ MCDS_API void mcds_lock_close(mcds_lock *lock);
  * Cost      1; one more for the first acquisition of this name ever, and for one soon after a
  *            release where the store cannot compare and delete (classic servers).
  * Returns   MCDS_OK: you hold it until lease->deadline_ns; MCDS_BUSY: another does;
- *           MCDS_AMBIGUOUS: you may hold it: call again with the same lease, or release it;
+ *           MCDS_AMBIGUOUS: you may hold it, or may get it yet, because a reply was lost: call
+ *           again with the same lease, or release it;
  *           MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_CORRUPT, MCDS_FULL, MCDS_INVALID */
 MCDS_API MCDS_CHECKED int mcds_lock_try_acquire(mcds_lock *lock, mcds_lease *lease);
 MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_start(mcds_lock *lock, mcds_lease *lease,
                                                       mcds_pipeline *pipeline, uint64_t tag);
 
-/* Try until it is ours or wait_ms (at most 86 400 000) have passed. While another holds it, one
- * small read now and then, with jitter. Returns as mcds_lock_try_acquire. */
+/* Try until it is ours or wait_ms (at most 86 400 000) have passed, also while the server is silent
+ * or down. While another holds it, one small read now and then, with jitter. Returns as
+ * mcds_lock_try_acquire. */
 MCDS_API MCDS_CHECKED int mcds_lock_acquire(mcds_lock *lock, uint32_t wait_ms,
                                             mcds_lease *lease);
 MCDS_API MCDS_CHECKED int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait_ms,
@@ -477,8 +479,9 @@ MCDS_API MCDS_CHECKED int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait
 /* Begin the lease's time again.
  * Cost      1; 2 when the connection has changed since.
  * Returns   MCDS_OK: lease->deadline_ns is the new one; MCDS_LOST: it was over, and another may
- *           have held it since; MCDS_EXPIRED: our own deadline has passed, nothing was asked;
- *           MCDS_AMBIGUOUS: not known, the old deadline stands */
+ *           have held it since, and the lease is empty; MCDS_EXPIRED: our own deadline has passed,
+ *           nothing was asked; MCDS_AMBIGUOUS: not known, the old deadline holds;
+ *           MCDS_TIMEOUT, MCDS_UNAVAILABLE: not renewed, the old deadline holds */
 MCDS_API MCDS_CHECKED int mcds_lock_renew(mcds_lock *lock, mcds_lease *lease);
 MCDS_API MCDS_CHECKED int mcds_lock_renew_start(mcds_lock *lock, mcds_lease *lease,
                                                 mcds_pipeline *pipeline, uint64_t tag);
@@ -486,8 +489,11 @@ MCDS_API MCDS_CHECKED int mcds_lock_renew_start(mcds_lock *lock, mcds_lease *lea
 /* Give it back. Never touches another's lease.
  * Cost      1; 2 when the connection has changed since.
  * Returns   MCDS_OK: it was ours to the end; MCDS_LOST: it had ended before, your work may have
- *           overlapped with another's; MCDS_AMBIGUOUS: it is gone, but whether it was ours to
- *           the end is not known. In all three the lease is empty again.
+ *           overlapped with another's, also when renew or release has said so before. In both the
+ *           lease is empty.
+ *           MCDS_AMBIGUOUS: a reply was lost. It may have been given back, may be yet, or had ended
+ *           before. You hold it no longer. Call again, until the answer is another, or let it run
+ *           out; MCDS_LOST then says that nothing is left to give back.
  *           MCDS_TIMEOUT, MCDS_UNAVAILABLE: still held; call again or let it run out. */
 MCDS_API MCDS_CHECKED int mcds_lock_release(mcds_lock *lock, mcds_lease *lease);
 MCDS_API MCDS_CHECKED int mcds_lock_release_start(mcds_lock *lock, mcds_lease *lease,

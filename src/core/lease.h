@@ -23,10 +23,11 @@ struct mcds__lease_keys {
 
 /* mcds_lease.state, or-ed. */
 enum {
-    MCDS__LEASE_TOKEN = 1, /* our token may be in the store */
-    MCDS__LEASE_HELD = 2,  /* it was seen there, with a fence */
-    MCDS__LEASE_DOUBT = 4, /* an add went unanswered and may still land */
-    MCDS__LEASE_LET_GO = 8 /* a release went unanswered */
+    MCDS__LEASE_TOKEN = 1,  /* our token may be in the store */
+    MCDS__LEASE_HELD = 2,   /* it was seen there, with a fence */
+    MCDS__LEASE_DOUBT = 4,  /* an add went unanswered and may still land */
+    MCDS__LEASE_LET_GO = 8, /* a release went unanswered */
+    MCDS__LEASE_GONE = 16   /* empty because it was lost, or may have been */
 };
 
 /* What a lease key holds. */
@@ -53,7 +54,7 @@ struct mcds__lease_call {
     uint8_t stage;                  /* private; 0 at the start, as all that follow */
     bool doubt;                     /* a write of this call went unanswered */
     bool polls;
-    bool ghost; /* what the key holds is not the tenure but a late add of ours */
+    bool ghost; /* the key does not hold the tenure but a late add of ours */
     uint8_t takes;
     int outcome; /* what to end with after an undo */
     int64_t asked_ns;

@@ -137,20 +137,37 @@ static enum mcds__step ask_undo(struct mcds__lease_call *call,
     return mcds__operation_ask_repeatable(operation, call->requests, 1);
 }
 
+/* What could not be taken back may still be in the store. */
 static enum mcds__step end_undo(struct mcds__lease_call *call,
                                 struct mcds__operation *operation)
 {
+    if (mcds__is_transport_trouble(&call->requests[0].reply))
+        return mcds__operation_finish(operation, MCDS_AMBIGUOUS);
     mcds__lease_clear(call->lease);
     return mcds__operation_finish(operation, call->outcome);
 }
 
-/* No use to be made of the replies: try the same again, or say what is known. */
+/* Whether to look again; not before wake_ns then. The last look is at the end of the wait. */
+static bool wait_more(const struct mcds__lease_call *call, struct mcds__operation *operation,
+                      int64_t hint_ns)
+{
+    if (mcds__monotonic_ns(operation->env) >= call->wait_until_ns ||
+        !mcds__operation_wait(operation, hint_ns))
+        return false;
+    if (operation->wake_ns > call->wait_until_ns)
+        operation->wake_ns = call->wait_until_ns;
+    return true;
+}
+
+/* The replies are of no use: try the same again, as long as the caller waits at least, or say what
+ * is known. */
 static enum mcds__step take_trouble(struct mcds__lease_call *call,
                                     struct mcds__operation *operation, const mcds_reply *reply)
 {
     call->stage = BEGIN;
     call->polls = false;
-    if (!mcds__is_refusal(reply) && mcds__operation_again(operation))
+    if (!mcds__is_refusal(reply) &&
+        (wait_more(call, operation, 0) || mcds__operation_again(operation)))
         return MCDS__SLEEP;
     (void)mcds__operation_fail_read(operation, reply);
     if ((call->lease->state & MCDS__LEASE_TOKEN) != 0)
@@ -194,16 +211,15 @@ static enum mcds__step take_mine(struct mcds__lease_call *call,
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-/* Whether to look again; not before wake_ns then. The last look is at the end of the wait. */
-static bool wait_for_others(const struct mcds__lease_call *call,
-                            struct mcds__operation *operation, int64_t hint_ns)
+/* It is not ours now. An add in doubt may make it ours later. */
+static enum mcds__step end_not_ours(struct mcds__lease_call *call,
+                                    struct mcds__operation *operation, const char *detail)
 {
-    if (mcds__monotonic_ns(operation->env) >= call->wait_until_ns ||
-        !mcds__operation_wait(operation, hint_ns))
-        return false;
-    if (operation->wake_ns > call->wait_until_ns)
-        operation->wake_ns = call->wait_until_ns;
-    return true;
+    if ((call->lease->state & MCDS__LEASE_DOUBT) == 0)
+        return mcds__operation_explain(operation, MCDS_BUSY, detail);
+    return mcds__operation_explain(
+        operation, MCDS_AMBIGUOUS,
+        "another holds it, and a request for it whose reply was lost may still arrive");
 }
 
 /* Another holds it. What we know to be refused need not be asked for again with this token. */
@@ -219,9 +235,9 @@ static enum mcds__step take_others(struct mcds__lease_call *call,
     call->polls = true;
     operation->tries = 1; /* what went wrong before has been got over */
     int64_t hint_ns = look->ttl_ms > 0 ? look->ttl_ms * NS_PER_MS : 0;
-    if (wait_for_others(call, operation, hint_ns))
+    if (wait_more(call, operation, hint_ns))
         return MCDS__SLEEP;
-    return mcds__operation_finish(operation, MCDS_BUSY);
+    return end_not_ours(call, operation, NULL);
 }
 
 /* Our write was refused, or what it made has ended or was evicted before the get. */
@@ -239,7 +255,7 @@ static enum mcds__step take_missing(struct mcds__lease_call *call,
     call->polls = false;
     if (mcds__operation_again(operation))
         return MCDS__SLEEP;
-    return mcds__operation_explain(operation, MCDS_BUSY, "the key vanishes again and again");
+    return end_not_ours(call, operation, "the key vanishes again and again");
 }
 
 /* What the write of this batch has left in the lease's state. */

@@ -1,9 +1,13 @@
 /* Core lease: release.
  *
  *   DELETE  compare and delete
- *   BURY    cas to a tombstone       when an add of ours may still land, or nothing else is
- * possible LOOK    get lease                after a refusal or a batch that went unanswered
- *   GUARD   add a tombstone          nothing there, but an add of ours may still land */
+ *   BURY    cas to a tombstone   when an add of ours may still land, or the store cannot compare
+ *                                and delete
+ *   LOOK    get lease            after a refusal or a batch that went unanswered
+ *   GUARD   add a tombstone      nothing there, but an add of ours may still land
+ *
+ * Once a DELETE or BURY went unanswered, nothing but AMBIGUOUS is true until a LOOK shows that the
+ * key is not ours, or another DELETE or BURY is answered. */
 #include "base/environment.h"
 #include "core/lease_value.h"
 
@@ -37,24 +41,40 @@ static enum mcds__step ask_let_go(struct mcds__lease_call *call,
     return ask(call, operation, DELETE, mcds__lease_delete(call, cas));
 }
 
-static enum mcds__step end(struct mcds__lease_call *call, struct mcds__operation *operation,
-                           int result, const char *detail)
+static enum mcds__step end_lost(struct mcds__lease_call *call,
+                                struct mcds__operation *operation, int result,
+                                const char *detail)
 {
-    mcds__lease_clear(call->lease);
+    mcds__lease_clear_gone(call->lease);
     return mcds__operation_explain(operation, result, detail);
 }
 
-/* It is not ours any more: by our own hand, or before? */
+/* It is not ours any more: by our own release, or before? */
 static enum mcds__step end_gone(struct mcds__lease_call *call,
                                 struct mcds__operation *operation)
 {
     uint32_t state = call->lease->state;
     if (call->doubt || (state & MCDS__LEASE_LET_GO) != 0 || (state & MCDS__LEASE_HELD) == 0)
-        return end(call, operation, MCDS_AMBIGUOUS,
-                   "the lease is gone; whether it was ours to the end is not known");
-    return end(
+        return end_lost(call, operation, MCDS_AMBIGUOUS,
+                        "the lease is gone; whether it was ours to the end is not known");
+    return end_lost(
         call, operation, MCDS_LOST,
         "the lease had ended before; the work under it may have overlapped with another's");
+}
+
+/* Nothing more is known of it. A release in doubt may have been applied, or may be yet: from then
+ * on the caller has no right to the lease. */
+static enum mcds__step end_kept(struct mcds__lease_call *call,
+                                struct mcds__operation *operation)
+{
+    mcds_lease *lease = call->lease;
+    if (call->doubt) {
+        lease->state |= MCDS__LEASE_LET_GO;
+        lease->deadline_ns = 0;
+    }
+    if ((lease->state & MCDS__LEASE_LET_GO) != 0)
+        operation->result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
 }
 
 static enum mcds__step take_trouble(struct mcds__lease_call *call,
@@ -63,9 +83,28 @@ static enum mcds__step take_trouble(struct mcds__lease_call *call,
     call->stage = BEGIN;
     if (!mcds__is_refusal(reply) && mcds__operation_again(operation))
         return MCDS__SLEEP;
-    if (call->doubt)
-        call->lease->state |= MCDS__LEASE_LET_GO;
-    return mcds__operation_fail_read(operation, reply);
+    (void)mcds__operation_fail_read(operation, reply);
+    return end_kept(call, operation);
+}
+
+static enum mcds__step refuse(struct mcds__lease_call *call, struct mcds__operation *operation,
+                              const mcds_reply *reply)
+{
+    (void)mcds__operation_fail(operation, reply);
+    return end_kept(call, operation);
+}
+
+/* Each time the connection was lost between a look and what followed it. */
+static enum mcds__step take_refusals(struct mcds__lease_call *call,
+                                     struct mcds__operation *operation)
+{
+    call->stage = BEGIN;
+    if (mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    (void)mcds__operation_explain(
+        operation, mcds__operation_is_late(operation) ? MCDS_TIMEOUT : MCDS_UNAVAILABLE,
+        "the store kept refusing the compare-and-delete");
+    return end_kept(call, operation);
 }
 
 static enum mcds__step take_look(struct mcds__lease_call *call,
@@ -75,11 +114,10 @@ static enum mcds__step take_look(struct mcds__lease_call *call,
     const mcds_request *look = &call->requests[0];
     switch (mcds__lease_look(call, &operation->batch, look, &value)) {
     case LEASE_MINE:
-        call->ghost = value.extension < call->lease->extension;
+        call->ghost = mcds__lease_is_ghost(call->lease, value.extension);
         mcds__lease_remember_cas(call->lease, look->reply.cas);
-        if (call->takes > LOOKS_MAX)
-            return take_trouble(call, operation, &look->reply);
-        return ask_let_go(call, operation);
+        return call->takes > LOOKS_MAX ? take_refusals(call, operation)
+                                       : ask_let_go(call, operation);
     case LEASE_MISSING:
         if ((call->lease->state & MCDS__LEASE_DOUBT) != 0)
             return ask(call, operation, GUARD,
@@ -100,13 +138,14 @@ static enum mcds__step take_let_go(struct mcds__lease_call *call,
     case MCDS_OUT_OK:
         if (call->ghost || (call->lease->state & MCDS__LEASE_HELD) == 0)
             return end_gone(call, operation);
-        return end(call, operation, MCDS_OK, NULL);
+        mcds__lease_clear(call->lease);
+        return mcds__operation_finish(operation, MCDS_OK);
     case MCDS_OUT_MISS:
     case MCDS_OUT_EXISTS:
         return ask_look(call, operation);
     case MCDS_OUT_UNSUPPORTED:
         if (call->stage == BURY)
-            return mcds__operation_fail(operation, reply);
+            return refuse(call, operation, reply);
         call->outcome = MCDS_UNSUPPORTED;
         return ask_let_go(call, operation);
     case MCDS_OUT_UNKNOWN:
@@ -115,8 +154,23 @@ static enum mcds__step take_let_go(struct mcds__lease_call *call,
     case MCDS_OUT_UNSENT:
         return take_trouble(call, operation, reply);
     default:
-        return mcds__operation_fail(operation, reply);
+        return refuse(call, operation, reply);
     }
+}
+
+/* The lease is gone, and a late add must not bring it back. What kept the tombstone out may be
+ * that add. */
+static enum mcds__step take_guard(struct mcds__lease_call *call,
+                                  struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &call->requests[0].reply;
+    if (mcds__is_transport_trouble(reply)) {
+        call->doubt = true;
+        return take_trouble(call, operation, reply);
+    }
+    if (reply->outcome == MCDS_OUT_NOT_STORED && call->takes <= LOOKS_MAX)
+        return ask_look(call, operation);
+    return end_gone(call, operation);
 }
 
 enum mcds__step mcds__lease_release_step(struct mcds__lease_call *call,
@@ -130,7 +184,7 @@ enum mcds__step mcds__lease_release_step(struct mcds__lease_call *call,
     case LOOK:
         return take_look(call, operation);
     case GUARD:
-        return end_gone(call, operation);
+        return take_guard(call, operation);
     default:
         return take_let_go(call, operation);
     }

@@ -2,16 +2,19 @@
  *
  *   EXTEND  cas lease (extension + 1) | get lease
  *   LOOK    get lease                    after a batch that went unanswered
+ *   WHY     get fence                    the lease is missing: has the server forgotten all?
  *
- * The number of the extension tells whether a write that went unanswered has landed. */
+ * The number of the extension says whether a write of this call has landed. lease->extension is the
+ * highest that may have been written: one that an earlier call left in doubt proves nothing, for
+ * its time began earlier. */
 #include "base/environment.h"
 #include "core/lease_value.h"
 
 /* Before 1.6.24 memcached may change a CAS without a write, and the connection on which the
- * token was read may be gone: each costs one more look. */
+ * token was read may be gone: each costs one more look. After so many the call backs off. */
 #define EXTENDS_MAX 4
 
-enum { BEGIN, EXTEND, LOOK };
+enum { BEGIN, EXTEND, LOOK, WHY };
 
 static enum mcds__step ask_extend(struct mcds__lease_call *call,
                                   struct mcds__operation *operation)
@@ -52,11 +55,22 @@ static enum mcds__step end_renewed(struct mcds__lease_call *call,
 }
 
 static enum mcds__step end_lost(struct mcds__lease_call *call,
-                                struct mcds__operation *operation)
+                                struct mcds__operation *operation, const char *detail)
 {
-    mcds__lease_clear(call->lease);
-    return mcds__operation_explain(operation, MCDS_LOST,
-                                   "the lease had ended; another may have held it since");
+    mcds__lease_clear_gone(call->lease);
+    return mcds__operation_explain(operation, MCDS_LOST, detail);
+}
+
+/* Not renewed, as far as is known. */
+static enum mcds__step end_unchanged(struct mcds__lease_call *call,
+                                     struct mcds__operation *operation, int result,
+                                     const char *detail)
+{
+    if (call->doubt) {
+        call->lease->extension++;
+        result = MCDS_AMBIGUOUS;
+    }
+    return mcds__operation_explain(operation, result, detail);
 }
 
 /* The lease is ours. Has the extension landed? */
@@ -66,14 +80,19 @@ static enum mcds__step take_mine(struct mcds__lease_call *call,
 {
     if (extension > call->lease->extension)
         return end_renewed(call, operation, cas);
-    if (extension < call->lease->extension)
-        return end_lost(call,
-                        operation); /* the lease was lost, and a late add of ours landed */
+    if (mcds__lease_is_ghost(call->lease, extension))
+        return end_lost(call, operation, "the lease had ended; another may have held it since");
     mcds__lease_remember_cas(call->lease, cas);
-    if (call->takes < EXTENDS_MAX && !mcds__operation_is_late(operation))
+    if (mcds__operation_is_late(operation))
+        return end_unchanged(call, operation, MCDS_TIMEOUT,
+                             "the time was over before the lease could be renewed");
+    if (call->takes < EXTENDS_MAX)
         return ask_extend(call, operation);
-    return mcds__operation_explain(operation, call->doubt ? MCDS_AMBIGUOUS : MCDS_BUSY,
-                                   "the store kept refusing the compare-and-set");
+    call->stage = BEGIN;
+    if (mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    return end_unchanged(call, operation, MCDS_UNAVAILABLE,
+                         "the store kept refusing the compare-and-set");
 }
 
 static enum mcds__step take_trouble(struct mcds__lease_call *call,
@@ -83,9 +102,29 @@ static enum mcds__step take_trouble(struct mcds__lease_call *call,
     if (!mcds__is_refusal(reply) && mcds__operation_again(operation))
         return MCDS__SLEEP;
     (void)mcds__operation_fail_read(operation, reply);
-    if (call->doubt)
-        operation->result = MCDS_AMBIGUOUS;
-    return MCDS__DONE;
+    return end_unchanged(call, operation, operation->result, operation->detail);
+}
+
+/* No server loses a lease alone: one that has lost the fence too has lost what it held. */
+static enum mcds__step ask_why(struct mcds__lease_call *call, struct mcds__operation *operation)
+{
+    call->stage = WHY;
+    call->requests[0] = (mcds_request){
+        .command = MCDS_GET,
+        .key = mcds__key_bytes(&call->keys->fence),
+        .route = mcds__key_bytes(&call->keys->lease),
+    };
+    return mcds__operation_ask_repeatable(operation, call->requests, 1);
+}
+
+static enum mcds__step take_why(struct mcds__lease_call *call,
+                                struct mcds__operation *operation)
+{
+    if (call->requests[0].reply.outcome == MCDS_OUT_MISS)
+        return end_lost(call, operation,
+                        "the server has lost the lease and its fence: it was restarted or "
+                        "flushed, or it evicts");
+    return end_lost(call, operation, "the lease had ended; another may have held it since");
 }
 
 static enum mcds__step take_replies(struct mcds__lease_call *call,
@@ -94,29 +133,37 @@ static enum mcds__step take_replies(struct mcds__lease_call *call,
     const mcds_reply *extended = &call->requests[0].reply;
     if (call->stage == EXTEND && extended->outcome == MCDS_OUT_UNKNOWN)
         call->doubt = true;
-    if (call->stage == EXTEND && mcds__is_refusal(extended))
-        return mcds__operation_fail(operation, extended);
+    if (call->stage == EXTEND && mcds__is_refusal(extended)) {
+        (void)mcds__operation_fail(operation, extended);
+        return end_unchanged(call, operation, operation->result, operation->detail);
+    }
     struct mcds__lease_value value;
     const mcds_request *look = &call->requests[1];
     switch (mcds__lease_look(call, &operation->batch, look, &value)) {
     case LEASE_MINE:
         return take_mine(call, operation, value.extension, look->reply.cas);
+    case LEASE_OTHERS:
+        return end_lost(call, operation, "the lease had ended; another holds it");
+    case LEASE_MISSING:
+        return ask_why(call, operation);
     case LEASE_UNSEEN:
         if (call->stage == EXTEND && extended->outcome == MCDS_OUT_OK)
             return end_renewed(call, operation, (mcds_cas_token){0, 0});
         return take_trouble(call, operation, &look->reply);
     default:
-        return end_lost(call, operation);
+        return end_lost(call, operation, "the lease had ended; another may have held it since");
     }
 }
 
 enum mcds__step mcds__lease_renew_step(struct mcds__lease_call *call,
                                        struct mcds__operation *operation)
 {
+    if (call->stage == WHY)
+        return take_why(call, operation);
     if (call->stage != BEGIN)
         return take_replies(call, operation);
     if (mcds__monotonic_ns(operation->env) >= call->lease->deadline_ns)
-        return mcds__operation_explain(operation, MCDS_EXPIRED, "our own deadline has passed");
+        return end_unchanged(call, operation, MCDS_EXPIRED, "our own deadline has passed");
     bool token_known = call->lease->cas_connection != 0;
     return token_known && !call->doubt ? ask_extend(call, operation)
                                        : ask_look(call, operation);

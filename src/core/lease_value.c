@@ -136,7 +136,18 @@ mcds_cas_token mcds__lease_cas(const mcds_lease *lease)
     return (mcds_cas_token){lease->cas_unique, lease->cas_connection};
 }
 
+bool mcds__lease_is_ghost(const mcds_lease *lease, uint64_t extension)
+{
+    return (lease->state & MCDS__LEASE_DOUBT) != 0 && extension == 0;
+}
+
 void mcds__lease_clear(mcds_lease *lease)
 {
     *lease = (mcds_lease)MCDS_LEASE_INIT;
+}
+
+void mcds__lease_clear_gone(mcds_lease *lease)
+{
+    mcds__lease_clear(lease);
+    lease->state = MCDS__LEASE_GONE;
 }

@@ -34,7 +34,12 @@ int64_t mcds__lease_deadline(const struct mcds__lease_call *call, int64_t asked_
 
 void mcds__lease_remember_cas(mcds_lease *lease, mcds_cas_token cas);
 mcds_cas_token mcds__lease_cas(const mcds_lease *lease);
-/* Begin as new. */
+/* Whether a key with our token holds a late add of ours and not the tenure. A tenure that
+ * follows an add in doubt is marked with extension 1, so extension 0 is the add. */
+bool mcds__lease_is_ghost(const mcds_lease *lease, uint64_t extension);
+/* Empty the lease as MCDS_LEASE_INIT does. */
 void mcds__lease_clear(mcds_lease *lease);
+/* Empty it, and remember that it was lost or may have been. */
+void mcds__lease_clear_gone(mcds_lease *lease);
 
 #endif

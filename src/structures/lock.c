@@ -64,6 +64,9 @@ static int check_call(const mcds_lock *lock, const mcds_lease *lease, const char
     if (need == NEED_EMPTY && held)
         return mcds_fail(MCDS_INVALID, "lock '%.200s': %s: this lease is held already",
                          lock->name, verb);
+    if (need != NEED_EMPTY && (lease->state & MCDS__LEASE_GONE) != 0)
+        return mcds_fail(MCDS_LOST, "lock '%.200s': %s: this lease was lost before", lock->name,
+                         verb);
     if (need == NEED_HELD && !held)
         return mcds_fail(MCDS_INVALID, "lock '%.200s': %s: this lease holds nothing",
                          lock->name, verb);

@@ -102,8 +102,7 @@ static int act_renew(struct trial *trial)
 
 static void judge_renew(struct trial *trial, int result)
 {
-    HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || result == MCDS_BUSY ||
-                     is_definite(result));
+    HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
     if (result == MCDS_OK)
         HOLDS(trial, trial->lease.deadline_ns >= trial->out + NS_PER_MS);
     else
@@ -124,6 +123,11 @@ static void judge_release(struct trial *trial, int result)
     HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
     if (is_definite(result)) {
         HOLDS(trial, trial->lease.fence == trial->before);
+        HOLDS(trial, is_mine(trial));
+        HOLDS(trial, mcds_lock_release(trial->lock, &trial->lease) == MCDS_OK);
+    }
+    HOLDS(trial, mcds_lock_remaining_ms(trial->lock, &trial->lease) == 0);
+    if (result == MCDS_AMBIGUOUS && trial->lease.fence != 0) {
         result = mcds_lock_release(trial->lock, &trial->lease);
         HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS);
     }

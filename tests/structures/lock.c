@@ -126,7 +126,9 @@ static void loss_is_told(struct suite *suite)
     CHECK(MCDS_LOST, suite, mcds_lock_renew, r.mine, &r.lease);
     CHECK_SENTENCE(r.name);
     check_empty(r.mine, &r.lease);
-    CHECK(MCDS_INVALID, suite, mcds_lock_release, r.mine, &r.lease);
+    CHECK(MCDS_LOST, suite, mcds_lock_release, r.mine, &r.lease);
+    CHECK_SENTENCE("lost before");
+    CHECK(MCDS_LOST, suite, mcds_lock_renew, r.mine, &r.lease);
 
     CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
     CHECK_OTHER(MCDS_OK, suite, mcds_lock_drop, r.theirs);

@@ -142,11 +142,21 @@ static void answer_batch(struct counting_lane *lane, mcds_batch *batch)
     batch->answered = batch->count;
 }
 
+static void spoil_tokens(mcds_batch *first)
+{
+    for (mcds_batch *batch = first; batch != NULL; batch = batch->next)
+        for (uint32_t i = 0; i < batch->count; i++)
+            if (batch->requests[i].cas.connection != 0)
+                batch->requests[i].cas.unique ^= UINT64_C(1) << 40;
+}
+
 static void counting_submit(void *lane_state, mcds_batch *first)
 {
     struct counting_lane *lane = lane_state;
     struct counting_home *counting = lane->counting;
     counting->submits++;
+    if (counting->stale_tokens)
+        spoil_tokens(first);
     for (mcds_batch *batch = first; batch != NULL; batch = batch->next)
         counting->batches++;
     if (counting->fault == FAULT_NONE) {

@@ -36,6 +36,7 @@ struct counting_home {
     uint64_t fault_first; /* the requests of the batch that met it first */
     uint64_t fault_last;
     uint64_t fault_erasures; /* deletes that met it */
+    bool stale_tokens; /* each CAS token is refused, as after the loss of its connection */
 };
 
 const char *fault_name(enum fault fault);
