@@ -1117,9 +1117,11 @@ typedef struct mcds_log_options {
     uint32_t flags;        /* mcds_log_flag */
     uint32_t late_ms;      /* oldest event that is taken; default 60 000 */
     uint64_t retention_ms; /* 1 000 to 31 622 400 000; default 604 800 000, 7 days */
-    /* Length of a chunk, 1 000 to 86 400 000, a 4 096th of the retention at least. Short chunks
-     * make reading all of a sparse log slow, long ones keep events longer than asked. Default: a
-     * thousandth of the retention. */
+    /* Length of a chunk: 1 000 to 86 400 000, at least a 4 096th of the retention, and at least a
+     * thirteenth of late_ms + ahead_ms + 40 000, because a cursor holds the chunks that still take
+     * events (40 s allow for clocks that differ and for slow puts). Short chunks make reading all
+     * of a sparse log slow; long ones keep events longer than asked. Default: a thousandth of the
+     * retention, or an eighth of late_ms + ahead_ms + 40 000 where that is more. */
     uint64_t chunk_ms;
     uint32_t ahead_ms; /* event farthest ahead of this machine's clock; default 5 000 */
 } mcds_log_options;
@@ -1148,8 +1150,8 @@ MCDS_API void mcds_log_close(mcds_log *log);
 /* Put an event; when_ms is its own time, 0 = now. The log is made when it does not exist.
  * Cost     1; a handle's first put 1 more, or 2 when it makes the log; the put that fills a key
  *          1 more.
- * Returns  MCDS_OK; MCDS_TOO_OLD, MCDS_TOO_FUTURE: not put; MCDS_AMBIGUOUS: put once, not at all,
- *          or not yet; MCDS_CORRUPT, MCDS_TOO_BIG, MCDS_BUSY, MCDS_TIMEOUT, MCDS_UNAVAILABLE,
+ * Returns  MCDS_OK; MCDS_TOO_OLD, MCDS_TOO_FUTURE: not put, and no log is made; MCDS_AMBIGUOUS:
+ *          put once, not at all, or not yet; MCDS_CORRUPT, MCDS_TOO_BIG, MCDS_BUSY, MCDS_TIMEOUT, MCDS_UNAVAILABLE,
  *          MCDS_FULL, MCDS_INVALID */
 MCDS_API MCDS_CHECKED int mcds_log_put(mcds_log *log, int64_t when_ms, mcds_bytes event);
 MCDS_API MCDS_CHECKED int mcds_log_put_start(mcds_log *log, int64_t when_ms, mcds_bytes event,
@@ -1222,7 +1224,8 @@ typedef struct mcds_log_cursor {
  * the order of mcds_log_fetch as far as they are there at once. Does not wait for any: call again
  * when it is time. Where false ends the visit, the cursor stands behind the last event visited.
  * info_out  NULL allowed; adds up. A gap: events that were there, or may have been, are gone:
- *           forgotten by a server, or past retention before the cursor came.
+ *           a server has forgotten them, or they expired before the cursor came. A cursor that is
+ *           used once in each retention_ms never comes too late.
  * Cost      1 when there is nothing new; as fetch for what there is.
  * Returns   MCDS_OK; MCDS_NOT_FOUND: no such log yet; failures as fetch: the cursor stands behind
  *           the last event visited */

@@ -6,11 +6,9 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 
-/* Besides what is certain: early expiry, and clocks of servers. */
-#define TTL_SLACK_MS 4000
 #define HELD_ROOM 160
 
-enum { PUT_BEGIN, PUT_ROOT, PUT_APPEND, PUT_HEAL };
+enum { PUT_BEGIN, PUT_LOOK, PUT_ROOT, PUT_APPEND, PUT_HEAL };
 
 struct log_put {
     struct mcds__operation base;
@@ -37,18 +35,11 @@ static void release_put(struct mcds__operation *operation)
 
 static enum mcds__step step_put(struct mcds__operation *operation);
 
-/* A part that is made when its chunk begins, or even before, must outlive the last event of the
- * chunk by the retention. */
-static uint64_t ttl_of(const struct mcds__log_settings *settings)
+/* MCDS_OK, and under which time the events are filed; or why a log with these settings does not
+ * take them. */
+static int judge(const struct log_put *put, const struct mcds__log_settings *settings,
+                 int64_t *filed_out)
 {
-    return settings->retention_ms + settings->chunk_ms + settings->late_ms +
-           settings->ahead_ms + MCDS__LOG_SKEW_MS + TTL_SLACK_MS;
-}
-
-/* MCDS_OK, and under which time the events are filed; or why they are not taken. */
-static int judge(const struct log_put *put, int64_t *filed_out)
-{
-    const struct mcds__log_settings *settings = &put->log->settings;
     int64_t now_ms = mcds__wall_ms(put->base.env);
     bool by_arrival = (settings->flags & MCDS_LOG_BY_ARRIVAL) != 0;
     *filed_out = by_arrival || put->when_ms == 0 ? now_ms : put->when_ms;
@@ -63,12 +54,13 @@ static int judge(const struct log_put *put, int64_t *filed_out)
 static enum mcds__step put_events(struct log_put *put)
 {
     int64_t filed_ms;
-    int result = judge(put, &filed_ms);
+    int result = judge(put, &put->log->settings, &filed_ms);
     uint8_t flags = MCDS__PART_FILED;
     if (put->when_ms != 0 && put->when_ms != filed_ms)
         flags |= MCDS__PART_STAMPED;
     if (put->append.parts == NULL)
-        mcds__part_append_begin(&put->append, &put->log->parts, 0, ttl_of(&put->log->settings));
+        mcds__part_append_begin(&put->append, &put->log->parts, 0,
+                                mcds__log_ttl_ms(&put->log->settings));
     else
         mcds__part_append_again(&put->append);
     while (result == MCDS_OK && put->count > 0 &&
@@ -121,8 +113,24 @@ static enum mcds__step take_append(struct log_put *put, enum mcds__step step)
     return step_put(&put->base);
 }
 
+/* There is no log: an event that is refused does not make it. */
+static enum mcds__step make_root(struct log_put *put)
+{
+    struct mcds__log_settings settings = mcds__log_complete(&put->log->wanted);
+    int64_t filed_ms;
+    int result = judge(put, &settings, &filed_ms);
+    if (result != MCDS_OK)
+        return mcds__operation_finish(&put->base, result);
+    put->stage = PUT_ROOT;
+    mcds__log_begin(&put->begin, put->log);
+    put->begin.root.number = mcds__random_u64(put->base.env) | 1;
+    return step_put(&put->base);
+}
+
 static enum mcds__step take_root(struct log_put *put, enum mcds__step step)
 {
+    if (step == MCDS__DONE && put->base.result == MCDS_NOT_FOUND)
+        return make_root(put);
     if (step != MCDS__DONE || put->base.result != MCDS_OK)
         return step;
     atomic_store(&put->log->generation.known, put->begin.root.number);
@@ -148,9 +156,11 @@ static enum mcds__step step_put(struct mcds__operation *operation)
             return mcds__operation_finish(operation, MCDS_OK);
         if (atomic_load(&put->log->is_ready))
             return put_events(put);
-        put->stage = PUT_ROOT;
+        put->stage = PUT_LOOK;
         mcds__log_begin(&put->begin, put->log);
         return step_put(operation);
+    case PUT_LOOK:
+        return take_root(put, mcds__log_begin_step(&put->begin, false, operation));
     case PUT_ROOT:
         return take_root(put, mcds__log_begin_step(&put->begin, true, operation));
     case PUT_HEAL:

@@ -35,8 +35,9 @@ struct mcds_log {
     char refusal[256];        /* why the settings do not fit */
 };
 
-/* The wanted settings with the defaults in place of what is not given, encoded. Returns the
- * length. */
+/* The wanted settings with the defaults in place of what is not given. */
+struct mcds__log_settings mcds__log_complete(const struct mcds__log_settings *wanted);
+/* The same, encoded. Returns the length. */
 size_t mcds__log_encode(const struct mcds__log_settings *wanted, uint8_t *out);
 /* MCDS_OK, or MCDS_INVALID with the sentence set. */
 int mcds__log_check(const char *name, const struct mcds__log_settings *wanted);
@@ -59,6 +60,13 @@ static inline uint64_t mcds__log_chunk(const mcds_log *log, int64_t at_ms)
 }
 uint64_t mcds__log_oldest(const mcds_log *log, int64_t now_ms);
 uint64_t mcds__log_newest(const mcds_log *log, int64_t now_ms);
+/* For how long after its end a chunk may take events: late ones, by slow clocks, on slow ways. */
+uint64_t mcds__log_open_ms(const struct mcds__log_settings *settings);
+/* How long a key lives. A chunk can be read for the retention after it has taken its last event, so
+ * that no key expires under a reader that comes once in a retention. */
+uint64_t mcds__log_ttl_ms(const struct mcds__log_settings *settings);
+/* The first chunk whose keys are certain not to have expired. */
+uint64_t mcds__log_unexpired(const mcds_log *log, int64_t now_ms);
 
 /* An event from its record. */
 static inline mcds_log_event mcds__log_event(const struct mcds__part_record *record,

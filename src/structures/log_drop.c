@@ -221,7 +221,7 @@ static enum mcds__step begin(struct log_drop *drop)
     mcds_log *log = drop->log;
     int64_t now_ms = mcds__wall_ms(drop->base.env);
     mcds__part_read_begin(&drop->read, &log->parts, 0);
-    drop->first = mcds__log_oldest(log, now_ms);
+    drop->first = mcds__log_unexpired(log, now_ms);
     drop->last = mcds__log_newest(log, now_ms);
     if (mcds__part_get_room(&drop->room, drop->base.env) == NULL)
         return mcds__operation_finish(&drop->base, MCDS_NO_MEMORY);

@@ -17,9 +17,13 @@
 #define CHUNKS_MAX 4096
 #define LATE_DEFAULT_MS 60000
 #define AHEAD_DEFAULT_MS 5000
+/* What a cursor allows for clocks that differ and for puts that take long. */
+#define CLOCKS_MS (2 * (MCDS__LOG_SKEW_MS + MCDS__LOG_SETTLE_MS))
 /* Chunks that still take events must fit into a cursor, with one to spare at either end. */
 #define LIVE_MAX (MCDS_LOG_CURSOR_CHUNKS - 3)
 #define LIVE_DEFAULT 8
+/* Besides what is certain: early expiry, and clocks of servers. */
+#define TTL_SLACK_MS 4000
 
 static uint64_t at_least(uint64_t number, uint64_t least)
 {
@@ -29,11 +33,10 @@ static uint64_t at_least(uint64_t number, uint64_t least)
 /* For how long a chunk takes events, besides its own length. */
 static uint64_t live_ms(const struct mcds__log_settings *settings)
 {
-    return (uint64_t)settings->late_ms + settings->ahead_ms +
-           2 * (MCDS__LOG_SKEW_MS + MCDS__LOG_SETTLE_MS);
+    return (uint64_t)settings->late_ms + settings->ahead_ms + CLOCKS_MS;
 }
 
-static struct mcds__log_settings complete(const struct mcds__log_settings *wanted)
+struct mcds__log_settings mcds__log_complete(const struct mcds__log_settings *wanted)
 {
     struct mcds__log_settings settings = *wanted;
     if (settings.retention_ms == 0)
@@ -54,7 +57,7 @@ static struct mcds__log_settings complete(const struct mcds__log_settings *wante
 
 int mcds__log_check(const char *name, const struct mcds__log_settings *wanted)
 {
-    struct mcds__log_settings settings = complete(wanted);
+    struct mcds__log_settings settings = mcds__log_complete(wanted);
     if ((settings.flags & ~(uint32_t)MCDS_LOG_BY_ARRIVAL) != 0)
         return mcds_fail(MCDS_INVALID, "log '%.200s': flags %#x are none of mcds_log_flag",
                          name, (unsigned)settings.flags);
@@ -71,11 +74,12 @@ int mcds__log_check(const char *name, const struct mcds__log_settings *wanted)
         return mcds_fail(MCDS_INVALID, "log '%.200s': late_ms is more than the retention",
                          name);
     if (live_ms(&settings) / settings.chunk_ms > LIVE_MAX)
-        return mcds_fail(MCDS_INVALID,
-                         "log '%.200s': late_ms and ahead_ms span more than %d chunks; choose "
-                         "chunks of %llu ms or more",
-                         name, LIVE_MAX,
-                         (unsigned long long)(live_ms(&settings) / LIVE_MAX + 1));
+        return mcds_fail(
+            MCDS_INVALID,
+            "log '%.200s': late_ms, ahead_ms and %d s for clocks and slow puts span "
+            "more than %d chunks; choose chunks of %llu ms or more",
+            name, CLOCKS_MS / 1000, LIVE_MAX,
+            (unsigned long long)(live_ms(&settings) / LIVE_MAX + 1));
     return MCDS_OK;
 }
 
@@ -93,7 +97,7 @@ static uint32_t get_u32(const uint8_t *in)
 
 size_t mcds__log_encode(const struct mcds__log_settings *wanted, uint8_t *out)
 {
-    struct mcds__log_settings settings = complete(wanted);
+    struct mcds__log_settings settings = mcds__log_complete(wanted);
     out[0] = (uint8_t)settings.flags;
     put_u32(out + 1, settings.late_ms);
     put_u32(out + 5, settings.ahead_ms);
@@ -198,4 +202,23 @@ uint64_t mcds__log_oldest(const mcds_log *log, int64_t now_ms)
 uint64_t mcds__log_newest(const mcds_log *log, int64_t now_ms)
 {
     return mcds__log_chunk(log, now_ms + log->settings.ahead_ms + MCDS__LOG_SKEW_MS);
+}
+
+uint64_t mcds__log_open_ms(const struct mcds__log_settings *settings)
+{
+    return (uint64_t)settings->late_ms + 2 * MCDS__LOG_SETTLE_MS + MCDS__LOG_SKEW_MS;
+}
+
+uint64_t mcds__log_ttl_ms(const struct mcds__log_settings *settings)
+{
+    /* A key may be made before its chunk begins: ahead_ms, and by a clock that is ahead. */
+    return settings->ahead_ms + MCDS__LOG_SKEW_MS + settings->chunk_ms +
+           mcds__log_open_ms(settings) + settings->retention_ms + TTL_SLACK_MS;
+}
+
+uint64_t mcds__log_unexpired(const mcds_log *log, int64_t now_ms)
+{
+    const struct mcds__log_settings *settings = &log->settings;
+    return mcds__log_chunk(
+        log, now_ms - (int64_t)(settings->retention_ms + mcds__log_open_ms(settings)));
 }

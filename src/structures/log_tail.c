@@ -69,12 +69,11 @@ static enum mcds__step begin_poll(struct log_tail *tail)
     return go_to(tail, TAIL_POLL);
 }
 
-/* The first chunk that may still take events: late ones, from slow clocks, on slow ways. */
+/* The first chunk that may still take events. */
 static uint64_t first_live(const struct log_tail *tail)
 {
-    int64_t margin_ms = (int64_t)tail->log->settings.late_ms + 2 * MCDS__LOG_SETTLE_MS +
-                        MCDS__LOG_SKEW_MS;
-    return mcds__log_chunk(tail->log, tail->now_ms - margin_ms);
+    int64_t open_ms = (int64_t)mcds__log_open_ms(&tail->log->settings);
+    return mcds__log_chunk(tail->log, tail->now_ms - open_ms);
 }
 
 /* Make the cursor reach as far as there may be events, or as it can. */
@@ -104,7 +103,19 @@ static bool shift(struct log_tail *tail)
     return was_full && passed > 0;
 }
 
-/* A new cursor; or one that comes so late that chunks have expired before it. */
+/* A cursor that comes so late that keys of chunks which it has never looked at may have expired. Of
+ * the chunks that it knows, keys that are left are read, and those that are not are gaps. */
+static void pass_expired(struct log_tail *tail)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    uint64_t unexpired = mcds__log_unexpired(tail->log, tail->now_ms);
+    if (cursor->chunk + cursor->count > unexpired)
+        return;
+    cursor->chunk = unexpired;
+    cursor->count = 0;
+    tail->gaps++;
+}
+
 static enum mcds__step begin(struct log_tail *tail)
 {
     mcds_log_cursor *cursor = tail->cursor;
@@ -124,11 +135,7 @@ static enum mcds__step begin(struct log_tail *tail)
         stretch(tail);
         return cursor->from_ms == 0 ? go_to(tail, TAIL_LOCATE) : begin_poll(tail);
     }
-    if (cursor->chunk < oldest) {
-        cursor->chunk = oldest;
-        cursor->count = 0;
-        tail->gaps++;
-    }
+    pass_expired(tail);
     return begin_poll(tail);
 }
 

@@ -111,6 +111,26 @@ static void times_out_of_bounds_are_refused(struct suite *suite)
     mcds_log_close(log);
 }
 
+/* Whoever opens it next decides its settings. */
+static void a_refused_event_makes_no_log(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "e");
+    mcds_log *log = open_log(suite->store, name, 0);
+    mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
+    mcds_log *other = NULL;
+    struct visited visited = {.events = 0};
+    int64_t now = wall_ms(suite);
+    CHECK(MCDS_TOO_OLD, suite, mcds_log_put, log, now - 61000, mcds_text("x"));
+    CHECK(MCDS_TOO_FUTURE, suite, mcds_log_put, log, now + 15000, mcds_text("x"));
+    CHECK(MCDS_NOT_FOUND, suite, mcds_log_fetch, log, NULL, gather, &visited, NULL);
+    options.late_ms = 90000;
+    CHECK_RESULT(MCDS_OK, mcds_log_open(suite->other, name, &options, &other));
+    CHECK_OTHER(MCDS_OK, suite, mcds_log_put, other, now - 70000, mcds_text("y"));
+    CHECK(MCDS_INVALID, suite, mcds_log_put, log, 0, mcds_text("z"));
+    mcds_log_close(other);
+    mcds_log_close(log);
+}
+
 static void by_arrival_takes_any_time(struct suite *suite)
 {
     mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), MCDS_LOG_BY_ARRIVAL);
@@ -421,7 +441,8 @@ static void bad_arguments_are_refused(struct suite *suite)
     check_refused(suite, (mcds_log_options){size, 0, 0, 0, 999, 0}, "chunk");
     check_refused(suite, (mcds_log_options){size, 0, 0, 0, 100000, 0}, "4096th");
     check_refused(suite, (mcds_log_options){size, 0, 90000, 60000, 0, 0}, "late_ms");
-    check_refused(suite, (mcds_log_options){size, 0, 60000, 60000, 1000, 0}, "chunks of");
+    check_refused(suite, (mcds_log_options){size, 0, 60000, 60000, 1000, 0},
+                  "ahead_ms and 40 s for clocks and slow puts span more than 13 chunks");
     CHECK_RESULT(MCDS_INVALID, mcds_log_open(suite->store, "", NULL, &log));
     CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, ""));
     CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, "2:0:0"));
@@ -444,6 +465,7 @@ static const struct suite_case cases[] = {
     CASE(ranges_are_half_open),
     CASE(a_missing_log_is_not_found),
     CASE(times_out_of_bounds_are_refused),
+    CASE(a_refused_event_makes_no_log),
     CASE(by_arrival_takes_any_time),
     CASE_TWICE(many_events_fill_many_keys),
     CASE(a_cursor_sees_each_event_once),
