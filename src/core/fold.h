@@ -114,8 +114,8 @@ struct mcds__fold_place {
     uint64_t generation;
     uint32_t depth;
     enum mcds__fold_state state;
-    uint8_t stage; /* private; 0 at the start, as all that follow */
-    uint8_t losses;
+    uint8_t stage;       /* private; 0 at the start, as all that follow */
+    uint8_t moved_depth; /* of the mark whose child was missing, plus 1 */
     struct mcds__fold_room *room;
 };
 enum mcds__step mcds__fold_locate_step(struct mcds__fold_place *place, struct mcds__fold *fold,
@@ -125,12 +125,21 @@ enum mcds__step mcds__fold_locate_step(struct mcds__fold_place *place, struct mc
  * takes. */
 #define MCDS__FOLD_GROWTH_WAIT_NS NS_PER_MS
 
-/* Rewrite a key that has grown, or finish what another has begun. DONE with MCDS_OK in any case:
- * what does not work out is left to the next who passes. */
+enum mcds__fold_fate { MCDS__FOLD_UNDECIDED, MCDS__FOLD_COUNTED, MCDS__FOLD_VOID };
+
+/* Rewrite a key that has grown, or finish what another has begun. DONE with MCDS_OK, whatever has
+ * been done: the rest is left to the next who passes; or with the store's refusal, for instance
+ * MCDS_FULL. */
 struct mcds__fold_growth {
     uint64_t hash;
     uint64_t generation;
     uint32_t depth;
+    uint32_t seq; /* a record, to find out what became of it */
+    uint64_t writer;
+    enum mcds__fold_fate fate; /* out, of that record */
+    enum mcds__fold_code code; /* out, where it is COUNTED */
+    int64_t number;            /* the same */
+    bool has_child;            /* out: the child of this hash is there */
     bool moved;    /* out: all children are there, so whoever waits for that may go on */
     uint8_t stage; /* private; 0 at the start, as all that follow */
     _Atomic uint64_t *claimed;
@@ -165,6 +174,7 @@ struct mcds__fold_change {
     uint8_t rootings;
     uint8_t moves;
     uint32_t depth;
+    uint32_t deepest;     /* where an append was sent to */
     uint32_t requests_at; /* where the append stands in `requests` */
     uint64_t hash;
     uint64_t generation;
@@ -199,9 +209,8 @@ struct mcds__fold_look {
     uint64_t hash;
     uint64_t generation;
     struct mcds__fold_place place;
-    struct mcds__fold_growth growth;
-    struct mcds__key key;
-    mcds_request request;
+    struct mcds__key keys[2];
+    mcds_request requests[2];
     mcds_buffer element;
     uint8_t element_room[64];
 };
@@ -243,9 +252,14 @@ struct mcds__fold_sweep {
     uint32_t count;
     uint32_t erasures;
     uint32_t marks;
+    bool is_below; /* reading the children of a SEALED key */
+    /* Keys above those that are being read, from the one with this number on, that have been
+     * split: a bit for each. */
+    uint8_t parents_depth;
+    uint32_t parents;
+    uint64_t parents_first;
     uint64_t generation;
     struct mcds__fold_place place;
-    struct mcds__fold_growth growth;
     struct mcds__fold_sweep_room *room;
 };
 void mcds__fold_sweep_begin(struct mcds__fold_sweep *sweep, struct mcds__fold *fold);

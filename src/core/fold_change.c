@@ -88,6 +88,7 @@ bool mcds__fold_change_begin(struct mcds__fold_change *change, struct mcds__fold
     change->doubt = false;
     change->rootings = 0;
     change->moves = 0;
+    change->deepest = 0;
     change->hash = mcds__fold_hash(command->element);
     int64_t wall_ns = mcds__wall_ns(fold->env);
     change->time_ms = wall_ns / NS_PER_MS;
@@ -132,6 +133,8 @@ static enum mcds__step ask(struct mcds__fold_change *change, struct mcds__operat
     mcds_bytes key = mcds__key_bytes(&change->key);
     mcds__fold_readdress(&change->record, key);
     change->requests_at = root != NULL;
+    if (change->depth > change->deepest)
+        change->deepest = change->depth;
     if (root != NULL)
         change->requests[0] = (mcds_request){
             .command = MCDS_ADD,
@@ -170,6 +173,14 @@ static enum mcds__step finish(struct mcds__fold_change *change,
     if (change->doubt && result != MCDS_OK)
         result = MCDS_AMBIGUOUS;
     return mcds__operation_explain(operation, result, detail);
+}
+
+static enum mcds__step finish_done(struct mcds__fold_change *change,
+                                   struct mcds__operation *operation)
+{
+    change->doubt = false;
+    operation->peer = NULL;
+    return finish(change, operation, MCDS_OK, NULL);
 }
 
 /* A reply that ends it: what it stands for, or AMBIGUOUS after doubt. */
@@ -220,13 +231,35 @@ static enum mcds__step make_root(struct mcds__fold_change *change,
 static enum mcds__step begin(struct mcds__fold_change *change,
                              struct mcds__operation *operation);
 
+/* The store has no room for what the key needs. What became of the record is certain where the
+ * key's value tells, and no append has gone deeper: then nothing is in doubt. */
+static enum mcds__step take_refused_growth(struct mcds__fold_change *change,
+                                           struct mcds__operation *operation)
+{
+    const struct mcds__fold_growth *growth = &change->growth;
+    if (growth->has_child && change->moves++ < MCDS__FOLD_MOVES_MAX)
+        return ask_at(change, operation, change->depth + 1);
+    if (growth->fate == MCDS__FOLD_COUNTED) {
+        change->code = growth->code;
+        change->number = growth->number;
+        return finish_done(change, operation);
+    }
+    if (growth->fate == MCDS__FOLD_VOID && change->deepest <= change->depth)
+        change->doubt = false;
+    return finish(change, operation, operation->result, operation->detail);
+}
+
 /* The key's rewriting goes on, or has ended. */
 static enum mcds__step take_growth(struct mcds__fold_change *change,
                                    struct mcds__operation *operation)
 {
     enum mcds__step step = mcds__fold_grow_step(&change->growth, change->fold, operation);
-    if (step != MCDS__DONE || change->stage == CHANGE_GROWING)
+    if (step != MCDS__DONE)
         return step;
+    if (change->stage == CHANGE_GROWING)
+        return finish_done(change, operation);
+    if (operation->result != MCDS_OK)
+        return take_refused_growth(change, operation);
     change->stage = CHANGE_BEGIN;
     if (change->growth.moved && change->moves++ < MCDS__FOLD_MOVES_MAX)
         return begin(change, operation);
@@ -240,6 +273,8 @@ static enum mcds__step grow(struct mcds__fold_change *change, struct mcds__opera
 {
     change->growth.generation = change->generation;
     change->growth.depth = change->depth;
+    change->growth.writer = change->writer;
+    change->growth.seq = change->seq;
     change->stage = stage;
     return take_growth(change, operation);
 }

@@ -28,6 +28,30 @@ static enum mcds__step finish(struct mcds__fold_growth *growth,
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
+/* The store has refused: the caller may want to say why. */
+static enum mcds__step refuse(struct mcds__fold_growth *growth,
+                              struct mcds__operation *operation, const mcds_reply *reply)
+{
+    (void)finish(growth, operation);
+    return mcds__operation_fail(operation, reply);
+}
+
+/* What became of the record that the caller asks about, as far as this value tells: what is not
+ * in the snapshot of a sealed key is void, whenever it arrives. */
+static void note_fate(struct mcds__fold_growth *growth,
+                      const struct mcds__fold_contents *contents, enum mcds__fold_state state)
+{
+    const struct mcds__fold_id *id = mcds__fold_outcome(contents, growth->writer, growth->seq);
+    growth->fate = MCDS__FOLD_UNDECIDED;
+    if (id != NULL) {
+        growth->fate = MCDS__FOLD_COUNTED;
+        growth->code = id->code;
+        growth->number = id->number;
+    } else if (state == MCDS__FOLD_SEALED) {
+        growth->fate = MCDS__FOLD_VOID;
+    }
+}
+
 /* What stands for a key in `growing`: never 0. */
 static uint64_t mark_of(uint64_t hash, uint32_t depth)
 {
@@ -93,7 +117,8 @@ static enum mcds__step ask_parent(struct mcds__fold_growth *growth,
 static enum mcds__step begin(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                              struct mcds__operation *operation)
 {
-    growth->moved = false;
+    growth->moved = growth->has_child = false;
+    growth->fate = MCDS__FOLD_UNDECIDED;
     if (!claim(growth, fold) || mcds__fold_get_room(&growth->room, operation->env) == NULL)
         return finish(growth, operation);
     mcds__fold_key(fold, growth->generation, growth->hash, growth->depth,
@@ -226,6 +251,8 @@ static enum mcds__step take_parent(struct mcds__fold_growth *growth, struct mcds
     int result = mcds__fold_load(&contents, value, reply->flags);
     /* Whoever has just made the root does not know whether it is its own. */
     growth->generation = contents.generation;
+    if (result == MCDS_OK)
+        note_fate(growth, &contents, state);
     if (result != MCDS_OK || (state == MCDS__FOLD_SEALED && !may_split))
         step = finish(growth, operation);
     else if (state == MCDS__FOLD_SEALED)
@@ -243,6 +270,8 @@ static enum mcds__step take_seal(struct mcds__fold_growth *growth, struct mcds__
                                  struct mcds__operation *operation)
 {
     const mcds_request *request = parent_request(growth);
+    if (mcds__is_refusal(&request->reply))
+        return refuse(growth, operation, &request->reply);
     if (request->reply.outcome != MCDS_OUT_OK)
         return finish(growth, operation);
     if (request->reply.cas.connection == 0)
@@ -252,23 +281,43 @@ static enum mcds__step take_seal(struct mcds__fold_growth *growth, struct mcds__
     mcds__fold_contents_init(&contents, operation->env, parent_key(growth),
                              (mcds_bytes){NULL, 0});
     int result = mcds__fold_load(&contents, request->value, request->flags);
+    if (result == MCDS_OK)
+        note_fate(growth, &contents, MCDS__FOLD_SEALED);
     enum mcds__step step = result == MCDS_OK ? ask_children(growth, fold, &contents, operation)
                                              : finish(growth, operation);
     mcds__fold_contents_free(&contents);
     return step;
 }
 
+static bool is_made(const mcds_reply *reply)
+{
+    return reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_NOT_STORED;
+}
+
 static enum mcds__step take_children(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                                      struct mcds__operation *operation)
 {
-    for (uint32_t digit = 0; digit < MCDS__FOLD_CHILDREN; digit++) {
-        mcds_outcome outcome = growth->room->requests[digit].reply.outcome;
-        if (outcome != MCDS_OUT_OK && outcome != MCDS_OUT_NOT_STORED)
-            return finish(growth, operation);
-    }
+    const mcds_request *requests = growth->room->requests;
+    unsigned shift = 64 - MCDS__FOLD_LEVEL_BITS * (growth->depth + 1);
+    const mcds_reply *missing = NULL;
+    for (uint32_t digit = 0; digit < MCDS__FOLD_CHILDREN && missing == NULL; digit++)
+        if (!is_made(&requests[digit].reply))
+            missing = &requests[digit].reply;
+    growth->has_child = is_made(&requests[growth->hash >> shift & 15].reply);
+    if (missing != NULL)
+        return mcds__is_refusal(missing) ? refuse(growth, operation, missing)
+                                         : finish(growth, operation);
     growth->moved = true;
     mcds__fold_note_moved(fold, growth->hash, growth->depth);
     return ask_mark(growth, fold, operation);
+}
+
+static enum mcds__step take_compaction(struct mcds__fold_growth *growth,
+                                       struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &parent_request(growth)->reply;
+    return mcds__is_refusal(reply) ? refuse(growth, operation, reply)
+                                   : finish(growth, operation);
 }
 
 static enum mcds__step take_mark(struct mcds__fold_growth *growth, struct mcds__fold *fold,
@@ -294,6 +343,6 @@ enum mcds__step mcds__fold_grow_step(struct mcds__fold_growth *growth, struct mc
     case GROW_MOVING:
         return take_mark(growth, fold, operation);
     default:
-        return finish(growth, operation);
+        return take_compaction(growth, operation);
     }
 }

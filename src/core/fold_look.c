@@ -7,7 +7,8 @@
 
 #define ELEMENT_MAX 65536
 
-enum { LOOK_BEGIN, LOOK_READING, LOOK_LOCATING, LOOK_HELPING };
+enum { LOOK_BEGIN, LOOK_READING, LOOK_LOCATING, LOOK_BELOW };
+enum { CHILD, PARENT }; /* the requests of LOOK_BELOW */
 
 bool mcds__fold_look_begin(struct mcds__fold_look *look, struct mcds__fold *fold,
                            mcds_bytes element)
@@ -19,7 +20,6 @@ bool mcds__fold_look_begin(struct mcds__fold_look *look, struct mcds__fold *fold
     look->moves = 0;
     look->hash = mcds__fold_hash(element);
     look->place = (struct mcds__fold_place){.hash = look->hash};
-    look->growth = (struct mcds__fold_growth){.hash = look->hash};
     return mcds_buffer_append(&look->element, element.at, element.length);
 }
 
@@ -27,7 +27,15 @@ void mcds__fold_look_free(struct mcds__fold_look *look)
 {
     mcds__buffer_free(&look->element);
     mcds__fold_free_room(&look->place.room, look->fold->env);
-    mcds__fold_grow_free(&look->growth, look->fold->env);
+}
+
+static void prepare_get(struct mcds__fold_look *look, uint32_t number, uint32_t depth)
+{
+    mcds__fold_key(look->fold, look->generation, look->hash, depth, &look->keys[number]);
+    look->requests[number] = (mcds_request){
+        .command = MCDS_GET,
+        .key = mcds__key_bytes(&look->keys[number]),
+    };
 }
 
 static enum mcds__step ask_at(struct mcds__fold_look *look, struct mcds__operation *operation,
@@ -35,32 +43,23 @@ static enum mcds__step ask_at(struct mcds__fold_look *look, struct mcds__operati
 {
     look->depth = depth;
     look->stage = LOOK_READING;
-    mcds__fold_key(look->fold, look->generation, look->hash, depth, &look->key);
-    look->request = (mcds_request){.command = MCDS_GET, .key = mcds__key_bytes(&look->key)};
-    return mcds__operation_ask_repeatable(operation, &look->request, 1);
+    prepare_get(look, CHILD, depth);
+    return mcds__operation_ask_repeatable(operation, look->requests, 1);
 }
 
-static enum mcds__step take_help(struct mcds__fold_look *look,
-                                 struct mcds__operation *operation)
+/* The key at this depth is SEALED. Read its child and, after it, the key itself: while the child
+ * is missing, the snapshot of the sealed key is what counts. Nothing is written, so a store that
+ * is full can be read. */
+static enum mcds__step ask_below(struct mcds__fold_look *look,
+                                 struct mcds__operation *operation, uint32_t depth)
 {
-    enum mcds__step step = mcds__fold_grow_step(&look->growth, look->fold, operation);
-    if (step != MCDS__DONE)
-        return step;
-    if (look->growth.moved && look->moves++ < MCDS__FOLD_MOVES_MAX)
-        return ask_at(look, operation, look->depth + 1);
-    look->stage = LOOK_BEGIN;
-    if (mcds__operation_wait(operation, MCDS__FOLD_GROWTH_WAIT_NS))
-        return MCDS__SLEEP;
-    return mcds__operation_explain(operation, MCDS_TIMEOUT,
-                                   "its key is being split, and could not be finished in time");
-}
-
-static enum mcds__step help(struct mcds__fold_look *look, struct mcds__operation *operation)
-{
-    look->growth.generation = look->generation;
-    look->growth.depth = look->depth;
-    look->stage = LOOK_HELPING;
-    return take_help(look, operation);
+    if (depth >= MCDS__FOLD_DEPTH_MAX)
+        return mcds__operation_finish(operation, MCDS_CORRUPT);
+    look->depth = depth;
+    look->stage = LOOK_BELOW;
+    prepare_get(look, CHILD, depth + 1);
+    prepare_get(look, PARENT, depth);
+    return mcds__operation_ask_repeatable(operation, look->requests, PARENT + 1);
 }
 
 static enum mcds__step locate(struct mcds__fold_look *look, struct mcds__operation *operation)
@@ -76,7 +75,7 @@ static enum mcds__step locate(struct mcds__fold_look *look, struct mcds__operati
     look->generation = look->place.generation;
     look->depth = look->place.depth;
     if (look->place.state == MCDS__FOLD_SEALED)
-        return help(look, operation);
+        return ask_below(look, operation, look->depth);
     return ask_at(look, operation, look->depth);
 }
 
@@ -165,47 +164,76 @@ static bool keep_value(void *context, mcds_bytes value)
     return true;
 }
 
-static enum mcds__step take_open(struct mcds__fold_look *look,
-                                 struct mcds__operation *operation)
+static enum mcds__step take_entry(struct mcds__fold_look *look,
+                                  struct mcds__operation *operation,
+                                  const mcds_request *request)
 {
     struct kept kept = {.values = &operation->values};
     int result = take_element(
-        operation->env, look->request.key, mcds__reply_value(&operation->batch, &look->request),
-        look->request.reply.flags, (mcds_bytes){look->element.at, look->element.length},
-        keep_value, &kept);
+        operation->env, request->key, mcds__reply_value(&operation->batch, request),
+        request->reply.flags, (mcds_bytes){look->element.at, look->element.length}, keep_value,
+        &kept);
     look->value = kept.value;
-    mcds__fold_note_depth(look->fold, look->hash, look->depth);
     return mcds__operation_finish(operation, result);
 }
 
+/* A key that is there. */
 static enum mcds__step take_value(struct mcds__fold_look *look,
-                                  struct mcds__operation *operation)
+                                  struct mcds__operation *operation,
+                                  const mcds_request *request)
 {
-    const mcds_reply *reply = &look->request.reply;
-    if (mcds__is_transport_trouble(reply)) {
-        look->stage = LOOK_BEGIN;
-        if (mcds__operation_again(operation))
-            return MCDS__SLEEP;
-        return mcds__operation_fail_read(operation, reply);
-    }
-    if (reply->outcome == MCDS_OUT_MISS)
-        return locate(look, operation);
-    if (reply->outcome != MCDS_OUT_OK)
-        return mcds__operation_fail_read(operation, reply);
-    if (mcds__fold_form_of(reply->flags) != look->fold->form)
+    uint32_t flags = request->reply.flags;
+    if (mcds__fold_form_of(flags) != look->fold->form)
         return mcds__operation_explain(operation, MCDS_INVALID,
-                                       look->fold->forms[mcds__fold_form_of(reply->flags)]);
-    switch (mcds__fold_state_of(reply->flags)) {
+                                       look->fold->forms[mcds__fold_form_of(flags)]);
+    switch (mcds__fold_state_of(flags)) {
     case MCDS__FOLD_OPEN:
-        return take_open(look, operation);
+        mcds__fold_note_depth(look->fold, look->hash, look->depth);
+        return take_entry(look, operation, request);
     case MCDS__FOLD_SEALED:
-        return help(look, operation);
+        return ask_below(look, operation, look->depth);
     case MCDS__FOLD_MOVED:
         mcds__fold_note_moved(look->fold, look->hash, look->depth);
         return locate(look, operation);
     default:
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     }
+}
+
+/* The child of a sealed key, or what the key itself says while there is none. */
+static enum mcds__step take_below(struct mcds__fold_look *look,
+                                  struct mcds__operation *operation)
+{
+    const mcds_request *parent = &look->requests[PARENT];
+    if (look->requests[CHILD].reply.outcome == MCDS_OUT_OK) {
+        look->depth++;
+        return take_value(look, operation, &look->requests[CHILD]);
+    }
+    if (parent->reply.outcome == MCDS_OUT_OK &&
+        mcds__fold_state_of(parent->reply.flags) == MCDS__FOLD_SEALED)
+        return take_entry(look, operation, parent);
+    return locate(look, operation);
+}
+
+static enum mcds__step take_replies(struct mcds__fold_look *look,
+                                    struct mcds__operation *operation)
+{
+    for (uint32_t i = 0; i < operation->batch.count; i++) {
+        const mcds_reply *reply = &look->requests[i].reply;
+        if (mcds__is_transport_trouble(reply)) {
+            look->stage = LOOK_BEGIN;
+            if (mcds__operation_again(operation))
+                return MCDS__SLEEP;
+            return mcds__operation_fail_read(operation, reply);
+        }
+        if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
+            return mcds__operation_fail_read(operation, reply);
+    }
+    if (look->stage == LOOK_BELOW)
+        return take_below(look, operation);
+    if (look->requests[CHILD].reply.outcome == MCDS_OUT_MISS)
+        return locate(look, operation);
+    return take_value(look, operation, &look->requests[CHILD]);
 }
 
 enum mcds__step mcds__fold_look_step(struct mcds__fold_look *look,
@@ -217,11 +245,9 @@ enum mcds__step mcds__fold_look_step(struct mcds__fold_look *look,
         if (look->generation == 0)
             return locate(look, operation);
         return ask_at(look, operation, mcds__fold_depth(look->fold, look->hash));
-    case LOOK_READING:
-        return take_value(look, operation);
     case LOOK_LOCATING:
         return locate(look, operation);
     default:
-        return take_help(look, operation);
+        return take_replies(look, operation);
     }
 }

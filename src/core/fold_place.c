@@ -5,9 +5,6 @@
 
 #include "base/environment.h"
 
-/* Reads of different servers have no order, so a child may be missed while it is being made. */
-#define LOSSES_MAX 4
-
 enum { PLACE_BEGIN, PLACE_ROOT, PLACE_ALL };
 
 static enum mcds__step ask_keys(struct mcds__fold_place *place, struct mcds__fold *fold,
@@ -58,12 +55,18 @@ static enum mcds__step take_deepest(struct mcds__fold_place *place, struct mcds_
     if (place->state == MCDS__FOLD_FOREIGN)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     if (place->state == MCDS__FOLD_MOVED) {
+        /* Reads of different servers have no order: the child may have been made after it was
+         * looked for. So it is gone if a read that began after its parent was known to have
+         * moved misses it too. */
+        if (place->moved_depth != depth + 1) {
+            place->moved_depth = (uint8_t)(depth + 1);
+            return ask(place, fold, operation);
+        }
         place->stage = PLACE_BEGIN;
-        if (place->losses++ < LOSSES_MAX && mcds__operation_wait(operation, 0))
-            return MCDS__SLEEP;
         return mcds__operation_explain(operation, MCDS_LOST,
                                        "a part of it is gone that the store should hold");
     }
+    place->moved_depth = 0;
     mcds__fold_note_found(fold, place->hash, depth);
     return mcds__operation_finish(operation, MCDS_OK);
 }
@@ -94,6 +97,7 @@ static enum mcds__step take(struct mcds__fold_place *place, struct mcds__fold *f
     if (place->stage == PLACE_ALL && place->generation == head.generation)
         return take_deepest(place, fold, operation);
     place->generation = head.generation;
+    place->moved_depth = 0;
     return ask_keys(place, fold, operation, PLACE_ALL);
 }
 

@@ -3,19 +3,7 @@
 #include <stdlib.h>
 
 #include "base/environment.h"
-#include "core/fold.h"
-
-#define KEYS_MAX MCDS_BATCH_MAX
-
-enum { SWEEP_BEGIN, SWEEP_READING, SWEEP_LOCATING, SWEEP_HELPING, SWEEP_ERASING };
-
-struct mcds__fold_sweep_room {
-    struct mcds__key keys[KEYS_MAX];
-    mcds_request requests[KEYS_MAX];
-    struct mcds__key erased_keys[KEYS_MAX];
-    mcds_request erased[KEYS_MAX];
-    struct mcds__key marks[KEYS_MAX]; /* to be erased when all below them is */
-};
+#include "core/fold_sweep.h"
 
 void mcds__fold_sweep_begin(struct mcds__fold_sweep *sweep, struct mcds__fold *fold)
 {
@@ -29,27 +17,20 @@ void mcds__fold_sweep_begin(struct mcds__fold_sweep *sweep, struct mcds__fold *f
     sweep->erased = false;
     sweep->erasures = 0;
     sweep->marks = 0;
-    sweep->stage = SWEEP_BEGIN;
+    sweep->stage = MCDS__SWEEP_BEGIN;
     sweep->moves = 0;
     sweep->depth = 0;
+    sweep->parents = 0;
+    sweep->is_below = false;
     sweep->place = (struct mcds__fold_place){.hash = 0};
-    sweep->growth = (struct mcds__fold_growth){.hash = 0};
     sweep->room = NULL;
 }
 
 void mcds__fold_sweep_free(struct mcds__fold_sweep *sweep)
 {
     mcds__fold_free_room(&sweep->place.room, sweep->fold->env);
-    mcds__fold_grow_free(&sweep->growth, sweep->fold->env);
     mcds__free(sweep->fold->env, sweep->room);
     sweep->room = NULL;
-}
-
-/* The last hash of the key at this depth that holds `hash`. */
-static uint64_t end_of(uint64_t hash, uint32_t depth)
-{
-    unsigned bits = MCDS__FOLD_LEVEL_BITS * depth;
-    return bits == 0 ? UINT64_MAX : hash | UINT64_MAX >> bits;
 }
 
 static void renew_deadline(struct mcds__operation *operation)
@@ -67,32 +48,13 @@ static enum mcds__step finish(struct mcds__fold_sweep *sweep, struct mcds__opera
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-static enum mcds__step ask(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
-{
-    struct mcds__fold_sweep_room *room = sweep->room;
-    uint64_t hash = sweep->position;
-    sweep->count = 0;
-    do {
-        uint32_t i = sweep->count++;
-        mcds__fold_key(sweep->fold, sweep->generation, hash, sweep->depth, &room->keys[i]);
-        room->requests[i] = (mcds_request){
-            .command = MCDS_GET,
-            .options = sweep->erases ? MCDS_NO_VALUE : 0,
-            .key = mcds__key_bytes(&room->keys[i]),
-        };
-        hash = end_of(hash, sweep->depth) + 1;
-    } while (hash != 0 && sweep->count < KEYS_MAX);
-    sweep->stage = SWEEP_READING;
-    return mcds__operation_ask_any_order(operation, room->requests, sweep->count);
-}
-
 /* What stood before the position is done with: only that renews the deadline, so that a store
  * that does not answer is not asked for ever. */
 static enum mcds__step ask_next(struct mcds__fold_sweep *sweep,
                                 struct mcds__operation *operation)
 {
     renew_deadline(operation);
-    return ask(sweep, operation);
+    return mcds__sweep_ask(sweep, operation);
 }
 
 static enum mcds__step locate(struct mcds__fold_sweep *sweep,
@@ -108,13 +70,13 @@ static enum mcds__step begin(struct mcds__fold_sweep *sweep, struct mcds__operat
     if (sweep->generation == 0)
         return locate(sweep, operation);
     sweep->depth = mcds__fold_depth(sweep->fold, sweep->position);
-    return ask(sweep, operation);
+    return mcds__sweep_ask(sweep, operation);
 }
 
 /* Behind the key of this depth at the position. */
 static void pass(struct mcds__fold_sweep *sweep, uint32_t depth)
 {
-    sweep->position = end_of(sweep->position, depth) + 1;
+    sweep->position = mcds__sweep_end(sweep->position, depth) + 1;
     sweep->complete = sweep->position == 0;
     sweep->moves = 0;
 }
@@ -142,7 +104,8 @@ static void begin_erasures(struct mcds__fold_sweep *sweep)
 
 static bool has_room_for_erasures(const struct mcds__fold_sweep *sweep)
 {
-    return sweep->erasures < KEYS_MAX && sweep->marks + MCDS__FOLD_DEPTH_MAX <= KEYS_MAX;
+    return sweep->erasures < MCDS__SWEEP_KEYS_MAX &&
+           sweep->marks + MCDS__FOLD_DEPTH_MAX <= MCDS__SWEEP_KEYS_MAX;
 }
 
 /* The key itself, and later the marks above it whose last child it is. */
@@ -150,10 +113,10 @@ static void add_erasures(struct mcds__fold_sweep *sweep, uint32_t depth)
 {
     struct mcds__key key;
     uint64_t hash = sweep->position;
-    uint64_t end = end_of(hash, depth);
+    uint64_t end = mcds__sweep_end(hash, depth);
     mcds__fold_key(sweep->fold, sweep->generation, hash, depth, &key);
     add_erasure(sweep, &key);
-    while (depth > 0 && end_of(hash, depth - 1) == end)
+    while (depth > 0 && mcds__sweep_end(hash, depth - 1) == end)
         mcds__fold_key(sweep->fold, sweep->generation, hash, --depth,
                        &sweep->room->marks[sweep->marks++]);
 }
@@ -161,42 +124,61 @@ static void add_erasures(struct mcds__fold_sweep *sweep, uint32_t depth)
 static enum mcds__step ask_erasures(struct mcds__fold_sweep *sweep,
                                     struct mcds__operation *operation)
 {
-    sweep->stage = SWEEP_ERASING;
+    sweep->stage = MCDS__SWEEP_ERASING;
     return mcds__operation_ask_any_order(operation, sweep->room->erased, sweep->erasures);
 }
 
-/* A missing child: nothing to visit, but the marks above it are to go with it. */
+/* A missing child of which no batch knows: nothing to visit, but the marks above it are to go
+ * with it. */
 static enum mcds__step pass_loss(struct mcds__fold_sweep *sweep,
                                  struct mcds__operation *operation)
 {
-    uint32_t depth = sweep->place.depth + 1;
-    sweep->depth = sweep->place.depth;
+    sweep->depth = sweep->place.depth + 1;
+    mcds__sweep_note_parents(sweep, 1);
     if (sweep->erases) {
         begin_erasures(sweep);
         if (has_room_for_erasures(sweep)) {
-            add_erasures(sweep, depth);
-            pass(sweep, depth);
+            add_erasures(sweep, sweep->depth);
+            pass(sweep, sweep->depth);
         }
         return ask_erasures(sweep, operation);
     }
     sweep->lost = true;
     operation->detail = NULL;
-    pass(sweep, depth);
+    pass(sweep, sweep->depth);
     return sweep->complete ? finish(sweep, operation) : ask_next(sweep, operation);
+}
+
+/* All below this key is deeper. */
+static enum mcds__step descend(struct mcds__fold_sweep *sweep,
+                               struct mcds__operation *operation)
+{
+    if (sweep->depth == MCDS__FOLD_DEPTH_MAX)
+        return mcds__operation_finish(operation, MCDS_CORRUPT);
+    sweep->depth++;
+    mcds__sweep_note_parents(sweep, 1);
+    return ask_next(sweep, operation);
+}
+
+static enum mcds__step enter_sealed(struct mcds__fold_sweep *sweep,
+                                    struct mcds__operation *operation)
+{
+    return sweep->erases ? descend(sweep, operation)
+                         : mcds__sweep_ask_below(sweep, operation, sweep->depth + 1);
 }
 
 static enum mcds__step locate(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
 {
-    if (sweep->stage != SWEEP_LOCATING) {
+    if (sweep->stage != MCDS__SWEEP_LOCATING) {
         if (sweep->moves++ == MCDS__FOLD_MOVES_MAX)
             return mcds__operation_explain(operation, MCDS_BUSY,
                                            "its keys vanish again and again");
         renew_deadline(operation);
         sweep->place.hash = sweep->position;
         sweep->place.stage = 0;
-        sweep->place.losses = 0;
+        sweep->place.moved_depth = 0;
     }
-    sweep->stage = SWEEP_LOCATING;
+    sweep->stage = MCDS__SWEEP_LOCATING;
     enum mcds__step step = mcds__fold_locate_step(&sweep->place, sweep->fold, operation);
     if (step != MCDS__DONE)
         return step;
@@ -206,29 +188,9 @@ static enum mcds__step locate(struct mcds__fold_sweep *sweep, struct mcds__opera
     if (operation->result != MCDS_OK)
         return MCDS__DONE;
     sweep->depth = sweep->place.depth;
-    return ask(sweep, operation);
-}
-
-static enum mcds__step take_help(struct mcds__fold_sweep *sweep,
-                                 struct mcds__operation *operation)
-{
-    enum mcds__step step = mcds__fold_grow_step(&sweep->growth, sweep->fold, operation);
-    if (step != MCDS__DONE)
-        return step;
-    sweep->stage = SWEEP_BEGIN;
-    if (mcds__operation_wait(operation, 0))
-        return MCDS__SLEEP;
-    return mcds__operation_explain(operation, MCDS_TIMEOUT,
-                                   "a key is being split, and could not be finished in time");
-}
-
-static enum mcds__step help(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
-{
-    sweep->growth.hash = sweep->position;
-    sweep->growth.generation = sweep->generation;
-    sweep->growth.depth = sweep->depth;
-    sweep->stage = SWEEP_HELPING;
-    return take_help(sweep, operation);
+    if (sweep->place.state == MCDS__FOLD_SEALED)
+        return enter_sealed(sweep, operation);
+    return mcds__sweep_ask(sweep, operation);
 }
 
 static int compare_hashes(const void *a, const void *b)
@@ -238,15 +200,18 @@ static int compare_hashes(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* False: the visitor has had enough, and the position is behind what it took last. */
+/* Visit those between the position and the end of its key. False: the visitor has had enough, and
+ * the position is behind what it took last. */
 static bool visit_entries(struct mcds__fold_sweep *sweep, struct mcds__fold_contents *contents,
                           int64_t now_ms)
 {
+    uint64_t end = mcds__sweep_end(sweep->position, sweep->depth);
     qsort(contents->entries, contents->entry_count, sizeof contents->entries[0],
           compare_hashes);
     for (uint32_t i = 0; i < contents->entry_count; i++) {
         const struct mcds__fold_entry *entry = &contents->entries[i];
-        if (entry->hash < sweep->position || !mcds__fold_is_there(entry, now_ms))
+        if (entry->hash < sweep->position || entry->hash > end ||
+            !mcds__fold_is_there(entry, now_ms))
             continue;
         if (!sweep->visit(sweep->context, entry)) {
             sweep->position = entry->hash + 1;
@@ -292,15 +257,35 @@ static enum mcds__step take_erasures(struct mcds__fold_sweep *sweep,
     return ask_erasures(sweep, operation);
 }
 
+/* The key that the SEALED one above the batch is, or NULL. */
+static const mcds_request *sealed_parent(const struct mcds__fold_sweep *sweep)
+{
+    const mcds_request *parent = &sweep->room->requests[sweep->count];
+    return sweep->is_below && parent->reply.outcome == MCDS_OUT_OK &&
+                   mcds__fold_state_of(parent->reply.flags) == MCDS__FOLD_SEALED
+               ? parent
+               : NULL;
+}
+
+static bool is_open(const mcds_reply *reply)
+{
+    return reply->outcome == MCDS_OUT_OK &&
+           mcds__fold_state_of(reply->flags) == MCDS__FOLD_OPEN;
+}
+
+/* Whether the key at the position is missing for good. */
+static bool is_lost(const struct mcds__fold_sweep *sweep, const mcds_reply *reply)
+{
+    return reply->outcome == MCDS_OUT_MISS && mcds__sweep_has_split_parent(sweep);
+}
+
 /* As many keys as come first and are leaves. */
 static enum mcds__step erase(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
 {
     begin_erasures(sweep);
     for (uint32_t i = 0; i < sweep->count && !sweep->complete; i++) {
         const mcds_reply *reply = &sweep->room->requests[i].reply;
-        if (reply->outcome != MCDS_OUT_OK ||
-            mcds__fold_state_of(reply->flags) != MCDS__FOLD_OPEN ||
-            !has_room_for_erasures(sweep))
+        if ((!is_open(reply) && !is_lost(sweep, reply)) || !has_room_for_erasures(sweep))
             break;
         add_erasures(sweep, sweep->depth);
         pass(sweep, sweep->depth);
@@ -312,22 +297,56 @@ static enum mcds__step erase(struct mcds__fold_sweep *sweep, struct mcds__operat
 static enum mcds__step take_other(struct mcds__fold_sweep *sweep,
                                   struct mcds__operation *operation, const mcds_reply *reply)
 {
-    if (reply->outcome == MCDS_OUT_MISS)
+    /* What is left of another life has other children: only `locate` looks at the generation. */
+    if (reply->outcome == MCDS_OUT_MISS && (sweep->depth <= 1 || sweep->is_below))
         return locate(sweep, operation);
-    switch (mcds__fold_state_of(reply->flags)) {
-    case MCDS__FOLD_SEALED:
-        return help(sweep, operation);
-    case MCDS__FOLD_MOVED:
-        if (sweep->depth == MCDS__FOLD_DEPTH_MAX)
-            return mcds__operation_finish(operation, MCDS_CORRUPT);
-        mcds__fold_note_moved(sweep->fold, sweep->position, sweep->depth);
-        if (sweep->depth == 0)
-            return locate(sweep, operation);
-        sweep->depth++;
-        return ask_next(sweep, operation);
-    default:
+    if (reply->outcome == MCDS_OUT_MISS)
+        return mcds__sweep_ask_parents(sweep, operation);
+    enum mcds__fold_state state = mcds__fold_state_of(reply->flags);
+    if (state != MCDS__FOLD_SEALED && state != MCDS__FOLD_MOVED)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
+    if (state == MCDS__FOLD_MOVED)
+        mcds__fold_note_moved(sweep->fold, sweep->position, sweep->depth);
+    if (sweep->depth == 0)
+        return locate(sweep, operation);
+    return state == MCDS__FOLD_SEALED ? enter_sealed(sweep, operation)
+                                      : descend(sweep, operation);
+}
+
+/* The keys above the batch: the first decides how to go on, and what is known of the others saves
+ * asking for them. */
+static enum mcds__step take_parents(struct mcds__fold_sweep *sweep,
+                                    struct mcds__operation *operation)
+{
+    uint32_t parents = 0;
+    const mcds_reply *first = &sweep->room->requests[0].reply;
+    for (uint32_t i = 0; i < sweep->count && i < 32; i++) {
+        const mcds_reply *reply = &sweep->room->requests[i].reply;
+        enum mcds__fold_state state = mcds__fold_state_of(reply->flags);
+        bool is_split = state == MCDS__FOLD_MOVED ||
+                        (sweep->erases && state == MCDS__FOLD_SEALED);
+        if (reply->outcome == MCDS_OUT_OK && is_split)
+            parents |= UINT32_C(1) << i;
     }
+    if ((parents & 1) != 0) {
+        mcds__sweep_note_parents(sweep, parents);
+        return mcds__sweep_ask(sweep, operation);
+    }
+    if (first->outcome != MCDS_OUT_OK || sweep->moves++ == MCDS__FOLD_MOVES_MAX)
+        return locate(sweep, operation);
+    if (mcds__fold_state_of(first->flags) == MCDS__FOLD_SEALED)
+        return mcds__sweep_ask_below(sweep, operation, sweep->depth);
+    sweep->depth--;
+    return mcds__sweep_ask(sweep, operation);
+}
+
+/* The batch has been read up to the position. */
+static enum mcds__step go_on(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
+{
+    if (sweep->complete)
+        return finish(sweep, operation);
+    sweep->depth -= sweep->is_below;
+    return ask_next(sweep, operation);
 }
 
 static enum mcds__step take_keys(struct mcds__fold_sweep *sweep,
@@ -335,47 +354,58 @@ static enum mcds__step take_keys(struct mcds__fold_sweep *sweep,
 {
     for (uint32_t i = 0; i < sweep->count; i++) {
         const mcds_request *request = &sweep->room->requests[i];
-        if (mcds__is_transport_trouble(&request->reply)) {
-            sweep->stage = SWEEP_BEGIN;
-            if (mcds__operation_again(operation))
-                return MCDS__SLEEP;
-            return mcds__operation_fail_read(operation, &request->reply);
-        }
-        if (request->reply.outcome != MCDS_OUT_OK && request->reply.outcome != MCDS_OUT_MISS)
-            return mcds__operation_fail_read(operation, &request->reply);
-    }
-    for (uint32_t i = 0; i < sweep->count; i++) {
-        const mcds_request *request = &sweep->room->requests[i];
         bool more = true;
-        if (request->reply.outcome != MCDS_OUT_OK ||
-            mcds__fold_state_of(request->reply.flags) != MCDS__FOLD_OPEN)
+        if (!is_open(&request->reply) && request->reply.outcome == MCDS_OUT_MISS &&
+            sealed_parent(sweep) != NULL)
+            request = sealed_parent(sweep);
+        else if (!is_open(&request->reply) && !is_lost(sweep, &request->reply))
             return take_other(sweep, operation, &request->reply);
         if (sweep->erases)
             return erase(sweep, operation);
-        int result = take_value(sweep, operation, request, &more);
-        if (result != MCDS_OK)
-            return mcds__operation_finish(operation, result);
+        if (request->reply.outcome == MCDS_OUT_OK) {
+            int result = take_value(sweep, operation, request, &more);
+            if (result != MCDS_OK)
+                return mcds__operation_finish(operation, result);
+        } else {
+            sweep->lost = true;
+        }
         if (!more)
             return finish(sweep, operation);
         pass(sweep, sweep->depth);
     }
-    return sweep->complete ? finish(sweep, operation) : ask_next(sweep, operation);
+    return go_on(sweep, operation);
+}
+
+static enum mcds__step take_replies(struct mcds__fold_sweep *sweep,
+                                    struct mcds__operation *operation)
+{
+    for (uint32_t i = 0; i < operation->batch.count; i++) {
+        const mcds_reply *reply = &sweep->room->requests[i].reply;
+        if (mcds__is_transport_trouble(reply)) {
+            sweep->stage = MCDS__SWEEP_BEGIN;
+            if (mcds__operation_again(operation))
+                return MCDS__SLEEP;
+            return mcds__operation_fail_read(operation, reply);
+        }
+        if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
+            return mcds__operation_fail_read(operation, reply);
+    }
+    return sweep->stage == MCDS__SWEEP_PARENTS ? take_parents(sweep, operation)
+                                               : take_keys(sweep, operation);
 }
 
 static enum mcds__step advance(struct mcds__fold_sweep *sweep,
                                struct mcds__operation *operation)
 {
     switch (sweep->stage) {
-    case SWEEP_BEGIN:
+    case MCDS__SWEEP_BEGIN:
         return begin(sweep, operation);
-    case SWEEP_READING:
-        return take_keys(sweep, operation);
-    case SWEEP_LOCATING:
+    case MCDS__SWEEP_LOCATING:
         return locate(sweep, operation);
-    case SWEEP_ERASING:
+    case MCDS__SWEEP_ERASING:
         return take_erasures(sweep, operation);
     default:
-        return take_help(sweep, operation);
+        return take_replies(sweep, operation);
     }
 }
 

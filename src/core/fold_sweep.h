@@ -1,0 +1,45 @@
+/* Core fold, a sweep: which keys it asks for, and what it knows of those above them. */
+#ifndef MCDS_CORE_FOLD_SWEEP_H
+#define MCDS_CORE_FOLD_SWEEP_H
+
+#include "core/fold.h"
+
+#define MCDS__SWEEP_KEYS_MAX MCDS_BATCH_MAX
+
+enum {
+    MCDS__SWEEP_BEGIN,
+    MCDS__SWEEP_READING,
+    MCDS__SWEEP_PARENTS,
+    MCDS__SWEEP_LOCATING,
+    MCDS__SWEEP_ERASING
+};
+
+struct mcds__fold_sweep_room {
+    struct mcds__key keys[MCDS__SWEEP_KEYS_MAX];
+    mcds_request requests[MCDS__SWEEP_KEYS_MAX];
+    struct mcds__key erased_keys[MCDS__SWEEP_KEYS_MAX];
+    mcds_request erased[MCDS__SWEEP_KEYS_MAX];
+    struct mcds__key marks[MCDS__SWEEP_KEYS_MAX]; /* to be erased when all below them is */
+};
+
+/* The last hash of the key at this depth that holds `hash`. */
+uint64_t mcds__sweep_end(uint64_t hash, uint32_t depth);
+
+/* Ask for the keys of sweep->depth from the position on; `count` is how many. */
+enum mcds__step mcds__sweep_ask(struct mcds__fold_sweep *sweep,
+                                struct mcds__operation *operation);
+/* The key above `depth` at the position is SEALED. Ask for its children from the position on
+ * and, as the request after them, for the key itself: its snapshot counts for the children that
+ * are missing. Nothing is written, so a store that is full can be read. */
+enum mcds__step mcds__sweep_ask_below(struct mcds__fold_sweep *sweep,
+                                      struct mcds__operation *operation, uint32_t depth);
+/* A key is missing. Whether that is a loss, the key above it says: ask for those above all keys
+ * of the batch. */
+enum mcds__step mcds__sweep_ask_parents(struct mcds__fold_sweep *sweep,
+                                        struct mcds__operation *operation);
+/* Remember which keys above the position and after it have been split: bit N of `parents` is of
+ * the Nth. A child of such a key that a later read misses is lost. */
+void mcds__sweep_note_parents(struct mcds__fold_sweep *sweep, uint32_t parents);
+bool mcds__sweep_has_split_parent(const struct mcds__fold_sweep *sweep);
+
+#endif

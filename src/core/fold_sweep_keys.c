@@ -1,0 +1,88 @@
+/* Core fold, a sweep: which keys it asks for, and what it knows of those above them. */
+#include "core/fold_sweep.h"
+
+uint64_t mcds__sweep_end(uint64_t hash, uint32_t depth)
+{
+    unsigned bits = MCDS__FOLD_LEVEL_BITS * depth;
+    return bits == 0 ? UINT64_MAX : hash | UINT64_MAX >> bits;
+}
+
+/* Ask for the keys of this depth from the position on. */
+static enum mcds__step ask_keys(struct mcds__fold_sweep *sweep,
+                                struct mcds__operation *operation, uint32_t depth,
+                                uint64_t last, bool has_values, uint8_t stage)
+{
+    struct mcds__fold_sweep_room *room = sweep->room;
+    uint64_t hash = sweep->position;
+    sweep->count = 0;
+    do {
+        uint32_t i = sweep->count++;
+        mcds__fold_key(sweep->fold, sweep->generation, hash, depth, &room->keys[i]);
+        room->requests[i] = (mcds_request){
+            .command = MCDS_GET,
+            .options = has_values ? 0 : MCDS_NO_VALUE,
+            .key = mcds__key_bytes(&room->keys[i]),
+        };
+        hash = mcds__sweep_end(hash, depth) + 1;
+    } while (hash != 0 && hash <= last && sweep->count < MCDS__SWEEP_KEYS_MAX);
+    sweep->stage = stage;
+    return mcds__operation_ask_any_order(operation, room->requests, sweep->count);
+}
+
+enum mcds__step mcds__sweep_ask(struct mcds__fold_sweep *sweep,
+                                struct mcds__operation *operation)
+{
+    sweep->is_below = false;
+    return ask_keys(sweep, operation, sweep->depth, UINT64_MAX, !sweep->erases,
+                    MCDS__SWEEP_READING);
+}
+
+enum mcds__step mcds__sweep_ask_below(struct mcds__fold_sweep *sweep,
+                                      struct mcds__operation *operation, uint32_t depth)
+{
+    struct mcds__fold_sweep_room *room = sweep->room;
+    if (depth > MCDS__FOLD_DEPTH_MAX)
+        return mcds__operation_finish(operation, MCDS_CORRUPT);
+    sweep->depth = depth;
+    sweep->is_below = true;
+    (void)ask_keys(sweep, operation, depth, mcds__sweep_end(sweep->position, depth - 1), true,
+                   MCDS__SWEEP_READING);
+    struct mcds__key *key = &room->keys[sweep->count];
+    mcds__fold_key(sweep->fold, sweep->generation, sweep->position, depth - 1, key);
+    room->requests[sweep->count] = (mcds_request){
+        .command = MCDS_GET,
+        .key = mcds__key_bytes(key),
+    };
+    return mcds__operation_ask_any_order(operation, room->requests, sweep->count + 1);
+}
+
+/* How many keys of this depth lie before that of the hash. */
+static uint64_t number_of(uint64_t hash, uint32_t depth)
+{
+    return depth == 0 ? 0 : hash >> (64 - MCDS__FOLD_LEVEL_BITS * depth);
+}
+
+void mcds__sweep_note_parents(struct mcds__fold_sweep *sweep, uint32_t parents)
+{
+    sweep->parents = parents;
+    sweep->parents_depth = (uint8_t)(sweep->depth - 1);
+    sweep->parents_first = number_of(sweep->position, sweep->depth - 1);
+}
+
+bool mcds__sweep_has_split_parent(const struct mcds__fold_sweep *sweep)
+{
+    if (sweep->parents == 0 || sweep->depth != sweep->parents_depth + 1u)
+        return false;
+    uint64_t at = number_of(sweep->position, sweep->parents_depth) - sweep->parents_first;
+    return at < 32 && (sweep->parents >> at & 1) != 0;
+}
+
+enum mcds__step mcds__sweep_ask_parents(struct mcds__fold_sweep *sweep,
+                                        struct mcds__operation *operation)
+{
+    uint64_t last = sweep->position;
+    for (uint32_t i = 1;
+         i < MCDS__SWEEP_KEYS_MAX && mcds__sweep_end(last, sweep->depth) != UINT64_MAX; i++)
+        last = mcds__sweep_end(last, sweep->depth) + 1;
+    return ask_keys(sweep, operation, sweep->depth - 1, last, false, MCDS__SWEEP_PARENTS);
+}

@@ -1,0 +1,181 @@
+/* Tables in a store that is full from some request on: reads need no room, a change that is
+ * refused has not been made, and nobody waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "mcds.h"
+#include "support/fake_env.h"
+#include "support/hooked_home.h"
+
+#define ROWS 60
+#define VALUE_LENGTH 90 /* so that the table splits after some twenty rows */
+#define ALLOWED_MAX 120
+
+struct world {
+    struct fake_env fake;
+    struct hooked_home home;
+    mcds_store *store;
+    mcds_table *table;
+    int results[ROWS];
+    uint32_t seen[ROWS];
+    uint32_t allowed; /* requests that store something, until the store is full */
+};
+
+static bool refuse_when_full(void *context, mcds_request *request)
+{
+    struct world *world = context;
+    if (request->command == MCDS_GET || request->command == MCDS_DELETE)
+        return false;
+    if (world->allowed > 0) {
+        world->allowed--;
+        return false;
+    }
+    request->reply.outcome = MCDS_OUT_NO_MEMORY;
+    request->reply.detail = "there is no room left";
+    return true;
+}
+
+static void begin(struct world *world, uint32_t allowed)
+{
+    mcds_options options = MCDS_OPTIONS_INIT;
+    memset(world, 0, sizeof *world);
+    fake_env_init(&world->fake, allowed);
+    options.env = &world->fake.env;
+    assert_int_equal(hooked_home_open(&world->home, &options, &world->store), MCDS_OK);
+    world->home.hook = refuse_when_full;
+    world->home.context = world;
+    world->allowed = allowed;
+    assert_int_equal(mcds_table_open(world->store, "t", NULL, &world->table), MCDS_OK);
+}
+
+static void end(struct world *world)
+{
+    mcds_table_close(world->table);
+    mcds_close(world->store);
+    assert_int_equal(world->fake.blocks, 0);
+}
+
+static mcds_bytes key_of(uint32_t number)
+{
+    static char key[16];
+    (void)snprintf(key, sizeof key, "key-%u", (unsigned)number);
+    return mcds_text(key);
+}
+
+static int put(struct world *world, uint32_t number)
+{
+    static const char value[VALUE_LENGTH];
+    return mcds_table_put(world->table, key_of(number), (mcds_bytes){value, sizeof value}, 0);
+}
+
+static bool note_row(void *context, mcds_bytes key, mcds_bytes value)
+{
+    struct world *world = context;
+    unsigned number = ROWS;
+    char text[16] = "";
+    assert_int_equal(value.length, VALUE_LENGTH);
+    assert_true(key.length < sizeof text);
+    memcpy(text, key.at, key.length);
+    assert_int_equal(sscanf(text, "key-%u", &number), 1);
+    assert_true(number < ROWS);
+    world->seen[number]++;
+    return true;
+}
+
+/* By the handle that has written, and by one that knows nothing. */
+static void check_rows(struct world *world, mcds_table *table)
+{
+    mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
+    bool is_there = false;
+    memset(world->seen, 0, sizeof world->seen);
+    for (uint32_t i = 0; i < ROWS; i++)
+        is_there = is_there || world->results[i] == MCDS_OK;
+    int result = mcds_table_scan(table, &cursor, 0, note_row, world);
+    assert_true(result == MCDS_OK || (!is_there && result == MCDS_NOT_FOUND));
+    for (uint32_t i = 0; i < ROWS; i++) {
+        bool is_in = world->results[i] == MCDS_OK;
+        assert_int_equal(world->seen[i], is_in);
+        assert_int_equal(mcds_table_has(table, key_of(i)), is_in ? MCDS_OK : MCDS_NOT_FOUND);
+    }
+}
+
+static void check_all_rows(struct world *world)
+{
+    mcds_table *other;
+    check_rows(world, world->table);
+    assert_int_equal(mcds_table_open(world->store, "t", NULL, &other), MCDS_OK);
+    check_rows(world, other);
+    mcds_table_close(other);
+}
+
+static void what_was_acknowledged_is_read_and_what_was_refused_is_not(void **state)
+{
+    static struct world world;
+    uint32_t refused = 0;
+    (void)state;
+    for (uint32_t allowed = 0; allowed < ALLOWED_MAX; allowed++) {
+        begin(&world, allowed);
+        int64_t begin_ns = world.fake.monotonic_ns;
+        for (uint32_t i = 0; i < ROWS; i++) {
+            world.results[i] = put(&world, i);
+            if (world.results[i] == MCDS_OK)
+                continue;
+            refused++;
+            assert_int_equal(world.results[i], MCDS_FULL);
+            assert_non_null(strstr(mcds_errmsg(), "no room left"));
+        }
+        check_all_rows(&world);
+        assert_int_equal(world.fake.monotonic_ns, begin_ns);
+        end(&world);
+    }
+    assert_true(refused > 0);
+}
+
+static void with_room_again_all_goes_on(void **state)
+{
+    static struct world world;
+    (void)state;
+    for (uint32_t allowed = 0; allowed < ALLOWED_MAX; allowed++) {
+        begin(&world, allowed);
+        for (uint32_t i = 0; i < ROWS; i++)
+            world.results[i] = put(&world, i);
+        world.allowed = UINT32_MAX;
+        for (uint32_t i = 0; i < ROWS; i++)
+            if (world.results[i] != MCDS_OK)
+                world.results[i] = put(&world, i);
+        for (uint32_t i = 0; i < ROWS; i++)
+            assert_int_equal(world.results[i], MCDS_OK);
+        check_all_rows(&world);
+        end(&world);
+    }
+}
+
+static void a_full_store_can_be_emptied(void **state)
+{
+    static struct world world;
+    (void)state;
+    for (uint32_t allowed = 1; allowed < ALLOWED_MAX; allowed++) {
+        begin(&world, allowed);
+        for (uint32_t i = 0; i < ROWS; i++)
+            world.results[i] = put(&world, i);
+        assert_int_equal(mcds_table_drop(world.table), MCDS_OK);
+        for (uint32_t i = 0; i < ROWS; i++)
+            assert_int_equal(mcds_table_has(world.table, key_of(i)), MCDS_NOT_FOUND);
+        end(&world);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_acknowledged_is_read_and_what_was_refused_is_not),
+        cmocka_unit_test(with_room_again_all_goes_on),
+        cmocka_unit_test(a_full_store_can_be_emptied),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

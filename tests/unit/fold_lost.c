@@ -1,0 +1,164 @@
+/* Tables of which a store has lost keys: a scan decides each loss at once, visits all that is
+ * left, and says LOST; so does a read of what is gone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/fold.h"
+#include "mcds.h"
+#include "structures/structure.h"
+#include "support/fake_env.h"
+#include "support/hooked_home.h"
+
+#define ROWS 6000
+#define KEYS_MAX 8192
+/* Round trips for each key that a table has, in a scan of one with losses, and some to begin. */
+#define KEYS_PER_TRIP 4
+#define TRIPS_MORE 20
+
+struct world {
+    struct fake_env fake;
+    struct hooked_home home;
+    mcds_store *store;
+    mcds_table *table;
+    uint32_t key_count;
+    char keys[KEYS_MAX][251];
+    uint8_t seen[ROWS];
+};
+
+static mcds_bytes row(uint32_t number)
+{
+    static char key[16];
+    (void)snprintf(key, sizeof key, "row-%u", (unsigned)number);
+    return mcds_text(key);
+}
+
+static bool note_key(void *context, mcds_bytes key)
+{
+    struct world *world = context;
+    assert_true(world->key_count < KEYS_MAX && key.length <= 250);
+    memcpy(world->keys[world->key_count++], key.at, key.length);
+    return true;
+}
+
+static void begin(struct world *world, uint64_t seed)
+{
+    mcds_options options = MCDS_OPTIONS_INIT;
+    memset(world, 0, sizeof *world);
+    fake_env_init(&world->fake, seed);
+    options.env = &world->fake.env;
+    assert_int_equal(hooked_home_open(&world->home, &options, &world->store), MCDS_OK);
+    assert_int_equal(mcds_table_open(world->store, "t", NULL, &world->table), MCDS_OK);
+    for (uint32_t i = 0; i < ROWS; i++)
+        assert_int_equal(
+            mcds_table_put(world->table, row(i), mcds_text("a value of some length"), 0),
+            MCDS_OK);
+    assert_int_equal(
+        mcds__home_memory.keys(world->home.inner, (mcds_bytes){"", 0}, note_key, world),
+        MCDS_OK);
+}
+
+static void end(struct world *world)
+{
+    mcds_table_close(world->table);
+    mcds_close(world->store);
+    assert_int_equal(world->fake.blocks, 0);
+}
+
+static mcds_reply ask(struct world *world, mcds_command command, const char *key)
+{
+    mcds_request request = {
+        .command = command, .options = MCDS_NO_VALUE, .key = mcds_text(key)};
+    mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = INT64_MAX};
+    mcds__home_memory.submit(world->home.inner, &batch);
+    return request.reply;
+}
+
+/* Lose every third key that holds rows. Returns how many. */
+static uint32_t lose(struct world *world)
+{
+    uint32_t lost = 0;
+    uint32_t leaves = 0;
+    for (uint32_t i = 0; i < world->key_count; i++) {
+        mcds_reply reply = ask(world, MCDS_GET, world->keys[i]);
+        if (mcds__fold_state_of(reply.flags) != MCDS__FOLD_OPEN || leaves++ % 3 != 0)
+            continue;
+        assert_int_equal(ask(world, MCDS_DELETE, world->keys[i]).outcome, MCDS_OUT_OK);
+        lost++;
+    }
+    return lost;
+}
+
+static bool note_row(void *context, mcds_bytes key, mcds_bytes value)
+{
+    struct world *world = context;
+    char text[16] = "";
+    unsigned number = ROWS;
+    (void)value;
+    memcpy(text, key.at, key.length);
+    assert_int_equal(sscanf(text, "row-%u", &number), 1);
+    assert_true(number < ROWS);
+    world->seen[number]++;
+    return true;
+}
+
+static void check_scan(struct world *world, mcds_table *table)
+{
+    mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
+    int64_t begin_ns = world->fake.monotonic_ns;
+    memset(world->seen, 0, sizeof world->seen);
+    world->home.batches = 0;
+    assert_int_equal(mcds_table_scan(table, &cursor, 0, note_row, world), MCDS_LOST);
+    assert_true(cursor.done);
+    assert_true(world->home.batches < world->key_count / KEYS_PER_TRIP + TRIPS_MORE);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        int has = mcds_table_has(table, row(i));
+        assert_true(has == MCDS_OK || has == MCDS_LOST);
+        assert_int_equal(world->seen[i], has == MCDS_OK);
+    }
+    assert_int_equal(world->fake.monotonic_ns, begin_ns);
+}
+
+static void a_scan_decides_losses_at_once(void **state)
+{
+    static struct world world;
+    mcds_table *other;
+    (void)state;
+    begin(&world, 1);
+    assert_true(lose(&world) > 50);
+    check_scan(&world, world.table);
+    assert_int_equal(mcds_table_open(world.store, "t", NULL, &other), MCDS_OK);
+    check_scan(&world, other);
+    mcds_table_close(other);
+    end(&world);
+}
+
+static void what_is_left_can_be_dropped(void **state)
+{
+    static struct world world;
+    (void)state;
+    begin(&world, 2);
+    (void)lose(&world);
+    int64_t begin_ns = world.fake.monotonic_ns;
+    assert_int_equal(mcds_table_drop(world.table), MCDS_OK);
+    assert_int_equal(world.fake.monotonic_ns, begin_ns);
+    world.key_count = 0;
+    assert_int_equal(
+        mcds__home_memory.keys(world.home.inner, (mcds_bytes){"", 0}, note_key, &world),
+        MCDS_OK);
+    assert_int_equal(world.key_count, 0);
+    end(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_scan_decides_losses_at_once),
+        cmocka_unit_test(what_is_left_can_be_dropped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
