@@ -191,7 +191,7 @@ static const char *why_not(const struct command *command)
         return "this command does not answer with one line; run it outside of the batch";
     if (command->input != INPUT_NONE)
         return "standard input is the batch itself; give what it should hold as an argument";
-    if (is_given(command, OPTION_RAW))
+    if (is_given(command, OPTION_RAW) || is_given(command, OPTION_RAW_LINES))
         return "--raw does not answer with one line; run it outside of the batch";
     if (command->noun->why_not != NULL)
         return command->noun->why_not(command);

@@ -44,6 +44,7 @@ enum option_id {
     OPTION_IF_ABSENT,
     OPTION_IF_IS,
     OPTION_RAW,
+    OPTION_RAW_LINES,
     OPTION_CURSOR,
     OPTION_LIMIT,
     OPTION_SKIP,

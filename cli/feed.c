@@ -137,15 +137,14 @@ static const char *cut_line(struct command *command, char *text, size_t length)
 {
     const struct parameter *const *parameters = command->verb->arguments;
     for (size_t i = 1; parameters[i] != NULL; i++) {
-        const char *error = NULL;
         char *tab = memchr(text, '\t', length);
         if (parameters[i + 1] != NULL && tab == NULL)
             return "there is no tab behind the KEY";
         size_t taken = parameters[i + 1] != NULL ? (size_t)(tab - text) : length;
         size_t unquoted = taken;
         text[taken] = '\0';
-        if (!unquote_field(text, &unquoted, &error))
-            return error;
+        if (!is_given(command, OPTION_RAW_LINES) && !unquote_field(text, &unquoted))
+            return "out of memory";
         command->bytes[i] = (mcds_bytes){text, unquoted};
         if (parameters[i + 1] != NULL) {
             text += taken + 1;
@@ -276,9 +275,8 @@ static void take_into_chunk(struct feed *feed, char *text, size_t length)
     chunk->when_ms = when_ms;
     if (chunk->count == 0)
         chunk->line = feed->line;
-    if (!unquote_field(text, &length, &error)) {
-        refuse_line(feed, error);
-    } else if (!keep_in_chunk(chunk, text, length)) {
+    bool is_raw = is_given(feed->command, OPTION_RAW_LINES);
+    if ((!is_raw && !unquote_field(text, &length)) || !keep_in_chunk(chunk, text, length)) {
         note_failure(feed, feed->line, STATUS_INTERNAL, "MCDS_NO_MEMORY", "out of memory");
         feed->is_over = true;
     } else if (feed->command->verb->feed == FEED_CHUNKS &&
@@ -364,6 +362,7 @@ static int feed_lines(struct session *session, const struct command *command)
     feed->session = session;
     feed->command = command;
     lines_open(&feed->lines, FED_LINE_MAX);
+    feed->lines.is_raw = is_given(command, OPTION_RAW_LINES);
     status = run_lines(feed);
     mcds_pipeline_close(feed->pipeline);
     command->noun->close(feed->handle);

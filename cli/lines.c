@@ -51,7 +51,7 @@ enum line lines_next(struct lines *lines, char **line_out, size_t *length_out)
         lines->is_skipping = !is_whole;
         if (was_skipping)
             continue;
-        if (is_whole && length > 0 && begin[length - 1] == '\r')
+        if (!lines->is_raw && is_whole && length > 0 && begin[length - 1] == '\r')
             length--;
         if (length > lines->max)
             return LINE_TOO_LONG;

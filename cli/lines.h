@@ -13,6 +13,7 @@ struct lines {
     size_t end;
     size_t seen; /* bytes from `begin` on that hold no newline */
     bool is_over;
+    bool is_raw;      /* a carriage return at the end belongs to the line */
     bool is_skipping; /* the rest of a line that was too long */
     int error;        /* errno of the read that failed, or of the memory that was refused */
 };
@@ -28,7 +29,7 @@ enum line {
 void lines_open(struct lines *lines, size_t max);
 void lines_close(struct lines *lines);
 
-/* The next line without its end (\n or \r\n), ended by NUL; it may be changed, and is valid until
+/* The next line without its end (\n or \r\n; is_raw: \n), ended by NUL; it may be changed, and is valid until
  * the next read. */
 enum line lines_next(struct lines *lines, char **line_out, size_t *length_out);
 

@@ -28,6 +28,7 @@ static bool needs_store(const struct command *command)
 static int run(struct session *session, struct command *command)
 {
     session->output.json = is_given(command, OPTION_JSON);
+    session->output.raw = is_given(command, OPTION_RAW_LINES);
     session->output.quiet = is_given(command, OPTION_QUIET);
     if (is_given(command, OPTION_VERSION)) {
         output_print("mcds %s\n", mcds_version());

@@ -353,9 +353,9 @@ static bool read_argument(struct reader *reader)
         return false;
     if (parameter->kind == KIND_DELTA &&
         (!parse_signed(typed, &command->delta) || command->delta > (int64_t)parameter->max ||
-         command->delta < -(int64_t)parameter->max))
-        return wrong(reader, "%s: '%.60s' is not a whole number below 2^%d", subject_of(reader),
-                     typed, parameter->max == INT64_MAX ? 63 : 61);
+         command->delta < -(int64_t)parameter->max - (parameter->max == INT64_MAX)))
+        return wrong(reader, "%s: '%.60s' is not a whole number %s", subject_of(reader), typed,
+                     parameter->max == INT64_MAX ? "from -2^63 to 2^63 - 1" : "below 2^61");
     if (parameter->kind == KIND_NUMBER && !read_count(reader, parameter, typed))
         return false;
     if (parameter->many)

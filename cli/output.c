@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "quote.h"
+
 #define SENTENCE_MAX 1024
 /* Larger whole numbers do not survive a JavaScript program. */
 #define JSON_INTEGER_MAX (INT64_C(1) << 53)
@@ -19,32 +21,23 @@ static void put(const struct output *output, const char *text)
     (void)fputs(text, output->file);
 }
 
-/* Length of the UTF-8 character at the beginning of `there` bytes, or 0 when they are none. */
-static size_t utf8_length(const unsigned char *text, size_t there)
+/* A character that a terminal would act on, of one to three bytes, in JSON. */
+static void put_json_escape(const struct output *output, const unsigned char *at, size_t length)
 {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t length = text[0] < 0x80 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-    if (length == 1)
-        return 1;
-    if (text[0] < 0xc2 || text[0] > 0xf4 || length > there)
-        return 0;
-    uint32_t point = text[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-        point = point << 6 | (text[i] & 0x3fu);
-    }
-    bool fine = point >= least[length] && point <= 0x10ffff &&
-                (point < 0xd800 || point > 0xdfff);
-    return fine ? length : 0;
+    unsigned point = at[0];
+    if (length > 1)
+        point &= length == 2 ? 0x1fu : 0xfu;
+    for (size_t i = 1; i < length; i++)
+        point = point << 6 | (at[i] & 0x3fu);
+    (void)fprintf(output->file, "\\u%04x", point);
 }
 
 /* A JSON string. Bytes that are no UTF-8 become U+FFFD; true when there was one. */
 static bool put_json_string(const struct output *output, mcds_bytes bytes)
 {
     bool is_lossy = false;
-    const unsigned char *at = bytes.at;
-    const unsigned char *end = at + bytes.length;
+    const char *at = bytes.at;
+    const char *end = at + bytes.length;
     put(output, "\"");
     while (at < end) {
         size_t length = utf8_length(at, (size_t)(end - at));
@@ -53,8 +46,8 @@ static bool put_json_string(const struct output *output, mcds_bytes bytes)
             put(output, "\\ufffd");
         else if (*at == '"' || *at == '\\')
             (void)fprintf(output->file, "\\%c", *at);
-        else if (*at < 0x20 || *at == 0x7f)
-            (void)fprintf(output->file, "\\u%04x", *at);
+        else if (control_length(at, (size_t)(end - at)) > 0)
+            put_json_escape(output, (const unsigned char *)at, length);
         else
             (void)fwrite(at, 1, length, output->file);
         at += length > 0 ? length : 1;
@@ -80,42 +73,18 @@ static void put_base64(const struct output *output, mcds_bytes bytes)
     }
 }
 
-static bool is_control(char c)
-{
-    return (unsigned char)c < 0x20 || c == 0x7f;
-}
-
-static bool needs_quotes(const char *text, size_t length)
-{
-    if (length >= 2 && text[0] == '$' && text[1] == '\'')
-        return true;
-    for (size_t i = 0; i < length; i++)
-        if (is_control(text[i]))
-            return true;
-    return false;
-}
-
 static void put_plain(const struct output *output, mcds_bytes bytes)
 {
     const char *text = bytes.at;
-    if (!needs_quotes(text, bytes.length)) {
+    if (output->raw || !needs_quotes(text, bytes.length)) {
         (void)fwrite(text, 1, bytes.length, output->file);
         return;
     }
     put(output, "$'");
-    for (size_t i = 0; i < bytes.length; i++) {
-        if (text[i] == '\n')
-            put(output, "\\n");
-        else if (text[i] == '\r')
-            put(output, "\\r");
-        else if (text[i] == '\t')
-            put(output, "\\t");
-        else if (is_control(text[i]))
-            (void)fprintf(output->file, "\\x%02x", (unsigned char)text[i]);
-        else if (text[i] == '\'' || text[i] == '\\')
-            (void)fprintf(output->file, "\\%c", text[i]);
-        else
-            (void)putc(text[i], output->file);
+    for (size_t i = 0, taken; i < bytes.length; i += taken) {
+        char quoted[QUOTED_ROOM];
+        size_t length = quote_next(text + i, bytes.length - i, quoted, &taken);
+        (void)fwrite(quoted, 1, length, output->file);
     }
     put(output, "'");
 }
@@ -173,17 +142,17 @@ void output_bool(struct output *output, const char *key, bool value, enum show s
 
 void output_text(struct output *output, const char *key, const char *text, enum show show)
 {
-    output_name(output, key, text, show);
+    if (!begin_field(output, key, show))
+        return;
+    if (output->json)
+        (void)put_json_string(output, mcds_text(text));
+    else
+        put_plain(output, mcds_text(text));
 }
 
 void output_name(struct output *output, const char *key, const char *name, enum show show)
 {
-    if (!begin_field(output, key, show))
-        return;
-    if (output->json)
-        (void)put_json_string(output, mcds_text(name));
-    else
-        put_plain(output, mcds_text(name));
+    output_bytes(output, key, mcds_text(name), show);
 }
 
 void output_bytes(struct output *output, const char *key, mcds_bytes bytes, enum show show)
@@ -237,6 +206,25 @@ void output_print(const char *format, ...)
     va_end(arguments);
 }
 
+/* Characters that a terminal would act on as \xHH; `out` has room for four times the text. */
+static size_t write_visible(const char *text, char *out)
+{
+    size_t length = strlen(text);
+    size_t written = 0;
+    for (size_t i = 0; i < length;) {
+        size_t hidden = control_length(text + i, length - i);
+        size_t character = utf8_length(text + i, length - i);
+        size_t step = hidden > 0 ? hidden : character > 0 ? character : 1;
+        for (size_t end = i + step; i < end; i++)
+            if (hidden > 0)
+                written += (size_t)snprintf(out + written, sizeof "\\xHH", "\\x%02x",
+                                            (unsigned char)text[i]);
+            else
+                out[written++] = text[i];
+    }
+    return written;
+}
+
 void complain(const struct output *output, const char *format, ...)
 {
     char sentence[SENTENCE_MAX];
@@ -250,13 +238,7 @@ void complain(const struct output *output, const char *format, ...)
         length = (size_t)snprintf(text, sizeof text, "mcds: line %lu: ", output->line);
     else
         length = (size_t)snprintf(text, sizeof text, "mcds: ");
-    for (const char *at = sentence; *at != '\0'; at++) {
-        if (is_control(*at))
-            length += (size_t)snprintf(text + length, sizeof text - length, "\\x%02x",
-                                       (unsigned char)*at);
-        else
-            text[length++] = *at;
-    }
+    length += write_visible(sentence, text + length);
     text[length++] = '\n';
     (void)fwrite(text, 1, length, stderr);
 }

@@ -12,6 +12,7 @@ struct output {
     FILE *file; /* standard output, or memory */
     bool json;
     bool quiet;
+    bool raw;           /* plain output quotes nothing */
     bool in_one_line;   /* of several results: see output_begin */
     unsigned long line; /* of the batch or of what is fed; 0 = none */
     uint32_t fields;    /* printed in this line so far */
@@ -33,10 +34,9 @@ void output_unsigned(struct output *output, const char *key, uint64_t number, en
 void output_real(struct output *output, const char *key, double number, enum show show);
 void output_bool(struct output *output, const char *key, bool value, enum show show);
 void output_text(struct output *output, const char *key, const char *text, enum show show);
-/* A name that others gave: plain output writes control characters as $'\n'. */
+/* What others gave, in plain output as quote.h has it: $'\n'. What is no UTF-8 comes in --json a
+ * second time, whole, as KEY_base64. */
 void output_name(struct output *output, const char *key, const char *name, enum show show);
-/* Any bytes, as a name. Those that are no UTF-8 come in --json a second time, whole, as
- * KEY_base64. */
 void output_bytes(struct output *output, const char *key, mcds_bytes bytes, enum show show);
 /* The bytes themselves, and no end of line behind them. */
 void output_raw(struct output *output, mcds_bytes bytes);

@@ -117,6 +117,10 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_IF_IS] = TEXT(NONE, "if-is", "OLD", 0,
                           "only where the value is OLD; else exit with 1"),
     [OPTION_RAW] = FLAG(NONE, "raw", "write the value as it is, with nothing behind it"),
+    [OPTION_RAW_LINES] = FLAG(
+        NONE, "raw",
+        "bytes as they are: nothing that is printed is quoted, and no line that is read is "
+        "unquoted"),
     [OPTION_CURSOR] = NUMBER(NONE, "cursor", "CURSOR", 0, UINT64_MAX,
                              "go on where an earlier scan has stopped"),
     [OPTION_LIMIT] = NUMBER(NONE, "limit", "N", 1, UINT64_MAX, "at most so many (all)"),

@@ -45,9 +45,9 @@ bool parse_signed(const char *text, int64_t *out)
     if (*text == '-' || *text == '+')
         text++;
     uint64_t number;
-    if (!parse_whole(text, &number) || number > INT64_MAX)
+    if (!parse_whole(text, &number) || number > (uint64_t)INT64_MAX + negative)
         return false;
-    *out = negative ? -(int64_t)number : (int64_t)number;
+    *out = negative && number > 0 ? -(int64_t)(number - 1) - 1 : (int64_t)number;
     return true;
 }
 

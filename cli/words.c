@@ -3,6 +3,10 @@
 #include "words.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "quote.h"
 
 struct scan {
     const char *in;
@@ -141,16 +145,38 @@ int split_words(char *line, char **words, size_t max, const char **error_out)
     }
 }
 
-bool unquote_field(char *field, size_t *length, const char **error_out)
+/* Whether `field` is exactly what is shown for `text`. */
+static bool is_shown_as(const char *text, size_t length, const char *field, size_t field_length)
 {
-    if (*length < 2 || field[0] != '$' || field[1] != '\'')
+    const char *at = field + 2;
+    const char *end = field + field_length;
+    for (size_t i = 0, taken; i < length; i += taken) {
+        char quoted[QUOTED_ROOM];
+        size_t shown = quote_next(text + i, length - i, quoted, &taken);
+        if (shown > (size_t)(end - at) || memcmp(at, quoted, shown) != 0)
+            return false;
+        at += shown;
+    }
+    return end - at == 1 && *at == '\'';
+}
+
+bool unquote_field(char *field, size_t *length)
+{
+    if (*length < 3 || field[0] != '$' || field[1] != '\'' || field[*length - 1] != '\'')
         return true;
-    struct scan scan = {field + 2, field, NULL, true};
+    char *copy = malloc(*length + 1);
+    if (copy == NULL)
+        return false;
+    memcpy(copy, field, *length + 1);
+    struct scan scan = {copy + 2, copy, NULL, true};
     copy_dollar_quoted(&scan);
-    close_quote(&scan);
-    if (scan.error == NULL && scan.in != field + *length)
-        scan.error = "something stands behind the closing quote of $'...'";
-    *length = (size_t)(scan.out - field);
-    *error_out = scan.error;
-    return scan.error == NULL;
+    size_t unquoted = (size_t)(scan.out - copy);
+    if (scan.error == NULL && needs_quotes(copy, unquoted) &&
+        is_shown_as(copy, unquoted, field, *length)) {
+        memcpy(field, copy, unquoted);
+        field[unquoted] = '\0';
+        *length = unquoted;
+    }
+    free(copy);
+    return true;
 }

@@ -13,9 +13,9 @@
  * Returns how many words there are, or -1 with a sentence in *error_out. */
 int split_words(char *line, char **words, size_t max, const char **error_out);
 
-/* Read back what output_bytes has written: a field that begins with $' is unquoted in place, and
- * \x00 stands for a NUL there; any other is its own bytes. `field` has a NUL behind its *length
- * bytes. False with a sentence in *error_out. */
-bool unquote_field(char *field, size_t *length, const char **error_out);
+/* Read back what output_bytes has written: a field that is what it writes for other bytes is
+ * unquoted in place; any other, also one that only begins like that, is its own bytes. `field` has
+ * a NUL after its *length bytes. False: out of memory. */
+bool unquote_field(char *field, size_t *length);
 
 #endif

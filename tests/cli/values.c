@@ -101,6 +101,9 @@ static void reads_numbers(void **state)
     assert_int_equal(whole, UNTOUCHED);
     assert_true(parse_signed("-9223372036854775807", &number));
     assert_true(number == -INT64_MAX);
+    assert_true(parse_signed("-9223372036854775808", &number));
+    assert_int_equal(number, INT64_MIN);
+    assert_false(parse_signed("-9223372036854775809", &number));
     assert_true(parse_signed("+12", &number));
     assert_int_equal(number, 12);
     assert_false(parse_signed("9223372036854775808", &number));

@@ -25,6 +25,10 @@ run table incr loads web3 -50
 run table incr loads web3 9223372036854775807
 run table incr loads web3 9223372036854775807
 run table incr loads web3 9223372036854775808
+run table incr loads least -9223372036854775808
+run table incr loads least -1
+run table incr loads least -9223372036854775809
+run table remove loads least
 run table incr hosts web3
 run table put loads web3
 run table put loads web3 1 2

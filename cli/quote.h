@@ -1,0 +1,26 @@
+/* How bytes that others gave are shown: text as it is, and as $'...' where a terminal would act on
+ * something in it or a reader be misled. What is shown so is read back byte for byte. */
+#ifndef MCDS_CLI_QUOTE_H
+#define MCDS_CLI_QUOTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Length of the UTF-8 character at the beginning of `there` > 0 bytes, or 0 when they are none. */
+size_t utf8_length(const char *text, size_t there);
+
+/* Length of the character at the beginning of `there` > 0 bytes that must not reach a terminal, or
+ * 0: control characters, also those of 8 bits, what changes the direction of text, what ends a
+ * line, and bytes from 80 to 9f that are no part of UTF-8. */
+size_t control_length(const char *text, size_t there);
+
+/* Whether text must be shown as $'...': it has such a character, or begins like that itself. */
+bool needs_quotes(const char *text, size_t length);
+
+/* Room for what quote_next writes. */
+#define QUOTED_ROOM 16
+/* Write how the next character or byte stands within $'...'; returns how long that is, and in
+ * *taken how many bytes it stands for. */
+size_t quote_next(const char *text, size_t there, char out[QUOTED_ROOM], size_t *taken);
+
+#endif
