@@ -36,6 +36,8 @@ class BytesTest(unittest.TestCase):
         place = Place(HOME).__enter__()
         self.addCleanup(place.__exit__)
         self.environment = place.environment(MCDS)
+        if HOME == "lmdb":
+            self.environment["MCDS_STORE"] = f"lmdb:{place.folder}/store?sync=async"
 
     def mcds(self, *arguments, data=b"", status=0, **environment):
         done = subprocess.run([MCDS, *arguments], input=data, capture_output=True, check=False,
