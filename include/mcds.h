@@ -10,6 +10,10 @@
  *    made. mcds_errmsg() has the sentence for this thread's last failure.
  *  - A store and the structures opened on it may be used from any thread at any time. A
  *    pipeline belongs to one thread. After fork, the child opens its own store.
+ *  - Stores, structures and pipelines may be closed in any order, from any thread, also with
+ *    operations in flight. A structure stays in memory until the completions of its operations
+ *    are taken, a store until everything opened on it is closed. Only a waiting call must have
+ *    returned before its handle is closed.
  *  - Outputs are the last parameters of a call, before pipeline and tag. They stay untouched
  *    unless the comment says otherwise. NULL means "not wanted" wherever it is said to be
  *    allowed.
@@ -151,7 +155,7 @@ typedef struct mcds_options {
     size_t size;    /* sizeof(mcds_options) */
     const char *ns; /* prefix of all keys, 0..32 bytes of a-z A-Z 0-9 _ - .; NULL = "mcds" */
     uint32_t timeout_ms; /* of each whole operation; 0 = 1000; at most 3 600 000 */
-    const mcds_env *env; /* NULL = mcds_env_system(); must outlive the store */
+    const mcds_env *env; /* NULL = mcds_env_system(); must outlive all that is opened with it */
 } mcds_options;
 #define MCDS_OPTIONS_INIT                                                                      \
     {                                                                                          \
@@ -195,8 +199,9 @@ typedef struct mcds_options {
 MCDS_API MCDS_CHECKED int mcds_open(const char *uri, const mcds_options *options,
                                     mcds_store **store_out);
 
-/* Close a store after all its structures and pipelines. NULL is allowed. Erases nothing, except
- * what a memory: store held when its last handle goes. */
+/* Give the store up. NULL is allowed. Structures and pipelines that are open on it go on working; the
+ * store closes its connections and its file with the last of them. Erases nothing, except what a
+ * memory: store held when its last handle goes. */
 MCDS_API void mcds_close(mcds_store *store);
 
 /* What exists: one call of `visit` for each structure, in no order; a structure of several keys
@@ -248,7 +253,8 @@ typedef struct mcds_completion {
 MCDS_API MCDS_CHECKED int mcds_pipeline_open(mcds_store *store,
                                              const mcds_pipeline_options *options,
                                              mcds_pipeline **pipeline_out);
-/* Ends the pipeline; what is in flight may or may not be applied. NULL is allowed. */
+/* Ends the pipeline; what is in flight may or may not be applied, and its completions are not handed
+ * out. NULL is allowed. Not from a callback that an operation of this pipeline makes. */
 MCDS_API void mcds_pipeline_close(mcds_pipeline *pipeline);
 
 /* Wait for the next finished operation. X_start only collects; sending begins here, or in
@@ -342,7 +348,8 @@ MCDS_API MCDS_CHECKED int mcds_counter_open(mcds_store *store, const char *name,
                                             const mcds_counter_options *options,
                                             mcds_counter **counter_out);
 /* EXACT: tries to flush what is left and to say good-bye, so that the key can be used again at
- * once; takes the store's timeout at most. Whether it worked is not told: flush first. */
+ * once; takes the store's timeout at most. Whether it worked is not told: flush first. With operations
+ * in flight this is done where the completion of the last one is taken, or its pipeline closed. */
 MCDS_API void mcds_counter_close(mcds_counter *counter);
 
 /* Add `delta`; the counter is made when it does not exist.

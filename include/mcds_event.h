@@ -7,8 +7,9 @@
  *   event_base_dispatch(base);       on_done is called for each operation that has finished
  *   mcds_event_detach(&adapter);
  *
- * The loop is kept alive while operations are under way. on_done may start others; it may not
- * close the pipeline. Everything in the thread of the loop. */
+ * The loop is kept alive while operations are under way. on_done may start others. It may also
+ * detach the adapter and close the pipeline, its structures and their store; it is not called
+ * again then. Everything in the thread of the loop. */
 #ifndef MCDS_EVENT_H
 #define MCDS_EVENT_H
 
@@ -21,7 +22,7 @@
 #define MCDS_EVENT_TURN 1024
 
 typedef struct mcds_event {
-    mcds_pipeline *pipeline;
+    mcds_pipeline *pipeline; /* NULL: detached */
     void (*done)(void *context, const mcds_completion *done);
     void *context;
     struct event_base *base;
@@ -61,11 +62,13 @@ static inline void mcds_event_turn(evutil_socket_t fd, short what, void *context
     int taken = 0;
     (void)fd;
     (void)what;
-    while (taken < MCDS_EVENT_TURN && mcds_pipeline_poll(adapter->pipeline, &done) == MCDS_OK) {
+    while (taken < MCDS_EVENT_TURN && adapter->pipeline != NULL &&
+           mcds_pipeline_poll(adapter->pipeline, &done) == MCDS_OK) {
         adapter->done(adapter->context, &done);
         taken++;
     }
-    (void)mcds_event_wait(adapter, taken == MCDS_EVENT_TURN);
+    if (adapter->pipeline != NULL)
+        (void)mcds_event_wait(adapter, taken == MCDS_EVENT_TURN);
 }
 
 /* Operations have been started outside of on_done. Returns 0, or -1: out of memory. */
@@ -89,8 +92,11 @@ static inline int mcds_event_attach(mcds_event *adapter, struct event_base *base
     return adapter->timer != NULL ? mcds_event_update(adapter) : -1;
 }
 
+/* The pipeline may be closed at once. Within on_done, the adapter must stay where it is until that
+ * has returned. */
 static inline void mcds_event_detach(mcds_event *adapter)
 {
+    adapter->pipeline = NULL;
     event_free(adapter->timer);
     if (adapter->readable != NULL)
         event_free(adapter->readable);

@@ -6,8 +6,9 @@
  *   uv_run(loop, UV_RUN_DEFAULT);    on_done is called for each operation that has finished
  *   mcds_uv_detach(&adapter);        and run the loop once more: libuv closes in its turns
  *
- * The loop is kept alive while operations are under way. on_done may start others; it may not
- * close the pipeline. Everything in the thread of the loop. */
+ * The loop is kept alive while operations are under way. on_done may start others. It may also
+ * detach the adapter and close the pipeline, its structures and their store; it is not called
+ * again then. Everything in the thread of the loop. */
 #ifndef MCDS_UV_H
 #define MCDS_UV_H
 
@@ -20,7 +21,7 @@
 #define MCDS_UV_TURN 1024
 
 typedef struct mcds_uv {
-    mcds_pipeline *pipeline;
+    mcds_pipeline *pipeline; /* NULL: detached */
     void (*done)(void *context, const mcds_completion *done);
     void *context;
     bool has_poll;
@@ -66,10 +67,13 @@ static inline void mcds_uv_turn(uv_prepare_t *handle)
     mcds_uv *adapter = (mcds_uv *)handle->data;
     mcds_completion done;
     int taken = 0;
-    while (taken < MCDS_UV_TURN && mcds_pipeline_poll(adapter->pipeline, &done) == MCDS_OK) {
+    while (taken < MCDS_UV_TURN && adapter->pipeline != NULL &&
+           mcds_pipeline_poll(adapter->pipeline, &done) == MCDS_OK) {
         adapter->done(adapter->context, &done);
         taken++;
     }
+    if (adapter->pipeline == NULL)
+        return;
     uv_update_time(handle->loop);
     mcds_uv_wait(adapter, taken == MCDS_UV_TURN);
 }
@@ -95,9 +99,11 @@ static inline int mcds_uv_attach(mcds_uv *adapter, uv_loop_t *loop, mcds_pipelin
     return code != 0 ? code : uv_timer_start(&adapter->timer, mcds_uv_woken, 0, 0);
 }
 
-/* The pipeline may be closed when the loop has run once more. */
+/* The pipeline may be closed at once. The adapter must stay where it is until the loop has run once
+ * more. */
 static inline void mcds_uv_detach(mcds_uv *adapter)
 {
+    adapter->pipeline = NULL;
     uv_close((uv_handle_t *)&adapter->prepare, NULL);
     uv_close((uv_handle_t *)&adapter->timer, NULL);
     if (adapter->has_poll)

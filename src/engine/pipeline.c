@@ -34,15 +34,16 @@
 
 /* Memory for one operation, kept for the next one when that ends. */
 struct room {
-    struct room *all;   /* the next of all rooms */
-    struct room *spare; /* the next free one of its class */
+    struct room *all;            /* the next of all rooms */
+    struct room *spare;          /* the next free one of its class */
+    struct mcds__handle *handle; /* of its operation; NULL: it is free */
     uint32_t size_class;
-    bool in_use;
     _Alignas(max_align_t) uint8_t memory[];
 };
 
 struct finished {
     mcds_completion completion;
+    struct mcds__handle *handle; /* to which `name` belongs */
     const struct mcds__operation_kind *kind;
     const char *name;
     const char *detail;
@@ -83,7 +84,7 @@ static struct mcds__operation *operation_of(mcds_batch *batch)
                                       offsetof(struct mcds__operation, batch));
 }
 
-static void *take_room(mcds_pipeline *pipeline, size_t size)
+static void *take_room(mcds_pipeline *pipeline, struct mcds__handle *handle, size_t size)
 {
     uint32_t size_class = 0;
     while (((size_t)1 << (ROOM_BITS_MIN + size_class)) < size)
@@ -101,16 +102,27 @@ static void *take_room(mcds_pipeline *pipeline, size_t size)
         room->all = pipeline->rooms;
         pipeline->rooms = room;
     }
-    room->in_use = true;
+    mcds__handle_hold(handle);
+    room->handle = handle;
     return room->memory;
 }
 
-static void give_room(mcds_pipeline *pipeline, void *operation)
+/* Its reference to the handle is the caller's then. */
+static struct mcds__handle *give_room(mcds_pipeline *pipeline, void *operation)
 {
     struct room *room = room_of(operation);
-    room->in_use = false;
+    struct mcds__handle *handle = room->handle;
+    room->handle = NULL;
     room->spare = pipeline->spare[room->size_class];
     pipeline->spare[room->size_class] = room;
+    return handle;
+}
+
+/* The one that was finished `later` after the first that is left. */
+static struct finished *finished_at(const mcds_pipeline *pipeline, uint32_t later)
+{
+    return &pipeline
+                ->finished[(pipeline->finished_first + later) & (pipeline->finished_room - 1)];
 }
 
 /* Make sure that every unfinished operation will find a place in the ring. */
@@ -129,8 +141,7 @@ static bool reserve_finished(mcds_pipeline *pipeline)
     if (ring == NULL)
         return false;
     for (uint32_t i = 0; i < pipeline->finished_count; i++)
-        ring[i] =
-            pipeline->finished[(pipeline->finished_first + i) & (pipeline->finished_room - 1)];
+        ring[i] = *finished_at(pipeline, i);
     mcds__free(pipeline->env, pipeline->finished);
     pipeline->finished = ring;
     pipeline->finished_room = room;
@@ -140,19 +151,18 @@ static bool reserve_finished(mcds_pipeline *pipeline)
 
 static void finish(mcds_pipeline *pipeline, struct mcds__operation *operation)
 {
-    uint32_t at = (pipeline->finished_first + pipeline->finished_count) &
-                  (pipeline->finished_room - 1);
-    pipeline->finished[at] = (struct finished){
-        {operation->tag, operation->result},
-        operation->kind,
-        operation->name,
-        operation->detail,
-        operation->peer,
+    struct finished *finished = finished_at(pipeline, pipeline->finished_count);
+    *finished = (struct finished){
+        .completion = {operation->tag, operation->result},
+        .kind = operation->kind,
+        .name = operation->name,
+        .detail = operation->detail,
+        .peer = operation->peer,
     };
     pipeline->finished_count++;
     pipeline->unfinished--;
     mcds__operation_free(operation);
-    give_room(pipeline, operation);
+    finished->handle = give_room(pipeline, operation);
 }
 
 static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)
@@ -316,17 +326,18 @@ void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out)
     wait_out->timeout_ms = left_ms < TIMEOUT_MS_MAX ? (int)left_ms : TIMEOUT_MS_MAX;
 }
 
-void *mcds__pipeline_new(mcds_pipeline *pipeline, const mcds_store *store,
+void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
                          const struct mcds__operation_kind *kind, int *result)
 {
-    if (pipeline == NULL || pipeline->store != store) {
+    if (pipeline == NULL || pipeline->store != handle->store) {
         *result = mcds_fail(MCDS_INVALID, "%s: %s: the pipeline %s", kind->noun, kind->verb,
                             pipeline == NULL ? "is missing" : "belongs to another store");
         return NULL;
     }
     while (pipeline->unfinished >= pipeline->depth)
         turn_waiting(pipeline);
-    void *operation = reserve_finished(pipeline) ? take_room(pipeline, kind->size) : NULL;
+    void *operation = reserve_finished(pipeline) ? take_room(pipeline, handle, kind->size)
+                                                 : NULL;
     if (operation == NULL)
         *result = mcds_fail(MCDS_NO_MEMORY, "%s: %s: out of memory", kind->noun, kind->verb);
     return operation;
@@ -335,7 +346,7 @@ void *mcds__pipeline_new(mcds_pipeline *pipeline, const mcds_store *store,
 void mcds__pipeline_forget(mcds_pipeline *pipeline, void *operation)
 {
     if (pipeline != NULL)
-        give_room(pipeline, operation);
+        mcds__handle_release(give_room(pipeline, operation));
 }
 
 int mcds__launch(struct mcds__operation *operation, mcds_pipeline *pipeline, uint64_t tag)
@@ -366,6 +377,7 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     mcds_pipeline *pipeline = mcds__allocate_zero(env, sizeof *pipeline);
     if (pipeline == NULL)
         return mcds_fail(MCDS_NO_MEMORY, "pipeline: out of memory");
+    mcds__store_hold(store);
     pipeline->store = store;
     pipeline->env = env;
     pipeline->depth = depth;
@@ -375,6 +387,7 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     int result = mcds__lane_take(store, 0, &pipeline->lane);
     if (result != MCDS_OK) {
         mcds__free(env, pipeline);
+        mcds__store_release(store);
         return result;
     }
     *pipeline_out = pipeline;
@@ -392,24 +405,30 @@ void mcds_pipeline_close(mcds_pipeline *pipeline)
     const mcds_env *env = pipeline->env;
     for (struct room *room = pipeline->rooms, *next; room != NULL; room = next) {
         next = room->all;
-        if (room->in_use)
+        if (room->handle != NULL)
             mcds__operation_free((struct mcds__operation *)(void *)room->memory);
+        mcds__handle_release(room->handle);
         mcds__free(env, room);
     }
+    for (uint32_t i = 0; i < pipeline->finished_count; i++)
+        mcds__handle_release(finished_at(pipeline, i)->handle);
     mcds__combiner_free(&pipeline->combiner);
     mcds__free(env, pipeline->finished);
+    mcds_store *store = pipeline->store;
     mcds__free(env, pipeline);
+    mcds__store_release(store);
 }
 
 static int take_finished(mcds_pipeline *pipeline, mcds_completion *done)
 {
-    const struct finished *first = &pipeline->finished[pipeline->finished_first];
+    const struct finished *first = finished_at(pipeline, 0);
     pipeline->finished_first = (pipeline->finished_first + 1) & (pipeline->finished_room - 1);
     pipeline->finished_count--;
     *done = first->completion;
     if (done->result < 0)
         mcds__describe_failure(first->kind, first->name, done->result, first->peer,
                                first->detail);
+    mcds__handle_release(first->handle);
     return MCDS_OK;
 }
 

@@ -2,12 +2,14 @@
 #ifndef MCDS_ENGINE_PIPELINE_H
 #define MCDS_ENGINE_PIPELINE_H
 
+#include "engine/handle.h"
 #include "engine/operation.h"
 
-/* Room for one operation of this kind, to be prepared by the caller and then launched. When the
+/* Room for one operation of this kind, to be prepared by the caller and then launched. It holds
+ * `handle` until its completion is taken, for the completion's sentence has the name. When the
  * pipeline is at its depth, operations are driven until one ends. NULL: *result is
  * MCDS_NO_MEMORY, or MCDS_INVALID for a pipeline of another store, and the sentence is set. */
-void *mcds__pipeline_new(mcds_pipeline *pipeline, const mcds_store *store,
+void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
                          const struct mcds__operation_kind *kind, int *result);
 
 /* Give back the room of an operation that could not be prepared. A pipeline of NULL: nothing. */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/environment.h"
@@ -24,6 +25,7 @@ struct mcds_store {
     const mcds_home *home;
     void *home_state;
     const mcds_env *env;
+    _Atomic uint32_t references;
     char ns[MCDS__NS_MAX + 1];
     int64_t timeout_ns;
     pthread_mutex_t mutex;                   /* guards the two members below */
@@ -68,6 +70,7 @@ static int make_store(const mcds_env *env, const mcds_home *home, mcds_store **s
         return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
     store->env = env;
     store->home = home;
+    atomic_init(&store->references, 1);
     if (pthread_mutex_init(&store->mutex, NULL) != 0) {
         mcds__free(env, store);
         return mcds_fail(MCDS_NO_MEMORY, "store: no mutex to be had");
@@ -411,15 +414,34 @@ void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *bat
     mcds__lane_give(store, lane);
 }
 
-void mcds_close(mcds_store *store)
+static void close_store(mcds_store *store)
 {
-    if (store == NULL)
-        return;
     for (uint32_t i = 0; i < store->idle_count; i++)
         mcds__lane_drop(store->idle[i]);
     if (store->home->close != NULL)
         store->home->close(store->home_state);
     free_store(store);
+}
+
+void mcds__store_hold(mcds_store *store)
+{
+    uint32_t before = atomic_fetch_add_explicit(&store->references, 1, memory_order_relaxed);
+    assert(before > 0 && before < UINT32_MAX);
+    (void)before;
+}
+
+void mcds__store_release(mcds_store *store)
+{
+    uint32_t before = atomic_fetch_sub_explicit(&store->references, 1, memory_order_acq_rel);
+    assert(before > 0);
+    if (before == 1)
+        close_store(store);
+}
+
+void mcds_close(mcds_store *store)
+{
+    if (store != NULL)
+        mcds__store_release(store);
 }
 
 int mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_finding *finding),

@@ -10,6 +10,11 @@
 
 struct mcds__lane;
 
+/* A store is closed when the last reference is given up: mcds_close() gives up the program's, every
+ * structure and every pipeline has one of its own. */
+void mcds__store_hold(mcds_store *store);
+void mcds__store_release(mcds_store *store);
+
 const mcds_env *mcds__store_env(const mcds_store *store);
 const char *mcds__store_ns(const mcds_store *store);
 int64_t mcds__store_timeout_ns(const mcds_store *store);

@@ -11,6 +11,7 @@
 #define VARINT_MAX 10
 
 struct mcds_array {
+    struct mcds__handle handle;
     mcds_store *store;
     char *name;
     struct mcds__key key;
@@ -107,7 +108,7 @@ static int launch_get(struct array_get *get, mcds_array *array,
     if (array == NULL || visit == NULL)
         return mcds_fail(MCDS_INVALID, "array: get needs an array and a visitor");
     if (get == NULL)
-        get = mcds__pipeline_new(pipeline, array->store, &get_kind, &result);
+        get = mcds__pipeline_new(pipeline, &array->handle, &get_kind, &result);
     if (get == NULL)
         return result;
     mcds__operation_begin(&get->base, &get_kind, array->store, array->name, 0);
@@ -319,7 +320,7 @@ static int launch_change(struct array_change *change, mcds_array *array,
         return mcds_fail(MCDS_INVALID, "array: %s needs an array", order->kind->verb);
     int result = check_store(array, order);
     if (result == MCDS_OK && change == NULL)
-        change = mcds__pipeline_new(pipeline, array->store, order->kind, &result);
+        change = mcds__pipeline_new(pipeline, &array->handle, order->kind, &result);
     if (result != MCDS_OK)
         return result;
     mcds__operation_begin(&change->base, order->kind, array->store, array->name, 0);
@@ -435,6 +436,14 @@ int mcds_array_drop_start(mcds_array *array, mcds_pipeline *pipeline, uint64_t t
     return launch_drop(NULL, array, pipeline, tag);
 }
 
+static void destroy_array(struct mcds__handle *handle)
+{
+    mcds_array *array = (mcds_array *)handle;
+    const mcds_env *env = mcds__store_env(array->store);
+    mcds__free(env, array->name);
+    mcds__free(env, array);
+}
+
 int mcds_array_open(mcds_store *store, const char *name, const mcds_array_options *options,
                     mcds_array **array_out)
 {
@@ -459,15 +468,13 @@ int mcds_array_open(mcds_store *store, const char *name, const mcds_array_option
     mcds__key_begin(&array->key, mcds__store_ns(store), MCDS__TAG_ARRAY, name);
     mcds__key_begin(&array->parts_key, mcds__store_ns(store), MCDS__TAG_ARRAY_PART, name);
     mcds__record_writer_init(&array->writer, env);
+    mcds__handle_begin(&array->handle, store, destroy_array);
     *array_out = array;
     return MCDS_OK;
 }
 
 void mcds_array_close(mcds_array *array)
 {
-    if (array == NULL)
-        return;
-    const mcds_env *env = mcds__store_env(array->store);
-    mcds__free(env, array->name);
-    mcds__free(env, array);
+    if (array != NULL)
+        mcds__handle_release(&array->handle);
 }

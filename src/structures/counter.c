@@ -225,7 +225,7 @@ static int launch_get(struct counter_get *get, mcds_counter *counter,
     if (get != NULL && get_here(counter, value_out))
         return MCDS_OK;
     if (get == NULL)
-        get = mcds__pipeline_new(pipeline, counter->store, &get_kind, &result);
+        get = mcds__pipeline_new(pipeline, &counter->handle, &get_kind, &result);
     if (get == NULL)
         return result;
     mcds__operation_begin(&get->base, &get_kind, counter->store, counter->name, 0);
@@ -287,7 +287,7 @@ static int launch_drop(struct counter_drop *drop, mcds_counter *counter,
     if (counter->share != NULL)
         return mcds__exact_drop(counter, drop == NULL, pipeline, tag);
     if (drop == NULL)
-        drop = mcds__pipeline_new(pipeline, counter->store, &drop_kind, &result);
+        drop = mcds__pipeline_new(pipeline, &counter->handle, &drop_kind, &result);
     if (drop == NULL)
         return result;
     mcds__operation_begin(&drop->base, &drop_kind, counter->store, counter->name, 0);
@@ -353,6 +353,17 @@ static void make_keys(mcds_counter *counter)
     counter->settings.foreign = "this counter was made without stripes; open it so";
 }
 
+static void destroy_counter(struct mcds__handle *handle)
+{
+    mcds_counter *counter = (mcds_counter *)handle;
+    if (counter->share != NULL)
+        mcds__exact_close(counter);
+    mcds__counter_release_cells(counter);
+    const mcds_env *env = mcds__store_env(counter->store);
+    mcds__free(env, counter->name);
+    mcds__free(env, counter);
+}
+
 int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_options *options,
                       mcds_counter **counter_out)
 {
@@ -389,18 +400,13 @@ int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_op
         mcds__free(env, counter);
         return result;
     }
+    mcds__handle_begin(&counter->handle, store, destroy_counter);
     *counter_out = counter;
     return MCDS_OK;
 }
 
 void mcds_counter_close(mcds_counter *counter)
 {
-    if (counter == NULL)
-        return;
-    if (counter->share != NULL)
-        mcds__exact_close(counter);
-    mcds__counter_release_cells(counter);
-    const mcds_env *env = mcds__store_env(counter->store);
-    mcds__free(env, counter->name);
-    mcds__free(env, counter);
+    if (counter != NULL)
+        mcds__handle_release(&counter->handle);
 }

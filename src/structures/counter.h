@@ -14,6 +14,7 @@
 enum mcds__counter_form { FORM_UNKNOWN, FORM_PLAIN, FORM_SIGNED };
 
 struct mcds_counter {
+    struct mcds__handle handle;
     mcds_store *store;
     struct mcds__share *share; /* EXACT: cells, forms, settings, births and keys are unused */
     uint32_t flags;

@@ -188,7 +188,7 @@ static int launch_add(struct counter_add *add, mcds_counter *counter, int64_t de
     if (add != NULL && add_here(counter, delta, value_out, &result))
         return result;
     if (add == NULL)
-        add = mcds__pipeline_new(pipeline, counter->store, &add_kind, &result);
+        add = mcds__pipeline_new(pipeline, &counter->handle, &add_kind, &result);
     if (add == NULL)
         return result;
     mcds__operation_begin(&add->base, &add_kind, counter->store, counter->name, 0);

@@ -1,9 +1,12 @@
 /* Counter: the exact form, on core share. */
+#include <stdio.h>
+
 #include "base/environment.h"
 #include "structures/counter.h"
 
 /* After a flush that came to nothing, additions do not try again for so long. */
 #define RETRY_MS 1000
+#define SENTENCE_MAX 512
 
 int mcds__exact_open(mcds_counter *counter, uint32_t copies)
 {
@@ -110,7 +113,7 @@ static int add_in_pipeline(mcds_counter *counter, int64_t delta, mcds_pipeline *
                            uint64_t tag)
 {
     int result = MCDS_OK;
-    struct counter_flush *flush = mcds__pipeline_new(pipeline, counter->store, &add_kind,
+    struct counter_flush *flush = mcds__pipeline_new(pipeline, &counter->handle, &add_kind,
                                                      &result);
     if (flush == NULL)
         return result;
@@ -146,7 +149,7 @@ static int launch_flush(struct counter_flush *flush, mcds_counter *counter,
     if (result != MCDS_OK)
         return result;
     if (flush == NULL)
-        flush = mcds__pipeline_new(pipeline, counter->store, &flush_kind, &result);
+        flush = mcds__pipeline_new(pipeline, &counter->handle, &flush_kind, &result);
     if (flush == NULL)
         return result;
     begin_flush(flush, &flush_kind, counter);
@@ -169,10 +172,14 @@ int mcds_counter_flush_start(mcds_counter *counter, mcds_pipeline *pipeline, uin
 void mcds__exact_close(mcds_counter *counter)
 {
     struct counter_flush flush;
+    char sentence[SENTENCE_MAX];
+    /* It may be closed by taking the completion of a failed operation, whose sentence it is. */
+    (void)snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
     begin_flush(&flush, &flush_kind, counter);
     flush.flush.waits = true;
     flush.flush.leaves = true;
     (void)mcds__launch(&flush.base, NULL, 0);
+    (void)mcds_fail(MCDS_OK, "%s", sentence);
     mcds__share_close(counter->share);
     mcds__free(mcds__store_env(counter->store), counter->share);
 }
@@ -210,7 +217,7 @@ static int launch_read(struct counter_read *read, mcds_counter *counter,
 {
     int result = MCDS_OK;
     if (read == NULL)
-        read = mcds__pipeline_new(pipeline, counter->store, &read_kind, &result);
+        read = mcds__pipeline_new(pipeline, &counter->handle, &read_kind, &result);
     if (read == NULL)
         return result;
     mcds__operation_begin(&read->base, &read_kind, counter->store, counter->name, 0);
@@ -251,7 +258,7 @@ static int launch_erase(struct counter_erase *erase, mcds_counter *counter,
 {
     int result = MCDS_OK;
     if (erase == NULL)
-        erase = mcds__pipeline_new(pipeline, counter->store, &erase_kind, &result);
+        erase = mcds__pipeline_new(pipeline, &counter->handle, &erase_kind, &result);
     if (erase == NULL)
         return result;
     mcds__operation_begin(&erase->base, &erase_kind, counter->store, counter->name, 0);

@@ -154,7 +154,7 @@ static int launch_take(struct counter_take *take, mcds_counter *counter, int64_t
                          "same; use get and a negative add",
                          counter->name);
     if (take == NULL)
-        take = mcds__pipeline_new(pipeline, counter->store, &take_kind, &result);
+        take = mcds__pipeline_new(pipeline, &counter->handle, &take_kind, &result);
     if (take == NULL)
         return result;
     mcds__operation_begin(&take->base, &take_kind, counter->store, counter->name, 0);

@@ -95,7 +95,7 @@ int mcds__entries_launch_change(struct mcds__entries_change *change,
     if (result != MCDS_OK)
         return result;
     if (change == NULL)
-        change = mcds__pipeline_new(pipeline, entries->store, kind, &result);
+        change = mcds__pipeline_new(pipeline, &entries->handle, kind, &result);
     if (change == NULL)
         return result;
     mcds__operation_begin(&change->base, kind, entries->store, entries->name, 0);
@@ -155,7 +155,7 @@ int mcds__entries_launch_look(struct mcds__entries_look *look, struct mcds__entr
     if (look != NULL && look_at_once(entries, element, value_out, &result))
         return result;
     if (look == NULL)
-        look = mcds__pipeline_new(pipeline, entries->store, kind, &result);
+        look = mcds__pipeline_new(pipeline, &entries->handle, kind, &result);
     if (look == NULL)
         return result;
     mcds__operation_begin(&look->base, kind, entries->store, entries->name, 0);
@@ -189,7 +189,7 @@ int mcds__entries_launch_drop(struct mcds__entries_drop *drop, struct mcds__entr
 {
     int result = MCDS_OK;
     if (drop == NULL)
-        drop = mcds__pipeline_new(pipeline, entries->store, kind, &result);
+        drop = mcds__pipeline_new(pipeline, &entries->handle, kind, &result);
     if (drop == NULL)
         return result;
     mcds__operation_begin(&drop->base, kind, entries->store, entries->name, 0);

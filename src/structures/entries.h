@@ -6,6 +6,7 @@
 #include "structures/structure.h"
 
 struct mcds__entries {
+    struct mcds__handle handle; /* of the set or the table, which begins with it */
     mcds_store *store;
     char *name;
     struct mcds__fold fold;

@@ -213,7 +213,7 @@ static int launch_push(struct list_push *push, const struct mcds__operation_kind
     if (result != MCDS_OK)
         return result;
     if (push == NULL)
-        push = mcds__pipeline_new(pipeline, list->store, kind, &result);
+        push = mcds__pipeline_new(pipeline, &list->handle, kind, &result);
     if (push == NULL)
         return result;
     mcds__operation_begin(&push->base, kind, list->store, list->name, 0);
@@ -259,6 +259,15 @@ int mcds_list_push_many_start(mcds_list *list, const mcds_bytes *values, size_t 
     return launch_push(NULL, &push_many_kind, list, values, count, pipeline, tag);
 }
 
+static void destroy_list(struct mcds__handle *handle)
+{
+    mcds_list *list = (mcds_list *)handle;
+    const mcds_env *env = mcds__store_env(list->store);
+    mcds__parts_destroy(&list->parts);
+    mcds__free(env, list->name);
+    mcds__free(env, list);
+}
+
 int mcds_list_open(mcds_store *store, const char *name, const mcds_list_options *options,
                    mcds_list **list_out)
 {
@@ -282,16 +291,13 @@ int mcds_list_open(mcds_store *store, const char *name, const mcds_list_options 
     mcds__generation_init(&list->generation, store, &key, MCDS__LIST_KIND);
     mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LIST_PART, name);
     mcds__parts_init(&list->parts, store, &key, true);
+    mcds__handle_begin(&list->handle, store, destroy_list);
     *list_out = list;
     return MCDS_OK;
 }
 
 void mcds_list_close(mcds_list *list)
 {
-    if (list == NULL)
-        return;
-    const mcds_env *env = mcds__store_env(list->store);
-    mcds__parts_destroy(&list->parts);
-    mcds__free(env, list->name);
-    mcds__free(env, list);
+    if (list != NULL)
+        mcds__handle_release(&list->handle);
 }

@@ -9,6 +9,7 @@
 #define MCDS__LIST_KIND 'l'
 
 struct mcds_list {
+    struct mcds__handle handle;
     mcds_store *store;
     char *name;
     struct mcds__generation generation;

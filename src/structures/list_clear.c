@@ -273,7 +273,7 @@ static int launch_clear(struct list_clear *clear, const struct mcds__operation_k
         return mcds_fail(MCDS_UNSUPPORTED,
                          "list '%.200s': clear: the store has no compare-and-set", list->name);
     if (clear == NULL)
-        clear = mcds__pipeline_new(pipeline, list->store, kind, &result);
+        clear = mcds__pipeline_new(pipeline, &list->handle, kind, &result);
     if (clear == NULL)
         return result;
     mcds__operation_begin(&clear->base, kind, list->store, list->name, 0);

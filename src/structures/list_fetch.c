@@ -192,7 +192,7 @@ static int launch_fetch(struct list_fetch *fetch, mcds_list *list, uint64_t skip
     if (list == NULL || visit == NULL)
         return mcds_fail(MCDS_INVALID, "list: fetch needs a list and a visitor");
     if (fetch == NULL)
-        fetch = mcds__pipeline_new(pipeline, list->store, &fetch_kind, &result);
+        fetch = mcds__pipeline_new(pipeline, &list->handle, &fetch_kind, &result);
     if (fetch == NULL)
         return result;
     mcds__operation_begin(&fetch->base, &fetch_kind, list->store, list->name, 0);

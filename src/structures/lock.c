@@ -16,6 +16,7 @@
 #define WAIT_MS_MAX 86400000
 
 struct mcds_lock {
+    struct mcds__handle handle;
     mcds_store *store;
     char *name;
     char *label;
@@ -82,7 +83,7 @@ static int launch(struct lock_call *call, const struct mcds__operation_kind *kin
 {
     int result = MCDS_OK;
     if (call == NULL)
-        call = mcds__pipeline_new(pipeline, lock->store, kind, &result);
+        call = mcds__pipeline_new(pipeline, &lock->handle, kind, &result);
     if (call == NULL)
         return result;
     mcds__operation_begin(&call->base, kind, lock->store, lock->name,
@@ -248,7 +249,7 @@ static int launch_holder_get(struct lock_holder_get *get, mcds_lock *lock,
         return mcds_fail(MCDS_INVALID, "lock: holder needs a lock and a place for the holder");
     int result = MCDS_OK;
     if (get == NULL)
-        get = mcds__pipeline_new(pipeline, lock->store, &holder_kind, &result);
+        get = mcds__pipeline_new(pipeline, &lock->handle, &holder_kind, &result);
     if (get == NULL)
         return result;
     mcds__operation_begin(&get->base, &holder_kind, lock->store, lock->name, 0);
@@ -296,7 +297,7 @@ static int launch_drop(struct lock_drop *drop, mcds_lock *lock, mcds_pipeline *p
         return mcds_fail(MCDS_INVALID, "lock: drop needs a lock");
     int result = MCDS_OK;
     if (drop == NULL)
-        drop = mcds__pipeline_new(pipeline, lock->store, &drop_kind, &result);
+        drop = mcds__pipeline_new(pipeline, &lock->handle, &drop_kind, &result);
     if (drop == NULL)
         return result;
     mcds__operation_begin(&drop->base, &drop_kind, lock->store, lock->name, 0);
@@ -340,6 +341,15 @@ static int check_lock_options(const char *name, const mcds_lock_options *options
     return MCDS_OK;
 }
 
+static void destroy_lock(struct mcds__handle *handle)
+{
+    mcds_lock *lock = (mcds_lock *)handle;
+    const mcds_env *env = mcds__store_env(lock->store);
+    mcds__free(env, lock->name);
+    mcds__free(env, lock->label);
+    mcds__free(env, lock);
+}
+
 int mcds_lock_open(mcds_store *store, const char *name, const mcds_lock_options *options,
                    mcds_lock **lock_out)
 {
@@ -371,16 +381,13 @@ int mcds_lock_open(mcds_store *store, const char *name, const mcds_lock_options 
     lock->ttl_early_ms = can.ttl_early_ms;
     mcds__key_begin(&lock->keys.lease, mcds__store_ns(store), MCDS__TAG_LOCK, name);
     mcds__key_begin(&lock->keys.fence, mcds__store_ns(store), MCDS__TAG_FENCE, name);
+    mcds__handle_begin(&lock->handle, store, destroy_lock);
     *lock_out = lock;
     return MCDS_OK;
 }
 
 void mcds_lock_close(mcds_lock *lock)
 {
-    if (lock == NULL)
-        return;
-    const mcds_env *env = mcds__store_env(lock->store);
-    mcds__free(env, lock->name);
-    mcds__free(env, lock->label);
-    mcds__free(env, lock);
+    if (lock != NULL)
+        mcds__handle_release(&lock->handle);
 }

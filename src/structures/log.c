@@ -204,7 +204,7 @@ static int launch_put(struct log_put *put, const struct mcds__operation_kind *ki
     if (result != MCDS_OK)
         return result;
     if (put == NULL)
-        put = mcds__pipeline_new(pipeline, log->store, kind, &result);
+        put = mcds__pipeline_new(pipeline, &log->handle, kind, &result);
     if (put == NULL)
         return result;
     mcds__operation_begin(&put->base, kind, log->store, log->name, 0);
@@ -253,6 +253,17 @@ int mcds_log_put_many_start(mcds_log *log, int64_t when_ms, const mcds_bytes *ev
     return launch_put(NULL, &put_many_kind, log, when_ms, events, count, pipeline, tag);
 }
 
+static void destroy_log(struct mcds__handle *handle)
+{
+    mcds_log *log = (mcds_log *)handle;
+    const mcds_env *env = mcds__store_env(log->store);
+    if (atomic_load(&log->is_ready))
+        mcds__parts_destroy(&log->parts);
+    (void)pthread_mutex_destroy(&log->mutex);
+    mcds__free(env, log->name);
+    mcds__free(env, log);
+}
+
 int mcds_log_open(mcds_store *store, const char *name, const mcds_log_options *options,
                   mcds_log **log_out)
 {
@@ -290,18 +301,13 @@ int mcds_log_open(mcds_store *store, const char *name, const mcds_log_options *o
     mcds__generation_init(&log->generation, store, &key, MCDS__LOG_KIND);
     (void)pthread_mutex_init(&log->mutex, NULL);
     atomic_init(&log->is_ready, false);
+    mcds__handle_begin(&log->handle, store, destroy_log);
     *log_out = log;
     return MCDS_OK;
 }
 
 void mcds_log_close(mcds_log *log)
 {
-    if (log == NULL)
-        return;
-    const mcds_env *env = mcds__store_env(log->store);
-    if (atomic_load(&log->is_ready))
-        mcds__parts_destroy(&log->parts);
-    (void)pthread_mutex_destroy(&log->mutex);
-    mcds__free(env, log->name);
-    mcds__free(env, log);
+    if (log != NULL)
+        mcds__handle_release(&log->handle);
 }

@@ -24,6 +24,7 @@ struct mcds__log_settings {
 };
 
 struct mcds_log {
+    struct mcds__handle handle;
     mcds_store *store;
     char *name;
     struct mcds__log_settings wanted; /* 0: whatever it has */

@@ -283,7 +283,7 @@ static int launch_drop(struct log_drop *drop, mcds_log *log, mcds_pipeline *pipe
     if (log == NULL)
         return mcds_fail(MCDS_INVALID, "log: drop needs a log");
     if (drop == NULL)
-        drop = mcds__pipeline_new(pipeline, log->store, &drop_kind, &result);
+        drop = mcds__pipeline_new(pipeline, &log->handle, &drop_kind, &result);
     if (drop == NULL)
         return result;
     mcds__operation_begin(&drop->base, &drop_kind, log->store, log->name, 0);

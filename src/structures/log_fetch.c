@@ -312,7 +312,7 @@ static int launch_fetch(struct log_fetch *fetch, mcds_log *log, const mcds_log_r
     if (log == NULL || visit == NULL)
         return mcds_fail(MCDS_INVALID, "log: fetch needs a log and a visitor");
     if (fetch == NULL)
-        fetch = mcds__pipeline_new(pipeline, log->store, &fetch_kind, &result);
+        fetch = mcds__pipeline_new(pipeline, &log->handle, &fetch_kind, &result);
     if (fetch == NULL)
         return result;
     mcds__operation_begin(&fetch->base, &fetch_kind, log->store, log->name, 0);

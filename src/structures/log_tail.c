@@ -399,7 +399,7 @@ static int launch_tail(struct log_tail *tail, mcds_log *log, mcds_log_cursor *cu
                          "log '%.200s': tail: begin the cursor with MCDS_LOG_CURSOR_INIT",
                          log->name);
     if (tail == NULL)
-        tail = mcds__pipeline_new(pipeline, log->store, &tail_kind, &result);
+        tail = mcds__pipeline_new(pipeline, &log->handle, &tail_kind, &result);
     if (tail == NULL)
         return result;
     mcds__operation_begin(&tail->base, &tail_kind, log->store, log->name, 0);

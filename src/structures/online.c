@@ -67,7 +67,7 @@ static int launch_beat(struct online_beat *beat, mcds_online *online, const char
     if (online->members != NULL)
         return mcds__online_member_beat(online, visitor, at_ms, beat == NULL, pipeline, tag);
     if (beat == NULL)
-        beat = mcds__pipeline_new(pipeline, online->store, &beat_kind, &result);
+        beat = mcds__pipeline_new(pipeline, &online->handle, &beat_kind, &result);
     if (beat == NULL)
         return result;
     mcds__operation_begin(&beat->base, &beat_kind, online->store, online->name, 0);
@@ -181,7 +181,7 @@ static int launch_window(struct online_window *window, const struct mcds__operat
 {
     int result = MCDS_OK;
     if (window == NULL)
-        window = mcds__pipeline_new(pipeline, online->store, kind, &result);
+        window = mcds__pipeline_new(pipeline, &online->handle, kind, &result);
     if (window == NULL)
         return result;
     mcds__operation_begin(&window->base, kind, online->store, online->name, 0);
@@ -279,6 +279,15 @@ static void settle(mcds_online *online, uint32_t members)
     mcds__settings_init(&online->settings, &key, settings, 3, ttl_ms(online));
 }
 
+static void destroy_online(struct mcds__handle *handle)
+{
+    mcds_online *online = (mcds_online *)handle;
+    const mcds_env *env = mcds__store_env(online->store);
+    mcds__members_close(online->members);
+    mcds__free(env, online->name);
+    mcds__free(env, online);
+}
+
 int mcds_online_open(mcds_store *store, const char *name, const mcds_online_options *options,
                      mcds_online **online_out)
 {
@@ -298,6 +307,7 @@ int mcds_online_open(mcds_store *store, const char *name, const mcds_online_opti
         mcds__free(env, own_name);
         return mcds_fail(MCDS_NO_MEMORY, "online '%.200s': out of memory", name);
     }
+    mcds__handle_begin(&online->handle, store, destroy_online);
     online->store = store;
     online->name = own_name;
     online->buckets = options->buckets > 0 ? options->buckets : BUCKETS_DEFAULT;
@@ -321,10 +331,6 @@ int mcds_online_open(mcds_store *store, const char *name, const mcds_online_opti
 
 void mcds_online_close(mcds_online *online)
 {
-    if (online == NULL)
-        return;
-    const mcds_env *env = mcds__store_env(online->store);
-    mcds__members_close(online->members);
-    mcds__free(env, online->name);
-    mcds__free(env, online);
+    if (online != NULL)
+        mcds__handle_release(&online->handle);
 }

@@ -10,6 +10,7 @@
 #define MCDS__BUCKETS_MAX 32
 
 struct mcds_online {
+    struct mcds__handle handle;
     mcds_store *store;
     char *name;
     uint32_t buckets;

@@ -46,7 +46,7 @@ static int launch_beat(struct member_beat *beat, mcds_online *online, const char
 {
     int result = MCDS_OK;
     if (beat == NULL)
-        beat = mcds__pipeline_new(pipeline, online->store, &beat_kind, &result);
+        beat = mcds__pipeline_new(pipeline, &online->handle, &beat_kind, &result);
     if (beat == NULL)
         return result;
     mcds__operation_begin(&beat->base, &beat_kind, online->store, online->name, 0);
@@ -142,7 +142,7 @@ static int launch_window(struct member_window *window, mcds_online *online, int6
     const struct mcds__operation_kind *kind = value_out != NULL ? &count_kind : &drop_kind;
     int result = MCDS_OK;
     if (window == NULL)
-        window = mcds__pipeline_new(pipeline, online->store, kind, &result);
+        window = mcds__pipeline_new(pipeline, &online->handle, kind, &result);
     if (window == NULL)
         return result;
     mcds__operation_begin(&window->base, kind, online->store, online->name, 0);

@@ -246,7 +246,7 @@ static int launch_fetch(struct set_fetch *fetch, mcds_set *set,
     if (set == NULL || visit == NULL)
         return mcds_fail(MCDS_INVALID, "set: fetch needs a set and a visitor");
     if (fetch == NULL)
-        fetch = mcds__pipeline_new(pipeline, set->entries.store, &fetch_kind, &result);
+        fetch = mcds__pipeline_new(pipeline, &set->entries.handle, &fetch_kind, &result);
     if (fetch == NULL)
         return result;
     mcds__operation_begin(&fetch->base, &fetch_kind, set->entries.store, set->entries.name, 0);
@@ -298,6 +298,14 @@ int mcds_set_drop_start(mcds_set *set, mcds_pipeline *pipeline, uint64_t tag)
     return launch_drop(NULL, set, pipeline, tag);
 }
 
+static void destroy_set(struct mcds__handle *handle)
+{
+    mcds_set *set = (mcds_set *)handle;
+    const mcds_env *env = mcds__store_env(set->entries.store);
+    mcds__entries_close(&set->entries);
+    mcds__free(env, set);
+}
+
 int mcds_set_open(mcds_store *store, const char *name, const mcds_set_options *options,
                   mcds_set **set_out)
 {
@@ -322,15 +330,13 @@ int mcds_set_open(mcds_store *store, const char *name, const mcds_set_options *o
         mcds__free(env, set);
         return result;
     }
+    mcds__handle_begin(&set->entries.handle, store, destroy_set);
     *set_out = set;
     return MCDS_OK;
 }
 
 void mcds_set_close(mcds_set *set)
 {
-    if (set == NULL)
-        return;
-    const mcds_env *env = mcds__store_env(set->entries.store);
-    mcds__entries_close(&set->entries);
-    mcds__free(env, set);
+    if (set != NULL)
+        mcds__handle_release(&set->entries.handle);
 }

@@ -304,7 +304,7 @@ static int launch_scan(struct table_scan *scan, mcds_table *table, mcds_table_cu
                          "MCDS_TABLE_CURSOR_INIT",
                          table->entries.name);
     if (scan == NULL)
-        scan = mcds__pipeline_new(pipeline, table->entries.store, &scan_kind, &result);
+        scan = mcds__pipeline_new(pipeline, &table->entries.handle, &scan_kind, &result);
     if (scan == NULL)
         return result;
     mcds__operation_begin(&scan->base, &scan_kind, table->entries.store, table->entries.name,
@@ -355,6 +355,14 @@ int mcds_table_drop_start(mcds_table *table, mcds_pipeline *pipeline, uint64_t t
     return launch_drop(NULL, table, pipeline, tag);
 }
 
+static void destroy_table(struct mcds__handle *handle)
+{
+    mcds_table *table = (mcds_table *)handle;
+    const mcds_env *env = mcds__store_env(table->entries.store);
+    mcds__entries_close(&table->entries);
+    mcds__free(env, table);
+}
+
 int mcds_table_open(mcds_store *store, const char *name, const mcds_table_options *options,
                     mcds_table **table_out)
 {
@@ -376,15 +384,13 @@ int mcds_table_open(mcds_store *store, const char *name, const mcds_table_option
         mcds__free(env, table);
         return result;
     }
+    mcds__handle_begin(&table->entries.handle, store, destroy_table);
     *table_out = table;
     return MCDS_OK;
 }
 
 void mcds_table_close(mcds_table *table)
 {
-    if (table == NULL)
-        return;
-    const mcds_env *env = mcds__store_env(table->entries.store);
-    mcds__entries_close(&table->entries);
-    mcds__free(env, table);
+    if (table != NULL)
+        mcds__handle_release(&table->entries.handle);
 }

@@ -228,7 +228,7 @@ static int launch_hit(struct views_hit *hit, mcds_views *views, const char *page
     if (result != MCDS_OK)
         return result;
     if (hit == NULL)
-        hit = mcds__pipeline_new(pipeline, views->store, &hit_kind, &result);
+        hit = mcds__pipeline_new(pipeline, &views->handle, &hit_kind, &result);
     if (hit == NULL)
         return result;
     mcds__operation_begin(&hit->base, &hit_kind, views->store, views->name, 0);
@@ -296,6 +296,18 @@ static void make_keys(mcds_views *views, const char *name)
     mcds__key_add_number(&views->mark, views->flush_ms);
 }
 
+static void destroy_views(struct mcds__handle *handle)
+{
+    mcds_views *views = (mcds_views *)handle;
+    const mcds_env *env = mcds__store_env(views->store);
+    for (int i = 0; i < MCDS__VIEWS_FOLDS; i++)
+        if (views->folds[i].is_open)
+            mcds__fold_destroy(&views->folds[i].fold);
+    (void)pthread_mutex_destroy(&views->mutex);
+    mcds__free(env, views->name);
+    mcds__free(env, views);
+}
+
 int mcds_views_open(mcds_store *store, const char *name, const mcds_views_options *options,
                     mcds_views **views_out)
 {
@@ -325,19 +337,13 @@ int mcds_views_open(mcds_store *store, const char *name, const mcds_views_option
     views->context = options->context;
     (void)pthread_mutex_init(&views->mutex, NULL);
     make_keys(views, name);
+    mcds__handle_begin(&views->handle, store, destroy_views);
     *views_out = views;
     return MCDS_OK;
 }
 
 void mcds_views_close(mcds_views *views)
 {
-    if (views == NULL)
-        return;
-    const mcds_env *env = mcds__store_env(views->store);
-    for (int i = 0; i < MCDS__VIEWS_FOLDS; i++)
-        if (views->folds[i].is_open)
-            mcds__fold_destroy(&views->folds[i].fold);
-    (void)pthread_mutex_destroy(&views->mutex);
-    mcds__free(env, views->name);
-    mcds__free(env, views);
+    if (views != NULL)
+        mcds__handle_release(&views->handle);
 }

@@ -23,6 +23,7 @@ struct mcds__views_fold {
 };
 
 struct mcds_views {
+    struct mcds__handle handle;
     mcds_store *store;
     char *name;
     uint64_t flush_ms;

@@ -237,7 +237,7 @@ static int launch_flush(struct views_flush *flush, mcds_views *views, mcds_pipel
     if (views == NULL)
         return mcds_fail(MCDS_INVALID, "views: flush needs a handle");
     if (flush == NULL)
-        flush = mcds__pipeline_new(pipeline, views->store, &flush_kind, &result);
+        flush = mcds__pipeline_new(pipeline, &views->handle, &flush_kind, &result);
     if (flush == NULL)
         return result;
     mcds__operation_begin(&flush->base, &flush_kind, views->store, views->name, 0);

@@ -351,7 +351,7 @@ static int launch_get(struct views_get *get, mcds_views *views, const char *page
         return mcds_fail(MCDS_INVALID, "views '%.200s': get needs a place for the value",
                          views->name);
     if (get == NULL)
-        get = mcds__pipeline_new(pipeline, views->store, &get_kind, &result);
+        get = mcds__pipeline_new(pipeline, &views->handle, &get_kind, &result);
     if (get == NULL)
         return result;
     mcds__operation_begin(&get->base, &get_kind, views->store, views->name, 0);

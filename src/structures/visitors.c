@@ -76,7 +76,7 @@ static int launch_hit(struct visitors_hit *hit, mcds_visitors *visitors, const c
     if (visitors->members != NULL)
         return mcds__visitors_member_hit(visitors, visitor, at_ms, hit == NULL, pipeline, tag);
     if (hit == NULL)
-        hit = mcds__pipeline_new(pipeline, visitors->store, &hit_kind, &result);
+        hit = mcds__pipeline_new(pipeline, &visitors->handle, &hit_kind, &result);
     if (hit == NULL)
         return result;
     mcds__operation_begin(&hit->base, &hit_kind, visitors->store, visitors->name, 0);
@@ -197,7 +197,7 @@ static int launch_pair(struct visitors_pair *pair, const struct mcds__operation_
 {
     int result = MCDS_OK;
     if (pair == NULL)
-        pair = mcds__pipeline_new(pipeline, visitors->store, kind, &result);
+        pair = mcds__pipeline_new(pipeline, &visitors->handle, kind, &result);
     if (pair == NULL)
         return result;
     mcds__operation_begin(&pair->base, kind, visitors->store, visitors->name, 0);
@@ -296,6 +296,15 @@ static void settle(mcds_visitors *visitors, uint32_t members)
     mcds__settings_init(&visitors->settings, &key, settings, 2, slot_ttl_ms(visitors));
 }
 
+static void destroy_visitors(struct mcds__handle *handle)
+{
+    mcds_visitors *visitors = (mcds_visitors *)handle;
+    const mcds_env *env = mcds__store_env(visitors->store);
+    mcds__members_close(visitors->members);
+    mcds__free(env, visitors->name);
+    mcds__free(env, visitors);
+}
+
 int mcds_visitors_open(mcds_store *store, const char *name,
                        const mcds_visitors_options *options, mcds_visitors **visitors_out)
 {
@@ -315,6 +324,7 @@ int mcds_visitors_open(mcds_store *store, const char *name,
         mcds__free(env, own_name);
         return mcds_fail(MCDS_NO_MEMORY, "visitors '%.200s': out of memory", name);
     }
+    mcds__handle_begin(&visitors->handle, store, destroy_visitors);
     visitors->store = store;
     visitors->name = own_name;
     visitors->period_ms = options->period_ms;
@@ -337,10 +347,6 @@ int mcds_visitors_open(mcds_store *store, const char *name,
 
 void mcds_visitors_close(mcds_visitors *visitors)
 {
-    if (visitors == NULL)
-        return;
-    const mcds_env *env = mcds__store_env(visitors->store);
-    mcds__members_close(visitors->members);
-    mcds__free(env, visitors->name);
-    mcds__free(env, visitors);
+    if (visitors != NULL)
+        mcds__handle_release(&visitors->handle);
 }

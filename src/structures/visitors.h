@@ -8,6 +8,7 @@
 #include "structures/structure.h"
 
 struct mcds_visitors {
+    struct mcds__handle handle;
     mcds_store *store;
     char *name;
     uint64_t period_ms;

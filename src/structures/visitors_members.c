@@ -47,7 +47,7 @@ static int launch_hit(struct member_hit *hit, mcds_visitors *visitors, const cha
         return mcds_fail(MCDS_INVALID, "visitors '%.200s': hit: members need a visitor's name",
                          visitors->name);
     if (hit == NULL)
-        hit = mcds__pipeline_new(pipeline, visitors->store, &hit_kind, &result);
+        hit = mcds__pipeline_new(pipeline, &visitors->handle, &hit_kind, &result);
     if (hit == NULL)
         return result;
     mcds__operation_begin(&hit->base, &hit_kind, visitors->store, visitors->name, 0);
@@ -140,7 +140,7 @@ static int launch_pair(struct member_pair *pair, mcds_visitors *visitors, int64_
     const struct mcds__operation_kind *kind = value_out != NULL ? &get_kind : &drop_kind;
     int result = MCDS_OK;
     if (pair == NULL)
-        pair = mcds__pipeline_new(pipeline, visitors->store, kind, &result);
+        pair = mcds__pipeline_new(pipeline, &visitors->handle, kind, &result);
     if (pair == NULL)
         return result;
     mcds__operation_begin(&pair->base, kind, visitors->store, visitors->name, 0);

@@ -13,6 +13,10 @@ struct loop {
     void (*run)(mcds_pipeline **pipelines, int count,
                 void (*done)(void *context, const mcds_completion *done), void (*later)(void),
                 int later_ms, void *context);
+    /* Run until `done`, called for each operation that has finished, has said false: then leave the
+     * loop at once, call `close` from within it, and let the loop end. */
+    void (*leave)(mcds_pipeline *pipeline, bool (*done)(void *context),
+                  void (*close)(void *context), void *context);
 };
 
 extern const struct loop loop_poll, loop_uv, loop_event;

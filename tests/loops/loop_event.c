@@ -31,4 +31,33 @@ static void run(mcds_pipeline **pipelines, int count,
     event_base_free(base);
 }
 
-const struct loop loop_event = {"libevent", run};
+/* What leaves from within the loop. */
+struct leaver {
+    mcds_event adapter;
+    bool (*done)(void *context);
+    void (*close)(void *context);
+    void *context;
+};
+
+static void take(void *context, const mcds_completion *done)
+{
+    struct leaver *leaver = context;
+    (void)done;
+    if (leaver->done(leaver->context))
+        return;
+    mcds_event_detach(&leaver->adapter);
+    leaver->close(leaver->context);
+}
+
+static void leave(mcds_pipeline *pipeline, bool (*done)(void *context),
+                  void (*close)(void *context), void *context)
+{
+    struct event_base *base = event_base_new();
+    struct leaver leaver = {.done = done, .close = close, .context = context};
+    if (base == NULL || mcds_event_attach(&leaver.adapter, base, pipeline, take, &leaver) != 0)
+        return;
+    (void)event_base_dispatch(base);
+    event_base_free(base);
+}
+
+const struct loop loop_event = {"libevent", run, leave};

@@ -38,4 +38,20 @@ static void run(mcds_pipeline **pipelines, int count,
     }
 }
 
-const struct loop loop_poll = {"poll", run};
+static void leave(mcds_pipeline *pipeline, bool (*done)(void *context),
+                  void (*close)(void *context), void *context)
+{
+    bool stays = true;
+    while (stays) {
+        struct pollfd polled;
+        mcds_completion completion;
+        int timeout_ms = -1;
+        mcds_poll_prepare(pipeline, &polled, &timeout_ms);
+        (void)poll(&polled, 1, timeout_ms);
+        while (stays && mcds_pipeline_poll(pipeline, &completion) == MCDS_OK)
+            stays = done(context);
+    }
+    close(context);
+}
+
+const struct loop loop_poll = {"poll", run, leave};

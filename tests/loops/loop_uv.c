@@ -34,4 +34,34 @@ static void run(mcds_pipeline **pipelines, int count,
     (void)uv_loop_close(&loop);
 }
 
-const struct loop loop_uv = {"libuv", run};
+/* What leaves from within the loop. */
+struct leaver {
+    mcds_uv adapter;
+    bool (*done)(void *context);
+    void (*close)(void *context);
+    void *context;
+};
+
+static void take(void *context, const mcds_completion *done)
+{
+    struct leaver *leaver = context;
+    (void)done;
+    if (leaver->done(leaver->context))
+        return;
+    mcds_uv_detach(&leaver->adapter);
+    leaver->close(leaver->context);
+}
+
+static void leave(mcds_pipeline *pipeline, bool (*done)(void *context),
+                  void (*close)(void *context), void *context)
+{
+    uv_loop_t loop;
+    struct leaver leaver = {.done = done, .close = close, .context = context};
+    if (uv_loop_init(&loop) != 0 ||
+        mcds_uv_attach(&leaver.adapter, &loop, pipeline, take, &leaver) != 0)
+        return;
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    (void)uv_loop_close(&loop);
+}
+
+const struct loop loop_uv = {"libuv", run, leave};

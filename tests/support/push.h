@@ -101,9 +101,15 @@ struct world {
     struct counting_home counting;
     mcds_store *store;
     mcds_pipeline *pipeline;
+    struct mcds__handle handle; /* on nothing */
     uint32_t started;
     struct told told[OPERATIONS_MAX];
 };
+
+static inline void keep_handle(struct mcds__handle *handle)
+{
+    (void)handle;
+}
 
 static inline void begin_on(struct world *world, const char *uri, bool counted)
 {
@@ -120,6 +126,7 @@ static inline void begin_on(struct world *world, const char *uri, bool counted)
     else
         assert_int_equal(mcds_open(uri, &options, &world->store), MCDS_OK);
     assert_int_equal(mcds_pipeline_open(world->store, &depth, &world->pipeline), MCDS_OK);
+    mcds__handle_begin(&world->handle, world->store, keep_handle);
 }
 
 static inline void begin(struct world *world)
@@ -130,6 +137,7 @@ static inline void begin(struct world *world)
 static inline void end(struct world *world)
 {
     mcds_pipeline_close(world->pipeline);
+    mcds__handle_release(&world->handle);
     mcds_close(world->store);
     assert_int_equal(world->fake.blocks, 0);
 }
@@ -139,7 +147,8 @@ static inline void start(struct world *world, const struct push *example, const 
                          const char *value, size_t length)
 {
     int result = MCDS_OK;
-    struct push *push = mcds__pipeline_new(world->pipeline, world->store, &push_kind, &result);
+    struct push *push = mcds__pipeline_new(world->pipeline, &world->handle, &push_kind,
+                                           &result);
     assert_non_null(push);
     *push = *example;
     mcds__operation_begin(&push->base, &push_kind, world->store, "x", 0);

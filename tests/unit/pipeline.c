@@ -132,7 +132,13 @@ struct world {
     struct slow slow;
     mcds_store *store;
     mcds_pipeline *pipeline;
+    struct mcds__handle handle; /* on nothing */
 };
+
+static void keep_handle(struct mcds__handle *handle)
+{
+    (void)handle;
+}
 
 static void begin_at(struct world *world, const mcds_home *home, uint32_t at_once,
                      uint64_t mute_below)
@@ -148,6 +154,7 @@ static void begin_at(struct world *world, const mcds_home *home, uint32_t at_onc
     depth.depth = DEPTH;
     assert_int_equal(mcds_open_home(home, &world->slow, &options, &world->store), MCDS_OK);
     assert_int_equal(mcds_pipeline_open(world->store, &depth, &world->pipeline), MCDS_OK);
+    mcds__handle_begin(&world->handle, world->store, keep_handle);
 }
 
 static void begin(struct world *world, uint32_t at_once, uint64_t mute_below)
@@ -158,6 +165,7 @@ static void begin(struct world *world, uint32_t at_once, uint64_t mute_below)
 static void end(struct world *world)
 {
     mcds_pipeline_close(world->pipeline);
+    mcds__handle_release(&world->handle);
     mcds_close(world->store);
     assert_int_equal(world->slow.fake.blocks, 0);
 }
@@ -165,7 +173,7 @@ static void end(struct world *world)
 static void start(struct world *world, uint64_t number)
 {
     int result = MCDS_OK;
-    struct ask *ask = mcds__pipeline_new(world->pipeline, world->store, &ask_kind, &result);
+    struct ask *ask = mcds__pipeline_new(world->pipeline, &world->handle, &ask_kind, &result);
     assert_non_null(ask);
     mcds__operation_begin(&ask->base, &ask_kind, world->store, "x", 0);
     ask->number = number;

@@ -1,0 +1,26 @@
+/* What keeps a structure in memory: the program's own reference, from open to close, and one for
+ * each operation that a pipeline has in flight. Whoever gives up the last one frees it. A handle
+ * keeps its store in the same way, so a program may close them in any order. */
+#ifndef MCDS_ENGINE_HANDLE_H
+#define MCDS_ENGINE_HANDLE_H
+
+#include <stdatomic.h>
+
+#include "store/store.h"
+
+/* The first member of every structure. */
+struct mcds__handle {
+    mcds_store *store;
+    _Atomic uint32_t references;
+    /* Frees the structure, and all that it has. */
+    void (*destroy)(struct mcds__handle *handle);
+};
+
+/* One reference, the program's. Takes one on the store, which outlives `destroy`. */
+void mcds__handle_begin(struct mcds__handle *handle, mcds_store *store,
+                        void (*destroy)(struct mcds__handle *handle));
+void mcds__handle_hold(struct mcds__handle *handle);
+/* NULL is allowed. */
+void mcds__handle_release(struct mcds__handle *handle);
+
+#endif
