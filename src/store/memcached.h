@@ -145,6 +145,8 @@ bool mcds__connect_again(struct mcds__link *link);
 /* The address that is being tried has been silent for its share of the time: try the other, and
  * begin the next connection with that. */
 bool mcds__connect_pass_over(struct mcds__link *link, int64_t now_ns);
+/* Give what is left to be done, of the address that is being tried or of the probe, the whole time. */
+void mcds__connect_renew(struct mcds__link *link, int64_t now_ns);
 
 /* Finding out what a server is. */
 /* False: no memory, as `trouble` of the connection says. */

@@ -71,6 +71,12 @@ bool mcds__connect_again(struct mcds__link *link)
     return true;
 }
 
+void mcds__connect_renew(struct mcds__link *link, int64_t now_ns)
+{
+    link->connected_by_ns = now_ns + link->lane->home->connect_timeout_ns;
+    link->deadline_ns = link->connected_by_ns;
+}
+
 bool mcds__connect_pass_over(struct mcds__link *link, int64_t now_ns)
 {
     struct mcds__memcached *home = link->lane->home;
@@ -79,6 +85,9 @@ bool mcds__connect_pass_over(struct mcds__link *link, int64_t now_ns)
     (void)pthread_mutex_unlock(&home->mutex);
     if (!mcds__connection_pass_over(&link->connection))
         return false;
+    if (link->connected_by_ns <=
+        now_ns) /* the program looks late, and this one was not tried */
+        mcds__connect_renew(link, now_ns);
     limit_address(link, now_ns);
     return true;
 }

@@ -416,15 +416,8 @@ static uint32_t count_begun(struct mcds__link *link)
     return begun;
 }
 
-void mcds__link_expire(struct mcds__link *link, int64_t now_ns)
+static void expire_waiting(struct mcds__link *link, int64_t now_ns)
 {
-    if (link->state == LINK_CONNECTING && link->deadline_ns <= now_ns &&
-        !mcds__connect_pass_over(link, now_ns))
-        fail(link, link->connection.trouble);
-    if (link->state == LINK_PROBING && link->deadline_ns <= now_ns)
-        fail(link, "connected, but nothing there answers as memcached would");
-    if (has_late(link, now_ns))
-        end_connection(link, count_begun(link), "no answer before the deadline");
     uint32_t waiting = link->count - link->encoded;
     for (; waiting > 0; waiting--) {
         struct mcds__slot taken = take_waiting(link);
@@ -433,6 +426,39 @@ void mcds__link_expire(struct mcds__link *link, int64_t now_ns)
                    "the deadline passed before it could be sent");
         else
             *slot_at(link, link->count++) = taken;
+    }
+}
+
+/* A program that was kept from running looks late. What has come meanwhile counts; where that was the
+ * end of a connect, the time begins again, for the probe or for the next address. */
+static void look_at_last(struct mcds__link *link, int64_t now_ns)
+{
+    struct mcds__connection *connection = &link->connection;
+    enum mcds__link_state before = link->state;
+    uint8_t ready;
+    mcds__connection_wait(&connection, 1, 0, &ready);
+    if (before == LINK_READY && (ready & READY_TO_RECEIVE) != 0)
+        receive(link); /* and nothing that is late is sent */
+    else if (before != LINK_READY && ready != READY_NOT)
+        mcds__link_go_on(link, ready);
+    if (before == LINK_CONNECTING && ready != READY_NOT && link->state != LINK_DOWN)
+        mcds__connect_renew(link, now_ns);
+}
+
+void mcds__link_expire(struct mcds__link *link, int64_t now_ns)
+{
+    bool is_opening = link->state == LINK_CONNECTING || link->state == LINK_PROBING;
+    expire_waiting(link, now_ns);
+    if ((is_opening && link->deadline_ns <= now_ns) || has_late(link, now_ns))
+        look_at_last(link, now_ns);
+    if (link->state == LINK_CONNECTING && link->deadline_ns <= now_ns &&
+        !mcds__connect_pass_over(link, now_ns))
+        fail(link, link->connection.trouble);
+    if (link->state == LINK_PROBING && link->deadline_ns <= now_ns)
+        fail(link, "connected, but nothing there answers as memcached would");
+    if (has_late(link, now_ns)) {
+        end_connection(link, count_begun(link), "no answer before the deadline");
+        expire_waiting(link, now_ns);
     }
 }
 
