@@ -344,7 +344,7 @@ static enum mcds__step take_open(struct mcds__fold_change *change,
     /* It counts, but what it has done cannot be told. */
     change->doubt = change->doubt || result == MCDS_NO_MEMORY;
     if (result != MCDS_OK)
-        return finish(change, operation, result, mcds_strerror(result));
+        return finish(change, operation, result, mcds__fold_saying(result));
     mcds__fold_note_depth(change->fold, change->hash, change->depth);
     if (mcds__fold_has_grown(change->hash, change->depth, looked->flags, size)) {
         give_number(change);

@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/frame.h"
 #include "base/hash.h"
 #include "core/fold_apply.h"
 #include "core/fold_read.h"
@@ -214,8 +215,10 @@ static int load_writer(struct mcds__fold_contents *contents, mcds_bytes snapshot
             !mcds__fold_get_bytes(snapshot, at, 1, &code) ||
             !mcds__fold_get_u64(snapshot, at, &number))
             return MCDS_CORRUPT;
-        if (!add_id(contents, writer, seq, (enum mcds__fold_code) * (const uint8_t *)code.at,
-                    (int64_t)number))
+        uint8_t became = *(const uint8_t *)code.at;
+        if (became == 0 || became > MCDS__FOLD_CODE_MAX)
+            return became == 0 ? MCDS_CORRUPT : MCDS_UNSUPPORTED;
+        if (!add_id(contents, writer, seq, (enum mcds__fold_code)became, (int64_t)number))
             return MCDS_NO_MEMORY;
         if (seq > writer->highest)
             writer->highest = seq;
@@ -231,11 +234,15 @@ static int load_entry(struct mcds__fold_contents *contents, mcds_bytes snapshot,
     if (!mcds__fold_get_varint(snapshot, at, &length) ||
         !mcds__fold_get_varint(snapshot, at, &value_length) ||
         !mcds__fold_get_bytes(snapshot, at, length, &read.element) ||
+        !mcds__fold_is_element(read.element) ||
         !mcds__fold_get_bytes(snapshot, at, value_length >> 1, &read.value) ||
         ((value_length & 1) != 0 && !mcds__fold_get_time(snapshot, at, &read.expires_ms)))
         return MCDS_CORRUPT;
     if (contents->only.at != NULL && !mcds__fold_same(contents->only, read.element))
         return MCDS_OK;
+    /* Each element is there once. */
+    if (find_entry(contents, read.element) != NULL)
+        return MCDS_CORRUPT;
     struct mcds__fold_entry *entry = add_entry(contents, read.element);
     if (entry == NULL)
         return MCDS_NO_MEMORY;
@@ -313,8 +320,11 @@ static int load_records(struct mcds__fold_contents *contents, mcds_bytes value, 
         struct mcds__fold_record record;
         mcds_bytes body;
         size_t in_body;
-        if (!mcds__fold_next_body(value, key_sum, &at, &body) ||
-            !mcds__fold_begin_record(body, &in_body, &record))
+        if (!mcds__fold_next_body(value, key_sum, &at, &body))
+            return MCDS_CORRUPT;
+        if (mcds__fold_is_newer(body))
+            return MCDS_UNSUPPORTED;
+        if (!mcds__fold_begin_record(body, &in_body, &record))
             return MCDS_CORRUPT;
         bool is_wanted = contents->only.at == NULL ||
                          mcds__fold_same(contents->only, record.command.element);
@@ -329,15 +339,23 @@ int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint
 {
     struct mcds__fold_head head;
     enum mcds__fold_state state = mcds__fold_state_of(flags);
-    if (state == MCDS__FOLD_FOREIGN || !mcds__fold_open_head(value, contents->key, &head))
+    if (state == MCDS__FOLD_FOREIGN)
         return MCDS_CORRUPT;
+    int result = mcds__fold_open_head(value, contents->key, &head);
+    if (result != MCDS_OK)
+        return result;
     contents->generation = head.generation;
     contents->rewrites = head.rewrites;
     contents->floor_s = head.floor_s;
-    int result = load_snapshot(contents, head.snapshot);
+    result = load_snapshot(contents, head.snapshot);
     if (state != MCDS__FOLD_OPEN || result != MCDS_OK)
         return result;
     return load_records(contents, value, head.records_at, head.key_sum);
+}
+
+const char *mcds__fold_saying(int result)
+{
+    return result == MCDS_UNSUPPORTED ? MCDS__NEWER_SAYING : mcds_strerror(result);
 }
 
 bool mcds__fold_is_there(const struct mcds__fold_entry *entry, int64_t now_ms)

@@ -69,8 +69,11 @@ void mcds__fold_contents_init(struct mcds__fold_contents *contents, const mcds_e
 void mcds__fold_contents_free(struct mcds__fold_contents *contents);
 
 /* Take in a value, which must outlive the contents. Returns MCDS_OK, MCDS_CORRUPT,
- * MCDS_NO_MEMORY. */
+ * MCDS_UNSUPPORTED (a newer version has written it), MCDS_NO_MEMORY. */
 int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint32_t flags);
+
+/* What to say of a value that could not be taken in, by what mcds__fold_load returned. */
+const char *mcds__fold_saying(int result);
 
 /* The entry of `element`, whether or not it is there, or NULL. */
 const struct mcds__fold_entry *mcds__fold_find(const struct mcds__fold_contents *contents,

@@ -6,7 +6,7 @@
 #include "base/buffer.h"
 #include "base/crc32c.h"
 
-#define VERSION 1
+#define VERSION 2
 #define RECORD_SUM 4
 #define VARINT_MAX 10
 /* Flags: 2 bits state, 2 bits form, 12 bits where the snapshot ends, 16 bits floor. */
@@ -16,7 +16,7 @@
 #define FORM_SHIFT 2
 #define SUMMED 24
 
-enum { HAS_VALUE = 16, HAS_EXPIRY = 32, HAS_EXPECTED = 64, HAS_DELTA = 128, VERB_BITS = 15 };
+enum { HAS_VALUE = 1, HAS_EXPIRY = 2, HAS_EXPECTED = 4, HAS_DELTA = 8 };
 
 uint32_t mcds__fold_flags(enum mcds__fold_state state, uint8_t form, size_t snapshot_end,
                           uint32_t floor_s)
@@ -116,13 +116,13 @@ static bool put_bytes(mcds_buffer *out, mcds_bytes bytes)
 static bool put_body(mcds_buffer *out, const struct mcds__fold_record *record)
 {
     const struct mcds__fold_command *command = &record->command;
-    uint8_t parts = (uint8_t)command->verb;
-    parts |= command->value.length > 0 ? HAS_VALUE : 0;
+    uint8_t verb = (uint8_t)command->verb;
+    uint8_t parts = command->value.length > 0 ? HAS_VALUE : 0;
     parts |= command->expires_ms != 0 ? HAS_EXPIRY : 0;
     parts |= command->expected.length > 0 ? HAS_EXPECTED : 0;
     parts |= command->delta != 0 ? HAS_DELTA : 0;
-    return mcds_buffer_append(out, &parts, 1) && mcds__fold_put_u64(out, record->writer) &&
-           mcds__fold_put_u32(out, record->seq) &&
+    return mcds_buffer_append(out, &verb, 1) && mcds_buffer_append(out, &parts, 1) &&
+           mcds__fold_put_u64(out, record->writer) && mcds__fold_put_u32(out, record->seq) &&
            mcds__fold_put_varint(out, record->seq - record->low) &&
            mcds__fold_put_time(out, record->time_ms) && put_bytes(out, command->element) &&
            ((parts & HAS_VALUE) == 0 || put_bytes(out, command->value)) &&
@@ -142,7 +142,7 @@ static size_t varint_length(uint64_t number)
 static size_t body_length(const struct mcds__fold_record *record)
 {
     const struct mcds__fold_command *command = &record->command;
-    size_t length = 1 + 8 + 4 + varint_length(record->seq - record->low) + 6 +
+    size_t length = MCDS__FOLD_BELOW_AT + varint_length(record->seq - record->low) + 6 +
                     varint_length(command->element.length) + command->element.length;
     if (command->value.length > 0)
         length += varint_length(command->value.length) + command->value.length;
@@ -216,18 +216,19 @@ bool mcds__fold_begin_long_record(mcds_bytes body, size_t *at, struct mcds__fold
         !mcds__fold_get_u32(body, at, &record->seq) ||
         !mcds__fold_get_varint(body, at, &below) || below > record->seq ||
         !mcds__fold_get_time(body, at, &record->time_ms) ||
-        !get_part(body, at, &record->command.element))
+        !get_part(body, at, &record->command.element) ||
+        !mcds__fold_is_element(record->command.element))
         return false;
     record->low = record->seq - (uint32_t)below;
-    return true;
+    return *(const uint8_t *)body.at != 0;
 }
 
 bool mcds__fold_end_record(mcds_bytes body, size_t at, struct mcds__fold_record *record)
 {
     struct mcds__fold_command *command = &record->command;
-    uint8_t parts = *(const uint8_t *)body.at;
+    uint8_t parts = ((const uint8_t *)body.at)[MCDS__FOLD_PARTS_AT];
     uint64_t delta = 0;
-    command->verb = (enum mcds__fold_verb)(parts & VERB_BITS);
+    command->verb = (enum mcds__fold_verb) * (const uint8_t *)body.at;
     command->value = (mcds_bytes){NULL, 0};
     command->expected = (mcds_bytes){NULL, 0};
     command->expires_ms = 0;
@@ -237,8 +238,7 @@ bool mcds__fold_end_record(mcds_bytes body, size_t at, struct mcds__fold_record 
                  ((parts & HAS_EXPECTED) == 0 || get_part(body, &at, &command->expected)) &&
                  ((parts & HAS_DELTA) == 0 || mcds__fold_get_u64(body, &at, &delta));
     command->delta = (int64_t)delta;
-    return whole && at == body.length && command->verb != 0 &&
-           command->verb <= MCDS__FOLD_VERB_MAX;
+    return whole && at == body.length;
 }
 
 uint32_t mcds__fold_key_sum(mcds_bytes key)
@@ -246,28 +246,32 @@ uint32_t mcds__fold_key_sum(mcds_bytes key)
     return mcds__crc32c(0, key.at, key.length);
 }
 
-bool mcds__fold_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
-                            struct mcds__fold_record *record_out)
+int mcds__fold_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
+                           struct mcds__fold_record *record_out)
 {
     size_t next = *at;
     size_t in_body;
     mcds_bytes body;
-    if (!mcds__fold_next_body(value, key_sum, &next, &body) ||
-        !mcds__fold_begin_record(body, &in_body, record_out) ||
+    if (!mcds__fold_next_body(value, key_sum, &next, &body))
+        return MCDS_CORRUPT;
+    if (mcds__fold_is_newer(body))
+        return MCDS_UNSUPPORTED;
+    if (!mcds__fold_begin_record(body, &in_body, record_out) ||
         !mcds__fold_end_record(body, in_body, record_out))
-        return false;
+        return MCDS_CORRUPT;
     *at = next;
-    return true;
+    return MCDS_OK;
 }
 
-bool mcds__fold_open_head(mcds_bytes value, mcds_bytes key, struct mcds__fold_head *head_out)
+int mcds__fold_open_head(mcds_bytes value, mcds_bytes key, struct mcds__fold_head *head_out)
 {
-    static const uint8_t mark[4] = {'m', 'd', 'F', VERSION};
-    size_t at = sizeof mark;
+    static const uint8_t mark[] = {'m', 'd', 'F'};
+    size_t at = sizeof mark + 1;
     uint32_t length;
     uint32_t sum;
     if (value.length < MCDS__FOLD_HEAD || memcmp(value.at, mark, sizeof mark) != 0)
-        return false;
+        return MCDS_CORRUPT;
+    uint8_t version = ((const uint8_t *)value.at)[sizeof mark];
     (void)mcds__fold_get_u32(value, &at, &length);
     (void)mcds__fold_get_u64(value, &at, &head_out->generation);
     (void)mcds__fold_get_u32(value, &at, &head_out->rewrites);
@@ -275,11 +279,13 @@ bool mcds__fold_open_head(mcds_bytes value, mcds_bytes key, struct mcds__fold_he
     size_t summed = at;
     (void)mcds__fold_get_u32(value, &at, &sum);
     if (!mcds__fold_get_bytes(value, &at, length, &head_out->snapshot))
-        return false;
+        return MCDS_CORRUPT;
     head_out->records_at = at;
     head_out->key_sum = mcds__fold_key_sum(key);
     uint32_t head_sum = mcds__crc32c(head_out->key_sum, value.at, summed);
-    return mcds__crc32c(head_sum, head_out->snapshot.at, length) == sum;
+    if (mcds__crc32c(head_sum, head_out->snapshot.at, length) != sum || version < VERSION)
+        return MCDS_CORRUPT;
+    return version == VERSION ? MCDS_OK : MCDS_UNSUPPORTED;
 }
 
 void mcds__fold_seal_head(mcds_buffer *value, mcds_bytes key,
@@ -287,7 +293,8 @@ void mcds__fold_seal_head(mcds_buffer *value, mcds_bytes key,
 {
     uint8_t *bytes = value->at;
     size_t length = value->length - MCDS__FOLD_HEAD;
-    memcpy(bytes, "mdF\1", 4);
+    memcpy(bytes, "mdF", 3);
+    bytes[3] = VERSION;
     set_u32(bytes + 4, (uint32_t)length);
     set_u32(bytes + 8, (uint32_t)head->generation);
     set_u32(bytes + 12, (uint32_t)(head->generation >> 32));

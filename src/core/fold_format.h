@@ -1,6 +1,6 @@
 /* How the value of one fold key is laid out.
  *
- *   'm' 'd' 'F' 1 | snapshot length u32 | generation u64 | rewrites u32 | floor u32 | sum u32
+ *   'm' 'd' 'F' 2 | snapshot length u32 | generation u64 | rewrites u32 | floor u32 | sum u32
  *   | snapshot | record*
  *
  * The snapshot is what the records before it came to; the records are commands on one element
@@ -12,9 +12,12 @@
  *   entry:    element length varint | value length varint * 2 + expires | element | value
  *             | expiry in ms, 6 bytes, where it expires
  *   record:   0xA7 | body length varint | sum u32 | body; sum: CRC-32C over the key and the body
- *   body:     operation and parts u8 | writer u64 | seq u32 | seq - low varint | time in ms, 6 bytes
+ *   body:     operation u8 | parts u8 | writer u64 | seq u32 | seq - low varint | time in ms, 6 bytes
  *             | element length varint | element | the parts that are there: value length varint,
  *             value; expiry in ms, 6 bytes; expected length varint, expected; delta i64
+ *
+ * A whole record of an operation that this version does not know, or with parts that it does not,
+ * has been written by a newer version: its key is neither read past it nor rewritten.
  *
  * The client flags, which an append keeps and only a rewrite can change, hold the key's state,
  * the form of its entries, how much room it has, and the floor: so a writer that reads them
@@ -83,6 +86,7 @@ enum mcds__fold_code {
     MCDS__FOLD_NO_NUMBER,   /* COUNT on what is no number */
     MCDS__FOLD_RANGE        /* COUNT would leave 64 bits */
 };
+#define MCDS__FOLD_CODE_MAX MCDS__FOLD_RANGE
 
 struct mcds__fold_command {
     enum mcds__fold_verb verb;
@@ -102,6 +106,9 @@ struct mcds__fold_record {
     int64_t time_ms;
 };
 
+/* No element is empty, and none is longer. */
+#define MCDS__FOLD_ELEMENT_MAX 1024
+
 /* Append the record to `out`. False: no room. */
 bool mcds__fold_put_record(mcds_buffer *out, mcds_bytes key,
                            const struct mcds__fold_record *record);
@@ -109,10 +116,10 @@ bool mcds__fold_put_record(mcds_buffer *out, mcds_bytes key,
 void mcds__fold_readdress(mcds_buffer *record, mcds_bytes key);
 /* What the sums of all records of a key begin with. */
 uint32_t mcds__fold_key_sum(mcds_bytes key);
-/* The record at *at, which moves behind it. False: no more, or bytes that are no record; then
- * *at is where it stopped. */
-bool mcds__fold_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
-                            struct mcds__fold_record *record_out);
+/* The record at *at, which moves behind it. MCDS_OK; MCDS_CORRUPT: no more, or bytes that are no
+ * record; MCDS_UNSUPPORTED: one of a newer version. After a failure *at is where it stopped. */
+int mcds__fold_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
+                           struct mcds__fold_record *record_out);
 
 /* Writing a snapshot: false where the buffer has no room. */
 bool mcds__fold_put_varint(mcds_buffer *out, uint64_t number);
@@ -129,8 +136,8 @@ struct mcds__fold_head {
     uint32_t key_sum; /* what the sums of all records begin with */
 };
 
-/* False: foreign or damaged. */
-bool mcds__fold_open_head(mcds_bytes value, mcds_bytes key, struct mcds__fold_head *head_out);
+/* MCDS_OK; MCDS_CORRUPT: foreign or damaged; MCDS_UNSUPPORTED: of a newer version. */
+int mcds__fold_open_head(mcds_bytes value, mcds_bytes key, struct mcds__fold_head *head_out);
 /* Fill in the head of a value whose first MCDS__FOLD_HEAD bytes were left free and whose
  * snapshot follows them to the end. */
 void mcds__fold_seal_head(mcds_buffer *value, mcds_bytes key,

@@ -85,10 +85,10 @@ static enum mcds__step take(struct mcds__fold_place *place, struct mcds__fold *f
     if (room->requests[0].reply.outcome == MCDS_OUT_MISS)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     struct mcds__fold_head head;
-    if (!mcds__fold_open_head(mcds__reply_value(&operation->batch, &room->requests[0]),
-                              mcds__key_bytes(&room->keys[0]), &head))
-        return mcds__operation_explain(operation, MCDS_CORRUPT,
-                                       "its key holds something that mcds did not write");
+    int result = mcds__fold_open_head(mcds__reply_value(&operation->batch, &room->requests[0]),
+                                      mcds__key_bytes(&room->keys[0]), &head);
+    if (result != MCDS_OK)
+        return mcds__operation_explain(operation, result, mcds__fold_saying(result));
     if (mcds__fold_form_of(room->requests[0].reply.flags) != fold->form)
         return mcds__operation_explain(
             operation, MCDS_INVALID,

@@ -81,12 +81,16 @@ static inline bool mcds__fold_get_bytes(mcds_bytes from, size_t *at, uint64_t le
 #define MCDS__FOLD_RECORD_MARK 0xA7
 #define MCDS__FOLD_SUM_AT 2
 #define MCDS__FOLD_BODY_AT 6
-#define MCDS__FOLD_WRITER_AT 1
-#define MCDS__FOLD_SEQ_AT 9
-#define MCDS__FOLD_BELOW_AT 13 /* seq - low */
-#define MCDS__FOLD_TIME_AT 14
-#define MCDS__FOLD_LENGTH_AT 20
-#define MCDS__FOLD_ELEMENT_AT 21
+#define MCDS__FOLD_PARTS_AT 1
+#define MCDS__FOLD_WRITER_AT 2
+#define MCDS__FOLD_SEQ_AT 10
+#define MCDS__FOLD_BELOW_AT 14 /* seq - low */
+#define MCDS__FOLD_TIME_AT 15
+#define MCDS__FOLD_LENGTH_AT 21
+#define MCDS__FOLD_ELEMENT_AT 22
+
+/* All parts that a record may have. */
+#define MCDS__FOLD_PARTS_KNOWN 15
 
 /* The body of the record at *at, which moves behind it, if its sum is right; of any length. */
 bool mcds__fold_next_long_body(mcds_bytes value, uint32_t key_sum, size_t *at,
@@ -106,6 +110,20 @@ static inline bool mcds__fold_next_body(mcds_bytes value, uint32_t key_sum, size
                (uint32_t)mcds__fold_load_number(bytes + MCDS__FOLD_SUM_AT, 4);
 }
 
+/* Whether a body whose sum is right has an operation or parts that this version does not know. */
+static inline bool mcds__fold_is_newer(mcds_bytes body)
+{
+    const uint8_t *bytes = body.at;
+    return body.length > MCDS__FOLD_PARTS_AT &&
+           (bytes[0] > MCDS__FOLD_VERB_MAX ||
+            bytes[MCDS__FOLD_PARTS_AT] > MCDS__FOLD_PARTS_KNOWN);
+}
+
+static inline bool mcds__fold_is_element(mcds_bytes element)
+{
+    return element.length - 1 < MCDS__FOLD_ELEMENT_MAX;
+}
+
 /* What every body has: the members up to the element, behind which *at is left. */
 bool mcds__fold_begin_long_record(mcds_bytes body, size_t *at,
                                   struct mcds__fold_record *record);
@@ -116,6 +134,7 @@ static inline bool mcds__fold_begin_record(mcds_bytes body, size_t *at,
     const uint8_t *bytes = body.at;
     if (body.length < MCDS__FOLD_ELEMENT_AT ||
         (bytes[MCDS__FOLD_BELOW_AT] | bytes[MCDS__FOLD_LENGTH_AT]) > 127 ||
+        bytes[MCDS__FOLD_LENGTH_AT] == 0 ||
         body.length - MCDS__FOLD_ELEMENT_AT < bytes[MCDS__FOLD_LENGTH_AT])
         return mcds__fold_begin_long_record(body, at, record);
     record->writer = mcds__fold_load_number(bytes + MCDS__FOLD_WRITER_AT, 8);
@@ -125,7 +144,7 @@ static inline bool mcds__fold_begin_record(mcds_bytes body, size_t *at,
     record->command.element = (mcds_bytes){bytes + MCDS__FOLD_ELEMENT_AT,
                                            bytes[MCDS__FOLD_LENGTH_AT]};
     *at = MCDS__FOLD_ELEMENT_AT + record->command.element.length;
-    return record->low <= record->seq;
+    return bytes[0] != 0 && record->low <= record->seq;
 }
 
 /* And the rest of it. */

@@ -44,14 +44,15 @@ def fold_record(bytes_, key):
     length, total = bytes_.varint(), bytes_.number(4)
     body = Bytes(bytes_.take(length))
     assert crc32c(key, body.value) == total
-    parts, writer, seq = body.number(1), body.number(8), body.number(4)
+    verb, parts, writer, seq = body.number(1), body.number(1), body.number(8), body.number(4)
+    assert parts < 16
     low, time_ms, element = seq - body.varint(), body.number(6), body.take(body.varint())
-    value = body.take(body.varint()) if parts & 16 else b""
-    expires = body.number(6) if parts & 32 else 0
-    expected = body.take(body.varint()) if parts & 64 else b""
-    delta = body.number(8, signed=True) if parts & 128 else 0
+    value = body.take(body.varint()) if parts & 1 else b""
+    expires = body.number(6) if parts & 2 else 0
+    expected = body.take(body.varint()) if parts & 4 else b""
+    delta = body.number(8, signed=True) if parts & 8 else 0
     assert body.is_over()
-    return parts & 15, writer, seq, low, time_ms, element, value, expires, expected, delta
+    return verb, writer, seq, low, time_ms, element, value, expires, expected, delta
 
 
 def to_number(text):
@@ -95,7 +96,7 @@ def apply(entries, verb, time_ms, element, value, expires, expected, delta):
 
 def fold_key(key, flags, value):
     """State, form, generation, and {element: (value, expiry)} of one key."""
-    assert value[:4] == b"mdF\1" and flags & 3 in (OPEN, SEALED, MOVED)
+    assert value[:4] == b"mdF\2" and flags & 3 in (OPEN, SEALED, MOVED)
     head = Bytes(value, 4)
     length, generation = head.number(4), head.number(8)
     _, floor, total = head.number(4), head.number(4), head.number(4)
@@ -111,6 +112,7 @@ def fold_key(key, flags, value):
     for _ in range(snapshot.varint()):
         size, twice = snapshot.varint(), snapshot.varint()
         element, kept = snapshot.take(size), snapshot.take(twice >> 1)
+        assert element not in entries and 1 <= len(element) <= 1024
         entries[element] = kept, snapshot.number(6) if twice & 1 else 0
     assert snapshot.is_over()
     records = Bytes(value, 28 + length)

@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
+#include "base/crc32c.h"
+#include "base/frame.h"
 #include "core/fold.h"
 #include "support/fake_env.h"
 
@@ -128,8 +130,9 @@ static void records_come_back_as_they_went(void **state)
     bytes.value.length = 0;
     append_at(&bytes, command, WRITER, UINT32_MAX, UINT32_MAX - 300, NOW_MS);
     append_at(&bytes, put("e", ""), WRITER, 1, 1, NOW_MS);
-    assert_true(
-        mcds__fold_next_record(value_of(&bytes), mcds__fold_key_sum(key()), &at, &seen));
+    assert_int_equal(
+        mcds__fold_next_record(value_of(&bytes), mcds__fold_key_sum(key()), &at, &seen),
+        MCDS_OK);
     assert_int_equal(seen.command.verb, MCDS__FOLD_SWAP);
     assert_memory_equal(seen.command.element.at, "element", 7);
     assert_memory_equal(seen.command.value.at, "new", 3);
@@ -139,12 +142,14 @@ static void records_come_back_as_they_went(void **state)
     assert_true(seen.writer == WRITER && seen.seq == UINT32_MAX);
     assert_int_equal(seen.low, UINT32_MAX - 300);
     assert_int_equal(seen.time_ms, NOW_MS);
-    assert_true(
-        mcds__fold_next_record(value_of(&bytes), mcds__fold_key_sum(key()), &at, &seen));
+    assert_int_equal(
+        mcds__fold_next_record(value_of(&bytes), mcds__fold_key_sum(key()), &at, &seen),
+        MCDS_OK);
     assert_int_equal(seen.command.value.length, 0);
     assert_int_equal(at, bytes.value.length);
-    assert_false(
-        mcds__fold_next_record(value_of(&bytes), mcds__fold_key_sum(key()), &at, &seen));
+    assert_int_equal(
+        mcds__fold_next_record(value_of(&bytes), mcds__fold_key_sum(key()), &at, &seen),
+        MCDS_CORRUPT);
     end(&bytes);
 }
 
@@ -176,7 +181,9 @@ static void check_record(struct bytes *bytes, size_t element, size_t value, uint
     size_t at = 0;
     bytes->value.length = 0;
     assert_true(mcds__fold_put_record(&bytes->value, key(), &record));
-    assert_true(mcds__fold_next_record(value_of(bytes), mcds__fold_key_sum(key()), &at, &seen));
+    assert_int_equal(
+        mcds__fold_next_record(value_of(bytes), mcds__fold_key_sum(key()), &at, &seen),
+        MCDS_OK);
     assert_int_equal(at, bytes->value.length);
     assert_int_equal(seen.command.verb, record.command.verb);
     check_bytes(seen.command.element, record.command.element);
@@ -190,7 +197,7 @@ static void check_record(struct bytes *bytes, size_t element, size_t value, uint
 
 static void records_of_all_lengths_come_back(void **state)
 {
-    static const size_t lengths[] = {0, 1, 7, 127, 128, 300};
+    static const size_t lengths[] = {1, 2, 7, 127, 128, 300};
     static const uint32_t belows[] = {0, 1, 127, 128, 16383, 16384, 100000};
     (void)state;
     struct bytes bytes;
@@ -204,8 +211,8 @@ static void records_of_all_lengths_come_back(void **state)
     end(&bytes);
 }
 
-/* A record with this body, and a sum that is right. */
-static bool is_record(struct bytes *bytes, const uint8_t *body, uint8_t length)
+/* What a record with this body, and a sum that is right, is taken for. */
+static int read_body(struct bytes *bytes, const uint8_t *body, uint8_t length)
 {
     static const uint8_t no_sum[4] = {0};
     struct mcds__fold_record seen;
@@ -221,28 +228,104 @@ static bool is_record(struct bytes *bytes, const uint8_t *body, uint8_t length)
 
 static void what_no_writer_makes_is_no_record(void **state)
 {
-    enum { VERB = 0, BELOW = 13, LENGTH = 20, VALUE_LENGTH = 22, SIZE = 25 };
-    uint8_t body[SIZE + 1] = {MCDS__FOLD_PUT | 16, 1, 1, 1, 1, 1, 1, 1, 1, 9, 0, 0, 0};
+    enum { VERB = 0, PARTS = 1, BELOW = 14, LENGTH = 21, VALUE_LENGTH = 23, SIZE = 26 };
+    uint8_t body[SIZE + 1] = {MCDS__FOLD_PUT, 1, 1, 1, 1, 1, 1, 1, 1, 1, 9, 0, 0, 0};
     (void)state;
     struct bytes bytes;
     begin(&bytes);
     body[BELOW] = 9;
     body[LENGTH] = 1;
     body[VALUE_LENGTH] = 2;
-    assert_true(is_record(&bytes, body, SIZE));
+    assert_int_equal(read_body(&bytes, body, SIZE), MCDS_OK);
     for (uint8_t length = 0; length < SIZE; length++)
-        assert_false(is_record(&bytes, body, length));
-    assert_false(is_record(&bytes, body, SIZE + 1));
+        assert_int_equal(read_body(&bytes, body, length), MCDS_CORRUPT);
+    assert_int_equal(read_body(&bytes, body, SIZE + 1), MCDS_CORRUPT);
     body[BELOW] = 10;
-    assert_false(is_record(&bytes, body, SIZE));
+    assert_int_equal(read_body(&bytes, body, SIZE), MCDS_CORRUPT);
     body[BELOW] = 9;
-    body[VERB] = 16;
-    assert_false(is_record(&bytes, body, SIZE));
-    body[VERB] = (MCDS__FOLD_VERB_MAX + 1) | 16;
-    assert_false(is_record(&bytes, body, SIZE));
+    body[LENGTH] = 0;
+    assert_int_equal(read_body(&bytes, body, SIZE), MCDS_CORRUPT);
+    body[LENGTH] = 1;
+    body[VERB] = 0;
+    assert_int_equal(read_body(&bytes, body, SIZE), MCDS_CORRUPT);
     body[VERB] = MCDS__FOLD_PUT;
-    assert_false(is_record(&bytes, body, SIZE));
-    assert_true(is_record(&bytes, body, VALUE_LENGTH));
+    body[PARTS] = 0;
+    assert_int_equal(read_body(&bytes, body, SIZE), MCDS_CORRUPT);
+    assert_int_equal(read_body(&bytes, body, VALUE_LENGTH), MCDS_OK);
+    end(&bytes);
+}
+
+/* Neither skipped nor taken for damage: whoever rewrote such a key would lose what it says. */
+static void what_a_newer_version_writes_is_said_to_be_newer(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    begin(&bytes);
+    for (int alone = 0; alone < 2; alone++)
+        for (size_t at = 0; at < 2; at++)
+            for (unsigned value = 0; value < 256; value++) {
+                bool is_known = at == 0 ? value <= MCDS__FOLD_VERB_MAX : value < 16;
+                struct mcds__fold_contents contents;
+                size_t whole = bytes.value.length;
+                append_at(&bytes, put("e", ""), WRITER, 1, 1, NOW_MS);
+                bytes.value.at[whole + 6 + at] = (uint8_t)value;
+                mcds_buffer record = {
+                    bytes.value.at + whole, bytes.value.length - whole, 0, 0, NULL, true};
+                mcds__fold_readdress(&record, key());
+                mcds__fold_contents_init(&contents, &bytes.fake.env, key(),
+                                         alone ? mcds_text("other") : (mcds_bytes){NULL, 0});
+                int result = mcds__fold_load(&contents, value_of(&bytes), bytes.flags);
+                if (is_known)
+                    assert_int_not_equal(result, MCDS_UNSUPPORTED);
+                else
+                    assert_int_equal(result, MCDS_UNSUPPORTED);
+                mcds__fold_contents_free(&contents);
+                bytes.value.length = whole;
+            }
+    struct mcds__fold_head head;
+    assert_int_equal(mcds__fold_open_head(value_of(&bytes), key(), &head), MCDS_OK);
+    mcds__fold_seal_head(&bytes.value, key(), &head);
+    bytes.value.at[3]++;
+    assert_int_equal(mcds__fold_open_head(value_of(&bytes), key(), &head), MCDS_CORRUPT);
+    uint32_t sum = mcds__crc32c(mcds__fold_key_sum(key()), bytes.value.at, MCDS__FOLD_HEAD - 4);
+    sum = mcds__crc32c(sum, bytes.value.at + MCDS__FOLD_HEAD,
+                       bytes.value.length - MCDS__FOLD_HEAD);
+    mcds__put_u32(bytes.value.at + MCDS__FOLD_HEAD - 4, sum);
+    assert_int_equal(mcds__fold_open_head(value_of(&bytes), key(), &head), MCDS_UNSUPPORTED);
+    assert_string_equal(mcds__fold_saying(MCDS_UNSUPPORTED),
+                        "it was made by a newer version of mcds: upgrade this program");
+    end(&bytes);
+}
+
+/* A snapshot of `count` entries of this length that are all alike. */
+static int load_alike(struct bytes *bytes, uint32_t count, uint8_t length)
+{
+    struct mcds__fold_contents contents;
+    struct mcds__fold_head head = {.rewrites = 1};
+    const uint8_t entry[] = {length, 0, 'x'};
+    bytes->value.length = MCDS__FOLD_HEAD;
+    assert_true(mcds__fold_put_varint(&bytes->value, 0) &&
+                mcds__fold_put_varint(&bytes->value, count));
+    for (uint32_t i = 0; i < count; i++)
+        assert_true(mcds_buffer_append(&bytes->value, entry, 2u + length));
+    mcds__fold_seal_head(&bytes->value, key(), &head);
+    mcds__fold_contents_init(&contents, &bytes->fake.env, key(), (mcds_bytes){NULL, 0});
+    int result = mcds__fold_load(&contents, value_of(bytes), bytes->flags);
+    uint32_t taken = contents.entry_count;
+    mcds__fold_contents_free(&contents);
+    assert_in_range(taken, 0, 1);
+    return result;
+}
+
+static void an_element_is_there_once(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    begin(&bytes);
+    assert_int_equal(load_alike(&bytes, 1, 1), MCDS_OK);
+    assert_int_equal(load_alike(&bytes, 2, 1), MCDS_CORRUPT);
+    assert_int_equal(load_alike(&bytes, 80000, 1), MCDS_CORRUPT);
+    assert_int_equal(load_alike(&bytes, 80000, 0), MCDS_CORRUPT);
     end(&bytes);
 }
 
@@ -255,11 +338,11 @@ static void a_record_belongs_to_its_key(void **state)
     begin(&bytes);
     bytes.value.length = 0;
     append_at(&bytes, put("e", "v"), WRITER, 1, 1, NOW_MS);
-    assert_false(mcds__fold_next_record(value_of(&bytes),
-                                        mcds__fold_key_sum(mcds_text("other")), &at, &seen));
+    uint32_t sum = mcds__fold_key_sum(mcds_text("other"));
+    assert_int_equal(mcds__fold_next_record(value_of(&bytes), sum, &at, &seen), MCDS_CORRUPT);
     mcds__fold_readdress(&bytes.value, mcds_text("other"));
-    assert_true(mcds__fold_next_record(value_of(&bytes), mcds__fold_key_sum(mcds_text("other")),
-                                       &at, &seen));
+    at = 0;
+    assert_int_equal(mcds__fold_next_record(value_of(&bytes), sum, &at, &seen), MCDS_OK);
     end(&bytes);
 }
 
@@ -511,6 +594,8 @@ int main(void)
         cmocka_unit_test(records_come_back_as_they_went),
         cmocka_unit_test(records_of_all_lengths_come_back),
         cmocka_unit_test(what_no_writer_makes_is_no_record),
+        cmocka_unit_test(what_a_newer_version_writes_is_said_to_be_newer),
+        cmocka_unit_test(an_element_is_there_once),
         cmocka_unit_test(a_record_belongs_to_its_key),
         cmocka_unit_test(every_flipped_bit_is_seen),
         cmocka_unit_test(every_cut_is_seen),

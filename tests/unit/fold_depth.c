@@ -40,7 +40,7 @@ static void move_all(mcds_store *store, mcds_bytes element)
     mcds_request get = {.command = MCDS_GET, .key = mcds__key_bytes(&root)};
     assert_int_equal(ask(store, &get, &values), MCDS_OUT_OK);
     mcds_bytes value = {values.at, values.length};
-    assert_true(mcds__fold_open_head(value, get.key, &head));
+    assert_int_equal(mcds__fold_open_head(value, get.key, &head), MCDS_OK);
     for (uint32_t depth = 0; depth <= DIGITS; depth++) {
         struct mcds__key key;
         mcds_buffer nothing;

@@ -68,8 +68,9 @@ static void world_open(struct world *world, const char *uri)
     mcds__key_begin(&world->root, mcds__store_ns(world->store), MCDS__TAG_TABLE, "t");
     mcds__fold_init(&world->fold, world->store, &world->root, 0, forms, 0);
     read_root(world);
-    assert_true(mcds__fold_open_head((mcds_bytes){world->value.at, world->value.length},
-                                     mcds__key_bytes(&world->root), &head));
+    assert_int_equal(mcds__fold_open_head((mcds_bytes){world->value.at, world->value.length},
+                                          mcds__key_bytes(&world->root), &head),
+                     MCDS_OK);
     mcds__fold_adopt(&world->fold, head.generation);
 }
 
