@@ -6,7 +6,7 @@
  *                                                       still land and must not pass for it
  *   FENCE  add fence SEED | increment fence | get lease the fence key was missing
  *   POLL   get lease                                    while another holds it
- *   UNDO   compare and delete                           ours, but of no use
+ *   UNDO   compare and delete, or cas to a tombstone    ours, but of no use
  *
  * The fence is made by a holder who found it missing, never by the increment itself: a late
  * increment that made it would seed it with an old time, and the fence would run backwards.
@@ -132,16 +132,21 @@ static enum mcds__step ask_undo(struct mcds__lease_call *call,
 {
     call->stage = UNDO;
     call->outcome = outcome;
-    call->requests[0] = mcds__lease_delete(call, cas);
+    bool doubt = (call->lease->state & MCDS__LEASE_DOUBT) != 0;
+    call->requests[0] = doubt ? mcds__lease_bury(call, MCDS_CAS, cas)
+                              : mcds__lease_delete(call, cas);
     operation->connection = cas.connection;
     return mcds__operation_ask_repeatable(operation, call->requests, 1);
 }
 
-/* What could not be taken back may still be in the store. */
+/* What was not taken back may still be in the store, and a late add may still come. */
 static enum mcds__step end_undo(struct mcds__lease_call *call,
                                 struct mcds__operation *operation)
 {
-    if (mcds__is_transport_trouble(&call->requests[0].reply))
+    mcds_outcome outcome = call->requests[0].reply.outcome;
+    bool doubt = (call->lease->state & MCDS__LEASE_DOUBT) != 0;
+    bool gone = outcome == MCDS_OUT_MISS || outcome == MCDS_OUT_EXISTS;
+    if (outcome != MCDS_OUT_OK && (doubt || !gone))
         return mcds__operation_finish(operation, MCDS_AMBIGUOUS);
     mcds__lease_clear(call->lease);
     return mcds__operation_finish(operation, call->outcome);
@@ -245,8 +250,12 @@ static enum mcds__step take_missing(struct mcds__lease_call *call,
                                     struct mcds__operation *operation)
 {
     const mcds_reply *written = &call->requests[0].reply;
-    if (mcds__is_refusal(written))
-        return mcds__operation_fail(operation, written);
+    if (mcds__is_refusal(written)) {
+        (void)mcds__operation_fail(operation, written);
+        if ((call->lease->state & MCDS__LEASE_DOUBT) != 0)
+            operation->result = MCDS_AMBIGUOUS;
+        return MCDS__DONE;
+    }
     if ((call->lease->state & MCDS__LEASE_DOUBT) == 0)
         call->lease->state &= ~(uint32_t)MCDS__LEASE_TOKEN;
     else

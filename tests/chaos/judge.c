@@ -29,11 +29,12 @@ static void count_calls(struct judge_tally *tally, const struct history_actor *a
     }
 }
 
-static void print_history(const struct linear_op *ops, uint32_t count)
+static void print_history(const struct history_subject *subject, const struct linear_op *ops,
+                          uint32_t count)
 {
     char line[HISTORY_LINE];
     for (uint32_t i = 0; i < count; i++) {
-        history_describe(&ops[i], line);
+        history_describe(subject, &ops[i], line);
         (void)printf("    %s\n", line);
     }
 }
@@ -64,7 +65,7 @@ static void judge_object(struct judge *judge, const char *kind,
     judge->wrong++;
     (void)printf("round %" PRIu64 ", %s, %s %u: a history that no order explains\n",
                  judge->rounds, kind, subject->name, object);
-    print_history(ops, found);
+    print_history(subject, ops, found);
 }
 
 void judge_round(struct judge *judge, const char *kind, const struct history_subject *subject,

@@ -7,12 +7,13 @@
  *   nutcracker  the relays again, behind a proxy
  *   lmdb        one file, and processes that are stopped and killed
  *
- * Six players make calls on the entries of a table, the elements of a set, arrays and counters that
- * are new in each round. Afterwards the history of every object is judged: there must be an order
+ * Six players make calls on the entries of a table, the elements of a set, arrays, counters and
+ * locks that are new in each round. Afterwards the history of every object is judged: there must be an order
  * in which each call takes effect at one moment between its begin and its end, and the object begins
  * anew only where it can have been lost.
  *
- * CHAOS_SECONDS: how long, else 4. CHAOS_PPM: of pieces, for each kind of fault. */
+ * CHAOS_SECONDS: how long, else 4. CHAOS_PPM: of pieces, for each kind of fault. CHAOS_ONLY: the
+ * name of one kind of object. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,10 +26,14 @@
 
 #define SKIPPED 77
 #define SECONDS 4
-#define SUBJECTS 4
+#define SUBJECTS_BRIEF 5 /* those of which a round takes less than a second */
+#define SUBJECTS 6
+/* So long a play has time for the others. */
+#define SECONDS_LONG 30
 
 static const struct history_subject *const subjects[SUBJECTS] = {
-    &history_table, &history_set, &history_array, &history_counter};
+    &history_table,   &history_set,  &history_array,
+    &history_counter, &history_lock, &history_lease};
 static const struct chaos_place *const places[] = {&chaos_relays, &chaos_losses,
                                                    &chaos_nutcracker, &chaos_lmdb};
 
@@ -77,12 +82,22 @@ static const struct chaos_place *find_place(const char *name)
     return NULL;
 }
 
-/* The four kinds of objects in turn, each at least once, and whatever trouble the place makes. */
+static const struct history_subject *choose_subject(uint64_t round)
+{
+    const char *only = getenv("CHAOS_ONLY");
+    for (int i = 0; only != NULL && i < SUBJECTS; i++)
+        if (strcmp(subjects[i]->name, only) == 0)
+            return subjects[i];
+    bool is_long = chaos_setting("CHAOS_SECONDS", SECONDS) >= SECONDS_LONG;
+    return subjects[round % (is_long ? SUBJECTS : SUBJECTS_BRIEF)];
+}
+
+/* The kinds of objects in turn, each at least once, and whatever trouble the place makes. */
 static bool play(struct chaos *chaos, const struct chaos_place *place, int64_t until_ns)
 {
     while (chaos->judge.wrong == 0 &&
-           (chaos_now_ns(NULL) < until_ns || chaos->judge.rounds < SUBJECTS)) {
-        chaos->subject = subjects[chaos->judge.rounds % SUBJECTS];
+           (chaos_now_ns(NULL) < until_ns || chaos->judge.rounds < SUBJECTS_BRIEF)) {
+        chaos->subject = choose_subject(chaos->judge.rounds);
         (void)snprintf(chaos->name, sizeof chaos->name, "round %" PRIu64, chaos->judge.rounds);
         if (!place->round(chaos))
             return false;

@@ -37,11 +37,12 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
             (void)history_call(actor);
 }
 
-static void note_history(mcds_sim *sim, const struct linear_op *ops, uint32_t count)
+static void note_history(mcds_sim *sim, const struct history_subject *subject,
+                         const struct linear_op *ops, uint32_t count)
 {
     char line[HISTORY_LINE];
     for (uint32_t i = 0; i < count; i++) {
-        history_describe(&ops[i], line);
+        history_describe(subject, &ops[i], line);
         mcds_sim_note(sim, NULL, "history: %s", line);
     }
 }
@@ -60,7 +61,7 @@ static const char *judge(mcds_sim *sim, const struct history_subject *subject,
         enum linear_verdict verdict = linear_check(ops, count, subject->initial,
                                                    subject->apply);
         if (verdict == NOT_LINEAR) {
-            note_history(sim, ops, count);
+            note_history(sim, subject, ops, count);
             return "a history that no order explains";
         }
         totals->undecided += verdict == LINEAR_TOO_LONG;
@@ -145,12 +146,37 @@ static void calls_on_a_counter_that_is_lost(void **state)
     run_many(&history_counter, all_faults, &losses, 1500);
 }
 
+static void calls_on_a_lock(void **state)
+{
+    (void)state;
+    run_many(&history_lock, network_faults, NULL, 400);
+}
+
+/* Leases run out on the server's clock, and no owner relies on one that has. */
+static void calls_on_a_lock_whose_leases_run_out(void **state)
+{
+    (void)state;
+    run_many(&history_lease, network_faults, NULL, 400);
+}
+
+/* Whatever the server forgets. */
+static void calls_on_a_lock_that_is_lost(void **state)
+{
+    (void)state;
+    struct history_losses losses = {0};
+    history_lose(&losses, LINEAR_LOSSES, INT64_MIN, INT64_MAX);
+    run_many(&history_lease, all_faults, &losses, 400);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(calls_on_a_table_entry),
     cmocka_unit_test(calls_on_an_element_of_a_set),
     cmocka_unit_test(calls_on_an_array),
     cmocka_unit_test(calls_on_a_counter),
     cmocka_unit_test(calls_on_a_counter_that_is_lost),
+    cmocka_unit_test(calls_on_a_lock),
+    cmocka_unit_test(calls_on_a_lock_whose_leases_run_out),
+    cmocka_unit_test(calls_on_a_lock_that_is_lost),
 };
 
 PLAY_MAIN("linear")

@@ -12,6 +12,11 @@
 
 enum verb { GET, PUT, PUT_IF_ABSENT, COMPARE_AND_SET, REMOVE, INCR };
 
+#define WORDS                                                                                  \
+    {                                                                                          \
+        "get", "put", "put_if_absent", "compare_and_set", "remove", "incr"                     \
+    }
+
 static uint64_t roll(struct history_actor *actor, uint64_t below)
 {
     return dice_roll(&actor->dice, below);
@@ -23,8 +28,8 @@ static mcds_bytes key_of(const struct history_actor *actor, struct history_call 
     return mcds_text(call->key);
 }
 
-static const char *object_name(const struct history_actor *actor, uint32_t object,
-                               char room[static 48])
+const char *history_object_name(const struct history_actor *actor, uint32_t object,
+                                char room[static 48])
 {
     (void)snprintf(room, 48, "%s %u", actor->name, object);
     return room;
@@ -163,7 +168,7 @@ static int open_array(struct history_actor *actor)
     char name[48];
     int result = MCDS_OK;
     for (uint32_t i = 0; i < HISTORY_OBJECTS && result == MCDS_OK; i++)
-        result = mcds_array_open(actor->store, object_name(actor, i, name), NULL,
+        result = mcds_array_open(actor->store, history_object_name(actor, i, name), NULL,
                                  &actor->arrays[i]);
     return result;
 }
@@ -215,7 +220,7 @@ static int open_counters(struct history_actor *actor)
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
     options.flags = MCDS_COUNTER_SIGNED;
     for (uint32_t i = 0; i < HISTORY_OBJECTS && result == MCDS_OK; i++)
-        result = mcds_counter_open(actor->store, object_name(actor, i, name), &options,
+        result = mcds_counter_open(actor->store, history_object_name(actor, i, name), &options,
                                    &actor->counters[i]);
     return result;
 }
@@ -241,6 +246,7 @@ static int64_t result_of_counter(struct history_actor *actor, uint32_t index, in
 
 const struct history_subject history_table = {
     .name = "table",
+    .words = WORDS,
     .initial = ABSENT,
     .apply = apply_table,
     .verbs = {GET, GET, PUT, PUT_IF_ABSENT, COMPARE_AND_SET, REMOVE, INCR},
@@ -253,6 +259,7 @@ const struct history_subject history_table = {
 };
 const struct history_subject history_set = {
     .name = "set",
+    .words = WORDS,
     .initial = 0,
     .apply = apply_set,
     .verbs = {GET, PUT, PUT, REMOVE},
@@ -265,6 +272,7 @@ const struct history_subject history_set = {
 };
 const struct history_subject history_array = {
     .name = "array",
+    .words = WORDS,
     .initial = ABSENT,
     .apply = apply_table,
     .verbs = {GET, GET, PUT, INCR},
@@ -277,6 +285,7 @@ const struct history_subject history_array = {
 };
 const struct history_subject history_counter = {
     .name = "counter",
+    .words = WORDS,
     .initial = 0,
     .apply = apply_table,
     .verbs = {INCR},
@@ -298,6 +307,12 @@ void history_book(struct history_actor *actor, const mcds_completion *done)
 {
     struct history_call *call = &actor->calls[done->tag];
     bool reads = call->op.verb == GET;
+    if (actor->subject->book != NULL) {
+        if (!actor->subject->book(actor, (uint32_t)done->tag, done->result))
+            note_impossible(actor, done->result);
+        call->is_over = true;
+        return;
+    }
     switch (done->result) {
     case MCDS_OK:
     case MCDS_EXISTS:
@@ -428,6 +443,18 @@ static uint32_t put_earlier_lives(const struct history_losses *losses,
     return found;
 }
 
+static uint32_t put_extras(const struct history_actor *actor, uint32_t call, bool may_lose,
+                           struct linear_op *ops, uint32_t found)
+{
+    struct linear_op extras[HISTORY_EXTRAS];
+    uint32_t count = 0;
+    if (actor->subject->gather != NULL)
+        count = actor->subject->gather(actor, call, may_lose, extras);
+    for (uint32_t i = 0; i < count; i++)
+        found = put(ops, found, &extras[i]);
+    return found;
+}
+
 uint32_t history_gather(const struct history_actor *actors, uint32_t count, uint32_t object,
                         const struct history_losses *losses,
                         struct linear_op ops[static LINEAR_OPS_MAX])
@@ -441,6 +468,7 @@ uint32_t history_gather(const struct history_actor *actors, uint32_t count, uint
             if (call->object != object || !call->counts)
                 continue;
             found = put(ops, found, &call->op);
+            found = put_extras(&actors[i], k, losses != NULL && losses->count > 0, ops, found);
         }
     return found;
 }
@@ -459,10 +487,9 @@ uint32_t history_gather_lives(const struct history_actor *actors, uint32_t count
     return found;
 }
 
-void history_describe(const struct linear_op *op, char line[static HISTORY_LINE])
+void history_describe(const struct history_subject *subject, const struct linear_op *op,
+                      char line[static HISTORY_LINE])
 {
-    static const char *const verbs[] = {"get",    "put", "put_if_absent", "compare_and_set",
-                                        "remove", "incr"};
     char fate[48] = "unknown";
     if (op->kind == LINEAR_LOSS || op->kind == LINEAR_LOSSES) {
         (void)snprintf(line, HISTORY_LINE, "%" PRId64 " %s until %" PRId64, op->began_ns / 1000,
@@ -476,5 +503,6 @@ void history_describe(const struct linear_op *op, char line[static HISTORY_LINE]
         (void)snprintf(fate, sizeof fate, "%" PRId64 " at %" PRId64, op->result,
                        op->ended_ns / 1000);
     (void)snprintf(line, HISTORY_LINE, "%" PRId64 " %s %" PRId64 " %" PRId64 " -> %s",
-                   op->began_ns / 1000, verbs[op->verb], op->argument, op->expected, fate);
+                   op->began_ns / 1000, subject->words[op->verb], op->argument, op->expected,
+                   fate);
 }

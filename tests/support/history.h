@@ -12,6 +12,7 @@
 #define HISTORY_OBJECTS 2
 #define HISTORY_LOSSES 8
 #define HISTORY_LINE 160
+#define HISTORY_EXTRAS 2
 /* Keys of tables and elements of sets: so long that two of them make a key of the store split, or
  * so short that they do not. */
 #define HISTORY_KEY 240
@@ -24,6 +25,7 @@ struct history_subject {
     const char *name;
     int64_t initial;
     linear_apply *apply;
+    const char *words[8]; /* what the verbs are called */
     uint32_t verbs[8];
     uint32_t verb_count;
     bool repeats; /* a change whose reply was lost is made again */
@@ -31,6 +33,12 @@ struct history_subject {
     void (*close)(struct history_actor *actor);
     int (*start)(struct history_actor *actor, uint32_t call);
     int64_t (*result)(struct history_actor *actor, uint32_t call, int result);
+    /* Instead of `result`: book the completion. False: no fault explains the result. */
+    bool (*book)(struct history_actor *actor, uint32_t call, int result);
+    /* May be NULL: what belongs to the history besides the call itself. Returns how many.
+     * may_lose: the home may have forgotten the object. */
+    uint32_t (*gather)(const struct history_actor *actor, uint32_t call, bool may_lose,
+                       struct linear_op out[static HISTORY_EXTRAS]);
 };
 
 /* The entries of a table, the elements of a set, arrays of one number, signed counters. */
@@ -38,6 +46,9 @@ extern const struct history_subject history_table;
 extern const struct history_subject history_set;
 extern const struct history_subject history_array;
 extern const struct history_subject history_counter;
+/* Locks; and locks of which some leases are left to run out, so that a play takes seconds. */
+extern const struct history_subject history_lock;
+extern const struct history_subject history_lease;
 
 struct history_call {
     struct linear_op op;
@@ -67,6 +78,7 @@ struct history_actor {
     uint32_t next;
     char impossible[240]; /* a result that no fault explains, or "" */
     struct history_call calls[HISTORY_CALLS];
+    void *own; /* of the subject */
     mcds_table *table;
     mcds_set *set;
     mcds_array *arrays[HISTORY_OBJECTS];
@@ -110,6 +122,10 @@ uint32_t history_gather(const struct history_actor *actors, uint32_t count, uint
 uint32_t history_gather_lives(const struct history_actor *actors, uint32_t count,
                               uint32_t object, const struct history_losses *losses,
                               struct linear_op ops[static LINEAR_OPS_MAX]);
-void history_describe(const struct linear_op *op, char line[static HISTORY_LINE]);
+void history_describe(const struct history_subject *subject, const struct linear_op *op,
+                      char line[static HISTORY_LINE]);
+/* What the actor calls an object that has a name of its own. */
+const char *history_object_name(const struct history_actor *actor, uint32_t object,
+                                char room[static 48]);
 
 #endif
