@@ -237,8 +237,6 @@ static enum mcds__step take_refused_growth(struct mcds__fold_change *change,
                                            struct mcds__operation *operation)
 {
     const struct mcds__fold_growth *growth = &change->growth;
-    if (growth->has_child && change->moves++ < MCDS__FOLD_MOVES_MAX)
-        return ask_at(change, operation, change->depth + 1);
     if (growth->fate == MCDS__FOLD_COUNTED) {
         change->code = growth->code;
         change->number = growth->number;
@@ -246,6 +244,8 @@ static enum mcds__step take_refused_growth(struct mcds__fold_change *change,
     }
     if (growth->fate == MCDS__FOLD_VOID && change->deepest <= change->depth)
         change->doubt = false;
+    if (growth->has_child && change->moves++ < MCDS__FOLD_MOVES_MAX)
+        return ask_at(change, operation, change->depth + 1);
     return finish(change, operation, operation->result, operation->detail);
 }
 

@@ -320,10 +320,13 @@ static enum mcds__step take_compaction(struct mcds__fold_growth *growth,
                                    : finish(growth, operation);
 }
 
+/* Where the store has no room for the mark, all is in the children nevertheless: coming past the
+ * sealed key again would only make it larger. */
 static enum mcds__step take_mark(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                                  struct mcds__operation *operation)
 {
-    if (parent_request(growth)->reply.outcome == MCDS_OUT_OK)
+    const mcds_reply *reply = &parent_request(growth)->reply;
+    if (reply->outcome == MCDS_OUT_OK || mcds__is_refusal(reply))
         return finish(growth, operation);
     return finish_unmarked(growth, fold, operation);
 }

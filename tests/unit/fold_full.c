@@ -13,34 +13,57 @@
 #include "support/hooked_home.h"
 
 #define ROWS 60
+#define MANY_ROWS 500   /* so many that one key cannot take them */
 #define VALUE_LENGTH 90 /* so that the table splits after some twenty rows */
-#define ALLOWED_MAX 120
+#define ALLOWED_MAX 45
 
 struct world {
     struct fake_env fake;
     struct hooked_home home;
     mcds_store *store;
     mcds_table *table;
-    int results[ROWS];
-    uint32_t seen[ROWS];
-    uint32_t allowed; /* requests that store something, until the store is full */
+    int results[MANY_ROWS];
+    uint32_t seen[MANY_ROWS];
+    uint32_t rows;
+    uint32_t allowed; /* requests of those below, until the store is full */
+    uint32_t refused; /* commands that a full store refuses, as bits */
+    uint32_t some;    /* of these it refuses one in so many */
+    uint32_t turn;
 };
+
+#define BIT(command) (UINT32_C(1) << (command))
+
+/* What a full store refuses: all that takes room, or, as the sizes of values differ, some of it. */
+static const struct {
+    uint32_t commands;
+    uint32_t some;
+} kinds[] = {
+    {BIT(MCDS_ADD) | BIT(MCDS_APPEND) | BIT(MCDS_CAS), 1},
+    {BIT(MCDS_ADD) | BIT(MCDS_CAS), 1},
+    {BIT(MCDS_ADD), 1},
+    {BIT(MCDS_CAS), 1},
+    {BIT(MCDS_ADD), 3},
+    {BIT(MCDS_ADD) | BIT(MCDS_APPEND) | BIT(MCDS_CAS), 2},
+};
+#define KINDS (sizeof kinds / sizeof kinds[0])
 
 static bool refuse_when_full(void *context, mcds_request *request)
 {
     struct world *world = context;
-    if (request->command == MCDS_GET || request->command == MCDS_DELETE)
+    if ((BIT(request->command) & world->refused) == 0)
         return false;
     if (world->allowed > 0) {
         world->allowed--;
         return false;
     }
+    if (world->turn++ % world->some != 0)
+        return false;
     request->reply.outcome = MCDS_OUT_NO_MEMORY;
     request->reply.detail = "there is no room left";
     return true;
 }
 
-static void begin(struct world *world, uint32_t allowed)
+static void begin(struct world *world, size_t kind, uint32_t allowed)
 {
     mcds_options options = MCDS_OPTIONS_INIT;
     memset(world, 0, sizeof *world);
@@ -49,7 +72,10 @@ static void begin(struct world *world, uint32_t allowed)
     assert_int_equal(hooked_home_open(&world->home, &options, &world->store), MCDS_OK);
     world->home.hook = refuse_when_full;
     world->home.context = world;
+    world->rows = ROWS;
     world->allowed = allowed;
+    world->refused = kinds[kind].commands;
+    world->some = kinds[kind].some;
     assert_int_equal(mcds_table_open(world->store, "t", NULL, &world->table), MCDS_OK);
 }
 
@@ -76,13 +102,13 @@ static int put(struct world *world, uint32_t number)
 static bool note_row(void *context, mcds_bytes key, mcds_bytes value)
 {
     struct world *world = context;
-    unsigned number = ROWS;
+    unsigned number = world->rows;
     char text[16] = "";
     assert_int_equal(value.length, VALUE_LENGTH);
     assert_true(key.length < sizeof text);
     memcpy(text, key.at, key.length);
     assert_int_equal(sscanf(text, "key-%u", &number), 1);
-    assert_true(number < ROWS);
+    assert_true(number < world->rows);
     world->seen[number]++;
     return true;
 }
@@ -93,11 +119,11 @@ static void check_rows(struct world *world, mcds_table *table)
     mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
     bool is_there = false;
     memset(world->seen, 0, sizeof world->seen);
-    for (uint32_t i = 0; i < ROWS; i++)
+    for (uint32_t i = 0; i < world->rows; i++)
         is_there = is_there || world->results[i] == MCDS_OK;
     int result = mcds_table_scan(table, &cursor, 0, note_row, world);
     assert_true(result == MCDS_OK || (!is_there && result == MCDS_NOT_FOUND));
-    for (uint32_t i = 0; i < ROWS; i++) {
+    for (uint32_t i = 0; i < world->rows; i++) {
         bool is_in = world->results[i] == MCDS_OK;
         assert_int_equal(world->seen[i], is_in);
         assert_int_equal(mcds_table_has(table, key_of(i)), is_in ? MCDS_OK : MCDS_NOT_FOUND);
@@ -113,43 +139,71 @@ static void check_all_rows(struct world *world)
     mcds_table_close(other);
 }
 
+static void put_all(struct world *world)
+{
+    for (uint32_t i = 0; i < world->rows; i++)
+        world->results[i] = put(world, i);
+}
+
+/* Returns how many changes have been refused. */
+static uint32_t play_full(struct world *world)
+{
+    uint32_t refused = 0;
+    int64_t begin_ns = world->fake.monotonic_ns;
+    for (uint32_t i = 0; i < world->rows; i++) {
+        world->results[i] = put(world, i);
+        if (world->results[i] == MCDS_OK)
+            continue;
+        refused++;
+        assert_int_equal(world->results[i], MCDS_FULL);
+        assert_non_null(strstr(mcds_errmsg(), "no room left"));
+    }
+    check_all_rows(world);
+    assert_int_equal(world->fake.monotonic_ns, begin_ns);
+    return refused;
+}
+
 static void what_was_acknowledged_is_read_and_what_was_refused_is_not(void **state)
 {
     static struct world world;
-    uint32_t refused = 0;
     (void)state;
-    for (uint32_t allowed = 0; allowed < ALLOWED_MAX; allowed++) {
-        begin(&world, allowed);
-        int64_t begin_ns = world.fake.monotonic_ns;
-        for (uint32_t i = 0; i < ROWS; i++) {
-            world.results[i] = put(&world, i);
-            if (world.results[i] == MCDS_OK)
-                continue;
-            refused++;
-            assert_int_equal(world.results[i], MCDS_FULL);
-            assert_non_null(strstr(mcds_errmsg(), "no room left"));
+    for (size_t kind = 0; kind < KINDS; kind++) {
+        uint32_t refused = 0;
+        for (uint32_t allowed = 0; allowed < ALLOWED_MAX; allowed++) {
+            begin(&world, kind, allowed);
+            refused += play_full(&world);
+            end(&world);
         }
-        check_all_rows(&world);
-        assert_int_equal(world.fake.monotonic_ns, begin_ns);
+        assert_true(refused > 0 || kinds[kind].commands == BIT(MCDS_CAS));
+    }
+}
+
+/* Where nothing can be rewritten, keys take what fits into them. */
+static void keys_that_cannot_be_rewritten_are_read(void **state)
+{
+    static struct world world;
+    (void)state;
+    for (size_t kind = 1; kind < KINDS; kind++) {
+        begin(&world, kind, 1);
+        world.rows = MANY_ROWS;
+        (void)play_full(&world);
         end(&world);
     }
-    assert_true(refused > 0);
 }
 
 static void with_room_again_all_goes_on(void **state)
 {
     static struct world world;
     (void)state;
-    for (uint32_t allowed = 0; allowed < ALLOWED_MAX; allowed++) {
-        begin(&world, allowed);
-        for (uint32_t i = 0; i < ROWS; i++)
-            world.results[i] = put(&world, i);
+    for (uint32_t i = 0; i < KINDS * ALLOWED_MAX; i++) {
+        begin(&world, i % KINDS, i / KINDS);
+        put_all(&world);
         world.allowed = UINT32_MAX;
-        for (uint32_t i = 0; i < ROWS; i++)
-            if (world.results[i] != MCDS_OK)
-                world.results[i] = put(&world, i);
-        for (uint32_t i = 0; i < ROWS; i++)
-            assert_int_equal(world.results[i], MCDS_OK);
+        for (uint32_t row = 0; row < ROWS; row++)
+            if (world.results[row] != MCDS_OK)
+                world.results[row] = put(&world, row);
+        for (uint32_t row = 0; row < ROWS; row++)
+            assert_int_equal(world.results[row], MCDS_OK);
         check_all_rows(&world);
         end(&world);
     }
@@ -159,13 +213,13 @@ static void a_full_store_can_be_emptied(void **state)
 {
     static struct world world;
     (void)state;
-    for (uint32_t allowed = 1; allowed < ALLOWED_MAX; allowed++) {
-        begin(&world, allowed);
-        for (uint32_t i = 0; i < ROWS; i++)
-            world.results[i] = put(&world, i);
-        assert_int_equal(mcds_table_drop(world.table), MCDS_OK);
-        for (uint32_t i = 0; i < ROWS; i++)
-            assert_int_equal(mcds_table_has(world.table, key_of(i)), MCDS_NOT_FOUND);
+    for (uint32_t i = KINDS; i < KINDS * ALLOWED_MAX; i++) {
+        begin(&world, i % KINDS, i / KINDS);
+        put_all(&world);
+        int result = mcds_table_drop(world.table);
+        assert_true(result == MCDS_OK || result == MCDS_NOT_FOUND);
+        for (uint32_t row = 0; row < ROWS; row++)
+            assert_int_equal(mcds_table_has(world.table, key_of(row)), MCDS_NOT_FOUND);
         end(&world);
     }
 }
@@ -174,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_acknowledged_is_read_and_what_was_refused_is_not),
+        cmocka_unit_test(keys_that_cannot_be_rewritten_are_read),
         cmocka_unit_test(with_room_again_all_goes_on),
         cmocka_unit_test(a_full_store_can_be_emptied),
     };
