@@ -173,7 +173,9 @@ typedef struct mcds_options {
  *
  * Options after `?`, joined by `&`: ns=, timeout= (ms) for all;
  *   memory: strict=1 (as bad as memcached may be), bytes=N (evict beyond N bytes)
- *   lmdb: sync=full|async, map_max= (bytes that the file may grow to)
+ *   lmdb: sync=full|async, map_max= (bytes that the file may grow to), mode= (octal, of files that
+ *   are made, whatever the umask is; 0600). Users who may write a store's files can take over each
+ *   other's programs through them: give mode=0660 only to users who trust each other fully.
  *   memcached: protocol=auto|meta|classic, connect_timeout= (ms, default 250; where a name has an
  *   IPv6 and an IPv4 address, the first to be tried gets half of it), placement=ketama_weighted
  *   (as most clients) | ketama | modula (libmemcached's older rules), hash=one_at_a_time|md5 for
@@ -187,7 +189,9 @@ typedef struct mcds_options {
  * family is refused by the calls that need it: two clients could use different servers for one key.
  *
  * No network traffic: a server that is down is reported by the calls that need it. lmdb: opens
- * its file here.
+ * its files here. It overwrites nothing that is not its own: a link, a file of another kind or a
+ * file with other contents at PATH, PATH-lock or PATH-writer is refused, and so is a file that is
+ * open in another pid namespace (another container).
  *
  * The one wait that no timeout of a store bounds: a call that has to connect to a memcached server
  * given by name looks the name up with getaddrinfo(3), which waits as long as the system's resolver

@@ -6,9 +6,11 @@
  *                the file system does not keep writes in order it may damage the file: for data
  *                that may be begun again.
  *   map_max=N    The file may grow to N bytes; a limit of this process, not of the file.
+ *   mode=0660    The mode of a file that is made, in octal, whatever the umask is; 0600.
  *
  * Expiry is by the wall clock, kept in the file and so across restarts; a step of that clock
  * moves it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/environment.h"
@@ -17,6 +19,8 @@
 #include "store/lmdb_ticket.h"
 #include "store/uri.h"
 
+#define MODE_DEFAULT 0600U
+#define MODE_MAX 0666U
 #define MAP_MAX_MIN (UINT64_C(1) << 20)
 #if SIZE_MAX > UINT32_MAX
 #define MAP_MAX_MAX (UINT64_C(1) << 46)
@@ -50,27 +54,47 @@ static int read_sync(const struct mcds_uri *uri, bool *full)
     return mcds_fail(MCDS_INVALID, "store URI: sync=%.40s must be full or async", sync);
 }
 
+/* Octal, as chmod has it. Whoever makes the file must be able to use it. */
+static int read_mode(const struct mcds_uri *uri, uint32_t *mode)
+{
+    const char *text = mcds_uri_option(uri, "mode");
+    *mode = MODE_DEFAULT;
+    if (text == NULL)
+        return MCDS_OK;
+    size_t digits = strspn(text, "01234567");
+    if (text[digits] == '\0' && digits >= 3 && digits <= 4) {
+        *mode = (uint32_t)strtoul(text, NULL, 8);
+        if ((*mode & ~MODE_MAX) == 0 && (*mode & MODE_DEFAULT) == MODE_DEFAULT)
+            return MCDS_OK;
+    }
+    return mcds_fail(MCDS_INVALID,
+                     "store URI: mode=%.40s must be octal from 0600 to 0666, as in mode=0660",
+                     text);
+}
+
 static int home_open(const struct mcds_uri *uri, const mcds_env *env, void **home_out)
 {
-    static const char *const known[] = {"sync", "map_max", NULL};
-    uint64_t map_max;
-    bool full;
+    static const char *const known[] = {"sync", "map_max", "mode", NULL};
+    struct mcds__lmdb_terms terms;
     const char *path = mcds_uri_place(uri);
     if (!mcds__uri_knows(uri, known))
         return MCDS_INVALID;
     if (path[0] == '\0')
         return mcds_fail(MCDS_INVALID, "store URI: lmdb: needs the path of a file: lmdb:PATH");
-    if (!mcds__uri_number(uri, "map_max", MAP_MAX_MIN, MAP_MAX_MAX, MAP_MAX_DEFAULT, &map_max))
+    if (!mcds__uri_number(uri, "map_max", MAP_MAX_MIN, MAP_MAX_MAX, MAP_MAX_DEFAULT,
+                          &terms.map_max))
         return MCDS_INVALID;
-    int result = read_sync(uri, &full);
+    int result = read_sync(uri, &terms.full);
+    if (result == MCDS_OK)
+        result = read_mode(uri, &terms.mode);
     if (result != MCDS_OK)
         return result;
     struct home *home = mcds__allocate(env, sizeof *home);
     if (home == NULL)
         return mcds_fail(MCDS_NO_MEMORY, "lmdb: out of memory");
     home->env = env;
-    home->full = full;
-    result = mcds__lmdb_file_open(env, path, map_max, full, &home->file);
+    home->full = terms.full;
+    result = mcds__lmdb_file_open(env, path, &terms, &home->file);
     if (result != MCDS_OK) {
         mcds__free(env, home);
         return result;
@@ -114,7 +138,9 @@ static void read_batch(const struct home *home, struct MDB_txn *txn, mcds_batch 
     for (uint32_t i = 0; i < batch->count; i++) {
         mcds_request *request = &batch->requests[i];
         mcds__lmdb_answer(home->file, request, MCDS_OUT_FAILED,
-                          "the file may only be read by this user");
+                          home->file->no_line != NULL
+                              ? home->file->no_line
+                              : "the file may only be read by this user");
         if (request->command != MCDS_GET)
             continue;
         request->reply.detail = NULL;

@@ -93,14 +93,14 @@ uint64_t mcds__lmdb_rounded(uint64_t size)
     return (size + MAP_UNIT - 1) / MAP_UNIT * MAP_UNIT;
 }
 
-static int open_new(const mcds_env *env, const char *path, uint64_t map_max, uint64_t size,
+static int open_new(const mcds_env *env, const char *path, const struct mcds__lmdb_terms *terms,
                     struct mcds__lmdb_file **file_out)
 {
     struct mcds__lmdb_file *file = make_file(path);
     if (file == NULL)
         return mcds_fail(MCDS_NO_MEMORY, "lmdb: out of memory");
-    file->map_max = map_max;
-    int result = mcds__lmdb_open(file, env, size);
+    file->map_max = mcds__lmdb_rounded(terms->map_max);
+    int result = mcds__lmdb_open(file, env, terms->mode);
     if (result != MCDS_OK) {
         free_file(file);
         return result;
@@ -148,7 +148,8 @@ static bool canonical(const char *path, char out[PATH_MAX])
 }
 
 /* With the registry's mutex held. */
-static int open_registered(const mcds_env *env, const char *path, uint64_t map_max,
+static int open_registered(const mcds_env *env, const char *path,
+                           const struct mcds__lmdb_terms *terms,
                            struct mcds__lmdb_file **file_out)
 {
     struct stat status;
@@ -164,25 +165,27 @@ static int open_registered(const mcds_env *env, const char *path, uint64_t map_m
         return mcds_fail(MCDS_INVALID, "lmdb: the path has more than %d bytes", PATH_MAX - 1);
     if (was_replaced(name))
         return mcds__lmdb_fail_replaced(name);
-    return open_new(env, name, map_max, there ? (uint64_t)status.st_size : 0, file_out);
+    return open_new(env, name, terms, file_out);
 }
 
-int mcds__lmdb_file_open(const mcds_env *env, const char *path, uint64_t map_max, bool full,
+int mcds__lmdb_file_open(const mcds_env *env, const char *path,
+                         const struct mcds__lmdb_terms *terms,
                          struct mcds__lmdb_file **file_out)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, watch_forks);
     struct mcds__lmdb_file *file;
     (void)pthread_mutex_lock(&registry.mutex);
-    int result = open_registered(env, path, mcds__lmdb_rounded(map_max), &file);
+    uint64_t map_max = mcds__lmdb_rounded(terms->map_max);
+    int result = open_registered(env, path, terms, &file);
     if (result == MCDS_OK) {
         file->references++;
         (void)pthread_mutex_lock(&file->map_mutex);
-        if (mcds__lmdb_rounded(map_max) > file->map_max)
-            file->map_max = mcds__lmdb_rounded(map_max);
+        if (map_max > file->map_max)
+            file->map_max = map_max;
         (void)pthread_mutex_unlock(&file->map_mutex);
         (void)pthread_mutex_lock(&file->queue_mutex);
-        file->full_handles += full;
+        file->full_handles += terms->full;
         (void)pthread_mutex_unlock(&file->queue_mutex);
         *file_out = file;
     }

@@ -13,6 +13,7 @@
  *     lmdb_read.c     read transactions, and changing the map while there are none
  *     lmdb_map.c      write transactions, and growing the map for them
  *     lmdb_file.c     the registry of what this process has open
+ *     lmdb_guard.c    the files beside each other, opened without overwriting anything else
  *     lmdb_open.c     opening one file, and its format
  *     lmdb_inspect.c  for people: keys and findings
  *     lmdb_record.c   the bytes
@@ -23,6 +24,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/buffer.h"
@@ -73,6 +75,7 @@ struct mcds__lmdb_file {
     unsigned expiry;
     uint64_t identity;
     bool read_only;
+    const char *no_line; /* why this process has no line and so must not write, or NULL */
     size_t page_size;
     int stale_readers; /* places of dead processes that opening has cleared */
 
@@ -111,16 +114,26 @@ struct mcds__lmdb_file {
     int64_t checkpoint_ns; /* when the last sync=async checkpoint was */
 };
 
+/* What a store's URI asks for. */
+struct mcds__lmdb_terms {
+    uint64_t map_max;
+    uint32_t mode; /* of files that are made */
+    bool full;     /* sync=full */
+};
+
 /* Open, or take another reference. Returns MCDS_OK or a code with the sentence set. */
-int mcds__lmdb_file_open(const mcds_env *env, const char *path, uint64_t map_max, bool full,
+int mcds__lmdb_file_open(const mcds_env *env, const char *path,
+                         const struct mcds__lmdb_terms *terms,
                          struct mcds__lmdb_file **file_out);
 void mcds__lmdb_file_close(struct mcds__lmdb_file *file, bool full);
 /* The size of a map that holds `size` bytes. */
 uint64_t mcds__lmdb_rounded(uint64_t size);
 
-/* Open file->path, which has `size` bytes, or none if it is not there. Returns MCDS_OK or a
- * code with the sentence set; file->env is for the caller to close either way. */
-int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint64_t size);
+/* Open file->path, or make it with `mode`. Returns MCDS_OK or a code with the sentence set;
+ * file->env is for the caller to close either way. */
+int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode);
+/* The pid namespace of this process, 0 where the system does not say. */
+uint64_t mcds__lmdb_process_namespace(void);
 int mcds__lmdb_fail_replaced(const char *path);
 
 /* The wall clock, as records expire by it; never below 0. */
@@ -150,9 +163,12 @@ void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct mcds__lmdb_reader 
 int mcds__lmdb_map_change(struct mcds__lmdb_file *file, const mcds_env *env, uint64_t size,
                           int64_t until_ns);
 
-/* The turn to write. Waits for other processes until until_ns, then ETIMEDOUT. */
-void mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env);
+/* Join the line, before LMDB opens the file: a process of another pid namespace is refused, with
+ * the sentence set. Where there is no line, the file becomes read_only and `no_line` says why. */
+int mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env,
+                         const struct stat *data);
 void mcds__lmdb_line_close(struct mcds__lmdb_file *file);
+/* The turn to write. Waits for other processes until until_ns, then ETIMEDOUT. */
 int mcds__lmdb_line_enter(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns);
 /* The same without waiting. False: another process has it, or there is no line. */
 bool mcds__lmdb_line_try(struct mcds__lmdb_file *file);

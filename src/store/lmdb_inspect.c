@@ -3,21 +3,15 @@
 #include <lmdb.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
-#ifdef __linux__
-#include <sys/vfs.h>
-#endif
 
 #include "base/environment.h"
 #include "base/key.h"
 #include "store/lmdb_board.h"
-#include "store/report.h"
+#include "store/lmdb_health.h"
 
 #define KEYS_MAX 64 /* copied in one read transaction, which must be short */
 #define WAIT_NS (10 * NS_PER_S)
 #define STUCK_NS NS_PER_S
-#define DISK_LOW (UINT64_C(64) << 20)
 #define MIB (1024.0 * 1024.0)
 
 struct keys {
@@ -172,61 +166,6 @@ static void tell_writer(struct mcds__lmdb_file *file, const mcds_env *env,
                      (long long)process);
 }
 
-static bool is_network(mdb_filehandle_t descriptor)
-{
-#ifdef __linux__
-    static const uint32_t networks[] = {
-        0x6969,     /* NFS */
-        0x517B,     /* SMB */
-        0xFF534D42, /* CIFS */
-        0xFE534D42, /* SMB2 */
-        0x01021997, /* 9P */
-        0x5346414F, /* AFS */
-        0x00C36400, /* Ceph */
-    };
-    struct statfs status;
-    if (fstatfs(descriptor, &status) != 0)
-        return false;
-    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
-        if ((uint32_t)status.f_type == networks[i])
-            return true;
-#else
-    (void)descriptor;
-#endif
-    return false;
-}
-
-static void tell_disk(struct mcds__lmdb_file *file, struct mcds__report *report)
-{
-    mdb_filehandle_t descriptor;
-    struct statvfs disk;
-    struct stat status;
-    if (mdb_env_get_fd(file->env, &descriptor) != 0)
-        return;
-    if (is_network(descriptor))
-        mcds__report(
-            report, MCDS_PROBLEM, "keep the file on a local disk, or use memcached://",
-            "it lies on a network file system, where LMDB's locks and maps do not hold");
-    if (fstatvfs(descriptor, &disk) == 0) {
-        uint64_t left = (uint64_t)disk.f_bavail * disk.f_frsize;
-        if (left < DISK_LOW)
-            mcds__report(report, MCDS_PROBLEM, "make room; until then writes may be refused",
-                         "its disk has %.1f MiB left", (double)left / MIB);
-    }
-    if (fstat(descriptor, &status) != 0)
-        return;
-    if (status.st_nlink == 0)
-        mcds__report(
-            report, MCDS_PROBLEM, "end all programs that use it, then start them again",
-            "it has been removed; what it holds goes with the last program that has it open");
-    if (status.st_nlink > 1)
-        mcds__report(report, MCDS_PROBLEM,
-                     "remove the other names; copy the file with mdb_copy",
-                     "it has %llu names, and programs that use different ones do not see each "
-                     "other's locks",
-                     (unsigned long long)status.st_nlink);
-}
-
 int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool full,
                         bool (*finding)(void *context, const mcds_finding *finding),
                         void *context)
@@ -239,11 +178,9 @@ int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool 
     tell_figures(file, &figures, &report);
     if (!file->read_only)
         tell_writer(file, env, &report);
-    tell_disk(file, &report);
-    if (file->read_only)
-        mcds__report(&report, MCDS_PROBLEM,
-                     "give this user the right to write it and its -lock file",
-                     "it may only be read here; every write is refused");
+    mcds__lmdb_tell_files(file, &report);
+    mcds__lmdb_tell_readers(file, figures.info.me_last_txnid, &report);
+    mcds__report(&report, MCDS_FACT, "", "sync=%s", full ? "full" : "async");
     if (!full)
         mcds__report(
             &report, MCDS_ADVICE, "use sync=full for what must not be lost",

@@ -1,8 +1,12 @@
 /* The line of writers in front of LMDB's own lock. LMDB waits for a writer of another process
  * without end, even for one that has been stopped in the middle of a commit; here waiting has a
  * deadline. It is a mutex in a page of PATH-writer, shared by the processes that have the file
- * open and robust against their deaths; the board lies behind it. LMDB's lock goes on to protect
- * the data, so a file without a line is as safe, only slower and not as patient with deadlines.
+ * open and robust against their deaths; the board lies behind it. A process that cannot have the
+ * line does not write: others would wait for it without a deadline.
+ *
+ * Each process holds a read lock on PATH-writer (of the open file, so that it ends with the process
+ * alone). One that gets the write lock instead is alone, and clears the page before it shares.
+ * Others cannot take a lock that keeps a process out without the right to write the file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,17 +19,21 @@
 
 #include "base/environment.h"
 #include "store/lmdb_board.h"
+#include "store/lmdb_guard.h"
 
 #define LINE_BYTES 4096
 #define JOIN_TRIES_MAX 100
 #define JOIN_PAUSE_NS NS_PER_MS
 /* Programs built for another kind of mutex must not touch this one. */
+#define LINE_MARK UINT64_C(0x6d636473)
+#define LINE_VERSION UINT64_C(3)
 #define LINE_MAGIC                                                                             \
-    (UINT64_C(0x6d63647302000000) | sizeof(pthread_mutex_t) << 8 | sizeof(void *))
+    (LINE_MARK << 32 | LINE_VERSION << 24 | sizeof(pthread_mutex_t) << 8 | sizeof(void *))
 
 struct mcds__lmdb_line {
     _Atomic uint64_t magic;
-    _Atomic int64_t holder; /* process that writes, or 0 */
+    _Atomic uint64_t namespace; /* of the processes that have it open; 0: not known */
+    _Atomic int64_t holder;     /* process that writes, or 0 */
     pthread_mutex_t mutex;
 };
 
@@ -39,64 +47,119 @@ static size_t shared_bytes(void)
     return LINE_BYTES + mcds__lmdb_board_bytes();
 }
 
-/* Begin anew: no other process has it open. */
+/* Clear it: no other process has it open. */
 static bool begin_line(struct mcds__lmdb_line *line)
 {
     memset(line, 0, sizeof *line);
     bool made = mcds__mutex_init_shared(&line->mutex) &&
                 mcds__lmdb_board_begin(board_behind(line));
+    line->namespace = mcds__lmdb_process_namespace();
     if (made)
         line->magic = LINE_MAGIC;
     return made;
 }
 
-/* Whoever finds nobody else there begins the line; all then stay on with a shared lock, and the
- * mutex is used by none that does not hold it. */
-static bool join_line(const mcds_env *env, struct mcds__lmdb_line *line, int descriptor)
+#ifdef F_OFD_SETLK
+static bool lock_page(int descriptor, bool alone)
 {
-    bool alone = flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+    struct flock lock = {.l_type = alone ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+    return fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
+}
+#else
+static bool lock_page(int descriptor, bool alone)
+{
+    return flock(descriptor, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0;
+}
+#endif
+
+/* NULL: it is joined; else why it is not. */
+static const char *join_line(const mcds_env *env, struct mcds__lmdb_line *line, int descriptor)
+{
+    bool alone = lock_page(descriptor, true);
     if (alone && !begin_line(line))
-        return false;
+        return "this system has no mutexes for processes that may die";
     for (int i = 0; i < JOIN_TRIES_MAX; i++) {
-        if (flock(descriptor, LOCK_SH | LOCK_NB) == 0)
-            return line->magic == LINE_MAGIC;
+        if (lock_page(descriptor, false))
+            return line->magic == LINE_MAGIC ? NULL
+                                             : "another version of mcds has the file open";
         mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + JOIN_PAUSE_NS);
     }
-    return false;
+    return "another process has locked PATH-writer";
 }
 
-/* A page of a map that the disk has no room for would kill the process. */
-static bool has_room(int descriptor)
+/* A page of a map that the disk has no room for would kill the process. 0 or an errno. */
+static int make_room(int descriptor)
 {
 #ifdef __linux__
-    return fallocate(descriptor, 0, 0, (off_t)shared_bytes()) == 0 ||
-           (errno == EOPNOTSUPP && ftruncate(descriptor, (off_t)shared_bytes()) == 0);
-#else
-    return ftruncate(descriptor, (off_t)shared_bytes()) == 0;
+    if (fallocate(descriptor, 0, 0, (off_t)shared_bytes()) == 0)
+        return 0;
+    if (errno != EOPNOTSUPP)
+        return errno;
 #endif
+    return ftruncate(descriptor, (off_t)shared_bytes()) == 0 ? 0 : errno;
 }
 
-void mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env)
+/* What was made and not begun is zero. */
+static enum mcds__guard_content judge_line(const uint8_t *head, uint64_t size)
 {
-    char path[PATH_MAX + sizeof "-writer"];
-    size_t length = strlen(file->path);
-    memcpy(path, file->path, length);
-    memcpy(path + length, "-writer", sizeof "-writer");
-    int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (descriptor < 0)
-        return;
-    void *page = MAP_FAILED;
-    if (has_room(descriptor))
-        page = mmap(NULL, shared_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    if (page != MAP_FAILED && join_line(env, page, descriptor)) {
-        file->line = page;
-        file->board = board_behind(file->line);
-        file->line_descriptor = descriptor;
-        return;
-    }
-    if (page != MAP_FAILED)
+    uint64_t magic;
+    memcpy(&magic, head, sizeof magic);
+    bool ours = magic >> 32 == LINE_MARK || (magic == 0 && size == shared_bytes());
+    return ours ? MCDS__GUARD_OURS : MCDS__GUARD_FOREIGN;
+}
+
+/* NULL: the file has its line; else why not. */
+static const char *map_line(struct mcds__lmdb_file *file, const mcds_env *env, int descriptor)
+{
+    if (make_room(descriptor) != 0)
+        return "its disk has no room for PATH-writer";
+    void *page = mmap(NULL, shared_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (page == MAP_FAILED)
+        return "this process has no memory for PATH-writer";
+    const char *trouble = join_line(env, page, descriptor);
+    if (trouble != NULL) {
         (void)munmap(page, shared_bytes());
-    (void)close(descriptor);
+        return trouble;
+    }
+    file->line = page;
+    file->board = board_behind(file->line);
+    file->line_descriptor = descriptor;
+    return NULL;
+}
+
+/* LMDB knows processes by their numbers, which mean nothing in another namespace. */
+static int check_namespace(struct mcds__lmdb_file *file)
+{
+    uint64_t theirs = file->line->namespace;
+    uint64_t ours = mcds__lmdb_process_namespace();
+    if (theirs == 0 || ours == 0 || theirs == ours)
+        return MCDS_OK;
+    mcds__lmdb_line_close(file);
+    return mcds_fail(
+        MCDS_IO,
+        "lmdb: %s is open in another container (pid namespace %llu, here %llu), and "
+        "their processes cannot share a file; let them share one (--pid), or use "
+        "memcached://",
+        file->path, (unsigned long long)theirs, (unsigned long long)ours);
+}
+
+int mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env,
+                         const struct stat *data)
+{
+    int descriptor;
+    int result = mcds__lmdb_guard_beside(file, "-writer", data, judge_line, &descriptor);
+    if (result != MCDS_OK)
+        return result;
+    const char *trouble = "this user must not write PATH-writer";
+    if (descriptor >= 0)
+        trouble = map_line(file, env, descriptor);
+    if (trouble == NULL)
+        return check_namespace(file);
+    if (descriptor >= 0)
+        (void)close(descriptor);
+    file->read_only = true;
+    file->no_line = trouble;
+    return MCDS_OK;
 }
 
 void mcds__lmdb_line_close(struct mcds__lmdb_file *file)

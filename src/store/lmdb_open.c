@@ -8,13 +8,14 @@
 #include <unistd.h>
 
 #include "base/environment.h"
-#include "store/lmdb_file.h"
+#include "store/lmdb_guard.h"
 
 #define MAP_BEGIN (UINT64_C(16) << 20)
 #define DATABASES_MAX 4
 #define OPEN_TRIES_MAX 10
 #define OPEN_PAUSE_NS (5 * NS_PER_MS)
 #define LOCK_FILE_BYTES (80 * 1024) /* somewhat more than MCDS__LMDB_READERS need */
+#define LOCK_FILE_MARK UINT32_C(0xBEEFC0DE)
 
 const char *mcds__lmdb_reason(int code)
 {
@@ -49,40 +50,6 @@ const char *mcds__lmdb_reason(int code)
         return "the file may only be read";
     default:
         return "LMDB refused";
-    }
-}
-
-/* Sentences for a file that cannot be opened. */
-static int fail_open(const char *path, int code)
-{
-    switch (code) {
-    case ENOENT:
-        return mcds_fail(MCDS_IO, "lmdb: the directory of %s is not there; make it first",
-                         path);
-    case EACCES:
-    case EPERM:
-        return mcds_fail(MCDS_IO,
-                         "lmdb: no permission for %s: this user must be able to write it and "
-                         "%s-lock, or to make them",
-                         path, path);
-    case EROFS:
-        return mcds_fail(MCDS_IO, "lmdb: %s is not there and its disk is read-only", path);
-    case MDB_INVALID:
-        return mcds_fail(MCDS_IO,
-                         "lmdb: %s is no LMDB file; give another path, or move the file away",
-                         path);
-    case MDB_VERSION_MISMATCH:
-        return mcds_fail(MCDS_IO,
-                         "lmdb: %s was written by another version of LMDB; dump it there with "
-                         "mdb_dump and load it here with mdb_load",
-                         path);
-    case ENOSPC:
-    case EDQUOT:
-        return mcds_fail(MCDS_IO, "lmdb: no room on the disk for %s; make some", path);
-    case ENOMEM:
-        return mcds_fail(MCDS_NO_MEMORY, "lmdb: no memory, or no address space, for %s", path);
-    default:
-        return mcds_fail(MCDS_IO, "lmdb: %s: %s", path, mdb_strerror(code));
     }
 }
 
@@ -230,7 +197,7 @@ static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
     if (code == 0 && content == EMPTY && !file->read_only)
         code = settle_format(file, env, true, &content, &version);
     if (code != 0)
-        return fail_open(file->path, code);
+        return mcds__lmdb_fail_open(file->path, code);
     if (content == REPLACED)
         return mcds__lmdb_fail_replaced(file->path);
     if (content != OURS)
@@ -256,7 +223,7 @@ static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
     if (code == 0)
         code = mdb_env_set_mapsize(file->env, (size_t)file->map_size);
     if (code == 0)
-        code = mdb_env_open(file->env, file->path, MDB_NOSUBDIR | MDB_NOTLS | flags, 0666);
+        code = mdb_env_open(file->env, file->path, MDB_NOSUBDIR | MDB_NOTLS | flags, 0600);
     if (code != 0) {
         mdb_env_close(file->env);
         file->env = NULL;
@@ -269,14 +236,7 @@ static int open_env(struct mcds__lmdb_file *file, const mcds_env *env)
 {
     int code = 0;
     for (int i = 0; i < OPEN_TRIES_MAX; i++) {
-        file->read_only = false;
-        code = open_env_once(file, 0);
-        if (code == EACCES || code == EROFS || code == EPERM) {
-            int refused = code;
-            file->read_only = true;
-            code = open_env_once(file, MDB_RDONLY);
-            code = code == 0 ? 0 : refused;
-        }
+        code = open_env_once(file, file->read_only ? MDB_RDONLY : 0);
         if (code != EAGAIN && code != EINTR && code != EBUSY && code != EINVAL)
             break;
         mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + OPEN_PAUSE_NS);
@@ -284,34 +244,31 @@ static int open_env(struct mcds__lmdb_file *file, const mcds_env *env)
     return code;
 }
 
-struct lock_file {
-    char path[PATH_MAX + sizeof "-lock"];
-    bool made; /* by this call */
-};
-
-/* Give the lock file its bytes on the disk. LMDB writes it through a map, and where the disk
- * has no room for a page of a map, the system kills the writer. Other trouble is left to LMDB.
- */
-static int prepare_lock_file(const char *path, struct lock_file *lock)
+/* LMDB's mark comes first; what was prepared and not opened is zero. */
+static enum mcds__guard_content judge_lock(const uint8_t *head, uint64_t size)
 {
-    size_t length = strlen(path);
-    memcpy(lock->path, path, length);
-    memcpy(lock->path + length, "-lock", sizeof "-lock");
-    lock->made = false;
-    int code = 0;
+    uint32_t mark;
+    memcpy(&mark, head, sizeof mark);
+    bool ours = mark == LOCK_FILE_MARK || (mark == 0 && size == LOCK_FILE_BYTES);
+    return ours ? MCDS__GUARD_OURS : MCDS__GUARD_FOREIGN;
+}
+
+/* Make the lock file, and give it its bytes on the disk. LMDB writes it through a map, and where
+ * the disk has no room for a page of a map, the system kills the writer. Other trouble is left to
+ * LMDB. */
+static int prepare_lock_file(const struct mcds__lmdb_file *file, const struct stat *data)
+{
+    int descriptor;
+    int result = mcds__lmdb_guard_beside(file, "-lock", data, judge_lock, &descriptor);
+    if (result != MCDS_OK || descriptor < 0)
+        return result;
 #ifdef __linux__
-    int descriptor = open(lock->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    lock->made = descriptor >= 0;
-    if (descriptor < 0)
-        descriptor = open(lock->path, O_RDWR | O_CLOEXEC);
-    if (descriptor < 0)
-        return 0;
     if (fallocate(descriptor, 0, 0, LOCK_FILE_BYTES) != 0 &&
         (errno == ENOSPC || errno == EDQUOT))
-        code = errno;
-    (void)close(descriptor);
+        result = mcds__lmdb_fail_open(file->path, errno);
 #endif
-    return code;
+    (void)close(descriptor);
+    return result;
 }
 
 /* Make the name of a new file as durable as what will be in it. */
@@ -329,7 +286,8 @@ static void sync_directory(const char *path)
     (void)close(descriptor);
 }
 
-/* Where the file lies, and that no program started from here inherits it. */
+/* That it is the file which was looked at before, and that no program started from here inherits
+ * it. */
 static int look_at_file(struct mcds__lmdb_file *file)
 {
     mdb_filehandle_t descriptor;
@@ -337,34 +295,47 @@ static int look_at_file(struct mcds__lmdb_file *file)
     if (mdb_env_get_fd(file->env, &descriptor) != 0 || fstat(descriptor, &status) != 0 ||
         fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0)
         return mcds_fail(MCDS_IO, "lmdb: %s cannot be looked at", file->path);
-    file->device = status.st_dev;
-    file->inode = status.st_ino;
+    if (file->device != status.st_dev || file->inode != status.st_ino)
+        return mcds__lmdb_fail_replaced(file->path);
     return MCDS_OK;
 }
 
-int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint64_t size)
+uint64_t mcds__lmdb_process_namespace(void)
 {
+    struct stat status;
+    return stat("/proc/self/ns/pid", &status) == 0 ? (uint64_t)status.st_ino : 0;
+}
+
+/* The files, and what LMDB makes of them. */
+static int open_files(struct mcds__lmdb_file *file, const mcds_env *env,
+                      const struct stat *data)
+{
+    int result = file->read_only ? MCDS_OK : mcds__lmdb_line_open(file, env, data);
+    if (result == MCDS_OK)
+        result = prepare_lock_file(file, data);
+    if (result != MCDS_OK)
+        return result;
+    int code = open_env(file, env);
+    return code == 0 ? look_at_file(file) : mcds__lmdb_fail_open(file->path, code);
+}
+
+int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode)
+{
+    struct stat data;
+    int result = mcds__lmdb_guard_data(file, mode, &data);
+    if (result != MCDS_OK)
+        return result;
+    uint64_t size = (uint64_t)data.st_size;
     uint64_t map_size = size > MAP_BEGIN / 2 ? mcds__lmdb_rounded(size * 2) : MAP_BEGIN;
     file->map_size = map_size < file->map_max ? map_size : file->map_max;
-    struct lock_file lock;
-    int code = prepare_lock_file(file->path, &lock);
-    if (code == 0)
-        code = open_env(file, env);
-    if (code != 0) {
-        /* Beside what is no LMDB file nobody else can need it. */
-        if (lock.made && (code == MDB_INVALID || code == MDB_VERSION_MISMATCH))
-            (void)unlink(lock.path);
-        return fail_open(file->path, code);
-    }
+    result = open_files(file, env, &data);
+    if (result != MCDS_OK)
+        return result;
     MDB_envinfo info;
     if (mdb_env_info(file->env, &info) == 0)
         file->map_size = info.me_mapsize;
     (void)mdb_reader_check(file->env, &file->stale_readers);
-    int result = check_format(file, env);
-    if (result == MCDS_OK)
-        result = look_at_file(file);
-    if (result == MCDS_OK && !file->read_only)
-        mcds__lmdb_line_open(file, env);
+    result = check_format(file, env);
     if (result == MCDS_OK && size == 0)
         sync_directory(file->path);
     return result;

@@ -25,7 +25,8 @@ static int64_t in_ms(int64_t ms)
 static struct mcds__lmdb_file *open_file(const char *path)
 {
     struct mcds__lmdb_file *file;
-    if (mcds__lmdb_file_open(mcds_env_system(), path, MAP_MAX, true, &file) != MCDS_OK)
+    const struct mcds__lmdb_terms terms = {MAP_MAX, 0600, true};
+    if (mcds__lmdb_file_open(mcds_env_system(), path, &terms, &file) != MCDS_OK)
         abort();
     return file;
 }

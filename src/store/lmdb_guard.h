@@ -1,0 +1,31 @@
+/* The files of one store, PATH, PATH-lock and PATH-writer, opened so that nothing else is
+ * overwritten: no symbolic link is followed, what is not there is made with O_EXCL, and what is
+ * there must be a plain file with one name, of an owner who may be trusted, and with the bytes
+ * that such a file begins with. Everything else is refused with a sentence and left as it is. */
+#ifndef MCDS_STORE_LMDB_GUARD_H
+#define MCDS_STORE_LMDB_GUARD_H
+
+#include <sys/stat.h>
+
+#include "store/lmdb_file.h"
+
+#define MCDS__GUARD_HEAD 64
+
+/* What the bytes of an existing file are, by its first bytes (zero beyond its end) and size. */
+enum mcds__guard_content { MCDS__GUARD_OURS, MCDS__GUARD_FOREIGN, MCDS__GUARD_OTHER_VERSION };
+
+/* Look at file->path, and make it with `mode` where it is not there. Sets `device`, `inode` and
+ * `read_only` of the file and *status_out. Returns MCDS_OK or a code with the sentence set. */
+int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct stat *status_out);
+
+/* Open a file beside PATH for reading and writing, or make it: only those who may read and write
+ * PATH may read or write it. *descriptor_out is -1 where this user must not open or make it; errno
+ * says why. Returns MCDS_OK or a refusal with the sentence set. */
+int mcds__lmdb_guard_beside(
+    const struct mcds__lmdb_file *file, const char *suffix, const struct stat *data,
+    enum mcds__guard_content (*judge)(const uint8_t *head, uint64_t size), int *descriptor_out);
+
+/* Sentences for a file that cannot be opened, by a code of LMDB or errno.h. */
+int mcds__lmdb_fail_open(const char *path, int code);
+
+#endif

@@ -1,0 +1,188 @@
+/* For people: what endangers the files of a store: who else may write them, where they lie, and
+ * who reads for too long. */
+#include "store/lmdb_health.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <lmdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/vfs.h>
+#endif
+
+#define DISK_LOW (UINT64_C(64) << 20)
+#define READER_OLD 1000 /* transactions */
+#define MIB (1024.0 * 1024.0)
+#define SHARED_BITS (S_IWGRP | S_IWOTH)
+
+static const char *const suffixes[] = {"", "-lock", "-writer"};
+#define SUFFIXES (sizeof suffixes / sizeof suffixes[0])
+
+static bool look_beside(const struct mcds__lmdb_file *file, const char *suffix,
+                        struct stat *status)
+{
+    char path[PATH_MAX + 16];
+    (void)snprintf(path, sizeof path, "%s%s", file->path, suffix);
+    return stat(path, status) == 0;
+}
+
+/* Locks that several users share have pointers in shared memory, which the C library follows. */
+static void tell_owners(const struct mcds__lmdb_file *file, struct mcds__report *report)
+{
+    struct stat status;
+    for (size_t i = 0; i < SUFFIXES; i++) {
+        if (!look_beside(file, suffixes[i], &status))
+            continue;
+        mcds__report(report, MCDS_FACT, "", "the file%s has mode %04o and belongs to user %lu",
+                     suffixes[i], status.st_mode & 07777U, (unsigned long)status.st_uid);
+        if ((status.st_mode & SHARED_BITS) != 0)
+            mcds__report(
+                report, MCDS_PROBLEM,
+                "chmod go-w all three files, unless those users trust each other fully",
+                "other users may write the file%s (mode %04o); whoever may write it can "
+                "take over every program that uses the store",
+                suffixes[i], status.st_mode & 07777U);
+        if (status.st_uid != geteuid() && status.st_uid != 0)
+            mcds__report(report, MCDS_PROBLEM,
+                         "use a store of this user, unless both trust each other fully",
+                         "the file%s belongs to user %lu, who can take over this program (user "
+                         "%lu)",
+                         suffixes[i], (unsigned long)status.st_uid, (unsigned long)geteuid());
+    }
+}
+
+static void tell_directory(const struct mcds__lmdb_file *file, struct mcds__report *report)
+{
+    char directory[PATH_MAX];
+    struct stat status;
+    const char *slash = strrchr(file->path, '/');
+    size_t length = slash != NULL ? (size_t)(slash - file->path) + 1 : 1;
+    memcpy(directory, slash != NULL ? file->path : ".", length);
+    directory[length] = '\0';
+    if (stat(directory, &status) == 0 && (status.st_mode & S_IWOTH) != 0 &&
+        (status.st_mode & S_ISVTX) == 0)
+        mcds__report(report, MCDS_PROBLEM, "chmod o-w that directory",
+                     "every user may remove and replace files in its directory (mode %04o)",
+                     status.st_mode & 07777U);
+}
+
+static bool is_network(mdb_filehandle_t descriptor)
+{
+#ifdef __linux__
+    static const uint32_t networks[] = {
+        0x6969,     /* NFS */
+        0x517B,     /* SMB */
+        0xFF534D42, /* CIFS */
+        0xFE534D42, /* SMB2 */
+        0x01021997, /* 9P */
+        0x5346414F, /* AFS */
+        0x6B414653, /* the kernel's AFS */
+        0x73757245, /* Coda */
+        0x00C36400, /* Ceph */
+        0x0BD00BD0, /* Lustre */
+        0x47504653, /* GPFS */
+        0x7461636F, /* OCFS2 */
+        0x786F4256, /* folders of VirtualBox */
+    };
+    struct statfs status;
+    if (fstatfs(descriptor, &status) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof networks / sizeof networks[0]; i++)
+        if ((uint32_t)status.f_type == networks[i])
+            return true;
+#else
+    (void)descriptor;
+#endif
+    return false;
+}
+
+static void tell_disk(struct mcds__lmdb_file *file, struct mcds__report *report)
+{
+    mdb_filehandle_t descriptor;
+    struct statvfs disk;
+    struct stat status;
+    if (mdb_env_get_fd(file->env, &descriptor) != 0)
+        return;
+    if (is_network(descriptor))
+        mcds__report(
+            report, MCDS_PROBLEM, "keep the file on a local disk, or use memcached://",
+            "it lies on a network file system, where LMDB's locks and maps do not hold");
+    if (fstatvfs(descriptor, &disk) == 0) {
+        uint64_t left = (uint64_t)disk.f_bavail * disk.f_frsize;
+        bool low = left < DISK_LOW;
+        mcds__report(report, low ? MCDS_PROBLEM : MCDS_FACT,
+                     low ? "make room; until then writes may be refused" : "",
+                     "its disk has %.1f MiB left", (double)left / MIB);
+    }
+    if (fstat(descriptor, &status) == 0 && status.st_nlink == 0)
+        mcds__report(
+            report, MCDS_PROBLEM, "end all programs that use it, then start them again",
+            "it has been removed; what it holds goes with the last program that has it open");
+    else if (fstat(descriptor, &status) == 0 && status.st_nlink > 1)
+        mcds__report(report, MCDS_PROBLEM, "remove the other names; copy it with mcds backup",
+                     "it has %llu names, and programs that use different ones do not see each "
+                     "other's locks",
+                     (unsigned long long)status.st_nlink);
+}
+
+static void tell_line(const struct mcds__lmdb_file *file, struct mcds__report *report)
+{
+    if (file->no_line != NULL)
+        mcds__report(
+            report, MCDS_PROBLEM,
+            "remove the cause, or remove PATH-writer while no program has the store open",
+            "this process has no line to write in, so every write is refused: %s",
+            file->no_line);
+    else if (file->read_only)
+        mcds__report(report, MCDS_PROBLEM,
+                     "give this user the right to write it and its -lock file",
+                     "it may only be read here; every write is refused");
+    else
+        mcds__report(report, MCDS_FACT, "", "its processes are those of pid namespace %llu",
+                     (unsigned long long)mcds__lmdb_process_namespace());
+}
+
+void mcds__lmdb_tell_files(struct mcds__lmdb_file *file, struct mcds__report *report)
+{
+    tell_line(file, report);
+    tell_owners(file, report);
+    tell_directory(file, report);
+    tell_disk(file, report);
+}
+
+struct oldest {
+    unsigned long long transaction;
+    long process;
+};
+
+/* A line of LMDB's table of readers: process, thread, transaction or "-". */
+static int note_reader(const char *text, void *context)
+{
+    struct oldest *oldest = context;
+    unsigned long long transaction;
+    long process;
+    if (sscanf(text, "%ld %*x %llu", &process, &transaction) == 2 &&
+        transaction < oldest->transaction)
+        *oldest = (struct oldest){transaction, process};
+    return 0;
+}
+
+void mcds__lmdb_tell_readers(struct mcds__lmdb_file *file, uint64_t last_transaction,
+                             struct mcds__report *report)
+{
+    struct oldest oldest = {ULLONG_MAX, 0};
+    if (mdb_reader_list(file->env, note_reader, &oldest) < 0 ||
+        oldest.transaction >= last_transaction)
+        return;
+    uint64_t lag = last_transaction - oldest.transaction;
+    bool old = lag >= READER_OLD;
+    mcds__report(
+        report, old ? MCDS_PROBLEM : MCDS_FACT,
+        old ? "let that process end its read (kill -CONT), or end it" : "",
+        "process %ld reads what was there %llu transactions ago; until it ends, the space "
+        "that was freed since is not used again",
+        oldest.process, (unsigned long long)lag);
+}

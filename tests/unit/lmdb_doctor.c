@@ -1,0 +1,158 @@
+/* What the lmdb: home tells people about its files. The system's answer about the kind of file
+ * system arrives here first. */
+#include "support/lmdb_place.h"
+
+#include <lmdb.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+#define NOBODY 65534
+#define OLD_READER 1200
+#define NFS 0x6969
+#define OVERLAY 0x794c7630
+
+static long kind; /* 0: as the system says */
+
+int fstatfs(int descriptor, struct statfs *status)
+{
+    int result = (int)syscall(SYS_fstatfs, descriptor, status);
+    if (result == 0 && kind != 0)
+        status->f_type = kind;
+    return result;
+}
+
+static bool problem_with(void *context, const mcds_finding *finding)
+{
+    struct sought *sought = context;
+    if (finding->severity != MCDS_PROBLEM || strstr(finding->what, sought->word) == NULL)
+        return true;
+    assert_string_not_equal(finding->fix, "");
+    (void)snprintf(sought->sentence, sizeof sought->sentence, "%s", finding->what);
+    return false;
+}
+
+/* The problem with `word` in it, or "". */
+static const char *find_problem(mcds_store *store, const char *word, struct sought *sought)
+{
+    *sought = (struct sought){.word = word};
+    assert_int_equal(mcds_inspect(store, problem_with, sought), MCDS_OK);
+    return sought->sentence;
+}
+
+static void a_sound_store_has_no_problem(void **state)
+{
+    const struct place *place = *state;
+    struct sought sought;
+    mcds_store *store = open_store(place->file, "", NULL);
+    assert_string_equal(find_problem(store, "", &sought), "");
+    assert_string_not_equal(find_finding(store, "sync=full", &sought), "");
+    assert_string_not_equal(find_finding(store, "mode 0600", &sought), "");
+    assert_string_not_equal(find_finding(store, "pid namespace", &sought), "");
+    assert_string_not_equal(find_finding(store, "MiB left", &sought), "");
+    mcds_close(store);
+    store = open_store(place->file, "?sync=async", NULL);
+    assert_string_not_equal(find_finding(store, "sync=async", &sought), "");
+    mcds_close(store);
+}
+
+static void files_that_others_may_write_are_a_problem(void **state)
+{
+    const struct place *place = *state;
+    struct sought sought;
+    char lock[128];
+    mcds_store *store = open_store(place->file, "?mode=0660", NULL);
+    assert_non_null(strstr(find_problem(store, "may write", &sought), "0660"));
+    assert_int_equal(chmod(place->file, 0600), 0);
+    (void)snprintf(lock, sizeof lock, "%s-lock", place->file);
+    assert_int_equal(chmod(lock, 0606), 0);
+    assert_non_null(strstr(find_problem(store, "file-lock", &sought), "0606"));
+    assert_int_equal(chmod(place->directory, 0777), 0);
+    assert_string_not_equal(find_problem(store, "directory", &sought), "");
+    mcds_close(store);
+}
+
+static void a_file_of_another_user_is_a_problem(void **state)
+{
+    const struct place *place = *state;
+    struct sought sought;
+    mcds_store *store = open_store(place->file, "", NULL);
+    if (chown(place->file, NOBODY, NOBODY) != 0) {
+        mcds_close(store);
+        print_message("skipped: only root can give a file away\n");
+        skip();
+    }
+    assert_string_not_equal(find_problem(store, "belongs to user 65534", &sought), "");
+    mcds_close(store);
+}
+
+static void a_network_file_system_is_a_problem(void **state)
+{
+    const struct place *place = *state;
+    struct sought sought;
+    mcds_store *store = open_store(place->file, "", NULL);
+    kind = OVERLAY;
+    assert_string_equal(find_problem(store, "network", &sought), "");
+    kind = NFS;
+    assert_string_not_equal(find_problem(store, "network", &sought), "");
+    kind = 0;
+    mcds_close(store);
+}
+
+/* A program that reads through LMDB until it is killed. */
+static void read_in_child(const char *file, int ready)
+{
+    MDB_env *env;
+    MDB_txn *txn;
+    if (mdb_env_create(&env) == 0 && mdb_env_set_maxreaders(env, 1024) == 0 &&
+        mdb_env_open(env, file, MDB_NOSUBDIR, 0600) == 0 &&
+        mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) == 0 && write(ready, "r", 1) == 1)
+        (void)pause();
+    _exit(1);
+}
+
+static void who_reads_for_long_is_a_problem(void **state)
+{
+    const struct place *place = *state;
+    struct sought sought;
+    int ready[2];
+    char byte;
+    char process[32];
+    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    (void)add_number(store, "n", 1);
+    assert_int_equal(pipe(ready), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        read_in_child(place->file, ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    (void)snprintf(process, sizeof process, "process %d ", (int)child);
+    for (int i = 0; i < OLD_READER; i++) {
+        if (i == 10) {
+            assert_string_not_equal(find_finding(store, process, &sought), "");
+            assert_string_equal(find_problem(store, process, &sought), "");
+        }
+        assert_int_equal(add_number(store, "n", 1).outcome, MCDS_OUT_OK);
+    }
+    assert_non_null(strstr(find_problem(store, process, &sought), "1200 transactions"));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_string_equal(find_problem(store, process, &sought), "");
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    mcds_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_sound_store_has_no_problem),
+        TEST(files_that_others_may_write_are_a_problem),
+        TEST(a_file_of_another_user_is_a_problem),
+        TEST(a_network_file_system_is_a_problem),
+        TEST(who_reads_for_long_is_a_problem),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

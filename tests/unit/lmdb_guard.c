@@ -1,0 +1,368 @@
+/* What the lmdb: home does not overwrite, whom it does not trust, and who may not keep others
+ * out. */
+#include "support/lmdb_place.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define NOBODY 65534
+#define CHILD_SKIPPED 77
+#define PATH_ROOM 160
+
+static const char *const suffixes[] = {"-writer", "-lock"};
+#define SUFFIXES (sizeof suffixes / sizeof suffixes[0])
+
+static void beside(const struct place *place, const char *suffix, char out[PATH_ROOM])
+{
+    (void)snprintf(out, PATH_ROOM, "%s%s", place->file, suffix);
+}
+
+static void write_text(const char *path, const char *string)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(string, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void assert_text(const char *path, const char *expected)
+{
+    char found[256] = "";
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t length = fread(found, 1, sizeof found - 1, file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(length, strlen(expected));
+    assert_string_equal(found, expected);
+}
+
+/* The store must not open, and the sentence has both words. */
+static void assert_refused(const char *path, const char *options, const char *name,
+                           const char *why)
+{
+    mcds_store *store = NULL;
+    int result = try_open(path, options, NULL, &store);
+    if (result != MCDS_IO || strstr(mcds_errmsg(), name) == NULL ||
+        strstr(mcds_errmsg(), why) == NULL)
+        fail_msg("%d: %s", result, result == MCDS_OK ? "opened" : mcds_errmsg());
+}
+
+static int code_of(pid_t child)
+{
+    int status;
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+        return -1;
+    return WEXITSTATUS(status);
+}
+
+static void a_file_beside_that_is_not_ours_is_left_alone(void **state)
+{
+    const struct place *place = *state;
+    char path[PATH_ROOM];
+    for (size_t i = 0; i < SUFFIXES; i++) {
+        beside(place, suffixes[i], path);
+        write_text(path, "dear diary, today was a day of which much is to be said");
+        assert_refused(place->file, "", path, "move it away");
+        assert_text(path, "dear diary, today was a day of which much is to be said");
+        assert_int_equal(unlink(path), 0);
+    }
+    mcds_store *store = open_store(place->file, "", NULL);
+    assert_int_equal(add_number(store, "n", 1).number, 1);
+    mcds_close(store);
+}
+
+static void a_link_beside_is_not_followed(void **state)
+{
+    const struct place *place = *state;
+    char path[PATH_ROOM];
+    char target[PATH_ROOM];
+    beside(place, "-target", target);
+    for (size_t i = 0; i < SUFFIXES; i++) {
+        beside(place, suffixes[i], path);
+        assert_int_equal(symlink(target, path), 0);
+        /* To nothing, to an empty file, to one with words. */
+        assert_refused(place->file, "", path, "symbolic link");
+        assert_int_equal(access(target, F_OK), -1);
+        write_text(target, "");
+        assert_refused(place->file, "", path, "symbolic link");
+        assert_text(target, "");
+        write_text(target, "words");
+        assert_refused(place->file, "", path, "symbolic link");
+        assert_text(target, "words");
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(unlink(target), 0);
+    }
+}
+
+static void a_file_with_two_names_is_refused(void **state)
+{
+    const struct place *place = *state;
+    char path[PATH_ROOM];
+    char other[PATH_ROOM];
+    static const char *const all[] = {"", "-writer", "-lock"};
+    mcds_close(open_store(place->file, "", NULL));
+    beside(place, "-other", other);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        beside(place, all[i], path);
+        assert_int_equal(link(path, other), 0);
+        assert_refused(place->file, "", path, "2 names");
+        assert_int_equal(unlink(other), 0);
+    }
+    mcds_close(open_store(place->file, "", NULL));
+}
+
+static void a_store_is_not_made_through_a_link(void **state)
+{
+    const struct place *place = *state;
+    char target[PATH_ROOM];
+    beside(place, "-target", target);
+    assert_int_equal(symlink(target, place->file), 0);
+    assert_refused(place->file, "", place->file, "symbolic link");
+    assert_int_equal(access(target, F_OK), -1);
+}
+
+static void what_is_no_file_is_not_opened(void **state)
+{
+    const struct place *place = *state;
+    char path[PATH_ROOM];
+    for (size_t i = 0; i < SUFFIXES; i++) {
+        beside(place, suffixes[i], path);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        assert_refused(place->file, "", path, "no plain file");
+        assert_int_equal(unlink(path), 0);
+        assert_int_equal(mkdir(path, 0700), 0);
+        assert_refused(place->file, "", path, "no plain file");
+        assert_int_equal(rmdir(path), 0);
+    }
+}
+
+/* As after a crash between making a file and writing it. */
+static void a_file_beside_that_was_not_finished_is_taken(void **state)
+{
+    const struct place *place = *state;
+    char path[PATH_ROOM];
+    struct stat status;
+    mcds_close(open_store(place->file, "", NULL));
+    for (size_t i = 0; i < SUFFIXES; i++) {
+        beside(place, suffixes[i], path);
+        assert_int_equal(stat(path, &status), 0);
+        assert_int_equal(truncate(path, 0), 0);
+        mcds_close(open_store(place->file, "", NULL));
+        assert_int_equal(truncate(path, 0), 0);
+        off_t size = i == 0 ? status.st_size : 80 * 1024;
+        assert_int_equal(truncate(path, size), 0);
+        mcds_close(open_store(place->file, "", NULL));
+    }
+}
+
+static mode_t mode_of(const struct place *place, const char *suffix)
+{
+    char path[PATH_ROOM];
+    struct stat status;
+    beside(place, suffix, path);
+    assert_int_equal(stat(path, &status), 0);
+    return status.st_mode & 07777;
+}
+
+static void assert_modes(const struct place *place, const char *options, mode_t data,
+                         mode_t others)
+{
+    mcds_close(open_store(place->file, options, NULL));
+    assert_int_equal(mode_of(place, ""), data);
+    assert_int_equal(mode_of(place, "-lock"), others);
+    assert_int_equal(mode_of(place, "-writer"), others);
+    char path[PATH_ROOM];
+    static const char *const all[] = {"", "-writer", "-lock"};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        beside(place, all[i], path);
+        assert_int_equal(unlink(path), 0);
+    }
+}
+
+static void files_are_the_owners_alone_unless_asked(void **state)
+{
+    const struct place *place = *state;
+    mode_t before = umask(0);
+    assert_modes(place, "", 0600, 0600);
+    (void)umask(077);
+    assert_modes(place, "?mode=0660", 0660, 0660);
+    assert_modes(place, "?mode=644", 0644, 0600);
+    assert_modes(place, "?mode=0664", 0664, 0660);
+    (void)umask(before);
+    static const char *const bad[] = {"?mode=",     "?mode=rw",   "?mode=0888", "?mode=0400",
+                                      "?mode=0777", "?mode=1600", "?mode=-600", "?mode=060"};
+    mcds_store *store;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(try_open(place->file, bad[i], NULL, &store), MCDS_INVALID);
+        assert_non_null(strstr(mcds_errmsg(), "octal"));
+    }
+}
+
+/* A stranger's file where everybody may make some. */
+static void a_strangers_file_in_a_public_directory_is_refused(void **state)
+{
+    const struct place *place = *state;
+    char writer[PATH_ROOM];
+    if (geteuid() != 0) {
+        print_message("skipped: only root can make a file of another user\n");
+        skip();
+    }
+    mcds_close(open_store(place->file, "?mode=0666", NULL));
+    beside(place, "-writer", writer);
+    assert_int_equal(chown(writer, NOBODY, NOBODY), 0);
+    assert_refused(place->file, "", writer, "belongs to user 65534");
+    assert_int_equal(chown(writer, 0, 0), 0);
+    assert_int_equal(chown(place->file, NOBODY, NOBODY), 0);
+    mcds_close(open_store(place->file, "", NULL));
+    assert_int_equal(chmod(place->directory, 01777), 0);
+    assert_refused(place->file, "", place->file, "belongs to user 65534");
+}
+
+/* flock(2), which needs no right to write, and a read lock keep nobody out. */
+static int lock_as_nobody(const char *path, int ready, int go)
+{
+    char byte = 'r';
+    if (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)
+        return CHILD_SKIPPED;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 || flock(descriptor, LOCK_EX) != 0)
+        return 1;
+    struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+    if (fcntl(descriptor, F_OFD_SETLK, &lock) != 0)
+        return 2;
+    if (write(ready, &byte, 1) != 1 || read(go, &byte, 1) != 1)
+        return 3;
+    return 0;
+}
+
+static void who_may_only_read_keeps_nobody_out(void **state)
+{
+    const struct place *place = *state;
+    char path[PATH_ROOM];
+    char byte = 'g';
+    int ready[2];
+    int go[2];
+    mcds_close(open_store(place->file, "", NULL));
+    beside(place, "-writer", path);
+    assert_int_equal(mode_of(place, "-writer"), 0600);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(chmod(place->directory, 0755), 0);
+    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(go), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)close(ready[0]);
+        _exit(lock_as_nobody(path, ready[1], go[0]));
+    }
+    (void)close(ready[1]);
+    bool locked = read(ready[0], &byte, 1) == 1;
+    mcds_store *store = locked ? open_store(place->file, "", NULL) : NULL;
+    if (locked) {
+        assert_int_equal(add_number(store, "n", 1).number, 1);
+        struct sought sought;
+        assert_string_equal(find_finding(store, "no line", &sought), "");
+        mcds_close(store);
+    }
+    assert_int_equal(write(go[1], &byte, 1), 1);
+    int code = code_of(child);
+    (void)close(ready[0]);
+    (void)close(go[0]);
+    (void)close(go[1]);
+    if (code == CHILD_SKIPPED) {
+        print_message("skipped: this user cannot become another one\n");
+        skip();
+    }
+    assert_int_equal(code, 0);
+    assert_true(locked);
+}
+
+/* Without its place in the line a process must not write: others could not bound their wait. */
+static void who_has_no_line_does_not_write(void **state)
+{
+    const struct place *place = *state;
+    char path[PATH_ROOM];
+    mcds_store *store = open_store(place->file, "", NULL);
+    (void)add_number(store, "n", 7);
+    mcds_close(store);
+    beside(place, "-writer", path);
+    int descriptor = open(path, O_RDWR | O_CLOEXEC);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    assert_int_equal(fcntl(descriptor, F_OFD_SETLK, &lock), 0);
+    store = open_store(place->file, "", NULL);
+    assert_value(store, "n", "7");
+    mcds_reply reply = add_number(store, "n", 1);
+    assert_int_equal(reply.outcome, MCDS_OUT_FAILED);
+    assert_non_null(strstr(reply.detail, "PATH-writer"));
+    struct sought sought;
+    assert_string_not_equal(find_finding(store, "no line", &sought), "");
+    mcds_close(store);
+    assert_int_equal(close(descriptor), 0);
+    store = open_store(place->file, "", NULL);
+    assert_int_equal(add_number(store, "n", 1).number, 8);
+    mcds_close(store);
+}
+
+/* In a namespace of its own: the first child of the one that has made it. */
+static int open_in_other_namespace(const char *file, bool expects_refusal)
+{
+    if (unshare(CLONE_NEWPID) != 0)
+        return CHILD_SKIPPED;
+    pid_t child = fork();
+    if (child != 0)
+        return code_of(child);
+    mcds_store *store;
+    int result = try_open(file, "", NULL, &store);
+    if (!expects_refusal)
+        _exit(result == MCDS_OK && add_number(store, "n", 1).outcome == MCDS_OUT_OK ? 0 : 1);
+    _exit(result == MCDS_IO && strstr(mcds_errmsg(), "pid namespace") != NULL ? 0 : 2);
+}
+
+static int try_other_namespace(const char *file, bool expects_refusal)
+{
+    pid_t child = fork();
+    if (child == 0)
+        _exit(open_in_other_namespace(file, expects_refusal));
+    return code_of(child);
+}
+
+/* One after the other they may; two at once would take each other's living processes for dead. */
+static void two_pid_namespaces_do_not_share_a_file(void **state)
+{
+    const struct place *place = *state;
+    mcds_store *store = open_store(place->file, "", NULL);
+    (void)add_number(store, "n", 1);
+    int code = try_other_namespace(place->file, true);
+    if (code == CHILD_SKIPPED) {
+        mcds_close(store);
+        print_message("skipped: no pid namespace can be made here\n");
+        skip();
+    }
+    assert_int_equal(code, 0);
+    assert_int_equal(add_number(store, "n", 1).number, 2);
+    mcds_close(store);
+    assert_int_equal(try_other_namespace(place->file, false), 0);
+    store = open_store(place->file, "", NULL);
+    assert_value(store, "n", "3");
+    mcds_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_file_beside_that_is_not_ours_is_left_alone),
+        TEST(a_link_beside_is_not_followed),
+        TEST(a_file_with_two_names_is_refused),
+        TEST(a_store_is_not_made_through_a_link),
+        TEST(what_is_no_file_is_not_opened),
+        TEST(a_file_beside_that_was_not_finished_is_taken),
+        TEST(files_are_the_owners_alone_unless_asked),
+        TEST(a_strangers_file_in_a_public_directory_is_refused),
+        TEST(who_may_only_read_keeps_nobody_out),
+        TEST(who_has_no_line_does_not_write),
+        TEST(two_pid_namespaces_do_not_share_a_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
