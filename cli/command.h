@@ -152,7 +152,7 @@ struct session;
 enum overlap {
     OVERLAP_FREELY,
     OVERLAP_SETTLED, /* once one has succeeded: the first may take longer than the next */
-    OVERLAP_APART,   /* when their second argument is another */
+    OVERLAP_APART,   /* when their second argument is another, or not given */
     OVERLAP_NEVER
 };
 

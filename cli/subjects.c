@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "busy.h"
+
 #define BUCKETS 4096 /* a power of two */
 #define SUBJECTS_MAX 4096
 /* Handles of one name with different options. */
@@ -163,9 +165,9 @@ bool subject_is_free_for(const struct subject *subject, const struct command *co
         return false;
     if (find_opened((struct subject *)subject, command) == NULL)
         return false;
-    return command->verb->overlap == OVERLAP_FREELY ||
-           command->verb->overlap == OVERLAP_APART ||
-           (command->verb->overlap == OVERLAP_SETTLED && subject->is_settled);
+    enum overlap overlap = overlap_of(command);
+    return overlap == OVERLAP_FREELY || overlap == OVERLAP_APART ||
+           (overlap == OVERLAP_SETTLED && subject->is_settled);
 }
 
 int subject_open(struct subject *subject, mcds_store *store, const struct command *command,
