@@ -429,8 +429,8 @@ static void expire_waiting(struct mcds__link *link, int64_t now_ns)
     }
 }
 
-/* A program that was kept from running looks late. What has come meanwhile counts; where that was the
- * end of a connect, the time begins again, for the probe or for the next address. */
+/* A program that was kept from running looks late. What has come meanwhile counts; where that was a
+ * step of the connection, the time begins again for the next one. */
 static void look_at_last(struct mcds__link *link, int64_t now_ns)
 {
     struct mcds__connection *connection = &link->connection;
@@ -441,7 +441,7 @@ static void look_at_last(struct mcds__link *link, int64_t now_ns)
         receive(link); /* and nothing that is late is sent */
     else if (before != LINK_READY && ready != READY_NOT)
         mcds__link_go_on(link, ready);
-    if (before == LINK_CONNECTING && ready != READY_NOT && link->state != LINK_DOWN)
+    if (ready != READY_NOT && (link->state == LINK_CONNECTING || link->state == LINK_PROBING))
         mcds__connect_renew(link, now_ns);
 }
 
