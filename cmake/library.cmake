@@ -1,6 +1,5 @@
 # The library, compiled once and linked twice: mcds::shared and mcds::static. mcds::mcds is the
 # one that BUILD_SHARED_LIBS names; shared when it is not set.
-include(CheckLinkerFlag)
 
 if(MCDS_MISSING)
     message(FATAL_ERROR "mcds: missing ${MCDS_MISSING}; tools/setup installs what the build needs")
@@ -13,7 +12,7 @@ set_target_properties(mcds_objects PROPERTIES POSITION_INDEPENDENT_CODE ON C_VIS
 target_include_directories(mcds_objects PUBLIC ${PROJECT_SOURCE_DIR}/include
                                         PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(mcds_objects PRIVATE
-    mcds_warnings PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD Threads::Threads)
+    mcds_warnings mcds_harden PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD Threads::Threads)
 # Only the header is used: its functions are compiled in.
 target_include_directories(mcds_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS})
 
@@ -28,7 +27,7 @@ foreach(kind SHARED STATIC)
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_libraries(mcds_${name} PRIVATE
-        PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD Threads::Threads m)
+        $<BUILD_INTERFACE:mcds_harden> PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD Threads::Threads m)
 endforeach()
 if(NOT DEFINED BUILD_SHARED_LIBS OR BUILD_SHARED_LIBS)
     add_library(mcds::mcds ALIAS mcds_shared)

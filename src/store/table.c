@@ -340,8 +340,10 @@ struct mcds__cell *mcds__table_open_cell(struct mcds__table *table, mcds_bytes k
         item = mcds__items_hold(&table->items, item);
     if (item == NULL)
         return NULL;
-    mcds__cell_open(mcds__item_cell(item), number, item->flags);
-    return mcds__item_cell(item);
+    struct mcds__cell *opened = mcds__item_cell(item);
+    assert(opened != NULL);
+    mcds__cell_open(opened, number, item->flags);
+    return opened;
 }
 
 void mcds__table_release_cell(struct mcds__table *table, mcds_bytes key, uint64_t hash,
