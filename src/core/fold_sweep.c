@@ -1,4 +1,5 @@
 /* Core fold: go through all entries, or erase all keys, in the order of the hashes. */
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -227,6 +228,7 @@ static int take_value(struct mcds__fold_sweep *sweep, struct mcds__operation *op
                       const mcds_request *request, bool *more)
 {
     struct mcds__fold_contents contents;
+    assert(request != NULL);
     mcds__fold_contents_init(&contents, operation->env, request->key, (mcds_bytes){NULL, 0});
     int result = mcds__fold_load(&contents, mcds__reply_value(&operation->batch, request),
                                  request->reply.flags);

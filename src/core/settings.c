@@ -126,7 +126,7 @@ static enum mcds__step compare(struct mcds__agree *agree, struct mcds__operation
 {
     const struct mcds__settings *settings = agree->settings;
     mcds_bytes value = mcds__reply_value(&operation->batch, look);
-    if (value.length == settings->frame_length &&
+    if (value.at != NULL && value.length == settings->frame_length &&
         memcmp(value.at, settings->frame, value.length) == 0) {
         bool is_new = agree->makes && agree->requests[0].reply.outcome == MCDS_OUT_OK;
         if (agree->makes && !is_new && is_short(settings, &look->reply))

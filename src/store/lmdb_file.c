@@ -2,6 +2,7 @@
  * nor be used through a file that a parent process has opened. */
 #include "store/lmdb_file.h"
 
+#include <assert.h>
 #include <limits.h>
 #include <lmdb.h>
 #include <stdatomic.h>
@@ -179,6 +180,7 @@ int mcds__lmdb_file_open(const mcds_env *env, const char *path,
     uint64_t map_max = mcds__lmdb_rounded(terms->map_max);
     int result = open_registered(env, path, terms, &file);
     if (result == MCDS_OK) {
+        assert(file != NULL);
         file->references++;
         (void)pthread_mutex_lock(&file->map_mutex);
         if (map_max > file->map_max)

@@ -350,7 +350,8 @@ void mcds__table_release_cell(struct mcds__table *table, mcds_bytes key, uint64_
                               uint64_t *cas_next)
 {
     struct mcds__item *item = mcds__items_find(&table->items, key, hash, INT64_MIN);
-    if (item != NULL && mcds__item_cell(item)->holders == 1)
+    const struct mcds__cell *cell = item != NULL ? mcds__item_cell(item) : NULL;
+    if (cell != NULL && cell->holders == 1)
         (void)settle(&table->items, item, cas_next);
     mcds__items_release(&table->items, key, hash);
 }
