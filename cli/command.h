@@ -190,7 +190,7 @@ struct verb {
     bool (*has_more)(const struct answer *answer);
     /* What EXISTS means when it is a no; NULL when it is not. */
     const char *refused;
-    const char *done; /* the word that confirms a feed */
+    const char *done; /* what has become of what it works on: confirms a feed, words a doubt */
     const char *help;
 };
 

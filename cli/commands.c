@@ -27,6 +27,7 @@ static const struct verb counter_verbs[] = {
      .overlap = OVERLAP_SETTLED,
      .start = counter_add,
      .print = counter_print_add,
+     .done = "added",
      .help = "Add N and print the value just after. Makes the counter when there is none."},
     {.word = "get",
      .arguments = takes_name,
@@ -41,6 +42,7 @@ static const struct verb counter_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = counter_take,
      .print = counter_print_take,
+     .done = "taken",
      .help =
          "Print the value and subtract it, so that what others add meanwhile stays. Of several "
          "takers at once each gets a different part."},
@@ -50,6 +52,7 @@ static const struct verb counter_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = counter_drop,
      .print = print_dropped,
+     .done = "dropped",
      .help = "Erase the counter."},
     {.word = NULL},
 };
@@ -62,6 +65,7 @@ static const struct verb lock_verbs[] = {
      .start = lock_look,
      .print = lock_print,
      .run = lock_run,
+     .done = "broken",
      .help =
          "Run COMMAND while holding the lock NAME, in a process group of its own. The lease is "
          "renewed meanwhile; if that fails, the whole group is stopped before another host can "
@@ -83,6 +87,7 @@ static const struct verb visitors_verbs[] = {
      .overlap = OVERLAP_APART,
      .start = visitors_hit,
      .print = print_counted,
+     .done = "counted",
      .help = "Count a visit. Prints 'counted', or 'known' for a VISITOR whom this period has "
              "counted."},
     {.word = "get",
@@ -105,6 +110,7 @@ static const struct verb visitors_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = visitors_drop,
      .print = print_dropped,
+     .done = "dropped",
      .help =
          "Erase the period that runs and the one before it. Without --exact or --estimated, "
          "whom they have counted stays known until the period is over."},
@@ -118,6 +124,7 @@ static const struct verb online_verbs[] = {
      .overlap = OVERLAP_APART,
      .start = online_beat,
      .print = print_counted,
+     .done = "counted",
      .help =
          "Say that VISITOR is here. Prints 'counted', or 'known' when this window has counted "
          "VISITOR."},
@@ -136,6 +143,7 @@ static const struct verb online_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = online_drop,
      .print = print_dropped,
+     .done = "dropped",
      .help = "Erase the counts of the window. Without --exact or --estimated, whom it has "
              "counted stays known until the window has passed."},
     {.word = NULL},
@@ -148,6 +156,7 @@ static const struct verb views_verbs[] = {
      .overlap = OVERLAP_FREELY,
      .start = views_hit,
      .print = views_print_hit,
+     .done = "counted",
      .help = "Count N views of PAGE."},
     {.word = "get",
      .arguments = takes_page,
@@ -162,6 +171,7 @@ static const struct verb views_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = views_flush,
      .print = views_print_flush,
+     .done = "flushed",
      .help = "Bring the views of the times that are over into the database. To be run about "
              "every minute, and at least once a day; more often does no harm."},
     {.word = NULL},
@@ -210,6 +220,7 @@ static const struct verb set_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = set_drop,
      .print = print_dropped,
+     .done = "dropped",
      .help = "Erase the set."},
     {.word = NULL},
 };
@@ -253,6 +264,7 @@ static const struct verb table_verbs[] = {
      .overlap = OVERLAP_APART,
      .start = table_incr,
      .print = table_print_incr,
+     .done = "added",
      .help = "Add N to a value that is a number, none counting as 0, and print it."},
     {.word = "scan",
      .arguments = takes_name,
@@ -270,6 +282,7 @@ static const struct verb table_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = table_drop,
      .print = print_dropped,
+     .done = "dropped",
      .help = "Erase the table."},
     {.word = NULL},
 };
@@ -296,12 +309,14 @@ static const struct verb list_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = list_clear,
      .print = list_print_clear,
+     .done = "cleared",
      .help = "Remove all values, so that the list is there and empty."},
     {.word = "drop",
      .arguments = takes_name,
      .overlap = OVERLAP_NEVER,
      .start = list_drop,
      .print = print_dropped,
+     .done = "dropped",
      .help = "Erase the list."},
     {.word = NULL},
 };
@@ -338,6 +353,7 @@ static const struct verb log_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = log_drop,
      .print = print_dropped,
+     .done = "dropped",
      .help = "Erase the log."},
     {.word = NULL},
 };
@@ -365,6 +381,7 @@ static const struct verb array_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = array_change,
      .print = array_print_change,
+     .done = "changed",
      .help = "Remove elements, of each the first that is equal, and add others at the end, all "
              "in one step. Makes the array when there is none."},
     {.word = "drop",
@@ -372,6 +389,7 @@ static const struct verb array_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .start = array_drop,
      .print = print_dropped,
+     .done = "dropped",
      .help = "Erase the array."},
     {.word = NULL},
 };

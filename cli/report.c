@@ -52,6 +52,20 @@ static const char *advice_for(const struct command *command, int result)
     return advice_on(result);
 }
 
+/* Say what may have been done, and what to do about it. */
+static void add_doubt(char sentence[SENTENCE_MAX], const struct command *command,
+                      const struct answer *answer)
+{
+    const char *done = command->verb->done != NULL ? command->verb->done : "applied";
+    char what[24] = "it";
+    if (command->verb->start == counter_take)
+        (void)snprintf(what, sizeof what, "%" PRId64, answer->number);
+    size_t end = strlen(sentence);
+    (void)snprintf(sentence + end, SENTENCE_MAX - end,
+                   "; %s may have been %s, or may still be: look before you repeat it", what,
+                   done);
+}
+
 void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
                     const struct answer *answer, int result, const char *message)
 {
@@ -82,10 +96,8 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
                        result == MCDS_NOT_FOUND ? command->noun->missing
                                                 : mcds_strerror(result));
     }
-    size_t end = strlen(sentence);
-    if (result == MCDS_AMBIGUOUS && verb->start == counter_take)
-        (void)snprintf(sentence + end, SENTENCE_MAX - end, "; %" PRId64 " may have been taken",
-                       answer->number);
+    if (result == MCDS_AMBIGUOUS)
+        add_doubt(sentence, command, answer);
 }
 
 static int status_of_command(const struct command *command, int result)

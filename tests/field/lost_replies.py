@@ -1,0 +1,194 @@
+"""A server that dies after it has carried out a command and before its reply arrives: for every verb that
+changes something, and every change on the way. The exit code must not claim what is not so: 0 is done, 80
+may have been done and says so in words, everything else has changed nothing."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import unittest
+
+from place import SKIPPED, Place, is_possible
+
+MCDS = os.path.abspath(sys.argv[1])
+AMBIGUOUS = 80
+CHANGES_MAX = 20
+CHANGE = re.compile(rb"(?:^|\n)(?:ms|ma|md|set|add|replace|cas|append|incr|decr|delete) ")
+TIMEOUTS_MS = [500, 2000, 8000]  # on a loaded machine a change may not even begin in the first
+
+
+class Relay:
+    """In front of a server, until it swallows the reply to the change with this number and is gone."""
+
+    def __init__(self, path, server, lost):
+        self.path, self.server, self.left = path, server, lost
+        self.is_over = False
+        self.mutex = threading.Lock()
+        self.ends = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(self.server)
+            except OSError:
+                return
+            with self.mutex:
+                self.ends += [client, server]
+            threading.Thread(target=self.pump, args=(client, server, False), daemon=True).start()
+            threading.Thread(target=self.pump, args=(server, client, True), daemon=True).start()
+
+    def pump(self, source, target, is_reply):
+        try:
+            while data := source.recv(1 << 20):
+                if is_reply and self.is_over:
+                    self.close()
+                    return
+                if not is_reply and CHANGE.search(data):
+                    with self.mutex:
+                        self.left -= 1
+                        self.is_over = self.is_over or self.left == 0
+                target.sendall(data)
+        except OSError:
+            pass
+
+    def close(self):
+        with self.mutex:
+            for end in [self.listener, *self.ends]:
+                try:
+                    end.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+                end.close()
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+
+
+# What is there before, the command, what shows whether it has happened, the word for it.
+VERBS = [
+    ([], "counter add x 5", "counter get x", "added"),
+    (["counter add x 5"], "counter add x 5", "counter get x", "added"),
+    (["counter add x 5"], "counter take x", "counter get x", "taken"),
+    (["counter add x 5"], "counter drop x", "counter get x", "dropped"),
+    (["counter add x 5 --stripes 4"], "counter add x 5 --stripes 4", "counter get x --stripes 4", "added"),
+    (["counter add x 5 --exact"], "counter add x 5 --exact", "counter get x --exact", "added"),
+    ([], "visitors hit x", "visitors get x", "counted"),
+    ([], "visitors hit x ann", "visitors get x", "counted"),
+    (["visitors hit x ann --exact"], "visitors hit x bob --exact", "visitors get x --exact", "counted"),
+    (["visitors hit x ann"], "visitors drop x", "visitors get x", "dropped"),
+    ([], "online beat x ann --width 1d", "online count x --width 1d", "counted"),
+    (["online beat x ann --width 1d"], "online drop x --width 1d", "online count x --width 1d", "dropped"),
+    ([], "views hit x page --database lmdb:KEPT", "views get x page --database lmdb:KEPT", "counted"),
+    ([], "set add x a", "set fetch x", "added"),
+    (["set add x a"], "set add x b", "set fetch x", "added"),
+    (["set add x a --list"], "set add x a --list", "set fetch x --list", "added"),
+    (["set add x a"], "set remove x a", "set fetch x", "removed"),
+    (["set add x a"], "set drop x", "set fetch x", "dropped"),
+    (["table put x k 1"], "table put x k 2", "table get x k", "put"),
+    (["table put x k 1"], "table put x j 2 --if-absent", "table get x j", "put"),
+    (["table put x k 1"], "table put x k 2 --if-is 1", "table get x k", "put"),
+    (["table put x k 1"], "table incr x k", "table get x k", "added"),
+    (["table put x k 1"], "table remove x k", "table get x k", "removed"),
+    (["table put x k 1"], "table drop x", "table get x k", "dropped"),
+    ([], "list push x a", "list fetch x", "pushed"),
+    (["list push x a"], "list push x b", "list fetch x", "pushed"),
+    (["list push x a"], "list clear x", "list fetch x", "cleared"),
+    (["list push x a"], "list drop x", "list fetch x", "dropped"),
+    (["log put x a"], "log put x b", "log fetch x", "put"),
+    (["log put x a"], "log drop x", "log fetch x", "dropped"),
+    (["array set x a"], "array set x b", "array get x", "set"),
+    (["array set x a"], "array change x --add b", "array get x", "changed"),
+    (["array set x a"], "array drop x", "array get x", "dropped"),
+    (["lock x -t 1h -- sh -c 'kill -9 $PPID'"], "lock x --break", "lock x --info", "broken"),
+]
+
+
+class LostRepliesTest(unittest.TestCase):
+    def setUp(self):
+        self.place = Place("memcached").__enter__()
+        self.addCleanup(self.place.__exit__)
+        self.environment = self.place.environment(MCDS)
+        self.rounds = 0
+
+    def mcds(self, command, namespace, store=None, data=None):
+        words = command.replace("KEPT", f"{self.place.folder}/{namespace}.mdb")
+        shell = f'exec mcds -s "$STORE" --namespace {namespace} {words}'
+        uri = store or f"memcached://{self.place.socket}?timeout=20000"
+        return subprocess.run(["sh", "-c", shell], env=self.environment | {"STORE": uri}, check=False,
+                              input=data, stdin=subprocess.DEVNULL if data is None else None,
+                              capture_output=True, text=True)
+
+    def play(self, before, command, look, lost, timeout_ms, data=None):
+        """Returns the outcome, whether something has changed, and whether a reply was lost."""
+        self.rounds += 1
+        namespace, path = f"n{self.rounds}", f"{self.place.folder}/relay{self.rounds}"
+        for line in before:
+            self.mcds(line, namespace)
+        first = self.mcds(look, namespace)
+        relay = Relay(path, self.place.socket, lost)
+        done = self.mcds(command, namespace, f"memcached://{path}?timeout={timeout_ms}", data)
+        relay.close()
+        return done, self.mcds(look, namespace).stdout != first.stdout, relay.is_over
+
+    def judge(self, done, has_changed, word):
+        if done.returncode == 0:
+            self.assertTrue(has_changed, done)
+        elif done.returncode == AMBIGUOUS:
+            self.assertIn(f"may have been {word}", done.stderr)
+        else:
+            self.assertFalse(has_changed, done)
+
+    def sweep(self, before, command, look, word, data=None):
+        """Lose the reply to the first change, then to the second, and so on."""
+        codes = set()
+        for timeout_ms in TIMEOUTS_MS:
+            for lost in range(1, CHANGES_MAX):
+                line = data and data.replace("KEPT", f"{self.place.folder}/n{self.rounds + 1}.mdb")
+                done, has_changed, is_over = self.play(before, command, look, lost, timeout_ms, line)
+                with self.subTest(command=command, data=data, lost=lost):
+                    self.judge(done, has_changed, word)
+                    if "batch" in command:
+                        answer = json.loads(done.stdout)
+                        self.assertEqual(answer.get("exit", 0), done.returncode)
+                        self.assertEqual(answer.get("result") == "MCDS_AMBIGUOUS",
+                                         done.returncode == AMBIGUOUS)
+                codes.add(done.returncode)
+                if not is_over:
+                    break
+            if AMBIGUOUS in codes:
+                return
+        self.fail(f"{command!r} {data!r} is never ambiguous, but {codes}")
+
+    def test_every_verb(self):
+        for before, command, look, word in VERBS:
+            with self.subTest(command=command):
+                self.sweep(before, command, look, word)
+
+    def test_batch(self):
+        for before, command, look, word in VERBS[1::3]:
+            with self.subTest(line=command):
+                self.sweep(before, "--json batch", look, word, command + "\n")
+
+    def test_lines(self):
+        for command, look, data, word in (("set add x", "set fetch x", "a\n", "added"),
+                                          ("table put x", "table scan x", "a\tb\n", "put"),
+                                          ("list push x", "list fetch x", "a\n", "pushed"),
+                                          ("log put x", "log fetch x", "a\n", "put"),
+                                          ("array set x", "array get x", "a\n", "set")):
+            with self.subTest(command=command):
+                self.sweep([], command, look, word, data)
+
+
+if __name__ == "__main__":
+    if not is_possible("memcached"):
+        print("skipped: memcached is not installed")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
