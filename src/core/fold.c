@@ -27,6 +27,9 @@ void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mc
     atomic_init(&fold->has_guess, false);
     for (int i = 0; i < MCDS__FOLD_GROWING_MAX; i++)
         atomic_init(&fold->growing[i], 0);
+    for (int i = 0; i < MCDS__FOLD_GROWING_MAX; i++)
+        atomic_init(&fold->under_way[i], 0);
+    atomic_init(&fold->founder, 0);
     for (int i = 0; i < MCDS__FOLD_DEPTHS; i++)
         atomic_init(&fold->depths[i], 0);
     atomic_init(&fold->depths_wide, NULL);

@@ -62,7 +62,10 @@ struct mcds__fold {
     struct mcds__fold_span earlier, current;
     _Atomic uint64_t generation;                      /* 0 = not known */
     _Atomic uint64_t growing[MCDS__FOLD_GROWING_MAX]; /* keys that this handle is rewriting */
-    _Atomic bool has_guess;                    /* how deep keys are that it has not met */
+    _Atomic uint32_t
+        under_way[MCDS__FOLD_GROWING_MAX]; /* bytes that are sent to keys, by key */
+    _Atomic uint64_t founder;              /* the ticket of who asks for the root; 0: nobody */
+    _Atomic bool has_guess;                /* how deep keys are that it has not met */
     _Atomic uint8_t depths[MCDS__FOLD_DEPTHS]; /* by the first bits of the hash */
     _Atomic(_Atomic uint8_t *) depths_wide;    /* the same with more bits, once needed */
 };
@@ -152,6 +155,9 @@ enum mcds__step mcds__fold_grow_step(struct mcds__fold_growth *growth, struct mc
 bool mcds__fold_has_grown(uint64_t hash, uint32_t depth, uint32_t flags, size_t size);
 /* Whether an operation of this handle is rewriting the key that holds the hash at this depth. */
 bool mcds__fold_is_growing(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
+/* How many bytes this handle has under way to the key, and perhaps to a few others. */
+_Atomic uint32_t *mcds__fold_bytes_under_way(struct mcds__fold *fold, uint64_t hash,
+                                             uint32_t depth);
 void mcds__fold_grow_free(struct mcds__fold_growth *growth, const mcds_env *env);
 
 /* One change. The caller fills the first part with mcds__fold_change_begin, then steps until DONE
@@ -179,6 +185,7 @@ struct mcds__fold_change {
     uint64_t hash;
     uint64_t generation;
     uint64_t ticket;
+    _Atomic uint32_t *under_way; /* where its bytes are counted, or NULL */
     uint64_t writer;
     uint32_t seq;
     int64_t time_ms;

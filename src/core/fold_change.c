@@ -3,7 +3,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
-#include "core/fold.h"
+#include "core/fold_turn.h"
 
 /* Between making the root and appending to it, in one ordered batch, it can only vanish by
  * eviction; a store that does so this often in a row has no room for it. */
@@ -18,58 +18,11 @@ enum {
     CHANGE_GROWING  /* the change is done; the key has grown */
 };
 
-/* Take the next number, and tell the oldest that is under way. A ticket never comes twice; its
- * high half is part of the writer's id, so that the sequence may wrap. */
-static void take_number(struct mcds__fold *fold, struct mcds__fold_change *change,
-                        uint32_t *low_out)
-{
-    (void)pthread_mutex_lock(&fold->mutex);
-    if (fold->earlier.open == 0) {
-        fold->earlier = fold->current;
-        fold->current = (struct mcds__fold_span){fold->next_ticket, 0};
-    }
-    change->ticket = fold->next_ticket++;
-    fold->current.open++;
-    uint64_t low = fold->earlier.open > 0 ? fold->earlier.begin : fold->current.begin;
-    (void)pthread_mutex_unlock(&fold->mutex);
-    change->numbered = true;
-    change->writer = fold->writer + (change->ticket >> 32);
-    change->seq = (uint32_t)change->ticket;
-    *low_out = low >> 32 == change->ticket >> 32 ? (uint32_t)low : 0;
-}
-
-/* Where a PUSH of this moment belongs: keys that are changed one after another by this handle get
- * places that rise, within a millisecond too and when the clock is set back. Returns how far it
- * is behind the record's time. */
-static int64_t take_place(struct mcds__fold *fold, int64_t wall_ns)
-{
-    uint64_t begin = (uint64_t)(wall_ns / NS_PER_MS) << MCDS__FOLD_PLACE_SHIFT;
-    uint64_t place = begin + (uint64_t)(wall_ns % NS_PER_MS);
-    (void)pthread_mutex_lock(&fold->mutex);
-    if (place <= fold->last_place)
-        place = fold->last_place + 1;
-    fold->last_place = place;
-    (void)pthread_mutex_unlock(&fold->mutex);
-    return (int64_t)(place - begin);
-}
-
-static void give_number(struct mcds__fold_change *change)
-{
-    struct mcds__fold *fold = change->fold;
-    if (!change->numbered)
-        return;
-    (void)pthread_mutex_lock(&fold->mutex);
-    if (change->ticket >= fold->current.begin)
-        fold->current.open--;
-    else
-        fold->earlier.open--;
-    (void)pthread_mutex_unlock(&fold->mutex);
-    change->numbered = false;
-}
-
 void mcds__fold_change_free(struct mcds__fold_change *change)
 {
-    give_number(change);
+    mcds__fold_give_turn(change);
+    mcds__fold_resign(change);
+    mcds__fold_give_number(change);
     mcds__buffer_free(&change->record);
     mcds__fold_free_room(&change->place.room, change->fold->env);
     mcds__fold_grow_free(&change->growth, change->fold->env);
@@ -85,6 +38,7 @@ bool mcds__fold_change_begin(struct mcds__fold_change *change, struct mcds__fold
     change->code = MCDS__FOLD_ABSENT;
     change->number = 0;
     change->stage = CHANGE_BEGIN;
+    change->under_way = NULL;
     change->doubt = false;
     change->rootings = 0;
     change->moves = 0;
@@ -96,12 +50,12 @@ bool mcds__fold_change_begin(struct mcds__fold_change *change, struct mcds__fold
     change->growth = (struct mcds__fold_growth){.hash = change->hash};
     mcds__buffer_init_in(&change->record, fold->env, RECORD_MAX, change->record_room,
                          sizeof change->record_room);
-    take_number(fold, change, &low);
+    mcds__fold_take_number(fold, change, &low);
     struct mcds__fold_record record = {
         *command, change->writer, change->seq, low, change->time_ms,
     };
     if (command->verb == MCDS__FOLD_PUSH)
-        record.command.delta = take_place(fold, wall_ns);
+        record.command.delta = mcds__fold_take_place(fold, wall_ns);
     if (!mcds__fold_put_record(&change->record, mcds__key_bytes(&fold->root), &record)) {
         mcds__fold_change_free(change);
         return false;
@@ -154,9 +108,7 @@ static enum mcds__step ask(struct mcds__fold_change *change, struct mcds__operat
         .key = key,
     };
     change->stage = CHANGE_APPENDING;
-    if (change->wants_code)
-        return mcds__operation_ask_repeatable(operation, change->requests,
-                                              change->requests_at + 2);
+    mcds__fold_take_turn(change);
     return mcds__operation_ask_combinable(operation, change->requests, change->requests_at + 2);
 }
 
@@ -347,7 +299,7 @@ static enum mcds__step take_open(struct mcds__fold_change *change,
         return finish(change, operation, result, mcds__fold_saying(result));
     mcds__fold_note_depth(change->fold, change->hash, change->depth);
     if (mcds__fold_has_grown(change->hash, change->depth, looked->flags, size)) {
-        give_number(change);
+        mcds__fold_give_number(change);
         return grow(change, operation, CHANGE_GROWING);
     }
     return finish(change, operation, MCDS_OK, NULL);
@@ -414,6 +366,7 @@ static enum mcds__step take_append(struct mcds__fold_change *change,
 {
     const mcds_reply *appended = &append_request(change)->reply;
     const mcds_reply *looked = &look_request(change)->reply;
+    mcds__fold_give_turn(change);
     change->doubt = change->doubt || appended->outcome == MCDS_OUT_UNKNOWN;
     if (mcds__is_transport_trouble(appended))
         return try_later(change, operation, appended);
@@ -436,11 +389,17 @@ static enum mcds__step begin(struct mcds__fold_change *change,
                              struct mcds__operation *operation)
 {
     change->generation = atomic_load(&change->fold->generation);
-    if (change->generation == 0)
+    if (change->generation == 0) {
+        if (!mcds__fold_is_founder(change) &&
+            mcds__operation_wait(operation, MCDS__FOLD_GROWTH_WAIT_NS))
+            return MCDS__SLEEP;
         return locate(change, operation);
+    }
+    mcds__fold_resign(change);
     uint32_t depth = mcds__fold_depth(change->fold, change->hash);
     /* What this handle appends itself would make its own rewriting fail. */
-    if (mcds__fold_is_growing(change->fold, change->hash, depth) &&
+    if ((mcds__fold_is_growing(change->fold, change->hash, depth) ||
+         !mcds__fold_has_turn(change, depth)) &&
         mcds__operation_wait(operation, MCDS__FOLD_GROWTH_WAIT_NS))
         return MCDS__SLEEP;
     return ask_at(change, operation, depth);

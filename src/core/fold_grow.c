@@ -73,9 +73,20 @@ bool mcds__fold_has_grown(uint64_t hash, uint32_t depth, uint32_t flags, size_t 
     return size > soft_size(hash, depth) && size > 2 * mcds__fold_snapshot_end(flags);
 }
 
+static uint32_t number_of(uint64_t mark)
+{
+    return (uint32_t)((mark >> 4 ^ mark) % MCDS__FOLD_GROWING_MAX);
+}
+
 static _Atomic uint64_t *place_of(struct mcds__fold *fold, uint64_t mark)
 {
-    return &fold->growing[(mark >> 4 ^ mark) % MCDS__FOLD_GROWING_MAX];
+    return &fold->growing[number_of(mark)];
+}
+
+_Atomic uint32_t *mcds__fold_bytes_under_way(struct mcds__fold *fold, uint64_t hash,
+                                             uint32_t depth)
+{
+    return &fold->under_way[number_of(mark_of(hash, depth))];
 }
 
 bool mcds__fold_is_growing(struct mcds__fold *fold, uint64_t hash, uint32_t depth)

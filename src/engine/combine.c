@@ -19,12 +19,17 @@
  * of his time to another, deadlines are at most this far apart. */
 #define DEADLINES_APART_NS (100 * NS_PER_MS)
 #define REQUESTS_MAX 3
+/* Of the values that are read; more than any store's value_max. */
+#define VALUES_MAX ((size_t)1 << 27)
+/* Room for values beyond this is given back after use. */
+#define VALUES_KEPT 65536
 
 /* A batch that stands for several. */
 struct mcds__combined {
     mcds_batch batch;
     mcds_request requests[REQUESTS_MAX];
     mcds_buffer value;
+    mcds_buffer values; /* what is read, for all parts */
     mcds_batch *parts;
     struct mcds__combined *all;   /* the next of all */
     struct mcds__combined *spare; /* the next free one */
@@ -60,7 +65,8 @@ static bool is_well_formed(const mcds_batch *batch)
         fine = fine && request->cas.connection == 0 && is_same(request->key, append->key) &&
                is_same(request->route, append->route);
         if (request > append)
-            fine = fine && request->command == MCDS_GET && request->options == MCDS_NO_VALUE;
+            fine = fine && request->command == MCDS_GET &&
+                   (request->options & ~(uint32_t)MCDS_NO_VALUE) == 0;
     }
     return fine && !batch->independent;
 }
@@ -76,6 +82,7 @@ void mcds__combiner_free(struct mcds__combiner *combiner)
          combined = next) {
         next = combined->all;
         mcds__buffer_free(&combined->value);
+        mcds__buffer_free(&combined->values);
         mcds__free(combiner->env, combined);
     }
     combiner->all = combiner->spare = NULL;
@@ -92,6 +99,7 @@ static struct mcds__combined *take_combined(struct mcds__combiner *combiner)
     if (combined == NULL)
         return NULL;
     mcds__buffer_init(&combined->value, combiner->env, COMBINED_MAX);
+    mcds__buffer_init(&combined->values, combiner->env, VALUES_MAX);
     combined->all = combiner->all;
     combiner->all = combined;
     return combined;
@@ -103,7 +111,8 @@ static void give_combined(struct mcds__combiner *combiner, struct mcds__combined
     combiner->spare = combined;
 }
 
-/* The first batch of the slot that has an ADD, and the first that has a read. */
+/* The first batch of the slot that has an ADD, and the first that has a read, of the value where
+ * one of them wants it. */
 static void fill_requests(struct mcds__combined *combined, const mcds_batch *parts)
 {
     const mcds_request *add = NULL;
@@ -112,8 +121,9 @@ static void fill_requests(struct mcds__combined *combined, const mcds_batch *par
         const mcds_request *append = append_of(part);
         if (add == NULL && has_add(part))
             add = part->requests;
-        if (read == NULL && append + 1 < end_of(part))
-            read = append + 1;
+        for (const mcds_request *own = append + 1; own < end_of(part); own++)
+            if (read == NULL || own->options == 0)
+                read = own;
     }
     uint32_t count = 0;
     if (add != NULL)
@@ -133,6 +143,8 @@ static mcds_batch *join(struct mcds__combiner *combiner, const struct mcds__comb
     if (combined == NULL)
         return NULL;
     combined->value.length = 0;
+    if (combined->values.room > VALUES_KEPT)
+        mcds__buffer_free(&combined->values);
     if (!mcds__buffer_reserve(&combined->value, slot->length)) {
         give_combined(combiner, combined);
         return NULL;
@@ -145,7 +157,9 @@ static mcds_batch *join(struct mcds__combiner *combiner, const struct mcds__comb
             deadline_ns = part->deadline_ns;
     }
     combined->parts = slot->first;
+    combined->values.length = 0;
     combined->batch = (mcds_batch){
+        .values = &combined->values,
         .requests = combined->requests,
         .deadline_ns = deadline_ns,
         .combined = true,
@@ -242,12 +256,15 @@ static bool is_too_much(const struct mcds__combined *combined)
 }
 
 /* The reply of a combined request, as the one whose value had `behind` more behind it sees it.
- * A value smaller than what was appended has been rewritten meanwhile. */
+ * A value smaller than what was appended has been rewritten meanwhile. One that is read is given
+ * whole: what others have appended since may end it. */
 static mcds_reply share(const struct mcds__combined *combined, const mcds_request *request,
                         size_t behind)
 {
     mcds_reply reply = request->reply;
-    if (reply.outcome == MCDS_OUT_OK && reply.value_length >= combined->value.length)
+    bool has_value = request->command == MCDS_GET && request->options == 0;
+    if (reply.outcome == MCDS_OUT_OK && reply.value_length >= combined->value.length &&
+        !has_value)
         reply.value_length -= behind;
     return reply;
 }
@@ -273,6 +290,7 @@ static void answer(struct mcds__combined *combined, mcds_batch *part, size_t beh
     own->reply = share(combined, append, behind);
     while (++own < end_of(part))
         own->reply = share(combined, append + 1, behind);
+    part->values = &combined->values;
     part->answered = part->count;
 }
 

@@ -1,0 +1,190 @@
+/* HOME: thousands of changes in flight into a structure that has just been made take bounded
+ * memory, end within their timeout and are all there. FIELD_CHANGES is how many. */
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "field/field.h"
+#include "mcds.h"
+#include "support/place.h"
+
+#define EXIT_SKIPPED 77
+#define CHANGES 8000
+/* The most memory that one change in flight may take, on average. */
+#define BYTES_EACH 8000
+#define BYTES_MORE ((int64_t)8 << 20)
+#define TIMEOUT_MS 60000
+
+static _Atomic int64_t bytes;
+static _Atomic int64_t peak;
+
+static void check(bool fine, const char *what)
+{
+    if (fine)
+        return;
+    (void)fprintf(stderr, "%s: %s\n", what, mcds_errmsg());
+    exit(1);
+}
+
+static void *count_bytes(void *self, void *memory, size_t length)
+{
+    const mcds_env *env = mcds_env_system();
+    int64_t before = memory != NULL ? (int64_t)malloc_usable_size(memory) : 0;
+    (void)self;
+    void *granted = env->reallocate(env->self, memory, length);
+    if (granted == NULL && length > 0)
+        return NULL;
+    int64_t now = bytes += (granted != NULL ? (int64_t)malloc_usable_size(granted) : 0) -
+                           before;
+    int64_t most = peak;
+    while (now > most && !atomic_compare_exchange_weak(&peak, &most, now)) {
+        /* another has raised it */
+    }
+    return granted;
+}
+
+struct world {
+    mcds_store *store;
+    mcds_pipeline *pipeline;
+    mcds_table *table;
+    mcds_set *set;
+    mcds_visitors *visitors;
+    bool *changed;
+};
+
+static const char *name_of(unsigned number)
+{
+    static char text[32];
+    (void)snprintf(text, sizeof text, "element number %u", number);
+    return text;
+}
+
+static int put(struct world *world, unsigned i)
+{
+    return mcds_table_put_start(world->table, mcds_text(name_of(i)),
+                                mcds_text("a value of thirty bytes, or so"), 0, world->pipeline,
+                                i);
+}
+
+static int put_new(struct world *world, unsigned i)
+{
+    return mcds_table_put_if_absent_start(world->table, mcds_text(name_of(i)), mcds_text("1"),
+                                          0, world->pipeline, i);
+}
+
+static int add(struct world *world, unsigned i)
+{
+    return mcds_set_add_start(world->set, mcds_text(name_of(i)), &world->changed[i],
+                              world->pipeline, i);
+}
+
+static int hit(struct world *world, unsigned i)
+{
+    return mcds_visitors_hit_start(world->visitors, name_of(i), 1, world->pipeline, i);
+}
+
+static const struct kind {
+    const char *name;
+    int (*start)(struct world *world, unsigned i);
+} kinds[] = {{"put", put}, {"put_if_absent", put_new}, {"add", add}, {"hit", hit}};
+
+static bool count_row(void *context, mcds_bytes key, mcds_bytes value)
+{
+    (void)key;
+    (void)value;
+    ++*(unsigned *)context;
+    return true;
+}
+
+static bool count_element(void *context, mcds_bytes element, uint64_t count)
+{
+    (void)element;
+    *(unsigned *)context += (unsigned)count;
+    return true;
+}
+
+static unsigned count_all(struct world *world, const struct kind *kind)
+{
+    unsigned count = 0;
+    mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
+    mcds_visitors_value value;
+    if (kind->start == hit) {
+        check(mcds_visitors_get(world->visitors, 1, &value) == MCDS_OK, "get");
+        return (unsigned)value.current;
+    }
+    if (kind->start == add)
+        check(mcds_set_fetch(world->set, count_element, &count) == MCDS_OK, "fetch");
+    else
+        check(mcds_table_scan(world->table, &cursor, 0, count_row, &count) == MCDS_OK, "scan");
+    return count;
+}
+
+static void play(struct world *world, const struct kind *kind, unsigned changes)
+{
+    mcds_completion done;
+    int64_t before = bytes;
+    peak = before;
+    for (unsigned i = 0; i < changes; i++)
+        check(kind->start(world, i) == MCDS_OK, kind->name);
+    while (mcds_pipeline_next(world->pipeline, &done) == MCDS_OK)
+        check(done.result == MCDS_OK, kind->name);
+    int64_t taken = peak - before;
+    (void)printf("%s: %u changes, %lld KB\n", kind->name, changes, (long long)taken / 1024);
+    check(count_all(world, kind) == changes, "not all are there");
+    check(taken < (int64_t)changes * BYTES_EACH + BYTES_MORE, "too much memory");
+}
+
+static void open_world(struct world *world, const struct place *place, const char *name,
+                       unsigned changes)
+{
+    static mcds_env env;
+    char uri[1024];
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_pipeline_options depth = MCDS_PIPELINE_OPTIONS_INIT;
+    mcds_visitors_options exact = MCDS_VISITORS_OPTIONS_INIT;
+    place_uri_of(place, "first", uri, sizeof uri);
+    env = *mcds_env_system();
+    env.reallocate = count_bytes;
+    options.env = &env;
+    options.timeout_ms = TIMEOUT_MS;
+    depth.depth = changes;
+    exact.members = MCDS_MEMBERS_EXACT;
+    check(mcds_open(uri, &options, &world->store) == MCDS_OK, "open");
+    check(mcds_pipeline_open(world->store, &depth, &world->pipeline) == MCDS_OK, "pipeline");
+    check(mcds_table_open(world->store, name, NULL, &world->table) == MCDS_OK, "table");
+    check(mcds_set_open(world->store, name, NULL, &world->set) == MCDS_OK, "set");
+    check(mcds_visitors_open(world->store, name, &exact, &world->visitors) == MCDS_OK,
+          "visitors");
+    world->changed = calloc(changes, sizeof world->changed[0]);
+}
+
+static void close_world(struct world *world)
+{
+    mcds_visitors_close(world->visitors);
+    mcds_set_close(world->set);
+    mcds_table_close(world->table);
+    mcds_pipeline_close(world->pipeline);
+    mcds_close(world->store);
+    free(world->changed);
+}
+
+int main(int count, char **words)
+{
+    const char *missing = NULL;
+    struct world world;
+    unsigned changes = field_number("FIELD_CHANGES", CHANGES);
+    struct place *place = count == 2 ? place_start(words[1], &missing) : NULL;
+    if (place == NULL) {
+        (void)printf("skipped: %s\n", missing != NULL ? missing : "no such place");
+        return missing != NULL ? EXIT_SKIPPED : 1;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        open_world(&world, place, kinds[i].name, changes);
+        play(&world, &kinds[i], changes);
+        close_world(&world);
+    }
+    place_stop(place);
+    return 0;
+}
