@@ -15,8 +15,11 @@
  * all parts below q are known to be closed. So whatever is appended after that stands behind: it
  * cannot go into a part below q any more. A handle that has enough under way to fill part p goes
  * on in the next part ahead of the replies, by MCDS__PART_AHEAD parts at most; should part p turn
- * out to be open still, because some of it was lost on the way, it is filled with zeros first.
- * Whoever finds an open part with another behind it does the same.
+ * out to be open still, because some of it was lost on the way, the writer fills it with zeros
+ * before it acknowledges what it has put into a later part. A reader never writes: it ends with
+ * the first open part, since nothing after that has been acknowledged. It reads on only after a
+ * part that was lost and made again: one that the next part does not name as the one before, or
+ * that is open while a part exists more than MCDS__PART_AHEAD further on.
  *
  * A part is made with `add` and an opening record. The client flags are its birth: seconds and
  * chance. An opening tells the birth of the part before, a writer remembers that of the part it
@@ -142,7 +145,7 @@ void mcds__part_fill_close(const struct mcds__parts *parts, uint64_t family,
                            size_t size);
 /* Parts far behind `from`, at growing distances, as requests first, first + 1, ...; returns how
  * many requests there are then. */
-#define MCDS__PART_FAR 28
+#define MCDS__PART_FAR 24
 uint32_t mcds__part_fill_far(const struct mcds__parts *parts, uint64_t family,
                              struct mcds__part_room *room, uint32_t first, uint64_t from);
 
@@ -242,7 +245,9 @@ uint32_t mcds__part_piece_count(const struct mcds__part_record *record, uint64_t
 void mcds__part_renew_deadline(struct mcds__operation *operation);
 
 /* Read parts [from, from + want) of a family. DONE with MCDS_OK, or failures of reading. */
-#define MCDS__PART_WANT_MAX (MCDS__PART_ROOM - MCDS__PART_FAR - MCDS__PART_DISTANCE_MAX - 1)
+#define MCDS__PART_WANT_MAX                                                                    \
+    (MCDS__PART_ROOM - MCDS__PART_FAR - MCDS__PART_AHEAD - MCDS__PART_DISTANCE_MAX - 1)
+#define MCDS__PART_SURVEY_MAX 28
 struct mcds__part_item {
     uint32_t index; /* of the part, among those read */
     uint32_t begin; /* of the record, in the part's value */
@@ -264,15 +269,13 @@ struct mcds__part_read {
     uint32_t next_birth; /* out: its birth; 0: it does not exist */
     bool follows;        /* out: the part before `from` exists, as far as there is one */
     uint8_t stage;       /* private; 0 at the start, as all that follow */
-    bool has_closed;
-    uint64_t closed; /* the part that was open with another behind it */
-    uint32_t back;   /* parts before `from`, read for their ids */
-    uint32_t near;   /* parts read with their values, */
-    uint32_t base;   /* and where their requests begin */
+    uint32_t back;       /* parts before `from`, read for their ids */
+    uint32_t near;       /* parts read with their values, */
+    uint32_t base;       /* and where their requests begin */
     uint32_t all_count;
     uint32_t all_room;
     struct mcds__part_item *all;
-    uint8_t kinds[MCDS__PART_FAR]; /* of a survey */
+    uint8_t kinds[MCDS__PART_SURVEY_MAX]; /* of a survey */
     uint32_t *table;
     uint32_t table_size;
     mcds_buffer values;
@@ -285,7 +288,6 @@ enum mcds__step mcds__part_read_step(struct mcds__part_read *read,
 /* Look at `count` families at once, `family`, the next, ... or, down, the one before, ...: in
  * `kinds` what there is of each. DONE with MCDS_OK: `items` are the records of the SHORT ones, the
  * family of each told by its index. Or failures of reading. */
-#define MCDS__PART_SURVEY_MAX MCDS__PART_FAR
 enum mcds__part_kind { MCDS__PART_NOTHING, MCDS__PART_SHORT, MCDS__PART_LONG };
 enum mcds__step mcds__part_survey_step(struct mcds__part_read *read, uint32_t count, bool down,
                                        struct mcds__operation *operation);

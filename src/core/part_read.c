@@ -9,7 +9,7 @@
 #define VALUES_MAX ((size_t)1 << 27)
 #define ITEMS_MIN 256
 
-enum { READ_BEGIN, READ_ASKED, READ_CLOSING };
+enum { READ_BEGIN, READ_ASKED };
 
 void mcds__part_read_begin(struct mcds__part_read *read, struct mcds__parts *parts,
                            uint64_t family)
@@ -30,8 +30,7 @@ void mcds__part_read_free(struct mcds__part_read *read)
     read->room = NULL;
 }
 
-/* The request for the i-th of the parts read with their values. Later parts are asked for
- * first: an open part with another behind it has then been open while that was there. */
+/* The request for the i-th of the parts read with their values. */
 static const mcds_request *request_of(const struct mcds__part_read *read, uint32_t i)
 {
     return &read->room->requests[read->base + read->near - 1 - i];
@@ -46,9 +45,13 @@ static enum mcds__step ask(struct mcds__part_read *read, struct mcds__operation 
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     read->back = from < MCDS__PART_DISTANCE_MAX ? (uint32_t)from : MCDS__PART_DISTANCE_MAX;
     read->near = read->back + read->want;
-    read->base = MCDS__PART_FAR;
     uint64_t end = from + read->want;
-    uint32_t count = mcds__part_fill_far(read->parts, read->family, read->room, 0, end - 2);
+    uint32_t count = 0;
+    for (uint64_t part = end; part < end + MCDS__PART_AHEAD; part++)
+        mcds__part_fill_get(read->parts, read->family, read->room, count++, part,
+                            MCDS_NO_VALUE);
+    read->base = count = mcds__part_fill_far(read->parts, read->family, read->room, count,
+                                             end + MCDS__PART_AHEAD - 2);
     for (uint32_t i = 1; i <= read->near; i++)
         mcds__part_fill_get(read->parts, read->family, read->room, count++, end - i, 0);
     read->stage = READ_ASKED;
@@ -68,7 +71,7 @@ static bool exists(const struct mcds__part_read *read, uint32_t i)
 /* How many of the parts are to be read: up to the last one behind which there is one. */
 static uint32_t count_known(const struct mcds__part_read *read)
 {
-    for (uint32_t i = 0; i < MCDS__PART_FAR; i++)
+    for (uint32_t i = 0; i < read->base; i++)
         if (read->room->requests[i].reply.outcome == MCDS_OUT_OK)
             return read->near + 1;
     uint32_t count = read->near;
@@ -181,20 +184,7 @@ static enum mcds__step finish(struct mcds__part_read *read, struct mcds__operati
     read->items = first > 0 ? read->all + first : read->all; /* which may be NULL */
     read->count = read->all_count - first;
     read->stage = READ_BEGIN;
-    read->has_closed = false;
     return mcds__operation_finish(operation, MCDS_OK);
-}
-
-/* An open part with another behind it takes nothing more before that is read. */
-static enum mcds__step close_part(struct mcds__part_read *read, uint32_t i,
-                                  struct mcds__operation *operation)
-{
-    size_t size = request_of(read, i)->reply.value_length;
-    read->has_closed = true;
-    read->closed = read->from - read->back + i;
-    mcds__part_fill_close(read->parts, read->family, read->room, 0, read->closed, size);
-    read->stage = READ_CLOSING;
-    return mcds__operation_ask_repeatable(operation, read->room->requests, 1);
 }
 
 /* The family goes no further than this part, as far as can be told. */
@@ -212,6 +202,49 @@ static void stop_at(struct mcds__part_read *read, uint32_t i)
     }
 }
 
+/* Whether a part exists that no writer makes before the i-th is closed. */
+static bool has_distant(const struct mcds__part_read *read, uint32_t i)
+{
+    uint64_t from = read->from - read->back + i + MCDS__PART_AHEAD;
+    for (uint32_t k = 0; k < read->base + read->near; k++)
+        if (read->room->positions[k] > from &&
+            read->room->requests[k].reply.outcome == MCDS_OUT_OK)
+            return true;
+    return false;
+}
+
+/* Whether the part after the i-th was made after another than this one. */
+static bool is_disowned(const struct mcds__part_read *read, uint32_t i)
+{
+    struct mcds__part_scan scan;
+    struct mcds__part_record record;
+    if (i + 1 >= read->near || !exists(read, i + 1))
+        return false;
+    mcds__part_scan_begin(&scan, request_of(read, i + 1)->key, value_of(read, i + 1));
+    return mcds__part_scan_next(&scan, &record) && (record.flags & MCDS__PART_OPENING) != 0 &&
+           record.before != 0 && record.before != request_of(read, i)->reply.flags;
+}
+
+/* Whether reading ends with the i-th part, which exists. Nothing after an open part has been
+ * acknowledged, unless the part was lost and made again. */
+static bool is_end(struct mcds__part_read *read, uint32_t i, uint32_t known)
+{
+    const mcds_reply *reply = &request_of(read, i)->reply;
+    if (i < read->back)
+        return false;
+    if (reply->flags == MCDS__PART_END)
+        return true;
+    if (mcds__part_is_closed(reply->value_length, reply->flags))
+        return false;
+    if (i + 1 >= known)
+        return true;
+    if (is_disowned(read, i)) /* the next part counts the gap */
+        return false;
+    bool is_remade = has_distant(read, i);
+    read->gaps += is_remade;
+    return !is_remade;
+}
+
 static enum mcds__step take(struct mcds__part_read *read, struct mcds__operation *operation)
 {
     uint32_t known = count_known(read);
@@ -219,8 +252,6 @@ static enum mcds__step take(struct mcds__part_read *read, struct mcds__operation
     read->more = read->ended = false;
     read->follows = read->back == 0 || exists(read, read->back - 1);
     for (uint32_t i = 0; i < read->near; i++) {
-        const mcds_reply *reply = &request_of(read, i)->reply;
-        bool is_last = i + 1 >= known;
         if (!exists(read, i)) {
             if (i < read->back)
                 continue;
@@ -231,15 +262,12 @@ static enum mcds__step take(struct mcds__part_read *read, struct mcds__operation
             read->gaps += i == read->back || exists(read, i - 1);
             continue;
         }
-        bool is_closed = mcds__part_is_closed(reply->value_length, reply->flags);
-        if (i >= read->back && !is_closed && !is_last &&
-            (!read->has_closed || read->closed != read->from - read->back + i))
-            return close_part(read, i, operation);
-        if (i >= read->back && (reply->flags == MCDS__PART_END || (!is_closed && is_last)))
+        bool ends = is_end(read, i, known);
+        if (ends)
             stop_at(read, i);
-        if (reply->flags != MCDS__PART_END && !scan_part(read, i))
+        if (request_of(read, i)->reply.flags != MCDS__PART_END && !scan_part(read, i))
             return mcds__operation_finish(operation, MCDS_NO_MEMORY);
-        if (i >= read->back && (reply->flags == MCDS__PART_END || (!is_closed && is_last)))
+        if (ends)
             return finish(read, operation);
     }
     stop_at(read, read->near);
