@@ -5,6 +5,8 @@
 
 /* What a handle has not heard of for so long, it asks for again. */
 #define TRUST_NS (600 * NS_PER_S)
+/* Parts below another that are looked at at once. */
+#define SETTLE_MAX (2 * MCDS__PART_AHEAD)
 /* A birth: 22 bits of seconds, 10 of chance that are neither all 0 nor all 1. */
 #define CHANCE_BITS 10
 #define CHANCES 1022
@@ -127,6 +129,7 @@ bool mcds__part_take_place(struct mcds__parts *parts, uint64_t family, size_t le
             .makes = !tail->exists,
             .birth = tail->proposal,
             .before = tail->before,
+            .settles = tail->is_blocked || tail->part > tail->settled + MCDS__PART_AHEAD,
         };
         tail->in_flight += length;
         if (tail->size + tail->in_flight > MCDS__PART_LIMIT &&
@@ -221,11 +224,37 @@ bool mcds__part_is_settled(struct mcds__parts *parts, uint64_t family, uint64_t 
 {
     (void)pthread_mutex_lock(&parts->mutex);
     const struct mcds__part_tail *tail = find(parts, family);
-    *first_out = part > MCDS__PART_AHEAD ? part - MCDS__PART_AHEAD : 0;
+    uint64_t most = tail != NULL ? SETTLE_MAX : MCDS__PART_AHEAD;
+    *first_out = part > most ? part - most : 0;
     if (tail != NULL && tail->settled > *first_out)
         *first_out = tail->settled;
     (void)pthread_mutex_unlock(&parts->mutex);
     return *first_out >= part;
+}
+
+void mcds__part_note_blocked(struct mcds__parts *parts, uint64_t family)
+{
+    (void)pthread_mutex_lock(&parts->mutex);
+    struct mcds__part_tail *tail = find(parts, family);
+    if (tail != NULL) {
+        tail->is_blocked = true;
+        tail->known = false;
+    }
+    (void)pthread_mutex_unlock(&parts->mutex);
+}
+
+void mcds__part_note_settled(struct mcds__parts *parts, uint64_t family, uint64_t part)
+{
+    (void)pthread_mutex_lock(&parts->mutex);
+    struct mcds__part_tail *tail = find(parts, family);
+    if (tail != NULL) {
+        tail->is_blocked = false;
+        if (tail->settled < part) {
+            tail->settled = part;
+            tail->closed = 0;
+        }
+    }
+    (void)pthread_mutex_unlock(&parts->mutex);
 }
 
 void mcds__part_note_tail(struct mcds__parts *parts, const struct mcds__part_tail *found)

@@ -58,6 +58,7 @@ struct mcds__part_tail {
     uint32_t proposal;
     size_t size;      /* of `part`, as seen last */
     size_t in_flight; /* bytes under way to `part` */
+    bool is_blocked;  /* the store has refused to make a part longer */
     uint64_t settled; /* all parts below are closed */
     uint8_t closed;   /* bit i: so is part settled + i */
 };
@@ -99,7 +100,8 @@ static inline bool mcds__part_is_older(uint32_t birth, uint32_t other)
  * now_ns is a time on the monotonic clock that need not be exact. */
 struct mcds__part_place {
     uint64_t part;
-    bool makes; /* it has not been seen */
+    bool makes;   /* it has not been seen */
+    bool settles; /* the parts below have to be closed first */
     uint32_t birth;
     uint32_t before;
 };
@@ -119,6 +121,12 @@ void mcds__part_note_closed(struct mcds__parts *parts, uint64_t family, uint64_t
 /* The parts that a record in `part` waits for: [*first_out, part). */
 bool mcds__part_is_settled(struct mcds__parts *parts, uint64_t family, uint64_t part,
                            uint64_t *first_out);
+/* The store has refused to make a part of the family longer: its end is looked for again, and the
+ * parts below are closed before anything is put into it, so that what the store refuses again is in
+ * no part. */
+void mcds__part_note_blocked(struct mcds__parts *parts, uint64_t family);
+/* All parts below this one are closed. */
+void mcds__part_note_settled(struct mcds__parts *parts, uint64_t family, uint64_t part);
 /* `tail` has been found as the last part, or the first one to be made; all below `settled` are
  * closed. */
 void mcds__part_note_tail(struct mcds__parts *parts, const struct mcds__part_tail *tail);
@@ -184,6 +192,7 @@ struct mcds__part_append {
     bool made;      /* out: a part */
     uint8_t stage;  /* private, as all that follow */
     bool doubt;     /* a copy may count in `doubted` or behind it */
+    bool is_in;     /* in `part`; that counts once the parts below are closed */
     bool tells_loss;
     bool makes;
     bool under_way;
@@ -191,6 +200,7 @@ struct mcds__part_append {
     bool is_fresh;
     uint8_t walked;
     uint8_t makings;
+    uint8_t refusals;
     uint64_t part;
     uint64_t doubted;
     size_t length; /* of the records, as asked for */

@@ -41,12 +41,32 @@ static enum mcds__step fail(struct mcds__part_append *append, struct mcds__opera
                             const mcds_reply *reply)
 {
     (void)mcds__operation_fail(operation, reply);
+    if (operation->result == MCDS_FULL)
+        mcds__part_note_blocked(append->parts, append->family);
     /* An answer as such is no result: the part came and went until the time was over. */
     if (operation->result > 0)
         operation->result = MCDS_BUSY;
     if (append->doubt)
         operation->result = MCDS_AMBIGUOUS;
     return MCDS__DONE;
+}
+
+/* Whether the store refuses to make a part longer that exists. memcached without memory answers
+ * NOT_STORED, as it does for a part that was missing and has been made meanwhile. */
+static bool has_no_room(struct mcds__part_append *append, const mcds_reply *reply)
+{
+    return mcds__is_refusal(reply) ||
+           (reply->outcome == MCDS_OUT_NOT_STORED && append->refusals++ > 0);
+}
+
+static enum mcds__step fail_for_room(struct mcds__part_append *append,
+                                     struct mcds__operation *operation, const mcds_reply *reply)
+{
+    if (mcds__is_refusal(reply))
+        return fail(append, operation, reply);
+    mcds__part_note_blocked(append->parts, append->family);
+    operation->peer = reply->peer;
+    return finish(append, operation, MCDS_FULL, "the server has no memory for a longer value");
 }
 
 /* The family has ended, or, without a mark, it may have. */
@@ -72,6 +92,8 @@ static enum mcds__step try_later(struct mcds__part_append *append,
 
 static enum mcds__step begin(struct mcds__part_append *append,
                              struct mcds__operation *operation);
+static enum mcds__step settle(struct mcds__part_append *append,
+                              struct mcds__operation *operation);
 
 /* Who knows nothing of a family that may end asks first whether it lives. */
 static enum mcds__step locate(struct mcds__part_append *append,
@@ -175,6 +197,12 @@ static enum mcds__step begin(struct mcds__part_append *append,
         /* The family has lost its end, and perhaps not the part where a copy stands. */
         return finish(append, operation, MCDS_AMBIGUOUS, NULL);
     }
+    if (place.settles) {
+        mcds__part_give_place(append->parts, append->family, place.part, length);
+        append->part = place.part;
+        append->is_in = false;
+        return settle(append, operation);
+    }
     append->length = length;
     append->under_way = true;
     return ask(append, operation, &place);
@@ -193,13 +221,23 @@ static size_t whole_records(const struct mcds__part_append *append, size_t room)
     return at;
 }
 
-/* All of it counts, once the parts below are closed. */
+/* The parts below are closed. */
+static enum mcds__step take_settled(struct mcds__part_append *append,
+                                    struct mcds__operation *operation)
+{
+    if (append->is_in)
+        return finish(append, operation, MCDS_OK, NULL);
+    mcds__part_note_settled(append->parts, append->family, append->part);
+    return begin(append, operation);
+}
+
+/* All of it counts, or may be put in, once the parts below are closed. */
 static enum mcds__step settle(struct mcds__part_append *append,
                               struct mcds__operation *operation)
 {
     uint64_t first;
     if (mcds__part_is_settled(append->parts, append->family, append->part, &first))
-        return finish(append, operation, MCDS_OK, NULL);
+        return take_settled(append, operation);
     struct mcds__part_room *room = mcds__part_get_room(&append->room, operation->env);
     if (room == NULL)
         return finish(append, operation, MCDS_NO_MEMORY, NULL);
@@ -241,7 +279,7 @@ static enum mcds__step take_settling(struct mcds__part_append *append,
         }
     }
     if (open == 0)
-        return finish(append, operation, MCDS_OK, NULL);
+        return take_settled(append, operation);
     mcds__part_fill_close(append->parts, append->family, room, 0, part, size);
     append->stage = APPEND_CLOSING;
     return mcds__operation_ask_repeatable(operation, room->requests, 1);
@@ -251,8 +289,8 @@ static enum mcds__step take_closing(struct mcds__part_append *append,
                                     struct mcds__operation *operation)
 {
     const mcds_reply *closed = &append->room->requests[0].reply;
-    if (mcds__is_refusal(closed))
-        return fail(append, operation, closed);
+    if (has_no_room(append, closed))
+        return fail_for_room(append, operation, closed);
     return settle(append, operation);
 }
 
@@ -268,6 +306,7 @@ static enum mcds__step take_in(struct mcds__part_append *append,
                                struct mcds__operation *operation, bool is_another)
 {
     note_doubt(append);
+    append->is_in = true;
     if (!is_another || append->tells_loss)
         return settle(append, operation);
     append->tells_loss = true;
@@ -332,7 +371,9 @@ static enum mcds__step take_refusal(struct mcds__part_append *append,
     const mcds_reply *added = &append->requests[0].reply;
     if (looked->outcome == MCDS_OUT_OK) {
         if (!mcds__part_is_closed(looked->value_length, looked->flags))
-            return try_later(append, operation, APPEND_BEGIN, &append_request(append)->reply);
+            return has_no_room(append, &append_request(append)->reply)
+                       ? fail_for_room(append, operation, &append_request(append)->reply)
+                       : begin(append, operation);
         if (looked->flags == MCDS__PART_END)
             return end(append, operation, true);
         mcds__part_note_closed(append->parts, append->family, append->part);
@@ -378,6 +419,18 @@ static enum mcds__step take_append(struct mcds__part_append *append,
     return take_look(append, operation);
 }
 
+/* The first part in which a copy may stand is open: it has to be closed before it is read. */
+static enum mcds__step take_open_resolution(struct mcds__part_append *append,
+                                            struct mcds__operation *operation,
+                                            const mcds_request *first, size_t size)
+{
+    if (first->command != MCDS_APPEND)
+        return resolve(append, operation, true, size);
+    if (has_no_room(append, &first->reply))
+        return fail_for_room(append, operation, &first->reply);
+    return try_later(append, operation, APPEND_RESOLVE, &first->reply);
+}
+
 /* The first part in which a copy may stand has been read. */
 static enum mcds__step take_resolution(struct mcds__part_append *append,
                                        struct mcds__operation *operation)
@@ -389,14 +442,13 @@ static enum mcds__step take_resolution(struct mcds__part_append *append,
     if (read->reply.outcome == MCDS_OUT_OK) {
         mcds_bytes value = mcds__reply_value(&operation->batch, read);
         if (!mcds__part_is_closed(value.length, read->reply.flags))
-            return first->command == MCDS_APPEND
-                       ? try_later(append, operation, APPEND_RESOLVE, &first->reply)
-                       : resolve(append, operation, true, value.length);
+            return take_open_resolution(append, operation, first, value.length);
         while (append->records.length > 0 &&
                mcds__part_holds(read->key, value, append->records.at))
             mcds__buffer_consume(&append->records, mcds__part_length(append->records.at));
         if (append->records.length == 0) {
             append->part = append->doubted;
+            append->is_in = true;
             return settle(append, operation);
         }
     }

@@ -32,6 +32,8 @@ void mcds__part_append_again(struct mcds__part_append *append)
     append->has_asked = false;
     append->walked = 0;
     append->makings = 0;
+    append->refusals = 0;
+    append->is_in = false;
     append->piece = append->piece_count = 0;
     append->records.length = 0;
     append->large.length = 0;
