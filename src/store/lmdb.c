@@ -8,8 +8,8 @@
  *   map_max=N    The file may grow to N bytes; a limit of this process, not of the file.
  *   mode=0660    The mode of a file that is made, in octal, whatever the umask is; 0600.
  *
- * Expiry is by the wall clock, kept in the file and so across restarts; a step of that clock
- * moves it. */
+ * Expiry is kept in the file and so across restarts. Its clock is fixed once for each boot of the
+ * system (lmdb_clock.c), so that no step of the wall clock moves it. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -24,12 +24,6 @@ static mcds_bytes bytes_of(MDB_val value)
     return (mcds_bytes){value.mv_data, value.mv_size};
 }
 
-uint64_t mcds__lmdb_now_ms(const mcds_env *env)
-{
-    int64_t now_ms = mcds__wall_ms(env);
-    return now_ms > 0 ? (uint64_t)now_ms : 0;
-}
-
 /* The value of a reply that no other command explains. */
 static void damaged(mcds_request *request)
 {
@@ -102,7 +96,7 @@ int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds
 {
     struct found found;
     bool sound;
-    uint64_t now_ms = mcds__lmdb_now_ms(env);
+    uint64_t now_ms = mcds__lmdb_now_ms(file, env);
     int code = find(file, txn, request->key, now_ms, &found, &sound);
     if (code == 0 && sound)
         get(file, &found, now_ms, request, values);

@@ -7,6 +7,7 @@
  *     lmdb_sort.c     the order in which a long list is carried out
  *     lmdb_execute.c  memcached's commands inside a transaction
  *     lmdb_sweep.c    what a transaction does beside them: expiry and the cas counter
+ *     lmdb_clock.c    the clock by which records expire
  *     lmdb_line.c     writers of all processes wait for their turn, with a deadline
  *     lmdb_board.c    and have what they want written by the one whose turn it is
  *     lmdb_letter.c   as bytes
@@ -52,6 +53,16 @@ struct mcds__lmdb_taken {
     uint64_t state;
 };
 
+/* The clock of a file: a monotonic one, and an offset to it that no step of the wall clock
+ * changes (lmdb_clock.c). */
+struct mcds__lmdb_clock {
+    int64_t (*monotonic_ns)(void *self); /* whose clock it is; NULL: the wall clock is used */
+    void *self;
+    _Atomic int64_t offset_ns;
+    bool fixed; /* the offset will not change; of the leader alone once the file is open */
+    uint8_t boot[MCDS__LMDB_BOOT_BYTES];
+};
+
 /* A place for one read transaction, on a cache line of its own. Whoever makes it busy has it.
  */
 struct mcds__lmdb_reader {
@@ -77,6 +88,7 @@ struct mcds__lmdb_file {
     bool read_only;
     const char *no_line; /* why this process has no line and so must not write, or NULL */
     size_t page_size;
+    uint64_t size;     /* when it was opened */
     int stale_readers; /* places of dead processes that opening has cleared */
 
     struct mcds__lmdb_reader readers[MCDS__LMDB_READERS_HERE];
@@ -98,6 +110,8 @@ struct mcds__lmdb_file {
     uint32_t waiting;      /* writers in line, the leader among them */
     uint64_t batches;      /* written, and in how many commits */
     uint64_t commits;
+
+    struct mcds__lmdb_clock clock;
 
     struct mcds__lmdb_line *line;   /* NULL: none to be had */
     struct mcds__lmdb_board *board; /* NULL as well */
@@ -136,8 +150,14 @@ int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t 
 uint64_t mcds__lmdb_process_namespace(void);
 int mcds__lmdb_fail_replaced(const char *path);
 
-/* The wall clock, as records expire by it; never below 0. */
-uint64_t mcds__lmdb_now_ms(const mcds_env *env);
+/* Begin the clock of a file that is opened, in any transaction. 0 or a code. */
+int mcds__lmdb_clock_begin(struct mcds__lmdb_file *file, const mcds_env *env,
+                           struct MDB_txn *txn);
+/* Now, as records expire by it, in ms since 1970; never below 0. The second for who has looked at
+ * the monotonic clock. */
+uint64_t mcds__lmdb_now_ms(const struct mcds__lmdb_file *file, const mcds_env *env);
+uint64_t mcds__lmdb_ms_at(const struct mcds__lmdb_file *file, const mcds_env *env,
+                          int64_t monotonic_ns);
 
 /* Why LMDB or the system refused, as a constant sentence. */
 const char *mcds__lmdb_reason(int code);
@@ -227,6 +247,8 @@ bool mcds__lmdb_look(struct mcds__lmdb_file *file, struct MDB_txn *txn, mcds_byt
                      mcds_reply *reply_out, mcds_bytes *value_out);
 /* Remove at most `count_max` items that have expired by work->now_ms. */
 int mcds__lmdb_sweep(struct mcds__lmdb_work *work, uint32_t count_max);
+/* In a write transaction, before its requests: agree on the clock with all others. 0 or a code. */
+int mcds__lmdb_clock_agree(struct mcds__lmdb_work *work);
 /* The cas counter, read at the beginning of a write transaction and written at its end. */
 int mcds__lmdb_cas_load(struct mcds__lmdb_work *work);
 /* ahead: the commit will not be synced by itself. *reserved: sync before any number is told. */

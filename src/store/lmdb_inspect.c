@@ -75,7 +75,7 @@ static int gather_once(struct mcds__lmdb_file *file, const mcds_env *env, mcds_b
         return code;
     code = mdb_cursor_open(reader->txn, file->items, &cursor);
     if (code == 0) {
-        code = gather(cursor, prefix, mcds__lmdb_now_ms(env), keys);
+        code = gather(cursor, prefix, mcds__lmdb_now_ms(file, env), keys);
         mdb_cursor_close(cursor);
     }
     mcds__lmdb_read_end(file, reader);

@@ -13,6 +13,8 @@
 #define MAP_BEGIN (UINT64_C(16) << 20)
 #define DATABASES_MAX 4
 #define OPEN_TRIES_MAX 10
+#define EMPTY_PAGES_MAX                                                                        \
+    8 /* of a file that somebody began and did not finish; else it is torn */
 #define OPEN_PAUSE_NS (5 * NS_PER_MS)
 #define LOCK_FILE_BYTES (80 * 1024) /* somewhat more than MCDS__LMDB_READERS need */
 #define LOCK_FILE_MARK UINT32_C(0xBEEFC0DE)
@@ -115,7 +117,7 @@ static int open_databases(struct mcds__lmdb_file *file, MDB_txn *txn, unsigned f
 static int write_format(struct mcds__lmdb_file *file, const mcds_env *env, MDB_txn *txn)
 {
     struct mcds__lmdb_format format = {MCDS__LMDB_VERSION, mcds__random_u64(env) | 1};
-    struct mcds__lmdb_cas cas = {1, 1};
+    struct mcds__lmdb_cas cas = {1, 1, mdb_txn_id(txn), 0};
     uint8_t format_bytes[MCDS__LMDB_FORMAT_BYTES];
     uint8_t cas_bytes[MCDS__LMDB_CAS_BYTES];
     mcds__lmdb_format_write(&format, format_bytes);
@@ -128,14 +130,16 @@ static int write_format(struct mcds__lmdb_file *file, const mcds_env *env, MDB_t
     if (code == 0)
         code = mdb_put(txn, file->root, &at, &data, 0);
     file->identity = format.identity;
+    if (code == 0)
+        code = mcds__lmdb_clock_begin(file, env, txn);
     return code == 0 ? open_databases(file, txn, MDB_CREATE) : code;
 }
 
-enum content { EMPTY, OURS, FOREIGN, REPLACED };
+enum content { EMPTY, OURS, FOREIGN, REPLACED, TORN };
 
 /* What is in the file, with the handles of its databases if it is ours. */
-static int read_format(struct mcds__lmdb_file *file, MDB_txn *txn, enum content *content,
-                       uint32_t *version)
+static int read_format(struct mcds__lmdb_file *file, const mcds_env *env, MDB_txn *txn,
+                       enum content *content, uint32_t *version)
 {
     MDB_stat stat;
     MDB_val at = format_key();
@@ -156,7 +160,10 @@ static int read_format(struct mcds__lmdb_file *file, MDB_txn *txn, enum content 
     *content = OURS;
     *version = format.version;
     file->identity = format.identity;
-    return format.version == MCDS__LMDB_VERSION ? open_databases(file, txn, 0) : 0;
+    if (format.version != MCDS__LMDB_VERSION)
+        return 0;
+    code = mcds__lmdb_clock_begin(file, env, txn);
+    return code == 0 ? open_databases(file, txn, 0) : code;
 }
 
 /* Whether the lock file tells of later transactions than there have been: then it belongs to a
@@ -167,6 +174,24 @@ static bool is_replaced(struct mcds__lmdb_file *file, MDB_txn *txn)
     return mdb_env_info(file->env, &info) == 0 && mdb_txn_id(txn) > info.me_last_txnid;
 }
 
+/* Whether this is a copy that was made, by other means than LMDB's, while somebody wrote the file:
+ * then its first pages do not fit the others. Every commit of mcds writes its number into "cas",
+ * which other programs that write the file leave as it is. mdb_copy -c numbers its one transaction
+ * 1. */
+static bool is_torn(const struct mcds__lmdb_file *file, MDB_txn *txn, enum content content)
+{
+    MDB_val at = {strlen("cas"), (void *)(uintptr_t) "cas"};
+    MDB_val data;
+    struct mcds__lmdb_cas cas;
+    if (content == EMPTY)
+        return file->size > EMPTY_PAGES_MAX * (uint64_t)file->page_size;
+    if (content != OURS)
+        return false;
+    return mdb_get(txn, file->root, &at, &data) != 0 ||
+           !mcds__lmdb_cas_read((mcds_bytes){data.mv_data, data.mv_size}, &cas) ||
+           (cas.transaction > mdb_txn_id(txn) && mdb_txn_id(txn) != 1);
+}
+
 /* Look at the file, or make it ours, in one transaction. */
 static int settle_format(struct mcds__lmdb_file *file, const mcds_env *env, bool writing,
                          enum content *content, uint32_t *version)
@@ -175,9 +200,12 @@ static int settle_format(struct mcds__lmdb_file *file, const mcds_env *env, bool
     int code = mdb_txn_begin(file->env, NULL, writing ? 0 : MDB_RDONLY, &txn);
     if (code != 0)
         return code;
-    code = read_format(file, txn, content, version);
+    code = read_format(file, env, txn, content, version);
     if (code == 0 && !writing && is_replaced(file, txn)) {
         *content = REPLACED;
+    } else if (code == 0 && !writing && *version == MCDS__LMDB_VERSION &&
+               is_torn(file, txn, *content)) {
+        *content = TORN;
     } else if (code == 0 && writing && *content == EMPTY) {
         code = write_format(file, env, txn);
         *content = OURS;
@@ -192,7 +220,7 @@ static int settle_format(struct mcds__lmdb_file *file, const mcds_env *env, bool
 static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
 {
     enum content content = EMPTY;
-    uint32_t version = 0;
+    uint32_t version = MCDS__LMDB_VERSION;
     int code = settle_format(file, env, false, &content, &version);
     if (code == 0 && content == EMPTY && !file->read_only)
         code = settle_format(file, env, true, &content, &version);
@@ -200,6 +228,16 @@ static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
         return mcds__lmdb_fail_open(file->path, code);
     if (content == REPLACED)
         return mcds__lmdb_fail_replaced(file->path);
+    if (content == TORN)
+        return mcds_fail(
+            MCDS_IO,
+            "lmdb: %s is damaged: its parts are of different times, as in a copy made "
+            "while it was written; make copies with mcds backup, and move this file "
+            "away",
+            file->path);
+    if (content == EMPTY)
+        return mcds_fail(MCDS_IO, "lmdb: %s is empty, and cannot be written: %s", file->path,
+                         file->no_line != NULL ? file->no_line : "this user may only read it");
     if (content != OURS)
         return mcds_fail(MCDS_IO,
                          "lmdb: %s is an LMDB file that mcds did not make; give another path",
@@ -286,6 +324,31 @@ static void sync_directory(const char *path)
     (void)close(descriptor);
 }
 
+/* A file may be shorter than its last page: LMDB writes no page that was freed again. Beyond its
+ * end a read through the map would kill the process, so it is made as long as it claims to be: what
+ * a copy has lost is then found as damage. This neither shortens it nor writes to it. */
+static int mend_length(struct mcds__lmdb_file *file)
+{
+    MDB_envinfo info;
+    mdb_filehandle_t descriptor;
+    struct stat status;
+    if (mdb_env_info(file->env, &info) != 0 || mdb_env_get_fd(file->env, &descriptor) != 0 ||
+        fstat(descriptor, &status) != 0)
+        return MCDS_OK;
+    uint64_t length = ((uint64_t)info.me_last_pgno + 1) * file->page_size;
+    if ((uint64_t)status.st_size >= length)
+        return MCDS_OK;
+#ifdef __linux__
+    if (!file->read_only && fallocate(descriptor, 0, (off_t)length - 1, 1) == 0)
+        return MCDS_OK;
+#endif
+    return mcds_fail(
+        MCDS_IO,
+        "lmdb: %s is %llu bytes shorter than it says, as a copy that was cut short; "
+        "if it is none, open it once as a user who may write it",
+        file->path, (unsigned long long)(length - (uint64_t)status.st_size));
+}
+
 /* That it is the file which was looked at before, and that no program started from here inherits
  * it. */
 static int look_at_file(struct mcds__lmdb_file *file)
@@ -325,7 +388,7 @@ int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t 
     int result = mcds__lmdb_guard_data(file, mode, &data);
     if (result != MCDS_OK)
         return result;
-    uint64_t size = (uint64_t)data.st_size;
+    uint64_t size = file->size = (uint64_t)data.st_size;
     uint64_t map_size = size > MAP_BEGIN / 2 ? mcds__lmdb_rounded(size * 2) : MAP_BEGIN;
     file->map_size = map_size < file->map_max ? map_size : file->map_max;
     result = open_files(file, env, &data);
@@ -336,6 +399,8 @@ int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t 
         file->map_size = info.me_mapsize;
     (void)mdb_reader_check(file->env, &file->stale_readers);
     result = check_format(file, env);
+    if (result == MCDS_OK)
+        result = mend_length(file);
     if (result == MCDS_OK && size == 0)
         sync_directory(file->path);
     return result;

@@ -109,6 +109,8 @@ bool mcds__lmdb_cas_read(mcds_bytes bytes, struct mcds__lmdb_cas *out)
         return false;
     out->next = get_u64(at);
     out->reserved = get_u64(at + 8);
+    out->transaction = get_u64(at + 16);
+    out->latest_ms = get_u64(at + 24);
     return true;
 }
 
@@ -116,4 +118,23 @@ void mcds__lmdb_cas_write(const struct mcds__lmdb_cas *cas, uint8_t out[MCDS__LM
 {
     put_u64(out, cas->next);
     put_u64(out + 8, cas->reserved);
+    put_u64(out + 16, cas->transaction);
+    put_u64(out + 24, cas->latest_ms);
+}
+
+bool mcds__lmdb_clock_read(mcds_bytes bytes, struct mcds__lmdb_clock_record *out)
+{
+    const uint8_t *at = bytes.at;
+    if (bytes.length != MCDS__LMDB_CLOCK_BYTES)
+        return false;
+    memcpy(out->boot, at, MCDS__LMDB_BOOT_BYTES);
+    out->offset_ns = (int64_t)get_u64(at + MCDS__LMDB_BOOT_BYTES);
+    return true;
+}
+
+void mcds__lmdb_clock_write(const struct mcds__lmdb_clock_record *clock,
+                            uint8_t out[MCDS__LMDB_CLOCK_BYTES])
+{
+    memcpy(out, clock->boot, MCDS__LMDB_BOOT_BYTES);
+    put_u64(out + MCDS__LMDB_BOOT_BYTES, (uint64_t)clock->offset_ns);
 }

@@ -16,9 +16,12 @@
  *
  * The unnamed database, beside LMDB's own entries for the two above:
  *
- *     "mcds"   "mcds", version of the file in 4 bytes, 1, and the file's identity in 8
- *     "cas"    the next cas in 8 bytes, and in 8 the first cas that nobody may have used yet
- *              even when the system has gone down without writing everything
+ *     "mcds"   "mcds", version of the file in 4 bytes, 2, and the file's identity in 8
+ *     "cas"    written by every commit: the next cas in 8 bytes, in 8 the first cas that nobody may
+ *              have used yet even when the system has gone down without writing everything, in 8
+ *              the number of the transaction, and in 8 the latest time of the file's clock in ms
+ *     "clock"  the boot of the system in 16 bytes, and in 8 what to add to CLOCK_BOOTTIME, in ns,
+ *              for the file's clock (lmdb_clock.c); not there before the first write
  *     "turn"   8 bytes, drawn by the last transaction that has carried out what other processes
  *              had posted (lmdb_board.h); not there before the first
  */
@@ -32,9 +35,11 @@
 #define MCDS__RECORD_HEADER 24
 #define MCDS__RECORD_NEVER 0
 #define MCDS__EXPIRY_KEY_MAX (8 + 250)
-#define MCDS__LMDB_VERSION 1
+#define MCDS__LMDB_VERSION 2
 #define MCDS__LMDB_FORMAT_BYTES 16
-#define MCDS__LMDB_CAS_BYTES 16
+#define MCDS__LMDB_CAS_BYTES 32
+#define MCDS__LMDB_BOOT_BYTES 16
+#define MCDS__LMDB_CLOCK_BYTES (MCDS__LMDB_BOOT_BYTES + 8)
 
 struct mcds__record {
     uint32_t flags;
@@ -75,8 +80,18 @@ void mcds__lmdb_format_write(const struct mcds__lmdb_format *format,
 struct mcds__lmdb_cas {
     uint64_t next;
     uint64_t reserved;
+    uint64_t transaction; /* 0: not known */
+    uint64_t latest_ms;
 };
 bool mcds__lmdb_cas_read(mcds_bytes bytes, struct mcds__lmdb_cas *out);
 void mcds__lmdb_cas_write(const struct mcds__lmdb_cas *cas, uint8_t out[MCDS__LMDB_CAS_BYTES]);
+
+struct mcds__lmdb_clock_record {
+    uint8_t boot[MCDS__LMDB_BOOT_BYTES];
+    int64_t offset_ns;
+};
+bool mcds__lmdb_clock_read(mcds_bytes bytes, struct mcds__lmdb_clock_record *out);
+void mcds__lmdb_clock_write(const struct mcds__lmdb_clock_record *clock,
+                            uint8_t out[MCDS__LMDB_CLOCK_BYTES]);
 
 #endif

@@ -85,6 +85,9 @@ int mcds__lmdb_cas_store(struct mcds__lmdb_work *work, bool ahead, bool *reserve
     *reserved = ahead && work->cas.next > work->cas.reserved;
     if (*reserved)
         work->cas.reserved = work->cas.next + CAS_RESERVE;
+    work->cas.transaction = mdb_txn_id(work->txn);
+    if (work->now_ms > work->cas.latest_ms)
+        work->cas.latest_ms = work->now_ms;
     uint8_t bytes[MCDS__LMDB_CAS_BYTES];
     mcds__lmdb_cas_write(&work->cas, bytes);
     MDB_val at = cas_key();

@@ -63,7 +63,7 @@ static void look_at_clocks(struct mcds__lmdb_work *work, const mcds_env *env)
     if (work->clocks == env && work->requests - work->looked < REQUESTS_A_LOOK)
         return;
     work->now_ns = mcds__monotonic_ns(env);
-    work->now_ms = mcds__lmdb_now_ms(env);
+    work->now_ms = mcds__lmdb_ms_at(work->file, env, work->now_ns);
     work->clocks = env;
     work->looked = work->requests;
 }
@@ -231,6 +231,7 @@ static int finish(struct mcds__lmdb_work *work, const mcds_env *env, bool *uncer
     if (code != 0)
         return code;
     file->cas_joined = true;
+    file->clock.fixed = true;
     int64_t now_ns = mcds__monotonic_ns(env);
     if (file->synced || (!reserved && now_ns - file->checkpoint_ns < CHECKPOINT_NS))
         return 0;
@@ -252,6 +253,8 @@ static int attempt(struct mcds__lmdb_file *file, const mcds_env *env, const stru
         return code;
     mcds__buffer_init_in(&work.scratch, env, MCDS__LMDB_VALUE_MAX, storage, sizeof storage);
     code = mcds__lmdb_cas_load(&work);
+    if (code == 0 && !file->clock.fixed)
+        code = mcds__lmdb_clock_agree(&work);
     if (code == 0)
         code = mdb_cursor_open(work.txn, file->items, &work.cursor);
     if (code == 0)

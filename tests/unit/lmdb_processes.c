@@ -317,7 +317,8 @@ static void a_follower_leaves_at_its_deadline(void **state)
     mcds_close(store);
 }
 
-/* An environment whose wall clock stops its reader, in the middle of a transaction. */
+/* An environment whose wall clock stops its reader, in the middle of a transaction: it has another
+ * monotonic clock than the one with which the file was opened. */
 struct trap {
     mcds_env env;
     int held;
@@ -331,13 +332,22 @@ static int64_t trap_wall_ns(void *self)
     return 0;
 }
 
+static int64_t trap_monotonic_ns(void *self)
+{
+    (void)self;
+    return mcds__monotonic_ns(mcds_env_system());
+}
+
 static void stop_in_transaction(const char *file, int held)
 {
     struct trap trap = {*mcds_env_system(), held};
     trap.env.self = &trap;
     trap.env.wall_ns = trap_wall_ns;
+    trap.env.monotonic_ns = trap_monotonic_ns;
+    mcds_store *first;
     mcds_store *store;
-    if (try_open(file, "", &trap.env, &store) == MCDS_OK)
+    if (try_open(file, "", NULL, &first) == MCDS_OK &&
+        try_open(file, "", &trap.env, &store) == MCDS_OK)
         (void)add_number(store, "n", 1);
     _exit(1);
 }

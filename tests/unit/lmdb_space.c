@@ -398,7 +398,7 @@ static void bad_places_and_options_are_named(void **state)
 /* Change the one place where the file says whose it is: "mcds" and a version, little-endian. */
 static void overwrite_format(const char *file, const char *format, size_t length)
 {
-    static const char sought[] = "mcds\1\0\0\0";
+    static const char sought[] = "mcds\2\0\0\0";
     FILE *both = fopen(file, "r+b");
     assert_non_null(both);
     static char bytes[1 << 20];
@@ -420,9 +420,9 @@ static void another_version_is_refused(void **state)
     mcds_store *store = open_store(place->file, "", NULL);
     (void)put(store, MCDS_SET, "k", "v", 0);
     mcds_close(store);
-    overwrite_format(place->file, "mcds\2", 5);
+    overwrite_format(place->file, "mcds\3", 5);
     assert_int_equal(try_open(place->file, "", NULL, &store), MCDS_IO);
-    assert_non_null(strstr(mcds_errmsg(), "format version 2"));
+    assert_non_null(strstr(mcds_errmsg(), "format version 3"));
 }
 
 #define NOBODY 65534

@@ -1,0 +1,163 @@
+/* What lmdb: keeps when the system goes down, and what it does with copies that cp has made while
+ * the file was in use. What the disk has is what there was at the last sync: LMDB's calls of the
+ * system arrive here first. */
+#include "support/lmdb_place.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#define FILE_MAX ((size_t)4 << 20)
+#define PAGE 4096
+#define COMMITS 24
+
+static uint8_t disk[FILE_MAX];
+static size_t disk_length;
+
+static size_t read_descriptor(int descriptor, uint8_t *out)
+{
+    size_t length = 0;
+    ssize_t got;
+    while ((got = pread(descriptor, out + length, FILE_MAX - length, (off_t)length)) > 0)
+        length += (size_t)got;
+    return length;
+}
+
+int fdatasync(int descriptor)
+{
+    disk_length = read_descriptor(descriptor, disk);
+    return 0;
+}
+
+static size_t read_whole(const char *path, uint8_t *out)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(descriptor >= 0);
+    size_t length = read_descriptor(descriptor, out);
+    assert_int_equal(close(descriptor), 0);
+    return length;
+}
+
+static void write_whole(const char *path, const uint8_t *bytes, size_t length)
+{
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, bytes, length), length);
+    assert_int_equal(close(descriptor), 0);
+}
+
+static void remove_store(const char *file)
+{
+    static const char *const suffixes[] = {"", "-lock", "-writer"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        char path[160];
+        (void)snprintf(path, sizeof path, "%s%s", file, suffixes[i]);
+        (void)unlink(path);
+    }
+}
+
+/* Each number is told once, though the newest writes are lost with the system. */
+static void numbers_are_not_told_again_after_a_crash(void **state)
+{
+    const struct place *place = *state;
+    char copy[128];
+    (void)snprintf(copy, sizeof copy, "%s-copy", place->file);
+    for (int round = 0; round < 3; round++) {
+        uint64_t told = 0;
+        mcds_store *store = open_store(place->file, "?sync=async", NULL);
+        for (int i = 0; i < 10; i++)
+            told = put(store, MCDS_SET, "k", "v", 0).cas.unique;
+        write_whole(copy, disk, disk_length);
+        mcds_store *after = open_store(copy, "?sync=async", NULL);
+        assert_true(put(after, MCDS_SET, "k", "v", 0).cas.unique > told);
+        mcds_close(after);
+        mcds_close(store);
+        remove_store(copy);
+    }
+}
+
+static void fill_keys(mcds_store *store, int round)
+{
+    char key[16];
+    char value[32];
+    for (int i = 0; i < 40; i++) {
+        (void)snprintf(key, sizeof key, "k%d", i);
+        (void)snprintf(value, sizeof value, "%d", round);
+        assert_int_equal(put(store, MCDS_SET, key, value, 0).outcome, MCDS_OUT_OK);
+    }
+}
+
+/* cp has read the first pages, and then the others after so many commits more: refused, or what was
+ * there at first, but never empty. */
+static void a_torn_copy_is_refused(void **state)
+{
+    const struct place *place = *state;
+    static uint8_t first[FILE_MAX];
+    static uint8_t later[FILE_MAX];
+    char copy[128];
+    int refused = 0;
+    (void)snprintf(copy, sizeof copy, "%s-copy", place->file);
+    for (int commits = 0; commits < COMMITS; commits++) {
+        mcds_store *store = open_store(place->file, "?sync=async", NULL);
+        fill_keys(store, commits);
+        size_t length = read_whole(place->file, first);
+        for (int i = 0; i < commits; i++)
+            (void)add_number(store, "n", 1);
+        size_t later_length = read_whole(place->file, later);
+        assert_true(later_length >= length);
+        memcpy(later, first, 2 * (size_t)PAGE);
+        write_whole(copy, later, later_length);
+        mcds_close(store);
+        mcds_store *torn = NULL;
+        int result = try_open(copy, "", NULL, &torn);
+        if (result == MCDS_OK) {
+            assert_true(commits < 8);
+            mcds_close(torn);
+        } else {
+            assert_int_equal(result, MCDS_IO);
+            assert_non_null(strstr(mcds_errmsg(), "mcds backup"));
+            refused++;
+        }
+        remove_store(copy);
+    }
+    assert_true(refused >= COMMITS - 8);
+}
+
+/* As when the disk of the copy was full. What was lost is damage, not emptiness or death. */
+static void a_copy_cut_short_does_no_harm(void **state)
+{
+    const struct place *place = *state;
+    static uint8_t bytes[FILE_MAX];
+    static char large[20000];
+    memset(large, 'x', sizeof large - 1);
+    mcds_store *store = open_store(place->file, "", NULL);
+    fill_keys(store, 7);
+    for (int i = 0; i < 30; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "large%d", i);
+        assert_int_equal(put(store, MCDS_SET, key, large, 0).outcome, MCDS_OUT_OK);
+    }
+    mcds_close(store);
+    size_t length = read_whole(place->file, bytes);
+    for (size_t cut = length - PAGE; cut > 2 * (size_t)PAGE; cut -= 3 * (size_t)PAGE) {
+        write_whole(place->file, bytes, cut);
+        if (try_open(place->file, "", NULL, &store) != MCDS_OK)
+            continue;
+        for (int i = 0; i < 30; i++) {
+            char key[16];
+            (void)snprintf(key, sizeof key, "large%d", i);
+            mcds_outcome outcome = fetch(store, key, NULL, 0).outcome;
+            assert_true(outcome == MCDS_OUT_OK || outcome == MCDS_OUT_FAILED);
+        }
+        mcds_close(store);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(numbers_are_not_told_again_after_a_crash),
+        TEST(a_torn_copy_is_refused),
+        TEST(a_copy_cut_short_does_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
