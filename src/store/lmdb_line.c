@@ -22,7 +22,7 @@
 #include "store/lmdb_guard.h"
 
 #define LINE_BYTES 4096
-#define JOIN_TRIES_MAX 100
+#define JOIN_TRIES_MAX 10000 /* who begins the page may be stopped, or its machine be busy */
 #define JOIN_PAUSE_NS NS_PER_MS
 /* Programs built for another kind of mutex must not touch this one. */
 #define LINE_MARK UINT64_C(0x6d636473)

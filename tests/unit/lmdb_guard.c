@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "support/fake_env.h"
+
 #define NOBODY 65534
 #define CHILD_SKIPPED 77
 #define PATH_ROOM 160
@@ -284,6 +286,8 @@ static void who_has_no_line_does_not_write(void **state)
 {
     const struct place *place = *state;
     char path[PATH_ROOM];
+    struct fake_env fake;
+    fake_env_init(&fake, 1);
     mcds_store *store = open_store(place->file, "", NULL);
     (void)add_number(store, "n", 7);
     mcds_close(store);
@@ -291,7 +295,7 @@ static void who_has_no_line_does_not_write(void **state)
     int descriptor = open(path, O_RDWR | O_CLOEXEC);
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     assert_int_equal(fcntl(descriptor, F_OFD_SETLK, &lock), 0);
-    store = open_store(place->file, "", NULL);
+    store = open_store(place->file, "", &fake.env);
     assert_value(store, "n", "7");
     mcds_reply reply = add_number(store, "n", 1);
     assert_int_equal(reply.outcome, MCDS_OUT_FAILED);
