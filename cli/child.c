@@ -1,21 +1,15 @@
 /* A program in a process group of its own, with the terminal when there is one. */
 #include "child.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "exit.h"
-
-/* More than a process's stat up to its number of threads. */
-#define STAT_MAX 512
+#include "processes.h"
 
 /* Whether our group is the foreground of the terminal. */
 static bool is_foreground(int tty)
@@ -23,133 +17,114 @@ static bool is_foreground(int tty)
     return tty >= 0 && tcgetpgrp(tty) == getpgrp();
 }
 
-/* Between fork and exec: only what is safe there. Tells errno through `report` and ends. */
-static _Noreturn void become(char *const *program, pid_t parent, int tty, int report,
-                             const struct inheritance *inheritance)
+/* What the process of the program needs between fork and exec. */
+struct start {
+    char *const *program;
+    int tty; /* to come to the foreground of, or -1 */
+    const struct inheritance *inheritance;
+};
+
+/* In the process of the program, below the supervisor: only what is safe between fork and exec. */
+static void become(const void *context, int report)
 {
+    const struct start *start = context;
+    pid_t supervisor = getppid();
     (void)setpgid(0, 0);
-    if (tty >= 0)
-        (void)tcsetpgrp(tty, getpid()); /* SIGTTOU is blocked here */
+    if (start->tty >= 0)
+        (void)tcsetpgrp(start->tty, getpid()); /* SIGTTOU is blocked here */
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
+    if (getppid() != supervisor)
         _exit(1); /* it died before we could ask for the signal */
-    (void)sigaction(SIGPIPE, &inheritance->pipe, NULL);
-    (void)sigaction(SIGCHLD, &inheritance->child, NULL);
-    (void)sigprocmask(SIG_SETMASK, &inheritance->mask, NULL);
-    (void)execvp(program[0], program);
+    (void)sigaction(SIGPIPE, &start->inheritance->pipe, NULL);
+    (void)sigaction(SIGCHLD, &start->inheritance->child, NULL);
+    (void)sigprocmask(SIG_SETMASK, &start->inheritance->mask, NULL);
+    (void)execvp(start->program[0], start->program);
     int reason = errno;
     ssize_t told = write(report, &reason, sizeof reason);
     _exit(told == (ssize_t)sizeof reason ? STATUS_CANNOT_RUN : STATUS_INTERNAL);
 }
 
-/* The errno of a failed exec, or 0 when `from` was closed by a successful one. */
-static int read_reason(int from)
-{
-    int reason = 0;
-    ssize_t got;
-    do {
-        got = read(from, &reason, sizeof reason);
-    } while (got < 0 && errno == EINTR);
-    return got == (ssize_t)sizeof reason ? reason : 0;
-}
-
 int child_start(struct child *child, char *const *program,
                 const struct inheritance *inheritance)
 {
-    *child = (struct child){-1, open("/dev/tty", O_RDWR | O_CLOEXEC), false, 0, 0, false};
+    *child = (struct child){.group = -1, .tty = open("/dev/tty", O_RDWR | O_CLOEXEC)};
     /* In a pipeline of the shell the others need the foreground that they share with us. */
     bool whole = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
-    int tty = whole && is_foreground(child->tty) ? child->tty : -1;
-    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-    int report[2];
-    if (pipe2(report, O_CLOEXEC) != 0)
-        return errno;
-    pid_t parent = getpid();
-    pid_t pid = fork();
-    if (pid == 0)
-        become(program, parent, tty, report[1], inheritance);
-    int reason = pid < 0 ? errno : 0;
-    (void)close(report[1]);
-    if (pid > 0) {
-        (void)setpgid(pid, pid); /* whoever of the two comes first */
-        child->group = pid;
-        reason = read_reason(report[0]);
-    }
-    (void)close(report[0]);
+    struct start start = {program, whole && is_foreground(child->tty) ? child->tty : -1,
+                          inheritance};
+    struct supervisor_news news = {NEWS_FAILED, ECHILD};
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* for when the supervisor is killed */
+    int reason = supervisor_start(&child->supervisor, become, &start);
+    if (reason == 0 && supervisor_next(&child->supervisor, true, &news) &&
+        news.kind == NEWS_STARTED)
+        child->group = news.number;
+    else if (reason == 0)
+        reason = news.number;
     if (reason != 0)
         child_end(child);
     return reason;
 }
 
-void child_reap(struct child *child)
+/* The supervisor was killed, and its children have come to us: the program, which died with it,
+ * and others. */
+static void reap_ours(struct child *child)
 {
     int status;
     pid_t pid;
-    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
-        if (pid != child->group)
-            continue;
-        child->stopped_by = WIFSTOPPED(status) ? WSTOPSIG(status) : 0;
-        if (!WIFSTOPPED(status)) {
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == child->supervisor.pid)
+            child->is_unwatched = true;
+        if (pid == child->group && !child->is_ended) {
             child->is_ended = true;
             child->wait_status = status;
         }
     }
 }
 
-/* What "PID (NAME) STATE PARENT GROUP ..." tells of a process; NAME may hold anything. */
-struct process {
-    char state;
-    int group;
-    long threads; /* a zombie with more than one lives on without its first */
-};
-
-/* False: it has gone, or cannot be told. */
-static bool look_at(const char *pid, struct process *process)
+void child_reap(struct child *child)
 {
-    char path[sizeof "/proc/4294967295/stat"];
-    char line[STAT_MAX];
-    if (snprintf(path, sizeof path, "/proc/%s/stat", pid) >= (int)sizeof path)
-        return false;
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return false;
-    size_t length = fread(line, 1, sizeof line - 1, file);
-    (void)fclose(file);
-    line[length] = '\0';
-    const char *rest = strrchr(line, ')');
-    return rest != NULL && sscanf(rest,
-                                  ") %c %*s %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-                                  "%*s %*s %ld",
-                                  &process->state, &process->group, &process->threads) == 3;
+    struct supervisor_news news;
+    while (supervisor_next(&child->supervisor, false, &news)) {
+        if (news.kind == NEWS_STOPPED)
+            child->stopped_by = news.number;
+        if (news.kind == NEWS_ENDED) {
+            child->stopped_by = 0;
+            child->is_ended = true;
+            child->wait_status = news.number;
+        }
+    }
+    reap_ours(child);
 }
 
-/* Whether /proc is there and tells of the same processes as kill(). */
-static bool is_our_proc(void)
+int child_news(const struct child *child)
 {
-    char self[16] = "";
-    ssize_t length = readlink("/proc/self", self, sizeof self - 1);
-    return length > 0 && strtol(self, NULL, 10) == getpid();
+    return child->is_unwatched ? -1 : child->supervisor.news;
+}
+
+struct group_look {
+    pid_t group;
+    bool seen;
+    bool lives;
+    char *sentence; /* on a process that may not be signalled, or NULL */
+    size_t sentence_room;
+};
+
+static bool look_for_life(void *context, const struct process *process)
+{
+    struct group_look *look = context;
+    if (process->group != look->group)
+        return true;
+    look->seen = true;
+    look->lives = process->state != 'Z' || process->threads > 1;
+    return !look->lives;
 }
 
 /* Whether what is left of the group are zombies whose parents do not look after them. They hold
  * nothing any more and no signal ends them. In doubt: no. */
 static bool is_all_zombies(pid_t group)
 {
-    DIR *processes = is_our_proc() ? opendir("/proc") : NULL;
-    const struct dirent *entry;
-    struct process process;
-    bool lives = false;
-    bool seen = false;
-    while (!lives && processes != NULL && (entry = readdir(processes)) != NULL) {
-        if (!isdigit((unsigned char)entry->d_name[0]) || !look_at(entry->d_name, &process) ||
-            process.group != group)
-            continue;
-        seen = true;
-        lives = process.state != 'Z' || process.threads > 1;
-    }
-    if (processes != NULL)
-        (void)closedir(processes);
-    return seen && !lives;
+    struct group_look look = {.group = group};
+    return processes_visit(look_for_life, &look) && look.seen && !look.lives;
 }
 
 bool child_group_lives(const struct child *child)
@@ -162,6 +137,39 @@ bool child_group_lives(const struct child *child)
 void child_signal(const struct child *child, int number)
 {
     (void)kill(-child->group, number);
+}
+
+static bool look_for_others(void *context, const struct process *process)
+{
+    struct group_look *look = context;
+    if (process->group != look->group || process->state == 'Z' || kill(process->pid, 0) == 0 ||
+        errno != EPERM)
+        return true;
+    look->seen = true;
+    (void)snprintf(look->sentence, look->sentence_room, "process %ld (%s)", (long)process->pid,
+                   process->name);
+    return false;
+}
+
+bool child_is_out_of_reach(const struct child *child, char *sentence, size_t room)
+{
+    struct group_look look = {
+        .group = child->group, .sentence = sentence, .sentence_room = room};
+    (void)processes_visit(look_for_others, &look);
+    return look.seen;
+}
+
+void child_deadline(const struct child *child, int64_t kill_at_ns)
+{
+    supervisor_deadline(&child->supervisor, kill_at_ns);
+}
+
+void child_sweep(const struct child *child)
+{
+    struct supervisor_news news = {NEWS_STARTED, 0};
+    supervisor_sweep(&child->supervisor);
+    while (news.kind != NEWS_SWEPT && supervisor_next(&child->supervisor, true, &news)) {
+    }
 }
 
 /* Whether somebody of our session would continue us. */
@@ -204,6 +212,8 @@ void child_continue(struct child *child)
 
 void child_end(struct child *child)
 {
+    if (child->supervisor.orders > 0)
+        supervisor_leave(&child->supervisor);
     if (child->tty < 0)
         return;
     if (child->group > 0 && tcgetpgrp(child->tty) == child->group)

@@ -1,4 +1,4 @@
-/* A program in a process group of its own. */
+/* A program in a process group of its own, below a supervisor. */
 #ifndef MCDS_CLI_CHILD_H
 #define MCDS_CLI_CHILD_H
 
@@ -6,13 +6,17 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "supervisor.h"
+
 struct child {
+    struct supervisor supervisor;
     pid_t group;       /* also the process id of the program */
     int tty;           /* the controlling terminal, or -1 */
     bool is_ended;     /* the program itself; others of its group may live on */
     int wait_status;   /* as waitpid gives it, when it has ended */
     int stopped_by;    /* the signal that has stopped the program, or 0 */
     bool is_following; /* we have stopped with it */
+    bool is_unwatched; /* the supervisor was killed */
 };
 
 /* What the program inherits: the signals as they were before ours. */
@@ -22,13 +26,13 @@ struct inheritance {
     struct sigaction child;
 };
 
-/* Start `program`, found by $PATH. It dies with us, as far as the kernel can do that for one
- * process. When we stand in the foreground of a terminal and both standard streams are it, the
+/* Start `program`, found by $PATH. All that descends from it dies with us. When we stand in the
+ * foreground of a terminal and both standard streams are it, the
  * group becomes the foreground. Returns 0, or the errno of why it cannot be run. */
 int child_start(struct child *child, char *const *program,
                 const struct inheritance *inheritance);
 
-/* Take notice of what has ended or stopped. Orphans of the group come to us and are reaped. */
+/* Take notice of what has ended or stopped. */
 void child_reap(struct child *child);
 
 /* Whether any process of the group lives; a zombie does not. */
@@ -36,6 +40,16 @@ bool child_group_lives(const struct child *child);
 
 /* Send a signal to the whole group. */
 void child_signal(const struct child *child, int number);
+/* Whether a process of the group cannot be signalled, because it runs as another user; which. */
+bool child_is_out_of_reach(const struct child *child, char *sentence, size_t room);
+
+/* Readable when child_reap has something to take; -1: never. */
+int child_news(const struct child *child);
+
+/* Have all killed at this time, even if we are stopped then. */
+void child_deadline(const struct child *child, int64_t kill_at_ns);
+/* Kill all that descends from the program, in its group or not, and wait for that. */
+void child_sweep(const struct child *child);
 
 /* After a stop by the terminal: a program that has only been waiting for the terminal gets it
  * when we stand in the foreground. Otherwise stop our own group as well, so that the shell gets
@@ -44,7 +58,7 @@ void child_signal(const struct child *child, int number);
 void child_follow_stop(struct child *child);
 void child_continue(struct child *child);
 
-/* Give the terminal back to our own group. */
+/* Give the terminal back to our own group, and let the supervisor go. */
 void child_end(struct child *child);
 
 #endif

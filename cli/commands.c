@@ -68,9 +68,11 @@ static const struct verb lock_verbs[] = {
      .done = "broken",
      .help =
          "Run COMMAND while holding the lock NAME, in a process group of its own. The lease is "
-         "renewed meanwhile; if that fails, the whole group is stopped before another host can "
-         "get "
-         "the lock. COMMAND finds MCDS_LOCK_NAME, MCDS_LOCK_FENCE (a number larger than that "
+         "renewed meanwhile; if that fails, or mcds is killed, all that descends from COMMAND "
+         "is "
+         "ended before another host can get the lock. A process that runs as another user "
+         "(sudo) cannot be ended: it is named, and the lock is held until it ends. COMMAND "
+         "finds MCDS_LOCK_NAME, MCDS_LOCK_FENCE (a number larger than that "
          "of "
          "every earlier holder) and MCDS_LOCK_DEADLINE (Unix time in ms at which the lease "
          "ends "

@@ -3,8 +3,10 @@
  *   asked          renewed      renewed                stop     kill  deadline
  *     |---- span/3 ---|---- span/3 ---|----- ... --------|--------|------|
  *
- * Each renewal that succeeds moves everything behind it. Only when none does, is the group told
- * to end (TERM) at `stop` and ended (KILL) at `kill`; nothing of it runs at the deadline. */
+ * Each renewal that succeeds moves everything after it. Only when none does, the group is asked
+ * to end (TERM) at `stop` and ended (KILL) at `kill`, and between `kill` and the deadline the
+ * supervisor kills what is left, even if we are stopped. Nothing runs at the deadline but what
+ * this user may not signal. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,6 +32,8 @@
 #define RETRY_MIN_NS (10 * NS_PER_MS)
 /* What COMMAND has left behind in its group may end by itself this long. */
 #define REST_NS (1000 * NS_PER_MS)
+/* How often to look whether the group has ended: the end of an orphan in it is no news. */
+#define LOOK_NS (20 * NS_PER_MS)
 /* Longer than this after KILL, only a process stuck in the kernel lives. */
 #define STUCK_NS (5000 * NS_PER_MS)
 
@@ -51,6 +55,8 @@ struct runner {
     struct renewer renewer;
     enum phase phase;
     bool is_lost;
+    bool is_trouble_told; /* that the store does not answer while we wait */
+    bool is_reach_told;   /* that a process cannot be signalled */
     int64_t deadline_ns;
     int64_t span_ns;  /* from a renewal to its deadline */
     int64_t asked_ns; /* when the last renewal was begun */
@@ -86,6 +92,12 @@ static void take_deadline(struct runner *runner)
     runner->renew_at_ns = runner->asked_ns + runner->span_ns / 3;
 }
 
+/* Once the command runs. */
+static void guard_deadline(const struct runner *runner)
+{
+    child_deadline(&runner->child, runner->deadline_ns - kill_ahead_ns(runner) / 2);
+}
+
 static void set_number(const char *variable, uint64_t number)
 {
     char text[32];
@@ -102,6 +114,22 @@ static void set_environment(struct runner *runner)
     set_number("MCDS_LOCK_DEADLINE", (uint64_t)(env->wall_ns(env->self) / NS_PER_MS + left_ms));
 }
 
+/* Whether a wait is worth going on after this result. Only a wait that was asked for outlasts a
+ * store that does not answer; `row` counts such results in a row. */
+static bool is_worth_waiting(struct runner *runner, int result, int row)
+{
+    bool asked_for = is_given(runner->command, OPTION_WAIT);
+    bool silent = result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE;
+    if (result == MCDS_BUSY || (result == MCDS_AMBIGUOUS && row == 1))
+        return true;
+    if (!asked_for || (!silent && result != MCDS_AMBIGUOUS))
+        return false;
+    if (!runner->is_trouble_told)
+        complain(&runner->session->output, "%s; still waiting for the lock", mcds_errmsg());
+    runner->is_trouble_told = true;
+    return true;
+}
+
 /* Acquire in slices, between which a signal can end the wait. Returns the result of the
  * library, or the number of a signal in *signal_out. */
 static int acquire(struct runner *runner, int *signal_out)
@@ -109,6 +137,7 @@ static int acquire(struct runner *runner, int *signal_out)
     const struct command *command = runner->command;
     int64_t wait_ms = (int64_t)number_of(command, OPTION_WAIT, DAY_MS);
     int64_t until_ns = watch_now_ns() + wait_ms * NS_PER_MS;
+    int row = 0;
     for (;;) {
         runner->asked_ns = watch_now_ns();
         int64_t left_ms = (until_ns - runner->asked_ns) / NS_PER_MS;
@@ -117,7 +146,8 @@ static int acquire(struct runner *runner, int *signal_out)
                           : mcds_lock_acquire(runner->lock,
                                               (uint32_t)least(left_ms, WAIT_SLICE_MS),
                                               &runner->lease);
-        if (result != MCDS_BUSY || once)
+        row = result == MCDS_BUSY ? 0 : row + 1;
+        if (result == MCDS_OK || once || !is_worth_waiting(runner, result, row))
             return result;
         while ((*signal_out = watch_signal(&runner->watch)) != 0)
             if (*signal_out != SIGCHLD && *signal_out != SIGCONT)
@@ -166,10 +196,26 @@ static int report_failed_acquire(struct runner *runner, int result)
     return status_of(result);
 }
 
+/* Say at once that a process will not obey, and what becomes of the lock. */
+static void tell_of_reach(struct runner *runner)
+{
+    char process[64];
+    if (runner->is_reach_told ||
+        !child_is_out_of_reach(&runner->child, process, sizeof process))
+        return;
+    runner->is_reach_told = true;
+    complain(&runner->session->output,
+             "lock '%.200s': %s runs as another user and cannot be stopped; %s", runner->name,
+             process,
+             runner->is_lost ? "it may go on while another holds the lock"
+                             : "the lock is held until it ends");
+}
+
 static void stop_group(struct runner *runner, int64_t kill_at_ns)
 {
     child_signal(&runner->child, SIGTERM);
     child_signal(&runner->child, SIGCONT); /* a stopped one could not end */
+    tell_of_reach(runner);
     runner->phase = PHASE_STOPPING;
     runner->next_at_ns = kill_at_ns;
 }
@@ -177,13 +223,17 @@ static void stop_group(struct runner *runner, int64_t kill_at_ns)
 static void kill_group(struct runner *runner, int64_t now_ns)
 {
     child_signal(&runner->child, SIGKILL);
+    tell_of_reach(runner);
     runner->phase = PHASE_KILLED;
     runner->next_at_ns = now_ns + STUCK_NS;
 }
 
-static void lose(struct runner *runner, const char *why)
+/* `cause` is the library's sentence, or "". */
+static void lose(struct runner *runner, const char *why, const char *cause)
 {
-    if (!runner->is_lost)
+    if (!runner->is_lost && cause[0] != '\0')
+        complain(&runner->session->output, "lock '%.200s': %s (%s)", runner->name, why, cause);
+    else if (!runner->is_lost)
         say(runner, why);
     runner->is_lost = true;
 }
@@ -196,10 +246,11 @@ static void learn(struct runner *runner)
     switch (runner->renewer.result) {
     case MCDS_OK:
         take_deadline(runner);
+        guard_deadline(runner);
         break;
     case MCDS_LOST:
     case MCDS_EXPIRED:
-        lose(runner, "the lease was lost; stopping the command");
+        lose(runner, "the lease was lost; stopping the command", runner->renewer.message);
         if (runner->phase < PHASE_STOPPING)
             stop_group(runner, least(now_ns + kill_ahead_ns(runner), runner->deadline_ns));
         runner->renew_at_ns = INT64_MAX;
@@ -221,11 +272,13 @@ static bool is_to_renew(const struct runner *runner)
 static void keep_time(struct runner *runner, int64_t now_ns)
 {
     if (runner->phase < PHASE_KILLED && now_ns >= runner->deadline_ns - kill_ahead_ns(runner)) {
-        lose(runner, "the lease could not be renewed in time; the command was killed");
+        lose(runner, "the lease could not be renewed in time; the command was killed",
+             runner->renewer.message);
         kill_group(runner, now_ns);
     } else if (runner->phase < PHASE_STOPPING &&
                now_ns >= runner->deadline_ns - stop_ahead_ns(runner)) {
-        lose(runner, "the lease cannot be renewed; stopping the command");
+        lose(runner, "the lease cannot be renewed; stopping the command",
+             runner->renewer.message);
         stop_group(runner, runner->deadline_ns - kill_ahead_ns(runner));
     } else if (runner->phase == PHASE_RESTING && now_ns >= runner->next_at_ns) {
         stop_group(runner, now_ns + STOP_MAX_NS);
@@ -270,17 +323,31 @@ static void take_signals(struct runner *runner)
     }
 }
 
+/* KILL was sent, and something lives on. A lock that is still ours is kept: nobody else may get it
+ * while that runs. True: it is not ours any more, and there is nothing left to do. */
+static bool leave_stuck(struct runner *runner)
+{
+    if (!runner->is_reach_told)
+        say(runner, runner->is_lost ? "a process of the command does not end even when killed"
+                                    : "a process of the command does not end even when killed; "
+                                      "the lock is held until it does");
+    runner->next_at_ns = INT64_MAX;
+    return runner->is_lost;
+}
+
 /* From the start of the command to the end of its group. */
 static void watch_group(struct runner *runner)
 {
-    while (!runner->child.is_ended || child_group_lives(&runner->child)) {
+    const struct child *child = &runner->child;
+    while (!child->is_ended || child_group_lives(child)) {
         int64_t now_ns = watch_now_ns();
-        if (runner->phase == PHASE_KILLED && now_ns >= runner->next_at_ns) {
-            say(runner, "a process of the command does not end even when killed");
+        if (runner->phase == PHASE_KILLED && now_ns >= runner->next_at_ns &&
+            leave_stuck(runner))
             return;
-        }
         keep_time(runner, now_ns);
-        if (watch_wait(&runner->watch, next_wake_ns(runner), runner->renewer.answer))
+        int64_t wake_ns = least(next_wake_ns(runner),
+                                runner->phase == PHASE_RUNNING ? INT64_MAX : now_ns + LOOK_NS);
+        if (watch_wait(&runner->watch, wake_ns, child_news(child), runner->renewer.answer))
             learn(runner);
         /* Before a signal that lets the group go on: it may be too late for that. */
         keep_time(runner, watch_now_ns());
@@ -307,8 +374,8 @@ static int release(struct runner *runner, int status)
                     "with another's");
         return STATUS_LOST;
     }
-    complain(output, "%s; the lock was not given back and ends by itself%s", mcds_errmsg(),
-             advice_on(result));
+    complain(output, "%s; the lock %s given back, and ends by itself%s", mcds_errmsg(),
+             result == MCDS_AMBIGUOUS ? "may not have been" : "was not", advice_on(result));
     return result == MCDS_AMBIGUOUS && status == 0 ? STATUS_AMBIGUOUS : status;
 }
 
@@ -325,11 +392,14 @@ static int run_program(struct runner *runner)
     }
     if (!renewer_start(&runner->renewer, runner->lock, &runner->lease)) {
         say(runner, "no thread to be had for renewals");
-        child_signal(&runner->child, SIGKILL);
+        child_sweep(&runner->child);
         child_end(&runner->child);
         return STATUS_INTERNAL;
     }
+    guard_deadline(runner);
     watch_group(runner);
+    if (runner->is_lost)
+        child_sweep(&runner->child);
     child_end(&runner->child);
     renewer_end(&runner->renewer);
     if (runner->is_lost) {
@@ -353,6 +423,14 @@ static int acquire_and_run(struct runner *runner)
 
 int lock_run(struct session *session, const struct command *command)
 {
+    if (session_is_private(session)) {
+        complain(
+            &session->output,
+            "lock '%.200s': a memory: store is seen by this process alone, so the lock would "
+            "keep nobody out; name a store that is shared with -s",
+            command->arguments[0]);
+        return STATUS_USAGE;
+    }
     struct runner runner = {.session = session,
                             .command = command,
                             .name = command->arguments[0],

@@ -71,8 +71,10 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_LEASE] = TIME('t', "lease", "TIME", 50, DAY_MS,
                           "how long the lock stays ours without renewal; renewed at a third of "
                           "it (15s; at least 3s on memcached)"),
-    [OPTION_WAIT] = TIME('w', "wait", "TIME", 0, DAY_MS,
-                         "wait at most this long for the lock (1d)"),
+    [OPTION_WAIT] = TIME(
+        'w', "wait", "TIME", 0, DAY_MS,
+        "wait at most this long for the lock, also while the store does not answer "
+        "(1d, but not for a store that does not answer)"),
     [OPTION_NOWAIT] = FLAG('n', "no-wait",
                            "do not wait: when another holds the lock, exit with 75"),
     [OPTION_EXIT] = NUMBER('E', "busy-exit", "CODE", 0, 255,

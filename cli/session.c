@@ -40,6 +40,11 @@ int session_choose_store(struct session *session, const struct command *command)
     return STATUS_DONE;
 }
 
+bool session_is_private(const struct session *session)
+{
+    return strncmp(session->uri, "memory:", strlen("memory:")) == 0;
+}
+
 int session_open_store(struct session *session)
 {
     int result = mcds_open(session->uri, &session->options, &session->store);
@@ -99,7 +104,10 @@ int session_run(struct session *session, const struct command *command)
     const struct verb *verb = command->verb;
     if (verb->run != NULL && (verb->start == NULL || command->program != NULL))
         return verb->run(session, command);
-    if (command->input != INPUT_NONE)
-        return feed_run(session, command);
-    return session_operate(session, command);
+    int status = command->input != INPUT_NONE ? feed_run(session, command)
+                                              : session_operate(session, command);
+    if (status == STATUS_DONE && session_is_private(session))
+        complain(&session->output, "a memory: store is seen by this command alone, and is gone "
+                                   "with it; 'batch' runs several commands on one");
+    return status;
 }

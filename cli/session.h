@@ -22,6 +22,8 @@ struct session {
  * the exit code. */
 int session_choose_store(struct session *session, const struct command *command);
 
+/* Whether the chosen store is seen by this process alone, and ends with it. */
+bool session_is_private(const struct session *session);
 /* Open the store. Returns 0 or, with the sentence printed, the exit code. */
 int session_open_store(struct session *session);
 

@@ -41,13 +41,15 @@ int64_t watch_now_ns(void)
     return env->monotonic_ns(env->self);
 }
 
-bool watch_wait(struct watch *watch, int64_t wake_ns, int fd)
+bool watch_wait(struct watch *watch, int64_t wake_ns, int news, int fd)
 {
     int64_t at_ns = wake_ns > 0 ? wake_ns : 1; /* 0 would switch the timer off */
     struct itimerspec when = {{0, 0}, {(time_t)(at_ns / NS_PER_S), (long)(at_ns % NS_PER_S)}};
     (void)timerfd_settime(watch->timer, TFD_TIMER_ABSTIME, &when, NULL);
-    struct pollfd waited[] = {
-        {watch->signals, POLLIN, 0}, {watch->timer, POLLIN, 0}, {fd, POLLIN, 0}};
+    struct pollfd waited[] = {{watch->signals, POLLIN, 0},
+                              {watch->timer, POLLIN, 0},
+                              {fd, POLLIN, 0},
+                              {news, POLLIN, 0}};
     if (poll(waited, sizeof waited / sizeof waited[0], -1) <= 0)
         return false;
     return (waited[2].revents & POLLIN) != 0;

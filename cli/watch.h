@@ -20,8 +20,8 @@ bool watch_open(struct watch *watch, const struct sigaction *pipe_before);
 /* Nanoseconds of the clock that leases run on: it goes on during suspend. */
 int64_t watch_now_ns(void);
 
-/* Wait until wake_ns, a signal, or until `fd` (-1: none) is readable; true in the last case. */
-bool watch_wait(struct watch *watch, int64_t wake_ns, int fd);
+/* Wait until wake_ns, a signal, or until `news` or `fd` is readable; true in the last case. */
+bool watch_wait(struct watch *watch, int64_t wake_ns, int news, int fd);
 
 /* The next signal that has come, or 0. */
 int watch_signal(struct watch *watch);

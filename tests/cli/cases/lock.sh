@@ -18,3 +18,8 @@ mcds lock job --label me -- sh -c '
     mcds -q lock job -n -- true; echo "-> $?"' 2>busy
 hide <busy
 printf 'one\ntwo\n' | mcds lock job -- cat
+run -s memory: lock job -- echo nobody is kept out
+run -s memory: list push jobs a
+run -s memory: list get jobs
+printf 'a\nb\n' | mcds -s memory: list push jobs
+printf 'list push jobs a\n' | mcds -s memory: batch
