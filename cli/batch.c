@@ -343,6 +343,8 @@ static void take_lines(struct batch *batch)
             lines_read(&batch->lines);
         } else {
             take_line(batch, kind, line, length);
+            if (!output_is_fine(&batch->session->output))
+                break; /* nobody gets the answers */
         }
     }
     (void)settle(batch);

@@ -28,6 +28,9 @@
 #define BYTES_MAX (size_t)(8 << 20)
 #define CHUNK_LINES 256
 #define CHUNK_BYTES (size_t)(64 << 10)
+/* Of all the lines of an array, which holds 64 MB with 4 bytes for each element. */
+#define ALL_BYTES (size_t)(64 << 20)
+#define ELEMENT_BYTES 4
 
 struct slot {
     struct slot *next; /* that is free */
@@ -277,7 +280,12 @@ static void take_into_chunk(struct feed *feed, char *text, size_t length)
     if (chunk->count == 0)
         chunk->line = feed->line;
     bool is_raw = is_given(feed->command, OPTION_RAW_LINES);
-    if ((!is_raw && !unquote_field(text, &length)) || !keep_in_chunk(chunk, text, length)) {
+    if (chunk->bytes + chunk->count * ELEMENT_BYTES > ALL_BYTES) {
+        note_failure(feed, feed->line, STATUS_DATA, "MCDS_TOO_BIG",
+                     "an array holds 64 MB at most, and nothing has been set");
+        feed->is_over = true;
+    } else if ((!is_raw && !unquote_field(text, &length)) ||
+               !keep_in_chunk(chunk, text, length)) {
         note_failure(feed, feed->line, STATUS_INTERNAL, "MCDS_NO_MEMORY", "out of memory");
         feed->is_over = true;
     } else if (feed->command->verb->feed == FEED_CHUNKS &&

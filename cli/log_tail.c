@@ -214,7 +214,6 @@ int log_tail(struct session *session, const struct command *command)
 {
     struct tail tail = {.session = session, .command = command};
     void *handle = NULL;
-    session->output.may_be_cut = true;
     int status = session_open_store(session);
     if (status != STATUS_DONE)
         return status;

@@ -28,7 +28,6 @@ int ls_run(struct session *session, const struct command *command)
     if (status != STATUS_DONE)
         return status;
     const char *prefix = command->arguments[0] != NULL ? command->arguments[0] : "";
-    session->output.may_be_cut = true;
     struct listing listing = {&session->output, prefix};
     int result = mcds_catalogue(session->store, print_listed, &listing);
     if (result != MCDS_OK)

@@ -51,7 +51,7 @@ int main(int argc, char **argv)
     struct session *session = calloc(1, sizeof *session);
     if (session == NULL)
         return STATUS_INTERNAL;
-    /* A reader that has gone is an error with a sentence, not a silent end. */
+    /* A reader that has gone is an exit code, not a signal: a lock must still be given back. */
     struct sigaction ignore;
     memset(&ignore, 0, sizeof ignore);
     ignore.sa_handler = SIG_IGN;

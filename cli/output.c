@@ -251,8 +251,8 @@ bool output_flush(struct output *output)
         output->error = errno;
     if (is_flushed && ferror(output->file) == 0)
         return true;
-    bool is_cut = output->may_be_cut && output->error == EPIPE;
-    if (!output->is_error_told && !is_cut)
+    /* A reader that has gone knows it. */
+    if (!output->is_error_told && output->error != EPIPE)
         complain(output, "standard output cannot be written: %s",
                  output->error != 0 ? strerror(output->error) : "an earlier write failed");
     output->is_error_told = true;

@@ -19,7 +19,6 @@ struct output {
     uint64_t results;   /* that have been ended */
     int error;          /* errno of the first write that failed */
     bool is_error_told;
-    bool may_be_cut; /* it is no mistake to read only the beginning */
 };
 
 /* Whether plain output has the field; --json has all. */
@@ -54,7 +53,7 @@ void output_print(const char *format, ...) MCDS_PRINTF(1, 2);
 void complain(const struct output *output, const char *format, ...) MCDS_PRINTF(2, 3);
 
 /* Write out what is gathered. False, with the sentence printed at the first time, when standard
- * output does not take it. */
+ * output does not take it; without a sentence when its reader has gone. */
 bool output_flush(struct output *output);
 
 /* Whether what has been printed so far has found its way, as far as is known. */

@@ -86,7 +86,6 @@ int session_operate(struct session *session, const struct command *command)
     struct answer answer;
     memset(&answer, 0, sizeof answer);
     answer.items = &session->output;
-    session->output.may_be_cut = command->verb->is_many;
     int result = mcds_pipeline_open(session->store, &options, &pipeline);
     if (result == MCDS_OK)
         result = command->noun->open(session->store, command, &handle);

@@ -1,0 +1,168 @@
+"""Standard streams that are closed, full, gone, endless or very long, and arguments beyond all measure:
+the command ends, says why unless its reader has left, and needs memory for what is under way only."""
+
+import os
+import subprocess
+import sys
+import threading
+import unittest
+
+from field import rounds
+from place import SKIPPED, Place, is_possible
+
+HOME, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
+LIMIT_S = 600
+LINES = 20000 * min(rounds(1), 50)
+GROWTH_MAX_KB = 16384
+FEEDS = ["set add x", "set add l --list", "set remove x", "table put x", "table remove x", "list push x",
+         "log put x", "batch"]
+
+
+class StreamsTest(unittest.TestCase):
+    def setUp(self):
+        place = Place(HOME).__enter__()
+        self.addCleanup(place.__exit__)
+        self.folder = place.folder
+        self.environment = place.environment(MCDS)
+        if HOME == "lmdb":
+            self.environment["MCDS_STORE"] = f"lmdb:{place.folder}/store?sync=async&timeout=60000"
+
+    def mcds(self, *arguments, **streams):
+        streams = {"stdin": subprocess.DEVNULL} | streams
+        if "stdout" not in streams:
+            streams["stdout"] = subprocess.PIPE
+        done = subprocess.run([MCDS, *arguments], env=self.environment, stderr=subprocess.PIPE, check=False,
+                              timeout=LIMIT_S, **streams)
+        return done.returncode, done.stderr.decode()
+
+    def shell(self, command):
+        done = subprocess.run(["sh", "-c", command], env=self.environment, capture_output=True, check=False,
+                              stdin=subprocess.DEVNULL, timeout=LIMIT_S, text=True)
+        return done.returncode, done.stderr
+
+    def fill(self):
+        for command in ("counter add x", "set add x a", "table put x k v", "list push x a", "log put x a",
+                        "array set x a", "visitors hit x a"):
+            self.assertEqual(self.mcds(*command.split()), (0, ""))
+
+    PRINTING = ["counter add x", "counter get x", "set add x b", "set fetch x", "table scan x", "table get x k",
+                "list fetch x", "log fetch x", "log tail x", "array get x", "visitors get x", "ls", "doctor",
+                "help", "completion bash", "--version", "--json set fetch x"]
+
+    def test_a_reader_that_has_gone(self):
+        self.fill()
+        for command in self.PRINTING:
+            with self.subTest(command=command):
+                read, write = os.pipe()
+                os.close(read)
+                self.assertEqual(self.mcds(*command.split(), stdout=write), (74, ""))
+                os.close(write)
+        read, write = os.pipe()
+        os.close(read)
+        self.assertEqual(self.batch_into(write), (74, ""))
+        os.close(write)
+
+    def batch_into(self, write):
+        read, into = os.pipe()
+        os.write(into, b"counter add x\n")
+        os.close(into)
+        try:
+            return self.mcds("batch", stdin=read, stdout=write)
+        finally:
+            os.close(read)
+
+    def test_output_that_is_full_or_closed(self):
+        self.fill()
+        for command in self.PRINTING:
+            with self.subTest(command=command), open("/dev/full", "wb") as full:
+                status, said = self.mcds(*command.split(), stdout=full)
+                self.assertEqual(status, 74)
+                self.assertEqual(said, "mcds: standard output cannot be written: No space left on device\n")
+                status, said = self.shell(f"exec mcds {command} >&-")
+                self.assertEqual(status, 74)
+                self.assertEqual(said, "mcds: standard output cannot be written: Bad file descriptor\n")
+
+    def test_errors_that_nobody_hears(self):
+        self.assertEqual(self.shell("exec mcds counter get none 2>&-")[0], 1)
+        self.assertEqual(self.shell("exec mcds counter get none 2>/dev/full")[0], 1)
+        self.assertEqual(self.shell("exec mcds counter get none <&- >&- 2>&-")[0], 1)
+
+    def test_endless_input_for_a_reader_that_has_gone(self):
+        """A batch whose answers nobody reads ends, although its input does not."""
+        code, said = self.shell("set -f; yes 'counter add x' | { mcds batch; echo $? >code; } | head -n 1; cat code >&2"
+                                .replace("code", self.folder + "/code"))
+        self.assertEqual((code, said), (0, "74\n"))
+
+    def test_input_that_cannot_be_read(self):
+        for command in [*FEEDS, "array set x", "table put x k -"]:
+            for how, why in (("<&-", "Bad file descriptor"), ("<.", "Is a directory")):
+                with self.subTest(command=command, how=how):
+                    status, said = self.shell(f"cd {self.folder}; exec mcds {command} {how}")
+                    self.assertEqual((status, said), (74, f"mcds: standard input cannot be read: {why}\n"))
+
+    def test_input_without_end(self):
+        for command, said in (("array set x", "64 MB"), ("table put x k -", "16777216 bytes")):
+            with self.subTest(command=command):
+                status, heard = self.shell(f"yes 0123456789 | mcds {command}")
+                self.assertEqual(status, 65, heard)
+                self.assertIn(said, heard)
+        status, heard = self.shell("head -c 50000000 /dev/zero | tr '\\0' x | mcds set add x")
+        self.assertEqual((status, heard), (65, "mcds: line 1: the line is longer than 4194304 bytes\n"))
+        status, heard = self.shell("head -c 50000000 /dev/zero | tr '\\0' x | mcds batch")
+        self.assertEqual((status, heard), (65, "mcds: line 1: the line is longer than 16384 bytes\n"))
+
+    def peak_kb(self, command, lines):
+        """The most memory that the command has had, reading so many lines."""
+        read, write = os.pipe()
+        line = b"counter add x\n" if command == "batch" else None
+        process = subprocess.Popen([MCDS, *command.split()], stdin=read, stdout=subprocess.DEVNULL,
+                                   env=self.environment)
+        os.close(read)
+
+        def feed():
+            with os.fdopen(write, "wb") as input_file:
+                for i in range(lines):
+                    input_file.write(line or b"k%d\tvalue\n" % (i % 500))
+
+        thread = threading.Thread(target=feed)
+        thread.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        thread.join()
+        self.assertEqual(process.returncode, 0)
+        return usage.ru_maxrss
+
+    @unittest.skipIf(HOME == "lmdb", "the map of an lmdb file counts as memory of the process")
+    def test_many_lines_take_bounded_memory(self):
+        for command in FEEDS:
+            with self.subTest(command=command):
+                count = LINES // 10 if "--list" in command else LINES
+                few = self.peak_kb(command, count // 10)
+                many = self.peak_kb(command, count)
+                self.assertLess(many - few, GROWTH_MAX_KB)
+
+    def test_arguments_beyond_measure(self):
+        long = "x" * 100000
+        for words in (["counter", "add", long], ["set", "add", "x", long], ["table", "get", "x", long],
+                      ["counter", "add", "x", "1" * 100000], [long], ["counter", long], ["help", long],
+                      ["counter", "get", "x", "--" + long], ["counter", "get", "x", "-" + long],
+                      ["-s", long, "ls"], ["-s", "lmdb:/" + long, "ls"], ["-s", "memcached://" + long, "ls"],
+                      ["--namespace", long, "ls"], ["--timeout", "9" * 100000, "ls"],
+                      ["lock", long, "--info"], ["log", "put", "x", "e", "--at", long],
+                      ["table", "scan", "x", "--cursor", "9" * 100000], ["completion", long]):
+            with self.subTest(words=[word[:20] for word in words]):
+                status, said = self.mcds(*words)
+                self.assertEqual(status, 64, said[:300])
+                self.assertTrue(said.startswith("mcds: ") and said.endswith("\n"))
+                self.assertLess(len(said), 2000)
+                self.assertEqual(said.count("\n"), 1)
+        self.assertEqual(self.mcds("list", "push", "x", *["value"] * 50000), (0, ""))
+        done = subprocess.run([MCDS, "list", "fetch", "x"], env=self.environment, capture_output=True, check=True)
+        self.assertEqual(done.stdout, b"value\n" * 50000)
+
+
+if __name__ == "__main__":
+    if not is_possible(HOME):
+        print(f"skipped: {HOME} is not installed")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1], verbosity=2)
