@@ -83,40 +83,106 @@ static bool gather(struct mcds__fold_contents *contents, struct mcds__fold_entry
     return true;
 }
 
-/* Behind all that are there, whatever the writers' clocks say. */
+/* Clocks that are closer than this are taken to agree; longer than an addition is under way. */
+#define CLOCKS_APART ((uint64_t)30000 << MCDS__FOLD_PLACE_SHIFT)
+
+static uint64_t place_at(mcds_bytes places, size_t at)
+{
+    return mcds__get_u64((const uint8_t *)places.at + at);
+}
+
+/* The last place in the key that is before `end`, or 0. */
+static uint64_t last_place(const struct mcds__fold_contents *contents, uint64_t end)
+{
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < contents->entry_count; i++) {
+        mcds_bytes places = contents->entries[i].value;
+        size_t at = places.length / MCDS__FOLD_PLACE * MCDS__FOLD_PLACE;
+        while (at > 0 && place_at(places, at - MCDS__FOLD_PLACE) >= end)
+            at -= MCDS__FOLD_PLACE;
+        if (at > 0 && place_at(places, at - MCDS__FOLD_PLACE) > last)
+            last = place_at(places, at - MCDS__FOLD_PLACE);
+    }
+    return last;
+}
+
+/* The nearest additions of the same writer. */
+struct neighbours {
+    const struct mcds__fold_id *earlier;
+    const struct mcds__fold_id *later;
+};
+
+static struct neighbours neighbours_of(const struct mcds__fold_contents *contents,
+                                       const struct mcds__fold_record *record)
+{
+    struct neighbours found = {NULL, NULL};
+    const struct mcds__fold_writer *writer = contents->writers;
+    const struct mcds__fold_writer *end = writer + contents->writer_count;
+    while (writer < end && writer->id != record->writer)
+        writer++;
+    if (writer == end || writer->last == 0)
+        return found;
+    found.earlier = &contents->ids[writer->last - 1];
+    if (found.earlier->seq < record->seq)
+        return found;
+    found.earlier = NULL;
+    for (uint32_t i = 0; i < contents->id_count; i++) {
+        const struct mcds__fold_id *id = &contents->ids[i];
+        if (&contents->writers[id->writer] != writer || id->number == 0)
+            continue;
+        if (id->seq < record->seq && (found.earlier == NULL || id->seq > found.earlier->seq))
+            found.earlier = id;
+        if (id->seq > record->seq && (found.later == NULL || id->seq < found.later->seq))
+            found.later = id;
+    }
+    return found;
+}
+
+/* The place of an addition whose writer has chosen `chosen`. Additions of one writer arrive in any
+ * order, and keep the order in which they were begun. Against those of others its own time counts
+ * where the clocks agree, and else the order of arrival. A place that is moved leaves room before it for those of the same writer
+ * that are still under way. */
 static uint64_t next_place(struct mcds__fold_contents *contents,
                            const struct mcds__fold_record *record)
 {
+    uint64_t chosen = ((uint64_t)record->time_ms << MCDS__FOLD_PLACE_SHIFT) +
+                      (uint64_t)record->command.delta;
     if (contents->order_last == 0)
-        for (uint32_t i = 0; i < contents->entry_count; i++) {
-            mcds_bytes value = contents->entries[i].value;
-            if (value.length < MCDS__FOLD_PLACE)
-                continue;
-            uint64_t last = mcds__get_u64((const uint8_t *)value.at + value.length -
-                                          MCDS__FOLD_PLACE);
-            if (last > contents->order_last)
-                contents->order_last = last;
-        }
-    uint64_t place = ((uint64_t)record->time_ms << MCDS__FOLD_PLACE_SHIFT) +
-                     (uint64_t)record->command.delta;
-    if (place <= contents->order_last)
-        place = contents->order_last + 1;
-    contents->order_last = place;
-    return place;
+        contents->order_last = last_place(contents, UINT64_MAX);
+    struct neighbours own = neighbours_of(contents, record);
+    uint64_t floor = own.earlier != NULL ? (uint64_t)own.earlier->number : 0;
+    uint64_t last = contents->order_last;
+    if (own.later != NULL)
+        last = last_place(contents, (uint64_t)own.later->number);
+    bool agrees = chosen > last || last - chosen < CLOCKS_APART;
+    if (chosen > floor && agrees)
+        return chosen;
+    if (own.later != NULL)
+        return (uint64_t)own.later->number - (own.later->seq - record->seq);
+    return (last > floor ? last : floor) + 1 + (record->seq - record->low);
 }
 
+/* The places of one element rise, so that the first is the one to be removed. */
 static bool push(struct mcds__fold_contents *contents, struct mcds__fold_entry *entry,
-                 const struct mcds__fold_record *record)
+                 const struct mcds__fold_record *record, struct mcds__fold_effect *effect)
 {
-    size_t length = entry->there ? entry->value.length : 0;
-    uint8_t *places = mcds__fold_make(contents, length + MCDS__FOLD_PLACE);
+    mcds_bytes old = entry->there ? entry->value : (mcds_bytes){NULL, 0};
+    uint8_t *places = mcds__fold_make(contents, old.length + MCDS__FOLD_PLACE);
     if (places == NULL)
         return false;
     uint64_t place = next_place(contents, record);
-    if (length > 0)
-        memcpy(places, entry->value.at, length);
-    mcds__put_u64(places + length, place);
-    set_entry(entry, (mcds_bytes){places, length + MCDS__FOLD_PLACE}, 0);
+    size_t at = old.length / MCDS__FOLD_PLACE * MCDS__FOLD_PLACE;
+    while (at > 0 && place_at(old, at - MCDS__FOLD_PLACE) > place)
+        at -= MCDS__FOLD_PLACE;
+    if (at > 0)
+        memcpy(places, old.at, at);
+    mcds__put_u64(places + at, place);
+    if (old.length > at)
+        memcpy(places + at + MCDS__FOLD_PLACE, (const uint8_t *)old.at + at, old.length - at);
+    set_entry(entry, (mcds_bytes){places, old.length + MCDS__FOLD_PLACE}, 0);
+    if (place > contents->order_last)
+        contents->order_last = place;
+    effect->number = (int64_t)place;
     return true;
 }
 
@@ -194,7 +260,7 @@ bool mcds__fold_apply(struct mcds__fold_contents *contents, struct mcds__fold_en
         return gather(contents, entry, command, effect);
     case MCDS__FOLD_PUSH:
         effect->code = MCDS__FOLD_CHANGED;
-        return push(contents, entry, record);
+        return push(contents, entry, record, effect);
     case MCDS__FOLD_RAISE:
         raise_byte(entry, command, effect);
         return true;

@@ -53,6 +53,7 @@ void mcds__fold_contents_init(struct mcds__fold_contents *contents, const mcds_e
     contents->generation = 0;
     contents->rewrites = 0;
     contents->floor_s = 0;
+    contents->form = 0;
     contents->order_last = 0;
     contents->chunks = NULL;
 }
@@ -172,13 +173,15 @@ static struct mcds__fold_writer *add_writer(struct mcds__fold_contents *contents
     return writer;
 }
 
-static bool add_id(struct mcds__fold_contents *contents, const struct mcds__fold_writer *writer,
+static bool add_id(struct mcds__fold_contents *contents, struct mcds__fold_writer *writer,
                    uint32_t seq, enum mcds__fold_code code, int64_t number)
 {
     if (!RESERVE(contents, ids, id_count, id_room))
         return false;
     contents->ids[contents->id_count++] = (struct mcds__fold_id){
         (uint32_t)(writer - contents->writers), seq, code, number};
+    if (number != 0 && (writer->last == 0 || contents->ids[writer->last - 1].seq < seq))
+        writer->last = contents->id_count;
     return true;
 }
 
@@ -344,6 +347,7 @@ int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint
     int result = mcds__fold_open_head(value, contents->key, &head);
     if (result != MCDS_OK)
         return result;
+    contents->form = mcds__fold_form_of(flags);
     contents->generation = head.generation;
     contents->rewrites = head.rewrites;
     contents->floor_s = head.floor_s;

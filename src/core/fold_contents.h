@@ -24,7 +24,9 @@ struct mcds__fold_writer {
     uint32_t low;
     uint32_t highest; /* sequence number seen */
     uint32_t newest_s;
-    uint32_t ids; /* while encoding */
+    uint32_t ids;    /* while encoding */
+    uint32_t before; /* while encoding: the id with the highest seq below `low`, plus 1 */
+    uint32_t last;   /* the id with the highest seq that has a number, plus 1; 0: none */
 };
 
 struct mcds__fold_id {
@@ -57,6 +59,7 @@ struct mcds__fold_contents {
     uint64_t generation;
     uint32_t rewrites;
     uint32_t floor_s;
+    uint8_t form;
     uint64_t order_last;             /* of PUSH */
     struct mcds__fold_chunk *chunks; /* values made here */
     struct mcds__fold_entry entries_in[MCDS__FOLD_ENTRIES_ROOM];

@@ -71,6 +71,25 @@ static bool is_remembered(const struct mcds__fold_contents *contents,
     return writer->newest_s >= contents->floor_s;
 }
 
+/* Of a list, the last addition that its writer is done with. */
+static void note_before(struct mcds__fold_contents *contents, uint32_t number)
+{
+    const struct mcds__fold_id *id = &contents->ids[number];
+    struct mcds__fold_writer *writer = &contents->writers[id->writer];
+    if (contents->form == MCDS__FOLD_FORM_LIST && id->seq < writer->low && id->number != 0 &&
+        (writer->before == 0 || contents->ids[writer->before - 1].seq < id->seq))
+        writer->before = number + 1;
+}
+
+/* What its writer is done with is forgotten, but for the place of the last such addition: those
+ * that are under way come after it, whatever their writer's clock says. */
+static bool is_id_kept(const struct mcds__fold_contents *contents, uint32_t number)
+{
+    const struct mcds__fold_id *id = &contents->ids[number];
+    const struct mcds__fold_writer *writer = &contents->writers[id->writer];
+    return id->seq >= writer->low || writer->before == number + 1;
+}
+
 static bool encode_writer(struct mcds__fold_contents *contents, uint32_t number,
                           mcds_buffer *out)
 {
@@ -81,7 +100,7 @@ static bool encode_writer(struct mcds__fold_contents *contents, uint32_t number,
     for (uint32_t i = 0; writer->ids > 0 && i < contents->id_count; i++) {
         const struct mcds__fold_id *id = &contents->ids[i];
         uint8_t code = (uint8_t)id->code;
-        if (id->writer != number || id->seq < writer->low)
+        if (id->writer != number || !is_id_kept(contents, i))
             continue;
         if (!mcds__fold_put_u32(out, id->seq) || !mcds_buffer_append(out, &code, 1) ||
             !mcds__fold_put_u64(out, (uint64_t)id->number))
@@ -95,11 +114,13 @@ static bool encode_writers(struct mcds__fold_contents *contents, mcds_buffer *ou
     uint32_t count = 0;
     for (uint32_t i = 0; i < contents->writer_count; i++) {
         count += is_remembered(contents, &contents->writers[i]);
-        contents->writers[i].ids = 0;
+        contents->writers[i].ids = contents->writers[i].before = 0;
     }
+    for (uint32_t i = 0; i < contents->id_count; i++)
+        note_before(contents, i);
     for (uint32_t i = 0; i < contents->id_count; i++) {
         struct mcds__fold_writer *writer = &contents->writers[contents->ids[i].writer];
-        writer->ids += contents->ids[i].seq >= writer->low;
+        writer->ids += is_id_kept(contents, i);
     }
     if (!mcds__fold_put_varint(out, count))
         return false;

@@ -52,6 +52,7 @@ enum mcds__fold_state {
 
 /* What the entries are, 0 to 3: two programs that use one name must agree. */
 #define MCDS__FOLD_FORM_MAX 3
+#define MCDS__FOLD_FORM_LIST 2 /* of PUSH and POP */
 
 uint32_t mcds__fold_flags(enum mcds__fold_state state, uint8_t form, size_t snapshot_end,
                           uint32_t floor_s);

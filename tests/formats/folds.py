@@ -71,7 +71,27 @@ def add(entries, element, delta, ends_at_zero):
         del entries[element]
 
 
-def apply(entries, verb, time_ms, element, value, expires, expected, delta):
+def place_of(entries, own, seq, low, chosen):
+    """Where an addition belongs; `own`: the places of its writer's others by their numbers."""
+    taken = [place for v, _ in entries.values() for (place,) in struct.iter_unpack("<Q", v)]
+    known = {other: place for other, place in own.items() if place}
+    floor = known[max(o for o in known if o < seq)] if any(o < seq for o in known) else 0
+    later = min((o for o in known if o > seq), default=None)
+    last = max((p for p in taken if later is None or p < known[later]), default=0)
+    if chosen > floor and (chosen > last or last - chosen < 30000 << 20):
+        return chosen
+    if later is not None:
+        return known[later] - (later - seq)
+    return max(last, floor) + 1 + seq - low
+
+
+def places_with(places, place):
+    return b"".join(sorted([places[i:i + 8] for i in range(0, len(places), 8)]
+                           + [struct.pack("<Q", place)], key=lambda p: struct.unpack("<Q", p)))
+
+
+def apply(entries, own, seq, low, verb, time_ms, element, value, expires, expected, delta):
+    """Returns the place of an addition to a list, else 0."""
     if 0 < entries.get(element, (b"", 0))[1] <= time_ms:
         del entries[element]
     old = entries.get(element)
@@ -83,15 +103,16 @@ def apply(entries, verb, time_ms, element, value, expires, expected, delta):
     elif verb in (5, 6) and (verb == 5 or old or delta > 0):
         add(entries, element, delta, verb == 6)
     elif verb == 7:
-        last = max((struct.unpack("<Q", v[-8:])[0] for v, _ in entries.values()), default=0)
-        place = max((time_ms << 20) + delta, last + 1)
-        entries[element] = (old[0] if old else b"") + struct.pack("<Q", place), 0
+        place = place_of(entries, own, seq, low, (time_ms << 20) + delta)
+        entries[element] = places_with(old[0] if old else b"", place), 0
+        return place
     elif verb == 8 and old:
         entries[element] = old[0][8:], 0
         if not entries[element][0]:
             del entries[element]
     elif verb == 9 and (not old or old[0] < value):
         entries[element] = value, 0
+    return 0
 
 
 def fold_key(key, flags, value):
@@ -101,14 +122,14 @@ def fold_key(key, flags, value):
     length, generation = head.number(4), head.number(8)
     _, floor, total = head.number(4), head.number(4), head.number(4)
     assert crc32c(key, value[:24], value[28:28 + length]) == total
-    snapshot, entries, done, lows = Bytes(value[28:28 + length]), {}, set(), {}
+    snapshot, entries, done, lows = Bytes(value[28:28 + length]), {}, {}, {}
     for _ in range(snapshot.varint()):
         writer = snapshot.number(8)
         lows[writer] = snapshot.number(4)
         snapshot.take(4)
+        numbers = done.setdefault(writer, {})
         for _ in range(snapshot.varint()):
-            done.add((writer, snapshot.number(4)))
-            snapshot.take(9)
+            seq, _, numbers[seq] = snapshot.number(4), snapshot.take(1), snapshot.number(8)
     for _ in range(snapshot.varint()):
         size, twice = snapshot.varint(), snapshot.varint()
         element, kept = snapshot.take(size), snapshot.take(twice >> 1)
@@ -118,11 +139,10 @@ def fold_key(key, flags, value):
     records = Bytes(value, 28 + length)
     while flags & 3 == OPEN and not records.is_over():
         verb, writer, seq, low, time_ms, *rest = fold_record(records, key)
-        void = seq < lows.get(writer, 0) or (writer, seq) in done or time_ms // 1000 < floor
-        if not void:
-            done.add((writer, seq))
+        own = done.setdefault(writer, {})
+        if seq >= lows.get(writer, 0) and seq not in own and time_ms // 1000 >= floor:
             lows[writer] = max(low, lows.get(writer, 0))
-            apply(entries, verb, time_ms, *rest)
+            own[seq] = apply(entries, own, seq, low, verb, time_ms, *rest)
     return flags & 3, flags >> 2 & 3, generation, entries
 
 

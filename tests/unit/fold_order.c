@@ -1,0 +1,139 @@
+/* Places of a list with removal: additions of one writer keep the order in which they were begun,
+ * whatever the order in which they arrive, whatever the clocks say, and across rewritings. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "core/fold_apply.h"
+#include "core/fold_contents.h"
+#include "support/fake_env.h"
+
+#define ADDITIONS 40
+#define WRITERS 2
+#define ROUNDS 2000
+#define KEY ((mcds_bytes){"d:s1:l:1", 8})
+
+struct play {
+    struct fake_env fake;
+    mcds_buffer value;
+    uint32_t flags;
+};
+
+static void rewrite(struct play *play)
+{
+    struct mcds__fold_contents contents;
+    mcds_buffer rewritten;
+    uint32_t floor_s = 0;
+    mcds__buffer_init(&rewritten, &play->fake.env, 1 << 20);
+    mcds__fold_contents_init(&contents, &play->fake.env, KEY, (mcds_bytes){NULL, 0});
+    contents.form = MCDS__FOLD_FORM_LIST;
+    if (play->value.length > 0)
+        assert_int_equal(mcds__fold_load(&contents,
+                                         (mcds_bytes){play->value.at, play->value.length},
+                                         play->flags),
+                         MCDS_OK);
+    assert_true(mcds__fold_encode(&contents, KEY, 0, MCDS__FOLD_ALL, 0, &rewritten, &floor_s));
+    mcds__fold_contents_free(&contents);
+    mcds__buffer_free(&play->value);
+    play->value = rewritten;
+    play->flags = mcds__fold_flags(MCDS__FOLD_OPEN, MCDS__FOLD_FORM_LIST, rewritten.length,
+                                   floor_s);
+}
+
+/* One addition: `number` is its place among those of its writer. */
+static void arrive(struct play *play, uint64_t writer, uint32_t number, uint32_t low,
+                   int64_t clock_ms)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%u %u", (unsigned)writer, (unsigned)number);
+    struct mcds__fold_record record = {
+        .command = {.verb = MCDS__FOLD_PUSH,
+                    .element = mcds_text(text),
+                    .delta = (int64_t)number},
+        .writer = writer,
+        .seq = number,
+        .low = low,
+        .time_ms = clock_ms,
+    };
+    assert_true(mcds__fold_put_record(&play->value, KEY, &record));
+}
+
+/* Whether those of each writer rise. */
+static void check(struct play *play)
+{
+    struct mcds__fold_contents contents;
+    mcds__fold_contents_init(&contents, &play->fake.env, KEY, (mcds_bytes){NULL, 0});
+    assert_int_equal(mcds__fold_load(&contents,
+                                     (mcds_bytes){play->value.at, play->value.length},
+                                     play->flags),
+                     MCDS_OK);
+    for (unsigned writer = 1; writer <= WRITERS; writer++) {
+        uint64_t last = 0;
+        for (unsigned number = 1; number <= ADDITIONS; number++) {
+            char text[32];
+            (void)snprintf(text, sizeof text, "%u %u", writer, number);
+            const struct mcds__fold_entry *entry = mcds__fold_find(&contents, mcds_text(text));
+            assert_non_null(entry);
+            assert_int_equal(entry->value.length, 8);
+            uint64_t place;
+            memcpy(&place, entry->value.at, sizeof place);
+            assert_true(place > last);
+            last = place;
+        }
+    }
+    mcds__fold_contents_free(&contents);
+}
+
+/* Each writer has up to `deep` additions under way, which arrive in any order. */
+static void play_round(uint64_t seed, int64_t apart_ms, uint32_t deep)
+{
+    struct play play;
+    bool arrived[WRITERS + 1][ADDITIONS + 1] = {{false}};
+    uint32_t lows[WRITERS + 1] = {1, 1, 1};
+    uint32_t left = WRITERS * ADDITIONS;
+    fake_env_init(&play.fake, seed);
+    mcds__buffer_init(&play.value, &play.fake.env, 1 << 20);
+    play.flags = 0;
+    rewrite(&play);
+    while (left > 0) {
+        uint32_t writer = 1 + (uint32_t)(mcds__random_u64(&play.fake.env) % WRITERS);
+        uint32_t number = lows[writer] + (uint32_t)(mcds__random_u64(&play.fake.env) % deep);
+        if (number > ADDITIONS || arrived[writer][number])
+            continue;
+        /* `low` as of when it was begun: no more than what was over then. */
+        uint32_t low = number >= deep ? number - deep + 1 : 1;
+        arrive(&play, writer, number, low,
+               1700000000000 + number + (writer == 1 ? apart_ms : 0));
+        arrived[writer][number] = true;
+        left--;
+        while (lows[writer] <= ADDITIONS && arrived[writer][lows[writer]])
+            lows[writer]++;
+        if (mcds__random_u64(&play.fake.env) % 8 == 0)
+            rewrite(&play);
+    }
+    check(&play);
+    mcds__buffer_free(&play.value);
+    assert_int_equal(play.fake.blocks, 0);
+}
+
+static void additions_of_one_writer_keep_their_order(void **state)
+{
+    static const int64_t apart_ms[] = {0, 5, 29990, 30000, 30010, 3600000, -30005};
+    (void)state;
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++)
+        play_round(seed, apart_ms[seed % 7], 1 + (uint32_t)(seed / 7 % 12));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(additions_of_one_writer_keep_their_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
