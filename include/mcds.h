@@ -361,7 +361,7 @@ MCDS_API void mcds_counter_close(mcds_counter *counter);
  * Cost       1; one more for the first add ever, for the first subtraction of a handle that has
  *            not seen the counter, and for a handle's first add to stripes. EXACT: 0, or that of
  *            a flush.
- * Returns    MCDS_OK; MCDS_AMBIGUOUS; MCDS_OVERFLOW (the add was applied and left the range);
+ * Returns    MCDS_OK; MCDS_AMBIGUOUS; MCDS_OVERFLOW (it would leave the range; not counted);
  *            MCDS_CORRUPT (the key holds no number); MCDS_LOST (STRICT; or a subtraction,
  *            applied as far as zero, from a signed counter that was begun anew without
  *            SIGNED); MCDS_BUSY (the key kept vanishing); MCDS_TIMEOUT, MCDS_UNAVAILABLE,

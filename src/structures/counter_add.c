@@ -27,7 +27,7 @@ struct counter_add {
     struct mcds__slot_hit hit;
 };
 
-enum { ADD_BEGIN, ADD_LEARNING, ADD_COUNTING };
+enum { ADD_BEGIN, ADD_LEARNING, ADD_COUNTING, ADD_TAKING_BACK };
 
 struct sum {
     enum mcds__counter_form form; /* that the handle has known */
@@ -64,6 +64,31 @@ static int judge_sum(mcds_counter *counter, struct sum sum, int64_t *value_out,
     return MCDS_OK;
 }
 
+/* The number has left its range: a reader would take it for one of the other form. */
+static enum mcds__step step_take_back(struct counter_add *add)
+{
+    struct mcds__operation *operation = &add->base;
+    enum mcds__step step = mcds__slot_hit_step(&add->hit, operation);
+    if (step != MCDS__DONE)
+        return step;
+    /* LOST: the number is gone, and what was added with it. */
+    if (operation->result == MCDS_OK || operation->result == MCDS_LOST)
+        return mcds__operation_finish(operation, MCDS_OVERFLOW);
+    return mcds__operation_explain(operation, MCDS_AMBIGUOUS,
+                                   "the number left its range, and whether the addition was "
+                                   "taken back is not known");
+}
+
+static void begin_take_back(struct counter_add *add)
+{
+    struct mcds__slot_hit *hit = &add->hit;
+    add->stage = ADD_TAKING_BACK;
+    hit->down = !hit->down;
+    hit->want_birth = false;
+    hit->must_exist = true;
+    hit->stage = 0;
+}
+
 static enum mcds__step end_add(struct counter_add *add)
 {
     mcds_counter *counter = add->counter;
@@ -74,6 +99,10 @@ static enum mcds__step end_add(struct counter_add *add)
         return mcds__counter_refuse(operation, operation->result);
     int result = judge_sum(counter, (struct sum){add->form, hit->number, hit->delta, hit->down},
                            add->value_out, &detail);
+    if (result == MCDS_OVERFLOW) {
+        begin_take_back(add);
+        return step_take_back(add);
+    }
     if (result != MCDS_OK)
         return mcds__operation_explain(operation, result, detail);
     bool reborn = mcds__slot_remember(&counter->births[add->stripe], 0, hit->birth);
@@ -132,6 +161,8 @@ static enum mcds__step step_add(struct mcds__operation *operation)
         return step_count(add);
     case ADD_LEARNING:
         return step_learn(add);
+    case ADD_TAKING_BACK:
+        return step_take_back(add);
     default:
         return step_count(add);
     }
@@ -158,6 +189,43 @@ static int check_add(const mcds_counter *counter, int64_t delta, const int64_t *
     return MCDS_OK;
 }
 
+static void begin_add(struct counter_add *add, mcds_counter *counter, uint32_t stripe,
+                      int64_t delta, int64_t *value_out)
+{
+    mcds__operation_begin(&add->base, &add_kind, counter->store, counter->name, 0);
+    mcds__agree_begin(&add->agree, &counter->settings, true, &add->base);
+    add->counter = counter;
+    add->delta = delta;
+    add->value_out = value_out;
+    add->stripe = stripe;
+    add->form = mcds__counter_form(counter);
+    add->stage = ADD_BEGIN;
+    add->read_stage = 0;
+    struct mcds__slot_hit *hit = &add->hit;
+    hit->key = mcds__key_bytes(&counter->keys[add->stripe]);
+    hit->delta = delta < 0 ? (uint64_t)-delta : (uint64_t)delta;
+    hit->down = delta < 0;
+    hit->want_birth = mcds__counter_is_strict(counter);
+    hit->must_exist = mcds__counter_is_strict(counter) &&
+                      mcds__slot_was_seen(&counter->births[add->stripe], 0);
+    hit->initial = mcds__counter_is_signed(counter) ? MCDS__COUNTER_BIAS : 0;
+    hit->ttl_ms = counter->ttl_ms;
+    hit->birth = 0;
+    hit->born = false;
+    hit->stage = 0;
+    hit->births = 0;
+}
+
+/* An addition to a cell that has left the range. */
+static int take_back_here(mcds_counter *counter, uint32_t stripe, int64_t delta)
+{
+    struct counter_add add;
+    begin_add(&add, counter, stripe, delta, NULL);
+    add.agree.is_done = true;
+    begin_take_back(&add);
+    return mcds__launch(&add.base, NULL, 0);
+}
+
 /* A waiting call on a store in this process, to a counter that is there: no operation. False:
  * nothing was done. */
 static bool add_here(mcds_counter *counter, int64_t delta, int64_t *value_out, int *result)
@@ -173,6 +241,10 @@ static bool add_here(mcds_counter *counter, int64_t delta, int64_t *value_out, i
     if (*result == MCDS_OK)
         return true;
     mcds__counter_cell_check(counter, stripe);
+    if (*result == MCDS_OVERFLOW) {
+        *result = take_back_here(counter, stripe, delta);
+        return true;
+    }
     mcds__describe_failure(&add_kind, counter->name, *result, NULL, detail);
     return true;
 }
@@ -191,28 +263,7 @@ static int launch_add(struct counter_add *add, mcds_counter *counter, int64_t de
         add = mcds__pipeline_new(pipeline, &counter->handle, &add_kind, &result);
     if (add == NULL)
         return result;
-    mcds__operation_begin(&add->base, &add_kind, counter->store, counter->name, 0);
-    mcds__agree_begin(&add->agree, &counter->settings, true, &add->base);
-    add->counter = counter;
-    add->delta = delta;
-    add->value_out = value_out;
-    add->stripe = choose_stripe(counter);
-    add->form = mcds__counter_form(counter);
-    add->stage = ADD_BEGIN;
-    add->read_stage = 0;
-    struct mcds__slot_hit *hit = &add->hit;
-    hit->key = mcds__key_bytes(&counter->keys[add->stripe]);
-    hit->delta = delta < 0 ? (uint64_t)-delta : (uint64_t)delta;
-    hit->down = delta < 0;
-    hit->want_birth = mcds__counter_is_strict(counter);
-    hit->must_exist = mcds__counter_is_strict(counter) &&
-                      mcds__slot_was_seen(&counter->births[add->stripe], 0);
-    hit->initial = mcds__counter_is_signed(counter) ? MCDS__COUNTER_BIAS : 0;
-    hit->ttl_ms = counter->ttl_ms;
-    hit->birth = 0;
-    hit->born = false;
-    hit->stage = 0;
-    hit->births = 0;
+    begin_add(add, counter, choose_stripe(counter), delta, value_out);
     return mcds__launch(&add->base, pipeline, tag);
 }
 

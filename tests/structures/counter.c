@@ -196,7 +196,7 @@ static void deltas_have_a_range(struct suite *suite)
     mcds_counter_close(counter);
 }
 
-/* Up to the limit all is well; what is beyond says so, however far. */
+/* Up to the limit all is well; what is beyond says so, however far, and is not counted. */
 static void overflow_is_told(struct suite *suite)
 {
     static const int64_t beyond[] = {1, 2, 1000, MOST};
@@ -211,6 +211,7 @@ static void overflow_is_told(struct suite *suite)
             after = 77;
             CHECK(MCDS_OVERFLOW, suite, mcds_counter_add, counter, beyond[i], &after);
             assert_int_equal(after, 77);
+            CHECK_VALUE(suite, counter, MOST);
             CHECK(MCDS_OK, suite, mcds_counter_drop, counter);
             mcds_counter_close(counter);
         }
@@ -229,6 +230,7 @@ static void underflow_is_told(struct suite *suite)
         after = 77;
         CHECK(MCDS_OVERFLOW, suite, mcds_counter_add, counter, beyond[i], &after);
         assert_int_equal(after, 77);
+        CHECK_VALUE(suite, counter, -MOST);
         mcds_counter_close(counter);
     }
 }
