@@ -632,11 +632,13 @@ typedef struct mcds_online_options {
     }
 
 typedef struct mcds_online_value {
-    uint64_t closed;  /* counted in the last `buckets` whole buckets */
-    uint64_t current; /* counted so far in the bucket that runs */
-    double estimate;  /* the window up to now: the oldest bucket in part, and the current one */
-    double error;     /* one standard deviation of estimate if arrivals are even */
-    bool reborn;      /* as in mcds_visitors_value */
+    uint64_t closed; /* active in the last `buckets` whole buckets */
+    /* Active so far in the bucket that runs. Without members only those whom no earlier bucket of the
+     * window has counted; then closed + current is the window, each visitor once. */
+    uint64_t current;
+    double estimate; /* the window up to now: the oldest bucket in part, and the current one */
+    double error;    /* one standard deviation of estimate if arrivals are even */
+    bool reborn;     /* as in mcds_visitors_value */
 } mcds_online_value;
 
 MCDS_API MCDS_CHECKED int mcds_online_open(mcds_store *store, const char *name,
@@ -934,7 +936,8 @@ MCDS_API MCDS_CHECKED int mcds_views_get_start(mcds_views *views, const char *pa
                                                int64_t *value_out, mcds_pipeline *pipeline,
                                                uint64_t tag);
 
-/* Save the intervals that have ended, and the two before them once more. To be called about every
+/* Save the intervals that have ended, and once more the two before them and those that ended within
+ * the last 5 s, in which machines whose clocks are behind still count. To be called about every
  * flush_ms by at least one program, and within a day; more do no harm.
  * Cost     2 per interval and 1 per 16 pages, and the calls of save. The timeout counts for each.
  * Returns  MCDS_OK; MCDS_IO: save has failed, call again; MCDS_LOST: the list of an interval's
@@ -942,6 +945,13 @@ MCDS_API MCDS_CHECKED int mcds_views_get_start(mcds_views *views, const char *pa
 MCDS_API MCDS_CHECKED int mcds_views_flush(mcds_views *views);
 MCDS_API MCDS_CHECKED int mcds_views_flush_start(mcds_views *views, mcds_pipeline *pipeline,
                                                  uint64_t tag);
+
+/* Save also the interval that has not ended, for a program that ends: all that was acknowledged
+ * before the call is then in the database. Others may go on counting in that interval; the next
+ * flush of any program saves it again. Cost and returns as mcds_views_flush. */
+MCDS_API MCDS_CHECKED int mcds_views_flush_final(mcds_views *views);
+MCDS_API MCDS_CHECKED int mcds_views_flush_final_start(mcds_views *views,
+                                                       mcds_pipeline *pipeline, uint64_t tag);
 
 /* Arrays. */
 

@@ -2,7 +2,6 @@
 #include "keep.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "clock.h"
 
@@ -12,8 +11,6 @@
 
 #define DEPTH 256
 #define SAVE_EVERY_S 10.0
-/* An interval of views and what a flush waits for clocks that differ. */
-#define SETTLE_S 7
 
 #ifdef WEBLOG_SQLITE
 static bool open_database(struct keep *keep, const char *path, mcds_views_options *options)
@@ -79,12 +76,7 @@ int keep_save_sometimes(struct keep *keep)
 
 int keep_save_all(struct keep *keep)
 {
-    struct timespec pause = {SETTLE_S, 0};
-    if (keep->views == NULL)
-        return MCDS_OK;
-    while (nanosleep(&pause, &pause) != 0)
-        continue;
-    return mcds_views_flush(keep->views);
+    return keep->views != NULL ? mcds_views_flush_final(keep->views) : MCDS_OK;
 }
 
 /* Take one value back. MCDS_IDLE: all have been. */

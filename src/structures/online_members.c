@@ -75,7 +75,7 @@ struct member_window {
     struct mcds__settings_drop settings;
 };
 
-/* As the form without members counts: each visitor where the window has seen it first. */
+/* A visitor of several buckets is one of the window, of the closed ones and of the running one. */
 static void take_value(struct member_window *window)
 {
     const mcds_online *online = window->online;
@@ -90,10 +90,9 @@ static void take_value(struct member_window *window)
     double error = sqrt(oldest > 0 ? oldest * part * (1 - part) : 0);
     if (online->members->estimated)
         error = sqrt(error * error + pow(MCDS__HLL_ERROR * all, 2));
-    uint64_t whole_closed = (uint64_t)(closed + 0.5);
     *window->value_out = (mcds_online_value){
-        .closed = whole_closed,
-        .current = (uint64_t)(all + 0.5) - whole_closed,
+        .closed = (uint64_t)(closed + 0.5),
+        .current = (uint64_t)(mcds__members_count(&window->read, 1) + 0.5),
         .estimate = all - oldest * part,
         .error = error,
         .reborn = window->read.reborn,

@@ -15,6 +15,9 @@
 /* Slots for which a key lives longer than it is asked for. */
 #define MCDS__VIEWS_SPARE_SLOTS 4
 
+/* Clocks of machines may differ by this. */
+#define MCDS__VIEWS_SETTLE_MS 5000
+
 struct mcds__views_fold {
     uint64_t slot;
     uint32_t users;
@@ -45,6 +48,9 @@ struct mcds_views {
 
 /* MCDS_INVALID, with the sentence set, when the handle is missing or the page no name. */
 int mcds__views_check(const mcds_views *views, const char *page, const char *verb);
+/* The first slot that a machine whose clock is behind may still count in: all before it have
+ * settled. */
+uint64_t mcds__views_unsettled(const mcds_views *views);
 uint64_t mcds__views_ttl_ms(const mcds_views *views);
 struct mcds__key mcds__views_count_key(const mcds_views *views, uint64_t slot,
                                        const char *page);

@@ -2,7 +2,8 @@
  *
  * For each slot that has ended since the last flush, and for a few before it that may have grown
  * late: read its list of pages, read their numbers, and hand each to the database as it is.
- * Numbers are absolute, so it does no harm when two flush at once, or one again. */
+ * Numbers are absolute, so it does no harm when two flush at once, or one again, or when a slot
+ * that is not over is saved: the next flush begins at the mark, before every slot that can grow. */
 #include <string.h>
 
 #include "base/buffer.h"
@@ -11,8 +12,6 @@
 
 #define KEYS_MAX 16
 #define AGAIN_SLOTS 2
-/* Clocks of machines may differ by this. */
-#define SETTLE_MS 5000
 #define PAGES_MAX ((size_t)1 << 30)
 
 struct views_flush {
@@ -23,7 +22,9 @@ struct views_flush {
     bool marked;
     mcds_cas_token token; /* of the mark */
     uint64_t slot;
-    uint64_t end; /* the last slot to flush */
+    bool is_final; /* also what has not ended */
+    uint64_t end;  /* the last slot to flush */
+    uint64_t mark; /* the last of them that has settled */
     struct mcds__fold *fold;
     struct mcds__fold_sweep sweep;
     bool no_memory;
@@ -76,7 +77,7 @@ static enum mcds__step ask_mark(struct views_flush *flush)
 static enum mcds__step write_mark(struct views_flush *flush)
 {
     mcds_bytes key = mcds__key_bytes(&flush->views->mark);
-    size_t length = mcds__views_put_pair(flush->pair, MCDS__VIEWS_MARK, key, flush->end, 0);
+    size_t length = mcds__views_put_pair(flush->pair, MCDS__VIEWS_MARK, key, flush->mark, 0);
     flush->requests[0] = (mcds_request){
         .command = flush->marked ? MCDS_CAS : MCDS_ADD,
         .key = key,
@@ -150,12 +151,21 @@ static enum mcds__step list(struct views_flush *flush)
     return ask_counts(flush);
 }
 
+/* The last that has ended; of a final flush the last that any machine's clock may be in. */
+static uint64_t last_slot(const struct views_flush *flush)
+{
+    int64_t now_ms = mcds__wall_ms(flush->base.env);
+    uint64_t width_ms = flush->views->flush_ms;
+    uint64_t last = flush->is_final ? mcds__slot_at(now_ms + MCDS__VIEWS_SETTLE_MS, width_ms)
+                                    : mcds__slot_at(now_ms, width_ms) - 1;
+    return last > flush->mark ? last : flush->mark;
+}
+
 static enum mcds__step take_mark(struct views_flush *flush)
 {
     const mcds_request *request = &flush->requests[0];
     mcds_views *views = flush->views;
-    int64_t now_ms = mcds__wall_ms(flush->base.env) - SETTLE_MS;
-    uint64_t now = mcds__slot_at(now_ms, views->flush_ms);
+    uint64_t now = mcds__views_unsettled(views);
     uint64_t upto = now > views->keep_slots ? now - views->keep_slots : 0;
     uint64_t marked = 0;
     uint64_t nothing;
@@ -171,9 +181,8 @@ static enum mcds__step take_mark(struct views_flush *flush)
         return mcds__operation_finish(&flush->base, MCDS_OK);
     if (marked > upto + AGAIN_SLOTS)
         upto = marked - AGAIN_SLOTS;
-    flush->end = now - 1;
-    if (marked > flush->end)
-        flush->end = marked;
+    flush->mark = now - 1 > marked ? now - 1 : marked;
+    flush->end = last_slot(flush);
     flush->slot = upto;
     return next_slot(flush);
 }
@@ -230,19 +239,24 @@ static enum mcds__step step_flush(struct mcds__operation *operation)
 static const struct mcds__operation_kind flush_kind = {"views", "flush",
                                                        sizeof(struct views_flush), step_flush};
 
-static int launch_flush(struct views_flush *flush, mcds_views *views, mcds_pipeline *pipeline,
-                        uint64_t tag)
+static const struct mcds__operation_kind final_kind = {"views", "flush_final",
+                                                       sizeof(struct views_flush), step_flush};
+
+static int launch_flush(struct views_flush *flush, mcds_views *views, bool is_final,
+                        mcds_pipeline *pipeline, uint64_t tag)
 {
+    const struct mcds__operation_kind *kind = is_final ? &final_kind : &flush_kind;
     int result = MCDS_OK;
     if (views == NULL)
-        return mcds_fail(MCDS_INVALID, "views: flush needs a handle");
+        return mcds_fail(MCDS_INVALID, "views: %s needs a handle", kind->verb);
     if (flush == NULL)
-        flush = mcds__pipeline_new(pipeline, &views->handle, &flush_kind, &result);
+        flush = mcds__pipeline_new(pipeline, &views->handle, kind, &result);
     if (flush == NULL)
         return result;
-    mcds__operation_begin(&flush->base, &flush_kind, views->store, views->name, 0);
+    mcds__operation_begin(&flush->base, kind, views->store, views->name, 0);
     mcds__agree_begin(&flush->agree, &views->settings, true, &flush->base);
     flush->views = views;
+    flush->is_final = is_final;
     flush->stage = FLUSH_BEGIN;
     flush->fold = NULL;
     flush->no_memory = false;
@@ -254,10 +268,21 @@ static int launch_flush(struct views_flush *flush, mcds_views *views, mcds_pipel
 int mcds_views_flush(mcds_views *views)
 {
     struct views_flush flush;
-    return launch_flush(&flush, views, NULL, 0);
+    return launch_flush(&flush, views, false, NULL, 0);
 }
 
 int mcds_views_flush_start(mcds_views *views, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_flush(NULL, views, pipeline, tag);
+    return launch_flush(NULL, views, false, pipeline, tag);
+}
+
+int mcds_views_flush_final(mcds_views *views)
+{
+    struct views_flush flush;
+    return launch_flush(&flush, views, true, NULL, 0);
+}
+
+int mcds_views_flush_final_start(mcds_views *views, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_flush(NULL, views, true, pipeline, tag);
 }

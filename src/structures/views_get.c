@@ -242,15 +242,15 @@ static bool ask_database(const struct views_get *get, uint64_t upto, int64_t *vi
            *views_out >= 0;
 }
 
-/* Without the mark the database itself tells how far it goes for this page: to the last slot that
- * makes its sum larger. */
-static bool find_saved(const struct views_get *get, uint64_t now, uint64_t *upto,
-                       int64_t *views)
+/* Without the mark the database itself says how far it goes for this page: to the last slot that
+ * makes its sum larger, of those that have settled. What it has of a later one may be a part. */
+static bool find_saved(const struct views_get *get, uint64_t *upto, int64_t *views)
 {
     uint64_t low = *upto;
-    uint64_t high = now;
+    uint64_t unsettled = mcds__views_unsettled(get->views);
+    uint64_t high = unsettled > low ? unsettled - 1 : low;
     int64_t all;
-    if (!ask_database(get, now, &all))
+    if (!ask_database(get, high, &all))
         return false;
     if (all <= *views)
         return true;
@@ -304,7 +304,7 @@ static enum mcds__step load(struct views_get *get)
         return again(get, &mark->reply);
     }
     get->failed = !ask_database(get, upto, &loaded) ||
-                  (marked == 0 && !find_saved(get, now, &upto, &loaded));
+                  (marked == 0 && !find_saved(get, &upto, &loaded));
     return get->failed ? give_claim(get) : store_base(get, loaded, upto);
 }
 

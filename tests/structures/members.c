@@ -110,10 +110,10 @@ static void stays(struct suite *suite, uint32_t members)
     CHECK(MCDS_OK, suite, mcds_online_beat, online, "came", A_MS + MINUTE);
     CHECK(MCDS_OK, suite, mcds_online_beat, online, "comes", A_MS + 5 * MINUTE);
     check_online(suite, online, A_MS, 0, 1);
-    check_online(suite, online, A_MS + MINUTE, 1, 1);
-    check_online(suite, online, A_MS + 2 * MINUTE, 2, 0);
-    check_online(suite, online, A_MS + 4 * MINUTE, 2, 0);
-    check_online(suite, online, A_MS + 5 * MINUTE, 1, 1);
+    check_online(suite, online, A_MS + MINUTE, 1, 2);
+    check_online(suite, online, A_MS + 2 * MINUTE, 2, 1);
+    check_online(suite, online, A_MS + 4 * MINUTE, 2, 1);
+    check_online(suite, online, A_MS + 5 * MINUTE, 1, 2);
     check_online(suite, online, A_MS + 8 * MINUTE, 2, 0);
     check_online(suite, online, A_MS + 9 * MINUTE, 0, 0);
     mcds_online_value value;

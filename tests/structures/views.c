@@ -135,6 +135,60 @@ static void flush_saves_what_has_ended(struct suite *suite)
     mcds_views_close(views);
 }
 
+/* An interval is saved by the first flush after its end, and what a slower clock adds, later. */
+static void an_interval_is_saved_when_it_has_ended(struct suite *suite)
+{
+    mcds_views *views = begin(suite, NULL);
+    shift_wall_ms(suite, MINUTE - wall_ms(suite) % MINUTE);
+    HIT(suite, views, "/", 3);
+    shift_wall_ms(suite, MINUTE);
+    FLUSH(suite, views);
+    assert_int_equal(total_of("/"), 3);
+    shift_wall_ms(suite, -1000);
+    HIT(suite, views, "/", 2);
+    shift_wall_ms(suite, 2 * MINUTE);
+    FLUSH(suite, views);
+    assert_int_equal(total_of("/"), 5);
+    VIEWS(5, suite, views, "/");
+    mcds_views_close(views);
+}
+
+/* A program that ends leaves nothing behind, though another goes on. */
+static void a_final_flush_saves_all(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin(suite, &name);
+    mcds_views *other = open_views(suite->other, name);
+    HIT(suite, views, "/", 3);
+    CHECK(MCDS_OK, suite, mcds_views_flush_final, views);
+    assert_int_equal(total_of("/"), 3);
+    mcds_views_close(views);
+    CHECK_OTHER(MCDS_OK, suite, mcds_views_hit, other, "/", 4);
+    int64_t value = 77;
+    CHECK_OTHER(MCDS_OK, suite, mcds_views_get, other, "/", &value);
+    assert_int_equal(value, 7);
+    shift_wall_ms(suite, 3 * MINUTE);
+    CHECK_OTHER(MCDS_OK, suite, mcds_views_flush, other);
+    assert_int_equal(total_of("/"), 7);
+    CHECK_OTHER(MCDS_OK, suite, mcds_views_get, other, "/", &value);
+    assert_int_equal(value, 7);
+    mcds_views_close(other);
+}
+
+/* The database may have a part of an interval that is not over, and nobody know of a flush. */
+static void a_part_of_an_interval_is_not_taken_for_all(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin(suite, &name);
+    HIT(suite, views, "/", 3);
+    CHECK(MCDS_OK, suite, mcds_views_flush_final, views);
+    HIT(suite, views, "/", 4);
+    struct raw_key mark = raw_key(suite, MCDS__TAG_VIEWS_MARK, name, MINUTE);
+    assert_int_equal(raw_delete(suite, &mark), MCDS_OUT_OK);
+    VIEWS(7, suite, views, "/");
+    mcds_views_close(views);
+}
+
 static void flushing_twice_changes_nothing(struct suite *suite)
 {
     const char *name;
@@ -274,11 +328,19 @@ static void bad_arguments_are_refused(struct suite *suite)
 }
 
 static const struct suite_case cases[] = {
-    CASE(counts_pages_apart),           CASE(begins_with_what_the_database_has),
-    CASE(flush_saves_what_has_ended),   CASE(flushing_twice_changes_nothing),
-    CASE(what_comes_late_is_saved_too), CASE(a_lost_base_is_loaded_again),
-    CASE(many_pages_are_saved),         CASE(a_failing_database_is_told),
-    CASE(foreign_values_are_corrupt),   CASE(bad_arguments_are_refused),
+    CASE(counts_pages_apart),
+    CASE(begins_with_what_the_database_has),
+    CASE(flush_saves_what_has_ended),
+    CASE(flushing_twice_changes_nothing),
+    CASE(what_comes_late_is_saved_too),
+    CASE(a_lost_base_is_loaded_again),
+    CASE(an_interval_is_saved_when_it_has_ended),
+    CASE(a_final_flush_saves_all),
+    CASE(a_part_of_an_interval_is_not_taken_for_all),
+    CASE(many_pages_are_saved),
+    CASE(a_failing_database_is_told),
+    CASE(foreign_values_are_corrupt),
+    CASE(bad_arguments_are_refused),
 };
 
 const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};
