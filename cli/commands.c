@@ -420,6 +420,18 @@ static const struct verb ls_verbs[] = {
     {.word = NULL},
 };
 
+static const struct verb backup_verbs[] = {
+    {.word = "",
+     .arguments = takes_file,
+     .overlap = OVERLAP_NEVER,
+     .run = backup_run,
+     .help =
+         "Copy a whole lmdb: store to FILE, which must not exist, while others use the store: "
+         "cp of a store in use makes a damaged copy. The copy is on the disk when the command "
+         "ends, has mode 0600, and is opened as lmdb:FILE."},
+    {.word = NULL},
+};
+
 static const struct verb doctor_verbs[] = {
     {.word = "",
      .arguments = takes_nothing,
@@ -470,6 +482,7 @@ const struct noun nouns[] = {
     {NOUN(array, "there is none", "elements in order, changed as a whole")},
     {.word = "batch", .verbs = batch_verbs, .help = "many commands from standard input"},
     {.word = "ls", .verbs = ls_verbs, .help = "what there is"},
+    {.word = "backup", .verbs = backup_verbs, .help = "copy a store in use to a new file"},
     {.word = "doctor", .verbs = doctor_verbs, .help = "what the store is, and what is wrong"},
     {.word = "help", .verbs = help_verbs, .help = "explain a command, or the exit codes"},
     {.word = "completion", .verbs = completion_verbs, .help = "completion for a shell"},

@@ -117,6 +117,7 @@ START(array_drop);
 RUN(batch_run);
 RUN(ls_run);
 RUN(doctor_run);
+RUN(backup_run);
 RUN(help_run);
 RUN(completion_run);
 

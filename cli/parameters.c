@@ -192,6 +192,8 @@ static const struct parameter prefix = {.placeholder = "PREFIX",
                                         .help = "only names that begin so"};
 static const struct parameter shell = {
     .placeholder = "SHELL", .kind = KIND_TEXT, .help = "bash, zsh or fish"};
+static const struct parameter file = {
+    .placeholder = "FILE", .kind = KIND_TEXT, .help = "a new file"};
 static const struct parameter topic = {.placeholder = "TOPIC",
                                        .kind = KIND_TEXT,
                                        .optional = true,
@@ -275,4 +277,5 @@ const struct parameter *const takes_page_count[] = {&name, &page, &view_count, N
 const struct parameter *const takes_array[] = {&name, &array_elements, NULL};
 const struct parameter *const takes_prefix[] = {&prefix, NULL};
 const struct parameter *const takes_shell[] = {&shell, NULL};
+const struct parameter *const takes_file[] = {&file, NULL};
 const struct parameter *const takes_topic[] = {&topic, &subtopic, NULL};

@@ -22,6 +22,7 @@ extern const struct parameter *const takes_page_count[];
 extern const struct parameter *const takes_events[];
 extern const struct parameter *const takes_prefix[];
 extern const struct parameter *const takes_shell[];
+extern const struct parameter *const takes_file[];
 extern const struct parameter *const takes_topic[];
 
 #endif

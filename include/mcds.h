@@ -232,6 +232,18 @@ MCDS_API MCDS_CHECKED int
 mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_finding *finding),
              void *context);
 
+/* Copies a whole lmdb: store, of all namespaces, as of one moment, while others use it. The copy is
+ * an lmdb: file of its own with mode 0600, on the disk when the call returns; open it, or put it in
+ * the place of PATH while no program has the store open, with PATH-lock and PATH-writer removed. cp
+ * of a file in use makes a damaged copy. Blocking, as long as the disk takes; writers go on, except
+ * where this process has to enlarge the store's map.
+ *
+ * path      of a new file; nothing is overwritten
+ * Returns   MCDS_OK, MCDS_UNSUPPORTED (another kind of store), MCDS_FULL (no room for the copy),
+ *           MCDS_TIMEOUT (a writer has been stopped), MCDS_IO, MCDS_INVALID; after a failure there
+ *           is no copy */
+MCDS_API MCDS_CHECKED int mcds_backup(mcds_store *store, const char *path);
+
 /* Pipelines. */
 
 /* Many operations of any structures of one store in flight at once. Their requests travel

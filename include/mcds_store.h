@@ -230,6 +230,10 @@ typedef struct mcds_home {
     /* Look at the home and tell what is found. Blocking, for people. */
     int (*inspect)(void *home, bool (*visit)(void *context, const mcds_finding *finding),
                    void *context);
+
+    /* Copy all that the home holds, as of one moment, to a new file; on failure leave none. Blocking,
+     * for people. NULL: it cannot. */
+    int (*backup)(void *home, const char *path);
 } mcds_home;
 
 /* The parts of SCHEME:PLACE?OPTION=VALUE&... ; owned by the caller of home.open. */

@@ -225,6 +225,14 @@ static int home_inspect(void *state, bool (*visit)(void *context, const mcds_fin
     return mcds__lmdb_findings(home->file, home->env, home->full, visit, context);
 }
 
+static int home_backup(void *state, const char *path)
+{
+    struct home *home = state;
+    if (is_parents(home))
+        return mcds_fail(MCDS_UNAVAILABLE, "lmdb: %s", opened_before_fork);
+    return mcds__lmdb_backup(home->file, home->env, path);
+}
+
 const mcds_home mcds__home_lmdb = {
     .version = MCDS_HOME_VERSION,
     .scheme = "lmdb",
@@ -235,4 +243,5 @@ const mcds_home mcds__home_lmdb = {
     .look = home_look,
     .keys = home_keys,
     .inspect = home_inspect,
+    .backup = home_backup,
 };

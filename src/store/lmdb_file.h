@@ -16,6 +16,8 @@
  *     lmdb_file.c     the registry of what this process has open
  *     lmdb_guard.c    the files beside each other, opened without overwriting anything else
  *     lmdb_open.c     opening one file, and its format
+ *     lmdb_backup.c   a copy of a file in use
+ *     lmdb_health.c   for people: what endangers the files
  *     lmdb_inspect.c  for people: keys and findings
  *     lmdb_record.c   the bytes
  *
@@ -253,6 +255,11 @@ int mcds__lmdb_clock_agree(struct mcds__lmdb_work *work);
 int mcds__lmdb_cas_load(struct mcds__lmdb_work *work);
 /* ahead: the commit will not be synced by itself. *reserved: sync before any number is told. */
 int mcds__lmdb_cas_store(struct mcds__lmdb_work *work, bool ahead, bool *reserved);
+
+/* Make the name of a new file as durable as what is in it. */
+void mcds__lmdb_sync_directory(const char *path);
+/* Copy the file to a new one. Returns MCDS_OK or a code with the sentence set. */
+int mcds__lmdb_backup(struct mcds__lmdb_file *file, const mcds_env *env, const char *path);
 
 int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_bytes prefix,
                     bool (*visit)(void *context, mcds_bytes key), void *context);

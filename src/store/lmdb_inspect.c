@@ -180,7 +180,9 @@ int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool 
         tell_writer(file, env, &report);
     mcds__lmdb_tell_files(file, &report);
     mcds__lmdb_tell_readers(file, figures.info.me_last_txnid, &report);
-    mcds__report(&report, MCDS_FACT, "", "sync=%s", full ? "full" : "async");
+    mcds__report(&report, MCDS_FACT, "",
+                 "sync=%s; mcds backup copies it while it is used, cp does not",
+                 full ? "full" : "async");
     if (!full)
         mcds__report(
             &report, MCDS_ADVICE, "use sync=full for what must not be lost",

@@ -309,8 +309,7 @@ static int prepare_lock_file(const struct mcds__lmdb_file *file, const struct st
     return result;
 }
 
-/* Make the name of a new file as durable as what will be in it. */
-static void sync_directory(const char *path)
+void mcds__lmdb_sync_directory(const char *path)
 {
     char directory[PATH_MAX];
     const char *slash = strrchr(path, '/');
@@ -402,6 +401,6 @@ int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t 
     if (result == MCDS_OK)
         result = mend_length(file);
     if (result == MCDS_OK && size == 0)
-        sync_directory(file->path);
+        mcds__lmdb_sync_directory(file->path);
     return result;
 }

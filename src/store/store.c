@@ -454,6 +454,17 @@ int mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_find
     return store->home->inspect(store->home_state, visit, context);
 }
 
+int mcds_backup(mcds_store *store, const char *path)
+{
+    if (store == NULL || path == NULL)
+        return mcds_fail(MCDS_INVALID, "store: mcds_backup needs a store and a path");
+    if (store->home->backup == NULL)
+        return mcds_fail(MCDS_UNSUPPORTED,
+                         "store: %s: cannot be copied to a file; only lmdb: can",
+                         store->home->scheme);
+    return store->home->backup(store->home_state, path);
+}
+
 int mcds__store_keys(mcds_store *store, mcds_bytes prefix,
                      bool (*visit)(void *context, mcds_bytes key), void *context)
 {

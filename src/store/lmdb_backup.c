@@ -1,0 +1,132 @@
+/* A copy of a file in use, by LMDB's own means: as of one moment, while others write. cp cannot do
+ * that, since it reads the pages of one moment and their root of another.
+ *
+ * The copy is a store of its own: it gets another identity, so that no cas token of the one is good
+ * for the other. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <lmdb.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/environment.h"
+#include "store/lmdb_file.h"
+
+#define WAIT_NS (10 * NS_PER_S)
+#define TRIES_MAX 10
+#define ROOM_BYTES (UINT64_C(1) << 20) /* for the new identity in a file that is full */
+
+/* 0 or a code. The place for reading keeps the map as it is meanwhile. */
+static int copy_once(struct mcds__lmdb_file *file, const mcds_env *env, int descriptor)
+{
+    struct mcds__lmdb_reader *reader;
+    int code = mcds__lmdb_read_begin(file, env, mcds__monotonic_ns(env) + WAIT_NS, &reader);
+    if (code != 0)
+        return code;
+    code = mdb_env_copyfd2(file->env, descriptor, 0);
+    mcds__lmdb_read_end(file, reader);
+    return code;
+}
+
+static int copy_pages(struct mcds__lmdb_file *file, const mcds_env *env, int descriptor)
+{
+    int code = copy_once(file, env, descriptor);
+    for (int i = 1; i < TRIES_MAX && code == MDB_MAP_RESIZED; i++) {
+        if (ftruncate(descriptor, 0) != 0 || lseek(descriptor, 0, SEEK_SET) != 0)
+            return errno;
+        code = copy_once(file, env, descriptor);
+    }
+    return code == 0 && fsync(descriptor) != 0 ? errno : code;
+}
+
+static int put_identity(MDB_txn *txn, const mcds_env *env)
+{
+    struct mcds__lmdb_format format = {MCDS__LMDB_VERSION, mcds__random_u64(env) | 1};
+    uint8_t bytes[MCDS__LMDB_FORMAT_BYTES];
+    mcds__lmdb_format_write(&format, bytes);
+    MDB_dbi root;
+    MDB_val at = {strlen("mcds"), (void *)(uintptr_t) "mcds"};
+    MDB_val data = {sizeof bytes, bytes};
+    int code = mdb_dbi_open(txn, NULL, 0, &root);
+    return code == 0 ? mdb_put(txn, root, &at, &data, 0) : code;
+}
+
+/* Nobody else knows of the copy yet, so it needs no lock file. */
+static int give_identity(const char *path, const mcds_env *env, uint64_t map_size)
+{
+    MDB_env *copy;
+    MDB_txn *txn;
+    int code = mdb_env_create(&copy);
+    if (code != 0)
+        return code;
+    code = mdb_env_set_mapsize(copy, (size_t)map_size);
+    if (code == 0)
+        code = mdb_env_open(copy, path, MDB_NOSUBDIR | MDB_NOLOCK, 0600);
+    if (code == 0)
+        code = mdb_txn_begin(copy, NULL, 0, &txn);
+    if (code == 0) {
+        code = put_identity(txn, env);
+        if (code == 0)
+            code = mdb_txn_commit(txn);
+        else
+            mdb_txn_abort(txn);
+    }
+    mdb_env_close(copy);
+    return code;
+}
+
+static int fail_backup(const struct mcds__lmdb_file *file, const char *path, int code)
+{
+    const char *why = code > 0 ? strerror(code) : mcds__lmdb_reason(code);
+    if (code == ENOSPC || code == EDQUOT)
+        return mcds_fail(MCDS_FULL, "lmdb: no room on the disk for the copy %s; make some",
+                         path);
+    return mcds_fail(code == ETIMEDOUT ? MCDS_TIMEOUT : MCDS_IO,
+                     "lmdb: %s could not be copied to %s: %s", file->path, path, why);
+}
+
+static int make_copy(struct mcds__lmdb_file *file, const mcds_env *env, const char *path,
+                     int descriptor)
+{
+    MDB_envinfo info;
+    int code = mdb_env_info(file->env, &info);
+    if (code == 0)
+        code = copy_pages(file, env, descriptor);
+    if (code == 0)
+        code = give_identity(path, env, mcds__lmdb_rounded(info.me_mapsize + ROOM_BYTES));
+    if (code != 0)
+        return fail_backup(file, path, code);
+    mcds__lmdb_sync_directory(path);
+    return MCDS_OK;
+}
+
+int mcds__lmdb_backup(struct mcds__lmdb_file *file, const mcds_env *env, const char *path)
+{
+    if (strlen(path) == 0 || strlen(path) >= PATH_MAX)
+        return mcds_fail(MCDS_INVALID, "lmdb: the path of a copy has 1 to %d bytes",
+                         PATH_MAX - 1);
+    /* LMDB waits for a writer without a deadline, and this process for the line with one. */
+    int64_t stuck = mcds__lmdb_line_stuck(file, env, mcds__monotonic_ns(env) + WAIT_NS);
+    if (stuck != 0)
+        return mcds_fail(
+            MCDS_TIMEOUT,
+            "lmdb: %s could not be copied: process %lld has been writing it for more "
+            "than 10 s; let it go on (kill -CONT), or end it",
+            file->path, (long long)stuck);
+    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (descriptor < 0 && errno == EEXIST)
+        return mcds_fail(
+            MCDS_IO,
+            "lmdb: %s is there already, and a copy overwrites nothing; give another "
+            "path",
+            path);
+    if (descriptor < 0)
+        return mcds_fail(MCDS_IO, "lmdb: %s cannot be made: %s", path, strerror(errno));
+    int result = make_copy(file, env, path, descriptor);
+    (void)close(descriptor);
+    if (result != MCDS_OK)
+        (void)unlink(path);
+    return result;
+}
