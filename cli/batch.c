@@ -183,7 +183,7 @@ static const char *why_not(const struct command *command)
         return "help does not answer with one line; ask for it outside of the batch";
     for (int id = OPTION_STORE; id <= OPTION_QUIET; id++)
         if (is_given(command, (enum option_id)id))
-            return "-s, -n, --timeout, --json and -q belong before 'batch' and hold for all "
+            return "-s, -N, --timeout, --json and -q belong before 'batch' and hold for all "
                    "lines";
     if (command->program != NULL)
         return "a lock cannot run a command inside of a batch; run 'mcds lock' by itself";

@@ -177,6 +177,7 @@ struct verb {
     uint64_t options;                         /* BITs of those that it takes */
     enum overlap overlap;
     enum feeding feed;
+    bool erases;  /* what cannot be had back: never offered as a guess */
     bool is_many; /* it prints any number of results by itself, into answer->items */
     /* One operation of a structure; NULL when `run` does it. */
     int (*start)(void *handle, const struct command *command, struct answer *answer,

@@ -37,6 +37,7 @@ static const struct verb counter_verbs[] = {
      .print = counter_print_get,
      .help = "Print the value."},
     {.word = "take",
+     .erases = true,
      .arguments = takes_name,
      .options = STRIPES,
      .overlap = OVERLAP_NEVER,
@@ -47,6 +48,7 @@ static const struct verb counter_verbs[] = {
          "Print the value and subtract it, so that what others add meanwhile stays. Of several "
          "takers at once each gets a different part."},
     {.word = "drop",
+     .erases = true,
      .arguments = takes_name,
      .options = STRIPES | EXACT,
      .overlap = OVERLAP_NEVER,
@@ -107,6 +109,7 @@ static const struct verb visitors_verbs[] = {
      .print = visitors_print_estimate,
      .help = "Print about how many came in the last period's length up to this moment."},
     {.word = "drop",
+     .erases = true,
      .arguments = takes_name,
      .options = PERIOD,
      .overlap = OVERLAP_NEVER,
@@ -140,6 +143,7 @@ static const struct verb online_verbs[] = {
              "to this "
              "moment."},
     {.word = "drop",
+     .erases = true,
      .arguments = takes_name,
      .options = WINDOW,
      .overlap = OVERLAP_NEVER,
@@ -192,6 +196,7 @@ static const struct verb set_verbs[] = {
      .help = "Add ELEMENT. Prints 'added', or 'known' when the set had it. Makes the set when "
              "there is none."},
     {.word = "remove",
+     .erases = true,
      .arguments = takes_elements,
      .options = FORM | RAW,
      .overlap = OVERLAP_APART,
@@ -217,6 +222,7 @@ static const struct verb set_verbs[] = {
      .help = "Print all elements, one a line: of a bag with their counts, of a list in their "
              "order, else in no order."},
     {.word = "drop",
+     .erases = true,
      .arguments = takes_name,
      .options = FORM,
      .overlap = OVERLAP_NEVER,
@@ -252,6 +258,7 @@ static const struct verb table_verbs[] = {
      .print = table_print_has,
      .help = "Print 'yes', or exit with 1 when there is no value for KEY."},
     {.word = "remove",
+     .erases = true,
      .arguments = takes_keys,
      .options = RAW,
      .overlap = OVERLAP_APART,
@@ -280,6 +287,7 @@ static const struct verb table_verbs[] = {
              "leaves some, standard error "
              "tells the CURSOR to go on with; with --json the last line does."},
     {.word = "drop",
+     .erases = true,
      .arguments = takes_name,
      .overlap = OVERLAP_NEVER,
      .start = table_drop,
@@ -307,6 +315,7 @@ static const struct verb list_verbs[] = {
      .start = list_fetch,
      .help = "Print the values in the order in which they were pushed, one a line."},
     {.word = "clear",
+     .erases = true,
      .arguments = takes_name,
      .overlap = OVERLAP_NEVER,
      .start = list_clear,
@@ -314,6 +323,7 @@ static const struct verb list_verbs[] = {
      .done = "cleared",
      .help = "Remove all values, so that the list is there and empty."},
     {.word = "drop",
+     .erases = true,
      .arguments = takes_name,
      .overlap = OVERLAP_NEVER,
      .start = list_drop,
@@ -351,6 +361,7 @@ static const struct verb log_verbs[] = {
      .help = "Print the last events, or those from a time on, or those that are new since a "
              "cursor was written; and, with -f, whatever is put then, every event once."},
     {.word = "drop",
+     .erases = true,
      .arguments = takes_name,
      .overlap = OVERLAP_NEVER,
      .start = log_drop,
@@ -387,6 +398,7 @@ static const struct verb array_verbs[] = {
      .help = "Remove elements, of each the first that is equal, and add others at the end, all "
              "in one step. Makes the array when there is none."},
     {.word = "drop",
+     .erases = true,
      .arguments = takes_name,
      .overlap = OVERLAP_NEVER,
      .start = array_drop,

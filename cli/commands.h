@@ -20,7 +20,8 @@ bool is_whole_command(const struct noun *noun);
 /* Whether the verb takes a program behind --. */
 bool takes_program(const struct verb *verb);
 
-/* The known word nearest to a mistyped one, or NULL when none is near. */
+/* The known word nearest to a mistyped one, or NULL when none is near. A verb that erases is never
+ * offered. */
 const char *nearest_noun(const char *typed);
 const char *nearest_verb(const struct noun *noun, const char *typed);
 const char *nearest_option(const struct verb *verb, const char *typed);

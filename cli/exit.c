@@ -48,7 +48,7 @@ const char *advice_on(int result)
     case MCDS_UNAVAILABLE:
         return "; 'mcds doctor' looks closer";
     case MCDS_CORRUPT:
-        return "; choose another NAME or namespace (-n)";
+        return "; choose another NAME or namespace (-N)";
     case MCDS_PROTOCOL:
         return "; is this the port of a memcached server?";
     default:

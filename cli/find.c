@@ -69,7 +69,7 @@ struct guess {
 static void consider(struct guess *guess, const char *word)
 {
     size_t found = distance(guess->typed, word);
-    if (found < guess->distance && found < strlen(word)) {
+    if (found < guess->distance && 2 * found < strlen(word)) {
         guess->distance = found;
         guess->best = word;
     }
@@ -87,7 +87,8 @@ const char *nearest_verb(const struct noun *noun, const char *typed)
 {
     struct guess guess = {typed, NULL, DISTANCE_MAX + 1};
     for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
-        consider(&guess, verb->word);
+        if (!verb->erases)
+            consider(&guess, verb->word);
     return guess.best;
 }
 

@@ -105,7 +105,7 @@ static void explain_noun(const struct noun *noun)
 static void explain_all(void)
 {
     output_print(
-        "usage: mcds [-s URI] [-n NAMESPACE] [--json] [-q] [--timeout TIME] COMMAND\n\n"
+        "usage: mcds [-s URI] [-N NAMESPACE] [--json] [-q] [--timeout TIME] COMMAND\n\n"
         "Locks, counters, sets, tables, lists, logs and more that many processes and\n"
         "machines share: on one file, or on memcached servers.\n\n");
     for (const struct noun *noun = nouns; noun->word != NULL; noun++)

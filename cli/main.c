@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     struct mistake mistake;
     int status = STATUS_USAGE;
     if (argv[0] == NULL || argv[1] == NULL)
-        complain(&session->output, "what shall be done? 'mcds help' lists the commands");
+        complain(&session->output, "there is no command; 'mcds help' lists the commands");
     else if (!read_command(argv + 1, &command, &mistake))
         complain(&session->output, "%s", mistake.sentence);
     else

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "synonyms.h"
 #include "usage.h"
 #include "values.h"
 
@@ -158,15 +159,13 @@ static uint64_t allowed_options(const struct command *command)
     return OPTIONS_GLOBAL | (command->verb != NULL ? command->verb->options : 0);
 }
 
-/* The verb's own letter goes before a global one: -n of `lock` is not the namespace. */
 static int find_letter(const struct command *command, char letter)
 {
     uint64_t allowed = allowed_options(command);
-    int found = -1;
     for (int id = 0; id < OPTION_COUNT; id++)
         if ((allowed & BIT(id)) != 0 && options[id].letter == letter)
-            found = id;
-    return found;
+            return id;
+    return -1;
 }
 
 static int find_word(const struct command *command, const char *word, size_t length)
@@ -197,10 +196,12 @@ static bool unknown_option(struct reader *reader, const char *typed)
     for (int id = 0; id < OPTION_COUNT; id++)
         if (typed[1] == '-' && strcmp(options[id].word, typed + 2) == 0)
             return no_option(reader, typed);
+    const struct verb *verb = reader->command->verb;
+    if (typed[1] == 'n' && verb != NULL && (verb->options & BIT(OPTION_LAST)) != 0)
+        return wrong(reader, "there is no option %.60s here; did you mean --last N?", typed);
     char other = (char)(typed[1] ^ ('a' ^ 'A'));
     if (typed[1] != '-' && typed[2] == '\0' && find_letter(reader->command, other) >= 0)
         return wrong(reader, "there is no option %s; did you mean -%c?", typed, other);
-    const struct verb *verb = reader->command->verb;
     const struct parameter *next = verb != NULL ? verb->arguments[reader->argument_count]
                                                 : NULL;
     if (next != NULL && next->kind != KIND_DELTA)
@@ -261,6 +262,9 @@ static bool read_short_options(struct reader *reader)
 static bool unknown_noun(struct reader *reader, const char *typed)
 {
     char those[USAGE_MAX];
+    const char *meant = meant_by("", typed);
+    if (meant != NULL)
+        return wrong(reader, "there is no command '%.60s'; %s", typed, meant);
     list_nouns_with(typed, those);
     if (typed[0] != '\0' && those[0] != '\0')
         return wrong(reader, "there is no command '%.60s', but %s", typed, those);
@@ -291,6 +295,9 @@ static bool read_verb(struct reader *reader)
     command->verb = find_verb(command->noun, typed);
     if (command->verb != NULL)
         return true;
+    const char *meant = meant_by(command->noun->word, typed);
+    if (meant != NULL)
+        return wrong(reader, "%s has no verb '%.60s'; %s", command->noun->word, typed, meant);
     const char *near = nearest_verb(command->noun, typed);
     if (near != NULL)
         return wrong(reader, "%s has no verb '%.60s'; did you mean '%s'?", command->noun->word,
@@ -423,7 +430,7 @@ static bool is_everything_there(struct reader *reader)
 {
     struct command *command = reader->command;
     if (command->noun == NULL)
-        return wrong(reader, "what shall be done? 'mcds help' lists the commands");
+        return wrong(reader, "there is no command; 'mcds help' lists the commands");
     if (command->verb == NULL) {
         char verbs[USAGE_MAX];
         list_verbs_of(command->noun, verbs);

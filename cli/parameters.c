@@ -40,7 +40,7 @@ const struct parameter options[OPTION_COUNT] = {
         's', "store", "URI", 0,
         "the store: memory: or lmdb:PATH or memcached://HOST[:PORT][,...]; else "
         "$MCDS_STORE, else a file under $XDG_STATE_HOME/mcds"),
-    [OPTION_NAMESPACE] = TEXT('n', "namespace", "NS", 0, "prefix of all keys (mcds)"),
+    [OPTION_NAMESPACE] = TEXT('N', "namespace", "NS", 0, "prefix of all keys (mcds)"),
     [OPTION_TIMEOUT] = TIME(NONE, "timeout", "TIME", 1, 60 * MINUTE_MS,
                             "the most that one operation may take (1s)"),
     [OPTION_JSON] = FLAG(NONE, "json",
@@ -148,7 +148,7 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_TO] = MOMENT("to", "events before this (no end)"),
     [OPTION_NEWEST_FIRST] = FLAG(NONE, "newest-first", "the last event first"),
     [OPTION_FOLLOW] = FLAG('f', "follow", "go on, and print what comes"),
-    [OPTION_LAST] = NUMBER('n', "last", "N", 0, 1000000, "begin with the last N events (10)"),
+    [OPTION_LAST] = NUMBER(NONE, "last", "N", 0, 1000000, "begin with the last N events (10)"),
     [OPTION_CURSOR_FILE] = TEXT(
         NONE, "cursor", "FILE",
         0,

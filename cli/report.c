@@ -46,9 +46,9 @@ void report_failure(struct output *output, const struct command *command, int st
 static const char *advice_for(const struct command *command, int result)
 {
     if (result == MCDS_CORRUPT && command->noun->open == counter_open)
-        return "; choose another NAME or namespace (-n), or drop it";
+        return "; choose another NAME or namespace (-N), or drop it";
     if (result == MCDS_CORRUPT && command->noun->open == lock_open)
-        return "; choose another NAME or namespace (-n), or --break it";
+        return "; choose another NAME or namespace (-N), or --break it";
     return advice_on(result);
 }
 

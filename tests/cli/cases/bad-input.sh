@@ -68,7 +68,7 @@ done
 # numbers
 for words in 'counter add c 2305843009213693952' 'counter add c 1e3' 'counter add c ""' 'table incr t k 1.5' \
     'views hit site page -1' 'views hit site page many' 'list fetch l --skip -1' 'list fetch l --limit x' \
-    'table scan t --cursor x' 'log tail l -n x' 'log tail l -n -1' 'counter add c --copies 0' \
+    'table scan t --cursor x' 'log tail l --last x' 'log tail l --last -1' 'counter add c --copies 0' \
     'counter add c --stripes 33' 'online count o --buckets 33' 'online count o --width 10ms' \
     'visitors get v --period 10ms' 'visitors get v --period forever' 'log put l e --retention 1' \
     'log put l e --retention 900d' 'log put l e --chunk 1ms' 'log put l e --late 1w' \

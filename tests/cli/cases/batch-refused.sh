@@ -22,7 +22,7 @@ counter --help
 --version
 counter get a --json
 -s memory: counter get a
--n other counter get a
+-N other counter get a
 mcds counter get a
 counter get a
 END

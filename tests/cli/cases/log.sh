@@ -13,9 +13,9 @@ fetch deploys --from 1h
 fetch deploys --to 1h
 fetch deploys --from 1h --to now --json
 mcds log tail deploys | hide
-mcds log tail deploys -n 1 | hide
+mcds log tail deploys --last 1 | hide
 mcds log tail deploys --from 1h | hide
-mcds --json log tail deploys -n 1 | hide
+mcds --json log tail deploys --last 1 | hide
 run log put deploys late --at 2020-01-01
 run log put deploys early --at 2999-01-01
 run log put deploys fine --at 1s
@@ -23,7 +23,7 @@ run log put deploys wrong --at yesterday
 run log put deploys wrong --at 1795257015
 run log put deploys other --retention 30d
 run -q log put deploys quiet
-run log tail deploys --from 1h -n 3
+run log tail deploys --from 1h --last 3
 mcds log tail deploys --cursor seen | hide
 mcds log tail deploys --cursor seen
 mcds log put deploys new newer
@@ -67,7 +67,7 @@ printf '%s\n' 'log put b one' 'log put b two three' 'log fetch b --limit 0' 'log
     'log fetch b' | mcds batch
 # following: what is there, and what comes
 mcds log put live one two three
-mcds log tail live -f -n 2 >followed &
+mcds log tail live -f --last 2 >followed &
 tail=$!
 wait_for() {
     for i in $(seq 300); do

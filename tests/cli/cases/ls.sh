@@ -6,7 +6,7 @@ mcds counter add "$(printf 'line\nend\033[31m')" >/dev/null
 mcds visitors hit site alice >/dev/null
 mcds online beat site alice >/dev/null
 mcds lock job -- true
-mcds -n other counter add elsewhere >/dev/null
+mcds -N other counter add elsewhere >/dev/null
 echo '$ mcds ls'
 mcds ls | sort
 echo '$ mcds ls page:'

@@ -17,5 +17,5 @@ mcds visitors hit "$crlf" "$long" --period 300d
 mcds visitors hit "$crlf" "$long" --period 300d
 run visitors hit "$crlf" "$most" --period 300d
 mcds counter add -- -dash
-mcds -n other counter get 'with space'
+mcds -N other counter get 'with space'
 echo "-> $?"

@@ -31,7 +31,7 @@ run ls a b
 run completion tcsh
 run help nonsense
 run help counter explode
-run -s memory: -n 'bad ns' counter get x
+run -s memory: -N 'bad ns' counter get x
 MCDS_STORE=nonsense run counter get x
 run version
 run get x
@@ -43,3 +43,35 @@ run counter add x -z
 run set get x
 run set add x --bag --list
 run array change x
+# the words of other programs, and nothing that erases as a guess
+while read -r words; do run $words; done <<'END'
+counter incr x
+counter del x
+set members x
+set rm x a
+set len x
+table keys x
+table del x k
+list pop x
+list range x
+list len x
+list drp x
+set remov x a
+counter tak x
+log watch x
+log top x
+array add x a
+online get x
+watch
+top
+pop
+keys
+incr x
+del x
+rm x
+queue
+counter get x -n other
+-n other counter get x
+log tail x -n 5
+log tail x -n5
+END

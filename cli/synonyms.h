@@ -1,0 +1,9 @@
+/* What people type who know other programs. */
+#ifndef MCDS_CLI_SYNONYMS_H
+#define MCDS_CLI_SYNONYMS_H
+
+/* How this command does what `typed` does elsewhere, as a verb of `noun` ("": in place of a noun);
+ * NULL when it is not known. */
+const char *meant_by(const char *noun, const char *typed);
+
+#endif
