@@ -1097,7 +1097,9 @@ MCDS_API MCDS_CHECKED int mcds_list_push_many_start(mcds_list *list, const mcds_
  * is valid during the visit; false ends it. A value that is pushed meanwhile may be seen or not;
  * a clear meanwhile may end the visit. About 1 MB of the list is in memory at a time.
  * Cost     2 for a list of up to 128 KB, and 1 per 512 KB more, of what is skipped too. The
- *          timeout counts for each.
+ *          timeout begins again after each of them that has brought a value, and at most twice as
+ *          many keys are read as there were at the beginning: so the visit ends, however fast
+ *          others push and whatever the server answers.
  * Returns  MCDS_OK; MCDS_NOT_FOUND: no such list; MCDS_LOST: a part is gone, the rest has been
  *          visited; MCDS_CORRUPT: the same, it holds something that mcds did not write; failures
  *          as push, but never MCDS_AMBIGUOUS */
@@ -1111,7 +1113,9 @@ MCDS_API MCDS_CHECKED int mcds_list_fetch_start(mcds_list *list, uint64_t skip, 
 
 /* Begin the list anew: what was acknowledged before is not in it after that, what begins
  * afterwards is. What it held is erased then, as far as the store can be reached.
- * Cost     5, and 2 per 512 KB of what it held.
+ * Cost     5, and 2 per 512 KB of what it held. The timeout counts for all of it up to the point
+ *          from which the list is empty, then for each erasure, of which there are at most as many
+ *          as there were keys.
  * Returns  MCDS_OK; MCDS_NOT_FOUND: no such list; MCDS_AMBIGUOUS: cleared, or not, or by whoever
  *          pushes next; MCDS_UNSUPPORTED: the store has no compare-and-set; failures as push */
 MCDS_API MCDS_CHECKED int mcds_list_clear(mcds_list *list);
@@ -1217,7 +1221,9 @@ typedef struct mcds_log_range {
  * info_out  NULL allowed; adds up what is found to what stands there.
  * Cost      1 per 28 chunks of the range, so 36 for all that a log with the default chunks can
  *           hold; for a chunk of more than 16 KB, 2 more, and 1 per 512 KB. A handle's first call
- *           1 more. The timeout counts for each.
+ *           1 more. The timeout begins again for each chunk, and after each round trip that has
+ *           brought an event; of a chunk at most twice as many keys are read as there were when
+ *           its turn came.
  * Returns   MCDS_OK; MCDS_NOT_FOUND: no such log; failures as put, but never MCDS_AMBIGUOUS */
 MCDS_API MCDS_CHECKED int mcds_log_fetch(mcds_log *log, const mcds_log_range *range,
                                          bool (*visit)(void *context,
@@ -1259,7 +1265,7 @@ typedef struct mcds_log_cursor {
  * info_out  NULL allowed; adds up. A gap: events that were there, or may have been, are gone:
  *           a server has forgotten them, or they expired before the cursor came. A cursor that is
  *           used once in each retention_ms never comes too late.
- * Cost      1 when there is nothing new; as fetch for what there is.
+ * Cost      1 when there is nothing new; as fetch for what there is, the timeout too.
  * Returns   MCDS_OK; MCDS_NOT_FOUND: no such log yet; failures as fetch: the cursor stands behind
  *           the last event visited */
 MCDS_API MCDS_CHECKED int mcds_log_tail(mcds_log *log, mcds_log_cursor *cursor,
@@ -1278,7 +1284,7 @@ MCDS_API void mcds_log_cursor_save(const mcds_log_cursor *cursor,
 MCDS_API MCDS_CHECKED int mcds_log_cursor_load(mcds_log_cursor *cursor, const char *text);
 
 /* Erase the log. What others put meanwhile may go with it or stay. Cost 1 per 28 chunks that the
- * log keeps, and 2 per 512 KB.
+ * log keeps, and 2 per 512 KB; the timeout counts for each, of which there are no more than that.
  * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_AMBIGUOUS: a part is gone, all of it, or nothing: call
  * again; failures as put */
 MCDS_API MCDS_CHECKED int mcds_log_drop(mcds_log *log);

@@ -251,7 +251,8 @@ enum mcds__step mcds__part_store_pieces(struct mcds__part_append *append,
 uint32_t mcds__part_piece_count(const struct mcds__part_record *record, uint64_t *length_out,
                                 uint32_t *piece_length_out);
 
-/* Every round trip of what takes many has the store's whole timeout. */
+/* Give an operation that takes many round trips the store's whole timeout again. Only after one
+ * that has brought it forward, and there must be a bound on how many those are. */
 void mcds__part_renew_deadline(struct mcds__operation *operation);
 
 /* Read parts [from, from + want) of a family. DONE with MCDS_OK, or failures of reading. */
@@ -270,15 +271,17 @@ struct mcds__part_read {
     struct mcds__part_item
         *items; /* out: the records that count, in order, until the next read */
     uint32_t count;
-    uint64_t gaps;       /* out: adds up over all reads: places where something is missing */
-    uint64_t corrupt;    /* out: the same: stretches of bytes that are no records */
-    bool more;           /* out: there are parts behind those read */
-    bool ended;          /* out: the family has ended */
-    uint64_t next;       /* out: where to go on: the part behind those read, or the last one */
-    size_t next_size;    /* out: bytes of it that have been read */
+    uint64_t gaps;    /* out: adds up over all reads: places where something is missing */
+    uint64_t corrupt; /* out: the same: stretches of bytes that are no records */
+    bool more;        /* out: there are parts behind those read */
+    uint64_t bound;   /* out: no part existed from here on; at most twice as far as the last */
+    bool ended;       /* out: the family has ended */
+    uint64_t next;    /* out: where to go on: the part behind those read, or the last one */
+    size_t next_size; /* out: bytes of it that have been read */
     uint32_t next_birth; /* out: its birth; 0: it does not exist */
     bool follows;        /* out: the part before `from` exists, as far as there is one */
     uint8_t stage;       /* private; 0 at the start, as all that follow */
+    uint64_t seed;       /* of the table of ids, which others choose */
     uint32_t back;       /* parts before `from`, read for their ids */
     uint32_t near;       /* parts read with their values, */
     uint32_t base;       /* and where their requests begin */

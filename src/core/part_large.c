@@ -143,11 +143,14 @@ void mcds__part_fetch_free(struct mcds__part_fetch *fetch)
 
 static enum mcds__step ask_pieces(struct mcds__part_fetch *fetch, uint64_t family,
                                   const struct mcds__part_record *record, uint32_t count,
-                                  struct mcds__operation *operation)
+                                  uint32_t length, struct mcds__operation *operation)
 {
     struct mcds__part_room *room = fetch->room;
+    uint32_t most = (uint32_t)(ROUND_MAX / length);
+    if (most > MCDS__PART_ROOM)
+        most = MCDS__PART_ROOM;
     fetch->asked = 0;
-    while (fetch->asked < count && fetch->asked < ROUND_MAX / PIECE_MAX) {
+    while (fetch->asked < count && fetch->asked < most) {
         uint32_t i = fetch->asked++;
         mcds_bytes route = mcds__part_piece_key(fetch->parts, family, record->writer,
                                                 record->seq, fetch->piece + i, &room->keys[i]);
@@ -170,7 +173,8 @@ static int take_piece(struct mcds__part_fetch *fetch, const mcds_request *reques
     if (request->reply.outcome == MCDS_OUT_MISS)
         return MCDS_LOST;
     if (!mcds__frame_open(mcds__reply_value(batch, request), TYPE, VERSION, request->key,
-                          &payload))
+                          &payload) ||
+        payload.length == 0)
         return MCDS_CORRUPT;
     return mcds_buffer_append(&fetch->whole, payload.at, payload.length) ? MCDS_OK
                                                                          : MCDS_NO_MEMORY;
@@ -202,7 +206,7 @@ enum mcds__step mcds__part_fetch_step(struct mcds__part_fetch *fetch, uint64_t f
         fetch->piece += fetch->asked;
     }
     if (fetch->piece < count)
-        return ask_pieces(fetch, family, record, count - fetch->piece, operation);
+        return ask_pieces(fetch, family, record, count - fetch->piece, most, operation);
     fetch->stage = 0;
     fetch->payload = (mcds_bytes){fetch->whole.at, fetch->whole.length};
     bool is_whole = count > 0 && fetch->whole.length == length;

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/hash.h"
 #include "core/part.h"
 
 #define VALUES_MAX ((size_t)1 << 27)
@@ -14,7 +15,8 @@ enum { READ_BEGIN, READ_ASKED };
 void mcds__part_read_begin(struct mcds__part_read *read, struct mcds__parts *parts,
                            uint64_t family)
 {
-    *read = (struct mcds__part_read){.parts = parts, .family = family, .want = 1};
+    *read = (struct mcds__part_read){
+        .parts = parts, .family = family, .want = 1, .seed = mcds__random_u64(parts->env)};
     mcds__buffer_init(&read->values, parts->env, VALUES_MAX);
 }
 
@@ -66,6 +68,19 @@ static enum mcds__step ask(struct mcds__part_read *read, struct mcds__operation 
 static bool exists(const struct mcds__part_read *read, uint32_t i)
 {
     return request_of(read, i)->reply.outcome == MCDS_OUT_OK;
+}
+
+/* A part that did not exist when this was asked, and after which none did. */
+static uint64_t find_bound(const struct mcds__part_read *read)
+{
+    uint64_t end = read->from + read->want;
+    uint64_t bound = end;
+    for (uint32_t i = 0; i < read->base; i++) {
+        uint64_t part = read->room->positions[i];
+        if (read->room->requests[i].reply.outcome == MCDS_OUT_OK && part >= bound)
+            bound = end + 2 * (part - end + 1); /* the distances double */
+    }
+    return bound;
 }
 
 /* How many of the parts are to be read: up to the last one behind which there is one. */
@@ -133,7 +148,8 @@ static bool scan_part(struct mcds__part_read *read, uint32_t i)
 static uint32_t *find_place(const struct mcds__part_read *read,
                             const struct mcds__part_record *record)
 {
-    uint64_t hash = (record->writer ^ record->seq) * UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t id[] = {record->writer, record->seq};
+    uint64_t hash = mcds__hash(read->seed, (mcds_bytes){id, sizeof id});
     for (uint32_t at = (uint32_t)(hash >> 32);; at++) {
         struct mcds__part_record other;
         uint32_t *place = &read->table[at & (read->table_size - 1)];
@@ -249,6 +265,7 @@ static enum mcds__step take(struct mcds__part_read *read, struct mcds__operation
 {
     uint32_t known = count_known(read);
     read->all_count = 0;
+    read->bound = find_bound(read);
     read->more = read->ended = false;
     read->follows = read->back == 0 || exists(read, read->back - 1);
     for (uint32_t i = 0; i < read->near; i++) {

@@ -189,7 +189,7 @@ static enum mcds__step ask_erasures(struct list_clear *clear)
         mcds__part_renew_deadline(&clear->base);
         return mcds__operation_ask_any_order(&clear->base, clear->room->requests, count);
     }
-    if (!clear->read.more)
+    if (!clear->read.more || clear->read.next > clear->locate.part + MCDS__PART_AHEAD + 1)
         return finish(clear);
     clear->read.from = clear->read.next;
     return go_to(clear, CLEAR_READ);

@@ -21,6 +21,7 @@ struct list_fetch {
     bool is_corrupt;
     uint32_t item;
     uint64_t family;
+    uint64_t bound; /* no part existed from here on when the visit began; 0: not known */
     struct mcds__root root;
     struct mcds__part_locate locate;
     struct mcds__part_read read;
@@ -96,13 +97,14 @@ static enum mcds__step visit_items(struct list_fetch *fetch)
         if (show(fetch, record.payload))
             return end(fetch);
     }
-    if (!fetch->read.more)
+    if (!fetch->read.more || fetch->read.next >= fetch->bound)
         return end(fetch);
     fetch->stage = FETCH_READING;
     fetch->read.from = fetch->read.next;
     fetch->read.want = MCDS__PART_WANT_MAX;
     fetch->item = 0;
-    mcds__part_renew_deadline(&fetch->base);
+    if (fetch->read.count > 0)
+        mcds__part_renew_deadline(&fetch->base);
     return mcds__part_read_step(&fetch->read, &fetch->base);
 }
 
@@ -176,6 +178,8 @@ static enum mcds__step step_fetch(struct mcds__operation *operation)
         enum mcds__step step = mcds__part_read_step(&fetch->read, operation);
         if (step != MCDS__DONE || operation->result != MCDS_OK)
             return step;
+        if (fetch->bound == 0)
+            fetch->bound = fetch->read.bound;
         return visit_items(fetch);
     }
     }
@@ -204,6 +208,7 @@ static int launch_fetch(struct list_fetch *fetch, mcds_list *list, uint64_t skip
     fetch->stage = FETCH_ROOT;
     fetch->is_lost = fetch->is_corrupt = false;
     fetch->item = 0;
+    fetch->bound = 0;
     fetch->locate.room = NULL;
     mcds__root_begin(&fetch->root, &list->generation);
     mcds__part_read_begin(&fetch->read, &list->parts, 0);

@@ -31,7 +31,8 @@ struct log_fetch {
     uint32_t item;  /* the next to be visited, counted from where the visit begins */
     uint32_t begin; /* items of the chunk that is visited: [begin, end) */
     uint32_t end;
-    uint64_t low; /* newest first: parts below this are left */
+    uint64_t bound; /* of a long chunk: no part existed from here on; 0: not known */
+    uint64_t low;   /* newest first: parts below this are left */
     struct mcds__log_begin root;
     struct mcds__part_locate locate;
     struct mcds__part_read read;
@@ -125,6 +126,7 @@ static enum mcds__step visit_survey(struct log_fetch *fetch)
             fetch->read.family = fetch->locate.family;
             fetch->read.from = 0;
             fetch->read.want = WANT_FIRST;
+            fetch->bound = 0;
             return go_to(fetch, fetch->range.newest_first ? FETCH_LOCATE : FETCH_READ);
         }
         if (kind == MCDS__PART_SHORT && fetch->begin < fetch->end)
@@ -144,8 +146,9 @@ static enum mcds__step go_on(struct log_fetch *fetch)
         return visit_survey(fetch);
     }
     struct mcds__part_read *read = &fetch->read;
-    mcds__part_renew_deadline(&fetch->base);
-    if (!fetch->range.newest_first && read->more) {
+    if (read->count > 0)
+        mcds__part_renew_deadline(&fetch->base);
+    if (!fetch->range.newest_first && read->more && read->next < fetch->bound) {
         read->from = read->next;
         read->want = MCDS__PART_WANT_MAX;
         return go_to(fetch, FETCH_READ);
@@ -237,6 +240,8 @@ static enum mcds__step take_read(struct log_fetch *fetch, enum mcds__step step)
 {
     if (step != MCDS__DONE || fetch->base.result != MCDS_OK)
         return step;
+    if (fetch->bound == 0)
+        fetch->bound = fetch->read.bound;
     fetch->begin = fetch->item = 0;
     fetch->end = fetch->read.count;
     return go_to(fetch, FETCH_VISIT);

@@ -28,6 +28,7 @@ struct log_tail {
     uint32_t changed; /* bit i: chunk i of the cursor has grown */
     int64_t now_ms;
     uint64_t gaps;
+    uint64_t bound;      /* of the chunk: no part existed from here on; 0: not known */
     uint32_t newer_than; /* a birth: older parts have been read; 0: that is not the question */
     struct mcds__log_begin root;
     struct mcds__part_locate locate;
@@ -225,7 +226,8 @@ static enum mcds__step step_read(struct log_tail *tail)
         tail->read.want = WANT_FIRST;
         tail->read.stage = 0;
         tail->is_asked = true;
-        mcds__part_renew_deadline(&tail->base);
+        if (tail->bound == 0 || tail->read.count > 0)
+            mcds__part_renew_deadline(&tail->base);
     }
     enum mcds__step step = mcds__part_read_step(&tail->read, &tail->base);
     if (step != MCDS__DONE)
@@ -233,6 +235,8 @@ static enum mcds__step step_read(struct log_tail *tail)
     tail->is_asked = false;
     if (tail->base.result != MCDS_OK)
         return step;
+    if (tail->bound == 0)
+        tail->bound = tail->read.bound;
     tail->item = 0;
     return go_to(tail, TAIL_VISIT);
 }
@@ -267,9 +271,10 @@ static enum mcds__step pass_read(struct log_tail *tail)
     cursor->at[tail->at].part = read->next;
     cursor->at[tail->at].size = (uint32_t)read->next_size;
     cursor->at[tail->at].birth = read->next_birth;
-    if (!read->more) {
+    if (!read->more || read->next >= tail->bound) {
         tail->at++;
         tail->newer_than = 0;
+        tail->bound = 0;
     }
     return go_to(tail, TAIL_READ);
 }
@@ -412,6 +417,7 @@ static int launch_tail(struct log_tail *tail, mcds_log *log, mcds_log_cursor *cu
     tail->is_asked = false;
     tail->gaps = 0;
     tail->newer_than = 0;
+    tail->bound = 0;
     tail->locate = (struct mcds__part_locate){.from = 0};
     tail->read.parts = NULL;
     tail->room = NULL;

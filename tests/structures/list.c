@@ -344,7 +344,39 @@ static void bad_arguments_are_refused(struct suite *suite)
     mcds_list_close(NULL);
 }
 
+/* A visitor that pushes eight times as much as it sees. */
+struct pusher {
+    mcds_list *list;
+    uint32_t seen;
+};
+
+static char pushed[8000];
+
+static bool push_more(void *context, mcds_bytes value)
+{
+    struct pusher *pusher = context;
+    (void)value;
+    for (int i = 0; i < 8; i++)
+        CHECK_RESULT(MCDS_OK,
+                     mcds_list_push(pusher->list, (mcds_bytes){pushed, sizeof pushed}));
+    return ++pusher->seen < 400;
+}
+
+static void a_visit_ends_though_others_push(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "l");
+    mcds_list *list = open_list(suite->store, name);
+    struct pusher pusher = {open_list(suite->other, name), 0};
+    for (int i = 0; i < 40; i++)
+        CHECK(MCDS_OK, suite, mcds_list_push, list, ((mcds_bytes){pushed, sizeof pushed}));
+    CHECK(MCDS_OK, suite, mcds_list_fetch, list, 0, 0, push_more, &pusher);
+    assert_in_range(pusher.seen, 40, 200);
+    mcds_list_close(pusher.list);
+    mcds_list_close(list);
+}
+
 static const struct suite_case cases[] = {
+    CASE_ONCE(a_visit_ends_though_others_push),
     CASE(values_keep_their_order),
     CASE(a_missing_list_is_not_found),
     CASE_ONCE(many_values_fill_many_keys),

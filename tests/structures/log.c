@@ -461,7 +461,46 @@ static void bad_arguments_are_refused(struct suite *suite)
     mcds_log_close(NULL);
 }
 
+/* A visitor that puts eight times as much as it sees. */
+struct putter {
+    mcds_log *log;
+    uint32_t seen;
+};
+
+static char bulk[8000];
+
+static bool put_more(void *context, const mcds_log_event *event)
+{
+    struct putter *putter = context;
+    for (int i = 0; i < 8; i++)
+        CHECK_RESULT(MCDS_OK, mcds_log_put(putter->log, event->when_ms,
+                                           (mcds_bytes){bulk, sizeof bulk}));
+    return ++putter->seen < 400;
+}
+
+static void a_visit_ends_though_others_put(struct suite *suite)
+{
+    for (int tails = 0; tails <= 1; tails++) {
+        const char *name = fresh_name(suite, "e");
+        mcds_log *log = open_log(suite->store, name, 0);
+        struct putter putter = {open_log(suite->other, name, 0), 0};
+        mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+        int64_t now = wall_ms(suite);
+        cursor.from_ms = now - 1000;
+        for (int i = 0; i < 40; i++)
+            CHECK(MCDS_OK, suite, mcds_log_put, log, now, ((mcds_bytes){bulk, sizeof bulk}));
+        if (tails == 1)
+            CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, put_more, &putter, NULL);
+        else
+            CHECK(MCDS_OK, suite, mcds_log_fetch, log, NULL, put_more, &putter, NULL);
+        assert_in_range(putter.seen, 40, 200);
+        mcds_log_close(putter.log);
+        mcds_log_close(log);
+    }
+}
+
 static const struct suite_case cases[] = {
+    CASE_ONCE(a_visit_ends_though_others_put),
     CASE(ranges_are_half_open),
     CASE(a_missing_log_is_not_found),
     CASE(times_out_of_bounds_are_refused),
