@@ -6,14 +6,10 @@
 
 #include "base/environment.h"
 
-#define TYPE 'G'
-#define VERSION 1
-#define FIXED 9
-
 enum { ROOT_BEGIN, ROOT_READING, ROOT_MAKING, ROOT_REPLACING };
 
 void mcds__generation_init(struct mcds__generation *generation, mcds_store *store,
-                           const struct mcds__key *key, char kind)
+                           const struct mcds__key *key, enum mcds__descriptor_kind kind)
 {
     generation->store = store;
     generation->key = *key;
@@ -28,7 +24,7 @@ void mcds__root_begin(struct mcds__root *root, struct mcds__generation *generati
     root->stage = ROOT_BEGIN;
     root->ambiguous = false;
     root->next = 0;
-    root->settled_length = 0;
+    root->count = 0;
 }
 
 static mcds_request get_request(const struct mcds__root *root)
@@ -36,17 +32,20 @@ static mcds_request get_request(const struct mcds__root *root)
     return (mcds_request){.command = MCDS_GET, .key = mcds__key_bytes(&root->generation->key)};
 }
 
-/* The frame of a root of this generation. */
-static mcds_bytes seal(struct mcds__root *root, uint64_t number)
+/* Put the root of this generation into a request that writes it. */
+static void seal(struct mcds__root *root, uint64_t number, mcds_request *request)
 {
-    uint8_t *payload = root->frame + MCDS__FRAME_HEAD;
-    payload[0] = (uint8_t)root->generation->kind;
-    mcds__put_u64(payload + 1, number);
-    memcpy(payload + FIXED, root->settled, root->settled_length);
-    size_t length = mcds__frame_seal(root->frame, TYPE, VERSION,
-                                     mcds__key_bytes(&root->generation->key),
-                                     FIXED + root->settled_length);
-    return (mcds_bytes){root->frame, length};
+    const struct mcds__generation *generation = root->generation;
+    struct mcds__descriptor descriptor;
+    mcds__descriptor_draw(&descriptor, mcds__store_env(generation->store), generation->kind, 0,
+                          false);
+    descriptor.life = number;
+    descriptor.count = root->count;
+    memcpy(descriptor.settings, root->settings, root->count * sizeof root->settings[0]);
+    size_t length = mcds__descriptor_seal(&descriptor, mcds__key_bytes(&generation->key),
+                                          root->frame);
+    request->value = (mcds_bytes){root->frame, length};
+    request->flags = mcds__descriptor_flags(number);
 }
 
 static enum mcds__step read_again(struct mcds__root *root, struct mcds__operation *operation)
@@ -61,8 +60,8 @@ static enum mcds__step read_again(struct mcds__root *root, struct mcds__operatio
 static enum mcds__step take_value(struct mcds__root *root, struct mcds__operation *operation,
                                   const mcds_request *request)
 {
-    mcds_bytes payload;
-    const struct mcds__generation *generation = root->generation;
+    struct mcds__descriptor descriptor = {.count = 0};
+    const char *detail;
     if (request->reply.outcome == MCDS_OUT_MISS)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     if (request->reply.outcome != MCDS_OUT_OK) {
@@ -71,16 +70,14 @@ static enum mcds__step take_value(struct mcds__root *root, struct mcds__operatio
             return MCDS__SLEEP;
         return mcds__operation_fail_read(operation, &request->reply);
     }
-    if (!mcds__frame_open(mcds__reply_value(&operation->batch, request), TYPE, VERSION,
-                          request->key, &payload) ||
-        payload.length < FIXED || payload.length - FIXED > MCDS__GENERATION_SETTLED_MAX ||
-        *(const char *)payload.at != generation->kind)
-        return mcds__operation_explain(operation, MCDS_CORRUPT,
-                                       "its key holds something that mcds did not write");
-    const uint8_t *bytes = payload.at;
-    root->number = mcds__get_u64(bytes + 1);
-    root->settled_length = payload.length - FIXED;
-    memcpy(root->settled, bytes + FIXED, root->settled_length);
+    int result = mcds__descriptor_open(&descriptor,
+                                       mcds__reply_value(&operation->batch, request),
+                                       request->key, root->generation->kind, &detail);
+    if (result != MCDS_OK)
+        return mcds__operation_explain(operation, result, detail);
+    root->number = descriptor.life;
+    root->count = descriptor.count;
+    memcpy(root->settings, descriptor.settings, sizeof root->settings);
     root->token = request->reply.cas;
     operation->connection = root->token.connection;
     return mcds__operation_finish(operation, MCDS_OK);
@@ -120,8 +117,7 @@ enum mcds__step mcds__root_make_step(struct mcds__root *root, struct mcds__opera
     root->requests[0] = get_request(root);
     root->requests[1] = get_request(root);
     root->requests[0].command = MCDS_ADD;
-    root->requests[0].value = seal(root,
-                                   number != 0 ? number : mcds__random_u64(operation->env) | 1);
+    seal(root, number != 0 ? number : mcds__random_u64(operation->env) | 1, &root->requests[0]);
     root->stage = ROOT_MAKING;
     return mcds__operation_ask_repeatable(operation, root->requests, 2);
 }
@@ -141,7 +137,7 @@ static enum mcds__step ask_replace(struct mcds__root *root, struct mcds__operati
     } else if (can.compare_and_set) {
         root->requests[0].command = MCDS_CAS;
         root->requests[0].cas = root->token;
-        root->requests[0].value = seal(root, root->next);
+        seal(root, root->next, &root->requests[0]);
     } else {
         return mcds__operation_explain(operation, MCDS_UNSUPPORTED,
                                        "the store has no compare-and-set");

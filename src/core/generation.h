@@ -1,44 +1,41 @@
 /* The root of a structure that is begun anew as a whole: which generation of it lives, and what
  * was settled when it was made.
  *
- * A frame of type G: the kind of structure in one byte, the generation in 8, and what the kind
- * keeps there. A generation is a number that no other has had: keys that carry it are never
- * confused with those of another life. */
+ * The root is a descriptor. A generation is its life, a number that no other has had: keys that
+ * carry it are never confused with those of another life. */
 #ifndef MCDS_CORE_GENERATION_H
 #define MCDS_CORE_GENERATION_H
 
-#include "base/frame.h"
+#include "core/descriptor.h"
 #include "engine/operation.h"
-
-#define MCDS__GENERATION_SETTLED_MAX 48
-#define MCDS__GENERATION_ROOM (MCDS__FRAME_OVERHEAD + 9 + MCDS__GENERATION_SETTLED_MAX)
 
 struct mcds__generation {
     mcds_store *store;
     struct mcds__key key;
-    char kind;
+    enum mcds__descriptor_kind kind;
     _Atomic uint64_t known; /* 0 = not yet */
 };
 
 void mcds__generation_init(struct mcds__generation *generation, mcds_store *store,
-                           const struct mcds__key *key, char kind);
+                           const struct mcds__key *key, enum mcds__descriptor_kind kind);
 
 /* Read the root. */
 struct mcds__root {
     struct mcds__generation *generation;
-    uint64_t number;                               /* out */
-    mcds_cas_token token;                          /* out: of the root as read */
-    uint8_t settled[MCDS__GENERATION_SETTLED_MAX]; /* in: for making; out: as read */
-    size_t settled_length;
-    uint8_t stage; /* private, as all that follow */
+    uint64_t number;                                  /* out */
+    mcds_cas_token token;                             /* out: of the root as read */
+    uint64_t settings[MCDS__DESCRIPTOR_SETTINGS_MAX]; /* in: for making; out: as read */
+    uint8_t count;                                    /* of the settings */
+    uint8_t stage;                                    /* private, as all that follow */
     bool ambiguous;
     uint64_t next;
     mcds_request requests[2];
-    uint8_t frame[MCDS__GENERATION_ROOM];
+    uint8_t frame[MCDS__DESCRIPTOR_ROOM];
 };
 /* To read it, before each use. */
 void mcds__root_begin(struct mcds__root *root, struct mcds__generation *generation);
-/* DONE with MCDS_OK; MCDS_NOT_FOUND: there is none; MCDS_CORRUPT; failures of reading. */
+/* DONE with MCDS_OK; MCDS_NOT_FOUND: there is none; MCDS_CORRUPT; MCDS_UNSUPPORTED: a newer version
+ * of mcds has made it; failures of reading. */
 enum mcds__step mcds__root_read_step(struct mcds__root *root,
                                      struct mcds__operation *operation);
 /* The same; makes it when it is missing, as generation `number`, or a new one for 0. Where it has

@@ -255,7 +255,8 @@ uint32_t mcds__part_piece_count(const struct mcds__part_record *record, uint64_t
  * that has brought it forward, and there must be a bound on how many those are. */
 void mcds__part_renew_deadline(struct mcds__operation *operation);
 
-/* Read parts [from, from + want) of a family. DONE with MCDS_OK, or failures of reading. */
+/* Read parts [from, from + want) of a family. DONE with MCDS_OK; MCDS_UNSUPPORTED: a newer version
+ * of mcds has written records into them; or failures of reading. */
 #define MCDS__PART_WANT_MAX                                                                    \
     (MCDS__PART_ROOM - MCDS__PART_FAR - MCDS__PART_AHEAD - MCDS__PART_DISTANCE_MAX - 1)
 #define MCDS__PART_SURVEY_MAX 28
@@ -281,10 +282,11 @@ struct mcds__part_read {
     uint32_t next_birth; /* out: its birth; 0: it does not exist */
     bool follows;        /* out: the part before `from` exists, as far as there is one */
     uint8_t stage;       /* private; 0 at the start, as all that follow */
-    uint64_t seed;       /* of the table of ids, which others choose */
-    uint32_t back;       /* parts before `from`, read for their ids */
-    uint32_t near;       /* parts read with their values, */
-    uint32_t base;       /* and where their requests begin */
+    bool is_newer;
+    uint64_t seed; /* of the table of ids, which others choose */
+    uint32_t back; /* parts before `from`, read for their ids */
+    uint32_t near; /* parts read with their values, */
+    uint32_t base; /* and where their requests begin */
     uint32_t all_count;
     uint32_t all_room;
     struct mcds__part_item *all;

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/frame.h"
 #include "base/hash.h"
 #include "core/part.h"
 
@@ -139,8 +140,10 @@ static bool scan_part(struct mcds__part_read *read, uint32_t i)
         if (!add_item(read, i, record.begin))
             return false;
     }
-    if (is_wanted)
+    if (is_wanted) {
         read->corrupt += scan.corrupt;
+        read->is_newer = read->is_newer || scan.newer > 0;
+    }
     return true;
 }
 
@@ -200,6 +203,8 @@ static enum mcds__step finish(struct mcds__part_read *read, struct mcds__operati
     read->items = first > 0 ? read->all + first : read->all; /* which may be NULL */
     read->count = read->all_count - first;
     read->stage = READ_BEGIN;
+    if (read->is_newer)
+        return mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__NEWER_SAYING);
     return mcds__operation_finish(operation, MCDS_OK);
 }
 

@@ -10,7 +10,6 @@
 #define HEAD 7
 #define ID 13
 #define TIME 6
-#define KNOWN_FLAGS 127
 /* How often the scan looks for the next record behind bytes that are none: each time costs a sum
  * over as much as a whole part. */
 #define CHANCES 64
@@ -133,8 +132,10 @@ static bool is_record(const struct mcds__part_scan *scan, size_t at)
     if (left < HEAD || record[0] != MARK || left < mcds__part_length(record))
         return false;
     size_t length = mcds__part_length(record) - HEAD;
-    if (length == 0 || (record[HEAD] & ~KNOWN_FLAGS) != 0)
+    if (length == 0)
         return false;
+    if ((record[HEAD] & MCDS__PART_NEWER) != 0)
+        return mcds__crc32c(scan->key_sum, record + HEAD, length) == get_number(record + 3, 4);
     bool opens = (record[HEAD] & MCDS__PART_OPENING) != 0;
     size_t least = opens ? MCDS__PART_OPENING_LENGTH - HEAD : ID + times_length(record[HEAD]);
     return length >= least && (!opens || length == least) &&
@@ -159,18 +160,23 @@ static bool skip_garbage(struct mcds__part_scan *scan)
 
 bool mcds__part_scan_next(struct mcds__part_scan *scan, struct mcds__part_record *record_out)
 {
-    if (scan->at >= scan->length || scan->at >= MCDS__PART_LIMIT || scan->bytes[scan->at] == 0)
-        return false;
-    if (!is_record(scan, scan->at) && !skip_garbage(scan))
-        return false;
-    size_t end = scan->at + mcds__part_length(scan->bytes + scan->at);
-    if (end > MCDS__PART_LIMIT) {
-        scan->at = scan->length;
-        return false;
+    for (;;) {
+        if (scan->at >= scan->length || scan->at >= MCDS__PART_LIMIT ||
+            scan->bytes[scan->at] == 0)
+            return false;
+        if (!is_record(scan, scan->at) && !skip_garbage(scan))
+            return false;
+        size_t begin = scan->at;
+        size_t end = begin + mcds__part_length(scan->bytes + begin);
+        scan->at = end <= MCDS__PART_LIMIT ? end : scan->length;
+        if (end > MCDS__PART_LIMIT)
+            return false;
+        if ((scan->bytes[begin + HEAD] & MCDS__PART_NEWER) == 0) {
+            mcds__part_get((mcds_bytes){scan->bytes, scan->length}, begin, record_out);
+            return true;
+        }
+        scan->newer++;
     }
-    mcds__part_get((mcds_bytes){scan->bytes, scan->length}, scan->at, record_out);
-    scan->at = end;
-    return true;
 }
 
 bool mcds__part_holds(mcds_bytes key, mcds_bytes value, const uint8_t *record)

@@ -30,7 +30,8 @@ enum mcds__part_flag {
     MCDS__PART_LARGE = 8,  /* the payload tells the length and that of a piece, 8 and 4 bytes */
     MCDS__PART_FILED = 16, /* a time follows: when it was filed */
     MCDS__PART_STAMPED = 32, /* another time follows: when it happened */
-    MCDS__PART_OPENING = 64
+    MCDS__PART_OPENING = 64,
+    MCDS__PART_NEWER = 128 /* of versions to come: the rest of the body is not for this one */
 };
 
 struct mcds__part_record {
@@ -61,6 +62,7 @@ struct mcds__part_scan {
     size_t at;
     uint32_t key_sum;
     uint32_t corrupt; /* stretches of bytes that are no records */
+    uint32_t newer;   /* records with a flag that this version does not know; they are passed */
     uint32_t chances;
 };
 void mcds__part_scan_begin(struct mcds__part_scan *scan, mcds_bytes key, mcds_bytes value);

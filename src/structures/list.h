@@ -6,8 +6,6 @@
 #include "core/part.h"
 #include "structures/structure.h"
 
-#define MCDS__LIST_KIND 'l'
-
 struct mcds_list {
     struct mcds__handle handle;
     mcds_store *store;

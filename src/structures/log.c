@@ -107,8 +107,7 @@ static enum mcds__step take_append(struct log_put *put, enum mcds__step step)
     /* Who makes a part looks after the root, so that its settings are not forgotten. */
     put->stage = PUT_HEAL;
     mcds__log_begin(&put->begin, put->log);
-    put->begin.root.settled_length = mcds__log_encode(&put->log->settings,
-                                                      put->begin.root.settled);
+    put->begin.root.count = mcds__log_encode(&put->log->settings, put->begin.root.settings);
     put->begin.root.number = atomic_load(&put->log->generation.known);
     return step_put(&put->base);
 }
@@ -298,7 +297,7 @@ int mcds_log_open(mcds_store *store, const char *name, const mcds_log_options *o
     log->name = own_name;
     log->wanted = wanted;
     mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LOG, name);
-    mcds__generation_init(&log->generation, store, &key, MCDS__LOG_KIND);
+    mcds__generation_init(&log->generation, store, &key, MCDS__KIND_LOG);
     (void)pthread_mutex_init(&log->mutex, NULL);
     atomic_init(&log->is_ready, false);
     mcds__handle_begin(&log->handle, store, destroy_log);

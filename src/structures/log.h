@@ -8,7 +8,6 @@
 #include "core/part.h"
 #include "structures/structure.h"
 
-#define MCDS__LOG_KIND 'e'
 /* How far the clocks of two machines may be apart, and how much later than begun a put may be
  * acknowledged. */
 #define MCDS__LOG_SKEW_MS 10000
@@ -38,8 +37,8 @@ struct mcds_log {
 
 /* The wanted settings with the defaults in place of what is not given. */
 struct mcds__log_settings mcds__log_complete(const struct mcds__log_settings *wanted);
-/* The same, encoded. Returns the length. */
-size_t mcds__log_encode(const struct mcds__log_settings *wanted, uint8_t *out);
+/* The same as numbers of the root. Returns their count. */
+uint8_t mcds__log_encode(const struct mcds__log_settings *wanted, uint64_t *out);
 /* MCDS_OK, or MCDS_INVALID with the sentence set. */
 int mcds__log_check(const char *name, const struct mcds__log_settings *wanted);
 

@@ -6,7 +6,8 @@
 #include "base/environment.h"
 #include "structures/log.h"
 
-#define LENGTH 25
+/* Numbers in the root. */
+#define COUNT 5
 #define DAY_MS UINT64_C(86400000)
 #define RETENTION_DEFAULT_MS (7 * DAY_MS)
 #define RETENTION_MAX_MS (366 * DAY_MS)
@@ -83,38 +84,28 @@ int mcds__log_check(const char *name, const struct mcds__log_settings *wanted)
     return MCDS_OK;
 }
 
-static void put_u32(uint8_t *out, uint32_t number)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (uint8_t)(number >> (8 * i));
-}
-
-static uint32_t get_u32(const uint8_t *in)
-{
-    return (uint32_t)in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 |
-           (uint32_t)in[3] << 24;
-}
-
-size_t mcds__log_encode(const struct mcds__log_settings *wanted, uint8_t *out)
+uint8_t mcds__log_encode(const struct mcds__log_settings *wanted, uint64_t *out)
 {
     struct mcds__log_settings settings = mcds__log_complete(wanted);
-    out[0] = (uint8_t)settings.flags;
-    put_u32(out + 1, settings.late_ms);
-    put_u32(out + 5, settings.ahead_ms);
-    mcds__put_u64(out + 9, settings.retention_ms);
-    mcds__put_u64(out + 17, settings.chunk_ms);
-    return LENGTH;
+    out[0] = settings.flags;
+    out[1] = settings.late_ms;
+    out[2] = settings.ahead_ms;
+    out[3] = settings.retention_ms;
+    out[4] = settings.chunk_ms;
+    return COUNT;
 }
 
-static bool decode(const uint8_t *in, size_t length, struct mcds__log_settings *settings)
+static bool decode(const struct mcds__root *root, struct mcds__log_settings *settings)
 {
-    if (length != LENGTH)
+    const uint64_t *in = root->settings;
+    if (root->count != COUNT || in[0] > MCDS_LOG_BY_ARRIVAL || in[1] > UINT32_MAX ||
+        in[2] > UINT32_MAX)
         return false;
-    settings->flags = in[0];
-    settings->late_ms = get_u32(in + 1);
-    settings->ahead_ms = get_u32(in + 5);
-    settings->retention_ms = mcds__get_u64(in + 9);
-    settings->chunk_ms = mcds__get_u64(in + 17);
+    settings->flags = (uint32_t)in[0];
+    settings->late_ms = (uint32_t)in[1];
+    settings->ahead_ms = (uint32_t)in[2];
+    settings->retention_ms = in[3];
+    settings->chunk_ms = in[4];
     return settings->chunk_ms >= CHUNK_MIN_MS && settings->chunk_ms <= CHUNK_MAX_MS &&
            settings->retention_ms >= RETENTION_MIN_MS &&
            settings->retention_ms <= RETENTION_MAX_MS &&
@@ -155,7 +146,7 @@ static enum mcds__step adopt(struct mcds__log_begin *begin, struct mcds__operati
     mcds_log *log = begin->log;
     struct mcds__log_settings settings;
     struct mcds__key key;
-    if (!decode(begin->root.settled, begin->root.settled_length, &settings))
+    if (!decode(&begin->root, &settings))
         return mcds__operation_explain(operation, MCDS_CORRUPT,
                                        "its key holds something that mcds did not write");
     (void)pthread_mutex_lock(&log->mutex);
@@ -181,7 +172,7 @@ void mcds__log_begin(struct mcds__log_begin *begin, mcds_log *log)
 {
     begin->log = log;
     mcds__root_begin(&begin->root, &log->generation);
-    begin->root.settled_length = mcds__log_encode(&log->wanted, begin->root.settled);
+    begin->root.count = mcds__log_encode(&log->wanted, begin->root.settings);
 }
 
 enum mcds__step mcds__log_begin_step(struct mcds__log_begin *begin, bool makes,

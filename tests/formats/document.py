@@ -14,7 +14,7 @@ WORDS = {"NAME": NAME, "VISITOR": NAME, "PAGE": NAME, "GENERATION": "[0-9a-f]{16
 KINDS = {
     "number": reader.number, "fold": folds.fold_key, "part": parts.part,
     "bytes": lambda key, flags, value: value, "L": reader.lease, "V": reader.pair(b"V"),
-    "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "G": parts.root,
+    "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "D": parts.root,
     "P": parts.piece, "H": reader.exact_head, "X": reader.exact_slot, "S": reader.settings,
 }
 

@@ -8,15 +8,18 @@ PART_MAX = 16384
 PART_END = 0xFFFFFFFF
 
 
-def root(key, _, value):
+def root(key, flags, value):
     """The life of a list or log, and of a log (by arrival, late, ahead, retention, chunk)."""
-    bytes_ = Bytes(frame(key, value, b"G"))
-    kind, life = bytes_.take(1), bytes_.number(8)
-    if kind == b"l":
-        assert b":l1:" in key and bytes_.is_over()
-        return life, None
-    assert b":e1:" in key and kind == b"e"
-    return life, struct.unpack("<BIIQQ", bytes_.rest())
+    bytes_ = Bytes(frame(key, value, b"D"))
+    layout, needs, kind, form = (bytes_.take(1) for _ in range(4))
+    assert (layout, needs, form) == (b"\x01", b"\x01", b"\x00")
+    _born, life = bytes_.number(4), bytes_.number(8)
+    assert life % 2 == 1 and flags == (life >> 32 << 2 & 0xFFFFFFFF | 2)
+    assert bytes_.take(16) == bytes(16)
+    settings = tuple(bytes_.number(8) for _ in range(bytes_.number(1)))
+    assert bytes_.is_over() and b":%s1:" % kind in key and kind in (b"l", b"e")
+    assert len(settings) == (5 if kind == b"e" else 0)
+    return life, settings or None
 
 
 def part(key, flags, value):

@@ -252,7 +252,7 @@ static void drop_ends_it(struct suite *suite)
     mcds_list_close(list);
 }
 
-/* The generation stands in the root, behind the frame's head and the kind. */
+/* The generation is the life in the root: 8 bytes into the payload of its frame. */
 static struct raw_key part_key(struct suite *suite, const char *name, uint64_t part)
 {
     char root[128];
@@ -260,7 +260,7 @@ static struct raw_key part_key(struct suite *suite, const char *name, uint64_t p
     uint64_t generation = 0;
     assert_true(raw_get(suite, &raw, root, sizeof root));
     for (int i = 7; i >= 0; i--)
-        generation = generation << 8 | (uint8_t)root[5 + i];
+        generation = generation << 8 | (uint8_t)root[12 + i];
     raw = raw_key(suite, MCDS__TAG_LIST_PART, name, -1);
     mcds__key_add_number(&raw.key, generation);
     mcds__key_add_number(&raw.key, part);

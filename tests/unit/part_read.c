@@ -15,7 +15,7 @@
 #define PARTS_MAX 8
 
 struct part {
-    char kind; /* 'o'pen, 'c'losed, ' ': missing */
+    char kind; /* 'o'pen, 'c'losed, 'n'ewer, 0: missing */
     uint32_t birth;
     uint32_t before;
 };
@@ -26,6 +26,7 @@ struct row {
     const char *shown; /* the numbers of the parts whose record is shown */
     uint64_t gaps;
     bool more;
+    int result;
 };
 
 struct reading {
@@ -57,6 +58,8 @@ static void make_part(mcds_store *store, const struct mcds__parts *parts, uint64
     char text = (char)('0' + number);
     struct mcds__part_record record = {
         .writer = 1, .seq = (uint32_t)number, .payload = {&text, 1}};
+    if (part->kind == 'n')
+        record.flags = MCDS__PART_NEWER;
     mcds_buffer value;
     mcds_bytes route = mcds__part_key(parts, FAMILY, number, &room);
     mcds_bytes key = mcds__key_bytes(&room);
@@ -106,13 +109,13 @@ static void check(const struct row *row)
     mcds__key_begin(&root, mcds__store_ns(store), "lp1", "x");
     mcds__parts_init(&parts, store, &root, true);
     for (uint64_t i = 0; i < PARTS_MAX; i++)
-        if (row->parts[i].kind == 'o' || row->parts[i].kind == 'c')
+        if (row->parts[i].kind != 0)
             make_part(store, &parts, i, &row->parts[i]);
     look(store, &parts, before);
     mcds__operation_begin(&reading.base, &kind, store, "x", 0);
     mcds__part_read_begin(&reading.read, &parts, FAMILY);
     reading.read.want = row->want;
-    assert_int_equal(mcds__operation_run(&reading.base), MCDS_OK);
+    assert_int_equal(mcds__operation_run(&reading.base), row->result);
     for (uint32_t i = 0; i < reading.read.count; i++) {
         struct mcds__part_record record;
         (void)mcds__part_read_item(&reading.read, &reading.read.items[i], &record);
@@ -132,13 +135,23 @@ static void reading_ends_with_the_first_open_part(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        {{{'c', 1, 0}, {'o', 2, 1}}, 8, "01", 0, false},
-        {{{'o', 1, 0}, {'o', 2, 0}}, 8, "0", 0, false},
-        {{{'o', 1, 0}, {'o', 2, 1}}, 8, "0", 0, false},
-        {{{'o', 1, 0}, {'o', 2, 1}}, 1, "0", 0, false},
-        {{{'c', 1, 0}, {'o', 2, 1}, {'c', 3, 0}, {'o', 4, 3}}, 8, "01", 0, false},
-        {{{'o', 1, 0}, {'c', 2, 0}, {'c', 3, 2}, {'c', 4, 3}, {'o', 5, 4}}, 8, "0", 0, false},
-        {{{'o', 1, 0}, {'c', 2, 0}, {'c', 3, 2}, {'c', 4, 3}, {'o', 5, 4}}, 1, "0", 0, false},
+        {{{'c', 1, 0}, {'o', 2, 1}}, 8, "01", 0, false, MCDS_OK},
+        {{{'o', 1, 0}, {'o', 2, 0}}, 8, "0", 0, false, MCDS_OK},
+        {{{'o', 1, 0}, {'o', 2, 1}}, 8, "0", 0, false, MCDS_OK},
+        {{{'o', 1, 0}, {'o', 2, 1}}, 1, "0", 0, false, MCDS_OK},
+        {{{'c', 1, 0}, {'o', 2, 1}, {'c', 3, 0}, {'o', 4, 3}}, 8, "01", 0, false, MCDS_OK},
+        {{{'o', 1, 0}, {'c', 2, 0}, {'c', 3, 2}, {'c', 4, 3}, {'o', 5, 4}},
+         8,
+         "0",
+         0,
+         false,
+         MCDS_OK},
+        {{{'o', 1, 0}, {'c', 2, 0}, {'c', 3, 2}, {'c', 4, 3}, {'o', 5, 4}},
+         1,
+         "0",
+         0,
+         false,
+         MCDS_OK},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check(&rows[i]);
@@ -148,26 +161,38 @@ static void a_part_that_was_made_again_is_a_gap(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        {{{'o', 9, 0}, {'c', 2, 1}, {'o', 3, 2}}, 8, "012", 1, false},
+        {{{'o', 9, 0}, {'c', 2, 1}, {'o', 3, 2}}, 8, "012", 1, false, MCDS_OK},
         {{{'o', 9, 0}, {'c', 2, 0}, {'c', 3, 2}, {'c', 4, 3}, {'c', 5, 4}, {'o', 6, 5}},
          8,
          "012345",
          1,
-         false},
+         false,
+         MCDS_OK},
         {{{'o', 9, 0}, {'c', 2, 0}, {'c', 3, 2}, {'c', 4, 3}, {'c', 5, 4}, {'o', 6, 5}},
          1,
          "0",
          1,
-         true},
-        {{{'c', 1, 0}, {' ', 0, 0}, {'o', 3, 2}}, 8, "02", 1, false},
+         true,
+         MCDS_OK},
+        {{{'c', 1, 0}, {0, 0, 0}, {'o', 3, 2}}, 8, "02", 1, false, MCDS_OK},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check(&rows[i]);
 }
 
+static void a_record_of_a_newer_version_is_refused(void **state)
+{
+    (void)state;
+    static const struct row row = {
+        {{'c', 1, 0}, {'n', 2, 1}}, 8, "0", 0, false, MCDS_UNSUPPORTED};
+    check(&row);
+    assert_non_null(strstr(mcds_errmsg(), "newer version"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_record_of_a_newer_version_is_refused),
         cmocka_unit_test(reading_ends_with_the_first_open_part),
         cmocka_unit_test(a_part_that_was_made_again_is_a_gap),
     };
