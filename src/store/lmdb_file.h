@@ -199,6 +199,10 @@ void mcds__lmdb_line_leave(struct mcds__lmdb_file *file);
 int64_t mcds__lmdb_line_stuck(struct mcds__lmdb_file *file, const mcds_env *env,
                               int64_t until_ns);
 
+/* Take some room on the disk, as far as there is some, or give it back for a while, so that what
+ * frees space finds room to work in on a full disk. */
+void mcds__lmdb_ballast(const struct mcds__lmdb_file *file, bool hold);
+
 /* To be called in one's turn when the one before has died in it. */
 void mcds__lmdb_take_over(struct mcds__lmdb_file *file);
 

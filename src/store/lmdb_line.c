@@ -22,6 +22,8 @@
 #include "store/lmdb_guard.h"
 
 #define LINE_BYTES 4096
+#define BALLAST_BYTES                                                                          \
+    ((off_t)256 * 1024)      /* kept on the disk for what frees space on a full one */
 #define JOIN_TRIES_MAX 10000 /* who begins the page may be stopped, or its machine be busy */
 #define JOIN_PAUSE_NS NS_PER_MS
 /* Programs built for another kind of mutex must not touch this one. */
@@ -104,8 +106,22 @@ static enum mcds__guard_content judge_line(const uint8_t *head, uint64_t size)
 {
     uint64_t magic;
     memcpy(&magic, head, sizeof magic);
-    bool ours = magic >> 32 == LINE_MARK || (magic == 0 && size == shared_bytes());
+    bool whole = size == shared_bytes() || size == shared_bytes() + (uint64_t)BALLAST_BYTES;
+    bool ours = magic >> 32 == LINE_MARK || (magic == 0 && whole);
     return ours ? MCDS__GUARD_OURS : MCDS__GUARD_FOREIGN;
+}
+
+void mcds__lmdb_ballast(const struct mcds__lmdb_file *file, bool hold)
+{
+    if (file->line == NULL)
+        return;
+    off_t at = (off_t)shared_bytes();
+#ifdef __linux__
+    if (hold)
+        (void)fallocate(file->line_descriptor, 0, at, BALLAST_BYTES);
+#endif
+    if (!hold)
+        (void)!ftruncate(file->line_descriptor, at);
 }
 
 /* NULL: the file has its line; else why not. */
@@ -124,6 +140,7 @@ static const char *map_line(struct mcds__lmdb_file *file, const mcds_env *env, i
     file->line = page;
     file->board = board_behind(file->line);
     file->line_descriptor = descriptor;
+    mcds__lmdb_ballast(file, true);
     return NULL;
 }
 

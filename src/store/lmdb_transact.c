@@ -286,6 +286,29 @@ static mcds_outcome outcome_of(int code, bool uncertain)
     return is_space(code) ? MCDS_OUT_NO_MEMORY : MCDS_OUT_FAILED;
 }
 
+static bool is_disk(int code)
+{
+    return code == ENOSPC || code == EDQUOT;
+}
+
+/* Let what frees space use what is kept back for it, in the map or on the disk, by the code of its
+ * failure. False: nothing is. */
+static bool lend(struct mcds__lmdb_file *file, const mcds_env *env, int code)
+{
+    if (is_disk(code))
+        mcds__lmdb_ballast(file, false);
+    return is_disk(code) ||
+           (code == MDB_MAP_FULL && mcds__lmdb_map_reserve(file, env, true) == 0);
+}
+
+static void take_back(struct mcds__lmdb_file *file, const mcds_env *env, int code)
+{
+    if (is_disk(code))
+        mcds__lmdb_ballast(file, true);
+    else
+        (void)mcds__lmdb_map_reserve(file, env, false);
+}
+
 /* Carry out one request where there is no space. What frees some may use what is kept back. */
 static void squeeze_request(struct mcds__lmdb_file *file, const struct span *span)
 {
@@ -300,10 +323,10 @@ static void squeeze_request(struct mcds__lmdb_file *file, const struct span *spa
         return;
     }
     int code = attempt(file, env, span, NULL, &uncertain);
-    if (code == MDB_MAP_FULL && request->command == MCDS_DELETE &&
-        mcds__lmdb_map_reserve(file, env, true) == 0) {
+    if (request->command == MCDS_DELETE && lend(file, env, code)) {
+        int kept = code;
         code = attempt(file, env, span, NULL, &uncertain);
-        (void)mcds__lmdb_map_reserve(file, env, false);
+        take_back(file, env, kept);
     }
     if (code == 0)
         return;
@@ -334,17 +357,18 @@ static void squeeze_batch(struct mcds__lmdb_file *file, const mcds_env *env, mcd
 
 /* Make what space there is: remove what has expired, and commit once more, because LMDB uses a
  * page again only in the second transaction after the one that has freed it. */
-static void make_space(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns)
+static void make_space(struct mcds__lmdb_file *file, const mcds_env *env, int kept,
+                       int64_t until_ns)
 {
     struct span nothing = {.env = env, .until_ns = until_ns};
     bool uncertain;
-    if (mcds__lmdb_map_reserve(file, env, true) != 0)
+    if (!lend(file, env, kept))
         return;
     (void)attempt(file, env, &nothing, NULL, &uncertain);
     nothing.must_commit = true;
     if (file->commits != file->turned && attempt(file, env, &nothing, NULL, &uncertain) == 0)
         file->turned = file->commits;
-    (void)mcds__lmdb_map_reserve(file, env, false);
+    take_back(file, env, kept);
 }
 
 /* Try the whole group, with as much map as it takes. Others, whom it may be that fails, have their
@@ -391,8 +415,8 @@ void mcds__lmdb_transact(struct mcds__lmdb_file *file, const mcds_env *env,
     if (code == 0)
         return;
     bool squeeze = is_space(code) && !uncertain;
-    if (squeeze && code == MDB_MAP_FULL)
-        make_space(file, env, span.until_ns);
+    if (squeeze)
+        make_space(file, env, code, span.until_ns);
     for (struct mcds__lmdb_ticket *ticket = tickets; ticket != NULL; ticket = ticket->next)
         for (mcds_batch *batch = ticket->at; batch != ticket->until; batch = batch->next) {
             if (batch->answered == batch->count)

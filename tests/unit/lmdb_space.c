@@ -16,6 +16,7 @@
 
 #define MIB ((size_t)1 << 20)
 #define CHILD_SKIPPED 77
+#define FILL_MAX 40000
 
 static mcds_reply put_bytes(mcds_store *store, mcds_command command, int number, size_t length,
                             uint64_t ttl_ms)
@@ -112,12 +113,12 @@ static void the_map_follows_other_processes(void **state)
 /* Fill the store until it refuses; returns how many values it took. */
 static int fill(mcds_store *store, size_t length, uint64_t ttl_ms, mcds_reply *refused)
 {
-    for (int i = 0; i < 4096; i++) {
+    for (int i = 0; i < FILL_MAX; i++) {
         *refused = put_bytes(store, MCDS_SET, i, length, ttl_ms);
         if (refused->outcome != MCDS_OUT_OK)
             return i;
     }
-    return 4096;
+    return FILL_MAX;
 }
 
 static void a_full_map_refuses_and_recovers(void **state)
@@ -169,7 +170,7 @@ static void a_map_full_to_the_last_page_can_be_emptied(void **state)
     mcds_reply refused;
     for (int round = 0; round < 3; round++) {
         int count = fill(store, 100, 0, &refused);
-        assert_in_range(count, 1000, 4095);
+        assert_in_range(count, 1000, FILL_MAX - 1);
         assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
         for (int i = 0; i < count; i++) {
             char key[32];
@@ -293,6 +294,41 @@ static void a_full_disk_refuses_and_recovers(void **state)
     assert_int_equal(unlink(ballast), 0);
     assert_int_equal(put_bytes(store, MCDS_SET, count, MIB / 4, 0).outcome, MCDS_OUT_OK);
     assert_int_equal(fetch(store, "big0", NULL, 0).value_length, MIB / 4);
+    mcds_close(store);
+}
+
+/* Whatever the size of the values that have filled it, the disk gets its room back: what expires
+ * and what is dropped needs no other room first. */
+static void a_full_disk_can_be_emptied(void **state)
+{
+    struct place *place = *state;
+    static const size_t lengths[] = {100, 3000, MIB / 4, MIB};
+    char disk[128];
+    char file[160];
+    disk_path(place, disk);
+    (void)snprintf(file, sizeof file, "%s/store", disk);
+    assert_int_equal(mkdir(disk, 0700), 0);
+    if (mount("mcds-test", disk, "tmpfs", 0, "size=5m") != 0) {
+        print_message("no small disk can be mounted here: skipped\n");
+        skip();
+    }
+    mcds_store *store = open_store(file, "?sync=async", NULL);
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        mcds_reply refused;
+        int count = fill(store, lengths[i], 0, &refused);
+        assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
+        assert_string_equal(refused.detail, "the disk is full");
+        assert_in_range(count, 1, FILL_MAX - 1);
+        for (int k = 0; k < count; k++) {
+            char key[32];
+            (void)snprintf(key, sizeof key, "big%d", k);
+            mcds_reply reply = drop(store, key);
+            if (reply.outcome != MCDS_OUT_OK)
+                fail_msg("%d of %d values of %zu bytes: %s", k, count, lengths[i],
+                         reply.detail);
+        }
+        assert_int_equal(put(store, MCDS_SET, "k", "v", 0).outcome, MCDS_OUT_OK);
+    }
     mcds_close(store);
 }
 
@@ -488,6 +524,7 @@ int main(void)
         TEST(a_file_that_may_not_grow_refuses_and_recovers),
         cmocka_unit_test_setup_teardown(a_full_disk_refuses_and_recovers, place_make,
                                         disk_remove),
+        cmocka_unit_test_setup_teardown(a_full_disk_can_be_emptied, place_make, disk_remove),
         TEST(a_foreign_file_is_left_alone),
         TEST(somebody_else_s_database_is_left_alone),
         TEST(a_removed_file_is_not_begun_again_while_open),
