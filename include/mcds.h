@@ -1005,8 +1005,9 @@ MCDS_API MCDS_CHECKED int mcds_array_get_start(mcds_array *array,
 
 /* Set the whole array to `count` elements; they are copied.
  * Cost     2; for a value in parts 4 more, and 1 per 8 parts.
- * Returns  MCDS_OK; MCDS_AMBIGUOUS: set once, not at all, or not yet; MCDS_TOO_BIG; MCDS_BUSY:
- *          others changed it until the timeout; MCDS_LOST, MCDS_CORRUPT, MCDS_NO_MEMORY,
+ * Returns  MCDS_OK; MCDS_AMBIGUOUS: set once, not at all, or not yet (always so when the reply to
+ *          the first change of an array is lost and its key is missing or another's after it);
+ *          MCDS_TOO_BIG; MCDS_BUSY: others changed it until the timeout; MCDS_LOST, MCDS_CORRUPT, MCDS_NO_MEMORY,
  *          MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID */
 MCDS_API MCDS_CHECKED int mcds_array_set(mcds_array *array, const mcds_bytes *elements,
                                          size_t count);

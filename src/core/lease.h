@@ -39,8 +39,11 @@ struct mcds__lease_value {
     char label[MCDS__LEASE_LABEL_MAX + 1];
 };
 
-/* False: not written by this library. */
+/* False: not written by this library, or by a newer version. */
 bool mcds__lease_decode(mcds_bytes value, mcds_bytes key, struct mcds__lease_value *out);
+/* Of what mcds__lease_decode refuses: MCDS_UNSUPPORTED when a newer version of mcds has written it,
+ * else MCDS_CORRUPT. *detail_out says so. */
+int mcds__lease_refuse(mcds_bytes value, mcds_bytes key, const char **detail_out);
 
 /* One acquire, renew or release. The caller fills the first part. */
 struct mcds__lease_call {

@@ -303,7 +303,9 @@ static enum mcds__step take_replies(struct mcds__lease_call *call,
         return take_missing(call, operation);
     case LEASE_DAMAGED:
         operation->peer = look->reply.peer;
-        return mcds__operation_finish(operation, MCDS_CORRUPT);
+        operation->result = mcds__lease_refuse(mcds__reply_value(&operation->batch, look),
+                                               look->key, &operation->detail);
+        return MCDS__DONE;
     default:
         return take_trouble(call, operation, &look->reply);
     }

@@ -41,6 +41,13 @@ bool mcds__lease_decode(mcds_bytes value, mcds_bytes key, struct mcds__lease_val
     return true;
 }
 
+int mcds__lease_refuse(mcds_bytes value, mcds_bytes key, const char **detail_out)
+{
+    bool is_newer = mcds__frame_is_newer(value, FRAME_TYPE, FRAME_VERSION, key);
+    *detail_out = is_newer ? MCDS__NEWER_SAYING : MCDS__FOREIGN_SAYING;
+    return is_newer ? MCDS_UNSUPPORTED : MCDS_CORRUPT;
+}
+
 /* Encode into call->value. */
 static mcds_bytes encode(struct mcds__lease_call *call, uint8_t state, uint64_t extension,
                          const char *label)

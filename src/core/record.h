@@ -12,6 +12,10 @@
  *   at most sixteen versions later  it was not applied and never will be: its token is gone;
  *   later, or the key is gone       AMBIGUOUS.
  *
+ * What proves this is the generation, which each first write of a key draws. A first write whose
+ * reply was lost has none to compare with: if its id is not there, it is AMBIGUOUS, for it may have
+ * counted in a life of the key that is gone.
+ *
  * What is removed is replaced by a mark that stays for ten minutes, so that a late write of the
  * first value finds the key occupied. A value too large for one key stands in parts, named at
  * random and written before the key is switched to them; before that the key tells the intent,

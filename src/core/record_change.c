@@ -304,17 +304,17 @@ static enum mcds__step resolve(struct mcds__record_change *change,
     const struct mcds__record_value *value = &load->value;
     if (load->is_known && mcds__record_has_id(value, change->id))
         return take_success(change, operation);
-    if (!load->is_known) {
-        if (change->base_is_known)
-            return finish(change, operation, MCDS_AMBIGUOUS, "its key has vanished meanwhile");
-        return ask_write(change, operation, CHANGE_WRITING, 0);
-    }
-    if (!change->base_is_known || value->generation != change->base_generation) {
-        /* The first write of a key fails for ever once there is one; which one is not known. */
-        if (!change->base_is_known && value->version <= MCDS__RECORD_IDS)
-            return begin_anew(change, operation);
-        return finish(change, operation, MCDS_AMBIGUOUS, "its key was born again meanwhile");
-    }
+    /* Written again, it would count twice if it had counted in a life that is gone. */
+    if (!load->is_known)
+        return finish(
+            change, operation, MCDS_AMBIGUOUS,
+            change->base_is_known
+                ? "its key has vanished meanwhile"
+                : "a reply was lost, and its key is missing: it was not made yet, or it "
+                  "was and is gone");
+    if (!change->base_is_known || value->generation != change->base_generation)
+        return finish(change, operation, MCDS_AMBIGUOUS,
+                      "its key was made by others meanwhile");
     if (value->version == change->base_version)
         return ask_write(change, operation, CHANGE_WRITING,
                          change->next.kind == MCDS__RECORD_REMOVED ? REMOVED_MS : 0);

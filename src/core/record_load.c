@@ -3,6 +3,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/frame.h"
 #include "core/record.h"
 
 /* A reader that is slower than the writers finds its parts erased; then it reads the key again. */
@@ -117,9 +118,10 @@ static enum mcds__step take_root(struct mcds__record_load *load,
     if (!mcds_buffer_append(&load->held, bytes.at, bytes.length))
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     bytes.at = load->held.at;
+    if (mcds__record_is_newer(bytes, load->request.key))
+        return mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__NEWER_SAYING);
     if (!mcds__record_decode(bytes, load->request.key, &load->value))
-        return mcds__operation_explain(operation, MCDS_CORRUPT,
-                                       "its key holds something that mcds did not write");
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__FOREIGN_SAYING);
     load->is_known = true;
     load->token = reply->cas;
     atomic_store(load->seen, load->value.kind != MCDS__RECORD_REMOVED);

@@ -114,6 +114,11 @@ bool mcds__record_decode(mcds_bytes bytes, mcds_bytes key, struct mcds__record_v
     return false;
 }
 
+bool mcds__record_is_newer(mcds_bytes bytes, mcds_bytes key)
+{
+    return mcds__frame_is_newer(bytes, FRAME_TYPE, FRAME_VERSION, key);
+}
+
 void mcds__record_push_id(struct mcds__record_value *value, struct mcds__record_id id)
 {
     if (value->id_count < MCDS__RECORD_IDS)

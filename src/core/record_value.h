@@ -48,8 +48,10 @@ struct mcds__record_value {
 /* Replace what `out` holds. False: no room. */
 bool mcds__record_encode(const struct mcds__record_value *value, mcds_bytes key,
                          mcds_buffer *out);
-/* False: foreign or damaged. */
+/* False: foreign or damaged, or made by a newer version. */
 bool mcds__record_decode(mcds_bytes bytes, mcds_bytes key, struct mcds__record_value *value);
+/* Of what mcds__record_decode refuses: whether a newer version of mcds has made it. */
+bool mcds__record_is_newer(mcds_bytes bytes, mcds_bytes key);
 
 /* Put an id before the others; the oldest goes. */
 void mcds__record_push_id(struct mcds__record_value *value, struct mcds__record_id id);

@@ -108,6 +108,8 @@ static const char *check_head(const struct mcds__share *share, mcds_bytes value)
         "this counter was made with 7 copies",
     };
     mcds_bytes payload;
+    if (mcds__frame_is_newer(value, HEAD_TYPE, HEAD_VERSION, mcds__key_bytes(&share->head)))
+        return MCDS__NEWER_SAYING;
     if (!mcds__frame_open(value, HEAD_TYPE, HEAD_VERSION, mcds__key_bytes(&share->head),
                           &payload) ||
         payload.length != HEAD_LENGTH)

@@ -212,8 +212,11 @@ static enum mcds__step take_holder(struct lock_holder_get *get)
     uint64_t number = 0;
     if (lease->reply.outcome == MCDS_OUT_MISS)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
-    if (!mcds__lease_decode(mcds__reply_value(&operation->batch, lease), lease->key, &value))
-        return mcds__operation_finish(operation, MCDS_CORRUPT);
+    mcds_bytes held = mcds__reply_value(&operation->batch, lease);
+    if (!mcds__lease_decode(held, lease->key, &value)) {
+        operation->result = mcds__lease_refuse(held, lease->key, &operation->detail);
+        return MCDS__DONE;
+    }
     if (value.free)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     if (fence->reply.outcome == MCDS_OUT_OK)

@@ -131,6 +131,15 @@ static void calls_on_an_array(void **state)
     run_many(&history_array, network_faults, NULL, 1500);
 }
 
+/* A change counts in one life only, whenever the server forgets the array. */
+static void calls_on_an_array_that_is_lost(void **state)
+{
+    (void)state;
+    struct history_losses losses = {0};
+    history_lose(&losses, LINEAR_LOSSES, INT64_MIN, INT64_MAX);
+    run_many(&history_array, all_faults, &losses, 400);
+}
+
 static void calls_on_a_counter(void **state)
 {
     (void)state;
@@ -172,6 +181,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(calls_on_a_table_entry),
     cmocka_unit_test(calls_on_an_element_of_a_set),
     cmocka_unit_test(calls_on_an_array),
+    cmocka_unit_test(calls_on_an_array_that_is_lost),
     cmocka_unit_test(calls_on_a_counter),
     cmocka_unit_test(calls_on_a_counter_that_is_lost),
     cmocka_unit_test(calls_on_a_lock),

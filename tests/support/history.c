@@ -277,7 +277,6 @@ const struct history_subject history_array = {
     .apply = apply_table,
     .verbs = {GET, GET, PUT, INCR},
     .verb_count = 4,
-    .repeats = true,
     .open = open_array,
     .close = close_array,
     .start = start_array,

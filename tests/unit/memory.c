@@ -160,6 +160,9 @@ static void ttl_is_exact_to_the_millisecond(void **state)
     struct fake_env fake;
     fake_env_init(&fake, 1);
     mcds_store *store = open_store(&fake, "memory:");
+    mcds_capabilities can;
+    mcds__store_capabilities(store, &can);
+    assert_int_equal(can.ttl_early_ms, 0);
     assert_int_equal(set(store, "k", "v", 1), MCDS_OUT_OK);
     assert_int_equal(set(store, "l", "v", 2), MCDS_OUT_OK);
     fake_env_advance_ms(&fake, 1);
