@@ -371,6 +371,7 @@ static const struct suite_case cases[] = {
     CASE(missing_arguments_are_refused),
     CASE(renewal_begins_the_time_again),
     CASE(a_lease_ends),
+    CASE(steps_of_the_wall_clock_move_no_lease),
     CASE(waiting_runs_out),
     CASE_ONCE(waiting_gets_it_after_release),
     CASE_ONCE(one_holder_at_a_time),

@@ -23,6 +23,7 @@ void close_rivals(struct rivals *rivals);
 /* Those of lock_time.c. */
 void renewal_begins_the_time_again(struct suite *suite);
 void a_lease_ends(struct suite *suite);
+void steps_of_the_wall_clock_move_no_lease(struct suite *suite);
 void waiting_runs_out(struct suite *suite);
 void waiting_gets_it_after_release(struct suite *suite);
 void one_holder_at_a_time(struct suite *suite);

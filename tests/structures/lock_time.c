@@ -55,6 +55,36 @@ void a_lease_ends(struct suite *suite)
     close_rivals(&r);
 }
 
+/* Leases run on clocks that nobody sets: neither their owner nor the store takes a step of the wall
+ * clock for time that has passed. */
+void steps_of_the_wall_clock_move_no_lease(struct suite *suite)
+{
+    static const int64_t steps_ms[] = {3600000, -7200000, 3600000};
+    struct rivals r;
+    open_rivals(suite, &r, 20000);
+    CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
+    for (size_t i = 0; i < sizeof steps_ms / sizeof steps_ms[0]; i++) {
+        int64_t deadline_ns = r.lease.deadline_ns;
+        shift_wall_ms(suite, steps_ms[i]);
+        assert_true(mcds_lock_remaining_ms(r.mine, &r.lease) > 0);
+        CHECK_OTHER(MCDS_BUSY, suite, mcds_lock_try_acquire, r.theirs, &r.other);
+        CHECK(MCDS_OK, suite, mcds_lock_renew, r.mine, &r.lease);
+        assert_true(r.lease.deadline_ns >= deadline_ns);
+        CHECK_OTHER(MCDS_BUSY, suite, mcds_lock_try_acquire, r.theirs, &r.other);
+    }
+    CHECK(MCDS_OK, suite, mcds_lock_release, r.mine, &r.lease);
+    /* Nor does a step keep an ended lease alive. */
+    if (!suite->own_clock) {
+        CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
+        shift_wall_ms(suite, -3600000);
+        pass_ms(suite, 21000 + suite->can.ttl_early_ms);
+        CHECK_OTHER(MCDS_OK, suite, mcds_lock_try_acquire, r.theirs, &r.other);
+        CHECK_OTHER(MCDS_OK, suite, mcds_lock_release, r.theirs, &r.other);
+        shift_wall_ms(suite, 3600000);
+    }
+    close_rivals(&r);
+}
+
 void waiting_runs_out(struct suite *suite)
 {
     const mcds_env *env = &suite->fake.env;
