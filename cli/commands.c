@@ -71,16 +71,13 @@ static const struct verb lock_verbs[] = {
      .help =
          "Run COMMAND while holding the lock NAME, in a process group of its own. The lease is "
          "renewed meanwhile; if that fails, or mcds is killed, all that descends from COMMAND "
-         "is "
-         "ended before another host can get the lock. A process that runs as another user "
+         "is ended before another host can get the lock. A process that runs as another user "
          "(sudo) cannot be ended: it is named, and the lock is held until it ends. COMMAND "
-         "finds MCDS_LOCK_NAME, MCDS_LOCK_FENCE (a number larger than that "
-         "of "
-         "every earlier holder) and MCDS_LOCK_DEADLINE (Unix time in ms at which the lease "
-         "ends "
-         "unless it is renewed; every renewal moves it) in its environment. The default store "
-         "is a file of this user on this machine: other users and machines do not see its "
-         "locks; name a store that they share with -s."},
+         "finds MCDS_LOCK_NAME, MCDS_LOCK_FENCE (a number larger than that of every earlier "
+         "holder) and MCDS_LOCK_DEADLINE (Unix time in ms at which the lease ends unless it is "
+         "renewed; every renewal moves it) in its environment. The default store is a file of "
+         "this user on this machine: other users and machines do not see its locks; name a "
+         "store that they share with -s."},
     {.word = NULL},
 };
 
