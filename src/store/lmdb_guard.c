@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <lmdb.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MODE_PRIVATE 0600
@@ -15,6 +17,45 @@
 /* Of LMDB's first page: its header has a page number, 4 bytes, and the size of its free space. */
 #define META_AT (sizeof(size_t) + 8)
 
+/* Whether this user may do with `path` what a store needs; false with *status filled. */
+static bool is_allowed(const char *path, struct stat *status)
+{
+    if (stat(path, status) != 0)
+        return true;
+    int needed = S_ISDIR(status->st_mode) ? W_OK | X_OK : R_OK | W_OK;
+    return faccessat(AT_FDCWD, path, needed, AT_EACCESS) == 0;
+}
+
+/* Name the file that refuses this user, else the directory in which one must be made. */
+static int fail_permission(const char *path)
+{
+    static const char *const endings[] = {"", "-lock", "-writer"};
+    char name[PATH_MAX + 8];
+    struct stat status;
+    bool is_fine = true;
+    for (size_t i = 0; is_fine && i < sizeof endings / sizeof endings[0]; i++) {
+        (void)snprintf(name, sizeof name, "%s%s", path, endings[i]);
+        is_fine = is_allowed(name, &status);
+    }
+    if (is_fine) {
+        const char *slash = strrchr(path, '/');
+        (void)snprintf(name, sizeof name, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1,
+                       slash != NULL ? path : ".");
+        is_fine = is_allowed(name, &status);
+    }
+    if (is_fine)
+        return mcds_fail(MCDS_IO,
+                         "lmdb: no permission for %s: this user must be able to write it and "
+                         "%s-lock, or to make them",
+                         path, path);
+    return mcds_fail(
+        MCDS_IO,
+        "lmdb: no permission for %s: it belongs to user %lu and has mode %04o, and "
+        "this is user %lu, who must be able to write it",
+        name, (unsigned long)status.st_uid, (unsigned)(status.st_mode & 07777),
+        (unsigned long)geteuid());
+}
+
 int mcds__lmdb_fail_open(const char *path, int code)
 {
     switch (code) {
@@ -23,10 +64,7 @@ int mcds__lmdb_fail_open(const char *path, int code)
                          path);
     case EACCES:
     case EPERM:
-        return mcds_fail(MCDS_IO,
-                         "lmdb: no permission for %s: this user must be able to write it and "
-                         "%s-lock, or to make them",
-                         path, path);
+        return fail_permission(path);
     case EROFS:
         return mcds_fail(MCDS_IO, "lmdb: %s is not there and its disk is read-only", path);
     case MDB_INVALID:

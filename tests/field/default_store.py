@@ -88,6 +88,18 @@ class DefaultStoreTest(unittest.TestCase):
         self.assert_refused(done, 74, home + "/.local", "Permission denied", f"{home} belongs to user 0 (root)",
                             "mode 0555", f"user {NOBODY} ({name})", "-s or $MCDS_STORE")
 
+    @unittest.skipUnless(IS_ROOT, "only root may become another user")
+    def test_a_store_of_another_user(self):
+        """The sentence names what refuses: a file of the store, or the directory where one is to be made."""
+        kept = self.make("kept", 0o755)
+        self.assert_counts(self.mcds("-s", f"lmdb:{kept}/x", "counter", "add", "x"), 1)
+        for path, refusing in (kept + "/x", kept + "/x"), (kept + "/new", kept + "/"):
+            for command in ["counter", "get", "x"], ["doctor"]:
+                done = self.mcds("-s", "lmdb:" + path, *command, user=NOBODY)
+                mode = stat.S_IMODE(os.stat(refusing).st_mode)
+                self.assertIn(f"no permission for {refusing}: it belongs to user 0 and has mode {mode:04o}, "
+                              f"and this is user {NOBODY}", done.stdout + done.stderr)
+
     def test_others_may_write_where_the_file_lies(self):
         state = self.make("state", 0o755)
         for mode in 0o777, 0o757, 0o775, 0o1777:
