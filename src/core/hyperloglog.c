@@ -93,5 +93,6 @@ double mcds__hll_estimate(const uint8_t registers[MCDS__HLL_REGISTERS])
     for (int rank = REST_BITS; rank >= 1; rank--)
         sum = 0.5 * (sum + counts[rank]);
     sum += m * sigma(counts[0] / m);
-    return ALPHA * m * m / sum;
+    double estimate = ALPHA * m * m / sum;
+    return estimate < MCDS__HLL_MAX ? estimate : MCDS__HLL_MAX;
 }

@@ -30,6 +30,8 @@ bool mcds__hll_take(uint8_t registers[MCDS__HLL_REGISTERS], mcds_bytes index, mc
 void mcds__hll_unite(uint8_t registers[MCDS__HLL_REGISTERS],
                      const uint8_t from[MCDS__HLL_REGISTERS]);
 
+/* No more than there are numbers of 63 bits, whatever the registers say. */
+#define MCDS__HLL_MAX 9.2e18
 double mcds__hll_estimate(const uint8_t registers[MCDS__HLL_REGISTERS]);
 
 #endif

@@ -92,6 +92,7 @@ struct mcds__members_read {
     struct mcds__members_place *place;
     struct mcds__fold_sweep sweep;
     struct mcds__members_mark *marks; /* EXACT: a table by hash */
+    uint64_t seeds[2];                /* of the hash */
     size_t mark_count;
     size_t mark_room;   /* a power of two */
     uint8_t *registers; /* ESTIMATED: of each interval */

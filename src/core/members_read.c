@@ -8,8 +8,6 @@
 
 #define MARKS_MIN 1024
 #define MARKS_MAX ((size_t)1 << 30)
-#define SEED_LOW 1
-#define SEED_HIGH 2
 
 void mcds__members_read_begin(struct mcds__members_read *read, struct mcds__members *members,
                               uint64_t slot, uint32_t count, bool erases)
@@ -28,6 +26,8 @@ void mcds__members_read_begin(struct mcds__members_read *read, struct mcds__memb
     read->mark_count = 0;
     read->mark_room = 0;
     read->registers = NULL;
+    for (int i = 0; i < 2; i++)
+        read->seeds[i] = mcds__random_u64(mcds__store_env(members->store));
 }
 
 static void give_place(struct mcds__members_read *read)
@@ -87,11 +87,11 @@ static bool reserve_mark(struct mcds__members_read *read)
     return true;
 }
 
-/* Members are told apart by 128 bits. */
+/* Members are told apart by 128 bits, under seeds that nobody can know who chooses names. */
 static bool mark_member(struct mcds__members_read *read, mcds_bytes element)
 {
-    uint64_t low = mcds__hash(SEED_LOW, element);
-    uint64_t high = mcds__hash(SEED_HIGH, element) | 1;
+    uint64_t low = mcds__hash(read->seeds[0], element);
+    uint64_t high = mcds__hash(read->seeds[1], element) | 1;
     if (!reserve_mark(read))
         return false;
     struct mcds__members_mark *mark = find_mark(read->marks, read->mark_room, low, high);

@@ -74,6 +74,7 @@ static bool is_well_formed(const mcds_batch *batch)
 void mcds__combiner_init(struct mcds__combiner *combiner, const mcds_env *env)
 {
     combiner->env = env;
+    combiner->seed = mcds__random_u64(env);
 }
 
 void mcds__combiner_free(struct mcds__combiner *combiner)
@@ -203,7 +204,7 @@ static bool goes_with(const struct mcds__combine_slot *slot, const mcds_batch *b
 
 static void put_in_slot(struct mcds__combiner *combiner, mcds_batch *batch, mcds_batch ***end)
 {
-    uint64_t hash = mcds__hash(0, append_of(batch)->key);
+    uint64_t hash = mcds__hash(combiner->seed, append_of(batch)->key);
     uint32_t at = (uint32_t)(hash % MCDS__COMBINE_SLOTS);
     struct mcds__combine_slot *slot = &combiner->slots[at];
     if (!goes_with(slot, batch, hash)) {

@@ -31,6 +31,7 @@ struct mcds__combined;
 
 struct mcds__combiner {
     const mcds_env *env;
+    uint64_t seed; /* of the hash of keys, which strangers may have chosen */
     struct mcds__combined *all;
     struct mcds__combined *spare;
     uint32_t taken_count;
