@@ -23,6 +23,11 @@ void mcds__operation_begin(struct mcds__operation *operation,
     operation->sent_ns = mcds__monotonic_ns(operation->env);
     operation->deadline_ns = operation->sent_ns + mcds__store_timeout_ns(store) + wait_ns;
     operation->is_fresh = true;
+    operation->repeats_itself = false;
+    operation->is_asked = false;
+    operation->is_resting = false;
+    operation->obstacle = NULL;
+    operation->obstacle_peer = NULL;
     operation->wake_ns = 0;
     operation->pause_ns = PAUSE_MIN_NS;
     operation->tries = 1;
@@ -66,25 +71,12 @@ int mcds__operation_end(struct mcds__operation *operation)
     return operation->result;
 }
 
-int mcds__operation_run(struct mcds__operation *operation)
-{
-    uint8_t room[VALUES_ROOM_WAITING];
-    if (operation->values.at == operation->values_room)
-        mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, room, sizeof room);
-    enum mcds__step step;
-    while ((step = operation->kind->step(operation)) != MCDS__DONE) {
-        if (step == MCDS__ASK)
-            mcds__store_execute(operation->store, operation->connection, &operation->batch);
-        else
-            mcds__sleep_until_ns(operation->env, operation->wake_ns);
-    }
-    return mcds__operation_end(operation);
-}
-
 static enum mcds__step ask(struct mcds__operation *operation, mcds_request *requests,
                            uint32_t count, bool independent)
 {
     operation->is_fresh = false;
+    operation->is_asked = true;
+    operation->repeats_itself = false;
     operation->values.length = 0;
     operation->batch.requests = requests;
     operation->batch.count = count;
@@ -115,6 +107,7 @@ enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation
 {
     operation->sent_ns = mcds__operation_now_ns(operation);
     (void)ask(operation, requests, count, false);
+    operation->repeats_itself = true;
     int64_t left_ns = operation->deadline_ns - operation->sent_ns;
     int64_t most_ns = mcds__store_timeout_ns(operation->store);
     if (operation->tries == 1)
@@ -184,10 +177,17 @@ bool mcds__operation_is_late(const struct mcds__operation *operation)
 enum mcds__step mcds__operation_fail(struct mcds__operation *operation, const mcds_reply *reply)
 {
     int result = mcds__result_of(reply);
-    if (result == MCDS_UNAVAILABLE && mcds__operation_is_late(operation))
-        result = MCDS_TIMEOUT;
     operation->peer = reply->peer;
-    return mcds__operation_explain(operation, result, reply->detail);
+    operation->detail = reply->detail;
+    if (result == MCDS_UNAVAILABLE && mcds__operation_is_late(operation)) {
+        /* That the time is over is not what went wrong. */
+        result = operation->obstacle != NULL ? MCDS_UNAVAILABLE : MCDS_TIMEOUT;
+        if (operation->obstacle != NULL) {
+            operation->peer = operation->obstacle_peer;
+            operation->detail = operation->obstacle;
+        }
+    }
+    return mcds__operation_finish(operation, result);
 }
 
 enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
@@ -222,12 +222,88 @@ bool mcds__operation_wait(struct mcds__operation *operation, int64_t hint_ns)
     return true;
 }
 
+/* How many requests of the batch have this outcome. */
+static uint32_t count_outcomes(const mcds_batch *batch, mcds_outcome outcome)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < batch->count; i++)
+        count += batch->requests[i].reply.outcome == outcome;
+    return count;
+}
+
 bool mcds__operation_again(struct mcds__operation *operation)
 {
-    if (operation->tries >= TRIES_MAX)
+    bool has_left = count_outcomes(&operation->batch, MCDS_OUT_UNSENT) == 0 ||
+                    count_outcomes(&operation->batch, MCDS_OUT_UNKNOWN) > 0;
+    if (has_left && operation->tries >= TRIES_MAX)
         return false;
-    operation->tries++;
+    operation->tries += has_left;
     return mcds__operation_wait(operation, 0);
+}
+
+/* Remember what kept a request from being sent. */
+static void note_obstacle(struct mcds__operation *operation)
+{
+    const mcds_batch *batch = &operation->batch;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        const mcds_reply *reply = &batch->requests[i].reply;
+        if (reply->outcome == MCDS_OUT_UNSENT && reply->detail != NULL) {
+            operation->obstacle = reply->detail;
+            operation->obstacle_peer = reply->peer;
+            return;
+        }
+    }
+}
+
+/* Whether the batch that was answered is to be asked for again, not having left: then wake_ns is
+ * set. */
+static bool may_rest(struct mcds__operation *operation)
+{
+    const mcds_batch *batch = &operation->batch;
+    uint32_t unsent = count_outcomes(batch, MCDS_OUT_UNSENT);
+    if (unsent == 0) {
+        operation->obstacle = NULL;
+        return false;
+    }
+    int64_t now_ns = mcds__monotonic_ns(operation->env);
+    if (now_ns >= batch->deadline_ns)
+        return false;
+    note_obstacle(operation);
+    if (unsent < batch->count || operation->repeats_itself)
+        return false;
+    operation->wake_ns = now_ns + next_pause(operation);
+    return operation->wake_ns < batch->deadline_ns;
+}
+
+enum mcds__step mcds__operation_advance(struct mcds__operation *operation)
+{
+    if (operation->is_resting) {
+        operation->is_resting = false;
+        operation->values.length = 0;
+        operation->batch.next = NULL;
+        return MCDS__ASK;
+    }
+    if (operation->is_asked && may_rest(operation)) {
+        operation->is_resting = true;
+        return MCDS__SLEEP;
+    }
+    operation->is_asked = false;
+    return operation->kind->step(operation);
+}
+
+int mcds__operation_run(struct mcds__operation *operation)
+{
+    uint8_t room[VALUES_ROOM_WAITING];
+    if (operation->values.at == operation->values_room)
+        mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, room, sizeof room);
+    enum mcds__step step;
+    while ((step = mcds__operation_advance(operation)) != MCDS__DONE) {
+        if (step == MCDS__ASK)
+            mcds__store_execute(operation->store, operation->connection, &operation->batch);
+        else
+            mcds__sleep_until_ns(operation->env, operation->wake_ns);
+    }
+    return mcds__operation_end(operation);
 }
 
 bool mcds__is_transport_trouble(const mcds_reply *reply)

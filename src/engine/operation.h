@@ -5,8 +5,10 @@
  * (SLEEP) or ends (DONE). Whoever calls step decides the rest: a waiting call on the caller's
  * stack, a pipeline, the simulator.
  *
- * Repeating: the transport never does. A step function that wants to ask the same again goes
- * through mcds__operation_again, which bounds the tries, watches the deadline and backs off. */
+ * Repeating: the transport never does. A batch of which nothing has left is asked for again until
+ * its deadline, without a step. A step function that wants to ask the same again, or has asked by
+ * mcds__operation_ask_repeatable, goes through mcds__operation_again, which bounds the tries,
+ * watches the deadline and backs off. */
 #ifndef MCDS_ENGINE_OPERATION_H
 #define MCDS_ENGINE_OPERATION_H
 
@@ -36,11 +38,16 @@ struct mcds__operation {
     int64_t wake_ns;
     int64_t pause_ns; /* the last back-off */
     uint32_t tries;
-    bool is_fresh; /* it has just begun, at sent_ns */
+    bool is_fresh;       /* it has just begun, at sent_ns */
+    bool repeats_itself; /* its step function asks again for what did not leave */
+    bool is_asked;       /* a batch has been asked for and not been looked at since */
+    bool is_resting;     /* before it asks for that batch once more */
     int result;
     const char *detail; /* what went wrong, and where */
     const char *peer;
-    uint64_t connection; /* where the next batch had best go; 0 = anywhere */
+    const char *obstacle; /* why the last batch could not be sent, before its time was over */
+    const char *obstacle_peer; /* and where; NULL: it could */
+    uint64_t connection;       /* where the next batch had best go; 0 = anywhere */
     /* Frees what the operation holds besides `values`; set after begin, or NULL. */
     void (*release)(struct mcds__operation *operation);
     mcds_batch batch;
@@ -57,6 +64,8 @@ void mcds__operation_begin(struct mcds__operation *operation,
 /* The monotonic clock as the operation has seen it last: when it began, as long as it has asked for
  * nothing; else it looks. */
 int64_t mcds__operation_now_ns(const struct mcds__operation *operation);
+/* What comes next, after a batch was answered or the operation has slept. */
+enum mcds__step mcds__operation_advance(struct mcds__operation *operation);
 /* Free what the operation holds, on every way out of it. */
 void mcds__operation_free(struct mcds__operation *operation);
 /* Free what the operation holds and leave its sentence in mcds_errmsg(); returns the result. */
@@ -87,15 +96,16 @@ enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int re
 /* Finish with `result` and a constant sentence. */
 enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
                                         const char *detail);
-/* Finish with the result that a reply stands for; UNSENT is TIMEOUT when the time is over. */
+/* Finish with the result that a reply stands for. UNSENT is TIMEOUT when the time is over and
+ * nothing but time was wanting. */
 enum mcds__step mcds__operation_fail(struct mcds__operation *operation,
                                      const mcds_reply *reply);
 /* The same for requests that change nothing, or nothing that matters: never AMBIGUOUS. */
 enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
                                           const mcds_reply *reply);
 
-/* Whether another try is allowed: false when the deadline or the bound on tries is reached.
- * When true, wake_ns is set and the step function returns MCDS__SLEEP. */
+/* Whether another try is allowed: false when the deadline or the bound on tries is reached. A try
+ * of which nothing that went unanswered has left does not count. When true, wake_ns is set and the step function returns MCDS__SLEEP. */
 bool mcds__operation_again(struct mcds__operation *operation);
 /* The same without a bound on tries, for those who wait for others. Sleeps no longer than
  * `hint_ns` when that is positive. */

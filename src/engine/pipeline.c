@@ -176,7 +176,7 @@ static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)
 
 static void advance(mcds_pipeline *pipeline, struct mcds__operation *operation)
 {
-    switch (operation->kind->step(operation)) {
+    switch (mcds__operation_advance(operation)) {
     case MCDS__ASK:
         put_in_outbox(pipeline, &operation->batch);
         break;

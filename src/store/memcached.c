@@ -317,16 +317,16 @@ static bool is_answered_for_good(const mcds_request *request)
            request->reply.outcome != MCDS_OUT_UNSENT;
 }
 
-/* Whether a request before this one, to the same server, went unanswered, so that their order
- * can no longer be kept. */
-static bool has_lost_order(struct mcds__lane_of_memcached *lane, const mcds_batch *batch,
-                           uint32_t index)
+/* The reply to a request before this one, to the same server, that went unanswered, so that
+ * their order can no longer be kept; NULL: there is none. */
+static const mcds_reply *find_loss(struct mcds__lane_of_memcached *lane,
+                                   const mcds_batch *batch, uint32_t index)
 {
     for (uint32_t i = 0; i < index; i++)
         if (!is_answered_for_good(&batch->requests[i]) &&
             link_of(lane, &batch->requests[i]) == link_of(lane, &batch->requests[index]))
-            return true;
-    return false;
+            return &batch->requests[i].reply;
+    return NULL;
 }
 
 /* Send the next request of a batch that goes one by one. False: none is left. */
@@ -334,12 +334,14 @@ static bool send_next(struct mcds__lane_of_memcached *lane, mcds_batch *batch)
 {
     while (batch->answered < batch->count) {
         mcds_request *request = &batch->requests[batch->answered];
-        if (!has_lost_order(lane, batch, batch->answered)) {
+        const mcds_reply *loss = find_loss(lane, batch, batch->answered);
+        if (loss == NULL) {
             mcds__link_enqueue(link_of(lane, request), batch, batch->answered);
             return true;
         }
         request->reply.outcome = MCDS_OUT_UNSENT;
-        request->reply.detail = "the request before it went unanswered";
+        request->reply.detail = loss->detail;
+        request->reply.peer = loss->peer;
         batch->answered++;
     }
     return false;

@@ -3,7 +3,7 @@
 #include "store/memcached.h"
 
 #define PAUSE_MIN_NS (10 * NS_PER_MS)
-#define PAUSE_MAX_NS NS_PER_S
+#define PAUSE_MAX_NS (200 * NS_PER_MS)
 
 /* After a failed connection nobody tries again for a while; the while grows. */
 void mcds__connect_back_off(struct mcds__link *link, const char *trouble)

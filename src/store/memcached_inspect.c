@@ -24,7 +24,7 @@ static bool wait_once(struct mcds__connection *connection, const mcds_env *env,
 {
     int64_t left_ns = deadline_ns - mcds__monotonic_ns(env);
     if (left_ns <= 0) {
-        connection->trouble = "no answer in time";
+        connection->trouble = "no answer before the deadline";
         return false;
     }
     mcds__connection_wait(&connection, 1, left_ns, ready);
@@ -159,6 +159,53 @@ static bool list_keys(struct mcds__connection *connection, const struct mcds__me
     }
 }
 
+/* Ask the server for a key that is not there: connecting tells all there is to know, and why it
+ * fails if it does. NULL: it answers. */
+static const char *probe(struct mcds__memcached *home, uint32_t server, int *result_out)
+{
+    static const char key[] = "mcds-probe-inspect";
+    void *state;
+    *result_out = MCDS_UNAVAILABLE;
+    if (mcds__home_memcached.lane_open(home, &state) != MCDS_OK)
+        return "no memory for a connection";
+    mcds_request request = {.command = MCDS_GET, .key = {key, strlen(key)}};
+    mcds_batch batch = {.requests = &request,
+                        .count = 1,
+                        .deadline_ns = mcds__monotonic_ns(home->env) + EXCHANGE_NS};
+    mcds__lane_ask(state, server, &batch);
+    while (mcds__home_memcached.collect(state, batch.deadline_ns) == NULL) {
+        /* the batch is answered at its deadline */
+    }
+    mcds__home_memcached.lane_close(state);
+    const mcds_reply *reply = &request.reply;
+    if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
+        return NULL;
+    if (reply->outcome == MCDS_OUT_PROTOCOL)
+        *result_out = MCDS_PROTOCOL;
+    return reply->detail != NULL ? reply->detail : "no answer";
+}
+
+/* Why the keys of a server could not be listed. */
+static int refuse_listing(struct mcds__memcached *home, uint32_t server,
+                          const struct listing *listing, const char *trouble)
+{
+    const char *name = home->servers[server].name;
+    int result;
+    if (listing->busy)
+        return mcds_fail(
+            MCDS_UNAVAILABLE,
+            "list: %s: the server is listing its keys for somebody else; try again", name);
+    const char *probed = probe(home, server, &result);
+    if (probed != NULL)
+        return mcds_fail(result, "list: %s: %s", name, probed);
+    if (listing->refused)
+        return mcds_fail(MCDS_UNSUPPORTED,
+                         "list: %s: the server does not list its keys (lru_crawler metadump)",
+                         name);
+    return mcds_fail(MCDS_UNAVAILABLE, "list: %s: %s", name,
+                     trouble != NULL ? trouble : "the answer broke off");
+}
+
 int mcds__memcached_keys(void *state, mcds_bytes prefix,
                          bool (*visit)(void *context, mcds_bytes key), void *context)
 {
@@ -166,25 +213,13 @@ int mcds__memcached_keys(void *state, mcds_bytes prefix,
     struct listing listing = {.prefix = prefix, .visit = visit, .context = context};
     for (uint32_t i = 0; i < home->server_count && !listing.ended; i++) {
         struct mcds__connection connection;
-        const struct mcds__server *server = &home->servers[i];
         mcds__connection_init(&connection, home->env);
-        bool fine = connect_now(&connection, home, server) &&
+        bool fine = connect_now(&connection, home, &home->servers[i]) &&
                     list_keys(&connection, home, &listing);
         const char *trouble = connection.trouble;
         mcds__connection_close(&connection);
-        if (fine && listing.busy)
-            return mcds_fail(MCDS_UNAVAILABLE,
-                             "list: %s: the server is listing its keys for somebody else; try "
-                             "again",
-                             server->name);
-        if (listing.refused)
-            return mcds_fail(
-                MCDS_UNSUPPORTED,
-                "list: %s: the server does not list its keys (lru_crawler metadump)",
-                server->name);
-        if (!fine)
-            return mcds_fail(MCDS_UNAVAILABLE, "list: %s: %s", server->name,
-                             trouble != NULL ? trouble : "the answer broke off");
+        if (!fine || listing.busy || listing.refused)
+            return refuse_listing(home, i, &listing, trouble);
     }
     return MCDS_OK;
 }
@@ -285,30 +320,6 @@ static void tell_rest(struct mcds__report *report, const struct mcds__memcached 
                      (unsigned long long)facts->connections_max);
 }
 
-/* Ask the server for a key that is not there: connecting tells all there is to know, and why it
- * fails if it does. */
-static const char *probe(struct mcds__memcached *home, uint32_t server)
-{
-    static const char key[] = "mcds-probe-inspect";
-    void *state;
-    if (mcds__home_memcached.lane_open(home, &state) != MCDS_OK)
-        return "no memory for a connection";
-    mcds_request request = {.command = MCDS_GET, .key = {key, strlen(key)}};
-    mcds_batch batch = {.requests = &request,
-                        .count = 1,
-                        .deadline_ns = mcds__monotonic_ns(home->env) + EXCHANGE_NS};
-    mcds__lane_ask(state, server, &batch);
-    while (mcds__home_memcached.collect(state, batch.deadline_ns) == NULL) {
-        /* the batch is answered at its deadline */
-    }
-    mcds__home_memcached.lane_close(state);
-    bool answered = request.reply.outcome == MCDS_OUT_OK ||
-                    request.reply.outcome == MCDS_OUT_MISS;
-    if (answered)
-        return NULL;
-    return request.reply.detail != NULL ? request.reply.detail : "no answer";
-}
-
 static void tell_abilities(struct mcds__report *report, struct mcds__memcached *home,
                            uint32_t server, const struct facts *facts)
 {
@@ -336,7 +347,8 @@ static void inspect_server(struct mcds__report *report, struct mcds__memcached *
     const struct mcds__server *server = &home->servers[i];
     struct facts facts = {.evicts = true};
     report->subject = server->name;
-    const char *trouble = probe(home, i);
+    int result;
+    const char *trouble = probe(home, i, &result);
     if (trouble != NULL) {
         mcds__report(
             report, MCDS_PROBLEM,

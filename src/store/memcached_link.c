@@ -21,6 +21,9 @@
  * fast, which no server can be started anew in. */
 #define IDLE_NS (NS_PER_MS / 10)
 
+#define SILENT_HOST "the host does not answer"
+#define SILENT_SERVER "connected, but nothing there answers as memcached would"
+
 static const mcds_env *env_of(const struct mcds__link *link)
 {
     return link->lane->home->env;
@@ -103,13 +106,12 @@ static struct mcds__slot take_waiting(struct mcds__link *link)
 
 /* A request of `batch` has not been carried out, as far as one knows; none of those behind it
  * may be. The requests of a batch stand together in the queue. */
-static void give_up_rest(struct mcds__link *link, const mcds_batch *batch)
+static void give_up_rest(struct mcds__link *link, const mcds_batch *batch, const char *trouble)
 {
     while (!batch->independent && link->encoded < link->count &&
            slot_at(link, link->encoded)->batch == batch) {
         struct mcds__slot taken = take_waiting(link);
-        answer(link, taken.batch, taken.index, MCDS_OUT_UNSENT,
-               "the request before it went unanswered");
+        answer(link, taken.batch, taken.index, MCDS_OUT_UNSENT, trouble);
     }
 }
 
@@ -122,7 +124,7 @@ static void end_connection(struct mcds__link *link, uint32_t lost, const char *t
     link->encoded = 0;
     answer_lost(link, lost, sent, MCDS_OUT_UNSENT, trouble);
     if (batch != NULL)
-        give_up_rest(link, batch);
+        give_up_rest(link, batch, trouble);
 }
 
 /* The connection has come to nothing or to its end. */
@@ -207,7 +209,7 @@ static void encode_waiting(struct mcds__link *link)
         struct mcds__slot taken = take_waiting(link);
         answer(link, taken.batch, taken.index, outcome, detail);
         if (outcome == MCDS_OUT_UNSENT)
-            give_up_rest(link, taken.batch);
+            give_up_rest(link, taken.batch, detail);
     }
 }
 
@@ -416,14 +418,26 @@ static uint32_t count_begun(struct mcds__link *link)
     return begun;
 }
 
+/* What a request was waiting for until it was late. */
+static const char *why_unsent(const struct mcds__link *link)
+{
+    switch (link->state) {
+    case LINK_CONNECTING:
+        return SILENT_HOST;
+    case LINK_PROBING:
+        return SILENT_SERVER;
+    default:
+        return "the deadline passed before it could be sent";
+    }
+}
+
 static void expire_waiting(struct mcds__link *link, int64_t now_ns)
 {
     uint32_t waiting = link->count - link->encoded;
     for (; waiting > 0; waiting--) {
         struct mcds__slot taken = take_waiting(link);
         if (is_late(&taken, now_ns))
-            answer(link, taken.batch, taken.index, MCDS_OUT_UNSENT,
-                   "the deadline passed before it could be sent");
+            answer(link, taken.batch, taken.index, MCDS_OUT_UNSENT, why_unsent(link));
         else
             *slot_at(link, link->count++) = taken;
     }
@@ -455,7 +469,7 @@ void mcds__link_expire(struct mcds__link *link, int64_t now_ns)
         !mcds__connect_pass_over(link, now_ns))
         fail(link, link->connection.trouble);
     if (link->state == LINK_PROBING && link->deadline_ns <= now_ns)
-        fail(link, "connected, but nothing there answers as memcached would");
+        fail(link, SILENT_SERVER);
     if (has_late(link, now_ns)) {
         end_connection(link, count_begun(link), "no answer before the deadline");
         expire_waiting(link, now_ns);

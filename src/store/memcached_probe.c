@@ -77,6 +77,40 @@ static enum mcds__parse refuse_for_good(struct mcds__link *link, const char *tro
     return refuse(link, trouble);
 }
 
+static bool begins(const struct mcds__connection *connection, const char *text, size_t length)
+{
+    return connection->in.length >= length && memcmp(connection->in.at, text, length) == 0;
+}
+
+/* What its first bytes show it to be. */
+static const char *name_other(const struct mcds__connection *connection)
+{
+    static const struct {
+        const char *text;
+        size_t length;
+        const char *trouble;
+    } kinds[] = {
+        {"HTTP/", 5, "what listens there is an HTTP server, not memcached"},
+        {"-ERR ", 5, "what listens there is a Redis server, not memcached"},
+        {"-NOAUTH ", 8, "what listens there is a Redis server, not memcached"},
+        {"-DENIED ", 8, "what listens there is a Redis server, not memcached"},
+        {"SSH-", 4, "what listens there is an SSH server, not memcached"},
+        {"\x15\x03", 2, "what listens there speaks TLS, which mcds cannot"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (begins(connection, kinds[i].text, kinds[i].length))
+            return kinds[i].trouble;
+    return NULL;
+}
+
+static enum mcds__parse refuse_other(struct mcds__link *link)
+{
+    const char *trouble = name_other(&link->connection);
+    return refuse_for_good(
+        link,
+        trouble != NULL ? trouble : "what listens there does not speak memcached's protocol");
+}
+
 /* Draw the conclusions. What a proxy says of itself says nothing of its servers. */
 static void conclude(struct mcds__link *link)
 {
@@ -130,7 +164,7 @@ static enum mcds__parse take_meaning(struct mcds__link *link, const char *line, 
     bool answers_for_others = mcds__wire_begins(line, length, "SERVER_ERROR");
     link->probe_is_proxy = answers_for_others;
     if (!meta && !answers_for_others && !is_plain_error(line, length))
-        return refuse_for_good(link, "what listens there does not speak memcached's protocol");
+        return refuse_other(link);
     if (!meta && link->lane->home->protocol == PROTOCOL_META)
         return refuse_for_good(
             link, "the server has no meta protocol (memcached 1.6.18), and the URI says "
@@ -149,7 +183,7 @@ static enum mcds__parse take_version(struct mcds__link *link, const char *line, 
         return PARSE_MORE; /* some old servers answer the unknown mg in two lines */
     bool errs = mcds__wire_begins(line, length, "SERVER_ERROR");
     if (!errs && !mcds__wire_begins(line, length, "VERSION "))
-        return refuse_for_good(link, "what listens there does not speak memcached's protocol");
+        return refuse_other(link);
     bool named_otherwise = errs || line[8] < '0' || line[8] > '9';
     if (link->probe_is_proxy || named_otherwise) {
         link->probe_is_proxy = true;
@@ -255,11 +289,12 @@ enum mcds__parse mcds__probe_go_on(struct mcds__link *link)
         size_t consumed;
         enum mcds__parse parse = mcds__wire_line(
             line, connection->in.length - connection->in_taken, &length, &consumed);
+        if (parse == PARSE_MORE && connection->in_taken == 0 && name_other(connection) != NULL)
+            parse = PARSE_BROKEN; /* one that would never end its line */
         if (parse == PARSE_MORE)
             return PARSE_MORE;
         if (parse == PARSE_BROKEN)
-            return refuse_for_good(link,
-                                   "what listens there does not speak memcached's protocol");
+            return refuse_other(link);
         connection->in_taken += consumed;
         parse = take_line(link, line, length);
         if (parse != PARSE_MORE)

@@ -89,6 +89,7 @@ static enum mcds__step take_sets(struct counter_take *take)
 {
     struct mcds__operation *operation = &take->base;
     const mcds_reply *refusal = NULL;
+    const mcds_reply *unsent = NULL;
     bool contended = false;
     for (uint32_t i = 0; i < take->count; i++) {
         const mcds_reply *reply = &take->sets[i].reply;
@@ -104,8 +105,10 @@ static enum mcds__step take_sets(struct counter_take *take)
             break;
         case MCDS_OUT_EXISTS:
         case MCDS_OUT_MISS:
-        case MCDS_OUT_UNSENT:
             contended = true;
+            break;
+        case MCDS_OUT_UNSENT:
+            unsent = reply;
             break;
         default:
             refusal = reply;
@@ -115,12 +118,14 @@ static enum mcds__step take_sets(struct counter_take *take)
         return end_take(take);
     if (refusal != NULL)
         return mcds__operation_fail(operation, refusal);
-    if (!contended)
+    if (!contended && unsent == NULL)
         return end_take(take);
     take->stage = TAKE_READING;
     take->read_stage = 0;
     if (mcds__operation_wait(operation, 0))
         return MCDS__SLEEP;
+    if (unsent != NULL)
+        return mcds__operation_fail(operation, unsent);
     return mcds__operation_explain(operation, MCDS_BUSY, "others kept changing it");
 }
 

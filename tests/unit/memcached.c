@@ -77,8 +77,8 @@ static void a_server_of_another_kind_is_named_so(void **state)
         {FAKE_STALL, NULL},
         {FAKE_END, NULL},
     };
-    expect_get(http, MCDS_OUT_PROTOCOL, "does not speak memcached's protocol");
-    expect_get(ssh, MCDS_OUT_PROTOCOL, "does not speak memcached's protocol");
+    expect_get(http, MCDS_OUT_PROTOCOL, "an HTTP server");
+    expect_get(ssh, MCDS_OUT_PROTOCOL, "an SSH server");
 }
 
 static void a_server_that_says_nothing_does_not_hold_the_caller(void **state)
