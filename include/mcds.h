@@ -9,7 +9,8 @@
  *  - Nothing is printed, nothing aborts on what a server sends, no thread or signal handler is
  *    made. mcds_errmsg() has the sentence for this thread's last failure.
  *  - A store and the structures opened on it may be used from any thread at any time. A
- *    pipeline belongs to one thread. After fork, the child opens its own store.
+ *    pipeline belongs to one thread. After fork, the child opens its own store; what the parent
+ *    has opened answers MCDS_INVALID there.
  *  - Stores, structures and pipelines may be closed in any order, from any thread, also with
  *    operations in flight. A structure stays in memory until the completions of its operations
  *    are taken, a store until everything opened on it is closed. Only a waiting call must have

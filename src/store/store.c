@@ -28,7 +28,8 @@ struct mcds_store {
     _Atomic uint32_t references;
     char ns[MCDS__NS_MAX + 1];
     int64_t timeout_ns;
-    pthread_mutex_t mutex;                   /* guards the two members below */
+    uint64_t forks;        /* mcds__forks() when it was opened: a child must not use it */
+    pthread_mutex_t mutex; /* guards the two members below */
     struct mcds__lane *idle[LANES_IDLE_MAX]; /* the last one given back is taken first */
     uint32_t idle_count;
 };
@@ -70,6 +71,7 @@ static int make_store(const mcds_env *env, const mcds_home *home, mcds_store **s
         return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
     store->env = env;
     store->home = home;
+    store->forks = mcds__forks();
     atomic_init(&store->references, 1);
     if (pthread_mutex_init(&store->mutex, NULL) != 0) {
         mcds__free(env, store);
@@ -278,16 +280,26 @@ static const char *what_is_wrong(const mcds_store *store, const mcds_request *re
     return NULL;
 }
 
+static const char opened_before_fork[] =
+    "opened before fork; open the store again in the child";
+
+/* Its connections, its mutexes and its file belong to the parent process. */
+static bool is_parents(const mcds_store *store)
+{
+    return store->forks != mcds__forks();
+}
+
 /* Clear the replies; false when a request may not be sent, and then none of the batch is. */
 static bool check_batch(const mcds_store *store, mcds_batch *batch)
 {
     assert(batch->count >= 1 && batch->count <= MCDS_BATCH_MAX);
-    bool fine = true;
+    bool parents = is_parents(store);
+    bool fine = !parents;
     batch->answered = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         mcds_request *request = &batch->requests[i];
         memset(&request->reply, 0, sizeof request->reply);
-        request->reply.detail = what_is_wrong(store, request);
+        request->reply.detail = parents ? opened_before_fork : what_is_wrong(store, request);
         fine = fine && request->reply.detail == NULL;
     }
     return fine;
@@ -376,13 +388,14 @@ bool mcds__store_look(mcds_store *store, mcds_bytes key,
                       void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
                       void *context)
 {
-    return store->home->look != NULL && store->home->look(store->home_state, key, see, context);
+    return store->home->look != NULL && !is_parents(store) &&
+           store->home->look(store->home_state, key, see, context);
 }
 
 struct mcds__cell *mcds__store_open_cell(mcds_store *store, mcds_bytes key,
                                          struct mcds__cell *cell)
 {
-    if (store->home->open_cell == NULL)
+    if (store->home->open_cell == NULL || is_parents(store))
         return NULL;
     return store->home->open_cell(store->home_state, key, cell);
 }
@@ -403,6 +416,11 @@ void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *bat
         return;
     }
     struct mcds__lane *lane;
+    if (is_parents(store)) { /* whose mutex may be held by a thread that is not here */
+        (void)check_batch(store, batch);
+        refuse(batch);
+        return;
+    }
     if (mcds__lane_take(store, connection, &lane) != MCDS_OK) {
         answer_unsent(batch, "no memory for a connection");
         return;
@@ -451,6 +469,8 @@ int mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_find
         return mcds_fail(MCDS_INVALID, "store: mcds_inspect needs a store and a visitor");
     if (store->home->inspect == NULL)
         return mcds_fail(MCDS_UNSUPPORTED, "store: this one cannot be inspected");
+    if (is_parents(store))
+        return mcds_fail(MCDS_INVALID, "store: %s", opened_before_fork);
     return store->home->inspect(store->home_state, visit, context);
 }
 
@@ -470,6 +490,8 @@ int mcds__store_keys(mcds_store *store, mcds_bytes prefix,
 {
     if (store->home->keys == NULL)
         return mcds_fail(MCDS_UNSUPPORTED, "store: this one cannot list its keys");
+    if (is_parents(store))
+        return mcds_fail(MCDS_INVALID, "store: %s", opened_before_fork);
     return store->home->keys(store->home_state, prefix, visit, context);
 }
 

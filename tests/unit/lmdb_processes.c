@@ -138,13 +138,13 @@ static int use_after_fork(mcds_store *parents, const char *file)
 {
     mcds_store *mine;
     mcds_reply reply = add_number(parents, "n", 1);
-    if (reply.outcome != MCDS_OUT_UNSENT || strstr(reply.detail, "before fork") == NULL)
+    if (reply.outcome != MCDS_OUT_BAD_REQUEST || strstr(reply.detail, "before fork") == NULL)
         return 1;
-    if (fetch(parents, "n", NULL, 0).outcome != MCDS_OUT_UNSENT)
+    if (fetch(parents, "n", NULL, 0).outcome != MCDS_OUT_BAD_REQUEST)
         return 2;
     if (look(parents, "n").outcome != MCDS_OUT_NONE)
         return 7;
-    if (mcds__store_keys(parents, text(""), never, NULL) != MCDS_UNAVAILABLE)
+    if (mcds__store_keys(parents, text(""), never, NULL) != MCDS_INVALID)
         return 3;
     if (try_open(file, "", NULL, &mine) != MCDS_OK)
         return 4;
