@@ -86,8 +86,12 @@ static void judge_ours(struct player *referee, struct score *score)
 {
     const struct counting *counting = referee->state;
     mcds_counter_value value = {.value = 0};
-    (void)told_by_result(referee, "get", mcds_counter_get(counting->counter, &value));
-    judge_numbers(referee, score, (uint64_t)value.value);
+    struct reading reading = {0};
+    while (referee_reads(&reading, referee, score, "get"))
+        reading.told = told_by_result(referee, "get",
+                                      mcds_counter_get(counting->counter, &value));
+    if (reading.told == TOLD_DONE)
+        judge_numbers(referee, score, (uint64_t)value.value);
 }
 
 const struct side counter_sides[] = {

@@ -8,7 +8,6 @@
 #define TURN 4 /* calls of one player on one object before it goes on to the next */
 #define ADDED_IN_TURN 1
 #define REMOVED_IN_TURN 3
-#define READ_TRIES 5
 #define GROUP (PLAYERS / 2) /* of players who are at one object at a time */
 
 /* What must be there when a player's calls below some number have been made. */
@@ -106,27 +105,29 @@ void elements_close(struct player *player)
 }
 
 static bool read_object(struct player *player, uint32_t object, bool ordered,
-                        struct tally *tally)
+                        struct tally *tally, struct score *score)
 {
     const struct elements *elements = elements_of(player);
     void **handles = player->state;
     char name[ELEMENT_ROOM];
     name_object(object, name);
-    for (int i = 0; i < READ_TRIES; i++) {
+    struct reading reading = {0};
+    while (referee_reads(&reading, player, score, "read")) {
         *tally = (struct tally){.match = player->match, .ordered = ordered};
-        if (elements->read(player, handles[object], name, tally) == TOLD_DONE)
-            return true;
+        reading.told = elements->read(player, handles[object], name, tally);
     }
-    return false;
+    return reading.told == TOLD_DONE;
 }
 
 /* What this turn was told must be what there is to be read. */
 static void look(struct player *player, uint32_t turn)
 {
     struct tally *tally = malloc(sizeof *tally);
+    struct score unread = {0}; /* a player may be told that it did not work */
     if (tally == NULL)
         abort();
-    if (read_object(player, object_of(elements_of(player), player->number, turn), false, tally))
+    if (read_object(player, object_of(elements_of(player), player->number, turn), false, tally,
+                    &unread))
         for (uint32_t number = turn; number < turn + TURN; number++) {
             enum expected expected = expect(player, number, turn + TURN);
             uint32_t count = tally->counts[player->number][number];
@@ -202,11 +203,8 @@ void elements_judge(struct player *referee, struct score *score)
     if (tally == NULL)
         abort();
     for (uint32_t object = 0; object < elements->objects; object++) {
-        if (!read_object(referee, object, elements->ordered, tally)) {
-            score->found[WRONG]++;
-            match_tell(referee->match, "object %u cannot be read", object);
+        if (!read_object(referee, object, elements->ordered, tally, score))
             continue;
-        }
         score->found[WRONG] += tally->foreign + tally->disorder;
         for (uint32_t i = 0; i < PLAYERS; i++)
             for (uint32_t number = 0; number < match->side->calls; number++) {

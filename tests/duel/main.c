@@ -92,6 +92,7 @@ static void *work(void *context)
         duel->scores[at].calls += score.calls;
         duel->scores[at].done += score.done;
         duel->scores[at].unknown += score.unknown;
+        duel->scores[at].unread += score.unread;
         for (int i = 0; i < COLUMNS; i++)
             duel->scores[at].found[i] += score.found[i];
         (void)pthread_mutex_unlock(&duel->mutex);
@@ -143,6 +144,11 @@ static bool judge_side(const struct side *side, const struct score *score, uint6
         (void)printf("%s, %s: %s %" PRIu64 ", which %s\n", side->structure, side->whose,
                      names[column], score->found[column],
                      must ? "shows nothing" : "must never be");
+        fine = false;
+    }
+    if (score->unread > 0 && side->is_ours) {
+        (void)printf("%s, %s: not judged: %" PRIu64 " readings did not work\n", side->structure,
+                     side->whose, score->unread);
         fine = false;
     }
     return fine && score->done > 0;

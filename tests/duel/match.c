@@ -9,6 +9,8 @@
 
 #include "base/environment.h"
 
+#define REFEREE_TRIES 20
+#define REFEREE_PAUSE_MS 200
 #define TIMEOUT_MS 120
 #define PAUSE_MS 10
 #define DAY_S 86400
@@ -85,6 +87,21 @@ void score_number(struct score *score, uint64_t there, uint64_t counted, uint64_
         score->found[LOST] += counted - there;
     if (there > counted + unknown)
         score->found[DOUBLED] += there - counted - unknown;
+}
+
+bool referee_reads(struct reading *reading, struct player *referee, struct score *score,
+                   const char *verb)
+{
+    if (reading->tries > 0 && reading->told == TOLD_DONE)
+        return false;
+    if (reading->tries == REFEREE_TRIES) {
+        score->unread++;
+        match_tell(referee->match, "%s: not judged: %s", verb, mcds_errmsg());
+        return false;
+    }
+    if (reading->tries++ > 0)
+        match_sleep_ms(REFEREE_PAUSE_MS);
+    return true;
 }
 
 void score_lap(const struct match *match, struct score *score, uint32_t lap, uint64_t before,

@@ -42,6 +42,7 @@ struct score {
     uint64_t calls;
     uint64_t done;    /* their callers were told so */
     uint64_t unknown; /* their callers do not know; the others are known not to be done */
+    uint64_t unread;  /* what the referee could not read, so that it is not judged */
     uint64_t found[COLUMNS];
 };
 
@@ -117,6 +118,20 @@ uint64_t match_count(const struct match *match, enum fate fate);
 /* An mcds_result that fits no server that loses nothing is wrong, and told. */
 enum told told_by_result(struct player *player, const char *verb, int result);
 enum told told_by_answer(enum answer answer);
+
+/* The referee reads again and again while it is only told that it did not work, for the machine may
+ * be busy:
+ *
+ *     struct reading reading = {0};
+ *     while (referee_reads(&reading, referee, score, "get"))
+ *         reading.told = ...;
+ *     if (reading.told == TOLD_DONE) ...      else it is not judged, which is told */
+struct reading {
+    uint32_t tries;
+    enum told told;
+};
+bool referee_reads(struct reading *reading, struct player *referee, struct score *score,
+                   const char *verb);
 
 /* What is there, of what was counted and what may have been. */
 void score_number(struct score *score, uint64_t there, uint64_t counted, uint64_t unknown);

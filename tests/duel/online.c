@@ -77,9 +77,12 @@ static void judge_ours(struct player *referee, struct score *score)
     for (uint32_t minute = 0; minute < MINUTES; minute++) {
         mcds_online_value value = {.current = 0};
         int64_t at_ms = match->wall_ns / NS_PER_MS + (int64_t)(minute + 1) * MINUTE_S * 1000;
-        int result = mcds_online_count(referee->state, at_ms, &value);
-        (void)told_by_result(referee, "count", result);
-        score_lap(match, score, minute, 0, value.current);
+        struct reading reading = {0};
+        while (referee_reads(&reading, referee, score, "count"))
+            reading.told = told_by_result(referee, "count",
+                                          mcds_online_count(referee->state, at_ms, &value));
+        if (reading.told == TOLD_DONE)
+            score_lap(match, score, minute, 0, value.current);
     }
 }
 

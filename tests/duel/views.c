@@ -89,8 +89,12 @@ static void judge_ours(struct player *referee, struct score *score)
         char page[16];
         int64_t value = 0;
         name_page(i, page, sizeof page);
-        (void)told_by_result(referee, "get", mcds_views_get(referee->state, page, &value));
-        score_lap(referee->match, score, i, IN_DATABASE, (uint64_t)value);
+        struct reading reading = {0};
+        while (referee_reads(&reading, referee, score, "get"))
+            reading.told = told_by_result(referee, "get",
+                                          mcds_views_get(referee->state, page, &value));
+        if (reading.told == TOLD_DONE)
+            score_lap(referee->match, score, i, IN_DATABASE, (uint64_t)value);
     }
 }
 

@@ -101,8 +101,12 @@ static enum told call_ours(struct player *player, uint32_t number)
 static void judge_ours(struct player *referee, struct score *score)
 {
     mcds_visitors_value value = {.current = 0};
-    (void)told_by_result(referee, "get", mcds_visitors_get(referee->state, 0, &value));
-    judge_count(referee->match, score, value.current);
+    struct reading reading = {0};
+    while (referee_reads(&reading, referee, score, "get"))
+        reading.told = told_by_result(referee, "get",
+                                      mcds_visitors_get(referee->state, 0, &value));
+    if (reading.told == TOLD_DONE)
+        judge_count(referee->match, score, value.current);
 }
 
 const struct side visitors_sides[] = {
