@@ -165,8 +165,7 @@ void a_change_costs_one_trip_at_any_size(struct suite *suite)
     uint64_t trips[SIZES], cold[SIZES];
     struct counted c;
     if (suite->can.durable) {
-        print_message("skipped: too slow where each addition goes to the disk\n");
-        skip();
+        skip_because("too slow where each addition goes to the disk");
     }
     open_counted(suite, &c);
     for (int i = 0; i < SIZES; i++) {

@@ -302,7 +302,7 @@ static void try_all_refusals(struct suite *suite, const struct scenario *scenari
 void try_all_faults(struct suite *suite, const struct scenario *scenario)
 {
     if (suite->mode != WAITING && (suite->own_clock || suite->can.durable))
-        skip(); /* the engine is the same, and these take long */
+        skip_because("the engine is the same as in memory, and this takes long here");
     /* Behind a proxy each request takes a trip of its own, and what stays away or has no memory
      * does so as elsewhere: these are left out there. */
     suite->skips_sleep = true;

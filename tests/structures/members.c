@@ -223,8 +223,7 @@ static void members_expire_when_nobody_asks_for_them(struct suite *suite)
 {
     char value[4096];
     if (suite->own_clock) {
-        print_message("skipped: this home's clock is its own\n");
-        skip();
+        skip_because("this home's clock is its own");
     }
     for (uint32_t members = MCDS_MEMBERS_EXACT; members <= MCDS_MEMBERS_ESTIMATED; members++) {
         const char *name = fresh_name(suite, "v");

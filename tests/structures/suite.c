@@ -20,12 +20,16 @@ const char *fresh_name(struct suite *suite, const char *word)
     return name;
 }
 
+void skip_because(const char *reason)
+{
+    print_message("skipped: %s\n", reason);
+    skip();
+}
+
 void skip_if_unsupported(int result)
 {
-    if (result != MCDS_UNSUPPORTED)
-        return;
-    print_message("skipped: %s\n", mcds_errmsg());
-    skip();
+    if (result == MCDS_UNSUPPORTED)
+        skip_because(mcds_errmsg());
 }
 
 void pass_ms(struct suite *suite, int64_t ms)

@@ -71,6 +71,8 @@ extern const struct suite_cases suite_cases;
 /* A name that no other case uses. Good until 31 more have been asked for. */
 const char *fresh_name(struct suite *suite, const char *word);
 
+/* Skip the case, and print why. */
+void skip_because(const char *reason);
 /* Whether the case can be asked: prints and skips it when `result` is UNSUPPORTED. */
 void skip_if_unsupported(int result);
 

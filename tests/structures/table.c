@@ -255,8 +255,7 @@ static void a_full_key_makes_room(struct suite *suite)
     char *large = length < 1000000 ? calloc(1, length) : NULL;
     if (large == NULL) {
         mcds_table_close(table);
-        print_message("skipped: the store takes values of any size\n");
-        skip();
+        skip_because("the store takes values of any size");
     }
     PUT(suite, table, "k", "a", 0);
     mcds_buffer record;
@@ -292,8 +291,7 @@ static void what_is_too_big_is_refused(struct suite *suite)
     char *large = length < 100000000 ? calloc(1, length) : NULL;
     if (large == NULL) {
         mcds_table_close(table);
-        print_message("skipped: the store takes values of any size\n");
-        skip();
+        skip_because("the store takes values of any size");
     }
     PUT(suite, table, "k", "a", 0);
     CHECK(MCDS_TOO_BIG, suite, mcds_table_put, table, mcds_text("k"),

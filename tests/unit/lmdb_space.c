@@ -270,7 +270,7 @@ static void a_full_disk_refuses_and_recovers(void **state)
     (void)snprintf(ballast, sizeof ballast, "%s/ballast", disk);
     assert_int_equal(mkdir(disk, 0700), 0);
     if (mount("mcds-test", disk, "tmpfs", 0, "size=3m") != 0) {
-        print_message("no small disk can be mounted here: skipped\n");
+        print_message("skipped: no small disk can be mounted here\n");
         skip();
     }
     int descriptor = open(ballast, O_CREAT | O_WRONLY, 0600);
@@ -506,7 +506,7 @@ static void a_read_only_file_can_be_read(void **state)
     int code = wait_for(child);
     assert_int_equal(chmod(place->directory, 0700), 0);
     if (code == CHILD_SKIPPED) {
-        print_message("this user cannot become another one: skipped\n");
+        print_message("skipped: this user cannot become another one\n");
         skip();
     }
     assert_int_equal(code, 0);
