@@ -175,7 +175,7 @@ struct verb {
     const char *word;                         /* "" when the noun is the whole command */
     const struct parameter *const *arguments; /* ended by NULL; the first is the name */
     uint64_t options;                         /* BITs of those that it takes */
-    enum overlap overlap;
+    enum overlap overlap;                     /* of what has `start` */
     enum feeding feed;
     bool erases;  /* what cannot be had back: never offered as a guess */
     bool is_many; /* it prints any number of results by itself, into answer->items */

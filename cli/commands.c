@@ -44,9 +44,8 @@ static const struct verb counter_verbs[] = {
      .start = counter_take,
      .print = counter_print_take,
      .done = "taken",
-     .help =
-         "Print the value and subtract it, so that what others add meanwhile stays. Of several "
-         "takers at once each gets a different part."},
+     .help = "Print the value and subtract it, so that what others add meanwhile stays. Of "
+             "several takers at once each gets a different part."},
     {.word = "drop",
      .erases = true,
      .arguments = takes_name,
@@ -69,15 +68,15 @@ static const struct verb lock_verbs[] = {
      .run = lock_run,
      .done = "broken",
      .help =
-         "Run COMMAND while holding the lock NAME, in a process group of its own. The lease is "
-         "renewed meanwhile; if that fails, or mcds is killed, all that descends from COMMAND "
-         "is ended before another host can get the lock. A process that runs as another user "
-         "(sudo) cannot be ended: it is named, and the lock is held until it ends. COMMAND "
-         "finds MCDS_LOCK_NAME, MCDS_LOCK_FENCE (a number larger than that of every earlier "
-         "holder) and MCDS_LOCK_DEADLINE (Unix time in ms at which the lease ends unless it is "
-         "renewed; every renewal moves it) in its environment. The default store is a file of "
-         "this user on this machine: other users and machines do not see its locks; name a "
-         "store that they share with -s."},
+         "Run COMMAND while holding the lock NAME, in a process group of its own. The lease "
+         "is renewed meanwhile; if that fails, or mcds is killed, all that descends from "
+         "COMMAND is ended before another host can get the lock. A process that runs as "
+         "another user (sudo) cannot be ended: it is named, and the lock is held until it "
+         "ends. COMMAND finds MCDS_LOCK_NAME, MCDS_LOCK_FENCE (a number larger than that of "
+         "every earlier holder) and MCDS_LOCK_DEADLINE (Unix time in ms at which the lease "
+         "ends unless it is renewed; every renewal moves it) in its environment. The default "
+         "store is a file of this user on this machine: other users and machines do not see "
+         "its locks; name a store that they share with -s."},
     {.word = NULL},
 };
 
@@ -136,9 +135,9 @@ static const struct verb online_verbs[] = {
      .overlap = OVERLAP_FREELY,
      .start = online_count,
      .print = online_print_count,
-     .help = "Print how many are here: those whose beat fell into the window of N buckets up "
-             "to this "
-             "moment."},
+     .help =
+         "Print how many are here: those whose beat fell into the window of N buckets up to "
+         "this moment."},
     {.word = "drop",
      .erases = true,
      .arguments = takes_name,
@@ -147,8 +146,9 @@ static const struct verb online_verbs[] = {
      .start = online_drop,
      .print = print_dropped,
      .done = "dropped",
-     .help = "Erase the counts of the window. Without --exact or --estimated, whom it has "
-             "counted stays known until the window has passed."},
+     .help =
+         "Erase the counts of the window. Without --exact or --estimated, whom it has counted "
+         "stays known until the window has passed."},
     {.word = NULL},
 };
 
@@ -175,8 +175,9 @@ static const struct verb views_verbs[] = {
      .start = views_flush,
      .print = views_print_flush,
      .done = "flushed",
-     .help = "Bring the views of the times that are over into the database. To be run about "
-             "every minute, and at least once a day; more often does no harm."},
+     .help =
+         "Bring the views of the times that are over into the database. To be run about every "
+         "minute, and at least once a day; more often does no harm."},
     {.word = NULL},
 };
 
@@ -281,8 +282,8 @@ static const struct verb table_verbs[] = {
      .print = table_print_scan,
      .has_more = table_has_more,
      .help = "Print all entries in no order, one a line: KEY, a tab, the value. When --limit "
-             "leaves some, standard error "
-             "tells the CURSOR to go on with; with --json the last line does."},
+             "leaves some, standard error tells the CURSOR to go on with; with --json the last "
+             "line does."},
     {.word = "drop",
      .erases = true,
      .arguments = takes_name,
@@ -392,8 +393,9 @@ static const struct verb array_verbs[] = {
      .start = array_change,
      .print = array_print_change,
      .done = "changed",
-     .help = "Remove elements, of each the first that is equal, and add others at the end, all "
-             "in one step. Makes the array when there is none."},
+     .help =
+         "Remove elements, of each the first that is equal, and add others at the end, all in "
+         "one step. Makes the array when there is none."},
     {.word = "drop",
      .erases = true,
      .arguments = takes_name,
@@ -408,31 +410,28 @@ static const struct verb array_verbs[] = {
 static const struct verb batch_verbs[] = {
     {.word = "",
      .arguments = takes_nothing,
-     .overlap = OVERLAP_NEVER,
      .run = batch_run,
      .help =
-         "Read commands from standard input, one a line, as typed after 'mcds', quoted as in a "
-         "shell, and carry out many at once. Each answers with one line, in the order of the "
-         "input; '-' stands for a command that failed. Commands on one name take effect in "
-         "order."},
+         "Read commands from standard input, one a line, as typed after 'mcds', quoted as in "
+         "a shell, and carry out many at once. Each answers with one line, in the order of "
+         "the input; '-' stands for a command that failed. Commands on one name take effect "
+         "in order."},
     {.word = NULL},
 };
 
 static const struct verb ls_verbs[] = {
     {.word = "",
      .arguments = takes_prefix,
-     .overlap = OVERLAP_NEVER,
      .run = ls_run,
      .help =
-         "Print noun and name of everything in the namespace, a tab between them. Slow, and on "
-         "memcached not complete."},
+         "Print noun and name of everything in the namespace, a tab between them. Slow, and "
+         "on memcached not complete."},
     {.word = NULL},
 };
 
 static const struct verb backup_verbs[] = {
     {.word = "",
      .arguments = takes_file,
-     .overlap = OVERLAP_NEVER,
      .run = backup_run,
      .help =
          "Copy a whole lmdb: store to FILE, which must not exist, while others use the store: "
@@ -444,29 +443,25 @@ static const struct verb backup_verbs[] = {
 static const struct verb doctor_verbs[] = {
     {.word = "",
      .arguments = takes_nothing,
-     .overlap = OVERLAP_NEVER,
      .run = doctor_run,
      .help = "Say which store is used and why, what it can do and what is wrong with it. Exits "
-             "with 1 "
-             "when it found a problem."},
+             "with 1 when it found a problem."},
     {.word = NULL},
 };
 
 static const struct verb help_verbs[] = {
     {.word = "",
      .arguments = takes_topic,
-     .overlap = OVERLAP_NEVER,
      .run = help_run,
-     .help = "Explain the commands, one command, the exit codes (exit), or print the commands "
-             "for the "
-             "manual page (man)."},
+     .help =
+         "Explain the commands, one command, the exit codes (exit), or print the commands for "
+         "the manual page (man)."},
     {.word = NULL},
 };
 
 static const struct verb completion_verbs[] = {
     {.word = "",
      .arguments = takes_shell,
-     .overlap = OVERLAP_NEVER,
      .run = completion_run,
      .help = "Print a completion script, for example: source <(mcds completion bash)"},
     {.word = NULL},
