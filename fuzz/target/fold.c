@@ -38,7 +38,7 @@ static uint32_t reload(struct mcds__fold_contents *contents, mcds_bytes where, i
     mcds__buffer_init(&value, mcds_env_system(), (size_t)1 << 24);
     MUST(mcds__fold_encode(contents, where, 0, digit, NOW_MS, &value, &floor_s));
     mcds__fold_contents_init(&again, mcds_env_system(), where, all);
-    uint32_t flags = mcds__fold_flags(MCDS__FOLD_OPEN, 0, value.length, floor_s);
+    uint32_t flags = mcds__fold_flags(MCDS__FOLD_OPEN, value.length, floor_s);
     MUST(mcds__fold_load(&again, (mcds_bytes){value.at, value.length}, flags) == MCDS_OK);
     uint32_t count = count_kept(&again);
     for (uint32_t i = 0; i < again.entry_count; i++) {
@@ -82,7 +82,7 @@ static void frame(struct fuzz_input input)
     uint32_t floor_s = next_byte(&input);
     mcds_bytes snapshot = next_bytes(&input, 255);
     MUST(mcds_buffer_append(&value, snapshot.at, snapshot.length));
-    struct mcds__fold_head head = {.generation = 1, .rewrites = 1, .floor_s = floor_s};
+    struct mcds__fold_head head = {.rewrites = 1, .floor_s = floor_s};
     mcds__fold_seal_head(&value, key, &head);
     while (input.left > 0) {
         static const uint8_t mark = 0xA7;

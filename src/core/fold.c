@@ -10,10 +10,11 @@
 #define VALUE_MAX ((size_t)1 << 27)
 
 void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mcds__key *root,
-                     uint8_t form, const char *const *forms, uint64_t ttl_ms)
+                     uint8_t kind, uint8_t form, const char *const *forms, uint64_t ttl_ms)
 {
     fold->store = store;
     fold->env = mcds__store_env(store);
+    fold->kind = kind;
     fold->form = form;
     fold->forms = forms;
     fold->ttl_ms = ttl_ms;
@@ -23,7 +24,13 @@ void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mc
     fold->next_ticket = 1;
     fold->last_place = 0;
     fold->earlier = fold->current = (struct mcds__fold_span){1, 0};
-    atomic_init(&fold->generation, 0);
+    atomic_init(&fold->life_version, 0);
+    for (int i = 0; i < 3; i++)
+        atomic_init(&fold->life[i], 0);
+    for (int i = 0; i < MCDS__FOLD_PROOFS; i++)
+        atomic_init(&fold->proofs[i], 0);
+    atomic_init(&fold->rest, 0);
+    atomic_init(&fold->is_making, false);
     atomic_init(&fold->has_guess, false);
     for (int i = 0; i < MCDS__FOLD_GROWING_MAX; i++)
         atomic_init(&fold->growing[i], 0);
@@ -41,14 +48,18 @@ void mcds__fold_destroy(struct mcds__fold *fold)
     mcds__free(fold->env, atomic_load(&fold->depths_wide));
 }
 
-void mcds__fold_key(const struct mcds__fold *fold, uint64_t generation, uint64_t hash,
-                    uint32_t depth, struct mcds__key *key_out)
+void mcds__fold_key(const struct mcds__fold *fold, uint64_t life, uint64_t hash, uint32_t depth,
+                    struct mcds__key *key_out)
 {
     *key_out = fold->root;
-    if (depth == 0)
-        return;
-    mcds__key_add_hex(key_out, generation, 16);
-    mcds__key_add_hex(key_out, hash, depth);
+    mcds__key_add_hex(key_out, life, 16);
+    if (depth > 0)
+        mcds__key_add_hex(key_out, hash, depth);
+}
+
+mcds_bytes mcds__fold_route(const struct mcds__fold *fold, uint32_t depth)
+{
+    return depth == 0 ? mcds__key_bytes(&fold->root) : (mcds_bytes){NULL, 0};
 }
 
 uint32_t mcds__fold_depth(struct mcds__fold *fold, uint64_t hash)
@@ -119,12 +130,8 @@ void mcds__fold_note_moved(struct mcds__fold *fold, uint64_t hash, uint32_t dept
         set_entries(fold, hash, depth, depth + 1, depth);
 }
 
-void mcds__fold_adopt(struct mcds__fold *fold, uint64_t generation)
+void mcds__fold_forget_depths(struct mcds__fold *fold)
 {
-    uint64_t known = atomic_load(&fold->generation);
-    if (known == generation ||
-        !atomic_compare_exchange_strong(&fold->generation, &known, generation))
-        return;
     atomic_store(&fold->has_guess, false);
     _Atomic uint8_t *wide = atomic_load_explicit(&fold->depths_wide, memory_order_acquire);
     for (uint32_t i = 0; wide != NULL && i < MCDS__FOLD_DEPTHS_WIDE; i++)

@@ -21,13 +21,30 @@
  * what became of them, so a writer whose reply was lost learns it later, and a record that
  * arrives after its writer gave it up is void.
  *
- * The key of the root is NS:TAG:NAME; of a child NS:TAG:NAME:GENERATION:DIGITS, with a
- * generation that is drawn when the root is made, so nothing of an earlier life can come back. */
+ * The key of the root is NS:TAG:NAME. It holds a descriptor (core/descriptor.h), which is added
+ * when the structure is made, never changed, and erased first when it is dropped: between those it
+ * lives. All else is in keys that carry its life, NS:TAG:NAME:LIFE and NS:TAG:NAME:LIFE:DIGITS,
+ * and is placed by a hash under the descriptor's key. So nothing of an earlier life can come
+ * back, and nobody who does not read the store can choose elements that meet.
+ *
+ * A life, once over, never begins again. The rules that follow from it:
+ *
+ *  1. Who makes a structure adds the first key before the root, in one ordered batch on one
+ *     server. So a root that is there without its keys has lost them.
+ *  2. Who answers from the keys of a life has seen its root during the operation, at the first key
+ *     of a sweep and at the end of others. What was written to a life that is over is never
+ *     acknowledged; what was read in it counts as read before its end.
+ *  3. A change whose record may be in a life that is over is AMBIGUOUS and is never repeated in
+ *     another. One whose record certainly is not begins again in the life that is there now.
+ *  4. Keys that are there while the root is missing, at two looks, are of a structure whose root
+ *     the store has lost, or that is being dropped by another: LOST, once for each handle. A
+ *     handle that then finds no root, or another, goes by that. */
 #ifndef MCDS_CORE_FOLD_H
 #define MCDS_CORE_FOLD_H
 
 #include <pthread.h>
 
+#include "core/descriptor.h"
 #include "core/fold_contents.h"
 #include "engine/operation.h"
 
@@ -47,10 +64,23 @@ struct mcds__fold_span {
     uint32_t open;
 };
 
+/* A life, as the descriptor tells it. */
+struct mcds__fold_life {
+    uint64_t number; /* 0: not known, or none */
+    uint64_t hash_key[2];
+};
+
+/* What the entries are, 0 to 2: two programs that use one name must agree. */
+#define MCDS__FOLD_FORM_MAX 3
+
+/* Rounds of pipelines in which the root is being looked at, or has been seen, of one handle. */
+#define MCDS__FOLD_PROOFS 16
+
 /* What one handle knows; any number of threads use it. */
 struct mcds__fold {
     mcds_store *store;
     const mcds_env *env;
+    uint8_t kind; /* mcds__descriptor_kind */
     uint8_t form;
     const char *const *forms; /* what to say to who opens it with another form, by what it is */
     uint64_t ttl_ms;          /* of all keys, from their making; 0 = for ever */
@@ -60,7 +90,11 @@ struct mcds__fold {
     uint64_t next_ticket;
     uint64_t last_place; /* in the order of PUSH: those of this handle rise */
     struct mcds__fold_span earlier, current;
-    _Atomic uint64_t generation;                      /* 0 = not known */
+    _Atomic uint32_t life_version;              /* odd while the life is written */
+    _Atomic uint64_t life[3];                   /* number and hash key */
+    _Atomic uint64_t proofs[MCDS__FOLD_PROOFS]; /* fold_life.c */
+    _Atomic uint64_t rest;  /* a life that a drop has not erased to the end */
+    _Atomic bool is_making; /* an operation makes the root */
     _Atomic uint64_t growing[MCDS__FOLD_GROWING_MAX]; /* keys that this handle is rewriting */
     _Atomic uint32_t
         under_way[MCDS__FOLD_GROWING_MAX]; /* bytes that are sent to keys, by key */
@@ -70,13 +104,17 @@ struct mcds__fold {
     _Atomic(_Atomic uint8_t *) depths_wide;    /* the same with more bits, once needed */
 };
 
+/* `forms`: what to say where the structure is of another form, up to MCDS__FOLD_FORM_MAX and of
+ * those beyond. */
 void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mcds__key *root,
-                     uint8_t form, const char *const *forms, uint64_t ttl_ms);
+                     uint8_t kind, uint8_t form, const char *const *forms, uint64_t ttl_ms);
 void mcds__fold_destroy(struct mcds__fold *fold);
 
 /* The key that holds the hash at this depth. */
-void mcds__fold_key(const struct mcds__fold *fold, uint64_t generation, uint64_t hash,
-                    uint32_t depth, struct mcds__key *key_out);
+void mcds__fold_key(const struct mcds__fold *fold, uint64_t life, uint64_t hash, uint32_t depth,
+                    struct mcds__key *key_out);
+/* What decides its server: the first key is where the root is. */
+mcds_bytes mcds__fold_route(const struct mcds__fold *fold, uint32_t depth);
 /* Where the hash, or one that the same key held, was found last. */
 uint32_t mcds__fold_depth(struct mcds__fold *fold, uint64_t hash);
 void mcds__fold_note_depth(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
@@ -85,14 +123,51 @@ void mcds__fold_note_depth(struct mcds__fold *fold, uint64_t hash, uint32_t dept
 void mcds__fold_note_found(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
 /* The key of this depth has moved: all that it held is deeper. */
 void mcds__fold_note_moved(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
+/* Nothing is known of any key. */
+void mcds__fold_forget_depths(struct mcds__fold *fold);
 /* More moves than a path has keys: somebody erases them as fast as they are found. */
 #define MCDS__FOLD_MOVES_MAX 32
 
-/* The generation that a root's value tells; what was known of another one is forgotten. */
-void mcds__fold_adopt(struct mcds__fold *fold, uint64_t generation);
+/* The life that this handle knows. */
+struct mcds__fold_life mcds__fold_life(const struct mcds__fold *fold);
+/* The life that a root tells; what was known of another one is forgotten. */
+void mcds__fold_adopt(struct mcds__fold *fold, const struct mcds__fold_life *life);
+/* This one is over. */
+void mcds__fold_forget(struct mcds__fold *fold, uint64_t life);
+/* A new life. */
+struct mcds__fold_life mcds__fold_draw(const struct mcds__fold *fold,
+                                       struct mcds__descriptor *descriptor_out);
+/* The life in a value of the root. Returns MCDS_OK; MCDS_CORRUPT, MCDS_UNSUPPORTED or MCDS_INVALID
+ * (another form) with *detail_out. */
+int mcds__fold_read_root(const struct mcds__fold *fold, mcds_bytes value,
+                         struct mcds__fold_life *life_out, const char **detail_out);
+/* A look at the root, without its value. */
+mcds_request mcds__fold_look_at_root(const struct mcds__fold *fold);
 
-/* Sixteen children and their parent. */
-#define MCDS__FOLD_ROOM (MCDS__FOLD_CHILDREN + 1)
+/* That a life is not over, as one operation has to know at its end. All zero at the start. */
+struct mcds__fold_proof {
+    uint64_t seen;  /* the life whose root it has seen */
+    uint64_t over;  /* the life whose root it has found gone */
+    uint64_t round; /* another operation looks in this round */
+    bool looks;     /* the batch has a look of its own */
+    bool is_alone;  /* in: it shall have one */
+};
+enum mcds__fold_truth { MCDS__FOLD_UNPROVED, MCDS__FOLD_ALIVE, MCDS__FOLD_OVER };
+/* Prepare a batch. Returns how many requests are to be added to it, behind all others: none, or
+ * the look at the root, in *request_out. */
+uint32_t mcds__fold_prove_along(struct mcds__fold_proof *proof, struct mcds__fold *fold,
+                                const struct mcds__operation *operation,
+                                mcds_request *request_out);
+/* Take the reply of the look; `life` is the one that the batch was for. */
+void mcds__fold_take_proof(struct mcds__fold_proof *proof, struct mcds__fold *fold,
+                           uint64_t life, const mcds_reply *reply);
+/* What is known of this life now; where nothing is, of a store in this process, it is looked at.
+ * UNPROVED: ask for the root. */
+enum mcds__fold_truth mcds__fold_is_alive(struct mcds__fold_proof *proof,
+                                          struct mcds__fold *fold, uint64_t life);
+
+/* Sixteen children, their parent, and behind that the root. */
+#define MCDS__FOLD_ROOM (MCDS__FOLD_CHILDREN + 2)
 #define MCDS__FOLD_PARENT MCDS__FOLD_CHILDREN
 
 /* What only the rare paths need. */
@@ -106,19 +181,24 @@ struct mcds__fold_room {
 struct mcds__fold_room *mcds__fold_get_room(struct mcds__fold_room **room, const mcds_env *env);
 void mcds__fold_free_room(struct mcds__fold_room **room, const mcds_env *env);
 
-/* Find the key that holds a hash: ask for the keys of all depths at once. DONE with
+/* Find the key that holds an element or a hash: ask for the root and the keys of all depths at
+ * once. DONE with
  *
- *   MCDS_OK         `depth` is where it is, `state` OPEN or SEALED
+ *   MCDS_OK         `depth` is where it is in `life`, which lives, `state` OPEN or SEALED
  *   MCDS_NOT_FOUND  there is no root
- *   MCDS_LOST       a child is missing that must be there
+ *   MCDS_LOST       a key is missing that must be there: the one below `depth`, the first where
+ *                   `depth` is 0 and the first is missing, or the root
  *   others          failures of reading, never AMBIGUOUS */
 struct mcds__fold_place {
+    mcds_bytes element; /* what decides the hash in each life; empty: `hash` does in all */
     uint64_t hash;
-    uint64_t generation;
+    struct mcds__fold_life life;
+    bool is_rootless; /* in: `life` is over, and what is left of its keys is meant */
+    bool lost_root;   /* out, with LOST */
     uint32_t depth;
     enum mcds__fold_state state;
-    uint8_t stage;       /* private; 0 at the start, as all that follow */
-    uint8_t moved_depth; /* of the mark whose child was missing, plus 1 */
+    uint8_t stage;         /* private; 0 at the start, as all that follow */
+    uint8_t missing_depth; /* what was missing at the last look */
     struct mcds__fold_room *room;
 };
 enum mcds__step mcds__fold_locate_step(struct mcds__fold_place *place, struct mcds__fold *fold,
@@ -135,7 +215,7 @@ enum mcds__fold_fate { MCDS__FOLD_UNDECIDED, MCDS__FOLD_COUNTED, MCDS__FOLD_VOID
  * MCDS_FULL. */
 struct mcds__fold_growth {
     uint64_t hash;
-    uint64_t generation;
+    struct mcds__fold_life life;
     uint32_t depth;
     uint32_t seq; /* a record, to find out what became of it */
     uint64_t writer;
@@ -160,11 +240,36 @@ _Atomic uint32_t *mcds__fold_bytes_under_way(struct mcds__fold *fold, uint64_t h
                                              uint32_t depth);
 void mcds__fold_grow_free(struct mcds__fold_growth *growth, const mcds_env *env);
 
+/* Make the structure with a record in it, in one round trip: the first key, the record, and then
+ * the root. DONE with
+ *
+ *   MCDS_OK      made, `life` is the new one; mcds__fold_take_making gives the replies
+ *   MCDS_EXISTS  another has made it, or is about to; nothing has been changed
+ *   others       failures; where `doubt` it may have been made all the same, as `life` */
+struct mcds__fold_making {
+    mcds_buffer *record;
+    bool wants_value; /* of the first key, in the same round trip */
+    bool doubt;       /* out */
+    bool may_repeat;  /* out: the failure is one of the way to the store */
+    struct mcds__fold_life life;
+    uint8_t stage; /* private; 0 at the start, as all that follow */
+    bool is_claimed;
+    mcds_reply failure;
+    struct mcds__fold_room *room;
+};
+enum mcds__step mcds__fold_make_step(struct mcds__fold_making *making, struct mcds__fold *fold,
+                                     struct mcds__operation *operation);
+/* The requests by which the record was appended and the key looked at, answered. */
+void mcds__fold_take_making(const struct mcds__fold_making *making, mcds_request *append_out,
+                            mcds_request *look_out);
+void mcds__fold_make_free(struct mcds__fold_making *making, struct mcds__fold *fold);
+
 /* One change. The caller fills the first part with mcds__fold_change_begin, then steps until DONE
  * with the operation's result:
  *
  *   MCDS_OK         the command has been carried out once; `code` and `number`, if wanted
- *   MCDS_AMBIGUOUS  once, not at all, or not yet
+ *   MCDS_AMBIGUOUS  once, not at all, or not yet; so where the structure was dropped or lost
+ *                   under it
  *   MCDS_NOT_FOUND  must_exist, and there is no root
  *   MCDS_LOST       the key that should hold the element is gone
  *   others          not carried out */
@@ -180,10 +285,10 @@ struct mcds__fold_change {
     uint8_t rootings;
     uint8_t moves;
     uint32_t depth;
-    uint32_t deepest;     /* where an append was sent to */
-    uint32_t requests_at; /* where the append stands in `requests` */
+    uint32_t deepest; /* where an append was sent to */
+    bool grows;       /* it is done, and the key has grown */
     uint64_t hash;
-    uint64_t generation;
+    struct mcds__fold_life life;
     uint64_t ticket;
     _Atomic uint32_t *under_way; /* where its bytes are counted, or NULL */
     uint64_t writer;
@@ -192,8 +297,10 @@ struct mcds__fold_change {
     mcds_bytes element; /* inside the record */
     struct mcds__fold_place place;
     struct mcds__fold_growth growth;
+    struct mcds__fold_making making;
+    struct mcds__fold_proof proof;
     struct mcds__key key;
-    mcds_request requests[3];
+    mcds_request requests[3]; /* the append, a look at the key, one at the root */
     mcds_buffer record;
     uint8_t record_room[192];
 };
@@ -214,10 +321,12 @@ struct mcds__fold_look {
     uint8_t moves;
     uint32_t depth;
     uint64_t hash;
-    uint64_t generation;
+    struct mcds__fold_life life;
     struct mcds__fold_place place;
+    struct mcds__fold_proof proof;
+    uint8_t count; /* of requests for keys */
     struct mcds__key keys[2];
-    mcds_request requests[2];
+    mcds_request requests[3];
     mcds_buffer element;
     uint8_t element_room[64];
 };
@@ -235,8 +344,9 @@ bool mcds__fold_look_at_once(struct mcds__fold *fold, mcds_bytes element,
                              bool (*take)(void *context, mcds_bytes value), void *context,
                              int *result_out);
 
-/* Go through all entries in the order of their hashes, 64 keys in one round trip, or erase all
- * keys, each before the marks above it and so the root last. Every round trip has the store's whole timeout. DONE with
+/* Go through all entries in the order of their hashes, 64 keys in one round trip, or erase the
+ * root and then all keys, each before the marks above it. Every round trip has the store's whole
+ * timeout. DONE with
  *
  *   MCDS_OK         `complete`, or `visit` said false: then `position` is where to go on
  *   MCDS_NOT_FOUND  there is no root
@@ -249,10 +359,11 @@ struct mcds__fold_sweep {
     bool erases;
     bool (*visit)(void *context, const struct mcds__fold_entry *entry);
     void *context;
-    uint64_t position; /* in and out: a hash */
-    bool complete;     /* out */
-    bool lost;         /* out */
-    uint8_t stage;     /* private, as all that follow */
+    uint64_t position; /* in and out: a hash, of one life */
+    uint64_t begun_at;
+    bool complete; /* out */
+    bool lost;     /* out */
+    uint8_t stage; /* private, as all that follow */
     uint8_t moves;
     bool erased;
     uint32_t depth;
@@ -265,7 +376,9 @@ struct mcds__fold_sweep {
     uint8_t parents_depth;
     uint32_t parents;
     uint64_t parents_first;
-    uint64_t generation;
+    struct mcds__fold_life life;
+    bool is_proved;       /* the root has been seen; erasing: it is gone */
+    mcds_cas_token token; /* erasing: of the root */
     struct mcds__fold_place place;
     struct mcds__fold_sweep_room *room;
 };

@@ -8,115 +8,61 @@
 /* Between making the root and appending to it, in one ordered batch, it can only vanish by
  * eviction; a store that does so this often in a row has no room for it. */
 #define ROOTINGS_MAX 3
-#define RECORD_MAX ((size_t)1 << 27)
+/* The requests of a change. */
+enum { APPEND, LOOK, ROOT };
 
 enum {
     CHANGE_BEGIN,
     CHANGE_APPENDING,
     CHANGE_LOCATING,
+    CHANGE_MAKING,
+    CHANGE_UNPROVED, /* it is done, if its life is not over */
+    CHANGE_PROVING,
     CHANGE_HELPING, /* finish another's split, or make room, then try again */
     CHANGE_GROWING  /* the change is done; the key has grown */
 };
 
-void mcds__fold_change_free(struct mcds__fold_change *change)
+/* From now on this life is meant. */
+static void set_life(struct mcds__fold_change *change, const struct mcds__fold_life *life)
 {
-    mcds__fold_give_turn(change);
-    mcds__fold_resign(change);
-    mcds__fold_give_number(change);
-    mcds__buffer_free(&change->record);
-    mcds__fold_free_room(&change->place.room, change->fold->env);
-    mcds__fold_grow_free(&change->growth, change->fold->env);
-}
-
-bool mcds__fold_change_begin(struct mcds__fold_change *change, struct mcds__fold *fold,
-                             const struct mcds__fold_command *command)
-{
-    uint32_t low;
-    change->fold = fold;
-    change->must_exist = false;
-    change->wants_code = false;
-    change->code = MCDS__FOLD_ABSENT;
-    change->number = 0;
-    change->stage = CHANGE_BEGIN;
-    change->under_way = NULL;
-    change->doubt = false;
-    change->rootings = 0;
-    change->moves = 0;
+    if (change->life.number == life->number)
+        return;
+    change->life = *life;
+    change->hash = mcds__fold_hash(life->hash_key, change->element);
     change->deepest = 0;
-    change->hash = mcds__fold_hash(command->element);
-    int64_t wall_ns = mcds__wall_ns(fold->env);
-    change->time_ms = wall_ns / NS_PER_MS;
-    change->place = (struct mcds__fold_place){.hash = change->hash};
-    change->growth = (struct mcds__fold_growth){.hash = change->hash};
-    mcds__buffer_init_in(&change->record, fold->env, RECORD_MAX, change->record_room,
-                         sizeof change->record_room);
-    mcds__fold_take_number(fold, change, &low);
-    struct mcds__fold_record record = {
-        *command, change->writer, change->seq, low, change->time_ms,
-    };
-    if (command->verb == MCDS__FOLD_PUSH)
-        record.command.delta = mcds__fold_take_place(fold, wall_ns);
-    if (!mcds__fold_put_record(&change->record, mcds__key_bytes(&fold->root), &record)) {
-        mcds__fold_change_free(change);
-        return false;
-    }
-    size_t at = 0;
-    (void)mcds__fold_next_record((mcds_bytes){change->record.at, change->record.length},
-                                 mcds__fold_key_sum(mcds__key_bytes(&fold->root)), &at,
-                                 &record);
-    change->element = record.command.element;
-    return true;
 }
 
-static mcds_request *append_request(struct mcds__fold_change *change)
-{
-    return &change->requests[change->requests_at];
-}
-
-static mcds_request *look_request(struct mcds__fold_change *change)
-{
-    return &change->requests[change->requests_at + 1];
-}
-
-/* [add the root], append, look: in this order on one server. */
-static enum mcds__step ask(struct mcds__fold_change *change, struct mcds__operation *operation,
-                           const mcds_buffer *root, uint32_t root_flags)
-{
-    struct mcds__fold *fold = change->fold;
-    mcds__fold_key(fold, change->generation, change->hash, change->depth, &change->key);
-    mcds_bytes key = mcds__key_bytes(&change->key);
-    mcds__fold_readdress(&change->record, key);
-    change->requests_at = root != NULL;
-    if (change->depth > change->deepest)
-        change->deepest = change->depth;
-    if (root != NULL)
-        change->requests[0] = (mcds_request){
-            .command = MCDS_ADD,
-            .flags = root_flags,
-            .ttl_ms = fold->ttl_ms,
-            .key = key,
-            .value = {root->at, root->length},
-        };
-    *append_request(change) = (mcds_request){
-        .command = MCDS_APPEND,
-        .key = key,
-        .value = {change->record.at, change->record.length},
-    };
-    *look_request(change) = (mcds_request){
-        .command = MCDS_GET,
-        .options = change->wants_code ? 0 : MCDS_NO_VALUE,
-        .key = key,
-    };
-    change->stage = CHANGE_APPENDING;
-    mcds__fold_take_turn(change);
-    return mcds__operation_ask_combinable(operation, change->requests, change->requests_at + 2);
-}
-
+/* Append and look, in this order on one server, and maybe at the root. */
 static enum mcds__step ask_at(struct mcds__fold_change *change,
                               struct mcds__operation *operation, uint32_t depth)
 {
+    struct mcds__fold *fold = change->fold;
     change->depth = depth;
-    return ask(change, operation, NULL, 0);
+    if (depth > change->deepest)
+        change->deepest = depth;
+    mcds__fold_key(fold, change->life.number, change->hash, depth, &change->key);
+    mcds_bytes key = mcds__key_bytes(&change->key);
+    mcds_bytes route = mcds__fold_route(fold, depth);
+    mcds__fold_readdress(&change->record, key);
+    change->requests[APPEND] = (mcds_request){
+        .command = MCDS_APPEND,
+        .key = key,
+        .route = route,
+        .value = {change->record.at, change->record.length},
+    };
+    change->requests[LOOK] = (mcds_request){
+        .command = MCDS_GET,
+        .options = change->wants_code ? 0 : MCDS_NO_VALUE,
+        .key = key,
+        .route = route,
+    };
+    uint32_t count = ROOT + mcds__fold_prove_along(&change->proof, fold, operation,
+                                                   &change->requests[ROOT]);
+    change->stage = CHANGE_APPENDING;
+    mcds__fold_take_turn(change);
+    if (count > ROOT)
+        return mcds__operation_ask_repeatable(operation, change->requests, count);
+    return mcds__operation_ask_combinable(operation, change->requests, count);
 }
 
 static enum mcds__step finish(struct mcds__fold_change *change,
@@ -133,6 +79,16 @@ static enum mcds__step finish_done(struct mcds__fold_change *change,
     change->doubt = false;
     operation->peer = NULL;
     return finish(change, operation, MCDS_OK, NULL);
+}
+
+/* The life in which the record may count is over. */
+static enum mcds__step finish_over(struct mcds__fold_change *change,
+                                   struct mcds__operation *operation)
+{
+    mcds__fold_forget(change->fold, change->life.number);
+    change->doubt = true;
+    return finish(change, operation, MCDS_AMBIGUOUS,
+                  "it was dropped, or the store lost it, while this was under way");
 }
 
 /* A reply that ends it: what it stands for, or AMBIGUOUS after doubt. */
@@ -158,30 +114,13 @@ static enum mcds__step try_later(struct mcds__fold_change *change,
     return fail(change, operation, reply);
 }
 
-static enum mcds__step make_root(struct mcds__fold_change *change,
-                                 struct mcds__operation *operation)
-{
-    struct mcds__fold *fold = change->fold;
-    if (change->must_exist)
-        return finish(change, operation, MCDS_NOT_FOUND, NULL);
-    if (change->rootings++ == ROOTINGS_MAX)
-        return finish(change, operation, MCDS_BUSY, "its key vanishes again and again");
-    struct mcds__fold_room *room = mcds__fold_get_room(&change->place.room, operation->env);
-    struct mcds__fold_contents nothing;
-    uint32_t floor_s;
-    mcds_bytes key = mcds__key_bytes(&fold->root);
-    mcds__fold_contents_init(&nothing, operation->env, key, (mcds_bytes){NULL, 0});
-    nothing.generation = mcds__random_u64(operation->env) | 1;
-    if (room == NULL ||
-        !mcds__fold_encode(&nothing, key, 0, MCDS__FOLD_ALL, 0, &room->values[0], &floor_s))
-        return finish(change, operation, MCDS_NO_MEMORY, NULL);
-    change->depth = 0;
-    return ask(change, operation, &room->values[0],
-               mcds__fold_flags(MCDS__FOLD_OPEN, fold->form, room->values[0].length, 0));
-}
-
 static enum mcds__step begin(struct mcds__fold_change *change,
                              struct mcds__operation *operation);
+
+static enum mcds__step prove(struct mcds__fold_change *change,
+                             struct mcds__operation *operation);
+static enum mcds__step take_making(struct mcds__fold_change *change,
+                                   struct mcds__operation *operation);
 
 /* The store has no room for what the key needs. What became of the record is certain where the
  * key's value tells, and no append has gone deeper: then nothing is in doubt. */
@@ -192,7 +131,7 @@ static enum mcds__step take_refused_growth(struct mcds__fold_change *change,
     if (growth->fate == MCDS__FOLD_COUNTED) {
         change->code = growth->code;
         change->number = growth->number;
-        return finish_done(change, operation);
+        return prove(change, operation);
     }
     if (growth->fate == MCDS__FOLD_VOID && change->deepest <= change->depth)
         change->doubt = false;
@@ -223,12 +162,63 @@ static enum mcds__step take_growth(struct mcds__fold_change *change,
 static enum mcds__step grow(struct mcds__fold_change *change, struct mcds__operation *operation,
                             uint8_t stage)
 {
-    change->growth.generation = change->generation;
+    change->growth.life = change->life;
+    change->growth.hash = change->hash;
     change->growth.depth = change->depth;
     change->growth.writer = change->writer;
     change->growth.seq = change->seq;
     change->stage = stage;
     return take_growth(change, operation);
+}
+
+/* The record counts, if its life is not over. */
+static enum mcds__step prove(struct mcds__fold_change *change,
+                             struct mcds__operation *operation)
+{
+    switch (mcds__fold_is_alive(&change->proof, change->fold, change->life.number)) {
+    case MCDS__FOLD_ALIVE:
+        break;
+    case MCDS__FOLD_OVER:
+        return finish_over(change, operation);
+    default:
+        change->doubt = true;
+        change->stage = CHANGE_PROVING;
+        change->requests[ROOT] = mcds__fold_look_at_root(change->fold);
+        return mcds__operation_ask_repeatable(operation, &change->requests[ROOT], 1);
+    }
+    if (!change->grows)
+        return finish_done(change, operation);
+    mcds__fold_give_number(change);
+    return grow(change, operation, CHANGE_GROWING);
+}
+
+static enum mcds__step take_proof(struct mcds__fold_change *change,
+                                  struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &change->requests[ROOT].reply;
+    if (mcds__is_refusal(reply))
+        return fail(change, operation, reply);
+    mcds__fold_take_proof(&change->proof, change->fold, change->life.number, reply);
+    if (!mcds__is_transport_trouble(reply))
+        return prove(change, operation);
+    change->stage = CHANGE_UNPROVED;
+    if (mcds__operation_wait(operation, 0))
+        return MCDS__SLEEP;
+    return fail(change, operation, reply);
+}
+
+/* There is no such structure. */
+static enum mcds__step make(struct mcds__fold_change *change, struct mcds__operation *operation)
+{
+    if (change->doubt)
+        return finish_over(change, operation);
+    if (change->must_exist)
+        return finish(change, operation, MCDS_NOT_FOUND, NULL);
+    if (change->rootings++ == ROOTINGS_MAX)
+        return finish(change, operation, MCDS_BUSY, "its key vanishes again and again");
+    change->stage = CHANGE_MAKING;
+    change->making.wants_value = change->wants_code;
+    return take_making(change, operation);
 }
 
 static enum mcds__step locate(struct mcds__fold_change *change,
@@ -240,17 +230,21 @@ static enum mcds__step locate(struct mcds__fold_change *change,
     enum mcds__step step = mcds__fold_locate_step(&change->place, change->fold, operation);
     if (step != MCDS__DONE)
         return step;
+    const struct mcds__fold_place *place = &change->place;
     change->place.stage = 0;
-    change->generation = change->place.generation;
-    change->depth = change->place.depth;
     if (operation->result == MCDS_NOT_FOUND)
-        return make_root(change, operation);
+        return make(change, operation);
     if (operation->result != MCDS_OK) {
         if (change->doubt)
             operation->result = MCDS_AMBIGUOUS;
         return MCDS__DONE;
     }
-    if (change->place.state == MCDS__FOLD_SEALED)
+    if (change->doubt && place->life.number != change->life.number)
+        return finish_over(change, operation);
+    set_life(change, &place->life);
+    change->proof.seen = place->life.number;
+    change->depth = place->depth;
+    if (place->state == MCDS__FOLD_SEALED)
         return grow(change, operation, CHANGE_HELPING);
     return ask_at(change, operation, change->depth);
 }
@@ -258,7 +252,7 @@ static enum mcds__step locate(struct mcds__fold_change *change,
 /* What became of the record, from the value that was read behind it. */
 static int read_code(struct mcds__fold_change *change, struct mcds__operation *operation)
 {
-    const mcds_request *looked = look_request(change);
+    const mcds_request *looked = &change->requests[LOOK];
     struct mcds__fold_contents contents;
     mcds__fold_contents_init(&contents, operation->env, looked->key, change->element);
     int result = mcds__fold_load(&contents, mcds__reply_value(&operation->batch, looked),
@@ -277,11 +271,8 @@ static int read_code(struct mcds__fold_change *change, struct mcds__operation *o
 static enum mcds__step take_open(struct mcds__fold_change *change,
                                  struct mcds__operation *operation)
 {
-    const mcds_reply *looked = &look_request(change)->reply;
+    const mcds_reply *looked = &change->requests[LOOK].reply;
     size_t size = looked->value_length;
-    if (mcds__fold_form_of(looked->flags) != change->fold->form)
-        return finish(change, operation, MCDS_INVALID,
-                      change->fold->forms[mcds__fold_form_of(looked->flags)]);
     if (mcds__fold_is_below_floor(looked->flags, change->time_ms))
         return finish(change, operation, MCDS_IO,
                       "this machine's clock is more than ten minutes behind the others'");
@@ -298,11 +289,8 @@ static enum mcds__step take_open(struct mcds__fold_change *change,
     if (result != MCDS_OK)
         return finish(change, operation, result, mcds__fold_saying(result));
     mcds__fold_note_depth(change->fold, change->hash, change->depth);
-    if (mcds__fold_has_grown(change->hash, change->depth, looked->flags, size)) {
-        mcds__fold_give_number(change);
-        return grow(change, operation, CHANGE_GROWING);
-    }
-    return finish(change, operation, MCDS_OK, NULL);
+    change->grows = mcds__fold_has_grown(change->hash, change->depth, looked->flags, size);
+    return prove(change, operation);
 }
 
 /* The key is not where the record belongs, or not for long. */
@@ -329,11 +317,21 @@ static enum mcds__step go_on(struct mcds__fold_change *change,
 static enum mcds__step take_look(struct mcds__fold_change *change,
                                  struct mcds__operation *operation)
 {
-    enum mcds__fold_state state = mcds__fold_state_of(look_request(change)->reply.flags);
+    enum mcds__fold_state state = mcds__fold_state_of(change->requests[LOOK].reply.flags);
     if (state == MCDS__FOLD_OPEN)
         return take_open(change, operation);
     change->doubt = true;
     return go_on(change, operation, state);
+}
+
+/* The key is missing: its life may be over. */
+static enum mcds__step locate_missing(struct mcds__fold_change *change,
+                                      struct mcds__operation *operation)
+{
+    if (mcds__fold_is_alive(&change->proof, change->fold, change->life.number) ==
+        MCDS__FOLD_OVER)
+        mcds__fold_forget(change->fold, change->life.number);
+    return locate(change, operation);
 }
 
 /* Missing, or it has no room: so does a mark to which many have appended who came late. */
@@ -341,14 +339,9 @@ static enum mcds__step take_refusal(struct mcds__fold_change *change,
                                     struct mcds__operation *operation)
 {
     mcds_capabilities can;
-    const mcds_reply *looked = &look_request(change)->reply;
-    const mcds_reply *added = &change->requests[0].reply;
-    if (looked->outcome == MCDS_OUT_MISS) {
-        if (change->requests_at == 1 && added->outcome != MCDS_OUT_OK &&
-            added->outcome != MCDS_OUT_NOT_STORED)
-            return fail(change, operation, added);
-        return locate(change, operation);
-    }
+    const mcds_reply *looked = &change->requests[LOOK].reply;
+    if (looked->outcome == MCDS_OUT_MISS)
+        return locate_missing(change, operation);
     enum mcds__fold_state state = mcds__fold_state_of(looked->flags);
     if (state != MCDS__FOLD_OPEN)
         return go_on(change, operation, state);
@@ -364,10 +357,13 @@ static enum mcds__step take_refusal(struct mcds__fold_change *change,
 static enum mcds__step take_append(struct mcds__fold_change *change,
                                    struct mcds__operation *operation)
 {
-    const mcds_reply *appended = &append_request(change)->reply;
-    const mcds_reply *looked = &look_request(change)->reply;
+    const mcds_reply *appended = &change->requests[APPEND].reply;
+    const mcds_reply *looked = &change->requests[LOOK].reply;
     mcds__fold_give_turn(change);
     change->doubt = change->doubt || appended->outcome == MCDS_OUT_UNKNOWN;
+    if (change->proof.looks)
+        mcds__fold_take_proof(&change->proof, change->fold, change->life.number,
+                              &change->requests[ROOT].reply);
     if (mcds__is_transport_trouble(appended))
         return try_later(change, operation, appended);
     if (mcds__is_refusal(appended))
@@ -381,21 +377,54 @@ static enum mcds__step take_append(struct mcds__fold_change *change,
     if (appended->outcome != MCDS_OUT_OK)
         return take_refusal(change, operation);
     if (looked->outcome == MCDS_OUT_MISS)
-        return locate(change, operation);
+        return locate_missing(change, operation);
     return take_look(change, operation);
+}
+
+/* It has been made with the record in it, or by another, or not. */
+static enum mcds__step take_making(struct mcds__fold_change *change,
+                                   struct mcds__operation *operation)
+{
+    const struct mcds__fold_making *making = &change->making;
+    enum mcds__step step = mcds__fold_make_step(&change->making, change->fold, operation);
+    if (step != MCDS__DONE)
+        return step;
+    if (operation->result == MCDS_OK || making->doubt) {
+        set_life(change, &making->life);
+        change->doubt = making->doubt;
+    }
+    change->stage = CHANGE_BEGIN;
+    if (operation->result == MCDS_OK) {
+        change->depth = 0;
+        change->key = making->room->keys[0];
+        change->proof = (struct mcds__fold_proof){.seen = making->life.number};
+        mcds__fold_take_making(making, &change->requests[APPEND], &change->requests[LOOK]);
+        return take_append(change, operation);
+    }
+    bool is_other = operation->result == MCDS_EXISTS;
+    change->rootings -= is_other;
+    if (is_other && mcds__fold_life(change->fold).number != 0)
+        return begin(change, operation);
+    if (!is_other && !making->may_repeat)
+        return MCDS__DONE;
+    if (mcds__operation_wait(operation, is_other ? MCDS__FOLD_GROWTH_WAIT_NS : 0))
+        return MCDS__SLEEP;
+    if (is_other)
+        return finish(change, operation, MCDS_BUSY, "others are making it");
+    return finish(change, operation, operation->result, operation->detail);
 }
 
 static enum mcds__step begin(struct mcds__fold_change *change,
                              struct mcds__operation *operation)
 {
-    change->generation = atomic_load(&change->fold->generation);
-    if (change->generation == 0) {
-        if (!mcds__fold_is_founder(change) &&
-            mcds__operation_wait(operation, MCDS__FOLD_GROWTH_WAIT_NS))
-            return MCDS__SLEEP;
+    struct mcds__fold_life life = mcds__fold_life(change->fold);
+    if (life.number == 0 && !mcds__fold_is_founder(change) &&
+        mcds__operation_wait(operation, MCDS__FOLD_GROWTH_WAIT_NS))
+        return MCDS__SLEEP;
+    if (life.number == 0 || (change->doubt && life.number != change->life.number))
         return locate(change, operation);
-    }
     mcds__fold_resign(change);
+    set_life(change, &life);
     uint32_t depth = mcds__fold_depth(change->fold, change->hash);
     /* What this handle appends itself would make its own rewriting fail. */
     if ((mcds__fold_is_growing(change->fold, change->hash, depth) ||
@@ -415,6 +444,12 @@ enum mcds__step mcds__fold_change_step(struct mcds__fold_change *change,
         return take_append(change, operation);
     case CHANGE_LOCATING:
         return locate(change, operation);
+    case CHANGE_MAKING:
+        return take_making(change, operation);
+    case CHANGE_UNPROVED:
+        return prove(change, operation);
+    case CHANGE_PROVING:
+        return take_proof(change, operation);
     default:
         return take_growth(change, operation);
     }

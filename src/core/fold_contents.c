@@ -9,16 +9,10 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/frame.h"
-#include "base/hash.h"
 #include "core/fold_apply.h"
 #include "core/fold_read.h"
 
 #define INDEX_FROM 64 /* entries; below, looking at each is faster */
-
-uint64_t mcds__fold_hash(mcds_bytes element)
-{
-    return mcds__hash(0, element);
-}
 
 struct mcds__fold_chunk {
     struct mcds__fold_chunk *next;
@@ -46,11 +40,11 @@ void mcds__fold_contents_init(struct mcds__fold_contents *contents, const mcds_e
     contents->ids = contents->ids_in;
     contents->index = NULL;
     contents->index_room = 0;
+    contents->hash_key[0] = contents->hash_key[1] = 0;
     contents->entry_count = contents->writer_count = contents->id_count = 0;
     contents->entry_room = MCDS__FOLD_ENTRIES_ROOM;
     contents->writer_room = MCDS__FOLD_WRITERS_ROOM;
     contents->id_room = MCDS__FOLD_IDS_ROOM;
-    contents->generation = 0;
     contents->rewrites = 0;
     contents->floor_s = 0;
     contents->form = 0;
@@ -133,7 +127,7 @@ static struct mcds__fold_entry *find_entry(const struct mcds__fold_contents *con
         return NULL;
     }
     uint32_t mask = contents->index_room - 1;
-    uint32_t at = (uint32_t)mcds__fold_hash(element) & mask;
+    uint32_t at = (uint32_t)mcds__fold_hash(contents->hash_key, element) & mask;
     for (; contents->index[at] != 0; at = (at + 1) & mask)
         if (mcds__fold_same(contents->entries[contents->index[at] - 1].element, element))
             return &contents->entries[contents->index[at] - 1];
@@ -149,7 +143,7 @@ static struct mcds__fold_entry *add_entry(struct mcds__fold_contents *contents,
     struct mcds__fold_entry *entry = &contents->entries[contents->entry_count];
     *entry = (struct mcds__fold_entry){.element = element};
     if (contents->only.at == NULL)
-        entry->hash = mcds__fold_hash(element);
+        entry->hash = mcds__fold_hash(contents->hash_key, element);
     if (contents->index != NULL)
         index_entry(contents, contents->entry_count);
     contents->entry_count++;
@@ -347,8 +341,6 @@ int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint
     int result = mcds__fold_open_head(value, contents->key, &head);
     if (result != MCDS_OK)
         return result;
-    contents->form = mcds__fold_form_of(flags);
-    contents->generation = head.generation;
     contents->rewrites = head.rewrites;
     contents->floor_s = head.floor_s;
     result = load_snapshot(contents, head.snapshot);

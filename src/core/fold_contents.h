@@ -2,10 +2,14 @@
 #ifndef MCDS_CORE_FOLD_CONTENTS_H
 #define MCDS_CORE_FOLD_CONTENTS_H
 
+#include "base/siphash.h"
 #include "core/fold_format.h"
 
 /* Where an element belongs: its first bits choose the child, level by level. */
-uint64_t mcds__fold_hash(mcds_bytes element);
+static inline uint64_t mcds__fold_hash(const uint64_t hash_key[2], mcds_bytes element)
+{
+    return mcds__siphash(hash_key, element);
+}
 
 #define MCDS__FOLD_LEVEL_BITS 4
 #define MCDS__FOLD_CHILDREN 16
@@ -36,6 +40,9 @@ struct mcds__fold_id {
     int64_t number; /* COUNT, GATHER: the number after */
 };
 
+/* The form of a list, whose entries PUSH and POP change. */
+#define MCDS__FOLD_FORM_LIST 2
+
 /* Small contents live in the struct itself; larger ones move to the environment's memory. */
 #define MCDS__FOLD_ENTRIES_ROOM 48
 #define MCDS__FOLD_WRITERS_ROOM 8
@@ -56,10 +63,10 @@ struct mcds__fold_contents {
     uint32_t entry_count, entry_room;
     uint32_t writer_count, writer_room;
     uint32_t id_count, id_room;
-    uint64_t generation;
+    uint64_t hash_key[2]; /* of the life; zero at the start */
     uint32_t rewrites;
     uint32_t floor_s;
-    uint8_t form;
+    uint8_t form;                    /* of the structure; 0 at the start */
     uint64_t order_last;             /* of PUSH */
     struct mcds__fold_chunk *chunks; /* values made here */
     struct mcds__fold_entry entries_in[MCDS__FOLD_ENTRIES_ROOM];

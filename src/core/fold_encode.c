@@ -165,7 +165,6 @@ bool mcds__fold_encode(struct mcds__fold_contents *contents, mcds_bytes key, uin
             !encode_entry(&contents->entries[i], out))
             return false;
     struct mcds__fold_head head = {
-        .generation = contents->generation,
         .rewrites = digit == MCDS__FOLD_ALL ? contents->rewrites + 1 : 1,
         .floor_s = contents->floor_s,
     };

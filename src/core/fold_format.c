@@ -9,33 +9,26 @@
 #define VERSION 2
 #define RECORD_SUM 4
 #define VARINT_MAX 10
-/* Flags: 2 bits state, 2 bits form, 12 bits where the snapshot ends, 16 bits floor. */
+/* Flags: 2 bits state, 2 bits zero, 12 bits where the snapshot ends, 16 bits floor. */
 #define END_UNIT 256
 #define END_MAX 4095
 #define END_SHIFT 4
-#define FORM_SHIFT 2
-#define SUMMED 24
+#define SUMMED 16
 
 enum { HAS_VALUE = 1, HAS_EXPIRY = 2, HAS_EXPECTED = 4, HAS_DELTA = 8 };
 
-uint32_t mcds__fold_flags(enum mcds__fold_state state, uint8_t form, size_t snapshot_end,
-                          uint32_t floor_s)
+uint32_t mcds__fold_flags(enum mcds__fold_state state, size_t snapshot_end, uint32_t floor_s)
 {
     size_t units = (snapshot_end + END_UNIT - 1) / END_UNIT;
     if (units > END_MAX)
         units = END_MAX;
-    return (uint32_t)state | (uint32_t)form << FORM_SHIFT | (uint32_t)units << END_SHIFT |
+    return (uint32_t)state | (uint32_t)units << END_SHIFT |
            (floor_s / MCDS__FOLD_FLOOR_UNIT_S & UINT16_MAX) << 16;
 }
 
 enum mcds__fold_state mcds__fold_state_of(uint32_t flags)
 {
-    return (enum mcds__fold_state)(flags & 3);
-}
-
-uint8_t mcds__fold_form_of(uint32_t flags)
-{
-    return (uint8_t)(flags >> FORM_SHIFT & 3);
+    return (flags & 12) == 0 ? (enum mcds__fold_state)(flags & 3) : MCDS__FOLD_FOREIGN;
 }
 
 size_t mcds__fold_snapshot_end(uint32_t flags)
@@ -273,7 +266,6 @@ int mcds__fold_open_head(mcds_bytes value, mcds_bytes key, struct mcds__fold_hea
         return MCDS_CORRUPT;
     uint8_t version = ((const uint8_t *)value.at)[sizeof mark];
     (void)mcds__fold_get_u32(value, &at, &length);
-    (void)mcds__fold_get_u64(value, &at, &head_out->generation);
     (void)mcds__fold_get_u32(value, &at, &head_out->rewrites);
     (void)mcds__fold_get_u32(value, &at, &head_out->floor_s);
     size_t summed = at;
@@ -296,10 +288,8 @@ void mcds__fold_seal_head(mcds_buffer *value, mcds_bytes key,
     memcpy(bytes, "mdF", 3);
     bytes[3] = VERSION;
     set_u32(bytes + 4, (uint32_t)length);
-    set_u32(bytes + 8, (uint32_t)head->generation);
-    set_u32(bytes + 12, (uint32_t)(head->generation >> 32));
-    set_u32(bytes + 16, head->rewrites);
-    set_u32(bytes + 20, head->floor_s);
+    set_u32(bytes + 8, head->rewrites);
+    set_u32(bytes + 12, head->floor_s);
     uint32_t sum = sum_of(key, bytes, SUMMED);
     set_u32(bytes + SUMMED, mcds__crc32c(sum, bytes + MCDS__FOLD_HEAD, length));
 }

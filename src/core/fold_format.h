@@ -1,11 +1,11 @@
 /* How the value of one fold key is laid out.
  *
- *   'm' 'd' 'F' 2 | snapshot length u32 | generation u64 | rewrites u32 | floor u32 | sum u32
+ *   'm' 'd' 'F' 2 | snapshot length u32 | rewrites u32 | floor u32 | sum u32
  *   | snapshot | record*
  *
  * The snapshot is what the records before it came to; the records are commands on one element
  * each, appended since. All numbers are little-endian; a varint has 7 bits a byte, the lowest
- * first. `sum` is a CRC-32C over the key, the 24 bytes before it and the snapshot.
+ * first. `sum` is a CRC-32C over the key, the 16 bytes before it and the snapshot.
  *
  *   snapshot: writers varint | writer* | entries varint | entry*
  *   writer:   id u64 | low u32 | newest second u32 | ids varint | (seq u32, code u8, number i64)*
@@ -20,14 +20,14 @@
  * has been written by a newer version: its key is neither read past it nor rewritten.
  *
  * The client flags, which an append keeps and only a rewrite can change, hold the key's state,
- * the form of its entries, how much room it has, and the floor: so a writer that reads them
+ * how much room it has, and the floor: so a writer that reads them
  * after its append knows whether its record is done with, without the value. */
 #ifndef MCDS_CORE_FOLD_FORMAT_H
 #define MCDS_CORE_FOLD_FORMAT_H
 
 #include "base/key.h"
 
-#define MCDS__FOLD_HEAD 28
+#define MCDS__FOLD_HEAD 20
 /* A writer whose record begins further behind the snapshot is not done before the key has been
  * rewritten: so a key that everybody appends to stands still there, and whoever rewrites it
  * cannot be starved by appends for ever. The record counts nevertheless, and its repetition is
@@ -50,14 +50,8 @@ enum mcds__fold_state {
  * nanosecond. */
 #define MCDS__FOLD_PLACE_SHIFT 20
 
-/* What the entries are, 0 to 3: two programs that use one name must agree. */
-#define MCDS__FOLD_FORM_MAX 3
-#define MCDS__FOLD_FORM_LIST 2 /* of PUSH and POP */
-
-uint32_t mcds__fold_flags(enum mcds__fold_state state, uint8_t form, size_t snapshot_end,
-                          uint32_t floor_s);
+uint32_t mcds__fold_flags(enum mcds__fold_state state, size_t snapshot_end, uint32_t floor_s);
 enum mcds__fold_state mcds__fold_state_of(uint32_t flags);
-uint8_t mcds__fold_form_of(uint32_t flags);
 /* Where the snapshot ends, rounded up a little. */
 size_t mcds__fold_snapshot_end(uint32_t flags);
 /* Whether a record that begins here is done with. */
@@ -129,7 +123,6 @@ bool mcds__fold_put_u64(mcds_buffer *out, uint64_t number);
 bool mcds__fold_put_time(mcds_buffer *out, int64_t time_ms);
 
 struct mcds__fold_head {
-    uint64_t generation; /* of the structure: in the keys of all children */
     uint32_t rewrites;
     uint32_t floor_s;
     mcds_bytes snapshot;

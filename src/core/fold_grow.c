@@ -1,5 +1,6 @@
 /* Core fold: rewrite a key that has grown: compact it, or split it sixteen ways. */
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
@@ -9,7 +10,15 @@
  * grown is the records. */
 #define SPLIT_WEIGHT_PART 4
 
-enum { GROW_BEGIN, GROW_READING, GROW_COMPACTING, GROW_SEALING, GROW_MAKING, GROW_MOVING };
+enum {
+    GROW_BEGIN,
+    GROW_READING,
+    GROW_COMPACTING,
+    GROW_SEALING,
+    GROW_MAKING,
+    GROW_MOVING,
+    GROW_UNDOING
+};
 
 void mcds__fold_grow_free(struct mcds__fold_growth *growth, const mcds_env *env)
 {
@@ -117,10 +126,14 @@ static mcds_bytes parent_key(const struct mcds__fold_growth *growth)
     return mcds__key_bytes(&growth->room->keys[MCDS__FOLD_PARENT]);
 }
 
-static enum mcds__step ask_parent(struct mcds__fold_growth *growth,
+static enum mcds__step ask_parent(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                                   struct mcds__operation *operation)
 {
-    *parent_request(growth) = (mcds_request){.command = MCDS_GET, .key = parent_key(growth)};
+    *parent_request(growth) = (mcds_request){
+        .command = MCDS_GET,
+        .key = parent_key(growth),
+        .route = mcds__fold_route(fold, growth->depth),
+    };
     growth->stage = GROW_READING;
     return mcds__operation_ask(operation, parent_request(growth), 1);
 }
@@ -132,9 +145,9 @@ static enum mcds__step begin(struct mcds__fold_growth *growth, struct mcds__fold
     growth->fate = MCDS__FOLD_UNDECIDED;
     if (!claim(growth, fold) || mcds__fold_get_room(&growth->room, operation->env) == NULL)
         return finish(growth, operation);
-    mcds__fold_key(fold, growth->generation, growth->hash, growth->depth,
+    mcds__fold_key(fold, growth->life.number, growth->hash, growth->depth,
                    &growth->room->keys[MCDS__FOLD_PARENT]);
-    return ask_parent(growth, operation);
+    return ask_parent(growth, fold, operation);
 }
 
 /* Replace the parent's value by what stands in its buffer, if it is still the one read. */
@@ -148,12 +161,14 @@ static enum mcds__step ask_swap(struct mcds__fold_growth *growth, struct mcds__f
         .flags = flags,
         .ttl_ms = fold->ttl_ms,
         .key = parent_key(growth),
+        .route = mcds__fold_route(fold, growth->depth),
         .value = {value->at, value->length},
         .cas = growth->token,
     };
+    parent_request(growth)[1] = mcds__fold_look_at_root(fold);
     growth->stage = stage;
     operation->connection = growth->token.connection;
-    return mcds__operation_ask(operation, parent_request(growth), 1);
+    return mcds__operation_ask(operation, parent_request(growth), stage == GROW_MOVING ? 2 : 1);
 }
 
 static bool make_child(struct mcds__fold_growth *growth, struct mcds__fold *fold,
@@ -163,14 +178,14 @@ static bool make_child(struct mcds__fold_growth *growth, struct mcds__fold *fold
     unsigned shift = 64 - MCDS__FOLD_LEVEL_BITS * (growth->depth + 1);
     uint64_t child = (growth->hash & ~(UINT64_C(15) << shift)) | (uint64_t)digit << shift;
     uint32_t floor_s;
-    mcds__fold_key(fold, growth->generation, child, growth->depth + 1, &room->keys[digit]);
+    mcds__fold_key(fold, growth->life.number, child, growth->depth + 1, &room->keys[digit]);
     mcds_bytes key = mcds__key_bytes(&room->keys[digit]);
     mcds_buffer *value = &room->values[digit];
     if (!mcds__fold_encode(contents, key, growth->depth, (int)digit, now_ms, value, &floor_s))
         return false;
     room->requests[digit] = (mcds_request){
         .command = MCDS_ADD,
-        .flags = mcds__fold_flags(MCDS__FOLD_OPEN, fold->form, value->length, floor_s),
+        .flags = mcds__fold_flags(MCDS__FOLD_OPEN, value->length, floor_s),
         .ttl_ms = fold->ttl_ms,
         .key = key,
         .value = {value->at, value->length},
@@ -212,13 +227,11 @@ static enum mcds__step ask_mark(struct mcds__fold_growth *growth, struct mcds__f
     uint32_t floor_s;
     mcds__fold_contents_init(&nothing, operation->env, parent_key(growth),
                              (mcds_bytes){NULL, 0});
-    nothing.generation = growth->generation;
     if (!mcds__fold_encode(&nothing, parent_key(growth), growth->depth, MCDS__FOLD_ALL, 0,
                            value, &floor_s))
         return finish_unmarked(growth, fold, operation);
     return ask_swap(growth, fold, operation,
-                    mcds__fold_flags(MCDS__FOLD_MOVED, fold->form, value->length, 0),
-                    GROW_MOVING);
+                    mcds__fold_flags(MCDS__FOLD_MOVED, value->length, 0), GROW_MOVING);
 }
 
 static enum mcds__step rewrite(struct mcds__fold_growth *growth, struct mcds__fold *fold,
@@ -236,8 +249,7 @@ static enum mcds__step rewrite(struct mcds__fold_growth *growth, struct mcds__fo
                            value, &floor_s))
         return finish(growth, operation);
     enum mcds__fold_state state = splits ? MCDS__FOLD_SEALED : MCDS__FOLD_OPEN;
-    return ask_swap(growth, fold, operation,
-                    mcds__fold_flags(state, fold->form, value->length, floor_s),
+    return ask_swap(growth, fold, operation, mcds__fold_flags(state, value->length, floor_s),
                     splits ? GROW_SEALING : GROW_COMPACTING);
 }
 
@@ -257,11 +269,11 @@ static enum mcds__step take_parent(struct mcds__fold_growth *growth, struct mcds
     struct mcds__fold_contents contents;
     mcds__fold_contents_init(&contents, operation->env, parent_key(growth),
                              (mcds_bytes){NULL, 0});
+    memcpy(contents.hash_key, growth->life.hash_key, sizeof contents.hash_key);
+    contents.form = fold->form;
     mcds_bytes value = mcds__reply_value(&operation->batch, parent_request(growth));
     enum mcds__step step;
     int result = mcds__fold_load(&contents, value, reply->flags);
-    /* Whoever has just made the root does not know whether it is its own. */
-    growth->generation = contents.generation;
     if (result == MCDS_OK)
         note_fate(growth, &contents, state);
     if (result != MCDS_OK || (state == MCDS__FOLD_SEALED && !may_split))
@@ -286,11 +298,13 @@ static enum mcds__step take_seal(struct mcds__fold_growth *growth, struct mcds__
     if (request->reply.outcome != MCDS_OUT_OK)
         return finish(growth, operation);
     if (request->reply.cas.connection == 0)
-        return ask_parent(growth, operation);
+        return ask_parent(growth, fold, operation);
     growth->token = request->reply.cas;
     struct mcds__fold_contents contents;
     mcds__fold_contents_init(&contents, operation->env, parent_key(growth),
                              (mcds_bytes){NULL, 0});
+    memcpy(contents.hash_key, growth->life.hash_key, sizeof contents.hash_key);
+    contents.form = fold->form;
     int result = mcds__fold_load(&contents, request->value, request->flags);
     if (result == MCDS_OK)
         note_fate(growth, &contents, MCDS__FOLD_SEALED);
@@ -331,12 +345,32 @@ static enum mcds__step take_compaction(struct mcds__fold_growth *growth,
                                    : finish(growth, operation);
 }
 
+/* The life is over, and whoever ended it may have passed here before the children were made. */
+static enum mcds__step undo(struct mcds__fold_growth *growth, struct mcds__operation *operation)
+{
+    struct mcds__fold_room *room = growth->room;
+    for (uint32_t digit = 0; digit < MCDS__FOLD_CHILDREN; digit++)
+        room->requests[digit] = (mcds_request){
+            .command = MCDS_DELETE,
+            .key = mcds__key_bytes(&room->keys[digit]),
+        };
+    growth->moved = false;
+    growth->stage = GROW_UNDOING;
+    operation->connection = 0;
+    return mcds__operation_ask_any_order(operation, room->requests, MCDS__FOLD_CHILDREN);
+}
+
 /* Where the store has no room for the mark, all is in the children nevertheless: coming past the
  * sealed key again would only make it larger. */
 static enum mcds__step take_mark(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                                  struct mcds__operation *operation)
 {
     const mcds_reply *reply = &parent_request(growth)->reply;
+    const mcds_reply *root = &parent_request(growth)[1].reply;
+    bool is_there = root->outcome == MCDS_OUT_OK &&
+                    mcds__descriptor_is_of(root->flags, growth->life.number);
+    if (!is_there && (root->outcome == MCDS_OUT_OK || root->outcome == MCDS_OUT_MISS))
+        return undo(growth, operation);
     if (reply->outcome == MCDS_OUT_OK || mcds__is_refusal(reply))
         return finish(growth, operation);
     return finish_unmarked(growth, fold, operation);
@@ -356,6 +390,8 @@ enum mcds__step mcds__fold_grow_step(struct mcds__fold_growth *growth, struct mc
         return take_children(growth, fold, operation);
     case GROW_MOVING:
         return take_mark(growth, fold, operation);
+    case GROW_UNDOING:
+        return finish(growth, operation);
     default:
         return take_compaction(growth, operation);
     }

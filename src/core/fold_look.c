@@ -18,9 +18,13 @@ bool mcds__fold_look_begin(struct mcds__fold_look *look, struct mcds__fold *fold
                          sizeof look->element_room);
     look->stage = LOOK_BEGIN;
     look->moves = 0;
-    look->hash = mcds__fold_hash(element);
-    look->place = (struct mcds__fold_place){.hash = look->hash};
-    return mcds_buffer_append(&look->element, element.at, element.length);
+    look->hash = 0;
+    look->life = (struct mcds__fold_life){0};
+    look->proof = (struct mcds__fold_proof){0};
+    if (!mcds_buffer_append(&look->element, element.at, element.length))
+        return false;
+    look->place = (struct mcds__fold_place){.element = {look->element.at, element.length}};
+    return true;
 }
 
 void mcds__fold_look_free(struct mcds__fold_look *look)
@@ -31,11 +35,22 @@ void mcds__fold_look_free(struct mcds__fold_look *look)
 
 static void prepare_get(struct mcds__fold_look *look, uint32_t number, uint32_t depth)
 {
-    mcds__fold_key(look->fold, look->generation, look->hash, depth, &look->keys[number]);
+    mcds__fold_key(look->fold, look->life.number, look->hash, depth, &look->keys[number]);
     look->requests[number] = (mcds_request){
         .command = MCDS_GET,
         .key = mcds__key_bytes(&look->keys[number]),
+        .route = mcds__fold_route(look->fold, depth),
     };
+}
+
+/* Ask for so many keys, and maybe for the root. */
+static enum mcds__step ask(struct mcds__fold_look *look, struct mcds__operation *operation,
+                           uint32_t count)
+{
+    look->count = (uint8_t)count;
+    count += mcds__fold_prove_along(&look->proof, look->fold, operation,
+                                    &look->requests[count]);
+    return mcds__operation_ask_repeatable(operation, look->requests, count);
 }
 
 static enum mcds__step ask_at(struct mcds__fold_look *look, struct mcds__operation *operation,
@@ -44,7 +59,7 @@ static enum mcds__step ask_at(struct mcds__fold_look *look, struct mcds__operati
     look->depth = depth;
     look->stage = LOOK_READING;
     prepare_get(look, CHILD, depth);
-    return mcds__operation_ask_repeatable(operation, look->requests, 1);
+    return ask(look, operation, CHILD + 1);
 }
 
 /* The key at this depth is SEALED. Read its child and, after it, the key itself: while the child
@@ -59,7 +74,17 @@ static enum mcds__step ask_below(struct mcds__fold_look *look,
     look->stage = LOOK_BELOW;
     prepare_get(look, CHILD, depth + 1);
     prepare_get(look, PARENT, depth);
-    return mcds__operation_ask_repeatable(operation, look->requests, PARENT + 1);
+    return ask(look, operation, PARENT + 1);
+}
+
+/* From now on this life is meant. */
+static void set_life(struct mcds__fold_look *look, const struct mcds__fold_life *life)
+{
+    if (look->life.number == life->number)
+        return;
+    look->life = *life;
+    look->hash = mcds__fold_hash(life->hash_key,
+                                 (mcds_bytes){look->element.at, look->element.length});
 }
 
 static enum mcds__step locate(struct mcds__fold_look *look, struct mcds__operation *operation)
@@ -72,7 +97,8 @@ static enum mcds__step locate(struct mcds__fold_look *look, struct mcds__operati
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     look->place.stage = 0;
-    look->generation = look->place.generation;
+    set_life(look, &look->place.life);
+    look->proof.seen = look->life.number;
     look->depth = look->place.depth;
     if (look->place.state == MCDS__FOLD_SEALED)
         return ask_below(look, operation, look->depth);
@@ -118,8 +144,7 @@ static void see_key(void *context, const mcds_reply *reply, mcds_bytes value)
 {
     struct sought *sought = context;
     const struct mcds__fold *fold = sought->fold;
-    if (reply->outcome == MCDS_OUT_OK && mcds__fold_form_of(reply->flags) == fold->form &&
-        mcds__fold_state_of(reply->flags) == MCDS__FOLD_OPEN)
+    if (reply->outcome == MCDS_OUT_OK && mcds__fold_state_of(reply->flags) == MCDS__FOLD_OPEN)
         sought->result = take_element(fold->env, sought->key, value, reply->flags,
                                       sought->element, sought->take, sought->context);
 }
@@ -129,14 +154,16 @@ bool mcds__fold_look_at_once(struct mcds__fold *fold, mcds_bytes element,
                              int *result_out)
 {
     struct mcds__key key;
-    uint64_t generation = atomic_load(&fold->generation);
-    if (generation == 0)
+    struct mcds__fold_proof proof = {0};
+    struct mcds__fold_life life = mcds__fold_life(fold);
+    if (life.number == 0)
         return false;
-    uint64_t hash = mcds__fold_hash(element);
-    mcds__fold_key(fold, generation, hash, mcds__fold_depth(fold, hash), &key);
+    uint64_t hash = mcds__fold_hash(life.hash_key, element);
+    mcds__fold_key(fold, life.number, hash, mcds__fold_depth(fold, hash), &key);
     struct sought sought = {fold, mcds__key_bytes(&key), element, take, context, MCDS_BUSY};
     if (!mcds__store_look(fold->store, sought.key, see_key, &sought) ||
-        (sought.result != MCDS_OK && sought.result != MCDS_NOT_FOUND))
+        (sought.result != MCDS_OK && sought.result != MCDS_NOT_FOUND) ||
+        mcds__fold_is_alive(&proof, fold, life.number) != MCDS__FOLD_ALIVE)
         return false;
     *result_out = sought.result;
     return true;
@@ -164,6 +191,8 @@ static bool keep_value(void *context, mcds_bytes value)
     return true;
 }
 
+static enum mcds__step begin(struct mcds__fold_look *look, struct mcds__operation *operation);
+
 static enum mcds__step take_entry(struct mcds__fold_look *look,
                                   struct mcds__operation *operation,
                                   const mcds_request *request)
@@ -174,7 +203,21 @@ static enum mcds__step take_entry(struct mcds__fold_look *look,
         request->reply.flags, (mcds_bytes){look->element.at, look->element.length}, keep_value,
         &kept);
     look->value = kept.value;
-    return mcds__operation_finish(operation, result);
+    (void)mcds__operation_explain(operation, result,
+                                  result < 0 ? mcds__fold_saying(result) : NULL);
+    switch (mcds__fold_is_alive(&look->proof, look->fold, look->life.number)) {
+    case MCDS__FOLD_ALIVE:
+        return MCDS__DONE;
+    case MCDS__FOLD_OVER:
+        return locate(look, operation);
+    default: /* what the other look has found is not there yet */
+        if (look->moves++ == MCDS__FOLD_MOVES_MAX)
+            return mcds__operation_explain(operation, MCDS_BUSY,
+                                           "its root could not be looked at");
+        look->proof.is_alone = true;
+        look->stage = LOOK_BEGIN;
+        return begin(look, operation);
+    }
 }
 
 /* A key that is there. */
@@ -183,9 +226,6 @@ static enum mcds__step take_value(struct mcds__fold_look *look,
                                   const mcds_request *request)
 {
     uint32_t flags = request->reply.flags;
-    if (mcds__fold_form_of(flags) != look->fold->form)
-        return mcds__operation_explain(operation, MCDS_INVALID,
-                                       look->fold->forms[mcds__fold_form_of(flags)]);
     switch (mcds__fold_state_of(flags)) {
     case MCDS__FOLD_OPEN:
         mcds__fold_note_depth(look->fold, look->hash, look->depth);
@@ -218,7 +258,10 @@ static enum mcds__step take_below(struct mcds__fold_look *look,
 static enum mcds__step take_replies(struct mcds__fold_look *look,
                                     struct mcds__operation *operation)
 {
-    for (uint32_t i = 0; i < operation->batch.count; i++) {
+    if (look->proof.looks)
+        mcds__fold_take_proof(&look->proof, look->fold, look->life.number,
+                              &look->requests[look->count].reply);
+    for (uint32_t i = 0; i < look->count; i++) {
         const mcds_reply *reply = &look->requests[i].reply;
         if (mcds__is_transport_trouble(reply)) {
             look->stage = LOOK_BEGIN;
@@ -231,9 +274,21 @@ static enum mcds__step take_replies(struct mcds__fold_look *look,
     }
     if (look->stage == LOOK_BELOW)
         return take_below(look, operation);
-    if (look->requests[CHILD].reply.outcome == MCDS_OUT_MISS)
+    if (look->requests[CHILD].reply.outcome == MCDS_OUT_MISS) {
+        if (look->proof.over == look->life.number)
+            mcds__fold_forget(look->fold, look->life.number);
         return locate(look, operation);
+    }
     return take_value(look, operation, &look->requests[CHILD]);
+}
+
+static enum mcds__step begin(struct mcds__fold_look *look, struct mcds__operation *operation)
+{
+    struct mcds__fold_life life = mcds__fold_life(look->fold);
+    if (life.number == 0)
+        return locate(look, operation);
+    set_life(look, &life);
+    return ask_at(look, operation, mcds__fold_depth(look->fold, look->hash));
 }
 
 enum mcds__step mcds__fold_look_step(struct mcds__fold_look *look,
@@ -241,10 +296,7 @@ enum mcds__step mcds__fold_look_step(struct mcds__fold_look *look,
 {
     switch (look->stage) {
     case LOOK_BEGIN:
-        look->generation = atomic_load(&look->fold->generation);
-        if (look->generation == 0)
-            return locate(look, operation);
-        return ask_at(look, operation, mcds__fold_depth(look->fold, look->hash));
+        return begin(look, operation);
     case LOOK_LOCATING:
         return locate(look, operation);
     default:

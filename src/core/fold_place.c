@@ -1,36 +1,64 @@
 /* Core fold: find the key that holds a hash. */
 #include "core/fold.h"
 
-#include <stdatomic.h>
-
 #include "base/environment.h"
 
 enum { PLACE_BEGIN, PLACE_ROOT, PLACE_ALL };
+#define DEPTHS (MCDS__FOLD_DEPTH_MAX + 1)
+#define ROOT DEPTHS /* the request for the root, behind those of all depths */
+/* What may be missing: the first key, the child of a mark, the root. */
+#define FIRST 1
+#define CHILD_OF(depth) ((depth) + 2)
+#define MISSING_ROOT (DEPTHS + 2)
 
-static enum mcds__step ask_keys(struct mcds__fold_place *place, struct mcds__fold *fold,
-                                struct mcds__operation *operation, uint8_t stage)
+static enum mcds__step ask_root(struct mcds__fold_place *place, struct mcds__fold *fold,
+                                struct mcds__operation *operation)
 {
     struct mcds__fold_room *room = mcds__fold_get_room(&place->room, operation->env);
     if (room == NULL)
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
-    uint32_t count = stage == PLACE_ROOT ? 1 : MCDS__FOLD_DEPTH_MAX + 1;
-    for (uint32_t depth = 0; depth < count; depth++) {
-        mcds__fold_key(fold, place->generation, place->hash, depth, &room->keys[depth]);
+    room->requests[0] = (mcds_request){
+        .command = MCDS_GET,
+        .key = mcds__key_bytes(&fold->root),
+    };
+    place->stage = PLACE_ROOT;
+    return mcds__operation_ask_repeatable(operation, room->requests, 1);
+}
+
+static enum mcds__step ask_keys(struct mcds__fold_place *place, struct mcds__fold *fold,
+                                struct mcds__operation *operation)
+{
+    struct mcds__fold_room *room = mcds__fold_get_room(&place->room, operation->env);
+    if (room == NULL)
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    if (place->element.length > 0)
+        place->hash = mcds__fold_hash(place->life.hash_key, place->element);
+    for (uint32_t depth = 0; depth < DEPTHS; depth++) {
+        mcds__fold_key(fold, place->life.number, place->hash, depth, &room->keys[depth]);
         room->requests[depth] = (mcds_request){
             .command = MCDS_GET,
-            .options = depth == 0 ? 0 : MCDS_NO_VALUE,
+            .options = MCDS_NO_VALUE,
             .key = mcds__key_bytes(&room->keys[depth]),
+            .route = mcds__fold_route(fold, depth),
         };
     }
-    place->stage = stage;
-    return mcds__operation_ask_repeatable(operation, room->requests, count);
+    room->requests[ROOT] = mcds__fold_look_at_root(fold);
+    place->stage = PLACE_ALL;
+    return mcds__operation_ask_repeatable(operation, room->requests,
+                                          DEPTHS + !place->is_rootless);
 }
 
 static enum mcds__step ask(struct mcds__fold_place *place, struct mcds__fold *fold,
                            struct mcds__operation *operation)
 {
-    place->generation = atomic_load(&fold->generation);
-    return ask_keys(place, fold, operation, place->generation == 0 ? PLACE_ROOT : PLACE_ALL);
+    if (place->is_rootless)
+        return ask_keys(place, fold, operation);
+    uint64_t before = place->life.number;
+    place->life = mcds__fold_life(fold);
+    if (place->life.number != before)
+        place->missing_depth = 0;
+    return place->life.number == 0 ? ask_root(place, fold, operation)
+                                   : ask_keys(place, fold, operation);
 }
 
 /* Again after a pause, or the end. */
@@ -43,67 +71,99 @@ static enum mcds__step ask_later(struct mcds__fold_place *place,
     return mcds__operation_fail_read(operation, reply);
 }
 
-static enum mcds__step take_deepest(struct mcds__fold_place *place, struct mcds__fold *fold,
-                                    struct mcds__operation *operation)
+static enum mcds__step take_root(struct mcds__fold_place *place, struct mcds__fold *fold,
+                                 struct mcds__operation *operation)
 {
-    const mcds_request *requests = place->room->requests;
-    uint32_t depth = MCDS__FOLD_DEPTH_MAX;
-    while (requests[depth].reply.outcome == MCDS_OUT_MISS)
-        depth--;
-    place->depth = depth;
-    place->state = mcds__fold_state_of(requests[depth].reply.flags);
-    if (place->state == MCDS__FOLD_FOREIGN)
-        return mcds__operation_finish(operation, MCDS_CORRUPT);
-    if (place->state == MCDS__FOLD_MOVED) {
-        /* Reads of different servers have no order: the child may have been made after it was
-         * looked for. So it is gone if a read that began after its parent was known to have
-         * moved misses it too. */
-        if (place->moved_depth != depth + 1) {
-            place->moved_depth = (uint8_t)(depth + 1);
-            return ask(place, fold, operation);
-        }
-        place->stage = PLACE_BEGIN;
-        return mcds__operation_explain(operation, MCDS_LOST,
-                                       "a part of it is gone that the store should hold");
-    }
-    place->moved_depth = 0;
-    mcds__fold_note_found(fold, place->hash, depth);
-    return mcds__operation_finish(operation, MCDS_OK);
+    const mcds_request *request = &place->room->requests[0];
+    const char *detail = NULL;
+    if (request->reply.outcome == MCDS_OUT_MISS)
+        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
+    int result = mcds__fold_read_root(fold, mcds__reply_value(&operation->batch, request),
+                                      &place->life, &detail);
+    if (result != MCDS_OK)
+        return mcds__operation_explain(operation, result, detail);
+    mcds__fold_adopt(fold, &place->life);
+    place->missing_depth = 0;
+    return ask_keys(place, fold, operation);
 }
 
-static enum mcds__step take(struct mcds__fold_place *place, struct mcds__fold *fold,
-                            struct mcds__operation *operation)
+/* The deepest key that is there, plus 1; 0: none. */
+static uint32_t deepest(const struct mcds__fold_place *place)
 {
-    struct mcds__fold_room *room = place->room;
-    for (uint32_t i = 0; i < operation->batch.count; i++) {
-        const mcds_reply *reply = &room->requests[i].reply;
-        if (mcds__is_transport_trouble(reply))
-            return ask_later(place, operation, reply);
-        if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
-            return mcds__operation_fail_read(operation, reply);
+    uint32_t depth = DEPTHS;
+    while (depth > 0 && place->room->requests[depth - 1].reply.outcome == MCDS_OUT_MISS)
+        depth--;
+    return depth;
+}
+
+/* Something is missing. Reads of different servers have no order: it may have been made after it was looked for, or the rest
+ * have been erased since. So it is gone if a read that began after that was seen misses it too. */
+static enum mcds__step miss(struct mcds__fold_place *place, struct mcds__fold *fold,
+                            struct mcds__operation *operation, uint32_t missing)
+{
+    if (place->missing_depth != missing) {
+        place->missing_depth = (uint8_t)missing;
+        return ask(place, fold, operation);
     }
-    if (room->requests[0].reply.outcome == MCDS_OUT_MISS)
-        return mcds__operation_finish(operation, MCDS_NOT_FOUND);
-    struct mcds__fold_head head;
-    int result = mcds__fold_open_head(mcds__reply_value(&operation->batch, &room->requests[0]),
-                                      mcds__key_bytes(&room->keys[0]), &head);
-    if (result != MCDS_OK)
-        return mcds__operation_explain(operation, result, mcds__fold_saying(result));
-    if (mcds__fold_form_of(room->requests[0].reply.flags) != fold->form)
-        return mcds__operation_explain(
-            operation, MCDS_INVALID,
-            fold->forms[mcds__fold_form_of(room->requests[0].reply.flags)]);
-    mcds__fold_adopt(fold, head.generation);
-    if (place->stage == PLACE_ALL && place->generation == head.generation)
-        return take_deepest(place, fold, operation);
-    place->generation = head.generation;
-    place->moved_depth = 0;
-    return ask_keys(place, fold, operation, PLACE_ALL);
+    place->stage = PLACE_BEGIN;
+    place->missing_depth = 0;
+    return mcds__operation_explain(operation, MCDS_LOST,
+                                   place->lost_root
+                                       ? "it was dropped by another, or the store has lost it"
+                                       : "a part of it is gone that the store should hold");
+}
+
+/* The root that this handle knows is not there. */
+static enum mcds__step take_other_root(struct mcds__fold_place *place, struct mcds__fold *fold,
+                                       struct mcds__operation *operation)
+{
+    bool is_missing = place->room->requests[ROOT].reply.outcome == MCDS_OUT_MISS;
+    if (!is_missing || deepest(place) == 0) {
+        mcds__fold_forget(fold, place->life.number);
+        return ask_root(place, fold, operation);
+    }
+    place->lost_root = place->missing_depth == MISSING_ROOT;
+    if (place->lost_root)
+        mcds__fold_forget(fold, place->life.number);
+    return miss(place, fold, operation, MISSING_ROOT);
+}
+
+static enum mcds__step take_keys(struct mcds__fold_place *place, struct mcds__fold *fold,
+                                 struct mcds__operation *operation)
+{
+    const mcds_request *requests = place->room->requests;
+    const mcds_reply *root = &requests[ROOT].reply;
+    if (!place->is_rootless && (root->outcome == MCDS_OUT_MISS ||
+                                !mcds__descriptor_is_of(root->flags, place->life.number)))
+        return take_other_root(place, fold, operation);
+    uint32_t depth = deepest(place);
+    place->depth = depth > 0 ? depth - 1 : 0;
+    if (depth == 0)
+        return miss(place, fold, operation, FIRST);
+    place->state = mcds__fold_state_of(requests[place->depth].reply.flags);
+    if (place->state == MCDS__FOLD_FOREIGN)
+        return mcds__operation_finish(operation, MCDS_CORRUPT);
+    if (place->state == MCDS__FOLD_MOVED)
+        return miss(place, fold, operation, CHILD_OF(place->depth));
+    place->missing_depth = 0;
+    mcds__fold_note_found(fold, place->hash, place->depth);
+    return mcds__operation_finish(operation, MCDS_OK);
 }
 
 enum mcds__step mcds__fold_locate_step(struct mcds__fold_place *place, struct mcds__fold *fold,
                                        struct mcds__operation *operation)
 {
-    return place->stage == PLACE_BEGIN ? ask(place, fold, operation)
-                                       : take(place, fold, operation);
+    if (place->stage == PLACE_BEGIN) {
+        place->lost_root = false;
+        return ask(place, fold, operation);
+    }
+    for (uint32_t i = 0; i < operation->batch.count; i++) {
+        const mcds_reply *reply = &place->room->requests[i].reply;
+        if (mcds__is_transport_trouble(reply))
+            return ask_later(place, operation, reply);
+        if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
+            return mcds__operation_fail_read(operation, reply);
+    }
+    return place->stage == PLACE_ROOT ? take_root(place, fold, operation)
+                                      : take_keys(place, fold, operation);
 }

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/environment.h"
 #include "core/fold_sweep.h"
@@ -23,7 +24,10 @@ void mcds__fold_sweep_begin(struct mcds__fold_sweep *sweep, struct mcds__fold *f
     sweep->depth = 0;
     sweep->parents = 0;
     sweep->is_below = false;
-    sweep->place = (struct mcds__fold_place){.hash = 0};
+    sweep->life = (struct mcds__fold_life){0};
+    sweep->begun_at = 0;
+    sweep->is_proved = false;
+    sweep->place = (struct mcds__fold_place){0};
     sweep->room = NULL;
 }
 
@@ -61,15 +65,34 @@ static enum mcds__step ask_next(struct mcds__fold_sweep *sweep,
 static enum mcds__step locate(struct mcds__fold_sweep *sweep,
                               struct mcds__operation *operation);
 
+/* From now on this life is meant. False: it is another, so the one that has been read in part was
+ * dropped meanwhile, and what was there all the time has been visited. */
+static bool keep_life(struct mcds__fold_sweep *sweep, const struct mcds__fold_life *life)
+{
+    if (sweep->life.number != 0 && sweep->life.number != life->number &&
+        sweep->position != sweep->begun_at) {
+        sweep->complete = true;
+        return false;
+    }
+    sweep->life = *life;
+    return true;
+}
+
 static enum mcds__step begin(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
 {
     if (sweep->room == NULL)
         sweep->room = mcds__allocate(operation->env, sizeof *sweep->room);
     if (sweep->room == NULL)
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
-    sweep->generation = atomic_load(&sweep->fold->generation);
-    if (sweep->generation == 0)
+    if (sweep->erases && !sweep->is_proved)
+        return mcds__sweep_ask_root(sweep, operation);
+    if (sweep->life.number == 0)
+        sweep->begun_at = sweep->position;
+    struct mcds__fold_life life = sweep->erases ? sweep->life : mcds__fold_life(sweep->fold);
+    if (life.number == 0)
         return locate(sweep, operation);
+    if (!keep_life(sweep, &life))
+        return finish(sweep, operation);
     sweep->depth = mcds__fold_depth(sweep->fold, sweep->position);
     return mcds__sweep_ask(sweep, operation);
 }
@@ -82,7 +105,8 @@ static void pass(struct mcds__fold_sweep *sweep, uint32_t depth)
     sweep->moves = 0;
 }
 
-static void add_erasure(struct mcds__fold_sweep *sweep, const struct mcds__key *key)
+static void add_erasure(struct mcds__fold_sweep *sweep, const struct mcds__key *key,
+                        uint32_t depth)
 {
     struct mcds__fold_sweep_room *room = sweep->room;
     uint32_t i = sweep->erasures++;
@@ -90,16 +114,16 @@ static void add_erasure(struct mcds__fold_sweep *sweep, const struct mcds__key *
     room->erased[i] = (mcds_request){
         .command = MCDS_DELETE,
         .key = mcds__key_bytes(&room->erased_keys[i]),
+        .route = mcds__fold_route(sweep->fold, depth),
     };
 }
 
-/* All that has been asked for is gone, so the marks above it may go. Requests have no order, and a
- * handle that knows a key goes on to use it: none must outlive the root. */
+/* All that has been asked for is gone, so the marks above it may go. */
 static void begin_erasures(struct mcds__fold_sweep *sweep)
 {
     sweep->erasures = 0;
     for (uint32_t i = 0; i < sweep->marks; i++)
-        add_erasure(sweep, &sweep->room->marks[i]);
+        add_erasure(sweep, &sweep->room->marks[i], sweep->room->depths[i]);
     sweep->marks = 0;
 }
 
@@ -115,11 +139,13 @@ static void add_erasures(struct mcds__fold_sweep *sweep, uint32_t depth)
     struct mcds__key key;
     uint64_t hash = sweep->position;
     uint64_t end = mcds__sweep_end(hash, depth);
-    mcds__fold_key(sweep->fold, sweep->generation, hash, depth, &key);
-    add_erasure(sweep, &key);
-    while (depth > 0 && mcds__sweep_end(hash, depth - 1) == end)
-        mcds__fold_key(sweep->fold, sweep->generation, hash, --depth,
-                       &sweep->room->marks[sweep->marks++]);
+    mcds__fold_key(sweep->fold, sweep->life.number, hash, depth, &key);
+    add_erasure(sweep, &key, depth);
+    while (depth > 0 && mcds__sweep_end(hash, depth - 1) == end) {
+        mcds__fold_key(sweep->fold, sweep->life.number, hash, --depth,
+                       &sweep->room->marks[sweep->marks]);
+        sweep->room->depths[sweep->marks++] = (uint8_t)depth;
+    }
 }
 
 static enum mcds__step ask_erasures(struct mcds__fold_sweep *sweep,
@@ -177,17 +203,25 @@ static enum mcds__step locate(struct mcds__fold_sweep *sweep, struct mcds__opera
         renew_deadline(operation);
         sweep->place.hash = sweep->position;
         sweep->place.stage = 0;
-        sweep->place.moved_depth = 0;
+        sweep->place.missing_depth = 0;
+        sweep->place.is_rootless = sweep->erases;
+        if (sweep->erases)
+            sweep->place.life = sweep->life;
     }
     sweep->stage = MCDS__SWEEP_LOCATING;
     enum mcds__step step = mcds__fold_locate_step(&sweep->place, sweep->fold, operation);
     if (step != MCDS__DONE)
         return step;
-    sweep->generation = sweep->place.generation;
+    if (operation->result != MCDS_LOST && operation->result != MCDS_OK)
+        return MCDS__DONE;
+    if (sweep->place.lost_root || !keep_life(sweep, &sweep->place.life)) {
+        sweep->lost = sweep->lost || sweep->place.lost_root;
+        sweep->complete = true;
+        return finish(sweep, operation);
+    }
+    sweep->is_proved = true;
     if (operation->result == MCDS_LOST)
         return pass_loss(sweep, operation);
-    if (operation->result != MCDS_OK)
-        return MCDS__DONE;
     sweep->depth = sweep->place.depth;
     if (sweep->place.state == MCDS__FOLD_SEALED)
         return enter_sealed(sweep, operation);
@@ -230,12 +264,21 @@ static int take_value(struct mcds__fold_sweep *sweep, struct mcds__operation *op
     struct mcds__fold_contents contents;
     assert(request != NULL);
     mcds__fold_contents_init(&contents, operation->env, request->key, (mcds_bytes){NULL, 0});
+    memcpy(contents.hash_key, sweep->life.hash_key, sizeof contents.hash_key);
     int result = mcds__fold_load(&contents, mcds__reply_value(&operation->batch, request),
                                  request->reply.flags);
     if (result == MCDS_OK)
         *more = visit_entries(sweep, &contents, mcds__wall_ms(operation->env));
     mcds__fold_contents_free(&contents);
     return result;
+}
+
+static enum mcds__step finish_erasing(struct mcds__fold_sweep *sweep,
+                                      struct mcds__operation *operation)
+{
+    uint64_t rest = sweep->life.number;
+    (void)atomic_compare_exchange_strong(&sweep->fold->rest, &rest, 0);
+    return mcds__operation_finish(operation, sweep->erased ? MCDS_OK : MCDS_NOT_FOUND);
 }
 
 static enum mcds__step take_erasures(struct mcds__fold_sweep *sweep,
@@ -253,7 +296,7 @@ static enum mcds__step take_erasures(struct mcds__fold_sweep *sweep,
     if (!sweep->complete)
         return ask_next(sweep, operation);
     if (sweep->marks == 0)
-        return mcds__operation_finish(operation, MCDS_OK);
+        return finish_erasing(sweep, operation);
     begin_erasures(sweep);
     renew_deadline(operation);
     return ask_erasures(sweep, operation);
@@ -299,7 +342,6 @@ static enum mcds__step erase(struct mcds__fold_sweep *sweep, struct mcds__operat
 static enum mcds__step take_other(struct mcds__fold_sweep *sweep,
                                   struct mcds__operation *operation, const mcds_reply *reply)
 {
-    /* What is left of another life has other children: only `locate` looks at the generation. */
     if (reply->outcome == MCDS_OUT_MISS && (sweep->depth <= 1 || sweep->is_below))
         return locate(sweep, operation);
     if (reply->outcome == MCDS_OUT_MISS)
@@ -367,7 +409,7 @@ static enum mcds__step take_keys(struct mcds__fold_sweep *sweep,
         if (request->reply.outcome == MCDS_OUT_OK) {
             int result = take_value(sweep, operation, request, &more);
             if (result != MCDS_OK)
-                return mcds__operation_finish(operation, result);
+                return mcds__operation_explain(operation, result, mcds__fold_saying(result));
         } else {
             sweep->lost = true;
         }
@@ -392,8 +434,27 @@ static enum mcds__step take_replies(struct mcds__fold_sweep *sweep,
         if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
             return mcds__operation_fail_read(operation, reply);
     }
-    return sweep->stage == MCDS__SWEEP_PARENTS ? take_parents(sweep, operation)
-                                               : take_keys(sweep, operation);
+    if (sweep->stage == MCDS__SWEEP_PARENTS)
+        return take_parents(sweep, operation);
+    if (!sweep->is_proved) {
+        const mcds_reply *root = &sweep->room->requests[operation->batch.count - 1].reply;
+        sweep->is_proved = root->outcome == MCDS_OUT_OK &&
+                           mcds__descriptor_is_of(root->flags, sweep->life.number);
+        if (!sweep->is_proved)
+            return locate(sweep, operation);
+    }
+    return take_keys(sweep, operation);
+}
+
+/* Erase the root, then all else. */
+static enum mcds__step end_life(struct mcds__fold_sweep *sweep,
+                                struct mcds__operation *operation)
+{
+    enum mcds__step step = mcds__sweep_end_life(sweep, operation);
+    if (!sweep->is_proved)
+        return step;
+    renew_deadline(operation);
+    return begin(sweep, operation);
 }
 
 static enum mcds__step advance(struct mcds__fold_sweep *sweep,
@@ -406,6 +467,9 @@ static enum mcds__step advance(struct mcds__fold_sweep *sweep,
         return locate(sweep, operation);
     case MCDS__SWEEP_ERASING:
         return take_erasures(sweep, operation);
+    case MCDS__SWEEP_ROOT:
+    case MCDS__SWEEP_ENDING:
+        return end_life(sweep, operation);
     default:
         return take_replies(sweep, operation);
     }

@@ -11,6 +11,8 @@ enum {
     MCDS__SWEEP_READING,
     MCDS__SWEEP_PARENTS,
     MCDS__SWEEP_LOCATING,
+    MCDS__SWEEP_ROOT,
+    MCDS__SWEEP_ENDING, /* the life */
     MCDS__SWEEP_ERASING
 };
 
@@ -20,12 +22,14 @@ struct mcds__fold_sweep_room {
     struct mcds__key erased_keys[MCDS__SWEEP_KEYS_MAX];
     mcds_request erased[MCDS__SWEEP_KEYS_MAX];
     struct mcds__key marks[MCDS__SWEEP_KEYS_MAX]; /* to be erased when all below them is */
+    uint8_t depths[MCDS__SWEEP_KEYS_MAX];         /* of the marks */
 };
 
 /* The last hash of the key at this depth that holds `hash`. */
 uint64_t mcds__sweep_end(uint64_t hash, uint32_t depth);
 
-/* Ask for the keys of sweep->depth from the position on; `count` is how many. */
+/* Ask for the keys of sweep->depth from the position on; `count` is how many. As long as the root
+ * has not been seen, a look at it is the last request of the batch. */
 enum mcds__step mcds__sweep_ask(struct mcds__fold_sweep *sweep,
                                 struct mcds__operation *operation);
 /* The key above `depth` at the position is SEALED. Ask for its children from the position on
@@ -41,5 +45,12 @@ enum mcds__step mcds__sweep_ask_parents(struct mcds__fold_sweep *sweep,
  * the Nth. A child of such a key that a later read misses is lost. */
 void mcds__sweep_note_parents(struct mcds__fold_sweep *sweep, uint32_t parents);
 bool mcds__sweep_has_split_parent(const struct mcds__fold_sweep *sweep);
+
+/* To erase: read the root as it is now, and then erase it. When that is done, `is_proved` is set
+ * and the keys are next; or DONE with a failure. */
+enum mcds__step mcds__sweep_ask_root(struct mcds__fold_sweep *sweep,
+                                     struct mcds__operation *operation);
+enum mcds__step mcds__sweep_end_life(struct mcds__fold_sweep *sweep,
+                                     struct mcds__operation *operation);
 
 #endif

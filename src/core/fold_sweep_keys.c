@@ -7,34 +7,48 @@ uint64_t mcds__sweep_end(uint64_t hash, uint32_t depth)
     return bits == 0 ? UINT64_MAX : hash | UINT64_MAX >> bits;
 }
 
-/* Ask for the keys of this depth from the position on. */
-static enum mcds__step ask_keys(struct mcds__fold_sweep *sweep,
-                                struct mcds__operation *operation, uint32_t depth,
-                                uint64_t last, bool has_values, uint8_t stage)
+static bool looks_at_root(const struct mcds__fold_sweep *sweep, uint8_t stage)
+{
+    return !sweep->is_proved && !sweep->erases && stage == MCDS__SWEEP_READING;
+}
+
+/* Behind `count` requests. */
+static enum mcds__step ask_all(struct mcds__fold_sweep *sweep,
+                               struct mcds__operation *operation, uint32_t count)
+{
+    if (looks_at_root(sweep, sweep->stage))
+        sweep->room->requests[count++] = mcds__fold_look_at_root(sweep->fold);
+    return mcds__operation_ask_any_order(operation, sweep->room->requests, count);
+}
+
+/* Prepare requests for the keys of this depth from the position on. */
+static void prepare(struct mcds__fold_sweep *sweep, uint32_t depth, uint64_t last,
+                    bool has_values, uint8_t stage)
 {
     struct mcds__fold_sweep_room *room = sweep->room;
     uint64_t hash = sweep->position;
+    uint32_t most = MCDS__SWEEP_KEYS_MAX - looks_at_root(sweep, stage);
     sweep->count = 0;
     do {
         uint32_t i = sweep->count++;
-        mcds__fold_key(sweep->fold, sweep->generation, hash, depth, &room->keys[i]);
+        mcds__fold_key(sweep->fold, sweep->life.number, hash, depth, &room->keys[i]);
         room->requests[i] = (mcds_request){
             .command = MCDS_GET,
             .options = has_values ? 0 : MCDS_NO_VALUE,
             .key = mcds__key_bytes(&room->keys[i]),
+            .route = mcds__fold_route(sweep->fold, depth),
         };
         hash = mcds__sweep_end(hash, depth) + 1;
-    } while (hash != 0 && hash <= last && sweep->count < MCDS__SWEEP_KEYS_MAX);
+    } while (hash != 0 && hash <= last && sweep->count < most);
     sweep->stage = stage;
-    return mcds__operation_ask_any_order(operation, room->requests, sweep->count);
 }
 
 enum mcds__step mcds__sweep_ask(struct mcds__fold_sweep *sweep,
                                 struct mcds__operation *operation)
 {
     sweep->is_below = false;
-    return ask_keys(sweep, operation, sweep->depth, UINT64_MAX, !sweep->erases,
-                    MCDS__SWEEP_READING);
+    prepare(sweep, sweep->depth, UINT64_MAX, !sweep->erases, MCDS__SWEEP_READING);
+    return ask_all(sweep, operation, sweep->count);
 }
 
 enum mcds__step mcds__sweep_ask_below(struct mcds__fold_sweep *sweep,
@@ -45,15 +59,16 @@ enum mcds__step mcds__sweep_ask_below(struct mcds__fold_sweep *sweep,
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     sweep->depth = depth;
     sweep->is_below = true;
-    (void)ask_keys(sweep, operation, depth, mcds__sweep_end(sweep->position, depth - 1), true,
-                   MCDS__SWEEP_READING);
+    prepare(sweep, depth, mcds__sweep_end(sweep->position, depth - 1), true,
+            MCDS__SWEEP_READING);
     struct mcds__key *key = &room->keys[sweep->count];
-    mcds__fold_key(sweep->fold, sweep->generation, sweep->position, depth - 1, key);
+    mcds__fold_key(sweep->fold, sweep->life.number, sweep->position, depth - 1, key);
     room->requests[sweep->count] = (mcds_request){
         .command = MCDS_GET,
         .key = mcds__key_bytes(key),
+        .route = mcds__fold_route(sweep->fold, depth - 1),
     };
-    return mcds__operation_ask_any_order(operation, room->requests, sweep->count + 1);
+    return ask_all(sweep, operation, sweep->count + 1);
 }
 
 /* How many keys of this depth lie before that of the hash. */
@@ -84,5 +99,6 @@ enum mcds__step mcds__sweep_ask_parents(struct mcds__fold_sweep *sweep,
     for (uint32_t i = 1;
          i < MCDS__SWEEP_KEYS_MAX && mcds__sweep_end(last, sweep->depth) != UINT64_MAX; i++)
         last = mcds__sweep_end(last, sweep->depth) + 1;
-    return ask_keys(sweep, operation, sweep->depth - 1, last, false, MCDS__SWEEP_PARENTS);
+    prepare(sweep, sweep->depth - 1, last, false, MCDS__SWEEP_PARENTS);
+    return ask_all(sweep, operation, sweep->count);
 }

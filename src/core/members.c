@@ -68,8 +68,8 @@ static void open_place(struct mcds__members *members, struct mcds__members_place
     struct mcds__key root = members->roots;
     mcds__key_add_number(&root, slot);
     close_place(members, place);
-    mcds__fold_init(&place->fold, members->store, &root, members->estimated, forms,
-                    members->ttl_ms);
+    mcds__fold_init(&place->fold, members->store, &root, MCDS__KIND_MEMBERS, members->estimated,
+                    forms, members->ttl_ms);
     /* Without memory for what is known of the registers, each member is asked for. */
     if (members->estimated)
         place->ranks = mcds__allocate_zero(mcds__store_env(members->store),

@@ -195,7 +195,8 @@ static enum mcds__step advance(struct mcds__members_read *read,
         enum mcds__step step = mcds__fold_sweep_step(&read->sweep, operation);
         if (step != MCDS__DONE)
             return step;
-        if (operation->result == MCDS_NOT_FOUND || read->erases)
+        if (operation->result == MCDS_NOT_FOUND || operation->result == MCDS_LOST ||
+            read->erases)
             forget_ranks(read->place);
         if (!take_sweep(read, operation))
             return MCDS__DONE;

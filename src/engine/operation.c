@@ -35,6 +35,7 @@ void mcds__operation_begin(struct mcds__operation *operation,
     operation->detail = NULL;
     operation->peer = NULL;
     operation->connection = 0;
+    operation->round = 0;
     operation->release = NULL;
     operation->next = NULL;
     mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, operation->values_room,

@@ -48,6 +48,7 @@ struct mcds__operation {
     const char *obstacle; /* why the last batch could not be sent, before its time was over */
     const char *obstacle_peer; /* and where; NULL: it could */
     uint64_t connection;       /* where the next batch had best go; 0 = anywhere */
+    uint64_t round; /* in a pipeline: no other flush has had or will have this number */
     /* Frees what the operation holds besides `values`; set after begin, or NULL. */
     void (*release)(struct mcds__operation *operation);
     mcds_batch batch;

@@ -11,6 +11,7 @@
 #include "engine/pipeline.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/environment.h"
@@ -54,6 +55,7 @@ struct mcds_pipeline {
     mcds_store *store;
     const mcds_env *env;
     struct mcds__lane *lane;
+    uint64_t round; /* of what is in the outbox; never 0 */
     uint32_t depth;
     uint32_t gather_count; /* so many in the outbox are sent without being asked for */
     uint32_t unfinished;
@@ -174,8 +176,16 @@ static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)
     pipeline->combinable_count += batch->combinable;
 }
 
+/* What is put into the outbox is sent together: operations of one round may ask for each other. */
+static uint64_t next_round(void)
+{
+    static _Atomic uint64_t rounds;
+    return atomic_fetch_add_explicit(&rounds, 1, memory_order_relaxed) + 1;
+}
+
 static void advance(mcds_pipeline *pipeline, struct mcds__operation *operation)
 {
+    operation->round = pipeline->round;
     switch (mcds__operation_advance(operation)) {
     case MCDS__ASK:
         put_in_outbox(pipeline, &operation->batch);
@@ -202,6 +212,7 @@ static void send_outbox(mcds_pipeline *pipeline)
     pipeline->sent_count += pipeline->outbox_count;
     pipeline->outbox_count = 0;
     pipeline->combinable_count = 0;
+    pipeline->round = next_round();
     mcds__lane_submit(pipeline->lane, first);
 }
 
@@ -380,6 +391,7 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     mcds__store_hold(store);
     pipeline->store = store;
     pipeline->env = env;
+    pipeline->round = next_round();
     pipeline->depth = depth;
     pipeline->gather_count = mcds__store_answers_here(store) ? depth : depth / 2 + 1;
     pipeline->outbox_end = &pipeline->outbox;

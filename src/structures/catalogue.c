@@ -37,32 +37,34 @@ struct catalogue {
     int result;
 };
 
-/* The structure whose presence a tag shows; NULL for keys that only belong to one. */
-static const char *noun_of(const char *tag)
+/* The structure whose presence a key shows; NULL for keys that only belong to one. Without the
+ * root what is left of a set or table belongs to none. */
+static const char *noun_of(const char *tag, bool is_root)
 {
     static const struct {
         const char *tag;
         const char *noun;
+        bool needs_root;
     } nouns[] = {
-        {MCDS__TAG_COUNTER, "counter"},
-        {MCDS__TAG_SHARE, "counter"},
-        {MCDS__TAG_LOCK, "lock"},
-        {MCDS__TAG_FENCE, "lock"},
-        {MCDS__TAG_VISITORS, "visitors"},
-        {MCDS__TAG_ONLINE, "online"},
-        {MCDS__TAG_VISITOR_MEMBERS, "visitors"},
-        {MCDS__TAG_ONLINE_MEMBERS, "online"},
-        {MCDS__TAG_SET, "set"},
-        {MCDS__TAG_ARRAY, "array"},
-        {MCDS__TAG_TABLE, "table"},
-        {MCDS__TAG_LIST, "list"},
-        {MCDS__TAG_LOG, "log"},
-        {MCDS__TAG_ARRAY, "array"},
-        {MCDS__TAG_VIEWS, "views"},
-        {MCDS__TAG_VIEWS_BASE, "views"},
+        {MCDS__TAG_COUNTER, "counter", false},
+        {MCDS__TAG_SHARE, "counter", false},
+        {MCDS__TAG_LOCK, "lock", false},
+        {MCDS__TAG_FENCE, "lock", false},
+        {MCDS__TAG_VISITORS, "visitors", false},
+        {MCDS__TAG_ONLINE, "online", false},
+        {MCDS__TAG_VISITOR_MEMBERS, "visitors", false},
+        {MCDS__TAG_ONLINE_MEMBERS, "online", false},
+        {MCDS__TAG_SET, "set", true},
+        {MCDS__TAG_ARRAY, "array", false},
+        {MCDS__TAG_TABLE, "table", true},
+        {MCDS__TAG_LIST, "list", false},
+        {MCDS__TAG_LOG, "log", false},
+        {MCDS__TAG_ARRAY, "array", false},
+        {MCDS__TAG_VIEWS, "views", false},
+        {MCDS__TAG_VIEWS_BASE, "views", false},
     };
     for (size_t i = 0; i < sizeof nouns / sizeof nouns[0]; i++)
-        if (strcmp(tag, nouns[i].tag) == 0)
+        if (strcmp(tag, nouns[i].tag) == 0 && (is_root || !nouns[i].needs_root))
             return nouns[i].noun;
     return NULL;
 }
@@ -156,7 +158,7 @@ static bool see_key(void *context, mcds_bytes key)
     size_t at = catalogue->prefix_length;
     if (!mcds__key_next_part(key, &at, tag) || !mcds__key_next_part(key, &at, name))
         return true;
-    const char *noun = noun_of(tag);
+    const char *noun = noun_of(tag, at > key.length);
     bool is_array = strcmp(tag, MCDS__TAG_ARRAY) == 0;
     if (noun == NULL || !remember(catalogue, noun, name))
         return catalogue->result == MCDS_OK;

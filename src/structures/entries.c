@@ -11,7 +11,7 @@
 #define VALUE_PART 4
 
 int mcds__entries_open(struct mcds__entries *entries, const char *noun, mcds_store *store,
-                       const char *name, const char *tag, uint8_t form,
+                       const char *name, const char *tag, uint8_t kind, uint8_t form,
                        const char *const *forms)
 {
     const mcds_env *env = mcds__store_env(store);
@@ -21,7 +21,7 @@ int mcds__entries_open(struct mcds__entries *entries, const char *noun, mcds_sto
     if (entries->name == NULL)
         return mcds_fail(MCDS_NO_MEMORY, "%s '%.200s': out of memory", noun, name);
     mcds__key_begin(&root, mcds__store_ns(store), tag, name);
-    mcds__fold_init(&entries->fold, store, &root, form, forms, 0);
+    mcds__fold_init(&entries->fold, store, &root, kind, form, forms, 0);
     return MCDS_OK;
 }
 
@@ -177,10 +177,7 @@ static void release_drop(struct mcds__operation *operation)
 enum mcds__step mcds__entries_step_drop(struct mcds__operation *operation)
 {
     struct mcds__entries_drop *drop = (struct mcds__entries_drop *)operation;
-    enum mcds__step step = mcds__fold_sweep_step(&drop->sweep, operation);
-    if (step == MCDS__DONE && operation->result == MCDS_OK)
-        mcds__fold_adopt(drop->sweep.fold, 0);
-    return step;
+    return mcds__fold_sweep_step(&drop->sweep, operation);
 }
 
 int mcds__entries_launch_drop(struct mcds__entries_drop *drop, struct mcds__entries *entries,

@@ -325,7 +325,7 @@ int mcds_set_open(mcds_store *store, const char *name, const mcds_set_options *o
     if (set == NULL)
         return mcds_fail(MCDS_NO_MEMORY, "set '%.200s': out of memory", name);
     result = mcds__entries_open(&set->entries, "set", store, name, MCDS__TAG_SET,
-                                (uint8_t)options->form, other_forms);
+                                MCDS__KIND_SET, (uint8_t)options->form, other_forms);
     if (result != MCDS_OK) {
         mcds__free(env, set);
         return result;

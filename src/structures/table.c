@@ -378,8 +378,8 @@ int mcds_table_open(mcds_store *store, const char *name, const mcds_table_option
     mcds_table *table = mcds__allocate_zero(env, sizeof *table);
     if (table == NULL)
         return mcds_fail(MCDS_NO_MEMORY, "table '%.200s': out of memory", name);
-    result = mcds__entries_open(&table->entries, "table", store, name, MCDS__TAG_TABLE, 0,
-                                other_forms);
+    result = mcds__entries_open(&table->entries, "table", store, name, MCDS__TAG_TABLE,
+                                MCDS__KIND_TABLE, 0, other_forms);
     if (result != MCDS_OK) {
         mcds__free(env, table);
         return result;

@@ -10,6 +10,7 @@
 
 #include "base/environment.h"
 #include "base/frame.h"
+#include "base/hash.h"
 
 #define FLUSH_MS_DEFAULT 60000
 #define FLUSH_MS_MIN 1000
@@ -71,7 +72,8 @@ static void open_fold(mcds_views *views, struct mcds__views_fold *place, uint64_
     mcds__key_add_number(&root, slot);
     if (place->is_open)
         mcds__fold_destroy(&place->fold);
-    mcds__fold_init(&place->fold, views->store, &root, 0, forms, mcds__views_ttl_ms(views));
+    mcds__fold_init(&place->fold, views->store, &root, MCDS__KIND_PAGES, 0, forms,
+                    mcds__views_ttl_ms(views));
     place->slot = slot;
     place->is_open = true;
 }
@@ -241,7 +243,7 @@ static int launch_hit(struct views_hit *hit, mcds_views *views, const char *page
     mcds__agree_begin(&hit->agree, &views->settings, true, &hit->base);
     hit->views = views;
     hit->slot = mcds__slot_at(mcds__wall_ms(hit->base.env), views->flush_ms);
-    hit->page_hash = mcds__fold_hash(mcds_text(page));
+    hit->page_hash = mcds__hash(0, mcds_text(page));
     hit->stage = HIT_BEGIN;
     hit->fold = NULL;
     memcpy(hit->page, page, strlen(page) + 1);

@@ -11,10 +11,17 @@ DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/
 NAME = r"(~[\w-]{27}|(?!~)([!-$&-9;-~]|%[0-9A-F]{2}){1,100})"
 WORDS = {"NAME": NAME, "VISITOR": NAME, "PAGE": NAME, "GENERATION": "[0-9a-f]{16}",
          "PARTS": "[0-9a-f]{16}", "WRITER": "[0-9a-f]{16}", "DIGITS": "[0-9a-f]{1,8}"}
+
+
+def descriptor(key, flags, value):
+    tag = key.split(b":")[1]
+    return parts.root(key, flags, value) if tag in (b"l1", b"e1") else reader.descriptor(key, flags, value)
+
+
 KINDS = {
     "number": reader.number, "fold": folds.fold_key, "part": parts.part,
     "bytes": lambda key, flags, value: value, "L": reader.lease, "V": reader.pair(b"V"),
-    "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "D": parts.root,
+    "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "D": descriptor,
     "P": parts.piece, "H": reader.exact_head, "X": reader.exact_slot, "S": reader.settings,
 }
 
@@ -28,7 +35,7 @@ def pattern(form):
 def forms():
     """{(form, kind): what the key looks like}"""
     with open(DOCUMENT, encoding="utf-8") as file:
-        rows = re.findall(r"^\| [^|]* \| (`\w+1c?:NAME.*?) \| (.*?) \|$", file.read(), re.M)
+        rows = re.findall(r"^\| [^|]* \| (`\w+[12]c?:NAME.*?) \| (.*?) \|$", file.read(), re.M)
     found = {}
     for keys, value in rows:
         before = ""

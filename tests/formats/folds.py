@@ -4,16 +4,48 @@ import math
 import re
 import struct
 
+import reader
 from reader import Bytes, crc32c
 
 
 OPEN, SEALED, MOVED = 1, 2, 3
 PLAIN, BAG, LIST, ESTIMATED = 0, 1, 2, 1
 
+WORD = 2**64 - 1
+
+
+def rotated(word, bits):
+    return (word << bits | word >> 64 - bits) & WORD
+
+
+def sip_round(a, b, c, d):
+    a, c = a + b & WORD, c + d & WORD
+    b, d = rotated(b, 13) ^ a, rotated(d, 16) ^ c
+    a, c = rotated(a, 32) + d & WORD, c + b & WORD
+    return a, rotated(b, 17) ^ c, rotated(c, 32), rotated(d, 21) ^ a
+
+
+def siphash(key, data):
+    """SipHash-1-3 of these bytes, under a key of 16 bytes."""
+    low, high = struct.unpack("<QQ", key)
+    state = (low ^ 0x736F6D6570736575, high ^ 0x646F72616E646F6D,
+             low ^ 0x6C7967656E657261, high ^ 0x7465646279746573)
+    whole = len(data) // 8 * 8
+    last = int.from_bytes(data[whole:], "little") | (len(data) & 255) << 56
+    for word in [*(at for at, in struct.iter_unpack("<Q", data[:whole])), last]:
+        a, b, c, d = state
+        a, b, c, d = sip_round(a, b, c, d ^ word)
+        state = a ^ word, b, c, d
+    a, b, c, d = state
+    state = a, b, c ^ 255, d
+    for _ in range(3):
+        state = sip_round(*state)
+    return state[0] ^ state[1] ^ state[2] ^ state[3]
+
+
 SECRET = struct.unpack("<7Q", bytes.fromhex(
     "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578"
     "825ad07dccff7221b8084674f743248e"))
-WORD = 2**64 - 1
 
 
 def swapped(number, length):
@@ -116,13 +148,13 @@ def apply(entries, own, seq, low, verb, time_ms, element, value, expires, expect
 
 
 def fold_key(key, flags, value):
-    """State, form, generation, and {element: (value, expiry)} of one key."""
-    assert value[:4] == b"mdF\2" and flags & 3 in (OPEN, SEALED, MOVED)
+    """State, and {element: (value, expiry)} of one key."""
+    assert value[:4] == b"mdF\2" and flags & 15 in (OPEN, SEALED, MOVED)
     head = Bytes(value, 4)
-    length, generation = head.number(4), head.number(8)
+    length = head.number(4)
     _, floor, total = head.number(4), head.number(4), head.number(4)
-    assert crc32c(key, value[:24], value[28:28 + length]) == total
-    snapshot, entries, done, lows = Bytes(value[28:28 + length]), {}, {}, {}
+    assert crc32c(key, value[:16], value[20:20 + length]) == total
+    snapshot, entries, done, lows = Bytes(value[20:20 + length]), {}, {}, {}
     for _ in range(snapshot.varint()):
         writer = snapshot.number(8)
         lows[writer] = snapshot.number(4)
@@ -136,44 +168,47 @@ def fold_key(key, flags, value):
         assert element not in entries and 1 <= len(element) <= 1024
         entries[element] = kept, snapshot.number(6) if twice & 1 else 0
     assert snapshot.is_over()
-    records = Bytes(value, 28 + length)
+    records = Bytes(value, 20 + length)
     while flags & 3 == OPEN and not records.is_over():
         verb, writer, seq, low, time_ms, *rest = fold_record(records, key)
         own = done.setdefault(writer, {})
         if seq >= lows.get(writer, 0) and seq not in own and time_ms // 1000 >= floor:
             lows[writer] = max(low, lows.get(writer, 0))
             own[seq] = apply(entries, own, seq, low, verb, time_ms, *rest)
-    return flags & 3, flags >> 2 & 3, generation, entries
+    return flags & 3, entries
 
 
-def digits_of(element):
-    return b"%016x" % xxh3(element) if 4 <= len(element) <= 16 else None
+def digits_of(element, life):
+    return b"%016x" % siphash(life.hash_key, element)
 
 
-def child(server, top, key, digits, above):
+def child(server, life, digits, above):
     """The entries of one child; `above`: what its sealed parent has."""
-    item = server.get(key)
-    if item is None:
-        assert above is not None, key
-        return {one: kept for one, kept in above.items() if digits_of(one).startswith(digits)}
-    found = fold(server, top, key, digits)
-    for known in filter(None, map(digits_of, found)):
-        assert known.startswith(digits), (key, known)
-    return found
+    if server.get(life.key(digits)) is None:
+        assert above is not None, life.key(digits)
+        return {one: kept for one, kept in above.items() if digits_of(one, life).startswith(digits)}
+    return below(server, life, digits)
 
 
-def fold(server, top, key=None, digits=b""):
-    """{element: (value, expiry)} of a whole fold."""
-    state, _, generation, entries = fold_key(key or top, *server.get(key or top))
+def below(server, life, digits):
+    """{element: (value, expiry)} of a key and all below it."""
+    key = life.key(digits)
+    state, entries = fold_key(key, *server.get(key))
+    for element in entries:
+        assert digits_of(element, life).startswith(digits), (key, element)
     if state == OPEN:
         return entries
     assert len(digits) < 8
-    below = {}
+    found = {}
     for digit in b"0123456789abcdef":
         longer = digits + bytes([digit])
-        name = b"%s:%016x:%s" % (top, generation, longer)
-        below.update(child(server, top, name, longer, entries if state == SEALED else None))
-    return below
+        found.update(child(server, life, longer, entries if state == SEALED else None))
+    return found
+
+
+def fold(server, root):
+    """{element: (value, expiry)} of a whole fold."""
+    return below(server, reader.descriptor(root, *server.get(root)), b"")
 
 
 def places(entries):

@@ -127,6 +127,28 @@ def settings(key, _, value):
     return struct.unpack("<%dQ" % wanted, payload)
 
 
+class Life:
+    """What a descriptor tells."""
+
+    def __init__(self, root, payload):
+        layout, needs, kind, self.form, self.born, self.number, self.hash_key, count = \
+            struct.unpack("<BB1sBIQ16sB", payload[:33])
+        assert layout == needs == 1 and self.number % 2 == 1 and len(payload) == 33 + 8 * count
+        self.root, self.kind = root, kind
+        self.settings = struct.unpack("<%dQ" % count, payload[33:])
+
+    def key(self, digits):
+        return b"%s:%016x" % (self.root, self.number) + (b":" + digits if digits else b"")
+
+
+def descriptor(key, flags, value):
+    life = Life(key, frame(key, value, b"D"))
+    if life.kind in b"smtp":  # a fold's
+        assert flags == (life.number >> 32 << 2 | 2) & 0xFFFFFFFF, (key, flags)
+        assert not life.settings and any(life.hash_key)
+    return life
+
+
 def record(key, _, value):
     """The kind, and the value or (name, count, length) of its parts."""
     bytes_ = Bytes(frame(key, value, b"R"))

@@ -11,6 +11,7 @@
 
 #include "core/fold.h"
 #include "sim/play.h"
+#include "support/first_key.h"
 
 #define CLIENTS_MAX 4
 #define CLIENTS play_clients(CLIENTS_MAX)
@@ -159,8 +160,10 @@ static bool has_split(mcds_sim_client *client)
 {
     struct mcds__key key;
     mcds_store *store = mcds_sim_client_store(client);
-    mcds__key_begin(&key, mcds__store_ns(store), "t1", "accounts");
-    mcds_request request = {.command = MCDS_GET, .key = mcds__key_bytes(&key)};
+    mcds__key_begin(&key, mcds__store_ns(store), "t2", "accounts");
+    struct mcds__key first = first_key(store, &key);
+    mcds_request request = {
+        .command = MCDS_GET, .key = mcds__key_bytes(&first), .route = mcds__key_bytes(&key)};
     mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = INT64_MAX};
     mcds__store_execute(store, 0, &batch);
     return request.reply.outcome == MCDS_OUT_OK &&

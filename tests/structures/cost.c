@@ -173,7 +173,7 @@ static void lock_trips(struct suite *suite)
     close_counted(&c);
 }
 
-/* The first makes the fold, the next learns of what it made. */
+/* The first makes the fold. */
 static void members_trips(struct suite *suite)
 {
     struct counted c;
@@ -187,7 +187,7 @@ static void members_trips(struct suite *suite)
         CHECK_RESULT(MCDS_OK,
                      mcds_visitors_open(c.store, fresh_name(suite, "v"), &options, &visitors));
         TRIPS(3, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "ann", T0_MS);
-        TRIPS(3, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "eve", T0_MS);
+        TRIPS(1, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "eve", T0_MS);
         TRIPS(1, MCDS_OK, suite, &c, mcds_visitors_hit, visitors, "bob", T0_MS);
         TRIPS(members == MCDS_MEMBERS_ESTIMATED ? 0 : 1, MCDS_EXISTS, suite, &c,
               mcds_visitors_hit, visitors, "bob", T0_MS);

@@ -1,5 +1,6 @@
 /* Faults: how a scenario is tried. */
 #include "structures/faults.h"
+#include "support/first_key.h"
 
 #define REQUESTS_MAX 400
 #define ALLOCATIONS_MAX 400
@@ -140,30 +141,33 @@ void judge_read(struct trial *trial, int result, expect_calls_of *expect)
     HOLDS(trial, strcmp(trial->seen, expected[1].state) == 0);
 }
 
-static mcds_reply look_at_root(struct trial *trial, const char *tag)
+static mcds_reply look_at_first(struct trial *trial, const char *tag)
 {
     struct raw_key raw = raw_key(trial->suite, tag, trial->name, -1);
-    mcds_request request = {
-        .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = mcds__key_bytes(&raw.key)};
+    struct mcds__key first = first_key(trial->store, &raw.key);
+    mcds_request request = {.command = MCDS_GET,
+                            .options = MCDS_NO_VALUE,
+                            .key = mcds__key_bytes(&first),
+                            .route = mcds__key_bytes(&raw.key)};
     mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = INT64_MAX};
     mcds__store_execute(trial->store, 0, &batch);
     HOLDS(trial, request.reply.outcome == MCDS_OUT_OK);
     return request.reply;
 }
 
-enum mcds__fold_state root_state(struct trial *trial, const char *tag)
+enum mcds__fold_state first_state(struct trial *trial, const char *tag)
 {
-    return mcds__fold_state_of(look_at_root(trial, tag).flags);
+    return mcds__fold_state_of(look_at_first(trial, tag).flags);
 }
 
-size_t root_size(struct trial *trial, const char *tag)
+size_t first_size(struct trial *trial, const char *tag)
 {
-    return look_at_root(trial, tag).value_length;
+    return look_at_first(trial, tag).value_length;
 }
 
-bool root_is_ripe(struct trial *trial, const char *tag, size_t more)
+bool first_is_ripe(struct trial *trial, const char *tag, size_t more)
 {
-    mcds_reply root = look_at_root(trial, tag);
+    mcds_reply root = look_at_first(trial, tag);
     HOLDS(trial, mcds__fold_state_of(root.flags) == MCDS__FOLD_OPEN);
     return mcds__fold_has_grown(0, 0, root.flags, root.value_length + more);
 }

@@ -77,9 +77,9 @@ void judge_state(struct trial *trial, uint32_t calls, expect_calls_of *expect,
 void judge_read(struct trial *trial, int result, expect_calls_of *expect);
 
 /* What the root of a fold says: its state, its size, and whether `more` bytes make it grow. */
-enum mcds__fold_state root_state(struct trial *trial, const char *tag);
-size_t root_size(struct trial *trial, const char *tag);
-bool root_is_ripe(struct trial *trial, const char *tag, size_t more);
+enum mcds__fold_state first_state(struct trial *trial, const char *tag);
+size_t first_size(struct trial *trial, const char *tag);
+bool first_is_ripe(struct trial *trial, const char *tag, size_t more);
 
 /* The same call again. */
 int act_again(struct trial *trial);

@@ -284,6 +284,7 @@ static void registers_that_cannot_be_are_corrupt(struct suite *suite)
         mcds_visitors_value value = {.current = 77};
         struct raw_key raw = members_key(suite, MCDS__TAG_VISITOR_MEMBERS, name, A_MS);
         CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", A_MS);
+        raw = raw_first(suite, &raw);
         append_register(suite, &raw, (mcds_bytes){wrong[i].element, wrong[i].length},
                         (mcds_bytes){wrong[i].rank, wrong[i].rank_length});
         CHECK(MCDS_CORRUPT, suite, mcds_visitors_get, visitors, A_MS, &value);

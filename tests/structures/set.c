@@ -375,8 +375,20 @@ static void a_lost_part_is_told(struct suite *suite)
     mcds_set *set = open_set(suite->store, name, MCDS_SET_PLAIN);
     struct raw_key raw = raw_key(suite, MCDS__TAG_SET, name, -1);
     add_many(suite, set, 0, 10);
-    assert_int_equal(raw_delete(suite, &raw), MCDS_OUT_OK);
+    struct raw_key first = raw_first(suite, &raw);
+    assert_int_equal(raw_delete(suite, &first), MCDS_OUT_OK);
+    CHECK(MCDS_LOST, suite, mcds_set_has, set, member(1));
+    CHECK(MCDS_LOST, suite, mcds_set_add, set, member(1), NULL);
+    CHECK(MCDS_OK, suite, mcds_set_drop, set);
     CHECK(MCDS_NOT_FOUND, suite, mcds_set_has, set, member(1));
+    add_many(suite, set, 0, 10);
+    /* The root alone. */
+    assert_int_equal(raw_delete(suite, &raw), MCDS_OUT_OK);
+    CHECK(MCDS_LOST, suite, mcds_set_has, set, member(1));
+    CHECK(MCDS_NOT_FOUND, suite, mcds_set_has, set, member(1));
+    add_many(suite, set, 0, 10);
+    assert_int_equal(raw_delete(suite, &raw), MCDS_OUT_OK);
+    CHECK(MCDS_AMBIGUOUS, suite, mcds_set_add, set, member(1), NULL);
     add_many(suite, set, 3, 4);
     check_census(suite, set, 3, 4);
     mcds_set_close(set);
@@ -391,6 +403,7 @@ static void a_full_mark_is_passed(struct suite *suite)
     struct raw_key raw = raw_key(suite, MCDS__TAG_SET, name, -1);
     /* So many that the first key has moved, whoever came between. */
     add_many(suite, set, 0, 1800);
+    raw = raw_first(suite, &raw);
     /* A store that takes far larger values is not filled. */
     uint32_t appends = 0;
     for (size_t length = sizeof junk; length > 0 && appends < 64; appends++)

@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "support/first_key.h"
 
 #define CROWD 5
 #define CROWD_TAG UINT64_C(1000000000)
@@ -118,6 +119,11 @@ struct raw_key raw_key(const struct suite *suite, const char *tag, const char *n
         mcds__key_add_number(&raw.key, (uint64_t)number);
     raw.route = raw.key;
     return raw;
+}
+
+struct raw_key raw_first(struct suite *suite, const struct raw_key *root)
+{
+    return (struct raw_key){first_key(suite->store, &root->key), root->key};
 }
 
 void raw_add_number(struct raw_key *key, uint64_t number)

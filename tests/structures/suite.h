@@ -114,6 +114,8 @@ struct raw_key {
 struct raw_key raw_key(const struct suite *suite, const char *tag, const char *name,
                        int64_t number);
 /* Its key with one more number behind it. */
+/* Where a structure on a fold keeps what it has at first; its root must be there. */
+struct raw_key raw_first(struct suite *suite, const struct raw_key *root);
 void raw_add_number(struct raw_key *key, uint64_t number);
 /* The fence of a lock, which stands where its lease does. */
 struct raw_key raw_fence(const struct suite *suite, const char *name);

@@ -258,6 +258,7 @@ static void a_full_key_makes_room(struct suite *suite)
         skip_because("the store takes values of any size");
     }
     PUT(suite, table, "k", "a", 0);
+    raw = raw_first(suite, &raw);
     mcds_buffer record;
     mcds__buffer_init(&record, mcds__store_env(suite->store), 2 * length);
     for (uint32_t i = 1; i <= 4; i++) {

@@ -13,6 +13,7 @@
 #include "store/store.h"
 #include "structures/structure.h"
 #include "support/fake_env.h"
+#include "support/first_key.h"
 
 #define DIGITS 16 /* that the hash has */
 #define CALLS 40
@@ -31,23 +32,24 @@ static void move_all(mcds_store *store, mcds_bytes element)
 {
     static const char *const forms[4] = {"", "", "", ""};
     struct mcds__fold fold;
-    struct mcds__fold_head head;
     struct mcds__key root;
     mcds_buffer values;
     mcds__buffer_init(&values, mcds__store_env(store), 1 << 16);
     mcds__key_begin(&root, mcds__store_ns(store), MCDS__TAG_SET, "s");
-    mcds__fold_init(&fold, store, &root, 0, forms, 0);
-    mcds_request get = {.command = MCDS_GET, .key = mcds__key_bytes(&root)};
+    mcds__fold_init(&fold, store, &root, MCDS__KIND_SET, 0, forms, 0);
+    struct mcds__fold_life life = first_life(store, &root);
+    struct mcds__key first = first_key(store, &root);
+    mcds_request get = {.command = MCDS_GET, .key = mcds__key_bytes(&first)};
     assert_int_equal(ask(store, &get, &values), MCDS_OUT_OK);
     mcds_bytes value = {values.at, values.length};
-    assert_int_equal(mcds__fold_open_head(value, get.key, &head), MCDS_OK);
     for (uint32_t depth = 0; depth <= DIGITS; depth++) {
         struct mcds__key key;
         mcds_buffer nothing;
         mcds__buffer_init(&nothing, mcds__store_env(store), 0);
-        mcds__fold_key(&fold, head.generation, mcds__fold_hash(element), depth, &key);
+        mcds__fold_key(&fold, life.number, mcds__fold_hash(life.hash_key, element), depth,
+                       &key);
         mcds_request set = {.command = MCDS_SET,
-                            .flags = mcds__fold_flags(MCDS__FOLD_MOVED, 0, value.length, 0),
+                            .flags = mcds__fold_flags(MCDS__FOLD_MOVED, value.length, 0),
                             .key = mcds__key_bytes(&key),
                             .value = value};
         assert_int_equal(ask(store, &set, &nothing), MCDS_OUT_OK);

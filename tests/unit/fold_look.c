@@ -5,6 +5,7 @@
 #include "core/fold.h"
 #include "structures/structure.h"
 #include "support/fake_env.h"
+#include "support/first_key.h"
 
 #define ROOM (1 << 16)
 #define TTL_MS 5000
@@ -16,8 +17,10 @@ struct world {
     mcds_table *table;
     mcds_pipeline *pipeline;
     struct mcds__fold fold; /* another handle, for the short way alone */
+    struct mcds__fold_life life;
     struct mcds__key root;
-    uint8_t bytes[ROOM]; /* what the root holds */
+    struct mcds__key first;
+    uint8_t bytes[ROOM]; /* what the first key holds */
     mcds_buffer value;
     uint32_t flags;
 };
@@ -30,20 +33,20 @@ static void put_value(struct world *world, const char *key, const char *value, u
                      MCDS_OK);
 }
 
-static void read_root(struct world *world)
+static void read_first(struct world *world)
 {
-    mcds_request get = {.command = MCDS_GET, .key = mcds__key_bytes(&world->root)};
+    mcds_request get = {.command = MCDS_GET, .key = mcds__key_bytes(&world->first)};
     world->value.length = 0;
     run(world->store, &get, 1, &world->value);
     assert_int_equal(get.reply.outcome, MCDS_OUT_OK);
     world->flags = get.reply.flags;
 }
 
-static void write_root(struct world *world, uint32_t flags)
+static void write_first(struct world *world, uint32_t flags)
 {
     mcds_request set = {.command = MCDS_SET,
                         .flags = flags,
-                        .key = mcds__key_bytes(&world->root),
+                        .key = mcds__key_bytes(&world->first),
                         .value = {world->value.at, world->value.length}};
     assert_int_equal(run_one(world->store, set).outcome, MCDS_OUT_OK);
 }
@@ -51,7 +54,6 @@ static void write_root(struct world *world, uint32_t flags)
 /* A table with `here`, `gone` and `brief`, which expires; and a handle that knows it. */
 static void world_open(struct world *world, const char *uri)
 {
-    struct mcds__fold_head head;
     mcds_options options = MCDS_OPTIONS_INIT;
     fake_env_init(&world->fake, 1);
     options.env = &world->fake.env;
@@ -66,12 +68,11 @@ static void world_open(struct world *world, const char *uri)
     put_value(world, "brief", "lives", TTL_MS);
     assert_int_equal(mcds_table_incr(world->table, mcds_text("number"), 41, NULL), MCDS_OK);
     mcds__key_begin(&world->root, mcds__store_ns(world->store), MCDS__TAG_TABLE, "t");
-    mcds__fold_init(&world->fold, world->store, &world->root, 0, forms, 0);
-    read_root(world);
-    assert_int_equal(mcds__fold_open_head((mcds_bytes){world->value.at, world->value.length},
-                                          mcds__key_bytes(&world->root), &head),
-                     MCDS_OK);
-    mcds__fold_adopt(&world->fold, head.generation);
+    mcds__fold_init(&world->fold, world->store, &world->root, MCDS__KIND_TABLE, 0, forms, 0);
+    world->life = first_life(world->store, &world->root);
+    world->first = first_key(world->store, &world->root);
+    read_first(world);
+    mcds__fold_adopt(&world->fold, &world->life);
 }
 
 static void world_close(struct world *world)
@@ -188,34 +189,43 @@ static void looks_at_the_clock_for_what_expires_alone(struct world *world)
 static void leaves_to_an_operation_what_is_not_open(struct world *world)
 {
     size_t end = world->value.length;
-    uint32_t sealed = mcds__fold_flags(MCDS__FOLD_SEALED, 0, end, 0);
-    uint32_t moved = mcds__fold_flags(MCDS__FOLD_MOVED, 0, end, 0);
-    write_root(world, mcds__fold_flags(MCDS__FOLD_OPEN, 1, end, 0));
-    check(world, "here", MCDS_BUSY, MCDS_INVALID, "");
-    write_root(world, mcds__fold_flags(MCDS__FOLD_FOREIGN, 0, end, 0));
+    uint32_t sealed = mcds__fold_flags(MCDS__FOLD_SEALED, end, 0);
+    uint32_t moved = mcds__fold_flags(MCDS__FOLD_MOVED, end, 0);
+    write_first(world, mcds__fold_flags(MCDS__FOLD_FOREIGN, end, 0));
     check(world, "here", MCDS_BUSY, MCDS_CORRUPT, "");
     /* The operation makes the children; records behind the seal are void. */
-    write_root(world, sealed);
+    write_first(world, sealed);
     check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, "");
     put_value(world, "here", "deeper", 0);
     check(world, "here", MCDS_BUSY, MCDS_OK, "deeper");
-    mcds__fold_note_depth(&world->fold, mcds__fold_hash(mcds_text("here")), 1);
+    mcds__fold_note_depth(&world->fold,
+                          mcds__fold_hash(world->life.hash_key, mcds_text("here")), 1);
     check(world, "here", MCDS_OK, MCDS_OK, "deeper");
-    write_root(world, moved);
+    write_first(world, moved);
     check(world, "here", MCDS_OK, MCDS_OK, "deeper");
 }
 
 static void leaves_to_an_operation_what_is_gone(struct world *world)
 {
-    mcds__fold_adopt(&world->fold, 0);
+    mcds__fold_forget(&world->fold, world->life.number);
     check(world, "here", MCDS_BUSY, MCDS_OK, "value");
+    mcds__fold_adopt(&world->fold, &world->life);
+    check(world, "here", MCDS_OK, MCDS_OK, "value");
     assert_int_equal(mcds_table_drop(world->table), MCDS_OK);
     check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, "");
     put_value(world, "here", "again", 0);
-    mcds__fold_adopt(&world->fold, 1);
+    check(world, "here", MCDS_BUSY, MCDS_OK, "again");
+    world->life = first_life(world->store, &world->root);
+    mcds__fold_adopt(&world->fold, &world->life);
     check(world, "here", MCDS_OK, MCDS_OK, "again");
+}
+
+/* The first key is there, and its root is not: the store has lost that, or another drops it. */
+static void is_told_that_the_root_is_gone(struct world *world)
+{
     assert_int_equal(drop(world->store, world->root.bytes).outcome, MCDS_OUT_OK);
-    check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, "");
+    assert_int_equal(mcds_table_has(world->table, mcds_text("here")), MCDS_LOST);
+    assert_int_equal(mcds_table_has(world->table, mcds_text("here")), MCDS_NOT_FOUND);
 }
 
 /* Any byte that changes, in head, snapshot or records. */
@@ -223,12 +233,12 @@ static void finds_out_damage(struct world *world)
 {
     for (size_t i = 0; i < world->value.length; i++) {
         world->value.at[i] ^= 0x10;
-        write_root(world, world->flags);
+        write_first(world, world->flags);
         check(world, "here", MCDS_BUSY, MCDS_CORRUPT, "");
         check(world, "never", MCDS_BUSY, MCDS_CORRUPT, "");
         world->value.at[i] ^= 0x10;
     }
-    write_root(world, world->flags);
+    write_first(world, world->flags);
     check(world, "here", MCDS_OK, MCDS_OK, "value");
 }
 
@@ -256,10 +266,11 @@ static void leaves_to_an_operation_what_may_expire(struct world *world)
     mcds_request touch = {
         .command = MCDS_TOUCH, .key = mcds__key_bytes(&world->root), .ttl_ms = LIFE_MS};
     assert_int_equal(run_one(world->store, touch).outcome, MCDS_OUT_OK);
-    check(world, "here", MCDS_BUSY, MCDS_OK, "value");
+    assert_int_equal(mcds_table_has(world->table, mcds_text("here")), MCDS_OK);
     world->fake.wall_ns += LIFE_MS * NS_PER_MS;
     world->fake.monotonic_ns += LIFE_MS * NS_PER_MS;
-    check(world, "here", MCDS_BUSY, MCDS_NOT_FOUND, "");
+    assert_int_equal(mcds_table_has(world->table, mcds_text("here")), MCDS_LOST);
+    assert_int_equal(mcds_table_has(world->table, mcds_text("here")), MCDS_NOT_FOUND);
 }
 
 static void on_each_home(const struct place *place, void (*ask)(struct world *world))
@@ -287,6 +298,7 @@ CASE(tells_what_is_there)
 CASE(looks_at_the_clock_for_what_expires_alone)
 CASE(leaves_to_an_operation_what_is_not_open)
 CASE(leaves_to_an_operation_what_is_gone)
+CASE(is_told_that_the_root_is_gone)
 CASE(finds_out_damage)
 CASE(says_when_there_is_no_memory)
 CASE(leaves_to_an_operation_what_may_expire)
@@ -298,6 +310,7 @@ int main(void)
         TEST(test_looks_at_the_clock_for_what_expires_alone),
         TEST(test_leaves_to_an_operation_what_is_not_open),
         TEST(test_leaves_to_an_operation_what_is_gone),
+        TEST(test_is_told_that_the_root_is_gone),
         TEST(test_finds_out_damage),
         TEST(test_says_when_there_is_no_memory),
         TEST(test_leaves_to_an_operation_what_may_expire),

@@ -42,8 +42,7 @@ static void rewrite(struct play *play)
     mcds__fold_contents_free(&contents);
     mcds__buffer_free(&play->value);
     play->value = rewritten;
-    play->flags = mcds__fold_flags(MCDS__FOLD_OPEN, MCDS__FOLD_FORM_LIST, rewritten.length,
-                                   floor_s);
+    play->flags = mcds__fold_flags(MCDS__FOLD_OPEN, rewritten.length, floor_s);
 }
 
 /* One addition: `number` is its place among those of its writer. */

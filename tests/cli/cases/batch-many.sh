@@ -34,10 +34,18 @@ table put hosts web1 -- -
 table get hosts web1
 table get hosts web1 --raw
 END
-mcds batch <commands
+# A cursor is a place among hashes under a random key.
+hidden() {
+    "$@" <commands >told 2>said
+    status=$?
+    sed -E 's/(cursor[": ]+)[0-9]+/\1NUMBER/' told
+    sed -E 's/(cursor[": ]+)[0-9]+/\1NUMBER/' said >&2
+    return $status
+}
+hidden mcds batch
 echo "-> $?"
 mcds table drop hosts
-mcds --json batch <commands
+hidden mcds --json batch
 echo "-> $?"
 # the last of many on one key wins
 seq 300 | sed 's/.*/table put race key &/' | mcds batch | sort | uniq -c

@@ -5,7 +5,7 @@ import socket, sys, time
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(sys.argv[1])
     slot = int(time.time() // 86400)
-    for key in ("c1:x", "c1:e", "lk1:x", "vc1:x:0:0", "vm1:y:0:0", "vm1:z:0:0", "s1:x", "t1:x", "l1:x", "e1:x", "a1:x"):
+    for key in ("c1:x", "c1:e", "lk1:x", "vc1:x:0:0", "vm2:y:0:0", "vm2:z:0:0", "s2:x", "t2:x", "l1:x", "e1:x", "a1:x"):
         server.sendall(b"set mcds:%s 0 0 16\r\nwho wrote this??\r\n" % key.encode())
         assert server.recv(100) == b"STORED\r\n"
 END

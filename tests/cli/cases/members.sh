@@ -20,4 +20,6 @@ run online beat chat ann --estimated --width 1d
 run online count chat --estimated --width 1d
 run online drop site --exact --width 1d
 run online count site --exact --width 1d
-run ls
+echo "$ mcds ls"
+mcds ls | sort
+echo "-> 0"

@@ -1,0 +1,45 @@
+/* Where a structure on a fold keeps its elements: what its root says, read past the structure. */
+#ifndef MCDS_TESTS_FIRST_KEY_H
+#define MCDS_TESTS_FIRST_KEY_H
+
+#include "base/buffer.h"
+#include "core/fold.h"
+#include "store/store.h"
+
+#define FIRST_KEY_ROOM 1024
+
+/* The life that the root tells of; its number is 0 where there is no root. */
+static inline struct mcds__fold_life first_life(mcds_store *store, const struct mcds__key *root)
+{
+    uint8_t room[FIRST_KEY_ROOM];
+    mcds_buffer values;
+    struct mcds__descriptor descriptor;
+    const char *detail = NULL;
+    mcds__buffer_init_in(&values, mcds__store_env(store), sizeof room, room, sizeof room);
+    mcds_request get = {.command = MCDS_GET, .key = mcds__key_bytes(root)};
+    mcds_batch batch = {
+        .requests = &get, .count = 1, .deadline_ns = INT64_MAX, .values = &values};
+    mcds__store_execute(store, 0, &batch);
+    struct mcds__fold_life none = {0, {0, 0}};
+    if (get.reply.outcome != MCDS_OUT_OK || values.length <= MCDS__FRAME_HEAD + 2)
+        return none;
+    enum mcds__descriptor_kind kind = (enum mcds__descriptor_kind)
+                                          values.at[MCDS__FRAME_HEAD + 2];
+    if (mcds__descriptor_open(&descriptor, (mcds_bytes){values.at, values.length}, get.key,
+                              kind, &detail) != MCDS_OK)
+        return none;
+    return (struct mcds__fold_life){
+        descriptor.life,
+        {mcds__get_u64(descriptor.hash_key), mcds__get_u64(descriptor.hash_key + 8)},
+    };
+}
+
+/* The first key below this root. On several servers it is where the root is. */
+static inline struct mcds__key first_key(mcds_store *store, const struct mcds__key *root)
+{
+    struct mcds__key key = *root;
+    mcds__key_add_hex(&key, first_life(store, root).number, 16);
+    return key;
+}
+
+#endif
