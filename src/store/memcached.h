@@ -80,6 +80,7 @@ struct mcds__link {
     bool probe_is_proxy;
     bool probe_creates_on_append;
     bool probe_settings_told;
+    uint64_t probe_item_max;     /* that the server holds; 0: unknown */
     bool probe_evicts;           /* surely */
     mcds_capabilities probe_can; /* of this connection, once it is READY */
     struct mcds__slot *slots;    /* a ring */

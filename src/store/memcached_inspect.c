@@ -306,12 +306,14 @@ static void tell_memory(struct mcds__report *report, const struct facts *facts)
 static void tell_rest(struct mcds__report *report, const struct mcds__memcached *home,
                       const struct facts *facts)
 {
-    int64_t now_s = mcds__wall_ns(home->env) / NS_PER_S;
-    int64_t difference_s = now_s - (int64_t)facts->time_s;
-    if (facts->time_s > 0 &&
-        (difference_s > CLOCK_DIFFERENCE_S_MAX || difference_s < -CLOCK_DIFFERENCE_S_MAX))
+    int64_t wall_s = mcds__wall_ns(home->env) / NS_PER_S;
+    uint64_t now_s = wall_s > 0 ? (uint64_t)wall_s : 0;
+    uint64_t difference_s = now_s > facts->time_s ? now_s - facts->time_s
+                                                  : facts->time_s - now_s;
+    if (facts->time_s > 0 && difference_s > CLOCK_DIFFERENCE_S_MAX)
         mcds__report(report, MCDS_PROBLEM, "Let both machines follow an NTP server.",
-                     "its clock and ours differ by %lld seconds", (long long)difference_s);
+                     "its clock and ours differ by %llu seconds",
+                     (unsigned long long)difference_s);
     if (facts->connections_max > 0 &&
         facts->connections * 100 / facts->connections_max >= NEAR_FULL_PERCENT)
         mcds__report(report, MCDS_PROBLEM, "Raise its limit of connections (-c).",

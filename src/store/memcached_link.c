@@ -280,6 +280,11 @@ static void parse_replies(struct mcds__link *link)
             &slot->batch->requests[slot->index],
             (const char *)connection->in.at + connection->in_taken,
             connection->in.length - connection->in_taken, &reply, &consumed, &link->needed);
+        if (parse == PARSE_MORE && link->probe_item_max > 0 &&
+            link->needed > link->probe_item_max + MCDS__WIRE_LINE_MAX) {
+            fail(link, "the server's answer is larger than what it can hold");
+            return;
+        }
         if (parse == PARSE_MORE)
             return;
         /* After trouble an ERROR may answer bytes of a value that were taken for a command. */

@@ -49,6 +49,7 @@ bool mcds__probe_begin(struct mcds__link *link)
     link->probe_can = mcds__memcached_careful();
     link->probe_creates_on_append = false;
     link->probe_settings_told = false;
+    link->probe_item_max = 0;
     link->probe_evicts = false;
     link->needed = 0;
     link->probe_stage = link->probe_is_proxy ? PROXY : MEANING_FIRST;
@@ -126,6 +127,7 @@ static void conclude(struct mcds__link *link)
     can->cas_on_store = meta && !is_careful && can->compare_and_set;
     can->create_on_append = meta && !is_careful && link->probe_creates_on_append;
     can->ordered_batch = is_known;
+    link->probe_item_max = is_known ? link->probe_item_max : 0;
     link->value_max = can->value_max;
 }
 
@@ -214,8 +216,10 @@ static void take_settings(struct mcds__link *link, const char *line, size_t leng
     size_t value_length;
     uint64_t number;
     if (take_setting(line, length, "STAT item_size_max ", &value, &value_length) &&
-        mcds__parse_u64(value, value_length, &number) && number > 2 * ITEM_OVERHEAD)
+        mcds__parse_u64(value, value_length, &number) && number > 2 * ITEM_OVERHEAD) {
         link->probe_can.value_max = number - ITEM_OVERHEAD;
+        link->probe_item_max = number;
+    }
     if (take_setting(line, length, "STAT cas_enabled ", &value, &value_length) &&
         mcds__wire_is(value, value_length, "no"))
         link->probe_can.compare_and_set = link->probe_can.compare_and_delete = false;

@@ -159,6 +159,44 @@ static void nonsense_in_place_of_a_reply_is_unknown(void **state)
     expect_get(too_long, MCDS_OUT_UNKNOWN, "not memcached's protocol");
 }
 
+/* Memory is not reserved for what such a server cannot have. */
+static void a_reply_larger_than_any_item_is_refused(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg k"}, {FAKE_SEND, "VA 5000000 f0 c1\r\nabc"},
+        {FAKE_STALL, NULL},  {FAKE_END, NULL},
+    };
+    expect_get(steps, MCDS_OUT_UNKNOWN, "larger than what it can hold");
+}
+
+/* memcached's own proxy speaks the meta protocol and has settings. */
+static void a_proxy_that_says_so_is_asked_one_by_one(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_ACCEPT, NULL},
+        {FAKE_EXPECT, "version\r\n"},
+        {FAKE_SEND, "EN kmcds-probe Oq\r\nVERSION 1.6.40\r\n"},
+        {FAKE_EXPECT, "stats settings\r\n"},
+        {FAKE_SEND, "NS\r\nEND\r\nSTAT evictions on\r\nSTAT proxy_enabled yes\r\nEND\r\n"},
+        {FAKE_EXPECT, "mg k"},
+        {FAKE_SEND, "EN\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(fake_server_uri(server));
+    mcds_request request = get_request("k");
+    mcds_capabilities can;
+    ask(store, &request, 1);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_MISS);
+    mcds__store_capabilities(store, &can);
+    assert_false(can.ordered_batch);
+    mcds_close(store);
+    assert_int_equal(fake_server_stop(server), -1);
+}
+
 static void a_reply_may_come_byte_by_byte(void **state)
 {
     (void)state;
@@ -301,6 +339,7 @@ static void bad_uris_are_told_apart(void **state)
         {"memcached://a:99999", "the port must be"},
         {"memcached://a*0", "the weight after *"},
         {"memcached://a,a", "it is named twice"},
+        {"memcached://a:1:", "write an IPv6 address as"},
         {"memcached://::1", "write an IPv6 address as"},
         {"memcached://[::1", "the bracket of the IPv6 address is not closed"},
         {"memcached://[/a]", "only an IPv6 address stands in brackets"},
@@ -314,6 +353,37 @@ static void bad_uris_are_told_apart(void **state)
         if (strstr(mcds_errmsg(), bad[i].sentence) == NULL)
             fail_msg("%s: %s", bad[i].uri, mcds_errmsg());
     }
+    mcds_close(open_store("memcached://a:1,b:2"));
+}
+
+static bool find_clock(void *context, const mcds_finding *finding)
+{
+    bool *found = context;
+    *found = *found || strstr(finding->what, "differ by 92233720") != NULL;
+    return true;
+}
+
+static void a_clock_beyond_all_clocks_is_told(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "mg mcds-probe-inspect"},
+        {FAKE_SEND, "EN\r\n"},
+        {FAKE_ACCEPT, NULL},
+        {FAKE_EXPECT, "stats\r\n"},
+        {FAKE_SEND, "STAT version 1.6.18\r\nSTAT time 9223372036854775808\r\nEND\r\n"},
+        {FAKE_EXPECT, "stats settings\r\n"},
+        {FAKE_SEND, "END\r\n"},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(fake_server_uri(server));
+    bool found = false;
+    assert_int_equal(mcds_inspect(store, find_clock, &found), MCDS_OK);
+    assert_true(found);
+    mcds_close(store);
+    assert_int_equal(fake_server_stop(server), -1);
 }
 
 static bool count_key(void *context, mcds_bytes key)
@@ -356,6 +426,8 @@ int main(void)
         cmocka_unit_test(a_server_that_falls_silent_does_not_hold_the_caller),
         cmocka_unit_test(a_hang_up_in_mid_reply_is_unknown),
         cmocka_unit_test(nonsense_in_place_of_a_reply_is_unknown),
+        cmocka_unit_test(a_reply_larger_than_any_item_is_refused),
+        cmocka_unit_test(a_proxy_that_says_so_is_asked_one_by_one),
         cmocka_unit_test(a_reply_may_come_byte_by_byte),
         cmocka_unit_test(answers_before_a_cut_stay_definite),
         cmocka_unit_test(a_peer_that_hangs_up_on_meta_is_asked_one_by_one),
@@ -363,6 +435,7 @@ int main(void)
         cmocka_unit_test(what_must_not_be_sent_is_not_sent),
         cmocka_unit_test(nobody_there_is_unavailable),
         cmocka_unit_test(bad_uris_are_told_apart),
+        cmocka_unit_test(a_clock_beyond_all_clocks_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
