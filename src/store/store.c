@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "store/check.h"
 #include "store/homes.h"
 #include "store/uri.h"
 
 #define TIMEOUT_MS_DEFAULT 1000
 #define LANES_IDLE_MAX 64 /* more idle lanes than this are closed */
-#define TTL_MS_MAX (UINT64_C(10) * 366 * 24 * 3600 * 1000)
 
 struct mcds__lane {
     mcds_store *store;
@@ -266,15 +266,9 @@ static bool is_place(const mcds_store *store, uint32_t copy)
 
 static const char *what_is_wrong(const mcds_store *store, const mcds_request *request)
 {
-    if (!mcds__key_is_legal(request->key))
-        return "a key must be 1 to 250 bytes of 0x21 to 0x7e";
-    if (request->ttl_ms > TTL_MS_MAX)
-        return "a ttl must be at most ten years";
-    if ((request->command == MCDS_INCR || request->command == MCDS_DECR) &&
-        request->delta > INT64_MAX)
-        return "a delta must be at most 2^63 - 1";
-    if (request->command == MCDS_CAS && request->cas.connection == 0)
-        return "CAS needs a token";
+    const char *fault = mcds__request_fault(request);
+    if (fault != NULL)
+        return fault;
     if (!is_place(store, request->copy))
         return "there are fewer servers than copies";
     return NULL;
@@ -305,32 +299,13 @@ static bool check_batch(const mcds_store *store, mcds_batch *batch)
     return fine;
 }
 
-static void refuse(mcds_batch *batch)
-{
-    for (uint32_t i = 0; i < batch->count; i++) {
-        mcds_reply *reply = &batch->requests[i].reply;
-        reply->outcome = reply->detail != NULL ? MCDS_OUT_BAD_REQUEST : MCDS_OUT_UNSENT;
-    }
-    batch->answered = batch->count;
-}
-
-static void answer_unsent(mcds_batch *batch, const char *detail)
-{
-    for (uint32_t i = 0; i < batch->count; i++) {
-        memset(&batch->requests[i].reply, 0, sizeof batch->requests[i].reply);
-        batch->requests[i].reply.outcome = MCDS_OUT_UNSENT;
-        batch->requests[i].reply.detail = detail;
-    }
-    batch->answered = batch->count;
-}
-
 /* Whether the batch may be sent; else it is answered here. */
 static bool is_sound(const mcds_store *store, mcds_batch *batch, int64_t now_ns)
 {
     if (batch->deadline_ns <= now_ns)
-        answer_unsent(batch, "the deadline had passed before it was sent");
+        mcds__batch_unsent(batch, "the deadline had passed before it was sent");
     else if (!check_batch(store, batch))
-        refuse(batch);
+        mcds__batch_refuse(batch);
     else
         return true;
     return false;
@@ -408,21 +383,17 @@ void mcds__store_release_cell(mcds_store *store, mcds_bytes key)
 void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch)
 {
     batch->next = NULL;
-    if (mcds__store_answers_here(store)) {
+    /* The mutex of a parent may be held by a thread that is not here. */
+    if (mcds__store_answers_here(store) || is_parents(store)) {
         if (check_batch(store, batch))
             store->home->submit(store->home_state, batch);
         else
-            refuse(batch);
+            mcds__batch_refuse(batch);
         return;
     }
     struct mcds__lane *lane;
-    if (is_parents(store)) { /* whose mutex may be held by a thread that is not here */
-        (void)check_batch(store, batch);
-        refuse(batch);
-        return;
-    }
     if (mcds__lane_take(store, connection, &lane) != MCDS_OK) {
-        answer_unsent(batch, "no memory for a connection");
+        mcds__batch_unsent(batch, "no memory for a connection");
         return;
     }
     mcds__lane_submit(lane, batch);
