@@ -192,7 +192,8 @@ typedef struct mcds_options {
  * No network traffic: a server that is down is reported by the calls that need it. lmdb: opens
  * its files here. It overwrites nothing that is not its own: a link, a file of another kind or a
  * file with other contents at PATH, PATH-lock or PATH-writer is refused, and so is a file that is
- * open in another pid namespace (another container).
+ * open in another pid namespace (another container). A user who may read PATH and may write neither
+ * it nor PATH-lock reads a copy in memory, as it was when the store was opened.
  *
  * The one wait that no timeout of a store bounds: a call that has to connect to a memcached server
  * given by name looks the name up with getaddrinfo(3), which waits as long as the system's resolver

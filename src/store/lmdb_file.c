@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/environment.h"
 
@@ -58,6 +59,7 @@ static struct mcds__lmdb_file *make_file(const char *path)
     if (file->path != NULL && init_locks(file)) {
         file->end = &file->first;
         file->synced = true;
+        file->snapshot = -1;
         file->forks = mcds__forks();
         return file;
     }
@@ -73,6 +75,8 @@ static void free_file(struct mcds__lmdb_file *file)
     mcds__lmdb_line_close(file);
     if (file->env != NULL)
         mdb_env_close(file->env);
+    if (file->snapshot >= 0)
+        (void)close(file->snapshot);
     (void)pthread_cond_destroy(&file->map_calm);
     (void)pthread_mutex_destroy(&file->queue_mutex);
     (void)pthread_mutex_destroy(&file->map_mutex);

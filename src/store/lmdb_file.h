@@ -15,6 +15,7 @@
  *     lmdb_map.c      write transactions, and growing the map for them
  *     lmdb_file.c     the registry of what this process has open
  *     lmdb_guard.c    the files beside each other, opened without overwriting anything else
+ *     lmdb_snapshot.c reading without the right to write anything
  *     lmdb_open.c     opening one file, and its format
  *     lmdb_backup.c   a copy of a file in use
  *     lmdb_health.c   for people: what endangers the files
@@ -88,6 +89,7 @@ struct mcds__lmdb_file {
     unsigned expiry;
     uint64_t identity;
     bool read_only;
+    int snapshot;        /* a copy in memory that is read instead, or -1 */
     const char *no_line; /* why this process has no line and so must not write, or NULL */
     size_t page_size;
     uint64_t size;     /* when it was opened */
@@ -148,6 +150,9 @@ uint64_t mcds__lmdb_rounded(uint64_t size);
 /* Open file->path, or make it with `mode`. Returns MCDS_OK or a code with the sentence set;
  * file->env is for the caller to close either way. */
 int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode);
+/* Copy a file that this user may only read into memory. Returns MCDS_OK or a code with the sentence
+ * set. */
+int mcds__lmdb_snapshot(struct mcds__lmdb_file *file, const mcds_env *env);
 /* The pid namespace of this process, 0 where the system does not say. */
 uint64_t mcds__lmdb_process_namespace(void);
 int mcds__lmdb_fail_replaced(const char *path);

@@ -136,6 +136,11 @@ static void tell_line(const struct mcds__lmdb_file *file, struct mcds__report *r
             "remove the cause, or remove PATH-writer while no program has the store open",
             "this process has no line to write in, so every write is refused: %s",
             file->no_line);
+    else if (file->snapshot >= 0)
+        mcds__report(
+            report, MCDS_PROBLEM, "give this user the right to write it and its -lock file",
+            "this user may not write it; it is read from a copy in memory, as it was when "
+            "it was opened, and every write is refused");
     else if (file->read_only)
         mcds__report(report, MCDS_PROBLEM,
                      "give this user the right to write it and its -lock file",

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <lmdb.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -252,6 +253,10 @@ static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
 
 static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
 {
+    char snapshot[64];
+    (void)snprintf(snapshot, sizeof snapshot, "/proc/self/fd/%d", file->snapshot);
+    if (file->snapshot >= 0)
+        flags |= MDB_NOLOCK;
     int code = mdb_env_create(&file->env);
     if (code != 0)
         return code;
@@ -261,7 +266,8 @@ static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
     if (code == 0)
         code = mdb_env_set_mapsize(file->env, (size_t)file->map_size);
     if (code == 0)
-        code = mdb_env_open(file->env, file->path, MDB_NOSUBDIR | MDB_NOTLS | flags, 0600);
+        code = mdb_env_open(file->env, file->snapshot >= 0 ? snapshot : file->path,
+                            MDB_NOSUBDIR | MDB_NOTLS | flags, 0600);
     if (code != 0) {
         mdb_env_close(file->env);
         file->env = NULL;
@@ -294,10 +300,13 @@ static enum mcds__guard_content judge_lock(const uint8_t *head, uint64_t size)
 /* Make the lock file, and give it its bytes on the disk. LMDB writes it through a map, and where
  * the disk has no room for a page of a map, the system kills the writer. Other trouble is left to
  * LMDB. */
-static int prepare_lock_file(const struct mcds__lmdb_file *file, const struct stat *data)
+static int prepare_lock_file(struct mcds__lmdb_file *file, const mcds_env *env,
+                             const struct stat *data)
 {
     int descriptor;
     int result = mcds__lmdb_guard_beside(file, "-lock", data, judge_lock, &descriptor);
+    if (result == MCDS_OK && descriptor < 0 && file->read_only && data->st_size > 0)
+        return mcds__lmdb_snapshot(file, env);
     if (result != MCDS_OK || descriptor < 0)
         return result;
 #ifdef __linux__
@@ -357,7 +366,7 @@ static int look_at_file(struct mcds__lmdb_file *file)
     if (mdb_env_get_fd(file->env, &descriptor) != 0 || fstat(descriptor, &status) != 0 ||
         fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0)
         return mcds_fail(MCDS_IO, "lmdb: %s cannot be looked at", file->path);
-    if (file->device != status.st_dev || file->inode != status.st_ino)
+    if (file->snapshot < 0 && (file->device != status.st_dev || file->inode != status.st_ino))
         return mcds__lmdb_fail_replaced(file->path);
     return MCDS_OK;
 }
@@ -374,7 +383,7 @@ static int open_files(struct mcds__lmdb_file *file, const mcds_env *env,
 {
     int result = file->read_only ? MCDS_OK : mcds__lmdb_line_open(file, env, data);
     if (result == MCDS_OK)
-        result = prepare_lock_file(file, data);
+        result = prepare_lock_file(file, env, data);
     if (result != MCDS_OK)
         return result;
     int code = open_env(file, env);

@@ -489,6 +489,27 @@ static int read_only_child(const char *file, const char *directory)
     return 0;
 }
 
+/* As somebody who may write nothing at all, while another process writes. */
+static void a_reader_needs_no_right_to_write(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store = open_store(place->file, "?mode=0644", NULL);
+    (void)put(store, MCDS_SET, "k", "v", 0);
+    assert_int_equal(chmod(place->directory, 0755), 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(read_only_child(place->file, place->directory));
+    int status = 0;
+    while (waitpid(child, &status, WNOHANG) == 0)
+        assert_int_equal(add_number(store, "n", 1).outcome, MCDS_OUT_OK);
+    mcds_close(store);
+    if (WEXITSTATUS(status) == CHILD_SKIPPED) {
+        print_message("this user cannot become another one: skipped\n");
+        skip();
+    }
+    assert_int_equal(status, 0);
+}
+
 static void a_read_only_file_can_be_read(void **state)
 {
     struct place *place = *state;
@@ -531,6 +552,7 @@ int main(void)
         TEST(bad_places_and_options_are_named),
         TEST(another_version_is_refused),
         TEST(a_read_only_file_can_be_read),
+        TEST(a_reader_needs_no_right_to_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

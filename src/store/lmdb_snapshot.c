@@ -1,0 +1,107 @@
+/* Reading a file as a user who may not write its lock file, and so cannot keep its writers from
+ * using old pages again: the file is copied into memory and read there, as it was when it was opened.
+ *
+ * A copy is sound when at most one commit was made meanwhile: LMDB uses no page of a transaction
+ * again before the second commit after it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/environment.h"
+#include "store/lmdb_file.h"
+
+#define TRIES_MAX 200
+#define PAUSE_NS NS_PER_MS
+#define PIECE_BYTES 65536
+/* Of a meta page, where LMDB's numbers have 8 bytes. */
+#define META_BYTES 152
+#define PAGE_SIZE_AT 40
+#define LAST_PAGE_AT 136
+#define TRANSACTION_AT 144
+
+struct meta {
+    uint64_t transaction;
+    uint64_t last_page;
+    uint32_t page_size;
+};
+
+static bool read_meta(int descriptor, off_t at, struct meta *out)
+{
+    uint8_t bytes[META_BYTES];
+    if (pread(descriptor, bytes, sizeof bytes, at) != (ssize_t)sizeof bytes)
+        return false;
+    memcpy(&out->page_size, bytes + PAGE_SIZE_AT, sizeof out->page_size);
+    memcpy(&out->last_page, bytes + LAST_PAGE_AT, sizeof out->last_page);
+    memcpy(&out->transaction, bytes + TRANSACTION_AT, sizeof out->transaction);
+    return true;
+}
+
+/* The newer of the two. */
+static bool read_newest(int descriptor, struct meta *out)
+{
+    struct meta other;
+    if (!read_meta(descriptor, 0, out) || !read_meta(descriptor, (off_t)out->page_size, &other))
+        return false;
+    if (other.transaction > out->transaction)
+        *out = other;
+    return true;
+}
+
+static bool copy_bytes(int from, int to)
+{
+    static _Thread_local uint8_t piece[PIECE_BYTES];
+    off_t at = 0;
+    ssize_t got;
+    while ((got = pread(from, piece, sizeof piece, at)) > 0) {
+        if (pwrite(to, piece, (size_t)got, at) != got)
+            return false;
+        at += got;
+    }
+    return got == 0;
+}
+
+/* 0, or EAGAIN: it was written too fast, or another errno. */
+static int copy_once(int from, int to)
+{
+    struct meta copied;
+    struct meta now;
+    errno = 0;
+    if (ftruncate(to, 0) != 0 || !copy_bytes(from, to))
+        return errno != 0 ? errno : EIO;
+    if (!read_newest(to, &copied) || !read_newest(from, &now))
+        return EIO;
+    if (now.transaction > copied.transaction + 1)
+        return EAGAIN;
+    off_t length = (off_t)((copied.last_page + 1) * copied.page_size);
+    off_t end = lseek(to, 0, SEEK_END);
+    return end >= length || ftruncate(to, length) == 0 ? 0 : errno;
+}
+
+int mcds__lmdb_snapshot(struct mcds__lmdb_file *file, const mcds_env *env)
+{
+    int code = ENOSYS;
+#if defined(__linux__) && SIZE_MAX > UINT32_MAX
+    int from = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int to = from >= 0 ? memfd_create("mcds", MFD_CLOEXEC) : -1;
+    code = to >= 0 ? EAGAIN : errno;
+    for (int i = 0; i < TRIES_MAX && code == EAGAIN; i++) {
+        if (i > 0)
+            mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + PAUSE_NS);
+        code = copy_once(from, to);
+    }
+    if (from >= 0)
+        (void)close(from);
+    file->snapshot = code == 0 ? to : -1;
+    if (code != 0 && to >= 0)
+        (void)close(to);
+#endif
+    if (code == 0)
+        return MCDS_OK;
+    return mcds_fail(MCDS_IO, "lmdb: %s cannot be read without the right to write %s-lock: %s",
+                     file->path, file->path,
+                     code == EAGAIN ? "it is written faster than it can be copied"
+                                    : strerror(code));
+}
