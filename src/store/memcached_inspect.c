@@ -343,6 +343,25 @@ static void tell_abilities(struct mcds__report *report, struct mcds__memcached *
                      "it has no compare-and-set, which locks and online counters need");
 }
 
+/* By its name: what a name means may change. */
+static bool is_local(const struct mcds__address *address)
+{
+    const char *host = address->host;
+    return address->is_unix || strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
+           strncmp(host, "127.", 4) == 0;
+}
+
+static void tell_openness(struct mcds__report *report, const struct mcds__server *server)
+{
+    if (!is_local(&server->address))
+        mcds__report(
+            report, MCDS_ADVICE,
+            "Let only trusted machines reach its port (memcached -l, a firewall), or lead "
+            "the connection through a tunnel, as WireGuard or stunnel.",
+            "it answers over the network without password and TLS: whoever reaches it can "
+            "read, change and erase everything");
+}
+
 static void inspect_server(struct mcds__report *report, struct mcds__memcached *home,
                            uint32_t i)
 {
@@ -365,6 +384,7 @@ static void inspect_server(struct mcds__report *report, struct mcds__memcached *
         (void)exchange(&connection, home->env, "stats settings\r\n", take_fact, &facts);
     mcds__connection_close(&connection);
     tell_abilities(report, home, i, &facts);
+    tell_openness(report, server);
     if (facts.version[0] == '\0')
         return;
     tell_memory(report, &facts);

@@ -28,6 +28,7 @@ static const struct {
     const char *addresses[ADDRESSES_MAX + 1];
 } names[] = {
     {"one.test", {"127.0.0.1"}},
+    {"127.0.0.1", {"127.0.0.1"}},
     {"both.test", {"::1", "127.0.0.1"}},
     {"twice.test", {"127.0.0.1", "::1", "127.0.0.1", "::1"}},
     {"pods.test", {"127.0.0.1", "127.0.0.2"}},
@@ -233,6 +234,30 @@ static void several_servers_of_one_name_are_refused(void **state)
     }
 }
 
+static bool find_openness(void *context, const mcds_finding *finding)
+{
+    bool *found = context;
+    *found = *found || strstr(finding->what, "without password and TLS") != NULL;
+    return true;
+}
+
+static void a_server_open_to_the_network_is_told(void **state)
+{
+    static const struct {
+        const char *host;
+        bool is_open;
+    } hosts[] = {{"one.test", true}, {"127.0.0.1", false}};
+    struct server *server = *state;
+    run(server);
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        mcds_store *store = open_store(hosts[i].host, server, "connect_timeout=10000");
+        bool found = false;
+        assert_int_equal(mcds_inspect(store, find_openness, &found), MCDS_OK);
+        assert_true(found == hosts[i].is_open);
+        mcds_close(store);
+    }
+}
+
 static void a_name_that_is_unknown_is_said_to_be_so(void **state)
 {
     const struct server *server = *state;
@@ -254,6 +279,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(when_all_are_silent_it_is_said, set_up, tear_down),
         cmocka_unit_test_setup_teardown(several_servers_of_one_name_are_refused, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_server_open_to_the_network_is_told, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_name_that_is_unknown_is_said_to_be_so, set_up,
                                         tear_down),
