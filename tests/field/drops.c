@@ -1,0 +1,186 @@
+/* HOME: processes add to a structure while another drops it again and again. What they add after
+ * the last drop has returned, and what is acknowledged, is there. FIELD_ROUNDS drops. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "field/field.h"
+#include "mcds.h"
+#include "support/place.h"
+
+#define EXIT_SKIPPED 77
+#define WRITERS 4
+#define LATE 300
+/* Of the late ones that need not be acknowledged: a handle may find the last life over. */
+#define SLACK 20
+#define PAUSE_MOST_US 50000
+#define TIMEOUT_MS 20000
+
+enum { PLAIN, BAG, LIST, TABLE, FORMS };
+static const char *const names[FORMS] = {"set", "bag", "list", "table"};
+
+struct board { /* in memory that all processes share */
+    _Atomic bool is_over;
+    _Atomic bool acknowledged[WRITERS][LATE];
+};
+
+struct handle {
+    mcds_store *store;
+    mcds_set *set;
+    mcds_table *table;
+};
+
+static void check(bool fine, const char *what)
+{
+    if (fine)
+        return;
+    (void)fprintf(stderr, "%s: %s\n", what, mcds_errmsg());
+    exit(1);
+}
+
+static void open_handle(struct handle *handle, const char *uri, int form)
+{
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_set_options set = MCDS_SET_OPTIONS_INIT;
+    options.timeout_ms = TIMEOUT_MS;
+    *handle = (struct handle){NULL, NULL, NULL};
+    check(mcds_open(uri, &options, &handle->store) == MCDS_OK, "open");
+    set.form = form == BAG ? MCDS_SET_BAG : form == LIST ? MCDS_SET_LIST : MCDS_SET_PLAIN;
+    if (form == TABLE)
+        check(mcds_table_open(handle->store, "x", NULL, &handle->table) == MCDS_OK, "open");
+    else
+        check(mcds_set_open(handle->store, "x", &set, &handle->set) == MCDS_OK, "open");
+}
+
+static void close_handle(struct handle *handle)
+{
+    mcds_table_close(handle->table);
+    mcds_set_close(handle->set);
+    mcds_close(handle->store);
+}
+
+static int add(struct handle *handle, const char *text)
+{
+    return handle->table != NULL
+               ? mcds_table_put(handle->table, mcds_text(text), mcds_text("v"), 0)
+               : mcds_set_add(handle->set, mcds_text(text), NULL);
+}
+
+static int drop(struct handle *handle)
+{
+    return handle->table != NULL ? mcds_table_drop(handle->table) : mcds_set_drop(handle->set);
+}
+
+static int has(struct handle *handle, const char *text)
+{
+    return handle->table != NULL ? mcds_table_has(handle->table, mcds_text(text))
+                                 : mcds_set_has(handle->set, mcds_text(text));
+}
+
+static void name_late(char *out, size_t room, unsigned writer, unsigned number)
+{
+    (void)snprintf(out, room, "writer %u, late %u", writer, number);
+}
+
+static void write_all(const char *uri, int form, struct board *board, unsigned writer)
+{
+    struct handle handle;
+    char text[64];
+    open_handle(&handle, uri, form);
+    for (unsigned i = 0; !board->is_over; i++) {
+        (void)snprintf(text, sizeof text, "writer %u, early %u", writer, i);
+        int result = add(&handle, text);
+        check(result == MCDS_OK || result == MCDS_AMBIGUOUS || result == MCDS_LOST ||
+                  result == MCDS_BUSY,
+              "an early addition");
+    }
+    for (unsigned i = 0; i < LATE; i++) {
+        name_late(text, sizeof text, writer, i);
+        board->acknowledged[writer][i] = add(&handle, text) == MCDS_OK;
+    }
+    close_handle(&handle);
+}
+
+static void pause_us(unsigned us)
+{
+    struct timespec pause = {0, (long)us * 1000};
+    (void)nanosleep(&pause, NULL);
+}
+
+static void drop_all(struct handle *handle, struct board *board, unsigned drops)
+{
+    for (unsigned i = 0; i < drops; i++) {
+        pause_us((unsigned)random() % PAUSE_MOST_US);
+        int result = drop(handle);
+        check(result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_AMBIGUOUS,
+              "drop");
+    }
+    board->is_over = true;
+}
+
+/* Returns how many were acknowledged and are not there. */
+static unsigned count_missing(struct handle *handle, struct board *board)
+{
+    unsigned missing = 0;
+    for (unsigned writer = 0; writer < WRITERS; writer++) {
+        unsigned acknowledged = 0;
+        for (unsigned i = 0; i < LATE; i++) {
+            char text[64];
+            name_late(text, sizeof text, writer, i);
+            acknowledged += board->acknowledged[writer][i];
+            missing += board->acknowledged[writer][i] && has(handle, text) != MCDS_OK;
+        }
+        check(acknowledged >= LATE - SLACK, "hardly anything was acknowledged");
+    }
+    return missing;
+}
+
+static void play(const char *uri, int form, struct board *board, unsigned drops)
+{
+    pid_t writers[WRITERS];
+    struct handle handle;
+    board->is_over = false;
+    for (unsigned i = 0; i < WRITERS; i++) {
+        writers[i] = fork();
+        if (writers[i] == 0) {
+            write_all(uri, form, board, i);
+            _exit(0);
+        }
+        check(writers[i] > 0, "fork");
+    }
+    open_handle(&handle, uri, form);
+    drop_all(&handle, board, drops);
+    for (unsigned i = 0; i < WRITERS; i++) {
+        int status = 1;
+        check(waitpid(writers[i], &status, 0) == writers[i] && status == 0, "a writer");
+    }
+    unsigned missing = count_missing(&handle, board);
+    (void)printf("%s: %u acknowledged additions are missing\n", names[form], missing);
+    check(missing == 0, "what was acknowledged is not there");
+    check(drop(&handle) == MCDS_OK, "the last drop");
+    close_handle(&handle);
+}
+
+int main(int count, char **words)
+{
+    const char *missing = NULL;
+    char uri[1024];
+    struct place *place = count == 2 ? place_start(words[1], &missing) : NULL;
+    if (place == NULL) {
+        (void)printf("skipped: %s\n", missing != NULL ? missing : "no such place");
+        return missing != NULL ? EXIT_SKIPPED : 1;
+    }
+    void *shared = mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    check(shared != MAP_FAILED, "mmap");
+    for (int form = 0; form < FORMS; form++) {
+        place_uri_of(place, names[form], uri, sizeof uri);
+        play(uri, form, shared, field_number("FIELD_ROUNDS", 40));
+    }
+    place_stop(place);
+    return 0;
+}
