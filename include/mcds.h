@@ -727,10 +727,11 @@ MCDS_API void mcds_set_close(mcds_set *set);
 /* Add an element; the set is made when it does not exist.
  * changed_out  PLAIN: whether it was not there before; BAG and LIST: always true. NULL: not
  *              wanted, which saves reading the key.
- * Cost         1; a handle's first call 2; one call in some twenty also rewrites a key that has
- *              grown, 3 to 4 more.
- * Returns      MCDS_OK; MCDS_AMBIGUOUS: added once, not at all, or not yet; MCDS_LOST: a part of
- *              the set is gone, this element's place with it; MCDS_INVALID, MCDS_CORRUPT,
+ * Cost         1; a handle's first call 2 where it makes the set, else 3; one call in some twenty
+ *              also rewrites a key that has grown, 3 to 4 more.
+ * Returns      MCDS_OK; MCDS_AMBIGUOUS: added once, not at all, or not yet, also where the set was
+ *              dropped or lost meanwhile; MCDS_LOST: a part of the set is gone, this element's
+ *              place with it; MCDS_UNSUPPORTED: made by a newer version; MCDS_INVALID, MCDS_CORRUPT,
  *              MCDS_BUSY, MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL */
 MCDS_API MCDS_CHECKED int mcds_set_add(mcds_set *set, mcds_bytes element, bool *changed_out);
 MCDS_API MCDS_CHECKED int mcds_set_add_start(mcds_set *set, mcds_bytes element,
@@ -745,9 +746,9 @@ MCDS_API MCDS_CHECKED int mcds_set_remove_start(mcds_set *set, mcds_bytes elemen
                                                 bool *changed_out, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
-/* Whether an element is there. Cost 1; a handle's first call 2 to 3.
- * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_LOST: its part of the set is gone; failures as add, but
- * never MCDS_AMBIGUOUS. */
+/* Whether an element is there. Cost 1; a handle's first call 3, or 1 where there is no set.
+ * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_LOST: its part of the set is gone, or all of it that this
+ * handle has known; failures as add, but never MCDS_AMBIGUOUS. */
 MCDS_API MCDS_CHECKED int mcds_set_has(mcds_set *set, mcds_bytes element);
 MCDS_API MCDS_CHECKED int mcds_set_has_start(mcds_set *set, mcds_bytes element,
                                              mcds_pipeline *pipeline, uint64_t tag);
@@ -767,7 +768,9 @@ mcds_set_fetch_start(mcds_set *set,
                      bool (*visit)(void *context, mcds_bytes element, uint64_t count),
                      void *context, mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erase the set. What others add meanwhile may go with it. Cost 2 per 64 keys, and 1.
+/* Erase the set. What others add meanwhile may go with it. Cost 2 per 64 keys, and 2. A drop that
+ * ends midway has ended the set; keys that it leaves are never seen again, and a drop by the same
+ * handle erases them.
  * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_AMBIGUOUS: a part is gone, all of it, or nothing: call
  * again; failures as add */
 MCDS_API MCDS_CHECKED int mcds_set_drop(mcds_set *set);
@@ -796,7 +799,8 @@ MCDS_API MCDS_CHECKED int mcds_table_open(mcds_store *store, const char *name,
                                           mcds_table **table_out);
 MCDS_API void mcds_table_close(mcds_table *table);
 
-/* Read a value, or only whether there is one. Cost 1; a handle's first call 2 to 3.
+/* Read a value, or only whether there is one. Cost 1; a handle's first call 3, or 1 where there is no
+ * table.
  * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_LOST: the part of the table that should hold the key is
  * gone; MCDS_CORRUPT, MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_NO_MEMORY */
 MCDS_API MCDS_CHECKED int mcds_table_get(mcds_table *table, mcds_bytes key,
@@ -810,7 +814,7 @@ MCDS_API MCDS_CHECKED int mcds_table_has_start(mcds_table *table, mcds_bytes key
 
 /* Set a value, whatever was there; the table is made when it does not exist.
  * ttl_ms   the entry is gone after that; 0 = never. By the clocks of writer and reader.
- * Cost     1; a handle's first call 2; one call in some twenty also rewrites a key that has
+ * Cost     1; a handle's first call 2 to 3; one call in some twenty also rewrites a key that has
  *          grown, 3 to 4 more.
  * Returns  MCDS_OK; MCDS_AMBIGUOUS: set once, not at all, or not yet; MCDS_TOO_BIG; MCDS_LOST;
  *          MCDS_INVALID, MCDS_CORRUPT, MCDS_BUSY, MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL */
@@ -883,7 +887,8 @@ mcds_table_scan_start(mcds_table *table, mcds_table_cursor *cursor, uint64_t lim
                       bool (*visit)(void *context, mcds_bytes key, mcds_bytes value),
                       void *context, mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erase the table. What others put meanwhile may go with it. Cost 2 per 64 keys, and 1.
+/* Erase the table. What others put meanwhile may go with it. Cost 2 per 64 keys, and 2. A drop
+ * that ends midway: as of a set.
  * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_AMBIGUOUS: a part is gone, all of it, or nothing: call
  * again; failures as put */
 MCDS_API MCDS_CHECKED int mcds_table_drop(mcds_table *table);
