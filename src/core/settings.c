@@ -3,32 +3,37 @@
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/environment.h"
 
-#define TYPE 'S'
-#define VERSION 1
 /* How many lives of the other keys the settings have, at least two of them ahead. */
 #define LIVES 3
 
 enum { AGREE_BEGIN, AGREE_LOOKING, AGREE_KEEPING };
 
-void mcds__settings_init(struct mcds__settings *settings, const struct mcds__key *key,
+void mcds__settings_init(struct mcds__settings *settings, const mcds_env *env,
+                         enum mcds__descriptor_kind kind, const struct mcds__key *key,
                          const struct mcds__setting *list, uint32_t count, uint64_t data_ttl_ms)
 {
+    struct mcds__descriptor descriptor;
     settings->key = *key;
+    settings->kind = kind;
     settings->count = count;
     settings->ttl_ms = LIVES * data_ttl_ms;
     settings->foreign = NULL;
-    for (uint32_t i = 0; i < count; i++) {
-        settings->list[i] = list[i];
-        mcds__put_u64(settings->frame + MCDS__FRAME_HEAD + 8 * i, list[i].number);
-    }
-    settings->frame_length = mcds__frame_seal(settings->frame, TYPE, VERSION,
-                                              mcds__key_bytes(&settings->key), 8 * count);
     atomic_init(&settings->seen_till_ns, count > 0 ? 0 : INT64_MAX);
     atomic_init(&settings->kept_till_ns, count > 0 ? 0 : INT64_MAX);
+    if (count == 0)
+        return;
+    mcds__descriptor_draw(&descriptor, env, kind, 0, false);
+    for (uint32_t i = 0; i < count; i++) {
+        settings->list[i] = list[i];
+        descriptor.settings[i] = list[i].number;
+    }
+    descriptor.count = (uint8_t)count;
+    settings->flags = mcds__descriptor_flags(descriptor.life);
+    settings->frame_length = mcds__descriptor_seal(&descriptor, mcds__key_bytes(&settings->key),
+                                                   settings->frame);
 }
 
 void mcds__settings_forget(struct mcds__settings *settings)
@@ -66,6 +71,7 @@ static enum mcds__step ask(struct mcds__agree *agree, struct mcds__operation *op
     agree->stage = stage;
     if (stage == AGREE_LOOKING && agree->makes) {
         request.command = MCDS_ADD;
+        request.flags = settings->flags;
         agree->requests[agree->count++] = request;
     }
     request.command = stage == AGREE_LOOKING ? MCDS_GET : MCDS_TOUCH;
@@ -74,17 +80,13 @@ static enum mcds__step ask(struct mcds__agree *agree, struct mcds__operation *op
     return mcds__operation_ask_repeatable(operation, agree->requests, agree->count);
 }
 
-/* Where the numbers differ, say so. False: they do not differ, or these are none. */
-static bool tell(struct mcds__agree *agree, mcds_bytes value, mcds_bytes key)
+/* Whether the numbers are those of the handle. Where they differ, the sentence says so. */
+static bool is_same(struct mcds__agree *agree, const struct mcds__descriptor *descriptor)
 {
-    mcds_bytes payload;
     const struct mcds__settings *settings = agree->settings;
-    if (!mcds__frame_open(value, TYPE, VERSION, key, &payload) ||
-        payload.length != 8 * (size_t)settings->count)
-        return false;
     for (uint32_t i = 0; i < settings->count; i++) {
         const struct mcds__setting *setting = &settings->list[i];
-        uint64_t number = mcds__get_u64((const uint8_t *)payload.at + 8 * i);
+        uint64_t number = descriptor->settings[i];
         if (number == setting->number)
             continue;
         if (number < setting->saying_count)
@@ -94,9 +96,9 @@ static bool tell(struct mcds__agree *agree, mcds_bytes value, mcds_bytes key)
             (void)snprintf(agree->sentence, sizeof agree->sentence,
                            "it was made with %s %llu, not %llu; open it so", setting->name,
                            (unsigned long long)number, (unsigned long long)setting->number);
-        return true;
+        return false;
     }
-    return false;
+    return true;
 }
 
 /* They are ours: for ever, or for as long as they are sure to stay. */
@@ -125,20 +127,24 @@ static enum mcds__step compare(struct mcds__agree *agree, struct mcds__operation
                                const mcds_request *look)
 {
     const struct mcds__settings *settings = agree->settings;
-    mcds_bytes value = mcds__reply_value(&operation->batch, look);
-    if (value.at != NULL && value.length == settings->frame_length &&
-        memcmp(value.at, settings->frame, value.length) == 0) {
-        bool is_new = agree->makes && agree->requests[0].reply.outcome == MCDS_OUT_OK;
-        if (agree->makes && !is_new && is_short(settings, &look->reply))
-            return ask(agree, operation, AGREE_KEEPING);
-        return finish(agree, operation);
-    }
-    if (tell(agree, value, look->key))
+    struct mcds__descriptor descriptor = {.count = 0};
+    const char *detail = NULL;
+    int result = mcds__descriptor_open(&descriptor, mcds__reply_value(&operation->batch, look),
+                                       look->key, settings->kind, &detail);
+    if (result == MCDS_UNSUPPORTED)
+        return mcds__operation_explain(operation, result, detail);
+    if (result != MCDS_OK || descriptor.count != settings->count)
+        return settings->foreign != NULL
+                   ? mcds__operation_explain(operation, MCDS_INVALID, settings->foreign)
+                   : mcds__operation_explain(
+                         operation, MCDS_CORRUPT,
+                         "its settings are something that mcds did not write");
+    if (!is_same(agree, &descriptor))
         return mcds__operation_explain(operation, MCDS_INVALID, agree->sentence);
-    if (settings->foreign != NULL)
-        return mcds__operation_explain(operation, MCDS_INVALID, settings->foreign);
-    return mcds__operation_explain(operation, MCDS_CORRUPT,
-                                   "its settings are something that mcds did not write");
+    bool is_new = agree->makes && agree->requests[0].reply.outcome == MCDS_OUT_OK;
+    if (agree->makes && !is_new && is_short(settings, &look->reply))
+        return ask(agree, operation, AGREE_KEEPING);
+    return finish(agree, operation);
 }
 
 /* They are missing, or unknown. */

@@ -5,17 +5,16 @@
  * call of any kind: it goes on only where they are its own. A structure whose keys expire keeps
  * its settings for longer than those, and a handle in use sees to it.
  *
- * A frame of type S: the numbers, 8 bytes each. */
+ * They are the settings of a descriptor. */
 #ifndef MCDS_CORE_SETTINGS_H
 #define MCDS_CORE_SETTINGS_H
 
 #include <stdatomic.h>
 
-#include "base/frame.h"
+#include "core/descriptor.h"
 #include "core/slot.h"
 
 #define MCDS__SETTINGS_MAX 3
-#define MCDS__SETTINGS_ROOM (MCDS__FRAME_OVERHEAD + 8 * MCDS__SETTINGS_MAX)
 #define MCDS__SETTINGS_SENTENCE 160
 
 struct mcds__setting {
@@ -35,12 +34,15 @@ struct mcds__settings {
     uint32_t count; /* 0: nothing to agree on */
     uint64_t ttl_ms;
     const char *foreign; /* said of a value that is no settings; NULL: CORRUPT */
+    enum mcds__descriptor_kind kind;
+    uint32_t flags;
     size_t frame_length;
-    uint8_t frame[MCDS__SETTINGS_ROOM];
+    uint8_t frame[MCDS__DESCRIPTOR_ROOM];
 };
 
-/* `data_ttl_ms` is how long the other keys live, 0 for ever. `list` is copied. */
-void mcds__settings_init(struct mcds__settings *settings, const struct mcds__key *key,
+/* Draws what a root that this handle makes will be; `kind` says of what. `data_ttl_ms` is how long the other keys live, 0 for ever. `list` is copied. */
+void mcds__settings_init(struct mcds__settings *settings, const mcds_env *env,
+                         enum mcds__descriptor_kind kind, const struct mcds__key *key,
                          const struct mcds__setting *list, uint32_t count,
                          uint64_t data_ttl_ms);
 /* Whether there is nothing any more to agree on before a change, ever. */

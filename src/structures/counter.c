@@ -348,8 +348,8 @@ static void make_keys(mcds_counter *counter)
     if (counter->stripes > 1)
         for (uint32_t i = 0; i < counter->stripes; i++)
             mcds__key_add_number(&counter->keys[i], i);
-    mcds__settings_init(&counter->settings, &head, &setting, counter->stripes > 1,
-                        counter->ttl_ms);
+    mcds__settings_init(&counter->settings, mcds__store_env(counter->store), MCDS__KIND_COUNTER,
+                        &head, &setting, counter->stripes > 1, counter->ttl_ms);
     counter->settings.foreign = "this counter was made without stripes; open it so";
 }
 

@@ -276,7 +276,8 @@ static void settle(mcds_online *online, uint32_t members)
         {"members", members, mcds__members_sayings, MCDS__MEMBERS_SAYINGS},
     };
     mcds__key_begin(&key, mcds__store_ns(online->store), MCDS__TAG_ONLINE, online->name);
-    mcds__settings_init(&online->settings, &key, settings, 3, ttl_ms(online));
+    mcds__settings_init(&online->settings, mcds__store_env(online->store), MCDS__KIND_ONLINE,
+                        &key, settings, 3, ttl_ms(online));
 }
 
 static void destroy_online(struct mcds__handle *handle)

@@ -294,7 +294,8 @@ static void make_keys(mcds_views *views, const char *name)
     const char *ns = mcds__store_ns(views->store);
     const struct mcds__setting setting = {.name = "flush_ms", .number = views->flush_ms};
     mcds__key_begin(&views->counts, ns, MCDS__TAG_VIEWS, name);
-    mcds__settings_init(&views->settings, &views->counts, &setting, 1, 0);
+    mcds__settings_init(&views->settings, mcds__store_env(views->store), MCDS__KIND_VIEWS,
+                        &views->counts, &setting, 1, 0);
     mcds__key_add_number(&views->counts, views->flush_ms);
     mcds__key_begin(&views->pages, ns, MCDS__TAG_VIEWS_PAGES, name);
     mcds__key_add_number(&views->pages, views->flush_ms);

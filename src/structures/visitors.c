@@ -293,7 +293,8 @@ static void settle(mcds_visitors *visitors, uint32_t members)
         {"members", members, mcds__members_sayings, MCDS__MEMBERS_SAYINGS},
     };
     mcds__key_begin(&key, mcds__store_ns(visitors->store), MCDS__TAG_VISITORS, visitors->name);
-    mcds__settings_init(&visitors->settings, &key, settings, 2, slot_ttl_ms(visitors));
+    mcds__settings_init(&visitors->settings, mcds__store_env(visitors->store),
+                        MCDS__KIND_VISITORS, &key, settings, 2, slot_ttl_ms(visitors));
 }
 
 static void destroy_visitors(struct mcds__handle *handle)

@@ -15,14 +15,15 @@ WORDS = {"NAME": NAME, "VISITOR": NAME, "PAGE": NAME, "GENERATION": "[0-9a-f]{16
 
 def descriptor(key, flags, value):
     tag = key.split(b":")[1]
-    return parts.root(key, flags, value) if tag in (b"l1", b"e1") else reader.descriptor(key, flags, value)
+    is_plain = tag in reader.ROOTS
+    return reader.plain_root(key, flags, value) if is_plain else reader.descriptor(key, flags, value)
 
 
 KINDS = {
     "number": reader.number, "fold": folds.fold_key, "part": parts.part,
     "bytes": lambda key, flags, value: value, "L": reader.lease, "V": reader.pair(b"V"),
     "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "D": descriptor,
-    "P": parts.piece, "H": reader.exact_head, "X": reader.exact_slot, "S": reader.settings,
+    "P": parts.piece, "H": reader.exact_head, "X": reader.exact_slot,
 }
 
 

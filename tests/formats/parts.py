@@ -2,7 +2,7 @@
 
 import struct
 
-from reader import Bytes, crc32c, frame
+from reader import Bytes, crc32c, frame, plain_root
 
 PART_MAX = 16384
 PART_END = 0xFFFFFFFF
@@ -10,15 +10,8 @@ PART_END = 0xFFFFFFFF
 
 def root(key, flags, value):
     """The life of a list or log, and of a log (by arrival, late, ahead, retention, chunk)."""
-    bytes_ = Bytes(frame(key, value, b"D"))
-    layout, needs, kind, form = (bytes_.take(1) for _ in range(4))
-    assert (layout, needs, form) == (b"\x01", b"\x01", b"\x00")
-    _born, life = bytes_.number(4), bytes_.number(8)
-    assert life % 2 == 1 and flags == (life >> 32 << 2 & 0xFFFFFFFF | 2)
-    assert bytes_.take(16) == bytes(16)
-    settings = tuple(bytes_.number(8) for _ in range(bytes_.number(1)))
-    assert bytes_.is_over() and b":%s1:" % kind in key and kind in (b"l", b"e")
-    assert len(settings) == (5 if kind == b"e" else 0)
+    life, settings = plain_root(key, flags, value)
+    assert len(settings) == {b"l1": 0, b"e1": 5}[key.split(b":")[1]]
     return life, settings or None
 
 

@@ -119,12 +119,26 @@ def pair(kind):
     return decode
 
 
-def settings(key, _, value):
+ROOTS = {b"c1": (b"c", 1), b"vc1": (b"v", 2), b"ow1": (b"o", 3), b"vw1": (b"w", 1),
+         b"l1": (b"l", 0), b"e1": (b"e", 5)}
+
+
+def plain_root(key, flags, value):
+    """The life of a structure that hashes nothing, and the numbers that it was made with."""
+    bytes_ = Bytes(frame(key, value, b"D"))
+    layout, needs, kind, form = (bytes_.take(1) for _ in range(4))
+    assert (layout, needs, form) == (b"\x01", b"\x01", b"\x00")
+    _born, life = bytes_.number(4), bytes_.number(8)
+    assert life % 2 == 1 and flags == (life >> 32 << 2 & 0xFFFFFFFF | 2)
+    assert bytes_.take(16) == bytes(16)
+    settings_ = tuple(bytes_.number(8) for _ in range(bytes_.number(1)))
+    assert bytes_.is_over() and ROOTS[key.split(b":")[1]] == (kind, len(settings_))
+    return life, settings_
+
+
+def settings(key, flags, value):
     """The numbers that a structure was made with."""
-    payload = frame(key, value, b"S")
-    wanted = {b"vc1": 2, b"ow1": 3, b"vw1": 1, b"c1": 1}[key.split(b":")[1]]
-    assert len(payload) == 8 * wanted
-    return struct.unpack("<%dQ" % wanted, payload)
+    return plain_root(key, flags, value)[1]
 
 
 class Life:

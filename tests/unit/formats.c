@@ -266,9 +266,12 @@ static void visitors_are_slots_and_marks(void **state)
     const uint8_t *payload = check_frame(reader, key, 'V', 16);
     assert_int_equal(little(payload, 8), slot);
     assert_int_equal(reader->ttl_ms, 2 * DAY_MS + 5000 + 4000);
-    payload = check_frame(reader, "ns:vc1:site", 'S', 16);
-    assert_int_equal(little(payload, 8), DAY_MS);
-    assert_int_equal(little(payload + 8, 8), MCDS_MEMBERS_NONE);
+    payload = check_frame(reader, "ns:vc1:site", 'D', 33 + 16);
+    assert_int_equal(little(payload, 2), 0x0101); /* layout and needs */
+    assert_int_equal(little(payload + 2, 2), 'v');
+    assert_int_equal(little(payload + 32, 1), 2);
+    assert_int_equal(little(payload + 33, 8), DAY_MS);
+    assert_int_equal(little(payload + 41, 8), MCDS_MEMBERS_NONE);
     assert_int_equal(reader->ttl_ms, 3 * (3 * DAY_MS + 5000 + 4000));
     mcds_visitors_close(visitors);
 }
@@ -289,10 +292,10 @@ static void online_is_buckets_and_marks(void **state)
     assert_int_equal(reader->ttl_ms, (5 + 2) * 60000 + 9000);
     const uint8_t *payload = check_frame(reader, "ns:os1:site:60000:5:alice", 'V', 16);
     assert_int_equal(little(payload, 8), slot);
-    payload = check_frame(reader, "ns:ow1:site", 'S', 24);
-    assert_int_equal(little(payload, 8), 60000);
-    assert_int_equal(little(payload + 8, 8), 5);
-    assert_int_equal(little(payload + 16, 8), MCDS_MEMBERS_NONE);
+    payload = check_frame(reader, "ns:ow1:site", 'D', 33 + 24);
+    assert_int_equal(little(payload + 33, 8), 60000);
+    assert_int_equal(little(payload + 41, 8), 5);
+    assert_int_equal(little(payload + 49, 8), MCDS_MEMBERS_NONE);
     mcds_online_close(online);
 }
 
