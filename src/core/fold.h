@@ -283,6 +283,7 @@ struct mcds__fold_change {
     bool doubt;                /* a record is on its way, or may be */
     bool numbered;
     uint8_t rootings;
+    uint8_t rejections;
     uint8_t moves;
     uint32_t depth;
     uint32_t deepest; /* where an append was sent to */

@@ -8,6 +8,7 @@
 /* Between making the root and appending to it, in one ordered batch, it can only vanish by
  * eviction; a store that does so this often in a row has no room for it. */
 #define ROOTINGS_MAX 3
+#define REJECTIONS_MAX 2
 /* The requests of a change. */
 enum { APPEND, LOOK, ROOT };
 
@@ -348,10 +349,12 @@ static enum mcds__step take_refusal(struct mcds__fold_change *change,
     mcds__store_capabilities(change->fold->store, &can);
     if (looked->value_length + change->record.length > can.value_max)
         return grow(change, operation, CHANGE_HELPING);
+    /* Another may have made the key between the two; else memcached says so of an append for which
+     * it has no memory. */
     change->stage = CHANGE_BEGIN;
-    if (mcds__operation_wait(operation, 0))
+    if (change->rejections++ < REJECTIONS_MAX && mcds__operation_wait(operation, 0))
         return MCDS__SLEEP;
-    return finish(change, operation, MCDS_BUSY, "its key has no room");
+    return finish(change, operation, MCDS_FULL, "the server has no memory for it");
 }
 
 static enum mcds__step take_append(struct mcds__fold_change *change,

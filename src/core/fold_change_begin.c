@@ -31,6 +31,7 @@ bool mcds__fold_change_begin(struct mcds__fold_change *change, struct mcds__fold
     change->rootings = 0;
     change->moves = 0;
     change->deepest = 0;
+    change->rejections = 0;
     change->grows = false;
     change->hash = 0;
     change->life = (struct mcds__fold_life){0};
