@@ -425,7 +425,7 @@ MCDS_API MCDS_CHECKED int mcds_counter_take_start(mcds_counter *counter, int64_t
                                                   mcds_pipeline *pipeline, uint64_t tag);
 
 /* Erase the counter. Cost 1. EXACT: other handles that are open bring their part back. Returns MCDS_OK, MCDS_NOT_FOUND, MCDS_AMBIGUOUS, ... */
-MCDS_API MCDS_CHECKED int mcds_counter_drop(mcds_counter *counter);
+MCDS_API int mcds_counter_drop(mcds_counter *counter);
 MCDS_API MCDS_CHECKED int mcds_counter_drop_start(mcds_counter *counter,
                                                   mcds_pipeline *pipeline, uint64_t tag);
 
@@ -534,7 +534,7 @@ MCDS_API MCDS_CHECKED int mcds_lock_holder_get_start(mcds_lock *lock,
                                                      mcds_pipeline *pipeline, uint64_t tag);
 
 /* Erase the lock whoever holds it; the fence stays and keeps growing. Cost 1. */
-MCDS_API MCDS_CHECKED int mcds_lock_drop(mcds_lock *lock);
+MCDS_API int mcds_lock_drop(mcds_lock *lock);
 MCDS_API MCDS_CHECKED int mcds_lock_drop_start(mcds_lock *lock, mcds_pipeline *pipeline,
                                                uint64_t tag);
 
@@ -623,7 +623,7 @@ MCDS_API MCDS_CHECKED int mcds_visitors_get_start(mcds_visitors *visitors, int64
 /* Erase the period of at_ms (0 = now) and the one before it. Who was counted stays known until
  * the period's keys expire. With the running period the settings go too: then the visitors may be
  * opened otherwise. Cost as get. */
-MCDS_API MCDS_CHECKED int mcds_visitors_drop(mcds_visitors *visitors, int64_t at_ms);
+MCDS_API int mcds_visitors_drop(mcds_visitors *visitors, int64_t at_ms);
 MCDS_API MCDS_CHECKED int mcds_visitors_drop_start(mcds_visitors *visitors, int64_t at_ms,
                                                    mcds_pipeline *pipeline, uint64_t tag);
 
@@ -683,7 +683,7 @@ MCDS_API MCDS_CHECKED int mcds_online_count_start(mcds_online *online, int64_t a
 
 /* Erase the buckets of the window at at_ms (0 = now); with the running one the settings too. Cost
  * as count. */
-MCDS_API MCDS_CHECKED int mcds_online_drop(mcds_online *online, int64_t at_ms);
+MCDS_API int mcds_online_drop(mcds_online *online, int64_t at_ms);
 MCDS_API MCDS_CHECKED int mcds_online_drop_start(mcds_online *online, int64_t at_ms,
                                                  mcds_pipeline *pipeline, uint64_t tag);
 
@@ -773,7 +773,7 @@ mcds_set_fetch_start(mcds_set *set,
  * handle erases them.
  * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_AMBIGUOUS: a part is gone, all of it, or nothing: call
  * again; failures as add */
-MCDS_API MCDS_CHECKED int mcds_set_drop(mcds_set *set);
+MCDS_API int mcds_set_drop(mcds_set *set);
 MCDS_API MCDS_CHECKED int mcds_set_drop_start(mcds_set *set, mcds_pipeline *pipeline,
                                               uint64_t tag);
 
@@ -891,7 +891,7 @@ mcds_table_scan_start(mcds_table *table, mcds_table_cursor *cursor, uint64_t lim
  * that ends midway: as of a set.
  * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_AMBIGUOUS: a part is gone, all of it, or nothing: call
  * again; failures as put */
-MCDS_API MCDS_CHECKED int mcds_table_drop(mcds_table *table);
+MCDS_API int mcds_table_drop(mcds_table *table);
 MCDS_API MCDS_CHECKED int mcds_table_drop_start(mcds_table *table, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
@@ -1053,7 +1053,7 @@ MCDS_API MCDS_CHECKED int mcds_array_change_by_start(
     void *context, mcds_pipeline *pipeline, uint64_t tag);
 
 /* Erase the array. Cost 2. Returns MCDS_OK, MCDS_NOT_FOUND, MCDS_AMBIGUOUS, ... */
-MCDS_API MCDS_CHECKED int mcds_array_drop(mcds_array *array);
+MCDS_API int mcds_array_drop(mcds_array *array);
 MCDS_API MCDS_CHECKED int mcds_array_drop_start(mcds_array *array, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
@@ -1131,7 +1131,7 @@ MCDS_API MCDS_CHECKED int mcds_list_clear_start(mcds_list *list, mcds_pipeline *
                                                 uint64_t tag);
 
 /* The same, and the list does not exist afterwards. */
-MCDS_API MCDS_CHECKED int mcds_list_drop(mcds_list *list);
+MCDS_API int mcds_list_drop(mcds_list *list);
 MCDS_API MCDS_CHECKED int mcds_list_drop_start(mcds_list *list, mcds_pipeline *pipeline,
                                                uint64_t tag);
 
@@ -1295,7 +1295,7 @@ MCDS_API MCDS_CHECKED int mcds_log_cursor_load(mcds_log_cursor *cursor, const ch
  * log keeps, and 2 per 512 KB; the timeout counts for each, of which there are no more than that.
  * Returns MCDS_OK; MCDS_NOT_FOUND; MCDS_AMBIGUOUS: a part is gone, all of it, or nothing: call
  * again; failures as put */
-MCDS_API MCDS_CHECKED int mcds_log_drop(mcds_log *log);
+MCDS_API int mcds_log_drop(mcds_log *log);
 MCDS_API MCDS_CHECKED int mcds_log_drop_start(mcds_log *log, mcds_pipeline *pipeline,
                                               uint64_t tag);
 
