@@ -7,9 +7,6 @@
 enum mcds__step mcds__sweep_ask_root(struct mcds__fold_sweep *sweep,
                                      struct mcds__operation *operation)
 {
-    if (sweep->moves++ == MCDS__FOLD_MOVES_MAX)
-        return mcds__operation_explain(operation, MCDS_BUSY,
-                                       "its root changes again and again");
     sweep->room->requests[0] = (mcds_request){
         .command = MCDS_GET,
         .key = mcds__key_bytes(&sweep->fold->root),
@@ -85,6 +82,9 @@ static enum mcds__step take_end(struct mcds__fold_sweep *sweep,
         return finish(sweep, operation);
     case MCDS_OUT_MISS:
     case MCDS_OUT_EXISTS:
+        if (sweep->moves++ == MCDS__FOLD_MOVES_MAX)
+            return mcds__operation_explain(operation, MCDS_BUSY,
+                                           "its root changes again and again");
         return mcds__sweep_ask_root(sweep, operation);
     case MCDS_OUT_UNKNOWN:
         sweep->erased = true;
