@@ -14,7 +14,8 @@ enum {
     CHANGE_CHECKING,
     CHANGE_WRITING,
     CHANGE_ERASING,
-    CHANGE_PAUSING /* before the same erasures are asked for again */
+    CHANGE_PAUSING, /* before the same erasures are asked for again */
+    CHANGE_RESTING  /* before the same check is asked for again */
 };
 
 enum { THEN_FINISH, THEN_LOAD, THEN_ADD };
@@ -374,8 +375,8 @@ static enum mcds__step take_check(struct mcds__record_change *change,
     struct mcds__record_value value;
     change->obstacle = *reply;
     if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation)) {
-        (void)ask_check(change, operation);
-        return MCDS__ASK;
+        change->stage = CHANGE_RESTING;
+        return MCDS__SLEEP;
     }
     if (reply->outcome != MCDS_OUT_OK ||
         !mcds__record_decode(mcds__reply_value(&operation->batch, &change->request),
@@ -448,6 +449,8 @@ enum mcds__step mcds__record_change_step(struct mcds__record_change *change,
         return take_written(change, operation);
     case CHANGE_ERASING:
         return take_erased(change, operation);
+    case CHANGE_RESTING:
+        return ask_check(change, operation);
     default:
         return erase_again(change, operation);
     }
