@@ -76,11 +76,9 @@ static uint64_t find_bound(const struct mcds__part_read *read)
 {
     uint64_t end = read->from + read->want;
     uint64_t bound = end;
-    for (uint32_t i = 0; i < read->base; i++) {
-        uint64_t part = read->room->positions[i];
-        if (read->room->requests[i].reply.outcome == MCDS_OUT_OK && part >= bound)
-            bound = end + 2 * (part - end + 1); /* the distances double */
-    }
+    for (uint32_t i = 0; i < read->base; i++) /* in the order of the parts */
+        if (read->room->requests[i].reply.outcome == MCDS_OUT_OK)
+            bound = end + 2 * (read->room->positions[i] - end + 1); /* the distances double */
     return bound;
 }
 

@@ -375,7 +375,31 @@ static void a_visit_ends_though_others_push(struct suite *suite)
     mcds_list_close(list);
 }
 
+static bool count_one(void *context, mcds_bytes value)
+{
+    (void)value;
+    ++*(uint32_t *)context;
+    return true;
+}
+
+/* Two to a part: as many parts as the far ones that a reader asks for lie apart, and more. */
+static void a_visit_sees_all_that_was_there(struct suite *suite)
+{
+    static const uint32_t counts[] = {36, 146, 290};
+    mcds_list *list = open_list(suite->store, fresh_name(suite, "l"));
+    uint32_t there = 0;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        uint32_t seen = 0;
+        for (; there < counts[i]; there++)
+            CHECK(MCDS_OK, suite, mcds_list_push, list, ((mcds_bytes){pushed, sizeof pushed}));
+        CHECK(MCDS_OK, suite, mcds_list_fetch, list, 0, 0, count_one, &seen);
+        assert_int_equal(seen, there);
+    }
+    mcds_list_close(list);
+}
+
 static const struct suite_case cases[] = {
+    CASE_ONCE(a_visit_sees_all_that_was_there),
     CASE_ONCE(a_visit_ends_though_others_push),
     CASE(values_keep_their_order),
     CASE(a_missing_list_is_not_found),

@@ -499,7 +499,37 @@ static void a_visit_ends_though_others_put(struct suite *suite)
     }
 }
 
+static bool count_one(void *context, const mcds_log_event *event)
+{
+    (void)event;
+    ++*(uint32_t *)context;
+    return true;
+}
+
+/* Two to a part of one chunk: more parts than one round trip brings. */
+static void a_visit_sees_all_that_was_there(struct suite *suite)
+{
+    static const uint32_t counts[] = {36, 146, 290};
+    mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), 0);
+    int64_t now = wall_ms(suite);
+    uint32_t there = 0;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+        uint32_t fetched = 0;
+        uint32_t followed = 0;
+        cursor.from_ms = now - 1000;
+        for (; there < counts[i]; there++)
+            CHECK(MCDS_OK, suite, mcds_log_put, log, now, ((mcds_bytes){bulk, sizeof bulk}));
+        CHECK(MCDS_OK, suite, mcds_log_fetch, log, NULL, count_one, &fetched, NULL);
+        assert_int_equal(fetched, there);
+        CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, count_one, &followed, NULL);
+        assert_int_equal(followed, there);
+    }
+    mcds_log_close(log);
+}
+
 static const struct suite_case cases[] = {
+    CASE_ONCE(a_visit_sees_all_that_was_there),
     CASE_ONCE(a_visit_ends_though_others_put),
     CASE(ranges_are_half_open),
     CASE(a_missing_log_is_not_found),
