@@ -389,7 +389,7 @@ static bool G14_no_frames_ours(struct world *world)
     ANSWERS(MCDS_OK, mcds_list_fetch(list, 0, 0, count_values, &count));
     SHOW(count == 2);
     ANSWERS(MCDS_OK, mcds_table_put(table, mcds_text("k"), mcds_text("1"), 0));
-    SHOW(memcache_set(&mc, "mcds:t1:x", "of another writer", 0) == DONE);
+    SHOW(memcache_set(&mc, "mcds:t2:x", "of another writer", 0) == DONE);
     ANSWERS(MCDS_CORRUPT, mcds_table_has(table, mcds_text("k")));
     return true;
 }

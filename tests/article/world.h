@@ -8,7 +8,7 @@
 
 #include "sim/world.h"
 
-#define WORLD_ACTORS_MAX 16
+#define WORLD_ACTORS_MAX 32
 #define WORLD_HANDLES_MAX 64
 #define TWISTS_MAX 8
 
