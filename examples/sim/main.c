@@ -33,9 +33,9 @@ static const mcds_sim_options world = {
     .size = sizeof world,
     .cut_before_ppm = 10000,
     .cut_after_ppm = 10000,
-    .late_ppm = 10000,
+    .late_ppm = 30000,
     .silent_ppm = 5000,
-    .pause_ppm = 10000,
+    .pause_ppm = 30000,
     .seconds = true,
 };
 
