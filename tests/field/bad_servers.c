@@ -22,6 +22,7 @@
 #define TRIES_ON_A_LOADED_MACHINE 5
 #define FILL_MAX 100000
 #define KEPT_MAX 1024
+#define SHARES 8
 
 /* Handles of all structures, and what their verbs need. */
 struct handles {
@@ -101,12 +102,12 @@ static int save_views(void *context, const char *page, uint64_t slot, int64_t vi
         return call;                                                                           \
     }
 
-static mcds_counter_value counted;
-static int64_t taken;
-static mcds_lock_holder holder;
-static mcds_visitors_value visited;
-static mcds_online_value active;
-static bool changed;
+static _Thread_local mcds_counter_value counted;
+static _Thread_local int64_t taken;
+static _Thread_local mcds_lock_holder holder;
+static _Thread_local mcds_visitors_value visited;
+static _Thread_local mcds_online_value active;
+static _Thread_local bool changed;
 
 VERB(counter_add, mcds_counter_add(on->counter, 1, &taken))
 VERB(counter_get, mcds_counter_get(on->counter, &counted))
@@ -119,7 +120,6 @@ VERB(striped_get, mcds_counter_get(on->striped, &counted))
 VERB(striped_take, mcds_counter_take(on->striped, &taken))
 VERB(striped_drop, mcds_counter_drop(on->striped))
 VERB(exact_add, mcds_counter_add(on->exact, 1, NULL))
-VERB(exact_flush, mcds_counter_flush(on->exact))
 VERB(exact_get, mcds_counter_get(on->exact, &counted))
 VERB(lock_holder_get, mcds_lock_holder_get(on->lock, &holder))
 VERB(lock_drop, mcds_lock_drop(on->lock))
@@ -170,6 +170,13 @@ VERB(log_put, mcds_log_put(on->log, 0, word))
 VERB(log_tail, mcds_log_tail(on->log, &on->cursor, see_event, NULL, NULL))
 VERB(log_drop, mcds_log_drop(on->log))
 VERB(catalogue, mcds_catalogue(on->store, see_listed, NULL))
+
+/* Without an add of its own it would have nothing to flush. */
+static int exact_flush(struct handles *on)
+{
+    int result = mcds_counter_add(on->exact, 1, NULL);
+    return result < 0 ? result : mcds_counter_flush(on->exact);
+}
 
 static int lock_try_acquire(struct handles *on)
 {
@@ -472,27 +479,39 @@ static bool is_as_expected(const struct expected *expected, int result, const ch
     return fits && said && strstr(sentence, peer) != NULL;
 }
 
-static int judge_verbs(struct handles *on, const struct expected *expected, const char *peer,
-                       bool is_warm)
+/* The verbs that one thread tries: every SHARES-th. */
+struct share {
+    pthread_t thread;
+    struct handles *on;
+    const struct expected *expected;
+    const char *peer;
+    bool is_warm;
+    size_t first;
+    int wrong;
+};
+
+static bool is_fine(const struct share *share, size_t i)
 {
-    int wrong = 0;
-    for (size_t i = 0; i < VERB_COUNT; i++) {
+    int result = verbs[i].call(share->on);
+    return is_as_expected(share->expected, result, share->peer) ||
+           (result >= 0 && needs_no_server(verbs[i].call));
+}
+
+static void *judge_share(void *argument)
+{
+    struct share *share = argument;
+    for (size_t i = share->first; i < VERB_COUNT; i += SHARES) {
         bool fine = false;
-        int result = 0;
-        if (!is_warm && (verbs[i].call == lock_renew || verbs[i].call == lock_release))
+        if (!share->is_warm && (verbs[i].call == lock_renew || verbs[i].call == lock_release))
             continue;
-        for (int tries = 0; tries < TRIES_ON_A_LOADED_MACHINE && !fine; tries++) {
-            result = verbs[i].call(on);
-            fine = is_as_expected(expected, result, peer) ||
-                   (result >= 0 && needs_no_server(verbs[i].call));
-        }
+        for (int tries = 0; tries < TRIES_ON_A_LOADED_MACHINE && !fine; tries++)
+            fine = is_fine(share, i);
         if (!fine)
-            print_error("%s server, %s handle: %s: %s: %s\n", expected->kind,
-                        is_warm ? "used" : "new", verbs[i].name, mcds_result_name(result),
-                        mcds_errmsg());
-        wrong += !fine;
+            print_error("%s server, %s handle: %s: %s\n", share->expected->kind,
+                        share->is_warm ? "used" : "new", verbs[i].name, mcds_errmsg());
+        share->wrong += !fine;
     }
-    return wrong;
+    return NULL;
 }
 
 struct world {
@@ -500,6 +519,7 @@ struct world {
     struct handles warm;
     struct handles cold;
     char peer[64];
+    struct share shares[2 * SHARES];
 };
 
 static void world_open(struct world *world, const char *options)
@@ -519,14 +539,37 @@ static void world_open(struct world *world, const char *options)
     use_all(&world->warm);
 }
 
-static void world_judge(struct world *world, const struct expected *expected)
+/* Most of the time of a verb is spent waiting: threads wait at once. */
+static void world_begin_judging(struct world *world, const struct expected *expected)
 {
-    int wrong = judge_verbs(&world->warm, expected, world->peer, true) +
-                judge_verbs(&world->cold, expected, world->peer, false);
+    for (size_t i = 0; i < 2 * SHARES; i++) {
+        bool is_warm = i < SHARES;
+        world->shares[i] = (struct share){.on = is_warm ? &world->warm : &world->cold,
+                                          .expected = expected,
+                                          .peer = world->peer,
+                                          .is_warm = is_warm,
+                                          .first = i % SHARES};
+        OK(pthread_create(&world->shares[i].thread, NULL, judge_share, &world->shares[i]));
+    }
+}
+
+static void world_end_judging(struct world *world)
+{
+    int wrong = 0;
+    for (size_t i = 0; i < 2 * SHARES; i++) {
+        (void)pthread_join(world->shares[i].thread, NULL);
+        wrong += world->shares[i].wrong;
+    }
     close_all(&world->warm);
     close_all(&world->cold);
     server_stop(&world->server);
     assert_int_equal(wrong, 0);
+}
+
+static void world_judge(struct world *world, const struct expected *expected)
+{
+    world_begin_judging(world, expected);
+    world_end_judging(world);
 }
 
 static void a_server_that_is_gone(void **state)
@@ -553,16 +596,11 @@ static void a_server_that_is_halted(void **state)
     world_judge(&world, &expected);
 }
 
-static void judge_impostor(const struct expected *expected, const char *options,
-                           const char *text, size_t length)
+static void impostor_open(struct world *world, struct impostor *impostor, const char *options)
 {
-    struct world world = {0};
-    struct impostor impostor = {.text = text, .length = length};
-    world_open(&world, options);
-    server_kill(&world.server);
-    impostor_start(&impostor, world.server.port);
-    world_judge(&world, expected);
-    impostor_stop(&impostor);
+    world_open(world, options);
+    server_kill(&world->server);
+    impostor_start(impostor, world->server.port);
 }
 
 static void a_server_that_is_silent(void **state)
@@ -572,8 +610,12 @@ static void a_server_that_is_silent(void **state)
         {MCDS_UNAVAILABLE, MCDS_TIMEOUT},
         {"connected, but nothing there answers as memcached would",
          "no answer before the deadline"}};
+    struct world world = {0};
+    struct impostor impostor = {0};
     (void)state;
-    judge_impostor(&expected, "timeout=100&connect_timeout=60", NULL, 0);
+    impostor_open(&world, &impostor, "timeout=100&connect_timeout=60");
+    world_judge(&world, &expected);
+    impostor_stop(&impostor);
 }
 
 static void a_server_of_another_kind(void **state)
@@ -600,11 +642,18 @@ static void a_server_of_another_kind(void **state)
          noise,
          sizeof noise - 1},
     };
+    static struct world worlds[sizeof kinds / sizeof kinds[0]];
+    static struct impostor impostors[sizeof kinds / sizeof kinds[0]];
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        size_t length = kinds[i].length > 0 ? kinds[i].length : strlen(kinds[i].text);
-        judge_impostor(&kinds[i].expected, "timeout=10000&connect_timeout=10000", kinds[i].text,
-                       length);
+        impostors[i].text = kinds[i].text;
+        impostors[i].length = kinds[i].length > 0 ? kinds[i].length : strlen(kinds[i].text);
+        impostor_open(&worlds[i], &impostors[i], "timeout=10000&connect_timeout=10000");
+        world_begin_judging(&worlds[i], &kinds[i].expected);
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        world_end_judging(&worlds[i]);
+        impostor_stop(&impostors[i]);
     }
 }
 
