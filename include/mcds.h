@@ -945,8 +945,8 @@ MCDS_API MCDS_CHECKED int mcds_views_hit_start(mcds_views *views, const char *pa
 
 /* How often a page was viewed, by all and ever.
  * Cost     1 for each 15 intervals that are not in the base yet, which is read anew from the
- *          database every ten minutes; then 5, and a call of load, or 2 to 15 of them where the
- *          store knows of no flush.
+ *          database every ten minutes; then 5, and 2 calls of load, or 3 to 16 of them where the
+ *          store knows of no flush; more of both where what is saved has not settled.
  * Returns  MCDS_OK; MCDS_IO: load has failed; MCDS_TIMEOUT: also when another caller's load
  *          takes too long; MCDS_UNAVAILABLE, MCDS_CORRUPT, MCDS_INVALID */
 MCDS_API MCDS_CHECKED int mcds_views_get(mcds_views *views, const char *page,

@@ -27,6 +27,10 @@ struct views_get {
     uint64_t next;  /* the first that has not been asked for yet */
     uint64_t last;
     int64_t sum;
+    int64_t seen; /* what the database has up to the slots that have been compared */
+    int64_t all;  /* what it has */
+    bool is_any_saved;
+    int64_t saved[KEYS_MAX]; /* what it has of each slot that is being compared */
     struct mcds__claim claim;
     struct mcds__key keys[KEYS_MAX];
     mcds_request requests[KEYS_MAX];
@@ -34,7 +38,15 @@ struct views_get {
     char page[MCDS__NAME_GIVEN_MAX + 1];
 };
 
-enum { GET_BEGIN, GET_READING, GET_CLAIMING, GET_MARK, GET_STORING, GET_GIVING };
+enum {
+    GET_BEGIN,
+    GET_READING,
+    GET_CLAIMING,
+    GET_MARK,
+    GET_COMPARING,
+    GET_STORING,
+    GET_GIVING,
+};
 
 static void add_request(struct views_get *get, const struct mcds__key *key)
 {
@@ -52,7 +64,7 @@ static struct mcds__key base_key(const struct views_get *get)
 }
 
 /* The base first, unless it has been read, then as many slots as there is room for. */
-static enum mcds__step ask(struct views_get *get, bool with_base)
+static enum mcds__step ask(struct views_get *get, bool with_base, uint8_t stage)
 {
     get->count = 0;
     if (with_base) {
@@ -63,7 +75,7 @@ static enum mcds__step ask(struct views_get *get, bool with_base)
         struct mcds__key key = mcds__views_count_key(get->views, get->next++, get->page);
         add_request(get, &key);
     }
-    get->stage = GET_READING;
+    get->stage = stage;
     return mcds__operation_ask_any_order(&get->base, get->requests, get->count);
 }
 
@@ -96,7 +108,7 @@ static enum mcds__step begin(struct views_get *get)
     get->next = get->upto + 1;
     get->last = now + 1; /* where another machine's clock may be */
     get->sum = 0;
-    return ask(get, true);
+    return ask(get, true, GET_READING);
 }
 
 static enum mcds__step again(struct views_get *get, const mcds_reply *reply)
@@ -210,7 +222,7 @@ static enum mcds__step take_replies(struct views_get *get)
     if (state == BASE_DAMAGED || !add_slots(get, with_base))
         return mcds__operation_finish(&get->base, MCDS_CORRUPT);
     if (get->next <= get->last)
-        return ask(get, false);
+        return ask(get, false, GET_READING);
     *get->value_out = get->sum;
     return mcds__operation_finish(&get->base, MCDS_OK);
 }
@@ -284,6 +296,76 @@ static enum mcds__step store_base(struct views_get *get, int64_t views, uint64_t
     return mcds__operation_ask(&get->base, get->requests, 1);
 }
 
+/* What the database has of the next slots, in one call where it has nothing. */
+static bool ask_saved(struct views_get *get)
+{
+    uint64_t end = get->next + KEYS_MAX - 1;
+    int64_t sum;
+    end = end < get->last ? end : get->last;
+    get->is_any_saved = false;
+    if (!ask_database(get, end, &sum))
+        return false;
+    if (sum <= get->seen) {
+        get->next = end + 1;
+        return true;
+    }
+    get->is_any_saved = true;
+    for (uint64_t slot = get->next; slot <= end; slot++) {
+        if (!ask_database(get, slot, &sum))
+            return false;
+        get->saved[slot - get->next] = sum > get->seen ? sum - get->seen : 0;
+        get->seen = sum > get->seen ? sum : get->seen;
+    }
+    return true;
+}
+
+static enum mcds__step compare_more(struct views_get *get)
+{
+    while (get->next <= get->last && get->seen < get->all) {
+        get->failed = !ask_saved(get);
+        if (get->failed)
+            return give_claim(get);
+        if (get->is_any_saved)
+            return ask(get, false, GET_COMPARING);
+    }
+    return store_base(get, get->sum, get->upto);
+}
+
+/* A slot that has not settled may be saved already, and its number lost from the store since.
+ * The numbers in the store are read after the database: each is as large as what was saved of it,
+ * unless it was lost. What a number lacks is added to the base, and counted once. */
+static enum mcds__step begin_comparing(struct views_get *get, int64_t loaded, uint64_t upto,
+                                       uint64_t from)
+{
+    int64_t ahead_ms = mcds__wall_ms(get->base.env) + MCDS__VIEWS_SETTLE_MS;
+    get->upto = upto;
+    get->next = from;
+    get->last = mcds__slot_at(ahead_ms, get->views->flush_ms);
+    get->sum = get->seen = loaded;
+    get->failed = !ask_database(get, get->last, &get->all);
+    return get->failed ? give_claim(get) : compare_more(get);
+}
+
+static enum mcds__step compare(struct views_get *get)
+{
+    const mcds_reply *trouble = trouble_of(get);
+    if (trouble != NULL) {
+        get->claim.doubt = true; /* as in load */
+        return again(get, trouble);
+    }
+    for (uint32_t i = 0; i < get->count; i++) {
+        const mcds_request *request = &get->requests[i];
+        uint64_t number = 0;
+        uint64_t saved = (uint64_t)get->saved[i];
+        if (request->reply.outcome == MCDS_OUT_OK &&
+            !mcds__slot_parse(mcds__reply_value(&get->base.batch, request), &number))
+            return mcds__operation_finish(&get->base, MCDS_CORRUPT);
+        if (saved > number && !add_views(get, saved - number))
+            return mcds__operation_finish(&get->base, MCDS_CORRUPT);
+    }
+    return compare_more(get);
+}
+
 /* The slots up to the mark have been saved: the database is asked for their sum. */
 static enum mcds__step load(struct views_get *get)
 {
@@ -305,7 +387,10 @@ static enum mcds__step load(struct views_get *get)
     }
     get->failed = !ask_database(get, upto, &loaded) ||
                   (marked == 0 && !find_saved(get, &upto, &loaded));
-    return get->failed ? give_claim(get) : store_base(get, loaded, upto);
+    uint64_t from = mcds__views_unsettled(get->views);
+    if (marked > 0 || from <= upto) /* otherwise find_saved has seen all before it */
+        from = upto + 1;
+    return get->failed ? give_claim(get) : begin_comparing(get, loaded, upto, from);
 }
 
 static enum mcds__step take_stored(struct views_get *get)
@@ -331,6 +416,8 @@ static enum mcds__step step_get(struct mcds__operation *operation)
         return claim(get);
     case GET_MARK:
         return load(get);
+    case GET_COMPARING:
+        return compare(get);
     case GET_STORING:
         return take_stored(get);
     default:
