@@ -28,21 +28,28 @@ void mcds__fold_grow_free(struct mcds__fold_growth *growth, const mcds_env *env)
     mcds__fold_free_room(&growth->room, env);
 }
 
-static enum mcds__step finish(struct mcds__fold_growth *growth,
-                              struct mcds__operation *operation)
+static void end(struct mcds__fold_growth *growth, struct mcds__operation *operation)
 {
     mcds__fold_grow_free(growth, operation->env);
     growth->stage = GROW_BEGIN;
     operation->connection = 0;
+}
+
+static enum mcds__step finish(struct mcds__fold_growth *growth,
+                              struct mcds__operation *operation)
+{
+    end(growth, operation);
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-/* The store has refused: the caller may want to say why. */
+/* The store has refused: the caller may want to say why. The reply may lie in the room that the
+ * end frees. */
 static enum mcds__step refuse(struct mcds__fold_growth *growth,
                               struct mcds__operation *operation, const mcds_reply *reply)
 {
-    (void)finish(growth, operation);
-    return mcds__operation_fail(operation, reply);
+    enum mcds__step step = mcds__operation_fail(operation, reply);
+    end(growth, operation);
+    return step;
 }
 
 /* What became of the record that the caller asks about, as far as this value tells: what is not
