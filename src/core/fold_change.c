@@ -74,6 +74,16 @@ static enum mcds__step finish(struct mcds__fold_change *change,
     return mcds__operation_explain(operation, result, detail);
 }
 
+/* The time for waiting is over: others were in the way, or the store could not be reached. */
+static enum mcds__step finish_waiting(struct mcds__fold_change *change,
+                                      struct mcds__operation *operation, const char *detail)
+{
+    if (operation->obstacle == NULL)
+        return finish(change, operation, MCDS_BUSY, detail);
+    operation->peer = operation->obstacle_peer;
+    return finish(change, operation, MCDS_UNAVAILABLE, operation->obstacle);
+}
+
 static enum mcds__step finish_done(struct mcds__fold_change *change,
                                    struct mcds__operation *operation)
 {
@@ -157,7 +167,7 @@ static enum mcds__step take_growth(struct mcds__fold_change *change,
         return begin(change, operation);
     if (mcds__operation_wait(operation, MCDS__FOLD_GROWTH_WAIT_NS))
         return MCDS__SLEEP;
-    return finish(change, operation, MCDS_BUSY, "its key is being rewritten by others");
+    return finish_waiting(change, operation, "its key is being rewritten by others");
 }
 
 static enum mcds__step grow(struct mcds__fold_change *change, struct mcds__operation *operation,
@@ -413,7 +423,7 @@ static enum mcds__step take_making(struct mcds__fold_change *change,
     if (mcds__operation_wait(operation, is_other ? MCDS__FOLD_GROWTH_WAIT_NS : 0))
         return MCDS__SLEEP;
     if (is_other)
-        return finish(change, operation, MCDS_BUSY, "others are making it");
+        return finish_waiting(change, operation, "others are making it");
     return finish(change, operation, operation->result, operation->detail);
 }
 
