@@ -36,8 +36,8 @@ static void *count_bytes(void *self, void *memory, size_t length)
     void *granted = env->reallocate(env->self, memory, length);
     if (granted == NULL && length > 0)
         return NULL;
-    int64_t now = bytes += (granted != NULL ? (int64_t)malloc_usable_size(granted) : 0) -
-                           before;
+    int64_t change = (granted != NULL ? (int64_t)malloc_usable_size(granted) : 0) - before;
+    int64_t now = atomic_fetch_add(&bytes, change) + change;
     int64_t most = peak;
     while (now > most && !atomic_compare_exchange_weak(&peak, &most, now)) {
         /* another has raised it */
