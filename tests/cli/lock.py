@@ -300,8 +300,9 @@ class LockTest(unittest.TestCase):
         self.assertEqual(self.end(holder), 79)
         self.assert_dead(pids)
         self.assertEqual(self.mark(), "TERM\n")
+        # Without the brackets: on a slow machine, where the first try to renew is still under way.
         self.assertRegex(holder.stderr.read(),
-                         r"cannot be renewed; stopping the command \(lock 'job': renew: .+\)")
+                         r"cannot be renewed; stopping the command( \(lock 'job': renew: .+\))?\n$")
 
     @unittest.skipUnless(HOME == "memcached", "an lmdb file is not restarted")
     def test_server_that_forgets(self):
