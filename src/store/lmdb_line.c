@@ -52,6 +52,7 @@ static size_t shared_bytes(void)
 /* Clear it: no other process has it open. */
 static bool begin_line(struct mcds__lmdb_line *line)
 {
+    line->magic = 0;
     memset(line, 0, sizeof *line);
     bool made = mcds__mutex_init_shared(&line->mutex) &&
                 mcds__lmdb_board_begin(board_behind(line));
@@ -67,23 +68,37 @@ static bool lock_page(int descriptor, bool alone)
     struct flock lock = {.l_type = alone ? F_WRLCK : F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
     return fcntl(descriptor, F_OFD_SETLK, &lock) == 0;
 }
+
+static void unlock_page(int descriptor)
+{
+    struct flock lock = {.l_type = F_UNLCK, .l_whence = SEEK_SET, .l_len = 1};
+    (void)fcntl(descriptor, F_OFD_SETLK, &lock);
+}
 #else
 static bool lock_page(int descriptor, bool alone)
 {
     return flock(descriptor, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) == 0;
 }
+
+static void unlock_page(int descriptor)
+{
+    (void)flock(descriptor, LOCK_UN);
+}
 #endif
 
-/* NULL: it is joined; else why it is not. */
+/* NULL: it is joined; else why it is not. A page without its mark was being begun by a process
+ * that died: whoever is alone next begins it. */
 static const char *join_line(const mcds_env *env, struct mcds__lmdb_line *line, int descriptor)
 {
-    bool alone = lock_page(descriptor, true);
-    if (alone && !begin_line(line))
-        return "this system has no mutexes for processes that may die";
     for (int i = 0; i < JOIN_TRIES_MAX; i++) {
-        if (lock_page(descriptor, false))
-            return line->magic == LINE_MAGIC ? NULL
-                                             : "another version of mcds has the file open";
+        if (lock_page(descriptor, true) && !begin_line(line))
+            return "this system has no mutexes for processes that may die";
+        if (lock_page(descriptor, false)) {
+            uint64_t magic = line->magic;
+            if (magic != 0)
+                return magic == LINE_MAGIC ? NULL : "another version of mcds has the file open";
+            unlock_page(descriptor);
+        }
         mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + JOIN_PAUSE_NS);
     }
     return "another process has locked PATH-writer";

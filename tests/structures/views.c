@@ -267,10 +267,12 @@ static void what_was_saved_early_may_be_lost(struct suite *suite)
 {
     const char *name;
     mcds_views *views = begin(suite, &name);
+    struct raw_key before = count_key(suite, name, "/");
     HIT(suite, views, "/", 3);
+    struct raw_key after = count_key(suite, name, "/"); /* a minute may end between them */
     CHECK(MCDS_OK, suite, mcds_views_flush_final, views);
-    struct raw_key count = count_key(suite, name, "/");
-    assert_int_equal(raw_delete(suite, &count), MCDS_OUT_OK);
+    assert_true(raw_delete(suite, &before) == MCDS_OUT_OK ||
+                raw_delete(suite, &after) == MCDS_OUT_OK);
     shift_wall_ms(suite, MINUTE);
     HIT(suite, views, "/", 5);
     VIEWS(8, suite, views, "/");
