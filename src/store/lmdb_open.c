@@ -16,6 +16,7 @@
 #define OPEN_TRIES_MAX 10
 #define EMPTY_PAGES_MAX                                                                        \
     8 /* of a file that somebody began and did not finish; else it is torn */
+#define TORN_LOOKS 20
 #define OPEN_PAUSE_NS (5 * NS_PER_MS)
 #define LOCK_FILE_BYTES (80 * 1024) /* somewhat more than MCDS__LMDB_READERS need */
 #define LOCK_FILE_MARK UINT32_C(0xBEEFC0DE)
@@ -218,11 +219,25 @@ static int settle_format(struct mcds__lmdb_file *file, const mcds_env *env, bool
     return code;
 }
 
+/* The same without writing. A reader that is paused while it begins, and outrun by two commits,
+ * has the number of the earlier transaction and the pages of the later one; a copy that is torn
+ * looks so each time. */
+static int look_at_format(struct mcds__lmdb_file *file, const mcds_env *env,
+                          enum content *content, uint32_t *version)
+{
+    int code = settle_format(file, env, false, content, version);
+    for (int i = 1; i < TORN_LOOKS && code == 0 && *content == TORN; i++) {
+        mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + NS_PER_MS);
+        code = settle_format(file, env, false, content, version);
+    }
+    return code;
+}
+
 static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
 {
     enum content content = EMPTY;
     uint32_t version = MCDS__LMDB_VERSION;
-    int code = settle_format(file, env, false, &content, &version);
+    int code = look_at_format(file, env, &content, &version);
     if (code == 0 && content == EMPTY && !file->read_only)
         code = settle_format(file, env, true, &content, &version);
     if (code != 0)
