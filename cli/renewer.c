@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -24,7 +25,7 @@ static void *renew_when_asked(void *context)
     struct renewer *renewer = context;
     while (wait_for_byte(renewer->ask[0])) {
         renewer->result = mcds_lock_renew(renewer->lock, renewer->lease);
-        (void)snprintf(renewer->message, sizeof renewer->message, "%s",
+        (void)snprintf(renewer->said, sizeof renewer->said, "%s",
                        renewer->result < 0 ? mcds_errmsg() : "");
         uint64_t one = 1;
         if (write(renewer->answer, &one, sizeof one) != (ssize_t)sizeof one)
@@ -44,6 +45,7 @@ bool renewer_start(struct renewer *renewer, mcds_lock *lock, mcds_lease *lease)
     renewer->lock = lock;
     renewer->lease = lease;
     renewer->is_busy = false;
+    renewer->message[0] = '\0';
     if (pipe2(renewer->ask, O_CLOEXEC) != 0)
         return false;
     renewer->answer = eventfd(0, EFD_CLOEXEC);
@@ -70,8 +72,10 @@ void renewer_ask(struct renewer *renewer)
 void renewer_take(struct renewer *renewer)
 {
     uint64_t count;
-    if (read(renewer->answer, &count, sizeof count) == (ssize_t)sizeof count)
-        renewer->is_busy = false;
+    if (read(renewer->answer, &count, sizeof count) != (ssize_t)sizeof count)
+        return;
+    renewer->is_busy = false;
+    memcpy(renewer->message, renewer->said, sizeof renewer->message);
 }
 
 void renewer_end(struct renewer *renewer)

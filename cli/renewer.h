@@ -17,8 +17,9 @@ struct renewer {
     int ask[2]; /* a byte: renew; closed: end */
     int answer; /* readable when a renewal is done */
     bool is_busy;
-    int result; /* of the last one, and its sentence */
-    char message[RENEWER_MESSAGE_ROOM];
+    int result;                         /* of the last one */
+    char message[RENEWER_MESSAGE_ROOM]; /* its sentence, or "" */
+    char said[RENEWER_MESSAGE_ROOM];    /* the thread's, while a renewal is under way */
 };
 
 /* False when the thread cannot be had. */
