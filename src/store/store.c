@@ -126,6 +126,7 @@ int mcds_open_home(const mcds_home *home, void *home_state, const mcds_options *
     result = make_store(env_of(options), home, &store);
     if (result != MCDS_OK)
         return result;
+    assert(store != NULL);
     const char *ns = options != NULL && options->ns != NULL ? options->ns : "mcds";
     result = set_options(store, ns, options != NULL ? options->timeout_ms : 0);
     if (result != MCDS_OK) {
@@ -161,6 +162,7 @@ static int open_parsed(struct mcds_uri *uri, const mcds_options *options,
     int result = mcds_open_home(home, NULL, &merged, &store);
     if (result != MCDS_OK)
         return result;
+    assert(store != NULL);
     result = home->open(uri, store->env, &store->home_state);
     if (result != MCDS_OK) {
         free_store(store);
