@@ -36,20 +36,16 @@ static bool claim(struct mcds__fold_making *making, struct mcds__fold *fold)
 }
 
 /* The value of the first key, empty, and that of the root. False: no memory. */
-static bool encode(struct mcds__fold_making *making, struct mcds__fold *fold, mcds_bytes key)
+static bool encode(struct mcds__fold_making *making, struct mcds__fold *fold, mcds_bytes key,
+                   const struct mcds__descriptor *descriptor)
 {
     struct mcds__fold_contents nothing;
-    struct mcds__descriptor descriptor;
     uint32_t floor_s;
     mcds_buffer *root = &making->room->values[ADD_ROOT];
     mcds__fold_contents_init(&nothing, fold->env, key, (mcds_bytes){NULL, 0});
-    (void)mcds__fold_draw(fold, &descriptor);
-    descriptor.life = making->life.number;
-    mcds__put_u64(descriptor.hash_key, making->life.hash_key[0]);
-    mcds__put_u64(descriptor.hash_key + 8, making->life.hash_key[1]);
     if (!mcds__buffer_reserve(root, MCDS__DESCRIPTOR_ROOM))
         return false;
-    root->length = mcds__descriptor_seal(&descriptor, mcds__key_bytes(&fold->root), root->at);
+    root->length = mcds__descriptor_seal(descriptor, mcds__key_bytes(&fold->root), root->at);
     return mcds__fold_encode(&nothing, key, 0, MCDS__FOLD_ALL, 0,
                              &making->room->values[ADD_KEY], &floor_s);
 }
@@ -93,7 +89,7 @@ static enum mcds__step begin(struct mcds__fold_making *making, struct mcds__fold
     struct mcds__key *key = &making->room->keys[0];
     mcds__fold_key(fold, making->life.number, 0, 0, key);
     mcds__fold_readdress(making->record, mcds__key_bytes(key));
-    if (!encode(making, fold, mcds__key_bytes(key)))
+    if (!encode(making, fold, mcds__key_bytes(key), &descriptor))
         return finish(making, fold, operation, MCDS_NO_MEMORY);
     return ask(making, fold, operation);
 }
