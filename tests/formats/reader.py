@@ -56,6 +56,11 @@ class Server:
         self.file.read(len(b"\r\nEND\r\n"))
         return int(flags), value
 
+    def set(self, key, flags, value):
+        self.socket.sendall(b"set %s %d 0 %d\r\n%s\r\n" % (key, flags, len(value), value))
+        line = self.file.readline()
+        assert line == b"STORED\r\n", (key, line)
+
 
 class Bytes:
     """A place in bytes that moves on."""

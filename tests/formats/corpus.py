@@ -1,0 +1,246 @@
+"""Stores that earlier versions wrote, read and changed by this one.
+
+corpus.py MCDS              every version under corpus/: its keys are those of docs/formats.md, and
+                            its questions get the answers of that version
+corpus.py MCDS record NAME  make corpus/NAME with this version; in a time namespace of its own
+                            (unshare -T --fork), which makes the LMDB file one of an earlier boot
+
+A version is three files. memcached.gz: a key, its client flags and its value in base64 a line.
+lmdb.gz: a copy of an LMDB store. questions: a JSON object a line, the first with the time of the
+recording, each other a command and its answer. The command's clock is set to that time. A version
+that is released is never recorded again."""
+
+import base64
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "weblog"))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import document  # noqa: E402
+import memcached  # noqa: E402
+import reader  # noqa: E402
+
+CORPUS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "corpus")
+MCDS = None
+MANY = 700
+
+HOUR = ["--period", "1h"]
+DAY = ["--width", "1d"]
+SITE = ["--flush-every", "1d", "--database", "URI"]
+MANY_LINES = "".join("element %d\n" % i for i in range(MANY))
+LARGE = "x" * 1200000
+HOLD = ["lock", "held", "--lease", "1d", "--label", "web3", "--", "cat"]
+
+CHANGES = [
+    (["counter", "add", "signed", "-7"], None),
+    (["counter", "add", "plain", "--plain", "42"], None),
+    (["counter", "add", "striped", "--stripes", "4", "11"], None),
+    (["counter", "add", "exact", "--exact", "5"], None),
+    (["counter", "add", "exact", "--exact", "-9"], None),
+    (["counter", "add", "a name: with % and \u00e9" + "e" * 200], None),
+    (["lock", "free", "--", "true"], None),
+    (["visitors", "hit", "site", "ann", *HOUR], None),
+    (["visitors", "hit", "site", "bob", *HOUR], None),
+    (["batch"], "".join("visitors hit %s 'visitor %d' --period 1h --%s\n" % (form, i, form)
+                        for form in ("exact", "estimated") for i in range(MANY))),
+    (["online", "beat", "chat", "ann", *DAY], None),
+    (["online", "beat", "kept", "ann", *DAY, "--exact"], None),
+    (["online", "beat", "guess", "ann", *DAY, "--estimated"], None),
+    (["batch"], "".join("views hit site page%d %d --flush-every 1d\n" % (i, i + 1)
+                        for i in range(20))),
+    (["views", "flush", "site", *SITE], None),
+    (["log", "put", "deploys"], "one\ntwo words\n" + LARGE + "\n"),
+    (["log", "put", "arrivals", "old", "--by-arrival", "--at", "@1000000000"], None),
+    (["list", "push", "jobs"], MANY_LINES * 3 + LARGE + "\n"),
+    (["list", "push", "cleared", "gone"], None),
+    (["list", "clear", "cleared"], None),
+    (["array", "set", "small", "a", "", "a b"], None),
+    (["array", "set", "large", "-"], (LARGE + "\n") * 2),
+    (["array", "set", "dropped", "a"], None),
+    (["array", "drop", "dropped"], None),
+    (["table", "put", "hosts", "web3", "10.0.0.3", "--ttl", "1h"], None),
+    (["table", "incr", "hosts", "boots", "12"], None),
+    (["table", "put", "grown", "-"], "".join("key %d\t%d\n" % (i, i * i) for i in range(MANY))),
+    *[(["set", "add", form, "-", *option], MANY_LINES)
+      for form, option in (("plain", []), ("bag", ["--bag"]), ("ordered", ["--list"]))],
+    (["set", "add", "bag", "element 1", "--bag"], None),
+    (["set", "remove", "ordered", "element 0", "--list"], None),
+]
+
+# Everything is read, then changed, then read again: a later version goes on with what it finds.
+READS = [
+    *[(["counter", "get", name, *option], None)
+      for name, option in (("signed", []), ("plain", []), ("striped", ["--stripes", "4"]),
+                           ("exact", ["--exact"]))],
+    (["counter", "get", "a name: with % and \u00e9" + "e" * 200], None),
+    *[(["visitors", "get", name, *HOUR, *option], None)
+      for name, option in (("site", []), ("exact", ["--exact"]), ("estimated", ["--estimated"]))],
+    *[(["online", "count", name, *DAY, *option], None)
+      for name, option in (("chat", []), ("kept", ["--exact"]), ("guess", ["--estimated"]))],
+    (["views", "get", "site", "page7", *SITE], None),
+    *[(["log", "fetch", name], None) for name in ("deploys", "arrivals")],
+    *[(["list", "fetch", name], None) for name in ("jobs", "cleared")],
+    *[(["array", "get", name], None) for name in ("small", "large", "dropped")],
+    (["table", "get", "hosts", "web3"], None),
+    (["table", "scan", "hosts"], None),
+    (["table", "scan", "grown"], None),
+    *[(["set", "fetch", form, *option], None)
+      for form, option in (("plain", []), ("bag", ["--bag"]), ("ordered", ["--list"]))],
+]
+LATER = [
+    (["lock", "held", "--no-wait", "--", "true"], None),
+    (["lock", "free", "--no-wait", "--", "true"], None),
+    (["counter", "add", "signed", "8"], None),
+    (["counter", "add", "plain", "--plain", "1"], None),
+    (["counter", "add", "striped", "--stripes", "4", "1"], None),
+    (["counter", "add", "exact", "--exact", "4"], None),
+    (["visitors", "hit", "site", "ann", *HOUR], None),
+    (["visitors", "hit", "exact", "visitor 9", *HOUR, "--exact"], None),
+    (["visitors", "hit", "exact", "zoe", *HOUR, "--exact"], None),
+    (["online", "beat", "chat", "bob", *DAY], None),
+    (["views", "hit", "site", "page7", "--flush-every", "1d"], None),
+    (["log", "put", "deploys", "three"], None),
+    (["list", "push", "jobs", "last"], None),
+    (["list", "push", "cleared", "first"], None),
+    (["array", "change", "small", "--remove", "a", "--add", "c"], None),
+    (["table", "incr", "hosts", "boots", "-2"], None),
+    (["table", "remove", "grown", "key 1"], None),
+    (["set", "remove", "plain", "element 2"], None),
+    (["set", "remove", "bag", "element 1", "--bag"], None),
+    (["set", "add", "ordered", "element 0", "--list"], None),
+]
+
+
+def ask(uri, arguments, given=None, at=None):
+    """The exit code and the lines of the answer, sorted where they have no order; the time of an
+    event is left out where it is that of the recording."""
+    clock = [] if at is None else ["faketime", "-f", time.strftime("@%Y-%m-%d %H:%M:%S",
+                                                                   time.localtime(at))]
+    words = [uri if word == "URI" else word for word in arguments]
+    done = subprocess.run([*clock, MCDS, "-s", uri, "--timeout", "30s", *words], input=given,
+                          text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          env={**os.environ, "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+    lines = done.stdout.splitlines()
+    if arguments[:2] == ["log", "put"]:
+        lines = []
+    if arguments[:2] == ["log", "fetch"] and arguments[2] != "arrivals":
+        lines = [line.split("\t", 1)[1] for line in lines]
+    is_ordered = "--list" in arguments or arguments[0] not in ("set", "table")
+    lines = lines if is_ordered else sorted(lines)
+    if sum(map(len, lines)) > 1000:
+        whole = "\n".join(lines).encode()
+        lines = ["%d lines, SHA-256 %s" % (len(lines), hashlib.sha256(whole).hexdigest())]
+    return [done.returncode, *lines]
+
+
+def write(uri):
+    for arguments, given in CHANGES:
+        code = ask(uri, arguments, given)[0]
+        if code != 0:
+            raise RuntimeError("%d: %s" % (code, arguments))
+    holder = subprocess.Popen([MCDS, "-s", uri, *HOLD], stdin=subprocess.PIPE)
+    while subprocess.run([MCDS, "-s", uri, "lock", "held", "--info"], stdout=subprocess.DEVNULL,
+                         stderr=subprocess.DEVNULL).returncode != 0:
+        if holder.poll() is not None:
+            raise RuntimeError("the lock was not acquired")
+    return holder
+
+
+def release(holder):
+    holder.stdin.close()
+    holder.wait()
+
+
+def record(name):
+    folder = os.path.join(CORPUS, name)
+    os.makedirs(folder)
+    with tempfile.TemporaryDirectory() as place, memcached.Server(place) as started:
+        holder = write(started.uri)
+        server = reader.Server(started.path)
+        items = [(key, *server.get(key)) for key in sorted(server.keys())]
+        server.close()
+        release(holder)
+        with gzip.GzipFile(os.path.join(folder, "memcached.gz"), "w", 9, mtime=0) as file:
+            for key, flags, value in items:
+                file.write(b"%s %d %s\n" % (key, flags, base64.b64encode(value)))
+        path = os.path.join(place, "store")
+        holder = write("lmdb:" + path)
+        copy = os.path.join(place, "copy")
+        subprocess.run([MCDS, "-s", "lmdb:" + path, "backup", copy], check=True)
+        release(holder)
+        with open(copy, "rb") as file, \
+                gzip.GzipFile(os.path.join(folder, "lmdb.gz"), "w", 9, mtime=0) as out:
+            shutil.copyfileobj(file, out)
+        at = int(time.time())
+        with open(os.path.join(folder, "questions"), "w", encoding="utf-8") as file:
+            print(json.dumps({"time": at}), file=file)
+            for arguments, _ in READS + LATER + READS:
+                answer = ask("lmdb:" + copy, arguments, at=at)
+                print(json.dumps({"command": arguments, "answer": answer}), file=file)
+
+
+class CorpusTest(unittest.TestCase):
+    def questions(self, version):
+        with open(os.path.join(CORPUS, version, "questions"), encoding="utf-8") as file:
+            first, *others = map(json.loads, file)
+        return first["time"], others
+
+    def check(self, version, uri):
+        at, questions = self.questions(version)
+        self.assertGreater(len(questions), 50)
+        for one in questions:
+            answer = ask(uri, one["command"], at=at)
+            self.assertEqual(answer, one["answer"], (version, uri, one["command"]))
+
+    def versions(self):
+        found = sorted(os.listdir(CORPUS))
+        self.assertTrue(found)
+        return found
+
+    def test_memcached(self):
+        for version in self.versions():
+            with tempfile.TemporaryDirectory() as place, memcached.Server(place) as started, \
+                    gzip.open(os.path.join(CORPUS, version, "memcached.gz")) as file:
+                server = reader.Server(started.path)
+                self.addCleanup(server.close)
+                for line in file:
+                    key, flags, value = line.split(b" ")
+                    value = base64.b64decode(value)
+                    document.read(key, int(flags), value)
+                    server.set(key, int(flags), value)
+                self.check(version, started.uri)
+
+    def test_lmdb(self):
+        for version in self.versions():
+            with tempfile.TemporaryDirectory() as place, \
+                    gzip.open(os.path.join(CORPUS, version, "lmdb.gz")) as file:
+                path = os.path.join(place, "store")
+                with open(path, "wb") as out:
+                    shutil.copyfileobj(file, out)
+                self.check(version, "lmdb:" + path)
+
+
+def main():
+    global MCDS
+    MCDS = sys.argv.pop(1)
+    for program in ("memcached", "faketime"):
+        if shutil.which(program) is None:
+            print("skipped: %s is not installed" % program)
+            sys.exit(77)
+    if sys.argv[1:2] == ["record"]:
+        record(sys.argv[2])
+    else:
+        unittest.main()
+
+
+if __name__ == "__main__":
+    main()
