@@ -283,11 +283,26 @@ static void enqueue_batch(struct mcds__lane_of_memcached *lane, mcds_batch *batc
         mcds__link_enqueue(link_of(lane, &batch->requests[i]), batch, i);
 }
 
+/* Whether requests wait for nothing but a push. */
+static bool can_push(const struct mcds__link *link)
+{
+    return link->count > 0 && link->encoded == 0 &&
+           (link->state == LINK_DOWN || link->state == LINK_READY);
+}
+
+/* A request that is refused at once puts the next one of its batch into the queue of any link, also of
+ * one that has been pushed already, so this is repeated until no link has more to send. */
 static void push_all(struct mcds__lane_of_memcached *lane)
 {
-    for (uint32_t i = 0; i < lane->link_count; i++)
-        if (lane->links[i].encoded < lane->links[i].count)
-            mcds__link_push(&lane->links[i]);
+    bool again = true;
+    while (again) {
+        again = false;
+        for (uint32_t i = 0; i < lane->link_count; i++)
+            if (lane->links[i].encoded < lane->links[i].count)
+                mcds__link_push(&lane->links[i]);
+        for (uint32_t i = 0; i < lane->link_count; i++)
+            again = again || can_push(&lane->links[i]);
+    }
 }
 
 static void memcached_submit(void *state, mcds_batch *first)
@@ -314,7 +329,8 @@ void mcds__lane_ask(struct mcds__lane_of_memcached *lane, uint32_t server, mcds_
 static bool is_answered_for_good(const mcds_request *request)
 {
     return request->reply.outcome != MCDS_OUT_UNKNOWN &&
-           request->reply.outcome != MCDS_OUT_UNSENT;
+           request->reply.outcome != MCDS_OUT_UNSENT &&
+           request->reply.outcome != MCDS_OUT_PROTOCOL;
 }
 
 /* The reply to a request before this one, to the same server, that went unanswered, so that
@@ -339,7 +355,8 @@ static bool send_next(struct mcds__lane_of_memcached *lane, mcds_batch *batch)
             mcds__link_enqueue(link_of(lane, request), batch, batch->answered);
             return true;
         }
-        request->reply.outcome = MCDS_OUT_UNSENT;
+        request->reply.outcome = loss->outcome == MCDS_OUT_PROTOCOL ? MCDS_OUT_PROTOCOL
+                                                                    : MCDS_OUT_UNSENT;
         request->reply.detail = loss->detail;
         request->reply.peer = loss->peer;
         batch->answered++;

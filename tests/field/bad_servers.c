@@ -399,33 +399,44 @@ struct impostor {
     pthread_t thread;
 };
 
-static void answer_one(struct impostor *impostor)
+static void take_one(struct impostor *impostor)
 {
-    char heard[4096];
     int fd = accept(impostor->listener, NULL, NULL);
-    if (fd < 0)
-        return;
-    if (impostor->text == NULL && impostor->kept_count < KEPT_MAX) {
+    if (fd >= 0 && impostor->kept_count < KEPT_MAX)
         impostor->kept[impostor->kept_count++] = fd;
-        return;
-    }
-    struct pollfd polled = {fd, POLLIN, 0};
-    if (poll(&polled, 1, 10000) > 0 && recv(fd, heard, sizeof heard, 0) > 0)
-        (void)send(fd, impostor->text, impostor->length, MSG_NOSIGNAL);
-    (void)close(fd);
+    else if (fd >= 0)
+        (void)close(fd);
 }
 
+static void answer_one(struct impostor *impostor, int which)
+{
+    char heard[4096];
+    int fd = impostor->kept[which];
+    if (recv(fd, heard, sizeof heard, MSG_DONTWAIT) > 0)
+        (void)send(fd, impostor->text, impostor->length, MSG_NOSIGNAL);
+    (void)close(fd);
+    impostor->kept[which] = impostor->kept[--impostor->kept_count];
+}
+
+/* A connection that says nothing keeps no other from its answer. */
 static void *impersonate(void *argument)
 {
     struct impostor *impostor = argument;
     for (;;) {
-        struct pollfd polled[2] = {{impostor->listener, POLLIN, 0},
-                                   {impostor->wake[0], POLLIN, 0}};
-        if (poll(polled, 2, -1) <= 0)
+        struct pollfd polled[2 + KEPT_MAX] = {{impostor->listener, POLLIN, 0},
+                                              {impostor->wake[0], POLLIN, 0}};
+        int count = impostor->text != NULL ? impostor->kept_count : 0;
+        for (int i = 0; i < count; i++)
+            polled[2 + i] = (struct pollfd){impostor->kept[i], POLLIN, 0};
+        if (poll(polled, 2 + (nfds_t)count, -1) <= 0)
             continue;
         if (polled[1].revents != 0)
             return NULL;
-        answer_one(impostor);
+        for (int i = count - 1; i >= 0; i--) /* the last takes the place of one that goes */
+            if (polled[2 + i].revents != 0)
+                answer_one(impostor, i);
+        if (polled[0].revents != 0)
+            take_one(impostor);
     }
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -18,6 +19,8 @@
 #define LARGE 1000000
 #define LARGE_COUNT 8
 #define PATIENCE_MS 10000
+/* A call that does not end: the program is killed. */
+#define HANG_S 120
 
 static int64_t in_ms(int64_t ms)
 {
@@ -331,6 +334,82 @@ static void a_late_batch_is_late_on_every_connection(void **state)
     close_store(store, server);
 }
 
+/* One by one, and the first two are refused at once because their servers are gone: the last is
+ * asked all the same, though its connection stands before theirs. */
+static void a_batch_goes_on_where_other_servers_are_gone(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        PROXY_GREETING,         {FAKE_SEND, "VERSION 1.6.18\r\n"},
+        {FAKE_EXPECT, "gets "}, {FAKE_SEND, "END\r\n"},
+        {FAKE_EXPECT, "gets "}, {FAKE_SEND, "END\r\n"},
+        {FAKE_STALL, NULL},     {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    const char *path = strchr(fake_server_uri(server), '/') + 2;
+    int length = (int)strcspn(path, "?");
+    char uri[512];
+    mcds_store *store = NULL;
+    (void)snprintf(uri, sizeof uri, "memcached://%.*s,%.*s-gone,%.*s-gone-too%s", length, path,
+                   length, path, length, path, path + length);
+    assert_int_equal(mcds_open(uri, NULL, &store), MCDS_OK);
+    mcds_request requests[3] = {request_of(MCDS_GET, "a", ""), request_of(MCDS_GET, "a", ""),
+                                request_of(MCDS_GET, "a", "")};
+    while (ask(store, &requests[2], 1) != MCDS_OUT_MISS)
+        assert_true(++requests[2].copy < 3);
+    requests[0].copy = (requests[2].copy + 2) % 3;
+    requests[1].copy = (requests[2].copy + 1) % 3;
+    mcds_batch batch = {.requests = requests, .count = 3, .deadline_ns = in_ms(3600000)};
+    (void)alarm(HANG_S);
+    mcds__store_execute(store, 0, &batch);
+    (void)alarm(0);
+    assert_int_equal(requests[0].reply.outcome, MCDS_OUT_UNSENT);
+    assert_int_equal(requests[1].reply.outcome, MCDS_OUT_UNSENT);
+    assert_int_equal(requests[2].reply.outcome, MCDS_OUT_MISS);
+    close_store(store, server);
+}
+
+/* A clock by which a server that was refused is left alone for a second and more. */
+static int64_t slow_ns(void *self)
+{
+    (void)self;
+    return mcds__monotonic_ns(mcds_env_system()) / 100;
+}
+
+/* What listens there is no memcached, so the order of a batch is not known to be kept: its requests
+ * are refused one by one. Waiting in between would last until the deadline. */
+static void what_is_refused_one_by_one_waits_for_nothing(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_ACCEPT, NULL},
+        {FAKE_EXPECT, "version\r\n"},
+        {FAKE_SEND, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"},
+        {FAKE_CLOSE, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = NULL;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_env env = *mcds_env_system();
+    env.monotonic_ns = slow_ns;
+    options.env = &env;
+    (void)alarm(HANG_S);
+    assert_int_equal(mcds_open(fake_server_uri(server), &options, &store), MCDS_OK);
+    for (int i = 0; i < 2; i++) {
+        mcds_request requests[] = {request_of(MCDS_SET, "a", "1"),
+                                   request_of(MCDS_GET, "a", ""),
+                                   request_of(MCDS_GET, "b", "")};
+        mcds_batch batch = {
+            .requests = requests, .count = 3, .deadline_ns = slow_ns(NULL) + 3600 * NS_PER_S};
+        mcds__store_execute(store, 0, &batch);
+        for (int j = 0; j < 3; j++)
+            assert_int_equal(requests[j].reply.outcome, MCDS_OUT_PROTOCOL);
+    }
+    (void)alarm(0);
+    close_store(store, server);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +422,8 @@ int main(void)
         cmocka_unit_test(nothing_of_a_batch_overtakes_what_is_unknown),
         cmocka_unit_test(a_late_batch_takes_only_itself_along),
         cmocka_unit_test(a_late_batch_is_late_on_every_connection),
+        cmocka_unit_test(a_batch_goes_on_where_other_servers_are_gone),
+        cmocka_unit_test(what_is_refused_one_by_one_waits_for_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
