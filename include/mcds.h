@@ -1228,11 +1228,12 @@ typedef struct mcds_log_range {
  * false ends the visit. About 1 MB of the log is in memory at a time.
  * info_out  NULL allowed; adds up what is found to what stands there.
  * Cost      1 per 28 chunks of the range, so 36 for all that a log with the default chunks can
- *           hold; for a chunk of more than 16 KB, 2 more, and 1 per 512 KB. A handle's first call
- *           1 more. The timeout begins again for each chunk, and after each round trip that has
- *           brought an event; of a chunk at most twice as many keys are read as there were when
- *           its turn came.
- * Returns   MCDS_OK; MCDS_NOT_FOUND: no such log; failures as put, but never MCDS_AMBIGUOUS */
+ *           hold; for a chunk of more than 16 KB, 2 more, and 1 per 512 KB. 1 more for a handle's
+ *           first call and where nothing is found. The timeout begins again for each chunk, and
+ *           after each round trip that has brought an event; of a chunk at most twice as many
+ *           keys are read as there were when its turn came.
+ * Returns   MCDS_OK; MCDS_NOT_FOUND: no such log, `gaps` then counts what this handle has seen of
+ *           it; failures as put, but never MCDS_AMBIGUOUS */
 MCDS_API MCDS_CHECKED int mcds_log_fetch(mcds_log *log, const mcds_log_range *range,
                                          bool (*visit)(void *context,
                                                        const mcds_log_event *event),
@@ -1274,8 +1275,9 @@ typedef struct mcds_log_cursor {
  *           a server has forgotten them, or they expired before the cursor came. A cursor that is
  *           used once in each retention_ms never comes too late.
  * Cost      1 when there is nothing new; as fetch for what there is, the timeout too.
- * Returns   MCDS_OK; MCDS_NOT_FOUND: no such log yet; failures as fetch: the cursor stands behind
- *           the last event visited */
+ * Returns   MCDS_OK; MCDS_NOT_FOUND: no such log yet, or no longer: the cursor stays good for a
+ *           log that is made later; failures as fetch: the cursor is behind the last event
+ *           visited */
 MCDS_API MCDS_CHECKED int mcds_log_tail(mcds_log *log, mcds_log_cursor *cursor,
                                         bool (*visit)(void *context,
                                                       const mcds_log_event *event),

@@ -11,7 +11,15 @@
 /* Parts in the first round trip of a long chunk; from its end. */
 #define WANT_FIRST 8
 
-enum { FETCH_ROOT, FETCH_SURVEY, FETCH_LOCATE, FETCH_READ, FETCH_VISIT, FETCH_LARGE };
+enum {
+    FETCH_ROOT,
+    FETCH_SURVEY,
+    FETCH_LOCATE,
+    FETCH_READ,
+    FETCH_VISIT,
+    FETCH_LARGE,
+    FETCH_ROOT_AFTER
+};
 
 struct log_fetch {
     struct mcds__operation base;
@@ -23,6 +31,7 @@ struct log_fetch {
     uint8_t stage;
     bool goes_on;
     bool is_survey; /* what has been read */
+    bool exists;    /* the log does: its root or a part has been seen */
     uint64_t first; /* chunks that are left, both ends included */
     uint64_t last;
     uint32_t width; /* of the survey */
@@ -58,12 +67,23 @@ static enum mcds__step go_to(struct log_fetch *fetch, uint8_t stage)
     return MCDS__SLEEP;
 }
 
+static void add_info(struct log_fetch *fetch)
+{
+    if (fetch->info_out == NULL)
+        return;
+    fetch->info_out->gaps += fetch->read.gaps;
+    fetch->info_out->corrupt += fetch->read.corrupt;
+}
+
+/* A handle that knows the settings does not read the root. Where it finds nothing, the log may have
+ * been dropped. */
 static enum mcds__step finish(struct log_fetch *fetch)
 {
-    if (fetch->info_out != NULL) {
-        fetch->info_out->gaps += fetch->read.gaps;
-        fetch->info_out->corrupt += fetch->read.corrupt;
+    if (!fetch->exists) {
+        mcds__part_renew_deadline(&fetch->base);
+        return go_to(fetch, FETCH_ROOT_AFTER);
     }
+    add_info(fetch);
     return mcds__operation_finish(&fetch->base, MCDS_OK);
 }
 
@@ -113,6 +133,7 @@ static enum mcds__step visit_survey(struct log_fetch *fetch)
         enum mcds__part_kind kind = fetch->read.kinds[fetch->chunk];
         if (kind == MCDS__PART_NOTHING && (fetch->seen >> fetch->chunk & 1) != 0)
             fetch->read.gaps++;
+        fetch->exists = fetch->exists || kind != MCDS__PART_NOTHING;
         fetch->begin = fetch->end;
         while (fetch->end < fetch->read.count &&
                fetch->read.items[fetch->end].index == fetch->chunk)
@@ -271,13 +292,24 @@ static enum mcds__step take_root(struct log_fetch *fetch, enum mcds__step step)
     return survey(fetch);
 }
 
+static enum mcds__step take_root_after(struct log_fetch *fetch, enum mcds__step step)
+{
+    if (step == MCDS__DONE &&
+        (fetch->base.result == MCDS_OK || fetch->base.result == MCDS_NOT_FOUND))
+        add_info(fetch);
+    return step;
+}
+
 static enum mcds__step step_stage(struct log_fetch *fetch, struct mcds__operation *operation)
 {
     switch (fetch->stage) {
     case FETCH_ROOT:
         if (atomic_load(&fetch->log->is_ready))
             return take_root(fetch, mcds__operation_finish(operation, MCDS_OK));
+        fetch->exists = true;
         return take_root(fetch, mcds__log_begin_step(&fetch->root, false, operation));
+    case FETCH_ROOT_AFTER:
+        return take_root_after(fetch, mcds__log_begin_step(&fetch->root, false, operation));
     case FETCH_SURVEY:
         return take_survey(fetch, mcds__part_survey_step(&fetch->read, fetch->width,
                                                          fetch->range.newest_first, operation));
@@ -327,6 +359,7 @@ static int launch_fetch(struct log_fetch *fetch, mcds_log *log, const mcds_log_r
     fetch->context = context;
     fetch->info_out = info_out;
     fetch->stage = FETCH_ROOT;
+    fetch->exists = false;
     fetch->locate.room = NULL;
     fetch->read.parts = NULL;
     mcds__log_begin(&fetch->root, log);

@@ -1,8 +1,8 @@
 /* Log: follow it.
  *
  * The cursor stands in each of the chunks that may still take events: the part, how many bytes of
- * it have been read, and its birth. One round trip tells which of them have grown. A chunk that
- * takes no more is left behind. */
+ * it have been read, and its birth. One round trip tells which of them have grown, and whether the
+ * log still has a root. A chunk that takes no more is left behind. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -23,6 +23,8 @@ struct log_tail {
     uint8_t stage;
     bool goes_on;
     bool is_asked;
+    bool is_gone;     /* neither root nor parts have been seen */
+    uint32_t root_at; /* the request for the root */
     uint32_t at;      /* the chunk of the cursor that is looked at */
     uint32_t item;    /* the next to be visited */
     uint32_t changed; /* bit i: chunk i of the cursor has grown */
@@ -177,8 +179,14 @@ static enum mcds__step ask_poll(struct log_tail *tail)
         mcds__part_fill_get(&tail->log->parts, chunk, room, 2 * i + 1, cursor->at[i].part,
                             MCDS_NO_VALUE);
     }
+    tail->root_at = 2 * cursor->count;
+    room->requests[tail->root_at] = (mcds_request){
+        .command = MCDS_GET,
+        .key = mcds__key_bytes(&tail->log->generation.key),
+        .options = MCDS_NO_VALUE,
+    };
     tail->is_asked = true;
-    (void)mcds__operation_ask_repeatable(&tail->base, room->requests, 2 * cursor->count);
+    (void)mcds__operation_ask_repeatable(&tail->base, room->requests, tail->root_at + 1);
     tail->base.batch.independent = true;
     return MCDS__ASK;
 }
@@ -189,8 +197,11 @@ static enum mcds__step step_poll(struct log_tail *tail)
     if (!tail->is_asked)
         return ask_poll(tail);
     tail->is_asked = false;
-    for (uint32_t i = 0; i < 2 * cursor->count; i++) {
+    tail->is_gone = true;
+    for (uint32_t i = 0; i <= tail->root_at; i++) {
         const mcds_reply *reply = &tail->room->requests[i].reply;
+        if (reply->outcome == MCDS_OUT_OK)
+            tail->is_gone = false;
         if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
             continue;
         if (mcds__is_transport_trouble(reply) && mcds__operation_again(&tail->base))
@@ -211,6 +222,12 @@ static enum mcds__step step_poll(struct log_tail *tail)
     return go_to(tail, TAIL_READ);
 }
 
+/* The cursor has moved past what is gone, so that each gap is counted once. */
+static enum mcds__step finish(struct log_tail *tail)
+{
+    return mcds__operation_finish(&tail->base, tail->is_gone ? MCDS_NOT_FOUND : MCDS_OK);
+}
+
 /* Read the next chunk that has grown. */
 static enum mcds__step step_read(struct log_tail *tail)
 {
@@ -219,8 +236,7 @@ static enum mcds__step step_read(struct log_tail *tail)
         while (tail->at < cursor->count && (tail->changed & 1u << tail->at) == 0)
             tail->at++;
         if (tail->at == cursor->count)
-            return shift(tail) ? begin_poll(tail)
-                               : mcds__operation_finish(&tail->base, MCDS_OK);
+            return shift(tail) ? begin_poll(tail) : finish(tail);
         tail->read.family = cursor->chunk + tail->at;
         tail->read.from = cursor->at[tail->at].part;
         tail->read.want = WANT_FIRST;
@@ -362,7 +378,7 @@ static enum mcds__step step_stage(struct log_tail *tail, struct mcds__operation 
 {
     switch (tail->stage) {
     case TAIL_ROOT:
-        if (atomic_load(&tail->log->is_ready))
+        if (atomic_load(&tail->log->is_ready) && tail->cursor->count > 0)
             return begin(tail);
         return take_root(tail, mcds__log_begin_step(&tail->root, false, operation));
     case TAIL_LOCATE:
@@ -414,7 +430,7 @@ static int launch_tail(struct log_tail *tail, mcds_log *log, mcds_log_cursor *cu
     tail->context = context;
     tail->info_out = info_out;
     tail->stage = TAIL_ROOT;
-    tail->is_asked = false;
+    tail->is_asked = tail->is_gone = false;
     tail->gaps = 0;
     tail->newer_than = 0;
     tail->bound = 0;
