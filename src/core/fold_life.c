@@ -131,8 +131,10 @@ static void note(struct mcds__fold_proof *proof, uint64_t life, const mcds_reply
 void mcds__fold_take_proof(struct mcds__fold_proof *proof, struct mcds__fold *fold,
                            uint64_t life, const mcds_reply *reply)
 {
+    bool shows_root = reply->outcome == MCDS_OUT_OK &&
+                      mcds__descriptor_is_of(reply->flags, life);
     note(proof, life, reply);
-    if (proof->seen != life || proof->round == 0)
+    if (!shows_root || proof->round == 0)
         return;
     uint64_t mine = proof->round << 1;
     (void)atomic_compare_exchange_strong(place_of(fold, proof->round), &mine, mine | SEEN);

@@ -228,6 +228,25 @@ static void is_told_that_the_root_is_gone(struct world *world)
     assert_int_equal(mcds_table_has(world->table, mcds_text("here")), MCDS_NOT_FOUND);
 }
 
+/* Operations of one round share what a look in it has shown, not what one of them saw earlier. */
+static void shares_what_this_look_has_shown(struct world *world)
+{
+    const struct mcds__operation operation = {.round = 7};
+    const uint64_t life = world->life.number;
+    struct mcds__fold_proof asker = {.seen = life, .is_alone = true};
+    struct mcds__fold_proof sharer = {.round = 7};
+    const mcds_reply unknown = {.outcome = MCDS_OUT_UNKNOWN};
+    mcds_request look;
+    assert_int_equal(mcds__fold_prove_along(&asker, &world->fold, &operation, &look), 1);
+    mcds_reply shown = run_one(world->store, look);
+    assert_int_equal(drop(world->store, world->root.bytes).outcome, MCDS_OUT_OK);
+    mcds__fold_take_proof(&asker, &world->fold, life, &unknown);
+    assert_int_equal(mcds__fold_is_alive(&sharer, &world->fold, life), MCDS__FOLD_OVER);
+    sharer = (struct mcds__fold_proof){.round = 7};
+    mcds__fold_take_proof(&asker, &world->fold, life, &shown);
+    assert_int_equal(mcds__fold_is_alive(&sharer, &world->fold, life), MCDS__FOLD_ALIVE);
+}
+
 /* Any byte that changes, in head, snapshot or records. */
 static void finds_out_damage(struct world *world)
 {
@@ -299,6 +318,7 @@ CASE(looks_at_the_clock_for_what_expires_alone)
 CASE(leaves_to_an_operation_what_is_not_open)
 CASE(leaves_to_an_operation_what_is_gone)
 CASE(is_told_that_the_root_is_gone)
+CASE(shares_what_this_look_has_shown)
 CASE(finds_out_damage)
 CASE(says_when_there_is_no_memory)
 CASE(leaves_to_an_operation_what_may_expire)
@@ -311,6 +331,7 @@ int main(void)
         TEST(test_leaves_to_an_operation_what_is_not_open),
         TEST(test_leaves_to_an_operation_what_is_gone),
         TEST(test_is_told_that_the_root_is_gone),
+        TEST(test_shares_what_this_look_has_shown),
         TEST(test_finds_out_damage),
         TEST(test_says_when_there_is_no_memory),
         TEST(test_leaves_to_an_operation_what_may_expire),
