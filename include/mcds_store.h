@@ -206,6 +206,13 @@ typedef struct mcds_home {
                  void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
                  void *context);
 
+    /* Whether no item under `key` has been removed, replaced or given a ttl since this function
+     * set *mark; 0: it has not. So an item without a ttl that a look has shown after that is still
+     * there, appends apart, and need not be looked at again. False: something of the kind may have
+     * happened, to this key or another; *mark is set to now, or left as it is where the home does
+     * not know. 0 is never set. From any thread at any time. NULL: the home never knows. */
+    bool (*remains)(void *home, mcds_bytes key, uint64_t *mark);
+
     /* Numbers that a handle adds to where they stand, without a request; only for homes of this
      * library. Open the one under `key`, which is not checked, until the next command on it;
      * `cell` NULL: take hold of it too; else it is held. NULL: it cannot be had; submit INCR.

@@ -27,6 +27,7 @@ void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mc
     atomic_init(&fold->life_version, 0);
     for (int i = 0; i < 3; i++)
         atomic_init(&fold->life[i], 0);
+    atomic_init(&fold->mark, 0);
     for (int i = 0; i < MCDS__FOLD_PROOFS; i++)
         atomic_init(&fold->proofs[i], 0);
     atomic_init(&fold->rest, 0);

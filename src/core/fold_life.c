@@ -23,8 +23,20 @@ struct mcds__fold_life mcds__fold_life(const struct mcds__fold *fold)
     return life;
 }
 
+/* Where the store has set a mark for the root of this life, it; else 0. */
+static uint64_t mark_of(const struct mcds__fold *fold, uint64_t life)
+{
+    uint32_t version = atomic_load_explicit(&fold->life_version, memory_order_acquire);
+    bool is_same = atomic_load_explicit(&fold->life[0], memory_order_relaxed) == life;
+    uint64_t mark = atomic_load_explicit(&fold->mark, memory_order_relaxed);
+    atomic_thread_fence(memory_order_acquire);
+    bool is_whole = (version & 1) == 0 &&
+                    version == atomic_load_explicit(&fold->life_version, memory_order_relaxed);
+    return is_same && is_whole ? mark : 0;
+}
+
 /* Called with the mutex held. */
-static void set_life(struct mcds__fold *fold, const struct mcds__fold_life *life)
+static void set_life(struct mcds__fold *fold, const struct mcds__fold_life *life, uint64_t mark)
 {
     uint32_t version = atomic_load_explicit(&fold->life_version, memory_order_relaxed);
     atomic_store_explicit(&fold->life_version, version + 1, memory_order_relaxed);
@@ -32,6 +44,7 @@ static void set_life(struct mcds__fold *fold, const struct mcds__fold_life *life
     atomic_store_explicit(&fold->life[0], life->number, memory_order_relaxed);
     atomic_store_explicit(&fold->life[1], life->hash_key[0], memory_order_relaxed);
     atomic_store_explicit(&fold->life[2], life->hash_key[1], memory_order_relaxed);
+    atomic_store_explicit(&fold->mark, mark, memory_order_relaxed);
     atomic_store_explicit(&fold->life_version, version + 2, memory_order_release);
 }
 
@@ -40,9 +53,19 @@ void mcds__fold_adopt(struct mcds__fold *fold, const struct mcds__fold_life *lif
     (void)pthread_mutex_lock(&fold->mutex);
     bool is_other = atomic_load_explicit(&fold->life[0], memory_order_relaxed) != life->number;
     if (is_other) {
-        set_life(fold, life);
+        set_life(fold, life, 0);
         mcds__fold_forget_depths(fold);
     }
+    (void)pthread_mutex_unlock(&fold->mutex);
+}
+
+/* The root of this life was seen when the mark had been set. */
+static void keep_mark(struct mcds__fold *fold, uint64_t number, uint64_t mark)
+{
+    (void)pthread_mutex_lock(&fold->mutex);
+    struct mcds__fold_life life = mcds__fold_life(fold);
+    if (life.number == number)
+        set_life(fold, &life, mark);
     (void)pthread_mutex_unlock(&fold->mutex);
 }
 
@@ -152,6 +175,21 @@ static void see_root(void *context, const mcds_reply *reply, mcds_bytes value)
     note(sight->proof, sight->life, reply);
 }
 
+/* What never expires is seen by a look; so a root with a mark is one that remains. */
+static void look_at_root(struct mcds__fold_proof *proof, struct mcds__fold *fold, uint64_t life)
+{
+    mcds_bytes root = mcds__key_bytes(&fold->root);
+    uint64_t mark = mark_of(fold, life);
+    struct sight sight = {proof, life};
+    if (mcds__store_remains(fold->store, root, &mark)) {
+        proof->seen = life;
+        return;
+    }
+    bool is_seen = mcds__store_look(fold->store, root, see_root, &sight);
+    if (is_seen && proof->seen == life && mark != 0)
+        keep_mark(fold, life, mark);
+}
+
 enum mcds__fold_truth mcds__fold_is_alive(struct mcds__fold_proof *proof,
                                           struct mcds__fold *fold, uint64_t life)
 {
@@ -159,9 +197,8 @@ enum mcds__fold_truth mcds__fold_is_alive(struct mcds__fold_proof *proof,
         atomic_load(place_of(fold, proof->round)) == (proof->round << 1 | SEEN) &&
         mcds__fold_life(fold).number == life)
         proof->seen = life;
-    struct sight sight = {proof, life};
     if (proof->seen != life && proof->over != life)
-        (void)mcds__store_look(fold->store, mcds__key_bytes(&fold->root), see_root, &sight);
+        look_at_root(proof, fold, life);
     if (proof->seen == life)
         return MCDS__FOLD_ALIVE;
     return proof->over == life ? MCDS__FOLD_OVER : MCDS__FOLD_UNPROVED;

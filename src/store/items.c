@@ -185,9 +185,10 @@ static bool make_room(struct mcds__items *items, uint64_t more, const struct mcd
 }
 
 void mcds__items_init(struct mcds__items *items, const mcds_env *env, uint64_t bytes_max,
-                      bool no_evict)
+                      bool no_evict, _Atomic uint64_t *losses)
 {
     memset(items, 0, sizeof *items);
+    items->losses = losses;
     items->env = env;
     items->bytes_max = bytes_max;
     items->no_evict = no_evict;
@@ -196,6 +197,7 @@ void mcds__items_init(struct mcds__items *items, const mcds_env *env, uint64_t b
 
 void mcds__items_clear(struct mcds__items *items)
 {
+    mcds__items_count_loss(items);
     for (uint64_t i = 0; i < mcds__items_buckets(items); i++)
         for (struct mcds__item *item = mcds__items_at(items, i), *next; item != NULL;
              item = next) {
@@ -205,7 +207,7 @@ void mcds__items_clear(struct mcds__items *items)
         }
     mcds__free(items->env, items->old);
     mcds__free(items->env, items->buckets);
-    mcds__items_init(items, items->env, items->bytes_max, items->no_evict);
+    mcds__items_init(items, items->env, items->bytes_max, items->no_evict, items->losses);
 }
 
 /* The item of this key, living, expired or buried. */
@@ -358,6 +360,7 @@ static void bury(struct mcds__items *items, struct mcds__item *item)
 
 void mcds__items_remove(struct mcds__items *items, struct mcds__item *item)
 {
+    mcds__items_count_loss(items);
     if (item->held > 0) {
         bury(items, item);
         return;

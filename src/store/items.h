@@ -27,6 +27,7 @@ struct mcds__items {
     const mcds_env *env;
     uint64_t bytes_max; /* 0 = no limit */
     bool no_evict;
+    _Atomic uint64_t *losses; /* or NULL */
     struct mcds__item **buckets;
     uint32_t mask;           /* number of buckets - 1 */
     struct mcds__item **old; /* the array before the last growth, half as large, or NULL */
@@ -42,7 +43,7 @@ struct mcds__items {
 };
 
 void mcds__items_init(struct mcds__items *items, const mcds_env *env, uint64_t bytes_max,
-                      bool no_evict);
+                      bool no_evict, _Atomic uint64_t *losses);
 void mcds__items_clear(struct mcds__items *items);
 
 /* Have what mcds__items_find will find brought near, all of it at once. */
@@ -61,6 +62,14 @@ struct mcds__item *mcds__items_resize(struct mcds__items *items, struct mcds__it
 void mcds__items_set_expiry(struct mcds__items *items, struct mcds__item *item,
                             int64_t expires_ms);
 void mcds__items_remove(struct mcds__items *items, struct mcds__item *item);
+/* Count that an item is about to be no longer what it was. */
+static inline void mcds__items_count_loss(struct mcds__items *items)
+{
+    if (items->losses != NULL)
+        atomic_store_explicit(items->losses,
+                              atomic_load_explicit(items->losses, memory_order_relaxed) + 1,
+                              memory_order_release);
+}
 
 /* Take hold of an item's cell, which is made, closed, for the first one. While it is held, a key
  * has the same cell whatever becomes of its items, and there is room for the text of any number.

@@ -13,7 +13,8 @@
 #include "store/token.h"
 #include "store/uri.h"
 
-#define STRIPES_MAX 256
+#define STRIPE_BITS 8
+#define STRIPES_MAX (1 << STRIPE_BITS)
 #define STRIPE_BYTES_MIN (UINT64_C(4) << 20)
 #define NAME_MAX_BYTES 200
 #define VALUE_MAX (UINT64_C(64) << 20)
@@ -33,9 +34,10 @@
 struct stripe {
     pthread_mutex_t mutex; /* guards the rest */
     struct mcds__table *table;
-    uint64_t cas_next; /* a key stays in its stripe, so its tokens never repeat */
-    uint64_t chance;   /* state of strict mode's random sequence */
-    uint8_t padding[LINE];
+    uint64_t cas_next;       /* a key stays in its stripe, so its tokens never repeat */
+    uint64_t chance;         /* state of strict mode's random sequence */
+    _Atomic uint64_t losses; /* of items, from 1; read without the mutex, and seldom changed */
+    uint8_t padding[LINE - sizeof(uint64_t)];
 };
 
 struct memory {
@@ -89,7 +91,7 @@ static int make_stripes(struct memory *memory)
     memory->stripes_memory = stripes;
     stripes += (LINE - (uintptr_t)stripes % LINE) % LINE;
     memory->stripes = (struct stripe *)(void *)stripes;
-    const struct mcds__table_options options = {
+    struct mcds__table_options options = {
         .bytes_max = memory->bytes_max / memory->stripe_count,
         .value_max = memory->value_max,
         .no_flags_on_create = memory->strict,
@@ -100,6 +102,8 @@ static int make_stripes(struct memory *memory)
         struct stripe *stripe = &memory->stripes[i];
         (void)pthread_mutex_init(&stripe->mutex, NULL);
         stripe->chance = chance + i;
+        atomic_init(&stripe->losses, 1);
+        options.losses = &stripe->losses;
         stripe->table = mcds__table_open(memory->env, &options);
         if (stripe->table == NULL) {
             memory->stripe_count = i + 1;
@@ -320,6 +324,21 @@ static bool memory_look(void *home, mcds_bytes key,
     return known;
 }
 
+/* The mark: how many items the stripe has lost, and its number. Whoever raises the count has the
+ * mutex, and so does a look; one that begins when the count has been read finds all that was lost
+ * before. In strict mode the home does not know, as memcached does not. */
+static bool memory_remains(void *home, mcds_bytes key, uint64_t *mark)
+{
+    const struct memory *memory = home;
+    if (memory->strict)
+        return false;
+    const struct stripe *stripe = *mark != 0 ? &memory->stripes[*mark % STRIPES_MAX]
+                                             : stripe_of(memory, mcds__hash(memory->seed, key));
+    uint64_t before = *mark;
+    *mark = atomic_load(&stripe->losses) << STRIPE_BITS | (uint64_t)(stripe - memory->stripes);
+    return *mark == before;
+}
+
 /* Items that are dropped by their use are not added to where nobody sees it. */
 static struct mcds__cell *memory_open_cell(void *home, mcds_bytes key, struct mcds__cell *cell)
 {
@@ -424,6 +443,7 @@ const mcds_home mcds__home_memory = {
     .capabilities = memory_capabilities,
     .submit = memory_submit,
     .look = memory_look,
+    .remains = memory_remains,
     .open_cell = memory_open_cell,
     .release_cell = memory_release_cell,
     .keys = memory_keys,

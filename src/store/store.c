@@ -369,6 +369,12 @@ bool mcds__store_look(mcds_store *store, mcds_bytes key,
            store->home->look(store->home_state, key, see, context);
 }
 
+bool mcds__store_remains(mcds_store *store, mcds_bytes key, uint64_t *mark)
+{
+    return store->home->remains != NULL && !is_parents(store) &&
+           store->home->remains(store->home_state, key, mark);
+}
+
 struct mcds__cell *mcds__store_open_cell(mcds_store *store, mcds_bytes key,
                                          struct mcds__cell *cell)
 {

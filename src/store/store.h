@@ -46,6 +46,9 @@ bool mcds__store_look(mcds_store *store, mcds_bytes key,
                       void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
                       void *context);
 
+/* As mcds_home.remains, for such a key too. */
+bool mcds__store_remains(mcds_store *store, mcds_bytes key, uint64_t *mark);
+
 /* As mcds_home.open_cell and release_cell, for such a key too. What is held is
  * released before the store is closed. */
 struct mcds__cell *mcds__store_open_cell(mcds_store *store, mcds_bytes key,

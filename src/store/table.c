@@ -21,7 +21,8 @@ struct mcds__table *mcds__table_open(const mcds_env *env,
     if (table == NULL)
         return NULL;
     table->options = *options;
-    mcds__items_init(&table->items, env, options->bytes_max, options->no_evict);
+    mcds__items_init(&table->items, env, options->bytes_max, options->no_evict,
+                     options->losses);
     return table;
 }
 
@@ -116,6 +117,8 @@ static void store(struct mcds__table *table, struct mcds__item *item, mcds_reque
                   uint64_t hash, const struct mcds__table_context *context)
 {
     uint32_t length = (uint32_t)request->value.length;
+    if (item != NULL)
+        mcds__items_count_loss(&table->items);
     if (item == NULL)
         item = mcds__items_insert(&table->items, request->key, hash, length);
     else
@@ -236,8 +239,10 @@ static void delete (struct mcds__table *table, struct mcds__item *item, mcds_req
 static void touch(struct mcds__table *table, struct mcds__item *item, mcds_request *request,
                   const struct mcds__table_context *context)
 {
-    if (item != NULL)
+    if (item != NULL) {
+        mcds__items_count_loss(&table->items);
         mcds__items_set_expiry(&table->items, item, expiry(request->ttl_ms, context));
+    }
     request->reply.outcome = item != NULL ? MCDS_OUT_OK : MCDS_OUT_MISS;
 }
 

@@ -4,15 +4,19 @@
 #ifndef MCDS_STORE_TABLE_H
 #define MCDS_STORE_TABLE_H
 
+#include <stdatomic.h>
+
 #include "mcds_store.h"
 
 struct mcds__table;
 struct mcds__cell;
 
 struct mcds__table_options {
-    uint64_t bytes_max; /* evict the least recently used beyond this; 0 = no limit */
-    uint64_t value_max; /* larger values are TOO_BIG; an append beyond it is NOT_STORED */
-    bool no_evict;      /* at bytes_max answer NO_MEMORY instead of evicting */
+    uint64_t bytes_max;       /* evict the least recently used beyond this; 0 = no limit */
+    uint64_t value_max;       /* larger values are TOO_BIG; an append beyond it is NOT_STORED */
+    bool no_evict;            /* at bytes_max answer NO_MEMORY instead of evicting */
+    _Atomic uint64_t *losses; /* counts items that are removed, replaced or given a ttl, before
+                                 that is done; NULL: nobody wants to know */
     /* What memcached 1.6.18 cannot: */
     bool no_flags_on_create;
     bool no_create_on_append;

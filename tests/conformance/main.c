@@ -62,8 +62,8 @@ static int close_world(void **state)
 static size_t gather(struct asked *asked, struct CMUnitTest *tests)
 {
     static const struct conformance_suite *const suites[] = {
-        &suite_stores, &suite_numbers, &suite_tokens,
-        &suite_expiry, &suite_batches, &suite_capabilities,
+        &suite_stores,  &suite_numbers, &suite_tokens,       &suite_expiry,
+        &suite_batches, &suite_remains, &suite_capabilities,
     };
     size_t count = 0;
     for (size_t s = 0; s < sizeof suites / sizeof suites[0]; s++)

@@ -89,6 +89,7 @@ extern const struct conformance_suite suite_numbers;
 extern const struct conformance_suite suite_tokens;
 extern const struct conformance_suite suite_expiry;
 extern const struct conformance_suite suite_batches;
+extern const struct conformance_suite suite_remains;
 extern const struct conformance_suite suite_capabilities;
 
 #endif

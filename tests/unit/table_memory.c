@@ -250,9 +250,41 @@ static void visits_living_keys_with_a_prefix(void **state)
     world_close(&world);
 }
 
+/* What nobody asks for is counted as a loss like what is deleted. */
+static void every_loss_is_counted(void **state)
+{
+    (void)state;
+    struct world world;
+    char key[32];
+    _Atomic uint64_t losses = 7;
+    world_open(&world, (struct mcds__table_options){.bytes_max = 4096, .losses = &losses});
+    assert_int_equal(store(&world, MCDS_ADD, "old", "1"), MCDS_OUT_OK);
+    assert_int_equal(store(&world, MCDS_APPEND, "old", "1"), MCDS_OUT_OK);
+    assert_int_equal(losses, 7);
+    for (int i = 0; losses == 7 && i < 1000; i++) {
+        (void)snprintf(key, sizeof key, "key%d", i);
+        assert_int_equal(store(&world, MCDS_ADD, key, key), MCDS_OUT_OK);
+    }
+    uint64_t evicted = losses;
+    assert_true(evicted > 7);
+    assert_int_equal(get(&world, "old"), MCDS_OUT_MISS);
+    assert_int_equal(losses, evicted);
+    mcds_request add = {.command = MCDS_ADD, .key = text("short"), .ttl_ms = 1000};
+    assert_int_equal(run(&world, add), MCDS_OUT_OK);
+    world.context.now_ms += 1000;
+    uint64_t living = losses;
+    assert_int_equal(get(&world, "short"), MCDS_OUT_MISS);
+    assert_true(losses > living);
+    uint64_t expired = losses;
+    mcds__table_flush(world.table);
+    assert_true(losses > expired);
+    world_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_loss_is_counted),
         cmocka_unit_test(refused_memory_leaves_the_old_value),
         cmocka_unit_test(grows_to_many_and_finds_each),
         cmocka_unit_test(grows_on_without_memory_for_buckets),
