@@ -11,12 +11,13 @@
 /* Cuts that are tried, from the begin and before the end. */
 #define CUTS_MAX 64
 #define ROOM 4096
+#define TURN 0 /* its opaque is O00 */
 
 static bool is_same(const struct mcds__wire_reply *one, const struct mcds__wire_reply *other)
 {
     return one->outcome == other->outcome && one->number == other->number &&
            one->flags == other->flags && one->ttl_ms == other->ttl_ms &&
-           one->cas == other->cas && one->size == other->size &&
+           one->cas == other->cas && one->size == other->size && one->proof == other->proof &&
            one->value.length == other->value.length;
 }
 
@@ -29,8 +30,8 @@ static enum mcds__parse parse_cut(const struct mcds__wire *wire, const mcds_requ
 {
     size_t needed = 0;
     ASAN_POISON_MEMORY_REGION(room + length, ROOM - length);
-    enum mcds__parse step = wire->parse(request, (const char *)room, length, reply, consumed,
-                                        &needed);
+    enum mcds__parse step = wire->parse(request, TURN, (const char *)room, length, reply,
+                                        consumed, &needed);
     ASAN_UNPOISON_MEMORY_REGION(room, ROOM);
     if (step == PARSE_MORE)
         MUST(needed > length);
@@ -74,7 +75,8 @@ static void try_one(const struct mcds__wire *wire, const mcds_request *request,
     struct mcds__wire_reply reply;
     size_t consumed = 0;
     size_t needed = 0;
-    enum mcds__parse step = wire->parse(request, bytes, length, &reply, &consumed, &needed);
+    enum mcds__parse step = wire->parse(request, TURN, bytes, length, &reply, &consumed,
+                                        &needed);
     if (step == PARSE_MORE)
         MUST(needed > length);
     if (step == PARSE_BROKEN)
@@ -82,7 +84,11 @@ static void try_one(const struct mcds__wire *wire, const mcds_request *request,
     if (step != PARSE_DONE)
         return;
     MUST(consumed > 0 && consumed <= length);
-    MUST(reply.outcome != MCDS_OUT_NONE);
+    MUST(reply.outcome != MCDS_OUT_NONE && reply.proof != PROOF_FAILED);
+    if (wire == &mcds__wire_classic || wire == &mcds__wire_plain)
+        MUST(reply.proof == PROOF_NONE);
+    if (wire == &mcds__wire_meta && reply.proof == PROOF_MADE)
+        MUST(memmem(bytes, consumed, " O00", 4) != NULL);
     MUST(reply.value.length <= consumed);
     if (reply.value.length > 0)
         MUST((const char *)reply.value.at >= bytes &&

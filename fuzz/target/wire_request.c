@@ -27,7 +27,7 @@ static void encode(const struct mcds__wire *wire, const mcds_request *request, i
     mcds_buffer out;
     mcds__buffer_init(&out, mcds_env_system(), (size_t)1 << 20);
     MUST(mcds_buffer_append(&out, "before", 6));
-    MUST(wire->encode(request, wall_s, &out) && out.length > 6);
+    MUST(wire->encode(request, 0, wall_s, &out) && out.length > 6);
     const char *line = (const char *)out.at + 6;
     size_t length = out.length - 6;
     const char *end = memchr(line, '\r', length);
@@ -54,7 +54,7 @@ static void refuse(const struct mcds__wire *wire, const mcds_request *request)
     uint8_t room[16];
     mcds_buffer out;
     mcds__buffer_init_in(&out, mcds_env_system(), sizeof room, room, sizeof room);
-    if (!wire->encode(request, 0, &out))
+    if (!wire->encode(request, 0, 0, &out))
         MUST(out.length == 0);
     mcds__buffer_free(&out);
 }

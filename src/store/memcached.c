@@ -367,6 +367,8 @@ static bool send_next(struct mcds__lane_of_memcached *lane, mcds_batch *batch)
 void mcds__lane_answered(struct mcds__lane_of_memcached *lane, mcds_batch *batch)
 {
     batch->answered++;
+    if (batch->serial == MCDS__CHECK)
+        return;
     if (batch->serial == MCDS__ONE_BY_ONE && send_next(lane, batch))
         return;
     if (batch->answered < batch->count)

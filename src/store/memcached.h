@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/key.h"
 #include "store/connection.h"
 #include "store/ketama.h"
 #include "store/uri.h"
@@ -60,8 +61,9 @@ struct mcds__slot {
     uint64_t begin; /* where its bytes begin in the connection's stream */
 };
 
-/* One lane's connection to one server, and the requests that go over it, in order:
- * [first, first + encoded) have been written out, those behind wait for that. */
+/* One lane's connection to one server, and the requests that go over it, in order: of those from
+ * `first` on, the first `held` have a reply that is not proven yet, the first `encoded` have been
+ * written out, and those behind wait for that. */
 struct mcds__link {
     struct mcds__lane_of_memcached *lane;
     struct mcds__server *server;
@@ -88,10 +90,15 @@ struct mcds__link {
     uint32_t first;
     uint32_t count;
     uint32_t encoded;
+    uint32_t held;
+    uint32_t turn;    /* of the first request; those behind it count on */
+    mcds_batch check; /* a request of the link's own, whose answer proves what is held */
+    mcds_request check_request;
+    char check_key[MCDS__KEY_MAX];
 };
 
-/* batch.serial while a batch is here: whether its requests go one by one. */
-enum { MCDS__AT_ONCE, MCDS__ONE_BY_ONE };
+/* batch.serial while a batch is here: whether its requests go one by one; it is a link's check. */
+enum { MCDS__AT_ONCE, MCDS__ONE_BY_ONE, MCDS__CHECK };
 
 struct mcds__lane_of_memcached {
     struct mcds__memcached *home;

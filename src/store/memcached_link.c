@@ -10,16 +10,19 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
-#include "store/memcached.h"
+#include "store/memcached_queue.h"
 #include "store/token.h"
 
-#define SLOTS_MIN 64
 /* Bytes written out and not yet sent; beyond this requests wait in the queue. */
 #define OUT_MAX ((size_t)4 << 20)
 /* A connection that had nothing to do is looked at before use, because the server may have gone
  * meanwhile. Looking is one more system call: it is saved where calls follow each other this
  * fast, which no server can be started anew in. */
 #define IDLE_NS (NS_PER_MS / 10)
+
+/* The turns of the connections of a process begin this far apart, so that the answers of one do not
+ * pass for those of another. */
+#define TURN_STEP 1597
 
 #define SILENT_HOST "the host does not answer"
 #define SILENT_SERVER "connected, but nothing there answers as memcached would"
@@ -29,102 +32,24 @@ static const mcds_env *env_of(const struct mcds__link *link)
     return link->lane->home->env;
 }
 
-static struct mcds__slot *slot_at(struct mcds__link *link, uint32_t i)
-{
-    return &link->slots[(link->first + i) & (link->room - 1)];
-}
-
-static void answer(struct mcds__link *link, mcds_batch *batch, uint32_t index,
-                   mcds_outcome outcome, const char *detail)
-{
-    mcds_reply *reply = &batch->requests[index].reply;
-    memset(reply, 0, sizeof *reply);
-    reply->outcome = outcome;
-    reply->detail = detail;
-    reply->peer = link->server->name;
-    mcds__lane_answered(link->lane, batch);
-}
-
-static bool reserve_slot(struct mcds__link *link)
-{
-    if (link->count < link->room)
-        return true;
-    uint32_t room = link->room > 0 ? link->room * 2 : SLOTS_MIN;
-    if (room > UINT32_MAX / 4)
-        return false;
-    struct mcds__slot *slots = mcds__allocate(env_of(link), room * sizeof *slots);
-    if (slots == NULL)
-        return false;
-    for (uint32_t i = 0; i < link->count; i++)
-        slots[i] = *slot_at(link, i);
-    mcds__free(env_of(link), link->slots);
-    link->slots = slots;
-    link->room = room;
-    link->first = 0;
-    return true;
-}
-
-void mcds__link_enqueue(struct mcds__link *link, mcds_batch *batch, uint32_t index)
-{
-    if (!reserve_slot(link)) {
-        answer(link, batch, index, MCDS_OUT_UNSENT, "no memory for the request");
-        return;
-    }
-    *slot_at(link, link->count++) = (struct mcds__slot){batch, index, 0};
-}
-
 void mcds__link_close(struct mcds__link *link)
 {
     mcds__connection_close(&link->connection);
     link->state = LINK_DOWN;
     link->needed = 0;
-}
-
-/* The first `lost` requests will get no reply; those that begin behind `sent` never left. */
-static void answer_lost(struct mcds__link *link, uint32_t lost, uint64_t sent,
-                        mcds_outcome refusal, const char *trouble)
-{
-    for (; lost > 0; lost--) {
-        struct mcds__slot slot = *slot_at(link, 0);
-        link->first++;
-        link->count--;
-        answer(link, slot.batch, slot.index, slot.begin >= sent ? refusal : MCDS_OUT_UNKNOWN,
-               trouble);
-    }
-}
-
-/* The first of the waiting slots leaves the queue. */
-static struct mcds__slot take_waiting(struct mcds__link *link)
-{
-    struct mcds__slot taken = *slot_at(link, link->encoded);
-    for (uint32_t i = link->encoded; i > 0; i--)
-        *slot_at(link, i) = *slot_at(link, i - 1);
-    link->first++;
-    link->count--;
-    return taken;
-}
-
-/* A request of `batch` has not been carried out, as far as one knows; none of those behind it
- * may be. The requests of a batch stand together in the queue. */
-static void give_up_rest(struct mcds__link *link, const mcds_batch *batch, const char *trouble)
-{
-    while (!batch->independent && link->encoded < link->count &&
-           slot_at(link, link->encoded)->batch == batch) {
-        struct mcds__slot taken = take_waiting(link);
-        answer(link, taken.batch, taken.index, MCDS_OUT_UNSENT, trouble);
-    }
+    link->held = 0;
 }
 
 /* The connection has come to an end. The first `lost` requests end with it. */
 static void end_connection(struct mcds__link *link, uint32_t lost, const char *trouble)
 {
     uint64_t sent = link->connection.sent;
-    const mcds_batch *batch = lost > 0 ? slot_at(link, lost - 1)->batch : NULL;
+    const mcds_batch *batch = lost > 0 ? mcds__queue_at(link, lost - 1)->batch : NULL;
     mcds__link_close(link);
     link->encoded = 0;
-    answer_lost(link, lost, sent, MCDS_OUT_UNSENT, trouble);
+    mcds__queue_answer_lost(link, lost, sent, MCDS_OUT_UNSENT, trouble);
     if (batch != NULL)
-        give_up_rest(link, batch, trouble);
+        mcds__queue_give_up_rest(link, batch, trouble);
 }
 
 /* The connection has come to nothing or to its end. */
@@ -136,7 +61,7 @@ static void fail(struct mcds__link *link, const char *trouble)
     }
     mcds__link_close(link);
     mcds__connect_back_off(link, trouble);
-    answer_lost(link, link->count, 0, link->refusal, trouble);
+    mcds__queue_answer_lost(link, link->count, 0, link->refusal, trouble);
 }
 
 static void connect_link(struct mcds__link *link)
@@ -144,13 +69,14 @@ static void connect_link(struct mcds__link *link)
     const char *trouble;
     mcds_outcome refusal;
     if (!mcds__connect_may(link, &refusal, &trouble)) {
-        answer_lost(link, link->count, 0, refusal, trouble);
+        mcds__queue_answer_lost(link, link->count, 0, refusal, trouble);
         return;
     }
     link->state = LINK_CONNECTING;
     link->refusal = MCDS_OUT_UNSENT;
     link->probe_is_proxy = false;
     link->serial = mcds__token_place();
+    link->turn = (uint32_t)link->serial * TURN_STEP;
     if (!mcds__connect_begin(link))
         fail(link, link->connection.trouble);
 }
@@ -188,7 +114,7 @@ static void encode_waiting(struct mcds__link *link)
     struct mcds__connection *connection = &link->connection;
     int64_t wall_s = 0;
     while (link->encoded < link->count && connection->out.length < OUT_MAX) {
-        struct mcds__slot *slot = slot_at(link, link->encoded);
+        struct mcds__slot *slot = mcds__queue_at(link, link->encoded);
         mcds_request request = slot->batch->requests[slot->index];
         const char *detail;
         mcds_outcome outcome = answer_at_home(link, &request, &detail);
@@ -198,7 +124,8 @@ static void encode_waiting(struct mcds__link *link)
             wall_s = mcds__wall_ns(env_of(link)) / NS_PER_S;
         slot->begin = connection->sent + (connection->out.length - connection->out_sent);
         if (outcome == MCDS_OUT_NONE &&
-            !link->wire->encode(&request, wall_s, &connection->out)) {
+            !link->wire->encode(&request, link->turn + link->encoded, wall_s,
+                                &connection->out)) {
             outcome = MCDS_OUT_UNSENT;
             detail = "no memory for the request";
         }
@@ -206,10 +133,10 @@ static void encode_waiting(struct mcds__link *link)
             link->encoded++;
             continue;
         }
-        struct mcds__slot taken = take_waiting(link);
-        answer(link, taken.batch, taken.index, outcome, detail);
+        struct mcds__slot taken = mcds__queue_take_waiting(link);
+        mcds__queue_answer(link, taken.batch, taken.index, outcome, detail);
         if (outcome == MCDS_OUT_UNSENT)
-            give_up_rest(link, taken.batch, detail);
+            mcds__queue_give_up_rest(link, taken.batch, detail);
     }
 }
 
@@ -232,15 +159,65 @@ void mcds__link_push(struct mcds__link *link)
         fail(link, link->connection.trouble);
 }
 
-/* Move a parsed reply into the request it belongs to. */
+/* Have what is held proven by the answer to one more request, whatever that finds. It is one for the
+ * same key, which behind a proxy goes to the same server. */
+static void check(struct mcds__link *link, mcds_bytes key, int64_t deadline_ns)
+{
+    if (link->check.answered < link->check.count)
+        return; /* one is under way */
+    memcpy(link->check_key, key.at, key.length);
+    link->check_request = (mcds_request){
+        .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = {link->check_key, key.length}};
+    link->check = (mcds_batch){.requests = &link->check_request,
+                               .count = 1,
+                               .deadline_ns = deadline_ns,
+                               .serial = MCDS__CHECK};
+    mcds__link_enqueue(link, &link->check, 0);
+}
+
+/* Answer what is held. */
+static void release(struct mcds__link *link)
+{
+    for (; link->held > 0; link->held--) {
+        mcds_batch *batch = mcds__queue_at(link, 0)->batch;
+        link->first++;
+        link->count--;
+        link->encoded--;
+        link->turn++;
+        mcds__lane_answered(link->lane, batch);
+    }
+}
+
+static void note_trouble(struct mcds__link *link, mcds_outcome outcome)
+{
+    if (outcome == MCDS_OUT_UNKNOWN) /* behind a proxy another server may follow */
+        link->serial = mcds__token_place();
+    if (outcome == MCDS_OUT_UNKNOWN || outcome == MCDS_OUT_TOO_BIG ||
+        outcome == MCDS_OUT_NO_MEMORY)
+        link->is_troubled = true;
+}
+
+static void take_value(mcds_batch *batch, mcds_reply *reply,
+                       const struct mcds__wire_reply *parsed)
+{
+    reply->value_length = parsed->value.length > 0 ? parsed->value.length : parsed->size;
+    reply->value_at = batch->values != NULL ? batch->values->length : 0;
+    if (batch->values != NULL &&
+        !mcds_buffer_append(batch->values, parsed->value.at, parsed->value.length)) {
+        reply->outcome = MCDS_OUT_NO_MEMORY;
+        reply->detail = "the value does not fit into what the caller keeps for values";
+    }
+}
+
+/* Move a parsed reply into the request it belongs to. An error that denies something waits, and what
+ * comes after it, until an answer with its opaque shows that it was in its place. */
 static void take_reply(struct mcds__link *link, const struct mcds__wire_reply *parsed)
 {
-    struct mcds__slot slot = *slot_at(link, 0);
-    link->first++;
-    link->count--;
-    link->encoded--;
-    mcds_batch *batch = slot.batch;
-    mcds_reply *reply = &batch->requests[slot.index].reply;
+    const struct mcds__slot *slot = mcds__queue_at(link, link->held);
+    mcds_batch *batch = slot->batch;
+    mcds_request *request = &batch->requests[slot->index];
+    mcds_reply *reply = &request->reply;
+    bool denies = parsed->proof == PROOF_MISSING && parsed->outcome != MCDS_OUT_UNKNOWN;
     reply->outcome = parsed->outcome;
     reply->flags = parsed->flags;
     reply->ttl_ms = parsed->ttl_ms;
@@ -248,21 +225,34 @@ static void take_reply(struct mcds__link *link, const struct mcds__wire_reply *p
     reply->cas = (mcds_cas_token){parsed->cas, parsed->cas != 0 ? link->serial : 0};
     reply->detail = parsed->detail;
     reply->peer = link->server->name;
-    if (parsed->outcome == MCDS_OUT_UNKNOWN) /* behind a proxy another server may follow */
-        link->serial = mcds__token_place();
-    if (parsed->outcome == MCDS_OUT_UNKNOWN || parsed->outcome == MCDS_OUT_TOO_BIG ||
-        parsed->outcome == MCDS_OUT_NO_MEMORY)
-        link->is_troubled = true;
-    if (batch->requests[slot.index].command == MCDS_GET) {
-        reply->value_length = parsed->value.length > 0 ? parsed->value.length : parsed->size;
-        reply->value_at = batch->values != NULL ? batch->values->length : 0;
-        if (batch->values != NULL &&
-            !mcds_buffer_append(batch->values, parsed->value.at, parsed->value.length)) {
-            reply->outcome = MCDS_OUT_NO_MEMORY;
-            reply->detail = "the value does not fit into what the caller keeps for values";
-        }
-    }
-    mcds__lane_answered(link->lane, batch);
+    note_trouble(link, parsed->outcome);
+    if (request->command == MCDS_GET)
+        take_value(batch, reply, parsed);
+    bool is_held = denies || (link->held > 0 && parsed->proof != PROOF_MADE);
+    link->held++;
+    if (denies)
+        check(link, request->key, batch->deadline_ns);
+    if (!is_held)
+        release(link);
+}
+
+/* Why the connection cannot be used after what has been parsed; NULL: it can. */
+static const char *find_fault(const struct mcds__link *link, const mcds_batch *batch,
+                              enum mcds__parse parse, const struct mcds__wire_reply *reply)
+{
+    bool is_check = batch == &link->check;
+    if (parse == PARSE_MORE && link->probe_item_max > 0 &&
+        link->needed > link->probe_item_max + MCDS__WIRE_LINE_MAX)
+        return "the server's answer is larger than what it can hold";
+    if (parse == PARSE_MORE)
+        return NULL;
+    if (reply->proof == PROOF_FAILED || (is_check && reply->proof != PROOF_MADE))
+        return "the server's answers are out of step with the requests";
+    /* After trouble an ERROR may answer bytes of a value that were taken for a command. */
+    bool is_late_error = link->is_troubled && reply->outcome == MCDS_OUT_UNSUPPORTED;
+    if (parse == PARSE_BROKEN || is_late_error)
+        return "the server's answer is not memcached's protocol";
+    return NULL;
 }
 
 static void parse_replies(struct mcds__link *link)
@@ -271,29 +261,22 @@ static void parse_replies(struct mcds__link *link)
     while (link->state == LINK_READY && connection->in_taken < connection->in.length) {
         struct mcds__wire_reply reply;
         size_t consumed = 0;
-        if (link->encoded == 0) {
+        if (link->held == link->encoded) {
             fail(link, "the server answers what was not asked");
             return;
         }
-        const struct mcds__slot *slot = slot_at(link, 0);
+        const struct mcds__slot *slot = mcds__queue_at(link, link->held);
         enum mcds__parse parse = link->wire->parse(
-            &slot->batch->requests[slot->index],
+            &slot->batch->requests[slot->index], link->turn + link->held,
             (const char *)connection->in.at + connection->in_taken,
             connection->in.length - connection->in_taken, &reply, &consumed, &link->needed);
-        if (parse == PARSE_MORE && link->probe_item_max > 0 &&
-            link->needed > link->probe_item_max + MCDS__WIRE_LINE_MAX) {
-            fail(link, "the server's answer is larger than what it can hold");
+        const char *fault = find_fault(link, slot->batch, parse, &reply);
+        if (fault != NULL) {
+            fail(link, fault);
             return;
         }
         if (parse == PARSE_MORE)
             return;
-        /* After trouble an ERROR may answer bytes of a value that were taken for a command. */
-        if (parse == PARSE_DONE && link->is_troubled && reply.outcome == MCDS_OUT_UNSUPPORTED)
-            parse = PARSE_BROKEN;
-        if (parse == PARSE_BROKEN) {
-            fail(link, "the server's answer is not memcached's protocol");
-            return;
-        }
         connection->in_taken += consumed;
         link->needed = 0;
         take_reply(link, &reply);
@@ -306,21 +289,21 @@ static void parse_replies(struct mcds__link *link)
 static void thin_out(struct mcds__link *link)
 {
     for (uint32_t left = link->count, run; left > 0; left -= run) {
-        struct mcds__slot first = take_waiting(link);
+        struct mcds__slot first = mcds__queue_take_waiting(link);
         mcds_batch *batch = first.batch;
-        *slot_at(link, link->count++) = first;
+        *mcds__queue_at(link, link->count++) = first;
         run = 1;
         if (batch->independent || batch->serial == MCDS__ONE_BY_ONE)
             continue;
-        while (run < left && slot_at(link, run - 1)->batch == batch)
+        while (run < left && mcds__queue_at(link, run - 1)->batch == batch)
             run++;
         if (run > 1 && run == batch->count)
             batch->serial = MCDS__ONE_BY_ONE;
         for (uint32_t i = 1; i < run; i++) {
-            struct mcds__slot taken = take_waiting(link);
+            struct mcds__slot taken = mcds__queue_take_waiting(link);
             if (batch->serial != MCDS__ONE_BY_ONE)
-                answer(link, batch, taken.index, MCDS_OUT_UNSENT,
-                       "what was a server has become a proxy");
+                mcds__queue_answer(link, batch, taken.index, MCDS_OUT_UNSENT,
+                                   "what was a server has become a proxy");
         }
     }
 }
@@ -409,7 +392,7 @@ static bool is_late(const struct mcds__slot *slot, int64_t now_ns)
 static bool has_late(struct mcds__link *link, int64_t now_ns)
 {
     for (uint32_t i = 0; i < link->encoded; i++)
-        if (is_late(slot_at(link, i), now_ns))
+        if (is_late(mcds__queue_at(link, i), now_ns))
             return true;
     return false;
 }
@@ -418,7 +401,7 @@ static bool has_late(struct mcds__link *link, int64_t now_ns)
 static uint32_t count_begun(struct mcds__link *link)
 {
     uint32_t begun = link->encoded;
-    while (begun > 0 && slot_at(link, begun - 1)->begin >= link->connection.sent)
+    while (begun > 0 && mcds__queue_at(link, begun - 1)->begin >= link->connection.sent)
         begun--;
     return begun;
 }
@@ -440,11 +423,12 @@ static void expire_waiting(struct mcds__link *link, int64_t now_ns)
 {
     uint32_t waiting = link->count - link->encoded;
     for (; waiting > 0; waiting--) {
-        struct mcds__slot taken = take_waiting(link);
+        struct mcds__slot taken = mcds__queue_take_waiting(link);
         if (is_late(&taken, now_ns))
-            answer(link, taken.batch, taken.index, MCDS_OUT_UNSENT, why_unsent(link));
+            mcds__queue_answer(link, taken.batch, taken.index, MCDS_OUT_UNSENT,
+                               why_unsent(link));
         else
-            *slot_at(link, link->count++) = taken;
+            *mcds__queue_at(link, link->count++) = taken;
     }
 }
 

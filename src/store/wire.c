@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/number.h"
-
 #define RELATIVE_S_MAX UINT64_C(2592000)
 #define ABSOLUTE_S_MAX UINT64_C(2147483647)
 
@@ -32,17 +30,6 @@ uint64_t mcds__wire_exptime(uint64_t ttl_ms, int64_t wall_s)
     return absolute_s < ABSOLUTE_S_MAX ? absolute_s : ABSOLUTE_S_MAX;
 }
 
-bool mcds__wire_is(const char *line, size_t length, const char *text)
-{
-    return length == strlen(text) && memcmp(line, text, length) == 0;
-}
-
-bool mcds__wire_begins(const char *line, size_t length, const char *text)
-{
-    size_t text_length = strlen(text);
-    return length >= text_length && memcmp(line, text, text_length) == 0;
-}
-
 static enum mcds__parse answer(struct mcds__wire_reply *reply, mcds_outcome outcome,
                                const char *detail)
 {
@@ -55,7 +42,7 @@ static enum mcds__parse answer(struct mcds__wire_reply *reply, mcds_outcome outc
  */
 static bool sends_value(const mcds_request *request)
 {
-    return (request->command >= MCDS_SET && request->command <= MCDS_CAS) ||
+    return mcds__wire_is_store(request) ||
            (request->command == MCDS_DELETE && request->cas.connection != 0);
 }
 
@@ -93,23 +80,4 @@ enum mcds__parse mcds__wire_error(const mcds_request *request, const char *line,
         mcds__wire_begins(line, length, "CLIENT_ERROR cannot increment or decrement"))
         return answer(reply, MCDS_OUT_NOT_NUMERIC, "the key does not hold a number");
     return PARSE_BROKEN;
-}
-
-char *mcds__wire_put(char *at, const char *text)
-{
-    size_t length = strlen(text);
-    memcpy(at, text, length);
-    return at + length;
-}
-
-char *mcds__wire_put_bytes(char *at, mcds_bytes bytes)
-{
-    if (bytes.length > 0)
-        memcpy(at, bytes.at, bytes.length);
-    return at + bytes.length;
-}
-
-char *mcds__wire_put_u64(char *at, uint64_t number)
-{
-    return at + mcds__format_u64(number, at);
 }

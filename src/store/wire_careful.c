@@ -6,20 +6,21 @@
 
 static const struct mcds__wire *wire_of(const mcds_request *request)
 {
-    bool stores = request->command >= MCDS_SET && request->command <= MCDS_CAS;
-    return stores ? &mcds__wire_classic : &mcds__wire_meta;
+    return mcds__wire_is_store(request) ? &mcds__wire_classic : &mcds__wire_meta;
 }
 
-static bool careful_encode(const mcds_request *request, int64_t wall_s, mcds_buffer *out)
+static bool careful_encode(const mcds_request *request, uint32_t turn, int64_t wall_s,
+                           mcds_buffer *out)
 {
-    return wire_of(request)->encode(request, wall_s, out);
+    return wire_of(request)->encode(request, turn, wall_s, out);
 }
 
-static enum mcds__parse careful_parse(const mcds_request *request, const char *bytes,
-                                      size_t length, struct mcds__wire_reply *reply,
-                                      size_t *consumed, size_t *needed)
+static enum mcds__parse careful_parse(const mcds_request *request, uint32_t turn,
+                                      const char *bytes, size_t length,
+                                      struct mcds__wire_reply *reply, size_t *consumed,
+                                      size_t *needed)
 {
-    return wire_of(request)->parse(request, bytes, length, reply, consumed, needed);
+    return wire_of(request)->parse(request, turn, bytes, length, reply, consumed, needed);
 }
 
 const struct mcds__wire mcds__wire_careful = {"meta, classic stores", careful_encode,

@@ -96,15 +96,19 @@ static bool encode(const mcds_request *request, int64_t wall_s, const char *word
     return true;
 }
 
-static bool classic_encode(const mcds_request *request, int64_t wall_s, mcds_buffer *out)
+static bool classic_encode(const mcds_request *request, uint32_t turn, int64_t wall_s,
+                           mcds_buffer *out)
 {
+    (void)turn;
     const char *word = is_compare_and_delete(request) ? "cas " : word_of(request->command);
     return encode(request, wall_s, word, out);
 }
 
 /* For servers that do not know gets and cas. */
-static bool plain_encode(const mcds_request *request, int64_t wall_s, mcds_buffer *out)
+static bool plain_encode(const mcds_request *request, uint32_t turn, int64_t wall_s,
+                         mcds_buffer *out)
 {
+    (void)turn;
     const char *word = request->command == MCDS_GET ? "get " : word_of(request->command);
     return encode(request, wall_s, word, out);
 }
@@ -184,11 +188,13 @@ static enum mcds__parse parse_word(const mcds_request *request, const char *line
     return mcds__wire_error(request, line, length, reply);
 }
 
-static enum mcds__parse classic_parse(const mcds_request *request, const char *bytes,
-                                      size_t length, struct mcds__wire_reply *reply,
-                                      size_t *consumed, size_t *needed)
+static enum mcds__parse classic_parse(const mcds_request *request, uint32_t turn,
+                                      const char *bytes, size_t length,
+                                      struct mcds__wire_reply *reply, size_t *consumed,
+                                      size_t *needed)
 {
     size_t line_length = 0;
+    (void)turn;
     *needed = length + 1;
     *reply = (struct mcds__wire_reply){.ttl_ms = MCDS_TTL_UNKNOWN};
     enum mcds__parse parse = mcds__wire_line(bytes, length, &line_length, consumed);

@@ -1,4 +1,7 @@
-/* The meta protocol, from memcached 1.6.18 on: mg, ms, md, ma. */
+/* The meta protocol, from memcached 1.6.18 on: mg, ms, md, ma.
+ *
+ * Each request has an opaque, made of its turn, as its last flag. Every reply brings it back as the
+ * last of the flags that were asked for, misses and refusals included; only error lines do not. */
 #include <string.h>
 
 #include "base/buffer.h"
@@ -13,13 +16,25 @@ static char *put_flag(char *at, const char *flag, uint64_t number)
     return mcds__wire_put_u64(mcds__wire_put(at, flag), number);
 }
 
+/* " Oab": a space, the flag and 12 bits of the turn. */
+#define OPAQUE_LENGTH 4
+
+static char *put_opaque(char *at, uint32_t turn)
+{
+    at[0] = ' ';
+    at[1] = 'O';
+    at[2] = (char)('0' + (turn >> 6 & 63));
+    at[3] = (char)('0' + (turn & 63));
+    return at + OPAQUE_LENGTH;
+}
+
 static char *put_get(char *at, const mcds_request *request)
 {
     at = mcds__wire_put_bytes(mcds__wire_put(at, "mg "), request->key);
     at = mcds__wire_put(at, (request->options & MCDS_NO_VALUE) != 0 ? " s f c" : " v f c");
     if ((request->options & MCDS_WANT_TTL) != 0)
         at = mcds__wire_put(at, " t");
-    return mcds__wire_put(at, "\r\n");
+    return at;
 }
 
 static const char *mode_of(mcds_command command)
@@ -51,8 +66,7 @@ static char *put_store(char *at, const mcds_request *request, uint64_t exptime)
         at = put_flag(at, " T", exptime);
     if (request->flags != 0)
         at = put_flag(at, " F", request->flags);
-    at = mcds__wire_put_bytes(mcds__wire_put(at, " c\r\n"), request->value);
-    return mcds__wire_put(at, "\r\n");
+    return mcds__wire_put(at, " c");
 }
 
 static char *put_delete(char *at, const mcds_request *request)
@@ -60,7 +74,7 @@ static char *put_delete(char *at, const mcds_request *request)
     at = mcds__wire_put_bytes(mcds__wire_put(at, "md "), request->key);
     if (request->cas.connection != 0)
         at = put_flag(at, " C", request->cas.unique);
-    return mcds__wire_put(at, "\r\n");
+    return at;
 }
 
 static char *put_count(char *at, const mcds_request *request, uint64_t exptime)
@@ -71,16 +85,17 @@ static char *put_count(char *at, const mcds_request *request, uint64_t exptime)
         at = put_flag(at, " D", request->delta);
     if ((request->options & MCDS_CREATE) != 0)
         at = put_flag(put_flag(at, " N", exptime), " J", request->initial);
-    return mcds__wire_put(at, "\r\n");
+    return at;
 }
 
 static char *put_touch(char *at, const mcds_request *request, uint64_t exptime)
 {
     at = mcds__wire_put_bytes(mcds__wire_put(at, "mg "), request->key);
-    return mcds__wire_put(put_flag(at, " T", exptime), "\r\n");
+    return put_flag(at, " T", exptime);
 }
 
-static bool meta_encode(const mcds_request *request, int64_t wall_s, mcds_buffer *out)
+static bool meta_encode(const mcds_request *request, uint32_t turn, int64_t wall_s,
+                        mcds_buffer *out)
 {
     if (!mcds__buffer_reserve(out, FRAME_MAX + request->key.length + request->value.length))
         return false;
@@ -104,6 +119,9 @@ static bool meta_encode(const mcds_request *request, int64_t wall_s, mcds_buffer
     default:
         at = put_store(at, request, exptime);
     }
+    at = mcds__wire_put(put_opaque(at, turn), "\r\n");
+    if (mcds__wire_is_store(request))
+        at = mcds__wire_put(mcds__wire_put_bytes(at, request->value), "\r\n");
     out->length += (size_t)(at - begin);
     return true;
 }
@@ -193,19 +211,48 @@ static mcds_outcome outcome_of(const mcds_request *request, const char *code)
     return MCDS_OUT_NONE;
 }
 
+static bool is_code(const char *line, size_t length)
+{
+    return length == 2 || (length > 2 && line[2] == ' ');
+}
+
 static enum mcds__parse parse_code(const mcds_request *request, const char *line, size_t length,
                                    struct mcds__wire_reply *reply)
 {
-    if (length < 2 || (length > 2 && line[2] != ' '))
-        return mcds__wire_error(request, line, length, reply);
+    if (!is_code(line, length))
+        return PARSE_BROKEN;
     reply->outcome = outcome_of(request, line);
     bool fine = reply->outcome != MCDS_OUT_NONE && read_flags(line + 2, length - 2, reply);
     return fine ? PARSE_DONE : PARSE_BROKEN;
 }
 
-static enum mcds__parse meta_parse(const mcds_request *request, const char *bytes,
-                                   size_t length, struct mcds__wire_reply *reply,
-                                   size_t *consumed, size_t *needed)
+static enum mcds__parse parse_unproven(const mcds_request *request, const char *line,
+                                       size_t length, struct mcds__wire_reply *reply)
+{
+    reply->proof = is_code(line, length) ? PROOF_FAILED : PROOF_MISSING;
+    return mcds__wire_error(request, line, length, reply);
+}
+
+/* The length of a line up to its opaque; 0: that of this turn is not there. After it come marks of an
+ * item that another program has made stale. */
+static size_t length_before_opaque(const char *line, size_t length, uint32_t turn)
+{
+    char opaque[OPAQUE_LENGTH];
+    (void)put_opaque(opaque, turn);
+    for (; length > OPAQUE_LENGTH; length -= 2) {
+        size_t before = length - OPAQUE_LENGTH;
+        if (memcmp(line + before, opaque, OPAQUE_LENGTH) == 0)
+            return before;
+        if (line[length - 2] != ' ' || memchr("WXZ", line[length - 1], 3) == NULL)
+            return 0;
+    }
+    return 0;
+}
+
+static enum mcds__parse meta_parse(const mcds_request *request, uint32_t turn,
+                                   const char *bytes, size_t length,
+                                   struct mcds__wire_reply *reply, size_t *consumed,
+                                   size_t *needed)
 {
     size_t line_length = 0;
     *needed = length + 1;
@@ -213,10 +260,13 @@ static enum mcds__parse meta_parse(const mcds_request *request, const char *byte
     enum mcds__parse parse = mcds__wire_line(bytes, length, &line_length, consumed);
     if (parse != PARSE_DONE)
         return parse;
-    if (mcds__wire_begins(bytes, line_length, "VA "))
-        return parse_value(request, bytes, length, line_length, *consumed, reply, consumed,
-                           needed);
-    return parse_code(request, bytes, line_length, reply);
+    size_t proven = length_before_opaque(bytes, line_length, turn);
+    if (proven == 0)
+        return parse_unproven(request, bytes, line_length, reply);
+    reply->proof = PROOF_MADE;
+    if (mcds__wire_begins(bytes, proven, "VA "))
+        return parse_value(request, bytes, length, proven, *consumed, reply, consumed, needed);
+    return parse_code(request, bytes, proven, reply);
 }
 
 const struct mcds__wire mcds__wire_meta = {"meta", meta_encode, meta_parse};

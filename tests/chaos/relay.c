@@ -124,14 +124,23 @@ static void hear_client(struct relay *relay, struct relay_line *line)
         end_line(line);
 }
 
-static void hear_server(struct relay_line *line)
+static void hear_server(struct relay *relay, struct relay_line *line)
 {
-    static _Thread_local uint8_t piece[PIECE];
-    ssize_t got = recv(line->server, piece, sizeof piece, 0);
-    if (got <= 0)
+    static _Thread_local uint8_t piece[2 * PIECE];
+    ssize_t got = recv(line->server, piece, PIECE, 0);
+    if (got <= 0) {
         end_line(line);
-    else if (line->client >= 0 && !line->silent)
-        pass_on(line->client, piece, (size_t)got);
+        return;
+    }
+    if (line->client < 0 || line->silent)
+        return;
+    size_t length = (size_t)got;
+    if (relay->doubled_ppm > 0 && roll(relay, 1000000) < relay->doubled_ppm) {
+        memcpy(piece + length, piece, length);
+        length *= 2;
+        relay->doubled++;
+    }
+    pass_on(line->client, piece, length);
 }
 
 /* A line without a client lives until what it was asked for has been carried out: the server
@@ -181,7 +190,7 @@ static void *work(void *context)
         for (int i = 0; i < RELAY_LINES; i++) {
             struct relay_line *line = &relay->lines[i];
             if (polled[2 + 2 * i].revents != 0 && line->server >= 0)
-                hear_server(line);
+                hear_server(relay, line);
             if (polled[1 + 2 * i].revents != 0 && line->client >= 0)
                 hear_client(relay, line);
             release(line);

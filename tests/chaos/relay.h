@@ -42,6 +42,8 @@ struct relay {
     /* Of pieces, for each kind of fault; a pair of halves, so that both change at once: which
      * kinds, 1 << enum relay_fault or'ed, and how many of a million. */
     _Atomic uint64_t faults;
+    _Atomic uint32_t doubled_ppm; /* of the server's answers, those that come twice */
+    _Atomic uint64_t doubled;
     uint64_t dice;
     int listener;
     pthread_t thread;

@@ -16,6 +16,8 @@
 #define PATIENCE_MS 10000
 #define HEARD_MAX 65536
 #define MOMENT_MS 50
+#define OPAQUES_MAX 64
+#define OPAQUE_MAX 8
 
 struct fake_server {
     const struct fake_step *steps;
@@ -28,12 +30,47 @@ struct fake_server {
     char uri[192];
     size_t heard_length;
     char heard[HEARD_MAX]; /* since the last EXPECT */
+    size_t line_length;
+    char line[128]; /* the begin of the one that has not ended yet */
+    int request_count;
+    char opaques[OPAQUES_MAX][OPAQUE_MAX]; /* of the meta requests of this connection */
+    char former[OPAQUE_MAX];               /* the first of the connection before */
 };
 
 static bool readable(int fd)
 {
     struct pollfd polled = {fd, POLLIN, 0};
     return poll(&polled, 1, PATIENCE_MS) > 0;
+}
+
+/* A line has ended: keep its opaque, "" if it is a meta request without one. The probe ends with
+ * asking for the settings. */
+static void note_request(struct fake_server *server)
+{
+    const char *line = server->line;
+    if (strncmp(line, "stats settings", 14) == 0)
+        server->request_count = 0;
+    bool is_meta = line[0] == 'm' && strchr("gsda", line[1]) != NULL && line[2] == ' ';
+    if (!is_meta || server->request_count == OPAQUES_MAX)
+        return;
+    const char *opaque = strstr(line, " O");
+    (void)snprintf(server->opaques[server->request_count++], OPAQUE_MAX, "%.*s",
+                   opaque != NULL ? (int)strcspn(opaque + 1, " \r") : 0,
+                   opaque != NULL ? opaque + 1 : "");
+}
+
+static void note_lines(struct fake_server *server, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] != '\n') {
+            if (server->line_length + 1 < sizeof server->line)
+                server->line[server->line_length++] = bytes[i];
+            continue;
+        }
+        server->line[server->line_length] = '\0';
+        note_request(server);
+        server->line_length = 0;
+    }
 }
 
 static bool hear(struct fake_server *server)
@@ -44,6 +81,7 @@ static bool hear(struct fake_server *server)
                        HEARD_MAX - server->heard_length, 0);
     if (got <= 0)
         return false;
+    note_lines(server, server->heard + server->heard_length, (size_t)got);
     server->heard_length += (size_t)got;
     return true;
 }
@@ -63,8 +101,42 @@ static bool expect(struct fake_server *server, const char *text)
     }
 }
 
-static bool say(struct fake_server *server, const char *text, size_t piece)
+/* The opaque that "O#N" or "O@" means; NULL: its request does not come. */
+static const char *opaque_of(struct fake_server *server, const char *mark)
 {
+    int request = mark[2] - '1';
+    if (mark[1] == '@')
+        return server->former;
+    while (server->request_count <= request)
+        if (!hear(server))
+            return NULL;
+    return server->opaques[request];
+}
+
+/* `text` with opaques in the place of their marks. */
+static bool fill_in(struct fake_server *server, const char *text, char *out, size_t room)
+{
+    size_t length = 0;
+    while (*text != '\0' && length + OPAQUE_MAX < room) {
+        if (text[0] != 'O' || (text[1] != '#' && text[1] != '@')) {
+            out[length++] = *text++;
+            continue;
+        }
+        const char *opaque = opaque_of(server, text);
+        if (opaque == NULL)
+            return false;
+        length += (size_t)sprintf(out + length, "%s", opaque);
+        text += text[1] == '#' ? 3 : 2;
+    }
+    out[length] = '\0';
+    return *text == '\0';
+}
+
+static bool say(struct fake_server *server, const char *script, size_t piece)
+{
+    char text[4096];
+    if (!fill_in(server, script, text, sizeof text))
+        return false;
     for (size_t at = 0, length = strlen(text); at < length; at += piece) {
         size_t left = length - at < piece ? length - at : piece;
         if (send(server->connection, text + at, left, MSG_NOSIGNAL) != (ssize_t)left)
@@ -79,6 +151,9 @@ static void hang_up(struct fake_server *server)
         (void)close(server->connection);
     server->connection = -1;
     server->heard_length = 0;
+    server->line_length = 0;
+    memcpy(server->former, server->opaques[0], OPAQUE_MAX);
+    server->request_count = 0;
 }
 
 static bool accept_next(struct fake_server *server)

@@ -6,7 +6,8 @@ enum fake_verb {
     FAKE_END = 0,
     FAKE_ACCEPT, /* the next connection */
     FAKE_EXPECT, /* read until `text` has come */
-    FAKE_SEND,   /* `text`, all at once */
+    FAKE_SEND,   /* `text`, all at once, in which O#1 is the opaque of the first meta request
+                    after the probe, up to O#9, and O@ that of the connection before */
     FAKE_DRIP,   /* `text`, byte by byte */
     FAKE_QUIET,  /* nothing more may have come, nor come within a moment */
     FAKE_CLOSE,  /* hang up */

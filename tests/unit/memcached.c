@@ -110,7 +110,7 @@ static void a_server_that_falls_silent_does_not_hold_the_caller(void **state)
 {
     (void)state;
     static const struct fake_step later[] = {
-        {FAKE_PROBED, NULL},   {FAKE_EXPECT, "mg j"}, {FAKE_SEND, "EN\r\n"},
+        {FAKE_PROBED, NULL},   {FAKE_EXPECT, "mg j"}, {FAKE_SEND, "EN O#1\r\n"},
         {FAKE_EXPECT, "mg k"}, {FAKE_STALL, NULL},    {FAKE_END, NULL},
     };
     struct fake_server *server = fake_server_start(later);
@@ -134,7 +134,7 @@ static void a_hang_up_in_mid_reply_is_unknown(void **state)
         {FAKE_CLOSE, NULL},  {FAKE_END, NULL},
     };
     static const struct fake_step in_value[] = {
-        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg k"}, {FAKE_SEND, "VA 5 f0 c1\r\nabc"},
+        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg k"}, {FAKE_SEND, "VA 5 f0 c1 O#1\r\nabc"},
         {FAKE_CLOSE, NULL},  {FAKE_END, NULL},
     };
     expect_get(in_line, MCDS_OUT_UNKNOWN, "closed the connection");
@@ -151,7 +151,7 @@ static void nonsense_in_place_of_a_reply_is_unknown(void **state)
     static const struct fake_step too_long[] = {
         {FAKE_PROBED, NULL},
         {FAKE_EXPECT, "mg k"},
-        {FAKE_SEND, "VA 99999999999999999999 f0\r\n"},
+        {FAKE_SEND, "VA 99999999999999999999 f0 O#1\r\n"},
         {FAKE_STALL, NULL},
         {FAKE_END, NULL},
     };
@@ -164,7 +164,7 @@ static void a_reply_larger_than_any_item_is_refused(void **state)
 {
     (void)state;
     static const struct fake_step steps[] = {
-        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg k"}, {FAKE_SEND, "VA 5000000 f0 c1\r\nabc"},
+        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg k"}, {FAKE_SEND, "VA 5000000 f0 c1 O#1\r\nabc"},
         {FAKE_STALL, NULL},  {FAKE_END, NULL},
     };
     expect_get(steps, MCDS_OUT_UNKNOWN, "larger than what it can hold");
@@ -181,7 +181,7 @@ static void a_proxy_that_says_so_is_asked_one_by_one(void **state)
         {FAKE_EXPECT, "stats settings\r\n"},
         {FAKE_SEND, "NS\r\nEND\r\nSTAT evictions on\r\nSTAT proxy_enabled yes\r\nEND\r\n"},
         {FAKE_EXPECT, "mg k"},
-        {FAKE_SEND, "EN\r\n"},
+        {FAKE_SEND, "EN O#1\r\n"},
         {FAKE_STALL, NULL},
         {FAKE_END, NULL},
     };
@@ -201,8 +201,11 @@ static void a_reply_may_come_byte_by_byte(void **state)
 {
     (void)state;
     static const struct fake_step steps[] = {
-        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg k"}, {FAKE_DRIP, "VA 7 f3 c9\r\nab\r\ncd\n\r\n"},
-        {FAKE_STALL, NULL},  {FAKE_END, NULL},
+        {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "mg k"},
+        {FAKE_DRIP, "VA 7 f3 c9 O#1\r\nab\r\ncd\n\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
     };
     expect_get(steps, MCDS_OUT_OK, NULL);
 }
@@ -212,7 +215,7 @@ static void answers_before_a_cut_stay_definite(void **state)
 {
     (void)state;
     static const struct fake_step steps[] = {
-        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg c"}, {FAKE_SEND, "HD c7\r\n"},
+        {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg c"}, {FAKE_SEND, "HD c7 O#1\r\n"},
         {FAKE_CLOSE, NULL},  {FAKE_END, NULL},
     };
     struct fake_server *server = fake_server_start(steps);
@@ -294,8 +297,8 @@ static void what_must_not_be_sent_is_not_sent(void **state)
 {
     (void)state;
     static const struct fake_step steps[] = {
-        {FAKE_PROBED, NULL},   {FAKE_EXPECT, "mg k v f c\r\n"}, /* nothing before it */
-        {FAKE_SEND, "EN\r\n"}, {FAKE_STALL, NULL},
+        {FAKE_PROBED, NULL},       {FAKE_EXPECT, "mg k v f c O"}, /* nothing before it */
+        {FAKE_SEND, "EN O#1\r\n"}, {FAKE_STALL, NULL},
         {FAKE_END, NULL},
     };
     static char big[1048577];
@@ -369,7 +372,7 @@ static void a_clock_beyond_all_clocks_is_told(void **state)
     static const struct fake_step steps[] = {
         {FAKE_PROBED, NULL},
         {FAKE_EXPECT, "mg mcds-probe-inspect"},
-        {FAKE_SEND, "EN\r\n"},
+        {FAKE_SEND, "EN O#1\r\n"},
         {FAKE_ACCEPT, NULL},
         {FAKE_EXPECT, "stats\r\n"},
         {FAKE_SEND, "STAT version 1.6.18\r\nSTAT time 9223372036854775808\r\nEND\r\n"},

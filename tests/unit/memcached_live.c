@@ -278,11 +278,64 @@ static void keys_of_a_dead_server_are_unavailable(void **state)
         server_stop(&others[i].server);
 }
 
+/* Each answer there is; one without its opaque would be UNKNOWN. */
+static void every_answer_brings_its_opaque_back(void **state)
+{
+    struct live *live = *state;
+    static const struct {
+        mcds_command command;
+        mcds_outcome outcome;
+        uint32_t options;
+        const char *value;
+        const char *key;
+    } asked[] = {
+        {MCDS_GET, MCDS_OUT_MISS, 0, "", "k"},
+        {MCDS_TOUCH, MCDS_OUT_MISS, 0, "", "k"},
+        {MCDS_DELETE, MCDS_OUT_MISS, 0, "", "k"},
+        {MCDS_INCR, MCDS_OUT_MISS, 0, "", "k"},
+        {MCDS_REPLACE, MCDS_OUT_NOT_STORED, 0, "1", "k"},
+        {MCDS_APPEND, MCDS_OUT_NOT_STORED, 0, "1", "k"},
+        {MCDS_PREPEND, MCDS_OUT_NOT_STORED, 0, "1", "k"},
+        {MCDS_ADD, MCDS_OUT_OK, 0, "1", "k"},
+        {MCDS_ADD, MCDS_OUT_NOT_STORED, 0, "1", "k"},
+        {MCDS_SET, MCDS_OUT_OK, 0, "1", "k"},
+        {MCDS_APPEND, MCDS_OUT_OK, 0, "1", "k"},
+        {MCDS_GET, MCDS_OUT_OK, MCDS_WANT_TTL, "", "k"},
+        {MCDS_GET, MCDS_OUT_OK, MCDS_NO_VALUE, "", "k"},
+        {MCDS_TOUCH, MCDS_OUT_OK, 0, "", "k"},
+        {MCDS_INCR, MCDS_OUT_OK, 0, "", "k"},
+        {MCDS_DECR, MCDS_OUT_OK, 0, "", "k"},
+        {MCDS_INCR, MCDS_OUT_OK, MCDS_CREATE, "", "n"},
+        {MCDS_SET, MCDS_OUT_OK, 0, "x", "k"},
+        {MCDS_INCR, MCDS_OUT_NOT_NUMERIC, 0, "", "k"},
+        {MCDS_DELETE, MCDS_OUT_OK, 0, "", "k"},
+    };
+    enum { COUNT = sizeof asked / sizeof asked[0] };
+    mcds_request requests[COUNT];
+    run(live, NULL);
+    mcds_store *store = open_store(live);
+    mcds_batch batch = {.requests = requests, .count = COUNT};
+    batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + 10 * NS_PER_S;
+    for (size_t i = 0; i < COUNT; i++)
+        requests[i] = (mcds_request){.command = asked[i].command,
+                                     .options = asked[i].options,
+                                     .delta = 1,
+                                     .ttl_ms = asked[i].command == MCDS_TOUCH ? 9000 : 0,
+                                     .key = {asked[i].key, 1},
+                                     .value = {asked[i].value, strlen(asked[i].value)},
+                                     .route = {"k", 1}};
+    mcds__store_execute(store, 0, &batch);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(requests[i].reply.outcome, asked[i].outcome);
+    mcds_close(store);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(every_answer_brings_its_opaque_back),
         TEST(keys_are_spread_over_connections),
         TEST(a_restart_between_two_calls_costs_nothing),
         TEST(a_token_of_another_store_is_refused),

@@ -162,8 +162,8 @@ static void who_tells_no_settings_is_asked_one_by_one(void **state)
         {FAKE_EXPECT, "set a 0 0 1\r\n1\r\n"},
         {FAKE_QUIET, NULL},
         {FAKE_SEND, "STORED\r\n"},
-        {FAKE_EXPECT, "mg a v f c\r\n"},
-        {FAKE_SEND, "VA 1 f0 c4\r\n1\r\n"},
+        {FAKE_EXPECT, "mg a v f c O"},
+        {FAKE_SEND, "VA 1 f0 c4 O#1\r\n1\r\n"},
         {FAKE_STALL, NULL},
         {FAKE_END, NULL},
     };
@@ -186,7 +186,7 @@ static void a_server_that_became_a_proxy_is_asked_one_by_one(void **state)
     static const struct fake_step steps[] = {
         {FAKE_PROBED, NULL},
         {FAKE_EXPECT, "mg a"},
-        {FAKE_SEND, "EN\r\n"},
+        {FAKE_SEND, "EN O#1\r\n"},
         {FAKE_EXPECT, "mg b"},
         {FAKE_CLOSE, NULL},
         PROXY_GREETING,
@@ -221,16 +221,10 @@ static void nothing_of_a_batch_overtakes_what_is_unknown(void **state)
 {
     (void)state;
     static const struct fake_step steps[] = {
-        {FAKE_PROBED, NULL},
-        {FAKE_EXPECT, "mg a"},
-        {FAKE_SEND, "EN\r\n"},
-        {FAKE_EXPECT, "ms a"},
-        {FAKE_CLOSE, NULL},
-        {FAKE_PROBED, NULL},
-        {FAKE_EXPECT, "mg b v f c\r\n"}, /* and no ms before it */
-        {FAKE_SEND, "EN\r\n"},
-        {FAKE_STALL, NULL},
-        {FAKE_END, NULL},
+        {FAKE_PROBED, NULL},           {FAKE_EXPECT, "mg a"}, {FAKE_SEND, "EN O#1\r\n"},
+        {FAKE_EXPECT, "ms a"},         {FAKE_CLOSE, NULL},    {FAKE_PROBED, NULL},
+        {FAKE_EXPECT, "mg b v f c O"}, /* and no ms before it */
+        {FAKE_SEND, "EN O#1\r\n"},     {FAKE_STALL, NULL},    {FAKE_END, NULL},
     };
     char *large = malloc(LARGE + 1);
     assert_non_null(large);
@@ -258,12 +252,12 @@ static void a_late_batch_takes_only_itself_along(void **state)
     static const struct fake_step steps[] = {
         {FAKE_PROBED, NULL},
         {FAKE_EXPECT, "mg a"},
-        {FAKE_SEND, "EN\r\n"},
+        {FAKE_SEND, "EN O#1\r\n"},
         {FAKE_EXPECT, "ms a"},
         {FAKE_DEAF, NULL},
         {FAKE_PROBED, NULL},
-        {FAKE_EXPECT, "mg b v f c\r\n"},
-        {FAKE_SEND, "EN\r\n"},
+        {FAKE_EXPECT, "mg b v f c O"},
+        {FAKE_SEND, "EN O#1\r\n"},
         {FAKE_STALL, NULL},
         {FAKE_END, NULL},
     };

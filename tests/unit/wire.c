@@ -11,6 +11,7 @@
 #include "store/wire.h"
 
 #define WALL_S 1700000000
+#define TURN 66 /* its opaque is O12 */
 
 static mcds_request request_of(mcds_command command)
 {
@@ -28,7 +29,7 @@ static enum mcds__parse parse(const struct mcds__wire *wire, const mcds_request 
     assert_non_null(exact);
     memcpy(exact, bytes, length);
     *consumed = *needed = 0;
-    return wire->parse(request, exact, length, reply, consumed, needed);
+    return wire->parse(request, TURN, exact, length, reply, consumed, needed);
 }
 
 struct answer {
@@ -84,30 +85,30 @@ static void meta_answers(void **state)
 {
     (void)state;
     static const struct answer answers[] = {
-        {MCDS_GET, "EN\r\n", MCDS_OUT_MISS, .cas = 0},
-        {MCDS_GET, "VA 3 f99 c1 t-1\r\nabc\r\n", MCDS_OUT_OK, 1, 99, MCDS_TTL_NEVER, 0, 0,
+        {MCDS_GET, "EN O12\r\n", MCDS_OUT_MISS, .cas = 0},
+        {MCDS_GET, "VA 3 f99 c1 t-1 O12\r\nabc\r\n", MCDS_OUT_OK, 1, 99, MCDS_TTL_NEVER, 0, 0,
          "abc"},
-        {MCDS_GET, "VA 0 f0 c16 t30 W\r\n\r\n", MCDS_OUT_OK, 16, 0, 30000, 0, 0, NULL},
-        {MCDS_GET, "VA 6 f4294967295 c18446744073709551615 \r\n\r\nHD\r\n\r\n", MCDS_OUT_OK,
+        {MCDS_GET, "VA 0 f0 c16 t30 O12 W\r\n\r\n", MCDS_OUT_OK, 16, 0, 30000, 0, 0, NULL},
+        {MCDS_GET, "VA 6 f4294967295 c18446744073709551615 O12\r\n\r\nHD\r\n\r\n", MCDS_OUT_OK,
          UINT64_MAX, UINT32_MAX, 0, 0, 0, "\r\nHD\r\n"},
-        {MCDS_GET, "HD s20 f7 c5 \r\n", MCDS_OUT_OK, 5, 7, 0, 0, 20, NULL},
-        {MCDS_SET, "HD c8\r\n", MCDS_OUT_OK, .cas = 8},
-        {MCDS_SET, "HD \r\n", MCDS_OUT_OK, .cas = 0},
-        {MCDS_ADD, "NS c0\r\n", MCDS_OUT_NOT_STORED, .cas = 0},
-        {MCDS_REPLACE, "NS c0\r\n", MCDS_OUT_NOT_STORED, .cas = 0},
-        {MCDS_APPEND, "NS c0\r\n", MCDS_OUT_NOT_STORED, .cas = 0},
-        {MCDS_PREPEND, "NS c0\r\n", MCDS_OUT_NOT_STORED, .cas = 0},
-        {MCDS_CAS, "EX c0\r\n", MCDS_OUT_EXISTS, .cas = 0},
-        {MCDS_CAS, "NF c0\r\n", MCDS_OUT_MISS, .cas = 0},
-        {MCDS_DELETE, "HD\r\n", MCDS_OUT_OK, .cas = 0},
-        {MCDS_DELETE, "NF\r\n", MCDS_OUT_MISS, .cas = 0},
-        {MCDS_DELETE, "EX\r\n", MCDS_OUT_EXISTS, .cas = 0},
-        {MCDS_INCR, "NF\r\n", MCDS_OUT_MISS, .cas = 0},
-        {MCDS_INCR, "VA 2 c33\r\n10\r\n", MCDS_OUT_OK, 33, 0, 0, 10, 0, "10"},
-        {MCDS_DECR, "VA 20\r\n18446744073709551615\r\n", MCDS_OUT_OK, 0, 0, 0, UINT64_MAX, 0,
-         "18446744073709551615"},
-        {MCDS_TOUCH, "HD\r\n", MCDS_OUT_OK, .cas = 0},
-        {MCDS_TOUCH, "EN\r\n", MCDS_OUT_MISS, .cas = 0},
+        {MCDS_GET, "HD s20 f7 c5 O12\r\n", MCDS_OUT_OK, 5, 7, 0, 0, 20, NULL},
+        {MCDS_SET, "HD c8 O12\r\n", MCDS_OUT_OK, .cas = 8},
+        {MCDS_SET, "HD O12\r\n", MCDS_OUT_OK, .cas = 0},
+        {MCDS_ADD, "NS c0 O12\r\n", MCDS_OUT_NOT_STORED, .cas = 0},
+        {MCDS_REPLACE, "NS c0 O12\r\n", MCDS_OUT_NOT_STORED, .cas = 0},
+        {MCDS_APPEND, "NS c0 O12\r\n", MCDS_OUT_NOT_STORED, .cas = 0},
+        {MCDS_PREPEND, "NS c0 O12\r\n", MCDS_OUT_NOT_STORED, .cas = 0},
+        {MCDS_CAS, "EX c0 O12\r\n", MCDS_OUT_EXISTS, .cas = 0},
+        {MCDS_CAS, "NF c0 O12\r\n", MCDS_OUT_MISS, .cas = 0},
+        {MCDS_DELETE, "HD O12\r\n", MCDS_OUT_OK, .cas = 0},
+        {MCDS_DELETE, "NF O12\r\n", MCDS_OUT_MISS, .cas = 0},
+        {MCDS_DELETE, "EX O12\r\n", MCDS_OUT_EXISTS, .cas = 0},
+        {MCDS_INCR, "NF O12\r\n", MCDS_OUT_MISS, .cas = 0},
+        {MCDS_INCR, "VA 2 c33 O12\r\n10\r\n", MCDS_OUT_OK, 33, 0, 0, 10, 0, "10"},
+        {MCDS_DECR, "VA 20 O12\r\n18446744073709551615\r\n", MCDS_OUT_OK, 0, 0, 0, UINT64_MAX,
+         0, "18446744073709551615"},
+        {MCDS_TOUCH, "HD O12\r\n", MCDS_OUT_OK, .cas = 0},
+        {MCDS_TOUCH, "EN O12\r\n", MCDS_OUT_MISS, .cas = 0},
         {MCDS_INCR, "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n",
          MCDS_OUT_NOT_NUMERIC, .cas = 0},
         {MCDS_SET, "SERVER_ERROR object too large for cache\r\n", MCDS_OUT_TOO_BIG, .cas = 0},
@@ -214,12 +215,15 @@ static void answers_to_other_commands_are_broken(void **state)
             {MCDS_SET, "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"},
         },
       meta[] = {
-          {MCDS_SET, "EN\r\n"},        {MCDS_SET, "NF\r\n"},    {MCDS_ADD, "EX\r\n"},
-          {MCDS_GET, "NF\r\n"},        {MCDS_GET, "NS\r\n"},    {MCDS_GET, "EX\r\n"},
-          {MCDS_GET, "MN\r\n"},        {MCDS_DELETE, "EN\r\n"}, {MCDS_DELETE, "NS\r\n"},
-          {MCDS_TOUCH, "NF\r\n"},      {MCDS_TOUCH, "NS\r\n"},  {MCDS_INCR, "HD\r\n"},
-          {MCDS_INCR, "EN\r\n"},       {MCDS_INCR, "EX\r\n"},   {MCDS_CAS, "EN\r\n"},
-          {MCDS_SET, "VA 1\r\n1\r\n"}, {MCDS_SET, "ERROR\r\n"},
+          {MCDS_SET, "EN O12\r\n"},    {MCDS_SET, "NF O12\r\n"},
+          {MCDS_ADD, "EX O12\r\n"},    {MCDS_GET, "NF O12\r\n"},
+          {MCDS_GET, "NS O12\r\n"},    {MCDS_GET, "EX O12\r\n"},
+          {MCDS_GET, "MN O12\r\n"},    {MCDS_DELETE, "EN O12\r\n"},
+          {MCDS_DELETE, "NS O12\r\n"}, {MCDS_TOUCH, "NF O12\r\n"},
+          {MCDS_TOUCH, "NS O12\r\n"},  {MCDS_INCR, "HD O12\r\n"},
+          {MCDS_INCR, "EN O12\r\n"},   {MCDS_INCR, "EX O12\r\n"},
+          {MCDS_CAS, "EN O12\r\n"},    {MCDS_SET, "VA 1 O12\r\n1\r\n"},
+          {MCDS_SET, "ERROR\r\n"},
       };
     for (size_t i = 0; i < sizeof classic / sizeof classic[0]; i++) {
         mcds_request request = request_of(classic[i].command);
@@ -239,11 +243,60 @@ static void a_get_without_its_value_is_broken(void **state)
     struct mcds__wire_reply reply;
     size_t consumed;
     size_t needed;
-    expect_broken(&mcds__wire_meta, &request, "HD f0 c5\r\n");
+    expect_broken(&mcds__wire_meta, &request, "HD f0 c5 O12\r\n");
     request.options = MCDS_NO_VALUE;
+    assert_int_equal(parse(&mcds__wire_meta, &request, "HD s3 f0 c5 O12\r\n", 17, &reply,
+                           &consumed, &needed),
+                     PARSE_DONE);
+}
+
+/* It answers another request: one too many has come, or one is missing. */
+static void an_answer_to_another_turn_is_broken(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "EN\r\n",
+        "EN O13\r\n",
+        "EN O1\r\n",
+        "EN O122\r\n",
+        "EN O\r\n",
+        "EN X12\r\n",
+        "ENO12\r\n",
+        "EN O12 O13\r\n",
+        "EN O12 W\r\n",
+        "EN O12 f1\r\n",
+        "VA 3 f0 c1 O13\r\nabc\r\n",
+    };
+    mcds_request request = request_of(MCDS_GET);
+    struct mcds__wire_reply reply;
+    size_t consumed;
+    size_t needed;
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        bool is_marked = strstr(lines[i], " W") != NULL; /* by the server, after the opaque */
+        enum mcds__parse step = parse(&mcds__wire_meta, &request, lines[i], strlen(lines[i]),
+                                      &reply, &consumed, &needed);
+        assert_int_equal(step, is_marked ? PARSE_DONE : PARSE_BROKEN);
+        assert_true(is_marked == (reply.proof == PROOF_MADE));
+    }
+}
+
+/* Errors carry none. */
+static void an_error_proves_nothing(void **state)
+{
+    (void)state;
+    static const char line[] = "SERVER_ERROR out of memory\r\n";
+    mcds_request request = request_of(MCDS_INCR);
+    struct mcds__wire_reply reply;
+    size_t consumed;
+    size_t needed;
     assert_int_equal(
-        parse(&mcds__wire_meta, &request, "HD s3 f0 c5\r\n", 13, &reply, &consumed, &needed),
+        parse(&mcds__wire_meta, &request, line, strlen(line), &reply, &consumed, &needed),
         PARSE_DONE);
+    assert_int_equal(reply.proof, PROOF_MISSING);
+    assert_int_equal(
+        parse(&mcds__wire_classic, &request, line, strlen(line), &reply, &consumed, &needed),
+        PARSE_DONE);
+    assert_int_equal(reply.proof, PROOF_NONE);
 }
 
 static void garbage_is_broken(void **state)
@@ -267,6 +320,13 @@ static void garbage_is_broken(void **state)
         "VA 3 f0 c18446744073709551616\r\nabc\r\n",
         "VA 3 f0 c1 tx\r\nabc\r\n",
         "VA 3 f0 c1\r\nabcde",
+        "VA 3 f0 c1 O12\r\nabcde",
+        "VA x f0 O12\r\n",
+        "VA 99999999999999999999 f0 O12\r\n",
+        "VA 3 fx c1 O12\r\nabc\r\n",
+        "VA 3 f4294967296 c1 O12\r\nabc\r\n",
+        "VA 3 f0 c18446744073709551616 O12\r\nabc\r\n",
+        "VA 3 f0 c1 tx O12\r\nabc\r\n",
         "VALUE\r\n",
         "VALUE k\r\n",
         "VALUE k 0\r\n",
@@ -288,8 +348,8 @@ static void garbage_is_broken(void **state)
         expect_broken(&mcds__wire_classic, &request, garbage[i]);
     }
     mcds_request incr = request_of(MCDS_INCR);
-    expect_broken(&mcds__wire_meta, &incr, "VA 2 c1\r\nab\r\n");
-    expect_broken(&mcds__wire_meta, &incr, "VA 1000000 c1\r\n");
+    expect_broken(&mcds__wire_meta, &incr, "VA 2 c1 O12\r\nab\r\n");
+    expect_broken(&mcds__wire_meta, &incr, "VA 1000000 c1 O12\r\n");
     expect_broken(&mcds__wire_classic, &incr, "18446744073709551616\r\n");
     char endless[MCDS__WIRE_LINE_MAX + 1];
     memset(endless, 'x', sizeof endless - 1);
@@ -302,7 +362,7 @@ static void expect_sent(const struct mcds__wire *wire, mcds_request request, con
 {
     mcds_buffer out;
     mcds__buffer_init(&out, mcds_env_system(), 4096);
-    assert_true(wire->encode(&request, WALL_S, &out));
+    assert_true(wire->encode(&request, TURN, WALL_S, &out));
     if (out.length != strlen(bytes) || memcmp(out.at, bytes, out.length) != 0)
         fail_msg("%s: '%.*s' is not '%s'", wire->name, (int)out.length, (const char *)out.at,
                  bytes);
@@ -334,13 +394,13 @@ static void commands_as_they_are_sent(void **state)
     SENT(classic, "gets k\r\n", .command = MCDS_GET, .options = MCDS_NO_VALUE);
     SENT(&mcds__wire_plain, "get k\r\n", .command = MCDS_GET);
     const struct mcds__wire *meta = &mcds__wire_meta;
-    SENT(meta, "md k C18446744073709551615\r\n", .command = MCDS_DELETE, .cas = token);
-    SENT(meta, "md k\r\n", .command = MCDS_DELETE);
-    SENT(meta, "mg k T2\r\n", .command = MCDS_TOUCH, .ttl_ms = 1001);
-    SENT(meta, "mg k T0\r\n", .command = MCDS_TOUCH);
-    SENT(meta, "mg k v f c\r\n", .command = MCDS_GET);
-    SENT(meta, "ms k 3 ME T1 F7 c\r\nabc\r\n", .command = MCDS_ADD, .flags = 7, .ttl_ms = 999,
-         .value = abc);
+    SENT(meta, "md k C18446744073709551615 O12\r\n", .command = MCDS_DELETE, .cas = token);
+    SENT(meta, "md k O12\r\n", .command = MCDS_DELETE);
+    SENT(meta, "mg k T2 O12\r\n", .command = MCDS_TOUCH, .ttl_ms = 1001);
+    SENT(meta, "mg k T0 O12\r\n", .command = MCDS_TOUCH);
+    SENT(meta, "mg k v f c O12\r\n", .command = MCDS_GET);
+    SENT(meta, "ms k 3 ME T1 F7 c O12\r\nabc\r\n", .command = MCDS_ADD, .flags = 7,
+         .ttl_ms = 999, .value = abc);
 }
 
 int main(void)
@@ -352,6 +412,8 @@ int main(void)
         cmocka_unit_test(answers_to_other_commands_are_broken),
         cmocka_unit_test(a_get_without_its_value_is_broken),
         cmocka_unit_test(garbage_is_broken),
+        cmocka_unit_test(an_answer_to_another_turn_is_broken),
+        cmocka_unit_test(an_error_proves_nothing),
         cmocka_unit_test(commands_as_they_are_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
