@@ -207,6 +207,13 @@ static bool home_look(void *state, mcds_bytes key,
     return known;
 }
 
+static bool home_remains(void *state, mcds_bytes key, uint64_t *mark)
+{
+    const struct home *home = state;
+    (void)key;
+    return !is_parents(home) && mcds__lmdb_remains(home->file, mark);
+}
+
 static int home_keys(void *state, mcds_bytes prefix,
                      bool (*visit)(void *context, mcds_bytes key), void *context)
 {
@@ -241,6 +248,7 @@ const mcds_home mcds__home_lmdb = {
     .capabilities = home_capabilities,
     .submit = home_submit,
     .look = home_look,
+    .remains = home_remains,
     .keys = home_keys,
     .inspect = home_inspect,
     .backup = home_backup,

@@ -190,6 +190,7 @@ static int store(struct mcds__lmdb_work *work, const struct found *found, uint64
     struct mcds__record record = {.flags = request->flags,
                                   .expires_ms = expiry_of(request->ttl_ms, now_ms)};
     renew_cas(work, &record, request);
+    work->file->loses = work->file->loses || found->stored;
     uint8_t *value;
     size_t length = request->value.length;
     int code = put(work, request->key, found, &record, length, &value);
@@ -304,6 +305,7 @@ static int count(struct mcds__lmdb_work *work, const struct found *found, uint64
 static int remove_item(struct mcds__lmdb_work *work, uint64_t expires_ms, mcds_bytes key)
 {
     MDB_val at = val(key);
+    work->file->loses = true;
     int code = mdb_del(work->txn, work->file->items, &at, NULL);
     if (code == 0 && expires_ms != MCDS__RECORD_NEVER)
         code = expiry_remove(work, expires_ms, key);
@@ -345,6 +347,7 @@ static int touch(struct mcds__lmdb_work *work, const struct found *found, uint64
         return 0;
     struct mcds__record record = found->record;
     record.expires_ms = expiry_of(request->ttl_ms, now_ms);
+    work->file->loses = true;
     uint8_t *value;
     int code = put(work, request->key, found, &record, work->scratch.length, &value);
     if (code == 0 && work->scratch.length > 0)

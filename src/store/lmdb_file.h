@@ -123,6 +123,7 @@ struct mcds__lmdb_file {
 
     /* Of the leader alone. */
     bool in_line;
+    bool loses;         /* its transaction removes an item, replaces one or gives it a ttl */
     uint32_t looked_at; /* places of the board in this turn */
     uint32_t taken_count;
     struct mcds__lmdb_taken taken[MCDS__LMDB_BOARD_PLACES];
@@ -200,6 +201,11 @@ int mcds__lmdb_line_enter(struct mcds__lmdb_file *file, const mcds_env *env, int
 /* The same without waiting. False: another process has it, or there is no line. */
 bool mcds__lmdb_line_try(struct mcds__lmdb_file *file);
 void mcds__lmdb_line_leave(struct mcds__lmdb_file *file);
+/* In one's turn, before and after a transaction that loses something becomes visible. */
+void mcds__lmdb_begin_losses(struct mcds__lmdb_file *file);
+void mcds__lmdb_end_losses(struct mcds__lmdb_file *file);
+/* As mcds_home.remains, of all keys. */
+bool mcds__lmdb_remains(const struct mcds__lmdb_file *file, uint64_t *mark);
 /* The process whose turn does not end until until_ns, or 0. */
 int64_t mcds__lmdb_line_stuck(struct mcds__lmdb_file *file, const mcds_env *env,
                               int64_t until_ns);

@@ -22,13 +22,14 @@
 #include "store/lmdb_guard.h"
 
 #define LINE_BYTES 4096
+#define CACHE_LINE 64
 #define BALLAST_BYTES                                                                          \
     ((off_t)256 * 1024)      /* kept on the disk for what frees space on a full one */
 #define JOIN_TRIES_MAX 10000 /* who begins the page may be stopped, or its machine be busy */
 #define JOIN_PAUSE_NS NS_PER_MS
 /* Programs built for another kind of mutex must not touch this one. */
 #define LINE_MARK UINT64_C(0x6d636473)
-#define LINE_VERSION UINT64_C(3)
+#define LINE_VERSION UINT64_C(4)
 #define LINE_MAGIC                                                                             \
     (LINE_MARK << 32 | LINE_VERSION << 24 | sizeof(pthread_mutex_t) << 8 | sizeof(void *))
 
@@ -37,6 +38,10 @@ struct mcds__lmdb_line {
     _Atomic uint64_t namespace; /* of the processes that have it open; 0: not known */
     _Atomic int64_t holder;     /* process that writes, or 0 */
     pthread_mutex_t mutex;
+    uint8_t apart[CACHE_LINE];
+    /* Two for each commit in which items are removed or replaced; odd while one is under way, and
+     * after its process has died in it until the next one ends. */
+    _Atomic uint64_t losses;
 };
 
 static struct mcds__lmdb_board *board_behind(struct mcds__lmdb_line *line)
@@ -247,6 +252,28 @@ void mcds__lmdb_line_leave(struct mcds__lmdb_file *file)
     file->line->holder = 0;
     (void)pthread_mutex_unlock(&file->line->mutex);
     mcds__lmdb_board_pass(file);
+}
+
+void mcds__lmdb_begin_losses(struct mcds__lmdb_file *file)
+{
+    if (file->line != NULL)
+        atomic_fetch_or(&file->line->losses, 1);
+}
+
+void mcds__lmdb_end_losses(struct mcds__lmdb_file *file)
+{
+    if (file->line != NULL)
+        atomic_store(&file->line->losses, (atomic_load(&file->line->losses) | 1) + 1);
+}
+
+bool mcds__lmdb_remains(const struct mcds__lmdb_file *file, uint64_t *mark)
+{
+    uint64_t losses = file->line != NULL ? atomic_load(&file->line->losses) : 1;
+    if ((losses & 1) != 0)
+        return false;
+    bool is_same = *mark == losses + 1;
+    *mark = losses + 1;
+    return is_same;
 }
 
 int64_t mcds__lmdb_line_stuck(struct mcds__lmdb_file *file, const mcds_env *env,

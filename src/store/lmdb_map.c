@@ -111,8 +111,13 @@ static int explain(const struct mcds__lmdb_file *file, int code)
 int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, bool sync,
                             bool *uncertain)
 {
+    if (file->loses)
+        mcds__lmdb_begin_losses(file);
     int code = mdb_txn_commit(txn);
     *uncertain = code != 0 && has_panicked(file);
+    if (file->loses && !*uncertain)
+        mcds__lmdb_end_losses(file);
+    file->loses = false;
     if (code == 0 && sync) {
         code = mdb_env_sync(file->env, 1);
         *uncertain = code != 0;
@@ -127,6 +132,7 @@ int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, b
 void mcds__lmdb_write_abort(struct mcds__lmdb_file *file, struct MDB_txn *txn)
 {
     mdb_txn_abort(txn);
+    file->loses = false;
     mcds__lmdb_board_end(file, MCDS__LMDB_NOTHING);
     write_leave(file);
     mcds__lmdb_line_leave(file);

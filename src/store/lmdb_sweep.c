@@ -19,8 +19,10 @@ static int remove_due(struct mcds__lmdb_work *work, mcds_bytes key, uint64_t exp
         return code == MDB_NOTFOUND ? 0 : code;
     struct mcds__record record;
     if (mcds__record_read((mcds_bytes){data.mv_data, data.mv_size}, &record) &&
-        record.expires_ms == expires_ms)
+        record.expires_ms == expires_ms) {
+        work->file->loses = true;
         code = mdb_del(work->txn, work->file->items, &at, NULL);
+    }
     return code;
 }
 

@@ -1,5 +1,6 @@
 /* The lmdb: home among processes: kills, forks, opening at once, and a writer that keeps the
  * others waiting. */
+#include "store/lmdb_file.h"
 #include "support/lmdb_place.h"
 
 #include <lmdb.h>
@@ -386,6 +387,69 @@ static void a_stopped_writer_holds_nobody_for_ever(void **state)
     mcds_close(store);
 }
 
+static mcds_outcome erase(mcds_store *store, const char *key)
+{
+    return run_one(store, (mcds_request){.command = MCDS_DELETE, .key = text(key)}).outcome;
+}
+
+/* Whether the key remains, as the mark of an earlier call tells. */
+static bool remains(mcds_store *store, const char *key, uint64_t *mark)
+{
+    return mcds__store_remains(store, text(key), mark);
+}
+
+/* Begin to lose something, and die. */
+static void die_in_a_loss(const char *path)
+{
+    struct mcds__lmdb_file *file;
+    const struct mcds__lmdb_terms terms = {UINT64_C(1) << 30, 0600, true};
+    const mcds_env *env = mcds_env_system();
+    MDB_txn *txn;
+    if (mcds__lmdb_file_open(env, path, &terms, &file) != MCDS_OK ||
+        mcds__lmdb_write_begin(file, env, INT64_MAX, &txn) != 0)
+        _exit(1);
+    mcds__lmdb_begin_losses(file);
+    (void)raise(SIGKILL);
+}
+
+/* What another process removes ends the marks of this one; when it dies in the middle of that, there
+ * are none until the next loss. */
+static void losses_are_known_to_all(void **state)
+{
+    struct place *place = *state;
+    uint64_t mark = 0;
+    mcds_store *store = open_store(place->file, "", NULL);
+    (void)add_number(store, "n", 1);
+    (void)add_number(store, "other", 1);
+    assert_false(remains(store, "n", &mark));
+    (void)add_number(store, "n", 1);
+    assert_true(remains(store, "n", &mark));
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        mcds_store *own;
+        bool fine = try_open(place->file, "", NULL, &own) == MCDS_OK &&
+                    erase(own, "n") == MCDS_OUT_OK;
+        _exit(fine ? 0 : 1);
+    }
+    assert_int_equal(status_of(child), 0);
+    assert_false(remains(store, "n", &mark));
+    assert_true(remains(store, "n", &mark));
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        die_in_a_loss(place->file);
+    assert_true(WIFSIGNALED(status_of(child)));
+    assert_false(remains(store, "n", &mark));
+    assert_false(remains(store, "n", &mark));
+    (void)add_number(store, "n", 1);
+    assert_false(remains(store, "n", &mark));
+    assert_int_equal(erase(store, "other"), MCDS_OUT_OK);
+    assert_false(remains(store, "n", &mark));
+    assert_true(remains(store, "n", &mark));
+    mcds_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +461,7 @@ int main(void)
         TEST(waiting_writers_share_one_commit),
         TEST(a_follower_leaves_at_its_deadline),
         TEST(a_stopped_writer_holds_nobody_for_ever),
+        TEST(losses_are_known_to_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
