@@ -1006,8 +1006,9 @@ MCDS_API MCDS_CHECKED int mcds_views_get_start(mcds_views *views, const char *pa
 /* Saves the intervals that have ended and are not saved yet. Saves again the two before them, and
  * those that ended within the last 5 s, because machines with slow clocks still count in them. At
  * least one program must call this about every flush_ms, and at least once a day; several may.
- * Cost     2 per interval and 1 per 16 pages, and the calls of save. The timeout applies to each
- *          round trip.
+ * Cost     1, 1 per interval, and for an interval with views 1 more and 1 per 16 pages, and the
+ *          calls of save. The first flush ever looks at the intervals of a day, 1 440 of them. The
+ *          timeout applies to each round trip.
  * Returns  MCDS_OK; MCDS_IO: save has failed, call again; MCDS_LOST: the list of an interval's
  *          pages is gone; failures as get */
 MCDS_API MCDS_CHECKED int mcds_views_flush(mcds_views *views);
@@ -1137,7 +1138,8 @@ MCDS_API MCDS_CHECKED int mcds_list_open(mcds_store *store, const char *name,
 MCDS_API void mcds_list_close(mcds_list *list);
 
 /* Adds a value at the end. Makes the list when it does not exist.
- * Cost     1; a handle's first push 2 more, the push that fills a key 1 more.
+ * Cost     1; a handle's first push 2 more, 4 more when it makes the list; the push that begins a
+ *          new key 2 more.
  * Returns  MCDS_OK; MCDS_AMBIGUOUS: pushed once, not at all, or not yet; MCDS_LOST: the list is
  *          gone and another has begun, this value is in neither; MCDS_CORRUPT, MCDS_TOO_BIG,
  *          MCDS_BUSY, MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID */
@@ -1176,7 +1178,7 @@ MCDS_API MCDS_CHECKED int mcds_list_fetch_start(mcds_list *list, uint64_t skip, 
 
 /* Empties the list: values acknowledged before the call are no longer in it, values whose push
  * begins after it are. Then erases the old values, as far as the store can be reached.
- * Cost     5, and 2 per 512 KB of old values. The timeout applies to the whole of the first step,
+ * Cost     4, and 2 per 512 KB of old values. The timeout applies to the whole of the first step,
  *          then to each erasure; there are at most as many of these as the list had keys.
  * Returns  MCDS_OK; MCDS_NOT_FOUND: no such list; MCDS_AMBIGUOUS: cleared, not cleared, or cleared
  *          when the next value is pushed; MCDS_UNSUPPORTED: the store has no compare-and-set;
@@ -1249,8 +1251,8 @@ MCDS_API void mcds_log_close(mcds_log *log);
 
 /* Puts an event. Makes the log when it does not exist.
  * when_ms  the event's own time (Unix time); 0 = now.
- * Cost     1; a handle's first put 1 more, or 2 when it makes the log; the put that fills a key
- *          1 more.
+ * Cost     1; a handle's first put 1 more, or 3 when it makes the log; the put that begins a new
+ *          key 2 more.
  * Returns  MCDS_OK; MCDS_TOO_OLD, MCDS_TOO_FUTURE: not put, and no log is made; MCDS_AMBIGUOUS:
  *          put once, not at all, or not yet; MCDS_CORRUPT, MCDS_TOO_BIG, MCDS_BUSY, MCDS_TIMEOUT,
  *          MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID */

@@ -350,6 +350,12 @@ static const struct suite_case cases[] = {
     CASE_TWICE(table_trips),
     CASE_TWICE(array_trips),
     CASE_TWICE(views_trips),
+    CASE_TWICE(list_trips),
+    CASE_TWICE(log_trips),
+    CASE_TWICE(flush_trips),
+    CASE_ONCE(warm_sets_and_tables_take_no_memory),
+    CASE_ONCE(warm_lists_and_logs_take_no_memory),
+    CASE_ONCE(warm_views_take_no_memory),
     CASE_ONCE(a_change_costs_one_trip_at_any_size),
 };
 

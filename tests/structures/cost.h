@@ -42,4 +42,12 @@ void array_trips(struct suite *suite);
 void views_trips(struct suite *suite);
 void a_change_costs_one_trip_at_any_size(struct suite *suite);
 
+/* Those of cost_sequences.c. */
+void list_trips(struct suite *suite);
+void log_trips(struct suite *suite);
+void flush_trips(struct suite *suite);
+void warm_sets_and_tables_take_no_memory(struct suite *suite);
+void warm_lists_and_logs_take_no_memory(struct suite *suite);
+void warm_views_take_no_memory(struct suite *suite);
+
 #endif
