@@ -127,9 +127,14 @@ static enum mcds__step ask_birth(struct mcds__slot_hit *hit, struct mcds__operat
     return ask_from(hit, operation, 1);
 }
 
+const mcds_reply *mcds__slot_look_of(const struct mcds__slot_hit *hit)
+{
+    return &hit->requests[hit->counted + 1].reply;
+}
+
 static void note_birth(struct mcds__slot_hit *hit)
 {
-    const mcds_reply *looked = &hit->requests[hit->counted + 1].reply;
+    const mcds_reply *looked = mcds__slot_look_of(hit);
     if (hit->want_birth && looked->outcome == MCDS_OUT_OK)
         hit->birth = looked->flags;
 }

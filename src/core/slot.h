@@ -63,6 +63,8 @@ struct mcds__slot_hit {
 
 enum mcds__step mcds__slot_hit_step(struct mcds__slot_hit *hit,
                                     struct mcds__operation *operation);
+/* After MCDS_OK, where the birth is wanted: the reply of the look at it. */
+const mcds_reply *mcds__slot_look_of(const struct mcds__slot_hit *hit);
 
 /* Read `count` keys in one round trip, in any order, with these mcds_request_option. On DONE
  * with MCDS_OK every request is OK or MISS. Reads are repeated after transport trouble. */

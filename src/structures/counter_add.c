@@ -89,16 +89,34 @@ static void begin_take_back(struct counter_add *add)
     hit->stage = 0;
 }
 
+/* It was added to a strict counter. Only the look at the birth after it tells which one that is. */
+static enum mcds__step judge_life(struct counter_add *add, bool reborn)
+{
+    struct mcds__operation *operation = &add->base;
+    const mcds_reply *look = mcds__slot_look_of(&add->hit);
+    if (look->outcome == MCDS_OUT_OK && !reborn)
+        return MCDS__DONE;
+    if (look->outcome == MCDS_OUT_OK || look->outcome == MCDS_OUT_MISS)
+        return mcds__operation_explain(operation, MCDS_LOST,
+                                       reborn ? "the counter was lost and has begun again"
+                                              : "the counter was lost after the addition");
+    operation->peer = look->peer;
+    return mcds__operation_explain(
+        operation, MCDS_AMBIGUOUS,
+        "added, but whether the counter has begun again before is not known");
+}
+
 static enum mcds__step end_add(struct counter_add *add)
 {
     mcds_counter *counter = add->counter;
     struct mcds__operation *operation = &add->base;
     const struct mcds__slot_hit *hit = &add->hit;
     const char *detail;
+    int64_t value;
     if (operation->result != MCDS_OK)
         return mcds__counter_refuse(operation, operation->result);
     int result = judge_sum(counter, (struct sum){add->form, hit->number, hit->delta, hit->down},
-                           add->value_out, &detail);
+                           &value, &detail);
     if (result == MCDS_OVERFLOW) {
         begin_take_back(add);
         return step_take_back(add);
@@ -106,10 +124,11 @@ static enum mcds__step end_add(struct counter_add *add)
     if (result != MCDS_OK)
         return mcds__operation_explain(operation, result, detail);
     bool reborn = mcds__slot_remember(&counter->births[add->stripe], 0, hit->birth);
-    if (reborn && mcds__counter_is_strict(counter))
-        return mcds__operation_explain(operation, MCDS_LOST,
-                                       "the counter was lost and has begun again");
-    return MCDS__DONE;
+    enum mcds__step step = mcds__counter_is_strict(counter) ? judge_life(add, reborn)
+                                                            : MCDS__DONE;
+    if (operation->result == MCDS_OK && add->value_out != NULL)
+        *add->value_out = value;
+    return step;
 }
 
 static enum mcds__step step_count(struct counter_add *add)

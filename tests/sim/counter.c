@@ -16,6 +16,8 @@
 #define READS 20
 #define REST_NS 700000
 #define TAG_RESTED 2
+#define STRICT_REST_NS 400000000 /* so that lives begin in different seconds */
+#define LIVES_MAX 64
 
 /* Sums of deltas by what became of them. */
 struct ledger {
@@ -32,6 +34,11 @@ struct ledger {
     uint64_t reads;
     const char *wrong;
     mcds_sim *sim;
+    bool is_there; /* the counter, after the last event */
+    uint64_t stored;
+    uint32_t births[LIVES_MAX];
+    uint32_t lives;
+    bool has_twins; /* two lives began in one second: nobody can tell them apart */
 };
 
 struct adder {
@@ -41,9 +48,21 @@ struct adder {
     bool is_signed;
     bool retries; /* asks again what went unanswered: the article's way */
     bool takes;
+    bool is_strict;
     int64_t delta;
     int64_t taken;
+    int64_t value; /* told by the add under way, and by the last one that was acknowledged */
+    int64_t last_value;
 };
+
+/* Nobody subtracts from a strict counter here, so one that has less than this handle knows of has
+ * begun again. */
+static void book_value(struct adder *adder)
+{
+    if (adder->is_strict && adder->value < adder->last_value && !adder->ledger->has_twins)
+        adder->ledger->wrong = "a strict counter has begun again in silence";
+    adder->last_value = adder->value;
+}
 
 static void book(struct adder *adder, int64_t delta, int result)
 {
@@ -53,6 +72,7 @@ static void book(struct adder *adder, int64_t delta, int result)
     case MCDS_OK:
         ledger->acknowledged += delta;
         *(delta > 0 ? &ledger->acknowledged_up : &ledger->acknowledged_down) += delta;
+        book_value(adder);
         break;
     case MCDS_AMBIGUOUS:
         if (adder->retries)
@@ -64,6 +84,7 @@ static void book(struct adder *adder, int64_t delta, int result)
         break;
     case MCDS_LOST:
         ledger->lost++;
+        adder->last_value = 0;
         break;
     case MCDS_NOT_FOUND:
     case MCDS_BUSY:
@@ -92,16 +113,22 @@ static void begin(struct adder *adder, mcds_sim_client *client, bool again)
         adder->delta = adder->is_signed && adder->adds_left % 3 == 0 ? -7 : 5;
     *(adder->delta > 0 ? &ledger->under_way_up : &ledger->under_way_down) += adder->delta;
     *(adder->delta > 0 ? &ledger->begun_up : &ledger->begun_down) += adder->delta;
-    assert_int_equal(mcds_counter_add_start(adder->counter, adder->delta, NULL, pipeline, 1),
+    assert_int_equal(mcds_counter_add_start(adder->counter, adder->delta,
+                                            adder->is_strict ? &adder->value : NULL, pipeline,
+                                            1),
                      MCDS_OK);
 }
 
 static void program(void *context, mcds_sim_client *client, const mcds_completion *done)
 {
     struct adder *adder = context;
-    if (done != NULL)
+    bool has_rested = done != NULL && done->tag == TAG_RESTED;
+    if (done != NULL && !has_rested)
         book(adder, adder->delta != 0 ? adder->delta : -adder->taken, done->result);
-    begin(adder, client, done != NULL && done->result == MCDS_AMBIGUOUS && adder->retries);
+    if (adder->is_strict && !has_rested)
+        assert_int_equal(mcds_sim_client_sleep(client, STRICT_REST_NS, TAG_RESTED), MCDS_OK);
+    else
+        begin(adder, client, done != NULL && done->result == MCDS_AMBIGUOUS && adder->retries);
 }
 
 /* Who reads meanwhile: the sum of all stripes is one that the counter may have had between the
@@ -160,6 +187,28 @@ static const char *check_reads(void *context)
     return ((const struct ledger *)context)->wrong;
 }
 
+/* Each life of the counter has a birth. */
+static void watch_lives(struct ledger *ledger)
+{
+    uint32_t birth = 0;
+    uint64_t stored = play_peek_flags(ledger->sim, "mcds:c1:hits", UINT64_MAX, &birth);
+    bool is_there = stored != UINT64_MAX;
+    bool is_new = is_there && (!ledger->is_there || stored < ledger->stored ||
+                               birth != ledger->births[ledger->lives - 1]);
+    for (uint32_t i = 0; is_new && i < ledger->lives; i++)
+        ledger->has_twins = ledger->has_twins || ledger->births[i] == birth;
+    if (is_new && ledger->lives < LIVES_MAX)
+        ledger->births[ledger->lives++] = birth;
+    ledger->is_there = is_there;
+    ledger->stored = stored;
+}
+
+static const char *check_lives(void *context)
+{
+    watch_lives(context);
+    return check_reads(context);
+}
+
 struct setting {
     uint32_t flags;
     uint32_t stripes;
@@ -186,7 +235,8 @@ static bool run(mcds_sim_options options, bool loses, struct setting setting,
                                    .adds_left = play_calls(ADDS),
                                    .is_signed = (setting.flags & MCDS_COUNTER_SIGNED) != 0,
                                    .retries = setting.retries,
-                                   .takes = setting.takes};
+                                   .takes = setting.takes,
+                                   .is_strict = (setting.flags & MCDS_COUNTER_STRICT) != 0};
         assert_int_equal(mcds_sim_client_add(sim, program, &adders[i], &client), MCDS_OK);
         assert_int_equal(mcds_counter_open(mcds_sim_client_store(client), "hits",
                                            &counter_options, &adders[i].counter),
@@ -199,7 +249,12 @@ static bool run(mcds_sim_options options, bool loses, struct setting setting,
                                        &reader.counter),
                      MCDS_OK);
     bool is_bare = setting.stripes == 1 && !setting.takes && !setting.retries && !loses;
-    const char *wrong = play_run(sim, 100000, is_bare ? check_number : check_reads, &ledger);
+    bool is_strict = (setting.flags & MCDS_COUNTER_STRICT) != 0;
+    const char *wrong = play_run(sim, 100000,
+                                 is_bare     ? check_number
+                                 : is_strict ? check_lives
+                                             : check_reads,
+                                 &ledger);
     bool fine = wrong == NULL;
     if (!fine && !setting.quiet)
         (void)report(sim, options.seed, wrong);
@@ -207,6 +262,9 @@ static bool run(mcds_sim_options options, bool loses, struct setting setting,
     mcds_counter_value value = {0, 0, false};
     int result = mcds_counter_get(adders[0].counter, &value);
     fine = fine && (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_LOST);
+    if (is_strict && result != MCDS_LOST && value.value < adders[0].last_value &&
+        !ledger.has_twins)
+        fine = false;
     int64_t least = ledger.acknowledged + ledger.doubtful_down;
     int64_t most = ledger.acknowledged + ledger.doubtful_up;
     if (loses) /* an add that learns of the loss may have gone into the new life */

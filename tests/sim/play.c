@@ -272,7 +272,7 @@ const char *play_run(mcds_sim *sim, uint64_t event_max, const char *(*check)(voi
     return "it does not end";
 }
 
-uint64_t play_peek(mcds_sim *sim, const char *key, uint64_t none)
+uint64_t play_peek_flags(mcds_sim *sim, const char *key, uint64_t none, uint32_t *flags_out)
 {
     char text[32] = "";
     mcds_buffer values;
@@ -282,7 +282,14 @@ uint64_t play_peek(mcds_sim *sim, const char *key, uint64_t none)
     if (request.reply.outcome == MCDS_OUT_OK && request.reply.value_length < sizeof text)
         memcpy(text, values.at + request.reply.value_at, request.reply.value_length);
     mcds__buffer_free(&values);
+    *flags_out = request.reply.flags;
     return text[0] != '\0' ? strtoull(text, NULL, 10) : none;
+}
+
+uint64_t play_peek(mcds_sim *sim, const char *key, uint64_t none)
+{
+    uint32_t flags;
+    return play_peek_flags(sim, key, none, &flags);
 }
 
 bool report(const mcds_sim *sim, uint64_t seed, const char *what)

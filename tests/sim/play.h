@@ -48,6 +48,8 @@ const char *play_run(mcds_sim *sim, uint64_t event_max, const char *(*check)(voi
                      void *context);
 /* The number that the server has under this key at this moment, or `none`. */
 uint64_t play_peek(mcds_sim *sim, const char *key, uint64_t none);
+/* The same, and its flags. */
+uint64_t play_peek_flags(mcds_sim *sim, const char *key, uint64_t none, uint32_t *flags_out);
 
 /* Print the seed and what happened last. Always false. */
 bool report(const mcds_sim *sim, uint64_t seed, const char *what);
