@@ -70,8 +70,10 @@ class Relay:
                 except OSError:
                     pass
                 end.close()
-        if os.path.exists(self.path):
+        try:
             os.unlink(self.path)
+        except FileNotFoundError:  # both directions of a connection end it
+            pass
 
 
 # What is there before, the command, what shows whether it has happened, the word for it.
