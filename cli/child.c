@@ -155,7 +155,10 @@ bool child_is_out_of_reach(const struct child *child, char *sentence, size_t roo
 {
     struct group_look look = {
         .group = child->group, .sentence = sentence, .sentence_room = room};
-    (void)processes_visit(look_for_others, &look);
+    if (!processes_visit(look_for_others, &look)) {
+        look.seen = kill(-child->group, 0) != 0 && errno == EPERM;
+        (void)snprintf(sentence, room, "a process of the command");
+    }
     return look.seen;
 }
 

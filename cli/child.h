@@ -40,7 +40,8 @@ bool child_group_lives(const struct child *child);
 
 /* Send a signal to the whole group. */
 void child_signal(const struct child *child, int number);
-/* Whether a process of the group cannot be signalled, because it runs as another user; which. */
+/* Whether a process of the group cannot be signalled, because it runs as another user; which.
+ * Without /proc: whether none of the group can, and not which. */
 bool child_is_out_of_reach(const struct child *child, char *sentence, size_t room);
 
 /* Readable when child_reap has something to take; -1: never. */

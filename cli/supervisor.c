@@ -18,9 +18,15 @@
 #include "processes.h"
 
 #define NS_PER_S INT64_C(1000000000)
-/* How long a sweep waits for what it has killed, in steps. */
-#define SWEEP_STEPS 250
+/* How long a sweep waits for what it has killed, and how long between two looks. */
+#define SWEEP_NS (5 * NS_PER_S)
 #define SWEEP_STEP_MS 20
+/* Linux gives no larger process ids. */
+#define PID_END (1 << 22)
+/* Searching by number, how many ids to try between two looks whether any child is left. */
+#define PIDS_AT_ONCE 4096
+/* Without /proc, the file descriptors that are closed. */
+#define FILES_MAX (1 << 20)
 
 enum order_kind { ORDER_DEADLINE, ORDER_SWEEP, ORDER_LEAVE };
 
@@ -46,6 +52,12 @@ static void tell(const struct watchman *watchman, enum supervisor_news_kind kind
     (void)told; /* mcds is gone, and the orders have ended too */
 }
 
+static bool is_needed(const struct watchman *watchman, int fd)
+{
+    return fd <= STDERR_FILENO || fd == watchman->orders || fd == watchman->news ||
+           fd == watchman->signals || fd == watchman->timer;
+}
+
 /* Everything but the standard streams and our own. */
 static void close_others(const struct watchman *watchman)
 {
@@ -53,12 +65,17 @@ static void close_others(const struct watchman *watchman)
     const struct dirent *entry;
     while (open_ones != NULL && (entry = readdir(open_ones)) != NULL) {
         int fd = (int)strtol(entry->d_name, NULL, 10);
-        if (fd > STDERR_FILENO && fd != watchman->orders && fd != watchman->news &&
-            fd != watchman->signals && fd != watchman->timer && fd != dirfd(open_ones))
+        if (!is_needed(watchman, fd) && fd != dirfd(open_ones))
             (void)close(fd);
     }
-    if (open_ones != NULL)
+    if (open_ones != NULL) {
         (void)closedir(open_ones);
+        return;
+    }
+    long limit = sysconf(_SC_OPEN_MAX);
+    for (int fd = 0; fd < (limit > 0 && limit < FILES_MAX ? limit : FILES_MAX); fd++)
+        if (!is_needed(watchman, fd))
+            (void)close(fd);
 }
 
 /* Who reads what mcds writes must not wait for us too. */
@@ -71,7 +88,8 @@ static void close_streams(void)
         (void)close(null);
 }
 
-static void reap(struct watchman *watchman)
+/* Returns whether a child is left. */
+static bool reap(struct watchman *watchman)
 {
     int status;
     pid_t pid;
@@ -83,6 +101,7 @@ static void reap(struct watchman *watchman)
         else
             tell(watchman, NEWS_ENDED, status);
     }
+    return pid == 0;
 }
 
 static bool kill_child(void *context, const struct process *process)
@@ -95,24 +114,59 @@ static bool kill_child(void *context, const struct process *process)
     return true;
 }
 
-/* What descends from the command becomes our child as soon as its parent has been killed, so each
- * step reaches what the one before has set free. */
-static int sweep(struct watchman *watchman)
+/* Give what was killed time to end. Returns whether a child is left. */
+static bool wait_for_children(struct watchman *watchman)
 {
-    int left = 1;
     struct pollfd waited = {watchman->signals, POLLIN, 0};
-    for (int step = 0; step < SWEEP_STEPS && left > 0; step++) {
-        struct signalfd_siginfo info;
-        left = 0;
+    struct signalfd_siginfo info;
+    if (poll(&waited, 1, SWEEP_STEP_MS) > 0) {
+        ssize_t got = read(watchman->signals, &info, sizeof info);
+        (void)got; /* how many children have ended is for reap to see */
+    }
+    return reap(watchman);
+}
+
+/* Kill our children without /proc: ask for each process id whether it is a child of ours. A child
+ * is younger than the command and usually has an id after its own. Returns whether one is left. */
+static bool kill_by_number(struct watchman *watchman)
+{
+    pid_t pid = watchman->group - 1;
+    bool is_left = wait_for_children(watchman);
+    for (int i = 1; i < PID_END && is_left; i++) {
+        siginfo_t info;
+        pid = pid + 1 < PID_END ? pid + 1 : 1;
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+            kill(pid, SIGKILL) == 0)
+            is_left = wait_for_children(watchman);
+        else if (i % PIDS_AT_ONCE == 0)
+            is_left = reap(watchman);
+    }
+    return is_left;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* What descends from the command becomes our child as soon as its parent has been killed, so each
+ * step reaches what the one before has set free. Returns whether something is left. */
+static bool sweep(struct watchman *watchman)
+{
+    bool is_left = true;
+    int64_t until_ns = now_ns() + SWEEP_NS;
+    while (is_left && now_ns() < until_ns) {
+        int found = 0;
         cgroup_kill(&watchman->cgroup);
         (void)kill(-watchman->group, SIGKILL);
-        (void)processes_visit(kill_child, &left);
-        if (left > 0 && poll(&waited, 1, SWEEP_STEP_MS) > 0 &&
-            read(watchman->signals, &info, sizeof info) < 0)
-            break;
-        reap(watchman);
+        is_left = processes_visit(kill_child, &found) ? found > 0 : kill_by_number(watchman);
+        if (is_left)
+            (void)wait_for_children(watchman);
     }
-    return left;
+    (void)reap(watchman);
+    return is_left;
 }
 
 static void set_deadline(const struct watchman *watchman, int64_t kill_at_ns)
@@ -153,7 +207,7 @@ static void watch(struct watchman *watchman)
         if (waited[0].revents != 0 && !take_order(watchman))
             return;
         if (waited[1].revents != 0 && read(watchman->signals, &info, sizeof info) > 0)
-            reap(watchman);
+            (void)reap(watchman);
         if (waited[2].revents != 0 && read(watchman->timer, &times, sizeof times) > 0)
             (void)sweep(watchman);
     }

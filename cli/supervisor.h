@@ -6,7 +6,8 @@
  * The supervisor kills every process that descends from the command, in its group or not, when mcds
  * dies (the pipe of orders ends), when mcds has not moved the deadline in time (it is stopped, or
  * starved), or when mcds orders it. Where the kernel lends it a cgroup of its own, it kills through
- * that, which reaches set-uid programs too.
+ * that, which reaches set-uid programs too. It finds the processes in /proc, and where that is not
+ * mounted by their numbers.
  *
  * It keeps no file of mcds open but its ends of the pipes. */
 #ifndef MCDS_CLI_SUPERVISOR_H
@@ -27,7 +28,7 @@ enum supervisor_news_kind {
     NEWS_FAILED,  /* number: the errno of why it cannot be run */
     NEWS_STOPPED, /* number: the signal */
     NEWS_ENDED,   /* number: as waitpid gives it */
-    NEWS_SWEPT    /* number: of processes that could not be killed */
+    NEWS_SWEPT    /* number: 1 if processes could not be killed, else 0 */
 };
 
 struct supervisor_news {

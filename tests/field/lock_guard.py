@@ -136,6 +136,55 @@ class LockGuardTest(unittest.TestCase):
         self.assertTrue(all(map(is_dead, pids)))
         self.assertIn("the lease was lost", holder.stderr.read())
 
+    def hide_proc(self):
+        """What runs a command where /proc shows no process."""
+        prefix = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-r", "-m"]
+        prefix += ["sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+        seen = subprocess.run([*prefix, "ls", "/proc"], capture_output=True, text=True, check=False)
+        if seen.returncode != 0 or seen.stdout != "":
+            self.skipTest("no mount namespace can be made")
+        return prefix
+
+    def start_without_proc(self, *arguments):
+        process = subprocess.Popen([*self.hide_proc(), MCDS, *arguments], env=self.environment,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.finish, process)
+        self.addCleanup(process.stdin.close)
+        return process
+
+    def test_nothing_outlives_a_killed_mcds_without_proc(self):
+        holder = self.start_without_proc("lock", "job", "-t", LEASE, "--", sys.executable, "-c",
+                                         FAMILY)
+        pids = self.read_pids(holder)
+        self.assertEqual(len(pids), 3)
+        holder.kill()
+        self.wait_dead(pids)
+
+    def test_a_lost_lease_ends_daemons_too_without_proc(self):
+        holder = self.start_without_proc("lock", "job", "-t", "10s", "--", sys.executable, "-c",
+                                         FAMILY)
+        pids = self.read_pids(holder)
+        subprocess.run([*self.hide_proc(), MCDS, "lock", "job", "--break"], env=self.environment,
+                       check=True)
+        self.assertEqual(holder.wait(LIMIT_S), 79)
+        self.assertTrue(all(map(is_dead, pids)))
+
+    def test_the_guard_keeps_no_file_open_without_proc(self):
+        inherited, kept = os.pipe()
+        self.addCleanup(os.close, inherited)
+        holder = subprocess.Popen(
+            [*self.hide_proc(), MCDS, "lock", "job", "--", "sh", "-c",
+             f"exec {kept}>&-; echo ready; read line"], env=self.environment, pass_fds=[kept],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.finish, holder)
+        self.addCleanup(holder.stdin.close)
+        os.close(kept)
+        self.assertEqual(holder.stdout.readline(), "ready\n")
+        guard = children(holder.pid)[0]
+        files = sorted(int(name) for name in os.listdir(f"/proc/{guard}/fd"))
+        self.assertEqual(len(files), 3 + 4, files)  # the streams, two pipes, signals, the time
+
     def test_a_killed_guard_takes_the_command_along(self):
         holder = self.start("lock", "job", "--", "sh", "-c", "echo $$; sleep 1000 & wait")
         pids = self.read_pids(holder)
@@ -191,6 +240,22 @@ class LockGuardTest(unittest.TestCase):
         os.kill(pids[0], signal.SIGKILL)
         self.assertEqual(holder.wait(LIMIT_S), 3)
         self.assertEqual(self.contend("5s", **options)[0], 0)
+
+    def test_who_cannot_be_signalled_is_told_of_without_proc(self):
+        mcds, turncoat, _ = self.as_user()
+        if shutil.which("setpriv") is None:
+            self.skipTest("setpriv is not installed")
+        user = ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
+        holder = subprocess.Popen(
+            [*self.hide_proc(), *user, mcds, "lock", "job", "-t", LEASE, "--", "sh", "-c",
+             f"{turncoat} & read line </dev/null; exit 3"], env=self.environment, cwd="/",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.finish, holder)
+        pids = self.read_pids(holder)
+        self.assertIn("a process of the command runs as another user and cannot be stopped",
+                      holder.stderr.readline())
+        os.kill(pids[0], signal.SIGKILL)
+        self.assertEqual(holder.wait(LIMIT_S), 3)
 
     def make_cgroup(self):
         for root in CGROUPS:
