@@ -32,6 +32,7 @@ enum option_id {
     OPTION_LABEL,
     OPTION_INFO,
     OPTION_BREAK,
+    OPTION_DROP,
     OPTION_PERIOD,
     OPTION_CLOSED,
     OPTION_BUCKETS,

@@ -1,4 +1,4 @@
-/* mcds lock NAME --info and --break. */
+/* mcds lock NAME --info, --break and --drop. */
 #include "lock.h"
 
 #include <stdio.h>
@@ -41,6 +41,8 @@ int lock_look(void *handle, const struct command *command, struct answer *answer
               mcds_pipeline *pipeline, uint64_t tag)
 {
     if (is_given(command, OPTION_BREAK))
+        return mcds_lock_break_start(handle, pipeline, tag);
+    if (is_given(command, OPTION_DROP))
         return mcds_lock_drop_start(handle, pipeline, tag);
     return mcds_lock_holder_get_start(handle, &answer->holder, pipeline, tag);
 }
@@ -48,7 +50,7 @@ int lock_look(void *handle, const struct command *command, struct answer *answer
 void lock_print(struct output *output, const struct command *command,
                 const struct answer *answer, int result)
 {
-    if (is_given(command, OPTION_BREAK)) {
+    if (is_given(command, OPTION_BREAK) || is_given(command, OPTION_DROP)) {
         print_dropped(output, command, answer, result);
         return;
     }

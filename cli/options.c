@@ -401,18 +401,19 @@ static bool read_word(struct reader *reader)
     return read_argument(reader);
 }
 
-/* A lock is run under, looked at or broken: exactly one of them. */
+/* A lock is run under, looked at, broken or dropped: exactly one of them. */
 static bool is_one_way(struct reader *reader)
 {
     const struct command *command = reader->command;
     bool runs = command->program != NULL;
     if (runs && command->program[0] == NULL)
         return wrong_usage(reader, "the command to run is missing behind --");
-    int ways = runs + is_given(command, OPTION_INFO) + is_given(command, OPTION_BREAK);
+    int ways = runs + is_given(command, OPTION_INFO) + is_given(command, OPTION_BREAK) +
+               is_given(command, OPTION_DROP);
     if (ways == 0)
         return wrong_usage(reader, "nothing to do: give a command behind --, or --info");
     if (ways > 1)
-        return wrong_usage(reader, "a command, --info and --break exclude each other");
+        return wrong_usage(reader, "a command, --info, --break and --drop exclude each other");
     if (is_given(command, OPTION_WAIT) && is_given(command, OPTION_NOWAIT))
         return wrong_usage(reader, "--wait and --no-wait exclude each other");
     return true;

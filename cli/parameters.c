@@ -86,6 +86,10 @@ const struct parameter options[OPTION_COUNT] = {
         NONE, "break",
         "take the lock from whoever holds it; a command run by 'mcds lock' is "
         "stopped at its next renewal"),
+    [OPTION_DROP] = FLAG(
+        NONE, "drop",
+        "erase a lock that nobody holds, with the number of its last holder, which is "
+        "otherwise kept for ever; a lock of the last minute is erased after a minute"),
     [OPTION_PERIOD] = TIME(
         NONE, "period", "TIME", 0, YEAR_MS,
         "length of a period, at least 1s; 0 = all time; all who use it must say "

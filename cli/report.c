@@ -57,6 +57,8 @@ static void add_doubt(char sentence[SENTENCE_MAX], const struct command *command
                       const struct answer *answer)
 {
     const char *done = command->verb->done != NULL ? command->verb->done : "applied";
+    if (is_given(command, OPTION_DROP)) /* of a lock */
+        done = "dropped";
     char what[24] = "it";
     if (command->verb->start == counter_take)
         (void)snprintf(what, sizeof what, "%" PRId64, answer->number);
@@ -64,6 +66,17 @@ static void add_doubt(char sentence[SENTENCE_MAX], const struct command *command
     (void)snprintf(sentence + end, SENTENCE_MAX - end,
                    "; %s may have been %s, or may still be: look before you repeat it", what,
                    done);
+}
+
+/* Of a positive result. */
+static const char *saying_of(const struct command *command, int result)
+{
+    bool drops_lock = is_given(command, OPTION_DROP);
+    if (result == MCDS_NOT_FOUND)
+        return drops_lock ? "there is none" : command->noun->missing;
+    if (result == MCDS_BUSY && drops_lock)
+        return "it is held; drop it after its holder has released it, or --break it first";
+    return mcds_strerror(result);
 }
 
 void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
@@ -93,8 +106,7 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
                        (const char *)key.at, refused);
     } else {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': %s", noun, name,
-                       result == MCDS_NOT_FOUND ? command->noun->missing
-                                                : mcds_strerror(result));
+                       saying_of(command, result));
     }
     if (result == MCDS_AMBIGUOUS)
         add_doubt(sentence, command, answer);

@@ -120,7 +120,7 @@ static void use_lock(mcds_store *store, struct fuzz_input *input)
             MUST(memchr(holder.label, '\0', sizeof holder.label) != NULL);
             break;
         default:
-            result = mcds_lock_drop(lock);
+            result = mcds_lock_break(lock);
         }
         judge(result);
         MUST(mcds_lock_remaining_ms(lock, &lease) <= options.lease_ms);

@@ -1,12 +1,10 @@
 /* Lock: one holder at a time, with a fence for what the lock protects (core lease). */
-#include "core/lease.h"
-
 #include <stdatomic.h>
 #include <string.h>
 
 #include "base/environment.h"
 #include "core/slot.h"
-#include "structures/structure.h"
+#include "structures/lock.h"
 
 #define LEASE_MS_DEFAULT 15000
 #define LEASE_MS_MAX 86400000
@@ -14,17 +12,6 @@
 /* Where ttl runs in whole seconds and may end early, shorter leases have no use. */
 #define LEASE_MS_MIN_COARSE 3000
 #define WAIT_MS_MAX 86400000
-
-struct mcds_lock {
-    struct mcds__handle handle;
-    mcds_store *store;
-    char *name;
-    char *label;
-    uint32_t lease_ms;
-    uint32_t ttl_early_ms;
-    _Atomic uint64_t fence_newest;
-    struct mcds__lease_keys keys;
-};
 
 struct lock_call {
     struct mcds__operation base;
@@ -77,6 +64,24 @@ static int check_call(const mcds_lock *lock, const mcds_lease *lease, const char
     return MCDS_OK;
 }
 
+void mcds__lock_prepare(mcds_lock *lock, mcds_lease *lease, struct mcds__lease_call *call)
+{
+    call->keys = &lock->keys;
+    call->lease = lease;
+    call->label = lock->label;
+    call->lease_ms = lock->lease_ms;
+    call->ttl_early_ms = lock->ttl_early_ms;
+    call->fence_newest = &lock->fence_newest;
+    call->wait_until_ns = 0;
+    call->stage = 0;
+    call->doubt = false;
+    call->polls = false;
+    call->ghost = false;
+    call->takes = 0;
+    call->outcome = MCDS_OK;
+    call->asked_ns = 0;
+}
+
 static int launch(struct lock_call *call, const struct mcds__operation_kind *kind,
                   mcds_lock *lock, bool waits, uint32_t wait_ms, mcds_lease *lease,
                   mcds_pipeline *pipeline, uint64_t tag)
@@ -88,22 +93,10 @@ static int launch(struct lock_call *call, const struct mcds__operation_kind *kin
         return result;
     mcds__operation_begin(&call->base, kind, lock->store, lock->name,
                           (int64_t)wait_ms * NS_PER_MS);
-    struct mcds__lease_call *inner = &call->lease;
-    inner->keys = &lock->keys;
-    inner->lease = lease;
-    inner->label = lock->label;
-    inner->lease_ms = lock->lease_ms;
-    inner->ttl_early_ms = lock->ttl_early_ms;
-    inner->fence_newest = &lock->fence_newest;
-    inner->wait_until_ns = waits ? call->base.deadline_ns - mcds__store_timeout_ns(lock->store)
-                                 : 0;
-    inner->stage = 0;
-    inner->doubt = false;
-    inner->polls = false;
-    inner->ghost = false;
-    inner->takes = 0;
-    inner->outcome = MCDS_OK;
-    inner->asked_ns = 0;
+    mcds__lock_prepare(lock, lease, &call->lease);
+    if (waits)
+        call->lease.wait_until_ns = call->base.deadline_ns -
+                                    mcds__store_timeout_ns(lock->store);
     return mcds__launch(&call->base, pipeline, tag);
 }
 
@@ -276,48 +269,48 @@ int mcds_lock_holder_get_start(mcds_lock *lock, mcds_lock_holder *holder_out,
     return launch_holder_get(NULL, lock, holder_out, pipeline, tag);
 }
 
-struct lock_drop {
+struct lock_break {
     struct mcds__operation base;
     mcds_lock *lock;
     uint8_t stage;
     mcds_request requests[1];
 };
 
-static enum mcds__step step_drop(struct mcds__operation *operation)
+static enum mcds__step step_break(struct mcds__operation *operation)
 {
-    struct lock_drop *drop = (struct lock_drop *)operation;
-    return mcds__slot_drop_step(drop->requests, &drop->lock->keys.lease, 1, &drop->stage,
+    struct lock_break *call = (struct lock_break *)operation;
+    return mcds__slot_drop_step(call->requests, &call->lock->keys.lease, 1, &call->stage,
                                 operation);
 }
 
-static const struct mcds__operation_kind drop_kind = {"lock", "drop", sizeof(struct lock_drop),
-                                                      step_drop};
+static const struct mcds__operation_kind break_kind = {"lock", "break",
+                                                       sizeof(struct lock_break), step_break};
 
-static int launch_drop(struct lock_drop *drop, mcds_lock *lock, mcds_pipeline *pipeline,
-                       uint64_t tag)
+static int launch_break(struct lock_break *call, mcds_lock *lock, mcds_pipeline *pipeline,
+                        uint64_t tag)
 {
     if (lock == NULL)
-        return mcds_fail(MCDS_INVALID, "lock: drop needs a lock");
+        return mcds_fail(MCDS_INVALID, "lock: break needs a lock");
     int result = MCDS_OK;
-    if (drop == NULL)
-        drop = mcds__pipeline_new(pipeline, &lock->handle, &drop_kind, &result);
-    if (drop == NULL)
+    if (call == NULL)
+        call = mcds__pipeline_new(pipeline, &lock->handle, &break_kind, &result);
+    if (call == NULL)
         return result;
-    mcds__operation_begin(&drop->base, &drop_kind, lock->store, lock->name, 0);
-    drop->lock = lock;
-    drop->stage = 0;
-    return mcds__launch(&drop->base, pipeline, tag);
+    mcds__operation_begin(&call->base, &break_kind, lock->store, lock->name, 0);
+    call->lock = lock;
+    call->stage = 0;
+    return mcds__launch(&call->base, pipeline, tag);
 }
 
-int mcds_lock_drop(mcds_lock *lock)
+int mcds_lock_break(mcds_lock *lock)
 {
-    struct lock_drop drop;
-    return launch_drop(&drop, lock, NULL, 0);
+    struct lock_break call;
+    return launch_break(&call, lock, NULL, 0);
 }
 
-int mcds_lock_drop_start(mcds_lock *lock, mcds_pipeline *pipeline, uint64_t tag)
+int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_drop(NULL, lock, pipeline, tag);
+    return launch_break(NULL, lock, pipeline, tag);
 }
 
 static int check_lock_options(const char *name, const mcds_lock_options *options,

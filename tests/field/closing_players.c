@@ -105,7 +105,7 @@ static void start_lock(void *handle, mcds_pipeline *pipeline)
     CHECK_OK(mcds_lock_try_acquire_start(handle, &leases[0], pipeline, 0));
     CHECK_OK(mcds_lock_acquire_start(handle, 50, &leases[1], pipeline, 0));
     CHECK_OK(mcds_lock_holder_get_start(handle, &holder, pipeline, 0));
-    CHECK_OK(mcds_lock_drop_start(handle, pipeline, 0));
+    CHECK_OK(mcds_lock_break_start(handle, pipeline, 0));
 }
 
 static void close_lock(void *handle)

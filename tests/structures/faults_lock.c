@@ -150,18 +150,44 @@ static void judge_holder(struct trial *trial, int result)
     HOLDS(trial, is_mine(trial));
 }
 
-static int act_drop(struct trial *trial)
+static int act_break(struct trial *trial)
 {
-    return CALL_IN(trial->suite, trial->pipeline, mcds_lock_drop, trial->rival);
+    return CALL_IN(trial->suite, trial->pipeline, mcds_lock_break, trial->rival);
 }
 
-static void judge_drop(struct trial *trial, int result)
+static void judge_break(struct trial *trial, int result)
 {
     HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
     if (is_definite(result))
         HOLDS(trial, is_mine(trial));
     if (result == MCDS_OK)
         HOLDS(trial, is_free(trial));
+}
+
+static int act_drop(struct trial *trial)
+{
+    return CALL_IN(trial->suite, trial->pipeline, mcds_lock_drop, trial->lock);
+}
+
+/* A lease that a lost reply has left in the store is broken here. */
+static void judge_drop(struct trial *trial, int result)
+{
+    HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
+    mcds_lock_holder holder;
+    bool is_held = mcds_lock_holder_get(trial->rival, &holder) == MCDS_OK;
+    HOLDS(trial, !is_held || result == MCDS_AMBIGUOUS || trial->stays);
+    if (is_held)
+        HOLDS(trial, mcds_lock_break(trial->rival) == MCDS_OK);
+    HOLDS(trial, mcds_lock_try_acquire(trial->rival, &trial->other) == MCDS_OK);
+    HOLDS(trial, trial->other.fence > trial->before);
+    HOLDS(trial, mcds_lock_release(trial->rival, &trial->other) == MCDS_OK);
+}
+
+static void judge_drop_refused(struct trial *trial, int result)
+{
+    HOLDS(trial, result == MCDS_BUSY || result == MCDS_AMBIGUOUS || is_definite(result));
+    HOLDS(trial, mcds_lock_renew(trial->rival, &trial->other) == MCDS_OK);
+    HOLDS(trial, mcds_lock_release(trial->rival, &trial->other) == MCDS_OK);
 }
 
 static void lock_faults(struct suite *suite)
@@ -175,7 +201,9 @@ static void lock_faults(struct suite *suite)
         {"lock renew", prepare_mine, act_renew, judge_renew},
         {"lock release", prepare_mine, act_release, judge_release},
         {"lock holder", prepare_mine, act_holder, judge_holder},
-        {"lock drop", prepare_mine, act_drop, judge_drop},
+        {"lock break", prepare_mine, act_break, judge_break},
+        {"lock drop", prepare_free, act_drop, judge_drop},
+        {"lock drop while held", prepare_taken, act_drop, judge_drop_refused},
     };
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++)
         try_all_faults(suite, &scenarios[i]);

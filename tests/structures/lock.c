@@ -77,7 +77,7 @@ static void fences_grow(struct suite *suite)
         assert_true(r.lease.fence > newest);
         newest = r.lease.fence;
         if (i % 3 == 2)
-            CHECK_OTHER(MCDS_OK, suite, mcds_lock_drop, r.theirs);
+            CHECK_OTHER(MCDS_OK, suite, mcds_lock_break, r.theirs);
         else
             CHECK(MCDS_OK, suite, mcds_lock_release, r.mine, &r.lease);
         r.lease = (mcds_lease)MCDS_LEASE_INIT;
@@ -121,8 +121,8 @@ static void loss_is_told(struct suite *suite)
     struct rivals r;
     open_rivals(suite, &r, 0);
     CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
-    CHECK_OTHER(MCDS_OK, suite, mcds_lock_drop, r.theirs);
-    CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_lock_drop, r.theirs);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_break, r.theirs);
+    CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_lock_break, r.theirs);
     CHECK(MCDS_LOST, suite, mcds_lock_renew, r.mine, &r.lease);
     CHECK_SENTENCE(r.name);
     check_empty(r.mine, &r.lease);
@@ -131,13 +131,13 @@ static void loss_is_told(struct suite *suite)
     CHECK(MCDS_LOST, suite, mcds_lock_renew, r.mine, &r.lease);
 
     CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
-    CHECK_OTHER(MCDS_OK, suite, mcds_lock_drop, r.theirs);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_break, r.theirs);
     CHECK(MCDS_LOST, suite, mcds_lock_release, r.mine, &r.lease);
     CHECK_SENTENCE(r.name);
     check_empty(r.mine, &r.lease);
 
     CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
-    CHECK_OTHER(MCDS_OK, suite, mcds_lock_drop, r.theirs);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_break, r.theirs);
     CHECK_OTHER(MCDS_OK, suite, mcds_lock_try_acquire, r.theirs, &r.other);
     mcds_lease copy = r.lease;
     CHECK(MCDS_LOST, suite, mcds_lock_renew, r.mine, &r.lease);
@@ -155,7 +155,7 @@ static void a_lost_lease_prolongs_no_other(struct suite *suite)
     open_rivals(suite, &r, 60000);
     mcds_lock *brief = open_lock(suite->other, r.name, 5000, "brief");
     CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
-    CHECK_OTHER(MCDS_OK, suite, mcds_lock_drop, brief);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_break, brief);
     CHECK_OTHER(MCDS_OK, suite, mcds_lock_try_acquire, brief, &r.other);
     CHECK(MCDS_LOST, suite, mcds_lock_renew, r.mine, &r.lease);
     CHECK(MCDS_OK, suite, mcds_lock_holder_get, r.mine, &holder);
@@ -236,7 +236,7 @@ static void foreign_values_are_corrupt(struct suite *suite)
         CHECK_SENTENCE(r.name);
         CHECK(MCDS_CORRUPT, suite, mcds_lock_acquire, r.mine, 10000, &r.lease);
         CHECK(MCDS_CORRUPT, suite, mcds_lock_holder_get, r.mine, &holder);
-        CHECK(MCDS_OK, suite, mcds_lock_drop, r.mine);
+        CHECK(MCDS_OK, suite, mcds_lock_break, r.mine);
         CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
         assert_int_equal(raw_set(suite, &key, foreign[i]), MCDS_OUT_OK);
         mcds_lease copy = r.lease;
@@ -340,6 +340,8 @@ static void missing_arguments_are_refused(struct suite *suite)
     CHECK_SENTENCE("release");
     CHECK(MCDS_INVALID, suite, mcds_lock_holder_get, NULL, &holder);
     CHECK_SENTENCE("holder");
+    CHECK(MCDS_INVALID, suite, mcds_lock_break, NULL);
+    CHECK_SENTENCE("break");
     CHECK(MCDS_INVALID, suite, mcds_lock_drop, NULL);
     CHECK_SENTENCE("drop");
     assert_int_equal(mcds_lock_remaining_ms(NULL, &lease), 0);
@@ -351,7 +353,7 @@ static void missing_arguments_are_refused(struct suite *suite)
     assert_int_equal(mcds_lock_remaining_ms(lock, NULL), 0);
     CHECK_RESULT(MCDS_INVALID, mcds_lock_try_acquire_start(lock, &lease, NULL, 1));
     CHECK_RESULT(MCDS_INVALID, mcds_lock_holder_get_start(lock, &holder, NULL, 1));
-    CHECK_RESULT(MCDS_INVALID, mcds_lock_drop_start(lock, NULL, 1));
+    CHECK_RESULT(MCDS_INVALID, mcds_lock_break_start(lock, NULL, 1));
     mcds_lock_close(lock);
     mcds_lock_close(NULL);
 }
@@ -360,6 +362,10 @@ static const struct suite_case cases[] = {
     CASE(one_holds_the_other_waits),
     CASE(fences_grow),
     CASE(fences_grow_over_loss),
+    CASE(drop_leaves_nothing),
+    CASE(a_held_lock_is_not_dropped),
+    CASE(a_young_fence_ends_by_itself),
+    CASE(a_fence_ahead_of_the_clock_stays),
     CASE(loss_is_told),
     CASE(a_lost_lease_prolongs_no_other),
     CASE(a_lease_is_used_as_it_stands),

@@ -28,4 +28,10 @@ void waiting_runs_out(struct suite *suite);
 void waiting_gets_it_after_release(struct suite *suite);
 void one_holder_at_a_time(struct suite *suite);
 
+/* Those of lock_drop.c. */
+void drop_leaves_nothing(struct suite *suite);
+void a_held_lock_is_not_dropped(struct suite *suite);
+void a_young_fence_ends_by_itself(struct suite *suite);
+void a_fence_ahead_of_the_clock_stays(struct suite *suite);
+
 #endif

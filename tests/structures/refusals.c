@@ -109,7 +109,7 @@ static void call_all(struct story *story)
     (void)heard(mcds_counter_drop(story->striped));
     (void)heard(mcds_visitors_drop(story->visitors, T0_MS));
     (void)heard(mcds_online_drop(story->online, T0_MS));
-    (void)heard(mcds_lock_drop(story->lock));
+    (void)heard(mcds_lock_break(story->lock));
 }
 
 /* More than one batch. */

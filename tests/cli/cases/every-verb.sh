@@ -17,6 +17,7 @@ counter get NAME --exact
 counter drop NAME --exact
 lock NAME --info
 lock NAME --break
+lock NAME --drop
 visitors get NAME --period 0
 visitors estimate NAME --period 0
 visitors drop NAME --period 0

@@ -5,6 +5,9 @@ run lock job -- ./nothing
 run lock job -- /dev/null
 run lock job --info
 run lock job --break
+run lock job --drop
+run lock other --drop
+run lock job -- mcds lock job --drop
 run lock job --label me -- sh -c 'echo "$MCDS_LOCK_NAME"; mcds lock job --info | cut -f 1'
 run lock job --label me -- sh -c 'mcds lock job --info | cut -f 3 |
     { read -r fence; [ "$fence" = "$MCDS_LOCK_FENCE" ] && echo same fence; }'

@@ -22,6 +22,7 @@ run lock x true
 run lock x --
 run lock x --info -- true
 run lock x --info --break
+run lock x --info --drop
 run lock x -n -w 1s -- true
 run lock x -t 1ms -- true
 run lock x -E 256 -- true
