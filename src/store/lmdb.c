@@ -137,10 +137,7 @@ static void read_batch(const struct home *home, struct MDB_txn *txn, mcds_batch 
 {
     for (uint32_t i = 0; i < batch->count; i++) {
         mcds_request *request = &batch->requests[i];
-        mcds__lmdb_answer(home->file, request, MCDS_OUT_FAILED,
-                          home->file->no_line != NULL
-                              ? home->file->no_line
-                              : "the file may only be read by this user");
+        mcds__lmdb_answer(home->file, request, MCDS_OUT_FAILED, home->file->no_write);
         if (request->command != MCDS_GET)
             continue;
         request->reply.detail = NULL;

@@ -124,7 +124,10 @@ int mcds__lmdb_backup(struct mcds__lmdb_file *file, const mcds_env *env, const c
             path);
     if (descriptor < 0)
         return mcds_fail(MCDS_IO, "lmdb: %s cannot be made: %s", path, strerror(errno));
+    struct mcds__lmdb_limit limit;
+    mcds__lmdb_limit_hold(&limit);
     int result = make_copy(file, env, path, descriptor);
+    mcds__lmdb_limit_release(&limit);
     (void)close(descriptor);
     if (result != MCDS_OK)
         (void)unlink(path);

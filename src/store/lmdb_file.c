@@ -152,6 +152,13 @@ static bool canonical(const char *path, char out[PATH_MAX])
     return true;
 }
 
+/* Where it leads is another user's choice. */
+static bool is_strange_link(const char *path, struct stat *status)
+{
+    return lstat(path, status) == 0 && S_ISLNK(status->st_mode) && status->st_uid != 0 &&
+           status->st_uid != geteuid();
+}
+
 /* With the registry's mutex held. */
 static int open_registered(const mcds_env *env, const char *path,
                            const struct mcds__lmdb_terms *terms,
@@ -159,6 +166,11 @@ static int open_registered(const mcds_env *env, const char *path,
 {
     struct stat status;
     char name[PATH_MAX];
+    if (is_strange_link(path, &status))
+        return mcds_fail(MCDS_IO,
+                         "lmdb: %s is a symbolic link that user %lu has made; give the path of "
+                         "the file that it names",
+                         path, (unsigned long)status.st_uid);
     bool there = stat(path, &status) == 0;
     if (there && !S_ISREG(status.st_mode))
         return mcds_fail(MCDS_IO, "lmdb: %s is no plain file; give a file, as in %s/mcds.lmdb",

@@ -13,8 +13,10 @@
  *     lmdb_letter.c   as bytes
  *     lmdb_read.c     read transactions, and changing the map while there are none
  *     lmdb_map.c      write transactions, and growing the map for them
+ *     lmdb_limit.c    the limit for file sizes of this process
  *     lmdb_file.c     the registry of what this process has open
  *     lmdb_guard.c    the files beside each other, opened without overwriting anything else
+ *     lmdb_length.c   files that were cut short
  *     lmdb_snapshot.c reading without the right to write anything
  *     lmdb_open.c     opening one file, and its format
  *     lmdb_backup.c   a copy of a file in use
@@ -32,6 +34,7 @@
 #include <sys/types.h>
 
 #include "base/buffer.h"
+#include "store/lmdb_limit.h"
 #include "store/lmdb_record.h"
 
 #define MCDS__LMDB_VALUE_MAX (UINT64_C(64) << 20)
@@ -89,8 +92,8 @@ struct mcds__lmdb_file {
     unsigned expiry;
     uint64_t identity;
     bool read_only;
-    int snapshot;        /* a copy in memory that is read instead, or -1 */
-    const char *no_line; /* why this process has no line and so must not write, or NULL */
+    int snapshot;         /* a copy in memory that is read instead, or -1 */
+    const char *no_write; /* why this process must not write, or NULL */
     size_t page_size;
     uint64_t size;     /* when it was opened */
     int stale_readers; /* places of dead processes that opening has cleared */
@@ -123,8 +126,9 @@ struct mcds__lmdb_file {
 
     /* Of the leader alone. */
     bool in_line;
-    bool loses;         /* its transaction removes an item, replaces one or gives it a ttl */
-    uint32_t looked_at; /* places of the board in this turn */
+    bool loses; /* its transaction removes an item, replaces one or gives it a ttl */
+    struct mcds__lmdb_limit limit; /* held during a write transaction */
+    uint32_t looked_at;            /* places of the board in this turn */
     uint32_t taken_count;
     struct mcds__lmdb_taken taken[MCDS__LMDB_BOARD_PLACES];
     bool synced;           /* what LMDB has been told last */
@@ -151,6 +155,20 @@ uint64_t mcds__lmdb_rounded(uint64_t size);
 /* Open file->path, or make it with `mode`. Returns MCDS_OK or a code with the sentence set;
  * file->env is for the caller to close either way. */
 int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode);
+/* What LMDB keeps of its newest transaction. */
+struct mcds__lmdb_meta {
+    uint64_t transaction;
+    uint64_t last_page;
+    uint64_t free_root; /* of the tree of free pages */
+    uint64_t main_root;
+    uint32_t page_size;
+};
+
+/* False: there is none, or these bytes are not LMDB's. */
+bool mcds__lmdb_read_meta(int descriptor, struct mcds__lmdb_meta *out);
+/* Refuse a file that lacks pages which its newest transaction refers to. Returns MCDS_OK or a code
+ * with the sentence set. */
+int mcds__lmdb_check_length(const struct mcds__lmdb_file *file);
 /* Copy a file that this user may only read into memory. Returns MCDS_OK or a code with the sentence
  * set. */
 int mcds__lmdb_snapshot(struct mcds__lmdb_file *file, const mcds_env *env);
@@ -192,7 +210,7 @@ int mcds__lmdb_map_change(struct mcds__lmdb_file *file, const mcds_env *env, uin
                           int64_t until_ns);
 
 /* Join the line, before LMDB opens the file: a process of another pid namespace is refused, with
- * the sentence set. Where there is no line, the file becomes read_only and `no_line` says why. */
+ * the sentence set. Where there is no line, the file becomes read_only and `no_write` says why. */
 int mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env,
                          const struct stat *data);
 void mcds__lmdb_line_close(struct mcds__lmdb_file *file);

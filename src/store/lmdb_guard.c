@@ -79,6 +79,11 @@ int mcds__lmdb_fail_open(const char *path, int code)
     case ENOSPC:
     case EDQUOT:
         return mcds_fail(MCDS_IO, "lmdb: no room on the disk for %s; make some", path);
+    case EFBIG:
+        return mcds_fail(MCDS_IO,
+                         "lmdb: %s would pass the limit for file sizes of this process (ulimit "
+                         "-f); raise it",
+                         path);
     case ENOMEM:
         return mcds_fail(MCDS_NO_MEMORY, "lmdb: no memory, or no address space, for %s", path);
     default:
@@ -199,6 +204,8 @@ int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct st
     file->read_only = descriptor < 0 && (errno == EACCES || errno == EPERM || errno == EROFS);
     if (file->read_only) {
         int refused = errno;
+        file->no_write = refused == EROFS ? "its disk is mounted read-only"
+                                          : "this user may only read it";
         descriptor = open(file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         errno = refused;
     }

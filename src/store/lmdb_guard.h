@@ -14,8 +14,8 @@
 /* What the bytes of an existing file are, by its first bytes (zero beyond its end) and size. */
 enum mcds__guard_content { MCDS__GUARD_OURS, MCDS__GUARD_FOREIGN, MCDS__GUARD_OTHER_VERSION };
 
-/* Look at file->path, and make it with `mode` where it is not there. Sets `device`, `inode` and
- * `read_only` of the file and *status_out. Returns MCDS_OK or a code with the sentence set. */
+/* Look at file->path, and make it with `mode` where it is not there. Sets `device`, `inode`,
+ * `read_only` and `no_write` of the file and *status_out. Returns MCDS_OK or a code with the sentence set. */
 int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct stat *status_out);
 
 /* Open a file beside PATH for reading and writing, or make it: only those who may read and write

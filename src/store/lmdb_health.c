@@ -2,7 +2,7 @@
  * who reads for too long. */
 #include "store/lmdb_health.h"
 
-#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <lmdb.h>
 #include <stdio.h>
@@ -99,13 +99,10 @@ static bool is_network(mdb_filehandle_t descriptor)
     return false;
 }
 
-static void tell_disk(struct mcds__lmdb_file *file, struct mcds__report *report)
+static void tell_disk_of(mdb_filehandle_t descriptor, struct mcds__report *report)
 {
-    mdb_filehandle_t descriptor;
     struct statvfs disk;
     struct stat status;
-    if (mdb_env_get_fd(file->env, &descriptor) != 0)
-        return;
     if (is_network(descriptor))
         mcds__report(
             report, MCDS_PROBLEM, "keep the file on a local disk, or use memcached://",
@@ -128,26 +125,43 @@ static void tell_disk(struct mcds__lmdb_file *file, struct mcds__report *report)
                      (unsigned long long)status.st_nlink);
 }
 
+/* Of the file, not of the copy that is read in its place. */
+static void tell_disk(struct mcds__lmdb_file *file, struct mcds__report *report)
+{
+    mdb_filehandle_t descriptor;
+    if (file->snapshot >= 0) {
+        descriptor = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        if (descriptor < 0)
+            return;
+        tell_disk_of(descriptor, report);
+        (void)close(descriptor);
+    } else if (mdb_env_get_fd(file->env, &descriptor) == 0) {
+        tell_disk_of(descriptor, report);
+    }
+}
+
 static void tell_line(const struct mcds__lmdb_file *file, struct mcds__report *report)
 {
-    if (file->no_line != NULL)
-        mcds__report(
-            report, MCDS_PROBLEM,
-            "remove the cause, or remove PATH-writer while no program has the store open",
-            "this process has no line to write in, so every write is refused: %s",
-            file->no_line);
+    uint64_t namespace = mcds__lmdb_process_namespace();
+    if (!file->read_only && namespace == 0)
+        mcds__report(report, MCDS_ADVICE, "mount /proc",
+                     "without /proc it cannot be seen whether its processes are in one "
+                     "container, and only such may share it");
+    else if (!file->read_only)
+        mcds__report(report, MCDS_FACT, "", "its processes are those of pid namespace %llu",
+                     (unsigned long long)namespace);
     else if (file->snapshot >= 0)
         mcds__report(
-            report, MCDS_PROBLEM, "give this user the right to write it and its -lock file",
-            "this user may not write it; it is read from a copy in memory, as it was when "
-            "it was opened, and every write is refused");
-    else if (file->read_only)
-        mcds__report(report, MCDS_PROBLEM,
-                     "give this user the right to write it and its -lock file",
-                     "it may only be read here; every write is refused");
+            report, MCDS_PROBLEM,
+            "let this process write it and its -lock file, to follow what others write",
+            "%s; it is read from a copy in memory, as it was when it was opened, and "
+            "every write is refused",
+            file->no_write);
     else
-        mcds__report(report, MCDS_FACT, "", "its processes are those of pid namespace %llu",
-                     (unsigned long long)mcds__lmdb_process_namespace());
+        mcds__report(report, MCDS_PROBLEM,
+                     "remove the cause, or remove PATH-writer while no program has the store "
+                     "open",
+                     "every write is refused: %s", file->no_write);
 }
 
 void mcds__lmdb_tell_files(struct mcds__lmdb_file *file, struct mcds__report *report)

@@ -148,6 +148,8 @@ static void tell_figures(struct mcds__lmdb_file *file, const struct figures *fig
         "processes have posted what another is to write",
         (unsigned long long)batches, (unsigned long long)commits, waiting,
         mcds__lmdb_board_posted(file));
+    if (file->snapshot >= 0)
+        return; /* its readers are not those of the file */
     int dead = 0;
     (void)mdb_reader_check(file->env, &dead);
     mcds__report(

@@ -147,8 +147,11 @@ void mcds__lmdb_ballast(const struct mcds__lmdb_file *file, bool hold)
 /* NULL: the file has its line; else why not. */
 static const char *map_line(struct mcds__lmdb_file *file, const mcds_env *env, int descriptor)
 {
-    if (make_room(descriptor) != 0)
-        return "its disk has no room for PATH-writer";
+    int code = make_room(descriptor);
+    if (code != 0)
+        return code == EFBIG ? "this process' limit for file sizes (ulimit -f) has no room for "
+                               "PATH-writer"
+                             : "no room on the disk for PATH-writer";
     void *page = mmap(NULL, shared_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (page == MAP_FAILED)
         return "this process has no memory for PATH-writer";
@@ -169,9 +172,15 @@ static int check_namespace(struct mcds__lmdb_file *file)
 {
     uint64_t theirs = file->line->namespace;
     uint64_t ours = mcds__lmdb_process_namespace();
-    if (theirs == 0 || ours == 0 || theirs == ours)
+    if (theirs == ours)
         return MCDS_OK;
     mcds__lmdb_line_close(file);
+    if (theirs == 0 || ours == 0)
+        return mcds_fail(MCDS_IO,
+                         "lmdb: %s is open in another process, and whether both are in one "
+                         "container (pid namespace) cannot be seen, since /proc is not mounted "
+                         "%s; mount it",
+                         file->path, ours == 0 ? "here" : "there");
     return mcds_fail(
         MCDS_IO,
         "lmdb: %s is open in another container (pid namespace %llu, here %llu), and "
@@ -195,7 +204,7 @@ int mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env,
     if (descriptor >= 0)
         (void)close(descriptor);
     file->read_only = true;
-    file->no_line = trouble;
+    file->no_write = trouble;
     return MCDS_OK;
 }
 

@@ -63,9 +63,12 @@ int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env, in
     int code = mcds__lmdb_line_enter(file, env, until_ns);
     if (code != 0)
         return code;
+    mcds__lmdb_limit_hold(&file->limit);
     code = write_begin(file, env, txn_out);
-    if (code != 0)
+    if (code != 0) {
+        mcds__lmdb_limit_release(&file->limit);
         mcds__lmdb_line_leave(file);
+    }
     return code;
 }
 
@@ -122,6 +125,7 @@ int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, b
         code = mdb_env_sync(file->env, 1);
         *uncertain = code != 0;
     }
+    mcds__lmdb_limit_release(&file->limit);
     enum mcds__lmdb_end failed = *uncertain ? MCDS__LMDB_DOUBT : MCDS__LMDB_NOTHING;
     mcds__lmdb_board_end(file, code == 0 ? MCDS__LMDB_DONE : failed);
     write_leave(file);
@@ -133,6 +137,7 @@ void mcds__lmdb_write_abort(struct mcds__lmdb_file *file, struct MDB_txn *txn)
 {
     mdb_txn_abort(txn);
     file->loses = false;
+    mcds__lmdb_limit_release(&file->limit);
     mcds__lmdb_board_end(file, MCDS__LMDB_NOTHING);
     write_leave(file);
     mcds__lmdb_line_leave(file);

@@ -233,6 +233,12 @@ static int look_at_format(struct mcds__lmdb_file *file, const mcds_env *env,
     return code;
 }
 
+static int fail_empty(const struct mcds__lmdb_file *file)
+{
+    return mcds_fail(MCDS_IO, "lmdb: %s is empty, and cannot be written: %s", file->path,
+                     file->no_write);
+}
+
 static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
 {
     enum content content = EMPTY;
@@ -252,8 +258,7 @@ static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
             "away",
             file->path);
     if (content == EMPTY)
-        return mcds_fail(MCDS_IO, "lmdb: %s is empty, and cannot be written: %s", file->path,
-                         file->no_line != NULL ? file->no_line : "this user may only read it");
+        return fail_empty(file);
     if (content != OURS)
         return mcds_fail(MCDS_IO,
                          "lmdb: %s is an LMDB file that mcds did not make; give another path",
@@ -326,7 +331,7 @@ static int prepare_lock_file(struct mcds__lmdb_file *file, const mcds_env *env,
         return result;
 #ifdef __linux__
     if (fallocate(descriptor, 0, 0, LOCK_FILE_BYTES) != 0 &&
-        (errno == ENOSPC || errno == EDQUOT))
+        (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
         result = mcds__lmdb_fail_open(file->path, errno);
 #endif
     (void)close(descriptor);
@@ -345,31 +350,6 @@ void mcds__lmdb_sync_directory(const char *path)
         return;
     (void)fsync(descriptor);
     (void)close(descriptor);
-}
-
-/* A file may be shorter than its last page: LMDB writes no page that was freed again. Beyond its
- * end a read through the map would kill the process, so it is made as long as it claims to be: what
- * a copy has lost is then found as damage. This neither shortens it nor writes to it. */
-static int mend_length(struct mcds__lmdb_file *file)
-{
-    MDB_envinfo info;
-    mdb_filehandle_t descriptor;
-    struct stat status;
-    if (mdb_env_info(file->env, &info) != 0 || mdb_env_get_fd(file->env, &descriptor) != 0 ||
-        fstat(descriptor, &status) != 0)
-        return MCDS_OK;
-    uint64_t length = ((uint64_t)info.me_last_pgno + 1) * file->page_size;
-    if ((uint64_t)status.st_size >= length)
-        return MCDS_OK;
-#ifdef __linux__
-    if (!file->read_only && fallocate(descriptor, 0, (off_t)length - 1, 1) == 0)
-        return MCDS_OK;
-#endif
-    return mcds_fail(
-        MCDS_IO,
-        "lmdb: %s is %llu bytes shorter than it says, as a copy that was cut short; "
-        "if it is none, open it once as a user who may write it",
-        file->path, (unsigned long long)(length - (uint64_t)status.st_size));
 }
 
 /* That it is the file which was looked at before, and that no program started from here inherits
@@ -397,6 +377,8 @@ static int open_files(struct mcds__lmdb_file *file, const mcds_env *env,
                       const struct stat *data)
 {
     int result = file->read_only ? MCDS_OK : mcds__lmdb_line_open(file, env, data);
+    if (result == MCDS_OK && file->read_only && data->st_size == 0)
+        return fail_empty(file);
     if (result == MCDS_OK)
         result = prepare_lock_file(file, env, data);
     if (result != MCDS_OK)
@@ -405,10 +387,12 @@ static int open_files(struct mcds__lmdb_file *file, const mcds_env *env,
     return code == 0 ? look_at_file(file) : mcds__lmdb_fail_open(file->path, code);
 }
 
-int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode)
+static int open_limited(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode)
 {
     struct stat data;
     int result = mcds__lmdb_guard_data(file, mode, &data);
+    if (result == MCDS_OK && data.st_size > 0)
+        result = mcds__lmdb_check_length(file);
     if (result != MCDS_OK)
         return result;
     uint64_t size = file->size = (uint64_t)data.st_size;
@@ -422,9 +406,16 @@ int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t 
         file->map_size = info.me_mapsize;
     (void)mdb_reader_check(file->env, &file->stale_readers);
     result = check_format(file, env);
-    if (result == MCDS_OK)
-        result = mend_length(file);
     if (result == MCDS_OK && size == 0)
         mcds__lmdb_sync_directory(file->path);
+    return result;
+}
+
+int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode)
+{
+    struct mcds__lmdb_limit limit;
+    mcds__lmdb_limit_hold(&limit);
+    int result = open_limited(file, env, mode);
+    mcds__lmdb_limit_release(&limit);
     return result;
 }

@@ -16,39 +16,6 @@
 #define TRIES_MAX 200
 #define PAUSE_NS NS_PER_MS
 #define PIECE_BYTES 65536
-/* Of a meta page, where LMDB's numbers have 8 bytes. */
-#define META_BYTES 152
-#define PAGE_SIZE_AT 40
-#define LAST_PAGE_AT 136
-#define TRANSACTION_AT 144
-
-struct meta {
-    uint64_t transaction;
-    uint64_t last_page;
-    uint32_t page_size;
-};
-
-static bool read_meta(int descriptor, off_t at, struct meta *out)
-{
-    uint8_t bytes[META_BYTES];
-    if (pread(descriptor, bytes, sizeof bytes, at) != (ssize_t)sizeof bytes)
-        return false;
-    memcpy(&out->page_size, bytes + PAGE_SIZE_AT, sizeof out->page_size);
-    memcpy(&out->last_page, bytes + LAST_PAGE_AT, sizeof out->last_page);
-    memcpy(&out->transaction, bytes + TRANSACTION_AT, sizeof out->transaction);
-    return true;
-}
-
-/* The newer of the two. */
-static bool read_newest(int descriptor, struct meta *out)
-{
-    struct meta other;
-    if (!read_meta(descriptor, 0, out) || !read_meta(descriptor, (off_t)out->page_size, &other))
-        return false;
-    if (other.transaction > out->transaction)
-        *out = other;
-    return true;
-}
 
 static bool copy_bytes(int from, int to)
 {
@@ -66,18 +33,28 @@ static bool copy_bytes(int from, int to)
 /* 0, or EAGAIN: it was written too fast, or another errno. */
 static int copy_once(int from, int to)
 {
-    struct meta copied;
-    struct meta now;
+    struct mcds__lmdb_meta copied;
+    struct mcds__lmdb_meta now;
     errno = 0;
     if (ftruncate(to, 0) != 0 || !copy_bytes(from, to))
         return errno != 0 ? errno : EIO;
-    if (!read_newest(to, &copied) || !read_newest(from, &now))
+    if (!mcds__lmdb_read_meta(to, &copied) || !mcds__lmdb_read_meta(from, &now))
         return EIO;
     if (now.transaction > copied.transaction + 1)
         return EAGAIN;
-    off_t length = (off_t)((copied.last_page + 1) * copied.page_size);
-    off_t end = lseek(to, 0, SEEK_END);
-    return end >= length || ftruncate(to, length) == 0 ? 0 : errno;
+    return 0;
+}
+
+static const char *reason_of(int code)
+{
+    switch (code) {
+    case EAGAIN:
+        return "it is written faster than it can be copied";
+    case ENOTDIR:
+        return "/proc is not mounted here, and the copy is opened by it";
+    default:
+        return strerror(code);
+    }
 }
 
 int mcds__lmdb_snapshot(struct mcds__lmdb_file *file, const mcds_env *env)
@@ -92,6 +69,8 @@ int mcds__lmdb_snapshot(struct mcds__lmdb_file *file, const mcds_env *env)
             mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + PAUSE_NS);
         code = copy_once(from, to);
     }
+    if (code == 0 && access("/proc/self/fd", F_OK) != 0)
+        code = ENOTDIR;
     if (from >= 0)
         (void)close(from);
     file->snapshot = code == 0 ? to : -1;
@@ -101,7 +80,5 @@ int mcds__lmdb_snapshot(struct mcds__lmdb_file *file, const mcds_env *env)
     if (code == 0)
         return MCDS_OK;
     return mcds_fail(MCDS_IO, "lmdb: %s cannot be read without the right to write %s-lock: %s",
-                     file->path, file->path,
-                     code == EAGAIN ? "it is written faster than it can be copied"
-                                    : strerror(code));
+                     file->path, file->path, reason_of(code));
 }

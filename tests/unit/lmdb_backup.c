@@ -162,7 +162,6 @@ static int copy_within_a_limit(const char *file)
 {
     mcds_store *store;
     struct rlimit limit = {16384, 16384};
-    (void)signal(SIGXFSZ, SIG_IGN);
     if (try_open(file, "", NULL, &store) != MCDS_OK || setrlimit(RLIMIT_FSIZE, &limit) != 0)
         return 1;
     if (mcds_backup(store, copy) == MCDS_OK)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -124,6 +125,25 @@ static void a_store_is_not_made_through_a_link(void **state)
     assert_int_equal(symlink(target, place->file), 0);
     assert_refused(place->file, "", place->file, "symbolic link");
     assert_int_equal(access(target, F_OK), -1);
+}
+
+/* Where the link of another user leads is that user's choice; our own may be followed. */
+static void a_strangers_link_is_not_followed(void **state)
+{
+    const struct place *place = *state;
+    char path[PATH_ROOM];
+    beside(place, "-link", path);
+    mcds_close(open_store(place->file, "", NULL));
+    assert_int_equal(symlink(place->file, path), 0);
+    mcds_close(open_store(path, "", NULL));
+    bool given = lchown(path, NOBODY, NOBODY) == 0;
+    if (given)
+        assert_refused(path, "", path, "symbolic link that user 65534 has made");
+    assert_int_equal(unlink(path), 0);
+    if (!given) {
+        print_message("skipped: only root can give a link away\n");
+        skip();
+    }
 }
 
 static void what_is_no_file_is_not_opened(void **state)
@@ -265,7 +285,7 @@ static void who_may_only_read_keeps_nobody_out(void **state)
     if (locked) {
         assert_int_equal(add_number(store, "n", 1).number, 1);
         struct sought sought;
-        assert_string_equal(find_finding(store, "no line", &sought), "");
+        assert_string_equal(find_finding(store, "every write is refused", &sought), "");
         mcds_close(store);
     }
     assert_int_equal(write(go[1], &byte, 1), 1);
@@ -301,7 +321,7 @@ static void who_has_no_line_does_not_write(void **state)
     assert_int_equal(reply.outcome, MCDS_OUT_FAILED);
     assert_non_null(strstr(reply.detail, "PATH-writer"));
     struct sought sought;
-    assert_string_not_equal(find_finding(store, "no line", &sought), "");
+    assert_string_not_equal(find_finding(store, "every write is refused", &sought), "");
     mcds_close(store);
     assert_int_equal(close(descriptor), 0);
     store = open_store(place->file, "", NULL);
@@ -353,6 +373,38 @@ static void two_pid_namespaces_do_not_share_a_file(void **state)
     mcds_close(store);
 }
 
+/* A child that does not see /proc opens the file, as another user if that is wanted. */
+static int try_without_proc(const char *file, uid_t user, const char *why)
+{
+    mcds_store *store;
+    pid_t child = fork();
+    if (child != 0)
+        return code_of(child);
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("none", "/proc", "tmpfs", 0, NULL) != 0 || setuid(user) != 0)
+        _exit(CHILD_SKIPPED);
+    if (try_open(file, "", NULL, &store) == MCDS_OK)
+        _exit(why == NULL ? 0 : 1);
+    _exit(why != NULL && strstr(mcds_errmsg(), why) != NULL ? 0 : 2);
+}
+
+static void what_cannot_be_seen_without_proc_is_said(void **state)
+{
+    const struct place *place = *state;
+    mcds_store *store = open_store(place->file, "?mode=0644", NULL);
+    (void)add_number(store, "n", 1);
+    int code = try_without_proc(place->file, 0, "/proc is not mounted here");
+    mcds_close(store);
+    if (code == CHILD_SKIPPED) {
+        print_message("skipped: no mount namespace can be made here\n");
+        skip();
+    }
+    assert_int_equal(code, 0);
+    assert_int_equal(try_without_proc(place->file, 0, NULL), 0);
+    assert_int_equal(chmod(place->directory, 0755), 0);
+    assert_int_equal(try_without_proc(place->file, NOBODY, "/proc is not mounted here"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +412,7 @@ int main(void)
         TEST(a_link_beside_is_not_followed),
         TEST(a_file_with_two_names_is_refused),
         TEST(a_store_is_not_made_through_a_link),
+        TEST(a_strangers_link_is_not_followed),
         TEST(what_is_no_file_is_not_opened),
         TEST(a_file_beside_that_was_not_finished_is_taken),
         TEST(files_are_the_owners_alone_unless_asked),
@@ -367,6 +420,7 @@ int main(void)
         TEST(who_may_only_read_keeps_nobody_out),
         TEST(who_has_no_line_does_not_write),
         TEST(two_pid_namespaces_do_not_share_a_file),
+        TEST(what_cannot_be_seen_without_proc_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

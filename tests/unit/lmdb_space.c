@@ -205,7 +205,6 @@ static int write_within_a_limit(const char *file)
     mcds_store *store;
     mcds_reply refused;
     struct rlimit limit = {4 * MIB, 4 * MIB};
-    (void)signal(SIGXFSZ, SIG_IGN);
     if (try_open(file, "", NULL, &store) != MCDS_OK || setrlimit(RLIMIT_FSIZE, &limit) != 0)
         return 1;
     (void)put(store, MCDS_SET, "k", "v", 0);
@@ -227,6 +226,23 @@ static int write_within_a_limit(const char *file)
     return 0;
 }
 
+/* A file that may not become as large as an empty store; the signal of it ends nobody. */
+static int open_within_a_limit(const char *file)
+{
+    static const rlim_t sizes[] = {0, 4096, 64 * 1024, 256 * 1024};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        mcds_store *store;
+        struct rlimit limit = {sizes[i], RLIM_INFINITY};
+        sigset_t pending;
+        if (setrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+            try_open(file, "", NULL, &store) != MCDS_IO ||
+            strstr(mcds_errmsg(), "ulimit -f") == NULL || sigpending(&pending) != 0 ||
+            sigismember(&pending, SIGXFSZ) != 0)
+            return 1 + (int)i;
+    }
+    return 0;
+}
+
 static int wait_for(pid_t child)
 {
     int status;
@@ -242,6 +258,16 @@ static void a_file_that_may_not_grow_refuses_and_recovers(void **state)
     if (child == 0)
         _exit(write_within_a_limit(place->file));
     assert_int_equal(wait_for(child), 0);
+}
+
+static void a_file_that_may_not_be_made_is_refused(void **state)
+{
+    struct place *place = *state;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(open_within_a_limit(place->file));
+    assert_int_equal(wait_for(child), 0);
+    mcds_close(open_store(place->file, "", NULL));
 }
 
 static void disk_path(const struct place *place, char out[128])
@@ -277,8 +303,11 @@ static void a_full_disk_refuses_and_recovers(void **state)
     assert_true(descriptor >= 0);
     assert_int_equal(posix_fallocate(descriptor, 0, 3 * MIB), 0);
     mcds_store *store = NULL;
-    assert_int_equal(try_open(file, "", NULL, &store), MCDS_IO);
-    assert_non_null(strstr(mcds_errmsg(), "no room on the disk"));
+    for (off_t left = 0; left <= 300 * 1024; left += 100 * 1024) {
+        assert_int_equal(ftruncate(descriptor, (off_t)(3 * MIB) - left), 0);
+        assert_int_equal(try_open(file, "", NULL, &store), MCDS_IO);
+        assert_non_null(strstr(mcds_errmsg(), "no room on the disk"));
+    }
     assert_int_equal(ftruncate(descriptor, MIB), 0);
     assert_int_equal(close(descriptor), 0);
     store = open_store(file, "", NULL);
@@ -483,8 +512,12 @@ static int read_only_child(const char *file, const char *directory)
     if (look(store, "k").value_length != 1)
         return 5;
     mcds_reply reply = put(store, MCDS_SET, "k", "w", 0);
-    if (reply.outcome != MCDS_OUT_FAILED || strstr(reply.detail, "only be read") == NULL)
+    if (reply.outcome != MCDS_OUT_FAILED || strstr(reply.detail, "only read it") == NULL)
         return 4;
+    struct sought sought;
+    if (find_finding(store, "removed", &sought)[0] != '\0' ||
+        find_finding(store, "disk has 0.0", &sought)[0] != '\0')
+        return 6;
     mcds_close(store);
     return 0;
 }
@@ -543,6 +576,7 @@ int main(void)
         TEST(a_map_full_to_the_last_page_can_be_emptied),
         TEST(what_has_expired_makes_room),
         TEST(a_file_that_may_not_grow_refuses_and_recovers),
+        TEST(a_file_that_may_not_be_made_is_refused),
         cmocka_unit_test_setup_teardown(a_full_disk_refuses_and_recovers, place_make,
                                         disk_remove),
         cmocka_unit_test_setup_teardown(a_full_disk_can_be_emptied, place_make, disk_remove),
