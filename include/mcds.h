@@ -202,10 +202,11 @@ typedef struct mcds_options {
  * one key.
  *
  * memcached: mcds_open() does not use the network; calls report a server that is down. lmdb:
- * mcds_open() opens the files. It overwrites nothing that is not its own: it refuses a link, a
- * file of another kind or a file with other contents at PATH, PATH-lock or PATH-writer, and a file
- * that is open in another pid namespace (another container). A user who may read PATH and may
- * write neither it nor PATH-lock reads a copy in memory, as of the opening.
+ * mcds_open() opens the files. It overwrites nothing that is not its own: it refuses a symbolic
+ * link (at PATH one of this user or of root is followed), a file of another kind or a file with
+ * other contents at PATH, PATH-lock or PATH-writer, a file that was cut short, and a file that is
+ * open in another pid namespace (another container). A user who may read PATH and may write neither
+ * it nor PATH-lock reads a copy in memory, as of the opening. Both need /proc.
  *
  * One wait is not bounded by any timeout of the store: a call that connects to a memcached server
  * given by name calls getaddrinfo(3), which waits as long as the system's resolver does

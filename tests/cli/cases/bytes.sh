@@ -48,7 +48,7 @@ head -c 20000000 /dev/zero | mcds table put files twenty -
 echo "-> $?"
 mcds table scan files | wc -c
 # a reader who has gone, and a full disk
-seq 15000 | mcds -q set add many
+seq 15000 | mcds -q --timeout 30s set add many
 mcds set fetch many | head -n 1 | wc -l
 mcds set fetch many >/dev/full
 echo "-> $?"
