@@ -47,7 +47,6 @@ bool mcds__probe_begin(struct mcds__link *link)
 {
     link->wire = &mcds__wire_classic;
     link->probe_can = mcds__memcached_careful();
-    link->probe_creates_on_append = false;
     link->probe_settings_told = false;
     link->probe_item_max = 0;
     link->probe_evicts = false;
