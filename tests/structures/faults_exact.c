@@ -70,6 +70,8 @@ static void judge_flush(struct trial *trial, int result)
     int64_t value = value_of(trial);
     mcds_counter_value own = {0, 0, false};
     HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
+    if (was_lost_once(trial)) /* a look is repeated */
+        HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS);
     if (result == MCDS_OK)
         HOLDS(trial, value == before + DELTA);
     else

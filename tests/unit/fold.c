@@ -328,6 +328,30 @@ static void an_element_is_there_once(void **state)
     end(&bytes);
 }
 
+/* So many that their hashes meet in the index. */
+static void each_of_many_elements_is_found(void **state)
+{
+    (void)state;
+    struct bytes bytes;
+    struct mcds__fold_contents contents;
+    const uint32_t count = 300;
+    char element[16];
+    begin(&bytes);
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        (void)snprintf(element, sizeof element, "%u", i % count);
+        append_at(&bytes, put(element, "v"), WRITER, i + 1, i + 1, NOW_MS);
+    }
+    mcds__fold_contents_init(&contents, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
+    assert_int_equal(mcds__fold_load(&contents, value_of(&bytes), bytes.flags), MCDS_OK);
+    assert_int_equal(contents.entry_count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        (void)snprintf(element, sizeof element, "%u", i);
+        assert_non_null(mcds__fold_find(&contents, mcds_text(element)));
+    }
+    mcds__fold_contents_free(&contents);
+    end(&bytes);
+}
+
 static void a_record_belongs_to_its_key(void **state)
 {
     (void)state;
@@ -597,6 +621,7 @@ int main(void)
         cmocka_unit_test(what_no_writer_makes_is_no_record),
         cmocka_unit_test(what_a_newer_version_writes_is_said_to_be_newer),
         cmocka_unit_test(an_element_is_there_once),
+        cmocka_unit_test(each_of_many_elements_is_found),
         cmocka_unit_test(a_record_belongs_to_its_key),
         cmocka_unit_test(every_flipped_bit_is_seen),
         cmocka_unit_test(every_cut_is_seen),

@@ -425,6 +425,24 @@ static void keys_are_listed_by_prefix(void **state)
     mcds_close(listing.store);
 }
 
+static void a_list_without_memory_is_not_taken_for_whole(void **state)
+{
+    (void)state;
+    struct fake_env fake;
+    fake_env_init(&fake, 1);
+    struct listing listing = {.store = open_store(&fake, "memory:"), .wanted = 1000};
+    assert_int_equal(set(listing.store, "a:1", "v", 0), MCDS_OUT_OK);
+    fake.allowed = 0;
+    assert_int_equal(mcds__store_keys(listing.store, text("a:"), erase_key, &listing),
+                     MCDS_NO_MEMORY);
+    assert_int_equal(listing.found, 0);
+    fake.allowed = -1;
+    assert_int_equal(mcds__store_keys(listing.store, text("a:"), erase_key, &listing), MCDS_OK);
+    assert_int_equal(listing.found, 1);
+    mcds_close(listing.store);
+    assert_int_equal(fake.blocks, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -440,6 +458,7 @@ int main(void)
         cmocka_unit_test(strict_shows_nothing_in_place),
         cmocka_unit_test(inspection_tells_contents_and_risk),
         cmocka_unit_test(keys_are_listed_by_prefix),
+        cmocka_unit_test(a_list_without_memory_is_not_taken_for_whole),
         cmocka_unit_test(threads_share_it_exactly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
