@@ -295,7 +295,8 @@ class LockTest(unittest.TestCase):
 
     @unittest.skipUnless(HOME == "memcached", "an lmdb file does not go away")
     def test_server_that_goes_away(self):
-        holder, pids = self.hold_stubbornly("lock", "job", "-t", LONG)
+        uri = f"memcached://{self.place.socket}?timeout=1000"  # the end waits as long for the server
+        holder, pids = self.hold_stubbornly("-s", uri, "lock", "job", "-t", LONG)
         self.place.stop_server()
         self.assertEqual(self.end(holder), 79)
         self.assert_dead(pids)
@@ -336,6 +337,8 @@ class LockTest(unittest.TestCase):
         for pid in pids:
             self.wait_dead(pid)
         self.place.stop_server()
+        os.unlink(self.place.socket)
+        self.place.start_server()
         self.assertEqual(self.end(holder), 79)
 
 
