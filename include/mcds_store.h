@@ -71,7 +71,10 @@ typedef enum mcds_request_option {
      * NOT_STORED as if the wish were absent. */
     MCDS_CREATE = 1,
     MCDS_WANT_TTL = 2, /* GET: fill reply.ttl_ms if the store can */
-    MCDS_NO_VALUE = 4  /* GET: flags, cas and size only; a store that cannot sends the value */
+    MCDS_NO_VALUE = 4, /* GET: flags, cas and size only; a store that cannot sends the value */
+    /* A step of a deletion that frees more in the end: a store that keeps room back for deletions
+     * may use it. Others take no notice. */
+    MCDS_MAKES_ROOM = 8
 } mcds_request_option;
 
 typedef enum mcds_outcome {

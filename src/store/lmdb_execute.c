@@ -367,6 +367,9 @@ static int store_if(struct mcds__lmdb_work *work, const struct found *found, uin
         outcome = MCDS_OUT_NOT_STORED;
     else if (request->command == MCDS_REPLACE && !found->living)
         outcome = MCDS_OUT_NOT_STORED;
+    if (outcome == MCDS_OUT_NONE && work->may_not_grow &&
+        request->value.length > found->record.value.length)
+        return MDB_MAP_FULL;
     if (outcome == MCDS_OUT_NONE)
         return store(work, found, now_ms, request);
     request->reply.outcome = outcome;

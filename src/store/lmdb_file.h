@@ -266,6 +266,7 @@ struct mcds__lmdb_work {
     uint32_t looked;        /* requests before the last look */
     uint32_t requests;      /* carried out so far */
     bool changed;           /* there is something to commit */
+    bool may_not_grow;      /* no value becomes longer by compare-and-set: MDB_MAP_FULL */
 };
 
 /* Carry out a request as of work->now_ms and fill in its reply. Any code spoils the transaction:

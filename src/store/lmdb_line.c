@@ -25,6 +25,7 @@
 #define CACHE_LINE 64
 #define BALLAST_BYTES                                                                          \
     ((off_t)256 * 1024)      /* kept on the disk for what frees space on a full one */
+#define BALLAST_STEP 4096
 #define JOIN_TRIES_MAX 10000 /* who begins the page may be stopped, or its machine be busy */
 #define JOIN_PAUSE_NS NS_PER_MS
 /* Programs built for another kind of mutex must not touch this one. */
@@ -131,16 +132,30 @@ static enum mcds__guard_content judge_line(const uint8_t *head, uint64_t size)
     return ours ? MCDS__GUARD_OURS : MCDS__GUARD_FOREIGN;
 }
 
+/* What was lent may have gone into the file: as much is held as there is. */
+static void hold_ballast(int descriptor, off_t at)
+{
+#ifdef __linux__
+    off_t held = 0;
+    for (off_t step = BALLAST_BYTES; step >= BALLAST_STEP && held < BALLAST_BYTES;)
+        if (fallocate(descriptor, 0, at + held, step) == 0)
+            held += step;
+        else
+            step /= 2;
+#else
+    (void)descriptor;
+    (void)at;
+#endif
+}
+
 void mcds__lmdb_ballast(const struct mcds__lmdb_file *file, bool hold)
 {
     if (file->line == NULL)
         return;
     off_t at = (off_t)shared_bytes();
-#ifdef __linux__
     if (hold)
-        (void)fallocate(file->line_descriptor, 0, at, BALLAST_BYTES);
-#endif
-    if (!hold)
+        hold_ballast(file->line_descriptor, at);
+    else
         (void)!ftruncate(file->line_descriptor, at);
 }
 

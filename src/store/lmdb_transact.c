@@ -24,6 +24,7 @@ struct span {
     mcds_batch *batch;
     mcds_request *request;
     bool must_commit; /* even if nothing has changed */
+    bool may_not_grow;
     bool serves;      /* what other processes have posted is carried out along with it */
     int64_t until_ns; /* how long to wait for the turn to write, where there is a wait */
 };
@@ -246,7 +247,8 @@ static int attempt(struct mcds__lmdb_file *file, const mcds_env *env, const stru
                    MDB_txn *txn, bool *uncertain)
 {
     uint8_t storage[512];
-    struct mcds__lmdb_work work = {.file = file, .txn = txn};
+    struct mcds__lmdb_work work = {
+        .file = file, .txn = txn, .may_not_grow = span->may_not_grow};
     *uncertain = false;
     int code = txn == NULL ? mcds__lmdb_write_begin(file, env, span->until_ns, &work.txn) : 0;
     if (code != 0)
@@ -309,7 +311,25 @@ static void take_back(struct mcds__lmdb_file *file, const mcds_env *env, int cod
         (void)mcds__lmdb_map_reserve(file, env, false);
 }
 
-/* Carry out one request where there is no space. What frees some may use what is kept back. */
+/* Requests that free space, or take none in the end: a tombstone over a value, a renewed lease. */
+static bool may_borrow(const mcds_request *request)
+{
+    return request->command == MCDS_DELETE || request->command == MCDS_CAS ||
+           (request->options & MCDS_MAKES_ROOM) != 0;
+}
+
+/* The same request once more, with what is kept back. */
+static int borrow(struct mcds__lmdb_file *file, const struct span *span, int kept,
+                  bool *uncertain)
+{
+    struct span again = *span;
+    again.may_not_grow = (span->request->options & MCDS_MAKES_ROOM) == 0;
+    int code = attempt(file, span->env, &again, NULL, uncertain);
+    take_back(file, span->env, kept);
+    return code == 0 || *uncertain ? code : kept;
+}
+
+/* Carry out one request where there is no space. What takes none may use what is kept back. */
 static void squeeze_request(struct mcds__lmdb_file *file, const struct span *span)
 {
     mcds_request *request = span->request;
@@ -323,11 +343,8 @@ static void squeeze_request(struct mcds__lmdb_file *file, const struct span *spa
         return;
     }
     int code = attempt(file, env, span, NULL, &uncertain);
-    if (request->command == MCDS_DELETE && lend(file, env, code)) {
-        int kept = code;
-        code = attempt(file, env, span, NULL, &uncertain);
-        take_back(file, env, kept);
-    }
+    if (may_borrow(request) && lend(file, env, code))
+        code = borrow(file, span, code, &uncertain);
     if (code == 0)
         return;
     if (values != NULL)

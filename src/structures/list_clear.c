@@ -50,6 +50,7 @@ static enum mcds__step go_to(struct list_clear *clear, uint8_t stage)
 static void set_mark(mcds_request *request, mcds_command command)
 {
     request->command = command;
+    request->options = MCDS_MAKES_ROOM;
     request->flags = MCDS__PART_END;
     request->ttl_ms = MARK_TTL_MS;
 }
@@ -66,9 +67,11 @@ static enum mcds__step ask_mark(struct list_clear *clear)
     uint32_t count = 0;
     if (room == NULL)
         return mcds__operation_finish(&clear->base, MCDS_NO_MEMORY);
-    for (uint64_t part = first; found->exists && part < mark; part++)
-        mcds__part_fill_close(parts, clear->family, room, count++, part,
+    for (uint64_t part = first; found->exists && part < mark; part++) {
+        mcds__part_fill_close(parts, clear->family, room, count, part,
                               part + 1 == mark ? found->size : 0);
+        room->requests[count++].options = MCDS_MAKES_ROOM;
+    }
     mcds__part_fill_get(parts, clear->family, room, count, mark, 0);
     set_mark(&room->requests[count++], MCDS_ADD);
     mcds__part_fill_get(parts, clear->family, room, count++, mark, MCDS_NO_VALUE);
