@@ -55,6 +55,7 @@ void mcds__agree_begin(struct mcds__agree *agree, struct mcds__settings *setting
         return;
     agree->settings = settings;
     agree->makes = makes;
+    agree->may_lack = false;
     agree->stage = AGREE_BEGIN;
 }
 
@@ -167,9 +168,10 @@ static enum mcds__step take_look(struct mcds__agree *agree, struct mcds__operati
     const mcds_request *look = &agree->requests[agree->count - 1];
     if (look->reply.outcome == MCDS_OUT_OK)
         return compare(agree, operation, look);
-    if (agree->makes && mcds__is_refusal(&agree->requests[0].reply))
+    bool lacks = agree->may_lack && agree->requests[0].reply.outcome == MCDS_OUT_NO_MEMORY;
+    if (agree->makes && !lacks && mcds__is_refusal(&agree->requests[0].reply))
         return mcds__operation_fail(operation, &agree->requests[0].reply);
-    if (look->reply.outcome == MCDS_OUT_MISS && !agree->makes)
+    if (look->reply.outcome == MCDS_OUT_MISS && (lacks || !agree->makes))
         return mcds__operation_finish(operation, MCDS_OK);
     return again(agree, operation, &look->reply);
 }

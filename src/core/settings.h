@@ -56,7 +56,8 @@ void mcds__settings_forget(struct mcds__settings *settings);
 /* What an operation does before it does anything else. */
 struct mcds__agree {
     struct mcds__settings *settings;
-    bool makes; /* the operation may make the structure */
+    bool makes;    /* the operation may make the structure */
+    bool may_lack; /* and does without it in a store that is full; set after the beginning */
     bool is_done;
     uint8_t stage;
     uint8_t count;

@@ -211,7 +211,7 @@ static enum mcds__step take_counts(struct views_flush *flush)
 static enum mcds__step take_marking(struct views_flush *flush)
 {
     const mcds_reply *reply = &flush->requests[0].reply;
-    if (mcds__is_refusal(reply))
+    if (mcds__is_refusal(reply) && reply->outcome != MCDS_OUT_NO_MEMORY)
         return mcds__operation_fail(&flush->base, reply);
     return mcds__operation_finish(&flush->base, MCDS_OK);
 }
@@ -255,6 +255,7 @@ static int launch_flush(struct views_flush *flush, mcds_views *views, bool is_fi
         return result;
     mcds__operation_begin(&flush->base, kind, views->store, views->name, 0);
     mcds__agree_begin(&flush->agree, &views->settings, true, &flush->base);
+    flush->agree.may_lack = true;
     flush->views = views;
     flush->is_final = is_final;
     flush->stage = FLUSH_BEGIN;

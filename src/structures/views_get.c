@@ -22,6 +22,7 @@ struct views_get {
     struct mcds__agree agree;
     uint8_t moves;
     bool failed;    /* load has */
+    bool keeps;     /* the store has no room for the base, which is in `pair` */
     uint32_t count; /* of requests */
     uint64_t upto;  /* the slots after this one are asked for */
     uint64_t next;  /* the first that has not been asked for yet */
@@ -34,6 +35,7 @@ struct views_get {
     struct mcds__claim claim;
     struct mcds__key keys[KEYS_MAX];
     mcds_request requests[KEYS_MAX];
+    size_t pair_length;
     uint8_t pair[MCDS__VIEWS_PAIR];
     char page[MCDS__NAME_GIVEN_MAX + 1];
 };
@@ -135,9 +137,9 @@ static enum mcds__step claim(struct views_get *get)
     }
     if (get->base.result == MCDS_AMBIGUOUS)
         get->base.result = MCDS_TIMEOUT;
-    if (get->base.result != MCDS_OK)
+    if (get->base.result != MCDS_OK && get->base.result != MCDS_FULL)
         return step;
-    get->count = 0;
+    get->count = 0; /* with no room for a claim, several callers ask the database at once */
     add_request(get, &get->views->mark);
     get->stage = GET_MARK;
     return mcds__operation_ask(&get->base, get->requests, 1);
@@ -190,10 +192,13 @@ static enum base_state take_base(struct views_get *get)
 {
     uint64_t views;
     uint64_t upto;
-    if (get->requests[0].reply.outcome == MCDS_OUT_MISS)
+    mcds_bytes pair = {get->pair, get->pair_length};
+    bool is_there = get->requests[0].reply.outcome == MCDS_OUT_OK;
+    if (!is_there && !get->keeps)
         return BASE_MISSING;
-    if (!mcds__views_get_pair(mcds__reply_value(&get->base.batch, &get->requests[0]),
-                              MCDS__VIEWS_BASE, get->requests[0].key, &views, &upto))
+    if (is_there)
+        pair = mcds__reply_value(&get->base.batch, &get->requests[0]);
+    if (!mcds__views_get_pair(pair, MCDS__VIEWS_BASE, get->requests[0].key, &views, &upto))
         return BASE_DAMAGED;
     if (!is_kept(get, upto, running_slot(get)))
         return BASE_MISSING;
@@ -284,14 +289,14 @@ static bool find_saved(const struct views_get *get, uint64_t *upto, int64_t *vie
 static enum mcds__step store_base(struct views_get *get, int64_t views, uint64_t upto)
 {
     struct mcds__key key = base_key(get);
-    size_t length = mcds__views_put_pair(get->pair, MCDS__VIEWS_BASE, mcds__key_bytes(&key),
-                                         (uint64_t)views, upto);
+    get->pair_length = mcds__views_put_pair(get->pair, MCDS__VIEWS_BASE, mcds__key_bytes(&key),
+                                            (uint64_t)views, upto);
     atomic_store_explicit(&get->views->upto, upto, memory_order_relaxed);
     get->count = 0;
     add_request(get, &key);
     get->requests[0].command = MCDS_SET;
     get->requests[0].ttl_ms = BASE_TTL_MS;
-    get->requests[0].value = (mcds_bytes){get->pair, length};
+    get->requests[0].value = (mcds_bytes){get->pair, get->pair_length};
     get->stage = GET_STORING;
     return mcds__operation_ask(&get->base, get->requests, 1);
 }
@@ -396,7 +401,8 @@ static enum mcds__step load(struct views_get *get)
 static enum mcds__step take_stored(struct views_get *get)
 {
     const mcds_reply *stored = &get->requests[0].reply;
-    if (mcds__is_refusal(stored))
+    get->keeps = stored->outcome == MCDS_OUT_NO_MEMORY;
+    if (mcds__is_refusal(stored) && !get->keeps)
         return mcds__operation_fail(&get->base, stored);
     return give_claim(get);
 }
@@ -443,11 +449,12 @@ static int launch_get(struct views_get *get, mcds_views *views, const char *page
         return result;
     mcds__operation_begin(&get->base, &get_kind, views->store, views->name, 0);
     mcds__agree_begin(&get->agree, &views->settings, true, &get->base);
+    get->agree.may_lack = true;
     get->views = views;
     get->value_out = value_out;
     get->stage = GET_BEGIN;
     get->moves = 0;
-    get->failed = false;
+    get->failed = get->keeps = false;
     memcpy(get->page, page, strlen(page) + 1);
     get->claim = (struct mcds__claim){.key = views->loads, .ttl_ms = LOAD_TTL_MS};
     mcds__key_add_element(&get->claim.key, page);
