@@ -24,7 +24,7 @@
 #define LINE_BYTES 4096
 #define CACHE_LINE 64
 #define BALLAST_BYTES                                                                          \
-    ((off_t)256 * 1024)      /* kept on the disk for what frees space on a full one */
+    ((off_t)256 * 1024) /* kept on the disk for what frees space on a full one */
 #define BALLAST_STEP 4096
 #define JOIN_TRIES_MAX 10000 /* who begins the page may be stopped, or its machine be busy */
 #define JOIN_PAUSE_NS NS_PER_MS
