@@ -138,6 +138,7 @@ struct answer {
         mcds_online_value online;
         mcds_lock_holder holder;
         mcds_table_cursor cursor;
+        size_t done; /* elements, of a verb that takes many */
     };
     mcds_value value;
     mcds_log_info info;

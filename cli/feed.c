@@ -102,6 +102,10 @@ static void note_result(struct feed *feed, const struct command *command,
         feed->changed += verb->change == CHANGE_UNTOLD || answer->changed ? lines : 0;
         return;
     }
+    if (verb->feed == FEED_CHUNKS) { /* the first of them were taken */
+        feed->changed += answer->done;
+        line += answer->done;
+    }
     bool is_no = result == MCDS_NOT_FOUND || result == MCDS_EXISTS;
     if (is_no || feed->is_over)
         return;
@@ -228,6 +232,14 @@ static void carry_out_chunk(struct feed *feed)
     clear_chunk(chunk);
 }
 
+/* The lines of a chunk follow each other, so that the one that fails can be told. */
+static void leave_out(struct feed *feed, const char *sentence)
+{
+    if (feed->command->verb->feed == FEED_CHUNKS && feed->chunk.count > 0)
+        carry_out_chunk(feed);
+    refuse_line(feed, sentence);
+}
+
 /* False: out of memory. */
 static bool keep_in_chunk(struct chunk *chunk, const char *text, size_t length)
 {
@@ -271,7 +283,7 @@ static void take_into_chunk(struct feed *feed, char *text, size_t length)
     if (is_given(feed->command, OPTION_TIMED))
         error = cut_time(&text, &length, &when_ms);
     if (error != NULL) {
-        refuse_line(feed, error);
+        leave_out(feed, error);
         return;
     }
     if (chunk->count > 0 && when_ms != chunk->when_ms)
@@ -322,7 +334,7 @@ static void take_lines(struct feed *feed)
         }
         feed->line++;
         if (kind == LINE_TOO_LONG)
-            refuse_line(feed, sentence);
+            leave_out(feed, sentence);
         else if (feed->command->verb->feed == FEED_EACH)
             take_each(feed, line, length);
         else

@@ -17,9 +17,8 @@ void list_close(void *handle)
 int list_push(void *handle, const struct command *command, struct answer *answer,
               mcds_pipeline *pipeline, uint64_t tag)
 {
-    (void)answer;
     return mcds_list_push_many_start(handle, command->elements, command->element_count,
-                                     pipeline, tag);
+                                     &answer->done, pipeline, tag);
 }
 
 void list_print_push(struct output *output, const struct command *command,

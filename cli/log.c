@@ -26,9 +26,9 @@ void log_close(void *handle)
 int log_put(void *handle, const struct command *command, struct answer *answer,
             mcds_pipeline *pipeline, uint64_t tag)
 {
-    (void)answer;
     return mcds_log_put_many_start(handle, (int64_t)number_of(command, OPTION_AT, 0),
-                                   command->elements, command->element_count, pipeline, tag);
+                                   command->elements, command->element_count, &answer->done,
+                                   pipeline, tag);
 }
 
 void log_print_put(struct output *output, const struct command *command,

@@ -1163,14 +1163,16 @@ MCDS_API MCDS_CHECKED int mcds_list_push_start(mcds_list *list, mcds_bytes value
                                                mcds_pipeline *pipeline, uint64_t tag);
 
 /* Adds values at the end in their order; values of others may come between them. Started in a
- * pipeline, `values` and their bytes must live until the tag is returned.
+ * pipeline, `values`, their bytes and *pushed_out must live until the tag is returned.
  * Cost     1 per 4 KB of values, otherwise as push. The timeout applies to each round trip.
- * Returns  as push; after a failure some of the first values, or none, have been pushed. */
+ * Returns  as push; after a failure the first *pushed_out values have been pushed (pushed_out may be
+ *          NULL). After MCDS_AMBIGUOUS some that follow them may have been, after any other failure
+ *          none has. */
 MCDS_API MCDS_CHECKED int mcds_list_push_many(mcds_list *list, const mcds_bytes *values,
-                                              size_t count);
+                                              size_t count, size_t *pushed_out);
 MCDS_API MCDS_CHECKED int mcds_list_push_many_start(mcds_list *list, const mcds_bytes *values,
-                                                    size_t count, mcds_pipeline *pipeline,
-                                                    uint64_t tag);
+                                                    size_t count, size_t *pushed_out,
+                                                    mcds_pipeline *pipeline, uint64_t tag);
 
 /* Visits the values after the first `skip`, in order, at most `limit` of them (0 = all). `value` is
  * valid during the visit; the visit ends when `visit` returns false. Values pushed meanwhile may be
@@ -1275,15 +1277,19 @@ MCDS_API MCDS_CHECKED int mcds_log_put(mcds_log *log, int64_t when_ms, mcds_byte
 MCDS_API MCDS_CHECKED int mcds_log_put_start(mcds_log *log, int64_t when_ms, mcds_bytes event,
                                              mcds_pipeline *pipeline, uint64_t tag);
 
-/* Puts several events of one time in their order. Started in a pipeline, `events` and their bytes
- * must live until the tag is returned.
+/* Puts several events of one time in their order. Started in a pipeline, `events`, their bytes and
+ * *put_out must live until the tag is returned.
  * Cost     1 per 4 KB of events, otherwise as put. The timeout applies to each round trip.
- * Returns  as put; after a failure some of the first events, or none, have been put. */
+ * Returns  as put; after a failure the first *put_out events have been put (put_out may be NULL).
+ *          After MCDS_AMBIGUOUS some that follow them may have been, after any other failure none
+ *          has. */
 MCDS_API MCDS_CHECKED int mcds_log_put_many(mcds_log *log, int64_t when_ms,
-                                            const mcds_bytes *events, size_t count);
+                                            const mcds_bytes *events, size_t count,
+                                            size_t *put_out);
 MCDS_API MCDS_CHECKED int mcds_log_put_many_start(mcds_log *log, int64_t when_ms,
                                                   const mcds_bytes *events, size_t count,
-                                                  mcds_pipeline *pipeline, uint64_t tag);
+                                                  size_t *put_out, mcds_pipeline *pipeline,
+                                                  uint64_t tag);
 
 typedef struct mcds_log_range {
     int64_t first_ms; /* events filed at or after this time; 0 = from the oldest on */

@@ -15,6 +15,8 @@ struct list_push {
     mcds_list *list;
     const mcds_bytes *values; /* that have not been put into the append */
     size_t count;
+    size_t *pushed; /* how many have been pushed, for the caller; NULL: not wanted */
+    size_t put;     /* how many are in the append */
     uint8_t stage;
     uint8_t clears;
     struct mcds__root root;
@@ -39,6 +41,7 @@ static int put_values(struct list_push *push)
             return result;
         push->values++;
         push->count--;
+        push->put++;
     }
     return MCDS_OK;
 }
@@ -96,6 +99,9 @@ static enum mcds__step take_help(struct list_push *push, enum mcds__step step)
 
 static enum mcds__step go_on(struct list_push *push)
 {
+    if (push->pushed != NULL)
+        *push->pushed += push->put;
+    push->put = 0;
     if (push->count == 0)
         return mcds__operation_finish(&push->base, MCDS_OK);
     mcds__part_append_again(&push->append);
@@ -207,9 +213,11 @@ static int check_values(const mcds_list *list, const struct mcds__operation_kind
 
 static int launch_push(struct list_push *push, const struct mcds__operation_kind *kind,
                        mcds_list *list, const mcds_bytes *values, size_t count,
-                       mcds_pipeline *pipeline, uint64_t tag)
+                       size_t *pushed_out, mcds_pipeline *pipeline, uint64_t tag)
 {
     int result = check_values(list, kind, values, count);
+    if (pushed_out != NULL)
+        *pushed_out = 0;
     if (result != MCDS_OK)
         return result;
     if (push == NULL)
@@ -220,6 +228,8 @@ static int launch_push(struct list_push *push, const struct mcds__operation_kind
     push->list = list;
     push->values = values;
     push->count = count;
+    push->pushed = pushed_out;
+    push->put = 0;
     push->stage = PUSH_BEGIN;
     push->clears = 0;
     push->locate.room = NULL;
@@ -238,25 +248,26 @@ static int launch_push(struct list_push *push, const struct mcds__operation_kind
 int mcds_list_push(mcds_list *list, mcds_bytes value)
 {
     struct list_push push;
-    return launch_push(&push, &push_kind, list, &value, 1, NULL, 0);
+    return launch_push(&push, &push_kind, list, &value, 1, NULL, NULL, 0);
 }
 
 int mcds_list_push_start(mcds_list *list, mcds_bytes value, mcds_pipeline *pipeline,
                          uint64_t tag)
 {
-    return launch_push(NULL, &push_kind, list, &value, 1, pipeline, tag);
+    return launch_push(NULL, &push_kind, list, &value, 1, NULL, pipeline, tag);
 }
 
-int mcds_list_push_many(mcds_list *list, const mcds_bytes *values, size_t count)
+int mcds_list_push_many(mcds_list *list, const mcds_bytes *values, size_t count,
+                        size_t *pushed_out)
 {
     struct list_push push;
-    return launch_push(&push, &push_many_kind, list, values, count, NULL, 0);
+    return launch_push(&push, &push_many_kind, list, values, count, pushed_out, NULL, 0);
 }
 
 int mcds_list_push_many_start(mcds_list *list, const mcds_bytes *values, size_t count,
-                              mcds_pipeline *pipeline, uint64_t tag)
+                              size_t *pushed_out, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_push(NULL, &push_many_kind, list, values, count, pipeline, tag);
+    return launch_push(NULL, &push_many_kind, list, values, count, pushed_out, pipeline, tag);
 }
 
 static void destroy_list(struct mcds__handle *handle)

@@ -17,6 +17,8 @@ struct log_put {
     int64_t began_ns; /* the batch of events that is under way */
     const mcds_bytes *events;
     size_t count;
+    size_t *put_out;  /* how many have been put, for the caller; NULL: not wanted */
+    size_t under_way; /* how many are in the append */
     uint8_t stage;
     struct mcds__log_begin begin;
     struct mcds__part_append append;
@@ -69,6 +71,7 @@ static enum mcds__step put_events(struct log_put *put)
                                        *put->events);
         put->events++;
         put->count--;
+        put->under_way++;
     }
     if (result != MCDS_OK)
         return mcds__operation_finish(&put->base, result);
@@ -80,6 +83,9 @@ static enum mcds__step put_events(struct log_put *put)
 
 static enum mcds__step go_on(struct log_put *put)
 {
+    if (put->put_out != NULL)
+        *put->put_out += put->under_way;
+    put->under_way = 0;
     if (put->count == 0)
         return mcds__operation_finish(&put->base, MCDS_OK);
     mcds__part_renew_deadline(&put->base);
@@ -196,9 +202,11 @@ static int check_events(const mcds_log *log, const struct mcds__operation_kind *
 
 static int launch_put(struct log_put *put, const struct mcds__operation_kind *kind,
                       mcds_log *log, int64_t when_ms, const mcds_bytes *events, size_t count,
-                      mcds_pipeline *pipeline, uint64_t tag)
+                      size_t *put_out, mcds_pipeline *pipeline, uint64_t tag)
 {
     int result = check_events(log, kind, when_ms, events, count);
+    if (put_out != NULL)
+        *put_out = 0;
     bool is_waiting = put != NULL;
     if (result != MCDS_OK)
         return result;
@@ -211,6 +219,8 @@ static int launch_put(struct log_put *put, const struct mcds__operation_kind *ki
     put->when_ms = when_ms;
     put->events = events;
     put->count = count;
+    put->put_out = put_out;
+    put->under_way = 0;
     put->stage = PUT_BEGIN;
     put->append.parts = NULL;
     mcds__buffer_init_in(&put->held, put->base.env, (size_t)MCDS__PART_LARGE_MAX,
@@ -231,25 +241,28 @@ static int launch_put(struct log_put *put, const struct mcds__operation_kind *ki
 int mcds_log_put(mcds_log *log, int64_t when_ms, mcds_bytes event)
 {
     struct log_put put;
-    return launch_put(&put, &put_kind, log, when_ms, &event, 1, NULL, 0);
+    return launch_put(&put, &put_kind, log, when_ms, &event, 1, NULL, NULL, 0);
 }
 
 int mcds_log_put_start(mcds_log *log, int64_t when_ms, mcds_bytes event,
                        mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_put(NULL, &put_kind, log, when_ms, &event, 1, pipeline, tag);
+    return launch_put(NULL, &put_kind, log, when_ms, &event, 1, NULL, pipeline, tag);
 }
 
-int mcds_log_put_many(mcds_log *log, int64_t when_ms, const mcds_bytes *events, size_t count)
+int mcds_log_put_many(mcds_log *log, int64_t when_ms, const mcds_bytes *events, size_t count,
+                      size_t *put_out)
 {
     struct log_put put;
-    return launch_put(&put, &put_many_kind, log, when_ms, events, count, NULL, 0);
+    return launch_put(&put, &put_many_kind, log, when_ms, events, count, put_out, NULL, 0);
 }
 
 int mcds_log_put_many_start(mcds_log *log, int64_t when_ms, const mcds_bytes *events,
-                            size_t count, mcds_pipeline *pipeline, uint64_t tag)
+                            size_t count, size_t *put_out, mcds_pipeline *pipeline,
+                            uint64_t tag)
 {
-    return launch_put(NULL, &put_many_kind, log, when_ms, events, count, pipeline, tag);
+    return launch_put(NULL, &put_many_kind, log, when_ms, events, count, put_out, pipeline,
+                      tag);
 }
 
 static void destroy_log(struct mcds__handle *handle)

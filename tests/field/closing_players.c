@@ -285,7 +285,7 @@ static void start_list(void *handle, mcds_pipeline *pipeline)
     static mcds_bytes values[2]; /* must live as long */
     values[0] = values[1] = mcds_text("a");
     CHECK_OK(mcds_list_push_start(handle, values[0], pipeline, 0));
-    CHECK_OK(mcds_list_push_many_start(handle, values, 2, pipeline, 0));
+    CHECK_OK(mcds_list_push_many_start(handle, values, 2, NULL, pipeline, 0));
     CHECK_OK(mcds_list_fetch_start(handle, 0, 10, see_bytes, NULL, pipeline, 0));
     CHECK_OK(mcds_list_clear_start(handle, pipeline, 0));
     CHECK_OK(mcds_list_drop_start(handle, pipeline, 0));
@@ -310,7 +310,7 @@ static void start_log(void *handle, mcds_pipeline *pipeline)
     static mcds_bytes events[2]; /* must live as long */
     events[0] = events[1] = mcds_text("a");
     CHECK_OK(mcds_log_put_start(handle, 0, events[0], pipeline, 0));
-    CHECK_OK(mcds_log_put_many_start(handle, 0, events, 2, pipeline, 0));
+    CHECK_OK(mcds_log_put_many_start(handle, 0, events, 2, NULL, pipeline, 0));
     CHECK_OK(mcds_log_fetch_start(handle, &range, see_event, NULL, &log_info, pipeline, 0));
     CHECK_OK(mcds_log_tail_start(handle, &log_cursor, see_event, NULL, &log_info, pipeline, 0));
     CHECK_OK(mcds_log_drop_start(handle, pipeline, 0));

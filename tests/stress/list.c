@@ -109,7 +109,7 @@ static bool play_many(struct player *player)
     for (uint32_t i = 0; i < count; i++)
         values[i] = pushed_write(rooms[i], player->member->number, player->next + i);
     struct crowd_note *note = ask_push(player, count);
-    if (!must_be("push_many", mcds_list_push_many(player->list, values, count), MCDS_OK))
+    if (!must_be("push_many", mcds_list_push_many(player->list, values, count, NULL), MCDS_OK))
         return false;
     crowd_answer(note, 1);
     return true;

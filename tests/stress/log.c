@@ -102,7 +102,7 @@ static bool play_many(struct player *player, int log)
     for (uint32_t i = 0; i < count; i++)
         events[i] = pushed_write(rooms[i], player->member->number, player->next + i);
     struct crowd_note *note = ask_put(player, log, count);
-    int result = mcds_log_put_many(player->logs[log], note->time_ms, events, count);
+    int result = mcds_log_put_many(player->logs[log], note->time_ms, events, count, NULL);
     if (!must_be("put_many", result, MCDS_OK))
         return false;
     crowd_answer(note, 1);

@@ -45,7 +45,7 @@ void list_trips(struct suite *suite)
     TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_list_fetch, list, 0, 0, visit_value, NULL);
     TRIPS(5, MCDS_OK, suite, &c, mcds_list_push, list, a); /* makes the list */
     TRIPS(1, MCDS_OK, suite, &c, mcds_list_push, list, a);
-    TRIPS(1, MCDS_OK, suite, &c, mcds_list_push_many, list, values, 2);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_list_push_many, list, values, 2, NULL);
     TRIPS(2, MCDS_OK, suite, &c, mcds_list_fetch, list, 0, 0, visit_value, NULL);
     TRIPS(3, MCDS_OK, suite, &c, mcds_list_push, cold, a);
     for (int i = 0; i < 3; i++)
@@ -75,7 +75,7 @@ void log_trips(struct suite *suite)
     TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_log_fetch, log, &range, visit_event, NULL, NULL);
     TRIPS(4, MCDS_OK, suite, &c, mcds_log_put, log, 0, a); /* makes the log */
     TRIPS(1, MCDS_OK, suite, &c, mcds_log_put, log, 0, a);
-    TRIPS(1, MCDS_OK, suite, &c, mcds_log_put_many, log, 0, events, 2);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_log_put_many, log, 0, events, 2, NULL);
     TRIPS(2, MCDS_OK, suite, &c, mcds_log_put, cold, 0, a);
     for (int i = 0; i < 3; i++)
         TRIPS(1, MCDS_OK, suite, &c, mcds_log_put, cold, 0, filling);

@@ -174,7 +174,7 @@ static int push_many(struct trial *trial, size_t length)
     for (int i = 0; i < TOGETHER; i++)
         values[i] = value_of(words[i], length);
     return CALL_IN(trial->suite, trial->pipeline, mcds_list_push_many, trial->list, values,
-                   TOGETHER);
+                   TOGETHER, NULL);
 }
 
 static int act_push_many(struct trial *trial)

@@ -176,7 +176,7 @@ static int put_many(struct trial *trial, size_t length)
     for (int i = 0; i < TOGETHER; i++)
         events[i] = event_of(words[i], length);
     return CALL_IN(trial->suite, trial->pipeline, mcds_log_put_many, trial->log, 0, events,
-                   TOGETHER);
+                   TOGETHER, NULL);
 }
 
 static int act_put_many(struct trial *trial)

@@ -72,7 +72,7 @@ static void a_missing_list_is_not_found(struct suite *suite)
     CHECK(MCDS_NOT_FOUND, suite, mcds_list_fetch, list, 0, 0, gather, &fetched);
     CHECK(MCDS_NOT_FOUND, suite, mcds_list_clear, list);
     CHECK(MCDS_NOT_FOUND, suite, mcds_list_drop, list);
-    CHECK(MCDS_OK, suite, mcds_list_push_many, list, NULL, 0);
+    CHECK(MCDS_OK, suite, mcds_list_push_many, list, NULL, 0, NULL);
     CHECK(MCDS_NOT_FOUND, suite, mcds_list_fetch, list, 0, 0, gather, &fetched);
     mcds_list_close(list);
 }
@@ -135,7 +135,9 @@ static void push_numbers(struct suite *suite, mcds_list *list)
         (void)snprintf(texts[i], sizeof texts[i], "%d, and some bytes more", i);
         values[i] = mcds_text(texts[i]);
     }
-    CHECK(MCDS_OK, suite, mcds_list_push_many, list, values, MANY);
+    size_t pushed = 1;
+    CHECK(MCDS_OK, suite, mcds_list_push_many, list, values, MANY, &pushed);
+    assert_int_equal(pushed, MANY);
 }
 
 static void many_are_pushed_in_order(struct suite *suite)
@@ -334,7 +336,9 @@ static void bad_arguments_are_refused(struct suite *suite)
     mcds_bytes missing = {NULL, 3};
     CHECK(MCDS_INVALID, suite, mcds_list_push, NULL, mcds_text("a"));
     CHECK(MCDS_INVALID, suite, mcds_list_push, list, missing);
-    CHECK(MCDS_INVALID, suite, mcds_list_push_many, list, NULL, 1);
+    size_t pushed = 1;
+    CHECK(MCDS_INVALID, suite, mcds_list_push_many, list, NULL, 1, &pushed);
+    assert_int_equal(pushed, 0);
     CHECK(MCDS_INVALID, suite, mcds_list_fetch, list, 0, 0, NULL, NULL);
     CHECK(MCDS_INVALID, suite, mcds_list_clear, NULL);
     CHECK(MCDS_INVALID, suite, mcds_list_drop, NULL);

@@ -90,7 +90,7 @@ static void a_missing_log_is_not_found(struct suite *suite)
     CHECK(MCDS_NOT_FOUND, suite, mcds_log_fetch, log, NULL, gather, &visited, NULL);
     CHECK(MCDS_NOT_FOUND, suite, mcds_log_tail, log, &cursor, gather, &visited, NULL);
     CHECK(MCDS_NOT_FOUND, suite, mcds_log_drop, log);
-    CHECK(MCDS_OK, suite, mcds_log_put_many, log, 0, NULL, 0);
+    CHECK(MCDS_OK, suite, mcds_log_put_many, log, 0, NULL, 0, NULL);
     CHECK(MCDS_NOT_FOUND, suite, mcds_log_fetch, log, NULL, gather, &visited, NULL);
     PUT(suite, log, 0, "first");
     CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, gather, &visited, NULL);
@@ -173,7 +173,9 @@ static void put_numbers(struct suite *suite, mcds_log *log, int64_t when_ms, int
                        (long long)(from + i));
         events[i] = mcds_text(texts[i]);
     }
-    CHECK(MCDS_OK, suite, mcds_log_put_many, log, when_ms, events, MANY);
+    size_t put = 1;
+    CHECK(MCDS_OK, suite, mcds_log_put_many, log, when_ms, events, MANY, &put);
+    assert_int_equal(put, MANY);
 }
 
 static void many_events_fill_many_keys(struct suite *suite)

@@ -1,0 +1,18 @@
+# home: lmdb
+# What is told of lines that a full store did not take is what it holds, for the list and the log.
+for of in "list push" "log put"; do
+    store="lmdb:$PWD/${of%% *}?map_max=1100000"
+    # shellcheck disable=SC2086 # two words
+    seq 100000 | mcds -s "$store" $of full >told 2>said
+    echo "-> $?"
+    held=$(mcds -s "$store" "${of%% *}" fetch full | wc -l)
+    test "$held" -gt 1000 && echo many
+    echo "told: $(sed "s/$held/HELD/" told)"
+    sed "s/line $((held + 1))/line HELD + 1/; s,: /.*/,: ," said
+    # who makes room and repeats from that line on has each value once
+    store="lmdb:$PWD/${of%% *}"
+    # shellcheck disable=SC2086 # two words
+    seq $((held + 1)) 40000 | mcds -s "$store" $of full >/dev/null
+    mcds -s "$store" "${of%% *}" fetch full | cut -f 2 >after
+    seq 40000 | cmp - after && echo whole
+done
