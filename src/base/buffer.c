@@ -19,10 +19,8 @@ void mcds__buffer_free(mcds_buffer *buffer)
     mcds__buffer_init(buffer, buffer->env, buffer->room_max);
 }
 
-bool mcds__buffer_reserve(mcds_buffer *buffer, size_t more)
+bool mcds__buffer_grow(mcds_buffer *buffer, size_t more)
 {
-    if (more <= buffer->room - buffer->length)
-        return true;
     if (more > buffer->room_max || buffer->length > buffer->room_max - more)
         return false;
     size_t wanted = buffer->length + more;

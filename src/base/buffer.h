@@ -19,7 +19,11 @@ static inline void mcds__buffer_init_in(mcds_buffer *buffer, const mcds_env *env
 }
 void mcds__buffer_free(mcds_buffer *buffer);
 /* Make room for `more` bytes behind the end; false as for mcds_buffer_append. */
-bool mcds__buffer_reserve(mcds_buffer *buffer, size_t more);
+bool mcds__buffer_grow(mcds_buffer *buffer, size_t more);
+static inline bool mcds__buffer_reserve(mcds_buffer *buffer, size_t more)
+{
+    return more <= buffer->room - buffer->length || mcds__buffer_grow(buffer, more);
+}
 /* Drop the first `length` bytes. */
 void mcds__buffer_consume(mcds_buffer *buffer, size_t length);
 

@@ -100,15 +100,31 @@ void mcds__key_add_number(struct mcds__key *key, uint64_t number)
         add_byte(key, digits[i]);
 }
 
+/* The eight digits of 32 bits at once, a byte for each. */
+static void put_eight_digits(char *out, uint32_t bits)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t digits = bits;
+    digits = (digits | digits << 16) & UINT64_C(0x0000ffff0000ffff);
+    digits = (digits | digits << 8) & UINT64_C(0x00ff00ff00ff00ff);
+    digits = (digits | digits << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    uint64_t letters = (digits + ones * 6) >> 4 & ones;
+    digits += ones * '0' + letters * ('a' - '0' - 10);
+    for (unsigned i = 0; i < 8; i++)
+        out[i] = (char)(digits >> (56 - 8 * i));
+}
+
 void mcds__key_add_hex(struct mcds__key *key, uint64_t bits, unsigned digits)
 {
     assert(digits <= 16 && key->length + 1 + digits <= MCDS__KEY_MAX);
     char *at = key->bytes + key->length;
     *at++ = ':';
+    key->length = (uint8_t)(key->length + 1 + digits);
+    for (; digits >= 8; digits -= 8, bits <<= 32, at += 8)
+        put_eight_digits(at, (uint32_t)(bits >> 32));
     for (unsigned i = 0; i < digits; i++, bits <<= 4)
         *at++ = "0123456789abcdef"[bits >> 60];
     *at = '\0';
-    key->length = (uint8_t)(key->length + 1 + digits);
 }
 
 void mcds__key_add_element(struct mcds__key *key, const char *element)

@@ -48,6 +48,10 @@ static inline uint64_t load(const uint8_t *at)
 static inline uint64_t last_word(const uint8_t *at, size_t count, size_t length)
 {
     uint64_t word = (uint64_t)length << 56;
+    if (count == 0)
+        return word;
+    if (length >= sizeof word) /* the bytes before them are shifted out */
+        return word | load(at + count - sizeof word) >> (64 - 8 * count);
     for (size_t i = 0; i < count; i++)
         word |= (uint64_t)at[i] << (8 * i);
     return word;

@@ -151,9 +151,9 @@ struct mcds__fold_room *mcds__fold_get_room(struct mcds__fold_room **room, const
     return *room;
 }
 
-void mcds__fold_free_room(struct mcds__fold_room **room, const mcds_env *env)
+void mcds__fold_free_taken_room(struct mcds__fold_room **room, const mcds_env *env)
 {
-    for (uint32_t i = 0; *room != NULL && i < MCDS__FOLD_ROOM; i++)
+    for (uint32_t i = 0; i < MCDS__FOLD_ROOM; i++)
         mcds__buffer_free(&(*room)->values[i]);
     mcds__free(env, *room);
     *room = NULL;

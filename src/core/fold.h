@@ -180,7 +180,12 @@ struct mcds__fold_room {
 
 /* The room, made at the first call; NULL: no memory. */
 struct mcds__fold_room *mcds__fold_get_room(struct mcds__fold_room **room, const mcds_env *env);
-void mcds__fold_free_room(struct mcds__fold_room **room, const mcds_env *env);
+void mcds__fold_free_taken_room(struct mcds__fold_room **room, const mcds_env *env);
+static inline void mcds__fold_free_room(struct mcds__fold_room **room, const mcds_env *env)
+{
+    if (*room != NULL)
+        mcds__fold_free_taken_room(room, env);
+}
 
 /* Find the key that holds an element or a hash: ask for the root and the keys of all depths at
  * once. DONE with

@@ -49,14 +49,10 @@ bool mcds__fold_change_begin(struct mcds__fold_change *change, struct mcds__fold
     };
     if (command->verb == MCDS__FOLD_PUSH)
         record.command.delta = mcds__fold_take_place(fold, wall_ns);
-    if (!mcds__fold_put_record(&change->record, mcds__key_bytes(&fold->root), &record)) {
+    if (!mcds__fold_write_record(&change->record, &record, &change->element)) {
         mcds__fold_change_free(change);
         return false;
     }
-    size_t at = 0;
-    (void)mcds__fold_next_record((mcds_bytes){change->record.at, change->record.length},
-                                 mcds__fold_key_sum(mcds__key_bytes(&fold->root)), &at,
-                                 &record);
-    change->element = change->place.element = record.command.element;
+    change->place.element = change->element;
     return true;
 }

@@ -1,6 +1,7 @@
 /* How the value of one fold key is laid out. */
 #include "core/fold_read.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/buffer.h"
@@ -67,22 +68,46 @@ __attribute__((noinline)) bool mcds__fold_get_long_varint(mcds_bytes from, size_
     return false;
 }
 
-static bool put_number(mcds_buffer *out, unsigned width, uint64_t number)
+/* Writing where there is room: each returns what is behind. With a constant width a number becomes
+ * one store. */
+
+static inline uint8_t *write_number(uint8_t *out, unsigned width, uint64_t number)
 {
-    uint8_t bytes[8];
     for (unsigned i = 0; i < width; i++)
-        bytes[i] = (uint8_t)(number >> (8 * i));
-    return mcds_buffer_append(out, bytes, width);
+        out[i] = (uint8_t)(number >> (8 * i));
+    return out + width;
+}
+
+static inline uint8_t *write_varint(uint8_t *out, uint64_t number)
+{
+    for (; number >= 128; number >>= 7)
+        *out++ = (uint8_t)(number | 128);
+    *out++ = (uint8_t)number;
+    return out;
+}
+
+static inline uint8_t *write_bytes(uint8_t *out, mcds_bytes bytes)
+{
+    out = write_varint(out, bytes.length);
+    memcpy(out, bytes.at, bytes.length);
+    return out + bytes.length;
+}
+
+static inline bool put_number(mcds_buffer *out, unsigned width, uint64_t number)
+{
+    if (!mcds__buffer_reserve(out, width))
+        return false;
+    (void)write_number(out->at + out->length, width, number);
+    out->length += width;
+    return true;
 }
 
 bool mcds__fold_put_varint(mcds_buffer *out, uint64_t number)
 {
-    uint8_t bytes[VARINT_MAX];
-    size_t length = 0;
-    for (; number >= 128; number >>= 7)
-        bytes[length++] = (uint8_t)(number | 128);
-    bytes[length++] = (uint8_t)number;
-    return mcds_buffer_append(out, bytes, length);
+    if (!mcds__buffer_reserve(out, VARINT_MAX))
+        return false;
+    out->length = (size_t)(write_varint(out->at + out->length, number) - out->at);
+    return true;
 }
 
 bool mcds__fold_put_u32(mcds_buffer *out, uint32_t number)
@@ -100,28 +125,27 @@ bool mcds__fold_put_time(mcds_buffer *out, int64_t time_ms)
     return put_number(out, 6, (uint64_t)time_ms);
 }
 
-static bool put_bytes(mcds_buffer *out, mcds_bytes bytes)
-{
-    return mcds__fold_put_varint(out, bytes.length) &&
-           mcds_buffer_append(out, bytes.at, bytes.length);
-}
-
-static bool put_body(mcds_buffer *out, const struct mcds__fold_record *record)
+static uint8_t *write_body(uint8_t *out, const struct mcds__fold_record *record)
 {
     const struct mcds__fold_command *command = &record->command;
-    uint8_t verb = (uint8_t)command->verb;
-    uint8_t parts = command->value.length > 0 ? HAS_VALUE : 0;
+    unsigned parts = command->value.length > 0 ? HAS_VALUE : 0;
     parts |= command->expires_ms != 0 ? HAS_EXPIRY : 0;
     parts |= command->expected.length > 0 ? HAS_EXPECTED : 0;
     parts |= command->delta != 0 ? HAS_DELTA : 0;
-    return mcds_buffer_append(out, &verb, 1) && mcds_buffer_append(out, &parts, 1) &&
-           mcds__fold_put_u64(out, record->writer) && mcds__fold_put_u32(out, record->seq) &&
-           mcds__fold_put_varint(out, record->seq - record->low) &&
-           mcds__fold_put_time(out, record->time_ms) && put_bytes(out, command->element) &&
-           ((parts & HAS_VALUE) == 0 || put_bytes(out, command->value)) &&
-           ((parts & HAS_EXPIRY) == 0 || mcds__fold_put_time(out, command->expires_ms)) &&
-           ((parts & HAS_EXPECTED) == 0 || put_bytes(out, command->expected)) &&
-           ((parts & HAS_DELTA) == 0 || mcds__fold_put_u64(out, (uint64_t)command->delta));
+    *out++ = (uint8_t)command->verb;
+    *out++ = (uint8_t)parts;
+    out = write_number(out, 8, record->writer);
+    out = write_number(out, 4, record->seq);
+    out = write_varint(out, record->seq - record->low);
+    out = write_number(out, 6, (uint64_t)record->time_ms);
+    out = write_bytes(out, command->element);
+    if (command->value.length > 0)
+        out = write_bytes(out, command->value);
+    if (command->expires_ms != 0)
+        out = write_number(out, 6, (uint64_t)command->expires_ms);
+    if (command->expected.length > 0)
+        out = write_bytes(out, command->expected);
+    return command->delta != 0 ? write_number(out, 8, (uint64_t)command->delta) : out;
 }
 
 static size_t varint_length(uint64_t number)
@@ -151,24 +175,50 @@ static uint32_t sum_of(mcds_bytes key, const uint8_t *bytes, size_t length)
 
 static void set_u32(uint8_t *out, uint32_t number)
 {
-    for (int i = 0; i < 4; i++)
-        out[i] = (uint8_t)(number >> (8 * i));
+    (void)write_number(out, 4, number);
+}
+
+/* Append the record without its sum. Returns where that belongs, and the body behind it, or NULL: no
+ * room. */
+static uint8_t *put_unsummed(mcds_buffer *out, const struct mcds__fold_record *record,
+                             mcds_bytes *body_out)
+{
+    size_t length = body_length(record);
+    size_t head = 1 + varint_length(length) + RECORD_SUM;
+    if (!mcds__buffer_reserve(out, head + length))
+        return NULL;
+    uint8_t *at = out->at + out->length;
+    *at++ = MCDS__FOLD_RECORD_MARK;
+    uint8_t *sum = write_varint(at, length);
+    uint8_t *body = sum + RECORD_SUM;
+    uint8_t *end = write_body(body, record);
+    assert(end == body + length);
+    out->length = (size_t)(end - out->at);
+    *body_out = (mcds_bytes){body, length};
+    return sum;
 }
 
 bool mcds__fold_put_record(mcds_buffer *out, mcds_bytes key,
                            const struct mcds__fold_record *record)
 {
-    static const uint8_t mark = MCDS__FOLD_RECORD_MARK;
-    size_t before = out->length;
-    size_t length = body_length(record);
-    if (!mcds_buffer_append(out, &mark, 1) || !mcds__fold_put_varint(out, length))
+    mcds_bytes body;
+    uint8_t *sum = put_unsummed(out, record, &body);
+    if (sum != NULL)
+        set_u32(sum, sum_of(key, body.at, body.length));
+    return sum != NULL;
+}
+
+bool mcds__fold_write_record(mcds_buffer *out, const struct mcds__fold_record *record,
+                             mcds_bytes *element_out)
+{
+    struct mcds__fold_record read;
+    mcds_bytes body;
+    size_t at;
+    uint8_t *sum = put_unsummed(out, record, &body);
+    if (sum == NULL || !mcds__fold_begin_record(body, &at, &read))
         return false;
-    size_t sum_at = out->length;
-    if (!mcds__fold_put_u32(out, 0) || !put_body(out, record)) {
-        out->length = before;
-        return false;
-    }
-    set_u32(out->at + sum_at, sum_of(key, out->at + sum_at + RECORD_SUM, length));
+    set_u32(sum, 0);
+    *element_out = read.command.element;
     return true;
 }
 

@@ -107,6 +107,9 @@ struct mcds__fold_record {
 /* Append the record to `out`. False: no room. */
 bool mcds__fold_put_record(mcds_buffer *out, mcds_bytes key,
                            const struct mcds__fold_record *record);
+/* The same with a sum that mcds__fold_readdress is to make; also where in `out` its element is. */
+bool mcds__fold_write_record(mcds_buffer *out, const struct mcds__fold_record *record,
+                             mcds_bytes *element_out);
 /* The same record for another key: its sum is made anew. */
 void mcds__fold_readdress(mcds_buffer *record, mcds_bytes key);
 /* What the sums of all records of a key begin with. */

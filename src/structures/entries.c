@@ -64,15 +64,18 @@ enum mcds__step mcds__entries_step_change(struct mcds__operation *operation)
     return step;
 }
 
-static int check_value(const struct mcds__entries *entries,
-                       const struct mcds__operation_kind *kind, mcds_bytes value)
+static int check_values(const struct mcds__entries *entries,
+                        const struct mcds__operation_kind *kind,
+                        const struct mcds__fold_command *command)
 {
     mcds_capabilities can;
     mcds__store_capabilities(entries->store, &can);
-    if (value.length > can.value_max / VALUE_PART)
+    size_t longer = command->value.length > command->expected.length ? command->value.length
+                                                                     : command->expected.length;
+    if (longer > can.value_max / VALUE_PART)
         return mcds_fail(MCDS_TOO_BIG,
                          "%s '%.200s': %s: the value has %zu bytes; at most %llu here",
-                         kind->noun, entries->name, kind->verb, value.length,
+                         kind->noun, entries->name, kind->verb, longer,
                          (unsigned long long)(can.value_max / VALUE_PART));
     if (!can.compare_and_set)
         return mcds_fail(
@@ -89,9 +92,7 @@ int mcds__entries_launch_change(struct mcds__entries_change *change,
                                 const struct mcds__entries_order *order,
                                 mcds_pipeline *pipeline, uint64_t tag)
 {
-    int result = check_value(entries, kind, order->command.value);
-    if (result == MCDS_OK)
-        result = check_value(entries, kind, order->command.expected);
+    int result = check_values(entries, kind, &order->command);
     if (result != MCDS_OK)
         return result;
     if (change == NULL)
