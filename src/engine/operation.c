@@ -242,6 +242,15 @@ bool mcds__operation_again(struct mcds__operation *operation)
     return mcds__operation_wait(operation, 0);
 }
 
+/* Whether all of it has left. */
+static bool has_left(const mcds_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (batch->requests[i].reply.outcome == MCDS_OUT_UNSENT)
+            return false;
+    return true;
+}
+
 /* Remember what kept a request from being sent. */
 static void note_obstacle(struct mcds__operation *operation)
 {
@@ -256,16 +265,12 @@ static void note_obstacle(struct mcds__operation *operation)
     }
 }
 
-/* Whether the batch that was answered is to be asked for again, not having left: then wake_ns is
- * set. */
+/* Whether the batch that was answered in part or not at all is to be asked for again, not having
+ * left: then wake_ns is set. */
 static bool may_rest(struct mcds__operation *operation)
 {
     const mcds_batch *batch = &operation->batch;
     uint32_t unsent = count_outcomes(batch, MCDS_OUT_UNSENT);
-    if (unsent == 0) {
-        operation->obstacle = NULL;
-        return false;
-    }
     int64_t now_ns = mcds__monotonic_ns(operation->env);
     if (now_ns >= batch->deadline_ns)
         return false;
@@ -284,11 +289,15 @@ enum mcds__step mcds__operation_advance(struct mcds__operation *operation)
         operation->batch.next = NULL;
         return MCDS__ASK;
     }
-    if (operation->is_asked && may_rest(operation)) {
-        operation->is_resting = true;
-        return MCDS__SLEEP;
+    if (operation->is_asked) {
+        if (has_left(&operation->batch)) {
+            operation->obstacle = NULL;
+        } else if (may_rest(operation)) {
+            operation->is_resting = true;
+            return MCDS__SLEEP;
+        }
+        operation->is_asked = false;
     }
-    operation->is_asked = false;
     return operation->kind->step(operation);
 }
 
