@@ -47,11 +47,11 @@ static int64_t system_wall_ns(void *self)
     return clock_ns(CLOCK_REALTIME);
 }
 
-static _Atomic uint64_t forks;
+_Atomic uint64_t mcds__fork_count;
 
 static void count_fork(void)
 {
-    (void)atomic_fetch_add(&forks, 1);
+    (void)atomic_fetch_add(&mcds__fork_count, 1);
 }
 
 static void watch_forks(void)
@@ -59,11 +59,10 @@ static void watch_forks(void)
     (void)pthread_atfork(NULL, NULL, count_fork);
 }
 
-uint64_t mcds__forks(void)
+void mcds__watch_forks(void)
 {
     static pthread_once_t watching = PTHREAD_ONCE_INIT;
     (void)pthread_once(&watching, watch_forks);
-    return atomic_load_explicit(&forks, memory_order_relaxed);
 }
 
 /* Random bytes that the thread has drawn ahead: asking the system for each number would be a good
@@ -124,6 +123,7 @@ static void draw_from_circumstances(uint8_t *out, size_t length)
 /* False: the system gives none. */
 static bool draw_ahead(void)
 {
+    mcds__watch_forks();
     ahead.forks = mcds__forks();
     ahead.left = sizeof ahead.bytes;
     return draw_by_call(ahead.bytes, sizeof ahead.bytes) ||

@@ -3,6 +3,7 @@
 #define MCDS_BASE_ENVIRONMENT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "mcds.h"
 
@@ -26,9 +27,14 @@ uint64_t mcds__random_u64(const mcds_env *env);
 bool mcds__has_random(const mcds_env *env);
 void mcds__sleep_until_ns(const mcds_env *env, int64_t monotonic_ns);
 
-/* How often a fork has made this process another one, counted from the first call. What a handle
- * remembers of it differs in a child. */
-uint64_t mcds__forks(void);
+/* How often a fork has made this process another one, counted from the first call of
+ * mcds__watch_forks. What a handle remembers of it differs in a child. */
+extern _Atomic uint64_t mcds__fork_count;
+void mcds__watch_forks(void);
+static inline uint64_t mcds__forks(void)
+{
+    return atomic_load_explicit(&mcds__fork_count, memory_order_relaxed);
+}
 
 /* A condition for mcds__condition_wait. False when there is none to be had. */
 bool mcds__condition_init(pthread_cond_t *condition);

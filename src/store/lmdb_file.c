@@ -60,6 +60,7 @@ static struct mcds__lmdb_file *make_file(const char *path)
         file->end = &file->first;
         file->synced = true;
         file->snapshot = -1;
+        mcds__watch_forks();
         file->forks = mcds__forks();
         return file;
     }

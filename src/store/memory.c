@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/hash.h"
+#include "store/check.h"
 #include "store/homes.h"
 #include "store/report.h"
 #include "store/table.h"
@@ -252,20 +253,36 @@ static struct stripe *stripe_of(const struct memory *memory, uint64_t hash)
     return &memory->stripes[hash >> 32 & (memory->stripe_count - 1)];
 }
 
-static void execute(struct memory *memory, mcds_request *request,
-                    struct mcds__table_context *context)
+/* Those that follow the first and share its key are carried out under the same lock. Returns how
+ * many that were. */
+static uint32_t execute(struct memory *memory, mcds_request *requests, uint32_t count,
+                        struct mcds__table_context *context)
 {
-    uint64_t hash = mcds__hash(memory->seed, request->key);
+    uint32_t done = 0;
+    uint64_t hash = mcds__hash(memory->seed, requests->key);
     struct stripe *stripe = stripe_of(memory, hash);
     (void)pthread_mutex_lock(&stripe->mutex);
     context->cas_next = &stripe->cas_next;
-    if (memory->strict)
-        context->ttl_early_ms = draw_early_ms(stripe);
-    mcds__table_execute(stripe->table, request, hash, context);
+    do {
+        mcds_request *request = &requests[done++];
+        if (memory->strict)
+            context->ttl_early_ms = draw_early_ms(stripe);
+        mcds__table_execute(stripe->table, request, hash, context);
+        request->reply.peer = memory->peer;
+        if (memory->strict && request->command == MCDS_APPEND)
+            request->reply.value_length = 0;
+    } while (done < count && mcds__shares_key(requests, &requests[done]));
     (void)pthread_mutex_unlock(&stripe->mutex);
-    request->reply.peer = memory->peer;
-    if (memory->strict && request->command == MCDS_APPEND)
-        request->reply.value_length = 0;
+    return done;
+}
+
+static void execute_batch(struct memory *memory, mcds_batch *batch,
+                          struct mcds__table_context *context)
+{
+    context->values = batch->values;
+    for (uint32_t i = 0; i < batch->count;)
+        i += execute(memory, &batch->requests[i], batch->count - i, context);
+    batch->answered = batch->count;
 }
 
 static void memory_submit(void *lane, mcds_batch *first)
@@ -278,14 +295,10 @@ static void memory_submit(void *lane, mcds_batch *first)
         .connection = memory->connection,
     };
     for (mcds_batch *batch = first; batch != NULL; batch = batch->next) {
-        context.values = batch->values;
-        for (uint32_t i = 0; i < batch->count; i++) {
-            if (now_ns >= batch->deadline_ns)
-                batch->requests[i].reply.outcome = MCDS_OUT_UNSENT;
-            else
-                execute(memory, &batch->requests[i], &context);
-        }
-        batch->answered = batch->count;
+        if (now_ns < batch->deadline_ns)
+            execute_batch(memory, batch, &context);
+        else
+            mcds__batch_unsent(batch, NULL);
     }
 }
 

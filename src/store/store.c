@@ -71,6 +71,7 @@ static int make_store(const mcds_env *env, const mcds_home *home, mcds_store **s
         return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
     store->env = env;
     store->home = home;
+    mcds__watch_forks();
     store->forks = mcds__forks();
     atomic_init(&store->references, 1);
     if (pthread_mutex_init(&store->mutex, NULL) != 0) {
@@ -266,14 +267,14 @@ static bool is_place(const mcds_store *store, uint32_t copy)
     return copy < can.places;
 }
 
-static const char *what_is_wrong(const mcds_store *store, const mcds_request *request)
+/* `before`: one of the same batch that may be sent, or NULL. */
+static const char *what_is_wrong(const mcds_store *store, const mcds_request *request,
+                                 const mcds_request *before)
 {
-    const char *fault = mcds__request_fault(request);
-    if (fault != NULL)
-        return fault;
-    if (!is_place(store, request->copy))
-        return "there are fewer servers than copies";
-    return NULL;
+    const char *fault = mcds__request_fault(request, before);
+    if (fault == NULL && !is_place(store, request->copy))
+        fault = "there are fewer servers than copies";
+    return fault;
 }
 
 static const char opened_before_fork[] =
@@ -291,12 +292,15 @@ static bool check_batch(const mcds_store *store, mcds_batch *batch)
     assert(batch->count >= 1 && batch->count <= MCDS_BATCH_MAX);
     bool parents = is_parents(store);
     bool fine = !parents;
+    const mcds_request *before = NULL;
     batch->answered = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         mcds_request *request = &batch->requests[i];
         memset(&request->reply, 0, sizeof request->reply);
-        request->reply.detail = parents ? opened_before_fork : what_is_wrong(store, request);
-        fine = fine && request->reply.detail == NULL;
+        request->reply.detail = parents ? opened_before_fork
+                                        : what_is_wrong(store, request, before);
+        before = request->reply.detail == NULL ? request : NULL;
+        fine = fine && before != NULL;
     }
     return fine;
 }
