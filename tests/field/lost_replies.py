@@ -197,6 +197,22 @@ class LostRepliesTest(unittest.TestCase):
             with self.subTest(command=command):
                 self.sweep([], command, look, word, data)
 
+    def give_back(self, timeout_ms):
+        """True: the reply to the release was lost."""
+        for lost in range(1, CHANGES_MAX):
+            done, _, is_over = self.play([], "lock x -t 1h -- echo ran", "lock x --info", lost,
+                                         timeout_ms)
+            if not is_over:
+                return False
+            if "ran" in done.stdout:
+                self.assertEqual(done.returncode, AMBIGUOUS, done.stderr)
+                self.assertIn("may not have been given back", done.stderr)
+                return True
+        return False
+
+    def test_a_lock_that_may_not_have_been_given_back(self):
+        self.assertTrue(any(self.give_back(timeout_ms) for timeout_ms in TIMEOUTS_MS))
+
 
 if __name__ == "__main__":
     if not is_possible("memcached"):
