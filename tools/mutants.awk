@@ -58,6 +58,7 @@ function apply(    at, rest) {
     killers++
     next
 }
+/^breaks G-[A-Z]+-[0-9]+$/ { next }
 /^(short)?$/ {
     said = said || NR > 1
     next
