@@ -164,7 +164,10 @@ typedef struct mcds_store mcds_store;
 typedef struct mcds_options {
     size_t size;    /* sizeof(mcds_options) */
     const char *ns; /* prefix of all keys, 0..32 bytes of a-z A-Z 0-9 _ - .; NULL = "mcds" */
-    uint32_t timeout_ms; /* of each whole operation; 0 = 1000; at most 3 600 000 */
+    uint32_t
+        timeout_ms; /* of each whole operation; 0 = 1000; at most 3 600 000. Where a call says
+                            that it applies to each round trip, the call ends after 1 024 of
+                            them in which it showed, saved or stored nothing */
     const mcds_env *env; /* NULL = mcds_env_system(); must outlive everything opened with it */
 } mcds_options;
 #define MCDS_OPTIONS_INIT                                                                      \

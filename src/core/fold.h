@@ -383,6 +383,9 @@ struct mcds__fold_sweep {
     uint8_t parents_depth;
     uint32_t parents;
     uint64_t parents_first;
+    uint64_t slice; /* of the hashes, in which the position was when the deadline was renewed */
+    int64_t
+        by_ns; /* when something must have been visited, or this slice passed; 0: not fixed */
     struct mcds__fold_life life;
     bool is_proved;       /* the root has been seen; erasing: it is gone */
     mcds_cas_token token; /* erasing: of the root */

@@ -27,6 +27,7 @@ void mcds__fold_sweep_begin(struct mcds__fold_sweep *sweep, struct mcds__fold *f
     sweep->life = (struct mcds__fold_life){0};
     sweep->begun_at = 0;
     sweep->is_proved = false;
+    sweep->by_ns = 0;
     sweep->place = (struct mcds__fold_place){0};
     sweep->room = NULL;
 }
@@ -38,11 +39,20 @@ void mcds__fold_sweep_free(struct mcds__fold_sweep *sweep)
     sweep->room = NULL;
 }
 
-static void renew_deadline(struct mcds__operation *operation)
+/* Fix the time by which something must have been visited, or a slice of the hashes passed. Keys are
+ * spread evenly, so only a server that makes them up keeps a sweep longer where it is. */
+static void renew_deadline(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
 {
-    operation->deadline_ns = mcds__monotonic_ns(operation->env) +
-                             mcds__store_timeout_ns(operation->store);
-    operation->tries = 1;
+    uint64_t slice = sweep->position >> MCDS__SWEEP_SLICE_SHIFT;
+    int64_t timeout_ns = mcds__store_timeout_ns(operation->store);
+    if (sweep->by_ns == 0)
+        mcds__operation_note_result(operation);
+    mcds__operation_renew(operation);
+    if (sweep->by_ns == 0 || slice != sweep->slice)
+        sweep->by_ns = operation->deadline_ns + MCDS__SWEEP_TIMEOUTS * timeout_ns;
+    sweep->slice = slice;
+    if (operation->deadline_ns > sweep->by_ns)
+        operation->deadline_ns = sweep->by_ns;
 }
 
 static enum mcds__step finish(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
@@ -58,7 +68,7 @@ static enum mcds__step finish(struct mcds__fold_sweep *sweep, struct mcds__opera
 static enum mcds__step ask_next(struct mcds__fold_sweep *sweep,
                                 struct mcds__operation *operation)
 {
-    renew_deadline(operation);
+    renew_deadline(sweep, operation);
     return mcds__sweep_ask(sweep, operation);
 }
 
@@ -200,7 +210,7 @@ static enum mcds__step locate(struct mcds__fold_sweep *sweep, struct mcds__opera
         if (sweep->moves++ == MCDS__FOLD_MOVES_MAX)
             return mcds__operation_explain(operation, MCDS_BUSY,
                                            "its keys vanish again and again");
-        renew_deadline(operation);
+        renew_deadline(sweep, operation);
         sweep->place.hash = sweep->position;
         sweep->place.stage = 0;
         sweep->place.missing_depth = 0;
@@ -248,6 +258,7 @@ static bool visit_entries(struct mcds__fold_sweep *sweep, struct mcds__fold_cont
         if (entry->hash < sweep->position || entry->hash > end ||
             !mcds__fold_is_there(entry, now_ms))
             continue;
+        sweep->by_ns = 0;
         if (!sweep->visit(sweep->context, entry)) {
             sweep->position = entry->hash + 1;
             sweep->complete = sweep->position == 0;
@@ -298,7 +309,7 @@ static enum mcds__step take_erasures(struct mcds__fold_sweep *sweep,
     if (sweep->marks == 0)
         return finish_erasing(sweep, operation);
     begin_erasures(sweep);
-    renew_deadline(operation);
+    renew_deadline(sweep, operation);
     return ask_erasures(sweep, operation);
 }
 
@@ -453,7 +464,7 @@ static enum mcds__step end_life(struct mcds__fold_sweep *sweep,
     enum mcds__step step = mcds__sweep_end_life(sweep, operation);
     if (!sweep->is_proved)
         return step;
-    renew_deadline(operation);
+    renew_deadline(sweep, operation);
     return begin(sweep, operation);
 }
 

@@ -5,6 +5,9 @@
 #include "core/fold.h"
 
 #define MCDS__SWEEP_KEYS_MAX MCDS_BATCH_MAX
+/* A slice is a 64th of all hashes. It, or the way to the next entry, takes a timeout and 15 more. */
+#define MCDS__SWEEP_SLICE_SHIFT 58
+#define MCDS__SWEEP_TIMEOUTS 15
 
 enum {
     MCDS__SWEEP_BEGIN,

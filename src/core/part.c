@@ -334,10 +334,3 @@ uint32_t mcds__part_fill_far(const struct mcds__parts *parts, uint64_t family,
                             MCDS_NO_VALUE);
     return count;
 }
-
-void mcds__part_renew_deadline(struct mcds__operation *operation)
-{
-    operation->deadline_ns = mcds__monotonic_ns(operation->env) +
-                             mcds__store_timeout_ns(operation->store);
-    operation->tries = 1;
-}

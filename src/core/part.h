@@ -251,10 +251,6 @@ enum mcds__step mcds__part_store_pieces(struct mcds__part_append *append,
 uint32_t mcds__part_piece_count(const struct mcds__part_record *record, uint64_t *length_out,
                                 uint32_t *piece_length_out);
 
-/* Give an operation that takes many round trips the store's whole timeout again. Only after one
- * that has brought it forward, and there must be a bound on how many those are. */
-void mcds__part_renew_deadline(struct mcds__operation *operation);
-
 /* Read parts [from, from + want) of a family. DONE with MCDS_OK; MCDS_UNSUPPORTED: a newer version
  * of mcds has written records into them; or failures of reading. */
 #define MCDS__PART_WANT_MAX                                                                    \

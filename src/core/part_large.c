@@ -161,7 +161,7 @@ static enum mcds__step ask_pieces(struct mcds__part_fetch *fetch, uint64_t famil
         };
     }
     fetch->stage = 1;
-    mcds__part_renew_deadline(operation);
+    mcds__operation_renew(operation);
     return mcds__operation_ask_any_order(operation, room->requests, fetch->asked);
 }
 

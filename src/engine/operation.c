@@ -22,6 +22,7 @@ void mcds__operation_begin(struct mcds__operation *operation,
     operation->name = name;
     operation->sent_ns = mcds__monotonic_ns(operation->env);
     operation->deadline_ns = operation->sent_ns + mcds__store_timeout_ns(store) + wait_ns;
+    operation->latest_ns = 0;
     operation->is_fresh = true;
     operation->repeats_itself = false;
     operation->is_asked = false;
@@ -40,6 +41,17 @@ void mcds__operation_begin(struct mcds__operation *operation,
     operation->next = NULL;
     mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, operation->values_room,
                          sizeof operation->values_room);
+}
+
+void mcds__operation_renew(struct mcds__operation *operation)
+{
+    int64_t timeout_ns = mcds__store_timeout_ns(operation->store);
+    int64_t now_ns = mcds__monotonic_ns(operation->env);
+    if (operation->latest_ns == 0)
+        operation->latest_ns = now_ns + MCDS__TIMEOUTS_MAX * timeout_ns;
+    operation->deadline_ns = now_ns + timeout_ns < operation->latest_ns ? now_ns + timeout_ns
+                                                                        : operation->latest_ns;
+    operation->tries = 1;
 }
 
 int64_t mcds__operation_now_ns(const struct mcds__operation *operation)

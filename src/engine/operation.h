@@ -34,7 +34,8 @@ struct mcds__operation {
     const mcds_env *env;
     const char *name; /* of the structure, for the message */
     int64_t deadline_ns;
-    int64_t sent_ns; /* when the last repeatable batch was asked for, at the earliest */
+    int64_t latest_ns; /* no deadline is renewed beyond this; 0: not fixed yet */
+    int64_t sent_ns;   /* when the last repeatable batch was asked for, at the earliest */
     int64_t wake_ns;
     int64_t pause_ns; /* the last back-off */
     uint32_t tries;
@@ -65,6 +66,17 @@ void mcds__operation_begin(struct mcds__operation *operation,
 /* The monotonic clock as the operation has seen it last: when it began, as long as it has asked for
  * nothing; else it looks. */
 int64_t mcds__operation_now_ns(const struct mcds__operation *operation);
+/* Give a call of many round trips the store's whole timeout for the next one. Only after one that has
+ * brought it forward. Whatever a server answers, such a call ends after MCDS__TIMEOUTS_MAX timeouts in
+ * which it came to no result. */
+#define MCDS__TIMEOUTS_MAX 1024
+void mcds__operation_renew(struct mcds__operation *operation);
+/* The caller has got something of it, so the call may go on for as long again. */
+static inline void mcds__operation_note_result(struct mcds__operation *operation)
+{
+    operation->latest_ns = 0;
+}
+
 /* What comes next, after a batch was answered or the operation has slept. */
 enum mcds__step mcds__operation_advance(struct mcds__operation *operation);
 /* Free what the operation holds, on every way out of it. */

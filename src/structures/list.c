@@ -105,7 +105,8 @@ static enum mcds__step go_on(struct list_push *push)
     if (push->count == 0)
         return mcds__operation_finish(&push->base, MCDS_OK);
     mcds__part_append_again(&push->append);
-    mcds__part_renew_deadline(&push->base);
+    mcds__operation_note_result(&push->base);
+    mcds__operation_renew(&push->base);
     int result = put_values(push);
     if (result != MCDS_OK)
         return mcds__operation_finish(&push->base, result);

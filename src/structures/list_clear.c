@@ -189,7 +189,7 @@ static enum mcds__step ask_erasures(struct list_clear *clear)
     if (count == 0 && clear->from <= clear->read.next)
         count = add_parts(clear);
     if (count > 0) {
-        mcds__part_renew_deadline(&clear->base);
+        mcds__operation_renew(&clear->base);
         return mcds__operation_ask_any_order(&clear->base, clear->room->requests, count);
     }
     if (!clear->read.more || clear->read.next > clear->locate.part + MCDS__PART_AHEAD + 1)

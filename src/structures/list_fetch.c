@@ -75,6 +75,7 @@ static enum mcds__step take_root_again(struct list_fetch *fetch, enum mcds__step
 static bool show(struct list_fetch *fetch, mcds_bytes value)
 {
     fetch->item++;
+    mcds__operation_note_result(&fetch->base);
     return !fetch->visit(fetch->context, value) || (fetch->limit > 0 && --fetch->limit == 0);
 }
 
@@ -104,7 +105,7 @@ static enum mcds__step visit_items(struct list_fetch *fetch)
     fetch->read.want = MCDS__PART_WANT_MAX;
     fetch->item = 0;
     if (fetch->read.count > 0)
-        mcds__part_renew_deadline(&fetch->base);
+        mcds__operation_renew(&fetch->base);
     return mcds__part_read_step(&fetch->read, &fetch->base);
 }
 

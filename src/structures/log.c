@@ -88,7 +88,8 @@ static enum mcds__step go_on(struct log_put *put)
     put->under_way = 0;
     if (put->count == 0)
         return mcds__operation_finish(&put->base, MCDS_OK);
-    mcds__part_renew_deadline(&put->base);
+    mcds__operation_note_result(&put->base);
+    mcds__operation_renew(&put->base);
     put->stage = PUT_BEGIN;
     return step_put(&put->base);
 }

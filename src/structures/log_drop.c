@@ -117,7 +117,7 @@ static enum mcds__step ask_erasures(struct log_drop *drop, uint32_t count, bool 
     if (count == 0)
         return go_to(drop, then);
     drop->stage = then;
-    mcds__part_renew_deadline(&drop->base);
+    mcds__operation_renew(&drop->base);
     (void)mcds__operation_ask_repeatable(&drop->base, drop->room->requests, count);
     drop->base.batch.independent = !in_order;
     drop->is_asked = true;
@@ -147,7 +147,7 @@ static enum mcds__step begin_long(struct log_drop *drop)
     drop->first += drop->chunk;
     drop->is_survey = false;
     drop->locate = (struct mcds__part_locate){.family = drop->first, .room = drop->locate.room};
-    mcds__part_renew_deadline(&drop->base);
+    mcds__operation_renew(&drop->base);
     return go_to(drop, DROP_LOCATE);
 }
 
@@ -157,7 +157,7 @@ static enum mcds__step read_below(struct log_drop *drop, uint64_t part)
     drop->read.family = drop->first;
     drop->read.want = part < MCDS__PART_WANT_MAX ? (uint32_t)part : MCDS__PART_WANT_MAX;
     drop->read.from = drop->low = part - drop->read.want;
-    mcds__part_renew_deadline(&drop->base);
+    mcds__operation_renew(&drop->base);
     return go_to(drop, DROP_READ);
 }
 
@@ -179,7 +179,7 @@ static enum mcds__step survey(struct log_drop *drop)
     drop->width = left < MCDS__PART_SURVEY_MAX ? (uint32_t)left : MCDS__PART_SURVEY_MAX;
     drop->read.family = drop->first;
     drop->read.stage = 0;
-    mcds__part_renew_deadline(&drop->base);
+    mcds__operation_renew(&drop->base);
     return go_to(drop, DROP_SURVEY);
 }
 

@@ -80,7 +80,7 @@ static void add_info(struct log_fetch *fetch)
 static enum mcds__step finish(struct log_fetch *fetch)
 {
     if (!fetch->exists) {
-        mcds__part_renew_deadline(&fetch->base);
+        mcds__operation_renew(&fetch->base);
         return go_to(fetch, FETCH_ROOT_AFTER);
     }
     add_info(fetch);
@@ -122,7 +122,7 @@ static enum mcds__step survey(struct log_fetch *fetch)
         if (mcds__part_was_seen(&fetch->log->parts, chunk))
             fetch->seen |= UINT32_C(1) << i;
     }
-    mcds__part_renew_deadline(&fetch->base);
+    mcds__operation_renew(&fetch->base);
     return go_to(fetch, FETCH_SURVEY);
 }
 
@@ -168,7 +168,7 @@ static enum mcds__step go_on(struct log_fetch *fetch)
     }
     struct mcds__part_read *read = &fetch->read;
     if (read->count > 0)
-        mcds__part_renew_deadline(&fetch->base);
+        mcds__operation_renew(&fetch->base);
     if (!fetch->range.newest_first && read->more && read->next < fetch->bound) {
         read->from = read->next;
         read->want = MCDS__PART_WANT_MAX;
@@ -198,6 +198,7 @@ static bool show(struct log_fetch *fetch, const struct mcds__part_record *record
 {
     mcds_log_event event = mcds__log_event(record, payload);
     fetch->item++;
+    mcds__operation_note_result(&fetch->base);
     return !fetch->visit(fetch->context, &event) ||
            (fetch->range.limit > 0 && --fetch->range.limit == 0);
 }

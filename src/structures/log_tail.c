@@ -68,7 +68,7 @@ static enum mcds__step go_to(struct log_tail *tail, uint8_t stage)
 /* A new round trip, with the whole timeout; not a repetition of one. */
 static enum mcds__step begin_poll(struct log_tail *tail)
 {
-    mcds__part_renew_deadline(&tail->base);
+    mcds__operation_renew(&tail->base);
     return go_to(tail, TAIL_POLL);
 }
 
@@ -243,7 +243,7 @@ static enum mcds__step step_read(struct log_tail *tail)
         tail->read.stage = 0;
         tail->is_asked = true;
         if (tail->bound == 0 || tail->read.count > 0)
-            mcds__part_renew_deadline(&tail->base);
+            mcds__operation_renew(&tail->base);
     }
     enum mcds__step step = mcds__part_read_step(&tail->read, &tail->base);
     if (step != MCDS__DONE)
@@ -312,6 +312,7 @@ static bool show(struct log_tail *tail, const struct mcds__part_record *record,
     const struct mcds__part_item *item = &tail->read.items[tail->item];
     uint64_t part = tail->read.from - tail->read.back + item->index;
     mcds_log_event event = mcds__log_event(record, payload);
+    mcds__operation_note_result(&tail->base);
     pass_record(tail, part, mcds__part_read_birth(&tail->read, item), record->end);
     return !tail->visit(tail->context, &event);
 }

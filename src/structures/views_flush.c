@@ -59,8 +59,7 @@ static void release_flush(struct mcds__operation *operation)
 static enum mcds__step ask(struct views_flush *flush, uint32_t count, uint8_t stage)
 {
     struct mcds__operation *operation = &flush->base;
-    operation->deadline_ns = mcds__monotonic_ns(operation->env) +
-                             mcds__store_timeout_ns(operation->store);
+    mcds__operation_renew(operation);
     flush->count = count;
     flush->stage = stage;
     return mcds__operation_ask_any_order(operation, flush->requests, count);
@@ -137,8 +136,7 @@ static enum mcds__step list(struct views_flush *flush)
         flush->sweep.context = flush;
         flush->pages.length = 0;
         flush->at = 0;
-        operation->deadline_ns = mcds__monotonic_ns(operation->env) +
-                                 mcds__store_timeout_ns(operation->store);
+        mcds__operation_renew(operation);
     }
     enum mcds__step step = mcds__fold_sweep_step(&flush->sweep, operation);
     if (step != MCDS__DONE)
@@ -200,6 +198,7 @@ static enum mcds__step take_counts(struct views_flush *flush)
         if (!mcds__slot_parse(mcds__reply_value(&flush->base.batch, request), &number) ||
             number > INT64_MAX)
             return mcds__operation_finish(&flush->base, MCDS_CORRUPT);
+        mcds__operation_note_result(&flush->base);
         if (views->save(views->context, flush->asked[i], flush->slot, (int64_t)number) != 0)
             return mcds__operation_explain(&flush->base, MCDS_IO,
                                            "the program's save callback has failed");

@@ -14,6 +14,7 @@ struct hooked_home {
     /* True: request->reply is the answer, and the request goes no further. */
     bool (*hook)(void *context, mcds_request *request);
     void *context;
+    mcds_batch *batch; /* of that request alone, while the hook sees it */
     uint64_t batches;
 };
 
@@ -28,6 +29,7 @@ static void hooked_submit(void *lane, mcds_batch *first)
             one.count = 1;
             one.next = NULL;
             memset(&one.requests->reply, 0, sizeof one.requests->reply);
+            home->batch = &one;
             if (home->hook == NULL || !home->hook(home->context, one.requests))
                 mcds__home_memory.submit(home->inner, &one);
         }
