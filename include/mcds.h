@@ -498,7 +498,8 @@ typedef struct mcds_lease {
     }
 
 typedef struct mcds_lock_holder {
-    uint64_t fence; /* newest fence drawn: the holder's, or that of a later attempt */
+    /* Newest fence drawn: the holder's, or that of a later attempt; 0: the store has lost it. */
+    uint64_t fence;
     /* The lease ends within this time unless it is renewed; -1: the store does not report it. */
     int64_t remaining_ms;
     char label[201];

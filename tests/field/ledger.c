@@ -76,7 +76,7 @@ int ledger_read(struct ledger *ledger)
     memset(ledger->seen, 0, sizeof ledger->seen);
     ledger->sum = 0;
     ledger->foreign = 0;
-    ledger->is_lost = false;
+    ledger->is_lost = ledger->is_absent = false;
     return ledger->subject->read(ledger);
 }
 
@@ -93,6 +93,7 @@ int ledger_read_afresh(struct ledger *ledger)
     ledger->sum = fresh->sum;
     ledger->foreign = fresh->foreign;
     ledger->is_lost = fresh->is_lost;
+    ledger->is_absent = fresh->is_absent;
     ledger_close(fresh);
     return result;
 }

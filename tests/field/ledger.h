@@ -21,6 +21,7 @@ struct ledger {
     uint64_t sum;              /* of all, where the subject counts only that */
     char sentence[400];        /* of the last change that was in doubt or failed oddly */
     uint32_t foreign;          /* read, and never written */
+    bool is_absent;            /* it, or one of several, does not exist, as read last */
     bool is_lost;              /* something was told to be gone, as read last */
     /* Of the subject. */
     void *handle;

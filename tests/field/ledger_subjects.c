@@ -73,6 +73,7 @@ static void see(struct ledger *ledger, mcds_bytes text, mcds_bytes (*made)(uint3
 static int read_one(struct ledger *ledger, int result)
 {
     ledger->is_lost = ledger->is_lost || result == MCDS_LOST;
+    ledger->is_absent = ledger->is_absent || result == MCDS_NOT_FOUND;
     return result == MCDS_LOST || result == MCDS_NOT_FOUND ? MCDS_OK : result;
 }
 
@@ -209,7 +210,7 @@ static int read_locks(struct ledger *ledger)
         TRY(read_one(ledger, result));
         ledger->seen[i] = result == MCDS_OK;
         ledger->foreign += result == MCDS_OK && ledger->results[i] == MCDS_OK &&
-                           holder.fence < ledger->leases[i].fence;
+                           holder.fence != 0 && holder.fence < ledger->leases[i].fence;
     }
     return MCDS_OK;
 }
