@@ -59,10 +59,11 @@ static void watch_forks(void)
     (void)pthread_atfork(NULL, NULL, count_fork);
 }
 
-void mcds__watch_forks(void)
+uint64_t mcds__watch_forks(void)
 {
     static pthread_once_t watching = PTHREAD_ONCE_INIT;
     (void)pthread_once(&watching, watch_forks);
+    return mcds__forks();
 }
 
 /* Random bytes that the thread has drawn ahead: asking the system for each number would be a good
@@ -123,8 +124,7 @@ static void draw_from_circumstances(uint8_t *out, size_t length)
 /* False: the system gives none. */
 static bool draw_ahead(void)
 {
-    mcds__watch_forks();
-    ahead.forks = mcds__forks();
+    ahead.forks = mcds__watch_forks();
     ahead.left = sizeof ahead.bytes;
     return draw_by_call(ahead.bytes, sizeof ahead.bytes) ||
            draw_from_device(ahead.bytes, sizeof ahead.bytes);

@@ -30,7 +30,7 @@ void mcds__sleep_until_ns(const mcds_env *env, int64_t monotonic_ns);
 /* How often a fork has made this process another one, counted from the first call of
  * mcds__watch_forks. What a handle remembers of it differs in a child. */
 extern _Atomic uint64_t mcds__fork_count;
-void mcds__watch_forks(void);
+uint64_t mcds__watch_forks(void); /* returns mcds__forks() */
 static inline uint64_t mcds__forks(void)
 {
     return atomic_load_explicit(&mcds__fork_count, memory_order_relaxed);

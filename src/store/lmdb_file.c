@@ -60,8 +60,7 @@ static struct mcds__lmdb_file *make_file(const char *path)
         file->end = &file->first;
         file->synced = true;
         file->snapshot = -1;
-        mcds__watch_forks();
-        file->forks = mcds__forks();
+        file->forks = mcds__watch_forks();
         return file;
     }
     mcds__free(mcds_env_system(), file->path);

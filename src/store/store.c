@@ -44,10 +44,9 @@ static const mcds_home *const homes[] = {
 static bool ns_is_legal(const char *ns)
 {
     size_t length = strlen(ns);
-    if (length > MCDS__NS_MAX)
-        return false;
-    return strspn(ns, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
-           length;
+    return length <= MCDS__NS_MAX &&
+           strspn(ns, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
+               length;
 }
 
 static int set_options(mcds_store *store, const char *ns, uint64_t timeout_ms)
@@ -71,8 +70,7 @@ static int make_store(const mcds_env *env, const mcds_home *home, mcds_store **s
         return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
     store->env = env;
     store->home = home;
-    mcds__watch_forks();
-    store->forks = mcds__forks();
+    store->forks = mcds__watch_forks();
     atomic_init(&store->references, 1);
     if (pthread_mutex_init(&store->mutex, NULL) != 0) {
         mcds__free(env, store);
@@ -272,9 +270,8 @@ static const char *what_is_wrong(const mcds_store *store, const mcds_request *re
                                  const mcds_request *before)
 {
     const char *fault = mcds__request_fault(request, before);
-    if (fault == NULL && !is_place(store, request->copy))
-        fault = "there are fewer servers than copies";
-    return fault;
+    bool may_go = fault != NULL || is_place(store, request->copy);
+    return may_go ? fault : "there are fewer servers than copies";
 }
 
 static const char opened_before_fork[] =
@@ -409,9 +406,8 @@ void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *bat
         return;
     }
     mcds__lane_submit(lane, batch);
-    while (mcds__lane_collect(lane, batch->deadline_ns) == NULL) {
-        /* a home answers everything at its deadline, so this ends */
-    }
+    while (mcds__lane_collect(lane, batch->deadline_ns) == NULL)
+        continue; /* a home answers everything at its deadline, so this ends */
     mcds__lane_give(store, lane);
 }
 
