@@ -231,7 +231,7 @@ static bool read_slot(struct slot *slot, const struct session *session, size_t l
 /* Whether the command may begin before what is under way has ended. */
 static bool is_free_for(struct batch *batch, const struct subject *subject, struct slot *slot)
 {
-    bool is_apart = overlap_of(&slot->command) == OVERLAP_APART &&
+    bool is_apart = slot->command.verb->overlap == OVERLAP_APART &&
                     slot->command.bytes[1].length > 0;
     slot->busy = is_apart ? busy_place(&batch->busy, &slot->command) : NULL;
     return subject_is_free_for(subject, &slot->command) &&

@@ -1,4 +1,4 @@
-/* Which operations may overtake each other: not two on one element, and none on a list. */
+/* Which operations may overtake each other: not two on one element. */
 #ifndef MCDS_CLI_BUSY_H
 #define MCDS_CLI_BUSY_H
 
@@ -10,14 +10,6 @@
 struct busy {
     uint16_t under_way[BUSY_COUNT];
 };
-
-/* As the verb has it, but the additions of a list are its order. */
-static inline enum overlap overlap_of(const struct command *command)
-{
-    enum overlap overlap = command->verb->overlap;
-    bool is_list = overlap == OVERLAP_APART && is_given(command, OPTION_LIST);
-    return is_list ? OVERLAP_NEVER : overlap;
-}
 
 static inline uint32_t busy_hash(uint32_t hash, mcds_bytes bytes)
 {

@@ -164,7 +164,7 @@ static const char *cut_line(struct command *command, char *text, size_t length)
 static void start_slot(struct feed *feed, struct slot *slot)
 {
     uint16_t *place = busy_place(&feed->busy, &slot->command);
-    bool is_alone = overlap_of(&slot->command) == OVERLAP_NEVER;
+    bool is_alone = slot->command.verb->overlap == OVERLAP_NEVER;
     while ((is_alone || *place > 0) && collect(feed)) {
     }
     feed->read++;

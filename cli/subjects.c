@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "busy.h"
 
 #define BUCKETS 4096 /* a power of two */
 #define SUBJECTS_MAX 4096
@@ -165,7 +164,7 @@ bool subject_is_free_for(const struct subject *subject, const struct command *co
         return false;
     if (find_opened((struct subject *)subject, command) == NULL)
         return false;
-    enum overlap overlap = overlap_of(command);
+    enum overlap overlap = command->verb->overlap;
     return overlap == OVERLAP_FREELY || overlap == OVERLAP_APART ||
            (overlap == OVERLAP_SETTLED && subject->is_settled);
 }
