@@ -267,7 +267,19 @@ MCDS_API MCDS_CHECKED int mcds_backup(mcds_store *store, const char *path);
 /* Many operations of any structures of one store in flight at once. Their requests travel
  * together: one write per server carries all of them. Operations are unordered, as those of
  * different threads are. To order two, take the completion of the first before starting the
- * second. */
+ * second.
+ *
+ *   for (uint64_t i = 0; i < count; i++) {
+ *       result = mcds_counter_add_start(counter, 1, NULL, pipeline, i);
+ *       ...
+ *       while (mcds_pipeline_poll(pipeline, &done) == MCDS_OK)
+ *           take(done.tag, done.result);
+ *   }
+ *   while (mcds_pipeline_next(pipeline, &done) == MCDS_OK)
+ *       take(done.tag, done.result);
+ *
+ * The polling loop may be left out: the results are then kept until the end. examples/tally is a
+ * whole program. */
 typedef struct mcds_pipeline mcds_pipeline;
 
 typedef struct mcds_pipeline_options {
@@ -299,7 +311,10 @@ MCDS_API void mcds_pipeline_close(mcds_pipeline *pipeline);
  * Returns  MCDS_OK: *done is filled; MCDS_IDLE: nothing in flight; MCDS_INVALID */
 MCDS_API MCDS_CHECKED int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done);
 
-/* Same as mcds_pipeline_next without waiting: MCDS_BUSY when no operation has finished yet. */
+/* Same as mcds_pipeline_next without waiting: MCDS_BUSY when no operation has finished yet. A caller
+ * that starts operations between its polls has more to send: collected requests are then kept for up
+ * to 1 ms of polling. The second of two polls in a row sends them, and so does mcds_pipeline_prepare.
+ */
 MCDS_API MCDS_CHECKED int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done);
 
 /* True when no operation is in flight and no completion is left to take. */

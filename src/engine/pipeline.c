@@ -7,7 +7,8 @@
  * outbox: so requests travel in large writes, and the servers work on one half of the
  * operations while this side works on the other. A store in this process gets the whole depth at
  * once, for instance into one commit. A caller who waits while most are with the
- * servers gets what comes first, and what he has started since is kept a little. */
+ * servers gets what comes first, and what he has started since is kept a little. A caller who
+ * polls after each start has more to add, and what he has started is kept likewise. */
 #include "engine/pipeline.h"
 
 #include <assert.h>
@@ -16,12 +17,10 @@
 
 #include "base/environment.h"
 #include "engine/combine.h"
+#include "engine/rooms.h"
 
 #define DEPTH_DEFAULT 128
 #define DEPTH_MAX 65536
-/* Rooms for operations come in powers of two, so that kinds of like size share them. */
-#define ROOM_BITS_MIN 10
-#define ROOM_CLASSES 8
 #define FINISHED_ROOM_MIN 64
 /* What is ready to be sent is kept while the servers have more than this much of the depth to do:
  * replies come in small pieces, and each would else bring forth a small write. The rest of the
@@ -30,17 +29,10 @@
 /* And no longer than this, for what is kept may be for a server that is idle while another does
  * not answer. A shorter one would cost: the kernel programs a timer that is nearer than its tick. */
 #define KEEP_NS (10 * NS_PER_MS)
+/* The same for a caller who polls: it needs no timer. */
+#define KEEP_POLLING_NS NS_PER_MS
 /* Of what another loop waits for. */
 #define TIMEOUT_MS_MAX 60000
-
-/* Memory for one operation, kept for the next one when that ends. */
-struct room {
-    struct room *all;            /* the next of all rooms */
-    struct room *spare;          /* the next free one of its class */
-    struct mcds__handle *handle; /* of its operation; NULL: it is free */
-    uint32_t size_class;
-    _Alignas(max_align_t) uint8_t memory[];
-};
 
 struct finished {
     mcds_completion completion;
@@ -63,11 +55,12 @@ struct mcds_pipeline {
     uint32_t combinable_count; /* in the outbox */
     uint32_t sent_count;       /* operations that wait for replies */
     bool kept;                 /* the outbox has been kept for its time */
+    bool is_starting;          /* an operation was launched after the last poll */
+    int64_t kept_since_ns;     /* by polls; 0: they have not kept it */
     mcds_batch *outbox;
     mcds_batch **outbox_end;
     struct mcds__operation *sleeping;
-    struct room *rooms;
-    struct room *spare[ROOM_CLASSES];
+    struct mcds__rooms rooms;
     struct finished *finished; /* a ring */
     uint32_t finished_room;    /* a power of two */
     uint32_t finished_first;
@@ -75,49 +68,10 @@ struct mcds_pipeline {
     struct mcds__combiner combiner;
 };
 
-static struct room *room_of(void *operation)
-{
-    return (struct room *)((uint8_t *)operation - offsetof(struct room, memory));
-}
-
 static struct mcds__operation *operation_of(mcds_batch *batch)
 {
     return (struct mcds__operation *)((uint8_t *)batch -
                                       offsetof(struct mcds__operation, batch));
-}
-
-static void *take_room(mcds_pipeline *pipeline, struct mcds__handle *handle, size_t size)
-{
-    uint32_t size_class = 0;
-    while (((size_t)1 << (ROOM_BITS_MIN + size_class)) < size)
-        size_class++;
-    assert(size_class < ROOM_CLASSES);
-    struct room *room = pipeline->spare[size_class];
-    if (room != NULL) {
-        pipeline->spare[size_class] = room->spare;
-    } else {
-        room = mcds__allocate(pipeline->env,
-                              sizeof *room + ((size_t)1 << (ROOM_BITS_MIN + size_class)));
-        if (room == NULL)
-            return NULL;
-        room->size_class = size_class;
-        room->all = pipeline->rooms;
-        pipeline->rooms = room;
-    }
-    mcds__handle_hold(handle);
-    room->handle = handle;
-    return room->memory;
-}
-
-/* Its reference to the handle is the caller's then. */
-static struct mcds__handle *give_room(mcds_pipeline *pipeline, void *operation)
-{
-    struct room *room = room_of(operation);
-    struct mcds__handle *handle = room->handle;
-    room->handle = NULL;
-    room->spare = pipeline->spare[room->size_class];
-    pipeline->spare[room->size_class] = room;
-    return handle;
 }
 
 /* The one that was finished `later` after the first that is left. */
@@ -164,7 +118,7 @@ static void finish(mcds_pipeline *pipeline, struct mcds__operation *operation)
     pipeline->finished_count++;
     pipeline->unfinished--;
     mcds__operation_free(operation);
-    finished->handle = give_room(pipeline, operation);
+    finished->handle = mcds__rooms_give(&pipeline->rooms, operation);
 }
 
 static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)
@@ -212,6 +166,7 @@ static void send_outbox(mcds_pipeline *pipeline)
     pipeline->sent_count += pipeline->outbox_count;
     pipeline->outbox_count = 0;
     pipeline->combinable_count = 0;
+    pipeline->kept_since_ns = 0;
     pipeline->round = next_round();
     mcds__lane_submit(pipeline->lane, first);
 }
@@ -282,23 +237,22 @@ static bool keeps_outbox(const mcds_pipeline *pipeline)
            pipeline->sent_count > BUSY_PART(pipeline->depth);
 }
 
-/* Send what is ready, take what has come, and step. A turn that waits does so for something to
- * come, or for the first sleeper to wake. */
-static void turn(mcds_pipeline *pipeline, bool waits)
+/* The same for a caller who polls, and has started an operation since the last time. */
+static bool keeps_polled(mcds_pipeline *pipeline)
 {
-    uint32_t finished_count = pipeline->finished_count;
-    wake_sleepers(pipeline);
-    waits = waits && finished_count == pipeline->finished_count;
-    int64_t until_ns = waits ? first_wake_ns(pipeline) : 0;
-    bool keeps = waits && keeps_outbox(pipeline);
-    if (keeps) {
-        int64_t kept_until_ns = mcds__monotonic_ns(pipeline->env) + KEEP_NS;
-        until_ns = kept_until_ns < until_ns ? kept_until_ns : until_ns;
-    } else {
-        send_outbox(pipeline);
-    }
+    if (!pipeline->is_starting || pipeline->outbox_count >= pipeline->gather_count)
+        return false;
+    int64_t now_ns = mcds__monotonic_ns(pipeline->env);
+    if (pipeline->kept_since_ns == 0)
+        pipeline->kept_since_ns = now_ns;
+    return now_ns - pipeline->kept_since_ns < KEEP_POLLING_NS;
+}
+
+/* Take what comes by then, and step. True: something has come. */
+static bool collect(mcds_pipeline *pipeline, int64_t until_ns)
+{
     mcds_batch *list = mcds__lane_collect(pipeline->lane, until_ns);
-    pipeline->kept = keeps && list == NULL;
+    bool has_come = list != NULL;
     while (list != NULL) {
         mcds_batch *batch = list;
         list = batch->next;
@@ -307,6 +261,34 @@ static void turn(mcds_pipeline *pipeline, bool waits)
         else
             take_back(pipeline, batch);
     }
+    return has_come;
+}
+
+/* Send what is ready, take what has come, and step. Waits for something to come, or for the first
+ * sleeper to wake. */
+static void turn(mcds_pipeline *pipeline)
+{
+    uint32_t finished_count = pipeline->finished_count;
+    wake_sleepers(pipeline);
+    bool waits = finished_count == pipeline->finished_count;
+    int64_t until_ns = waits ? first_wake_ns(pipeline) : 0;
+    bool keeps = waits && keeps_outbox(pipeline);
+    if (keeps) {
+        int64_t kept_until_ns = mcds__monotonic_ns(pipeline->env) + KEEP_NS;
+        until_ns = kept_until_ns < until_ns ? kept_until_ns : until_ns;
+    } else {
+        send_outbox(pipeline);
+    }
+    pipeline->kept = !collect(pipeline, until_ns) && keeps;
+}
+
+/* A turn of a caller who polls. */
+static void turn_polling(mcds_pipeline *pipeline)
+{
+    wake_sleepers(pipeline);
+    if (!keeps_polled(pipeline))
+        send_outbox(pipeline);
+    (void)collect(pipeline, 0);
 }
 
 /* A turn that waits. With nothing but sleepers under way there is no reply to wait for. */
@@ -317,7 +299,7 @@ static void turn_waiting(mcds_pipeline *pipeline)
         asleep++;
     if (asleep > 0 && asleep == pipeline->unfinished)
         mcds__sleep_until_ns(pipeline->env, first_wake_ns(pipeline));
-    turn(pipeline, true);
+    turn(pipeline);
 }
 
 void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out)
@@ -325,6 +307,7 @@ void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out)
     *wait_out = (mcds_wait){-1, -1, INT64_MAX};
     if (pipeline == NULL)
         return;
+    pipeline->is_starting = false;
     send_outbox(pipeline);
     wait_out->fd = mcds__lane_watch(pipeline->lane, &wait_out->wake_ns);
     int64_t wake_ns = mcds_pipeline_wake_ns(pipeline);
@@ -347,8 +330,9 @@ void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
     }
     while (pipeline->unfinished >= pipeline->depth)
         turn_waiting(pipeline);
-    void *operation = reserve_finished(pipeline) ? take_room(pipeline, handle, kind->size)
-                                                 : NULL;
+    void *operation = reserve_finished(pipeline)
+                          ? mcds__rooms_take(&pipeline->rooms, handle, kind->size)
+                          : NULL;
     if (operation == NULL)
         *result = mcds_fail(MCDS_NO_MEMORY, "%s: %s: out of memory", kind->noun, kind->verb);
     return operation;
@@ -357,7 +341,7 @@ void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
 void mcds__pipeline_forget(mcds_pipeline *pipeline, void *operation)
 {
     if (pipeline != NULL)
-        mcds__handle_release(give_room(pipeline, operation));
+        mcds__handle_release(mcds__rooms_give(&pipeline->rooms, operation));
 }
 
 int mcds__launch(struct mcds__operation *operation, mcds_pipeline *pipeline, uint64_t tag)
@@ -366,6 +350,7 @@ int mcds__launch(struct mcds__operation *operation, mcds_pipeline *pipeline, uin
         return mcds__operation_run(operation);
     operation->tag = tag;
     pipeline->unfinished++;
+    pipeline->is_starting = true;
     advance(pipeline, operation);
     if (pipeline->outbox_count >= pipeline->gather_count)
         send_outbox(pipeline);
@@ -391,6 +376,7 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     mcds__store_hold(store);
     pipeline->store = store;
     pipeline->env = env;
+    pipeline->rooms.env = env;
     pipeline->round = next_round();
     pipeline->depth = depth;
     pipeline->gather_count = mcds__store_answers_here(store) ? depth : depth / 2 + 1;
@@ -415,13 +401,7 @@ void mcds_pipeline_close(mcds_pipeline *pipeline)
     else
         mcds__lane_give(pipeline->store, pipeline->lane);
     const mcds_env *env = pipeline->env;
-    for (struct room *room = pipeline->rooms, *next; room != NULL; room = next) {
-        next = room->all;
-        if (room->handle != NULL)
-            mcds__operation_free((struct mcds__operation *)(void *)room->memory);
-        mcds__handle_release(room->handle);
-        mcds__free(env, room);
-    }
+    mcds__rooms_free(&pipeline->rooms);
     for (uint32_t i = 0; i < pipeline->finished_count; i++)
         mcds__handle_release(finished_at(pipeline, i)->handle);
     mcds__combiner_free(&pipeline->combiner);
@@ -469,9 +449,10 @@ int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
     if (result != MCDS_OK)
         return result;
     if (pipeline->finished_count == 0 && pipeline->unfinished > 0)
-        turn(pipeline, false);
+        turn_polling(pipeline);
     if (pipeline->finished_count > 0)
         return take_finished(pipeline, done);
+    pipeline->is_starting = false;
     return pipeline->unfinished > 0 ? MCDS_BUSY : MCDS_IDLE;
 }
 

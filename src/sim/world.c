@@ -317,12 +317,17 @@ static void take_turn(mcds_sim_client *client)
         return;
     }
     mcds_completion done;
+    mcds_wait wait;
     if (!client->begun) {
         client->begun = true;
         client->program(client->context, client, NULL);
     }
-    while (mcds_pipeline_poll(client->pipeline, &done) == MCDS_OK)
+    /* What a program starts is sent at this moment. */
+    mcds_pipeline_prepare(client->pipeline, &wait);
+    while (mcds_pipeline_poll(client->pipeline, &done) == MCDS_OK) {
         client->program(client->context, client, &done);
+        mcds_pipeline_prepare(client->pipeline, &wait);
+    }
 }
 
 static bool has_ended(mcds_sim_client *client)

@@ -250,8 +250,59 @@ static void few_are_sent_at_once(void **state)
     end(&world);
 }
 
-/* A caller who polls decides himself when to send. */
-static void polling_keeps_nothing(void **state)
+/* The loop that comes to mind first: start, and take what has finished. */
+static void poll_in_a_loop(const mcds_home *home)
+{
+    static struct world world;
+    mcds_completion done;
+    uint64_t finished = 0;
+    begin_at(&world, home, 3, 0);
+    for (uint64_t i = 0; i < OPERATIONS; i++) {
+        start(&world, i);
+        while (mcds_pipeline_poll(world.pipeline, &done) == MCDS_OK)
+            finished++;
+    }
+    while (mcds_pipeline_next(world.pipeline, &done) == MCDS_OK)
+        finished++;
+    assert_int_equal(finished, OPERATIONS);
+    assert_in_range(world.slow.submits, OPERATIONS / DEPTH, 5 * OPERATIONS / DEPTH);
+    end(&world);
+}
+
+static void polling_after_each_start_makes_large_writes(void **state)
+{
+    (void)state;
+    poll_in_a_loop(&slow_home);
+    poll_in_a_loop(&here_home);
+}
+
+/* Also where others are under way. */
+static void what_polling_keeps_is_sent_soon(void **state)
+{
+    static struct world world;
+    mcds_completion done;
+    (void)state;
+    begin(&world, 1, 1);
+    for (uint64_t i = 0; i < 2; i++) {
+        start(&world, 2 * i);
+        assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_BUSY);
+        assert_int_equal(world.slow.submits, 2 * i);
+        world.slow.fake.monotonic_ns += 2 * NS_PER_MS;
+        start(&world, 2 * i + 1);
+        assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_OK);
+        assert_int_equal(world.slow.submits, 2 * i + 1);
+        if (i > 0)
+            assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_OK);
+        start(&world, 10);
+        assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_BUSY);
+        assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_OK);
+        assert_int_equal(world.slow.submits, 2 * i + 2);
+    }
+    end(&world);
+}
+
+/* A caller who polls twice has nothing to add. */
+static void polling_twice_keeps_nothing(void **state)
 {
     static struct world world;
     mcds_completion done;
@@ -261,6 +312,7 @@ static void polling_keeps_nothing(void **state)
         start(&world, i);
     assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_BUSY);
     start(&world, DEPTH);
+    assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_BUSY);
     assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_OK);
     assert_int_equal(done.tag, DEPTH);
     end(&world);
@@ -273,7 +325,9 @@ int main(void)
         cmocka_unit_test(a_store_in_this_process_gets_the_whole_depth),
         cmocka_unit_test(what_is_kept_is_sent_soon),
         cmocka_unit_test(few_are_sent_at_once),
-        cmocka_unit_test(polling_keeps_nothing),
+        cmocka_unit_test(polling_after_each_start_makes_large_writes),
+        cmocka_unit_test(what_polling_keeps_is_sent_soon),
+        cmocka_unit_test(polling_twice_keeps_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
