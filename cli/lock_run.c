@@ -25,8 +25,11 @@
 
 #define NS_PER_MS INT64_C(1000000)
 #define DAY_MS UINT64_C(86400000)
-/* How long a wait for the lock goes without looking at signals. */
-#define WAIT_SLICE_MS 100
+/* How long a wait for a lock that another holds goes without looking at signals. */
+#define WAIT_SLICE_NS (100 * NS_PER_MS)
+/* So much of a wait is left to the store for its last answers: a call that begins with less time could
+ * end in doubt on a store that answers. */
+#define RESERVE_NS (200 * NS_PER_MS)
 #define STOP_MAX_NS (5000 * NS_PER_MS)
 #define KILL_MAX_NS (1000 * NS_PER_MS)
 #define RETRY_MIN_NS (10 * NS_PER_MS)
@@ -57,6 +60,7 @@ struct runner {
     bool is_lost;
     bool is_trouble_told; /* that the store does not answer while we wait */
     bool is_reach_told;   /* that a process cannot be signalled */
+    int64_t wait_end_ns;  /* of the wait for the lock; INT64_MAX: never */
     int64_t deadline_ns;
     int64_t span_ns;  /* from a renewal to its deadline */
     int64_t asked_ns; /* when the last renewal was begun */
@@ -130,28 +134,46 @@ static bool is_worth_waiting(struct runner *runner, int result, int row)
     return true;
 }
 
+/* Limit what comes next to `most_ns`. */
+static void hurry(const struct runner *runner, int64_t most_ns)
+{
+    int64_t most_ms = least(most_ns / NS_PER_MS, UINT32_MAX);
+    mcds_limit_timeout(runner->session->store, most_ms > 0 ? (uint32_t)most_ms : 1);
+}
+
+/* One call for the lock, of a wait that ends at `until_ns`. It waits a slice for another holder and
+ * leaves the rest of the time to the store. */
+static int acquire_slice(struct runner *runner, int64_t until_ns)
+{
+    int64_t left_ns = until_ns - runner->asked_ns;
+    int64_t slice_ns = least(left_ns / 2, WAIT_SLICE_NS);
+    hurry(runner, left_ns - slice_ns);
+    return mcds_lock_acquire(runner->lock, (uint32_t)(slice_ns / NS_PER_MS), &runner->lease);
+}
+
 /* Acquire in slices, between which a signal can end the wait. Returns the result of the
  * library, or the number of a signal in *signal_out. */
 static int acquire(struct runner *runner, int *signal_out)
 {
     const struct command *command = runner->command;
-    int64_t wait_ms = (int64_t)number_of(command, OPTION_WAIT, DAY_MS);
-    int64_t until_ns = watch_now_ns() + wait_ms * NS_PER_MS;
+    int64_t wait_ns = (int64_t)number_of(command, OPTION_WAIT, DAY_MS) * NS_PER_MS;
+    bool once = is_given(command, OPTION_NOWAIT) || wait_ns == 0;
+    int64_t reserve_ns = least(wait_ns / 2, RESERVE_NS);
     int row = 0;
+    runner->asked_ns = watch_now_ns();
+    runner->wait_end_ns = once ? INT64_MAX : runner->asked_ns + wait_ns;
     for (;;) {
-        runner->asked_ns = watch_now_ns();
-        int64_t left_ms = (until_ns - runner->asked_ns) / NS_PER_MS;
-        bool once = is_given(command, OPTION_NOWAIT) || left_ms <= 0;
         int result = once ? mcds_lock_try_acquire(runner->lock, &runner->lease)
-                          : mcds_lock_acquire(runner->lock,
-                                              (uint32_t)least(left_ms, WAIT_SLICE_MS),
-                                              &runner->lease);
+                          : acquire_slice(runner, runner->wait_end_ns);
         row = result == MCDS_BUSY ? 0 : row + 1;
         if (result == MCDS_OK || once || !is_worth_waiting(runner, result, row))
             return result;
         while ((*signal_out = watch_signal(&runner->watch)) != 0)
             if (*signal_out != SIGCHLD && *signal_out != SIGCONT)
                 return result;
+        runner->asked_ns = watch_now_ns();
+        if (runner->asked_ns > runner->wait_end_ns - reserve_ns)
+            return result;
     }
 }
 
@@ -415,8 +437,10 @@ static int acquire_and_run(struct runner *runner)
     int result = acquire(runner, &number);
     if (number != 0)
         return STATUS_SIGNAL + number;
+    hurry(runner, runner->wait_end_ns - watch_now_ns());
     if (result != MCDS_OK)
         return report_failed_acquire(runner, result);
+    mcds_limit_timeout(runner->session->store, 0);
     take_deadline(runner);
     return run_program(runner);
 }

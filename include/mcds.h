@@ -225,6 +225,11 @@ MCDS_API MCDS_CHECKED int mcds_open(const char *uri, const mcds_options *options
  * except the content of a memory: store when its last handle is closed. */
 MCDS_API void mcds_close(mcds_store *store);
 
+/* Limits each operation that begins from now on to `timeout_ms` where the store's timeout is longer;
+ * 0 ends the limit. For a caller with a deadline of its own. No operation may be in flight on this
+ * handle of the store. */
+MCDS_API void mcds_limit_timeout(mcds_store *store, uint32_t timeout_ms);
+
 /* A structure that exists in the store. */
 typedef struct mcds_listed {
     const char *noun; /* "counter", "lock", ... */
@@ -541,7 +546,8 @@ MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_start(mcds_lock *lock, mcds_leas
 
 /* Tries until the caller holds the lock or wait_ms (at most 86 400 000) have passed, also while the
  * server does not answer or is down. While another holder has the lock, the call polls it with one
- * small read at intervals with jitter. Returns as mcds_lock_try_acquire. */
+ * small read at intervals with jitter. It takes at most wait_ms and the store's timeout. Returns as
+ * mcds_lock_try_acquire. */
 MCDS_API MCDS_CHECKED int mcds_lock_acquire(mcds_lock *lock, uint32_t wait_ms,
                                             mcds_lease *lease);
 MCDS_API MCDS_CHECKED int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait_ms,

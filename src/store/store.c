@@ -28,18 +28,15 @@ struct mcds_store {
     _Atomic uint32_t references;
     char ns[MCDS__NS_MAX + 1];
     int64_t timeout_ns;
+    int64_t limit_ns;      /* of the timeout; 0: none */
     uint64_t forks;        /* mcds__forks() when it was opened: a child must not use it */
     pthread_mutex_t mutex; /* guards the two members below */
     struct mcds__lane *idle[LANES_IDLE_MAX]; /* the last one given back is taken first */
     uint32_t idle_count;
 };
 
-static const mcds_home *const homes[] = {
-    &mcds__home_memory,
-    &mcds__home_lmdb,
-    &mcds__home_memcached,
-    NULL,
-};
+static const mcds_home *const homes[] = {&mcds__home_memory, &mcds__home_lmdb,
+                                         &mcds__home_memcached, NULL};
 
 static bool ns_is_legal(const char *ns)
 {
@@ -204,15 +201,14 @@ static int open_lane(mcds_store *store, struct mcds__lane **lane_out)
         return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
     lane->store = store;
     lane->state = store->home_state;
-    if (store->home->lane_open != NULL) {
-        int result = store->home->lane_open(store->home_state, &lane->state);
-        if (result != MCDS_OK) {
-            mcds__free(store->env, lane);
-            return result;
-        }
-    }
-    *lane_out = lane;
-    return MCDS_OK;
+    int result = MCDS_OK;
+    if (store->home->lane_open != NULL)
+        result = store->home->lane_open(store->home_state, &lane->state);
+    if (result == MCDS_OK)
+        *lane_out = lane;
+    else
+        mcds__free(store->env, lane);
+    return result;
 }
 
 /* Take the idle lane that holds `connection`, else the newest. NULL: none idle. */
@@ -256,22 +252,16 @@ void mcds__lane_give(mcds_store *store, struct mcds__lane *lane)
         mcds__lane_drop(lane);
 }
 
-static bool is_place(const mcds_store *store, uint32_t copy)
-{
-    mcds_capabilities can;
-    if (copy == 0)
-        return true;
-    mcds__store_capabilities(store, &can);
-    return copy < can.places;
-}
-
 /* `before`: one of the same batch that may be sent, or NULL. */
 static const char *what_is_wrong(const mcds_store *store, const mcds_request *request,
                                  const mcds_request *before)
 {
+    mcds_capabilities can;
     const char *fault = mcds__request_fault(request, before);
-    bool may_go = fault != NULL || is_place(store, request->copy);
-    return may_go ? fault : "there are fewer servers than copies";
+    if (fault != NULL || request->copy == 0)
+        return fault;
+    mcds__store_capabilities(store, &can);
+    return request->copy < can.places ? NULL : "there are fewer servers than copies";
 }
 
 static const char opened_before_fork[] =
@@ -486,7 +476,13 @@ const char *mcds__store_ns(const mcds_store *store)
 
 int64_t mcds__store_timeout_ns(const mcds_store *store)
 {
-    return store->timeout_ns;
+    bool is_limited = store->limit_ns > 0 && store->limit_ns < store->timeout_ns;
+    return is_limited ? store->limit_ns : store->timeout_ns;
+}
+
+void mcds_limit_timeout(mcds_store *store, uint32_t timeout_ms)
+{
+    store->limit_ns = (int64_t)timeout_ms * NS_PER_MS;
 }
 
 bool mcds__store_answers_here(const mcds_store *store)

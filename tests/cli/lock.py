@@ -330,6 +330,20 @@ class LockTest(unittest.TestCase):
         self.assertEqual(self.end(contender), 0)
 
     @unittest.skipUnless(HOME == "memcached", "an lmdb file cannot be stopped")
+    def test_a_wait_ends_in_time_while_the_server_is_silent(self):
+        """However long an operation may take."""
+        self.assertEqual(self.run_to_end("lock", "job", "--", "true").returncode, 0)
+        self.place.server.send_signal(signal.SIGSTOP)
+        uri = f"memcached://{self.place.socket}?timeout=3600000"
+        for wait in ("300ms", "2s"):
+            silent = self.run_to_end("-s", uri, "lock", "job", "-w", wait, "--", "true")
+            self.assertIn(silent.returncode, (69, 80))
+        self.place.stop_server()
+        gone = self.run_to_end("-s", uri, "lock", "job", "-w", "1s", "--", "true")
+        self.assertEqual(gone.returncode, 69)
+        self.assertIn("connection refused", gone.stderr)
+
+    @unittest.skipUnless(HOME == "memcached", "an lmdb file cannot be stopped")
     def test_server_that_hangs(self):
         """A renewal without an answer does not keep the runner from watching its clock."""
         holder, pids = self.hold_stubbornly("--timeout", "1m", "lock", "job", "-t", LEASE)

@@ -205,6 +205,21 @@ static void the_uri_wins_over_the_options(void **state)
     mcds_close(NULL);
 }
 
+static void a_limit_only_shortens_the_timeout(void **state)
+{
+    (void)state;
+    mcds_store *store;
+    assert_int_equal(mcds_open("memory:?timeout=70", NULL, &store), MCDS_OK);
+    mcds_limit_timeout(store, 30);
+    assert_int_equal(mcds__store_timeout_ns(store), 30 * NS_PER_MS);
+    mcds_limit_timeout(store, 90);
+    assert_int_equal(mcds__store_timeout_ns(store), 70 * NS_PER_MS);
+    mcds_limit_timeout(store, 30);
+    mcds_limit_timeout(store, 0);
+    assert_int_equal(mcds__store_timeout_ns(store), 70 * NS_PER_MS);
+    mcds_close(store);
+}
+
 static void a_home_of_another_version_is_refused(void **state)
 {
     (void)state;
@@ -430,6 +445,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(open_names_each_mistake),
         cmocka_unit_test(the_uri_wins_over_the_options),
+        cmocka_unit_test(a_limit_only_shortens_the_timeout),
         cmocka_unit_test(a_home_of_another_version_is_refused),
         cmocka_unit_test(lanes_are_kept_and_taken_newest_first),
         cmocka_unit_test(more_idle_lanes_than_allowed_are_closed),
