@@ -179,6 +179,35 @@ static void who_tells_no_settings_is_asked_one_by_one(void **state)
     close_store(store, server);
 }
 
+#define WITHOUT_SETTINGS                                                                       \
+    {FAKE_ACCEPT, NULL}, {FAKE_EXPECT, "version\r\n"},                                         \
+        {FAKE_SEND, "EN kmcds-probe Oq\r\nVERSION 1.6.22\r\n"},                                \
+        {FAKE_EXPECT, "stats settings\r\n"},                                                   \
+    {                                                                                          \
+        FAKE_SEND, "NS\r\nEND\r\nCLIENT_ERROR stats settings is not allowed\r\n"               \
+    }
+
+/* The first may yet land: what follows it is not sent, over no other connection either. */
+static void after_a_loss_nothing_is_asked_one_by_one(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        WITHOUT_SETTINGS,          {FAKE_EXPECT, "set a 0 0 1\r\n1\r\n"},
+        {FAKE_CLOSE, NULL},        WITHOUT_SETTINGS,
+        {FAKE_EXPECT, "mg b"}, /* and no set before it */
+        {FAKE_SEND, "EN O#1\r\n"}, {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(server);
+    mcds_request requests[] = {request_of(MCDS_SET, "a", "1"), request_of(MCDS_SET, "a", "2")};
+    assert_int_equal(ask(store, requests, 2), MCDS_OUT_UNKNOWN);
+    assert_int_equal(requests[1].reply.outcome, MCDS_OUT_UNSENT);
+    mcds_request get = request_of(MCDS_GET, "b", "");
+    assert_int_equal(ask(store, &get, 1), MCDS_OUT_MISS);
+    close_store(store, server);
+}
+
 /* The address was a server's; behind the same address there is a proxy since. */
 static void a_server_that_became_a_proxy_is_asked_one_by_one(void **state)
 {
@@ -412,6 +441,7 @@ int main(void)
         cmocka_unit_test(what_was_not_asked_answers_nothing),
         cmocka_unit_test(a_proxy_without_a_version_is_a_proxy),
         cmocka_unit_test(who_tells_no_settings_is_asked_one_by_one),
+        cmocka_unit_test(after_a_loss_nothing_is_asked_one_by_one),
         cmocka_unit_test(a_server_that_became_a_proxy_is_asked_one_by_one),
         cmocka_unit_test(nothing_of_a_batch_overtakes_what_is_unknown),
         cmocka_unit_test(a_late_batch_takes_only_itself_along),
