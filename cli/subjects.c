@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #define BUCKETS 4096 /* a power of two */
 #define SUBJECTS_MAX 4096
 /* Handles of one name with different options. */

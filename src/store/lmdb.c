@@ -36,14 +36,12 @@ struct home {
     bool full;
 };
 
-/* The file of a store that was opened before a fork belongs to the parent process. */
+/* The file of a store that was opened before a fork belongs to the parent process. Calls on it come
+ * here only to copy it and to close it: the store refuses the others. */
 static bool is_parents(const struct home *home)
 {
     return home->file->forks != mcds__forks();
 }
-
-static const char opened_before_fork[] =
-    "opened before fork; open the store again in the child";
 
 static int read_sync(const struct mcds_uri *uri, bool *full)
 {
@@ -175,11 +173,6 @@ static void read_batches(const struct home *home, mcds_batch *first,
 static void home_submit(void *state, mcds_batch *first)
 {
     struct home *home = state;
-    if (is_parents(home)) {
-        for (mcds_batch *batch = first; batch != NULL; batch = batch->next)
-            mcds__lmdb_answer_batch(home->file, batch, MCDS_OUT_UNSENT, opened_before_fork);
-        return;
-    }
     struct mcds__lmdb_ticket writes = {.env = home->env};
     read_batches(home, first, &writes);
     if (writes.at != NULL)
@@ -195,7 +188,7 @@ static bool home_look(void *state, mcds_bytes key,
     struct mcds__lmdb_reader *reader;
     mcds_reply reply;
     mcds_bytes value;
-    if (is_parents(home) || !mcds__lmdb_read_try(home->file, &reader))
+    if (!mcds__lmdb_read_try(home->file, &reader))
         return false;
     bool known = mcds__lmdb_look(home->file, reader->txn, key, &reply, &value);
     if (known)
@@ -208,15 +201,13 @@ static bool home_remains(void *state, mcds_bytes key, uint64_t *mark)
 {
     const struct home *home = state;
     (void)key;
-    return !is_parents(home) && mcds__lmdb_remains(home->file, mark);
+    return mcds__lmdb_remains(home->file, mark);
 }
 
 static int home_keys(void *state, mcds_bytes prefix,
                      bool (*visit)(void *context, mcds_bytes key), void *context)
 {
     struct home *home = state;
-    if (is_parents(home))
-        return mcds_fail(MCDS_UNAVAILABLE, "lmdb: %s", opened_before_fork);
     return mcds__lmdb_keys(home->file, home->env, prefix, visit, context);
 }
 
@@ -224,8 +215,6 @@ static int home_inspect(void *state, bool (*visit)(void *context, const mcds_fin
                         void *context)
 {
     struct home *home = state;
-    if (is_parents(home))
-        return mcds_fail(MCDS_UNAVAILABLE, "lmdb: %s", opened_before_fork);
     return mcds__lmdb_findings(home->file, home->env, home->full, visit, context);
 }
 
@@ -233,7 +222,8 @@ static int home_backup(void *state, const char *path)
 {
     struct home *home = state;
     if (is_parents(home))
-        return mcds_fail(MCDS_UNAVAILABLE, "lmdb: %s", opened_before_fork);
+        return mcds_fail(MCDS_INVALID, "lmdb: opened before fork; open the store again in the "
+                                       "child");
     return mcds__lmdb_backup(home->file, home->env, path);
 }
 

@@ -20,6 +20,12 @@ static bool see(void *context, const mcds_finding *finding)
     return true;
 }
 
+static bool see_listed(void *context, const mcds_listed *listed)
+{
+    (void)context, (void)listed;
+    return true;
+}
+
 static bool is_refused(int result)
 {
     return result == MCDS_INVALID && strstr(mcds_errmsg(), "opened before fork") != NULL;
@@ -39,6 +45,11 @@ static int use_as_child(mcds_store *store, mcds_counter *counter, mcds_pipeline 
         return 2;
     if (!is_refused(mcds_inspect(store, see, NULL)))
         return 3;
+    if (strncmp(uri, "lmdb:", 5) == 0 && !is_refused(mcds_backup(store, "/nowhere/copy")))
+        return 5;
+    if (mcds_catalogue(store, see_listed, NULL) != MCDS_UNSUPPORTED &&
+        !is_refused(mcds_catalogue(store, see_listed, NULL)))
+        return 6;
     if (mcds_open(uri, NULL, &own) != MCDS_OK ||
         mcds_counter_open(own, "own", NULL, &counter) != MCDS_OK ||
         mcds_counter_add(counter, 1, NULL) != MCDS_OK)
