@@ -183,14 +183,14 @@ static const char *why_not(const struct command *command)
         return "help does not answer with one line; ask for it outside of the batch";
     for (int id = OPTION_STORE; id <= OPTION_QUIET; id++)
         if (is_given(command, (enum option_id)id))
-            return "-s, -N, --timeout, --json and -q belong before 'batch' and hold for all "
+            return "-s, -N, --timeout, --json and -q belong before 'batch' and apply to all "
                    "lines";
     if (command->program != NULL)
         return "a lock cannot run a command inside of a batch; run 'mcds lock' by itself";
     if (command->verb->start == NULL)
         return "this command does not answer with one line; run it outside of the batch";
     if (command->input != INPUT_NONE)
-        return "standard input is the batch itself; give what it should hold as an argument";
+        return "standard input is the batch itself; give the data as an argument";
     if (is_given(command, OPTION_RAW) || is_given(command, OPTION_RAW_LINES))
         return "--raw does not answer with one line; run it outside of the batch";
     if (command->noun->why_not != NULL)

@@ -28,7 +28,7 @@ static const struct verb counter_verbs[] = {
      .start = counter_add,
      .print = counter_print_add,
      .done = "added",
-     .help = "Add N and print the value just after. Makes the counter when there is none."},
+     .help = "Add N and print the new value. Makes the counter when there is none."},
     {.word = "get",
      .arguments = takes_name,
      .options = STRIPES | EXACT,
@@ -44,8 +44,8 @@ static const struct verb counter_verbs[] = {
      .start = counter_take,
      .print = counter_print_take,
      .done = "taken",
-     .help = "Print the value and subtract it, so that what others add meanwhile stays. Of "
-             "several takers at once each gets a different part."},
+     .help = "Print the value and subtract it; additions made meanwhile stay. Several takers "
+             "at once get different parts."},
     {.word = "drop",
      .erases = true,
      .arguments = takes_name,
@@ -68,15 +68,15 @@ static const struct verb lock_verbs[] = {
      .run = lock_run,
      .done = "broken",
      .help =
-         "Run COMMAND while holding the lock NAME, in a process group of its own. The lease "
-         "is renewed meanwhile; if that fails, or mcds is killed, all that descends from "
-         "COMMAND is ended before another host can get the lock. A process that runs as "
-         "another user (sudo) cannot be ended: it is named, and the lock is held until it "
-         "ends. COMMAND finds MCDS_LOCK_NAME, MCDS_LOCK_FENCE (a number larger than that of "
-         "every earlier holder) and MCDS_LOCK_DEADLINE (Unix time in ms at which the lease "
-         "ends unless it is renewed; every renewal moves it) in its environment. The default "
-         "store is a file of this user on this machine: other users and machines do not see "
-         "its locks; name a store that they share with -s."},
+         "Run COMMAND while holding the lock NAME, in its own process group, and renew the "
+         "lease meanwhile. If that fails, or mcds is killed, COMMAND and all its descendants "
+         "are ended before another host can get the lock. A process that runs as another "
+         "user (sudo) cannot be ended: it is named, and the lock is held until it ends. The "
+         "environment of COMMAND has MCDS_LOCK_NAME, MCDS_LOCK_FENCE (a number larger than "
+         "that of every earlier holder) and MCDS_LOCK_DEADLINE (Unix time in ms at which the "
+         "lease ends without a renewal). The default store is a file of this user on this "
+         "machine: other users and machines do not see its locks; name a store that they "
+         "share with -s."},
     {.word = NULL},
 };
 
@@ -88,22 +88,22 @@ static const struct verb visitors_verbs[] = {
      .start = visitors_hit,
      .print = print_counted,
      .done = "counted",
-     .help = "Count a visit. Prints 'counted', or 'known' for a VISITOR whom this period has "
-             "counted."},
+     .help = "Count a visit. Prints 'counted', or 'known' when this period has counted "
+             "VISITOR before."},
     {.word = "get",
      .arguments = takes_name,
      .options = PERIOD | BIT(OPTION_CLOSED),
      .overlap = OVERLAP_FREELY,
      .start = visitors_get,
      .print = visitors_print_get,
-     .help = "Print how many came in the period that runs."},
+     .help = "Print the number of visitors in the current period."},
     {.word = "estimate",
      .arguments = takes_name,
      .options = PERIOD,
      .overlap = OVERLAP_FREELY,
      .start = visitors_get,
      .print = visitors_print_estimate,
-     .help = "Print about how many came in the last period's length up to this moment."},
+     .help = "Print an estimate of the visitors in the time of one period before now."},
     {.word = "drop",
      .erases = true,
      .arguments = takes_name,
@@ -112,9 +112,8 @@ static const struct verb visitors_verbs[] = {
      .start = visitors_drop,
      .print = print_dropped,
      .done = "dropped",
-     .help =
-         "Erase the period that runs and the one before it. Without --exact or --estimated, "
-         "whom they have counted stays known until the period is over."},
+     .help = "Erase the current period and the one before it. Without --exact or --estimated, "
+             "visitors that they have counted stay known until the period is over."},
     {.word = NULL},
 };
 
@@ -126,9 +125,8 @@ static const struct verb online_verbs[] = {
      .start = online_beat,
      .print = print_counted,
      .done = "counted",
-     .help =
-         "Say that VISITOR is here. Prints 'counted', or 'known' when this window has counted "
-         "VISITOR."},
+     .help = "Report that VISITOR is active. Prints 'counted', or 'known' when this window has "
+             "counted VISITOR before."},
     {.word = "count",
      .arguments = takes_name,
      .options = WINDOW,
@@ -136,8 +134,7 @@ static const struct verb online_verbs[] = {
      .start = online_count,
      .print = online_print_count,
      .help =
-         "Print how many are here: those whose beat fell into the window of N buckets up to "
-         "this moment."},
+         "Print the number of visitors with a beat in the window, the N buckets before now."},
     {.word = "drop",
      .erases = true,
      .arguments = takes_name,
@@ -146,9 +143,8 @@ static const struct verb online_verbs[] = {
      .start = online_drop,
      .print = print_dropped,
      .done = "dropped",
-     .help =
-         "Erase the counts of the window. Without --exact or --estimated, whom it has counted "
-         "stays known until the window has passed."},
+     .help = "Erase the counts of the window. Without --exact or --estimated, visitors that it "
+             "has counted stay known until the window has passed."},
     {.word = NULL},
 };
 
@@ -167,7 +163,7 @@ static const struct verb views_verbs[] = {
      .overlap = OVERLAP_FREELY,
      .start = views_get,
      .print = views_print_get,
-     .help = "Print how often PAGE was viewed, by all and ever."},
+     .help = "Print the total number of views of PAGE."},
     {.word = "flush",
      .arguments = takes_name,
      .options = VIEWS,
@@ -175,9 +171,8 @@ static const struct verb views_verbs[] = {
      .start = views_flush,
      .print = views_print_flush,
      .done = "flushed",
-     .help =
-         "Bring the views of the times that are over into the database. To be run about every "
-         "minute, and at least once a day; more often does no harm."},
+     .help = "Save the views of the intervals that have ended into the database. Run it about "
+             "every minute, and at least once a day; more often does no harm."},
     {.word = NULL},
 };
 
@@ -217,8 +212,8 @@ static const struct verb set_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = set_fetch,
-     .help = "Print all elements, one a line: of a bag with their counts, of a list in their "
-             "order, else in no order."},
+     .help = "Print all elements, one per line: those of a bag with their counts, those of a "
+             "list in order, others in no order."},
     {.word = "drop",
      .erases = true,
      .arguments = takes_name,
@@ -272,7 +267,8 @@ static const struct verb table_verbs[] = {
      .start = table_incr,
      .print = table_print_incr,
      .done = "added",
-     .help = "Add N to a value that is a number, none counting as 0, and print it."},
+     .help = "Add N to a value that is a number and print the new value; no value counts as "
+             "0."},
     {.word = "scan",
      .arguments = takes_name,
      .options = BIT(OPTION_CURSOR) | BIT(OPTION_LIMIT) | RAW,
@@ -281,9 +277,9 @@ static const struct verb table_verbs[] = {
      .start = table_scan,
      .print = table_print_scan,
      .has_more = table_has_more,
-     .help = "Print all entries in no order, one a line: KEY, a tab, the value. When --limit "
-             "leaves some, standard error tells the CURSOR to go on with; with --json the last "
-             "line does."},
+     .help = "Print all entries in no order, one per line: KEY, a tab, the value. When --limit "
+             "leaves entries, standard error names the CURSOR that continues the scan; with "
+             "--json, the last line does."},
     {.word = "drop",
      .erases = true,
      .arguments = takes_name,
@@ -311,7 +307,7 @@ static const struct verb list_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = list_fetch,
-     .help = "Print the values in the order in which they were pushed, one a line."},
+     .help = "Print the values in the order in which they were pushed, one per line."},
     {.word = "clear",
      .erases = true,
      .arguments = takes_name,
@@ -319,7 +315,7 @@ static const struct verb list_verbs[] = {
      .start = list_clear,
      .print = list_print_clear,
      .done = "cleared",
-     .help = "Remove all values, so that the list is there and empty."},
+     .help = "Remove all values. The list exists and is empty."},
     {.word = "drop",
      .erases = true,
      .arguments = takes_name,
@@ -340,8 +336,8 @@ static const struct verb log_verbs[] = {
      .start = log_put,
      .print = log_print_put,
      .done = "put",
-     .help = "Put events into the log. Makes the log when there is none; it then keeps to the "
-             "options that were given, and whoever gives others is refused."},
+     .help = "Put events into the log. Makes the log when there is none; the log keeps the "
+             "options given then, and other options are refused."},
     {.word = "fetch",
      .arguments = takes_name,
      .options = BIT(OPTION_FROM) | BIT(OPTION_TO) | BIT(OPTION_LIMIT) |
@@ -349,15 +345,15 @@ static const struct verb log_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = log_fetch,
-     .help = "Print events, one a line: its time, a tab, the event."},
+     .help = "Print events, one per line: the time, a tab, the event."},
     {.word = "tail",
      .arguments = takes_name,
      .options = BIT(OPTION_FOLLOW) | BIT(OPTION_LAST) | BIT(OPTION_FROM) |
                 BIT(OPTION_CURSOR_FILE) | RAW,
      .overlap = OVERLAP_NEVER,
      .run = log_tail,
-     .help = "Print the last events, or those from a time on, or those that are new since a "
-             "cursor was written; and, with -f, whatever is put then, every event once."},
+     .help = "Print the last events, or those from a time on, or those put since a cursor was "
+             "written; with -f also each event put afterwards, once."},
     {.word = "drop",
      .erases = true,
      .arguments = takes_name,
@@ -376,7 +372,7 @@ static const struct verb array_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = array_get,
-     .help = "Print all elements in their order, one a line."},
+     .help = "Print all elements in order, one per line."},
     {.word = "set",
      .arguments = takes_array,
      .options = RAW,
@@ -385,7 +381,7 @@ static const struct verb array_verbs[] = {
      .start = array_set,
      .print = array_print_set,
      .done = "set",
-     .help = "Make these the elements, whatever was there."},
+     .help = "Replace all elements by these."},
     {.word = "change",
      .arguments = takes_name,
      .options = BIT(OPTION_ADD) | BIT(OPTION_REMOVE),
@@ -394,8 +390,8 @@ static const struct verb array_verbs[] = {
      .print = array_print_change,
      .done = "changed",
      .help =
-         "Remove elements, of each the first that is equal, and add others at the end, all in "
-         "one step. Makes the array when there is none."},
+         "Remove the first element equal to each of some, and add others at the end, in one "
+         "step. Makes the array when there is none."},
     {.word = "drop",
      .erases = true,
      .arguments = takes_name,
@@ -412,10 +408,9 @@ static const struct verb batch_verbs[] = {
      .arguments = takes_nothing,
      .run = batch_run,
      .help =
-         "Read commands from standard input, one a line, as typed after 'mcds', quoted as in "
-         "a shell, and carry out many at once. Each answers with one line, in the order of "
-         "the input; '-' stands for a command that failed. Commands on one name take effect "
-         "in order."},
+         "Read commands from standard input, one per line, as typed after 'mcds', quoted as in "
+         "a shell, and execute many at once. Each prints one line, in the order of the input; "
+         "'-' is a command that failed. Commands on one name take effect in order."},
     {.word = NULL},
 };
 
@@ -423,9 +418,8 @@ static const struct verb ls_verbs[] = {
     {.word = "",
      .arguments = takes_prefix,
      .run = ls_run,
-     .help =
-         "Print noun and name of everything in the namespace, a tab between them. Slow, and "
-         "on memcached not complete."},
+     .help = "Print noun, a tab and name of every structure in the namespace. Slow, and on "
+             "memcached not complete."},
     {.word = NULL},
 };
 
@@ -436,7 +430,7 @@ static const struct verb backup_verbs[] = {
      .help =
          "Copy a whole lmdb: store to FILE, which must not exist, while others use the store: "
          "cp of a store in use makes a damaged copy. The copy is on the disk when the command "
-         "ends, has mode 0600, and is opened as lmdb:FILE."},
+         "ends and has mode 0600; open it as lmdb:FILE."},
     {.word = NULL},
 };
 
@@ -444,8 +438,8 @@ static const struct verb doctor_verbs[] = {
     {.word = "",
      .arguments = takes_nothing,
      .run = doctor_run,
-     .help = "Say which store is used and why, what it can do and what is wrong with it. Exits "
-             "with 1 when it found a problem."},
+     .help = "Describe the store: which one is used and why, what it can do, what is wrong "
+             "with it. Exits with 1 when it finds a problem."},
     {.word = NULL},
 };
 
@@ -472,22 +466,22 @@ static const struct verb completion_verbs[] = {
     .verbs = noun##_verbs, .help = text
 
 const struct noun nouns[] = {
-    {NOUN(counter, "there is none", "a number that anybody adds to"), .shape = COUNTER},
+    {NOUN(counter, "there is none", "a number that many processes add to"), .shape = COUNTER},
     {NOUN(lock, "nobody holds it", "run a command on one host at a time"),
      .shape = BIT(OPTION_LEASE)},
-    {NOUN(visitors, "there is none", "how many came in each period"), .shape = PERIOD},
-    {NOUN(online, "there is none", "how many are here"), .shape = WINDOW},
-    {NOUN(views, "there is none", "how often each page was viewed, by all and ever"),
-     .shape = VIEWS, .why_not = views_why_not},
-    {NOUN(set, "there is none", "elements that anybody adds and removes"), .shape = FORM},
+    {NOUN(visitors, "there is none", "number of visitors in each period"), .shape = PERIOD},
+    {NOUN(online, "there is none", "number of visitors active now"), .shape = WINDOW},
+    {NOUN(views, "there is none", "total number of views of each page"), .shape = VIEWS,
+     .why_not = views_why_not},
+    {NOUN(set, "there is none", "elements that many processes add and remove"), .shape = FORM},
     {NOUN(table, "there is none", "values by key")},
     {NOUN(list, "there is none", "values in the order in which they were pushed")},
-    {NOUN(log, "there is none", "events with a time, kept for a while"), .shape = LOG},
+    {NOUN(log, "there is none", "events with a time, kept for a retention time"), .shape = LOG},
     {NOUN(array, "there is none", "elements in order, changed as a whole")},
     {.word = "batch", .verbs = batch_verbs, .help = "many commands from standard input"},
-    {.word = "ls", .verbs = ls_verbs, .help = "what there is"},
+    {.word = "ls", .verbs = ls_verbs, .help = "list the structures"},
     {.word = "backup", .verbs = backup_verbs, .help = "copy a store in use to a new file"},
-    {.word = "doctor", .verbs = doctor_verbs, .help = "what the store is, and what is wrong"},
+    {.word = "doctor", .verbs = doctor_verbs, .help = "describe the store and its problems"},
     {.word = "help", .verbs = help_verbs, .help = "explain a command, or the exit codes"},
     {.word = "completion", .verbs = completion_verbs, .help = "completion for a shell"},
     {.word = NULL},

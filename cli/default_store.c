@@ -147,7 +147,7 @@ static int judge_directory(const struct refusal *refusal, const char *path)
     return STATUS_DONE;
 }
 
-/* "not set", "empty", "'x', which is no absolute path". */
+/* "not set", "empty", "'x', which is not an absolute path". */
 static void describe(const char *value, char *out, size_t room)
 {
     if (value == NULL)
@@ -155,7 +155,7 @@ static void describe(const char *value, char *out, size_t room)
     else if (value[0] == '\0')
         (void)snprintf(out, room, "empty");
     else
-        (void)snprintf(out, room, "'%.*s', which is no absolute path", QUOTED_MAX, value);
+        (void)snprintf(out, room, "'%.*s', which is not an absolute path", QUOTED_MAX, value);
 }
 
 static int refuse_environment(const struct refusal *refusal, const char *state,
@@ -199,10 +199,11 @@ int default_store(char *uri, size_t uri_room, const char **origin_out, char *sen
     char path[PATH_ROOM];
     if (base == NULL || base[0] != '/')
         return refuse_environment(&refusal, state, home);
-    *origin_out = is_state ? "the default below $XDG_STATE_HOME, of this user alone; -s or "
-                             "$MCDS_STORE change it"
-                           : "the default below $HOME, of this user alone; -s or $MCDS_STORE "
-                             "change it";
+    *origin_out =
+        is_state
+            ? "the default under $XDG_STATE_HOME, only for this user; -s or $MCDS_STORE "
+              "selects another"
+            : "the default under $HOME, only for this user; -s or $MCDS_STORE selects another";
     /* "//" in front would be read as the beginning of a host. */
     base += strspn(base, "/");
     int length = snprintf(path, sizeof path, "/%s%s%s", base, base[0] != '\0' ? "/" : "",

@@ -49,6 +49,6 @@ int doctor_run(struct session *session, const struct command *command)
                        "correct the store URI: -s or $MCDS_STORE");
     result = mcds_inspect(session->store, print_finding, &visit);
     if (result != MCDS_OK)
-        return problem(&visit, session->uri, result, "see that the store can be reached");
+        return problem(&visit, session->uri, result, "make the store reachable");
     return visit.has_problem ? STATUS_NO : STATUS_DONE;
 }

@@ -44,9 +44,9 @@ const char *advice_on(int result)
 {
     switch (result) {
     case MCDS_TIMEOUT:
-        return "; --timeout gives it longer";
+        return "; --timeout allows more time";
     case MCDS_UNAVAILABLE:
-        return "; 'mcds doctor' looks closer";
+        return "; 'mcds doctor' reports more";
     case MCDS_CORRUPT:
         return "; choose another NAME or namespace (-N)";
     case MCDS_PROTOCOL:

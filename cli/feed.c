@@ -146,7 +146,7 @@ static const char *cut_line(struct command *command, char *text, size_t length)
     for (size_t i = 1; parameters[i] != NULL; i++) {
         char *tab = memchr(text, '\t', length);
         if (parameters[i + 1] != NULL && tab == NULL)
-            return "there is no tab behind the KEY";
+            return "there is no tab after the KEY";
         size_t taken = parameters[i + 1] != NULL ? (size_t)(tab - text) : length;
         size_t unquoted = taken;
         text[taken] = '\0';
@@ -265,7 +265,7 @@ static const char *cut_time(char **text, size_t *length, int64_t *when_ms_out)
 {
     char *tab = memchr(*text, '\t', *length);
     if (tab == NULL)
-        return "there is no tab behind the time";
+        return "there is no tab after the time";
     *tab = '\0';
     if (!parse_moment(*text, 0, when_ms_out))
         return "the line does not begin with a time, such as 2026-11-21T10:30:15.250Z";
@@ -294,7 +294,7 @@ static void take_into_chunk(struct feed *feed, char *text, size_t length)
     bool is_raw = is_given(feed->command, OPTION_RAW_LINES);
     if (chunk->bytes + chunk->count * ELEMENT_BYTES > ALL_BYTES) {
         note_failure(feed, feed->line, STATUS_DATA, "MCDS_TOO_BIG",
-                     "an array holds 64 MB at most, and nothing has been set");
+                     "an array holds at most 64 MB; nothing was set");
         feed->is_over = true;
     } else if ((!is_raw && !unquote_field(text, &length)) ||
                !keep_in_chunk(chunk, text, length)) {

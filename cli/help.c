@@ -15,8 +15,7 @@
 #define INDENT 22
 #define HELP_MAX 400
 
-/* Words of `text` in lines, of which the first begins at `column` and the others at `indent`.
- */
+/* Prints the words of `text` in lines. The first begins at `column`, the others at `indent`. */
 static void print_wrapped(const char *text, size_t column, size_t indent)
 {
     while (*text != '\0') {
@@ -78,7 +77,7 @@ static void explain_verb(const struct noun *noun, const struct verb *verb)
     print_options(verb->options);
 }
 
-/* The noun, what it is, and its verbs. */
+/* The noun, its meaning and its verbs. */
 static void print_noun(const struct noun *noun)
 {
     char text[HELP_MAX];
@@ -107,15 +106,16 @@ static void explain_all(void)
     output_print(
         "usage: mcds [-s URI] [-N NAMESPACE] [--json] [-q] [--timeout TIME] COMMAND\n\n"
         "Locks, counters, sets, tables, lists, logs and more that many processes and\n"
-        "machines share: on one file, or on memcached servers.\n\n");
+        "machines share, in one file or on memcached servers.\n\n");
     for (const struct noun *noun = nouns; noun->word != NULL; noun++)
         print_noun(noun);
     output_print("\n");
     print_options(OPTIONS_GLOBAL);
-    output_print("\nTimes are written 500ms 30s 5m 1h 2d; a bare number is seconds. Moments\n"
-                 "are now, 10m (ago), 2026-11-21T10:30:15Z or @1795257015 (Unix time).\n"
-                 "'mcds help NOUN [VERB]' explains one, 'mcds help exit' the exit codes.\n\n"
-                 "Try: mcds counter add visits; mcds lock job -- sleep 3\n");
+    output_print(
+        "\nA TIME is 500ms 30s 5m 1h 2d; a bare number is seconds. A WHEN is now,\n"
+        "10m (ago), 2026-11-21T10:30:15Z or @1795257015 (Unix time).\n"
+        "'mcds help NOUN [VERB]' explains a command, 'mcds help exit' the exit codes.\n\n"
+        "Try: mcds counter add visits; mcds lock job -- sleep 3\n");
 }
 
 void explain(const struct noun *noun, const struct verb *verb)
@@ -136,10 +136,10 @@ static void explain_exit(void)
     print_item(code, text);
     STATUS_MAP(PRINT_STATUS)
 #undef PRINT_STATUS
-    print_item("else", "the exit code of COMMAND; 128 + N when signal N ended it");
+    print_item("other", "the exit code of COMMAND; 128 + N when signal N ended it");
 }
 
-/* Text for mdoc: a backslash and a leading dot or quote mean something there. */
+/* Text for mdoc, which gives a backslash and a leading dot or quote a meaning. */
 static void print_mdoc(const char *text)
 {
     if (*text == '.' || *text == '\'')
@@ -203,7 +203,7 @@ static void print_mdoc_verb(const struct noun *noun, const struct verb *verb)
 
 static void print_man(void)
 {
-    output_print(".Sh OPTIONS\nThese stand anywhere before\n.Fl \\- .\n");
+    output_print(".Sh OPTIONS\nThese are accepted anywhere before\n.Fl \\- .\n");
     print_mdoc_options(OPTIONS_GLOBAL);
     output_print(".Sh COMMANDS\n.Bl -tag -width Ds\n");
     for (const struct noun *noun = nouns; noun->word != NULL; noun++)
@@ -221,7 +221,7 @@ static void print_man_exit(void)
     STATUS_MAP(PRINT_STATUS)
 #undef PRINT_STATUS
     output_print(
-        ".It else\nthe exit code of\n.Ar COMMAND ,\nor 128 + N when signal N ended it\n"
+        ".It other\nthe exit code of\n.Ar COMMAND ,\nor 128 + N when signal N ended it\n"
         ".El\n");
 }
 

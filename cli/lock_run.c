@@ -229,7 +229,7 @@ static void tell_of_reach(struct runner *runner)
     complain(&runner->session->output,
              "lock '%.200s': %s runs as another user and cannot be stopped; %s", runner->name,
              process,
-             runner->is_lost ? "it may go on while another holds the lock"
+             runner->is_lost ? "it may keep running while another holds the lock"
                              : "the lock is held until it ends");
 }
 
@@ -396,7 +396,7 @@ static int release(struct runner *runner, int status)
                     "with another's");
         return STATUS_LOST;
     }
-    complain(output, "%s; the lock %s given back, and ends by itself%s", mcds_errmsg(),
+    complain(output, "%s; the lock %s released, and expires by itself%s", mcds_errmsg(),
              result == MCDS_AMBIGUOUS ? "may not have been" : "was not", advice_on(result));
     return result == MCDS_AMBIGUOUS && status == 0 ? STATUS_AMBIGUOUS : status;
 }
@@ -413,7 +413,7 @@ static int run_program(struct runner *runner)
         return release(runner, reason == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
     }
     if (!renewer_start(&runner->renewer, runner->lock, &runner->lease)) {
-        say(runner, "no thread to be had for renewals");
+        say(runner, "no thread available for renewals");
         child_sweep(&runner->child);
         child_end(&runner->child);
         return STATUS_INTERNAL;
@@ -448,11 +448,10 @@ static int acquire_and_run(struct runner *runner)
 int lock_run(struct session *session, const struct command *command)
 {
     if (session_is_private(session)) {
-        complain(
-            &session->output,
-            "lock '%.200s': a memory: store is seen by this process alone, so the lock would "
-            "keep nobody out; name a store that is shared with -s",
-            command->arguments[0]);
+        complain(&session->output,
+                 "lock '%.200s': only this process sees a memory: store, so the lock would "
+                 "exclude nobody; name a shared store with -s",
+                 command->arguments[0]);
         return STATUS_USAGE;
     }
     struct runner runner = {.session = session,
@@ -470,7 +469,7 @@ int lock_run(struct session *session, const struct command *command)
     }
     runner.lock = handle;
     if (!watch_open(&runner.watch, &session->pipe_before)) {
-        say(&runner, "no descriptors to be had for signals and time");
+        say(&runner, "no file descriptors available for signals and time");
         status = STATUS_INTERNAL;
     } else {
         status = acquire_and_run(&runner);

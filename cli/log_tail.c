@@ -128,7 +128,7 @@ static int load_cursor(struct tail *tail, bool *is_there_out)
     }
     if (is_empty || mcds_log_cursor_load(&tail->cursor, text) == MCDS_OK)
         return STATUS_DONE;
-    complain(output, "%.200s holds no cursor of a log", tail->file);
+    complain(output, "%.200s does not hold a cursor of a log", tail->file);
     return STATUS_DATA;
 }
 

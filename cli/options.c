@@ -116,8 +116,8 @@ static bool read_moment(struct reader *reader, const char *called, const char *t
     int64_t ms = 0;
     if (!parse_moment(text, env->wall_ns(env->self) / 1000000, &ms))
         return wrong(reader,
-                     "%s %.60s: not a moment, such as now, 10m (ago), 2026-11-21T10:30:15Z or "
-                     "@1795257015 (Unix time)",
+                     "%s %.60s: not a point in time, such as now, 10m (ago), "
+                     "2026-11-21T10:30:15Z or @1795257015 (Unix time)",
                      called, text);
     value->number = ms > 1 ? (uint64_t)ms : 1;
     return true;
@@ -184,7 +184,7 @@ static bool no_option(struct reader *reader, const char *typed)
     if (reader->command->verb == NULL)
         return wrong(reader, "there is no option %.60s; 'mcds help' lists them", typed);
     const char *subject = subject_of(reader);
-    return wrong(reader, "%s has no option %.60s; 'mcds help %s' lists what it has", subject,
+    return wrong(reader, "%s has no option %.60s; 'mcds help %s' lists its options", subject,
                  typed, subject);
 }
 
@@ -313,7 +313,7 @@ static bool one_too_many(struct reader *reader, const char *typed)
     char what[MISTAKE_MAX / 2];
     (void)snprintf(what, sizeof what,
                    takes_program(reader->command->verb)
-                       ? "'%.60s': the command to run stands behind --"
+                       ? "'%.60s': the command to run comes after --"
                        : "'%.60s' is one argument too many",
                    typed);
     return wrong_usage(reader, what);
@@ -326,8 +326,7 @@ static bool take_input(struct reader *reader, const struct parameter *parameter)
     if (command->element_count > 0)
         return wrong(
             reader,
-            "%s: - among other %ss; behind -- it is one like them, alone it stands for "
-            "standard input",
+            "%s: - among other %ss; after -- it is one of them, alone it means standard input",
             subject_of(reader), parameter->placeholder);
     command->input = parameter->input;
     reader->argument_count++;
@@ -407,11 +406,11 @@ static bool is_one_way(struct reader *reader)
     const struct command *command = reader->command;
     bool runs = command->program != NULL;
     if (runs && command->program[0] == NULL)
-        return wrong_usage(reader, "the command to run is missing behind --");
+        return wrong_usage(reader, "the command to run is missing after --");
     int ways = runs + is_given(command, OPTION_INFO) + is_given(command, OPTION_BREAK) +
                is_given(command, OPTION_DROP);
     if (ways == 0)
-        return wrong_usage(reader, "nothing to do: give a command behind --, or --info");
+        return wrong_usage(reader, "nothing to do: give a command after --, or --info");
     if (ways > 1)
         return wrong_usage(reader, "a command, --info, --break and --drop exclude each other");
     if (is_given(command, OPTION_WAIT) && is_given(command, OPTION_NOWAIT))

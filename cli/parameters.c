@@ -38,18 +38,18 @@
 const struct parameter options[OPTION_COUNT] = {
     [OPTION_STORE] = TEXT(
         's', "store", "URI", 0,
-        "the store: memory: or lmdb:PATH or memcached://HOST[:PORT][,...]; else "
-        "$MCDS_STORE, else a file under $XDG_STATE_HOME/mcds"),
+        "the store: memory: or lmdb:PATH or memcached://HOST[:PORT][,...]; otherwise "
+        "$MCDS_STORE, otherwise a file under $XDG_STATE_HOME/mcds"),
     [OPTION_NAMESPACE] = TEXT('N', "namespace", "NS", 0, "prefix of all keys (mcds)"),
     [OPTION_TIMEOUT] = TIME(NONE, "timeout", "TIME", 1, 60 * MINUTE_MS,
-                            "the most that one operation may take (1s)"),
+                            "longest time of one operation (1s)"),
     [OPTION_JSON] = FLAG(NONE, "json",
-                         "answer with one JSON object a line; numbers beyond 2^53 are strings"),
+                         "print one JSON object per line; numbers beyond 2^53 are strings"),
     [OPTION_QUIET] = FLAG(
         'q', "quiet",
-        "values only: no confirming words, and no sentence where exit code 1 or "
-        "75 says it"),
-    [OPTION_HELP] = FLAG('h', "help", "help on what stands before it"),
+        "values only: no confirming words, and no sentence for exit codes 1 and "
+        "75"),
+    [OPTION_HELP] = FLAG('h', "help", "help on the command before it"),
     [OPTION_VERSION] = FLAG('V', "version", "print the version"),
     [OPTION_SIGNED] = FLAG(NONE, "signed",
                            "a new counter may go below zero (this is the default)"),
@@ -57,113 +57,110 @@ const struct parameter options[OPTION_COUNT] = {
                           "a new counter only grows, and other memcached clients can read it"),
     [OPTION_STRIPES] = NUMBER(
         NONE, "stripes", "K", 1, 32,
-        "spread the counter over K keys; all who use it must say the same (1)"),
+        "spread the counter over K keys; all users of it must give the same (1)"),
     [OPTION_EXACT] = FLAG(
         NONE, "exact",
-        "neither lose nor double an addition whatever becomes of replies; all "
-        "who use the counter must say the same"),
+        "count each addition exactly once, even if replies are lost; all users of "
+        "the counter must give the same"),
     [OPTION_COPIES] = NUMBER(
         NONE, "copies", "R", 1, 7,
-        "keep the counter on R servers, exact, any minority of which may die and come back "
-        "empty; all who use it must say the same (1)"),
+        "keep the counter on R servers, exact; any minority of them may die and restart "
+        "empty; all users of it must give the same (1)"),
     [OPTION_TTL] = TIME(NONE, "ttl", "TIME", 1000, YEAR_MS,
-                        "a new counter is forgotten this long after its first add (never)"),
+                        "a new counter expires this long after its first add (never)"),
     [OPTION_LEASE] = TIME('t', "lease", "TIME", 50, DAY_MS,
-                          "how long the lock stays ours without renewal; renewed at a third of "
-                          "it (15s; at least 3s on memcached)"),
+                          "time of the lease; renewed at a third of it (15s; at least 3s on "
+                          "memcached)"),
     [OPTION_WAIT] = TIME(
         'w', "wait", "TIME", 0, DAY_MS,
         "wait at most this long for the lock, also while the store does not answer "
-        "(1d, but not for a store that does not answer)"),
+        "(1d, but no wait for a store that does not answer)"),
     [OPTION_NOWAIT] = FLAG('n', "no-wait",
                            "do not wait: when another holds the lock, exit with 75"),
     [OPTION_EXIT] = NUMBER('E', "busy-exit", "CODE", 0, 255,
-                           "the exit code when the lock is not to be had (75)"),
+                           "exit code when the lock cannot be acquired (75)"),
     [OPTION_LABEL] = TEXT(NONE, "label", "TEXT", 200,
-                          "who we are, shown to those who wait (HOST:PID)"),
-    [OPTION_INFO] = FLAG(NONE, "info", "print who holds the lock: label, time left, fence"),
+                          "name of this holder, shown to others that wait (HOST:PID)"),
+    [OPTION_INFO] = FLAG(NONE, "info", "print the holder of the lock: label, time left, fence"),
     [OPTION_BREAK] = FLAG(
         NONE, "break",
-        "take the lock from whoever holds it; a command run by 'mcds lock' is "
-        "stopped at its next renewal"),
+        "take the lock from its holder; a command run by 'mcds lock' is stopped at "
+        "its next renewal"),
     [OPTION_DROP] = FLAG(
         NONE, "drop",
-        "erase a lock that nobody holds, with the number of its last holder, which is "
-        "otherwise kept for ever; a lock of the last minute is erased after a minute"),
+        "erase a free lock and its fence, which is otherwise kept for ever; a lock held "
+        "within the last minute is erased after a minute"),
     [OPTION_PERIOD] = TIME(
         NONE, "period", "TIME", 0, YEAR_MS,
-        "length of a period, at least 1s; 0 = all time; all who use it must say "
+        "length of a period, at least 1s; 0 = all time; all users of it must give "
         "the same (1d)"),
     [OPTION_CLOSED] = FLAG(NONE, "closed",
-                           "print the last whole period instead of the one that runs"),
+                           "print the last complete period instead of the current one"),
     [OPTION_BUCKETS] = NUMBER(NONE, "buckets", "N", 1, 32,
-                              "how many buckets make the window (5)"),
+                              "number of buckets of the window (5)"),
     [OPTION_WIDTH] = TIME(NONE, "width", "TIME", 1000, DAY_MS,
-                          "length of a bucket; all who use it must say the same (60s)"),
+                          "length of a bucket; all users of it must give the same (60s)"),
     [OPTION_EXACT_MEMBERS] = FLAG(
         NONE, "exact",
-        "keep all who came: each counts once whatever becomes of replies; all who use it must "
-        "say the same"),
+        "keep all visitors: each counts once, even if replies are lost; all users of it must "
+        "give the same"),
     [OPTION_ESTIMATED] = FLAG(
         NONE, "estimated",
-        "keep about 30 KB however many come, and estimate their number with a standard error "
-        "of 1.6 %; all who use it must say the same"),
+        "keep about 30 KB for any number of visitors, and estimate the number with a standard "
+        "error of 1.6 %; all users of it must give the same"),
     [OPTION_BAG] = FLAG(
         NONE, "bag",
-        "the set counts how often each element was added, less how often removed; all who "
-        "use it must say the same"),
+        "the set keeps a count of each element: additions minus removals; all users of it "
+        "must give the same"),
     [OPTION_LIST] = FLAG(
         NONE, "list",
-        "the set keeps every addition in its order, and a removal takes the first that is "
-        "equal; all who use it must say the same"),
+        "the set keeps every addition in order, and a removal removes the first equal "
+        "element; all users of it must give the same"),
     [OPTION_ENTRY_TTL] = TIME(NONE, "ttl", "TIME", 1, YEAR_MS,
-                              "the entry is gone after this long (never)"),
-    [OPTION_IF_ABSENT] = FLAG(NONE, "if-absent",
-                              "only where the table has no value for KEY; else exit with 1"),
+                              "the entry expires after this long (never)"),
+    [OPTION_IF_ABSENT] = FLAG(
+        NONE, "if-absent", "only where the table has no value for KEY; otherwise exit with 1"),
     [OPTION_IF_IS] = TEXT(NONE, "if-is", "OLD", 0,
-                          "only where the value is OLD; else exit with 1"),
-    [OPTION_RAW] = FLAG(NONE, "raw", "write the value as it is, with nothing behind it"),
+                          "only where the value is OLD; otherwise exit with 1"),
+    [OPTION_RAW] = FLAG(NONE, "raw", "write the value unchanged, with no line end after it"),
     [OPTION_RAW_LINES] = FLAG(
-        NONE, "raw",
-        "bytes as they are: nothing that is printed is quoted, and no line that is read is "
-        "unquoted"),
+        NONE, "raw", "unchanged bytes: output is not quoted, and input is not unquoted"),
     [OPTION_CURSOR] = NUMBER(NONE, "cursor", "CURSOR", 0, UINT64_MAX,
-                             "go on where an earlier scan has stopped"),
-    [OPTION_LIMIT] = NUMBER(NONE, "limit", "N", 1, UINT64_MAX, "at most so many (all)"),
-    [OPTION_SKIP] = NUMBER(NONE, "skip", "N", 0, UINT64_MAX, "leave out the first N (0)"),
-    [OPTION_AT] = MOMENT("at", "when it happened (now)"),
+                             "continue where an earlier scan stopped"),
+    [OPTION_LIMIT] = NUMBER(NONE, "limit", "N", 1, UINT64_MAX, "at most N (all)"),
+    [OPTION_SKIP] = NUMBER(NONE, "skip", "N", 0, UINT64_MAX, "skip the first N (0)"),
+    [OPTION_AT] = MOMENT("at", "time of the event (now)"),
     [OPTION_TIMED] = FLAG(
         NONE, "timed",
         "a line of standard input is a time, a tab and the event, as fetch prints it"),
     [OPTION_BY_ARRIVAL] = FLAG(
         NONE, "by-arrival",
-        "a new log files events under the time when they arrive, and takes them however old"),
+        "a new log files events under their time of arrival and accepts events of any age"),
     [OPTION_RETENTION] = TIME(NONE, "retention", "TIME", 1000, YEAR_MS,
-                              "how long a new log keeps events (7d)"),
-    [OPTION_CHUNK] = TIME(
-        NONE, "chunk", "TIME", 1000, DAY_MS,
-        "how much time a new log keeps together (a thousandth of the retention)"),
+                              "a new log keeps events this long (7d)"),
+    [OPTION_CHUNK] = TIME(NONE, "chunk", "TIME", 1000, DAY_MS,
+                          "length of the chunks of a new log (a thousandth of the retention)"),
     [OPTION_LATE] = TIME(NONE, "late", "TIME", 1, 49 * DAY_MS,
-                         "how old an event a new log takes (60s)"),
+                         "a new log accepts events of at most this age (60s)"),
     [OPTION_AHEAD] = TIME(
         NONE, "ahead", "TIME", 1, 49 * DAY_MS,
-        "how far ahead of this machine's clock an event of a new log may be (5s)"),
-    [OPTION_FROM] = MOMENT("from", "events at or after this (as far back as they are kept)"),
+        "a new log accepts events at most this far ahead of this machine's clock (5s)"),
+    [OPTION_FROM] = MOMENT("from", "events at or after this (from the oldest on)"),
     [OPTION_TO] = MOMENT("to", "events before this (no end)"),
     [OPTION_NEWEST_FIRST] = FLAG(NONE, "newest-first", "the last event first"),
-    [OPTION_FOLLOW] = FLAG('f', "follow", "go on, and print what comes"),
+    [OPTION_FOLLOW] = FLAG('f', "follow", "wait for new events and print them"),
     [OPTION_LAST] = NUMBER(NONE, "last", "N", 0, 1000000, "begin with the last N events (10)"),
     [OPTION_CURSOR_FILE] = TEXT(
         NONE, "cursor", "FILE",
         0,
-        "print what is new since FILE was written, all if there is no FILE, and write it anew"),
+        "print the events put since FILE was written, all without FILE, and write FILE again"),
     [OPTION_DATABASE] = TEXT(
         NONE, "database", "URI", 0,
-        "the store that keeps the views for good, in the table views:NAME; all who use it must "
-        "say the same (the store itself if it is lmdb:)"),
+        "the durable store for the views, in the table views:NAME; all users of it must give "
+        "the same (the store itself if it is lmdb:)"),
     [OPTION_FLUSH] = TIME(
         NONE, "flush-every", "TIME", 1000, DAY_MS,
-        "how often the views are flushed; all who use it must say the same (1m)"),
+        "length of the intervals of views; all users of it must give the same (1m)"),
     [OPTION_ADD] = ELEMENT("add", "add ELEMENT; may be given again"),
     [OPTION_REMOVE] = ELEMENT("remove", "remove ELEMENT; may be given again"),
 };
@@ -173,27 +170,26 @@ const struct parameter options[OPTION_COUNT] = {
 static const struct parameter name = {
     .placeholder = "NAME", .kind = KIND_NAME, .help = NAME_HELP};
 static const struct parameter visitor = {
-    .placeholder = "VISITOR", .kind = KIND_NAME, .help = "who, " NAME_HELP};
+    .placeholder = "VISITOR", .kind = KIND_NAME, .help = NAME_HELP};
 static const struct parameter maybe_visitor = {
     .placeholder = "VISITOR",
     .kind = KIND_NAME,
     .optional = true,
-    .help = "who, counted once per period; without it every call counts"};
+    .help = "counted once per period; without it every call counts"};
 static const struct parameter delta = {.placeholder = "N",
                                        .kind = KIND_DELTA,
                                        .optional = true,
                                        .max = (uint64_t)MCDS_COUNTER_MAX - 1,
-                                       .help = "how many, 1 when not given; may be negative"};
-static const struct parameter field_delta = {
-    .placeholder = "N",
-    .kind = KIND_DELTA,
-    .optional = true,
-    .max = INT64_MAX,
-    .help = "how many, 1 when not given; may be negative"};
+                                       .help = "number to add (1); may be negative"};
+static const struct parameter field_delta = {.placeholder = "N",
+                                             .kind = KIND_DELTA,
+                                             .optional = true,
+                                             .max = INT64_MAX,
+                                             .help = "number to add (1); may be negative"};
 static const struct parameter prefix = {.placeholder = "PREFIX",
                                         .kind = KIND_TEXT,
                                         .optional = true,
-                                        .help = "only names that begin so"};
+                                        .help = "only names that begin with PREFIX"};
 static const struct parameter shell = {
     .placeholder = "SHELL", .kind = KIND_TEXT, .help = "bash, zsh or fish"};
 static const struct parameter file = {
@@ -233,7 +229,7 @@ static const struct parameter view_count = {.placeholder = "N",
                                             .min = 1,
                                             .max = UINT32_MAX,
                                             .optional = true,
-                                            .help = "how many, 1 when not given"};
+                                            .help = "number of views (1)"};
 static const struct parameter array_elements = {
     .placeholder = "ELEMENT",
     .kind = KIND_TEXT,
@@ -261,7 +257,7 @@ static const struct parameter value = {
     .kind = KIND_TEXT,
     .input = INPUT_WHOLE,
     .help = "at most a quarter of the largest value of the store, 255 KB on memcached; for -, "
-            "all of standard input as it is"};
+            "all of standard input, unchanged"};
 
 const struct parameter *const takes_nothing[] = {NULL};
 const struct parameter *const takes_name[] = {&name, NULL};

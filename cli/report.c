@@ -1,4 +1,4 @@
-/* What came of a command: a line, an object, a sentence. */
+/* Prints the result of a command: a line, an object, a sentence. */
 #include "report.h"
 
 #include <inttypes.h>
@@ -42,7 +42,7 @@ void report_failure(struct output *output, const struct command *command, int st
     }
 }
 
-/* As advice_on; and which verb erases even what mcds did not write. */
+/* As advice_on, and names the verb that also erases what mcds did not write. */
 static const char *advice_for(const struct command *command, int result)
 {
     if (result == MCDS_CORRUPT && command->noun->open == counter_open)
@@ -52,7 +52,7 @@ static const char *advice_for(const struct command *command, int result)
     return advice_on(result);
 }
 
-/* Say what may have been done, and what to do about it. */
+/* Says what may have been done and what to do about it. */
 static void add_doubt(char sentence[SENTENCE_MAX], const struct command *command,
                       const struct answer *answer)
 {
@@ -64,7 +64,7 @@ static void add_doubt(char sentence[SENTENCE_MAX], const struct command *command
         (void)snprintf(what, sizeof what, "%" PRId64, answer->number);
     size_t end = strlen(sentence);
     (void)snprintf(sentence + end, SENTENCE_MAX - end,
-                   "; %s may have been %s, or may still be: look before you repeat it", what,
+                   "; %s may have been %s, or may still be: check before you repeat it", what,
                    done);
 }
 
@@ -90,9 +90,10 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
     bool is_of_key = length > 0 && verb->arguments[1]->kind == KIND_NAME;
     const char *refused = is_given(command, OPTION_IF_ABSENT) ? "has a value" : verb->refused;
     if (result == MCDS_CORRUPT && verb->start == table_incr && is_of_key &&
-        strstr(message, "no number") != NULL) {
-        (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': the value of '%.*s' is no number",
-                       noun, name, length, (const char *)key.at);
+        strstr(message, "not a number") != NULL) {
+        (void)snprintf(sentence, SENTENCE_MAX,
+                       "%s '%.200s': the value of '%.*s' is not a number", noun, name, length,
+                       (const char *)key.at);
     } else if (result < 0) {
         char said[SENTENCE_MAX / 2];
         size_t named = strlen(noun) + strlen(" ''") + strnlen(name, SHOWN_MAX);

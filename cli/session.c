@@ -106,7 +106,7 @@ int session_run(struct session *session, const struct command *command)
     int status = command->input != INPUT_NONE ? feed_run(session, command)
                                               : session_operate(session, command);
     if (status == STATUS_DONE && session_is_private(session))
-        complain(&session->output, "a memory: store is seen by this command alone, and is gone "
-                                   "with it; 'batch' runs several commands on one");
+        complain(&session->output, "only this command sees a memory: store, which is gone when "
+                                   "it ends; 'batch' runs several commands on one");
     return status;
 }

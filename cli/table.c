@@ -140,7 +140,7 @@ void table_print_scan(struct output *output, const struct command *command,
     if (output->json && table_has_more(answer))
         output_unsigned(output, "cursor", answer->cursor.position, HIDDEN);
     if (!output->json && !output->quiet && table_has_more(answer))
-        complain(output, "table '%.200s': there may be more; go on with --cursor %" PRIu64,
+        complain(output, "table '%.200s': there may be more; continue with --cursor %" PRIu64,
                  command->arguments[0], answer->cursor.position);
 }
 

@@ -23,8 +23,8 @@ const char *views_why_not(const struct command *command)
 {
     if (command->verb->start == views_hit || database_of(command) != NULL)
         return NULL;
-    return "the store forgets, so --database URI must name one that keeps the views for good, "
-           "such as lmdb:PATH";
+    return "this store is not durable, so --database URI must name a durable one for the "
+           "views, such as lmdb:PATH";
 }
 
 int views_open(mcds_store *store, const struct command *command, void **handle_out)

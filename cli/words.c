@@ -109,7 +109,7 @@ static void copy_word(struct scan *scan)
             copy_dollar_quoted(scan);
             close_quote(scan);
         } else if (*scan->in == '\\' && scan->in[1] == '\0') {
-            scan->error = "a backslash ends the line; a command cannot go on in the next";
+            scan->error = "a backslash ends the line; a command cannot continue on the next";
         } else {
             if (*scan->in == '\\')
                 scan->in++;

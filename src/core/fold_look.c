@@ -212,8 +212,7 @@ static enum mcds__step take_entry(struct mcds__fold_look *look,
         return locate(look, operation);
     default: /* what the other look has found is not there yet */
         if (look->moves++ == MCDS__FOLD_MOVES_MAX)
-            return mcds__operation_explain(operation, MCDS_BUSY,
-                                           "its root could not be looked at");
+            return mcds__operation_explain(operation, MCDS_BUSY, "its root could not be read");
         look->proof.is_alone = true;
         look->stage = LOOK_BEGIN;
         return begin(look, operation);

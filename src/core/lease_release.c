@@ -55,8 +55,9 @@ static enum mcds__step end_gone(struct mcds__lease_call *call,
 {
     uint32_t state = call->lease->state;
     if (call->doubt || (state & MCDS__LEASE_LET_GO) != 0 || (state & MCDS__LEASE_HELD) == 0)
-        return end_lost(call, operation, MCDS_AMBIGUOUS,
-                        "the lease is gone; whether it was ours to the end is not known");
+        return end_lost(
+            call, operation, MCDS_AMBIGUOUS,
+            "the lease is gone; whether it had ended before the release is not known");
     return end_lost(
         call, operation, MCDS_LOST,
         "the lease had ended before; the work under it may have overlapped with another's");

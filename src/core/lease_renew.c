@@ -85,7 +85,7 @@ static enum mcds__step take_mine(struct mcds__lease_call *call,
     mcds__lease_remember_cas(call->lease, cas);
     if (mcds__operation_is_late(operation))
         return end_unchanged(call, operation, MCDS_TIMEOUT,
-                             "the time was over before the lease could be renewed");
+                             "the deadline passed before the lease could be renewed");
     if (call->takes < EXTENDS_MAX)
         return ask_extend(call, operation);
     call->stage = BEGIN;
@@ -163,7 +163,8 @@ enum mcds__step mcds__lease_renew_step(struct mcds__lease_call *call,
     if (call->stage != BEGIN)
         return take_replies(call, operation);
     if (mcds__monotonic_ns(operation->env) >= call->lease->deadline_ns)
-        return end_unchanged(call, operation, MCDS_EXPIRED, "our own deadline has passed");
+        return end_unchanged(call, operation, MCDS_EXPIRED,
+                             "the deadline of the lease has passed");
     bool token_known = call->lease->cas_connection != 0;
     return token_known && !call->doubt ? ask_extend(call, operation)
                                        : ask_look(call, operation);

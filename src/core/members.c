@@ -12,16 +12,16 @@
 enum { BEGIN, CHANGE };
 
 const char *const mcds__members_sayings[MCDS__MEMBERS_SAYINGS] = {
-    "its members are not kept; open it so",
-    "its members are kept EXACT; open it so",
-    "its members are ESTIMATED; open it so",
+    "its members are not kept; open it the same way",
+    "its members are kept EXACT; open it the same way",
+    "its members are ESTIMATED; open it the same way",
 };
 
 static const char *const forms[] = {
-    "its members are kept EXACT; open it so",
-    "its members are ESTIMATED; open it so",
-    "its members are kept as this version does not know",
-    "its members are kept as this version does not know",
+    "its members are kept EXACT; open it the same way",
+    "its members are ESTIMATED; open it the same way",
+    "its members are kept in a way that this version does not know",
+    "its members are kept in a way that this version does not know",
 };
 
 struct mcds__members *mcds__members_open(mcds_store *store, const struct mcds__key *roots,

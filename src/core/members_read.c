@@ -150,7 +150,7 @@ static bool take_sweep(struct mcds__members_read *read, struct mcds__operation *
         operation->result = MCDS_NO_MEMORY;
     if (read->corrupt) {
         operation->result = MCDS_CORRUPT;
-        operation->detail = "one of its registers is none that mcds writes";
+        operation->detail = "it has an invalid HyperLogLog register";
     }
     return !read->no_memory && !read->corrupt;
 }

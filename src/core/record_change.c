@@ -307,12 +307,10 @@ static enum mcds__step resolve(struct mcds__record_change *change,
         return take_success(change, operation);
     /* Written again, it would count twice if it had counted in a life that is gone. */
     if (!load->is_known)
-        return finish(
-            change, operation, MCDS_AMBIGUOUS,
-            change->base_is_known
-                ? "its key has vanished meanwhile"
-                : "a reply was lost, and its key is missing: it was not made yet, or it "
-                  "was and is gone");
+        return finish(change, operation, MCDS_AMBIGUOUS,
+                      change->base_is_known ? "its key has vanished meanwhile"
+                                            : "a reply was lost, and its key is missing: it is "
+                                              "not made yet, or it was made and is gone");
     if (!change->base_is_known || value->generation != change->base_generation)
         return finish(change, operation, MCDS_AMBIGUOUS,
                       "its key was made by others meanwhile");

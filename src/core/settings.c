@@ -95,8 +95,9 @@ static bool is_same(struct mcds__agree *agree, const struct mcds__descriptor *de
                            setting->sayings[number]);
         else
             (void)snprintf(agree->sentence, sizeof agree->sentence,
-                           "it was made with %s %llu, not %llu; open it so", setting->name,
-                           (unsigned long long)number, (unsigned long long)setting->number);
+                           "it was made with %s %llu, not %llu; open it the same way",
+                           setting->name, (unsigned long long)number,
+                           (unsigned long long)setting->number);
         return false;
     }
     return true;

@@ -90,8 +90,8 @@ static enum mcds__step end_stored(struct mcds__share_flush *flush,
     commit(flush);
     if (!flush->dropped)
         return finish(flush, operation, MCDS_OK);
-    operation->detail = "this handle was away for so long that nobody knows what became of its "
-                        "last flush before";
+    operation->detail = "this handle did not flush for so long that the outcome of its flush "
+                        "before is not known any more";
     return finish(flush, operation, MCDS_AMBIGUOUS);
 }
 

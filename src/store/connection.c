@@ -149,10 +149,9 @@ static bool choose_addresses(struct mcds__connection *connection, int avoided)
     for (int i = 0; i < MCDS__ADDRESSES_MAX; i++) {
         const struct addrinfo *address;
         if (!find_address(connection->found, families[is_v4_first ? 1 - i : i], &address))
-            return fail(
-                connection,
-                "the name has several addresses, which can be several servers; name one "
-                "address, or each server by itself");
+            return fail(connection,
+                        "the name has several addresses, which can be several servers; give "
+                        "one address, or list the servers one by one");
         if (address != NULL)
             connection->addresses[connection->address_count++] = address;
     }
@@ -297,7 +296,7 @@ bool mcds__connection_receive(struct mcds__connection *connection, size_t needed
         return connection->trouble == NULL;
     }
     if (!make_room(connection, needed))
-        return fail(connection, "no memory for what the server sends");
+        return fail(connection, "no memory for the server's reply");
     bool got;
     do
         got = receive_some(connection, MSG_DONTWAIT);

@@ -81,7 +81,7 @@ static int fail_backup(const struct mcds__lmdb_file *file, const char *path, int
 {
     const char *why = code > 0 ? strerror(code) : mcds__lmdb_reason(code);
     if (code == ENOSPC || code == EDQUOT)
-        return mcds_fail(MCDS_FULL, "lmdb: no room on the disk for the copy %s; make some",
+        return mcds_fail(MCDS_FULL, "lmdb: no room on the disk for the copy %s; make room",
                          path);
     return mcds_fail(code == ETIMEDOUT ? MCDS_TIMEOUT : MCDS_IO,
                      "lmdb: %s could not be copied to %s: %s", file->path, path, why);
@@ -110,18 +110,15 @@ int mcds__lmdb_backup(struct mcds__lmdb_file *file, const mcds_env *env, const c
     /* LMDB waits for a writer without a deadline, and this process for the line with one. */
     int64_t stuck = mcds__lmdb_line_stuck(file, env, mcds__monotonic_ns(env) + WAIT_NS);
     if (stuck != 0)
-        return mcds_fail(
-            MCDS_TIMEOUT,
-            "lmdb: %s could not be copied: process %lld has been writing it for more "
-            "than 10 s; let it go on (kill -CONT), or end it",
-            file->path, (long long)stuck);
+        return mcds_fail(MCDS_TIMEOUT,
+                         "lmdb: %s could not be copied: process %lld has been writing it for "
+                         "more than 10 s; let it continue (kill -CONT), or end it",
+                         file->path, (long long)stuck);
     int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0 && errno == EEXIST)
         return mcds_fail(
             MCDS_IO,
-            "lmdb: %s is there already, and a copy overwrites nothing; give another "
-            "path",
-            path);
+            "lmdb: %s exists already, and a copy overwrites nothing; give another path", path);
     if (descriptor < 0)
         return mcds_fail(MCDS_IO, "lmdb: %s cannot be made: %s", path, strerror(errno));
     struct mcds__lmdb_limit limit;

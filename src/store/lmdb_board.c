@@ -169,9 +169,9 @@ static void deliver_doubt(const struct mcds__lmdb_file *file, struct mcds__lmdb_
     for (struct mcds__lmdb_ticket *ticket = tickets; ticket != NULL; ticket = ticket->next)
         for (mcds_batch *batch = ticket->at; batch != ticket->until;
              batch = mcds__lmdb_skip_answered(batch->next))
-            mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNKNOWN,
-                                    "another process was to write it and has not said that it "
-                                    "has");
+            mcds__lmdb_answer_batch(
+                file, batch, MCDS_OUT_UNKNOWN,
+                "another process accepted it for its commit and has not reported the outcome");
 }
 
 /* What the sender of place `i` finds; LEFT: it goes on waiting. */

@@ -28,7 +28,7 @@ static mcds_bytes bytes_of(MDB_val value)
 static void damaged(mcds_request *request)
 {
     request->reply.outcome = MCDS_OUT_FAILED;
-    request->reply.detail = "what is stored under this key is no record of mcds; delete it";
+    request->reply.detail = "the value under this key is not a record of mcds; delete it";
 }
 
 /* What a search has come to. *sound is false when something is stored that is no record. */
@@ -77,7 +77,7 @@ static void get(const struct mcds__lmdb_file *file, const struct found *found, u
         reply->value_at = values->length;
         if (!mcds_buffer_append(values, record->value.at, record->value.length)) {
             reply->outcome = MCDS_OUT_NO_MEMORY;
-            reply->detail = "the value does not fit into what the caller keeps for values";
+            reply->detail = "the value does not fit into the caller's buffer";
             return;
         }
     }

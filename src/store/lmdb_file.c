@@ -173,7 +173,8 @@ static int open_registered(const mcds_env *env, const char *path,
                          path, (unsigned long)status.st_uid);
     bool there = stat(path, &status) == 0;
     if (there && !S_ISREG(status.st_mode))
-        return mcds_fail(MCDS_IO, "lmdb: %s is no plain file; give a file, as in %s/mcds.lmdb",
+        return mcds_fail(MCDS_IO,
+                         "lmdb: %s is not a regular file; give a file, as in %s/mcds.lmdb",
                          path, path);
     *file_out = there ? find_file(&status) : NULL;
     if (*file_out != NULL)

@@ -60,17 +60,17 @@ int mcds__lmdb_fail_open(const char *path, int code)
 {
     switch (code) {
     case ENOENT:
-        return mcds_fail(MCDS_IO, "lmdb: the directory of %s is not there; make it first",
+        return mcds_fail(MCDS_IO, "lmdb: the directory of %s does not exist; make it first",
                          path);
     case EACCES:
     case EPERM:
         return fail_permission(path);
     case EROFS:
-        return mcds_fail(MCDS_IO, "lmdb: %s is not there and its disk is read-only", path);
+        return mcds_fail(MCDS_IO, "lmdb: %s does not exist and its disk is read-only", path);
     case MDB_INVALID:
-        return mcds_fail(MCDS_IO,
-                         "lmdb: %s is no LMDB file; give another path, or move the file away",
-                         path);
+        return mcds_fail(
+            MCDS_IO, "lmdb: %s is not an LMDB file; give another path, or move the file away",
+            path);
     case MDB_VERSION_MISMATCH:
         return mcds_fail(MCDS_IO,
                          "lmdb: %s was written by another version of LMDB; give another path, "
@@ -78,7 +78,7 @@ int mcds__lmdb_fail_open(const char *path, int code)
                          path);
     case ENOSPC:
     case EDQUOT:
-        return mcds_fail(MCDS_IO, "lmdb: no room on the disk for %s; make some", path);
+        return mcds_fail(MCDS_IO, "lmdb: no room on the disk for %s; make room", path);
     case EFBIG:
         return mcds_fail(MCDS_IO,
                          "lmdb: %s would pass the limit for file sizes of this process (ulimit "
@@ -114,8 +114,8 @@ static int check_kind(const char *path)
             "lmdb: %s is a symbolic link, which is not followed here; remove it, or "
             "give the path of the file that it names",
             path);
-    return mcds_fail(MCDS_IO, "lmdb: %s is no plain file; move it away, or give another path",
-                     path);
+    return mcds_fail(
+        MCDS_IO, "lmdb: %s is not a regular file; move it away, or give another path", path);
 }
 
 static int check_names(const char *path, const struct stat *status)
@@ -148,7 +148,7 @@ static int check_data_owner(const char *path, const struct stat *status)
     if (status->st_uid == geteuid() || status->st_uid == 0 || !is_in_public(path))
         return MCDS_OK;
     return mcds_fail(MCDS_IO,
-                     "lmdb: %s belongs to user %lu and lies in a directory where everybody may "
+                     "lmdb: %s belongs to user %lu and is in a directory where every user may "
                      "make files; give a path in a directory of your own",
                      path, (unsigned long)status->st_uid);
 }

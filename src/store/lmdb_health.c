@@ -42,8 +42,8 @@ static void tell_owners(const struct mcds__lmdb_file *file, struct mcds__report 
             mcds__report(
                 report, MCDS_PROBLEM,
                 "chmod go-w all three files, unless those users trust each other fully",
-                "other users may write the file%s (mode %04o); whoever may write it can "
-                "take over every program that uses the store",
+                "other users may write the file%s (mode %04o); they can take over every "
+                "program that uses the store",
                 suffixes[i], status.st_mode & 07777U);
         if (status.st_uid != geteuid() && status.st_uid != 0)
             mcds__report(report, MCDS_PROBLEM,
@@ -104,9 +104,8 @@ static void tell_disk_of(mdb_filehandle_t descriptor, struct mcds__report *repor
     struct statvfs disk;
     struct stat status;
     if (is_network(descriptor))
-        mcds__report(
-            report, MCDS_PROBLEM, "keep the file on a local disk, or use memcached://",
-            "it lies on a network file system, where LMDB's locks and maps do not hold");
+        mcds__report(report, MCDS_PROBLEM, "keep the file on a local disk, or use memcached://",
+                     "it is on a network file system, where LMDB's locks and maps do not hold");
     if (fstatvfs(descriptor, &disk) == 0) {
         uint64_t left = (uint64_t)disk.f_bavail * disk.f_frsize;
         bool low = left < DISK_LOW;
@@ -115,9 +114,10 @@ static void tell_disk_of(mdb_filehandle_t descriptor, struct mcds__report *repor
                      "its disk has %.1f MiB left", (double)left / MIB);
     }
     if (fstat(descriptor, &status) == 0 && status.st_nlink == 0)
-        mcds__report(
-            report, MCDS_PROBLEM, "end all programs that use it, then start them again",
-            "it has been removed; what it holds goes with the last program that has it open");
+        mcds__report(report, MCDS_PROBLEM,
+                     "end all programs that use it, then start them again",
+                     "it has been removed; its content is gone when the last program that has "
+                     "it open ends");
     else if (fstat(descriptor, &status) == 0 && status.st_nlink > 1)
         mcds__report(report, MCDS_PROBLEM, "remove the other names; copy it with mcds backup",
                      "it has %llu names, and programs that use different ones do not see each "
@@ -154,8 +154,8 @@ static void tell_line(const struct mcds__lmdb_file *file, struct mcds__report *r
         mcds__report(
             report, MCDS_PROBLEM,
             "let this process write it and its -lock file, to follow what others write",
-            "%s; it is read from a copy in memory, as it was when it was opened, and "
-            "every write is refused",
+            "%s; it is read from a copy in memory, as of the opening, and every write is "
+            "refused",
             file->no_write);
     else
         mcds__report(report, MCDS_PROBLEM,
@@ -198,10 +198,9 @@ void mcds__lmdb_tell_readers(struct mcds__lmdb_file *file, uint64_t last_transac
         return;
     uint64_t lag = last_transaction - oldest.transaction;
     bool old = lag >= READER_OLD;
-    mcds__report(
-        report, old ? MCDS_PROBLEM : MCDS_FACT,
-        old ? "let that process end its read (kill -CONT), or end it" : "",
-        "process %ld reads what was there %llu transactions ago; until it ends, the space "
-        "that was freed since is not used again",
-        oldest.process, (unsigned long long)lag);
+    mcds__report(report, old ? MCDS_PROBLEM : MCDS_FACT,
+                 old ? "let that process end its read (kill -CONT), or end it" : "",
+                 "process %ld still reads the state of %llu transactions ago; the space freed "
+                 "since then is not used again until that read ends",
+                 oldest.process, (unsigned long long)lag);
 }

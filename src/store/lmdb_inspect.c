@@ -142,12 +142,11 @@ static void tell_figures(struct mcds__lmdb_file *file, const struct figures *fig
         mcds__report(report, MCDS_ADVICE, "raise map_max in the store's URI",
                      "it may grow to %.0f MiB and has reached %.0f MiB", (double)map_max / MIB,
                      (double)used / MIB);
-    mcds__report(
-        report, MCDS_FACT, "",
-        "this process has written %llu batches in %llu commits; %u writers are in line, and %u "
-        "processes have posted what another is to write",
-        (unsigned long long)batches, (unsigned long long)commits, waiting,
-        mcds__lmdb_board_posted(file));
+    mcds__report(report, MCDS_FACT, "",
+                 "this process has written %llu batches in %llu commits; %u writers wait for "
+                 "their turn, and %u processes have posted requests that another commits",
+                 (unsigned long long)batches, (unsigned long long)commits, waiting,
+                 mcds__lmdb_board_posted(file));
     if (file->snapshot >= 0)
         return; /* its readers are not those of the file */
     int dead = 0;
@@ -163,7 +162,7 @@ static void tell_writer(struct mcds__lmdb_file *file, const mcds_env *env,
 {
     int64_t process = mcds__lmdb_line_stuck(file, env, mcds__monotonic_ns(env) + STUCK_NS);
     if (process != 0)
-        mcds__report(report, MCDS_PROBLEM, "let that process go on (kill -CONT), or end it",
+        mcds__report(report, MCDS_PROBLEM, "let that process continue (kill -CONT), or end it",
                      "process %lld has been writing for more than a second; all others wait",
                      (long long)process);
 }

@@ -98,7 +98,7 @@ static const char *join_line(const mcds_env *env, struct mcds__lmdb_line *line, 
 {
     for (int i = 0; i < JOIN_TRIES_MAX; i++) {
         if (lock_page(descriptor, true) && !begin_line(line))
-            return "this system has no mutexes for processes that may die";
+            return "this system has no robust mutexes that processes can share";
         if (lock_page(descriptor, false)) {
             uint64_t magic = line->magic;
             if (magic != 0)
@@ -211,7 +211,7 @@ int mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env,
     int result = mcds__lmdb_guard_beside(file, "-writer", data, judge_line, &descriptor);
     if (result != MCDS_OK)
         return result;
-    const char *trouble = "this user must not write PATH-writer";
+    const char *trouble = "this user may not write PATH-writer";
     if (descriptor >= 0)
         trouble = map_line(file, env, descriptor);
     if (trouble == NULL)

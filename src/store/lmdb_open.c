@@ -31,13 +31,13 @@ const char *mcds__lmdb_reason(int code)
     case MDB_READERS_FULL:
         return "all places for readers of the file are taken by other processes";
     case MDB_PANIC:
-        return "a write to the file failed for good; close all stores on it and open them "
+        return "a write to the file failed permanently; close all stores on it and open them "
                "again";
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
         return "the file is damaged";
     case MDB_MAP_RESIZED:
-        return "the file grows faster than this process follows";
+        return "the file grows faster than this process can map it";
     case ETIMEDOUT:
         return "the deadline passed while another process had the file";
     case ENOSPC:
@@ -360,7 +360,7 @@ static int look_at_file(struct mcds__lmdb_file *file)
     struct stat status;
     if (mdb_env_get_fd(file->env, &descriptor) != 0 || fstat(descriptor, &status) != 0 ||
         fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0)
-        return mcds_fail(MCDS_IO, "lmdb: %s cannot be looked at", file->path);
+        return mcds_fail(MCDS_IO, "lmdb: %s cannot be inspected", file->path);
     if (file->snapshot < 0 && (file->device != status.st_dev || file->inode != status.st_ino))
         return mcds__lmdb_fail_replaced(file->path);
     return MCDS_OK;

@@ -49,7 +49,7 @@ void mcds__lmdb_answer_batch(const struct mcds__lmdb_file *file, mcds_batch *bat
 void mcds__lmdb_answer_late(const struct mcds__lmdb_file *file, mcds_batch *batch)
 {
     mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNSENT,
-                            "the deadline passed while other writers were at work");
+                            "the deadline passed while other processes were writing");
 }
 
 static bool is_late(const mcds_env *env, const mcds_batch *batch)
@@ -339,7 +339,7 @@ static void squeeze_request(struct mcds__lmdb_file *file, const struct span *spa
     bool uncertain;
     if (is_late(env, span->batch)) {
         mcds__lmdb_answer(file, request, MCDS_OUT_UNSENT,
-                          "the deadline passed for want of space");
+                          "the deadline passed, and there was no space");
         return;
     }
     int code = attempt(file, env, span, NULL, &uncertain);

@@ -194,7 +194,7 @@ static int refuse_listing(struct mcds__memcached *home, uint32_t server,
     if (listing->busy)
         return mcds_fail(
             MCDS_UNAVAILABLE,
-            "list: %s: the server is listing its keys for somebody else; try again", name);
+            "list: %s: the server is listing its keys for another client; try again", name);
     const char *probed = probe(home, server, &result);
     if (probed != NULL)
         return mcds_fail(result, "list: %s: %s", name, probed);
@@ -354,12 +354,11 @@ static bool is_local(const struct mcds__address *address)
 static void tell_openness(struct mcds__report *report, const struct mcds__server *server)
 {
     if (!is_local(&server->address))
-        mcds__report(
-            report, MCDS_ADVICE,
-            "Let only trusted machines reach its port (memcached -l, a firewall), or lead "
-            "the connection through a tunnel, as WireGuard or stunnel.",
-            "it answers over the network without password and TLS: whoever reaches it can "
-            "read, change and erase everything");
+        mcds__report(report, MCDS_ADVICE,
+                     "Let only trusted machines reach its port (memcached -l, a firewall), or "
+                     "use a tunnel, such as WireGuard or stunnel.",
+                     "it answers over the network without password and TLS: everybody who "
+                     "reaches it can read, change and erase everything");
 }
 
 static void inspect_server(struct mcds__report *report, struct mcds__memcached *home,

@@ -98,7 +98,7 @@ static mcds_outcome answer_at_home(const struct mcds__link *link, const mcds_req
 {
     *detail_out = NULL;
     if (is_too_big(link, request)) {
-        *detail_out = "larger than the server takes (its option -I)";
+        *detail_out = "larger than the server accepts (its option -I)";
         return MCDS_OUT_TOO_BIG;
     }
     bool compares = request->command == MCDS_CAS || request->cas.connection != 0;
@@ -205,7 +205,7 @@ static void take_value(mcds_batch *batch, mcds_reply *reply,
     if (batch->values != NULL &&
         !mcds_buffer_append(batch->values, parsed->value.at, parsed->value.length)) {
         reply->outcome = MCDS_OUT_NO_MEMORY;
-        reply->detail = "the value does not fit into what the caller keeps for values";
+        reply->detail = "the value does not fit into the caller's buffer";
     }
 }
 
@@ -243,15 +243,15 @@ static const char *find_fault(const struct mcds__link *link, const mcds_batch *b
     bool is_check = batch == &link->check;
     if (parse == PARSE_MORE && link->probe_item_max > 0 &&
         link->needed > link->probe_item_max + MCDS__WIRE_LINE_MAX)
-        return "the server's answer is larger than what it can hold";
+        return "the server's reply is larger than its largest item";
     if (parse == PARSE_MORE)
         return NULL;
     if (reply->proof == PROOF_FAILED || (is_check && reply->proof != PROOF_MADE))
-        return "the server's answers are out of step with the requests";
+        return "the server's replies do not match the requests";
     /* After trouble an ERROR may answer bytes of a value that were taken for a command. */
     bool is_late_error = link->is_troubled && reply->outcome == MCDS_OUT_UNSUPPORTED;
     if (parse == PARSE_BROKEN || is_late_error)
-        return "the server's answer is not memcached's protocol";
+        return "the server's reply is not memcached's protocol";
     return NULL;
 }
 
@@ -262,7 +262,7 @@ static void parse_replies(struct mcds__link *link)
         struct mcds__wire_reply reply;
         size_t consumed = 0;
         if (link->held == link->encoded) {
-            fail(link, "the server answers what was not asked");
+            fail(link, "the server sent a reply that was not requested");
             return;
         }
         const struct mcds__slot *slot = mcds__queue_at(link, link->held);
@@ -303,7 +303,7 @@ static void thin_out(struct mcds__link *link)
             struct mcds__slot taken = mcds__queue_take_waiting(link);
             if (batch->serial != MCDS__ONE_BY_ONE)
                 mcds__queue_answer(link, batch, taken.index, MCDS_OUT_UNSENT,
-                                   "what was a server has become a proxy");
+                                   "the server is now a proxy");
         }
     }
 }
@@ -313,7 +313,7 @@ static void go_on_probing(struct mcds__link *link)
     enum mcds__parse probed = mcds__probe_go_on(link);
     /* What has come beyond the last answer would be taken for that to the first request. */
     if (probed == PARSE_DONE && link->connection.in_taken < link->connection.in.length) {
-        link->connection.trouble = "the server answers what was not asked";
+        link->connection.trouble = "the server sent a reply that was not requested";
         probed = PARSE_BROKEN;
     }
     switch (probed) {

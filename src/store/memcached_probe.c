@@ -90,12 +90,12 @@ static const char *name_other(const struct mcds__connection *connection)
         size_t length;
         const char *trouble;
     } kinds[] = {
-        {"HTTP/", 5, "what listens there is an HTTP server, not memcached"},
-        {"-ERR ", 5, "what listens there is a Redis server, not memcached"},
-        {"-NOAUTH ", 8, "what listens there is a Redis server, not memcached"},
-        {"-DENIED ", 8, "what listens there is a Redis server, not memcached"},
-        {"SSH-", 4, "what listens there is an SSH server, not memcached"},
-        {"\x15\x03", 2, "what listens there speaks TLS, which mcds cannot"},
+        {"HTTP/", 5, "this is an HTTP server, not memcached"},
+        {"-ERR ", 5, "this is a Redis server, not memcached"},
+        {"-NOAUTH ", 8, "this is a Redis server, not memcached"},
+        {"-DENIED ", 8, "this is a Redis server, not memcached"},
+        {"SSH-", 4, "this is an SSH server, not memcached"},
+        {"\x15\x03", 2, "this server speaks TLS, which mcds does not support"},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (begins(connection, kinds[i].text, kinds[i].length))
@@ -107,8 +107,7 @@ static enum mcds__parse refuse_other(struct mcds__link *link)
 {
     const char *trouble = name_other(&link->connection);
     return refuse_for_good(
-        link,
-        trouble != NULL ? trouble : "what listens there does not speak memcached's protocol");
+        link, trouble != NULL ? trouble : "this server does not speak memcached's protocol");
 }
 
 /* Draw the conclusions. What a proxy says of itself says nothing of its servers. */
@@ -159,9 +158,9 @@ static enum mcds__parse take_meaning(struct mcds__link *link, const char *line, 
     bool meta = mcds__wire_is(line, length, "EN k" PROBE_KEY " Oq") ||
                 mcds__wire_is(line, length, "HD k" PROBE_KEY " Oq");
     if (mcds__wire_begins(line, length, "ERROR Too many open connections"))
-        return refuse(link, "the server has as many connections as it takes (its option -c)");
+        return refuse(link, "the server has reached its limit of connections (its option -c)");
     if (mcds__wire_begins(line, length, "CLIENT_ERROR unauthenticated"))
-        return refuse(link, "the server asks for a password, which mcds cannot give");
+        return refuse(link, "the server asks for a password, which mcds does not support");
     bool answers_for_others = mcds__wire_begins(line, length, "SERVER_ERROR");
     link->probe_is_proxy = answers_for_others;
     if (!meta && !answers_for_others && !is_plain_error(line, length))

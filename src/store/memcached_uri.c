@@ -54,7 +54,7 @@ static int take_host(const char *entry, size_t length, struct mcds__address *add
         host = entry + 1;
         host_length = (size_t)(bracket - host);
         if (memchr(host, ':', host_length) == NULL)
-            return refuse(entry, length, "only an IPv6 address stands in brackets");
+            return refuse(entry, length, "only an IPv6 address may be in brackets");
         size_t left = length - (size_t)(bracket + 1 - entry);
         if (left > 0 && bracket[1] != ':')
             return refuse(entry, length, "only :PORT may follow the bracket");

@@ -439,7 +439,8 @@ static int memory_inspect(void *home, bool (*visit)(void *context, const mcds_fi
     struct mcds__report report = {memory->peer, visit, context, false};
     report_contents(memory, &report);
     if (memory->strict)
-        mcds__report(&report, MCDS_FACT, "", "strict: as bad as memcached is allowed to be");
+        mcds__report(&report, MCDS_FACT, "",
+                     "strict: the worst behaviour that memcached permits");
     if (memory->bytes_max > 0)
         mcds__report(&report, MCDS_ADVICE, "leave bytes= out, or make it larger",
                      "beyond %llu bytes the least recently used keys are dropped, locks and "

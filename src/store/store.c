@@ -71,7 +71,7 @@ static int make_store(const mcds_env *env, const mcds_home *home, mcds_store **s
     atomic_init(&store->references, 1);
     if (pthread_mutex_init(&store->mutex, NULL) != 0) {
         mcds__free(env, store);
-        return mcds_fail(MCDS_NO_MEMORY, "store: no mutex to be had");
+        return mcds_fail(MCDS_NO_MEMORY, "store: no mutex available");
     }
     *store_out = store;
     return MCDS_OK;
@@ -117,7 +117,7 @@ int mcds_open_home(const mcds_home *home, void *home_state, const mcds_options *
     if (!mcds__has_random(env_of(options)))
         return mcds_fail(MCDS_IO,
                          "store: the system gives no random numbers: getrandom is refused, and "
-                         "/dev/urandom cannot be read; let this sandbox have one of them");
+                         "/dev/urandom cannot be read; allow one of them in this sandbox");
     mcds_store *store = NULL;
     result = make_store(env_of(options), home, &store);
     if (result != MCDS_OK)

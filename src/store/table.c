@@ -98,7 +98,7 @@ static void get(struct mcds__item *item, mcds_request *request,
         reply->value_at = context->values->length;
         if (!mcds_buffer_append(context->values, mcds__item_value(item), item->value_length)) {
             reply->outcome = MCDS_OUT_NO_MEMORY;
-            reply->detail = "the value does not fit into what the caller keeps for values";
+            reply->detail = "the value does not fit into the caller's buffer";
             return;
         }
     }

@@ -68,7 +68,8 @@ enum mcds__parse mcds__wire_error(const mcds_request *request, const char *line,
                                   struct mcds__wire_reply *reply)
 {
     if (mcds__wire_begins(line, length, "SERVER_ERROR object too large"))
-        return answer(reply, MCDS_OUT_TOO_BIG, "the server takes no values as large as this");
+        return answer(reply, MCDS_OUT_TOO_BIG,
+                      "the server does not accept a value of this size");
     if (is_out_of_memory(request, line, length))
         return answer(reply, MCDS_OUT_NO_MEMORY, "the server is out of memory");
     if (mcds__wire_begins(line, length, "SERVER_ERROR"))

@@ -108,8 +108,8 @@ int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
 enum mcds__step mcds__counter_refuse(struct mcds__operation *operation, int result)
 {
     if (result == MCDS_CORRUPT)
-        operation->detail =
-            "the key holds no number; a counter made EXACT or with stripes is opened so";
+        operation->detail = "the key does not hold a number; open a counter made EXACT or with "
+                            "stripes the same way";
     return mcds__operation_finish(operation, result);
 }
 
@@ -152,7 +152,7 @@ static enum mcds__step sum_stripes(struct counter_get *get)
     }
     if (sum.reborn && (!there || mcds__counter_is_strict(get->counter)))
         return mcds__operation_explain(operation, MCDS_LOST,
-                                       there ? "the counter was lost and has begun again"
+                                       there ? "the counter was lost and made again"
                                              : "the counter that this handle has used is gone");
     if (!there)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
@@ -350,7 +350,7 @@ static void make_keys(mcds_counter *counter)
             mcds__key_add_number(&counter->keys[i], i);
     mcds__settings_init(&counter->settings, mcds__store_env(counter->store), MCDS__KIND_COUNTER,
                         &head, &setting, counter->stripes > 1, counter->ttl_ms);
-    counter->settings.foreign = "this counter was made without stripes; open it so";
+    counter->settings.foreign = "this counter was made without stripes; open it the same way";
 }
 
 static void destroy_counter(struct mcds__handle *handle)

@@ -55,8 +55,7 @@ static int judge_sum(mcds_counter *counter, struct sum sum, int64_t *value_out,
         mcds__counter_note_form(counter, form);
     if (sum.down && form == FORM_PLAIN) {
         *detail_out =
-            "the counter was lost and has begun again without SIGNED, so that it does "
-            "not go below zero";
+            "the counter was lost and made again without SIGNED, so it does not go below zero";
         return MCDS_LOST;
     }
     if (value_out != NULL)
@@ -98,7 +97,7 @@ static enum mcds__step judge_life(struct counter_add *add, bool reborn)
         return MCDS__DONE;
     if (look->outcome == MCDS_OUT_OK || look->outcome == MCDS_OUT_MISS)
         return mcds__operation_explain(operation, MCDS_LOST,
-                                       reborn ? "the counter was lost and has begun again"
+                                       reborn ? "the counter was lost and made again"
                                               : "the counter was lost after the addition");
     operation->peer = look->peer;
     return mcds__operation_explain(
@@ -159,7 +158,7 @@ static enum mcds__step step_learn(struct counter_add *add)
     if (form == FORM_PLAIN)
         return mcds__operation_explain(
             operation, MCDS_INVALID,
-            "this counter was made without SIGNED and cannot go down; drop it to begin anew");
+            "this counter was made without SIGNED and cannot go down; drop it to start again");
     add->stage = ADD_COUNTING;
     return step_count(add);
 }
@@ -203,7 +202,7 @@ static int check_add(const mcds_counter *counter, int64_t delta, const int64_t *
                          counter->name);
     if (value_out != NULL && (counter->stripes > 1 || counter->share != NULL))
         return mcds_fail(MCDS_INVALID,
-                         "counter '%.200s': add: %s counter cannot tell its value; use get",
+                         "counter '%.200s': add: %s counter does not return its value; use get",
                          counter->name, counter->share != NULL ? "an exact" : "a striped");
     return MCDS_OK;
 }

@@ -60,7 +60,7 @@ enum mcds__step mcds__entries_step_change(struct mcds__operation *operation)
     if (operation->result == MCDS_OK || nothing)
         operation->result = change->take(&change->change, change->out);
     if (operation->result == MCDS_CORRUPT && change->change.code == MCDS__FOLD_NO_NUMBER)
-        operation->detail = "the value is no number";
+        operation->detail = "the value is not a number";
     return step;
 }
 

@@ -145,10 +145,9 @@ static enum mcds__step take_judgement(struct list_push *push, enum mcds__step st
     if (push->base.result != MCDS_OK)
         return mcds__operation_explain(
             &push->base, MCDS_AMBIGUOUS,
-            "the list has begun anew, and whether it was cleared cannot be seen now");
+            "the list was made again, and whether it was cleared is not known");
     atomic_store(&push->list->generation.known, push->root.number);
-    return mcds__operation_explain(&push->base, MCDS_LOST,
-                                   "the list was gone and has begun anew");
+    return mcds__operation_explain(&push->base, MCDS_LOST, "the list was lost and made again");
 }
 
 static enum mcds__step take_append(struct list_push *push, enum mcds__step step)

@@ -159,7 +159,7 @@ static enum mcds__step take_judgement(struct list_fetch *fetch, enum mcds__step 
     if (fetch->locate.ended)
         return mcds__operation_finish(&fetch->base, MCDS_NOT_FOUND);
     return mcds__operation_explain(&fetch->base, MCDS_LOST,
-                                   "the list is gone since this handle saw it last");
+                                   "the list that this handle has used is gone");
 }
 
 static enum mcds__step step_fetch(struct mcds__operation *operation)

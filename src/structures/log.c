@@ -106,9 +106,9 @@ static enum mcds__step take_append(struct log_put *put, enum mcds__step step)
     if (step != MCDS__DONE || put->base.result != MCDS_OK)
         return step;
     if (took_too_long(put))
-        return mcds__operation_explain(&put->base, MCDS_AMBIGUOUS,
-                                       "it is in the log, but so late that those who follow it "
-                                       "may have passed");
+        return mcds__operation_explain(
+            &put->base, MCDS_AMBIGUOUS,
+            "it is in the log, but so late that cursors may have passed it");
     if (!put->append.made)
         return go_on(put);
     /* Who makes a part looks after the root, so that its settings are not forgotten. */
@@ -187,7 +187,8 @@ static int check_events(const mcds_log *log, const struct mcds__operation_kind *
     if (log == NULL || (events == NULL && count > 0))
         return mcds_fail(MCDS_INVALID, "log: %s needs a log and its events", kind->verb);
     if (when_ms < 0 || when_ms >= INT64_C(1) << 47)
-        return mcds_fail(MCDS_INVALID, "log '%.200s': %s: the time is none since 1970",
+        return mcds_fail(MCDS_INVALID,
+                         "log '%.200s': %s: the time must be in the years 1970 to 6429",
                          log->name, kind->verb);
     for (size_t i = 0; i < count; i++) {
         if (events[i].at == NULL && events[i].length > 0)

@@ -63,7 +63,7 @@ int mcds_log_cursor_load(mcds_log_cursor *cursor, const char *text)
         }
     }
     if (!fine || *at != '\0')
-        return mcds_fail(MCDS_INVALID, "log: '%.100s' is no cursor", text);
+        return mcds_fail(MCDS_INVALID, "log: '%.100s' is not a cursor", text);
     loaded.from_ms = (int64_t)from_ms;
     *cursor = loaded;
     return MCDS_OK;

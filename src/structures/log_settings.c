@@ -60,8 +60,8 @@ int mcds__log_check(const char *name, const struct mcds__log_settings *wanted)
 {
     struct mcds__log_settings settings = mcds__log_complete(wanted);
     if ((settings.flags & ~(uint32_t)MCDS_LOG_BY_ARRIVAL) != 0)
-        return mcds_fail(MCDS_INVALID, "log '%.200s': flags %#x are none of mcds_log_flag",
-                         name, (unsigned)settings.flags);
+        return mcds_fail(MCDS_INVALID, "log '%.200s': unknown flags %#x", name,
+                         (unsigned)settings.flags);
     if (settings.retention_ms < RETENTION_MIN_MS || settings.retention_ms > RETENTION_MAX_MS)
         return mcds_fail(MCDS_INVALID, "log '%.200s': the retention must be 1 s to 366 days",
                          name);
@@ -132,7 +132,7 @@ static bool fits(mcds_log *log, const struct mcds__log_settings *has)
         if (rows[i].wanted == 0 || rows[i].wanted == rows[i].has)
             continue;
         (void)snprintf(log->refusal, sizeof log->refusal,
-                       "it was made with %s %llu, not %llu; open it with 0 to take it as it is",
+                       "it was made with %s %llu, not %llu; open it with 0 to accept that",
                        rows[i].what, (unsigned long long)rows[i].has,
                        (unsigned long long)rows[i].wanted);
         return false;
@@ -165,7 +165,7 @@ static enum mcds__step adopt(struct mcds__log_begin *begin, struct mcds__operati
     if (log->refusal[0] != '\0')
         return mcds__operation_explain(operation, MCDS_INVALID, log->refusal);
     return mcds__operation_explain(operation, MCDS_LOST,
-                                   "the log was gone and has begun anew with other settings");
+                                   "the log was lost and made again with other settings");
 }
 
 void mcds__log_begin(struct mcds__log_begin *begin, mcds_log *log)

@@ -318,7 +318,7 @@ int mcds_set_open(mcds_store *store, const char *name, const mcds_set_options *o
     if (result != MCDS_OK)
         return result;
     if (options->form < MCDS_SET_PLAIN || options->form > MCDS_SET_LIST)
-        return mcds_fail(MCDS_INVALID, "set '%.200s': form %d is none of mcds_set_form", name,
+        return mcds_fail(MCDS_INVALID, "set '%.200s': unknown form %d", name,
                          (int)options->form);
     const mcds_env *env = mcds__store_env(store);
     mcds_set *set = mcds__allocate_zero(env, sizeof *set);

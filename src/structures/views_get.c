@@ -221,7 +221,8 @@ static enum mcds__step take_replies(struct views_get *get)
     if (state == BASE_MISSING)
         return claim(get);
     if (state == BASE_MOVED && get->moves++ == MOVES_MAX)
-        return mcds__operation_explain(&get->base, MCDS_BUSY, "its base moves again and again");
+        return mcds__operation_explain(&get->base, MCDS_BUSY,
+                                       "its base changes again and again");
     if (state == BASE_MOVED)
         return begin(get);
     if (state == BASE_DAMAGED || !add_slots(get, with_base))

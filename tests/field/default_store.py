@@ -149,7 +149,7 @@ class DefaultStoreTest(unittest.TestCase):
 
     def test_help_and_doctor_say_whose_it_is(self):
         home = self.make("home", 0o700)
-        self.assertIn("this user alone", self.mcds("doctor", HOME=home).stdout)
+        self.assertIn("only for this user", self.mcds("doctor", HOME=home).stdout)
         self.assertIn("this user", " ".join(self.mcds("help", "lock").stdout.split()))
 
     @unittest.skipUnless(IS_ROOT, "only root may make a program that runs as another user")

@@ -208,7 +208,7 @@ void strict_says_lost_when_born_again(struct suite *suite)
     CHECK_OTHER(MCDS_OK, suite, mcds_counter_get, other, &value);
     assert_int_equal(value.value, 9);
     CHECK(MCDS_LOST, suite, mcds_counter_add, strict, 1, NULL);
-    CHECK_SENTENCE("begun again");
+    CHECK_SENTENCE("made again");
     CHECK(MCDS_OK, suite, mcds_counter_drop, strict);
     CHECK(MCDS_OK, suite, mcds_counter_add, strict, 3, &out);
     assert_int_equal(out, 3);

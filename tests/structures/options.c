@@ -32,17 +32,18 @@ static void check_visitors_refused(struct suite *suite, const char *name, uint64
 static void visitors_have_one_period_and_form(struct suite *suite)
 {
     static const char *const sentences[] = {
-        "its members are not kept; open it so",
-        "its members are kept EXACT; open it so",
-        "its members are ESTIMATED; open it so",
+        "its members are not kept; open it the same way",
+        "its members are kept EXACT; open it the same way",
+        "its members are ESTIMATED; open it the same way",
     };
     for (uint32_t members = 0; members < 3; members++) {
         const char *name = fresh_name(suite, "v");
         mcds_visitors_value value;
         mcds_visitors *visitors = open_visitors(suite->store, name, DAY, members);
         CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", 0);
-        check_visitors_refused(suite, name, MINUTE, members,
-                               "it was made with period_ms 86400000, not 60000; open it so");
+        check_visitors_refused(
+            suite, name, MINUTE, members,
+            "it was made with period_ms 86400000, not 60000; open it the same way");
         check_visitors_refused(suite, name, 0, members, "period_ms 86400000, not 0");
         for (uint32_t other = 0; other < 3; other++)
             if (other != members)
@@ -86,10 +87,11 @@ static void online_has_one_window_and_form(struct suite *suite)
         mcds_online_value value;
         mcds_online *online = open_online(suite->store, name, DAY, 5, members);
         CHECK(MCDS_OK, suite, mcds_online_beat, online, "ann", 0);
-        check_online_refused(suite, name, 60000, 5, members,
-                             "it was made with width_ms 86400000, not 60000; open it so");
+        check_online_refused(
+            suite, name, 60000, 5, members,
+            "it was made with width_ms 86400000, not 60000; open it the same way");
         check_online_refused(suite, name, DAY, 6, members, "buckets 5, not 6");
-        check_online_refused(suite, name, DAY, 5, (members + 1) % 3, "; open it so");
+        check_online_refused(suite, name, DAY, 5, (members + 1) % 3, "; open it the same way");
         CHECK(MCDS_OK, suite, mcds_online_count, online, 0, &value);
         assert_int_equal(value.current + value.closed, 1);
         mcds_online_close(online);
@@ -123,7 +125,8 @@ static mcds_views *open_views(mcds_store *store, const char *name, uint32_t flus
 /* Intervals of other length would be saved under the same numbers. */
 static void views_have_one_interval(struct suite *suite)
 {
-    static const char sentence[] = "it was made with flush_ms 3600000, not 60000; open it so";
+    static const char sentence[] =
+        "it was made with flush_ms 3600000, not 60000; open it the same way";
     const char *name = fresh_name(suite, "w");
     int64_t value = 0;
     mcds_views *views = open_views(suite->store, name, 3600000);
@@ -168,14 +171,14 @@ static void a_counter_has_one_number_of_stripes(struct suite *suite)
     mcds_counter *plain = open_counter(suite->store, plain_name, 1);
     CHECK(MCDS_OK, suite, mcds_counter_add, counter, 3, NULL);
     check_counter_refused(suite, name, 5, MCDS_INVALID,
-                          "it was made with stripes 4, not 5; open it so");
+                          "it was made with stripes 4, not 5; open it the same way");
     check_counter_refused(suite, name, 1, MCDS_CORRUPT,
-                          "made EXACT or with stripes is opened so");
+                          "made EXACT or with stripes the same way");
     CHECK(MCDS_OK, suite, mcds_counter_get, counter, &value);
     assert_int_equal(value.value, 3);
     CHECK(MCDS_OK, suite, mcds_counter_add, plain, 5, NULL);
     check_counter_refused(suite, plain_name, 4, MCDS_INVALID,
-                          "this counter was made without stripes; open it so");
+                          "this counter was made without stripes; open it the same way");
     CHECK(MCDS_OK, suite, mcds_counter_get, plain, &value);
     assert_int_equal(value.value, 5);
     mcds_counter_close(counter);

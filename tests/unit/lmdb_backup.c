@@ -125,7 +125,7 @@ static void a_copy_overwrites_nothing(void **state)
     (void)put(store, MCDS_SET, "k", "v", 0);
     assert_int_equal(mcds_backup(store, copy), MCDS_OK);
     assert_int_equal(mcds_backup(store, copy), MCDS_IO);
-    assert_non_null(strstr(mcds_errmsg(), "is there already"));
+    assert_non_null(strstr(mcds_errmsg(), "exists already"));
     assert_int_equal(mcds_backup(store, place->file), MCDS_IO);
     assert_int_equal(mcds_backup(store, ""), MCDS_INVALID);
     assert_int_equal(mcds_backup(NULL, copy), MCDS_INVALID);

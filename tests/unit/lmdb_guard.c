@@ -153,10 +153,10 @@ static void what_is_no_file_is_not_opened(void **state)
     for (size_t i = 0; i < SUFFIXES; i++) {
         beside(place, suffixes[i], path);
         assert_int_equal(mkfifo(path, 0600), 0);
-        assert_refused(place->file, "", path, "no plain file");
+        assert_refused(place->file, "", path, "not a regular file");
         assert_int_equal(unlink(path), 0);
         assert_int_equal(mkdir(path, 0700), 0);
-        assert_refused(place->file, "", path, "no plain file");
+        assert_refused(place->file, "", path, "not a regular file");
         assert_int_equal(rmdir(path), 0);
     }
 }

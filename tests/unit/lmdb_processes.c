@@ -264,7 +264,8 @@ static void await_writers(mcds_store *store, unsigned count)
     unsigned waiting = 0;
     while (waiting < count) {
         (void)usleep(1000);
-        const char *sentence = strstr(find_finding(store, "in line", &sought), "commits; ");
+        const char *sentence = strstr(find_finding(store, "wait for their turn", &sought),
+                                      "commits; ");
         if (sentence == NULL || sscanf(sentence, "commits; %u", &waiting) != 1)
             abort();
     }

@@ -378,7 +378,7 @@ static void a_foreign_file_is_left_alone(void **state)
     memset(bytes, 'x', sizeof bytes);
     write_file(place->file, bytes, sizeof bytes);
     assert_int_equal(try_open(place->file, "", NULL, &store), MCDS_IO);
-    assert_non_null(strstr(mcds_errmsg(), "is no LMDB file"));
+    assert_non_null(strstr(mcds_errmsg(), "is not an LMDB file"));
     assert_non_null(strstr(mcds_errmsg(), place->file));
     (void)snprintf(lock, sizeof lock, "%s-lock", place->file);
     assert_int_equal(access(lock, F_OK), -1);
@@ -449,7 +449,7 @@ static void bad_places_and_options_are_named(void **state)
     mcds_store *store = NULL;
     char path[160];
     assert_int_equal(try_open(place->directory, "", NULL, &store), MCDS_IO);
-    assert_non_null(strstr(mcds_errmsg(), "is no plain file"));
+    assert_non_null(strstr(mcds_errmsg(), "is not a regular file"));
     (void)snprintf(path, sizeof path, "%s/none/store", place->directory);
     assert_int_equal(try_open(path, "", NULL, &store), MCDS_IO);
     assert_non_null(strstr(mcds_errmsg(), "directory of"));

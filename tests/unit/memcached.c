@@ -167,7 +167,7 @@ static void a_reply_larger_than_any_item_is_refused(void **state)
         {FAKE_PROBED, NULL}, {FAKE_EXPECT, "mg k"}, {FAKE_SEND, "VA 5000000 f0 c1 O#1\r\nabc"},
         {FAKE_STALL, NULL},  {FAKE_END, NULL},
     };
-    expect_get(steps, MCDS_OUT_UNKNOWN, "larger than what it can hold");
+    expect_get(steps, MCDS_OUT_UNKNOWN, "larger than its largest item");
 }
 
 /* memcached's own proxy speaks the meta protocol and has settings. */
@@ -345,8 +345,8 @@ static void bad_uris_are_told_apart(void **state)
         {"memcached://a:1:", "write an IPv6 address as"},
         {"memcached://::1", "write an IPv6 address as"},
         {"memcached://[::1", "the bracket of the IPv6 address is not closed"},
-        {"memcached://[/a]", "only an IPv6 address stands in brackets"},
-        {"memcached://a?protocol=binary", "there are auto, meta and classic"},
+        {"memcached://[/a]", "only an IPv6 address may be in brackets"},
+        {"memcached://a?protocol=binary", "must be auto, meta or classic"},
         {"memcached://a?connect_timeout=0", "connect_timeout=0 is not a whole number"},
         {"memcached://a?strict=1", "has no option 'strict'"},
     };

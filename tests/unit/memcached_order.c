@@ -125,7 +125,7 @@ static void what_was_not_asked_answers_nothing(void **state)
     mcds_request incr = request_of(MCDS_INCR, "n", "");
     incr.delta = 1;
     assert_int_equal(ask(store, &incr, 1), MCDS_OUT_UNSENT);
-    assert_string_equal(incr.reply.detail, "the server answers what was not asked");
+    assert_string_equal(incr.reply.detail, "the server sent a reply that was not requested");
     close_store(store, server);
 }
 

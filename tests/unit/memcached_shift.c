@@ -12,7 +12,7 @@
 #include "support/fake_server.h"
 
 #define PATIENCE_MS 10000
-#define OUT_OF_STEP "the server's answers are out of step with the requests"
+#define OUT_OF_STEP "the server's replies do not match the requests"
 
 static mcds_request request_of(mcds_command command, const char *key, const char *value)
 {
@@ -51,7 +51,7 @@ static void play(mcds_command command, const struct fake_step *steps,
     for (int i = 0; i < 3; i++) {
         assert_int_equal(requests[i].reply.outcome, outcomes[i]);
         if (outcomes[i] == MCDS_OUT_UNKNOWN)
-            assert_non_null(strstr(requests[i].reply.detail, "answers"));
+            assert_non_null(strstr(requests[i].reply.detail, "repl"));
     }
     mcds_close(store);
     assert_int_equal(fake_server_stop(server), -1);
