@@ -93,11 +93,12 @@ void mcds__key_begin(struct mcds__key *key, const char *ns, const char *tag, con
 
 void mcds__key_add_number(struct mcds__key *key, uint64_t number)
 {
-    char digits[MCDS__U64_DIGITS];
-    size_t count = mcds__format_u64(number, digits);
-    add_byte(key, ':');
-    for (size_t i = 0; i < count; i++)
-        add_byte(key, digits[i]);
+    assert(key->length + 1 + mcds__u64_digits(number) <= MCDS__KEY_MAX);
+    char *at = key->bytes + key->length;
+    *at++ = ':';
+    size_t count = mcds__format_u64(number, at);
+    at[count] = '\0';
+    key->length = (uint8_t)(key->length + 1 + count);
 }
 
 /* The eight digits of 32 bits at once, a byte for each. */
@@ -116,15 +117,14 @@ static void put_eight_digits(char *out, uint32_t bits)
 
 void mcds__key_add_hex(struct mcds__key *key, uint64_t bits, unsigned digits)
 {
-    assert(digits <= 16 && key->length + 1 + digits <= MCDS__KEY_MAX);
+    assert(digits <= 16 && key->length + 1 + (digits > 8 ? 16 : 8) <= MCDS__KEY_MAX);
     char *at = key->bytes + key->length;
     *at++ = ':';
+    put_eight_digits(at, (uint32_t)(bits >> 32));
+    if (digits > 8)
+        put_eight_digits(at + 8, (uint32_t)bits);
+    at[digits] = '\0';
     key->length = (uint8_t)(key->length + 1 + digits);
-    for (; digits >= 8; digits -= 8, bits <<= 32, at += 8)
-        put_eight_digits(at, (uint32_t)(bits >> 32));
-    for (unsigned i = 0; i < digits; i++, bits <<= 4)
-        *at++ = "0123456789abcdef"[bits >> 60];
-    *at = '\0';
 }
 
 void mcds__key_add_element(struct mcds__key *key, const char *element)

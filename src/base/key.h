@@ -24,7 +24,8 @@ struct mcds__key {
 void mcds__key_begin(struct mcds__key *key, const char *ns, const char *tag, const char *name);
 /* Add :NUMBER in decimal. */
 void mcds__key_add_number(struct mcds__key *key, uint64_t number);
-/* Add : and the first `digits` (1..16) hexadecimal digits of 64 bits. */
+/* Add : and the first `digits` (1..16) hexadecimal digits of 64 bits. There is room for eight or
+ * sixteen. */
 void mcds__key_add_hex(struct mcds__key *key, uint64_t bits, unsigned digits);
 /* Add :ELEMENT, encoded as a name is. */
 void mcds__key_add_element(struct mcds__key *key, const char *element);

@@ -1,6 +1,8 @@
 /* Whole numbers from and to text, within bounds. */
 #include "base/number.h"
 
+#include <string.h>
+
 /* As long as the number before a digit is no larger, none that follows can be too large. */
 #define ROOMY (UINT64_MAX / 10 - 1)
 
@@ -32,6 +34,23 @@ static bool is_space(uint8_t byte)
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
+/* Eight digits at once: a byte for each, then numbers of two, of four and of eight digits. False:
+ * some of the bytes are none. */
+static bool take_eight_digits(const uint8_t *text, uint64_t *number)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t digits = 0;
+    for (unsigned i = 0; i < 8; i++)
+        digits |= (uint64_t)text[i] << (8 * i);
+    if (((digits & ones * 0xf0) | ((digits + ones * 6) & ones * 0xf0) >> 4) != ones * 0x33)
+        return false;
+    digits &= ones * 0x0f;
+    digits = (digits * 10 + (digits >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
+    digits = (digits * 100 + (digits >> 16)) & UINT64_C(0x0000ffff0000ffff);
+    *number = (digits * 10000 + (digits >> 32)) & UINT32_MAX;
+    return true;
+}
+
 bool mcds__parse_stored_u64(const uint8_t *value, size_t length, uint64_t *out)
 {
     size_t at = 0;
@@ -40,6 +59,8 @@ bool mcds__parse_stored_u64(const uint8_t *value, size_t length, uint64_t *out)
     at += at < length && value[at] == '+';
     size_t first = at;
     uint64_t number = 0;
+    if (length - at >= 8 && take_eight_digits(value + at, &number))
+        at += 8;
     for (; at < length && value[at] >= '0' && value[at] <= '9'; at++) {
         if (!add_digit(&number, value[at] - (unsigned)'0'))
             return false;
@@ -52,17 +73,48 @@ bool mcds__parse_stored_u64(const uint8_t *value, size_t length, uint64_t *out)
 
 size_t mcds__u64_digits(uint64_t number)
 {
-    size_t count = 1;
-    for (uint64_t bound = 10; number >= bound && count < MCDS__U64_DIGITS; bound *= 10)
-        count++;
-    return count;
+    static const uint64_t powers[MCDS__U64_DIGITS] = {
+        UINT64_C(1),
+        UINT64_C(10),
+        UINT64_C(100),
+        UINT64_C(1000),
+        UINT64_C(10000),
+        UINT64_C(100000),
+        UINT64_C(1000000),
+        UINT64_C(10000000),
+        UINT64_C(100000000),
+        UINT64_C(1000000000),
+        UINT64_C(10000000000),
+        UINT64_C(100000000000),
+        UINT64_C(1000000000000),
+        UINT64_C(10000000000000),
+        UINT64_C(100000000000000),
+        UINT64_C(1000000000000000),
+        UINT64_C(10000000000000000),
+        UINT64_C(100000000000000000),
+        UINT64_C(1000000000000000000),
+        UINT64_C(10000000000000000000),
+    };
+    /* 1233 / 4096 is a little more than the logarithm of two. */
+    unsigned bits = 64 - (unsigned)__builtin_clzll(number | 1);
+    unsigned count = bits * 1233 >> 12;
+    return count + ((number | 1) >= powers[count]);
 }
 
 size_t mcds__format_u64(uint64_t number, char *out)
 {
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
     size_t count = mcds__u64_digits(number);
-    for (size_t i = count; i > 0; i--, number /= 10)
-        out[i - 1] = (char)('0' + number % 10);
+    size_t at = count;
+    for (; number >= 100; number /= 100)
+        memcpy(out + (at -= 2), &pairs[2 * (number % 100)], 2);
+    if (at == 2)
+        memcpy(out, &pairs[2 * number], 2);
+    else
+        out[0] = (char)('0' + number);
     return count;
 }
 
