@@ -68,6 +68,7 @@ struct mcds__fold_span {
 struct mcds__fold_life {
     uint64_t number; /* 0: not known, or none */
     uint64_t hash_key[2];
+    uint64_t mark; /* of the root, as the store gave it before it was seen; 0: none */
 };
 
 /* What the entries are, 0 to 2: two programs that use one name must agree. */
@@ -90,9 +91,9 @@ struct mcds__fold {
     uint64_t next_ticket;
     uint64_t last_place; /* in the order of PUSH: those of this handle rise */
     struct mcds__fold_span earlier, current;
-    _Atomic uint32_t life_version; /* odd while the life is written */
-    _Atomic uint64_t life[3];      /* number and hash key */
-    _Atomic uint64_t mark;         /* of the root of that life, as the store gave it; 0: none */
+    _Atomic uint32_t life_version;              /* odd while the life is written */
+    _Atomic uint64_t life[3];                   /* number and hash key */
+    _Atomic uint64_t mark;                      /* of the root of that life */
     _Atomic uint64_t proofs[MCDS__FOLD_PROOFS]; /* fold_life.c */
     _Atomic uint64_t rest;  /* a life that a drop has not erased to the end */
     _Atomic bool is_making; /* an operation makes the root */

@@ -67,7 +67,6 @@ void mcds__fold_contents_free(struct mcds__fold_contents *contents)
         next = chunk->next;
         mcds__free(env, chunk);
     }
-    mcds__fold_contents_init(contents, env, contents->key, contents->only);
 }
 
 /* Room for one more; `inside` is where the array began. */
@@ -352,11 +351,6 @@ int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint
 const char *mcds__fold_saying(int result)
 {
     return result == MCDS_UNSUPPORTED ? MCDS__NEWER_SAYING : mcds_strerror(result);
-}
-
-bool mcds__fold_is_there(const struct mcds__fold_entry *entry, int64_t now_ms)
-{
-    return entry->there && (entry->expires_ms == 0 || entry->expires_ms > now_ms);
 }
 
 const struct mcds__fold_entry *mcds__fold_find(const struct mcds__fold_contents *contents,

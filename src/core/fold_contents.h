@@ -89,7 +89,10 @@ const char *mcds__fold_saying(int result);
 const struct mcds__fold_entry *mcds__fold_find(const struct mcds__fold_contents *contents,
                                                mcds_bytes element);
 /* Whether an entry is there at now_ms. */
-bool mcds__fold_is_there(const struct mcds__fold_entry *entry, int64_t now_ms);
+static inline bool mcds__fold_is_there(const struct mcds__fold_entry *entry, int64_t now_ms)
+{
+    return entry->there && (entry->expires_ms == 0 || entry->expires_ms > now_ms);
+}
 /* What became of a record, or NULL where it is not known. */
 const struct mcds__fold_id *mcds__fold_outcome(const struct mcds__fold_contents *contents,
                                                uint64_t writer, uint32_t seq);

@@ -27,11 +27,6 @@ uint32_t mcds__fold_flags(enum mcds__fold_state state, size_t snapshot_end, uint
            (floor_s / MCDS__FOLD_FLOOR_UNIT_S & UINT16_MAX) << 16;
 }
 
-enum mcds__fold_state mcds__fold_state_of(uint32_t flags)
-{
-    return (flags & 12) == 0 ? (enum mcds__fold_state)(flags & 3) : MCDS__FOLD_FOREIGN;
-}
-
 size_t mcds__fold_snapshot_end(uint32_t flags)
 {
     return (size_t)(flags >> END_SHIFT & END_MAX) * END_UNIT;

@@ -51,7 +51,10 @@ enum mcds__fold_state {
 #define MCDS__FOLD_PLACE_SHIFT 20
 
 uint32_t mcds__fold_flags(enum mcds__fold_state state, size_t snapshot_end, uint32_t floor_s);
-enum mcds__fold_state mcds__fold_state_of(uint32_t flags);
+static inline enum mcds__fold_state mcds__fold_state_of(uint32_t flags)
+{
+    return (flags & 12) == 0 ? (enum mcds__fold_state)(flags & 3) : MCDS__FOLD_FOREIGN;
+}
 /* Where the snapshot ends, rounded up a little. */
 size_t mcds__fold_snapshot_end(uint32_t flags);
 /* Whether a record that begins here is done with. */

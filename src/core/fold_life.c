@@ -17,26 +17,15 @@ struct mcds__fold_life mcds__fold_life(const struct mcds__fold *fold)
         life.number = atomic_load_explicit(&fold->life[0], memory_order_relaxed);
         life.hash_key[0] = atomic_load_explicit(&fold->life[1], memory_order_relaxed);
         life.hash_key[1] = atomic_load_explicit(&fold->life[2], memory_order_relaxed);
+        life.mark = atomic_load_explicit(&fold->mark, memory_order_relaxed);
         atomic_thread_fence(memory_order_acquire);
     } while ((version & 1) != 0 ||
              version != atomic_load_explicit(&fold->life_version, memory_order_relaxed));
     return life;
 }
 
-/* Where the store has set a mark for the root of this life, it; else 0. */
-static uint64_t mark_of(const struct mcds__fold *fold, uint64_t life)
-{
-    uint32_t version = atomic_load_explicit(&fold->life_version, memory_order_acquire);
-    bool is_same = atomic_load_explicit(&fold->life[0], memory_order_relaxed) == life;
-    uint64_t mark = atomic_load_explicit(&fold->mark, memory_order_relaxed);
-    atomic_thread_fence(memory_order_acquire);
-    bool is_whole = (version & 1) == 0 &&
-                    version == atomic_load_explicit(&fold->life_version, memory_order_relaxed);
-    return is_same && is_whole ? mark : 0;
-}
-
 /* Called with the mutex held. */
-static void set_life(struct mcds__fold *fold, const struct mcds__fold_life *life, uint64_t mark)
+static void set_life(struct mcds__fold *fold, const struct mcds__fold_life *life)
 {
     uint32_t version = atomic_load_explicit(&fold->life_version, memory_order_relaxed);
     atomic_store_explicit(&fold->life_version, version + 1, memory_order_relaxed);
@@ -44,7 +33,7 @@ static void set_life(struct mcds__fold *fold, const struct mcds__fold_life *life
     atomic_store_explicit(&fold->life[0], life->number, memory_order_relaxed);
     atomic_store_explicit(&fold->life[1], life->hash_key[0], memory_order_relaxed);
     atomic_store_explicit(&fold->life[2], life->hash_key[1], memory_order_relaxed);
-    atomic_store_explicit(&fold->mark, mark, memory_order_relaxed);
+    atomic_store_explicit(&fold->mark, life->mark, memory_order_relaxed);
     atomic_store_explicit(&fold->life_version, version + 2, memory_order_release);
 }
 
@@ -53,7 +42,9 @@ void mcds__fold_adopt(struct mcds__fold *fold, const struct mcds__fold_life *lif
     (void)pthread_mutex_lock(&fold->mutex);
     bool is_other = atomic_load_explicit(&fold->life[0], memory_order_relaxed) != life->number;
     if (is_other) {
-        set_life(fold, life, 0);
+        struct mcds__fold_life unmarked = *life;
+        unmarked.mark = 0;
+        set_life(fold, &unmarked);
         mcds__fold_forget_depths(fold);
     }
     (void)pthread_mutex_unlock(&fold->mutex);
@@ -64,8 +55,9 @@ static void keep_mark(struct mcds__fold *fold, uint64_t number, uint64_t mark)
 {
     (void)pthread_mutex_lock(&fold->mutex);
     struct mcds__fold_life life = mcds__fold_life(fold);
+    life.mark = mark;
     if (life.number == number)
-        set_life(fold, &life, mark);
+        set_life(fold, &life);
     (void)pthread_mutex_unlock(&fold->mutex);
 }
 
@@ -79,8 +71,9 @@ void mcds__fold_forget(struct mcds__fold *fold, uint64_t life)
 static struct mcds__fold_life life_of(const struct mcds__descriptor *descriptor)
 {
     return (struct mcds__fold_life){
-        descriptor->life,
-        {mcds__get_u64(descriptor->hash_key), mcds__get_u64(descriptor->hash_key + 8)},
+        .number = descriptor->life,
+        .hash_key = {mcds__get_u64(descriptor->hash_key),
+                     mcds__get_u64(descriptor->hash_key + 8)},
     };
 }
 
@@ -179,7 +172,8 @@ static void see_root(void *context, const mcds_reply *reply, mcds_bytes value)
 static void look_at_root(struct mcds__fold_proof *proof, struct mcds__fold *fold, uint64_t life)
 {
     mcds_bytes root = mcds__key_bytes(&fold->root);
-    uint64_t mark = mark_of(fold, life);
+    struct mcds__fold_life known = mcds__fold_life(fold);
+    uint64_t mark = known.number == life ? known.mark : 0;
     struct sight sight = {proof, life};
     if (mcds__store_remains(fold->store, root, &mark)) {
         proof->seen = life;

@@ -162,7 +162,9 @@ bool mcds__fold_look_at_once(struct mcds__fold *fold, mcds_bytes element,
     mcds__fold_key(fold, life.number, hash, mcds__fold_depth(fold, hash), &key);
     struct sought sought = {fold, mcds__key_bytes(&key), element, take, context, MCDS_BUSY};
     if (!mcds__store_look(fold->store, sought.key, see_key, &sought) ||
-        (sought.result != MCDS_OK && sought.result != MCDS_NOT_FOUND) ||
+        (sought.result != MCDS_OK && sought.result != MCDS_NOT_FOUND))
+        return false;
+    if (!mcds__store_remains(fold->store, mcds__key_bytes(&fold->root), &life.mark) &&
         mcds__fold_is_alive(&proof, fold, life.number) != MCDS__FOLD_ALIVE)
         return false;
     *result_out = sought.result;

@@ -20,7 +20,7 @@ static inline struct mcds__fold_life first_life(mcds_store *store, const struct 
     mcds_batch batch = {
         .requests = &get, .count = 1, .deadline_ns = INT64_MAX, .values = &values};
     mcds__store_execute(store, 0, &batch);
-    struct mcds__fold_life none = {0, {0, 0}};
+    struct mcds__fold_life none = {.number = 0};
     if (get.reply.outcome != MCDS_OUT_OK || values.length <= MCDS__FRAME_HEAD + 2)
         return none;
     enum mcds__descriptor_kind kind = (enum mcds__descriptor_kind)
@@ -29,8 +29,9 @@ static inline struct mcds__fold_life first_life(mcds_store *store, const struct 
                               kind, &detail) != MCDS_OK)
         return none;
     return (struct mcds__fold_life){
-        descriptor.life,
-        {mcds__get_u64(descriptor.hash_key), mcds__get_u64(descriptor.hash_key + 8)},
+        .number = descriptor.life,
+        .hash_key = {mcds__get_u64(descriptor.hash_key),
+                     mcds__get_u64(descriptor.hash_key + 8)},
     };
 }
 
