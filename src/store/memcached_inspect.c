@@ -6,95 +6,12 @@
 #include "base/environment.h"
 #include "base/key.h"
 #include "base/number.h"
-#include "store/homes.h"
-#include "store/memcached.h"
+#include "store/memcached_exchange.h"
 #include "store/report.h"
 
-#define EXCHANGE_NS (5 * NS_PER_S)
 #define BUSY_PAUSE_NS (20 * NS_PER_MS)
 #define CLOCK_DIFFERENCE_S_MAX 2
 #define NEAR_FULL_PERCENT 90
-
-/* Takes one line of an answer. False: that was the last. */
-typedef bool take_line(void *context, const char *line, size_t length);
-
-/* Wait until the connection can go on. False: broken or too late. */
-static bool wait_once(struct mcds__connection *connection, const mcds_env *env,
-                      int64_t deadline_ns, uint8_t *ready)
-{
-    int64_t left_ns = deadline_ns - mcds__monotonic_ns(env);
-    if (left_ns <= 0) {
-        connection->trouble = "no answer before the deadline";
-        return false;
-    }
-    mcds__connection_wait(&connection, 1, left_ns, ready);
-    return true;
-}
-
-static bool connect_now(struct mcds__connection *connection, const struct mcds__memcached *home,
-                        const struct mcds__server *server)
-{
-    if (!mcds__connection_open(connection, &server->address, 0))
-        return false;
-    int64_t now_ns = mcds__monotonic_ns(home->env);
-    int64_t deadline_ns = now_ns + home->connect_timeout_ns;
-    while (connection->connecting) {
-        int64_t share_ns = mcds__connection_share_ns(connection, deadline_ns - now_ns);
-        uint8_t ready = READY_NOT;
-        while (ready == READY_NOT &&
-               wait_once(connection, home->env, now_ns + share_ns, &ready)) {
-            /* until it is ready or its share is over */
-        }
-        if (!(ready != READY_NOT ? mcds__connection_go_on(connection)
-                                 : mcds__connection_pass_over(connection)))
-            return false;
-        now_ns = mcds__monotonic_ns(home->env);
-    }
-    return true;
-}
-
-/* Hand out the lines that have come, ended by LF or CR LF. False: the last one was among them.
- */
-static bool take_lines(struct mcds__connection *connection, take_line *take, void *context)
-{
-    while (connection->in_taken < connection->in.length) {
-        const char *line = (const char *)connection->in.at + connection->in_taken;
-        size_t left = connection->in.length - connection->in_taken;
-        const char *end = memchr(line, '\n', left);
-        if (end == NULL)
-            return true;
-        size_t length = (size_t)(end - line);
-        connection->in_taken += length + 1;
-        if (length > 0 && line[length - 1] == '\r')
-            length--;
-        if (!take(context, line, length))
-            return false;
-    }
-    return true;
-}
-
-/* Send a command and hand out the lines of its answer. */
-static bool exchange(struct mcds__connection *connection, const mcds_env *env,
-                     const char *command, take_line *take, void *context)
-{
-    int64_t deadline_ns = mcds__monotonic_ns(env) + EXCHANGE_NS;
-    uint8_t ready;
-    if (!mcds_buffer_append(&connection->out, command, strlen(command)))
-        return false;
-    for (;;) {
-        if (mcds__connection_wants_to_send(connection) && !mcds__connection_send(connection))
-            return false;
-        if (!wait_once(connection, env, deadline_ns, &ready))
-            return false;
-        if ((ready & READY_TO_RECEIVE) == 0)
-            continue;
-        bool alive = mcds__connection_receive(connection, 1);
-        if (!take_lines(connection, take, context))
-            return true;
-        if (!alive || connection->in.length - connection->in_taken > MCDS__WIRE_LINE_MAX)
-            return false;
-    }
-}
 
 struct listing {
     mcds_bytes prefix;
@@ -135,11 +52,11 @@ static bool take_dumped(void *context, const char *line, size_t length)
 static bool list_once(struct mcds__connection *connection, const struct mcds__memcached *home,
                       struct listing *listing)
 {
-    bool fine = exchange(connection, home->env, "lru_crawler metadump hash\r\n", take_dumped,
-                         listing);
+    bool fine = mcds__exchange(connection, home->env, "lru_crawler metadump hash\r\n",
+                               take_dumped, listing);
     if (fine && listing->refused && !listing->busy)
-        fine = exchange(connection, home->env, "lru_crawler metadump all\r\n", take_dumped,
-                        listing);
+        fine = mcds__exchange(connection, home->env, "lru_crawler metadump all\r\n",
+                              take_dumped, listing);
     return fine;
 }
 
@@ -148,7 +65,7 @@ static bool list_once(struct mcds__connection *connection, const struct mcds__me
 static bool list_keys(struct mcds__connection *connection, const struct mcds__memcached *home,
                       struct listing *listing)
 {
-    int64_t until_ns = mcds__monotonic_ns(home->env) + EXCHANGE_NS;
+    int64_t until_ns = mcds__monotonic_ns(home->env) + MCDS__EXCHANGE_NS;
     for (;;) {
         int64_t now_ns = mcds__monotonic_ns(home->env);
         if (!list_once(connection, home, listing))
@@ -157,32 +74,6 @@ static bool list_keys(struct mcds__connection *connection, const struct mcds__me
             return true;
         mcds__sleep_until_ns(home->env, now_ns + BUSY_PAUSE_NS);
     }
-}
-
-/* Ask the server for a key that is not there: connecting tells all there is to know, and why it
- * fails if it does. NULL: it answers. */
-static const char *probe(struct mcds__memcached *home, uint32_t server, int *result_out)
-{
-    static const char key[] = "mcds-probe-inspect";
-    void *state;
-    *result_out = MCDS_UNAVAILABLE;
-    if (mcds__home_memcached.lane_open(home, &state) != MCDS_OK)
-        return "no memory for a connection";
-    mcds_request request = {.command = MCDS_GET, .key = {key, strlen(key)}};
-    mcds_batch batch = {.requests = &request,
-                        .count = 1,
-                        .deadline_ns = mcds__monotonic_ns(home->env) + EXCHANGE_NS};
-    mcds__lane_ask(state, server, &batch);
-    while (mcds__home_memcached.collect(state, batch.deadline_ns) == NULL) {
-        /* the batch is answered at its deadline */
-    }
-    mcds__home_memcached.lane_close(state);
-    const mcds_reply *reply = &request.reply;
-    if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
-        return NULL;
-    if (reply->outcome == MCDS_OUT_PROTOCOL)
-        *result_out = MCDS_PROTOCOL;
-    return reply->detail != NULL ? reply->detail : "no answer";
 }
 
 /* Why the keys of a server could not be listed. */
@@ -195,7 +86,7 @@ static int refuse_listing(struct mcds__memcached *home, uint32_t server,
         return mcds_fail(
             MCDS_UNAVAILABLE,
             "list: %s: the server is listing its keys for another client; try again", name);
-    const char *probed = probe(home, server, &result);
+    const char *probed = mcds__exchange_probe(home, server, &result);
     if (probed != NULL)
         return mcds_fail(result, "list: %s: %s", name, probed);
     if (listing->refused)
@@ -214,7 +105,7 @@ int mcds__memcached_keys(void *state, mcds_bytes prefix,
     for (uint32_t i = 0; i < home->server_count && !listing.ended; i++) {
         struct mcds__connection connection;
         mcds__connection_init(&connection, home->env);
-        bool fine = connect_now(&connection, home, &home->servers[i]) &&
+        bool fine = mcds__exchange_connect(&connection, home, &home->servers[i], 0) &&
                     list_keys(&connection, home, &listing);
         const char *trouble = connection.trouble;
         mcds__connection_close(&connection);
@@ -234,9 +125,14 @@ struct facts {
     uint64_t connections;
     uint64_t connections_max;
     uint64_t temporary_ttl_s;
+    uint64_t pid;
+    uint64_t uptime_s;
+    bool tells_evictions; /* by a number of them */
     bool evicts;
-    bool keeps_leases; /* evicts nothing that expires within temporary_ttl_s */
-    bool stopped;      /* the answer was no statistics */
+    bool may_keep_leases; /* it knows the option for it */
+    bool keeps_leases;    /* evicts nothing that expires within temporary_ttl_s */
+    bool is_proxy;        /* as it says itself */
+    bool stopped;         /* the answer was no statistics */
 };
 
 static bool take_number(const char *line, size_t length, const char *name, uint64_t *out)
@@ -259,10 +155,18 @@ static bool take_fact(void *context, const char *line, size_t length)
     if (mcds__wire_begins(line, length, version))
         (void)snprintf(facts->version, sizeof facts->version, "%.*s",
                        (int)(length - strlen(version)), line + strlen(version));
+    if (mcds__wire_is(line, length, "STAT proxy_enabled yes"))
+        facts->is_proxy = true;
     if (mcds__wire_is(line, length, "STAT evictions off"))
         facts->evicts = false;
+    if (mcds__wire_begins(line, length, "STAT temp_lru "))
+        facts->may_keep_leases = true;
     if (mcds__wire_is(line, length, "STAT temp_lru yes"))
         facts->keeps_leases = true;
+    if (mcds__wire_begins(line, length, "STAT evictions "))
+        facts->tells_evictions = true;
+    (void)take_number(line, length, "STAT pid ", &facts->pid);
+    (void)take_number(line, length, "STAT uptime ", &facts->uptime_s);
     (void)take_number(line, length, "STAT time ", &facts->time_s);
     (void)take_number(line, length, "STAT evictions ", &facts->evictions);
     (void)take_number(line, length, "STAT bytes ", &facts->bytes);
@@ -275,17 +179,24 @@ static bool take_fact(void *context, const char *line, size_t length)
 
 static void tell_memory(struct mcds__report *report, const struct facts *facts)
 {
-    mcds__report(report, MCDS_FACT, "", "%llu of %llu MB in use",
-                 (unsigned long long)facts->bytes >> 20,
-                 (unsigned long long)facts->bytes_max >> 20);
-    if (facts->evictions > 0)
+    if (facts->bytes_max > 0)
+        mcds__report(report, MCDS_FACT, "", "%llu of %llu MB in use",
+                     (unsigned long long)facts->bytes >> 20,
+                     (unsigned long long)facts->bytes_max >> 20);
+    if (!facts->tells_evictions)
+        mcds__report(report, MCDS_FACT, "", "it does not say whether it evicts");
+    else if (facts->evictions > 0)
         mcds__report(
             report, MCDS_PROBLEM,
-            "Give the server more memory (-m), keep state apart from caches, and start it with "
-            "-o temporary_ttl=N, N the longest lease in seconds, so that leases stay.",
+            facts->may_keep_leases
+                ? "Give the server more memory (-m), keep state apart from caches, and start "
+                  "it "
+                  "with -o temporary_ttl=N, N the longest lease in seconds, so that leases "
+                  "stay."
+                : "Give the server more memory (-m), and keep state apart from caches.",
             "it has evicted %llu items; locks and counters are evicted like anything else",
             (unsigned long long)facts->evictions);
-    else if (facts->evicts && !facts->keeps_leases)
+    else if (facts->evicts && facts->may_keep_leases && !facts->keeps_leases)
         mcds__report(report, MCDS_ADVICE,
                      "Start it with -o temporary_ttl=N, N the longest lease in seconds.",
                      "when its memory is full it will evict leases like anything else");
@@ -322,6 +233,26 @@ static void tell_rest(struct mcds__report *report, const struct mcds__memcached 
                      (unsigned long long)facts->connections_max);
 }
 
+/* Only a server has statistics of its own; a proxy refuses or says so. */
+static void tell_order(struct mcds__report *report, const mcds_capabilities *can,
+                       const struct facts *facts)
+{
+    bool is_server = facts->version[0] >= '0' && facts->version[0] <= '9' && !facts->is_proxy;
+    if (is_server && !can->create_on_increment)
+        mcds__report(
+            report, MCDS_ADVICE, "Use memcached 1.6.18 or newer.",
+            "it is an old server or one of another kind, of version %s: it has no meta "
+            "commands and does not tell its settings, so requests that must keep their "
+            "order go one by one, at one round trip each",
+            facts->version);
+    else
+        mcds__report(
+            report, MCDS_ADVICE,
+            "Name the servers themselves in the URI, if this machine can reach them.",
+            "it is a proxy, or behaves like one: requests that must keep their order go one by "
+            "one, at one round trip each");
+}
+
 static void tell_abilities(struct mcds__report *report, struct mcds__memcached *home,
                            uint32_t server, const struct facts *facts)
 {
@@ -333,14 +264,15 @@ static void tell_abilities(struct mcds__report *report, struct mcds__memcached *
                  can.create_on_increment ? "meta" : "classic",
                  can.ordered_batch ? "" : ", one by one", (unsigned long long)can.value_max);
     if (!can.ordered_batch)
-        mcds__report(
-            report, MCDS_ADVICE,
-            "Name the servers themselves in the URI, if this machine can reach them.",
-            "it is a proxy, or behaves like one: requests that must keep their order go one by "
-            "one, at one round trip each");
+        tell_order(report, &can, facts);
     if (!can.compare_and_set)
-        mcds__report(report, MCDS_PROBLEM, "Start it without -C, or use a newer server.",
+        mcds__report(report, MCDS_PROBLEM,
+                     can.expires ? "Start it without -C." : "Use memcached 1.6.18 or newer.",
                      "it has no compare-and-set, which locks and online counters need");
+    if (!can.expires)
+        mcds__report(report, MCDS_PROBLEM, "Use memcached 1.6.18 or newer.",
+                     "it is older than leases, and may keep items beyond their time, as "
+                     "MemcacheDB does: leases, visitors and logs would never end");
 }
 
 /* By its name: what a name means may change. */
@@ -361,31 +293,93 @@ static void tell_openness(struct mcds__report *report, const struct mcds__server
                      "reaches it can read, change and erase everything");
 }
 
+/* Ask one of the server's addresses, not that of the family `avoided` if there is another. Returns the
+ * family; 0: it did not answer. */
+static int ask_facts(struct mcds__memcached *home, const struct mcds__server *server,
+                     int avoided, struct facts *facts)
+{
+    struct mcds__connection connection;
+    int family = 0;
+    *facts = (struct facts){.evicts = true};
+    mcds__connection_init(&connection, home->env);
+    if (mcds__exchange_connect(&connection, home, server, avoided) &&
+        mcds__exchange(&connection, home->env, "stats\r\n", take_fact, facts) &&
+        !facts->stopped) {
+        family = server->address.is_unix ? 0 : mcds__connection_family(&connection);
+        (void)mcds__exchange(&connection, home->env, "stats settings\r\n", take_fact, facts);
+    }
+    mcds__connection_close(&connection);
+    return family;
+}
+
+#define FIX_MAX (MCDS__HOST_MAX + 160)
+
+static void advise_on_addresses(const struct mcds__server *server, char fix[FIX_MAX])
+{
+    (void)snprintf(fix, FIX_MAX,
+                   "See them with 'getent ahosts %s', and name one, or each by itself: "
+                   "memcached://ADDRESS1:%u,ADDRESS2:%u.",
+                   server->address.host, (unsigned)server->address.port,
+                   (unsigned)server->address.port);
+}
+
+/* The IPv6 and the IPv4 address of a name are taken for one server. */
+static void tell_addresses(struct mcds__report *report, struct mcds__memcached *home,
+                           const struct mcds__server *server, int family,
+                           const struct facts *facts)
+{
+    struct facts other;
+    int other_family = family != 0 ? ask_facts(home, server, family, &other) : 0;
+    if (other_family == 0 || other_family == family)
+        return;
+    uint64_t began_s = facts->time_s - facts->uptime_s;
+    uint64_t other_began_s = other.time_s - other.uptime_s;
+    uint64_t apart_s = began_s > other_began_s ? began_s - other_began_s
+                                               : other_began_s - began_s;
+    if (facts->pid == other.pid && apart_s <= CLOCK_DIFFERENCE_S_MAX &&
+        facts->bytes_max == other.bytes_max)
+        return;
+    char fix[FIX_MAX];
+    advise_on_addresses(server, fix);
+    mcds__report(
+        report, MCDS_PROBLEM, fix,
+        "its IPv6 and its IPv4 address are two servers: two clients may hold one lock");
+}
+
+static void tell_unreachable(struct mcds__report *report, const struct mcds__server *server,
+                             int result, const char *trouble)
+{
+    char fix[FIX_MAX];
+    const char *shown = "Start the server, or take it out of the URI: until then its keys are "
+                        "unavailable.";
+    if (result == MCDS_PROTOCOL)
+        shown = "Name the port of a memcached server in the URI; unless told otherwise (-p) it "
+                "is 11211.";
+    if (strstr(trouble, "several addresses") != NULL) {
+        advise_on_addresses(server, fix);
+        shown = fix;
+    }
+    mcds__report(report, MCDS_PROBLEM, shown, "unreachable: %s", trouble);
+}
+
 static void inspect_server(struct mcds__report *report, struct mcds__memcached *home,
                            uint32_t i)
 {
     const struct mcds__server *server = &home->servers[i];
-    struct facts facts = {.evicts = true};
+    struct facts facts;
     report->subject = server->name;
     int result;
-    const char *trouble = probe(home, i, &result);
+    const char *trouble = mcds__exchange_probe(home, i, &result);
     if (trouble != NULL) {
-        mcds__report(
-            report, MCDS_PROBLEM,
-            "Start the server, or take it out of the URI: until then its keys are unavailable.",
-            "unreachable: %s", trouble);
+        tell_unreachable(report, server, result, trouble);
         return;
     }
-    struct mcds__connection connection;
-    mcds__connection_init(&connection, home->env);
-    if (connect_now(&connection, home, server) &&
-        exchange(&connection, home->env, "stats\r\n", take_fact, &facts) && !facts.stopped)
-        (void)exchange(&connection, home->env, "stats settings\r\n", take_fact, &facts);
-    mcds__connection_close(&connection);
+    int family = ask_facts(home, server, 0, &facts);
     tell_abilities(report, home, i, &facts);
     tell_openness(report, server);
     if (facts.version[0] == '\0')
         return;
+    tell_addresses(report, home, server, family, &facts);
     tell_memory(report, &facts);
     tell_rest(report, home, &facts);
 }

@@ -24,6 +24,10 @@
  * pass for those of another. */
 #define TURN_STEP 1597
 
+/* Where the server, or what is before it, does not say how large its items are: more than any that
+ * mcds takes. */
+#define ITEM_MAX_UNKNOWN (UINT64_C(1) << 27)
+
 #define SILENT_HOST "the host does not answer"
 #define SILENT_SERVER "connected, but nothing there answers as memcached would"
 
@@ -241,8 +245,8 @@ static const char *find_fault(const struct mcds__link *link, const mcds_batch *b
                               enum mcds__parse parse, const struct mcds__wire_reply *reply)
 {
     bool is_check = batch == &link->check;
-    if (parse == PARSE_MORE && link->probe_item_max > 0 &&
-        link->needed > link->probe_item_max + MCDS__WIRE_LINE_MAX)
+    uint64_t item_max = link->probe_item_max > 0 ? link->probe_item_max : ITEM_MAX_UNKNOWN;
+    if (parse == PARSE_MORE && link->needed > item_max + MCDS__WIRE_LINE_MAX)
         return "the server's reply is larger than its largest item";
     if (parse == PARSE_MORE)
         return NULL;

@@ -389,6 +389,81 @@ static void a_clock_beyond_all_clocks_is_told(void **state)
     assert_int_equal(fake_server_stop(server), -1);
 }
 
+struct findings {
+    bool is_old;
+    bool expires_nothing;
+    bool is_wrong; /* what is true of proxies, or of newer servers */
+};
+
+static bool note_finding(void *context, const mcds_finding *finding)
+{
+    struct findings *found = context;
+    const char *what = finding->what;
+    found->is_old = found->is_old || strstr(what, "of version 1.2.1: it has no meta") != NULL;
+    found->expires_nothing = found->expires_nothing ||
+                             strstr(what, "beyond their time") != NULL;
+    found->is_wrong = found->is_wrong || strstr(what, "proxy") != NULL ||
+                      strstr(what, "evict leases") != NULL ||
+                      strstr(finding->fix, "temporary_ttl") != NULL;
+    return true;
+}
+
+/* MemcacheDB has statistics, of which a proxy has none, and none about evictions. */
+static void an_old_server_is_not_called_a_proxy(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        {FAKE_ACCEPT, NULL},
+        {FAKE_EXPECT, "version\r\n"},
+        {FAKE_SEND, "ERROR\r\nVERSION 1.2.1\r\n"},
+        {FAKE_EXPECT, "stats settings\r\n"},
+        {FAKE_SEND, "ERROR\r\nERROR\r\n"},
+        {FAKE_EXPECT, "get mcds-probe-inspect\r\n"},
+        {FAKE_SEND, "END\r\n"},
+        {FAKE_ACCEPT, NULL},
+        {FAKE_EXPECT, "stats\r\n"},
+        {FAKE_SEND, "STAT pid 7\r\nSTAT version 1.2.1\r\nSTAT curr_connections 2\r\nEND\r\n"},
+        {FAKE_EXPECT, "stats settings\r\n"},
+        {FAKE_SEND, "ERROR\r\n"},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(fake_server_uri(server));
+    struct findings found = {false, false, false};
+    assert_int_equal(mcds_inspect(store, note_finding, &found), MCDS_OK);
+    assert_true(found.is_old && found.expires_nothing);
+    assert_false(found.is_wrong);
+    mcds_close(store);
+    assert_int_equal(fake_server_stop(server), -1);
+}
+
+static bool find_port(void *context, const mcds_finding *finding)
+{
+    bool *found = context;
+    *found = *found || (strstr(finding->what, "an HTTP server") != NULL &&
+                        strstr(finding->fix, "Name the port of a memcached server") != NULL);
+    return true;
+}
+
+static void the_port_of_another_server_has_its_own_advice(void **state)
+{
+    (void)state;
+    static const struct fake_step http[] = {
+        {FAKE_ACCEPT, NULL},
+        {FAKE_EXPECT, "mg "},
+        {FAKE_SEND, "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(http);
+    mcds_store *store = open_store(fake_server_uri(server));
+    bool found = false;
+    assert_int_equal(mcds_inspect(store, find_port, &found), MCDS_OK);
+    assert_true(found);
+    mcds_close(store);
+    assert_int_equal(fake_server_stop(server), -1);
+}
+
 static bool count_key(void *context, mcds_bytes key)
 {
     int *count = context;
@@ -439,6 +514,8 @@ int main(void)
         cmocka_unit_test(nobody_there_is_unavailable),
         cmocka_unit_test(bad_uris_are_told_apart),
         cmocka_unit_test(a_clock_beyond_all_clocks_is_told),
+        cmocka_unit_test(an_old_server_is_not_called_a_proxy),
+        cmocka_unit_test(the_port_of_another_server_has_its_own_advice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -258,6 +258,78 @@ static void a_server_open_to_the_network_is_told(void **state)
     }
 }
 
+struct sought {
+    const char *what;
+    const char *fix;
+    bool found;
+};
+
+static bool seek(void *context, const mcds_finding *finding)
+{
+    struct sought *sought = context;
+    sought->found = sought->found || (finding->severity == MCDS_PROBLEM &&
+                                      strstr(finding->what, sought->what) != NULL &&
+                                      strstr(finding->fix, sought->fix) != NULL);
+    return true;
+}
+
+static bool is_told(const char *host, const struct server *server, const char *what,
+                    const char *fix)
+{
+    struct sought sought = {what, fix, false};
+    mcds_store *store = open_store(host, server, "connect_timeout=10000");
+    assert_int_equal(mcds_inspect(store, seek, &sought), MCDS_OK);
+    mcds_close(store);
+    return sought.found;
+}
+
+static void doctor_names_the_addresses_of_a_name(void **state)
+{
+    struct server *server = *state;
+    run(server);
+    assert_true(is_told("pods.test", server, "several addresses", "getent ahosts pods.test"));
+}
+
+/* Within ten seconds. */
+static bool listens_on_ipv6(uint16_t port)
+{
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    address.sin6_addr = in6addr_loopback;
+    bool is_there = false;
+    for (int tries = 0; tries < 1000 && !is_there; tries++) {
+        int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        is_there = fd >= 0 &&
+                   connect(fd, (const struct sockaddr *)&address, sizeof address) == 0;
+        if (fd >= 0)
+            (void)close(fd);
+        if (!is_there)
+            (void)usleep(10000);
+    }
+    return is_there;
+}
+
+/* One server at both addresses, one at each. */
+static void doctor_tells_two_servers_of_one_name(void **state)
+{
+    static const char what[] = "are two servers";
+    struct server *server = *state;
+    struct server other = {0};
+    run(server);
+    other.port = server->port;
+    char port[8];
+    (void)snprintf(port, sizeof port, "%u", (unsigned)server->port);
+    char *const arguments[] = {"memcached", "-u",  "root", "-U", "0",
+                               "-l",        "::1", "-p",   port, NULL};
+    assert_false(is_told("both.test", server, what, "getent ahosts both.test"));
+    if (!server_start(&other, arguments) || !listens_on_ipv6(server->port)) {
+        server_kill(&other);
+        print_message("skipped: no IPv6 on loopback\n");
+        skip();
+    }
+    assert_true(is_told("both.test", server, what, "getent ahosts both.test"));
+    server_kill(&other);
+}
+
 static void a_name_that_is_unknown_is_said_to_be_so(void **state)
 {
     const struct server *server = *state;
@@ -281,6 +353,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(several_servers_of_one_name_are_refused, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_server_open_to_the_network_is_told, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(doctor_names_the_addresses_of_a_name, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(doctor_tells_two_servers_of_one_name, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_name_that_is_unknown_is_said_to_be_so, set_up,
                                         tear_down),

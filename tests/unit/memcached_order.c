@@ -129,6 +129,26 @@ static void what_was_not_asked_answers_nothing(void **state)
     close_store(store, server);
 }
 
+/* A proxy does not say how large the items of its servers are; there is a bound nevertheless. */
+static void a_reply_through_a_proxy_is_bounded(void **state)
+{
+    (void)state;
+    static const struct fake_step steps[] = {
+        PROXY_GREETING,
+        {FAKE_SEND, "VERSION 1.6.18\r\n"},
+        {FAKE_EXPECT, "gets k\r\n"},
+        {FAKE_SEND, "VALUE k 0 200000000 5\r\nabc"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
+    struct fake_server *server = fake_server_start(steps);
+    mcds_store *store = open_store(server);
+    mcds_request get = request_of(MCDS_GET, "k", "");
+    assert_int_equal(ask(store, &get, 1), MCDS_OUT_UNKNOWN);
+    assert_string_equal(get.reply.detail, "the server's reply is larger than its largest item");
+    close_store(store, server);
+}
+
 /* The one server that would tell its version is down; those with the keys may be up. */
 static void a_proxy_without_a_version_is_a_proxy(void **state)
 {
@@ -439,6 +459,7 @@ int main(void)
         cmocka_unit_test(no_token_outlives_trouble_behind_a_proxy),
         cmocka_unit_test(an_error_after_trouble_may_answer_something_else),
         cmocka_unit_test(what_was_not_asked_answers_nothing),
+        cmocka_unit_test(a_reply_through_a_proxy_is_bounded),
         cmocka_unit_test(a_proxy_without_a_version_is_a_proxy),
         cmocka_unit_test(who_tells_no_settings_is_asked_one_by_one),
         cmocka_unit_test(after_a_loss_nothing_is_asked_one_by_one),
