@@ -214,8 +214,8 @@ static bool read_slot(struct slot *slot, const struct session *session, size_t l
         return false;
     }
     words[count] = NULL;
-    /* The reader keeps what is behind -- by reference to the words; no such line is carried
-     * out, so nothing outlives them. */
+    /* The reader points into the words for what comes after --. Such a line is not executed, so
+     * no pointer outlives the words. */
     if (!read_command(words, &slot->command, &mistake)) {
         refuse(slot, STATUS_USAGE, mistake.sentence);
         return false;

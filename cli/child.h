@@ -26,9 +26,9 @@ struct inheritance {
     struct sigaction child;
 };
 
-/* Start `program`, found by $PATH. All that descends from it dies with us. When we stand in the
- * foreground of a terminal and both standard streams are it, the
- * group becomes the foreground. Returns 0, or the errno of why it cannot be run. */
+/* Starts `program`, found by $PATH. All its descendants die with mcds. When mcds is in the
+ * foreground of a terminal and both standard streams are that terminal, the group becomes the
+ * foreground group. Returns 0, or the errno of why it cannot be run. */
 int child_start(struct child *child, char *const *program,
                 const struct inheritance *inheritance);
 
@@ -49,13 +49,13 @@ int child_news(const struct child *child);
 
 /* Have all killed at this time, even if we are stopped then. */
 void child_deadline(const struct child *child, int64_t kill_at_ns);
-/* Kill all that descends from the program, in its group or not, and wait for that. */
+/* Kills all descendants of the program, in its group or not, and waits for their end. */
 void child_sweep(const struct child *child);
 
-/* After a stop by the terminal: a program that has only been waiting for the terminal gets it
- * when we stand in the foreground. Otherwise stop our own group as well, so that the shell gets
- * its prompt; child_continue goes on when the shell continues us. A stop by others is left
- * alone: the lock is held meanwhile. */
+/* After a stop by the terminal: when mcds is in the foreground, a program that only waited for the
+ * terminal gets it. Otherwise mcds stops its own group too, so that the shell shows its prompt;
+ * child_continue continues the program when the shell continues mcds. A stop by another process
+ * changes nothing: the lock is held meanwhile. */
 void child_follow_stop(struct child *child);
 void child_continue(struct child *child);
 

@@ -81,11 +81,11 @@ enum kind {
     KIND_MOMENT    /* in ms since 1970, at least 1 */
 };
 
-/* What standard input stands for. */
+/* What a verb reads from standard input. */
 enum input {
     INPUT_NONE,
-    INPUT_LINES, /* - or nothing as this argument: one of it, with those behind it, per line */
-    INPUT_WHOLE  /* - as this argument: all of it as it is */
+    INPUT_LINES, /* this argument is - or missing: each line has it and the next ones */
+    INPUT_WHOLE  /* this argument is -: all of it, unchanged */
 };
 
 /* An option or a positional argument. */
@@ -97,7 +97,7 @@ struct parameter {
     uint64_t min;
     uint64_t max;
     const char *help;
-    bool optional;    /* argument: it and those behind it */
+    bool optional;    /* argument: it and those after it */
     bool many;        /* argument, the last: one or more; option: may be given again */
     enum input input; /* argument */
 };
@@ -125,7 +125,7 @@ struct command {
     mcds_bytes *removals;
     size_t removal_count;
     int64_t delta;        /* the argument that is a number; 1 when not given */
-    char *const *program; /* what stands behind --, ended by NULL, or NULL */
+    char *const *program; /* the words after --, ended by NULL, or NULL */
 };
 
 /* Where an operation leaves its outcome. */
@@ -189,7 +189,7 @@ struct verb {
     /* Everything else; returns the exit code. With `start`: when a program is given. */
     int (*run)(struct session *session, const struct command *command);
     enum change change;
-    /* Whether `print` has something to say behind many results. */
+    /* Whether `print` prints something after many results. */
     bool (*has_more)(const struct answer *answer);
     /* What EXISTS means when it is a no; NULL when it is not. */
     const char *refused;

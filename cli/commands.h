@@ -7,7 +7,7 @@
 extern const struct noun nouns[];                    /* ended by word NULL */
 extern const struct parameter options[OPTION_COUNT]; /* indexed by option_id */
 
-/* The options that stand anywhere. */
+/* The options that every command accepts, anywhere before --. */
 #define OPTIONS_GLOBAL                                                                         \
     (BIT(OPTION_STORE) | BIT(OPTION_NAMESPACE) | BIT(OPTION_TIMEOUT) | BIT(OPTION_JSON) |      \
      BIT(OPTION_QUIET) | BIT(OPTION_HELP) | BIT(OPTION_VERSION))
@@ -17,7 +17,7 @@ const struct noun *find_noun(const char *word);
 const struct verb *find_verb(const struct noun *noun, const char *word);
 /* The noun's only verb has no word of its own. */
 bool is_whole_command(const struct noun *noun);
-/* Whether the verb takes a program behind --. */
+/* Whether the verb takes a program after --. */
 bool takes_program(const struct verb *verb);
 
 /* The known word nearest to a mistyped one, or NULL when none is near. A verb that erases is never

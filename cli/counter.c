@@ -1,8 +1,8 @@
 /* mcds counter. */
 #include "nouns.h"
 
-/* A handle is signed unless the user asks for a plain one: `counter add x -1` must work for who
- * has never heard of the difference, and either form understands what the other has made. */
+/* A handle is signed unless the user asks for a plain one: `counter add x -1` must work without
+ * options, and each form understands counters that the other has made. */
 int counter_open(mcds_store *store, const struct command *command, void **handle_out)
 {
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
@@ -25,7 +25,7 @@ void counter_close(void *handle)
     mcds_counter_close(handle);
 }
 
-/* Whether an addition tells the value just after. */
+/* Whether an addition returns the new value. */
 static bool tells_value(const struct command *command)
 {
     return number_of(command, OPTION_STRIPES, 1) == 1 && !is_given(command, OPTION_EXACT) &&

@@ -1,5 +1,5 @@
-/* The file of the default store. Its path is absolute, and its directory is one in which nobody
- * but this user can put a file: who can write a store owns what is in it. */
+/* The file of the default store. Its path is absolute, and only this user can put a file into its
+ * directory: a user who can write a store controls its content. */
 #include "default_store.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static bool find_above(const char *path, char out[PATH_ROOM], struct stat *statu
     return false;
 }
 
-/* Say who owns the directory that refuses us. */
+/* Names the owner of the directory that refuses this user. */
 static int refuse_directory(const struct refusal *refusal, const char *path, int reason)
 {
     char above[PATH_ROOM];

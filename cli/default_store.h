@@ -1,4 +1,4 @@
-/* The store of a user who names none: a file of that user below $XDG_STATE_HOME or $HOME. */
+/* The store without -s and $MCDS_STORE: a file of the user under $XDG_STATE_HOME or $HOME. */
 #ifndef MCDS_CLI_DEFAULT_STORE_H
 #define MCDS_CLI_DEFAULT_STORE_H
 

@@ -138,8 +138,8 @@ static bool collect(struct feed *feed)
     return true;
 }
 
-/* Point the command's arguments behind the name at the fields of the line: tabs part them, and
- * the last has the rest. Returns the sentence against it, or NULL. */
+/* Points the command's arguments after the name at the fields of the line: tabs separate them, and
+ * the last field is the rest. Returns a sentence if the line is not valid, or NULL. */
 static const char *cut_line(struct command *command, char *text, size_t length)
 {
     const struct parameter *const *parameters = command->verb->arguments;

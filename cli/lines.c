@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define ROOM_FIRST 65536
-/* Behind the longest line: its end (\r\n), and the byte that a read leaves free. */
+/* After the longest line: its end (\r\n), and the byte that a read leaves free. */
 #define ROOM_BEHIND 3
 
 void lines_open(struct lines *lines, size_t max)
@@ -55,7 +55,7 @@ enum line lines_next(struct lines *lines, char **line_out, size_t *length_out)
             length--;
         if (length > lines->max)
             return LINE_TOO_LONG;
-        begin[length] = '\0'; /* the newline, or the byte that is kept free behind the end */
+        begin[length] = '\0'; /* the newline, or the free byte after the end */
         *line_out = begin;
         *length_out = length;
         return LINE_READY;

@@ -33,7 +33,7 @@
 #define STOP_MAX_NS (5000 * NS_PER_MS)
 #define KILL_MAX_NS (1000 * NS_PER_MS)
 #define RETRY_MIN_NS (10 * NS_PER_MS)
-/* What COMMAND has left behind in its group may end by itself this long. */
+/* Processes that COMMAND leaves in its group have this time to end by themselves. */
 #define REST_NS (1000 * NS_PER_MS)
 /* How often to look whether the group has ended: the end of an orphan in it is no news. */
 #define LOOK_NS (20 * NS_PER_MS)
@@ -177,7 +177,7 @@ static int acquire(struct runner *runner, int *signal_out)
     }
 }
 
-/* Why the lock was not to be had, and the exit code for it. */
+/* Prints why the lock was not acquired; returns the exit code. */
 static int report_busy(struct runner *runner)
 {
     mcds_lock_holder holder;

@@ -1,4 +1,4 @@
-/* The functions behind the table. */
+/* The functions that the table names. */
 #ifndef MCDS_CLI_NOUNS_H
 #define MCDS_CLI_NOUNS_H
 

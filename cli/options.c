@@ -19,7 +19,7 @@ struct reader {
     struct command *command;
     struct mistake *mistake;
     size_t argument_count;
-    bool options_over; /* behind -- */
+    bool options_over; /* after -- */
     char subject[40];  /* "counter add", or "lock" */
 };
 
@@ -83,7 +83,7 @@ static bool has_room(struct reader *reader)
     return true;
 }
 
-/* Elements fill their memory from the front, removals from behind. */
+/* Elements fill their memory from the front, removals from the end. */
 static bool keep_element(struct reader *reader, const char *text, bool is_removal)
 {
     struct command *command = reader->command;
@@ -319,7 +319,7 @@ static bool one_too_many(struct reader *reader, const char *typed)
     return wrong_usage(reader, what);
 }
 
-/* Standard input stands for this argument. */
+/* Takes this argument from standard input. */
 static bool take_input(struct reader *reader, const struct parameter *parameter)
 {
     struct command *command = reader->command;

@@ -11,9 +11,9 @@ struct mistake {
     char sentence[MISTAKE_MAX];
 };
 
-/* Read `words` (ended by NULL, as typed after "mcds"). With --help or --version what stands
- * behind is not looked at, and nothing is missing. `command` points into the words; free it,
- * whatever comes of it. False: *mistake says why. */
+/* Reads `words` (ended by NULL, as typed after "mcds"). Words after --help or --version are not
+ * checked, and none is missing. `command` points into the words; free it in every case. False:
+ * *mistake has the reason. */
 bool read_command(char *const *words, struct command *command, struct mistake *mistake);
 void free_command(struct command *command);
 

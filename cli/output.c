@@ -100,7 +100,7 @@ void output_begin(struct output *output)
         output_unsigned(output, "line", output->line, HIDDEN);
 }
 
-/* Put what stands before a field. False when the field is not to be printed. */
+/* Prints the separator and key before a field. False when the field is not to be printed. */
 static bool begin_field(struct output *output, const char *key, enum show show)
 {
     if (!output->json && show == HIDDEN)

@@ -37,7 +37,7 @@ void output_text(struct output *output, const char *key, const char *text, enum 
  * second time, whole, as KEY_base64. */
 void output_name(struct output *output, const char *key, const char *name, enum show show);
 void output_bytes(struct output *output, const char *key, mcds_bytes bytes, enum show show);
-/* The bytes themselves, and no end of line behind them. */
+/* The bytes unchanged, with no line end after them. */
 void output_raw(struct output *output, mcds_bytes bytes);
 /* A field that is printed already. */
 void output_copy(struct output *output, const char *key, const char *printed);
@@ -59,7 +59,7 @@ bool output_flush(struct output *output);
 /* Whether what has been printed so far has found its way, as far as is known. */
 bool output_is_fine(const struct output *output);
 
-/* Whether somebody is there who reads standard output. */
+/* Whether standard output still has a reader. */
 bool output_is_read(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the verbs of the table take behind their words. Each list is ended by NULL. */
+/* The arguments of the verbs of the table. Each list is ended by NULL. */
 #ifndef MCDS_CLI_PARAMETERS_H
 #define MCDS_CLI_PARAMETERS_H
 

@@ -19,8 +19,8 @@ bool needs_quotes(const char *text, size_t length);
 
 /* Room for what quote_next writes. */
 #define QUOTED_ROOM 16
-/* Write how the next character or byte stands within $'...'; returns how long that is, and in
- * *taken how many bytes it stands for. */
+/* Writes the next character or byte as it is quoted within $'...'. Returns the length of the
+ * quoted form, and in *taken the number of bytes that it represents. */
 size_t quote_next(const char *text, size_t there, char out[QUOTED_ROOM], size_t *taken);
 
 #endif

@@ -78,7 +78,7 @@ static void close_others(const struct watchman *watchman)
             (void)close(fd);
 }
 
-/* Who reads what mcds writes must not wait for us too. */
+/* A reader of the output of mcds must not wait for the guard too. */
 static void close_streams(void)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -229,7 +229,8 @@ static int start(struct watchman *watchman, void (*become)(const void *context, 
         cgroup_enter(&watchman->cgroup);
         become(context, report[1]);
     }
-    (void)setpgid(watchman->group, watchman->group); /* whoever of the two comes first */
+    (void)setpgid(watchman->group,
+                  watchman->group); /* in both processes: either may be first */
     (void)close(report[1]);
     ssize_t got;
     do {

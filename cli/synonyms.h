@@ -1,4 +1,4 @@
-/* What people type who know other programs. */
+/* Words that users of other programs type. */
 #ifndef MCDS_CLI_SYNONYMS_H
 #define MCDS_CLI_SYNONYMS_H
 

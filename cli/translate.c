@@ -1,4 +1,4 @@
-/* What the library says of its options, in the words of the command. */
+/* Sentences of the library about its options, in the words of the command. */
 #include "translate.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 static const struct phrase {
     const char *said;
     const char *typed;
-    bool is_time; /* a number behind it is milliseconds, and so is one behind ", not " */
+    bool is_time; /* a number after it is milliseconds, and so is one after ", not " */
 } phrases[] = {
     {"push_many", "push", false},
     {"put_many", "put", false},
@@ -57,7 +57,7 @@ static void append(char *out, size_t room, const char *text, size_t length)
     out[used + length] = '\0';
 }
 
-/* " 86400000", after it perhaps ", not 1000": as times. Returns what stands behind. */
+/* Writes " 86400000", and a following ", not 1000", as times. Returns the rest. */
 static const char *take_times(const char *at, char *out, size_t room)
 {
     static const char other[] = ", not";

@@ -12,7 +12,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Digits from *at on; moves *at behind them. False when there is none or too many. */
+/* Reads digits from *at on and moves *at past them. False when there are none or too many. */
 static bool take_digits(const char **at, uint64_t *out)
 {
     uint64_t number = 0;
@@ -73,7 +73,7 @@ static uint64_t unit_ms(const char *word)
     return 0;
 }
 
-/* ".5" as 500, with up to three digits; nothing as 0. Moves *at behind them. */
+/* Reads ".5" as 500, with up to three digits, and nothing as 0. Moves *at past them. */
 static bool take_thousandths(const char **at, uint64_t *out)
 {
     *out = 0;
@@ -108,7 +108,7 @@ void format_duration(uint64_t ms, char out[DURATION_ROOM])
     (void)snprintf(out, DURATION_ROOM, "%" PRIu64 "%s", ms / unit->ms, unit->word);
 }
 
-/* A number of so many digits, of which `before` stands in front. */
+/* Reads the character `before` and a number of so many digits. */
 static bool take_part(const char **at, char before, int digits, int *out)
 {
     const char *next = *at;

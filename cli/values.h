@@ -7,7 +7,7 @@
 
 /* Digits only. False leaves *out alone, as in all of these. */
 bool parse_whole(const char *text, uint64_t *out);
-/* Digits behind an optional sign. */
+/* Digits after an optional sign. */
 bool parse_signed(const char *text, int64_t *out);
 /* 500ms 30s 5m 1h 2d, in milliseconds; up to three decimals (1.5s); a bare number is seconds.
  */

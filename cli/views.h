@@ -1,4 +1,4 @@
-/* The database behind `mcds views`: a table in a store that lasts. */
+/* The database of `mcds views`: a table in a durable store. */
 #ifndef MCDS_CLI_VIEWS_H
 #define MCDS_CLI_VIEWS_H
 

@@ -1,4 +1,4 @@
-/* The database behind `mcds views`.
+/* The database of `mcds views`.
  *
  * The value of a page is text: the sum of old slots, and then SLOT:VIEWS for each of the last,
  * in their order. A slot is saved again when a flush is repeated, and a reader may ask for the
@@ -60,7 +60,7 @@ void base_close(struct base *base)
     free(base);
 }
 
-/* A number, and the byte behind it. False when there is none. */
+/* Reads a number and the byte after it. False when there is none. */
 static bool take_number(const char **at, const char *end, uint64_t *out)
 {
     uint64_t number = 0;

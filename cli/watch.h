@@ -17,7 +17,7 @@ struct watch {
  * `pipe_before` is what a program inherits for SIGPIPE. */
 bool watch_open(struct watch *watch, const struct sigaction *pipe_before);
 
-/* Nanoseconds of the clock that leases run on: it goes on during suspend. */
+/* Nanoseconds of the clock of leases, which runs during suspend. */
 int64_t watch_now_ns(void);
 
 /* Wait until wake_ns, a signal, or until `news` or `fd` is readable; true in the last case. */

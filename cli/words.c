@@ -47,7 +47,7 @@ static void copy_double_quoted(struct scan *scan)
     }
 }
 
-/* One escape of $'...', of which scan->in is at the letter behind the backslash. */
+/* Copies one escape of $'...'; scan->in is at the letter after the backslash. */
 static void copy_escape(struct scan *scan)
 {
     static const char letters[] = "nrte\\'\"";

@@ -591,16 +591,16 @@ MCDS_API MCDS_CHECKED int mcds_lock_holder_get_start(mcds_lock *lock,
                                                      mcds_lock_holder *holder_out,
                                                      mcds_pipeline *pipeline, uint64_t tag);
 
-/* Takes the lock from its holder, who gets MCDS_LOST. The fence is kept and keeps growing. Cost 1.
- * Returns  MCDS_OK; MCDS_NOT_FOUND: nobody holds it; MCDS_AMBIGUOUS; failures as try_acquire */
+/* Takes the lock from its holder, which gets MCDS_LOST. The fence is kept and keeps growing. Cost 1.
+ * Returns  MCDS_OK; MCDS_NOT_FOUND: the lock is free; MCDS_AMBIGUOUS; failures as try_acquire */
 MCDS_API int mcds_lock_break(mcds_lock *lock);
 MCDS_API MCDS_CHECKED int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
-/* Erases a lock that nobody holds, with its fence, which otherwise stays for ever. The next
- * acquisition takes its fence from the clock of its machine: it is larger than every earlier one
- * where clocks differ by less than a minute. For that reason a fence that is younger than a minute
- * is erased when it is a minute old, also if the lock is used meanwhile.
+/* Erases a free lock with its fence, which is otherwise kept for ever. The next acquisition takes
+ * its fence from the clock of its machine: that fence is larger than every earlier one where clocks
+ * differ by less than a minute. For that reason a fence that is younger than a minute is erased
+ * when it is a minute old, also if the lock is used meanwhile.
  * Cost     4; 5 where the store cannot compare and delete (classic servers).
  * Returns  MCDS_OK; MCDS_NOT_FOUND: no such lock; MCDS_BUSY: it is held; MCDS_INVALID: its fence is
  *          far ahead of this machine's clock, so the next one would be smaller; MCDS_AMBIGUOUS:

@@ -28,12 +28,12 @@ extern "C" {
 typedef struct mcds_sim mcds_sim;
 typedef struct mcds_sim_client mcds_sim_client;
 
-/* Who decides how long a message is on its way, and which faults happen. */
+/* How delays of messages and faults are chosen. */
 typedef enum mcds_sim_scheduler {
-    /* Chance, as often as the options say. */
+    /* At random, with the rates of the options. */
     MCDS_SIM_RANDOM = 0,
     /* Each client has a priority; messages of a lower one take many times as long, and at
-     * `changes` moments the client whose turn it is gets the lowest. Faults by chance. Source:
+     * `changes` moments the client whose turn it is gets the lowest. Faults at random. Source:
      * Burckhardt and others, A randomized scheduler with probabilistic guarantees of finding bugs
      * (ASPLOS 2010). */
     MCDS_SIM_PRIORITIES = 1,
@@ -125,8 +125,8 @@ MCDS_API void mcds_sim_count(const mcds_sim *sim, mcds_sim_counts *counts_out);
 /* Add a line to the timeline. `client` may be NULL. */
 MCDS_API void mcds_sim_note(mcds_sim *sim, const mcds_sim_client *client, const char *format,
                             ...) MCDS_PRINTF(3, 4);
-/* The newest lines of the timeline, oldest first, each ended by a newline: who asked what, what
- * became of it. Writes at most `room` bytes with the closing NUL; returns the length. */
+/* Writes the newest lines of the timeline, oldest first, each with a newline: the client, its
+ * request and the outcome. Writes at most `room` bytes with the closing NUL; returns the length. */
 MCDS_API size_t mcds_sim_timeline(const mcds_sim *sim, char *out, size_t room);
 
 #ifdef __cplusplus

@@ -1,17 +1,16 @@
 /* mcds_store.h: what the author of a store implements.
  *
  * A request is one memcached command as data, with room for its reply. A batch is an ordered
- * list of requests. A store takes batches and, later, fills in the replies: it is nothing more,
- * and no other door leads to the bytes. Programs that only use structures never include this
- * header.
+ * list of requests. A store takes batches and, later, fills in the replies; there is no other way
+ * to the stored bytes. Programs that only use structures never include this header.
  *
  * Rules that every store keeps:
  *
- *  1. MISS, EXISTS, NOT_STORED and their like come only from the place where the bytes live.
- *     Trouble on the way is UNSENT or UNKNOWN, never a miss.
- *  2. UNSENT is certain: not applied and never will be. UNKNOWN is honest: at least one byte
- *     left and no whole reply came, so the request was applied, was not, or will be later.
- *  3. A store never sends a request twice. Who may repeat what is known one layer up.
+ *  1. MISS, EXISTS, NOT_STORED and other answers come only from where the bytes are stored. A
+ *     transport failure is UNSENT or UNKNOWN, never a miss.
+ *  2. UNSENT: the request is not applied and never will be. UNKNOWN: at least one byte was sent
+ *     and no whole reply came, so the request was applied, was not, or will be later.
+ *  3. A store never sends a request twice. The layer above decides what may be repeated.
  *  4. The requests of one batch that share routing key and copy run one after the other, in the order
  *     of the array, unless the batch is marked independent. A store that cannot keep order over
  *     a pipelined connection sends them one by one: more round trips, the same meaning.
@@ -83,19 +82,19 @@ typedef enum mcds_outcome {
     MCDS_OUT_MISS,        /* no such key */
     MCDS_OUT_EXISTS,      /* the CAS token differs */
     MCDS_OUT_NOT_STORED,  /* ADD: key there; REPLACE, APPEND, PREPEND: key missing or full */
-    MCDS_OUT_TOO_BIG,     /* the value passes the store's limit; the old value stands */
-    MCDS_OUT_NO_MEMORY,   /* out of memory or of disk; the old value stands */
-    MCDS_OUT_NOT_NUMERIC, /* INCR, DECR on something that is no number */
+    MCDS_OUT_TOO_BIG,     /* the value exceeds the store's limit; the old value stays */
+    MCDS_OUT_NO_MEMORY,   /* out of memory or of disk; the old value stays */
+    MCDS_OUT_NOT_NUMERIC, /* INCR, DECR on a value that is not a number */
     MCDS_OUT_BAD_REQUEST, /* refused before sending: key, ttl or delta out of range */
     MCDS_OUT_UNSUPPORTED, /* this store has no such command; not applied */
     MCDS_OUT_FAILED,      /* a definite refusal of another kind; not applied; see detail */
-    MCDS_OUT_PROTOCOL, /* the other side is no server of the kind that is meant; not applied */
-    MCDS_OUT_UNSENT,   /* certainly not applied and never will be */
-    MCDS_OUT_UNKNOWN   /* applied, not applied, or applied later */
+    MCDS_OUT_PROTOCOL,    /* the peer is not a server of this kind; not applied */
+    MCDS_OUT_UNSENT,      /* certainly not applied and never will be */
+    MCDS_OUT_UNKNOWN      /* applied, not applied, or applied later */
 } mcds_outcome;
 
 #define MCDS_TTL_NEVER INT64_C(-1)   /* reply.ttl_ms: does not expire */
-#define MCDS_TTL_UNKNOWN INT64_C(-2) /* reply.ttl_ms: this store cannot tell */
+#define MCDS_TTL_UNKNOWN INT64_C(-2) /* reply.ttl_ms: this store does not report it */
 
 /* A token for CAS and compare-and-delete. All zero: none. */
 typedef struct mcds_cas_token {
@@ -106,11 +105,11 @@ typedef struct mcds_cas_token {
 typedef struct mcds_reply {
     mcds_outcome outcome;
     uint32_t flags;      /* GET: client flags */
-    int64_t ttl_ms;      /* GET with WANT_TTL: what is left, NEVER or UNKNOWN */
+    int64_t ttl_ms;      /* GET with WANT_TTL: the remaining time, NEVER or UNKNOWN */
     uint64_t number;     /* INCR, DECR: the new value */
     mcds_cas_token cas;  /* GET; stores, if the store is capable; else zero */
     size_t value_at;     /* GET: where in batch.values the value begins */
-    size_t value_length; /* GET: its size, also with NO_VALUE if the store can tell */
+    size_t value_length; /* GET: its size; with NO_VALUE if the store reports it */
     const char *detail;  /* a constant sentence on what went wrong, or NULL */
     const char *peer;    /* the server concerned, valid while the store is open, or NULL */
 } mcds_reply;
@@ -124,7 +123,7 @@ typedef struct mcds_request {
     uint64_t initial; /* INCR, DECR with CREATE */
     mcds_bytes key;   /* encoded: 1..250 bytes of 0x21..0x7e */
     mcds_bytes value; /* stores */
-    mcds_bytes route; /* what decides the server; empty: the key */
+    mcds_bytes route; /* selects the server; empty: the key does */
     uint32_t copy;    /* 0: that server; N: the Nth after it, in the order of the URI; below
                          mcds_capabilities.places, else BAD_REQUEST */
     mcds_cas_token cas;
@@ -137,18 +136,18 @@ typedef struct mcds_batch {
     uint32_t answered;       /* the store counts; the batch is done when it equals count */
     bool independent;        /* no order is needed between these requests */
     bool combinable;         /* for the engine: may be sent together with others */
-    bool combined;           /* for the engine: stands for several */
+    bool combined;           /* for the engine: this batch replaces several */
     int64_t deadline_ns;     /* monotonic clock of the environment */
     mcds_buffer *values;     /* where GET appends values; NULL: dropped; a value that does not
                                 fit any more answers NO_MEMORY */
-    struct mcds_batch *next; /* for whoever holds the batch: caller, store, caller again */
+    struct mcds_batch *next; /* for the current holder: caller, store, caller again */
     uint64_t serial;         /* for the store while it holds the batch */
 } mcds_batch;
 
 #define MCDS_BATCH_MAX 64
 
-/* What a store can do, found out by behaviour. A structure asks for these and never for the
- * kind of store. Until a server has been reached, the careful answer stands. */
+/* What a store can do, determined by its behaviour. A structure checks these and never the kind
+ * of store. Until a server has been reached, they have their cautious values. */
 typedef struct mcds_capabilities {
     bool create_on_increment; /* INCR with CREATE */
     bool flags_on_create;     /* INCR with CREATE also sets flags */
@@ -172,39 +171,39 @@ typedef struct mcds_capabilities {
 struct mcds_uri;   /* see mcds_uri_option */
 struct mcds__cell; /* private */
 
-/* A home: the table of functions behind one URI scheme.
+/* A home, a kind of store: the table of functions for one URI scheme.
  *
- * A lane is one caller's private way into the home (its connections, its buffers); the engine
+ * A lane is one caller's private session with the home (its connections, its buffers). The engine
  * keeps a pool and never uses one lane from two threads at once. A home without lanes
- * (lane_open NULL) answers whole batches inside submit, from any thread at any time, and gets
- * the home itself where a lane is asked for. */
+ * (lane_open NULL) answers whole batches inside submit, from any thread at any time; its functions
+ * get the home as the lane. */
 typedef struct mcds_home {
     uint32_t version; /* MCDS_HOME_VERSION */
     const char *scheme;
 
-    /* Prepare the home that the URI names. No network traffic. On failure leaves the sentence
-     * in mcds_fail() and returns its code. `env` outlives the home. */
+    /* Prepares the home that the URI names. No network traffic. On failure returns the result of
+     * mcds_fail() with its sentence. `env` outlives the home. */
     int (*open)(const struct mcds_uri *uri, const mcds_env *env, void **home_out);
     void (*close)(void *home);
 
-    /* What every place of this home can do. */
+    /* Capabilities that every server of this home has. */
     void (*capabilities)(void *home, mcds_capabilities *out);
 
     int (*lane_open)(void *home, void **lane_out);
     void (*lane_close)(void *lane);
-    /* Whether a token read on `connection` is still good on this lane. */
+    /* Whether a token read on `connection` is still valid on this lane. */
     bool (*lane_holds)(void *lane, uint64_t connection);
 
-    /* Take a list of batches linked by `next`. Never blocks on a peer. Each batch belongs to
-     * the lane until collect hands it back; a home without lanes has answered all on return and
-     * keeps none. */
+    /* Takes a list of batches linked by `next`. Never blocks on a peer. Each batch belongs to
+     * the lane until collect returns it; a home without lanes has answered all batches on return
+     * and keeps none. */
     void (*submit)(void *lane, mcds_batch *first);
 
-    /* Show the value under a key where it lies, if that takes neither waiting nor a look at the
-     * clock, as with what never expires: a GET without its copy. `see` is called at most once,
-     * inside the call, with the reply of a GET with MCDS_WANT_TTL: OK, or MISS and no value. The
-     * value is good only inside it, and it must not call the store. False: nothing was seen;
-     * submit a GET. From any thread at any time. NULL: always submit. */
+    /* Shows the value under a key in place, without the copy of a GET, if that needs neither
+     * waiting nor the clock, as for items that never expire. Calls `see` at most once, before it
+     * returns, with the reply of a GET with MCDS_WANT_TTL: OK, or MISS and no value. The value is
+     * valid only inside `see`, which must not call the store. False: `see` was not called; submit
+     * a GET. From any thread at any time. NULL: always submit. */
     bool (*look)(void *home, mcds_bytes key,
                  void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
                  void *context);
@@ -216,33 +215,34 @@ typedef struct mcds_home {
      * not know. 0 is never set. From any thread at any time. NULL: the home never knows. */
     bool (*remains)(void *home, mcds_bytes key, uint64_t *mark);
 
-    /* Numbers that a handle adds to where they stand, without a request; only for homes of this
-     * library. Open the one under `key`, which is not checked, until the next command on it;
-     * `cell` NULL: take hold of it too; else it is held. NULL: it cannot be had; submit INCR.
-     * The hold is given up with the key. From any thread at any time. NULL both: there are
-     * none. */
+    /* Cells: numbers that a handle adds to in place, without a request; only for homes of this
+     * library. open_cell opens the cell of `key`, which is not checked, until the next command on
+     * that key. `cell` NULL: it also holds the cell; otherwise the caller holds it already.
+     * Returns NULL where there is no cell; submit INCR. release_cell gives up the hold. From any
+     * thread at any time. Both NULL: the home has no cells. */
     struct mcds__cell *(*open_cell)(void *home, mcds_bytes key, struct mcds__cell *cell);
     void (*release_cell)(void *home, mcds_bytes key);
 
-    /* Hand back finished batches as a list. Waits until one is done or the monotonic clock has
-     * reached until_ns; a time already past means "do not wait". NULL: none. */
+    /* Returns finished batches as a list. Waits until one is done or the monotonic clock has
+     * reached until_ns; a time in the past means "do not wait". NULL: none. */
     mcds_batch *(*collect)(void *lane, int64_t until_ns);
 
-    /* For a loop that is not ours: a file descriptor that is readable when collect has something
-     * to do, and when it has in any case. Never blocks. -1: there is none. NULL: as collect. */
+    /* For an event loop: returns a file descriptor that is readable when collect has something to
+     * do, and the time at which it has in any case. Never blocks. -1: there is none. NULL: as
+     * collect. */
     int (*watch)(void *lane, int64_t *wake_ns_out);
 
-    /* Visit every living key that begins with `prefix`, as far as the home can. Blocking, for
-     * people, not for programs. A visit that returns false ends it. */
+    /* Visits every live key that begins with `prefix`, as far as the home can list them, until
+     * `visit` returns false. Blocking; for people, not for programs. */
     int (*keys)(void *home, mcds_bytes prefix, bool (*visit)(void *context, mcds_bytes key),
                 void *context);
 
-    /* Look at the home and tell what is found. Blocking, for people. */
+    /* Inspects the home and reports findings, until `visit` returns false. Blocking; for people. */
     int (*inspect)(void *home, bool (*visit)(void *context, const mcds_finding *finding),
                    void *context);
 
-    /* Copy all that the home holds, as of one moment, to a new file; on failure leave none. Blocking,
-     * for people. NULL: it cannot. */
+    /* Copies the whole content, as of one moment, to a new file; a failed call leaves no file.
+     * Blocking; for people. NULL: not supported. */
     int (*backup)(void *home, const char *path);
 } mcds_home;
 
