@@ -27,6 +27,12 @@ uint64_t mcds__views_unsettled(const mcds_views *views)
     return mcds__slot_at(now_ms - MCDS__VIEWS_SETTLE_MS, views->flush_ms);
 }
 
+bool mcds__views_is_ahead(const mcds_views *views, uint64_t slot)
+{
+    int64_t now_ms = mcds__wall_ms(mcds__store_env(views->store));
+    return slot > mcds__slot_at(now_ms + MCDS__VIEWS_SETTLE_MS, views->flush_ms);
+}
+
 uint64_t mcds__views_ttl_ms(const mcds_views *views)
 {
     return (views->keep_slots + MCDS__VIEWS_SPARE_SLOTS) * views->flush_ms + SLACK_MS;

@@ -51,6 +51,9 @@ int mcds__views_check(const mcds_views *views, const char *page, const char *ver
 /* The first slot that a machine whose clock is behind may still count in: all before it have
  * settled. */
 uint64_t mcds__views_unsettled(const mcds_views *views);
+/* Whether no machine whose clock is right can be in this slot yet. What says that slots up to it are
+ * saved cannot know of those that are still counted in. */
+bool mcds__views_is_ahead(const mcds_views *views, uint64_t slot);
 uint64_t mcds__views_ttl_ms(const mcds_views *views);
 struct mcds__key mcds__views_count_key(const mcds_views *views, uint64_t slot,
                                        const char *page);

@@ -177,6 +177,8 @@ static enum mcds__step take_mark(struct views_flush *flush)
         return mcds__operation_finish(&flush->base, MCDS_CORRUPT);
     if (now == 0)
         return mcds__operation_finish(&flush->base, MCDS_OK);
+    if (mcds__views_is_ahead(views, marked)) /* all that is kept is saved again */
+        marked = 0;
     if (marked > upto + AGAIN_SLOTS)
         upto = marked - AGAIN_SLOTS;
     flush->mark = now - 1 > marked ? now - 1 : marked;

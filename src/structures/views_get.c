@@ -105,7 +105,7 @@ static enum mcds__step begin(struct views_get *get)
     mcds_views *views = get->views;
     uint64_t now = running_slot(get);
     get->upto = atomic_load_explicit(&views->upto, memory_order_relaxed);
-    if (!is_kept(get, get->upto, now))
+    if (!is_kept(get, get->upto, now) || mcds__views_is_ahead(views, get->upto))
         get->upto = oldest_upto(get, now);
     get->next = get->upto + 1;
     get->last = now + 1; /* where another machine's clock may be */
@@ -200,7 +200,7 @@ static enum base_state take_base(struct views_get *get)
         pair = mcds__reply_value(&get->base.batch, &get->requests[0]);
     if (!mcds__views_get_pair(pair, MCDS__VIEWS_BASE, get->requests[0].key, &views, &upto))
         return BASE_DAMAGED;
-    if (!is_kept(get, upto, running_slot(get)))
+    if (!is_kept(get, upto, running_slot(get)) || mcds__views_is_ahead(get->views, upto))
         return BASE_MISSING;
     atomic_store_explicit(&get->views->upto, upto, memory_order_relaxed);
     if (upto != get->upto)
@@ -385,6 +385,8 @@ static enum mcds__step load(struct views_get *get)
         if (!mcds__views_get_pair(mcds__reply_value(&get->base.batch, mark), MCDS__VIEWS_MARK,
                                   mark->key, &marked, &nothing))
             return mcds__operation_finish(&get->base, MCDS_CORRUPT);
+        if (mcds__views_is_ahead(get->views, marked))
+            marked = 0;
         if (marked > upto)
             upto = marked;
     } else if (mark->reply.outcome != MCDS_OUT_MISS) {
