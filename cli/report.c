@@ -45,6 +45,8 @@ void report_failure(struct output *output, const struct command *command, int st
 /* As advice_on, and names the verb that also erases what mcds did not write. */
 static const char *advice_for(const struct command *command, int result)
 {
+    if (result == MCDS_CORRUPT && command->verb->start == counter_drop)
+        return "";
     if (result == MCDS_CORRUPT && command->noun->open == counter_open)
         return "; choose another NAME or namespace (-N), or drop it";
     if (result == MCDS_CORRUPT && command->noun->open == lock_open)

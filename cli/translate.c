@@ -23,6 +23,8 @@ static const struct phrase {
      "its members are estimated; give --estimated", false},
     {"this counter was made without EXACT", "it was made without --exact; leave that out",
      false},
+    {"this counter was made EXACT or with stripes; open it the same way",
+     "it was made with --exact, --copies or --stripes; give that", false},
     {"open a counter made EXACT or with stripes the same way",
      "if it was made with --exact or --stripes, give that", false},
     {"this counter was made without stripes; open it the same way",

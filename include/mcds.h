@@ -471,8 +471,9 @@ MCDS_API MCDS_CHECKED int mcds_counter_take(mcds_counter *counter, int64_t *take
 MCDS_API MCDS_CHECKED int mcds_counter_take_start(mcds_counter *counter, int64_t *taken_out,
                                                   mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erases the counter. EXACT: other open handles write their part again. Cost 1. Returns MCDS_OK,
- * MCDS_NOT_FOUND, MCDS_AMBIGUOUS, ... */
+/* Erases the counter. EXACT: other open handles write their part again. Cost 2. Returns MCDS_OK,
+ * MCDS_NOT_FOUND, MCDS_AMBIGUOUS, ...; nothing is erased where a counter of another form is:
+ * MCDS_INVALID, MCDS_CORRUPT on a handle with one stripe. */
 MCDS_API int mcds_counter_drop(mcds_counter *counter);
 MCDS_API MCDS_CHECKED int mcds_counter_drop_start(mcds_counter *counter,
                                                   mcds_pipeline *pipeline, uint64_t tag);

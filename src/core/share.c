@@ -98,6 +98,13 @@ static bool has_answered(const struct mcds__share_look *look, uint32_t copy)
     return true;
 }
 
+bool mcds__share_is_head(mcds_bytes value, mcds_bytes key)
+{
+    mcds_bytes payload;
+    return mcds__frame_open(value, HEAD_TYPE, HEAD_VERSION, key, &payload) ||
+           mcds__frame_is_newer(value, HEAD_TYPE, HEAD_VERSION, key);
+}
+
 /* NULL: the head is ours; else what it says instead. */
 static const char *check_head(const struct mcds__share *share, mcds_bytes value)
 {

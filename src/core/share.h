@@ -117,6 +117,9 @@ int mcds__share_gather(const struct mcds__share_look *look, const mcds_batch *ba
 /* A reply that tells why too few have answered. */
 const mcds_reply *mcds__share_trouble(const struct mcds__share_look *look);
 
+/* Whether a value is the head of an exact counter, of any number of copies or a newer version. */
+bool mcds__share_is_head(mcds_bytes value, mcds_bytes key);
+
 mcds_request mcds__share_head_add(const struct mcds__share *share, uint32_t copy,
                                   uint8_t *value);
 
@@ -182,12 +185,14 @@ enum mcds__step mcds__share_read_step(struct mcds__share_read *read,
                                       struct mcds__operation *operation);
 void mcds__share_read_end(struct mcds__share_read *read);
 
-/* Erase heads and slots in all copies; what this handle holds is forgotten. */
+/* Erase heads and slots in all copies; what this handle holds is forgotten. MCDS_INVALID: a counter
+ * of another form or with other copies is there, and is left alone. */
 struct mcds__share_drop {
     struct mcds__share_look look; /* the caller fills look.share */
     uint8_t stage;                /* private; 0 at the start, as all that follow */
     bool holds;
     bool erased;
+    enum mcds__share_server servers[MCDS__SHARE_COPIES_MAX];
 };
 
 enum mcds__step mcds__share_drop_step(struct mcds__share_drop *drop,

@@ -13,7 +13,7 @@
 #define LAG_S 2
 #define VALUES_MAX ((size_t)MCDS_BATCH_MAX * MCDS__SHARE_VALUE_MAX)
 
-enum { BEGIN, LOOK, FILL, FOUND };
+enum { BEGIN, LOOK, FILL, FOUND, ERASE };
 
 static enum mcds__step ask_look(struct mcds__share_read *read,
                                 struct mcds__operation *operation)
@@ -263,12 +263,11 @@ static void forget(struct mcds__share *share)
     (void)pthread_mutex_unlock(&share->mutex);
 }
 
-/* Ask to erase everything, once no flush of this handle is under way. */
-static enum mcds__step ask_erase(struct mcds__share_drop *drop,
+/* Ask what is there, once no flush of this handle is under way. */
+static enum mcds__step ask_first(struct mcds__share_drop *drop,
                                  struct mcds__operation *operation)
 {
     struct mcds__share *share = drop->look.share;
-    uint32_t count = share->copies * (share->slots + 1);
     if (!drop->holds) {
         (void)pthread_mutex_lock(&share->mutex);
         drop->holds = !share->busy;
@@ -281,6 +280,15 @@ static enum mcds__step ask_erase(struct mcds__share_drop *drop,
         return mcds__operation_explain(operation, MCDS_BUSY,
                                        "a flush of this handle does not end");
     drop->stage = LOOK;
+    return mcds__share_ask_look(&drop->look, operation);
+}
+
+static enum mcds__step ask_erase(struct mcds__share_drop *drop,
+                                 struct mcds__operation *operation)
+{
+    const struct mcds__share *share = drop->look.share;
+    uint32_t count = share->copies * (share->slots + 1);
+    drop->stage = ERASE;
     (void)mcds__share_ask_look(&drop->look, operation);
     for (uint32_t i = 0; i < count; i++)
         drop->look.requests[i].command = MCDS_DELETE;
@@ -305,7 +313,13 @@ enum mcds__step mcds__share_drop_step(struct mcds__share_drop *drop,
     uint32_t count = share->copies * (share->slots + 1);
     const mcds_reply *trouble = NULL;
     if (drop->stage == BEGIN)
+        return ask_first(drop, operation);
+    if (drop->stage == LOOK) {
+        if (mcds__share_judge(&drop->look, operation, drop->servers) == MCDS__SHARE_FOREIGN)
+            return mcds__operation_finish(operation, MCDS_INVALID);
+        operation->tries = 1;
         return ask_erase(drop, operation);
+    }
     for (uint32_t i = 0; i < count; i++) {
         const mcds_reply *reply = &drop->look.requests[i].reply;
         drop->erased = drop->erased || reply->outcome == MCDS_OUT_OK;

@@ -252,17 +252,53 @@ int mcds_counter_get_start(mcds_counter *counter, mcds_counter_value *value_out,
 struct counter_drop {
     struct mcds__operation base;
     mcds_counter *counter;
+    bool is_checked; /* of one stripe: the key holds no root of another form */
+    uint8_t check_stage;
     uint8_t stage;
     struct mcds__agree agree;
     mcds_request requests[MCDS__STRIPES_MAX + 1];
 };
+
+/* Whether it is whole: anything else under the key may be erased. */
+static bool is_root(mcds_bytes value, mcds_bytes key)
+{
+    struct mcds__descriptor descriptor;
+    const char *detail;
+    int result = mcds__descriptor_open(&descriptor, value, key, MCDS__KIND_COUNTER, &detail);
+    return result != MCDS_CORRUPT || mcds__share_is_head(value, key);
+}
+
+/* Erasing the root of an exact or a striped counter would leave its numbers. True: the counter may
+ * be erased. Otherwise *step_out is what the step of the operation returns. */
+static bool check_form(struct counter_drop *drop, enum mcds__step *step_out)
+{
+    struct mcds__operation *operation = &drop->base;
+    mcds_counter *counter = drop->counter;
+    if (drop->is_checked || counter->stripes > 1)
+        return true;
+    *step_out = mcds__slot_read_step(drop->requests, counter->keys, 1, 0, &drop->check_stage,
+                                     operation);
+    if (*step_out != MCDS__DONE || operation->result != MCDS_OK)
+        return false;
+    mcds_bytes value = mcds__reply_value(&operation->batch, &drop->requests[0]);
+    if (drop->requests[0].reply.outcome == MCDS_OUT_OK &&
+        is_root(value, drop->requests[0].key)) {
+        *step_out = mcds__operation_explain(
+            operation, MCDS_CORRUPT,
+            "this counter was made EXACT or with stripes; open it the same way");
+        return false;
+    }
+    drop->is_checked = true;
+    operation->tries = 1;
+    return true;
+}
 
 static enum mcds__step step_drop(struct mcds__operation *operation)
 {
     enum mcds__step step;
     struct counter_drop *drop = (struct counter_drop *)operation;
     mcds_counter *counter = drop->counter;
-    if (!mcds__agree_step(&drop->agree, operation, &step))
+    if (!mcds__agree_step(&drop->agree, operation, &step) || !check_form(drop, &step))
         return step;
     step = mcds__slot_drop_step(drop->requests, counter->keys, mcds__counter_key_count(counter),
                                 &drop->stage, operation);
@@ -293,6 +329,8 @@ static int launch_drop(struct counter_drop *drop, mcds_counter *counter,
     mcds__operation_begin(&drop->base, &drop_kind, counter->store, counter->name, 0);
     mcds__agree_begin(&drop->agree, &counter->settings, false, &drop->base);
     drop->counter = counter;
+    drop->is_checked = false;
+    drop->check_stage = 0;
     drop->stage = 0;
     return mcds__launch(&drop->base, pipeline, tag);
 }

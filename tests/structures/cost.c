@@ -73,8 +73,8 @@ static void counter_trips(struct suite *suite)
         TRIPS(1, MCDS_OK, suite, &c, mcds_counter_take, counter, &out);
         if (kinds[i] == MCDS_COUNTER_SIGNED)
             TRIPS(1, MCDS_OK, suite, &c, mcds_counter_add, counter, -5, &out);
-        TRIPS(1, MCDS_OK, suite, &c, mcds_counter_drop, counter);
-        TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_counter_drop, counter);
+        TRIPS(2, MCDS_OK, suite, &c, mcds_counter_drop, counter);
+        TRIPS(2, MCDS_NOT_FOUND, suite, &c, mcds_counter_drop, counter);
         mcds_counter_close(counter);
     }
     close_counted(&c);
@@ -121,8 +121,8 @@ static void exact_counter_trips(struct suite *suite)
     TRIPS(1, MCDS_OK, suite, &c, mcds_counter_flush, counter);
     assert_int_equal(c.counting.requests, 2);
     TRIPS(1, MCDS_OK, suite, &c, mcds_counter_get, counter, &value);
-    TRIPS(1, MCDS_OK, suite, &c, mcds_counter_drop, counter);
-    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_counter_drop, counter);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_counter_drop, counter);
+    TRIPS(2, MCDS_NOT_FOUND, suite, &c, mcds_counter_drop, counter);
     mcds_counter_close(counter);
     options.flush_ms = 0;
     CHECK_RESULT(MCDS_OK, mcds_counter_open(c.store, name, &options, &counter));

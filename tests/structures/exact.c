@@ -292,6 +292,10 @@ static void forms_are_told_apart(struct suite *suite)
     CHECK_SENTENCE("EXACT");
     CHECK_OTHER(MCDS_CORRUPT, suite, mcds_counter_take, plain, &out);
     CHECK_SENTENCE("EXACT");
+    CHECK_OTHER(MCDS_CORRUPT, suite, mcds_counter_drop, plain);
+    CHECK_SENTENCE("EXACT");
+    CHECK(MCDS_OK, suite, mcds_counter_get, exact, &value);
+    assert_int_equal(value.value, 5);
     CHECK(MCDS_OK, suite, mcds_counter_drop, exact);
     mcds_counter_close(exact);
     CHECK_OTHER(MCDS_OK, suite, mcds_counter_add, plain, 7, NULL);
@@ -300,6 +304,7 @@ static void forms_are_told_apart(struct suite *suite)
     CHECK_SENTENCE("without EXACT");
     CHECK(MCDS_INVALID, suite, mcds_counter_get, exact, &value);
     CHECK(MCDS_INVALID, suite, mcds_counter_flush, exact);
+    CHECK(MCDS_INVALID, suite, mcds_counter_drop, exact);
     mcds_counter_close(exact);
     CHECK_OTHER(MCDS_OK, suite, mcds_counter_take, plain, &out);
     assert_int_equal(out, 7);

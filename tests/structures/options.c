@@ -159,6 +159,7 @@ static void check_counter_refused(struct suite *suite, const char *name, uint32_
     CHECK(result, suite, mcds_counter_get, other, &value);
     CHECK_SENTENCE(sentence);
     CHECK(result, suite, mcds_counter_add, other, 1, NULL);
+    CHECK(result, suite, mcds_counter_drop, other);
     mcds_counter_close(other);
 }
 

@@ -258,9 +258,16 @@ static void a_counter_keeps_its_copies(void **state)
         CHECK(MCDS_OK, mcds_counter_open(store, "orders", &options, &counter));
         CHECK(MCDS_INVALID, mcds_counter_get(counter, &value));
         assert_non_null(strstr(mcds_errmsg(), "3 copies"));
+        CHECK(MCDS_INVALID, mcds_counter_drop(counter));
+        assert_non_null(strstr(mcds_errmsg(), "3 copies"));
         mcds_counter_close(counter);
     }
     mcds_counter *counter = NULL;
+    options.copies = 3;
+    CHECK(MCDS_OK, mcds_counter_open(store, "orders", &options, &counter));
+    CHECK(MCDS_OK, mcds_counter_get(counter, &value));
+    assert_int_equal(value.value, 5);
+    mcds_counter_close(counter);
     options.copies = 4;
     CHECK(MCDS_UNSUPPORTED, mcds_counter_open(store, "orders", &options, &counter));
     assert_non_null(strstr(mcds_errmsg(), "this store has 3"));

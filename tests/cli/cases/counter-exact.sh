@@ -6,6 +6,7 @@ run counter get orders --exact
 run counter get orders --exact --json
 run counter get orders
 run counter take orders --exact
+run counter drop orders
 run counter add orders 1 --exact --stripes 4
 run counter add orders 1 --exact --ttl 1h
 run counter add orders 1 --copies 8

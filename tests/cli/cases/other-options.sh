@@ -57,6 +57,7 @@ counter get plain --exact
 counter add exact
 counter get exact
 counter drop exact
+counter drop exact --exact
 counter add exact --exact --copies 2
 counter get exact --copies 3
 counter add down --plain
