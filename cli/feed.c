@@ -269,7 +269,8 @@ static const char *cut_time(char **text, size_t *length, int64_t *when_ms_out)
     *tab = '\0';
     if (!parse_moment(*text, 0, when_ms_out))
         return "the line does not begin with a time, such as 2026-11-21T10:30:15.250Z";
-    *when_ms_out = *when_ms_out > 1 ? *when_ms_out : 1;
+    if (*when_ms_out < 1)
+        return "the time is not after 1970-01-01T00:00:00Z";
     *length -= (size_t)(tab + 1 - *text);
     *text = tab + 1;
     return NULL;

@@ -109,8 +109,8 @@ static bool check_name(struct reader *reader, const struct parameter *parameter,
     return true;
 }
 
-static bool read_moment(struct reader *reader, const char *called, const char *text,
-                        struct value *value)
+static bool read_moment(struct reader *reader, const struct parameter *option,
+                        const char *called, const char *text, struct value *value)
 {
     const mcds_env *env = mcds_env_system();
     int64_t ms = 0;
@@ -119,7 +119,9 @@ static bool read_moment(struct reader *reader, const char *called, const char *t
                      "%s %.60s: not a point in time, such as now, 10m (ago), "
                      "2026-11-21T10:30:15Z or @1795257015 (Unix time)",
                      called, text);
-    value->number = ms > 1 ? (uint64_t)ms : 1;
+    if (ms < 1 && option == &options[OPTION_AT])
+        return wrong(reader, "%s %.60s: not after 1970-01-01T00:00:00Z", called, text);
+    value->number = ms > 1 ? (uint64_t)ms : 1; /* where a range begins or ends */
     return true;
 }
 
@@ -146,7 +148,7 @@ static bool read_value(struct reader *reader, const struct parameter *option,
         return true;
     }
     if (option->kind == KIND_MOMENT)
-        return read_moment(reader, called, text, value);
+        return read_moment(reader, option, called, text, value);
     bool fine = option->kind == KIND_DURATION ? parse_duration(text, &value->number)
                                               : parse_whole(text, &value->number);
     if (!fine || value->number < option->min || value->number > option->max)

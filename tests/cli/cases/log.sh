@@ -54,6 +54,12 @@ mcds log put copy --timed --at now <old
 mcds log put copy --timed event
 seq 3 | mcds log put fresh --at 2020-01-01
 echo "-> $?"
+# no event is of the beginning of Unix time or before, for 0 means now
+run log put fresh --by-arrival --at @0 zero
+run log put fresh --by-arrival --at 1970-01-01 zero
+run log put fresh --by-arrival --at 1969-12-31 earlier
+printf '@0\tzero\n1969-12-31\tearlier\nnow\tnow\n@0.001\tfine\n' | mcds log put zero --timed --by-arrival
+mcds log fetch zero --from @0
 # a line for each event, in their order
 seq 3000 | mcds log put many
 seq 3000 >many
