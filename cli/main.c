@@ -9,6 +9,7 @@
 #include "help.h"
 #include "nouns.h"
 #include "options.h"
+#include "report.h"
 #include "session.h"
 
 /* A store must not get the number of a standard stream that the caller has closed. What is put
@@ -18,6 +19,24 @@ static void occupy_standard_streams(void)
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
             _exit(STATUS_INTERNAL);
+}
+
+/* Whether JSON is asked for, also after the word that cannot be read. */
+static bool asks_for_json(char *const *words)
+{
+    for (; *words != NULL && strcmp(*words, "--") != 0; words++)
+        if (strcmp(*words, "--json") == 0)
+            return true;
+    return false;
+}
+
+/* Say what is wrong with the command line. */
+static int refuse(struct output *output, const struct command *command, char *const *words,
+                  const char *sentence)
+{
+    output->json = asks_for_json(words);
+    report_failure(output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
+    return STATUS_USAGE;
 }
 
 static bool needs_store(const struct command *command)
@@ -60,11 +79,10 @@ int main(int argc, char **argv)
     session->output.file = stdout;
     struct command command = {.elements = NULL};
     struct mistake mistake;
-    int status = STATUS_USAGE;
-    if (argv[0] == NULL || argv[1] == NULL)
-        complain(&session->output, "there is no command; 'mcds help' lists the commands");
-    else if (!read_command(argv + 1, &command, &mistake))
-        complain(&session->output, "%s", mistake.sentence);
+    int status;
+    char *const *words = argv[0] != NULL ? argv + 1 : argv;
+    if (!read_command(words, &command, &mistake))
+        status = refuse(&session->output, &command, words, mistake.sentence);
     else
         status = run(session, &command);
     if (!output_flush(&session->output) && status <= STATUS_NO)

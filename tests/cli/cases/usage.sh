@@ -11,6 +11,9 @@ run counter add x --strips 3
 run counter get x --ttl 3s
 run counter get x -z
 run counter get x --json=yes
+run --json counter add x one
+run counter ad x --json
+run --json
 run --timeout
 run --timeout 0 counter get x
 run --timeout 2h counter get x
