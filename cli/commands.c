@@ -28,7 +28,9 @@ static const struct verb counter_verbs[] = {
      .start = counter_add,
      .print = counter_print_add,
      .done = "added",
-     .help = "Add N and print the new value. Makes the counter when there is none."},
+     .help =
+         "Add N and print the new value; with --stripes, --exact or --copies, print 'added' "
+         "instead. Makes the counter when there is none."},
     {.word = "get",
      .arguments = takes_name,
      .options = STRIPES | EXACT,
