@@ -91,6 +91,9 @@ static const char *name_other(const struct mcds__connection *connection)
         const char *trouble;
     } kinds[] = {
         {"HTTP/", 5, "this is an HTTP server, not memcached"},
+        /* An answer without a status line, as HTTP/0.9 has it. */
+        {"<!DOCTYPE ", 10, "this is an HTTP server, not memcached"},
+        {"<html", 5, "this is an HTTP server, not memcached"},
         {"-ERR ", 5, "this is a Redis server, not memcached"},
         {"-NOAUTH ", 8, "this is a Redis server, not memcached"},
         {"-DENIED ", 8, "this is a Redis server, not memcached"},

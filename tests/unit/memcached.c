@@ -71,6 +71,13 @@ static void a_server_of_another_kind_is_named_so(void **state)
         {FAKE_STALL, NULL},
         {FAKE_END, NULL},
     };
+    static const struct fake_step page[] = {
+        {FAKE_ACCEPT, NULL},
+        {FAKE_EXPECT, "mg "},
+        {FAKE_SEND, "<!DOCTYPE HTML>\n<html lang=\"en\">\n    <head>\n"},
+        {FAKE_STALL, NULL},
+        {FAKE_END, NULL},
+    };
     static const struct fake_step ssh[] = {
         {FAKE_ACCEPT, NULL},
         {FAKE_SEND, "SSH-2.0-OpenSSH_9.2\r\n"},
@@ -78,6 +85,7 @@ static void a_server_of_another_kind_is_named_so(void **state)
         {FAKE_END, NULL},
     };
     expect_get(http, MCDS_OUT_PROTOCOL, "an HTTP server");
+    expect_get(page, MCDS_OUT_PROTOCOL, "an HTTP server");
     expect_get(ssh, MCDS_OUT_PROTOCOL, "an SSH server");
 }
 
