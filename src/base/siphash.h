@@ -1,5 +1,5 @@
-/* A hash under a key: SipHash-1-3, 64 bits. Who does not know the key cannot choose bytes that
- * collide, so it decides where elements go that anybody may have named. */
+/* A keyed hash: SipHash-1-3, 64 bits. Without the key nobody can choose bytes that collide, so it
+ * places elements whose names come from strangers. */
 #ifndef MCDS_BASE_SIPHASH_H
 #define MCDS_BASE_SIPHASH_H
 

@@ -48,7 +48,7 @@ struct mcds__descriptor {
     uint64_t settings[MCDS__DESCRIPTOR_SETTINGS_MAX]; /* what they mean the kind says */
 };
 
-/* A descriptor of a new life, born now; `hashes`: with a random hash key. No settings. */
+/* A descriptor of a new life, made now; `hashes`: with a random hash key. No settings. */
 void mcds__descriptor_draw(struct mcds__descriptor *descriptor, const mcds_env *env,
                            enum mcds__descriptor_kind kind, uint8_t form, bool hashes);
 /* Write the value of the root under `key`; returns its length. */

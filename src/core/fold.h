@@ -1,44 +1,45 @@
 /* Core fold: entries under one name, each changed by appending a record, in keys that split as
  * they grow.
  *
- * A key's value is a snapshot and, behind it, records; readers fold them (fold_contents.h).
- * Appending needs no reading and has no conflict. A key that has grown is rewritten by cas: its
- * records become part of the snapshot, or, when its entries are many, it is split sixteen ways
- * by the next four bits of their hash:
+ * A key's value is a snapshot and, after it, records; readers apply the records to the snapshot
+ * (fold_contents.h). An append needs no read and has no conflict. A key that has grown is rewritten
+ * by cas: its records become part of the snapshot, or, when it has many entries, it is split
+ * sixteen ways by the next four bits of their hash:
  *
  *   seal   cas the key to its snapshot, SEALED: what is appended from then on is void;
- *   make   add the sixteen children, each with its part; whoever else does so makes the same;
+ *   make   add the sixteen children, each with its part; every client makes the same children;
  *   move   cas the key to an empty mark, MOVED.
  *
  * A writer's request is an ordered batch: append the record, then look at the key's flags. OPEN:
  * the record counts. SEALED or MOVED: the same record, with the same id, goes into the child;
- * the ids that the snapshot inherits make the repetition harmless. Whoever meets a SEALED key
- * finishes the split. A name is never used for anything else: MOVED marks stay, so that what
- * arrives late finds them.
+ * the ids that the snapshot inherits make the repetition harmless. A client that meets a SEALED key
+ * finishes the split. A name is never used for anything else: MOVED marks stay, so that late
+ * records meet them.
  *
- * An id is a writer (one handle) and its sequence number. Each record also tells the oldest
- * number that its writer has under way; a snapshot remembers the numbers from there on, with
- * what became of them, so a writer whose reply was lost learns it later, and a record that
+ * An id is a writer (one handle) and its sequence number. Each record also has the oldest
+ * number that its writer has in flight; a snapshot keeps the numbers from there on, with
+ * their outcomes, so a writer whose reply was lost reads the outcome later, and a record that
  * arrives after its writer gave it up is void.
  *
  * The key of the root is NS:TAG:NAME. It holds a descriptor (core/descriptor.h), which is added
- * when the structure is made, never changed, and erased first when it is dropped: between those it
- * lives. All else is in keys that carry its life, NS:TAG:NAME:LIFE and NS:TAG:NAME:LIFE:DIGITS,
- * and is placed by a hash under the descriptor's key. So nothing of an earlier life can come
- * back, and nobody who does not read the store can choose elements that meet.
+ * when the structure is made, never changed, and erased first when it is dropped; the time between
+ * is its life. All else is in keys that contain the life, NS:TAG:NAME:LIFE and
+ * NS:TAG:NAME:LIFE:DIGITS, and is placed by a hash with the descriptor's key. So nothing of an
+ * earlier life can come back, and a user who does not read the store cannot choose elements that
+ * collide.
  *
  * A life, once over, never begins again. The rules that follow from it:
  *
- *  1. Who makes a structure adds the first key before the root, in one ordered batch on one
- *     server. So a root that is there without its keys has lost them.
- *  2. Who answers from the keys of a life has seen its root during the operation, at the first key
- *     of a sweep and at the end of others. What was written to a life that is over is never
- *     acknowledged; what was read in it counts as read before its end.
+ *  1. To make a structure, a client adds the first key before the root, in one ordered batch on
+ *     one server. So a root without its keys has lost them.
+ *  2. An operation that answers from the keys of a life has seen its root: a sweep at its first
+ *     key, others at their end. A write to a life that is over is never acknowledged; a read in it
+ *     counts as a read before its end.
  *  3. A change whose record may be in a life that is over is AMBIGUOUS and is never repeated in
- *     another. One whose record certainly is not begins again in the life that is there now.
- *  4. Keys that are there while the root is missing, at two looks, are of a structure whose root
- *     the store has lost, or that is being dropped by another: LOST, once for each handle. A
- *     handle that then finds no root, or another, goes by that. */
+ *     another. A change whose record certainly is not starts again in the current life.
+ *  4. Keys without a root, at two looks, belong to a structure whose root the store has lost, or
+ *     that another client is dropping: LOST, once for each handle. A handle that then finds no
+ *     root, or another root, uses that. */
 #ifndef MCDS_CORE_FOLD_H
 #define MCDS_CORE_FOLD_H
 
@@ -64,7 +65,7 @@ struct mcds__fold_span {
     uint32_t open;
 };
 
-/* A life, as the descriptor tells it. */
+/* A life, as its descriptor states it. */
 struct mcds__fold_life {
     uint64_t number; /* 0: not known, or none */
     uint64_t hash_key[2];
@@ -100,8 +101,8 @@ struct mcds__fold {
     _Atomic uint64_t growing[MCDS__FOLD_GROWING_MAX]; /* keys that this handle is rewriting */
     _Atomic uint32_t
         under_way[MCDS__FOLD_GROWING_MAX]; /* bytes that are sent to keys, by key */
-    _Atomic uint64_t founder;              /* the ticket of who asks for the root; 0: nobody */
-    _Atomic bool has_guess;                /* how deep keys are that it has not met */
+    _Atomic uint64_t founder; /* the ticket of the operation that reads the root; 0: none */
+    _Atomic bool has_guess;   /* how deep keys are that it has not met */
     _Atomic uint8_t depths[MCDS__FOLD_DEPTHS]; /* by the first bits of the hash */
     _Atomic(_Atomic uint8_t *) depths_wide;    /* the same with more bits, once needed */
 };
@@ -132,7 +133,7 @@ void mcds__fold_forget_depths(struct mcds__fold *fold);
 
 /* The life that this handle knows. */
 struct mcds__fold_life mcds__fold_life(const struct mcds__fold *fold);
-/* The life that a root tells; what was known of another one is forgotten. */
+/* Takes the life of a root; forgets what was known of another life. */
 void mcds__fold_adopt(struct mcds__fold *fold, const struct mcds__fold_life *life);
 /* This one is over. */
 void mcds__fold_forget(struct mcds__fold *fold, uint64_t life);
@@ -155,8 +156,8 @@ struct mcds__fold_proof {
     bool is_alone;  /* in: it shall have one */
 };
 enum mcds__fold_truth { MCDS__FOLD_UNPROVED, MCDS__FOLD_ALIVE, MCDS__FOLD_OVER };
-/* Prepare a batch. Returns how many requests are to be added to it, behind all others: none, or
- * the look at the root, in *request_out. */
+/* Prepares a batch. Returns the number of requests to add after all others: none, or the look at
+ * the root, in *request_out. */
 uint32_t mcds__fold_prove_along(struct mcds__fold_proof *proof, struct mcds__fold *fold,
                                 const struct mcds__operation *operation,
                                 mcds_request *request_out);
@@ -168,7 +169,7 @@ void mcds__fold_take_proof(struct mcds__fold_proof *proof, struct mcds__fold *fo
 enum mcds__fold_truth mcds__fold_is_alive(struct mcds__fold_proof *proof,
                                           struct mcds__fold *fold, uint64_t life);
 
-/* Sixteen children, their parent, and behind that the root. */
+/* Sixteen children, their parent, and then the root. */
 #define MCDS__FOLD_ROOM (MCDS__FOLD_CHILDREN + 2)
 #define MCDS__FOLD_PARENT MCDS__FOLD_CHILDREN
 
@@ -217,9 +218,9 @@ enum mcds__step mcds__fold_locate_step(struct mcds__fold_place *place, struct mc
 
 enum mcds__fold_fate { MCDS__FOLD_UNDECIDED, MCDS__FOLD_COUNTED, MCDS__FOLD_VOID };
 
-/* Rewrite a key that has grown, or finish what another has begun. DONE with MCDS_OK, whatever has
- * been done: the rest is left to the next who passes; or with the store's refusal, for instance
- * MCDS_FULL. */
+/* Rewrites a key that has grown, or finishes the rewriting of another client. DONE with MCDS_OK
+ * also after a part of it: the next client that comes to the key does the rest. Or DONE with the
+ * store's refusal, for instance MCDS_FULL. */
 struct mcds__fold_growth {
     uint64_t hash;
     struct mcds__fold_life life;

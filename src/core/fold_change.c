@@ -133,8 +133,8 @@ static enum mcds__step prove(struct mcds__fold_change *change,
 static enum mcds__step take_making(struct mcds__fold_change *change,
                                    struct mcds__operation *operation);
 
-/* The store has no room for what the key needs. What became of the record is certain where the
- * key's value tells, and no append has gone deeper: then nothing is in doubt. */
+/* The store has no room for what the key needs. The outcome of the record is certain where the
+ * key's value has it and no append was sent to a deeper key. */
 static enum mcds__step take_refused_growth(struct mcds__fold_change *change,
                                            struct mcds__operation *operation)
 {

@@ -63,8 +63,8 @@ __attribute__((noinline)) bool mcds__fold_get_long_varint(mcds_bytes from, size_
     return false;
 }
 
-/* Writing where there is room: each returns what is behind. With a constant width a number becomes
- * one store. */
+/* Writers where there is room: each returns the place after what it wrote. With a constant width a
+ * number becomes one store. */
 
 static inline uint8_t *write_number(uint8_t *out, unsigned width, uint64_t number)
 {
@@ -173,8 +173,8 @@ static void set_u32(uint8_t *out, uint32_t number)
     (void)write_number(out, 4, number);
 }
 
-/* Append the record without its sum. Returns where that belongs, and the body behind it, or NULL: no
- * room. */
+/* Appends the record without its sum. Returns the place of the sum, with the body after it, or
+ * NULL: no room. */
 static uint8_t *put_unsummed(mcds_buffer *out, const struct mcds__fold_record *record,
                              mcds_bytes *body_out)
 {

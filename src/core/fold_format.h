@@ -117,8 +117,8 @@ bool mcds__fold_write_record(mcds_buffer *out, const struct mcds__fold_record *r
 void mcds__fold_readdress(mcds_buffer *record, mcds_bytes key);
 /* What the sums of all records of a key begin with. */
 uint32_t mcds__fold_key_sum(mcds_bytes key);
-/* The record at *at, which moves behind it. MCDS_OK; MCDS_CORRUPT: no more, or bytes that are no
- * record; MCDS_UNSUPPORTED: one of a newer version. After a failure *at is where it stopped. */
+/* Reads the record at *at and moves *at past it. MCDS_OK; MCDS_CORRUPT: no more, or bytes that are
+ * not a record; MCDS_UNSUPPORTED: one of a newer version. After a failure *at is where it stopped. */
 int mcds__fold_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
                            struct mcds__fold_record *record_out);
 

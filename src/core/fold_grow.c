@@ -52,8 +52,8 @@ static enum mcds__step refuse(struct mcds__fold_growth *growth,
     return step;
 }
 
-/* What became of the record that the caller asks about, as far as this value tells: what is not
- * in the snapshot of a sealed key is void, whenever it arrives. */
+/* The outcome of the record that the caller asks about, as far as this value has it: a record that
+ * is not in the snapshot of a sealed key is void, whenever it arrives. */
 static void note_fate(struct mcds__fold_growth *growth,
                       const struct mcds__fold_contents *contents, enum mcds__fold_state state)
 {
@@ -352,7 +352,7 @@ static enum mcds__step take_compaction(struct mcds__fold_growth *growth,
                                    : finish(growth, operation);
 }
 
-/* The life is over, and whoever ended it may have passed here before the children were made. */
+/* The life is over, and the drop may have passed here before the children were made. */
 static enum mcds__step undo(struct mcds__fold_growth *growth, struct mcds__operation *operation)
 {
     struct mcds__fold_room *room = growth->room;

@@ -94,8 +94,8 @@ static enum mcds__step begin(struct mcds__fold_making *making, struct mcds__fold
     return ask(making, fold, operation);
 }
 
-/* What was made is of no use. Where this fails, nothing that is seen stays behind, but for a
- * root without its first key. */
+/* Erases what was made and is not used. A failure leaves nothing that others see, except a root
+ * without its first key. */
 static enum mcds__step discard(struct mcds__fold_making *making,
                                struct mcds__operation *operation, bool with_root)
 {

@@ -10,7 +10,7 @@
  * of what the key takes, and two combined appends. */
 #define UNDER_WAY_MAX 16384
 
-/* Take the next number, and tell the oldest that is under way. A ticket never comes twice; its
+/* Takes the next number and returns the oldest in flight. A ticket is never used twice; its
  * high half is part of the writer's id, so that the sequence may wrap. */
 void mcds__fold_take_number(struct mcds__fold *fold, struct mcds__fold_change *change,
                             uint32_t *low_out)
@@ -59,7 +59,7 @@ void mcds__fold_give_number(struct mcds__fold_change *change)
     change->numbered = false;
 }
 
-/* Bytes of this handle that are on their way to the key. Those who come when they are many wait:
+/* Bytes of this handle that are in flight to the key. When they are many, further changes wait:
  * a key must not grow far beyond its size before it can be split. */
 bool mcds__fold_has_turn(struct mcds__fold_change *change, uint32_t depth)
 {

@@ -87,7 +87,7 @@ static bool reserve_mark(struct mcds__members_read *read)
     return true;
 }
 
-/* Members are told apart by 128 bits, under seeds that nobody can know who chooses names. */
+/* 128 bits identify a member, with seeds that those who choose names cannot know. */
 static bool mark_member(struct mcds__members_read *read, mcds_bytes element)
 {
     uint64_t low = mcds__hash(read->seeds[0], element);

@@ -270,10 +270,10 @@ struct mcds__part_read {
     uint32_t count;
     uint64_t gaps;    /* out: adds up over all reads: places where something is missing */
     uint64_t corrupt; /* out: the same: stretches of bytes that are no records */
-    bool more;        /* out: there are parts behind those read */
+    bool more;        /* out: there are parts after those read */
     uint64_t bound;   /* out: no part existed from here on; at most twice as far as the last */
     bool ended;       /* out: the family has ended */
-    uint64_t next;    /* out: where to go on: the part behind those read, or the last one */
+    uint64_t next;    /* out: where to continue: the part after those read, or the last one */
     size_t next_size; /* out: bytes of it that have been read */
     uint32_t next_birth; /* out: its birth; 0: it does not exist */
     bool follows;        /* out: the part before `from` exists, as far as there is one */

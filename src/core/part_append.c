@@ -16,7 +16,7 @@ enum {
     APPEND_SETTLING, /* looking at the parts below */
     APPEND_CLOSING,  /* and filling one that is open */
     APPEND_RESOLVE,
-    APPEND_RESOLVING /* reading a closed part in which a copy may stand */
+    APPEND_RESOLVING /* reading a closed part in which a copy may be */
 };
 
 static mcds_request *append_request(struct mcds__part_append *append)
@@ -419,7 +419,7 @@ static enum mcds__step take_append(struct mcds__part_append *append,
     return take_look(append, operation);
 }
 
-/* The first part in which a copy may stand is open: it has to be closed before it is read. */
+/* The first part in which a copy may be is open: it must be closed before it is read. */
 static enum mcds__step take_open_resolution(struct mcds__part_append *append,
                                             struct mcds__operation *operation,
                                             const mcds_request *first, size_t size)
@@ -431,7 +431,7 @@ static enum mcds__step take_open_resolution(struct mcds__part_append *append,
     return try_later(append, operation, APPEND_RESOLVE, &first->reply);
 }
 
-/* The first part in which a copy may stand has been read. */
+/* The first part in which a copy may be has been read. */
 static enum mcds__step take_resolution(struct mcds__part_append *append,
                                        struct mcds__operation *operation)
 {

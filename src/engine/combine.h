@@ -2,15 +2,16 @@
  *
  * Within one round, the batches that are marked combinable and append to the same key become
  * one: one ADD where one of them has it, one APPEND of all their values in the order in which
- * they came, one read of the size, or of the value where one of them wants it. The reply is copied to each of them, and each goes on by
- * itself. A combinable batch is
+ * they came, one read of the size, or of the value where one of them wants it. The reply is copied
+ * to each of them, and each continues on its own. A combinable batch is
  *
  *   [ADD key] APPEND key [GET key]*
  *
  * without cas tokens, of an operation to which its own ADD means the same whether it is answered
- * OK or NOT_STORED. What a batch is told is what it might have been told alone, with the others
- * right before and behind it: where the size alone is read, it is that of the value up to its own
- * bytes. A value that is read is the same memory for all, until the next call of mcds__combine. A refusal for the sum of the sizes is never copied: then each goes alone. */
+ * OK or NOT_STORED. Each batch gets a reply that it could have got alone, with the others directly
+ * before and after it: where only the size is read, it is that of the value up to its own
+ * bytes. A value that is read is the same memory for all, until the next call of mcds__combine. A
+ * refusal for the sum of the sizes is never copied: then each batch is sent alone. */
 #ifndef MCDS_ENGINE_COMBINE_H
 #define MCDS_ENGINE_COMBINE_H
 

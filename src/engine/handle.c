@@ -24,7 +24,7 @@ void mcds__handle_release(struct mcds__handle *handle)
     if (handle == NULL)
         return;
     mcds_store *store = handle->store;
-    /* Whoever destroys it has seen all that the others did with it. */
+    /* The thread that destroys it sees everything that other threads did with it. */
     uint32_t before = atomic_fetch_sub_explicit(&handle->references, 1, memory_order_acq_rel);
     assert(before > 0);
     if (before > 1)

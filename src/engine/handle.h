@@ -1,6 +1,6 @@
-/* What keeps a structure in memory: the program's own reference, from open to close, and one for
- * each operation that a pipeline has in flight. Whoever gives up the last one frees it. A handle
- * keeps its store in the same way, so a program may close them in any order. */
+/* References that keep a structure in memory: the program's own, from open to close, and one for
+ * each operation that a pipeline has in flight. The release of the last one frees the structure. A
+ * handle keeps its store in the same way, so a program may close them in any order. */
 #ifndef MCDS_ENGINE_HANDLE_H
 #define MCDS_ENGINE_HANDLE_H
 

@@ -109,8 +109,8 @@ enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int re
 /* Finish with `result` and a constant sentence. */
 enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
                                         const char *detail);
-/* Finish with the result that a reply stands for. UNSENT is TIMEOUT when the time is over and
- * nothing but time was wanting. */
+/* Finishes with the result for a reply. UNSENT is TIMEOUT when the deadline has passed and there
+ * was no other obstacle. */
 enum mcds__step mcds__operation_fail(struct mcds__operation *operation,
                                      const mcds_reply *reply);
 /* The same for requests that change nothing, or nothing that matters: never AMBIGUOUS. */

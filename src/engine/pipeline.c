@@ -6,9 +6,9 @@
  * Nothing is sent before the caller asks for a result or half of the depth has gathered in the
  * outbox: so requests travel in large writes, and the servers work on one half of the
  * operations while this side works on the other. A store in this process gets the whole depth at
- * once, for instance into one commit. A caller who waits while most are with the
- * servers gets what comes first, and what he has started since is kept a little. A caller who
- * polls after each start has more to add, and what he has started is kept likewise. */
+ * once, for instance into one commit. A caller that waits while most operations are with the
+ * servers gets the first completion, and the operations started since are kept for a short time.
+ * A caller that polls after each start has more to add; its operations are kept likewise. */
 #include "engine/pipeline.h"
 
 #include <assert.h>
@@ -29,7 +29,7 @@
 /* And no longer than this, for what is kept may be for a server that is idle while another does
  * not answer. A shorter one would cost: the kernel programs a timer that is nearer than its tick. */
 #define KEEP_NS (10 * NS_PER_MS)
-/* The same for a caller who polls: it needs no timer. */
+/* The same for a caller that polls: it needs no timer. */
 #define KEEP_POLLING_NS NS_PER_MS
 /* Of what another loop waits for. */
 #define TIMEOUT_MS_MAX 60000
@@ -237,7 +237,7 @@ static bool keeps_outbox(const mcds_pipeline *pipeline)
            pipeline->sent_count > BUSY_PART(pipeline->depth);
 }
 
-/* The same for a caller who polls, and has started an operation since the last time. */
+/* The same for a caller that polls and has started an operation since the last poll. */
 static bool keeps_polled(mcds_pipeline *pipeline)
 {
     if (!pipeline->is_starting || pipeline->outbox_count >= pipeline->gather_count)
@@ -282,7 +282,7 @@ static void turn(mcds_pipeline *pipeline)
     pipeline->kept = !collect(pipeline, until_ns) && keeps;
 }
 
-/* A turn of a caller who polls. */
+/* A turn of a caller that polls. */
 static void turn_polling(mcds_pipeline *pipeline)
 {
     wake_sleepers(pipeline);

@@ -7,7 +7,7 @@
 
 #define MCDS__TTL_MS_MAX (UINT64_C(10) * 366 * 24 * 3600 * 1000)
 
-/* Whether the keys are the same bytes in memory, as those of an append and the look behind it. */
+/* Whether the keys are the same bytes in memory, as those of an append and the look after it. */
 static inline bool mcds__shares_key(const mcds_request *a, const mcds_request *b)
 {
     return a->key.at == b->key.at && a->key.length == b->key.length;

@@ -140,8 +140,8 @@ static bool find_address(const struct addrinfo *found, int family,
     return true;
 }
 
-/* Several addresses of one family are several servers, as far as anybody can know: whoever took
- * one of them would use another than the next client, and both would hold the same lock. */
+/* Several addresses of one family may be several servers: two clients could choose different ones,
+ * and both would hold the same lock. */
 static bool choose_addresses(struct mcds__connection *connection, int avoided)
 {
     const int families[] = {AF_INET6, AF_INET};

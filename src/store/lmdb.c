@@ -52,7 +52,7 @@ static int read_sync(const struct mcds_uri *uri, bool *full)
     return mcds_fail(MCDS_INVALID, "store URI: sync=%.40s must be full or async", sync);
 }
 
-/* Octal, as chmod has it. Whoever makes the file must be able to use it. */
+/* Octal, as for chmod. The user that makes the file must be able to use it. */
 static int read_mode(const struct mcds_uri *uri, uint32_t *mode)
 {
     const char *text = mcds_uri_option(uri, "mode");

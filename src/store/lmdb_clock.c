@@ -6,7 +6,7 @@
  * all others take it from there. The offset makes it the wall clock of that moment, or the latest
  * time that the file has seen if that is later, so that over a boot too it never goes back.
  *
- * Where the system does not tell its boot id, and for an injected clock that is not the one with
+ * Where the system does not report its boot id, and for an injected clock that is not the one with
  * which the process has opened the file, the wall clock is used. An injected clock has its offset
  * fixed as long as the process has the file open. */
 #include <fcntl.h>

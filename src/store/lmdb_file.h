@@ -179,8 +179,8 @@ int mcds__lmdb_fail_replaced(const char *path);
 /* Begin the clock of a file that is opened, in any transaction. 0 or a code. */
 int mcds__lmdb_clock_begin(struct mcds__lmdb_file *file, const mcds_env *env,
                            struct MDB_txn *txn);
-/* Now, as records expire by it, in ms since 1970; never below 0. The second for who has looked at
- * the monotonic clock. */
+/* The current time by which records expire, in ms since 1970; never below 0. The second takes the
+ * time of the monotonic clock from a caller that has read it. */
 uint64_t mcds__lmdb_now_ms(const struct mcds__lmdb_file *file, const mcds_env *env);
 uint64_t mcds__lmdb_ms_at(const struct mcds__lmdb_file *file, const mcds_env *env,
                           int64_t monotonic_ns);

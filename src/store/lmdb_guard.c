@@ -142,7 +142,7 @@ static bool is_in_public(const char *path)
     return stat(directory, &status) == 0 && (status.st_mode & S_IWOTH) != 0;
 }
 
-/* Who owns the file could have put it there, and what is in it could have been made to harm. */
+/* The owner of the file could have put it there with harmful content. */
 static int check_data_owner(const char *path, const struct stat *status)
 {
     if (status->st_uid == geteuid() || status->st_uid == 0 || !is_in_public(path))

@@ -1,7 +1,7 @@
 /* The files of one store, PATH, PATH-lock and PATH-writer, opened so that nothing else is
- * overwritten: no symbolic link is followed, what is not there is made with O_EXCL, and what is
- * there must be a plain file with one name, of an owner who may be trusted, and with the bytes
- * that such a file begins with. Everything else is refused with a sentence and left as it is. */
+ * overwritten: no symbolic link is followed, a missing file is made with O_EXCL, and an existing
+ * file must be a regular file with one name, of a trusted owner, and with the first bytes of such
+ * a file. Everything else is refused with a sentence and left as it is. */
 #ifndef MCDS_STORE_LMDB_GUARD_H
 #define MCDS_STORE_LMDB_GUARD_H
 

@@ -1,5 +1,5 @@
-/* For people: what endangers the files of a store: who else may write them, where they lie, and
- * who reads for too long. */
+/* Reports for people what endangers the files of a store: other users that may write them, their
+ * directory and file system, and long readers. */
 #include "store/lmdb_health.h"
 
 #include <fcntl.h>

@@ -5,9 +5,9 @@
 #include "store/lmdb_file.h"
 #include "store/report.h"
 
-/* Where the files lie, and who may read and write them. */
+/* Reports the place of the files and the users that may read and write them. */
 void mcds__lmdb_tell_files(struct mcds__lmdb_file *file, struct mcds__report *report);
-/* Who keeps old pages from being used again. */
+/* Reports readers that keep old pages from being reused. */
 void mcds__lmdb_tell_readers(struct mcds__lmdb_file *file, uint64_t last_transaction,
                              struct mcds__report *report);
 

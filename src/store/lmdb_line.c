@@ -1,7 +1,7 @@
 /* The line of writers in front of LMDB's own lock. LMDB waits for a writer of another process
  * without end, even for one that has been stopped in the middle of a commit; here waiting has a
  * deadline. It is a mutex in a page of PATH-writer, shared by the processes that have the file
- * open and robust against their deaths; the board lies behind it. A process that cannot have the
+ * open and robust against their deaths; the board comes after it. A process that cannot use the
  * line does not write: others would wait for it without a deadline.
  *
  * Each process holds a read lock on PATH-writer (of the open file, so that it ends with the process
@@ -26,7 +26,7 @@
 #define BALLAST_BYTES                                                                          \
     ((off_t)256 * 1024) /* kept on the disk for what frees space on a full one */
 #define BALLAST_STEP 4096
-#define JOIN_TRIES_MAX 10000 /* who begins the page may be stopped, or its machine be busy */
+#define JOIN_TRIES_MAX 10000 /* the process that begins the page may be stopped or slow */
 #define JOIN_PAUSE_NS NS_PER_MS
 /* Programs built for another kind of mutex must not touch this one. */
 #define LINE_MARK UINT64_C(0x6d636473)
@@ -92,8 +92,8 @@ static void unlock_page(int descriptor)
 }
 #endif
 
-/* NULL: it is joined; else why it is not. A page without its mark was being begun by a process
- * that died: whoever is alone next begins it. */
+/* NULL: joined; otherwise the reason why not. A page without its mark belongs to a process that
+ * died while it began the page: the next process that is alone begins it again. */
 static const char *join_line(const mcds_env *env, struct mcds__lmdb_line *line, int descriptor)
 {
     for (int i = 0; i < JOIN_TRIES_MAX; i++) {

@@ -63,7 +63,7 @@ struct mcds__slot {
 
 /* One lane's connection to one server, and the requests that go over it, in order: of those from
  * `first` on, the first `held` have a reply that is not proven yet, the first `encoded` have been
- * written out, and those behind wait for that. */
+ * written, and the rest wait to be written. */
 struct mcds__link {
     struct mcds__lane_of_memcached *lane;
     struct mcds__server *server;
@@ -91,7 +91,7 @@ struct mcds__link {
     uint32_t count;
     uint32_t encoded;
     uint32_t held;
-    uint32_t turn;    /* of the first request; those behind it count on */
+    uint32_t turn;    /* of the first request; the next ones follow in order */
     mcds_batch check; /* a request of the link's own, whose answer proves what is held */
     mcds_request check_request;
     char check_key[MCDS__KEY_MAX];
@@ -141,7 +141,7 @@ void mcds__link_close(struct mcds__link *link);
 /* Whether there is something to wait for. */
 bool mcds__link_is_busy(const struct mcds__link *link);
 
-/* Connecting. Where it is false, `trouble` of the connection tells why. */
+/* Connecting. Where it is false, `trouble` of the connection has the reason. */
 /* Leave the server alone for a while, which grows from failure to failure. */
 void mcds__connect_back_off(struct mcds__link *link, const char *trouble);
 /* False while the server is left alone, for this reason, which makes this of a request. */

@@ -88,7 +88,7 @@ static void begin_take_back(struct counter_add *add)
     hit->stage = 0;
 }
 
-/* It was added to a strict counter. Only the look at the birth after it tells which one that is. */
+/* It was added to a strict counter. Only the birth read after it shows to which life. */
 static enum mcds__step judge_life(struct counter_add *add, bool reborn)
 {
     struct mcds__operation *operation = &add->base;

@@ -1,8 +1,8 @@
 /* Log: follow it.
  *
- * The cursor stands in each of the chunks that may still take events: the part, how many bytes of
- * it have been read, and its birth. One round trip tells which of them have grown, and whether the
- * log still has a root. A chunk that takes no more is left behind. */
+ * For each chunk that may still take events, the cursor holds the part, the number of its bytes
+ * that were read, and its birth. One round trip shows which of them have grown, and whether the
+ * log still has a root. The cursor drops a chunk that takes no more events. */
 #include <stdatomic.h>
 #include <string.h>
 

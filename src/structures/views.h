@@ -48,7 +48,7 @@ struct mcds_views {
 
 /* MCDS_INVALID, with the sentence set, when the handle is missing or the page no name. */
 int mcds__views_check(const mcds_views *views, const char *page, const char *verb);
-/* The first slot that a machine whose clock is behind may still count in: all before it have
+/* The first slot in which a machine with a slow clock may still count: all slots before it have
  * settled. */
 uint64_t mcds__views_unsettled(const mcds_views *views);
 /* Whether no machine whose clock is right can be in this slot yet. What says that slots up to it are
