@@ -12,8 +12,9 @@ START_S = 10
 
 
 class Place:
-    def __init__(self, home):
+    def __init__(self, home, megabytes=64):
         self.home = home
+        self.megabytes = megabytes
         self.server = None
 
     def __enter__(self):
@@ -33,7 +34,7 @@ class Place:
 
     def start_server(self):
         # -u is obeyed when we are root, and refused to others only if it names somebody else
-        self.server = subprocess.Popen(["memcached", "-u", "root", "-s", self.socket])
+        self.server = subprocess.Popen(["memcached", "-u", "root", "-m", str(self.megabytes), "-s", self.socket])
         limit = time.monotonic() + START_S
         while True:
             try:
