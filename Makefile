@@ -14,6 +14,10 @@ demo:
 test:
 	tools/test
 
+# With six busy loops beside the tests.
+test-busy:
+	tools/test-busy
+
 asan tsan:
 	tools/test $@
 
@@ -87,4 +91,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo test asan tsan cov fuzz mutants bench promises install check stress chaos field duel sim prove format clean
+.PHONY: all demo test test-busy asan tsan cov fuzz mutants bench promises install check stress chaos field duel sim prove format clean
