@@ -15,25 +15,6 @@ static inline bool add_digit(uint64_t *number, unsigned digit)
     return true;
 }
 
-bool mcds__parse_u64(const char *text, size_t length, uint64_t *out)
-{
-    uint64_t number = 0;
-    if (length == 0 || length > MCDS__U64_DIGITS)
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
-        if (digit > 9 || !add_digit(&number, digit))
-            return false;
-    }
-    *out = number;
-    return true;
-}
-
-static bool is_space(uint8_t byte)
-{
-    return byte == ' ' || (byte >= '\t' && byte <= '\r');
-}
-
 /* Eight digits at once: a byte for each, then numbers of two, of four and of eight digits. False:
  * some of the bytes are none. */
 static bool take_eight_digits(const uint8_t *text, uint64_t *number)
@@ -49,6 +30,26 @@ static bool take_eight_digits(const uint8_t *text, uint64_t *number)
     digits = (digits * 100 + (digits >> 16)) & UINT64_C(0x0000ffff0000ffff);
     *number = (digits * 10000 + (digits >> 32)) & UINT32_MAX;
     return true;
+}
+
+bool mcds__parse_u64(const char *text, size_t length, uint64_t *out)
+{
+    uint64_t number = 0;
+    if (length == 0 || length > MCDS__U64_DIGITS)
+        return false;
+    size_t at = length >= 8 && take_eight_digits((const uint8_t *)text, &number) ? 8 : 0;
+    for (size_t i = at; i < length; i++) {
+        unsigned digit = (unsigned)(unsigned char)text[i] - '0';
+        if (digit > 9 || !add_digit(&number, digit))
+            return false;
+    }
+    *out = number;
+    return true;
+}
+
+static bool is_space(uint8_t byte)
+{
+    return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
 
 bool mcds__parse_stored_u64(const uint8_t *value, size_t length, uint64_t *out)

@@ -19,42 +19,9 @@
 _Static_assert(MCDS__COUNTER_BIAS + 2 * (uint64_t)MCDS_COUNTER_MAX - 1 <= INT64_MAX,
                "an add that leaves the range must still be a number to every memcached");
 
-bool mcds__counter_decode(uint64_t stored, int64_t *value_out,
-                          enum mcds__counter_form *form_out)
-{
-    if (stored < (uint64_t)MCDS_COUNTER_MAX) {
-        *value_out = (int64_t)stored;
-        *form_out = FORM_PLAIN;
-        return true;
-    }
-    if (stored > MCDS__COUNTER_BIAS - (uint64_t)MCDS_COUNTER_MAX &&
-        stored < MCDS__COUNTER_BIAS + (uint64_t)MCDS_COUNTER_MAX) {
-        *value_out = stored >= MCDS__COUNTER_BIAS ? (int64_t)(stored - MCDS__COUNTER_BIAS)
-                                                  : -(int64_t)(MCDS__COUNTER_BIAS - stored);
-        *form_out = FORM_SIGNED;
-        return true;
-    }
-    return false;
-}
-
 uint32_t mcds__counter_key_count(const mcds_counter *counter)
 {
     return counter->stripes > 1 ? counter->stripes + 1 : 1;
-}
-
-bool mcds__counter_is_signed(const mcds_counter *counter)
-{
-    return (counter->flags & MCDS_COUNTER_SIGNED) != 0;
-}
-
-bool mcds__counter_is_strict(const mcds_counter *counter)
-{
-    return (counter->flags & MCDS_COUNTER_STRICT) != 0;
-}
-
-enum mcds__counter_form mcds__counter_form(const mcds_counter *counter)
-{
-    return atomic_load_explicit(&counter->form, memory_order_relaxed);
 }
 
 void mcds__counter_note_form(mcds_counter *counter, enum mcds__counter_form form)

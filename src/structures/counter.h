@@ -43,11 +43,29 @@ struct mcds__stripe {
 uint32_t mcds__counter_key_count(const mcds_counter *counter);
 
 /* What a stored number stands for. False: outside the ranges of both forms. */
-bool mcds__counter_decode(uint64_t stored, int64_t *value_out,
-                          enum mcds__counter_form *form_out);
+static inline bool mcds__counter_decode(uint64_t stored, int64_t *value_out,
+                                        enum mcds__counter_form *form_out)
+{
+    if (stored < (uint64_t)MCDS_COUNTER_MAX) {
+        *value_out = (int64_t)stored;
+        *form_out = FORM_PLAIN;
+        return true;
+    }
+    if (stored > MCDS__COUNTER_BIAS - (uint64_t)MCDS_COUNTER_MAX &&
+        stored < MCDS__COUNTER_BIAS + (uint64_t)MCDS_COUNTER_MAX) {
+        *value_out = stored >= MCDS__COUNTER_BIAS ? (int64_t)(stored - MCDS__COUNTER_BIAS)
+                                                  : -(int64_t)(MCDS__COUNTER_BIAS - stored);
+        *form_out = FORM_SIGNED;
+        return true;
+    }
+    return false;
+}
 
 /* The form that the handle has seen last. */
-enum mcds__counter_form mcds__counter_form(const mcds_counter *counter);
+static inline enum mcds__counter_form mcds__counter_form(const mcds_counter *counter)
+{
+    return atomic_load_explicit(&counter->form, memory_order_relaxed);
+}
 void mcds__counter_note_form(mcds_counter *counter, enum mcds__counter_form form);
 
 /* The stripes that the handle has seen alive, one bit each. To be asked for before they are
@@ -83,7 +101,14 @@ int mcds__exact_get(mcds_counter *counter, mcds_counter_value *value_out, bool p
                     mcds_pipeline *pipeline, uint64_t tag);
 int mcds__exact_drop(mcds_counter *counter, bool piped, mcds_pipeline *pipeline, uint64_t tag);
 
-bool mcds__counter_is_signed(const mcds_counter *counter);
-bool mcds__counter_is_strict(const mcds_counter *counter);
+static inline bool mcds__counter_is_signed(const mcds_counter *counter)
+{
+    return (counter->flags & MCDS_COUNTER_SIGNED) != 0;
+}
+
+static inline bool mcds__counter_is_strict(const mcds_counter *counter)
+{
+    return (counter->flags & MCDS_COUNTER_STRICT) != 0;
+}
 
 #endif
