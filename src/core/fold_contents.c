@@ -224,26 +224,29 @@ static int load_writer(struct mcds__fold_contents *contents, mcds_bytes snapshot
 
 static int load_entry(struct mcds__fold_contents *contents, mcds_bytes snapshot, size_t *at)
 {
-    struct mcds__fold_entry read = {.there = true};
     uint64_t length;
     uint64_t value_length;
+    mcds_bytes element;
+    mcds_bytes value;
+    int64_t expires_ms = 0;
     if (!mcds__fold_get_varint(snapshot, at, &length) ||
         !mcds__fold_get_varint(snapshot, at, &value_length) ||
-        !mcds__fold_get_bytes(snapshot, at, length, &read.element) ||
-        !mcds__fold_is_element(read.element) ||
-        !mcds__fold_get_bytes(snapshot, at, value_length >> 1, &read.value) ||
-        ((value_length & 1) != 0 && !mcds__fold_get_time(snapshot, at, &read.expires_ms)))
+        !mcds__fold_get_bytes(snapshot, at, length, &element) ||
+        !mcds__fold_is_element(element) ||
+        !mcds__fold_get_bytes(snapshot, at, value_length >> 1, &value) ||
+        ((value_length & 1) != 0 && !mcds__fold_get_time(snapshot, at, &expires_ms)))
         return MCDS_CORRUPT;
-    if (contents->only.at != NULL && !mcds__fold_same(contents->only, read.element))
+    if (contents->only.at != NULL && !mcds__fold_same(contents->only, element))
         return MCDS_OK;
     /* Each element is there once. */
-    if (find_entry(contents, read.element) != NULL)
+    if (find_entry(contents, element) != NULL)
         return MCDS_CORRUPT;
-    struct mcds__fold_entry *entry = add_entry(contents, read.element);
+    struct mcds__fold_entry *entry = add_entry(contents, element);
     if (entry == NULL)
         return MCDS_NO_MEMORY;
-    read.hash = entry->hash;
-    *entry = read;
+    entry->there = true;
+    entry->value = value;
+    entry->expires_ms = expires_ms;
     return MCDS_OK;
 }
 

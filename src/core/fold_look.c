@@ -155,6 +155,8 @@ bool mcds__fold_look_at_once(struct mcds__fold *fold, mcds_bytes element,
 {
     struct mcds__key key;
     struct mcds__fold_proof proof = {0};
+    if (!mcds__store_answers_here(fold->store)) /* then it shows nothing either */
+        return false;
     struct mcds__fold_life life = mcds__fold_life(fold);
     if (life.number == 0)
         return false;
