@@ -179,9 +179,9 @@ bool mcds__key_is_legal(mcds_bytes key)
     if (key.length == 0 || key.length > MCDS__KEY_MAX)
         return false;
     if (key.length < 8) {
-        uint64_t eight = UINT64_C(0x2121212121212121);
-        memcpy(&eight, bytes, key.length);
-        return odd_bytes(eight) == 0;
+        for (size_t at = 0; at < key.length; at++)
+            odd |= odd_bytes(UINT64_C(0x2121212121212100) | bytes[at]);
+        return odd == 0;
     }
     /* The last eight may overlap those before. */
     for (size_t at = 0; at < key.length - 8; at += 8)

@@ -19,9 +19,8 @@ struct mcds__room {
 
 void *mcds__rooms_take(struct mcds__rooms *rooms, struct mcds__handle *handle, size_t size)
 {
-    uint32_t size_class = 0;
-    while (((size_t)1 << (BITS_MIN + size_class)) < size)
-        size_class++;
+    unsigned long long beyond = (unsigned long long)(size - 1) >> BITS_MIN;
+    uint32_t size_class = beyond > 0 ? 64 - (uint32_t)__builtin_clzll(beyond) : 0;
     assert(size_class < MCDS__ROOM_CLASSES);
     struct mcds__room *room = rooms->spare[size_class];
     if (room != NULL) {

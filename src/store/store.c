@@ -277,19 +277,19 @@ static bool is_parents(const mcds_store *store)
 static bool check_batch(const mcds_store *store, mcds_batch *batch)
 {
     assert(batch->count >= 1 && batch->count <= MCDS_BATCH_MAX);
-    bool parents = is_parents(store);
-    bool fine = !parents;
+    const char *fault = is_parents(store) ? opened_before_fork : NULL;
     const mcds_request *before = NULL;
+    uint32_t sound = 0;
     batch->answered = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         mcds_request *request = &batch->requests[i];
         memset(&request->reply, 0, sizeof request->reply);
-        request->reply.detail = parents ? opened_before_fork
-                                        : what_is_wrong(store, request, before);
-        before = request->reply.detail == NULL ? request : NULL;
-        fine = fine && before != NULL;
+        const char *detail = fault != NULL ? fault : what_is_wrong(store, request, before);
+        request->reply.detail = detail;
+        before = detail == NULL ? request : NULL;
+        sound += detail == NULL;
     }
-    return fine;
+    return sound == batch->count;
 }
 
 /* Whether the batch may be sent; else it is answered here. */
