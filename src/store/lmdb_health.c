@@ -21,37 +21,38 @@
 static const char *const suffixes[] = {"", "-lock", "-writer"};
 #define SUFFIXES (sizeof suffixes / sizeof suffixes[0])
 
-static bool look_beside(const struct mcds__lmdb_file *file, const char *suffix,
-                        struct stat *status)
+/* Locks that several users share have pointers in shared memory, which the C library follows. */
+static void tell_owner(const struct stat *status, struct mcds__report *report)
 {
-    char path[PATH_MAX + 16];
-    (void)snprintf(path, sizeof path, "%s%s", file->path, suffix);
-    return stat(path, status) == 0;
+    unsigned mode = status->st_mode & 07777U;
+    unsigned long owner = status->st_uid;
+    mcds__report(report, MCDS_FACT, "", "the file has mode %04o and belongs to user %lu", mode,
+                 owner);
+    if ((mode & SHARED_BITS) != 0)
+        mcds__report(report, MCDS_PROBLEM,
+                     "chmod go-w all three files, unless those users trust each other fully",
+                     "other users may write the file (mode %04o); they can take over every "
+                     "program that uses the store",
+                     mode);
+    if (status->st_uid != geteuid() && status->st_uid != 0)
+        mcds__report(report, MCDS_PROBLEM,
+                     "use a store of this user, unless both trust each other fully",
+                     "the file belongs to user %lu, who can take over this program (user %lu)",
+                     owner, (unsigned long)geteuid());
 }
 
-/* Locks that several users share have pointers in shared memory, which the C library follows. */
 static void tell_owners(const struct mcds__lmdb_file *file, struct mcds__report *report)
 {
     struct stat status;
+    char path[PATH_MAX + 16];
+    const char *subject = report->subject;
+    report->subject = path;
     for (size_t i = 0; i < SUFFIXES; i++) {
-        if (!look_beside(file, suffixes[i], &status))
-            continue;
-        mcds__report(report, MCDS_FACT, "", "the file%s has mode %04o and belongs to user %lu",
-                     suffixes[i], status.st_mode & 07777U, (unsigned long)status.st_uid);
-        if ((status.st_mode & SHARED_BITS) != 0)
-            mcds__report(
-                report, MCDS_PROBLEM,
-                "chmod go-w all three files, unless those users trust each other fully",
-                "other users may write the file%s (mode %04o); they can take over every "
-                "program that uses the store",
-                suffixes[i], status.st_mode & 07777U);
-        if (status.st_uid != geteuid() && status.st_uid != 0)
-            mcds__report(report, MCDS_PROBLEM,
-                         "use a store of this user, unless both trust each other fully",
-                         "the file%s belongs to user %lu, who can take over this program (user "
-                         "%lu)",
-                         suffixes[i], (unsigned long)status.st_uid, (unsigned long)geteuid());
+        (void)snprintf(path, sizeof path, "%s%s", file->path, suffixes[i]);
+        if (stat(path, &status) == 0)
+            tell_owner(&status, report);
     }
+    report->subject = subject;
 }
 
 static void tell_directory(const struct mcds__lmdb_file *file, struct mcds__report *report)

@@ -30,7 +30,8 @@ static bool problem_with(void *context, const mcds_finding *finding)
     if (finding->severity != MCDS_PROBLEM || strstr(finding->what, sought->word) == NULL)
         return true;
     assert_string_not_equal(finding->fix, "");
-    (void)snprintf(sought->sentence, sizeof sought->sentence, "%s", finding->what);
+    (void)snprintf(sought->sentence, sizeof sought->sentence, "%s: %s", finding->subject,
+                   finding->what);
     return false;
 }
 
@@ -68,7 +69,8 @@ static void files_that_others_may_write_are_a_problem(void **state)
     assert_int_equal(chmod(place->file, 0600), 0);
     (void)snprintf(lock, sizeof lock, "%s-lock", place->file);
     assert_int_equal(chmod(lock, 0606), 0);
-    assert_non_null(strstr(find_problem(store, "file-lock", &sought), "0606"));
+    (void)strncat(lock, ": other users", sizeof lock - strlen(lock) - 1);
+    assert_non_null(strstr(find_problem(store, "0606", &sought), lock));
     assert_int_equal(chmod(place->directory, 0777), 0);
     assert_string_not_equal(find_problem(store, "directory", &sought), "");
     mcds_close(store);
