@@ -37,6 +37,19 @@ static int problem(struct visit *visit, const char *subject, int result, const c
     return status_of(result);
 }
 
+/* What to do where the store could not be opened, unless the sentence says it. */
+static const char *fix_for(int result)
+{
+    switch (result) {
+    case MCDS_INVALID:
+        return "correct the store URI: -s or $MCDS_STORE";
+    case MCDS_NO_MEMORY:
+        return "let this program have more memory (ulimit -v)";
+    default:
+        return "";
+    }
+}
+
 int doctor_run(struct session *session, const struct command *command)
 {
     (void)command;
@@ -45,8 +58,7 @@ int doctor_run(struct session *session, const struct command *command)
     print_fact(&visit, session->uri, session->uri_origin);
     int result = mcds_open(session->uri, &session->options, &session->store);
     if (result != MCDS_OK)
-        return problem(&visit, session->uri, result,
-                       "correct the store URI: -s or $MCDS_STORE");
+        return problem(&visit, session->uri, result, fix_for(result));
     result = mcds_inspect(session->store, print_finding, &visit);
     if (result != MCDS_OK)
         return problem(&visit, session->uri, result, "make the store reachable");

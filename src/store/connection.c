@@ -236,6 +236,23 @@ int mcds__connection_family(const struct mcds__connection *connection)
                : AF_UNIX;
 }
 
+bool mcds__connection_is_local(const struct mcds__connection *connection)
+{
+    if (connection->address_next == 0)
+        return true;
+    const struct addrinfo *info = connection->addresses[connection->address_next - 1];
+    if (info->ai_family == AF_INET) {
+        struct sockaddr_in address;
+        memcpy(&address, info->ai_addr, sizeof address);
+        return ntohl(address.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    }
+    struct sockaddr_in6 address;
+    memcpy(&address, info->ai_addr, sizeof address);
+    const uint8_t *bytes = address.sin6_addr.s6_addr;
+    return IN6_IS_ADDR_LOOPBACK(&address.sin6_addr) ||
+           (IN6_IS_ADDR_V4MAPPED(&address.sin6_addr) && bytes[12] == IN_LOOPBACKNET);
+}
+
 bool mcds__connection_send(struct mcds__connection *connection)
 {
     mcds_buffer *out = &connection->out;

@@ -52,6 +52,9 @@ bool mcds__connection_pass_over(struct mcds__connection *connection);
 int64_t mcds__connection_share_ns(const struct mcds__connection *connection, int64_t left_ns);
 /* The family of the address that is being tried. */
 int mcds__connection_family(const struct mcds__connection *connection);
+/* Whether the server of a connection that is made is on this machine: a unix socket or a loopback
+ * address. */
+bool mcds__connection_is_local(const struct mcds__connection *connection);
 /* Send what is in `out`, as far as the socket takes it. False: broken. */
 bool mcds__connection_send(struct mcds__connection *connection);
 /* Read what is there, at least `needed` bytes of room. False: broken or closed by the server.

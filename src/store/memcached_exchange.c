@@ -6,13 +6,15 @@
 #include "base/environment.h"
 #include "store/homes.h"
 
+#define SILENCE 4 /* times the time to connect */
+
 /* Wait until the connection can go on. False: broken or too late. */
 static bool wait_once(struct mcds__connection *connection, const mcds_env *env,
                       int64_t deadline_ns, uint8_t *ready)
 {
     int64_t left_ns = deadline_ns - mcds__monotonic_ns(env);
     if (left_ns <= 0) {
-        connection->trouble = "no answer before the deadline";
+        connection->trouble = MCDS__EXCHANGE_SILENT;
         return false;
     }
     mcds__connection_wait(&connection, 1, left_ns, ready);
@@ -63,21 +65,23 @@ static bool take_lines(struct mcds__connection *connection, mcds__take_line *tak
     return true;
 }
 
-bool mcds__exchange(struct mcds__connection *connection, const mcds_env *env,
+bool mcds__exchange(struct mcds__connection *connection, const struct mcds__memcached *home,
                     const char *command, mcds__take_line *take, void *context)
 {
-    int64_t deadline_ns = mcds__monotonic_ns(env) + MCDS__EXCHANGE_NS;
+    int64_t silence_ns = SILENCE * home->connect_timeout_ns;
+    int64_t deadline_ns = mcds__monotonic_ns(home->env) + silence_ns;
     uint8_t ready;
     if (!mcds_buffer_append(&connection->out, command, strlen(command)))
         return false;
     for (;;) {
         if (mcds__connection_wants_to_send(connection) && !mcds__connection_send(connection))
             return false;
-        if (!wait_once(connection, env, deadline_ns, &ready))
+        if (!wait_once(connection, home->env, deadline_ns, &ready))
             return false;
         if ((ready & READY_TO_RECEIVE) == 0)
             continue;
         bool alive = mcds__connection_receive(connection, 1);
+        deadline_ns = mcds__monotonic_ns(home->env) + silence_ns;
         if (!take_lines(connection, take, context))
             return true;
         if (!alive || connection->in.length - connection->in_taken > MCDS__WIRE_LINE_MAX)

@@ -5,8 +5,10 @@
 
 #include "store/memcached.h"
 
-/* What one exchange takes at most. */
+/* What a probe, or waiting for a busy server, takes at most. */
 #define MCDS__EXCHANGE_NS (5 * NS_PER_S)
+/* `trouble` where the server has sent nothing for four times the time to connect (1 s). */
+#define MCDS__EXCHANGE_SILENT "no answer before the deadline"
 
 /* Takes one line of an answer. False: that was the last. */
 typedef bool mcds__take_line(void *context, const char *line, size_t length);
@@ -17,7 +19,7 @@ bool mcds__exchange_connect(struct mcds__connection *connection,
                             const struct mcds__memcached *home,
                             const struct mcds__server *server, int avoided);
 /* Send a command and hand out the lines of its answer. False: it broke off. */
-bool mcds__exchange(struct mcds__connection *connection, const mcds_env *env,
+bool mcds__exchange(struct mcds__connection *connection, const struct mcds__memcached *home,
                     const char *command, mcds__take_line *take, void *context);
 /* Ask the server for a key that is not there, over a lane: connecting shows all there is to know, and
  * why it fails if it does. NULL: it answers. */

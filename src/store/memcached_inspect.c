@@ -12,6 +12,7 @@
 #define BUSY_PAUSE_NS (20 * NS_PER_MS)
 #define CLOCK_DIFFERENCE_S_MAX 2
 #define NEAR_FULL_PERCENT 90
+#define SENTENCE_MAX 512
 
 struct listing {
     mcds_bytes prefix;
@@ -52,11 +53,11 @@ static bool take_dumped(void *context, const char *line, size_t length)
 static bool list_once(struct mcds__connection *connection, const struct mcds__memcached *home,
                       struct listing *listing)
 {
-    bool fine = mcds__exchange(connection, home->env, "lru_crawler metadump hash\r\n",
-                               take_dumped, listing);
+    bool fine = mcds__exchange(connection, home, "lru_crawler metadump hash\r\n", take_dumped,
+                               listing);
     if (fine && listing->refused && !listing->busy)
-        fine = mcds__exchange(connection, home->env, "lru_crawler metadump all\r\n",
-                              take_dumped, listing);
+        fine = mcds__exchange(connection, home, "lru_crawler metadump all\r\n", take_dumped,
+                              listing);
     return fine;
 }
 
@@ -86,7 +87,8 @@ static int refuse_listing(struct mcds__memcached *home, uint32_t server,
         return mcds_fail(
             MCDS_UNAVAILABLE,
             "list: %s: the server is listing its keys for another client; try again", name);
-    const char *probed = mcds__exchange_probe(home, server, &result);
+    bool is_silent = trouble != NULL && strcmp(trouble, MCDS__EXCHANGE_SILENT) == 0;
+    const char *probed = is_silent ? NULL : mcds__exchange_probe(home, server, &result);
     if (probed != NULL)
         return mcds_fail(result, "list: %s: %s", name, probed);
     if (listing->refused)
@@ -97,22 +99,40 @@ static int refuse_listing(struct mcds__memcached *home, uint32_t server,
                      trouble != NULL ? trouble : "the answer broke off");
 }
 
+static int list_server(struct mcds__memcached *home, uint32_t server, struct listing *listing)
+{
+    struct mcds__connection connection;
+    mcds__connection_init(&connection, home->env);
+    listing->busy = listing->refused = false;
+    bool fine = mcds__exchange_connect(&connection, home, &home->servers[server], 0) &&
+                list_keys(&connection, home, listing);
+    const char *trouble = connection.trouble;
+    mcds__connection_close(&connection);
+    return fine && !listing->busy && !listing->refused
+               ? MCDS_OK
+               : refuse_listing(home, server, listing, trouble);
+}
+
+/* A server that fails hides no other. */
 int mcds__memcached_keys(void *state, mcds_bytes prefix,
                          bool (*visit)(void *context, mcds_bytes key), void *context)
 {
     struct mcds__memcached *home = state;
     struct listing listing = {.prefix = prefix, .visit = visit, .context = context};
+    char sentence[SENTENCE_MAX];
+    uint32_t failed = 0;
+    int result = MCDS_OK;
     for (uint32_t i = 0; i < home->server_count && !listing.ended; i++) {
-        struct mcds__connection connection;
-        mcds__connection_init(&connection, home->env);
-        bool fine = mcds__exchange_connect(&connection, home, &home->servers[i], 0) &&
-                    list_keys(&connection, home, &listing);
-        const char *trouble = connection.trouble;
-        mcds__connection_close(&connection);
-        if (!fine || listing.busy || listing.refused)
-            return refuse_listing(home, i, &listing, trouble);
+        int listed = list_server(home, i, &listing);
+        if (listed != MCDS_OK && failed++ == 0) {
+            result = listed;
+            (void)snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
+        }
     }
-    return MCDS_OK;
+    if (failed == 0 || home->server_count == 1)
+        return result;
+    return mcds_fail(result, "%s; the keys of %u of %u servers are missing", sentence, failed,
+                     home->server_count);
 }
 
 /* What a server says of itself. */
@@ -132,6 +152,7 @@ struct facts {
     bool may_keep_leases; /* it knows the option for it */
     bool keeps_leases;    /* evicts nothing that expires within temporary_ttl_s */
     bool is_proxy;        /* as it says itself */
+    bool is_remote;       /* the address that answered is none of a loopback */
     bool stopped;         /* the answer was no statistics */
 };
 
@@ -275,17 +296,9 @@ static void tell_abilities(struct mcds__report *report, struct mcds__memcached *
                      "MemcacheDB does: leases, visitors and logs would never end");
 }
 
-/* By its name: what a name means may change. */
-static bool is_local(const struct mcds__address *address)
+static void tell_openness(struct mcds__report *report, const struct facts *facts)
 {
-    const char *host = address->host;
-    return address->is_unix || strcmp(host, "localhost") == 0 || strcmp(host, "::1") == 0 ||
-           strncmp(host, "127.", 4) == 0;
-}
-
-static void tell_openness(struct mcds__report *report, const struct mcds__server *server)
-{
-    if (!is_local(&server->address))
+    if (facts->is_remote)
         mcds__report(report, MCDS_ADVICE,
                      "Let only trusted machines reach its port (memcached -l, a firewall), or "
                      "use a tunnel, such as WireGuard or stunnel.",
@@ -302,11 +315,12 @@ static int ask_facts(struct mcds__memcached *home, const struct mcds__server *se
     int family = 0;
     *facts = (struct facts){.evicts = true};
     mcds__connection_init(&connection, home->env);
-    if (mcds__exchange_connect(&connection, home, server, avoided) &&
-        mcds__exchange(&connection, home->env, "stats\r\n", take_fact, facts) &&
+    bool is_connected = mcds__exchange_connect(&connection, home, server, avoided);
+    facts->is_remote = is_connected && !mcds__connection_is_local(&connection);
+    if (is_connected && mcds__exchange(&connection, home, "stats\r\n", take_fact, facts) &&
         !facts->stopped) {
         family = server->address.is_unix ? 0 : mcds__connection_family(&connection);
-        (void)mcds__exchange(&connection, home->env, "stats settings\r\n", take_fact, facts);
+        (void)mcds__exchange(&connection, home, "stats settings\r\n", take_fact, facts);
     }
     mcds__connection_close(&connection);
     return family;
@@ -355,11 +369,17 @@ static void tell_unreachable(struct mcds__report *report, const struct mcds__ser
     if (result == MCDS_PROTOCOL)
         shown = "Name the port of a memcached server in the URI; unless told otherwise (-p) it "
                 "is 11211.";
-    if (strstr(trouble, "several addresses") != NULL) {
+    bool is_ambiguous = strstr(trouble, "several addresses") != NULL;
+    bool is_reached = result == MCDS_PROTOCOL;
+    if (strstr(trouble, "host name") != NULL)
+        shown =
+            "Correct the name in the URI, or make it known to this machine (/etc/hosts, DNS).";
+    if (is_ambiguous) {
         advise_on_addresses(server, fix);
         shown = fix;
     }
-    mcds__report(report, MCDS_PROBLEM, shown, "unreachable: %s", trouble);
+    mcds__report(report, MCDS_PROBLEM, shown, "%s%s",
+                 is_reached || is_ambiguous ? "" : "unreachable: ", trouble);
 }
 
 static void inspect_server(struct mcds__report *report, struct mcds__memcached *home,
@@ -376,7 +396,7 @@ static void inspect_server(struct mcds__report *report, struct mcds__memcached *
     }
     int family = ask_facts(home, server, 0, &facts);
     tell_abilities(report, home, i, &facts);
-    tell_openness(report, server);
+    tell_openness(report, &facts);
     if (facts.version[0] == '\0')
         return;
     tell_addresses(report, home, server, family, &facts);

@@ -1,4 +1,5 @@
 /* Catalogue: which structures a store holds, read off its keys. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buffer.h"
@@ -10,6 +11,7 @@
 #define LISTED_MAX 1000000
 /* An array's value; what is longer is no mark. */
 #define VALUE_MAX ((size_t)1 << 20)
+#define SENTENCE_MAX 600
 
 struct listed {
     struct listed *next; /* in its chain */
@@ -204,9 +206,11 @@ int mcds_catalogue(mcds_store *store, bool (*visit)(void *context, const mcds_li
     catalogue.prefix_length = ns_length + 1;
     int result = mcds__store_keys(store, (mcds_bytes){prefix, ns_length + 1}, see_key,
                                   &catalogue);
-    if (result != MCDS_OK)
-        catalogue.result = result;
+    char sentence[SENTENCE_MAX];
+    (void)snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
     visit_arrays(&catalogue, store);
     forget_all(&catalogue);
-    return catalogue.result;
+    if (catalogue.result != MCDS_OK)
+        return catalogue.result;
+    return result == MCDS_OK ? MCDS_OK : mcds_fail(result, "%s", sentence);
 }

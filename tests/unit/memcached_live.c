@@ -240,6 +240,13 @@ static void keys_are_spread_over_connections(void **state)
 
 /* No other server takes over its keys: what is there could not be told from what is gone, and
  * two programs that see it differently would hold the same lock. */
+static bool count_key(void *context, mcds_bytes key)
+{
+    uint32_t *count = context;
+    *count += key.length > 0;
+    return true;
+}
+
 static void keys_of_a_dead_server_are_unavailable(void **state)
 {
     struct live others[SERVERS - 1] = {0};
@@ -273,6 +280,11 @@ static void keys_of_a_dead_server_are_unavailable(void **state)
         dead += outcome != MCDS_OUT_OK;
     }
     assert_in_range(dead, 1, KEYS - 1);
+    uint32_t listed = 0;
+    assert_int_equal(mcds__store_keys(store, mcds_text("k"), count_key, &listed),
+                     MCDS_UNAVAILABLE);
+    assert_non_null(strstr(mcds_errmsg(), "; the keys of 1 of 3 servers are missing"));
+    assert_int_equal(listed, KEYS - dead);
     mcds_close(store);
     for (uint32_t i = 0; i < SERVERS - 1; i++)
         server_stop(&others[i].server);

@@ -28,6 +28,7 @@ static const struct {
     const char *addresses[ADDRESSES_MAX + 1];
 } names[] = {
     {"one.test", {"127.0.0.1"}},
+    {"any.test", {"0.0.0.0"}}, /* reaches the loopback, and is not one of its addresses */
     {"127.0.0.1", {"127.0.0.1"}},
     {"both.test", {"::1", "127.0.0.1"}},
     {"twice.test", {"127.0.0.1", "::1", "127.0.0.1", "::1"}},
@@ -246,7 +247,7 @@ static void a_server_open_to_the_network_is_told(void **state)
     static const struct {
         const char *host;
         bool is_open;
-    } hosts[] = {{"one.test", true}, {"127.0.0.1", false}};
+    } hosts[] = {{"any.test", true}, {"one.test", false}, {"127.0.0.1", false}};
     struct server *server = *state;
     run(server);
     for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
@@ -288,6 +289,8 @@ static void doctor_names_the_addresses_of_a_name(void **state)
     struct server *server = *state;
     run(server);
     assert_true(is_told("pods.test", server, "several addresses", "getent ahosts pods.test"));
+    assert_false(is_told("pods.test", server, "unreachable", ""));
+    assert_true(is_told("none.test", server, "cannot be resolved", "Correct the name"));
 }
 
 /* Within ten seconds. */
