@@ -11,6 +11,7 @@
 static void remove_entry(struct mcds__fold_entry *entry)
 {
     entry->there = false;
+    entry->spare = 0;
     entry->value = (mcds_bytes){NULL, 0};
     entry->expires_ms = 0;
 }
@@ -18,6 +19,7 @@ static void remove_entry(struct mcds__fold_entry *entry)
 static void set_entry(struct mcds__fold_entry *entry, mcds_bytes value, int64_t expires_ms)
 {
     entry->there = true;
+    entry->spare = 0;
     entry->value = value;
     entry->expires_ms = expires_ms;
 }
@@ -47,6 +49,7 @@ static bool set_number(struct mcds__fold_contents *contents, struct mcds__fold_e
     size_t length = mcds__format_u64(negative ? 0 - (uint64_t)number : (uint64_t)number,
                                      text + negative);
     entry->there = true;
+    entry->spare = 0;
     entry->value = (mcds_bytes){text, length + negative};
     return true;
 }
@@ -162,24 +165,40 @@ static uint64_t next_place(struct mcds__fold_contents *contents,
     return (last > floor ? last : floor) + 1 + (record->seq - record->low);
 }
 
+/* The places of an entry, with room for one more. They double, so that many additions of one element
+ * take no more memory than a few times its places. NULL: no memory. */
+static uint8_t *make_room(struct mcds__fold_contents *contents, struct mcds__fold_entry *entry)
+{
+    mcds_bytes old = entry->there ? entry->value : (mcds_bytes){NULL, 0};
+    if (entry->there && entry->spare >= MCDS__FOLD_PLACE)
+        return (uint8_t *)old.at;
+    size_t room = 2 * old.length + MCDS__FOLD_PLACE;
+    uint8_t *places = room <= UINT32_MAX ? mcds__fold_make(contents, room) : NULL;
+    if (places == NULL)
+        return NULL;
+    if (old.length > 0)
+        memcpy(places, old.at, old.length);
+    set_entry(entry, (mcds_bytes){places, old.length}, 0);
+    entry->spare = (uint32_t)(room - old.length);
+    return places;
+}
+
 /* The places of one element rise, so that the first is the one to be removed. */
 static bool push(struct mcds__fold_contents *contents, struct mcds__fold_entry *entry,
                  const struct mcds__fold_record *record, struct mcds__fold_effect *effect)
 {
-    mcds_bytes old = entry->there ? entry->value : (mcds_bytes){NULL, 0};
-    uint8_t *places = mcds__fold_make(contents, old.length + MCDS__FOLD_PLACE);
+    uint64_t place = next_place(contents, record);
+    uint8_t *places = make_room(contents, entry);
     if (places == NULL)
         return false;
-    uint64_t place = next_place(contents, record);
-    size_t at = old.length / MCDS__FOLD_PLACE * MCDS__FOLD_PLACE;
-    while (at > 0 && place_at(old, at - MCDS__FOLD_PLACE) > place)
+    size_t length = entry->value.length;
+    size_t at = length / MCDS__FOLD_PLACE * MCDS__FOLD_PLACE;
+    while (at > 0 && place_at(entry->value, at - MCDS__FOLD_PLACE) > place)
         at -= MCDS__FOLD_PLACE;
-    if (at > 0)
-        memcpy(places, old.at, at);
+    memmove(places + at + MCDS__FOLD_PLACE, places + at, length - at);
     mcds__put_u64(places + at, place);
-    if (old.length > at)
-        memcpy(places + at + MCDS__FOLD_PLACE, (const uint8_t *)old.at + at, old.length - at);
-    set_entry(entry, (mcds_bytes){places, old.length + MCDS__FOLD_PLACE}, 0);
+    entry->value.length += MCDS__FOLD_PLACE;
+    entry->spare -= MCDS__FOLD_PLACE;
     if (place > contents->order_last)
         contents->order_last = place;
     effect->number = (int64_t)place;

@@ -21,6 +21,7 @@ struct mcds__fold_entry {
     int64_t expires_ms;
     uint64_t hash; /* 0 where contents are of this element alone */
     bool there;
+    uint32_t spare; /* bytes after the value, which was made here with room to grow */
 };
 
 struct mcds__fold_writer {

@@ -129,10 +129,69 @@ static void additions_of_one_writer_keep_their_order(void **state)
         play_round(seed, apart_ms[seed % 7], 1 + (uint32_t)(seed / 7 % 12));
 }
 
+#define OFTEN 4000
+#define POPPED 1000
+
+static size_t taken; /* by all allocations */
+
+static void *count_reallocate(void *self, void *memory, size_t length)
+{
+    taken += length;
+    return fake_env_reallocate(self, memory, length);
+}
+
+/* One element is added over and over, and now and then an occurrence of it removed: what that takes
+ * grows with the number of additions, not with its square. */
+static void an_element_that_is_added_often_takes_bounded_memory(void **state)
+{
+    struct play play;
+    struct mcds__fold_contents contents;
+    (void)state;
+    fake_env_init(&play.fake, 1);
+    play.fake.env.reallocate = count_reallocate;
+    mcds__buffer_init(&play.value, &play.fake.env, 1 << 20);
+    play.flags = 0;
+    rewrite(&play);
+    for (uint32_t i = 1; i <= OFTEN + POPPED; i++) {
+        bool pops = i % (OFTEN / POPPED + 1) == 0;
+        struct mcds__fold_record record = {
+            .command = {.verb = pops ? MCDS__FOLD_POP : MCDS__FOLD_PUSH,
+                        .element = mcds_text("again"),
+                        .delta = i},
+            .writer = 1,
+            .seq = i,
+            .low = i,
+            .time_ms = 1700000000000,
+        };
+        assert_true(mcds__fold_put_record(&play.value, KEY, &record));
+    }
+    taken = 0;
+    mcds__fold_contents_init(&contents, &play.fake.env, KEY, (mcds_bytes){NULL, 0});
+    contents.form = MCDS__FOLD_FORM_LIST;
+    assert_int_equal(
+        mcds__fold_load(&contents, (mcds_bytes){play.value.at, play.value.length}, play.flags),
+        MCDS_OK);
+    assert_true(taken < 4 * play.value.length);
+    const struct mcds__fold_entry *entry = mcds__fold_find(&contents, mcds_text("again"));
+    assert_non_null(entry);
+    assert_int_equal(entry->value.length, 8 * (OFTEN - POPPED));
+    uint64_t last = 0;
+    for (size_t at = 0; at < entry->value.length; at += 8) {
+        uint64_t place;
+        memcpy(&place, (const uint8_t *)entry->value.at + at, sizeof place);
+        assert_true(place > last);
+        last = place;
+    }
+    mcds__fold_contents_free(&contents);
+    mcds__buffer_free(&play.value);
+    assert_int_equal(play.fake.blocks, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(additions_of_one_writer_keep_their_order),
+        cmocka_unit_test(an_element_that_is_added_often_takes_bounded_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
