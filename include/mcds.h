@@ -1247,7 +1247,8 @@ MCDS_API MCDS_CHECKED int mcds_list_drop_start(mcds_list *list, mcds_pipeline *p
  * Promise: exactly once, and readable for at least `retention_ms`. A put whose reply was lost is
  * repeated with the same id until the timeout; MCDS_AMBIGUOUS only where that does not decide it.
  * What a server forgot is reported as a gap if something that is left shows it: other keys of its
- * chunk, or a handle that has used it lately. An event is 0 bytes to 64 MB of any bytes; an event
+ * chunk, or a handle that has used it lately. A chunk of more than 16 KB has a small key that counts
+ * the others: a server that evicts the least recently used keys keeps it longest. An event is 0 bytes to 64 MB of any bytes; an event
  * of more than 8 KB is stored under keys of its own, which takes one more round trip. Source: the
  * event log of the articles. */
 typedef struct mcds_log mcds_log;
@@ -1296,8 +1297,8 @@ MCDS_API void mcds_log_close(mcds_log *log);
 
 /* Puts an event. Makes the log when it does not exist.
  * when_ms  the event's own time (Unix time); 0 = now.
- * Cost     1; a handle's first put 1 more, or 3 when it makes the log; the put that begins a new
- *          key 2 more.
+ * Cost     1; a handle's first put into a chunk 1 more, its first put 2 more, or 4 when it makes
+ *          the log; the put that begins a new key 2 more.
  * Returns  MCDS_OK; MCDS_TOO_OLD, MCDS_TOO_FUTURE: not put, and no log is made; MCDS_AMBIGUOUS:
  *          put once, not at all, or not yet; MCDS_CORRUPT, MCDS_TOO_BIG, MCDS_BUSY, MCDS_TIMEOUT,
  *          MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID */

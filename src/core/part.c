@@ -98,8 +98,6 @@ static struct mcds__part_tail *find_or_make(struct mcds__parts *parts, uint64_t 
         .family = family,
         .size = MCDS__PART_OPENING_LENGTH,
         .proposal = draw_birth(parts->env),
-        .known = !parts->one_route,
-        .known_ns = mcds__monotonic_ns(parts->env),
     };
     return tail;
 }
@@ -114,6 +112,7 @@ static void advance(const mcds_env *env, struct mcds__part_tail *tail, uint64_t 
     tail->proposal = draw_birth(env);
     tail->size = MCDS__PART_OPENING_LENGTH;
     tail->in_flight = 0;
+    tail->is_counted = false;
 }
 
 bool mcds__part_take_place(struct mcds__parts *parts, uint64_t family, size_t length,
@@ -127,10 +126,14 @@ bool mcds__part_take_place(struct mcds__parts *parts, uint64_t family, size_t le
         *place_out = (struct mcds__part_place){
             .part = tail->part,
             .makes = !tail->exists,
+            .counts = !parts->one_route && tail->part > 0 && !tail->is_counted,
             .birth = tail->proposal,
             .before = tail->before,
             .settles = tail->is_blocked || tail->part > tail->settled + MCDS__PART_AHEAD,
         };
+    }
+    if (known && !place_out->settles) {
+        tail->is_counted = true;
         tail->in_flight += length;
         if (tail->size + tail->in_flight > MCDS__PART_LIMIT &&
             tail->part < tail->settled + MCDS__PART_AHEAD)
@@ -268,6 +271,7 @@ void mcds__part_note_tail(struct mcds__parts *parts, const struct mcds__part_tai
         tail->exists = found->exists;
         tail->birth = found->birth;
         tail->before = found->before;
+        tail->is_counted = found->is_counted;
         tail->settled = found->settled;
         tail->closed = 0;
         if (found->exists)

@@ -28,6 +28,12 @@
  * from the mark. What nobody remembers is not noticed: the last part of a family, gone before any
  * handle that knew it writes again.
  *
+ * A family of a log has no root. Who makes its part p > 0, or finds it to be the last one and the
+ * count to be less, writes p under NS:TAG:NAME:FAMILY: the count. All parts below it have been made, so those that are missing are lost. A writer that
+ * knows nothing of the family never begins again below it, and a reader goes on as far. A store
+ * that evicts what was not used for the longest time takes the first parts before the count. It
+ * is a hint: it may be missing, or too small.
+ *
  * An id is a writer (one handle) and its sequence number. Copies of a record stand at most
  * MCDS__PART_DISTANCE_MAX parts apart: a writer that is driven on further reads the part where
  * the first copy may stand, which is closed and so has the last word. */
@@ -61,6 +67,7 @@ struct mcds__part_tail {
     bool is_blocked;  /* the store has refused to make a part longer */
     uint64_t settled; /* all parts below are closed */
     uint8_t closed;   /* bit i: so is part settled + i */
+    bool is_counted;  /* the count is `part` at least, or about to be written */
 };
 
 /* A handle on all families of one structure; any number of threads use it. */
@@ -68,8 +75,8 @@ struct mcds__parts {
     mcds_store *store;
     const mcds_env *env;
     struct mcds__key root;
-    /* One route for all families, and a family may end: a list. Else every family has its own,
-     * and a writer who knows nothing of one begins at its part 0: a log. */
+    /* One route for all families, and a family may end: a list. Else every family has its own
+     * route, and a count: a log. */
     bool one_route;
     uint64_t writer;
     pthread_mutex_t mutex; /* over all that follows */
@@ -96,11 +103,12 @@ static inline bool mcds__part_is_older(uint32_t birth, uint32_t other)
 {
     return (int32_t)((birth | 1023) - (other | 1023)) < 0;
 }
-/* Where `length` bytes go. They are under way until given back. False: not known. Here and below,
- * now_ns is a time on the monotonic clock that need not be exact. */
+/* Where `length` bytes go. They are under way until given back, unless it settles: then nothing has
+ * been taken. False: not known. Here and below, now_ns is a time on the monotonic clock that need not be exact. */
 struct mcds__part_place {
     uint64_t part;
     bool makes;   /* it has not been seen */
+    bool counts;  /* the count is to be written */
     bool settles; /* the parts below have to be closed first */
     uint32_t birth;
     uint32_t before;
@@ -157,18 +165,47 @@ void mcds__part_fill_close(const struct mcds__parts *parts, uint64_t family,
 uint32_t mcds__part_fill_far(const struct mcds__parts *parts, uint64_t family,
                              struct mcds__part_room *room, uint32_t first, uint64_t from);
 
-/* Find the end of a family, looking from part `from` on: 1 round trip for a small one, 3 for a
- * million parts. DONE with MCDS_OK: the handle knows it; `ended`: the family has. Or failures of
- * reading. */
+/* The count of a family: its key, which returns the route, and what a read of it has brought; 0:
+ * not known. Larger ones are none that we write. */
+#define MCDS__PART_COUNT_MAX ((uint64_t)UINT32_MAX)
+mcds_bytes mcds__part_count_key(const struct mcds__parts *parts, uint64_t family,
+                                struct mcds__key *key_out);
+void mcds__part_fill_count(const struct mcds__parts *parts, uint64_t family,
+                           struct mcds__part_room *room, uint32_t i);
+uint64_t mcds__part_count_of(const mcds_reply *reply, const mcds_buffer *values);
+
+/* Find the part that is nearest after a stretch of missing ones: the first in [low, high), or,
+ * down, the last. It expects that a store forgets old parts first, and may pass single ones that
+ * are left of many. At most 7 round trips. DONE with MCDS_OK: `found`. Or failures of reading. */
+struct mcds__part_find {
+    uint64_t family;
+    uint64_t low;
+    uint64_t high;
+    bool down;
+    bool found;    /* out */
+    uint64_t part; /* out */
+    bool is_asked; /* private; false at the start */
+    uint32_t count;
+};
+enum mcds__step mcds__part_find_step(struct mcds__part_find *find,
+                                     const struct mcds__parts *parts,
+                                     struct mcds__part_room *room,
+                                     struct mcds__operation *operation);
+
+/* Find the end of a family: 1 round trip for a small one, 3 for a million parts, 1 more where the
+ * count leads further than the parts. DONE with MCDS_OK: the handle knows it; `ended`: the family
+ * has. Or failures of reading. */
 struct mcds__part_locate {
     uint64_t family;
-    uint64_t from;
     bool ended;     /* out */
     bool exists;    /* out: `part` does */
     uint64_t part;  /* out: the last one, or the first to be made */
     size_t size;    /* out: of `part` */
     uint32_t birth; /* out: of `part`; 0: it does not exist */
     uint8_t stage;  /* private; 0 at the start, as all that follow */
+    uint64_t from;  /* looked at from here on */
+    uint64_t made;  /* the count */
+    bool is_led;    /* by the count */
     uint32_t count;
     struct mcds__part_room *room;
 };
@@ -195,6 +232,7 @@ struct mcds__part_append {
     bool is_in;     /* in `part`; that counts once the parts below are closed */
     bool tells_loss;
     bool makes;
+    bool counts;
     bool under_way;
     bool has_asked; /* for pieces */
     bool is_fresh;
@@ -207,7 +245,9 @@ struct mcds__part_append {
     struct mcds__part_locate locate;
     struct mcds__part_room *room;
     struct mcds__key key;
-    mcds_request requests[3];
+    struct mcds__key count_key;
+    char count_text[20];
+    mcds_request requests[4];
     uint8_t opening[MCDS__PART_OPENING_LENGTH];
     uint32_t piece; /* of a large payload, the next to be stored */
     uint32_t piece_count;
@@ -251,10 +291,11 @@ enum mcds__step mcds__part_store_pieces(struct mcds__part_append *append,
 uint32_t mcds__part_piece_count(const struct mcds__part_record *record, uint64_t *length_out,
                                 uint32_t *piece_length_out);
 
-/* Read parts [from, from + want) of a family. DONE with MCDS_OK; MCDS_UNSUPPORTED: a newer version
+/* Read parts [from, from + want) of a family. Where they are all missing and others are there, or
+ * were, it also finds the next that is left. DONE with MCDS_OK; MCDS_UNSUPPORTED: a newer version
  * of mcds has written records into them; or failures of reading. */
 #define MCDS__PART_WANT_MAX                                                                    \
-    (MCDS__PART_ROOM - MCDS__PART_FAR - MCDS__PART_AHEAD - MCDS__PART_DISTANCE_MAX - 1)
+    (MCDS__PART_ROOM - 1 - MCDS__PART_FAR - MCDS__PART_AHEAD - MCDS__PART_DISTANCE_MAX)
 #define MCDS__PART_SURVEY_MAX 28
 struct mcds__part_item {
     uint32_t index; /* of the part, among those read */
@@ -265,6 +306,7 @@ struct mcds__part_read {
     uint64_t family; /* in, as the next two */
     uint64_t from;
     uint32_t want; /* 1 to MCDS__PART_WANT_MAX */
+    bool stays;    /* in: it does not look for the next part that is left */
     struct mcds__part_item
         *items; /* out: the records that count, in order, until the next read */
     uint32_t count;
@@ -273,6 +315,8 @@ struct mcds__part_read {
     bool more;        /* out: there are parts after those read */
     uint64_t bound;   /* out: no part existed from here on; at most twice as far as the last */
     bool ended;       /* out: the family has ended */
+    bool is_empty;    /* out: none of the parts exists */
+    uint64_t made;    /* out: the count; 0: not known */
     uint64_t next;    /* out: where to continue: the part after those read, or the last one */
     size_t next_size; /* out: bytes of it that have been read */
     uint32_t next_birth; /* out: its birth; 0: it does not exist */
@@ -281,8 +325,10 @@ struct mcds__part_read {
     bool is_newer;
     uint64_t seed; /* of the table of ids, which others choose */
     uint32_t back; /* parts before `from`, read for their ids */
+    uint32_t head; /* requests before those for parts: that for the count */
     uint32_t near; /* parts read with their values, */
     uint32_t base; /* and where their requests begin */
+    struct mcds__part_find find;
     uint32_t all_count;
     uint32_t all_room;
     struct mcds__part_item *all;

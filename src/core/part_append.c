@@ -1,6 +1,7 @@
 /* Core part: append records. */
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/number.h"
 #include "core/part.h"
 
 #define MAKINGS_MAX 3
@@ -134,7 +135,20 @@ static enum mcds__step resolve(struct mcds__part_append *append,
     return mcds__operation_ask_repeatable(operation, room->requests, count);
 }
 
-/* [make the part,] append, look. */
+/* The parts below the one that is made have been made. */
+static void write_count(struct mcds__part_append *append, mcds_request *request)
+{
+    mcds_bytes route = mcds__part_count_key(append->parts, append->family, &append->count_key);
+    *request = (mcds_request){
+        .command = MCDS_SET,
+        .ttl_ms = append->ttl_ms,
+        .key = mcds__key_bytes(&append->count_key),
+        .route = route,
+        .value = {append->count_text, mcds__format_u64(append->part, append->count_text)},
+    };
+}
+
+/* [make the part,] append, look[, write the count]. */
 static enum mcds__step ask(struct mcds__part_append *append, struct mcds__operation *operation,
                            const struct mcds__part_place *place)
 {
@@ -146,6 +160,7 @@ static enum mcds__step ask(struct mcds__part_append *append, struct mcds__operat
     mcds__part_address(append->records.at, append->records.length, key, flags);
     append->part = place->part;
     append->makes = place->makes;
+    append->counts = place->counts || (append->counts && place->part > 0);
     if (place->makes)
         append->requests[0] = (mcds_request){
             .command = MCDS_ADD,
@@ -165,7 +180,10 @@ static enum mcds__step ask(struct mcds__part_append *append, struct mcds__operat
     *look_request(append) = (mcds_request){
         .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = key, .route = route};
     append->stage = APPEND_ASKED;
-    return mcds__operation_ask_combinable(operation, append->requests, append->makes + 2u);
+    if (append->counts)
+        write_count(append, &append->requests[append->makes + 2]);
+    return mcds__operation_ask_combinable(operation, append->requests,
+                                          append->makes + 2u + append->counts);
 }
 
 static enum mcds__step store_pieces(struct mcds__part_append *append,
@@ -191,14 +209,14 @@ static enum mcds__step begin(struct mcds__part_append *append,
     bool is_far = append->doubt && (place.part < append->doubted ||
                                     place.part > append->doubted + MCDS__PART_DISTANCE_MAX);
     if (is_far) {
-        mcds__part_give_place(append->parts, append->family, place.part, length);
+        if (!place.settles)
+            mcds__part_give_place(append->parts, append->family, place.part, length);
         if (place.part > append->doubted)
             return resolve(append, operation, false, 0);
         /* The family has lost its end, and perhaps not the part where a copy stands. */
         return finish(append, operation, MCDS_AMBIGUOUS, NULL);
     }
     if (place.settles) {
-        mcds__part_give_place(append->parts, append->family, place.part, length);
         append->part = place.part;
         append->is_in = false;
         return settle(append, operation);

@@ -24,7 +24,7 @@ void mcds__part_append_begin(struct mcds__part_append *append, struct mcds__part
 
 void mcds__part_append_again(struct mcds__part_append *append)
 {
-    append->ended = append->made = false;
+    append->ended = append->made = append->counts = false;
     append->stage = 0;
     append->doubt = false;
     append->tells_loss = false;

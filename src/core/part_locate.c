@@ -1,11 +1,11 @@
-/* Core part: find the last part of a family, and close what should be closed. */
+/* Core part: find the last part of a family. */
 #include "base/environment.h"
 #include "core/part.h"
 
 #define NEAR 8
 #define NARROW 60
 
-enum { LOCATE_BEGIN, LOCATE_LOOKING };
+enum { LOCATE_BEGIN, LOCATE_COUNTING, LOCATE_LOOKING };
 
 static enum mcds__step ask(struct mcds__part_locate *locate, struct mcds__operation *operation)
 {
@@ -13,7 +13,7 @@ static enum mcds__step ask(struct mcds__part_locate *locate, struct mcds__operat
     return mcds__operation_ask_repeatable(operation, locate->room->requests, locate->count);
 }
 
-/* The first parts one by one, then at growing distances. */
+/* The first parts one by one, then at growing distances, and at first the count. */
 static enum mcds__step begin(struct mcds__part_locate *locate, struct mcds__parts *parts,
                              struct mcds__operation *operation)
 {
@@ -24,7 +24,11 @@ static enum mcds__step begin(struct mcds__part_locate *locate, struct mcds__part
                             MCDS_NO_VALUE);
     locate->count = mcds__part_fill_far(parts, locate->family, locate->room, NEAR,
                                         locate->from + NEAR - 2);
-    return ask(locate, operation);
+    if (parts->one_route || locate->is_led)
+        return ask(locate, operation);
+    mcds__part_fill_count(parts, locate->family, locate->room, locate->count);
+    locate->stage = LOCATE_COUNTING;
+    return mcds__operation_ask_repeatable(operation, locate->room->requests, locate->count + 1);
 }
 
 /* Between the last that exists and the next that does not. */
@@ -66,15 +70,16 @@ static uint32_t count_settled(const struct mcds__part_locate *locate, uint32_t l
     return i;
 }
 
-/* Nothing there: the family begins here. */
+/* The family begins or goes on with a part that does not exist; all below `settled` are closed or
+ * gone. */
 static enum mcds__step take_nothing(struct mcds__part_locate *locate, struct mcds__parts *parts,
-                                    struct mcds__operation *operation)
+                                    uint64_t settled, struct mcds__operation *operation)
 {
     struct mcds__part_tail tail = {
-        .family = locate->family, .part = locate->from, .settled = locate->from};
+        .family = locate->family, .part = locate->made, .settled = settled};
     mcds__part_note_tail(parts, &tail);
     locate->exists = false;
-    locate->part = locate->from;
+    locate->part = locate->made;
     locate->size = 0;
     locate->birth = 0;
     return mcds__operation_finish(operation, MCDS_OK);
@@ -97,6 +102,7 @@ static enum mcds__step take_last(struct mcds__part_locate *locate, struct mcds__
         .birth = reply->flags,
         .size = reply->value_length,
         .settled = settled,
+        .is_counted = locate->made >= part,
     };
     locate->ended = reply->flags == MCDS__PART_END;
     locate->exists = true;
@@ -120,6 +126,15 @@ static enum mcds__step take_trouble(struct mcds__part_locate *locate,
     return mcds__operation_fail_read(operation, reply);
 }
 
+/* The parts end before the count: what is left may be around it. */
+static enum mcds__step follow_count(struct mcds__part_locate *locate, struct mcds__parts *parts,
+                                    struct mcds__operation *operation)
+{
+    locate->is_led = true;
+    locate->from = locate->made > MCDS__PART_AHEAD ? locate->made - MCDS__PART_AHEAD : 0;
+    return begin(locate, parts, operation);
+}
+
 static enum mcds__step take(struct mcds__part_locate *locate, struct mcds__parts *parts,
                             struct mcds__operation *operation)
 {
@@ -131,11 +146,16 @@ static enum mcds__step take(struct mcds__part_locate *locate, struct mcds__parts
         else if (reply->outcome != MCDS_OUT_MISS)
             return take_trouble(locate, operation, reply);
     }
-    if (last == locate->count)
-        return take_nothing(locate, parts, operation);
     const uint64_t *positions = locate->room->positions;
+    uint64_t end = last < locate->count ? positions[last] + 1 : 0;
+    if (end < locate->made && !locate->is_led)
+        return follow_count(locate, parts, operation);
+    if (last == locate->count)
+        return take_nothing(locate, parts, locate->made, operation);
     if (last + 1 < locate->count && positions[last + 1] > positions[last] + 1)
         return narrow(locate, parts, positions[last], positions[last + 1], operation);
+    if (end < locate->made)
+        return take_nothing(locate, parts, locate->from, operation);
     return take_last(locate, parts, last, operation);
 }
 
@@ -144,7 +164,16 @@ enum mcds__step mcds__part_locate_step(struct mcds__part_locate *locate,
                                        struct mcds__operation *operation)
 {
     locate->ended = false;
-    if (locate->stage == LOCATE_BEGIN)
+    if (locate->stage == LOCATE_BEGIN) {
+        locate->from = locate->made = 0;
+        locate->is_led = false;
         return begin(locate, parts, operation);
+    }
+    if (locate->stage == LOCATE_COUNTING) {
+        const mcds_reply *count = reply_of(locate, locate->count);
+        if (count->outcome != MCDS_OUT_OK && count->outcome != MCDS_OUT_MISS)
+            return take_trouble(locate, operation, count);
+        locate->made = mcds__part_count_of(count, operation->batch.values);
+    }
     return take(locate, parts, operation);
 }

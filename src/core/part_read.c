@@ -11,7 +11,7 @@
 #define VALUES_MAX ((size_t)1 << 27)
 #define ITEMS_MIN 256
 
-enum { READ_BEGIN, READ_ASKED };
+enum { READ_BEGIN, READ_ASKED, READ_FIND };
 
 void mcds__part_read_begin(struct mcds__part_read *read, struct mcds__parts *parts,
                            uint64_t family)
@@ -49,7 +49,9 @@ static enum mcds__step ask(struct mcds__part_read *read, struct mcds__operation 
     read->back = from < MCDS__PART_DISTANCE_MAX ? (uint32_t)from : MCDS__PART_DISTANCE_MAX;
     read->near = read->back + read->want;
     uint64_t end = from + read->want;
-    uint32_t count = 0;
+    uint32_t count = read->head = !read->parts->one_route;
+    if (read->head > 0)
+        mcds__part_fill_count(read->parts, read->family, read->room, 0);
     for (uint64_t part = end; part < end + MCDS__PART_AHEAD; part++)
         mcds__part_fill_get(read->parts, read->family, read->room, count++, part,
                             MCDS_NO_VALUE);
@@ -76,20 +78,32 @@ static uint64_t find_bound(const struct mcds__part_read *read)
 {
     uint64_t end = read->from + read->want;
     uint64_t bound = end;
-    for (uint32_t i = 0; i < read->base; i++) /* in the order of the parts */
+    for (uint32_t i = read->head; i < read->base; i++) /* in the order of the parts */
         if (read->room->requests[i].reply.outcome == MCDS_OUT_OK)
             bound = end + 2 * (read->room->positions[i] - end + 1); /* the distances double */
-    return bound;
+    uint64_t counted = read->made > 0 ? read->made + MCDS__PART_AHEAD + 1 : 0;
+    return bound > counted ? bound : counted;
 }
 
-/* How many of the parts are to be read: up to the last one behind which there is one. */
+/* The first part after those read that exists, of those asked for; or the count, which is beyond
+ * them too; or 0. */
+static uint64_t find_beyond(const struct mcds__part_read *read)
+{
+    for (uint32_t i = read->head; i < read->base; i++)
+        if (read->room->requests[i].reply.outcome == MCDS_OUT_OK)
+            return read->room->positions[i];
+    return read->made > read->from + read->want ? read->made : 0;
+}
+
+/* How many of the parts are to be read: up to the last one after which there is one, or was. */
 static uint32_t count_known(const struct mcds__part_read *read)
 {
-    for (uint32_t i = 0; i < read->base; i++)
-        if (read->room->requests[i].reply.outcome == MCDS_OUT_OK)
-            return read->near + 1;
+    if (find_beyond(read) > 0)
+        return read->near + 1;
+    uint64_t begin = read->from - read->back;
+    uint32_t counted = read->made > begin ? (uint32_t)(read->made - begin) : 0;
     uint32_t count = read->near;
-    while (count > 0 && !exists(read, count - 1))
+    while (count > counted && !exists(read, count - 1))
         count--;
     return count;
 }
@@ -225,7 +239,9 @@ static void stop_at(struct mcds__part_read *read, uint32_t i)
 static bool has_distant(const struct mcds__part_read *read, uint32_t i)
 {
     uint64_t from = read->from - read->back + i + MCDS__PART_AHEAD;
-    for (uint32_t k = 0; k < read->base + read->near; k++)
+    if (read->made > from)
+        return true;
+    for (uint32_t k = read->head; k < read->base + read->near; k++)
         if (read->room->positions[k] > from &&
             read->room->requests[k].reply.outcome == MCDS_OUT_OK)
             return true;
@@ -264,12 +280,37 @@ static bool is_end(struct mcds__part_read *read, uint32_t i, uint32_t known)
     return !is_remade;
 }
 
+/* On to the next part that is left, or, where none is, to where the family goes on. */
+static enum mcds__step step_find(struct mcds__part_read *read,
+                                 struct mcds__operation *operation)
+{
+    enum mcds__step step = mcds__part_find_step(&read->find, read->parts, read->room,
+                                                operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    read->next = read->find.found ? read->find.part : read->find.high;
+    return finish(read, operation);
+}
+
+static enum mcds__step find_next(struct mcds__part_read *read,
+                                 struct mcds__operation *operation)
+{
+    read->stage = READ_FIND;
+    read->all_count = 0; /* they are in the room that is used again */
+    read->find = (struct mcds__part_find){
+        .family = read->family, .low = read->next, .high = find_beyond(read)};
+    return step_find(read, operation);
+}
+
 static enum mcds__step take(struct mcds__part_read *read, struct mcds__operation *operation)
 {
+    const mcds_reply *count = &read->room->requests[0].reply;
+    read->made = read->head > 0 ? mcds__part_count_of(count, &read->values) : 0;
     uint32_t known = count_known(read);
     read->all_count = 0;
     read->bound = find_bound(read);
     read->more = read->ended = false;
+    read->is_empty = true;
     read->follows = read->back == 0 || exists(read, read->back - 1);
     for (uint32_t i = 0; i < read->near; i++) {
         if (!exists(read, i)) {
@@ -282,6 +323,7 @@ static enum mcds__step take(struct mcds__part_read *read, struct mcds__operation
             read->gaps += i == read->back || exists(read, i - 1);
             continue;
         }
+        read->is_empty = read->is_empty && i < read->back;
         bool ends = is_end(read, i, known);
         if (ends)
             stop_at(read, i);
@@ -292,6 +334,8 @@ static enum mcds__step take(struct mcds__part_read *read, struct mcds__operation
     }
     stop_at(read, read->near);
     read->more = known > read->near;
+    if (read->more && read->is_empty && !read->stays)
+        return find_next(read, operation);
     return finish(read, operation);
 }
 
@@ -316,13 +360,14 @@ enum mcds__step mcds__part_read_step(struct mcds__part_read *read,
                                      struct mcds__operation *operation)
 {
     enum mcds__step step;
+    if (read->stage == READ_FIND)
+        return step_find(read, operation);
     if (read->stage != READ_ASKED)
         return ask(read, operation);
     return fails(read, operation, &step) ? step : take(read, operation);
 }
 
-/* For each family the second part, of which it is enough to know whether it is there, and then
- * the first. */
+/* For each family the count, and then the first part. */
 static enum mcds__step ask_survey(struct mcds__part_read *read, uint32_t count, bool down,
                                   struct mcds__operation *operation)
 {
@@ -332,11 +377,12 @@ static enum mcds__step ask_survey(struct mcds__part_read *read, uint32_t count, 
     assert(count >= 1 && count <= MCDS__PART_SURVEY_MAX);
     for (uint32_t i = 0; i < count; i++) {
         uint64_t family = down ? read->family - i : read->family + i;
-        mcds__part_fill_get(read->parts, family, room, i, 1, MCDS_NO_VALUE);
+        mcds__part_fill_count(read->parts, family, room, i);
         mcds__part_fill_get(read->parts, family, room, 2 * count - 1 - i, 0, 0);
     }
     read->back = 0;
     read->near = count;
+    read->head = 0;
     read->base = count;
     read->stage = READ_ASKED;
     (void)mcds__operation_ask_repeatable(operation, room->requests, 2 * count);
@@ -358,7 +404,7 @@ enum mcds__step mcds__part_survey_step(struct mcds__part_read *read, uint32_t co
     for (uint32_t i = 0; i < count; i++) {
         const mcds_reply *reply = &request_of(read, i)->reply;
         read->kinds[i] = exists(read, i) ? MCDS__PART_SHORT : MCDS__PART_NOTHING;
-        if (read->room->requests[i].reply.outcome == MCDS_OUT_OK ||
+        if (mcds__part_count_of(&read->room->requests[i].reply, &read->values) > 0 ||
             (exists(read, i) && mcds__part_is_closed(reply->value_length, reply->flags)))
             read->kinds[i] = MCDS__PART_LONG;
         else if (exists(read, i) && !scan_part(read, i))

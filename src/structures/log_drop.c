@@ -1,21 +1,31 @@
 /* Log: erase it: the parts of all chunks that it keeps, and then the root. Of a long chunk the last
- * part goes first, so that what a failure leaves begins with part 0 and is found again. */
+ * part goes first and the count after all parts, so that what a failure leaves is found again. */
 #include <stdatomic.h>
 
 #include "base/environment.h"
 #include "structures/log.h"
 
-enum { DROP_ROOT, DROP_SURVEY, DROP_LOCATE, DROP_READ, DROP_ERASE, DROP_PASS, DROP_LAST };
+enum {
+    DROP_ROOT,
+    DROP_SURVEY,
+    DROP_LOCATE,
+    DROP_READ,
+    DROP_ERASE,
+    DROP_PASS,
+    DROP_FIND,
+    DROP_LAST
+};
 
 struct log_drop {
     struct mcds__operation base;
     mcds_log *log;
     uint8_t stage;
     bool goes_on;
-    bool is_asked;  /* erasures have been */
-    bool erased;    /* something is gone, or may be */
-    bool is_survey; /* what has been read */
-    uint64_t first; /* chunks that have not been looked at, both ends included */
+    bool is_asked;   /* erasures have been */
+    bool erased;     /* something is gone, or may be */
+    bool is_survey;  /* what has been read */
+    bool is_counted; /* the count of the long chunk is still to be erased */
+    uint64_t first;  /* chunks that have not been looked at, both ends included */
     uint64_t last;
     uint32_t width; /* of the survey */
     uint32_t chunk; /* of the survey, the next to be erased */
@@ -24,6 +34,7 @@ struct log_drop {
     uint64_t low; /* of a long chunk: the parts from here to the end are to be erased */
     uint64_t end;
     struct mcds__part_locate locate;
+    struct mcds__part_find find;
     struct mcds__log_begin root;
     struct mcds__part_read read;
     struct mcds__part_room *room;
@@ -146,6 +157,8 @@ static enum mcds__step begin_long(struct log_drop *drop)
 {
     drop->first += drop->chunk;
     drop->is_survey = false;
+    drop->is_counted = true;
+    drop->read.stays = true;
     drop->locate = (struct mcds__part_locate){.family = drop->first, .room = drop->locate.room};
     mcds__operation_renew(&drop->base);
     return go_to(drop, DROP_LOCATE);
@@ -183,11 +196,9 @@ static enum mcds__step survey(struct log_drop *drop)
     return go_to(drop, DROP_SURVEY);
 }
 
-/* What has been read has been erased. */
-static enum mcds__step pass(struct log_drop *drop)
+/* On to the next chunk, or the next survey. */
+static enum mcds__step pass_chunk(struct log_drop *drop)
 {
-    if (!drop->is_survey && drop->low > 0)
-        return read_below(drop, drop->low);
     if (drop->is_survey && drop->chunk < drop->width)
         return begin_long(drop);
     drop->first += drop->is_survey ? drop->width : 1;
@@ -195,6 +206,47 @@ static enum mcds__step pass(struct log_drop *drop)
         return survey(drop);
     mcds__part_forget_all(&drop->log->parts);
     return go_to(drop, DROP_LAST);
+}
+
+/* The parts of a long chunk have been erased. */
+static enum mcds__step erase_count(struct log_drop *drop)
+{
+    uint32_t count = 0;
+    if (drop->is_survey || !drop->is_counted)
+        return pass_chunk(drop);
+    drop->is_counted = false;
+    drop->low = 0;
+    mcds_bytes route = mcds__part_count_key(&drop->log->parts, drop->read.family,
+                                            drop->room->keys);
+    add_erasure(drop, route, &count);
+    return ask_erasures(drop, count, true, DROP_PASS);
+}
+
+/* What has been read has been erased. */
+static enum mcds__step pass(struct log_drop *drop)
+{
+    if (!drop->is_survey && drop->low > 0 && drop->read.is_empty) {
+        drop->find = (struct mcds__part_find){
+            .family = drop->read.family, .high = drop->low, .down = true};
+        mcds__operation_renew(&drop->base);
+        return go_to(drop, DROP_FIND);
+    }
+    if (!drop->is_survey && drop->low > 0)
+        return read_below(drop, drop->low);
+    return erase_count(drop);
+}
+
+/* On to what is left below parts that are all missing. */
+static enum mcds__step step_find(struct log_drop *drop)
+{
+    enum mcds__step step = mcds__part_find_step(&drop->find, &drop->log->parts, drop->read.room,
+                                                &drop->base);
+    if (step != MCDS__DONE || drop->base.result != MCDS_OK)
+        return step;
+    if (!drop->find.found)
+        return erase_count(drop);
+    drop->end = drop->find.part + 1;
+    return read_below(drop, drop->end);
 }
 
 static enum mcds__step take_survey(struct log_drop *drop)
@@ -253,6 +305,8 @@ static enum mcds__step step_stage(struct log_drop *drop, struct mcds__operation 
     }
     case DROP_PASS:
         return pass(drop);
+    case DROP_FIND:
+        return step_find(drop);
     default:
         return mcds__root_erase_step(&drop->root.root, operation);
     }

@@ -16,6 +16,7 @@ enum {
     FETCH_SURVEY,
     FETCH_LOCATE,
     FETCH_READ,
+    FETCH_FIND,
     FETCH_VISIT,
     FETCH_LARGE,
     FETCH_ROOT_AFTER
@@ -44,6 +45,7 @@ struct log_fetch {
     uint64_t low;   /* newest first: parts below this are left */
     struct mcds__log_begin root;
     struct mcds__part_locate locate;
+    struct mcds__part_find find;
     struct mcds__part_read read;
     struct mcds__part_fetch large;
 };
@@ -147,6 +149,7 @@ static enum mcds__step visit_survey(struct log_fetch *fetch)
             fetch->read.family = fetch->locate.family;
             fetch->read.from = 0;
             fetch->read.want = WANT_FIRST;
+            fetch->read.stays = fetch->range.newest_first;
             fetch->bound = 0;
             return go_to(fetch, fetch->range.newest_first ? FETCH_LOCATE : FETCH_READ);
         }
@@ -155,6 +158,27 @@ static enum mcds__step visit_survey(struct log_fetch *fetch)
     }
     fetch->width = fetch->width < MCDS__PART_SURVEY_MAX / 2 ? 2 * fetch->width
                                                             : MCDS__PART_SURVEY_MAX;
+    return survey(fetch);
+}
+
+/* The parts below this one, as many as are read together. */
+static enum mcds__step read_below(struct log_fetch *fetch, uint64_t part)
+{
+    fetch->read.want = part < MCDS__PART_WANT_MAX ? (uint32_t)part : MCDS__PART_WANT_MAX;
+    fetch->low = fetch->read.from = part - fetch->read.want;
+    return go_to(fetch, FETCH_READ);
+}
+
+/* On to what is left below parts that are all missing. */
+static enum mcds__step step_find(struct log_fetch *fetch)
+{
+    enum mcds__step step = mcds__part_find_step(&fetch->find, &fetch->log->parts,
+                                                fetch->read.room, &fetch->base);
+    if (step != MCDS__DONE || fetch->base.result != MCDS_OK)
+        return step;
+    if (fetch->find.found)
+        return read_below(fetch, fetch->find.part + 1);
+    pass_chunk(fetch);
     return survey(fetch);
 }
 
@@ -175,11 +199,11 @@ static enum mcds__step go_on(struct log_fetch *fetch)
         return go_to(fetch, FETCH_READ);
     }
     if (fetch->range.newest_first && fetch->low > 0) {
-        read->want = fetch->low < MCDS__PART_WANT_MAX ? (uint32_t)fetch->low
-                                                      : MCDS__PART_WANT_MAX;
-        fetch->low -= read->want;
-        read->from = fetch->low;
-        return go_to(fetch, FETCH_READ);
+        if (!read->is_empty)
+            return read_below(fetch, fetch->low);
+        fetch->find = (struct mcds__part_find){
+            .family = read->family, .high = fetch->low, .down = true};
+        return go_to(fetch, FETCH_FIND);
     }
     pass_chunk(fetch);
     return survey(fetch);
@@ -319,6 +343,8 @@ static enum mcds__step step_stage(struct log_fetch *fetch, struct mcds__operatio
             fetch, mcds__part_locate_step(&fetch->locate, &fetch->log->parts, operation));
     case FETCH_READ:
         return take_read(fetch, mcds__part_read_step(&fetch->read, operation));
+    case FETCH_FIND:
+        return step_find(fetch);
     case FETCH_VISIT:
         return visit_items(fetch);
     default:

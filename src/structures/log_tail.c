@@ -174,12 +174,13 @@ static enum mcds__step ask_poll(struct log_tail *tail)
     stretch(tail);
     for (uint32_t i = 0; i < cursor->count; i++) {
         uint64_t chunk = cursor->chunk + i;
-        mcds__part_fill_get(&tail->log->parts, chunk, room, 2 * i, cursor->at[i].part + 1,
+        mcds__part_fill_count(&tail->log->parts, chunk, room, 3 * i);
+        mcds__part_fill_get(&tail->log->parts, chunk, room, 3 * i + 1, cursor->at[i].part + 1,
                             MCDS_NO_VALUE);
-        mcds__part_fill_get(&tail->log->parts, chunk, room, 2 * i + 1, cursor->at[i].part,
+        mcds__part_fill_get(&tail->log->parts, chunk, room, 3 * i + 2, cursor->at[i].part,
                             MCDS_NO_VALUE);
     }
-    tail->root_at = 2 * cursor->count;
+    tail->root_at = 3 * cursor->count;
     room->requests[tail->root_at] = (mcds_request){
         .command = MCDS_GET,
         .key = mcds__key_bytes(&tail->log->generation.key),
@@ -189,6 +190,23 @@ static enum mcds__step ask_poll(struct log_tail *tail)
     (void)mcds__operation_ask_repeatable(&tail->base, room->requests, tail->root_at + 1);
     tail->base.batch.independent = true;
     return MCDS__ASK;
+}
+
+/* Whether chunk i of the cursor has grown, or lost where the cursor is. The count leads on where
+ * the next parts are lost as well. */
+static bool has_changed(const struct log_tail *tail, uint32_t i)
+{
+    const mcds_log_cursor *cursor = tail->cursor;
+    const mcds_reply *count = &tail->room->requests[3 * i].reply;
+    const mcds_reply *next = &tail->room->requests[3 * i + 1].reply;
+    const mcds_reply *here = &tail->room->requests[3 * i + 2].reply;
+    bool exists = here->outcome == MCDS_OUT_OK;
+    if (next->outcome == MCDS_OUT_OK || exists != (cursor->at[i].birth != 0))
+        return true;
+    if (mcds__part_count_of(count, tail->base.batch.values) > cursor->at[i].part + 1)
+        return true;
+    return exists &&
+           (here->flags != cursor->at[i].birth || here->value_length != cursor->at[i].size);
 }
 
 static enum mcds__step step_poll(struct log_tail *tail)
@@ -209,15 +227,8 @@ static enum mcds__step step_poll(struct log_tail *tail)
         return mcds__operation_fail_read(&tail->base, reply);
     }
     tail->changed = 0;
-    for (uint32_t i = 0; i < cursor->count; i++) {
-        const mcds_reply *next = &tail->room->requests[2 * i].reply;
-        const mcds_reply *here = &tail->room->requests[2 * i + 1].reply;
-        bool exists = here->outcome == MCDS_OUT_OK;
-        if (next->outcome == MCDS_OUT_OK || exists != (cursor->at[i].birth != 0) ||
-            (exists &&
-             (here->flags != cursor->at[i].birth || here->value_length != cursor->at[i].size)))
-            tail->changed |= 1u << i;
-    }
+    for (uint32_t i = 0; i < cursor->count; i++)
+        tail->changed |= (uint32_t)has_changed(tail, i) << i;
     tail->at = 0;
     return go_to(tail, TAIL_READ);
 }
@@ -267,9 +278,9 @@ static bool begins_anew(struct log_tail *tail, uint32_t birth)
     tail->gaps++;
     cursor->at[tail->at].birth = birth;
     cursor->at[tail->at].size = 0;
-    /* Gone with the part before it: whoever writes next begins again with the first part that is
-     * missing. What survived was read before. */
-    if (birth == 0 && !tail->read.follows) {
+    /* Gone with the part before it, and with the count: whoever writes next begins again with the
+     * first part that is missing. What survived was read before. */
+    if (birth == 0 && !tail->read.follows && tail->read.made < cursor->at[tail->at].part) {
         cursor->at[tail->at].part = 0;
         tail->newer_than = known;
     }

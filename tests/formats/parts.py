@@ -41,13 +41,21 @@ def part(key, flags, value):
     return before, records
 
 
+def count(_, flags, value):
+    """How many parts of a chunk have been made for certain."""
+    assert flags == 0 and value.isdigit() and value[:1] != b"0"
+    return int(value)
+
+
 def family(server, top):
     """The records (filed, when, payload) of all parts below a key, and how many parts."""
+    made = server.get(top)
     found, seen, births, at = [], set(), [], 0
     while True:
         key = b"%s:%d" % (top, at)
         item = server.get(key)
         if item is None or item[0] == PART_END:
+            assert made is None or count(top, *made) in range(1, at)
             return found, at
         before, records = part(key, *item)
         assert before in (0, births[-1] if births else 0)
@@ -84,7 +92,7 @@ def log(server, key):
     """The settings of a log, and its events (filed, when, event) by the time they are filed."""
     _, settings = root(key, *server.get(key))
     top = b"%s:%d" % (key.replace(b":e1:", b":ep1:", 1), settings[4])
-    chunks = {one[len(top) + 1:].split(b":")[0] for one in server.keys() if one.startswith(top)}
+    chunks = {one[len(top) + 1:].split(b":")[0] for one in server.keys() if one.startswith(top + b":")}
     found = []
     for chunk in sorted(chunks, key=int):
         events, _ = family(server, b"%s:%s" % (top, chunk))
