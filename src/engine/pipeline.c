@@ -369,6 +369,9 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     uint32_t depth = options != NULL && options->depth > 0 ? options->depth : DEPTH_DEFAULT;
     if (depth > DEPTH_MAX)
         return mcds_fail(MCDS_INVALID, "pipeline: depth %u is more than %d", depth, DEPTH_MAX);
+    int result = mcds__store_check_process(store);
+    if (result != MCDS_OK)
+        return result;
     const mcds_env *env = mcds__store_env(store);
     mcds_pipeline *pipeline = mcds__allocate_zero(env, sizeof *pipeline);
     if (pipeline == NULL)
@@ -382,7 +385,7 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     pipeline->gather_count = mcds__store_answers_here(store) ? depth : depth / 2 + 1;
     pipeline->outbox_end = &pipeline->outbox;
     mcds__combiner_init(&pipeline->combiner, env);
-    int result = mcds__lane_take(store, 0, &pipeline->lane);
+    result = mcds__lane_take(store, 0, &pipeline->lane);
     if (result != MCDS_OK) {
         mcds__free(env, pipeline);
         mcds__store_release(store);

@@ -273,6 +273,13 @@ static bool is_parents(const mcds_store *store)
     return store->forks != mcds__forks();
 }
 
+int mcds__store_check_process(const mcds_store *store)
+{
+    if (!is_parents(store))
+        return MCDS_OK;
+    return mcds_fail(MCDS_INVALID, "%s", opened_before_fork);
+}
+
 /* Clear the replies; false when a request may not be sent, and then none of the batch is. */
 static bool check_batch(const mcds_store *store, mcds_batch *batch)
 {

@@ -13,6 +13,8 @@ struct mcds__lane;
 /* A store is closed when the last reference is given up: mcds_close() gives up the program's, every
  * structure and every pipeline has one of its own. */
 void mcds__store_hold(mcds_store *store);
+/* MCDS_OK, or MCDS_INVALID with the sentence set: it was opened before a fork, by the parent. */
+int mcds__store_check_process(const mcds_store *store);
 void mcds__store_release(mcds_store *store);
 
 const mcds_env *mcds__store_env(const mcds_store *store);

@@ -396,6 +396,7 @@ int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_op
     counter->stripes = stripes;
     counter->ttl_ms = options->ttl_ms;
     counter->seed = mcds__random_u64(env);
+    counter->forks = mcds__forks();
     make_keys(counter);
     counter->flush_ms = options->flush_ms;
     if (is_exact(options))

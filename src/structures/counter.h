@@ -20,6 +20,7 @@ struct mcds_counter {
     uint32_t flags;
     uint32_t stripes;
     uint64_t ttl_ms;
+    uint64_t forks;        /* mcds__forks() when it was opened: a child has no cells */
     _Atomic uint32_t form; /* as last seen */
     uint32_t flush_ms;
     /* One per stripe, where the store has them, once they were asked for. */

@@ -1,6 +1,7 @@
 /* Counter: the numbers where they stand, for waiting calls on a store that has cells. */
 #include <stdatomic.h>
 
+#include "base/environment.h"
 #include "structures/counter.h"
 
 /* Where numbers do not expire, and no round trip is needed before the first. */
@@ -28,7 +29,7 @@ static struct mcds__cell *open_cell(mcds_counter *counter, uint32_t stripe,
 /* As the handle has it, open or not. */
 static struct mcds__cell *find_cell(mcds_counter *counter, uint32_t stripe)
 {
-    if (!may_have_cells(counter))
+    if (!may_have_cells(counter) || counter->forks != mcds__forks())
         return NULL;
     struct mcds__cell *cell = atomic_load_explicit(&counter->cells[stripe],
                                                    memory_order_acquire);

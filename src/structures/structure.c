@@ -16,7 +16,7 @@ int mcds__check_open(const char *noun, const mcds_store *store, const char *name
     if (strnlen(name, MCDS__NAME_GIVEN_MAX + 1) > MCDS__NAME_GIVEN_MAX)
         return mcds_fail(MCDS_INVALID, "%s '%.40s...': the name is longer than %d bytes", noun,
                          name, MCDS__NAME_GIVEN_MAX);
-    return MCDS_OK;
+    return mcds__store_check_process(store);
 }
 
 int mcds__check_options_size(const char *noun, size_t given, size_t expected)

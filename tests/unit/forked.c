@@ -38,8 +38,15 @@ static int use_as_child(mcds_store *store, mcds_counter *counter, mcds_pipeline 
     mcds_counter_value value;
     mcds_completion done;
     mcds_store *own;
+    mcds_counter *late;
+    mcds_pipeline *queue;
     if (!is_refused(mcds_counter_get(counter, &value)))
         return 1;
+    if (!is_refused(mcds_counter_add(counter, 1, NULL)))
+        return 5;
+    if (!is_refused(mcds_counter_open(store, "late", NULL, &late)) ||
+        !is_refused(mcds_pipeline_open(store, NULL, &queue)))
+        return 6;
     if (mcds_counter_get_start(counter, &value, pipeline, 0) != MCDS_OK ||
         mcds_pipeline_next(pipeline, &done) != MCDS_OK || !is_refused(done.result))
         return 2;
@@ -79,6 +86,8 @@ static void fork_with(const char *name)
     assert_int_equal(mcds_open(uri, NULL, &store), MCDS_OK);
     assert_int_equal(mcds_counter_open(store, "parent", NULL, &counter), MCDS_OK);
     assert_int_equal(mcds_pipeline_open(store, NULL, &pipeline), MCDS_OK);
+    /* By the second call a counter in memory has its number at hand. */
+    assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
     assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
     pid_t child = fork();
     if (child == 0)
@@ -88,7 +97,7 @@ static void fork_with(const char *name)
     assert_int_equal(WEXITSTATUS(status), 0);
     assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
     assert_int_equal(mcds_counter_get(counter, &value), MCDS_OK);
-    assert_int_equal(value.value, 2);
+    assert_int_equal(value.value, 3);
     mcds_pipeline_close(pipeline);
     mcds_counter_close(counter);
     mcds_close(store);
