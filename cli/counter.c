@@ -64,6 +64,8 @@ void counter_print_get(struct output *output, const struct command *command,
     output_number(output, "value", answer->counter.value, SHOWN);
     if (answer->counter.since_s != 0)
         output_unsigned(output, "since", answer->counter.since_s, HIDDEN);
+    if (answer->counter.reborn)
+        output_bool(output, "lost", true, HIDDEN);
 }
 
 int counter_take(void *handle, const struct command *command, struct answer *answer,

@@ -39,11 +39,13 @@ void online_print_count(struct output *output, const struct command *command,
     (void)result;
     const mcds_online_value *value = &answer->online;
     if (!output->json)
-        output_number(output, "estimate", (int64_t)(value->estimate + 0.5), SHOWN);
+        output_rounded(output, "estimate", value->estimate, SHOWN);
     output_real(output, "estimate", value->estimate, HIDDEN);
     output_real(output, "error", value->error, HIDDEN);
     output_unsigned(output, "current", value->current, HIDDEN);
     output_unsigned(output, "closed", value->closed, HIDDEN);
+    if (value->reborn)
+        output_bool(output, "lost", true, HIDDEN);
 }
 
 int online_drop(void *handle, const struct command *command, struct answer *answer,

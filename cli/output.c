@@ -128,6 +128,12 @@ void output_unsigned(struct output *output, const char *key, uint64_t number, en
     (void)fprintf(output->file, quoted ? "\"%" PRIu64 "\"" : "%" PRIu64, number);
 }
 
+void output_rounded(struct output *output, const char *key, double number, enum show show)
+{
+    bool fits = number >= 0 && number < (double)UINT64_MAX;
+    output_unsigned(output, key, fits ? (uint64_t)(number + 0.5) : UINT64_MAX, show);
+}
+
 void output_real(struct output *output, const char *key, double number, enum show show)
 {
     if (begin_field(output, key, show))

@@ -30,6 +30,8 @@ enum show { SHOWN, HIDDEN };
 void output_begin(struct output *output);
 void output_number(struct output *output, const char *key, int64_t number, enum show show);
 void output_unsigned(struct output *output, const char *key, uint64_t number, enum show show);
+/* Of a number that is not negative; what does not fit becomes UINT64_MAX. */
+void output_rounded(struct output *output, const char *key, double number, enum show show);
 void output_real(struct output *output, const char *key, double number, enum show show);
 void output_bool(struct output *output, const char *key, bool value, enum show show);
 void output_text(struct output *output, const char *key, const char *text, enum show show);

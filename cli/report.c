@@ -136,6 +136,25 @@ static void print_done(struct output *output, const struct command *command,
     output_end(output);
 }
 
+/* Whether a part of what was counted is lost, and the value is what is left. */
+static bool has_lost(const struct command *command, const struct answer *answer)
+{
+    const struct verb *verb = command->verb;
+    if (verb->start == visitors_get)
+        return answer->visitors.reborn;
+    if (verb->start == online_count)
+        return answer->online.reborn;
+    return verb->start == counter_get && answer->counter.reborn;
+}
+
+static int complain_of_loss(const struct output *output, const struct command *command)
+{
+    if (!output->json)
+        complain(output, "%s '%.200s': a part of what was counted is lost; this is the rest",
+                 command->noun->word, command->arguments[0]);
+    return status_of(MCDS_LOST);
+}
+
 int report(struct output *output, const struct command *command, const struct answer *answer,
            int result, const char *message)
 {
@@ -153,7 +172,7 @@ int report(struct output *output, const struct command *command, const struct an
     int status = status_of_command(command, result);
     if (status == STATUS_DONE) {
         print_done(output, command, answer, result);
-        return STATUS_DONE;
+        return has_lost(command, answer) ? complain_of_loss(output, command) : STATUS_DONE;
     }
     char sentence[SENTENCE_MAX];
     write_sentence(sentence, command, answer, result, message);

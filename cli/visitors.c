@@ -55,11 +55,13 @@ static void print_value(struct output *output, const mcds_visitors_value *value,
     output_unsigned(output, "current", value->current, current);
     output_unsigned(output, "closed", value->closed, closed);
     if (estimate == SHOWN && !output->json)
-        output_number(output, "estimate", (int64_t)(value->estimate + 0.5), SHOWN);
+        output_rounded(output, "estimate", value->estimate, SHOWN);
     else
         output_real(output, "estimate", value->estimate, HIDDEN);
     output_real(output, "error", value->error, HIDDEN);
     output_bool(output, "provisional", value->provisional, HIDDEN);
+    if (value->reborn)
+        output_bool(output, "lost", true, HIDDEN);
 }
 
 void visitors_print_get(struct output *output, const struct command *command,

@@ -385,7 +385,7 @@ typedef struct mcds_counter_options {
     /* 1..32 keys that share the load; 0 = 1. Stored with the counter. On a handle with another
      * number the first call returns MCDS_INVALID; MCDS_CORRUPT on a handle with 1. */
     uint32_t stripes;
-    uint64_t ttl_ms; /* the counter expires so long after it was made; 0 = never */
+    uint64_t ttl_ms; /* the counter expires so long after it was made, at most 366 days; 0 = never */
     /* Only for EXACT, which has no stripes and no ttl: */
     uint32_t copies;   /* 1..7 servers; 0 = 1. More than 1 implies EXACT. */
     uint32_t flush_ms; /* an add flushes after this time; 0 = each add flushes; default 100 */
@@ -899,7 +899,8 @@ MCDS_API MCDS_CHECKED int mcds_table_has_start(mcds_table *table, mcds_bytes key
                                                mcds_pipeline *pipeline, uint64_t tag);
 
 /* Sets a value; replaces the old one. Makes the table when it does not exist.
- * ttl_ms   the entry expires after this time, by the clocks of writer and reader; 0 = never.
+ * ttl_ms   the entry expires after this time, at most 366 days, by the clocks of writer and reader;
+ *          0 = never.
  * Cost     1; a handle's first call 2 to 3. About one call in twenty also rewrites a key that has
  *          grown: 3 to 4 more.
  * Returns  MCDS_OK; MCDS_AMBIGUOUS: set once, not at all, or not yet; MCDS_LOST: the part of the

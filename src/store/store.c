@@ -89,6 +89,11 @@ static int check_options(const mcds_options *options)
         return mcds_fail(MCDS_INVALID, "store: options.size is not sizeof(mcds_options)");
     if (options != NULL && options->env != NULL && options->env->size != sizeof(mcds_env))
         return mcds_fail(MCDS_INVALID, "store: env.size is not sizeof(mcds_env)");
+    const mcds_env *env = options != NULL ? options->env : NULL;
+    if (env != NULL && (env->monotonic_ns == NULL || env->wall_ns == NULL ||
+                        env->random == NULL || env->sleep_until_ns == NULL ||
+                        env->reallocate == NULL))
+        return mcds_fail(MCDS_INVALID, "store: a function of env is NULL");
     return MCDS_OK;
 }
 

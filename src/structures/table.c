@@ -120,6 +120,11 @@ static int launch_change(struct mcds__entries_change *change, mcds_table *table,
     int result = check(table, kind, order->command.element);
     if (result != MCDS_OK)
         return result;
+    const struct mcds__fold_command *command = &order->command;
+    if ((command->value.at == NULL && command->value.length > 0) ||
+        (command->expected.at == NULL && command->expected.length > 0))
+        return mcds_fail(MCDS_INVALID, "table '%.200s': %s: the value is missing",
+                         table->entries.name, kind->verb);
     if (ttl_ms > TTL_MS_MAX)
         return mcds_fail(MCDS_INVALID, "table '%.200s': %s: a ttl of more than 366 days",
                          table->entries.name, kind->verb);

@@ -323,6 +323,13 @@ static void bad_arguments_are_refused(struct suite *suite)
     assert_null(table);
     table = open_table(suite->store, fresh_name(suite, "t"));
     CHECK(MCDS_INVALID, suite, mcds_table_put, table, mcds_text(""), mcds_text("v"), 0);
+    mcds_bytes missing = {NULL, 7};
+    CHECK(MCDS_INVALID, suite, mcds_table_put, table, mcds_text("k"), missing, 0);
+    CHECK(MCDS_INVALID, suite, mcds_table_put_if_absent, table, mcds_text("k"), missing, 0);
+    CHECK(MCDS_INVALID, suite, mcds_table_compare_and_set, table, mcds_text("k"), missing,
+          mcds_text("v"), 0);
+    CHECK(MCDS_INVALID, suite, mcds_table_compare_and_set, table, mcds_text("k"),
+          mcds_text("v"), missing, 0);
     CHECK(MCDS_INVALID, suite, mcds_table_put, table, ((mcds_bytes){large, sizeof large}),
           mcds_text("v"), 0);
     CHECK_SENTENCE("1024");
