@@ -385,7 +385,8 @@ typedef struct mcds_counter_options {
     /* 1..32 keys that share the load; 0 = 1. Stored with the counter. On a handle with another
      * number the first call returns MCDS_INVALID; MCDS_CORRUPT on a handle with 1. */
     uint32_t stripes;
-    uint64_t ttl_ms; /* the counter expires so long after it was made, at most 366 days; 0 = never */
+    /* The counter expires so long after it was made, at most 366 days; 0 = never. */
+    uint64_t ttl_ms;
     /* Only for EXACT, which has no stripes and no ttl: */
     uint32_t copies;   /* 1..7 servers; 0 = 1. More than 1 implies EXACT. */
     uint32_t flush_ms; /* an add flushes after this time; 0 = each add flushes; default 100 */

@@ -16,6 +16,8 @@
 #include <sys/syscall.h>
 #endif
 
+#include "mcds_store.h"
+
 #define RANDOM_AHEAD 256 /* what the system gives at once and whole */
 #define RANDOM_TRIES 64  /* an interrupt before the kernel's pool is ready costs one */
 #define STEP UINT64_C(0x9e3779b97f4a7c15)
@@ -211,6 +213,16 @@ char *mcds__copy_string(const mcds_env *env, const char *string)
     if (copy != NULL)
         memcpy(copy, string, length);
     return copy;
+}
+
+int mcds__check_env(const mcds_env *env)
+{
+    if (env->size != sizeof *env)
+        return mcds_fail(MCDS_INVALID, "store: env.size is not sizeof(mcds_env)");
+    if (env->monotonic_ns == NULL || env->wall_ns == NULL || env->random == NULL ||
+        env->sleep_until_ns == NULL || env->reallocate == NULL)
+        return mcds_fail(MCDS_INVALID, "store: a function of env is NULL");
+    return MCDS_OK;
 }
 
 int64_t mcds__monotonic_ns(const mcds_env *env)

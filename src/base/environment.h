@@ -19,6 +19,8 @@ void mcds__free(const mcds_env *env, void *memory);
 /* A copy of a C string; NULL when memory is refused. */
 char *mcds__copy_string(const mcds_env *env, const char *string);
 
+/* MCDS_OK, or MCDS_INVALID with the sentence set. */
+int mcds__check_env(const mcds_env *env);
 int64_t mcds__monotonic_ns(const mcds_env *env);
 int64_t mcds__wall_ns(const mcds_env *env);
 int64_t mcds__wall_ms(const mcds_env *env);

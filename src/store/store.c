@@ -87,14 +87,7 @@ static int check_options(const mcds_options *options)
 {
     if (options != NULL && options->size != sizeof *options)
         return mcds_fail(MCDS_INVALID, "store: options.size is not sizeof(mcds_options)");
-    if (options != NULL && options->env != NULL && options->env->size != sizeof(mcds_env))
-        return mcds_fail(MCDS_INVALID, "store: env.size is not sizeof(mcds_env)");
-    const mcds_env *env = options != NULL ? options->env : NULL;
-    if (env != NULL && (env->monotonic_ns == NULL || env->wall_ns == NULL ||
-                        env->random == NULL || env->sleep_until_ns == NULL ||
-                        env->reallocate == NULL))
-        return mcds_fail(MCDS_INVALID, "store: a function of env is NULL");
-    return MCDS_OK;
+    return options != NULL && options->env != NULL ? mcds__check_env(options->env) : MCDS_OK;
 }
 
 static const mcds_env *env_of(const mcds_options *options)
@@ -280,9 +273,7 @@ static bool is_parents(const mcds_store *store)
 
 int mcds__store_check_process(const mcds_store *store)
 {
-    if (!is_parents(store))
-        return MCDS_OK;
-    return mcds_fail(MCDS_INVALID, "%s", opened_before_fork);
+    return is_parents(store) ? mcds_fail(MCDS_INVALID, "%s", opened_before_fork) : MCDS_OK;
 }
 
 /* Clear the replies; false when a request may not be sent, and then none of the batch is. */

@@ -180,6 +180,9 @@ static void open_names_each_mistake(void **state)
     options.env = &env;
     assert_open_fails("memory:", &options, MCDS_INVALID,
                       "store: env.size is not sizeof(mcds_env)");
+    env.size++;
+    env.wall_ns = NULL;
+    assert_open_fails("memory:", &options, MCDS_INVALID, "store: a function of env is NULL");
 }
 
 static void the_uri_wins_over_the_options(void **state)
