@@ -682,7 +682,9 @@ MCDS_API void mcds_visitors_close(mcds_visitors *visitors);
  * Members  `visitor` must not be NULL. Cost 1, up to 3 for a handle's first two calls in a period;
  *          0 where ESTIMATED knows that nothing changes. MCDS_OK and MCDS_EXISTS: the visitor is
  *          counted; ESTIMATED: MCDS_EXISTS when the estimate did not change. After MCDS_AMBIGUOUS
- *          and any failure the call may be repeated; the visitor then counts once. */
+ *          and any failure the call may be repeated; the visitor then counts once. MCDS_LOST: the
+ *          store has lost the key that would hold this visitor, and others with it; they cannot be
+ *          counted before the period ends or is dropped, and mcds_visitors_get reports `reborn`. */
 MCDS_API MCDS_CHECKED int mcds_visitors_hit(mcds_visitors *visitors, const char *visitor,
                                             int64_t at_ms);
 MCDS_API MCDS_CHECKED int mcds_visitors_hit_start(mcds_visitors *visitors, const char *visitor,
