@@ -120,11 +120,34 @@ static void mcds_finds_what_others_wrote(void **state)
     mcds_close(store);
 }
 
+/* What others have put under a key stays until it is erased or overwritten as a whole. */
+static void what_is_no_record_is_left_alone(void **state)
+{
+    static const mcds_command commands[] = {MCDS_GET,  MCDS_ADD,  MCDS_REPLACE, MCDS_APPEND,
+                                            MCDS_INCR, MCDS_DECR, MCDS_TOUCH};
+    struct place *place = *state;
+    char key[] = "junk";
+    mcds_close(open_store(place->file, "?sync=async", NULL));
+    struct plain plain = open_plain(place->file);
+    assert_int_equal(mdb_put(plain.txn, plain.items, &(MDB_val){strlen(key), key},
+                             &(MDB_val){strlen(key), key}, 0),
+                     0);
+    close_plain(&plain);
+    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
+            assert_int_equal(put(store, commands[i], key, "1", 0).outcome, MCDS_OUT_FAILED);
+    assert_int_equal(put(store, MCDS_DELETE, key, "", 0).outcome, MCDS_OUT_OK);
+    assert_int_equal(put(store, MCDS_ADD, key, "1", 0).outcome, MCDS_OUT_OK);
+    mcds_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(others_find_what_mcds_wrote),
         TEST(mcds_finds_what_others_wrote),
+        TEST(what_is_no_record_is_left_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
