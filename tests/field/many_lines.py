@@ -25,7 +25,7 @@ class ManyLinesTest(unittest.TestCase):
         self.addCleanup(place.__exit__)
         self.environment = place.environment(MCDS)
         if HOME == "lmdb":
-            self.environment["MCDS_STORE"] = f"lmdb:{place.folder}/store?sync=async"
+            self.environment["MCDS_STORE"] = f"lmdb:{place.folder}/store?sync=async&timeout=60000"
         self.folder = place.folder
         self.count = LINES * rounds(10)
 
