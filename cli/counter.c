@@ -1,4 +1,5 @@
 /* mcds counter. */
+#include "made_with.h"
 #include "nouns.h"
 
 /* A handle is signed unless the user asks for a plain one: `counter add x -1` must work without
@@ -15,7 +16,11 @@ int counter_open(mcds_store *store, const struct command *command, void **handle
     if (is_given(command, OPTION_EXACT))
         options.flags |= MCDS_COUNTER_EXACT;
     mcds_counter *counter = NULL;
-    int result = mcds_counter_open(store, command->arguments[0], &options, &counter);
+    int result = MCDS_OK;
+    if (takes_as_made(command))
+        result = mcds_counter_made_with(store, command->arguments[0], &options);
+    if (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_CORRUPT)
+        result = mcds_counter_open(store, command->arguments[0], &options, &counter);
     *handle_out = counter;
     return result;
 }

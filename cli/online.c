@@ -1,4 +1,5 @@
 /* mcds online. */
+#include "made_with.h"
 #include "nouns.h"
 
 int online_open(mcds_store *store, const struct command *command, void **handle_out)
@@ -8,7 +9,11 @@ int online_open(mcds_store *store, const struct command *command, void **handle_
     options.width_ms = (uint32_t)number_of(command, OPTION_WIDTH, 0);
     options.members = members_of(command);
     mcds_online *online = NULL;
-    int result = mcds_online_open(store, command->arguments[0], &options, &online);
+    int result = MCDS_OK;
+    if (takes_as_made(command))
+        result = mcds_online_made_with(store, command->arguments[0], &options);
+    if (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_CORRUPT)
+        result = mcds_online_open(store, command->arguments[0], &options, &online);
     *handle_out = online;
     return result;
 }

@@ -57,15 +57,15 @@ const struct parameter options[OPTION_COUNT] = {
                           "a new counter only grows, and other memcached clients can read it"),
     [OPTION_STRIPES] = NUMBER(
         NONE, "stripes", "K", 1, 32,
-        "spread the counter over K keys; all users of it must give the same (1)"),
+        "spread the counter over K keys; all that change it must give the same (1)"),
     [OPTION_EXACT] = FLAG(
         NONE, "exact",
-        "count each addition exactly once, even if replies are lost; all users of "
-        "the counter must give the same"),
+        "count each addition exactly once, even if replies are lost; all that "
+        "change it must give the same"),
     [OPTION_COPIES] = NUMBER(
         NONE, "copies", "R", 1, 7,
         "keep the counter on R servers, exact; any minority of them may die and restart "
-        "empty; all users of it must give the same (1)"),
+        "empty; all that change it must give the same (1)"),
     [OPTION_TTL] = TIME(NONE, "ttl", "TIME", 1000, YEAR_MS,
                         "a new counter expires this long after its first add (never)"),
     [OPTION_LEASE] = TIME('t', "lease", "TIME", 50, DAY_MS,
@@ -92,30 +92,30 @@ const struct parameter options[OPTION_COUNT] = {
         "within the last minute is erased after a minute"),
     [OPTION_PERIOD] = TIME(
         NONE, "period", "TIME", 0, YEAR_MS,
-        "length of a period, at least 1s; 0 = all time; all users of it must give "
+        "length of a period, at least 1s; 0 = all time; all that change it must give "
         "the same (1d)"),
     [OPTION_CLOSED] = FLAG(NONE, "closed",
                            "print the last complete period instead of the current one"),
     [OPTION_BUCKETS] = NUMBER(NONE, "buckets", "N", 1, 32,
                               "number of buckets of the window (5)"),
     [OPTION_WIDTH] = TIME(NONE, "width", "TIME", 1000, DAY_MS,
-                          "length of a bucket; all users of it must give the same (60s)"),
-    [OPTION_EXACT_MEMBERS] = FLAG(
-        NONE, "exact",
-        "keep all visitors: each counts once, even if replies are lost; all users of it must "
-        "give the same"),
+                          "length of a bucket; all that change it must give the same (60s)"),
+    [OPTION_EXACT_MEMBERS] = FLAG(NONE, "exact",
+                                  "keep all visitors: each counts once, even if replies are "
+                                  "lost; all that change it must "
+                                  "give the same"),
     [OPTION_ESTIMATED] = FLAG(
         NONE, "estimated",
         "keep about 30 KB for any number of visitors, and estimate the number with a standard "
-        "error of 1.6 %; all users of it must give the same"),
+        "error of 1.6 %; all that change it must give the same"),
     [OPTION_BAG] = FLAG(
         NONE, "bag",
-        "the set keeps a count of each element: additions minus removals; all users of it "
+        "the set keeps a count of each element: additions minus removals; all that change it "
         "must give the same"),
     [OPTION_LIST] = FLAG(
         NONE, "list",
         "the set keeps every addition in order, and a removal removes the first equal "
-        "element; all users of it must give the same"),
+        "element; all that change it must give the same"),
     [OPTION_ENTRY_TTL] = TIME(NONE, "ttl", "TIME", 1, YEAR_MS,
                               "the entry expires after this long (never)"),
     [OPTION_IF_ABSENT] = FLAG(

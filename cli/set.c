@@ -1,4 +1,5 @@
 /* mcds set. */
+#include "made_with.h"
 #include "nouns.h"
 
 int set_open(mcds_store *store, const struct command *command, void **handle_out)
@@ -9,7 +10,14 @@ int set_open(mcds_store *store, const struct command *command, void **handle_out
     if (is_given(command, OPTION_LIST))
         options.form = MCDS_SET_LIST;
     mcds_set *set = NULL;
-    int result = mcds_set_open(store, command->arguments[0], &options, &set);
+    int result = MCDS_OK;
+    if (takes_as_made(command))
+        result = mcds_set_made_with(store, command->arguments[0], &options);
+    if (command->verb->start == set_fetch && !is_given(command, OPTION_BAG) &&
+        options.form == MCDS_SET_BAG)
+        options.form = MCDS_SET_PLAIN; /* refused: it is --bag that prints the counts */
+    if (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_CORRUPT)
+        result = mcds_set_open(store, command->arguments[0], &options, &set);
     *handle_out = set;
     return result;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "made_with.h"
+
 #define BUCKETS 4096 /* a power of two */
 #define SUBJECTS_MAX 4096
 /* Handles of one name with different options. */
@@ -11,6 +13,8 @@
 
 struct opened {
     void *handle;
+    bool is_as_made; /* by takes_as_made */
+    bool is_stale;   /* and something has changed since */
     struct value options[OPTION_COUNT];
 };
 
@@ -137,6 +141,8 @@ struct subject *subjects_find(struct subjects *subjects, const struct command *c
 
 static bool has_same_shape(const struct opened *opened, const struct command *command)
 {
+    if (opened->is_stale || opened->is_as_made != takes_as_made(command))
+        return false;
     for (int id = 0; id < OPTION_COUNT; id++) {
         const struct value *a = &opened->options[id];
         const struct value *b = &command->options[id];
@@ -184,6 +190,8 @@ int subject_open(struct subject *subject, mcds_store *store, const struct comman
         return result;
     opened = &subject->opened[subject->opened_count++];
     opened->handle = handle;
+    opened->is_as_made = takes_as_made(command);
+    opened->is_stale = false;
     memcpy(opened->options, command->options, sizeof opened->options);
     *handle_out = handle;
     return MCDS_OK;
@@ -192,6 +200,10 @@ int subject_open(struct subject *subject, mcds_store *store, const struct comman
 void subject_begin(struct subject *subject, const struct command *command)
 {
     subject->is_settled = subject->is_settled && subject->verb == command->verb;
+    if (command->verb->overlap !=
+        OVERLAP_FREELY) /* it may erase the structure, or make another */
+        for (uint32_t i = 0; i < subject->opened_count; i++)
+            subject->opened[i].is_stale = subject->opened[i].is_as_made;
     subject->verb = command->verb;
     subject->in_flight++;
 }

@@ -1,4 +1,5 @@
 /* mcds visitors. */
+#include "made_with.h"
 #include "nouns.h"
 
 #define PERIOD_MS UINT64_C(86400000)
@@ -16,7 +17,11 @@ int visitors_open(mcds_store *store, const struct command *command, void **handl
     options.period_ms = number_of(command, OPTION_PERIOD, PERIOD_MS);
     options.members = members_of(command);
     mcds_visitors *visitors = NULL;
-    int result = mcds_visitors_open(store, command->arguments[0], &options, &visitors);
+    int result = MCDS_OK;
+    if (takes_as_made(command))
+        result = mcds_visitors_made_with(store, command->arguments[0], &options);
+    if (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_CORRUPT)
+        result = mcds_visitors_open(store, command->arguments[0], &options, &visitors);
     *handle_out = visitors;
     return result;
 }

@@ -413,6 +413,13 @@ MCDS_API MCDS_CHECKED int mcds_counter_open(mcds_store *store, const char *name,
  * taken or its pipeline is closed. */
 MCDS_API void mcds_counter_close(mcds_counter *counter);
 
+/* Reads what a counter was made with: stripes, copies and the flag EXACT. The other options stay as
+ * they are, so that the counter can be opened with them. Cost 1.
+ * Returns  MCDS_OK; MCDS_NOT_FOUND: no such counter; MCDS_CORRUPT, MCDS_UNSUPPORTED: made by a newer
+ *          version; MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_INVALID */
+MCDS_API MCDS_CHECKED int mcds_counter_made_with(mcds_store *store, const char *name,
+                                                 mcds_counter_options *options);
+
 /* Adds `delta`. Makes the counter when it does not exist.
  * delta      |delta| < MCDS_COUNTER_MAX; negative only with SIGNED or EXACT.
  * value_out  the value directly after this add. May be NULL; must be NULL for striped and EXACT
@@ -669,6 +676,10 @@ MCDS_API MCDS_CHECKED int mcds_visitors_open(mcds_store *store, const char *name
                                              mcds_visitors **visitors_out);
 MCDS_API void mcds_visitors_close(mcds_visitors *visitors);
 
+/* Reads the period and the members. Cost and returns as mcds_counter_made_with. */
+MCDS_API MCDS_CHECKED int mcds_visitors_made_with(mcds_store *store, const char *name,
+                                                  mcds_visitors_options *options);
+
 /* Counts a visit.
  * visitor  name of the visitor, 1 to 1024 bytes, copied. It counts once per period, over all
  *          handles and machines. NULL: every call counts.
@@ -743,6 +754,10 @@ MCDS_API MCDS_CHECKED int mcds_online_open(mcds_store *store, const char *name,
                                            mcds_online **online_out);
 MCDS_API void mcds_online_close(mcds_online *online);
 
+/* Reads buckets, width and members. Cost and returns as mcds_counter_made_with. */
+MCDS_API MCDS_CHECKED int mcds_online_made_with(mcds_store *store, const char *name,
+                                                mcds_online_options *options);
+
 /* Reports that `visitor` (1 to 1024 bytes, copied) is active at at_ms (Unix time; 0 = now).
  * Cost     1 when this window has counted the visitor; 2 to 3 once per window; one more for the
  *          first beat of a bucket.
@@ -807,6 +822,10 @@ typedef struct mcds_set_options {
 MCDS_API MCDS_CHECKED int mcds_set_open(mcds_store *store, const char *name,
                                         const mcds_set_options *options, mcds_set **set_out);
 MCDS_API void mcds_set_close(mcds_set *set);
+
+/* Reads the form. Cost and returns as mcds_counter_made_with. */
+MCDS_API MCDS_CHECKED int mcds_set_made_with(mcds_store *store, const char *name,
+                                             mcds_set_options *options);
 
 /* Adds an element. Makes the set when it does not exist.
  * element      1 to 1 024 bytes

@@ -105,6 +105,15 @@ bool mcds__share_is_head(mcds_bytes value, mcds_bytes key)
            mcds__frame_is_newer(value, HEAD_TYPE, HEAD_VERSION, key);
 }
 
+bool mcds__share_head_read(mcds_bytes value, mcds_bytes key, uint32_t *copies_out)
+{
+    mcds_bytes payload;
+    if (!mcds__frame_open(value, HEAD_TYPE, HEAD_VERSION, key, &payload) || payload.length != 3)
+        return false;
+    *copies_out = ((const uint8_t *)payload.at)[1];
+    return *copies_out >= 1 && *copies_out <= MCDS__SHARE_COPIES_MAX;
+}
+
 /* NULL: the head is ours; else what it says instead. */
 static const char *check_head(const struct mcds__share *share, mcds_bytes value)
 {

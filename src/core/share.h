@@ -108,6 +108,8 @@ enum mcds__step mcds__share_ask_look(struct mcds__share_look *look,
 enum mcds__share_verdict mcds__share_judge(const struct mcds__share_look *look,
                                            struct mcds__operation *operation,
                                            enum mcds__share_server *servers);
+/* Whether a value is the head of an exact counter; how many copies it tells of. */
+bool mcds__share_head_read(mcds_bytes value, mcds_bytes key, uint32_t *copies_out);
 /* The request that read `slot` in `copy`, or the head when `slot` is share->slots. */
 const mcds_request *mcds__share_reply(const struct mcds__share_look *look, uint32_t copy,
                                       uint32_t slot);

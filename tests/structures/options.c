@@ -275,7 +275,88 @@ static void foreign_settings_are_corrupt(struct suite *suite)
     mcds_visitors_close(visitors);
 }
 
+/* Without knowing how it was made, it is opened as it was made. */
+static void what_a_structure_was_made_with_is_read(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "made");
+    mcds_counter_options counter = MCDS_COUNTER_OPTIONS_INIT;
+    mcds_visitors_options visitors = MCDS_VISITORS_OPTIONS_INIT;
+    mcds_online_options online = MCDS_ONLINE_OPTIONS_INIT;
+    mcds_set_options set = MCDS_SET_OPTIONS_INIT;
+    mcds_counter *striped = NULL;
+    mcds_online *here = NULL;
+    mcds_set *bag = NULL;
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_counter_made_with(suite->store, name, &counter));
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_visitors_made_with(suite->store, name, &visitors));
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_online_made_with(suite->store, name, &online));
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_set_made_with(suite->store, name, &set));
+    counter.stripes = 5;
+    CHECK_RESULT(MCDS_OK, mcds_counter_open(suite->store, name, &counter, &striped));
+    CHECK(MCDS_OK, suite, mcds_counter_add, striped, 1, NULL);
+    counter = (mcds_counter_options)MCDS_COUNTER_OPTIONS_INIT;
+    CHECK_RESULT(MCDS_OK, mcds_counter_made_with(suite->other, name, &counter));
+    assert_int_equal(counter.stripes, 5);
+    assert_int_equal(counter.copies, 0);
+    mcds_visitors *seen = open_visitors(suite->store, name, 7 * MINUTE, MCDS_MEMBERS_EXACT);
+    CHECK(MCDS_OK, suite, mcds_visitors_hit, seen, "ann", 0);
+    CHECK_RESULT(MCDS_OK, mcds_visitors_made_with(suite->other, name, &visitors));
+    assert_int_equal(visitors.period_ms, 7 * MINUTE);
+    assert_int_equal(visitors.members, MCDS_MEMBERS_EXACT);
+    online.buckets = 3;
+    online.width_ms = 5000;
+    CHECK_RESULT(MCDS_OK, mcds_online_open(suite->store, name, &online, &here));
+    CHECK(MCDS_OK, suite, mcds_online_beat, here, "ann", 0);
+    online = (mcds_online_options)MCDS_ONLINE_OPTIONS_INIT;
+    CHECK_RESULT(MCDS_OK, mcds_online_made_with(suite->other, name, &online));
+    assert_int_equal(online.buckets, 3);
+    assert_int_equal(online.width_ms, 5000);
+    set.form = MCDS_SET_BAG;
+    CHECK_RESULT(MCDS_OK, mcds_set_open(suite->store, name, &set, &bag));
+    CHECK(MCDS_OK, suite, mcds_set_add, bag, mcds_text("a"), NULL);
+    set.form = MCDS_SET_PLAIN;
+    CHECK_RESULT(MCDS_OK, mcds_set_made_with(suite->other, name, &set));
+    assert_int_equal(set.form, MCDS_SET_BAG);
+    mcds_set_close(bag);
+    mcds_online_close(here);
+    mcds_visitors_close(seen);
+    mcds_counter_close(striped);
+}
+
+/* A plain counter, an exact one, and what mcds has not written. */
+static void counters_tell_how_they_were_made(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "made");
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    mcds_counter *counter = NULL;
+    CHECK_RESULT(MCDS_OK, mcds_counter_open(suite->store, name, NULL, &counter));
+    CHECK(MCDS_OK, suite, mcds_counter_add, counter, 1, NULL);
+    mcds_counter_close(counter);
+    options.stripes = 9;
+    options.flags = MCDS_COUNTER_SIGNED | MCDS_COUNTER_EXACT;
+    CHECK_RESULT(MCDS_OK, mcds_counter_made_with(suite->store, name, &options));
+    assert_int_equal(options.stripes, 0);
+    assert_int_equal(options.flags, MCDS_COUNTER_SIGNED);
+    struct raw_key key = raw_key(suite, MCDS__TAG_COUNTER, name, -1);
+    assert_int_equal(raw_set(suite, &key, "no counter"), MCDS_OUT_OK);
+    CHECK_RESULT(MCDS_CORRUPT, mcds_counter_made_with(suite->store, name, &options));
+    name = fresh_name(suite, "exact");
+    options = (mcds_counter_options)MCDS_COUNTER_OPTIONS_INIT;
+    options.flags = MCDS_COUNTER_EXACT;
+    options.flush_ms = 0;
+    int result = mcds_counter_open(suite->store, name, &options, &counter);
+    skip_if_unsupported(result);
+    CHECK_RESULT(MCDS_OK, result);
+    CHECK(MCDS_OK, suite, mcds_counter_add, counter, 1, NULL);
+    options.flags = 0;
+    CHECK_RESULT(MCDS_OK, mcds_counter_made_with(suite->other, name, &options));
+    assert_int_equal(options.flags, MCDS_COUNTER_EXACT);
+    assert_int_equal(options.copies, 1);
+    mcds_counter_close(counter);
+}
+
 static const struct suite_case cases[] = {
+    CASE(what_a_structure_was_made_with_is_read),
+    CASE(counters_tell_how_they_were_made),
     CASE(visitors_have_one_period_and_form),
     CASE(online_has_one_window_and_form),
     CASE(views_have_one_interval),
