@@ -206,7 +206,7 @@ class LostRepliesTest(unittest.TestCase):
                 return False
             if "ran" in done.stdout:
                 self.assertEqual(done.returncode, AMBIGUOUS, done.stderr)
-                self.assertIn("may not have been given back", done.stderr)
+                self.assertIn("may not have been released", done.stderr)
                 return True
         return False
 
