@@ -126,7 +126,7 @@ bool mcds__part_take_place(struct mcds__parts *parts, uint64_t family, size_t le
         *place_out = (struct mcds__part_place){
             .part = tail->part,
             .makes = !tail->exists,
-            .counts = !parts->one_route && tail->part > 0 && !tail->is_counted,
+            .counts = tail->part > 0 && !tail->is_counted,
             .birth = tail->proposal,
             .before = tail->before,
             .settles = tail->is_blocked || tail->part > tail->settled + MCDS__PART_AHEAD,

@@ -28,11 +28,11 @@
  * from the mark. What nobody remembers is not noticed: the last part of a family, gone before any
  * handle that knew it writes again.
  *
- * A family of a log has no root. Who makes its part p > 0, or finds it to be the last one and the
- * count to be less, writes p under NS:TAG:NAME:FAMILY: the count. All parts below it have been made, so those that are missing are lost. A writer that
- * knows nothing of the family never begins again below it, and a reader goes on as far. A store
- * that evicts what was not used for the longest time takes the first parts before the count. It
- * is a hint: it may be missing, or too small.
+ * Who makes part p > 0 of a family, or finds it to be the last one and the count to be less, writes
+ * p under NS:TAG:NAME:FAMILY: the count. All parts below it have been made, so those that are
+ * missing are lost. A writer that knows nothing of the family never begins again below it, and a
+ * reader reads as far. A store that evicts what was not used for the longest time takes the first
+ * parts before the count. It is a hint: it may be missing, or too small.
  *
  * An id is a writer (one handle) and its sequence number. Copies of a record stand at most
  * MCDS__PART_DISTANCE_MAX parts apart: a writer that is driven on further reads the part where
@@ -75,8 +75,8 @@ struct mcds__parts {
     mcds_store *store;
     const mcds_env *env;
     struct mcds__key root;
-    /* One route for all families, and a family may end: a list. Else every family has its own
-     * route, and a count: a log. */
+    /* One route for all families, and a family may end: a list. Else every family has its own: a
+     * log. */
     bool one_route;
     uint64_t writer;
     pthread_mutex_t mutex; /* over all that follows */

@@ -1,6 +1,4 @@
 /* Core part: how many parts of a family have been made, and what is left of them after a loss. */
-#include <assert.h>
-
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/number.h"
@@ -11,16 +9,17 @@ mcds_bytes mcds__part_count_key(const struct mcds__parts *parts, uint64_t family
 {
     *key_out = parts->root;
     mcds__key_add_number(key_out, family);
-    return mcds__key_bytes(key_out);
+    return (mcds_bytes){key_out->bytes,
+                        parts->one_route ? parts->root.length : key_out->length};
 }
 
 void mcds__part_fill_count(const struct mcds__parts *parts, uint64_t family,
                            struct mcds__part_room *room, uint32_t i)
 {
-    assert(!parts->one_route);
     room->positions[i] = 0;
     mcds_bytes route = mcds__part_count_key(parts, family, &room->keys[i]);
-    room->requests[i] = (mcds_request){.command = MCDS_GET, .key = route, .route = route};
+    room->requests[i] = (mcds_request){
+        .command = MCDS_GET, .key = mcds__key_bytes(&room->keys[i]), .route = route};
 }
 
 uint64_t mcds__part_count_of(const mcds_reply *reply, const mcds_buffer *values)

@@ -24,7 +24,7 @@ static enum mcds__step begin(struct mcds__part_locate *locate, struct mcds__part
                             MCDS_NO_VALUE);
     locate->count = mcds__part_fill_far(parts, locate->family, locate->room, NEAR,
                                         locate->from + NEAR - 2);
-    if (parts->one_route || locate->is_led)
+    if (locate->is_led)
         return ask(locate, operation);
     mcds__part_fill_count(parts, locate->family, locate->room, locate->count);
     locate->stage = LOCATE_COUNTING;

@@ -49,9 +49,8 @@ static enum mcds__step ask(struct mcds__part_read *read, struct mcds__operation 
     read->back = from < MCDS__PART_DISTANCE_MAX ? (uint32_t)from : MCDS__PART_DISTANCE_MAX;
     read->near = read->back + read->want;
     uint64_t end = from + read->want;
-    uint32_t count = read->head = !read->parts->one_route;
-    if (read->head > 0)
-        mcds__part_fill_count(read->parts, read->family, read->room, 0);
+    uint32_t count = read->head = 1;
+    mcds__part_fill_count(read->parts, read->family, read->room, 0);
     for (uint64_t part = end; part < end + MCDS__PART_AHEAD; part++)
         mcds__part_fill_get(read->parts, read->family, read->room, count++, part,
                             MCDS_NO_VALUE);
@@ -305,7 +304,7 @@ static enum mcds__step find_next(struct mcds__part_read *read,
 static enum mcds__step take(struct mcds__part_read *read, struct mcds__operation *operation)
 {
     const mcds_reply *count = &read->room->requests[0].reply;
-    read->made = read->head > 0 ? mcds__part_count_of(count, &read->values) : 0;
+    read->made = mcds__part_count_of(count, &read->values);
     uint32_t known = count_known(read);
     read->all_count = 0;
     read->bound = find_bound(read);

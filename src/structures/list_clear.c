@@ -181,6 +181,11 @@ static uint32_t add_parts(struct list_clear *clear)
         set_mark(&clear->room->requests[count++], MCDS_SET);
     }
     clear->from = end;
+    if (!read->more && count < MCDS__PART_ROOM)
+        add_erasure(
+            clear,
+            mcds__part_count_key(&clear->list->parts, clear->family, &clear->room->keys[count]),
+            &count);
     return count;
 }
 

@@ -227,7 +227,7 @@ static void lose_of_a_list(struct suite *suite, const struct loss *loss)
 static void a_list_goes_on_after_a_loss(struct suite *suite)
 {
     for (size_t i = 0; i < sizeof losses / sizeof losses[0]; i++)
-        if (!losses[i].with_count && losses[i].parts < 100)
+        if (!losses[i].with_count && (!suite->can.durable || losses[i].parts <= PARTS_DURABLE))
             lose_of_a_list(suite, &losses[i]);
 }
 
