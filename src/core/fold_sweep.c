@@ -115,54 +115,28 @@ static void pass(struct mcds__fold_sweep *sweep, uint32_t depth)
     sweep->moves = 0;
 }
 
-static void add_erasure(struct mcds__fold_sweep *sweep, const struct mcds__key *key,
-                        uint32_t depth)
-{
-    struct mcds__fold_sweep_room *room = sweep->room;
-    uint32_t i = sweep->erasures++;
-    room->erased_keys[i] = *key;
-    room->erased[i] = (mcds_request){
-        .command = MCDS_DELETE,
-        .key = mcds__key_bytes(&room->erased_keys[i]),
-        .route = mcds__fold_route(sweep->fold, depth),
-    };
-}
-
-/* All that has been asked for is gone, so the marks above it may go. */
-static void begin_erasures(struct mcds__fold_sweep *sweep)
-{
-    sweep->erasures = 0;
-    for (uint32_t i = 0; i < sweep->marks; i++)
-        add_erasure(sweep, &sweep->room->marks[i], sweep->room->depths[i]);
-    sweep->marks = 0;
-}
-
-static bool has_room_for_erasures(const struct mcds__fold_sweep *sweep)
-{
-    return sweep->erasures < MCDS__SWEEP_KEYS_MAX &&
-           sweep->marks + MCDS__FOLD_DEPTH_MAX <= MCDS__SWEEP_KEYS_MAX;
-}
-
-/* The key itself, and later the marks above it whose last child it is. */
-static void add_erasures(struct mcds__fold_sweep *sweep, uint32_t depth)
-{
-    struct mcds__key key;
-    uint64_t hash = sweep->position;
-    uint64_t end = mcds__sweep_end(hash, depth);
-    mcds__fold_key(sweep->fold, sweep->life.number, hash, depth, &key);
-    add_erasure(sweep, &key, depth);
-    while (depth > 0 && mcds__sweep_end(hash, depth - 1) == end) {
-        mcds__fold_key(sweep->fold, sweep->life.number, hash, --depth,
-                       &sweep->room->marks[sweep->marks]);
-        sweep->room->depths[sweep->marks++] = (uint8_t)depth;
-    }
-}
-
 static enum mcds__step ask_erasures(struct mcds__fold_sweep *sweep,
                                     struct mcds__operation *operation)
 {
     sweep->stage = MCDS__SWEEP_ERASING;
     return mcds__operation_ask_any_order(operation, sweep->room->erased, sweep->erasures);
+}
+
+/* The key at the position is lost. What had moved out of it before is still there. */
+static enum mcds__step take_loss(struct mcds__fold_sweep *sweep,
+                                 struct mcds__operation *operation)
+{
+    bool has_asked = sweep->stage == MCDS__SWEEP_ORPHANS;
+    sweep->lost = true;
+    if (!has_asked && sweep->depth < MCDS__FOLD_DEPTH_MAX)
+        return mcds__sweep_ask_orphans(sweep, operation);
+    if (has_asked && mcds__sweep_has_orphans(sweep)) {
+        sweep->depth++;
+        mcds__sweep_note_parents(sweep, 1);
+    } else {
+        pass(sweep, sweep->depth);
+    }
+    return sweep->complete ? finish(sweep, operation) : ask_next(sweep, operation);
 }
 
 /* A missing child of which no batch knows: nothing to visit, but the marks above it are to go
@@ -173,17 +147,15 @@ static enum mcds__step pass_loss(struct mcds__fold_sweep *sweep,
     sweep->depth = sweep->place.depth + 1;
     mcds__sweep_note_parents(sweep, 1);
     if (sweep->erases) {
-        begin_erasures(sweep);
-        if (has_room_for_erasures(sweep)) {
-            add_erasures(sweep, sweep->depth);
+        mcds__sweep_begin_erasures(sweep);
+        if (mcds__sweep_has_room_for_erasures(sweep)) {
+            mcds__sweep_add_erasures(sweep, sweep->depth);
             pass(sweep, sweep->depth);
         }
         return ask_erasures(sweep, operation);
     }
-    sweep->lost = true;
     operation->detail = NULL;
-    pass(sweep, sweep->depth);
-    return sweep->complete ? finish(sweep, operation) : ask_next(sweep, operation);
+    return take_loss(sweep, operation);
 }
 
 /* All below this key is deeper. */
@@ -308,7 +280,7 @@ static enum mcds__step take_erasures(struct mcds__fold_sweep *sweep,
         return ask_next(sweep, operation);
     if (sweep->marks == 0)
         return finish_erasing(sweep, operation);
-    begin_erasures(sweep);
+    mcds__sweep_begin_erasures(sweep);
     renew_deadline(sweep, operation);
     return ask_erasures(sweep, operation);
 }
@@ -338,12 +310,13 @@ static bool is_lost(const struct mcds__fold_sweep *sweep, const mcds_reply *repl
 /* As many keys as come first and are leaves. */
 static enum mcds__step erase(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
 {
-    begin_erasures(sweep);
+    mcds__sweep_begin_erasures(sweep);
     for (uint32_t i = 0; i < sweep->count && !sweep->complete; i++) {
         const mcds_reply *reply = &sweep->room->requests[i].reply;
-        if ((!is_open(reply) && !is_lost(sweep, reply)) || !has_room_for_erasures(sweep))
+        if ((!is_open(reply) && !is_lost(sweep, reply)) ||
+            !mcds__sweep_has_room_for_erasures(sweep))
             break;
-        add_erasures(sweep, sweep->depth);
+        mcds__sweep_add_erasures(sweep, sweep->depth);
         pass(sweep, sweep->depth);
     }
     return ask_erasures(sweep, operation);
@@ -422,7 +395,7 @@ static enum mcds__step take_keys(struct mcds__fold_sweep *sweep,
             if (result != MCDS_OK)
                 return mcds__operation_explain(operation, result, mcds__fold_saying(result));
         } else {
-            sweep->lost = true;
+            return take_loss(sweep, operation);
         }
         if (!more)
             return finish(sweep, operation);
@@ -447,6 +420,8 @@ static enum mcds__step take_replies(struct mcds__fold_sweep *sweep,
     }
     if (sweep->stage == MCDS__SWEEP_PARENTS)
         return take_parents(sweep, operation);
+    if (sweep->stage == MCDS__SWEEP_ORPHANS)
+        return take_loss(sweep, operation);
     if (!sweep->is_proved) {
         const mcds_reply *root = &sweep->room->requests[operation->batch.count - 1].reply;
         sweep->is_proved = root->outcome == MCDS_OUT_OK &&

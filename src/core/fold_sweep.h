@@ -13,6 +13,7 @@ enum {
     MCDS__SWEEP_BEGIN,
     MCDS__SWEEP_READING,
     MCDS__SWEEP_PARENTS,
+    MCDS__SWEEP_ORPHANS,
     MCDS__SWEEP_LOCATING,
     MCDS__SWEEP_ROOT,
     MCDS__SWEEP_ENDING, /* the life */
@@ -44,11 +45,21 @@ enum mcds__step mcds__sweep_ask_below(struct mcds__fold_sweep *sweep,
  * of the batch. */
 enum mcds__step mcds__sweep_ask_parents(struct mcds__fold_sweep *sweep,
                                         struct mcds__operation *operation);
+/* The key at the position is lost. It may have been split before: ask for its children. */
+enum mcds__step mcds__sweep_ask_orphans(struct mcds__fold_sweep *sweep,
+                                        struct mcds__operation *operation);
+/* Whether one of them is there. */
+bool mcds__sweep_has_orphans(const struct mcds__fold_sweep *sweep);
 /* Remember which keys above the position and after it have been split: bit N of `parents` is of
  * the Nth. A child of such a key that a later read misses is lost. */
 void mcds__sweep_note_parents(struct mcds__fold_sweep *sweep, uint32_t parents);
 bool mcds__sweep_has_split_parent(const struct mcds__fold_sweep *sweep);
 
+/* Erasures of the next batch: the marks that are left come first, since all below them is gone; then
+ * the key at the position with its marks. */
+void mcds__sweep_begin_erasures(struct mcds__fold_sweep *sweep);
+bool mcds__sweep_has_room_for_erasures(const struct mcds__fold_sweep *sweep);
+void mcds__sweep_add_erasures(struct mcds__fold_sweep *sweep, uint32_t depth);
 /* To erase: read the root as it is now, and then erase it. When that is done, `is_proved` is set
  * and the keys are next; or DONE with a failure. */
 enum mcds__step mcds__sweep_ask_root(struct mcds__fold_sweep *sweep,

@@ -1,4 +1,4 @@
-/* Core fold, a sweep: which keys it asks for, and what it knows of those above them. */
+/* Core fold, a sweep: which keys it asks for and erases, and what it knows of those above them. */
 #include "core/fold_sweep.h"
 
 uint64_t mcds__sweep_end(uint64_t hash, uint32_t depth)
@@ -101,4 +101,63 @@ enum mcds__step mcds__sweep_ask_parents(struct mcds__fold_sweep *sweep,
         last = mcds__sweep_end(last, sweep->depth) + 1;
     prepare(sweep, sweep->depth - 1, last, false, MCDS__SWEEP_PARENTS);
     return ask_all(sweep, operation, sweep->count);
+}
+
+enum mcds__step mcds__sweep_ask_orphans(struct mcds__fold_sweep *sweep,
+                                        struct mcds__operation *operation)
+{
+    prepare(sweep, sweep->depth + 1, mcds__sweep_end(sweep->position, sweep->depth), false,
+            MCDS__SWEEP_ORPHANS);
+    return ask_all(sweep, operation, sweep->count);
+}
+
+bool mcds__sweep_has_orphans(const struct mcds__fold_sweep *sweep)
+{
+    for (uint32_t i = 0; i < sweep->count; i++)
+        if (sweep->room->requests[i].reply.outcome == MCDS_OUT_OK)
+            return true;
+    return false;
+}
+
+static void add_erasure(struct mcds__fold_sweep *sweep, const struct mcds__key *key,
+                        uint32_t depth)
+{
+    struct mcds__fold_sweep_room *room = sweep->room;
+    uint32_t i = sweep->erasures++;
+    room->erased_keys[i] = *key;
+    room->erased[i] = (mcds_request){
+        .command = MCDS_DELETE,
+        .key = mcds__key_bytes(&room->erased_keys[i]),
+        .route = mcds__fold_route(sweep->fold, depth),
+    };
+}
+
+/* All that has been asked for is gone, so the marks above it may go. */
+void mcds__sweep_begin_erasures(struct mcds__fold_sweep *sweep)
+{
+    sweep->erasures = 0;
+    for (uint32_t i = 0; i < sweep->marks; i++)
+        add_erasure(sweep, &sweep->room->marks[i], sweep->room->depths[i]);
+    sweep->marks = 0;
+}
+
+bool mcds__sweep_has_room_for_erasures(const struct mcds__fold_sweep *sweep)
+{
+    return sweep->erasures < MCDS__SWEEP_KEYS_MAX &&
+           sweep->marks + MCDS__FOLD_DEPTH_MAX <= MCDS__SWEEP_KEYS_MAX;
+}
+
+/* The key itself, and later the marks above it whose last child it is. */
+void mcds__sweep_add_erasures(struct mcds__fold_sweep *sweep, uint32_t depth)
+{
+    struct mcds__key key;
+    uint64_t hash = sweep->position;
+    uint64_t end = mcds__sweep_end(hash, depth);
+    mcds__fold_key(sweep->fold, sweep->life.number, hash, depth, &key);
+    add_erasure(sweep, &key, depth);
+    while (depth > 0 && mcds__sweep_end(hash, depth - 1) == end) {
+        mcds__fold_key(sweep->fold, sweep->life.number, hash, --depth,
+                       &sweep->room->marks[sweep->marks]);
+        sweep->room->depths[sweep->marks++] = (uint8_t)depth;
+    }
 }

@@ -19,6 +19,7 @@
 /* Round trips for each key that a table has, in a scan of one with losses, and some to begin. */
 #define KEYS_PER_TRIP 4
 #define TRIPS_MORE 20
+#define LOST_TRIPS 2 /* for each key that is lost */
 
 struct world {
     struct fake_env fake;
@@ -78,14 +79,15 @@ static mcds_reply ask(struct world *world, mcds_command command, const char *key
     return request.reply;
 }
 
-/* Lose every third key that holds rows. Returns how many. */
-static uint32_t lose(struct world *world)
+/* Lose every third key that holds rows, or one of those that rows have moved out of; without them
+ * nobody sees which keys are below. Returns how many. */
+static uint32_t lose(struct world *world, enum mcds__fold_state state)
 {
     uint32_t lost = 0;
-    uint32_t leaves = 0;
+    uint32_t leaves = state == MCDS__FOLD_OPEN ? 0 : 1; /* not the first, which holds all */
     for (uint32_t i = 0; i < world->key_count; i++) {
         mcds_reply reply = ask(world, MCDS_GET, world->keys[i]);
-        if (mcds__fold_state_of(reply.flags) != MCDS__FOLD_OPEN || leaves++ % 3 != 0)
+        if (mcds__fold_state_of(reply.flags) != state || leaves++ % 3 != 0)
             continue;
         assert_int_equal(ask(world, MCDS_DELETE, world->keys[i]).outcome, MCDS_OUT_OK);
         lost++;
@@ -106,7 +108,7 @@ static bool note_row(void *context, mcds_bytes key, mcds_bytes value)
     return true;
 }
 
-static void check_scan(struct world *world, mcds_table *table)
+static void check_scan(struct world *world, mcds_table *table, uint32_t lost)
 {
     mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
     int64_t begin_ns = world->fake.monotonic_ns;
@@ -114,7 +116,8 @@ static void check_scan(struct world *world, mcds_table *table)
     world->home.batches = 0;
     assert_int_equal(mcds_table_scan(table, &cursor, 0, note_row, world), MCDS_LOST);
     assert_true(cursor.done);
-    assert_true(world->home.batches < world->key_count / KEYS_PER_TRIP + TRIPS_MORE);
+    assert_true(world->home.batches <
+                world->key_count / KEYS_PER_TRIP + LOST_TRIPS * lost + TRIPS_MORE);
     for (uint32_t i = 0; i < ROWS; i++) {
         int has = mcds_table_has(table, row(i));
         assert_true(has == MCDS_OK || has == MCDS_LOST);
@@ -129,10 +132,28 @@ static void a_scan_decides_losses_at_once(void **state)
     mcds_table *other;
     (void)state;
     begin(&world, 1);
-    assert_true(lose(&world) > 50);
-    check_scan(&world, world.table);
+    uint32_t lost = lose(&world, MCDS__FOLD_OPEN);
+    assert_true(lost > 50);
+    check_scan(&world, world.table, lost);
     assert_int_equal(mcds_table_open(world.store, "t", NULL, &other), MCDS_OK);
-    check_scan(&world, other);
+    check_scan(&world, other, lost);
+    mcds_table_close(other);
+    end(&world);
+}
+
+static void what_moved_out_of_a_lost_key_is_visited(void **state)
+{
+    static struct world world;
+    mcds_table *other;
+    (void)state;
+    begin(&world, 3);
+    uint32_t lost = lose(&world, MCDS__FOLD_MOVED);
+    assert_true(lost > 3);
+    check_scan(&world, world.table, lost);
+    assert_int_equal(mcds_table_open(world.store, "t", NULL, &other), MCDS_OK);
+    check_scan(&world, other, lost);
+    lost += lose(&world, MCDS__FOLD_OPEN);
+    check_scan(&world, other, lost);
     mcds_table_close(other);
     end(&world);
 }
@@ -142,7 +163,7 @@ static void what_is_left_can_be_dropped(void **state)
     static struct world world;
     (void)state;
     begin(&world, 2);
-    (void)lose(&world);
+    (void)lose(&world, MCDS__FOLD_OPEN);
     int64_t begin_ns = world.fake.monotonic_ns;
     assert_int_equal(mcds_table_drop(world.table), MCDS_OK);
     assert_int_equal(world.fake.monotonic_ns, begin_ns);
@@ -158,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_scan_decides_losses_at_once),
+        cmocka_unit_test(what_moved_out_of_a_lost_key_is_visited),
         cmocka_unit_test(what_is_left_can_be_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
