@@ -989,7 +989,8 @@ typedef struct mcds_table_cursor {
  * in a complete scan, even if it is interrupted any number of times. `visit` returns false to stop
  * after the entry that it was given.
  * cursor   in and out; must live until the tag is returned.
- * Cost     1 per 64 keys of about 1 KB. The timeout applies to each round trip.
+ * Cost     1 per 64 keys of about 1 KB, 2 more for each key that is gone. The timeout applies to
+ *          each round trip.
  * Returns  MCDS_OK; MCDS_NOT_FOUND: no such table; MCDS_LOST: a part is gone, the rest was visited;
  *          failures as get. After a failure a call with the same cursor continues the scan. */
 MCDS_API MCDS_CHECKED int
