@@ -78,6 +78,12 @@ static const char *saying_of(const struct command *command, int result)
         return drops_lock ? "there is none" : command->noun->missing;
     if (result == MCDS_BUSY && drops_lock)
         return "it is held; drop it after its holder has released it, or --break it first";
+    if (result == MCDS_TOO_OLD)
+        return "earlier than the log accepts: more than its --late (1m if it was made without) "
+               "ago";
+    if (result == MCDS_TOO_FUTURE)
+        return "later than the log accepts: more than its --ahead (5s if it was made without) "
+               "ahead";
     return mcds_strerror(result);
 }
 
