@@ -84,6 +84,7 @@ typedef enum mcds_outcome {
     MCDS_OUT_NOT_STORED,  /* ADD: key there; REPLACE, APPEND, PREPEND: key missing or full */
     MCDS_OUT_TOO_BIG,     /* the value exceeds the store's limit; the old value stays */
     MCDS_OUT_NO_MEMORY,   /* out of memory or of disk; the old value stays */
+    MCDS_OUT_NO_BUFFER,   /* this process has no memory for the value; nothing has changed */
     MCDS_OUT_NOT_NUMERIC, /* INCR, DECR on a value that is not a number */
     MCDS_OUT_BAD_REQUEST, /* refused before sending: key, ttl or delta out of range */
     MCDS_OUT_UNSUPPORTED, /* this store has no such command; not applied */

@@ -42,7 +42,7 @@ static enum mcds__step fail(struct mcds__part_append *append, struct mcds__opera
                             const mcds_reply *reply)
 {
     (void)mcds__operation_fail(operation, reply);
-    if (operation->result == MCDS_FULL)
+    if (operation->result == MCDS_FULL || operation->result == MCDS_NO_MEMORY)
         mcds__part_note_blocked(append->parts, append->family);
     /* An answer as such is no result: the part came and went until the time was over. */
     if (operation->result > 0)

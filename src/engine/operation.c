@@ -165,6 +165,8 @@ int mcds__result_of(const mcds_reply *reply)
         return MCDS_TOO_BIG;
     case MCDS_OUT_NO_MEMORY:
         return MCDS_FULL;
+    case MCDS_OUT_NO_BUFFER:
+        return MCDS_NO_MEMORY;
     case MCDS_OUT_NOT_NUMERIC:
         return MCDS_CORRUPT;
     case MCDS_OUT_BAD_REQUEST:
@@ -338,6 +340,7 @@ bool mcds__is_refusal(const mcds_reply *reply)
     switch (reply->outcome) {
     case MCDS_OUT_TOO_BIG:
     case MCDS_OUT_NO_MEMORY:
+    case MCDS_OUT_NO_BUFFER:
     case MCDS_OUT_NOT_NUMERIC:
     case MCDS_OUT_BAD_REQUEST:
     case MCDS_OUT_UNSUPPORTED:

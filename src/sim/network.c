@@ -74,9 +74,9 @@ static const char *command_name(mcds_command command)
 static const char *outcome_name(mcds_outcome outcome)
 {
     static const char *const names[] = {
-        "none",    "ok",        "miss",        "exists",      "not stored",
-        "too big", "no memory", "not numeric", "bad request", "unsupported",
-        "failed",  "protocol",  "unsent",      "unknown"};
+        "none",        "ok",        "miss",      "exists",      "not stored",
+        "too big",     "no memory", "no buffer", "not numeric", "bad request",
+        "unsupported", "failed",    "protocol",  "unsent",      "unknown"};
     return names[outcome];
 }
 

@@ -76,8 +76,8 @@ static void get(const struct mcds__lmdb_file *file, const struct found *found, u
     if (values != NULL && !(request->options & MCDS_NO_VALUE)) {
         reply->value_at = values->length;
         if (!mcds_buffer_append(values, record->value.at, record->value.length)) {
-            reply->outcome = MCDS_OUT_NO_MEMORY;
-            reply->detail = "the value does not fit into the caller's buffer";
+            reply->outcome = MCDS_OUT_NO_BUFFER;
+            reply->detail = "this process has no memory for the value";
             return;
         }
     }
@@ -206,7 +206,7 @@ static bool set_aside(struct mcds__lmdb_work *work, const struct found *found,
     work->scratch.length = 0;
     if (mcds_buffer_append(&work->scratch, found->record.value.at, found->record.value.length))
         return true;
-    request->reply.outcome = MCDS_OUT_NO_MEMORY;
+    request->reply.outcome = MCDS_OUT_NO_BUFFER;
     request->reply.detail = "this process is out of memory";
     return false;
 }

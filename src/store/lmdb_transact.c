@@ -285,6 +285,8 @@ static mcds_outcome outcome_of(int code, bool uncertain)
         return MCDS_OUT_UNKNOWN;
     if (code == ETIMEDOUT)
         return MCDS_OUT_UNSENT;
+    if (code == ENOMEM)
+        return MCDS_OUT_NO_BUFFER;
     return is_space(code) ? MCDS_OUT_NO_MEMORY : MCDS_OUT_FAILED;
 }
 

@@ -208,8 +208,8 @@ static void take_value(mcds_batch *batch, mcds_reply *reply,
     reply->value_at = batch->values != NULL ? batch->values->length : 0;
     if (batch->values != NULL &&
         !mcds_buffer_append(batch->values, parsed->value.at, parsed->value.length)) {
-        reply->outcome = MCDS_OUT_NO_MEMORY;
-        reply->detail = "the value does not fit into the caller's buffer";
+        reply->outcome = MCDS_OUT_NO_BUFFER;
+        reply->detail = "this process has no memory for the value";
     }
 }
 

@@ -97,8 +97,8 @@ static void get(struct mcds__item *item, mcds_request *request,
     if (context->values != NULL && !(request->options & MCDS_NO_VALUE)) {
         reply->value_at = context->values->length;
         if (!mcds_buffer_append(context->values, mcds__item_value(item), item->value_length)) {
-            reply->outcome = MCDS_OUT_NO_MEMORY;
-            reply->detail = "the value does not fit into the caller's buffer";
+            reply->outcome = MCDS_OUT_NO_BUFFER;
+            reply->detail = "this process has no memory for the value";
             return;
         }
     }

@@ -130,7 +130,7 @@ static void a_value_beyond_the_room_is_told_and_harms_nothing(struct world *worl
         .requests = requests, .count = 4, .deadline_ns = deadline_ns(world), .values = &little};
     mcds__store_execute(world->store, 0, &batch);
     check_outcome(requests[0].reply.outcome, MCDS_OUT_OK, __FILE__, __LINE__);
-    check_outcome(requests[1].reply.outcome, MCDS_OUT_NO_MEMORY, __FILE__, __LINE__);
+    check_outcome(requests[1].reply.outcome, MCDS_OUT_NO_BUFFER, __FILE__, __LINE__);
     check_outcome(requests[2].reply.outcome, MCDS_OUT_OK, __FILE__, __LINE__);
     check_outcome(requests[3].reply.outcome, MCDS_OUT_OK, __FILE__, __LINE__);
     mcds_bytes value = mcds__reply_value(&batch, &requests[2]);

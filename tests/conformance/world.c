@@ -150,9 +150,9 @@ mcds_outcome run(struct world *world, mcds_request *request)
 const char *outcome_name(mcds_outcome outcome)
 {
     static const char *const names[] = {
-        "NONE",    "OK",        "MISS",        "EXISTS",      "NOT_STORED",
-        "TOO_BIG", "NO_MEMORY", "NOT_NUMERIC", "BAD_REQUEST", "UNSUPPORTED",
-        "FAILED",  "UNSENT",    "UNKNOWN",
+        "NONE",        "OK",        "MISS",      "EXISTS",      "NOT_STORED",
+        "TOO_BIG",     "NO_MEMORY", "NO_BUFFER", "NOT_NUMERIC", "BAD_REQUEST",
+        "UNSUPPORTED", "FAILED",    "PROTOCOL",  "UNSENT",      "UNKNOWN",
     };
     return outcome <= MCDS_OUT_UNKNOWN ? names[outcome] : "?";
 }

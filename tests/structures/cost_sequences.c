@@ -1,5 +1,6 @@
 /* Costs of the calls on lists and logs, and of a flush of views; and the calls on sets, tables,
  * lists, logs and views that allocate no memory on a warm handle. */
+#include "base/environment.h"
 #include "structures/cost.h"
 
 #define LARGE 5000 /* a few of them fill a key */
@@ -26,10 +27,24 @@ static mcds_list *open_list(mcds_store *store, const char *name)
     return list;
 }
 
-static mcds_log *open_log(mcds_store *store, const char *name)
+/* With a chunk that began some time ago and does not end soon: near an edge there are two to look
+ * at. */
+static uint64_t choose_chunk(const mcds_store *store)
+{
+    uint64_t now_ms = (uint64_t)mcds__wall_ms(mcds__store_env(store));
+    uint64_t chunk_ms = 604800;
+    while (now_ms % chunk_ms < 150000 || now_ms % chunk_ms > chunk_ms - 60000)
+        chunk_ms += 100;
+    return chunk_ms;
+}
+
+static mcds_log *open_log(mcds_store *store, const char *name, uint64_t chunk_ms)
 {
     mcds_log *log = NULL;
-    CHECK_RESULT(MCDS_OK, mcds_log_open(store, name, NULL, &log));
+    mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
+    options.chunk_ms = chunk_ms;
+    options.retention_ms = chunk_ms * 1000;
+    CHECK_RESULT(MCDS_OK, mcds_log_open(store, name, &options, &log));
     return log;
 }
 
@@ -67,8 +82,9 @@ void log_trips(struct suite *suite)
     struct counted c;
     open_counted(suite, &c);
     const char *name = fresh_name(suite, "e");
-    mcds_log *log = open_log(c.store, name);
-    mcds_log *cold = open_log(c.store, name);
+    uint64_t chunk_ms = choose_chunk(c.store);
+    mcds_log *log = open_log(c.store, name, chunk_ms);
+    mcds_log *cold = open_log(c.store, name, chunk_ms);
     mcds_bytes a = mcds_text("a"), events[2] = {a, a}, filling = {large, sizeof large};
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
     mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
@@ -176,7 +192,7 @@ void warm_lists_and_logs_take_no_memory(struct suite *suite)
     struct counted c;
     open_counted(suite, &c);
     mcds_list *list = open_list(c.store, fresh_name(suite, "l"));
-    mcds_log *log = open_log(c.store, fresh_name(suite, "e"));
+    mcds_log *log = open_log(c.store, fresh_name(suite, "e"), choose_chunk(c.store));
     mcds_bytes a = mcds_text("a");
     CHECK_RESULT(MCDS_OK, mcds_list_push(list, a));
     CHECK_RESULT(MCDS_OK, mcds_log_put(log, 0, a));

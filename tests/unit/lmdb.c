@@ -315,7 +315,7 @@ static void values_have_a_limit(void **state)
     mcds_buffer values;
     mcds__buffer_init(&values, mcds_env_system(), 1000);
     run(store, &get, 1, &values);
-    assert_int_equal(get.reply.outcome, MCDS_OUT_NO_MEMORY);
+    assert_int_equal(get.reply.outcome, MCDS_OUT_NO_BUFFER);
     assert_non_null(get.reply.detail);
     mcds__buffer_free(&values);
     free(bytes);
@@ -387,7 +387,7 @@ static bool use_with_little_memory(const char *file, const mcds_env *env)
     mcds_close(store);
     if (outcome == MCDS_OUT_OK && listed == MCDS_OK)
         return true;
-    assert_true(outcome == MCDS_OUT_OK || outcome == MCDS_OUT_NO_MEMORY);
+    assert_true(outcome == MCDS_OUT_OK || outcome == MCDS_OUT_NO_BUFFER);
     assert_true(listed == MCDS_OK || listed == MCDS_NO_MEMORY);
     return false;
 }

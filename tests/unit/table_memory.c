@@ -20,7 +20,7 @@ static void refused_memory_leaves_the_old_value(void **state)
     assert_int_equal(count(&world, MCDS_INCR, "k", 1), MCDS_OUT_NO_MEMORY);
     mcds_request create = {.command = MCDS_INCR, .key = text("n"), .options = MCDS_CREATE};
     assert_int_equal(run(&world, create), MCDS_OUT_NO_MEMORY);
-    assert_int_equal(get(&world, "k"), MCDS_OUT_NO_MEMORY);
+    assert_int_equal(get(&world, "k"), MCDS_OUT_NO_BUFFER);
     assert_non_null(world.request.reply.detail);
     world.fake.allowed = -1;
     assert_value(&world, "k", "9");
