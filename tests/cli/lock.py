@@ -211,7 +211,8 @@ class LockTest(unittest.TestCase):
                              (signal.SIGHUP, "HUP")):
             with self.subTest(name):
                 holder = self.start("lock", "job", "--", "sh", "-c",
-                                    f"trap 'echo got; exit 5' {name}; echo ready; read line")
+                                    f"trap 'echo got; exit 5' {name}; echo ready; "
+                                    "while :; do sleep 0.05; done")
                 self.assertEqual(holder.stdout.readline(), "ready\n")
                 holder.send_signal(number)
                 self.assertEqual(holder.stdout.readline(), "got\n")
