@@ -139,7 +139,8 @@ static void judge_value(struct world *world, uint32_t key, int64_t value,
         bool may_be_in = change->is_begun && change->begin.tick < end->tick &&
                          (change->end.tick == NEVER || change->result == MCDS_OK ||
                           change->result == MCDS_AMBIGUOUS);
-        bool must_be_in = change->result == MCDS_OK && change->end.tick < begin->tick &&
+        bool must_be_in = change->is_begun && change->result == MCDS_OK &&
+                          change->end.tick < begin->tick &&
                           change->begin.roots_lost == end->roots_lost;
         if (is_in[nth] && !may_be_in)
             complain(world, "what was refused counts", key, nth);
