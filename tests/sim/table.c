@@ -367,7 +367,8 @@ static bool has_split(mcds_sim_client *client)
 static void count(const struct world *world, struct totals *totals)
 {
     for (uint32_t i = 0; i < KEYS * CHANGES_OF_A_KEY; i++) {
-        const struct change *change = &world->changes[0][i];
+        const struct change *change =
+            &world->changes[i / CHANGES_OF_A_KEY][i % CHANGES_OF_A_KEY];
         totals->acknowledged += change->is_begun && change->result == MCDS_OK;
         totals->told += change->is_begun && change->asks && change->result == MCDS_OK;
         totals->doubtful += change->result == MCDS_AMBIGUOUS;
