@@ -31,9 +31,8 @@ void mcds__parts_destroy(struct mcds__parts *parts)
     (void)pthread_mutex_destroy(&parts->mutex);
 }
 
-/* The beginning of all keys of a family. Returns what decides the server. */
-static mcds_bytes begin_key(const struct mcds__parts *parts, uint64_t family,
-                            struct mcds__key *key_out)
+mcds_bytes mcds__part_count_key(const struct mcds__parts *parts, uint64_t family,
+                                struct mcds__key *key_out)
 {
     *key_out = parts->root;
     mcds__key_add_number(key_out, family);
@@ -44,7 +43,7 @@ static mcds_bytes begin_key(const struct mcds__parts *parts, uint64_t family,
 mcds_bytes mcds__part_key(const struct mcds__parts *parts, uint64_t family, uint64_t part,
                           struct mcds__key *key_out)
 {
-    mcds_bytes route = begin_key(parts, family, key_out);
+    mcds_bytes route = mcds__part_count_key(parts, family, key_out);
     mcds__key_add_number(key_out, part);
     return route;
 }
@@ -53,7 +52,7 @@ mcds_bytes mcds__part_piece_key(const struct mcds__parts *parts, uint64_t family
                                 uint64_t writer, uint32_t seq, uint32_t piece,
                                 struct mcds__key *key_out)
 {
-    mcds_bytes route = begin_key(parts, family, key_out);
+    mcds_bytes route = mcds__part_count_key(parts, family, key_out);
     mcds__key_add_hex(key_out, writer, 16);
     mcds__key_add_number(key_out, seq);
     mcds__key_add_number(key_out, piece);

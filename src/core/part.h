@@ -165,11 +165,12 @@ void mcds__part_fill_close(const struct mcds__parts *parts, uint64_t family,
 uint32_t mcds__part_fill_far(const struct mcds__parts *parts, uint64_t family,
                              struct mcds__part_room *room, uint32_t first, uint64_t from);
 
-/* The count of a family: its key, which returns the route, and what a read of it has brought; 0:
- * not known. Larger ones are none that we write. */
-#define MCDS__PART_COUNT_MAX ((uint64_t)UINT32_MAX)
+/* The key of the count of a family, with which all its other keys begin. Returns the route. */
 mcds_bytes mcds__part_count_key(const struct mcds__parts *parts, uint64_t family,
                                 struct mcds__key *key_out);
+/* A read of the count as request `i`, and what it has brought; 0: not known. Larger ones are none
+ * that we write. */
+#define MCDS__PART_COUNT_MAX ((uint64_t)UINT32_MAX)
 void mcds__part_fill_count(const struct mcds__parts *parts, uint64_t family,
                            struct mcds__part_room *room, uint32_t i);
 uint64_t mcds__part_count_of(const mcds_reply *reply, const mcds_buffer *values);

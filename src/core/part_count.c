@@ -4,15 +4,6 @@
 #include "base/number.h"
 #include "core/part.h"
 
-mcds_bytes mcds__part_count_key(const struct mcds__parts *parts, uint64_t family,
-                                struct mcds__key *key_out)
-{
-    *key_out = parts->root;
-    mcds__key_add_number(key_out, family);
-    return (mcds_bytes){key_out->bytes,
-                        parts->one_route ? parts->root.length : key_out->length};
-}
-
 void mcds__part_fill_count(const struct mcds__parts *parts, uint64_t family,
                            struct mcds__part_room *room, uint32_t i)
 {
