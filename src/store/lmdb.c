@@ -36,13 +36,6 @@ struct home {
     bool full;
 };
 
-/* The file of a store that was opened before a fork belongs to the parent process. Calls on it come
- * here only to copy it and to close it: the store refuses the others. */
-static bool is_parents(const struct home *home)
-{
-    return home->file->forks != mcds__forks();
-}
-
 static int read_sync(const struct mcds_uri *uri, bool *full)
 {
     const char *sync = mcds_uri_option(uri, "sync");
@@ -104,7 +97,8 @@ static int home_open(const struct mcds_uri *uri, const mcds_env *env, void **hom
 static void home_close(void *state)
 {
     struct home *home = state;
-    if (!is_parents(home))
+    /* In a child the file is the parent's. */
+    if (home->file->forks == mcds__forks())
         mcds__lmdb_file_close(home->file, home->full);
     mcds__free(home->env, home);
 }
@@ -221,9 +215,6 @@ static int home_inspect(void *state, bool (*visit)(void *context, const mcds_fin
 static int home_backup(void *state, const char *path)
 {
     struct home *home = state;
-    if (is_parents(home))
-        return mcds_fail(MCDS_INVALID, "lmdb: opened before fork; open the store again in the "
-                                       "child");
     return mcds__lmdb_backup(home->file, home->env, path);
 }
 

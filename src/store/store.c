@@ -273,7 +273,8 @@ static bool is_parents(const mcds_store *store)
 
 int mcds__store_check_process(const mcds_store *store)
 {
-    return is_parents(store) ? mcds_fail(MCDS_INVALID, "%s", opened_before_fork) : MCDS_OK;
+    return is_parents(store) ? mcds_fail(MCDS_INVALID, "store: %s", opened_before_fork)
+                             : MCDS_OK;
 }
 
 /* Clear the replies; false when a request may not be sent, and then none of the batch is. */
@@ -441,9 +442,8 @@ int mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_find
         return mcds_fail(MCDS_INVALID, "store: mcds_inspect needs a store and a visitor");
     if (store->home->inspect == NULL)
         return mcds_fail(MCDS_UNSUPPORTED, "store: this one cannot be inspected");
-    if (is_parents(store))
-        return mcds_fail(MCDS_INVALID, "store: %s", opened_before_fork);
-    return store->home->inspect(store->home_state, visit, context);
+    int result = mcds__store_check_process(store);
+    return result == MCDS_OK ? store->home->inspect(store->home_state, visit, context) : result;
 }
 
 int mcds_backup(mcds_store *store, const char *path)
@@ -454,7 +454,8 @@ int mcds_backup(mcds_store *store, const char *path)
         return mcds_fail(MCDS_UNSUPPORTED,
                          "store: %s: cannot be copied to a file; only lmdb: can",
                          store->home->scheme);
-    return store->home->backup(store->home_state, path);
+    int result = mcds__store_check_process(store);
+    return result == MCDS_OK ? store->home->backup(store->home_state, path) : result;
 }
 
 int mcds__store_keys(mcds_store *store, mcds_bytes prefix,
@@ -462,9 +463,9 @@ int mcds__store_keys(mcds_store *store, mcds_bytes prefix,
 {
     if (store->home->keys == NULL)
         return mcds_fail(MCDS_UNSUPPORTED, "store: this one cannot list its keys");
-    if (is_parents(store))
-        return mcds_fail(MCDS_INVALID, "store: %s", opened_before_fork);
-    return store->home->keys(store->home_state, prefix, visit, context);
+    int result = mcds__store_check_process(store);
+    return result == MCDS_OK ? store->home->keys(store->home_state, prefix, visit, context)
+                             : result;
 }
 
 const mcds_env *mcds__store_env(const mcds_store *store)
