@@ -44,7 +44,7 @@ static void become(const void *context, int report)
     _exit(told == (ssize_t)sizeof reason ? STATUS_CANNOT_RUN : STATUS_INTERNAL);
 }
 
-int child_start(struct child *child, char *const *program,
+int child_start(struct child *child, char *const *program, int64_t kill_at_ns,
                 const struct inheritance *inheritance)
 {
     *child = (struct child){.group = -1, .tty = open("/dev/tty", O_RDWR | O_CLOEXEC)};
@@ -54,7 +54,7 @@ int child_start(struct child *child, char *const *program,
                           inheritance};
     struct supervisor_news news = {NEWS_FAILED, ECHILD};
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* for when the supervisor is killed */
-    int reason = supervisor_start(&child->supervisor, become, &start);
+    int reason = supervisor_start(&child->supervisor, kill_at_ns, become, &start);
     if (reason == 0 && supervisor_next(&child->supervisor, true, &news) &&
         news.kind == NEWS_STARTED)
         child->group = news.number;

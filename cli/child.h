@@ -26,10 +26,11 @@ struct inheritance {
     struct sigaction child;
 };
 
-/* Starts `program`, found by $PATH. All its descendants die with mcds. When mcds is in the
- * foreground of a terminal and both standard streams are that terminal, the group becomes the
- * foreground group. Returns 0, or the errno of why it cannot be run. */
-int child_start(struct child *child, char *const *program,
+/* Starts `program`, found by $PATH. All its descendants die with mcds, and at `kill_at_ns` unless
+ * child_deadline moves that. When mcds is in the foreground of a terminal and both standard streams
+ * are that terminal, the group becomes the foreground group. Returns 0, or the errno of why it
+ * cannot be run; ETIME: that time was over before it could start. */
+int child_start(struct child *child, char *const *program, int64_t kill_at_ns,
                 const struct inheritance *inheritance);
 
 /* Take notice of what has ended or stopped. */

@@ -96,10 +96,10 @@ static void take_deadline(struct runner *runner)
     runner->renew_at_ns = runner->asked_ns + runner->span_ns / 3;
 }
 
-/* Once the command runs. */
-static void guard_deadline(const struct runner *runner)
+/* When the supervisor kills what we have not. */
+static int64_t guard_at_ns(const struct runner *runner)
 {
-    child_deadline(&runner->child, runner->deadline_ns - kill_ahead_ns(runner) / 2);
+    return runner->deadline_ns - kill_ahead_ns(runner) / 2;
 }
 
 static void set_number(const char *variable, uint64_t number)
@@ -268,7 +268,7 @@ static void learn(struct runner *runner)
     switch (runner->renewer.result) {
     case MCDS_OK:
         take_deadline(runner);
-        guard_deadline(runner);
+        child_deadline(&runner->child, guard_at_ns(runner));
         break;
     case MCDS_LOST:
     case MCDS_EXPIRED:
@@ -406,7 +406,13 @@ static int run_program(struct runner *runner)
 {
     char *const *program = runner->command->program;
     set_environment(runner);
-    int reason = child_start(&runner->child, program, &runner->watch.inheritance);
+    int reason = child_start(&runner->child, program, guard_at_ns(runner),
+                             &runner->watch.inheritance);
+    if (reason == ETIME) {
+        lose(runner, "the lease ended before the command could start", "");
+        give_up(runner);
+        return STATUS_LOST;
+    }
     if (reason != 0) {
         complain(&runner->session->output, "lock '%.200s': %.200s cannot be run: %s",
                  runner->name, program[0], strerror(reason));
@@ -418,7 +424,6 @@ static int run_program(struct runner *runner)
         child_end(&runner->child);
         return STATUS_INTERNAL;
     }
-    guard_deadline(runner);
     watch_group(runner);
     if (runner->is_lost)
         child_sweep(&runner->child);

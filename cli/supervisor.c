@@ -147,7 +147,7 @@ static bool kill_by_number(struct watchman *watchman)
 static int64_t now_ns(void)
 {
     struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
@@ -241,7 +241,7 @@ static int start(struct watchman *watchman, void (*become)(const void *context, 
 }
 
 /* All signals are blocked: those of the terminal are for mcds and for the command. */
-static _Noreturn void supervise(int orders, int news,
+static _Noreturn void supervise(int orders, int news, int64_t kill_at_ns,
                                 void (*become)(const void *context, int report),
                                 const void *context)
 {
@@ -256,8 +256,13 @@ static _Noreturn void supervise(int orders, int news,
     (void)sigaddset(&set, SIGCHLD);
     watchman.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     watchman.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    int reason = watchman.signals < 0 || watchman.timer < 0 ? EMFILE
-                                                            : start(&watchman, become, context);
+    int reason = watchman.signals < 0 || watchman.timer < 0 ? EMFILE : 0;
+    if (reason == 0 && now_ns() >= kill_at_ns)
+        reason = ETIME;
+    if (reason == 0) {
+        set_deadline(&watchman, kill_at_ns); /* mcds may be stopped before it gives an order */
+        reason = start(&watchman, become, context);
+    }
     if (reason != 0) {
         tell(&watchman, NEWS_FAILED, reason);
     } else {
@@ -276,7 +281,7 @@ static void close_both(const int pipe[2])
     (void)close(pipe[1]);
 }
 
-int supervisor_start(struct supervisor *supervisor,
+int supervisor_start(struct supervisor *supervisor, int64_t kill_at_ns,
                      void (*become)(const void *context, int report), const void *context)
 {
     int orders[2];
@@ -292,7 +297,7 @@ int supervisor_start(struct supervisor *supervisor,
     if (supervisor->pid == 0) {
         (void)close(orders[1]);
         (void)close(news[0]);
-        supervise(orders[0], news[1], become, context);
+        supervise(orders[0], news[1], kill_at_ns, become, context);
     }
     int reason = supervisor->pid < 0 ? errno : 0;
     (void)close(orders[0]);

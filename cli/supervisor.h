@@ -37,8 +37,10 @@ struct supervisor_news {
 };
 
 /* Fork it. It calls `become`, which does not return, in the process of the command; what `become`
- * writes to `report`, an errno, is why the command cannot be run. Returns 0 or an errno. */
-int supervisor_start(struct supervisor *supervisor,
+ * writes to `report`, an errno, is why the command cannot be run. It kills all at `kill_at_ns`, as
+ * after supervisor_deadline; from that time on it does not start the command, and NEWS_FAILED has
+ * the number ETIME. Returns 0 or an errno. */
+int supervisor_start(struct supervisor *supervisor, int64_t kill_at_ns,
                      void (*become)(const void *context, int report), const void *context);
 /* Kill all at this time, unless a later one is given before; INT64_MAX: at none. */
 void supervisor_deadline(const struct supervisor *supervisor, int64_t kill_at_ns);

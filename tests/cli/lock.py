@@ -13,7 +13,7 @@ from guard import stand_guard
 from place import SKIPPED, Place, is_possible
 
 HOME, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
-LIMIT_S = 30
+LIMIT_S = 120
 # About the shortest that memcached takes, and one that leaves a second between TERM and KILL: a
 # machine under load may keep a process from running for that long.
 LEASE = "3s"
@@ -24,6 +24,14 @@ trap 'echo TERM >>mark' TERM
 sh -c 'trap "" TERM; echo $$; exec sleep 1000' &
 echo $$
 while :; do wait; done
+"""
+
+# Stops mcds, which is the parent of its parent, first of all; prints its own pid.
+STOPPER = """
+read -r _ _ _ mcds _ <"/proc/$PPID/stat"
+kill -STOP "$mcds"
+echo $$
+exec sleep 1000
 """
 
 # Leaves its group, and in it a dead child after whom it does not look; tells its pid.
@@ -206,6 +214,18 @@ class LockTest(unittest.TestCase):
         self.assert_dead(pids)
         self.assertEqual(self.mark(), "")
 
+    def test_stopped_as_soon_as_the_command_runs(self):
+        """Before mcds has done anything after the start. Often enough to meet that moment."""
+        holders = [self.start("lock", f"job-{i}", "-t", LEASE, "--", "sh", "-c", STOPPER)
+                   for i in range(8)]
+        pids = [int(holder.stdout.readline()) for holder in holders]
+        self.addCleanup(self.kill_all, pids)
+        for pid in pids:
+            self.wait_dead(pid)
+        for holder in holders:
+            holder.send_signal(signal.SIGCONT)
+            self.assertEqual(self.end(holder), 79)
+
     def test_signals_are_passed_on(self):
         for number, name in ((signal.SIGTERM, "TERM"), (signal.SIGINT, "INT"),
                              (signal.SIGHUP, "HUP")):
@@ -365,4 +385,4 @@ if __name__ == "__main__":
         print("lock: skipped: /proc is not mounted")
         sys.exit(SKIPPED)
     stand_guard()
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])

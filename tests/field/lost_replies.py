@@ -125,7 +125,7 @@ class LostRepliesTest(unittest.TestCase):
     def mcds(self, command, namespace, store=None, data=None):
         words = command.replace("KEPT", f"{self.place.folder}/{namespace}.mdb")
         shell = f'exec mcds -s "$STORE" --namespace {namespace} {words}'
-        uri = store or f"memcached://{self.place.socket}?timeout=20000"
+        uri = store or f"memcached://{self.place.socket}?timeout=120000"
         return subprocess.run(["sh", "-c", shell], env=self.environment | {"STORE": uri}, check=False,
                               input=data, stdin=subprocess.DEVNULL if data is None else None,
                               capture_output=True, text=True)
