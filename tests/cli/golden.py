@@ -13,7 +13,7 @@ import sys
 from place import SKIPPED, Place, is_possible
 
 CASES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases")
-CASE_S = 60
+CASE_S = 300
 PRELUDE = """
 run() {
     echo "\\$ mcds $*"

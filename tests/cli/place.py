@@ -8,7 +8,7 @@ import tempfile
 import time
 
 SKIPPED = 77
-START_S = 10
+START_S = 60
 
 
 class Place:
@@ -59,7 +59,7 @@ class Place:
         environment["HOME"] = self.folder
         environment["XDG_STATE_HOME"] = os.path.join(self.folder, "state")
         if self.home == "memcached":
-            environment["MCDS_STORE"] = f"memcached://{self.socket}?connect_timeout=10000&timeout=20000"
+            environment["MCDS_STORE"] = f"memcached://{self.socket}?connect_timeout=30000&timeout=120000"
             environment["SOCKET"] = self.socket
         return environment
 

@@ -38,7 +38,7 @@ def run_weblog(weblog, store, database, path):
 
 def told(command):
     """What the command prints, line by line."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=600)
     assert done.returncode == 0, "%s: exit %d: %s" % (command, done.returncode, done.stderr.decode())
     return done.stdout.split(b"\n")[:-1]
 

@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-START_S = 10
+START_S = 60
 
 
 def present():
@@ -16,7 +16,7 @@ def present():
 class Server:
     def __init__(self, folder):
         self.path = os.path.join(folder, "memcached.sock")
-        self.uri = f"memcached://{self.path}?connect_timeout=10000&timeout=20000"
+        self.uri = f"memcached://{self.path}?connect_timeout=30000&timeout=120000"
 
     def __enter__(self):
         # -u is obeyed when we are root, and refused to others only if it names somebody else
