@@ -115,23 +115,22 @@ struct neighbours {
     const struct mcds__fold_id *later;
 };
 
-static struct neighbours neighbours_of(const struct mcds__fold_contents *contents,
+static struct neighbours neighbours_of(struct mcds__fold_contents *contents,
                                        const struct mcds__fold_record *record)
 {
     struct neighbours found = {NULL, NULL};
-    const struct mcds__fold_writer *writer = contents->writers;
-    const struct mcds__fold_writer *end = writer + contents->writer_count;
-    while (writer < end && writer->id != record->writer)
-        writer++;
-    if (writer == end || writer->last == 0)
+    const struct mcds__fold_writer *writer = mcds__fold_find_writer(contents, record->writer);
+    if (writer == NULL || writer->last == 0)
         return found;
     found.earlier = &contents->ids[writer->last - 1];
     if (found.earlier->seq < record->seq)
         return found;
     found.earlier = NULL;
-    for (uint32_t i = 0; i < contents->id_count; i++) {
-        const struct mcds__fold_id *id = &contents->ids[i];
-        if (&contents->writers[id->writer] != writer || id->number == 0)
+    for (uint32_t next = writer->first_id; next != 0;) {
+        const struct mcds__fold_id *id = &contents->ids[next - 1];
+        contents->steps++;
+        next = id->next;
+        if (id->number == 0)
             continue;
         if (id->seq < record->seq && (found.earlier == NULL || id->seq > found.earlier->seq))
             found.earlier = id;

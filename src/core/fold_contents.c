@@ -12,7 +12,8 @@
 #include "core/fold_apply.h"
 #include "core/fold_read.h"
 
-#define INDEX_FROM 64 /* entries; below, looking at each is faster */
+/* Most keys have few writers. */
+#define WRITERS_INDEXED_FROM 16
 
 struct mcds__fold_chunk {
     struct mcds__fold_chunk *next;
@@ -38,8 +39,8 @@ void mcds__fold_contents_init(struct mcds__fold_contents *contents, const mcds_e
     contents->entries = contents->entries_in;
     contents->writers = contents->writers_in;
     contents->ids = contents->ids_in;
-    contents->index = NULL;
-    contents->index_room = 0;
+    contents->entry_index = contents->writer_index = contents->id_index =
+        (struct mcds__fold_index){NULL, 0, 0};
     contents->hash_key[0] = contents->hash_key[1] = 0;
     contents->entry_count = contents->writer_count = contents->id_count = 0;
     contents->entry_room = MCDS__FOLD_ENTRIES_ROOM;
@@ -47,6 +48,7 @@ void mcds__fold_contents_init(struct mcds__fold_contents *contents, const mcds_e
     contents->id_room = MCDS__FOLD_IDS_ROOM;
     contents->rewrites = 0;
     contents->floor_s = 0;
+    contents->steps = 0;
     contents->form = 0;
     contents->order_last = 0;
     contents->chunks = NULL;
@@ -61,7 +63,9 @@ void mcds__fold_contents_free(struct mcds__fold_contents *contents)
         mcds__free(env, contents->writers);
     if (contents->ids != contents->ids_in)
         mcds__free(env, contents->ids);
-    mcds__free(env, contents->index);
+    mcds__fold_index_free(&contents->entry_index, env);
+    mcds__fold_index_free(&contents->writer_index, env);
+    mcds__fold_index_free(&contents->id_index, env);
     for (struct mcds__fold_chunk *chunk = contents->chunks, *next; chunk != NULL;
          chunk = next) {
         next = chunk->next;
@@ -92,78 +96,134 @@ static bool reserve(const mcds_env *env, void **array, const void *inside, uint3
     reserve((contents)->env, (void **)&(contents)->what, (contents)->what##_in,                \
             (contents)->counter, &(contents)->room, sizeof(contents)->what[0])
 
-static void index_entry(struct mcds__fold_contents *contents, uint32_t number)
+/* The slot of the element: free where there is no such entry. */
+static uint32_t *entry_slot(struct mcds__fold_contents *contents, mcds_bytes element,
+                            uint64_t hash)
 {
-    uint32_t mask = contents->index_room - 1;
-    uint32_t at = (uint32_t)contents->entries[number].hash & mask;
-    while (contents->index[at] != 0)
-        at = (at + 1) & mask;
-    contents->index[at] = number + 1;
+    const struct mcds__fold_index *index = &contents->entry_index;
+    uint32_t at = mcds__fold_index_first(index, hash);
+    for (; index->slots[at] != 0; at = mcds__fold_index_next(index, at)) {
+        contents->steps++;
+        if (mcds__fold_same(contents->entries[index->slots[at] - 1].element, element))
+            break;
+    }
+    return &index->slots[at];
 }
 
-static bool grow_index(struct mcds__fold_contents *contents)
-{
-    if (contents->entry_count < INDEX_FROM || contents->index_room > contents->entry_count * 2)
-        return true;
-    uint32_t room = 4 * INDEX_FROM;
-    while (room < contents->entry_count * 4)
-        room *= 2;
-    mcds__free(contents->env, contents->index);
-    contents->index = mcds__allocate_zero(contents->env, room * sizeof contents->index[0]);
-    contents->index_room = contents->index != NULL ? room : 0;
-    for (uint32_t i = 0; contents->index != NULL && i < contents->entry_count; i++)
-        index_entry(contents, i);
-    return contents->index != NULL;
-}
-
-static struct mcds__fold_entry *find_entry(const struct mcds__fold_contents *contents,
+static struct mcds__fold_entry *find_entry(struct mcds__fold_contents *contents,
                                            mcds_bytes element)
 {
-    if (contents->index == NULL) {
-        for (uint32_t i = 0; i < contents->entry_count; i++)
-            if (mcds__fold_same(contents->entries[i].element, element))
-                return &contents->entries[i];
-        return NULL;
+    if (contents->entry_index.slots != NULL) {
+        uint64_t hash = mcds__fold_hash(contents->hash_key, element);
+        uint32_t number = *entry_slot(contents, element, hash);
+        return number != 0 ? &contents->entries[number - 1] : NULL;
     }
-    uint32_t mask = contents->index_room - 1;
-    uint32_t at = (uint32_t)mcds__fold_hash(contents->hash_key, element) & mask;
-    for (; contents->index[at] != 0; at = (at + 1) & mask)
-        if (mcds__fold_same(contents->entries[contents->index[at] - 1].element, element))
-            return &contents->entries[contents->index[at] - 1];
+    contents->steps += contents->entry_count;
+    for (uint32_t i = 0; i < contents->entry_count; i++)
+        if (mcds__fold_same(contents->entries[i].element, element))
+            return &contents->entries[i];
     return NULL;
+}
+
+/* Enters the newest. False: no memory. */
+static bool index_entry(struct mcds__fold_contents *contents)
+{
+    bool cleared;
+    uint32_t count = contents->entry_count;
+    if (count < MCDS__FOLD_INDEX_FROM)
+        return true;
+    if (!mcds__fold_index_reserve(&contents->entry_index, contents->env, count, &cleared))
+        return false;
+    for (uint32_t i = cleared ? 0 : count - 1; i < count; i++)
+        *entry_slot(contents, contents->entries[i].element, contents->entries[i].hash) = i + 1;
+    return true;
 }
 
 /* NULL: no memory. */
 static struct mcds__fold_entry *add_entry(struct mcds__fold_contents *contents,
                                           mcds_bytes element)
 {
-    if (!RESERVE(contents, entries, entry_count, entry_room) || !grow_index(contents))
+    if (!RESERVE(contents, entries, entry_count, entry_room))
         return NULL;
-    struct mcds__fold_entry *entry = &contents->entries[contents->entry_count];
+    struct mcds__fold_entry *entry = &contents->entries[contents->entry_count++];
     *entry = (struct mcds__fold_entry){.element = element};
     if (contents->only.at == NULL)
         entry->hash = mcds__fold_hash(contents->hash_key, element);
-    if (contents->index != NULL)
-        index_entry(contents, contents->entry_count);
-    contents->entry_count++;
-    return entry;
+    return index_entry(contents) ? entry : NULL;
 }
 
-static struct mcds__fold_writer *find_writer(struct mcds__fold_contents *contents, uint64_t id)
+static uint32_t *writer_slot(struct mcds__fold_contents *contents, uint64_t id)
 {
+    const struct mcds__fold_index *index = &contents->writer_index;
+    uint32_t at = mcds__fold_index_first(index, id);
+    for (; index->slots[at] != 0; at = mcds__fold_index_next(index, at)) {
+        contents->steps++;
+        if (contents->writers[index->slots[at] - 1].id == id)
+            break;
+    }
+    return &index->slots[at];
+}
+
+struct mcds__fold_writer *mcds__fold_find_writer(struct mcds__fold_contents *contents,
+                                                 uint64_t id)
+{
+    if (contents->writer_index.slots != NULL) {
+        uint32_t number = *writer_slot(contents, id);
+        return number != 0 ? &contents->writers[number - 1] : NULL;
+    }
+    contents->steps += contents->writer_count;
     for (uint32_t i = contents->writer_count; i-- > 0;)
         if (contents->writers[i].id == id)
             return &contents->writers[i];
     return NULL;
 }
 
+static bool index_writer(struct mcds__fold_contents *contents)
+{
+    bool cleared;
+    uint32_t count = contents->writer_count;
+    if (count < WRITERS_INDEXED_FROM)
+        return true;
+    if (!mcds__fold_index_reserve(&contents->writer_index, contents->env, count, &cleared))
+        return false;
+    for (uint32_t i = cleared ? 0 : count - 1; i < count; i++)
+        *writer_slot(contents, contents->writers[i].id) = i + 1;
+    return true;
+}
+
+/* NULL: no memory. */
 static struct mcds__fold_writer *add_writer(struct mcds__fold_contents *contents, uint64_t id)
 {
     if (!RESERVE(contents, writers, writer_count, writer_room))
         return NULL;
     struct mcds__fold_writer *writer = &contents->writers[contents->writer_count++];
     *writer = (struct mcds__fold_writer){.id = id};
-    return writer;
+    return index_writer(contents) ? writer : NULL;
+}
+
+static uint32_t *id_slot(struct mcds__fold_contents *contents, uint32_t writer, uint32_t seq)
+{
+    const struct mcds__fold_index *index = &contents->id_index;
+    uint32_t at = mcds__fold_index_first(index, (uint64_t)writer << 32 | seq);
+    for (; index->slots[at] != 0; at = mcds__fold_index_next(index, at)) {
+        const struct mcds__fold_id *id = &contents->ids[index->slots[at] - 1];
+        contents->steps++;
+        if (id->seq == seq && id->writer == writer)
+            break;
+    }
+    return &index->slots[at];
+}
+
+/* Enters the newest, or all; of two that are the same, the newer. False: no memory. */
+static bool index_id(struct mcds__fold_contents *contents)
+{
+    bool cleared;
+    uint32_t count = contents->id_count;
+    if (!mcds__fold_index_reserve(&contents->id_index, contents->env, count, &cleared))
+        return false;
+    for (uint32_t i = cleared ? 0 : count - 1; i < count; i++)
+        *id_slot(contents, contents->ids[i].writer, contents->ids[i].seq) = i + 1;
+    return true;
 }
 
 static bool add_id(struct mcds__fold_contents *contents, struct mcds__fold_writer *writer,
@@ -172,15 +232,26 @@ static bool add_id(struct mcds__fold_contents *contents, struct mcds__fold_write
     if (!RESERVE(contents, ids, id_count, id_room))
         return false;
     contents->ids[contents->id_count++] = (struct mcds__fold_id){
-        (uint32_t)(writer - contents->writers), seq, code, number};
+        (uint32_t)(writer - contents->writers), seq, code, 0, number};
+    if (writer->newest_id == 0)
+        writer->first_id = contents->id_count;
+    else
+        contents->ids[writer->newest_id - 1].next = contents->id_count;
+    writer->newest_id = contents->id_count;
     if (number != 0 && (writer->last == 0 || contents->ids[writer->last - 1].seq < seq))
         writer->last = contents->id_count;
-    return true;
+    return contents->id_index.slots == NULL || index_id(contents);
 }
 
-static const struct mcds__fold_id *find_id(const struct mcds__fold_contents *contents,
+static const struct mcds__fold_id *find_id(struct mcds__fold_contents *contents,
                                            uint32_t writer, uint32_t seq)
 {
+    if (contents->id_index.slots != NULL ||
+        (contents->id_count >= MCDS__FOLD_INDEX_FROM && index_id(contents))) {
+        uint32_t number = *id_slot(contents, writer, seq);
+        return number != 0 ? &contents->ids[number - 1] : NULL;
+    }
+    contents->steps += contents->id_count;
     for (uint32_t i = contents->id_count; i-- > 0;)
         if (contents->ids[i].seq == seq && contents->ids[i].writer == writer)
             return &contents->ids[i];
@@ -196,6 +267,9 @@ static int load_writer(struct mcds__fold_contents *contents, mcds_bytes snapshot
     if (!mcds__fold_get_u64(snapshot, at, &id) || !mcds__fold_get_u32(snapshot, at, &low) ||
         !mcds__fold_get_u32(snapshot, at, &newest_s) ||
         !mcds__fold_get_varint(snapshot, at, &ids))
+        return MCDS_CORRUPT;
+    /* Each writer is there once. */
+    if (mcds__fold_find_writer(contents, id) != NULL)
         return MCDS_CORRUPT;
     struct mcds__fold_writer *writer = add_writer(contents, id);
     if (writer == NULL)
@@ -267,7 +341,7 @@ static int load_snapshot(struct mcds__fold_contents *contents, mcds_bytes snapsh
 }
 
 /* What its writer is done with, and what has been applied, is void. */
-static bool is_void(const struct mcds__fold_contents *contents,
+static bool is_void(struct mcds__fold_contents *contents,
                     const struct mcds__fold_writer *writer,
                     const struct mcds__fold_record *record)
 {
@@ -285,7 +359,7 @@ static int load_record(struct mcds__fold_contents *contents,
     uint32_t time_s = (uint32_t)(record->time_ms / MS_PER_S);
     if (time_s < contents->floor_s)
         return MCDS_OK;
-    struct mcds__fold_writer *writer = find_writer(contents, record->writer);
+    struct mcds__fold_writer *writer = mcds__fold_find_writer(contents, record->writer);
     bool is_new = writer == NULL;
     if (is_new)
         writer = add_writer(contents, record->writer);
@@ -356,17 +430,17 @@ const char *mcds__fold_saying(int result)
     return result == MCDS_UNSUPPORTED ? MCDS__NEWER_SAYING : mcds_strerror(result);
 }
 
-const struct mcds__fold_entry *mcds__fold_find(const struct mcds__fold_contents *contents,
+const struct mcds__fold_entry *mcds__fold_find(struct mcds__fold_contents *contents,
                                                mcds_bytes element)
 {
     return find_entry(contents, element);
 }
 
-const struct mcds__fold_id *mcds__fold_outcome(const struct mcds__fold_contents *contents,
+const struct mcds__fold_id *mcds__fold_outcome(struct mcds__fold_contents *contents,
                                                uint64_t writer, uint32_t seq)
 {
-    for (uint32_t i = 0; i < contents->writer_count; i++)
-        if (contents->writers[i].id == writer)
-            return find_id(contents, i, seq);
-    return NULL;
+    const struct mcds__fold_writer *found = mcds__fold_find_writer(contents, writer);
+    if (found == NULL)
+        return NULL;
+    return find_id(contents, (uint32_t)(found - contents->writers), seq);
 }

@@ -4,6 +4,7 @@
 
 #include "base/siphash.h"
 #include "core/fold_format.h"
+#include "core/fold_index.h"
 
 /* Where an element belongs: its first bits choose the child, level by level. */
 static inline uint64_t mcds__fold_hash(const uint64_t hash_key[2], mcds_bytes element)
@@ -32,12 +33,14 @@ struct mcds__fold_writer {
     uint32_t ids;    /* while encoding */
     uint32_t before; /* while encoding: the id with the highest seq below `low`, plus 1 */
     uint32_t last;   /* the id with the highest seq that has a number, plus 1; 0: none */
+    uint32_t first_id, newest_id; /* the ends of the chain of its ids, plus 1; 0: none */
 };
 
 struct mcds__fold_id {
     uint32_t writer; /* index */
     uint32_t seq;
     enum mcds__fold_code code;
+    uint32_t next;  /* id of the same writer, plus 1; 0: none */
     int64_t number; /* COUNT, GATHER: the number after */
 };
 
@@ -59,14 +62,15 @@ struct mcds__fold_contents {
     struct mcds__fold_entry *entries;
     struct mcds__fold_writer *writers;
     struct mcds__fold_id *ids;
-    uint32_t *index; /* entry number + 1 by hash; only for many entries */
-    uint32_t index_room;
+    struct mcds__fold_index entry_index, writer_index; /* only where there are many */
+    struct mcds__fold_index id_index; /* the same, where some arrived out of order */
     uint32_t entry_count, entry_room;
     uint32_t writer_count, writer_room;
     uint32_t id_count, id_room;
     uint64_t hash_key[2]; /* of the life; zero at the start */
     uint32_t rewrites;
     uint32_t floor_s;
+    uint64_t steps;                  /* items looked at in searches: what a value costs */
     uint8_t form;                    /* of the structure; 0 at the start */
     uint64_t order_last;             /* of PUSH */
     struct mcds__fold_chunk *chunks; /* values made here */
@@ -86,8 +90,11 @@ int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint
 /* What to say of a value that could not be taken in, by what mcds__fold_load returned. */
 const char *mcds__fold_saying(int result);
 
+/* The writer of this id, or NULL. */
+struct mcds__fold_writer *mcds__fold_find_writer(struct mcds__fold_contents *contents,
+                                                 uint64_t id);
 /* The entry of `element`, whether or not it is there, or NULL. */
-const struct mcds__fold_entry *mcds__fold_find(const struct mcds__fold_contents *contents,
+const struct mcds__fold_entry *mcds__fold_find(struct mcds__fold_contents *contents,
                                                mcds_bytes element);
 /* Whether an entry is there at now_ms. */
 static inline bool mcds__fold_is_there(const struct mcds__fold_entry *entry, int64_t now_ms)
@@ -95,7 +102,7 @@ static inline bool mcds__fold_is_there(const struct mcds__fold_entry *entry, int
     return entry->there && (entry->expires_ms == 0 || entry->expires_ms > now_ms);
 }
 /* What became of a record, or NULL where it is not known. */
-const struct mcds__fold_id *mcds__fold_outcome(const struct mcds__fold_contents *contents,
+const struct mcds__fold_id *mcds__fold_outcome(struct mcds__fold_contents *contents,
                                                uint64_t writer, uint32_t seq);
 /* Bytes that the entries take in a snapshot, and how many there are. */
 size_t mcds__fold_weight(const struct mcds__fold_contents *contents, int64_t now_ms,

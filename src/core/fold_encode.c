@@ -97,10 +97,13 @@ static bool encode_writer(struct mcds__fold_contents *contents, uint32_t number,
     if (!mcds__fold_put_u64(out, writer->id) || !mcds__fold_put_u32(out, writer->low) ||
         !mcds__fold_put_u32(out, writer->newest_s) || !mcds__fold_put_varint(out, writer->ids))
         return false;
-    for (uint32_t i = 0; writer->ids > 0 && i < contents->id_count; i++) {
+    for (uint32_t next = writer->first_id; next != 0;) {
+        uint32_t i = next - 1;
         const struct mcds__fold_id *id = &contents->ids[i];
         uint8_t code = (uint8_t)id->code;
-        if (id->writer != number || !is_id_kept(contents, i))
+        contents->steps++;
+        next = id->next;
+        if (!is_id_kept(contents, i))
             continue;
         if (!mcds__fold_put_u32(out, id->seq) || !mcds_buffer_append(out, &code, 1) ||
             !mcds__fold_put_u64(out, (uint64_t)id->number))

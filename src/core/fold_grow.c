@@ -54,8 +54,8 @@ static enum mcds__step refuse(struct mcds__fold_growth *growth,
 
 /* The outcome of the record that the caller asks about, as far as this value has it: a record that
  * is not in the snapshot of a sealed key is void, whenever it arrives. */
-static void note_fate(struct mcds__fold_growth *growth,
-                      const struct mcds__fold_contents *contents, enum mcds__fold_state state)
+static void note_fate(struct mcds__fold_growth *growth, struct mcds__fold_contents *contents,
+                      enum mcds__fold_state state)
 {
     const struct mcds__fold_id *id = mcds__fold_outcome(contents, growth->writer, growth->seq);
     growth->fate = MCDS__FOLD_UNDECIDED;
