@@ -435,11 +435,12 @@ MCDS_API MCDS_CHECKED int mcds_counter_made_with(mcds_store *store, const char *
  *            was lost and made again without SIGNED; the subtraction stopped at zero.
  *            MCDS_BUSY: the key vanished again and again.
  *            MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID
- * EXACT      MCDS_OK: counted in the handle, and with flush_ms == 0 in the store.
- *            MCDS_AMBIGUOUS (flush_ms == 0): counted in the handle; the flush failed.
- *            MCDS_OVERFLOW: not counted.
- *            MCDS_INVALID, MCDS_UNSUPPORTED, MCDS_CORRUPT: the flush found that this counter
- *            cannot be used with these options. */
+ * EXACT      flush_ms == 0: MCDS_OK: counted, and in the store. MCDS_AMBIGUOUS: counted in the
+ *            handle; the flush failed after the sum was sent, or another flush of this handle did
+ *            not end. Others: nothing was sent, and the add is not counted.
+ *            flush_ms > 0: MCDS_OK: counted in the handle. MCDS_OVERFLOW: not counted.
+ *            MCDS_INVALID, MCDS_UNSUPPORTED, MCDS_CORRUPT: counted in the handle; the flush found
+ *            that this counter cannot be used with these options. */
 MCDS_API MCDS_CHECKED int mcds_counter_add(mcds_counter *counter, int64_t delta,
                                            int64_t *value_out);
 MCDS_API MCDS_CHECKED int mcds_counter_add_start(mcds_counter *counter, int64_t delta,

@@ -36,7 +36,8 @@ void mcds__share_close(struct mcds__share *share)
     (void)pthread_mutex_destroy(&share->mutex);
 }
 
-bool mcds__share_add(struct mcds__share *share, int64_t delta)
+bool mcds__share_add(struct mcds__share *share, int64_t delta,
+                     struct mcds__share_addition *addition_out)
 {
     (void)pthread_mutex_lock(&share->mutex);
     /* Shifted by 2^61, what lies between the bounds lies below 2^62. */
@@ -44,7 +45,7 @@ bool mcds__share_add(struct mcds__share *share, int64_t delta)
     bool fits = total + SUM_MAX > 0 && total + SUM_MAX < 2 * SUM_MAX;
     if (fits) {
         share->total = total;
-        share->added++;
+        *addition_out = (struct mcds__share_addition){++share->added, delta};
     }
     (void)pthread_mutex_unlock(&share->mutex);
     return fits;

@@ -53,6 +53,8 @@ struct mcds__share {
     uint64_t total;        /* added since the slot was claimed */
     uint64_t added;        /* additions ever */
     uint64_t flushed;      /* so many of them are in the store */
+    uint64_t sent;         /* so many of them were in an amount that was sent */
+    uint64_t withdrawn;    /* so many of those since `flushed` count no more */
     int64_t flushed_ns;    /* end of the last flush, whatever became of it */
     bool failed;           /* and it came to nothing */
     bool reborn;           /* the server had lost a slot of ours, with what others had added */
@@ -78,8 +80,15 @@ bool mcds__share_open(struct mcds__share *share, const mcds_env *env, const char
                       const char *name, uint32_t copies);
 void mcds__share_close(struct mcds__share *share);
 
+/* An addition: its number among those of the handle; 0: none. */
+struct mcds__share_addition {
+    uint64_t number;
+    int64_t delta;
+};
+
 /* Count in the handle. False: the sum would leave +-2^61, nothing was added. */
-bool mcds__share_add(struct mcds__share *share, int64_t delta);
+bool mcds__share_add(struct mcds__share *share, int64_t delta,
+                     struct mcds__share_addition *addition_out);
 
 /* All slots in all copies, and what has come of them. */
 struct mcds__share_look {
@@ -131,15 +140,20 @@ mcds_request mcds__share_head_add(const struct mcds__share *share, uint32_t copy
  *   MCDS_AMBIGUOUS  a part may be in the store; what is not stays in the handle, and the next
  *                   flush brings it, once
  *   MCDS_BUSY       others kept changing the slot, or another flush of this handle did not end
- *   others          nothing of it is in the store; it stays in the handle */
+ *   others          nothing of it is in the store; it stays in the handle
+ *
+ * With `own`, a flush that fails before anything with this addition in it was sent takes it back:
+ * it is not counted, and the result is never AMBIGUOUS. */
 struct mcds__share_flush {
     struct mcds__share *share;
-    bool leaves;   /* the last one: the writer says so */
-    bool waits;    /* for another flush that is under way */
-    uint8_t stage; /* private, as all that follow */
-    bool holds;    /* share->busy is ours */
-    bool moves;    /* leaves the slot to those who write to it too */
-    bool dropped;  /* an amount of unknown fate was given up */
+    struct mcds__share_addition own; /* in; number 0: none */
+    bool is_withdrawn;               /* out: it was taken back */
+    bool leaves;                     /* the last one: the writer says so */
+    bool waits;                      /* for another flush that is under way */
+    uint8_t stage;                   /* private, as all that follow */
+    bool holds;                      /* share->busy is ours */
+    bool moves;                      /* leaves the slot to those who write to it too */
+    bool dropped;                    /* an amount of unknown fate was given up */
     uint8_t rounds;
     uint8_t claims;
     bool counted;    /* `target` is known */

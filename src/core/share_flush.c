@@ -25,7 +25,9 @@ static bool shall_rest(struct mcds__share_flush *flush)
     if (!flush->counted)
         flush->target = share->added;
     flush->counted = true;
-    return share->flushed >= flush->target && !(flush->leaves && share->owner != 0);
+    bool is_done = share->flushed >= flush->target ||
+                   share->flushed + share->withdrawn == share->added;
+    return is_done && !(flush->leaves && share->owner != 0);
 }
 
 /* What has been added up to here is what this flush brings. */
@@ -66,6 +68,7 @@ static void commit(struct mcds__share_flush *flush)
     share->seen = true;
     share->stored = flush->amount;
     share->flushed = flush->added;
+    share->withdrawn = 0;
     share->doubt = false;
     share->generations[share->slot] = share->state.generation;
     if (left) {
@@ -76,12 +79,36 @@ static void commit(struct mcds__share_flush *flush)
     (void)pthread_mutex_unlock(&share->mutex);
 }
 
+/* The own addition, of which nothing was sent, counts no more. While the flush holds, no other
+ * sends it. */
+static void withdraw(struct mcds__share_flush *flush)
+{
+    struct mcds__share *share = flush->share;
+    (void)pthread_mutex_lock(&share->mutex);
+    if (flush->own.number > share->sent && flush->own.number > share->flushed) {
+        share->total -= (uint64_t)flush->own.delta;
+        share->withdrawn++;
+        flush->is_withdrawn = true;
+    }
+    (void)pthread_mutex_unlock(&share->mutex);
+}
+
 static enum mcds__step finish(struct mcds__share_flush *flush,
                               struct mcds__operation *operation, int result)
 {
     if (flush->holds)
         end_hold(flush, result != MCDS_OK);
     return mcds__operation_finish(operation, result);
+}
+
+/* It comes to nothing, and `result` says why. What was sent before may have arrived. */
+static enum mcds__step fail(struct mcds__share_flush *flush, struct mcds__operation *operation,
+                            int result)
+{
+    bool doubt = flush->holds && (flush->share->doubt || flush->dropped);
+    if (flush->holds)
+        withdraw(flush);
+    return finish(flush, operation, doubt && !flush->is_withdrawn ? MCDS_AMBIGUOUS : result);
 }
 
 static enum mcds__step end_stored(struct mcds__share_flush *flush,
@@ -102,16 +129,14 @@ static enum mcds__step end_failed(struct mcds__share_flush *flush,
     (void)mcds__operation_fail_read(operation, reply);
     if (operation->result >= 0)
         operation->result = MCDS_BUSY;
-    bool doubt = flush->share->doubt || flush->dropped;
-    return finish(flush, operation, doubt ? MCDS_AMBIGUOUS : operation->result);
+    return fail(flush, operation, operation->result);
 }
 
 static enum mcds__step end_busy(struct mcds__share_flush *flush,
                                 struct mcds__operation *operation, const char *detail)
 {
     operation->detail = detail;
-    bool doubt = flush->holds && (flush->share->doubt || flush->dropped);
-    return finish(flush, operation, doubt ? MCDS_AMBIGUOUS : MCDS_BUSY);
+    return fail(flush, operation, MCDS_BUSY);
 }
 
 static enum mcds__step ask_look(struct mcds__share_flush *flush,
@@ -233,7 +258,7 @@ static enum mcds__step take_look(struct mcds__share_flush *flush,
     uint32_t slot = 0;
     enum mcds__share_verdict verdict = mcds__share_judge(&flush->look, operation, servers);
     if (verdict == MCDS__SHARE_FOREIGN)
-        return finish(flush, operation, MCDS_INVALID);
+        return fail(flush, operation, MCDS_INVALID);
     if (verdict == MCDS__SHARE_AWAY) {
         const mcds_reply *trouble = mcds__share_trouble(&flush->look);
         if (trouble == NULL)
@@ -248,10 +273,10 @@ static enum mcds__step take_look(struct mcds__share_flush *flush,
     mcds__store_capabilities(operation->store, &can);
     if (!can.compare_and_set) {
         operation->detail = "this store has no compare-and-set";
-        return finish(flush, operation, MCDS_UNSUPPORTED);
+        return fail(flush, operation, MCDS_UNSUPPORTED);
     }
     if (!choose_slot(flush, operation, &slot))
-        return finish(flush, operation, MCDS_CORRUPT);
+        return fail(flush, operation, MCDS_CORRUPT);
     claim(flush, &operation->batch, slot);
     if (verdict == MCDS__SHARE_NONE)
         return ask_found(flush, operation);
@@ -302,7 +327,7 @@ static enum mcds__step take_write(struct mcds__share_flush *flush,
 {
     struct mcds__share_round round;
     if (!mcds__share_take_write(flush, operation, &round))
-        return finish(flush, operation, MCDS_CORRUPT);
+        return fail(flush, operation, MCDS_CORRUPT);
     if (round.shown > flush->share->copies / 2)
         return end_stored(flush, operation);
     return go_on(flush, operation, &round);
@@ -332,6 +357,8 @@ static enum mcds__step begin(struct mcds__share_flush *flush, struct mcds__opera
 void mcds__share_flush_begin(struct mcds__share_flush *flush, struct mcds__share *share)
 {
     flush->share = share;
+    flush->own = (struct mcds__share_addition){0, 0};
+    flush->is_withdrawn = false;
     flush->leaves = false;
     flush->waits = false;
     flush->stage = BEGIN;

@@ -256,6 +256,7 @@ static void forget(struct mcds__share *share)
     share->owner = 0;
     share->total = 0;
     share->flushed = share->added;
+    share->withdrawn = 0;
     share->doubt = false;
     share->seen = false;
     share->reborn = false;

@@ -188,6 +188,8 @@ void mcds__share_note_sent(struct mcds__share_flush *flush)
     struct mcds__share *share = flush->share;
     (void)pthread_mutex_lock(&share->mutex);
     share->issued = flush->amount;
+    if (flush->added > share->sent)
+        share->sent = flush->added;
     share->doubt = true;
     share->known = true;
     share->generation = flush->generation;

@@ -36,9 +36,13 @@ struct counter_flush {
     struct mcds__share_flush flush;
 };
 
-/* What an addition says of its flush. */
-static int result_of_add(const mcds_counter *counter, int result)
+/* What an addition says of its flush. Where each flushes, one that was not taken back may still be
+ * brought by a later flush. */
+static int result_of_add(const mcds_counter *counter, const struct mcds__share_flush *flush,
+                         int result)
 {
+    if (counter->flush_ms == 0)
+        return result == MCDS_OK || flush->is_withdrawn ? result : MCDS_AMBIGUOUS;
     switch (result) {
     case MCDS_INVALID:
     case MCDS_UNSUPPORTED:
@@ -46,7 +50,7 @@ static int result_of_add(const mcds_counter *counter, int result)
     case MCDS_OK:
         return result;
     default:
-        return counter->flush_ms == 0 ? MCDS_AMBIGUOUS : MCDS_OK;
+        return MCDS_OK;
     }
 }
 
@@ -60,7 +64,7 @@ static enum mcds__step step_flush(struct mcds__operation *operation)
         return mcds__operation_finish(operation, MCDS_OK);
     enum mcds__step step = mcds__share_flush_step(&flush->flush, operation);
     if (step == MCDS__DONE && flush->of_add)
-        operation->result = result_of_add(flush->counter, operation->result);
+        operation->result = result_of_add(flush->counter, &flush->flush, operation->result);
     return step;
 }
 
@@ -109,6 +113,15 @@ static int refuse_sum(const mcds_counter *counter)
                      counter->name);
 }
 
+/* Where each addition flushes, the flush may take it back. */
+static void flush_addition(struct counter_flush *flush,
+                           const struct mcds__share_addition *addition)
+{
+    flush->flush.waits = flush->counter->flush_ms == 0;
+    if (flush->flush.waits)
+        flush->flush.own = *addition;
+}
+
 static int add_in_pipeline(mcds_counter *counter, int64_t delta, mcds_pipeline *pipeline,
                            uint64_t tag)
 {
@@ -118,18 +131,11 @@ static int add_in_pipeline(mcds_counter *counter, int64_t delta, mcds_pipeline *
     if (flush == NULL)
         return result;
     begin_flush(flush, &add_kind, counter);
-    flush->overflows = !mcds__share_add(counter->share, delta);
+    struct mcds__share_addition addition = {0, 0};
+    flush->overflows = !mcds__share_add(counter->share, delta, &addition);
     flush->rests = !is_due(counter);
-    flush->flush.waits = counter->flush_ms == 0;
+    flush_addition(flush, &addition);
     return mcds__launch(&flush->base, pipeline, tag);
-}
-
-static int flush_after_add(mcds_counter *counter)
-{
-    struct counter_flush flush;
-    begin_flush(&flush, &add_kind, counter);
-    flush.flush.waits = counter->flush_ms == 0;
-    return mcds__launch(&flush.base, NULL, 0);
 }
 
 int mcds__exact_add(mcds_counter *counter, int64_t delta, bool piped, mcds_pipeline *pipeline,
@@ -137,9 +143,15 @@ int mcds__exact_add(mcds_counter *counter, int64_t delta, bool piped, mcds_pipel
 {
     if (piped)
         return add_in_pipeline(counter, delta, pipeline, tag);
-    if (!mcds__share_add(counter->share, delta))
+    struct mcds__share_addition addition;
+    if (!mcds__share_add(counter->share, delta, &addition))
         return refuse_sum(counter);
-    return is_due(counter) ? flush_after_add(counter) : MCDS_OK;
+    if (!is_due(counter))
+        return MCDS_OK;
+    struct counter_flush flush;
+    begin_flush(&flush, &add_kind, counter);
+    flush_addition(&flush, &addition);
+    return mcds__launch(&flush.base, NULL, 0);
 }
 
 static int launch_flush(struct counter_flush *flush, mcds_counter *counter,

@@ -83,6 +83,8 @@ static void book(struct process *process, const mcds_completion *done)
     case MCDS_BUSY:
     case MCDS_TIMEOUT:
     case MCDS_UNAVAILABLE:
+        if (done->tag == TAG_ADD) /* not counted */
+            writer->added -= process->delta;
         break;
     default:
         fail_msg("result %d: %s", done->result, mcds_errmsg());

@@ -212,6 +212,26 @@ static void a_new_handle_hears_of_the_loss(struct suite *suite)
     mcds_counter_close(other);
 }
 
+/* Nothing of it was sent, so it is not counted, and close sends nothing. */
+static void what_was_refused_is_never_sent(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "n");
+    mcds_counter *plain = NULL;
+    mcds_counter *exact = open_exact(suite->store, name, 0);
+    mcds_counter_value value;
+    CHECK_RESULT(MCDS_OK, mcds_counter_open(suite->other, name, NULL, &plain));
+    CHECK_OTHER(MCDS_OK, suite, mcds_counter_add, plain, 7, NULL);
+    CHECK(MCDS_INVALID, suite, mcds_counter_add, exact, 5, NULL);
+    CHECK(MCDS_INVALID, suite, mcds_counter_add, exact, 5, NULL);
+    CHECK_OTHER(MCDS_OK, suite, mcds_counter_drop, plain);
+    CHECK(MCDS_OK, suite, mcds_counter_flush, exact);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_counter_get, exact, &value);
+    CHECK(MCDS_OK, suite, mcds_counter_add, exact, 3, NULL);
+    CHECK_VALUE(suite, exact, 3, false);
+    mcds_counter_close(exact);
+    mcds_counter_close(plain);
+}
+
 static void strict_says_lost(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
@@ -303,8 +323,11 @@ static void forms_are_told_apart(struct suite *suite)
     CHECK(MCDS_INVALID, suite, mcds_counter_add, exact, 5, NULL);
     CHECK_SENTENCE("without EXACT");
     CHECK(MCDS_INVALID, suite, mcds_counter_get, exact, &value);
-    CHECK(MCDS_INVALID, suite, mcds_counter_flush, exact);
     CHECK(MCDS_INVALID, suite, mcds_counter_drop, exact);
+    mcds_counter_close(exact);
+    exact = open_exact(suite->store, name, NEVER_MS);
+    CHECK(MCDS_OK, suite, mcds_counter_add, exact, 5, NULL);
+    CHECK(MCDS_INVALID, suite, mcds_counter_flush, exact);
     mcds_counter_close(exact);
     CHECK_OTHER(MCDS_OK, suite, mcds_counter_take, plain, &out);
     assert_int_equal(out, 7);
@@ -433,6 +456,7 @@ static const struct suite_case cases[] = {
     CASE(what_others_have_left_is_lost_with_its_server),
     CASE(a_new_handle_hears_of_the_loss),
     CASE(strict_says_lost),
+    CASE(what_was_refused_is_never_sent),
     CASE(whoever_was_away_comes_back),
     CASE(drop_erases_everything),
     CASE(forms_are_told_apart),

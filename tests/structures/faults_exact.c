@@ -5,14 +5,19 @@
 #define BEFORE 10
 #define DELTA 5
 
-static mcds_counter *open_exact(struct trial *trial)
+static mcds_counter *open_that_flushes(struct trial *trial, uint32_t flush_ms)
 {
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
     mcds_counter *counter = NULL;
     options.flags = MCDS_COUNTER_EXACT;
-    options.flush_ms = NEVER_MS;
+    options.flush_ms = flush_ms;
     CHECK_RESULT(MCDS_OK, mcds_counter_open(trial->store, trial->name, &options, &counter));
     return counter;
+}
+
+static mcds_counter *open_exact(struct trial *trial)
+{
+    return open_that_flushes(trial, NEVER_MS);
 }
 
 /* What the store holds, as another sees it. */
@@ -85,6 +90,46 @@ static void judge_flush(struct trial *trial, int result)
     HOLDS(trial, value_of(trial) == before + DELTA + 100);
 }
 
+static void prepare_add_new(struct trial *trial)
+{
+    trial->counter = open_that_flushes(trial, 0);
+    trial->before = 0;
+}
+
+static void prepare_add_warm(struct trial *trial)
+{
+    trial->counter = open_that_flushes(trial, 0);
+    trial->before = BEFORE;
+    CHECK_RESULT(MCDS_OK, mcds_counter_add(trial->counter, BEFORE, NULL));
+}
+
+static int act_add(struct trial *trial)
+{
+    return CALL_IN(trial->suite, trial->pipeline, mcds_counter_add, trial->counter, DELTA,
+                   NULL);
+}
+
+/* OK: counted. AMBIGUOUS: counted in the handle, and the next flush brings it. Others: not counted,
+ * now and later. */
+static void judge_add(struct trial *trial, int result)
+{
+    int64_t before = (int64_t)trial->before;
+    int64_t after = before;
+    int64_t value = value_of(trial);
+    if (result == MCDS_OK || result == MCDS_AMBIGUOUS)
+        after += DELTA;
+    else
+        HOLDS(trial, is_definite(result));
+    HOLDS(trial, value == after || (result == MCDS_AMBIGUOUS && value == before));
+    HOLDS(trial, mcds_counter_flush(trial->counter) == MCDS_OK);
+    HOLDS(trial, value_of(trial) == after);
+    HOLDS(trial, mcds_counter_add(trial->counter, 100, NULL) == MCDS_OK);
+    HOLDS(trial, value_of(trial) == after + 100);
+    mcds_counter_close(trial->counter);
+    trial->counter = NULL;
+    HOLDS(trial, value_of(trial) == after + 100);
+}
+
 static int act_get(struct trial *trial)
 {
     mcds_counter_value value = {-1, 0, false};
@@ -126,13 +171,15 @@ static void exact_faults(struct suite *suite)
     static const struct scenario scenarios[] = {
         {"exact counter flush", prepare_warm, act_flush, judge_flush},
         {"exact counter close", prepare_warm, act_close, judge_close},
+        {"exact counter add", prepare_add_warm, act_add, judge_add},
+        {"the first exact counter add", prepare_add_new, act_add, judge_add},
         {"the first exact counter flush", prepare_new, act_flush, judge_flush},
         {"exact counter flush of an heir", prepare_heir, act_flush, judge_flush},
         {"exact counter get", prepare_warm, act_get, judge_get},
     };
     /* A look at all slots is 64 requests, which fail alike everywhere; and over a network each
      * such trial takes its time. */
-    size_t count = suite->own_clock ? 2 : sizeof scenarios / sizeof scenarios[0];
+    size_t count = suite->own_clock ? 3 : sizeof scenarios / sizeof scenarios[0];
     for (size_t i = 0; i < count; i++)
         try_all_faults(suite, &scenarios[i]);
 }
