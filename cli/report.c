@@ -87,6 +87,35 @@ static const char *saying_of(const struct command *command, int result)
     return mcds_strerror(result);
 }
 
+/* The library names the call that failed, "counter 'x': open: ...": a verb may take several calls,
+ * and the user typed the verb. Returns what follows the name of the call, or `message`. */
+static const char *after_call(const char *message, size_t named)
+{
+    const char *call = message + (named < strlen(message) ? named : strlen(message));
+    if (strncmp(call, ": ", 2) != 0)
+        return message;
+    size_t length = strspn(call + 2, "abcdefghijklmnopqrstuvwxyz_");
+    bool is_call = length > 0 && strncmp(call + 2 + length, ": ", 2) == 0;
+    return is_call ? call + 2 + length : message;
+}
+
+/* Says a failure in the words of the command line. */
+static void write_failure(char sentence[SENTENCE_MAX], const struct command *command,
+                          int result, const char *message)
+{
+    char said[SENTENCE_MAX / 2];
+    const char *verb = command->verb->word;
+    size_t named = strlen(command->noun->word) + strlen(" ''") +
+                   strnlen(command->arguments[0], SHOWN_MAX);
+    const char *rest = verb[0] != '\0' ? after_call(message, named) : message;
+    translate(rest, rest == message ? named : 0, said, sizeof said);
+    if (rest == message)
+        (void)snprintf(sentence, SENTENCE_MAX, "%s%s", said, advice_for(command, result));
+    else
+        (void)snprintf(sentence, SENTENCE_MAX, "%.*s: %s%s%s", (int)named, message, verb, said,
+                       advice_for(command, result));
+}
+
 void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
                     const struct answer *answer, int result, const char *message)
 {
@@ -103,10 +132,7 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
                        "%s '%.200s': the value of '%.*s' is not a number", noun, name, length,
                        (const char *)key.at);
     } else if (result < 0) {
-        char said[SENTENCE_MAX / 2];
-        size_t named = strlen(noun) + strlen(" ''") + strnlen(name, SHOWN_MAX);
-        translate(message, named, said, sizeof said);
-        (void)snprintf(sentence, SENTENCE_MAX, "%s%s", said, advice_for(command, result));
+        write_failure(sentence, command, result, message);
     } else if (result == MCDS_NOT_FOUND && is_of_key) {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s' has no '%.*s'", noun, name, length,
                        (const char *)key.at);

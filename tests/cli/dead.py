@@ -1,0 +1,72 @@
+"""Every noun and verb on a server that refuses the connection: the sentence names the structure and the verb
+that was typed, and the place; nothing was done, and the exit code says so."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MCDS = os.path.abspath(sys.argv[1])
+UNAVAILABLE = 69
+
+VERBS = """
+counter: add x 5; get x; take x; drop x; add x 5 --signed; add x 5 --plain; add x 5 --stripes 4; get x --stripes 4
+counter: add x 5 --exact; get x --exact; drop x --exact; add x 5 --exact --copies 1
+visitors: hit x; hit x ann; hit x ann --exact; hit x ann --estimated; get x; get x --exact; drop x
+online: beat x ann; beat x ann --width 1d; count x; count x --width 1d; drop x; drop x --width 1d
+set: add x a; add x a --bag; add x a --list; has x a; remove x a; fetch x; fetch x --bag; drop x
+table: put x k 1; put x k 1 --if-absent; put x k 2 --if-is 1; get x k; incr x k; remove x k; scan x; drop x
+list: push x a; fetch x; clear x; drop x
+log: put x a; fetch x; tail x; drop x
+array: set x a; get x; change x --add b; drop x
+"""
+
+
+class DeadServerTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = os.path.join(self.folder.name, "socket")
+        self.bound = socket.socket(socket.AF_UNIX)  # and nobody listens
+        self.bound.bind(self.path)
+        self.addCleanup(self.bound.close)
+
+    def mcds(self, *words):
+        # a refused connection needs no time, however long the machine takes
+        return subprocess.run([MCDS, "-s", f"memcached://{self.path}?timeout=300", *words], check=False,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              env=os.environ | {"LC_ALL": "C", "HOME": self.folder.name})
+
+    def check(self, prefix, *words):
+        with self.subTest(command=" ".join(words)):
+            done = self.mcds(*words)
+            self.assertEqual(done.stdout, "")
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            self.assertTrue(done.stderr.startswith(f"mcds: {prefix}"), done.stderr)
+            self.assertIn(self.path, done.stderr)
+            self.assertEqual(done.returncode, UNAVAILABLE, done.stderr)
+
+    def test_every_verb(self):
+        for line in VERBS.strip().splitlines():
+            noun, verbs = line.split(": ")
+            for verb in verbs.split("; "):
+                words = verb.split()
+                self.check(f"{noun} 'x': {words[0]}: ", noun, *words)
+
+    def test_views(self):
+        database = f"lmdb:{self.folder.name}/kept"
+        for verb in ("hit x page", "get x page", "flush x"):
+            words = verb.split()
+            self.check(f"views 'x': {words[0]}: ", "views", *words, "--database", database)
+
+    def test_lock(self):
+        self.check("lock 'x': acquire: ", "lock", "x", "--", "true")
+        self.check("lock 'x': ", "lock", "x", "--info")
+        self.check("lock 'x': break: ", "lock", "x", "--break")
+        self.check("lock 'x': drop: ", "lock", "x", "--drop")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
