@@ -93,4 +93,5 @@ def main():
     sys.exit(1 if failed > 0 or total == 0 else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
