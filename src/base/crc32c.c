@@ -75,6 +75,11 @@ by_instruction(uint32_t sum, const uint8_t *at, size_t length)
         at += rounds * 3 * LANE;
         length -= rounds * 3 * LANE;
     }
+    for (; length >= 4 * sizeof(uint64_t); length -= 4 * sizeof(uint64_t)) {
+        for (size_t i = 0; i < 4; i++)
+            wide = _mm_crc32_u64(wide, word_at(at + i * sizeof(uint64_t)));
+        at += 4 * sizeof(uint64_t);
+    }
     for (; length >= sizeof(uint64_t); length -= sizeof(uint64_t)) {
         wide = _mm_crc32_u64(wide, word_at(at));
         at += sizeof(uint64_t);
@@ -86,8 +91,14 @@ by_instruction(uint32_t sum, const uint8_t *at, size_t length)
         sum = _mm_crc32_u32(sum, word);
         at += sizeof word;
     }
-    for (length &= 3; length > 0; length--)
-        sum = _mm_crc32_u8(sum, *at++);
+    if (length & 2) {
+        uint16_t half;
+        memcpy(&half, at, sizeof half);
+        sum = _mm_crc32_u16(sum, half);
+        at += sizeof half;
+    }
+    if (length & 1)
+        sum = _mm_crc32_u8(sum, *at);
     return ~sum;
 }
 
