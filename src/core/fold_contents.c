@@ -73,28 +73,30 @@ void mcds__fold_contents_free(struct mcds__fold_contents *contents)
     }
 }
 
-/* Room for one more; `inside` is where the array began. */
-static bool reserve(const mcds_env *env, void **array, const void *inside, uint32_t count,
-                    uint32_t *room, size_t width)
+/* Room for `needed` in all; `inside` is where the array began. */
+static bool reserve(const mcds_env *env, void **array, const void *inside, size_t count,
+                    size_t needed, uint32_t *room, size_t width)
 {
-    if (count < *room)
-        return true;
-    if (*room > UINT32_MAX / 4)
+    uint32_t wider = *room;
+    while (wider < needed && wider <= UINT32_MAX / 4)
+        wider *= 2;
+    if (wider < needed)
         return false;
-    void *moved = env->reallocate(env->self, *array == inside ? NULL : *array,
-                                  2 * (size_t)*room * width);
+    void *moved = env->reallocate(env->self, *array == inside ? NULL : *array, wider * width);
     if (moved == NULL)
         return false;
     if (*array == inside)
         memcpy(moved, inside, count * width);
     *array = moved;
-    *room *= 2;
+    *room = wider;
     return true;
 }
 
-#define RESERVE(contents, what, counter, room)                                                 \
-    reserve((contents)->env, (void **)&(contents)->what, (contents)->what##_in,                \
-            (contents)->counter, &(contents)->room, sizeof(contents)->what[0])
+#define RESERVE(contents, what, counter, more, room)                                           \
+    ((more) <= (contents)->room - (contents)->counter ||                                       \
+     reserve((contents)->env, (void **)&(contents)->what, (contents)->what##_in,               \
+             (contents)->counter, (size_t)(contents)->counter + (more), &(contents)->room,     \
+             sizeof(contents)->what[0]))
 
 /* The slot of the element: free where there is no such entry. */
 static uint32_t *entry_slot(struct mcds__fold_contents *contents, mcds_bytes element,
@@ -143,7 +145,7 @@ static bool index_entry(struct mcds__fold_contents *contents)
 static struct mcds__fold_entry *add_entry(struct mcds__fold_contents *contents,
                                           mcds_bytes element)
 {
-    if (!RESERVE(contents, entries, entry_count, entry_room))
+    if (!RESERVE(contents, entries, entry_count, 1, entry_room))
         return NULL;
     struct mcds__fold_entry *entry = &contents->entries[contents->entry_count++];
     *entry = (struct mcds__fold_entry){.element = element};
@@ -194,7 +196,7 @@ static bool index_writer(struct mcds__fold_contents *contents)
 /* NULL: no memory. */
 static struct mcds__fold_writer *add_writer(struct mcds__fold_contents *contents, uint64_t id)
 {
-    if (!RESERVE(contents, writers, writer_count, writer_room))
+    if (!RESERVE(contents, writers, writer_count, 1, writer_room))
         return NULL;
     struct mcds__fold_writer *writer = &contents->writers[contents->writer_count++];
     *writer = (struct mcds__fold_writer){.id = id};
@@ -229,7 +231,7 @@ static bool index_id(struct mcds__fold_contents *contents)
 static bool add_id(struct mcds__fold_contents *contents, struct mcds__fold_writer *writer,
                    uint32_t seq, enum mcds__fold_code code, int64_t number)
 {
-    if (!RESERVE(contents, ids, id_count, id_room))
+    if (!RESERVE(contents, ids, id_count, 1, id_room))
         return false;
     contents->ids[contents->id_count++] = (struct mcds__fold_id){
         (uint32_t)(writer - contents->writers), seq, code, 0, number};
@@ -258,6 +260,32 @@ static const struct mcds__fold_id *find_id(struct mcds__fold_contents *contents,
     return NULL;
 }
 
+#define ID_LENGTH 13 /* in a snapshot */
+
+/* The ids of a writer that has none yet. */
+static int load_ids(struct mcds__fold_contents *contents, struct mcds__fold_writer *writer,
+                    mcds_bytes snapshot, size_t *at, uint64_t count)
+{
+    const uint8_t *bytes = (const uint8_t *)snapshot.at + *at;
+    if (count > (snapshot.length - *at) / ID_LENGTH)
+        return MCDS_CORRUPT;
+    if (!RESERVE(contents, ids, id_count, count, id_room))
+        return MCDS_NO_MEMORY;
+    *at += (size_t)count * ID_LENGTH;
+    for (; count > 0; count--, bytes += ID_LENGTH) {
+        uint32_t seq = (uint32_t)mcds__fold_load_number(bytes, 4);
+        uint8_t became = bytes[4];
+        if (became == 0 || became > MCDS__FOLD_CODE_MAX)
+            return became == 0 ? MCDS_CORRUPT : MCDS_UNSUPPORTED;
+        if (!add_id(contents, writer, seq, (enum mcds__fold_code)became,
+                    (int64_t)mcds__fold_load_number(bytes + 5, 8)))
+            return MCDS_NO_MEMORY;
+        if (seq > writer->highest)
+            writer->highest = seq;
+    }
+    return MCDS_OK;
+}
+
 static int load_writer(struct mcds__fold_contents *contents, mcds_bytes snapshot, size_t *at)
 {
     uint64_t id;
@@ -277,23 +305,7 @@ static int load_writer(struct mcds__fold_contents *contents, mcds_bytes snapshot
     writer->low = low;
     writer->newest_s = newest_s;
     writer->highest = low;
-    for (; ids > 0; ids--) {
-        uint32_t seq;
-        mcds_bytes code;
-        uint64_t number;
-        if (!mcds__fold_get_u32(snapshot, at, &seq) ||
-            !mcds__fold_get_bytes(snapshot, at, 1, &code) ||
-            !mcds__fold_get_u64(snapshot, at, &number))
-            return MCDS_CORRUPT;
-        uint8_t became = *(const uint8_t *)code.at;
-        if (became == 0 || became > MCDS__FOLD_CODE_MAX)
-            return became == 0 ? MCDS_CORRUPT : MCDS_UNSUPPORTED;
-        if (!add_id(contents, writer, seq, (enum mcds__fold_code)became, (int64_t)number))
-            return MCDS_NO_MEMORY;
-        if (seq > writer->highest)
-            writer->highest = seq;
-    }
-    return MCDS_OK;
+    return load_ids(contents, writer, snapshot, at, ids);
 }
 
 static int load_entry(struct mcds__fold_contents *contents, mcds_bytes snapshot, size_t *at)
@@ -340,6 +352,11 @@ static int load_snapshot(struct mcds__fold_contents *contents, mcds_bytes snapsh
     return result;
 }
 
+static inline uint32_t second_of(const struct mcds__fold_record *record)
+{
+    return (uint32_t)(record->time_ms / MS_PER_S);
+}
+
 /* What its writer is done with, and what has been applied, is void. */
 static bool is_void(struct mcds__fold_contents *contents,
                     const struct mcds__fold_writer *writer,
@@ -351,21 +368,21 @@ static bool is_void(struct mcds__fold_contents *contents,
            find_id(contents, (uint32_t)(writer - contents->writers), record->seq) != NULL;
 }
 
-/* Of a record that is of another element than the one that is asked for, what it tells of its
- * writer is all that matters: its repetition would be of the same element. */
-static int load_record(struct mcds__fold_contents *contents,
-                       const struct mcds__fold_record *record, bool is_wanted)
+/* The writer of a record, entered if need be; NULL: no memory. `near` is a writer, or NULL. */
+static inline struct mcds__fold_writer *writer_of(struct mcds__fold_contents *contents,
+                                                  uint64_t id, struct mcds__fold_writer *near)
 {
-    uint32_t time_s = (uint32_t)(record->time_ms / MS_PER_S);
-    if (time_s < contents->floor_s)
-        return MCDS_OK;
-    struct mcds__fold_writer *writer = mcds__fold_find_writer(contents, record->writer);
-    bool is_new = writer == NULL;
-    if (is_new)
-        writer = add_writer(contents, record->writer);
-    if (writer == NULL)
-        return MCDS_NO_MEMORY;
-    if (is_wanted && !is_new && is_void(contents, writer, record))
+    if (near != NULL && near->id == id)
+        return near;
+    struct mcds__fold_writer *writer = mcds__fold_find_writer(contents, id);
+    return writer != NULL ? writer : add_writer(contents, id);
+}
+
+static int load_record(struct mcds__fold_contents *contents, struct mcds__fold_writer *writer,
+                       const struct mcds__fold_record *record)
+{
+    uint32_t time_s = second_of(record);
+    if (is_void(contents, writer, record))
         return MCDS_OK;
     if (record->low > writer->low)
         writer->low = record->low;
@@ -373,8 +390,6 @@ static int load_record(struct mcds__fold_contents *contents,
         writer->highest = record->seq;
     if (time_s > writer->newest_s)
         writer->newest_s = time_s;
-    if (!is_wanted)
-        return MCDS_OK;
     struct mcds__fold_effect effect;
     struct mcds__fold_entry *entry = find_entry(contents, record->command.element);
     if (entry == NULL)
@@ -385,10 +400,13 @@ static int load_record(struct mcds__fold_contents *contents,
                                                                              : MCDS_NO_MEMORY;
 }
 
+/* Of a record that is of another element than the one that is asked for, what its writer is done
+ * with is all that matters: its repetition would be of the same element. */
 static int load_records(struct mcds__fold_contents *contents, mcds_bytes value, size_t at,
                         uint32_t key_sum)
 {
     int result = MCDS_OK;
+    struct mcds__fold_writer *writer = NULL;
     while (result == MCDS_OK && at < value.length) {
         struct mcds__fold_record record;
         mcds_bytes body;
@@ -403,7 +421,15 @@ static int load_records(struct mcds__fold_contents *contents, mcds_bytes value, 
                          mcds__fold_same(contents->only, record.command.element);
         if (is_wanted && !mcds__fold_end_record(body, in_body, &record))
             return MCDS_CORRUPT;
-        result = load_record(contents, &record, is_wanted);
+        if (contents->floor_s != 0 && second_of(&record) < contents->floor_s)
+            continue;
+        writer = writer_of(contents, record.writer, writer);
+        if (writer == NULL)
+            return MCDS_NO_MEMORY;
+        if (is_wanted)
+            result = load_record(contents, writer, &record);
+        else if (record.low > writer->low)
+            writer->low = record.low;
     }
     return result;
 }

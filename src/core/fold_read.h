@@ -76,8 +76,8 @@ static inline bool mcds__fold_get_bytes(mcds_bytes from, size_t *at, uint64_t le
     return true;
 }
 
-/* Where the parts of a record begin as long as no length before them takes more than a byte:
- * mark, length, sum and body; and in the body. */
+/* Where the parts of a record begin as long as no number of varying length before them takes more than
+ * a byte: mark, length, sum and body; and in the body. */
 #define MCDS__FOLD_RECORD_MARK 0xA7
 #define MCDS__FOLD_SUM_AT 2
 #define MCDS__FOLD_BODY_AT 6
@@ -128,23 +128,29 @@ static inline bool mcds__fold_is_element(mcds_bytes element)
 bool mcds__fold_begin_long_record(mcds_bytes body, size_t *at,
                                   struct mcds__fold_record *record);
 
+/* In one pass where `below` takes at most two bytes, as that of a deep pipeline does, and the length
+ * of the element one. */
 static inline bool mcds__fold_begin_record(mcds_bytes body, size_t *at,
                                            struct mcds__fold_record *record)
 {
     const uint8_t *bytes = body.at;
-    if (body.length < MCDS__FOLD_ELEMENT_AT ||
-        (bytes[MCDS__FOLD_BELOW_AT] | bytes[MCDS__FOLD_LENGTH_AT]) > 127 ||
-        bytes[MCDS__FOLD_LENGTH_AT] == 0 ||
-        body.length - MCDS__FOLD_ELEMENT_AT < bytes[MCDS__FOLD_LENGTH_AT])
+    if (body.length <= MCDS__FOLD_ELEMENT_AT)
         return mcds__fold_begin_long_record(body, at, record);
+    size_t is_wide = bytes[MCDS__FOLD_BELOW_AT] >> 7;
+    const uint8_t *rest = bytes + is_wide;
+    size_t length = rest[MCDS__FOLD_LENGTH_AT];
+    size_t begin = MCDS__FOLD_ELEMENT_AT + is_wide;
+    if (rest[MCDS__FOLD_BELOW_AT] > 127 || length - 1 > 126 || body.length - begin < length)
+        return mcds__fold_begin_long_record(body, at, record);
+    uint32_t below = bytes[MCDS__FOLD_BELOW_AT] & 127;
+    below |= (uint32_t)(rest[MCDS__FOLD_BELOW_AT] * is_wide) << 7;
     record->writer = mcds__fold_load_number(bytes + MCDS__FOLD_WRITER_AT, 8);
     record->seq = (uint32_t)mcds__fold_load_number(bytes + MCDS__FOLD_SEQ_AT, 4);
-    record->low = record->seq - bytes[MCDS__FOLD_BELOW_AT];
-    record->time_ms = mcds__fold_load_time(bytes + MCDS__FOLD_TIME_AT);
-    record->command.element = (mcds_bytes){bytes + MCDS__FOLD_ELEMENT_AT,
-                                           bytes[MCDS__FOLD_LENGTH_AT]};
-    *at = MCDS__FOLD_ELEMENT_AT + record->command.element.length;
-    return bytes[0] != 0 && record->low <= record->seq;
+    record->low = record->seq - below;
+    record->time_ms = mcds__fold_load_time(rest + MCDS__FOLD_TIME_AT);
+    record->command.element = (mcds_bytes){rest + MCDS__FOLD_ELEMENT_AT, length};
+    *at = begin + length;
+    return bytes[0] != 0 && below <= record->seq;
 }
 
 /* And the rest of it. */
