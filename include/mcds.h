@@ -8,7 +8,7 @@
  *    still be. Each comment says what the call does about that.
  *  - The library prints nothing, starts no thread and installs no signal handler. No reply of a
  *    server and no content of a file aborts the program. mcds_errmsg() returns a sentence about
- *    this thread's last failure.
+ *    this thread's last failure, mcds_last_error() its parts.
  *  - A store and the structures opened on it may be used from any thread at any time. A
  *    pipeline belongs to one thread. After fork, the child opens its own store; calls on what
  *    the parent has opened return MCDS_INVALID in the child.
@@ -101,6 +101,130 @@ MCDS_API const char *mcds_result_name(int result);
 /* Sentence about this thread's last failure: structure, verb, server, cause. "" if there was
  * none; never NULL. Valid until this thread's next call. */
 MCDS_API const char *mcds_errmsg(void);
+
+/* Causes of failures, for a program that must know more than the result. A cause says what went
+ * wrong, the result what that means for the call. New versions add causes; numbers never change. */
+/* clang-format off */
+#define MCDS_CAUSE_MAP(X)                                                                      \
+    X(MCDS_CAUSE_OTHER, 0, "none of these")                                                    \
+    /* Of the call */                                                                          \
+    X(MCDS_CAUSE_ARGUMENT_MISSING, 1, "an argument is missing")                                \
+    X(MCDS_CAUSE_EMPTY, 2, "a name or an element is empty")                                    \
+    X(MCDS_CAUSE_TOO_LONG, 3, "a name or an element is too long")                              \
+    X(MCDS_CAUSE_OUT_OF_RANGE, 4, "a number is out of its range")                              \
+    X(MCDS_CAUSE_UNKNOWN_VALUE, 5, "an option has a value that this version does not know")    \
+    X(MCDS_CAUSE_CONFLICT, 6, "two options, or an option and a call, exclude each other")      \
+    X(MCDS_CAUSE_BAD_BYTE, 7, "a byte that is not allowed here")                               \
+    X(MCDS_CAUSE_BAD_URI, 8, "the URI, or a part of it, is not understood")                    \
+    X(MCDS_CAUSE_BAD_CURSOR, 9, "the text is not a cursor, or the cursor is at its end")       \
+    X(MCDS_CAUSE_BAD_LEASE, 10, "the lease is not in the state that the call needs")           \
+    X(MCDS_CAUSE_STRUCT_SIZE, 11, "the size of a struct is not one of this library")           \
+    X(MCDS_CAUSE_OTHER_STORE, 12, "the pipeline belongs to another store")                     \
+    X(MCDS_CAUSE_FORKED, 13, "the store was opened before fork")                               \
+    X(MCDS_CAUSE_FEW_SERVERS, 14, "there are fewer servers than copies")                       \
+    /* Of what is stored */                                                                    \
+    X(MCDS_CAUSE_OPTION_DIFFERS, 20, "it was made with another value of an option")            \
+    X(MCDS_CAUSE_FORM_DIFFERS, 21, "it was made in another form")                              \
+    X(MCDS_CAUSE_NOT_A_NUMBER, 22, "the value is not a number")                                \
+    X(MCDS_CAUSE_FOREIGN, 23, "it was not written by mcds")                                    \
+    X(MCDS_CAUSE_NEWER, 24, "it was made by a newer version of mcds")                          \
+    X(MCDS_CAUSE_DAMAGED, 25, "it is damaged")                                                 \
+    X(MCDS_CAUSE_GONE, 26, "something that must exist is gone")                                \
+    X(MCDS_CAUSE_MADE_AGAIN, 27, "it was lost and made again")                                 \
+    X(MCDS_CAUSE_OVERFLOW, 28, "the number leaves its range")                                  \
+    X(MCDS_CAUSE_TOO_BIG, 29, "larger than the store accepts")                                 \
+    X(MCDS_CAUSE_TOO_LATE, 30, "so late that readers may have passed it")                      \
+    X(MCDS_CAUSE_CLOCK, 31, "this machine's clock differs too much")                           \
+    /* Of other users */                                                                       \
+    X(MCDS_CAUSE_CONTENDED, 40, "others keep changing it")                                     \
+    X(MCDS_CAUSE_HELD, 41, "it is held")                                                       \
+    X(MCDS_CAUSE_LEASE_OVER, 42, "the lease is over")                                          \
+    X(MCDS_CAUSE_FILE_IN_USE, 43,                                                              \
+      "another process uses the file in a way that excludes this one")                         \
+    /* Of the way to the server */                                                             \
+    X(MCDS_CAUSE_TIMEOUT, 50, "the deadline passed")                                           \
+    X(MCDS_CAUSE_REPLY_LOST, 51, "the reply was lost")                                         \
+    X(MCDS_CAUSE_UNREACHABLE, 52, "the store cannot be reached")                               \
+    X(MCDS_CAUSE_CONNECTION_REFUSED, 53, "connection refused")                                 \
+    X(MCDS_CAUSE_CONNECTION_CLOSED, 54, "the connection broke")                                \
+    X(MCDS_CAUSE_NO_ROUTE, 55, "no route to the host")                                         \
+    X(MCDS_CAUSE_NO_SOCKET_FILE, 56, "no such socket file")                                    \
+    X(MCDS_CAUSE_HOST_SILENT, 57, "the host does not answer")                                  \
+    X(MCDS_CAUSE_SERVER_SILENT, 58, "the server does not answer")                              \
+    X(MCDS_CAUSE_UNKNOWN_HOST, 59, "the host name cannot be resolved")                         \
+    X(MCDS_CAUSE_SEVERAL_ADDRESSES, 60, "the host name has several addresses")                 \
+    X(MCDS_CAUSE_TOO_MANY_CONNECTIONS, 61, "the server has reached its limit of connections")  \
+    /* Of the server */                                                                        \
+    X(MCDS_CAUSE_NOT_MEMCACHED, 70, "the other side does not speak memcached's protocol")      \
+    X(MCDS_CAUSE_TLS, 71, "the server speaks TLS")                                             \
+    X(MCDS_CAUSE_PASSWORD, 72, "the server asks for a password")                               \
+    X(MCDS_CAUSE_BAD_REPLY, 73, "a reply does not match its request")                          \
+    X(MCDS_CAUSE_SERVER_ERROR, 74, "the server answered SERVER_ERROR")                         \
+    X(MCDS_CAUSE_OTHER_SERVER, 75, "the server is now of another kind")                        \
+    X(MCDS_CAUSE_NO_COMMAND, 76, "the server lacks a command")                                 \
+    X(MCDS_CAUSE_NO_COMPARE_AND_SET, 77, "the store has no compare-and-set")                   \
+    X(MCDS_CAUSE_UNSUPPORTED, 78, "this store cannot do it")                                   \
+    X(MCDS_CAUSE_STORE_FULL, 79, "the store is full")                                          \
+    /* Of this process */                                                                      \
+    X(MCDS_CAUSE_NO_MEMORY, 90, "this process is out of memory")                               \
+    X(MCDS_CAUSE_NO_DESCRIPTORS, 91, "this process has no file descriptors left")              \
+    X(MCDS_CAUSE_NO_RANDOM, 92, "the system gives no random numbers")                          \
+    X(MCDS_CAUSE_NO_PROC, 93, "/proc is not mounted")                                          \
+    X(MCDS_CAUSE_CALLBACK_FAILED, 94, "a function of the program has failed")                  \
+    /* Of files */                                                                             \
+    X(MCDS_CAUSE_DISK_FULL, 100, "the disk, or a quota on it, is full")                        \
+    X(MCDS_CAUSE_FILE_LIMIT, 101, "the limit of this process for file sizes is reached")       \
+    X(MCDS_CAUSE_DISK_ERROR, 102, "the disk reports an error")                                 \
+    X(MCDS_CAUSE_NO_PERMISSION, 103, "no permission for a file")                               \
+    X(MCDS_CAUSE_READ_ONLY, 104, "the disk is mounted read-only")                              \
+    X(MCDS_CAUSE_NO_DIRECTORY, 105, "the directory does not exist")                            \
+    X(MCDS_CAUSE_WRONG_FILE, 106, "the file is of another kind or of another owner")           \
+    X(MCDS_CAUSE_FILE_EXISTS, 107, "the file exists already")                                  \
+    X(MCDS_CAUSE_FILE_REPLACED, 108, "the file was removed or replaced")                       \
+    X(MCDS_CAUSE_OTHER_VERSION, 109,                                                           \
+      "another version of mcds or LMDB uses or has written the file")                          \
+    X(MCDS_CAUSE_OTHER_CONTAINER, 110, "the file is open in another container")
+/* clang-format on */
+
+typedef enum mcds_cause {
+#define MCDS_CAUSE_ENUM(name, code, text) name = code,
+    MCDS_CAUSE_MAP(MCDS_CAUSE_ENUM)
+#undef MCDS_CAUSE_ENUM
+} mcds_cause;
+
+/* Name of a cause: "MCDS_CAUSE_TIMEOUT" for MCDS_CAUSE_TIMEOUT; "?" for any other number. */
+MCDS_API const char *mcds_cause_name(int cause);
+
+/* A failure in its parts, of which mcds_errmsg() is made. No text is NULL; "" is unknown. */
+typedef struct mcds_error {
+    size_t size; /* sizeof(mcds_error) of the library that is loaded */
+    int result;  /* 0: this thread has had no failure */
+    mcds_cause cause;
+    int os_error;       /* errno of the system call that failed, or 0 */
+    const char *noun;   /* "counter", "lock", ..., "store", "pipeline" */
+    const char *name;   /* of the structure, as given to open */
+    const char *verb;   /* "add", "get", ...; "" while something is opened */
+    const char *option; /* the argument or the member of the options concerned: "stripes" */
+    const char
+        *wanted; /* OPTION_DIFFERS: what the handle was opened with; ARGUMENT_MISSING: what
+                           the call needs; else what is allowed */
+    const char
+        *found; /* OPTION_DIFFERS: what the structure was made with; else what was given */
+    int64_t wanted_min; /* the same as numbers, where they are numbers; else 0 */
+    int64_t wanted_max;
+    int64_t found_number;
+    const char *peer; /* the server or file that the failure came from */
+    const char
+        *reason; /* the cause in one clause: the sentence without noun, name, verb, peer */
+} mcds_error;
+
+/* This thread's last failure; never NULL. It is the one that mcds_errmsg() describes, and both are
+ * replaced together: a call with a negative result sets them, mcds_pipeline_next() and
+ * mcds_pipeline_poll() where the completion that they return has a negative result. Valid, with all
+ * its texts, until this thread's next call; copy what is needed longer. No other thread changes it.
+ * Cost: none; it needs no memory. A library that is newer than the program may have more members at
+ * the end, an older one fewer: then `size` is smaller. */
+MCDS_API const mcds_error *mcds_last_error(void);
 
 /* Environment. */
 

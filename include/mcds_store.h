@@ -103,16 +103,26 @@ typedef struct mcds_cas_token {
     uint64_t connection; /* where it was read; 0 is never a connection */
 } mcds_cas_token;
 
+/* Why a request failed: a constant of the home, valid as long as the program runs. */
+typedef struct mcds_reason {
+    mcds_cause cause;
+    int os_error;     /* errno, or 0 */
+    const char *text; /* one clause: "the disk is full" */
+    const char
+        *option; /* of a structure, not of a home: the option that differs, and what it was */
+    int64_t found;
+} mcds_reason;
+
 typedef struct mcds_reply {
     mcds_outcome outcome;
-    uint32_t flags;      /* GET: client flags */
-    int64_t ttl_ms;      /* GET with WANT_TTL: the remaining time, NEVER or UNKNOWN */
-    uint64_t number;     /* INCR, DECR: the new value */
-    mcds_cas_token cas;  /* GET; stores, if the store is capable; else zero */
-    size_t value_at;     /* GET: where in batch.values the value begins */
-    size_t value_length; /* GET: its size; with NO_VALUE if the store reports it */
-    const char *detail;  /* a constant sentence on what went wrong, or NULL */
-    const char *peer;    /* the server concerned, valid while the store is open, or NULL */
+    uint32_t flags;            /* GET: client flags */
+    int64_t ttl_ms;            /* GET with WANT_TTL: the remaining time, NEVER or UNKNOWN */
+    uint64_t number;           /* INCR, DECR: the new value */
+    mcds_cas_token cas;        /* GET; stores, if the store is capable; else zero */
+    size_t value_at;           /* GET: where in batch.values the value begins */
+    size_t value_length;       /* GET: its size; with NO_VALUE if the store reports it */
+    const mcds_reason *detail; /* what went wrong, or NULL */
+    const char *peer; /* the server concerned, valid while the store is open, or NULL */
 } mcds_reply;
 
 typedef struct mcds_request {

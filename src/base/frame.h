@@ -24,8 +24,6 @@ bool mcds__frame_open(mcds_bytes value, char type, uint8_t version, mcds_bytes k
 bool mcds__frame_is_newer(mcds_bytes value, char type, uint8_t version, mcds_bytes key);
 
 /* What to say of a value that cannot be used: with MCDS_UNSUPPORTED, and with MCDS_CORRUPT. */
-#define MCDS__NEWER_SAYING "it was made by a newer version of mcds: upgrade this program"
-#define MCDS__FOREIGN_SAYING "its key holds something that mcds did not write"
 
 void mcds__put_u32(uint8_t *out, uint32_t number);
 uint32_t mcds__get_u32(const uint8_t *in);

@@ -1,12 +1,5 @@
-/* Result codes in words, and this thread's last failure in one sentence. */
-#include <stdarg.h>
-#include <stdio.h>
-
-#include "mcds_store.h"
-
-#define SENTENCE_MAX 512
-
-static _Thread_local char sentence[SENTENCE_MAX];
+/* Result codes in words. */
+#include "mcds.h"
 
 const char *mcds_strerror(int result)
 {
@@ -32,20 +25,6 @@ const char *mcds_result_name(int result)
     default:
         return "?";
     }
-}
-
-const char *mcds_errmsg(void)
-{
-    return sentence;
-}
-
-int mcds_fail(int code, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(sentence, sizeof sentence, format, arguments);
-    va_end(arguments);
-    return code;
 }
 
 const char *mcds_version(void)

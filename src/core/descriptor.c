@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/reason.h"
 
 #define TYPE 'D'
 #define VERSION 1
@@ -75,7 +76,7 @@ static bool read_payload(struct mcds__descriptor *descriptor, mcds_bytes payload
 
 int mcds__descriptor_open(struct mcds__descriptor *descriptor_out, mcds_bytes value,
                           mcds_bytes key, enum mcds__descriptor_kind kind,
-                          const char **detail_out)
+                          const mcds_reason **detail_out)
 {
     mcds_bytes payload;
     bool is_newer = mcds__frame_is_newer(value, TYPE, VERSION, key);
@@ -86,7 +87,7 @@ int mcds__descriptor_open(struct mcds__descriptor *descriptor_out, mcds_bytes va
     if (!is_newer && is_whole && read_payload(descriptor_out, payload) &&
         descriptor_out->kind == kind)
         return MCDS_OK;
-    *detail_out = is_newer ? MCDS__NEWER_SAYING : MCDS__FOREIGN_SAYING;
+    *detail_out = is_newer ? MCDS__WHY(NEWER) : MCDS__WHY(FOREIGN);
     return is_newer ? MCDS_UNSUPPORTED : MCDS_CORRUPT;
 }
 

@@ -58,7 +58,7 @@ size_t mcds__descriptor_seal(const struct mcds__descriptor *descriptor, mcds_byt
  * version of mcds has made it. Then *detail_out says so. */
 int mcds__descriptor_open(struct mcds__descriptor *descriptor_out, mcds_bytes value,
                           mcds_bytes key, enum mcds__descriptor_kind kind,
-                          const char **detail_out);
+                          const mcds_reason **detail_out);
 
 /* The client flags of a root of this life. */
 uint32_t mcds__descriptor_flags(uint64_t life);

@@ -10,7 +10,8 @@
 #define VALUE_MAX ((size_t)1 << 27)
 
 void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mcds__key *root,
-                     uint8_t kind, uint8_t form, const char *const *forms, uint64_t ttl_ms)
+                     uint8_t kind, uint8_t form, const mcds_reason *const *forms,
+                     uint64_t ttl_ms)
 {
     fold->store = store;
     fold->env = mcds__store_env(store);

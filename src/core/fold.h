@@ -84,8 +84,9 @@ struct mcds__fold {
     const mcds_env *env;
     uint8_t kind; /* mcds__descriptor_kind */
     uint8_t form;
-    const char *const *forms; /* what to say to who opens it with another form, by what it is */
-    uint64_t ttl_ms;          /* of all keys, from their making; 0 = for ever */
+    const mcds_reason *const
+        *forms;      /* what to say to who opens it with another form, by what it is */
+    uint64_t ttl_ms; /* of all keys, from their making; 0 = for ever */
     struct mcds__key root;
     uint64_t writer;
     pthread_mutex_t mutex; /* over the tickets and places */
@@ -110,7 +111,8 @@ struct mcds__fold {
 /* `forms`: what to say where the structure is of another form, up to MCDS__FOLD_FORM_MAX and of
  * those beyond. */
 void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mcds__key *root,
-                     uint8_t kind, uint8_t form, const char *const *forms, uint64_t ttl_ms);
+                     uint8_t kind, uint8_t form, const mcds_reason *const *forms,
+                     uint64_t ttl_ms);
 void mcds__fold_destroy(struct mcds__fold *fold);
 
 /* The key that holds the hash at this depth. */
@@ -143,7 +145,11 @@ struct mcds__fold_life mcds__fold_draw(const struct mcds__fold *fold,
 /* The life in a value of the root. Returns MCDS_OK; MCDS_CORRUPT, MCDS_UNSUPPORTED or MCDS_INVALID
  * (another form) with *detail_out. */
 int mcds__fold_read_root(const struct mcds__fold *fold, mcds_bytes value,
-                         struct mcds__fold_life *life_out, const char **detail_out);
+                         struct mcds__fold_life *life_out, const mcds_reason **detail_out);
+/* Finish with what it has returned. */
+enum mcds__step mcds__fold_refuse(const struct mcds__fold *fold,
+                                  struct mcds__operation *operation, int result,
+                                  const mcds_reason *detail);
 /* A look at the root, without its value. */
 mcds_request mcds__fold_look_at_root(const struct mcds__fold *fold);
 

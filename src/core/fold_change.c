@@ -67,7 +67,8 @@ static enum mcds__step ask_at(struct mcds__fold_change *change,
 }
 
 static enum mcds__step finish(struct mcds__fold_change *change,
-                              struct mcds__operation *operation, int result, const char *detail)
+                              struct mcds__operation *operation, int result,
+                              const mcds_reason *detail)
 {
     if (change->doubt && result != MCDS_OK)
         result = MCDS_AMBIGUOUS;
@@ -76,7 +77,8 @@ static enum mcds__step finish(struct mcds__fold_change *change,
 
 /* The time for waiting is over: others were in the way, or the store could not be reached. */
 static enum mcds__step finish_waiting(struct mcds__fold_change *change,
-                                      struct mcds__operation *operation, const char *detail)
+                                      struct mcds__operation *operation,
+                                      const mcds_reason *detail)
 {
     if (operation->obstacle == NULL)
         return finish(change, operation, MCDS_BUSY, detail);
@@ -98,8 +100,7 @@ static enum mcds__step finish_over(struct mcds__fold_change *change,
 {
     mcds__fold_forget(change->fold, change->life.number);
     change->doubt = true;
-    return finish(change, operation, MCDS_AMBIGUOUS,
-                  "it was dropped, or the store lost it, while this was under way");
+    return finish(change, operation, MCDS_AMBIGUOUS, MCDS__WHY(DROPPED_MEANWHILE));
 }
 
 /* A reply that ends it: what it stands for, or AMBIGUOUS after doubt. */
@@ -167,7 +168,7 @@ static enum mcds__step take_growth(struct mcds__fold_change *change,
         return begin(change, operation);
     if (mcds__operation_wait(operation, MCDS__FOLD_GROWTH_WAIT_NS))
         return MCDS__SLEEP;
-    return finish_waiting(change, operation, "its key is being rewritten by others");
+    return finish_waiting(change, operation, MCDS__WHY(KEY_REWRITTEN));
 }
 
 static enum mcds__step grow(struct mcds__fold_change *change, struct mcds__operation *operation,
@@ -226,7 +227,7 @@ static enum mcds__step make(struct mcds__fold_change *change, struct mcds__opera
     if (change->must_exist)
         return finish(change, operation, MCDS_NOT_FOUND, NULL);
     if (change->rootings++ == ROOTINGS_MAX)
-        return finish(change, operation, MCDS_BUSY, "its key vanishes again and again");
+        return finish(change, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     change->stage = CHANGE_MAKING;
     change->making.wants_value = change->wants_code;
     return take_making(change, operation);
@@ -236,7 +237,7 @@ static enum mcds__step locate(struct mcds__fold_change *change,
                               struct mcds__operation *operation)
 {
     if (change->stage != CHANGE_LOCATING && change->moves++ == MCDS__FOLD_MOVES_MAX)
-        return finish(change, operation, MCDS_BUSY, "its key vanishes again and again");
+        return finish(change, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     change->stage = CHANGE_LOCATING;
     enum mcds__step step = mcds__fold_locate_step(&change->place, change->fold, operation);
     if (step != MCDS__DONE)
@@ -285,8 +286,7 @@ static enum mcds__step take_open(struct mcds__fold_change *change,
     const mcds_reply *looked = &change->requests[LOOK].reply;
     size_t size = looked->value_length;
     if (mcds__fold_is_below_floor(looked->flags, change->time_ms))
-        return finish(change, operation, MCDS_IO,
-                      "this machine's clock is more than ten minutes behind the others'");
+        return finish(change, operation, MCDS_IO, MCDS__WHY(CLOCK_BEHIND));
     if (size >= change->record.length &&
         !mcds__fold_has_room_at(looked->flags, size - change->record.length)) {
         change->doubt = true;
@@ -298,7 +298,7 @@ static enum mcds__step take_open(struct mcds__fold_change *change,
     /* It counts, but what it has done cannot be told. */
     change->doubt = change->doubt || result == MCDS_NO_MEMORY;
     if (result != MCDS_OK)
-        return finish(change, operation, result, mcds__fold_saying(result));
+        return finish(change, operation, result, mcds__fold_reason(result));
     mcds__fold_note_depth(change->fold, change->hash, change->depth);
     change->grows = mcds__fold_has_grown(change->hash, change->depth, looked->flags, size);
     return prove(change, operation);
@@ -318,8 +318,7 @@ static enum mcds__step go_on(struct mcds__fold_change *change,
         return change->depth == 0 ? locate(change, operation)
                                   : ask_at(change, operation, change->depth + 1);
     default:
-        return finish(change, operation, MCDS_CORRUPT,
-                      "its key holds something that mcds did not write");
+        return finish(change, operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     }
 }
 
@@ -364,7 +363,7 @@ static enum mcds__step take_refusal(struct mcds__fold_change *change,
     change->stage = CHANGE_BEGIN;
     if (change->rejections++ < REJECTIONS_MAX && mcds__operation_wait(operation, 0))
         return MCDS__SLEEP;
-    return finish(change, operation, MCDS_FULL, "the server has no memory for it");
+    return finish(change, operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_IT));
 }
 
 static enum mcds__step take_append(struct mcds__fold_change *change,
@@ -423,7 +422,7 @@ static enum mcds__step take_making(struct mcds__fold_change *change,
     if (mcds__operation_wait(operation, is_other ? MCDS__FOLD_GROWTH_WAIT_NS : 0))
         return MCDS__SLEEP;
     if (is_other)
-        return finish_waiting(change, operation, "others are making it");
+        return finish_waiting(change, operation, MCDS__WHY(OTHERS_MAKE_IT));
     return finish(change, operation, operation->result, operation->detail);
 }
 

@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/frame.h"
+#include "base/reason.h"
 #include "core/fold_apply.h"
 #include "core/fold_read.h"
 
@@ -451,9 +452,9 @@ int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint
     return load_records(contents, value, head.records_at, head.key_sum);
 }
 
-const char *mcds__fold_saying(int result)
+const mcds_reason *mcds__fold_reason(int result)
 {
-    return result == MCDS_UNSUPPORTED ? MCDS__NEWER_SAYING : mcds_strerror(result);
+    return result == MCDS_UNSUPPORTED ? MCDS__WHY(NEWER) : NULL;
 }
 
 const struct mcds__fold_entry *mcds__fold_find(struct mcds__fold_contents *contents,

@@ -88,7 +88,7 @@ void mcds__fold_contents_free(struct mcds__fold_contents *contents);
 int mcds__fold_load(struct mcds__fold_contents *contents, mcds_bytes value, uint32_t flags);
 
 /* What to say of a value that could not be taken in, by what mcds__fold_load returned. */
-const char *mcds__fold_saying(int result);
+const mcds_reason *mcds__fold_reason(int result);
 
 /* The writer of this id, or NULL. */
 struct mcds__fold_writer *mcds__fold_find_writer(struct mcds__fold_contents *contents,

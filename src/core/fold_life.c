@@ -86,7 +86,7 @@ struct mcds__fold_life mcds__fold_draw(const struct mcds__fold *fold,
 }
 
 int mcds__fold_read_root(const struct mcds__fold *fold, mcds_bytes value,
-                         struct mcds__fold_life *life_out, const char **detail_out)
+                         struct mcds__fold_life *life_out, const mcds_reason **detail_out)
 {
     struct mcds__descriptor descriptor;
     int result = mcds__descriptor_open(&descriptor, value, mcds__key_bytes(&fold->root),
@@ -100,6 +100,14 @@ int mcds__fold_read_root(const struct mcds__fold *fold, mcds_bytes value,
     }
     *life_out = life_of(&descriptor);
     return MCDS_OK;
+}
+
+enum mcds__step mcds__fold_refuse(const struct mcds__fold *fold,
+                                  struct mcds__operation *operation, int result,
+                                  const mcds_reason *detail)
+{
+    operation->difference = (struct mcds__difference){.wanted = fold->form};
+    return mcds__operation_explain(operation, result, detail);
 }
 
 mcds_request mcds__fold_look_at_root(const struct mcds__fold *fold)

@@ -90,8 +90,7 @@ static void set_life(struct mcds__fold_look *look, const struct mcds__fold_life 
 static enum mcds__step locate(struct mcds__fold_look *look, struct mcds__operation *operation)
 {
     if (look->stage != LOOK_LOCATING && look->moves++ == MCDS__FOLD_MOVES_MAX)
-        return mcds__operation_explain(operation, MCDS_BUSY,
-                                       "its key vanishes again and again");
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     look->stage = LOOK_LOCATING;
     enum mcds__step step = mcds__fold_locate_step(&look->place, look->fold, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK)
@@ -207,8 +206,7 @@ static enum mcds__step take_entry(struct mcds__fold_look *look,
         request->reply.flags, (mcds_bytes){look->element.at, look->element.length}, keep_value,
         &kept);
     look->value = kept.value;
-    (void)mcds__operation_explain(operation, result,
-                                  result < 0 ? mcds__fold_saying(result) : NULL);
+    (void)mcds__operation_explain(operation, result, mcds__fold_reason(result));
     switch (mcds__fold_is_alive(&look->proof, look->fold, look->life.number)) {
     case MCDS__FOLD_ALIVE:
         return MCDS__DONE;
@@ -216,7 +214,7 @@ static enum mcds__step take_entry(struct mcds__fold_look *look,
         return locate(look, operation);
     default: /* what the other look has found is not there yet */
         if (look->moves++ == MCDS__FOLD_MOVES_MAX)
-            return mcds__operation_explain(operation, MCDS_BUSY, "its root could not be read");
+            return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ROOT_UNREAD));
         look->proof.is_alone = true;
         look->stage = LOOK_BEGIN;
         return begin(look, operation);

@@ -115,7 +115,7 @@ static enum mcds__step yield(struct mcds__fold_making *making, struct mcds__fold
 {
     const mcds_request *seen = &making->room->requests[SEE_ROOT];
     struct mcds__fold_life life;
-    const char *detail = NULL;
+    const mcds_reason *detail = NULL;
     making->failure.outcome = MCDS_OUT_EXISTS;
     if (seen->reply.outcome == MCDS_OUT_OK &&
         mcds__fold_read_root(fold, mcds__reply_value(&operation->batch, seen), &life,

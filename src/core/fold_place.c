@@ -75,13 +75,13 @@ static enum mcds__step take_root(struct mcds__fold_place *place, struct mcds__fo
                                  struct mcds__operation *operation)
 {
     const mcds_request *request = &place->room->requests[0];
-    const char *detail = NULL;
+    const mcds_reason *detail = NULL;
     if (request->reply.outcome == MCDS_OUT_MISS)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     int result = mcds__fold_read_root(fold, mcds__reply_value(&operation->batch, request),
                                       &place->life, &detail);
     if (result != MCDS_OK)
-        return mcds__operation_explain(operation, result, detail);
+        return mcds__fold_refuse(fold, operation, result, detail);
     mcds__fold_adopt(fold, &place->life);
     place->missing_depth = 0;
     return ask_keys(place, fold, operation);
@@ -107,10 +107,8 @@ static enum mcds__step miss(struct mcds__fold_place *place, struct mcds__fold *f
     }
     place->stage = PLACE_BEGIN;
     place->missing_depth = 0;
-    return mcds__operation_explain(operation, MCDS_LOST,
-                                   place->lost_root
-                                       ? "it was dropped by another, or the store has lost it"
-                                       : "a part of it is gone that the store should hold");
+    return mcds__operation_explain(
+        operation, MCDS_LOST, place->lost_root ? MCDS__WHY(DROPPED) : MCDS__WHY(PART_GONE));
 }
 
 /* The root that this handle knows is not there. */

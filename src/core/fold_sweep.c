@@ -58,8 +58,7 @@ static void renew_deadline(struct mcds__fold_sweep *sweep, struct mcds__operatio
 static enum mcds__step finish(struct mcds__fold_sweep *sweep, struct mcds__operation *operation)
 {
     if (sweep->lost)
-        return mcds__operation_explain(operation, MCDS_LOST,
-                                       "a part of it is gone that the store should hold");
+        return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(PART_GONE));
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
@@ -180,8 +179,7 @@ static enum mcds__step locate(struct mcds__fold_sweep *sweep, struct mcds__opera
 {
     if (sweep->stage != MCDS__SWEEP_LOCATING) {
         if (sweep->moves++ == MCDS__FOLD_MOVES_MAX)
-            return mcds__operation_explain(operation, MCDS_BUSY,
-                                           "its keys vanish again and again");
+            return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(KEYS_VANISH));
         renew_deadline(sweep, operation);
         sweep->place.hash = sweep->position;
         sweep->place.stage = 0;
@@ -393,7 +391,7 @@ static enum mcds__step take_keys(struct mcds__fold_sweep *sweep,
         if (request->reply.outcome == MCDS_OUT_OK) {
             int result = take_value(sweep, operation, request, &more);
             if (result != MCDS_OK)
-                return mcds__operation_explain(operation, result, mcds__fold_saying(result));
+                return mcds__operation_explain(operation, result, mcds__fold_reason(result));
         } else {
             return take_loss(sweep, operation);
         }

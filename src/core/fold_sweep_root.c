@@ -31,7 +31,7 @@ static enum mcds__step take_root(struct mcds__fold_sweep *sweep,
 {
     const mcds_request *request = &sweep->room->requests[0];
     struct mcds__fold_life life = {0};
-    const char *detail = NULL;
+    const mcds_reason *detail = NULL;
     mcds_capabilities can;
     if (mcds__is_transport_trouble(&request->reply)) {
         sweep->stage = MCDS__SWEEP_BEGIN;
@@ -57,7 +57,7 @@ static enum mcds__step take_root(struct mcds__fold_sweep *sweep,
     if (sweep->erased && life.number != sweep->life.number)
         return finish(sweep, operation);
     if (result != MCDS_OK)
-        return mcds__operation_explain(operation, result, detail);
+        return mcds__fold_refuse(sweep->fold, operation, result, detail);
     mcds__store_capabilities(sweep->fold->store, &can);
     sweep->life = life;
     sweep->token = can.compare_and_delete ? request->reply.cas : (mcds_cas_token){0, 0};
@@ -83,8 +83,7 @@ static enum mcds__step take_end(struct mcds__fold_sweep *sweep,
     case MCDS_OUT_MISS:
     case MCDS_OUT_EXISTS:
         if (sweep->moves++ == MCDS__FOLD_MOVES_MAX)
-            return mcds__operation_explain(operation, MCDS_BUSY,
-                                           "its root changes again and again");
+            return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ROOT_CHANGES));
         return mcds__sweep_ask_root(sweep, operation);
     case MCDS_OUT_UNKNOWN:
         sweep->erased = true;

@@ -61,7 +61,7 @@ static enum mcds__step take_value(struct mcds__root *root, struct mcds__operatio
                                   const mcds_request *request)
 {
     struct mcds__descriptor descriptor = {.count = 0};
-    const char *detail;
+    const mcds_reason *detail;
     if (request->reply.outcome == MCDS_OUT_MISS)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     if (request->reply.outcome != MCDS_OUT_OK) {
@@ -96,7 +96,7 @@ static enum mcds__step make_again(struct mcds__root *root, struct mcds__operatio
     root->stage = ROOT_BEGIN;
     if (mcds__operation_again(operation))
         return MCDS__SLEEP;
-    return mcds__operation_explain(operation, MCDS_BUSY, "its key vanishes again and again");
+    return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
 }
 
 enum mcds__step mcds__root_make_step(struct mcds__root *root, struct mcds__operation *operation)
@@ -140,7 +140,7 @@ static enum mcds__step ask_replace(struct mcds__root *root, struct mcds__operati
         seal(root, root->next, &root->requests[0]);
     } else {
         return mcds__operation_explain(operation, MCDS_UNSUPPORTED,
-                                       "the store has no compare-and-set");
+                                       MCDS__WHY(NO_COMPARE_AND_SET));
     }
     root->stage = ROOT_REPLACING;
     return mcds__operation_ask_repeatable(operation, root->requests, 2);

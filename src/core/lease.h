@@ -43,7 +43,7 @@ struct mcds__lease_value {
 bool mcds__lease_decode(mcds_bytes value, mcds_bytes key, struct mcds__lease_value *out);
 /* Of what mcds__lease_decode refuses: MCDS_UNSUPPORTED when a newer version of mcds has written it,
  * else MCDS_CORRUPT. *detail_out says so. */
-int mcds__lease_refuse(mcds_bytes value, mcds_bytes key, const char **detail_out);
+int mcds__lease_refuse(mcds_bytes value, mcds_bytes key, const mcds_reason **detail_out);
 
 /* One acquire, renew or release. The caller fills the first part. */
 struct mcds__lease_call {

@@ -203,8 +203,7 @@ static enum mcds__step take_mine(struct mcds__lease_call *call,
     }
     int64_t deadline_ns = mcds__lease_deadline(call, lease->asked_ns);
     if (mcds__monotonic_ns(operation->env) >= deadline_ns) {
-        operation->detail =
-            "the store took so long that the lease was over when it was granted";
+        operation->detail = MCDS__WHY(GRANTED_LATE);
         return ask_undo(call, operation, look->cas, MCDS_TIMEOUT);
     }
     lease->fence = fence->number;
@@ -218,13 +217,12 @@ static enum mcds__step take_mine(struct mcds__lease_call *call,
 
 /* It is not ours now. An add in doubt may make it ours later. */
 static enum mcds__step end_not_ours(struct mcds__lease_call *call,
-                                    struct mcds__operation *operation, const char *detail)
+                                    struct mcds__operation *operation,
+                                    const mcds_reason *detail)
 {
     if ((call->lease->state & MCDS__LEASE_DOUBT) == 0)
         return mcds__operation_explain(operation, MCDS_BUSY, detail);
-    return mcds__operation_explain(
-        operation, MCDS_AMBIGUOUS,
-        "another holds it, and a request for it whose reply was lost may still arrive");
+    return mcds__operation_explain(operation, MCDS_AMBIGUOUS, MCDS__WHY(REQUEST_MAY_ARRIVE));
 }
 
 /* Another holds it. What we know to be refused need not be asked for again with this token. */
@@ -264,7 +262,7 @@ static enum mcds__step take_missing(struct mcds__lease_call *call,
     call->polls = false;
     if (mcds__operation_again(operation))
         return MCDS__SLEEP;
-    return end_not_ours(call, operation, "the key vanishes again and again");
+    return end_not_ours(call, operation, MCDS__WHY(KEY_VANISHES));
 }
 
 /* What the write of this batch has left in the lease's state. */

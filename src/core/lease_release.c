@@ -43,7 +43,7 @@ static enum mcds__step ask_let_go(struct mcds__lease_call *call,
 
 static enum mcds__step end_lost(struct mcds__lease_call *call,
                                 struct mcds__operation *operation, int result,
-                                const char *detail)
+                                const mcds_reason *detail)
 {
     mcds__lease_clear_gone(call->lease);
     return mcds__operation_explain(operation, result, detail);
@@ -55,12 +55,8 @@ static enum mcds__step end_gone(struct mcds__lease_call *call,
 {
     uint32_t state = call->lease->state;
     if (call->doubt || (state & MCDS__LEASE_LET_GO) != 0 || (state & MCDS__LEASE_HELD) == 0)
-        return end_lost(
-            call, operation, MCDS_AMBIGUOUS,
-            "the lease is gone; whether it had ended before the release is not known");
-    return end_lost(
-        call, operation, MCDS_LOST,
-        "the lease had ended before; the work under it may have overlapped with another's");
+        return end_lost(call, operation, MCDS_AMBIGUOUS, MCDS__WHY(LEASE_GONE));
+    return end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_ENDED_BEFORE));
 }
 
 /* Nothing more is known of it. A release in doubt may have been applied, or may be yet: from then
@@ -104,7 +100,7 @@ static enum mcds__step take_refusals(struct mcds__lease_call *call,
         return MCDS__SLEEP;
     (void)mcds__operation_explain(
         operation, mcds__operation_is_late(operation) ? MCDS_TIMEOUT : MCDS_UNAVAILABLE,
-        "the store kept refusing the compare-and-delete");
+        MCDS__WHY(DELETE_REFUSED));
     return end_kept(call, operation);
 }
 

@@ -49,13 +49,12 @@ static enum mcds__step end_renewed(struct mcds__lease_call *call,
     lease->deadline_ns = mcds__lease_deadline(call, call->asked_ns);
     mcds__lease_remember_cas(lease, cas);
     if (mcds__monotonic_ns(operation->env) >= lease->deadline_ns)
-        return mcds__operation_explain(operation, MCDS_EXPIRED,
-                                       "renewed, but the answer came after the new deadline");
+        return mcds__operation_explain(operation, MCDS_EXPIRED, MCDS__WHY(RENEWED_LATE));
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
 static enum mcds__step end_lost(struct mcds__lease_call *call,
-                                struct mcds__operation *operation, const char *detail)
+                                struct mcds__operation *operation, const mcds_reason *detail)
 {
     mcds__lease_clear_gone(call->lease);
     return mcds__operation_explain(operation, MCDS_LOST, detail);
@@ -64,7 +63,7 @@ static enum mcds__step end_lost(struct mcds__lease_call *call,
 /* Not renewed, as far as is known. */
 static enum mcds__step end_unchanged(struct mcds__lease_call *call,
                                      struct mcds__operation *operation, int result,
-                                     const char *detail)
+                                     const mcds_reason *detail)
 {
     if (call->doubt) {
         call->lease->extension++;
@@ -81,18 +80,16 @@ static enum mcds__step take_mine(struct mcds__lease_call *call,
     if (extension > call->lease->extension)
         return end_renewed(call, operation, cas);
     if (mcds__lease_is_ghost(call->lease, extension))
-        return end_lost(call, operation, "the lease had ended; another may have held it since");
+        return end_lost(call, operation, MCDS__WHY(LEASE_ENDED));
     mcds__lease_remember_cas(call->lease, cas);
     if (mcds__operation_is_late(operation))
-        return end_unchanged(call, operation, MCDS_TIMEOUT,
-                             "the deadline passed before the lease could be renewed");
+        return end_unchanged(call, operation, MCDS_TIMEOUT, MCDS__WHY(RENEWAL_LATE));
     if (call->takes < EXTENDS_MAX)
         return ask_extend(call, operation);
     call->stage = BEGIN;
     if (mcds__operation_again(operation))
         return MCDS__SLEEP;
-    return end_unchanged(call, operation, MCDS_UNAVAILABLE,
-                         "the store kept refusing the compare-and-set");
+    return end_unchanged(call, operation, MCDS_UNAVAILABLE, MCDS__WHY(SET_REFUSED));
 }
 
 static enum mcds__step take_trouble(struct mcds__lease_call *call,
@@ -121,10 +118,8 @@ static enum mcds__step take_why(struct mcds__lease_call *call,
                                 struct mcds__operation *operation)
 {
     if (call->requests[0].reply.outcome == MCDS_OUT_MISS)
-        return end_lost(call, operation,
-                        "the server has lost the lease and its fence: it was restarted or "
-                        "flushed, or it evicts");
-    return end_lost(call, operation, "the lease had ended; another may have held it since");
+        return end_lost(call, operation, MCDS__WHY(LEASE_LOST));
+    return end_lost(call, operation, MCDS__WHY(LEASE_ENDED));
 }
 
 static enum mcds__step take_replies(struct mcds__lease_call *call,
@@ -143,7 +138,7 @@ static enum mcds__step take_replies(struct mcds__lease_call *call,
     case LEASE_MINE:
         return take_mine(call, operation, value.extension, look->reply.cas);
     case LEASE_OTHERS:
-        return end_lost(call, operation, "the lease had ended; another holds it");
+        return end_lost(call, operation, MCDS__WHY(LEASE_TAKEN));
     case LEASE_MISSING:
         return ask_why(call, operation);
     case LEASE_UNSEEN:
@@ -151,7 +146,7 @@ static enum mcds__step take_replies(struct mcds__lease_call *call,
             return end_renewed(call, operation, (mcds_cas_token){0, 0});
         return take_trouble(call, operation, &look->reply);
     default:
-        return end_lost(call, operation, "the lease had ended; another may have held it since");
+        return end_lost(call, operation, MCDS__WHY(LEASE_ENDED));
     }
 }
 
@@ -163,8 +158,7 @@ enum mcds__step mcds__lease_renew_step(struct mcds__lease_call *call,
     if (call->stage != BEGIN)
         return take_replies(call, operation);
     if (mcds__monotonic_ns(operation->env) >= call->lease->deadline_ns)
-        return end_unchanged(call, operation, MCDS_EXPIRED,
-                             "the deadline of the lease has passed");
+        return end_unchanged(call, operation, MCDS_EXPIRED, MCDS__WHY(LEASE_DEADLINE));
     bool token_known = call->lease->cas_connection != 0;
     return token_known && !call->doubt ? ask_extend(call, operation)
                                        : ask_look(call, operation);

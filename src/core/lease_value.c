@@ -41,10 +41,10 @@ bool mcds__lease_decode(mcds_bytes value, mcds_bytes key, struct mcds__lease_val
     return true;
 }
 
-int mcds__lease_refuse(mcds_bytes value, mcds_bytes key, const char **detail_out)
+int mcds__lease_refuse(mcds_bytes value, mcds_bytes key, const mcds_reason **detail_out)
 {
     bool is_newer = mcds__frame_is_newer(value, FRAME_TYPE, FRAME_VERSION, key);
-    *detail_out = is_newer ? MCDS__NEWER_SAYING : MCDS__FOREIGN_SAYING;
+    *detail_out = is_newer ? MCDS__WHY(NEWER) : MCDS__WHY(FOREIGN);
     return is_newer ? MCDS_UNSUPPORTED : MCDS_CORRUPT;
 }
 

@@ -11,17 +11,17 @@
 
 enum { BEGIN, CHANGE };
 
-const char *const mcds__members_sayings[MCDS__MEMBERS_SAYINGS] = {
-    "its members are not kept; open it the same way",
-    "its members are kept EXACT; open it the same way",
-    "its members are ESTIMATED; open it the same way",
+const mcds_reason *const mcds__members_reasons[MCDS__MEMBERS_REASONS] = {
+    MCDS__WHY(MEMBERS_NOT_KEPT),
+    MCDS__WHY(MEMBERS_EXACT),
+    MCDS__WHY(MEMBERS_ESTIMATED),
 };
 
-static const char *const forms[] = {
-    "its members are kept EXACT; open it the same way",
-    "its members are ESTIMATED; open it the same way",
-    "its members are kept in a way that this version does not know",
-    "its members are kept in a way that this version does not know",
+static const mcds_reason *const forms[] = {
+    MCDS__WHY(MEMBERS_EXACT),
+    MCDS__WHY(MEMBERS_ESTIMATED),
+    MCDS__WHY(UNKNOWN_MEMBERS),
+    MCDS__WHY(UNKNOWN_MEMBERS),
 };
 
 struct mcds__members *mcds__members_open(mcds_store *store, const struct mcds__key *roots,
@@ -183,8 +183,7 @@ static enum mcds__step begin(struct mcds__members_visit *visit,
     if (place == NULL && mcds__operation_wait(operation, 0))
         return MCDS__SLEEP;
     if (place == NULL)
-        return mcds__operation_explain(operation, MCDS_BUSY,
-                                       "too many intervals are in use at once");
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(TOO_MANY_INTERVALS));
     visit->place = place;
     if (is_known(visit)) {
         mcds__members_give(visit->members, place);

@@ -15,8 +15,8 @@
 #define MCDS__MEMBERS_SLOTS_MAX 33
 
 /* What to say where others keep members, by mcds_members. */
-#define MCDS__MEMBERS_SAYINGS 3
-extern const char *const mcds__members_sayings[MCDS__MEMBERS_SAYINGS];
+#define MCDS__MEMBERS_REASONS 3
+extern const mcds_reason *const mcds__members_reasons[MCDS__MEMBERS_REASONS];
 
 struct mcds__members_place {
     uint64_t slot;

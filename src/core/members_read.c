@@ -150,7 +150,7 @@ static bool take_sweep(struct mcds__members_read *read, struct mcds__operation *
         operation->result = MCDS_NO_MEMORY;
     if (read->corrupt) {
         operation->result = MCDS_CORRUPT;
-        operation->detail = "it has an invalid HyperLogLog register";
+        operation->detail = MCDS__WHY(BAD_REGISTER);
     }
     return !read->no_memory && !read->corrupt;
 }
@@ -175,7 +175,7 @@ static bool begin_sweep(struct mcds__members_read *read, struct mcds__operation 
     }
     read->place = mcds__members_take(members, read->slot - read->at);
     if (read->place == NULL) {
-        operation->detail = "too many intervals are in use at once";
+        operation->detail = MCDS__WHY(TOO_MANY_INTERVALS);
         operation->result = MCDS_BUSY;
         return false;
     }

@@ -31,7 +31,8 @@ static mcds_request *look_request(struct mcds__part_append *append)
 }
 
 static enum mcds__step finish(struct mcds__part_append *append,
-                              struct mcds__operation *operation, int result, const char *detail)
+                              struct mcds__operation *operation, int result,
+                              const mcds_reason *detail)
 {
     if (append->doubt && result != MCDS_OK)
         result = MCDS_AMBIGUOUS;
@@ -67,7 +68,7 @@ static enum mcds__step fail_for_room(struct mcds__part_append *append,
         return fail(append, operation, reply);
     mcds__part_note_blocked(append->parts, append->family);
     operation->peer = reply->peer;
-    return finish(append, operation, MCDS_FULL, "the server has no memory for a longer value");
+    return finish(append, operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_VALUE));
 }
 
 /* The family has ended, or, without a mark, it may have. */
@@ -77,7 +78,7 @@ static enum mcds__step end(struct mcds__part_append *append, struct mcds__operat
     append->ended = true;
     append->is_marked = is_marked;
     append->stage = APPEND_BEGIN;
-    return finish(append, operation, MCDS_BUSY, "it is being cleared by others");
+    return finish(append, operation, MCDS_BUSY, MCDS__WHY(OTHERS_CLEAR_IT));
 }
 
 static enum mcds__step try_later(struct mcds__part_append *append,
@@ -369,8 +370,7 @@ static enum mcds__step take_look(struct mcds__part_append *append,
     if (looked->flags == MCDS__PART_END)
         return end(append, operation, true);
     if (looked->flags == 0)
-        return finish(append, operation, MCDS_CORRUPT,
-                      "its key holds something that mcds did not write");
+        return finish(append, operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     bool is_another = mcds__part_note_seen(append->parts, append->family, append->part,
                                            looked->value_length, looked->flags,
                                            operation->sent_ns);
@@ -402,7 +402,7 @@ static enum mcds__step take_refusal(struct mcds__part_append *append,
                    ? try_later(append, operation, APPEND_BEGIN, added)
                    : fail(append, operation, added);
     if (append->makings++ == MAKINGS_MAX)
-        return finish(append, operation, MCDS_BUSY, "its key vanishes again and again");
+        return finish(append, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     if (mcds__part_note_missing(append->parts, append->family, append->part)) {
         append->tells_loss = true;
         if (append->parts->one_route)

@@ -215,7 +215,7 @@ static enum mcds__step finish(struct mcds__part_read *read, struct mcds__operati
     read->count = read->all_count - first;
     read->stage = READ_BEGIN;
     if (read->is_newer)
-        return mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__NEWER_SAYING);
+        return mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__WHY(NEWER));
     return mcds__operation_finish(operation, MCDS_OK);
 }
 

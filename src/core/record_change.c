@@ -49,7 +49,8 @@ void mcds__record_change_free(struct mcds__record_change *change, const mcds_env
 }
 
 static enum mcds__step finish(struct mcds__record_change *change,
-                              struct mcds__operation *operation, int result, const char *detail)
+                              struct mcds__operation *operation, int result,
+                              const mcds_reason *detail)
 {
     if (change->doubt && result != MCDS_OK)
         result = MCDS_AMBIGUOUS;
@@ -63,7 +64,7 @@ static enum mcds__step load_later(struct mcds__record_change *change,
     if (mcds__operation_wait(operation, 0))
         return MCDS__SLEEP;
     if (!mcds__is_transport_trouble(&change->obstacle))
-        return finish(change, operation, MCDS_BUSY, "others change it all the time");
+        return finish(change, operation, MCDS_BUSY, MCDS__WHY(OTHERS_CHANGE_IT));
     (void)mcds__operation_fail_read(operation, &change->obstacle);
     return finish(change, operation, operation->result, operation->detail);
 }
@@ -308,19 +309,16 @@ static enum mcds__step resolve(struct mcds__record_change *change,
     /* Written again, it would count twice if it had counted in a life that is gone. */
     if (!load->is_known)
         return finish(change, operation, MCDS_AMBIGUOUS,
-                      change->base_is_known ? "its key has vanished meanwhile"
-                                            : "a reply was lost, and its key is missing: it is "
-                                              "not made yet, or it was made and is gone");
+                      change->base_is_known ? MCDS__WHY(KEY_VANISHED)
+                                            : MCDS__WHY(KEY_IN_DOUBT));
     if (!change->base_is_known || value->generation != change->base_generation)
-        return finish(change, operation, MCDS_AMBIGUOUS,
-                      "its key was made by others meanwhile");
+        return finish(change, operation, MCDS_AMBIGUOUS, MCDS__WHY(MADE_MEANWHILE));
     if (value->version == change->base_version)
         return ask_write(change, operation, CHANGE_WRITING,
                          change->next.kind == MCDS__RECORD_REMOVED ? REMOVED_MS : 0);
     if (value->version - change->base_version <= MCDS__RECORD_IDS)
         return begin_anew(change, operation);
-    return finish(change, operation, MCDS_AMBIGUOUS,
-                  "others have changed it too often meanwhile");
+    return finish(change, operation, MCDS_AMBIGUOUS, MCDS__WHY(CHANGED_TOO_OFTEN));
 }
 
 static enum mcds__step load(struct mcds__record_change *change,

@@ -107,8 +107,7 @@ static enum mcds__step take_root(struct mcds__record_load *load,
     /* What another call of this handle has made since we asked need not have been there. */
     if (reply->outcome == MCDS_OUT_MISS && load->was_seen &&
         atomic_exchange(load->seen, false) && !load->skips_parts)
-        return mcds__operation_explain(operation, MCDS_LOST,
-                                       "the value that this handle has used is gone");
+        return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(VALUE_GONE));
     if (reply->outcome == MCDS_OUT_MISS)
         return finish(load, operation, false, (mcds_bytes){NULL, 0});
     if (reply->outcome != MCDS_OUT_OK)
@@ -119,9 +118,9 @@ static enum mcds__step take_root(struct mcds__record_load *load,
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     bytes.at = load->held.at;
     if (mcds__record_is_newer(bytes, load->request.key))
-        return mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__NEWER_SAYING);
+        return mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__WHY(NEWER));
     if (!mcds__record_decode(bytes, load->request.key, &load->value))
-        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__FOREIGN_SAYING);
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     load->is_known = true;
     load->token = reply->cas;
     atomic_store(load->seen, load->value.kind != MCDS__RECORD_REMOVED);
@@ -146,7 +145,7 @@ static enum mcds__step take_loss(struct mcds__record_load *load,
     load->lost_version = load->value.version;
     load->stage = LOAD_BEGIN;
     if (is_lost || load->losses++ == LOSSES_MAX)
-        return mcds__operation_explain(operation, MCDS_LOST, "a part of the value is gone");
+        return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(VALUE_PART_GONE));
     return ask_root(load, operation);
 }
 
@@ -167,8 +166,7 @@ static enum mcds__step take_parts(struct mcds__record_load *load,
     if (load->next_part < load->value.parts.count)
         return ask_parts(load, operation);
     if (load->held.length != load->value.parts.length)
-        return mcds__operation_explain(operation, MCDS_CORRUPT,
-                                       "the parts of the value have another length");
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(VALUE_LENGTH));
     return finish(load, operation, true, (mcds_bytes){load->held.at, load->held.length});
 }
 

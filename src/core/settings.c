@@ -2,7 +2,6 @@
 #include "core/settings.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 
 #include "base/environment.h"
 
@@ -81,26 +80,31 @@ static enum mcds__step ask(struct mcds__agree *agree, struct mcds__operation *op
     return mcds__operation_ask_repeatable(operation, agree->requests, agree->count);
 }
 
-/* Whether the numbers are those of the handle. Where they differ, the sentence says so. */
+/* Whether the numbers are those of the handle. */
 static bool is_same(struct mcds__agree *agree, const struct mcds__descriptor *descriptor)
 {
     const struct mcds__settings *settings = agree->settings;
     for (uint32_t i = 0; i < settings->count; i++) {
-        const struct mcds__setting *setting = &settings->list[i];
-        uint64_t number = descriptor->settings[i];
-        if (number == setting->number)
+        if (descriptor->settings[i] == settings->list[i].number)
             continue;
-        if (number < setting->saying_count)
-            (void)snprintf(agree->sentence, sizeof agree->sentence, "%s",
-                           setting->sayings[number]);
-        else
-            (void)snprintf(agree->sentence, sizeof agree->sentence,
-                           "it was made with %s %llu, not %llu; open it the same way",
-                           setting->name, (unsigned long long)number,
-                           (unsigned long long)setting->number);
+        agree->differs = i;
+        agree->found = descriptor->settings[i];
         return false;
     }
     return true;
+}
+
+static enum mcds__step refuse(const struct mcds__agree *agree,
+                              struct mcds__operation *operation)
+{
+    const struct mcds__setting *setting = &agree->settings->list[agree->differs];
+    struct mcds__difference difference = {setting->name, (int64_t)setting->number,
+                                          (int64_t)agree->found};
+    return mcds__operation_differ(operation,
+                                  agree->found < setting->reason_count
+                                      ? setting->reasons[agree->found]
+                                      : MCDS__WHY(OPTION_DIFFERS),
+                                  difference);
 }
 
 /* They are ours: for ever, or for as long as they are sure to stay. */
@@ -125,24 +129,30 @@ static bool is_short(const struct mcds__settings *settings, const mcds_reply *lo
            (look->ttl_ms == MCDS_TTL_UNKNOWN || (look->ttl_ms >= 0 && look->ttl_ms < least_ms));
 }
 
+/* Without settings, the first of them is 0. */
+static enum mcds__step refuse_foreign(const struct mcds__settings *settings,
+                                      struct mcds__operation *operation)
+{
+    struct mcds__difference difference = {NULL, (int64_t)settings->list[0].number, 0};
+    return mcds__operation_differ(operation, settings->foreign, difference);
+}
+
 static enum mcds__step compare(struct mcds__agree *agree, struct mcds__operation *operation,
                                const mcds_request *look)
 {
     const struct mcds__settings *settings = agree->settings;
     struct mcds__descriptor descriptor = {.count = 0};
-    const char *detail = NULL;
+    const mcds_reason *detail = NULL;
     int result = mcds__descriptor_open(&descriptor, mcds__reply_value(&operation->batch, look),
                                        look->key, settings->kind, &detail);
     if (result == MCDS_UNSUPPORTED)
         return mcds__operation_explain(operation, result, detail);
     if (result != MCDS_OK || descriptor.count != settings->count)
-        return settings->foreign != NULL
-                   ? mcds__operation_explain(operation, MCDS_INVALID, settings->foreign)
-                   : mcds__operation_explain(
-                         operation, MCDS_CORRUPT,
-                         "its settings are something that mcds did not write");
+        return settings->foreign != NULL ? refuse_foreign(settings, operation)
+                                         : mcds__operation_explain(operation, MCDS_CORRUPT,
+                                                                   MCDS__WHY(SETTINGS_FOREIGN));
     if (!is_same(agree, &descriptor))
-        return mcds__operation_explain(operation, MCDS_INVALID, agree->sentence);
+        return refuse(agree, operation);
     bool is_new = agree->makes && agree->requests[0].reply.outcome == MCDS_OUT_OK;
     if (agree->makes && !is_new && is_short(settings, &look->reply))
         return ask(agree, operation, AGREE_KEEPING);
@@ -159,8 +169,7 @@ static enum mcds__step again(struct mcds__agree *agree, struct mcds__operation *
     if (mcds__operation_again(operation))
         return MCDS__SLEEP;
     if (reply->outcome == MCDS_OUT_MISS)
-        return mcds__operation_explain(operation, MCDS_BUSY,
-                                       "its settings vanish again and again");
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(SETTINGS_VANISH));
     return mcds__operation_fail_read(operation, reply);
 }
 

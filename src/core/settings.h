@@ -15,14 +15,13 @@
 #include "core/slot.h"
 
 #define MCDS__SETTINGS_MAX 3
-#define MCDS__SETTINGS_SENTENCE 160
 
 struct mcds__setting {
     const char *name;
     uint64_t number;
-    /* What to say where another number is found, by that number; NULL: both are told. */
-    const char *const *sayings;
-    uint64_t saying_count;
+    /* Why a handle of another number does not fit, by the number found; NULL: OPTION_DIFFERS. */
+    const mcds_reason *const *reasons;
+    uint64_t reason_count;
 };
 
 struct mcds__settings {
@@ -33,7 +32,7 @@ struct mcds__settings {
     struct mcds__setting list[MCDS__SETTINGS_MAX];
     uint32_t count; /* 0: nothing to agree on */
     uint64_t ttl_ms;
-    const char *foreign; /* said of a value that is no settings; NULL: CORRUPT */
+    const mcds_reason *foreign; /* of a value that is no settings; NULL: CORRUPT */
     enum mcds__descriptor_kind kind;
     uint32_t flags;
     size_t frame_length;
@@ -62,7 +61,8 @@ struct mcds__agree {
     uint8_t stage;
     uint8_t count;
     mcds_request requests[2];
-    char sentence[MCDS__SETTINGS_SENTENCE];
+    uint32_t differs; /* the setting of which the structure has another value, */
+    uint64_t found;   /* and that value */
 };
 void mcds__agree_begin(struct mcds__agree *agree, struct mcds__settings *settings, bool makes,
                        const struct mcds__operation *operation);

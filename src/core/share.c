@@ -115,28 +115,25 @@ bool mcds__share_head_read(mcds_bytes value, mcds_bytes key, uint32_t *copies_ou
     return *copies_out >= 1 && *copies_out <= MCDS__SHARE_COPIES_MAX;
 }
 
-/* NULL: the head is ours; else what it says instead. */
-static const char *check_head(const struct mcds__share *share, mcds_bytes value)
+/* NULL: the head is ours; else why not. */
+static const mcds_reason *check_head(const struct mcds__share *share, mcds_bytes value,
+                                     struct mcds__difference *difference_out)
 {
-    static const char *const copies[] = {
-        "this counter was made EXACT with 1 copy", "this counter was made with 2 copies",
-        "this counter was made with 3 copies",     "this counter was made with 4 copies",
-        "this counter was made with 5 copies",     "this counter was made with 6 copies",
-        "this counter was made with 7 copies",
-    };
     mcds_bytes payload;
+    *difference_out = (struct mcds__difference){"copies", share->copies, 0};
     if (mcds__frame_is_newer(value, HEAD_TYPE, HEAD_VERSION, mcds__key_bytes(&share->head)))
-        return MCDS__NEWER_SAYING;
+        return MCDS__WHY(NEWER);
     if (!mcds__frame_open(value, HEAD_TYPE, HEAD_VERSION, mcds__key_bytes(&share->head),
                           &payload) ||
         payload.length != HEAD_LENGTH)
-        return "this counter was made without EXACT";
+        return MCDS__WHY(NOT_EXACT);
     const uint8_t *bytes = payload.at;
     if (bytes[0] == FORM_SHARES && bytes[1] == share->copies && bytes[2] == share->slots)
         return NULL;
     if (bytes[0] != FORM_SHARES || bytes[1] < 1 || bytes[1] > MCDS__SHARE_COPIES_MAX)
-        return "this counter was made by a newer version";
-    return copies[bytes[1] - 1];
+        return MCDS__WHY(NEWER_COUNTER);
+    difference_out->found = bytes[1];
+    return MCDS__WHY(OPTION_DIFFERS);
 }
 
 enum mcds__share_verdict mcds__share_judge(const struct mcds__share_look *look,
@@ -152,7 +149,8 @@ enum mcds__share_verdict mcds__share_judge(const struct mcds__share_look *look,
         bool there = head->reply.outcome == MCDS_OUT_OK;
         servers[copy] = MCDS__SHARE_SILENT;
         if (there)
-            operation->detail = check_head(share, mcds__reply_value(&operation->batch, head));
+            operation->detail = check_head(share, mcds__reply_value(&operation->batch, head),
+                                           &operation->difference);
         if (there && operation->detail != NULL) {
             operation->result = MCDS_INVALID;
             return MCDS__SHARE_FOREIGN;

@@ -117,8 +117,7 @@ static enum mcds__step end_stored(struct mcds__share_flush *flush,
     commit(flush);
     if (!flush->dropped)
         return finish(flush, operation, MCDS_OK);
-    operation->detail = "this handle did not flush for so long that the outcome of its flush "
-                        "before is not known any more";
+    operation->detail = MCDS__WHY(FLUSH_FORGOTTEN);
     return finish(flush, operation, MCDS_AMBIGUOUS);
 }
 
@@ -133,7 +132,7 @@ static enum mcds__step end_failed(struct mcds__share_flush *flush,
 }
 
 static enum mcds__step end_busy(struct mcds__share_flush *flush,
-                                struct mcds__operation *operation, const char *detail)
+                                struct mcds__operation *operation, const mcds_reason *detail)
 {
     operation->detail = detail;
     return fail(flush, operation, MCDS_BUSY);
@@ -158,7 +157,7 @@ static enum mcds__step ask_write(struct mcds__share_flush *flush,
     case MCDS__SHARE_RESIGNED:
         return ask_look(flush, operation);
     default:
-        return end_busy(flush, operation, "too many writers have left an entry in this slot");
+        return end_busy(flush, operation, MCDS__WHY(TOO_MANY_WRITERS));
     }
 }
 
@@ -262,7 +261,7 @@ static enum mcds__step take_look(struct mcds__share_flush *flush,
     if (verdict == MCDS__SHARE_AWAY) {
         const mcds_reply *trouble = mcds__share_trouble(&flush->look);
         if (trouble == NULL)
-            return end_busy(flush, operation, "most of the servers have lost this counter");
+            return end_busy(flush, operation, MCDS__WHY(MOST_SERVERS_LOST));
         flush->claims--;
         flush->stage = BEGIN;
         if (!mcds__is_refusal(trouble) && mcds__operation_again(operation))
@@ -272,7 +271,7 @@ static enum mcds__step take_look(struct mcds__share_flush *flush,
     mcds_capabilities can;
     mcds__store_capabilities(operation->store, &can);
     if (!can.compare_and_set) {
-        operation->detail = "this store has no compare-and-set";
+        operation->detail = MCDS__WHY(NO_COMPARE_AND_SET);
         return fail(flush, operation, MCDS_UNSUPPORTED);
     }
     if (!choose_slot(flush, operation, &slot))
@@ -310,7 +309,7 @@ static enum mcds__step go_on(struct mcds__share_flush *flush, struct mcds__opera
         return ask_look(flush, operation);
     }
     if (++flush->rounds >= ROUNDS_MAX || mcds__operation_is_late(operation))
-        return end_busy(flush, operation, "others kept changing the slot");
+        return end_busy(flush, operation, MCDS__WHY(SLOT_CHANGES));
     uint32_t now_s = mcds__share_now_s(share->env);
     if (round->conflict && share->moves < MOVES_MAX &&
         mcds__share_writers(&share->state, now_s, share->owner) > 0)
@@ -319,7 +318,7 @@ static enum mcds__step go_on(struct mcds__share_flush *flush, struct mcds__opera
         return ask_write(flush, operation);
     if (mcds__operation_wait(operation, 0))
         return MCDS__SLEEP;
-    return end_busy(flush, operation, "others kept changing the slot");
+    return end_busy(flush, operation, MCDS__WHY(SLOT_CHANGES));
 }
 
 static enum mcds__step take_write(struct mcds__share_flush *flush,
@@ -349,7 +348,7 @@ static enum mcds__step begin(struct mcds__share_flush *flush, struct mcds__opera
         if (!flush->holds && mcds__operation_wait(operation, NS_PER_MS))
             return MCDS__SLEEP;
         if (!flush->holds)
-            return end_busy(flush, operation, "another flush of this handle does not end");
+            return end_busy(flush, operation, MCDS__WHY(OTHER_FLUSH));
     }
     return share->owner == 0 ? ask_look(flush, operation) : ask_write(flush, operation);
 }

@@ -214,7 +214,7 @@ static enum mcds__step take_look(struct mcds__share_read *read,
     if (result == MCDS_BUSY && mcds__operation_wait(operation, NS_PER_MS))
         return MCDS__SLEEP;
     if (result == MCDS_LOST)
-        operation->detail = "the counter that this handle has used is gone";
+        operation->detail = MCDS__WHY(COUNTER_GONE);
     if (result != MCDS_OK || verdict == MCDS__SHARE_NONE)
         return mcds__operation_finish(operation, result);
     return ask_fill(read, operation);
@@ -278,8 +278,7 @@ static enum mcds__step ask_first(struct mcds__share_drop *drop,
     if (!drop->holds && mcds__operation_wait(operation, NS_PER_MS))
         return MCDS__SLEEP;
     if (!drop->holds)
-        return mcds__operation_explain(operation, MCDS_BUSY,
-                                       "a flush of this handle does not end");
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(FLUSH_ENDLESS));
     drop->stage = LOOK;
     return mcds__share_ask_look(&drop->look, operation);
 }

@@ -110,11 +110,9 @@ static enum mcds__step ask_count(struct mcds__slot_hit *hit, struct mcds__operat
 static enum mcds__step ask_birth(struct mcds__slot_hit *hit, struct mcds__operation *operation)
 {
     if (hit->must_exist)
-        return mcds__operation_explain(operation, MCDS_LOST,
-                                       "the key that this handle has used is gone");
+        return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(KEY_GONE));
     if (hit->births++ == BIRTHS_MAX)
-        return mcds__operation_explain(operation, MCDS_BUSY,
-                                       "the key vanishes again and again");
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(KEY_VANISHES));
     hit->stage = HIT_BEARING;
     hit->birth = mcds__slot_birth(operation->env);
     hit->requests[0] = (mcds_request){

@@ -3,6 +3,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/error.h"
 
 #define TRIES_MAX 5
 #define PAUSE_MIN_NS (NS_PER_MS / 2)
@@ -60,11 +61,26 @@ int64_t mcds__operation_now_ns(const struct mcds__operation *operation)
 }
 
 void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
-                            int result, const char *peer, const char *detail)
+                            int result, const char *peer, const mcds_reason *detail,
+                            const struct mcds__difference *difference)
 {
-    const char *cause = detail != NULL ? detail : mcds_strerror(result);
-    (void)mcds_fail(result, "%s '%.200s': %s: %s%s%s", kind->noun, name, kind->verb,
-                    peer != NULL ? peer : "", peer != NULL ? ": " : "", cause);
+    mcds_error error = {
+        .result = result,
+        .noun = kind->noun,
+        .name = name,
+        .verb = kind->verb,
+        .peer = peer,
+    };
+    if (detail == NULL) {
+        (void)mcds__fail_plain(&error);
+        return;
+    }
+    if (detail->cause == MCDS_CAUSE_OPTION_DIFFERS) {
+        error.option = difference->option;
+        error.wanted_max = difference->wanted;
+        error.found_number = difference->found;
+    }
+    (void)mcds__fail_for(detail, &error);
 }
 
 void mcds__operation_free(struct mcds__operation *operation)
@@ -80,7 +96,7 @@ int mcds__operation_end(struct mcds__operation *operation)
     mcds__operation_free(operation);
     if (operation->result < 0)
         mcds__describe_failure(operation->kind, operation->name, operation->result,
-                               operation->peer, operation->detail);
+                               operation->peer, operation->detail, &operation->difference);
     return operation->result;
 }
 
@@ -145,7 +161,7 @@ enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int re
 }
 
 enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
-                                        const char *detail)
+                                        const mcds_reason *detail)
 {
     operation->detail = detail;
     return mcds__operation_finish(operation, result);
@@ -182,6 +198,14 @@ int mcds__result_of(const mcds_reply *reply)
     default:
         return MCDS_IO;
     }
+}
+
+enum mcds__step mcds__operation_differ(struct mcds__operation *operation,
+                                       const mcds_reason *detail,
+                                       struct mcds__difference difference)
+{
+    operation->difference = difference;
+    return mcds__operation_explain(operation, MCDS_INVALID, detail);
 }
 
 bool mcds__operation_is_late(const struct mcds__operation *operation)

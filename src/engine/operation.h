@@ -12,7 +12,7 @@
 #ifndef MCDS_ENGINE_OPERATION_H
 #define MCDS_ENGINE_OPERATION_H
 
-#include "mcds_store.h"
+#include "base/reason.h"
 #include "store/store.h"
 
 enum mcds__step { MCDS__ASK, MCDS__SLEEP, MCDS__DONE };
@@ -27,6 +27,13 @@ struct mcds__operation_kind {
 };
 
 #define MCDS__VALUES_ROOM 256
+
+/* A structure was made with `found` and opened with `wanted`. */
+struct mcds__difference {
+    const char *option; /* NULL: the reason names it, and what was found */
+    int64_t wanted;
+    int64_t found;
+};
 
 struct mcds__operation {
     const struct mcds__operation_kind *kind;
@@ -44,9 +51,11 @@ struct mcds__operation {
     bool is_asked;       /* a batch has been asked for and not been looked at since */
     bool is_resting;     /* before it asks for that batch once more */
     int result;
-    const char *detail; /* what went wrong, and where */
+    const mcds_reason *detail;          /* what went wrong, and where */
+    struct mcds__difference difference; /* set where that is OPTION_DIFFERS */
     const char *peer;
-    const char *obstacle; /* why the last batch could not be sent, before its time was over */
+    const mcds_reason
+        *obstacle; /* why the last batch could not be sent, before its time was over */
     const char *obstacle_peer; /* and where; NULL: it could */
     uint64_t connection;       /* where the next batch had best go; 0 = anywhere */
     uint64_t round; /* in a pipeline: no other flush has had or will have this number */
@@ -83,10 +92,11 @@ enum mcds__step mcds__operation_advance(struct mcds__operation *operation);
 void mcds__operation_free(struct mcds__operation *operation);
 /* Free what the operation holds and leave its sentence in mcds_errmsg(); returns the result. */
 int mcds__operation_end(struct mcds__operation *operation);
-/* Leave the sentence on a failed operation of this kind in mcds_errmsg(). `peer` and `detail`
- * may be NULL. */
+/* Record the failure of an operation of this kind for mcds_errmsg(). `peer` and `detail` may be NULL;
+ * `difference` is read where `detail` is OPTION_DIFFERS. */
 void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
-                            int result, const char *peer, const char *detail);
+                            int result, const char *peer, const mcds_reason *detail,
+                            const struct mcds__difference *difference);
 /* Drive a prepared operation to its end and end it. */
 int mcds__operation_run(struct mcds__operation *operation);
 
@@ -106,9 +116,13 @@ enum mcds__step mcds__operation_ask_combinable(struct mcds__operation *operation
                                                mcds_request *requests, uint32_t count);
 
 enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int result);
-/* Finish with `result` and a constant sentence. */
+/* Finish with `result` and why. */
 enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
-                                        const char *detail);
+                                        const mcds_reason *detail);
+/* Finish with MCDS_INVALID: the structure was made with another value of an option. */
+enum mcds__step mcds__operation_differ(struct mcds__operation *operation,
+                                       const mcds_reason *detail,
+                                       struct mcds__difference difference);
 /* Finishes with the result for a reply. UNSENT is TIMEOUT when the deadline has passed and there
  * was no other obstacle. */
 enum mcds__step mcds__operation_fail(struct mcds__operation *operation,

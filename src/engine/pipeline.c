@@ -39,8 +39,10 @@ struct finished {
     struct mcds__handle *handle; /* to which `name` belongs */
     const struct mcds__operation_kind *kind;
     const char *name;
-    const char *detail;
+    /* Of a failure. */
+    const mcds_reason *detail;
     const char *peer;
+    struct mcds__difference difference;
 };
 
 struct mcds_pipeline {
@@ -108,13 +110,14 @@ static bool reserve_finished(mcds_pipeline *pipeline)
 static void finish(mcds_pipeline *pipeline, struct mcds__operation *operation)
 {
     struct finished *finished = finished_at(pipeline, pipeline->finished_count);
-    *finished = (struct finished){
-        .completion = {operation->tag, operation->result},
-        .kind = operation->kind,
-        .name = operation->name,
-        .detail = operation->detail,
-        .peer = operation->peer,
-    };
+    finished->completion = (mcds_completion){operation->tag, operation->result};
+    finished->kind = operation->kind;
+    finished->name = operation->name;
+    if (operation->result < 0) {
+        finished->detail = operation->detail;
+        finished->peer = operation->peer;
+        finished->difference = operation->difference;
+    }
     pipeline->finished_count++;
     pipeline->unfinished--;
     mcds__operation_free(operation);
@@ -422,7 +425,7 @@ static int take_finished(mcds_pipeline *pipeline, mcds_completion *done)
     *done = first->completion;
     if (done->result < 0)
         mcds__describe_failure(first->kind, first->name, done->result, first->peer,
-                               first->detail);
+                               first->detail, &first->difference);
     mcds__handle_release(first->handle);
     return MCDS_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/reason.h"
 #include "sim/world.h"
 
 #define VALUES_MAX ((size_t)1 << 24)
@@ -326,7 +327,7 @@ static void refuse(struct mcds__sim_lane *lane, mcds_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
         batch->requests[i].reply.outcome = MCDS_OUT_UNSENT;
-        batch->requests[i].reply.detail = "connection refused";
+        batch->requests[i].reply.detail = MCDS__WHY(CONNECTION_REFUSED);
         batch->requests[i].reply.peer = "server";
     }
     batch->answered = batch->count;

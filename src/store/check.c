@@ -12,7 +12,7 @@ void mcds__batch_refuse(mcds_batch *batch)
     batch->answered = batch->count;
 }
 
-void mcds__batch_unsent(mcds_batch *batch, const char *detail)
+void mcds__batch_unsent(mcds_batch *batch, const mcds_reason *detail)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
         memset(&batch->requests[i].reply, 0, sizeof batch->requests[i].reply);

@@ -3,6 +3,7 @@
 #define MCDS_STORE_CHECK_H
 
 #include "base/key.h"
+#include "base/reason.h"
 #include "mcds_store.h"
 
 #define MCDS__TTL_MS_MAX (UINT64_C(10) * 366 * 24 * 3600 * 1000)
@@ -14,25 +15,25 @@ static inline bool mcds__shares_key(const mcds_request *a, const mcds_request *b
 }
 
 /* Why no home takes this request; NULL: they do. `before`: one that they take, or NULL. */
-static inline const char *mcds__request_fault(const mcds_request *request,
-                                              const mcds_request *before)
+static inline const mcds_reason *mcds__request_fault(const mcds_request *request,
+                                                     const mcds_request *before)
 {
     if ((before == NULL || !mcds__shares_key(before, request)) &&
         !mcds__key_is_legal(request->key))
-        return "a key must be 1 to 250 bytes of 0x21 to 0x7e";
+        return MCDS__WHY(BAD_KEY);
     if (request->ttl_ms > MCDS__TTL_MS_MAX)
-        return "a ttl must be at most ten years";
+        return MCDS__WHY(LONG_TTL);
     if ((request->command == MCDS_INCR || request->command == MCDS_DECR) &&
         request->delta > INT64_MAX)
-        return "a delta must be at most 2^63 - 1";
+        return MCDS__WHY(LARGE_DELTA);
     if (request->command == MCDS_CAS && request->cas.connection == 0)
-        return "CAS needs a token";
+        return MCDS__WHY(NO_TOKEN);
     return NULL;
 }
 /* Answer a batch of which some requests have a detail: BAD_REQUEST to these, UNSENT to the others.
  */
 void mcds__batch_refuse(mcds_batch *batch);
 /* Answer UNSENT to all. */
-void mcds__batch_unsent(mcds_batch *batch, const char *detail);
+void mcds__batch_unsent(mcds_batch *batch, const mcds_reason *detail);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/reason.h"
 
 #define IN_ROOM_MIN ((size_t)16 * 1024)
 /* A value, its head and what else has come meanwhile. */
@@ -24,38 +25,38 @@
 /* Give memory back that a burst has needed. */
 #define BUFFER_KEPT ((size_t)1 << 20)
 
-static bool fail(struct mcds__connection *connection, const char *trouble)
+static bool fail(struct mcds__connection *connection, const mcds_reason *trouble)
 {
     connection->trouble = trouble;
     return false;
 }
 
-static const char *trouble_of(int error)
+static const mcds_reason *trouble_of(int error)
 {
     switch (error) {
     case ECONNREFUSED:
-        return "connection refused: is the server running there?";
+        return MCDS__WHY(CONNECTION_REFUSED);
     case ECONNRESET:
     case EPIPE:
-        return "the server has closed the connection";
+        return MCDS__WHY(CONNECTION_CLOSED);
     case ENOENT:
-        return "no such socket file: is the server running?";
+        return MCDS__WHY(NO_SOCKET_FILE);
     case EACCES:
     case EPERM:
-        return "permission denied";
+        return MCDS__WHY(PERMISSION_DENIED);
     case EHOSTUNREACH:
     case ENETUNREACH:
-        return "no route to the host";
+        return MCDS__WHY(NO_ROUTE);
     case ETIMEDOUT:
-        return "the host does not answer";
+        return MCDS__WHY(HOST_SILENT);
     case EMFILE:
     case ENFILE:
-        return "this process has no file descriptors left";
+        return MCDS__WHY(NO_DESCRIPTORS);
     case ENOMEM:
     case ENOBUFS:
-        return "no memory for the connection";
+        return MCDS__WHY(NO_MEMORY_FOR_CONNECTION);
     default:
-        return "the connection broke";
+        return MCDS__WHY(CONNECTION_BROKE);
     }
 }
 
@@ -149,14 +150,11 @@ static bool choose_addresses(struct mcds__connection *connection, int avoided)
     for (int i = 0; i < MCDS__ADDRESSES_MAX; i++) {
         const struct addrinfo *address;
         if (!find_address(connection->found, families[is_v4_first ? 1 - i : i], &address))
-            return fail(connection,
-                        "the name has several addresses, which can be several servers; give "
-                        "one address, or list the servers one by one");
+            return fail(connection, MCDS__WHY(SEVERAL_ADDRESSES));
         if (address != NULL)
             connection->addresses[connection->address_count++] = address;
     }
-    return connection->address_count > 0 ||
-           fail(connection, "the host name has no address of IPv4 or IPv6");
+    return connection->address_count > 0 || fail(connection, MCDS__WHY(NO_ADDRESS));
 }
 
 static bool open_unix(struct mcds__connection *connection, const char *path)
@@ -164,7 +162,7 @@ static bool open_unix(struct mcds__connection *connection, const char *path)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = strlen(path);
     if (length >= sizeof address.sun_path)
-        return fail(connection, "the path of the unix socket is too long");
+        return fail(connection, MCDS__WHY(LONG_SOCKET_PATH));
     memcpy(address.sun_path, path, length + 1);
     return begin_connect(connection, AF_UNIX, (const struct sockaddr *)&address,
                          sizeof address);
@@ -181,7 +179,7 @@ bool mcds__connection_open(struct mcds__connection *connection,
     (void)snprintf(port, sizeof port, "%u", (unsigned)address->port);
     if (getaddrinfo(address->host, port, &hints, &connection->found) != 0) {
         connection->found = NULL;
-        return fail(connection, "the host name cannot be resolved");
+        return fail(connection, MCDS__WHY(UNKNOWN_HOST));
     }
     return choose_addresses(connection, avoided) && try_addresses(connection);
 }
@@ -313,7 +311,7 @@ bool mcds__connection_receive(struct mcds__connection *connection, size_t needed
         return connection->trouble == NULL;
     }
     if (!make_room(connection, needed))
-        return fail(connection, "no memory for the server's reply");
+        return fail(connection, MCDS__WHY(NO_MEMORY_FOR_REPLY));
     bool got;
     do
         got = receive_some(connection, MSG_DONTWAIT);

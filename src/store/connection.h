@@ -21,8 +21,8 @@ struct addrinfo;
 struct mcds__connection {
     int fd; /* -1: closed */
     bool connecting;
-    const char *trouble;    /* a constant sentence, once a call has returned false */
-    struct addrinfo *found; /* what the name service has found; NULL: a unix socket */
+    const mcds_reason *trouble; /* a constant sentence, once a call has returned false */
+    struct addrinfo *found;     /* what the name service has found; NULL: a unix socket */
     const struct addrinfo
         *addresses[MCDS__ADDRESSES_MAX]; /* of these, in the order of trying */
     uint8_t address_count;

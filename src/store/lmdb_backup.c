@@ -79,7 +79,7 @@ static int give_identity(const char *path, const mcds_env *env, uint64_t map_siz
 
 static int fail_backup(const struct mcds__lmdb_file *file, const char *path, int code)
 {
-    const char *why = code > 0 ? strerror(code) : mcds__lmdb_reason(code);
+    const char *why = code > 0 ? strerror(code) : mcds__lmdb_reason(code)->text;
     if (code == ENOSPC || code == EDQUOT)
         return mcds_fail(MCDS_FULL, "lmdb: no room on the disk for the copy %s; make room",
                          path);

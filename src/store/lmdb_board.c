@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/reason.h"
 
 #define PLACES MCDS__LMDB_BOARD_PLACES
 /* How soon the death of the one with the turn is noticed. */
@@ -169,9 +170,7 @@ static void deliver_doubt(const struct mcds__lmdb_file *file, struct mcds__lmdb_
     for (struct mcds__lmdb_ticket *ticket = tickets; ticket != NULL; ticket = ticket->next)
         for (mcds_batch *batch = ticket->at; batch != ticket->until;
              batch = mcds__lmdb_skip_answered(batch->next))
-            mcds__lmdb_answer_batch(
-                file, batch, MCDS_OUT_UNKNOWN,
-                "another process accepted it for its commit and has not reported the outcome");
+            mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNKNOWN, MCDS__WHY(NO_OUTCOME));
 }
 
 /* What the sender of place `i` finds; LEFT: it goes on waiting. */

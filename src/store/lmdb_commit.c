@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/reason.h"
 #include "store/lmdb_board.h"
 
 #define GROUP_REQUESTS_MAX 8192
@@ -275,8 +276,7 @@ void mcds__lmdb_commit(struct mcds__lmdb_file *file, struct mcds__lmdb_ticket *m
     if (!mcds__condition_init(&mine->wake)) {
         for (mcds_batch *batch = mine->at; batch != NULL;
              batch = mcds__lmdb_skip_answered(batch->next))
-            mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNSENT,
-                                    "this process is out of memory");
+            mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNSENT, MCDS__WHY(NO_MEMORY));
         return;
     }
     (void)pthread_mutex_lock(&file->queue_mutex);

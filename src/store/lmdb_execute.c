@@ -5,6 +5,7 @@
 
 #include "base/environment.h"
 #include "base/number.h"
+#include "base/reason.h"
 #include "store/lmdb_file.h"
 
 /* What is stored under a key. */
@@ -28,7 +29,7 @@ static mcds_bytes bytes_of(MDB_val value)
 static void damaged(mcds_request *request)
 {
     request->reply.outcome = MCDS_OUT_FAILED;
-    request->reply.detail = "the value under this key is not a record of mcds; delete it";
+    request->reply.detail = MCDS__WHY(NOT_A_RECORD);
 }
 
 /* What a search has come to. *sound is false when something is stored that is no record. */
@@ -77,7 +78,7 @@ static void get(const struct mcds__lmdb_file *file, const struct found *found, u
         reply->value_at = values->length;
         if (!mcds_buffer_append(values, record->value.at, record->value.length)) {
             reply->outcome = MCDS_OUT_NO_BUFFER;
-            reply->detail = "this process has no memory for the value";
+            reply->detail = MCDS__WHY(NO_MEMORY_FOR_VALUE);
             return;
         }
     }
@@ -207,7 +208,7 @@ static bool set_aside(struct mcds__lmdb_work *work, const struct found *found,
     if (mcds_buffer_append(&work->scratch, found->record.value.at, found->record.value.length))
         return true;
     request->reply.outcome = MCDS_OUT_NO_BUFFER;
-    request->reply.detail = "this process is out of memory";
+    request->reply.detail = MCDS__WHY(NO_MEMORY);
     return false;
 }
 

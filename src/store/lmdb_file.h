@@ -92,8 +92,8 @@ struct mcds__lmdb_file {
     unsigned expiry;
     uint64_t identity;
     bool read_only;
-    int snapshot;         /* a copy in memory that is read instead, or -1 */
-    const char *no_write; /* why this process must not write, or NULL */
+    int snapshot;                /* a copy in memory that is read instead, or -1 */
+    const mcds_reason *no_write; /* why this process must not write, or NULL */
     size_t page_size;
     uint64_t size;     /* when it was opened */
     int stale_readers; /* places of dead processes that opening has cleared */
@@ -186,13 +186,13 @@ uint64_t mcds__lmdb_ms_at(const struct mcds__lmdb_file *file, const mcds_env *en
                           int64_t monotonic_ns);
 
 /* Why LMDB or the system refused, as a constant sentence. */
-const char *mcds__lmdb_reason(int code);
+const mcds_reason *mcds__lmdb_reason(int code);
 
 /* Answer without having carried out anything. `detail` is a constant sentence. */
 void mcds__lmdb_answer(const struct mcds__lmdb_file *file, mcds_request *request,
-                       mcds_outcome outcome, const char *detail);
+                       mcds_outcome outcome, const mcds_reason *detail);
 void mcds__lmdb_answer_batch(const struct mcds__lmdb_file *file, mcds_batch *batch,
-                             mcds_outcome outcome, const char *detail);
+                             mcds_outcome outcome, const mcds_reason *detail);
 
 /* Below, an int is 0 or a code of LMDB or errno.h. */
 

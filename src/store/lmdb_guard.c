@@ -1,6 +1,8 @@
 /* Opening the files of one store without overwriting anything else. */
 #include "store/lmdb_guard.h"
 
+#include "base/reason.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -204,8 +206,8 @@ int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct st
     file->read_only = descriptor < 0 && (errno == EACCES || errno == EPERM || errno == EROFS);
     if (file->read_only) {
         int refused = errno;
-        file->no_write = refused == EROFS ? "its disk is mounted read-only"
-                                          : "this user may only read it";
+        file->no_write = refused == EROFS ? MCDS__WHY(READ_ONLY_DISK)
+                                          : MCDS__WHY(READ_ONLY_USER);
         descriptor = open(file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         errno = refused;
     }

@@ -157,12 +157,12 @@ static void tell_line(const struct mcds__lmdb_file *file, struct mcds__report *r
             "let this process write it and its -lock file, to follow what others write",
             "%s; it is read from a copy in memory, as of the opening, and every write is "
             "refused",
-            file->no_write);
+            file->no_write->text);
     else
         mcds__report(report, MCDS_PROBLEM,
                      "remove the cause, or remove PATH-writer while no program has the store "
                      "open",
-                     "every write is refused: %s", file->no_write);
+                     "every write is refused: %s", file->no_write->text);
 }
 
 void mcds__lmdb_tell_files(struct mcds__lmdb_file *file, struct mcds__report *report)

@@ -98,7 +98,7 @@ int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_byte
     mcds__free(env, keys);
     if (code == 0 || code == MDB_NOTFOUND)
         return MCDS_OK;
-    return mcds_fail(MCDS_IO, "lmdb: %s: %s", file->path, mcds__lmdb_reason(code));
+    return mcds_fail(MCDS_IO, "lmdb: %s: %s", file->path, mcds__lmdb_reason(code)->text);
 }
 
 /* What LMDB says of the file at one moment. */
@@ -175,7 +175,7 @@ int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool 
     struct figures figures;
     int code = look(file, env, &figures);
     if (code != 0)
-        return mcds_fail(MCDS_IO, "lmdb: %s: %s", file->path, mcds__lmdb_reason(code));
+        return mcds_fail(MCDS_IO, "lmdb: %s: %s", file->path, mcds__lmdb_reason(code)->text);
     tell_figures(file, &figures, &report);
     if (!file->read_only)
         tell_writer(file, env, &report);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/key.h"
+#include "base/reason.h"
 
 /* Before the bytes of key and value. */
 struct head {
@@ -127,5 +128,5 @@ void mcds__answer_read(const struct mcds__answer *answer, mcds_reply *out)
         .ttl_ms = answer->ttl_ms,
     };
     if (answer->is_explained != 0)
-        out->detail = "refused while another process committed for this one; try it alone";
+        out->detail = MCDS__WHY(REFUSED_FOR_ANOTHER);
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "base/reason.h"
 #include "store/lmdb_board.h"
 #include "store/lmdb_guard.h"
 
@@ -94,20 +95,21 @@ static void unlock_page(int descriptor)
 
 /* NULL: joined; otherwise the reason why not. A page without its mark belongs to a process that
  * died while it began the page: the next process that is alone begins it again. */
-static const char *join_line(const mcds_env *env, struct mcds__lmdb_line *line, int descriptor)
+static const mcds_reason *join_line(const mcds_env *env, struct mcds__lmdb_line *line,
+                                    int descriptor)
 {
     for (int i = 0; i < JOIN_TRIES_MAX; i++) {
         if (lock_page(descriptor, true) && !begin_line(line))
-            return "this system has no robust mutexes that processes can share";
+            return MCDS__WHY(NO_ROBUST_MUTEX);
         if (lock_page(descriptor, false)) {
             uint64_t magic = line->magic;
             if (magic != 0)
-                return magic == LINE_MAGIC ? NULL : "another version of mcds has the file open";
+                return magic == LINE_MAGIC ? NULL : MCDS__WHY(OTHER_VERSION);
             unlock_page(descriptor);
         }
         mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + JOIN_PAUSE_NS);
     }
-    return "another process has locked PATH-writer";
+    return MCDS__WHY(WRITER_LOCKED);
 }
 
 /* A page of a map that the disk has no room for would kill the process. 0 or an errno. */
@@ -160,17 +162,16 @@ void mcds__lmdb_ballast(const struct mcds__lmdb_file *file, bool hold)
 }
 
 /* NULL: the file has its line; else why not. */
-static const char *map_line(struct mcds__lmdb_file *file, const mcds_env *env, int descriptor)
+static const mcds_reason *map_line(struct mcds__lmdb_file *file, const mcds_env *env,
+                                   int descriptor)
 {
     int code = make_room(descriptor);
     if (code != 0)
-        return code == EFBIG ? "this process' limit for file sizes (ulimit -f) has no room for "
-                               "PATH-writer"
-                             : "no room on the disk for PATH-writer";
+        return code == EFBIG ? MCDS__WHY(WRITER_LIMIT) : MCDS__WHY(WRITER_NO_ROOM);
     void *page = mmap(NULL, shared_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (page == MAP_FAILED)
-        return "this process has no memory for PATH-writer";
-    const char *trouble = join_line(env, page, descriptor);
+        return MCDS__WHY(WRITER_NO_MEMORY);
+    const mcds_reason *trouble = join_line(env, page, descriptor);
     if (trouble != NULL) {
         (void)munmap(page, shared_bytes());
         return trouble;
@@ -211,7 +212,7 @@ int mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env,
     int result = mcds__lmdb_guard_beside(file, "-writer", data, judge_line, &descriptor);
     if (result != MCDS_OK)
         return result;
-    const char *trouble = "this user may not write PATH-writer";
+    const mcds_reason *trouble = MCDS__WHY(WRITER_READ_ONLY);
     if (descriptor >= 0)
         trouble = map_line(file, env, descriptor);
     if (trouble == NULL)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "base/reason.h"
 #include "store/lmdb_guard.h"
 
 #define MAP_BEGIN (UINT64_C(16) << 20)
@@ -21,39 +22,38 @@
 #define LOCK_FILE_BYTES (80 * 1024) /* somewhat more than MCDS__LMDB_READERS need */
 #define LOCK_FILE_MARK UINT32_C(0xBEEFC0DE)
 
-const char *mcds__lmdb_reason(int code)
+const mcds_reason *mcds__lmdb_reason(int code)
 {
     switch (code) {
     case MDB_MAP_FULL:
-        return "the file is at its limit, map_max in the store's URI";
+        return MCDS__WHY(MAP_FULL);
     case MDB_TXN_FULL:
-        return "too many pages in one transaction";
+        return MCDS__WHY(LONG_TRANSACTION);
     case MDB_READERS_FULL:
-        return "all places for readers of the file are taken by other processes";
+        return MCDS__WHY(READERS_FULL);
     case MDB_PANIC:
-        return "a write to the file failed permanently; close all stores on it and open them "
-               "again";
+        return MCDS__WHY(WRITE_FAILED);
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
-        return "the file is damaged";
+        return MCDS__WHY(FILE_DAMAGED);
     case MDB_MAP_RESIZED:
-        return "the file grows faster than this process can map it";
+        return MCDS__WHY(FILE_GROWS);
     case ETIMEDOUT:
-        return "the deadline passed while another process had the file";
+        return MCDS__WHY(FILE_TIMEOUT);
     case ENOSPC:
-        return "the disk is full";
+        return MCDS__WHY(DISK_FULL);
     case EDQUOT:
-        return "the disk quota is used up";
+        return MCDS__WHY(QUOTA_FULL);
     case EFBIG:
-        return "the file would pass the limit for file sizes";
+        return MCDS__WHY(FILE_LIMIT);
     case ENOMEM:
-        return "this process is out of memory";
+        return MCDS__WHY(NO_MEMORY);
     case EIO:
-        return "the disk reports an error";
+        return MCDS__WHY(DISK_ERROR);
     case EACCES:
-        return "the file may only be read";
+        return MCDS__WHY(FILE_READ_ONLY);
     default:
-        return "LMDB refused";
+        return MCDS__WHY(LMDB_REFUSED);
     }
 }
 
@@ -236,7 +236,7 @@ static int look_at_format(struct mcds__lmdb_file *file, const mcds_env *env,
 static int fail_empty(const struct mcds__lmdb_file *file)
 {
     return mcds_fail(MCDS_IO, "lmdb: %s is empty, and cannot be written: %s", file->path,
-                     file->no_write);
+                     file->no_write->text);
 }
 
 static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)

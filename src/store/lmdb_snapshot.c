@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "base/reason.h"
 #include "store/lmdb_file.h"
 
 #define TRIES_MAX 200
@@ -49,9 +50,9 @@ static const char *reason_of(int code)
 {
     switch (code) {
     case EAGAIN:
-        return "it is written faster than it can be copied";
+        return MCDS__WHY(WRITTEN_TOO_FAST)->text;
     case ENOTDIR:
-        return "/proc is not mounted here, and the copy is opened by it";
+        return MCDS__WHY(NO_PROC)->text;
     default:
         return strerror(code);
     }

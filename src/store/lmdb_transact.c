@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/reason.h"
 #include "store/lmdb_board.h"
 
 #define SWEEP_MIN 16
@@ -30,7 +31,7 @@ struct span {
 };
 
 void mcds__lmdb_answer(const struct mcds__lmdb_file *file, mcds_request *request,
-                       mcds_outcome outcome, const char *detail)
+                       mcds_outcome outcome, const mcds_reason *detail)
 {
     memset(&request->reply, 0, sizeof request->reply);
     request->reply.outcome = outcome;
@@ -39,7 +40,7 @@ void mcds__lmdb_answer(const struct mcds__lmdb_file *file, mcds_request *request
 }
 
 void mcds__lmdb_answer_batch(const struct mcds__lmdb_file *file, mcds_batch *batch,
-                             mcds_outcome outcome, const char *detail)
+                             mcds_outcome outcome, const mcds_reason *detail)
 {
     for (uint32_t i = 0; i < batch->count; i++)
         mcds__lmdb_answer(file, &batch->requests[i], outcome, detail);
@@ -48,8 +49,7 @@ void mcds__lmdb_answer_batch(const struct mcds__lmdb_file *file, mcds_batch *bat
 
 void mcds__lmdb_answer_late(const struct mcds__lmdb_file *file, mcds_batch *batch)
 {
-    mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNSENT,
-                            "the deadline passed while other processes were writing");
+    mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNSENT, MCDS__WHY(WRITERS_TIMEOUT));
 }
 
 static bool is_late(const mcds_env *env, const mcds_batch *batch)
@@ -167,7 +167,7 @@ static int serve_letter(struct mcds__lmdb_work *work, const mcds_env *env,
         if (mcds__letter_next(letter, &at, &request))
             code = execute_request(work, &request, NULL);
         else
-            mcds__lmdb_answer(work->file, &request, MCDS_OUT_FAILED, "the letter is damaged");
+            mcds__lmdb_answer(work->file, &request, MCDS_OUT_FAILED, MCDS__WHY(BAD_LETTER));
         mcds__lmdb_board_answer(work->file, i, &request.reply);
     }
     return code;
@@ -340,8 +340,7 @@ static void squeeze_request(struct mcds__lmdb_file *file, const struct span *spa
     size_t before = values != NULL ? values->length : 0;
     bool uncertain;
     if (is_late(env, span->batch)) {
-        mcds__lmdb_answer(file, request, MCDS_OUT_UNSENT,
-                          "the deadline passed, and there was no space");
+        mcds__lmdb_answer(file, request, MCDS_OUT_UNSENT, MCDS__WHY(SPACE_TIMEOUT));
         return;
     }
     int code = attempt(file, env, span, NULL, &uncertain);

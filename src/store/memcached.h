@@ -27,9 +27,9 @@ struct mcds__server {
     mcds_capabilities can;
     int64_t retry_at_ns; /* no new connection before, after a failed one */
     int64_t pause_ns;
-    int avoided;          /* the address family that was silent last, or 0 */
-    const char *trouble;  /* why the last connection failed, */
-    mcds_outcome refusal; /* and what that makes of a request: UNSENT or PROTOCOL */
+    int avoided;                /* the address family that was silent last, or 0 */
+    const mcds_reason *trouble; /* why the last connection failed, */
+    mcds_outcome refusal;       /* and what that makes of a request: UNSENT or PROTOCOL */
 };
 
 #define MCDS__ABILITIES_MAX 8
@@ -143,10 +143,10 @@ bool mcds__link_is_busy(const struct mcds__link *link);
 
 /* Connecting. Where it is false, `trouble` of the connection has the reason. */
 /* Leave the server alone for a while, which grows from failure to failure. */
-void mcds__connect_back_off(struct mcds__link *link, const char *trouble);
+void mcds__connect_back_off(struct mcds__link *link, const mcds_reason *trouble);
 /* False while the server is left alone, for this reason, which makes this of a request. */
 bool mcds__connect_may(struct mcds__link *link, mcds_outcome *refusal_out,
-                       const char **trouble_out);
+                       const mcds_reason **trouble_out);
 bool mcds__connect_begin(struct mcds__link *link);
 /* Once more within the same time. */
 bool mcds__connect_again(struct mcds__link *link);

@@ -6,7 +6,7 @@
 #define PAUSE_MAX_NS (200 * NS_PER_MS)
 
 /* After a failed connection nobody tries again for a while; the while grows. */
-void mcds__connect_back_off(struct mcds__link *link, const char *trouble)
+void mcds__connect_back_off(struct mcds__link *link, const mcds_reason *trouble)
 {
     struct mcds__memcached *home = link->lane->home;
     struct mcds__server *server = link->server;
@@ -22,7 +22,7 @@ void mcds__connect_back_off(struct mcds__link *link, const char *trouble)
 }
 
 bool mcds__connect_may(struct mcds__link *link, mcds_outcome *refusal_out,
-                       const char **trouble_out)
+                       const mcds_reason **trouble_out)
 {
     struct mcds__memcached *home = link->lane->home;
     (void)pthread_mutex_lock(&home->mutex);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/reason.h"
 #include "store/homes.h"
 
 #define SILENCE 4 /* times the time to connect */
@@ -89,13 +90,14 @@ bool mcds__exchange(struct mcds__connection *connection, const struct mcds__memc
     }
 }
 
-const char *mcds__exchange_probe(struct mcds__memcached *home, uint32_t server, int *result_out)
+const mcds_reason *mcds__exchange_probe(struct mcds__memcached *home, uint32_t server,
+                                        int *result_out)
 {
     static const char key[] = "mcds-probe-inspect";
     void *state;
     *result_out = MCDS_UNAVAILABLE;
     if (mcds__home_memcached.lane_open(home, &state) != MCDS_OK)
-        return "no memory for a connection";
+        return MCDS__WHY(NO_MEMORY_FOR_A_CONNECTION);
     mcds_request request = {.command = MCDS_GET, .key = {key, strlen(key)}};
     mcds_batch batch = {.requests = &request,
                         .count = 1,
@@ -110,5 +112,5 @@ const char *mcds__exchange_probe(struct mcds__memcached *home, uint32_t server, 
         return NULL;
     if (reply->outcome == MCDS_OUT_PROTOCOL)
         *result_out = MCDS_PROTOCOL;
-    return reply->detail != NULL ? reply->detail : "no answer";
+    return reply->detail != NULL ? reply->detail : MCDS__WHY(NO_ANSWER_AT_ALL);
 }

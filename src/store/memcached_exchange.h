@@ -3,12 +3,13 @@
 #ifndef MCDS_STORE_MEMCACHED_EXCHANGE_H
 #define MCDS_STORE_MEMCACHED_EXCHANGE_H
 
+#include "base/reason.h"
 #include "store/memcached.h"
 
 /* What a probe, or waiting for a busy server, takes at most. */
 #define MCDS__EXCHANGE_NS (5 * NS_PER_S)
 /* `trouble` where the server has sent nothing for four times the time to connect (1 s). */
-#define MCDS__EXCHANGE_SILENT "no answer before the deadline"
+#define MCDS__EXCHANGE_SILENT MCDS__WHY(NO_ANSWER)
 
 /* Takes one line of an answer. False: that was the last. */
 typedef bool mcds__take_line(void *context, const char *line, size_t length);
@@ -23,7 +24,7 @@ bool mcds__exchange(struct mcds__connection *connection, const struct mcds__memc
                     const char *command, mcds__take_line *take, void *context);
 /* Ask the server for a key that is not there, over a lane: connecting shows all there is to know, and
  * why it fails if it does. NULL: it answers. */
-const char *mcds__exchange_probe(struct mcds__memcached *home, uint32_t server,
-                                 int *result_out);
+const mcds_reason *mcds__exchange_probe(struct mcds__memcached *home, uint32_t server,
+                                        int *result_out);
 
 #endif

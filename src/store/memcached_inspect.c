@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/key.h"
 #include "base/number.h"
 #include "store/memcached_exchange.h"
@@ -79,24 +80,23 @@ static bool list_keys(struct mcds__connection *connection, const struct mcds__me
 
 /* Why the keys of a server could not be listed. */
 static int refuse_listing(struct mcds__memcached *home, uint32_t server,
-                          const struct listing *listing, const char *trouble)
+                          const struct listing *listing, const mcds_reason *trouble)
 {
     const char *name = home->servers[server].name;
     int result;
     if (listing->busy)
-        return mcds_fail(
-            MCDS_UNAVAILABLE,
-            "list: %s: the server is listing its keys for another client; try again", name);
-    bool is_silent = trouble != NULL && strcmp(trouble, MCDS__EXCHANGE_SILENT) == 0;
-    const char *probed = is_silent ? NULL : mcds__exchange_probe(home, server, &result);
+        return mcds__fail_why(MCDS_UNAVAILABLE, MCDS__WHY(LISTING_BUSY), .noun = "list",
+                              .peer = name);
+    bool is_silent = trouble == MCDS__EXCHANGE_SILENT;
+    const mcds_reason *probed = is_silent ? NULL : mcds__exchange_probe(home, server, &result);
     if (probed != NULL)
-        return mcds_fail(result, "list: %s: %s", name, probed);
+        return mcds__fail_why(result, probed, .noun = "list", .peer = name);
     if (listing->refused)
-        return mcds_fail(MCDS_UNSUPPORTED,
-                         "list: %s: the server does not list its keys (lru_crawler metadump)",
-                         name);
-    return mcds_fail(MCDS_UNAVAILABLE, "list: %s: %s", name,
-                     trouble != NULL ? trouble : "the answer broke off");
+        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(NO_LISTING), .noun = "list",
+                              .peer = name);
+    return mcds__fail_why(MCDS_UNAVAILABLE,
+                          trouble != NULL ? trouble : MCDS__WHY(ANSWER_BROKE_OFF),
+                          .noun = "list", .peer = name);
 }
 
 static int list_server(struct mcds__memcached *home, uint32_t server, struct listing *listing)
@@ -106,7 +106,7 @@ static int list_server(struct mcds__memcached *home, uint32_t server, struct lis
     listing->busy = listing->refused = false;
     bool fine = mcds__exchange_connect(&connection, home, &home->servers[server], 0) &&
                 list_keys(&connection, home, listing);
-    const char *trouble = connection.trouble;
+    const mcds_reason *trouble = connection.trouble;
     mcds__connection_close(&connection);
     return fine && !listing->busy && !listing->refused
                ? MCDS_OK
@@ -361,7 +361,7 @@ static void tell_addresses(struct mcds__report *report, struct mcds__memcached *
 }
 
 static void tell_unreachable(struct mcds__report *report, const struct mcds__server *server,
-                             int result, const char *trouble)
+                             int result, const mcds_reason *trouble)
 {
     char fix[FIX_MAX];
     const char *shown = "Start the server, or take it out of the URI: until then its keys are "
@@ -369,9 +369,9 @@ static void tell_unreachable(struct mcds__report *report, const struct mcds__ser
     if (result == MCDS_PROTOCOL)
         shown = "Name the port of a memcached server in the URI; unless told otherwise (-p) it "
                 "is 11211.";
-    bool is_ambiguous = strstr(trouble, "several addresses") != NULL;
+    bool is_ambiguous = trouble->cause == MCDS_CAUSE_SEVERAL_ADDRESSES;
     bool is_reached = result == MCDS_PROTOCOL;
-    if (strstr(trouble, "host name") != NULL)
+    if (trouble->cause == MCDS_CAUSE_UNKNOWN_HOST)
         shown =
             "Correct the name in the URI, or make it known to this machine (/etc/hosts, DNS).";
     if (is_ambiguous) {
@@ -379,7 +379,7 @@ static void tell_unreachable(struct mcds__report *report, const struct mcds__ser
         shown = fix;
     }
     mcds__report(report, MCDS_PROBLEM, shown, "%s%s",
-                 is_reached || is_ambiguous ? "" : "unreachable: ", trouble);
+                 is_reached || is_ambiguous ? "" : "unreachable: ", trouble->text);
 }
 
 static void inspect_server(struct mcds__report *report, struct mcds__memcached *home,
@@ -389,7 +389,7 @@ static void inspect_server(struct mcds__report *report, struct mcds__memcached *
     struct facts facts;
     report->subject = server->name;
     int result;
-    const char *trouble = mcds__exchange_probe(home, i, &result);
+    const mcds_reason *trouble = mcds__exchange_probe(home, i, &result);
     if (trouble != NULL) {
         tell_unreachable(report, server, result, trouble);
         return;

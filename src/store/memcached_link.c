@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/reason.h"
 #include "store/memcached_queue.h"
 #include "store/token.h"
 
@@ -28,9 +29,6 @@
  * mcds takes. */
 #define ITEM_MAX_UNKNOWN (UINT64_C(1) << 27)
 
-#define SILENT_HOST "the host does not answer"
-#define SILENT_SERVER "connected, but nothing there answers as memcached would"
-
 static const mcds_env *env_of(const struct mcds__link *link)
 {
     return link->lane->home->env;
@@ -45,7 +43,7 @@ void mcds__link_close(struct mcds__link *link)
 }
 
 /* The connection has come to an end. The first `lost` requests end with it. */
-static void end_connection(struct mcds__link *link, uint32_t lost, const char *trouble)
+static void end_connection(struct mcds__link *link, uint32_t lost, const mcds_reason *trouble)
 {
     uint64_t sent = link->connection.sent;
     const mcds_batch *batch = lost > 0 ? mcds__queue_at(link, lost - 1)->batch : NULL;
@@ -57,7 +55,7 @@ static void end_connection(struct mcds__link *link, uint32_t lost, const char *t
 }
 
 /* The connection has come to nothing or to its end. */
-static void fail(struct mcds__link *link, const char *trouble)
+static void fail(struct mcds__link *link, const mcds_reason *trouble)
 {
     if (link->state == LINK_READY) {
         end_connection(link, link->encoded, trouble);
@@ -70,7 +68,7 @@ static void fail(struct mcds__link *link, const char *trouble)
 
 static void connect_link(struct mcds__link *link)
 {
-    const char *trouble;
+    const mcds_reason *trouble;
     mcds_outcome refusal;
     if (!mcds__connect_may(link, &refusal, &trouble)) {
         mcds__queue_answer_lost(link, link->count, 0, refusal, trouble);
@@ -98,16 +96,16 @@ static bool is_foreign(const struct mcds__link *link, const mcds_request *reques
 
 /* What can be answered without the server; MCDS_OUT_NONE: nothing. */
 static mcds_outcome answer_at_home(const struct mcds__link *link, const mcds_request *request,
-                                   const char **detail_out)
+                                   const mcds_reason **detail_out)
 {
     *detail_out = NULL;
     if (is_too_big(link, request)) {
-        *detail_out = "larger than the server accepts (its option -I)";
+        *detail_out = MCDS__WHY(TOO_BIG_FOR_SERVER);
         return MCDS_OUT_TOO_BIG;
     }
     bool compares = request->command == MCDS_CAS || request->cas.connection != 0;
     if (compares && !link->probe_can.compare_and_set) {
-        *detail_out = "this server has no compare-and-set";
+        *detail_out = MCDS__WHY(SERVER_WITHOUT_CAS);
         return MCDS_OUT_UNSUPPORTED;
     }
     return is_foreign(link, request) ? MCDS_OUT_EXISTS : MCDS_OUT_NONE;
@@ -120,7 +118,7 @@ static void encode_waiting(struct mcds__link *link)
     while (link->encoded < link->count && connection->out.length < OUT_MAX) {
         struct mcds__slot *slot = mcds__queue_at(link, link->encoded);
         mcds_request request = slot->batch->requests[slot->index];
-        const char *detail;
+        const mcds_reason *detail;
         mcds_outcome outcome = answer_at_home(link, &request, &detail);
         if (!link->probe_can.create_on_append && request.command == MCDS_APPEND)
             request.options &= ~(uint32_t)MCDS_CREATE;
@@ -131,7 +129,7 @@ static void encode_waiting(struct mcds__link *link)
             !link->wire->encode(&request, link->turn + link->encoded, wall_s,
                                 &connection->out)) {
             outcome = MCDS_OUT_UNSENT;
-            detail = "no memory for the request";
+            detail = MCDS__WHY(NO_MEMORY_FOR_REQUEST);
         }
         if (outcome == MCDS_OUT_NONE) {
             link->encoded++;
@@ -209,7 +207,7 @@ static void take_value(mcds_batch *batch, mcds_reply *reply,
     if (batch->values != NULL &&
         !mcds_buffer_append(batch->values, parsed->value.at, parsed->value.length)) {
         reply->outcome = MCDS_OUT_NO_BUFFER;
-        reply->detail = "this process has no memory for the value";
+        reply->detail = MCDS__WHY(NO_MEMORY_FOR_VALUE);
     }
 }
 
@@ -241,21 +239,22 @@ static void take_reply(struct mcds__link *link, const struct mcds__wire_reply *p
 }
 
 /* Why the connection cannot be used after what has been parsed; NULL: it can. */
-static const char *find_fault(const struct mcds__link *link, const mcds_batch *batch,
-                              enum mcds__parse parse, const struct mcds__wire_reply *reply)
+static const mcds_reason *find_fault(const struct mcds__link *link, const mcds_batch *batch,
+                                     enum mcds__parse parse,
+                                     const struct mcds__wire_reply *reply)
 {
     bool is_check = batch == &link->check;
     uint64_t item_max = link->probe_item_max > 0 ? link->probe_item_max : ITEM_MAX_UNKNOWN;
     if (parse == PARSE_MORE && link->needed > item_max + MCDS__WIRE_LINE_MAX)
-        return "the server's reply is larger than its largest item";
+        return MCDS__WHY(REPLY_TOO_BIG);
     if (parse == PARSE_MORE)
         return NULL;
     if (reply->proof == PROOF_FAILED || (is_check && reply->proof != PROOF_MADE))
-        return "the server's replies do not match the requests";
+        return MCDS__WHY(REPLIES_MISMATCH);
     /* After trouble an ERROR may answer bytes of a value that were taken for a command. */
     bool is_late_error = link->is_troubled && reply->outcome == MCDS_OUT_UNSUPPORTED;
     if (parse == PARSE_BROKEN || is_late_error)
-        return "the server's reply is not memcached's protocol";
+        return MCDS__WHY(BAD_REPLY);
     return NULL;
 }
 
@@ -266,7 +265,7 @@ static void parse_replies(struct mcds__link *link)
         struct mcds__wire_reply reply;
         size_t consumed = 0;
         if (link->held == link->encoded) {
-            fail(link, "the server sent a reply that was not requested");
+            fail(link, MCDS__WHY(REPLY_UNASKED));
             return;
         }
         const struct mcds__slot *slot = mcds__queue_at(link, link->held);
@@ -274,7 +273,7 @@ static void parse_replies(struct mcds__link *link)
             &slot->batch->requests[slot->index], link->turn + link->held,
             (const char *)connection->in.at + connection->in_taken,
             connection->in.length - connection->in_taken, &reply, &consumed, &link->needed);
-        const char *fault = find_fault(link, slot->batch, parse, &reply);
+        const mcds_reason *fault = find_fault(link, slot->batch, parse, &reply);
         if (fault != NULL) {
             fail(link, fault);
             return;
@@ -307,7 +306,7 @@ static void thin_out(struct mcds__link *link)
             struct mcds__slot taken = mcds__queue_take_waiting(link);
             if (batch->serial != MCDS__ONE_BY_ONE)
                 mcds__queue_answer(link, batch, taken.index, MCDS_OUT_UNSENT,
-                                   "the server is now a proxy");
+                                   MCDS__WHY(NOW_A_PROXY));
         }
     }
 }
@@ -317,7 +316,7 @@ static void go_on_probing(struct mcds__link *link)
     enum mcds__parse probed = mcds__probe_go_on(link);
     /* What has come beyond the last answer would be taken for that to the first request. */
     if (probed == PARSE_DONE && link->connection.in_taken < link->connection.in.length) {
-        link->connection.trouble = "the server sent a reply that was not requested";
+        link->connection.trouble = MCDS__WHY(REPLY_UNASKED);
         probed = PARSE_BROKEN;
     }
     switch (probed) {
@@ -411,15 +410,15 @@ static uint32_t count_begun(struct mcds__link *link)
 }
 
 /* What a request was waiting for until it was late. */
-static const char *why_unsent(const struct mcds__link *link)
+static const mcds_reason *why_unsent(const struct mcds__link *link)
 {
     switch (link->state) {
     case LINK_CONNECTING:
-        return SILENT_HOST;
+        return MCDS__WHY(HOST_SILENT);
     case LINK_PROBING:
-        return SILENT_SERVER;
+        return MCDS__WHY(NOT_ANSWERING);
     default:
-        return "the deadline passed before it could be sent";
+        return MCDS__WHY(UNSENT_IN_TIME);
     }
 }
 
@@ -462,9 +461,9 @@ void mcds__link_expire(struct mcds__link *link, int64_t now_ns)
         !mcds__connect_pass_over(link, now_ns))
         fail(link, link->connection.trouble);
     if (link->state == LINK_PROBING && link->deadline_ns <= now_ns)
-        fail(link, SILENT_SERVER);
+        fail(link, MCDS__WHY(NOT_ANSWERING));
     if (has_late(link, now_ns)) {
-        end_connection(link, count_begun(link), "no answer before the deadline");
+        end_connection(link, count_begun(link), MCDS__WHY(NO_ANSWER));
         expire_waiting(link, now_ns);
     }
 }

@@ -11,6 +11,7 @@
 
 #include "base/environment.h"
 #include "base/number.h"
+#include "base/reason.h"
 #include "store/memcached.h"
 
 #define PROBE_KEY "mcds-probe"
@@ -18,7 +19,7 @@
 /* What an item costs over its value, at most. */
 #define ITEM_OVERHEAD 512
 #define TTL_EARLY_MS 2000
-#define NO_MEMORY "no memory for the connection"
+#define NO_MEMORY MCDS__WHY(NO_MEMORY_FOR_CONNECTION)
 
 enum { MEANING_FIRST, MEANING_VERSION, PROXY, CREATES, GETS, SETTINGS };
 
@@ -64,14 +65,14 @@ bool mcds__probe_hung_up(struct mcds__link *link)
     return true;
 }
 
-static enum mcds__parse refuse(struct mcds__link *link, const char *trouble)
+static enum mcds__parse refuse(struct mcds__link *link, const mcds_reason *trouble)
 {
     link->connection.trouble = trouble;
     return PARSE_BROKEN;
 }
 
 /* Nothing that time could mend: what is there is not what the URI means. */
-static enum mcds__parse refuse_for_good(struct mcds__link *link, const char *trouble)
+static enum mcds__parse refuse_for_good(struct mcds__link *link, const mcds_reason *trouble)
 {
     link->refusal = MCDS_OUT_PROTOCOL;
     return refuse(link, trouble);
@@ -83,22 +84,22 @@ static bool begins(const struct mcds__connection *connection, const char *text, 
 }
 
 /* What its first bytes show it to be. */
-static const char *name_other(const struct mcds__connection *connection)
+static const mcds_reason *name_other(const struct mcds__connection *connection)
 {
     static const struct {
         const char *text;
         size_t length;
-        const char *trouble;
+        const mcds_reason *trouble;
     } kinds[] = {
-        {"HTTP/", 5, "this is an HTTP server, not memcached"},
+        {"HTTP/", 5, MCDS__WHY(HTTP_SERVER)},
         /* An answer without a status line, as HTTP/0.9 has it. */
-        {"<!DOCTYPE ", 10, "this is an HTTP server, not memcached"},
-        {"<html", 5, "this is an HTTP server, not memcached"},
-        {"-ERR ", 5, "this is a Redis server, not memcached"},
-        {"-NOAUTH ", 8, "this is a Redis server, not memcached"},
-        {"-DENIED ", 8, "this is a Redis server, not memcached"},
-        {"SSH-", 4, "this is an SSH server, not memcached"},
-        {"\x15\x03", 2, "this server speaks TLS, which mcds does not support"},
+        {"<!DOCTYPE ", 10, MCDS__WHY(HTTP_SERVER)},
+        {"<html", 5, MCDS__WHY(HTTP_SERVER)},
+        {"-ERR ", 5, MCDS__WHY(REDIS_SERVER)},
+        {"-NOAUTH ", 8, MCDS__WHY(REDIS_SERVER)},
+        {"-DENIED ", 8, MCDS__WHY(REDIS_SERVER)},
+        {"SSH-", 4, MCDS__WHY(SSH_SERVER)},
+        {"\x15\x03", 2, MCDS__WHY(TLS_SERVER)},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (begins(connection, kinds[i].text, kinds[i].length))
@@ -108,9 +109,8 @@ static const char *name_other(const struct mcds__connection *connection)
 
 static enum mcds__parse refuse_other(struct mcds__link *link)
 {
-    const char *trouble = name_other(&link->connection);
-    return refuse_for_good(
-        link, trouble != NULL ? trouble : "this server does not speak memcached's protocol");
+    const mcds_reason *trouble = name_other(&link->connection);
+    return refuse_for_good(link, trouble != NULL ? trouble : MCDS__WHY(NOT_MEMCACHED));
 }
 
 /* Draw the conclusions. What a proxy says of itself says nothing of its servers. */
@@ -161,17 +161,15 @@ static enum mcds__parse take_meaning(struct mcds__link *link, const char *line, 
     bool meta = mcds__wire_is(line, length, "EN k" PROBE_KEY " Oq") ||
                 mcds__wire_is(line, length, "HD k" PROBE_KEY " Oq");
     if (mcds__wire_begins(line, length, "ERROR Too many open connections"))
-        return refuse(link, "the server has reached its limit of connections (its option -c)");
+        return refuse(link, MCDS__WHY(SERVER_CONNECTIONS));
     if (mcds__wire_begins(line, length, "CLIENT_ERROR unauthenticated"))
-        return refuse(link, "the server asks for a password, which mcds does not support");
+        return refuse(link, MCDS__WHY(PASSWORD));
     bool answers_for_others = mcds__wire_begins(line, length, "SERVER_ERROR");
     link->probe_is_proxy = answers_for_others;
     if (!meta && !answers_for_others && !is_plain_error(line, length))
         return refuse_other(link);
     if (!meta && link->lane->home->protocol == PROTOCOL_META)
-        return refuse_for_good(
-            link, "the server has no meta protocol (memcached 1.6.18), and the URI says "
-                  "protocol=meta");
+        return refuse_for_good(link, MCDS__WHY(NO_META));
     if (meta && link->lane->home->protocol != PROTOCOL_CLASSIC)
         link->wire = &mcds__wire_meta;
     link->probe_stage = MEANING_VERSION;

@@ -4,11 +4,12 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/reason.h"
 
 #define SLOTS_MIN 64
 
 void mcds__queue_answer(struct mcds__link *link, mcds_batch *batch, uint32_t index,
-                        mcds_outcome outcome, const char *detail)
+                        mcds_outcome outcome, const mcds_reason *detail)
 {
     mcds_reply *reply = &batch->requests[index].reply;
     memset(reply, 0, sizeof *reply);
@@ -40,14 +41,15 @@ static bool reserve_slot(struct mcds__link *link)
 void mcds__link_enqueue(struct mcds__link *link, mcds_batch *batch, uint32_t index)
 {
     if (!reserve_slot(link)) {
-        mcds__queue_answer(link, batch, index, MCDS_OUT_UNSENT, "no memory for the request");
+        mcds__queue_answer(link, batch, index, MCDS_OUT_UNSENT,
+                           MCDS__WHY(NO_MEMORY_FOR_REQUEST));
         return;
     }
     *mcds__queue_at(link, link->count++) = (struct mcds__slot){batch, index, 0};
 }
 
 void mcds__queue_answer_lost(struct mcds__link *link, uint32_t lost, uint64_t sent,
-                             mcds_outcome refusal, const char *trouble)
+                             mcds_outcome refusal, const mcds_reason *trouble)
 {
     for (; lost > 0; lost--) {
         struct mcds__slot slot = *mcds__queue_at(link, 0);
@@ -69,7 +71,7 @@ struct mcds__slot mcds__queue_take_waiting(struct mcds__link *link)
 }
 
 void mcds__queue_give_up_rest(struct mcds__link *link, const mcds_batch *batch,
-                              const char *trouble)
+                              const mcds_reason *trouble)
 {
     while (!batch->independent && link->encoded < link->count &&
            mcds__queue_at(link, link->encoded)->batch == batch) {

@@ -2,16 +2,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/number.h"
 #include "store/memcached.h"
 
 #define PORT_DEFAULT 11211
 #define WEIGHT_MAX 65535
 
-static int refuse(const char *entry, size_t length, const char *why)
+static int refuse(const char *entry, size_t length, const mcds_reason *why)
 {
-    return mcds_fail(MCDS_INVALID, "store URI: server '%.*s': %s",
-                     (int)(length < 100 ? length : 100), entry, why);
+    char peer[128];
+    (void)snprintf(peer, sizeof peer, "server '%.*s'", (int)(length < 100 ? length : 100),
+                   entry);
+    return mcds__fail_why(MCDS_INVALID, why, .noun = "store URI", .peer = peer);
 }
 
 static int take_weight(const char *entry, size_t *length, uint32_t *weight_out)
@@ -24,7 +27,7 @@ static int take_weight(const char *entry, size_t *length, uint32_t *weight_out)
     size_t head = (size_t)(star - entry);
     if (!mcds__parse_u64(star + 1, *length - head - 1, &weight) || weight == 0 ||
         weight > WEIGHT_MAX)
-        return refuse(entry, *length, "the weight after * must be 1 to 65535");
+        return refuse(entry, *length, MCDS__WHY(BAD_WEIGHT));
     *length = head;
     *weight_out = (uint32_t)weight;
     return MCDS_OK;
@@ -36,7 +39,7 @@ static int take_port(const char *entry, size_t length, const char *digits, size_
     uint64_t port = PORT_DEFAULT;
     if (digits != NULL &&
         (!mcds__parse_u64(digits, digit_count, &port) || port == 0 || port > UINT16_MAX))
-        return refuse(entry, length, "the port must be 1 to 65535");
+        return refuse(entry, length, MCDS__WHY(BAD_PORT));
     *port_out = (uint16_t)port;
     return MCDS_OK;
 }
@@ -50,24 +53,24 @@ static int take_host(const char *entry, size_t length, struct mcds__address *add
     if (length > 0 && entry[0] == '[') {
         const char *bracket = memchr(entry, ']', length);
         if (bracket == NULL)
-            return refuse(entry, length, "the bracket of the IPv6 address is not closed");
+            return refuse(entry, length, MCDS__WHY(OPEN_BRACKET));
         host = entry + 1;
         host_length = (size_t)(bracket - host);
         if (memchr(host, ':', host_length) == NULL)
-            return refuse(entry, length, "only an IPv6 address may be in brackets");
+            return refuse(entry, length, MCDS__WHY(BRACKET_CONTENT));
         size_t left = length - (size_t)(bracket + 1 - entry);
         if (left > 0 && bracket[1] != ':')
-            return refuse(entry, length, "only :PORT may follow the bracket");
+            return refuse(entry, length, MCDS__WHY(AFTER_BRACKET));
         colon = left > 0 ? bracket + 1 : NULL;
     } else if (colon != NULL) {
         host_length = (size_t)(colon - entry);
         if (memchr(colon + 1, ':', length - host_length - 1) != NULL)
-            return refuse(entry, length, "write an IPv6 address as [ADDRESS]:PORT");
+            return refuse(entry, length, MCDS__WHY(BARE_IPV6));
     }
     if (colon != NULL)
         digits = colon + 1;
     if (host_length == 0 || host_length > MCDS__HOST_MAX)
-        return refuse(entry, length, "the host must have 1 to 255 bytes");
+        return refuse(entry, length, MCDS__WHY(BAD_HOST));
     memcpy(address->host, host, host_length);
     address->host[host_length] = '\0';
     address->is_unix = false;
@@ -78,7 +81,7 @@ static int take_host(const char *entry, size_t length, struct mcds__address *add
 static int take_path(const char *entry, size_t length, struct mcds__address *address)
 {
     if (length > MCDS__HOST_MAX)
-        return refuse(entry, length, "the path is longer than 255 bytes");
+        return refuse(entry, length, MCDS__WHY(LONG_PATH));
     memcpy(address->host, entry, length);
     address->host[length] = '\0';
     address->is_unix = true;
@@ -131,7 +134,7 @@ int mcds__memcached_parse_servers(const char *place, struct mcds__server *server
         if (result != MCDS_OK)
             return result;
         if (is_repeated(servers, count))
-            return refuse(entry, length, "it is named twice");
+            return refuse(entry, length, MCDS__WHY(NAMED_TWICE));
         count++;
     }
     *count_out = count;

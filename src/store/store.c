@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "store/check.h"
 #include "store/homes.h"
 #include "store/uri.h"
@@ -251,19 +252,16 @@ void mcds__lane_give(mcds_store *store, struct mcds__lane *lane)
 }
 
 /* `before`: one of the same batch that may be sent, or NULL. */
-static const char *what_is_wrong(const mcds_store *store, const mcds_request *request,
-                                 const mcds_request *before)
+static const mcds_reason *what_is_wrong(const mcds_store *store, const mcds_request *request,
+                                        const mcds_request *before)
 {
     mcds_capabilities can;
-    const char *fault = mcds__request_fault(request, before);
+    const mcds_reason *fault = mcds__request_fault(request, before);
     if (fault != NULL || request->copy == 0)
         return fault;
     mcds__store_capabilities(store, &can);
-    return request->copy < can.places ? NULL : "there are fewer servers than copies";
+    return request->copy < can.places ? NULL : MCDS__WHY(FEW_SERVERS);
 }
-
-static const char opened_before_fork[] =
-    "opened before fork; open the store again in the child";
 
 /* Its connections, its mutexes and its file belong to the parent process. */
 static bool is_parents(const mcds_store *store)
@@ -273,7 +271,7 @@ static bool is_parents(const mcds_store *store)
 
 int mcds__store_check_process(const mcds_store *store)
 {
-    return is_parents(store) ? mcds_fail(MCDS_INVALID, "store: %s", opened_before_fork)
+    return is_parents(store) ? mcds__fail_why(MCDS_INVALID, MCDS__WHY(FORKED), .noun = "store")
                              : MCDS_OK;
 }
 
@@ -281,14 +279,15 @@ int mcds__store_check_process(const mcds_store *store)
 static bool check_batch(const mcds_store *store, mcds_batch *batch)
 {
     assert(batch->count >= 1 && batch->count <= MCDS_BATCH_MAX);
-    const char *fault = is_parents(store) ? opened_before_fork : NULL;
+    const mcds_reason *fault = is_parents(store) ? MCDS__WHY(FORKED) : NULL;
     const mcds_request *before = NULL;
     uint32_t sound = 0;
     batch->answered = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         mcds_request *request = &batch->requests[i];
         memset(&request->reply, 0, sizeof request->reply);
-        const char *detail = fault != NULL ? fault : what_is_wrong(store, request, before);
+        const mcds_reason *detail = fault != NULL ? fault
+                                                  : what_is_wrong(store, request, before);
         request->reply.detail = detail;
         before = detail == NULL ? request : NULL;
         sound += detail == NULL;
@@ -300,7 +299,7 @@ static bool check_batch(const mcds_store *store, mcds_batch *batch)
 static bool is_sound(const mcds_store *store, mcds_batch *batch, int64_t now_ns)
 {
     if (batch->deadline_ns <= now_ns)
-        mcds__batch_unsent(batch, "the deadline had passed before it was sent");
+        mcds__batch_unsent(batch, MCDS__WHY(PAST_DEADLINE));
     else if (!check_batch(store, batch))
         mcds__batch_refuse(batch);
     else
@@ -396,7 +395,7 @@ void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *bat
     }
     struct mcds__lane *lane;
     if (mcds__lane_take(store, connection, &lane) != MCDS_OK) {
-        mcds__batch_unsent(batch, "no memory for a connection");
+        mcds__batch_unsent(batch, MCDS__WHY(NO_MEMORY_FOR_A_CONNECTION));
         return;
     }
     mcds__lane_submit(lane, batch);

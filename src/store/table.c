@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "base/number.h"
+#include "base/reason.h"
 #include "store/items.h"
 
 struct mcds__table {
@@ -98,7 +99,7 @@ static void get(struct mcds__item *item, mcds_request *request,
         reply->value_at = context->values->length;
         if (!mcds_buffer_append(context->values, mcds__item_value(item), item->value_length)) {
             reply->outcome = MCDS_OUT_NO_BUFFER;
-            reply->detail = "this process has no memory for the value";
+            reply->detail = MCDS__WHY(NO_MEMORY_FOR_VALUE);
             return;
         }
     }

@@ -1,6 +1,8 @@
 /* What both of memcached's text protocols share. */
 #include "store/wire.h"
 
+#include "base/reason.h"
+
 #include <string.h>
 
 #define RELATIVE_S_MAX UINT64_C(2592000)
@@ -31,7 +33,7 @@ uint64_t mcds__wire_exptime(uint64_t ttl_ms, int64_t wall_s)
 }
 
 static enum mcds__parse answer(struct mcds__wire_reply *reply, mcds_outcome outcome,
-                               const char *detail)
+                               const mcds_reason *detail)
 {
     reply->outcome = outcome;
     reply->detail = detail;
@@ -68,17 +70,15 @@ enum mcds__parse mcds__wire_error(const mcds_request *request, const char *line,
                                   struct mcds__wire_reply *reply)
 {
     if (mcds__wire_begins(line, length, "SERVER_ERROR object too large"))
-        return answer(reply, MCDS_OUT_TOO_BIG,
-                      "the server does not accept a value of this size");
+        return answer(reply, MCDS_OUT_TOO_BIG, MCDS__WHY(VALUE_REFUSED));
     if (is_out_of_memory(request, line, length))
-        return answer(reply, MCDS_OUT_NO_MEMORY, "the server is out of memory");
+        return answer(reply, MCDS_OUT_NO_MEMORY, MCDS__WHY(SERVER_FULL));
     if (mcds__wire_begins(line, length, "SERVER_ERROR"))
-        return answer(reply, MCDS_OUT_UNKNOWN,
-                      "the server, or a proxy before it, answered SERVER_ERROR");
+        return answer(reply, MCDS_OUT_UNKNOWN, MCDS__WHY(SERVER_ERROR));
     if (mcds__wire_is(line, length, "ERROR") && !sends_value(request))
-        return answer(reply, MCDS_OUT_UNSUPPORTED, "the server does not know this command");
+        return answer(reply, MCDS_OUT_UNSUPPORTED, MCDS__WHY(NO_COMMAND));
     if (mcds__wire_is_count(request) &&
         mcds__wire_begins(line, length, "CLIENT_ERROR cannot increment or decrement"))
-        return answer(reply, MCDS_OUT_NOT_NUMERIC, "the key does not hold a number");
+        return answer(reply, MCDS_OUT_NOT_NUMERIC, MCDS__WHY(KEY_NOT_A_NUMBER));
     return PARSE_BROKEN;
 }

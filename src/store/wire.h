@@ -31,7 +31,7 @@ struct mcds__wire_reply {
     uint64_t cas;
     uint64_t size; /* of the value, when that itself was not sent */
     mcds_bytes value;
-    const char *detail;
+    const mcds_reason *detail;
     enum mcds__proof proof;
 };
 

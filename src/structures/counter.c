@@ -75,8 +75,7 @@ int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
 enum mcds__step mcds__counter_refuse(struct mcds__operation *operation, int result)
 {
     if (result == MCDS_CORRUPT)
-        operation->detail = "the key does not hold a number; open a counter made EXACT or with "
-                            "stripes the same way";
+        operation->detail = MCDS__WHY(COUNTER_NOT_A_NUMBER);
     return mcds__operation_finish(operation, result);
 }
 
@@ -119,8 +118,8 @@ static enum mcds__step sum_stripes(struct counter_get *get)
     }
     if (sum.reborn && (!there || mcds__counter_is_strict(get->counter)))
         return mcds__operation_explain(operation, MCDS_LOST,
-                                       there ? "the counter was lost and made again"
-                                             : "the counter that this handle has used is gone");
+                                       there ? MCDS__WHY(COUNTER_MADE_AGAIN)
+                                             : MCDS__WHY(COUNTER_GONE));
     if (!there)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     *get->value_out = sum;
@@ -230,7 +229,7 @@ struct counter_drop {
 static bool is_root(mcds_bytes value, mcds_bytes key)
 {
     struct mcds__descriptor descriptor;
-    const char *detail;
+    const mcds_reason *detail;
     int result = mcds__descriptor_open(&descriptor, value, key, MCDS__KIND_COUNTER, &detail);
     return result != MCDS_CORRUPT || mcds__share_is_head(value, key);
 }
@@ -250,9 +249,8 @@ static bool check_form(struct counter_drop *drop, enum mcds__step *step_out)
     mcds_bytes value = mcds__reply_value(&operation->batch, &drop->requests[0]);
     if (drop->requests[0].reply.outcome == MCDS_OUT_OK &&
         is_root(value, drop->requests[0].key)) {
-        *step_out = mcds__operation_explain(
-            operation, MCDS_CORRUPT,
-            "this counter was made EXACT or with stripes; open it the same way");
+        *step_out = mcds__operation_explain(operation, MCDS_CORRUPT,
+                                            MCDS__WHY(COUNTER_DIFFERS));
         return false;
     }
     drop->is_checked = true;
@@ -355,7 +353,7 @@ static void make_keys(mcds_counter *counter)
             mcds__key_add_number(&counter->keys[i], i);
     mcds__settings_init(&counter->settings, mcds__store_env(counter->store), MCDS__KIND_COUNTER,
                         &head, &setting, counter->stripes > 1, counter->ttl_ms);
-    counter->settings.foreign = "this counter was made without stripes; open it the same way";
+    counter->settings.foreign = MCDS__WHY(NO_STRIPES);
 }
 
 static void destroy_counter(struct mcds__handle *handle)

@@ -39,7 +39,7 @@ struct sum {
 /* What an addition has come to: MCDS_OK, MCDS_OVERFLOW or MCDS_LOST. Beyond one form's range lies
  * the other's, so the number after it alone does not tell that it has left the range. */
 static int judge_sum(mcds_counter *counter, struct sum sum, int64_t *value_out,
-                     const char **detail_out)
+                     const mcds_reason **detail_out)
 {
     int64_t value;
     int64_t value_before;
@@ -54,8 +54,7 @@ static int judge_sum(mcds_counter *counter, struct sum sum, int64_t *value_out,
     if (form != sum.form)
         mcds__counter_note_form(counter, form);
     if (sum.down && form == FORM_PLAIN) {
-        *detail_out =
-            "the counter was lost and made again without SIGNED, so it does not go below zero";
+        *detail_out = MCDS__WHY(LOST_SIGN);
         return MCDS_LOST;
     }
     if (value_out != NULL)
@@ -73,9 +72,7 @@ static enum mcds__step step_take_back(struct counter_add *add)
     /* LOST: the number is gone, and what was added with it. */
     if (operation->result == MCDS_OK || operation->result == MCDS_LOST)
         return mcds__operation_finish(operation, MCDS_OVERFLOW);
-    return mcds__operation_explain(operation, MCDS_AMBIGUOUS,
-                                   "the number left its range, and whether the addition was "
-                                   "taken back is not known");
+    return mcds__operation_explain(operation, MCDS_AMBIGUOUS, MCDS__WHY(RANGE_IN_DOUBT));
 }
 
 static void begin_take_back(struct counter_add *add)
@@ -97,12 +94,10 @@ static enum mcds__step judge_life(struct counter_add *add, bool reborn)
         return MCDS__DONE;
     if (look->outcome == MCDS_OUT_OK || look->outcome == MCDS_OUT_MISS)
         return mcds__operation_explain(operation, MCDS_LOST,
-                                       reborn ? "the counter was lost and made again"
-                                              : "the counter was lost after the addition");
+                                       reborn ? MCDS__WHY(COUNTER_MADE_AGAIN)
+                                              : MCDS__WHY(LOST_AFTER_ADD));
     operation->peer = look->peer;
-    return mcds__operation_explain(
-        operation, MCDS_AMBIGUOUS,
-        "added, but whether the counter has begun again before is not known");
+    return mcds__operation_explain(operation, MCDS_AMBIGUOUS, MCDS__WHY(MADE_AGAIN_IN_DOUBT));
 }
 
 static enum mcds__step end_add(struct counter_add *add)
@@ -110,7 +105,7 @@ static enum mcds__step end_add(struct counter_add *add)
     mcds_counter *counter = add->counter;
     struct mcds__operation *operation = &add->base;
     const struct mcds__slot_hit *hit = &add->hit;
-    const char *detail;
+    const mcds_reason *detail;
     int64_t value;
     if (operation->result != MCDS_OK)
         return mcds__counter_refuse(operation, operation->result);
@@ -156,9 +151,7 @@ static enum mcds__step step_learn(struct counter_add *add)
             return mcds__operation_finish(operation, MCDS_OVERFLOW);
     }
     if (form == FORM_PLAIN)
-        return mcds__operation_explain(
-            operation, MCDS_INVALID,
-            "this counter was made without SIGNED and cannot go down; drop it to start again");
+        return mcds__operation_explain(operation, MCDS_INVALID, MCDS__WHY(MADE_UNSIGNED));
     add->stage = ADD_COUNTING;
     return step_count(add);
 }
@@ -248,7 +241,7 @@ static int take_back_here(mcds_counter *counter, uint32_t stripe, int64_t delta)
  * nothing was done. */
 static bool add_here(mcds_counter *counter, int64_t delta, int64_t *value_out, int *result)
 {
-    const char *detail;
+    const mcds_reason *detail;
     struct sum sum = {.form = mcds__counter_form(counter), .down = delta < 0};
     sum.delta = sum.down ? (uint64_t)-delta : (uint64_t)delta;
     uint32_t stripe = choose_stripe(counter);
@@ -263,7 +256,7 @@ static bool add_here(mcds_counter *counter, int64_t delta, int64_t *value_out, i
         *result = take_back_here(counter, stripe, delta);
         return true;
     }
-    mcds__describe_failure(&add_kind, counter->name, *result, NULL, detail);
+    mcds__describe_failure(&add_kind, counter->name, *result, NULL, detail, NULL);
     return true;
 }
 

@@ -58,8 +58,7 @@ static enum mcds__step step_flush(struct mcds__operation *operation)
 {
     struct counter_flush *flush = (struct counter_flush *)operation;
     if (flush->overflows)
-        return mcds__operation_explain(operation, MCDS_OVERFLOW,
-                                       "the sum of this handle would leave 2^61");
+        return mcds__operation_explain(operation, MCDS_OVERFLOW, MCDS__WHY(SUM_TOO_LARGE));
     if (flush->rests)
         return mcds__operation_finish(operation, MCDS_OK);
     enum mcds__step step = mcds__share_flush_step(&flush->flush, operation);
@@ -210,8 +209,7 @@ static enum mcds__step step_read(struct mcds__operation *operation)
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     if (read->read.reborn && mcds__counter_is_strict(read->counter))
-        return mcds__operation_explain(operation, MCDS_LOST,
-                                       "a part of the counter was lost with its server");
+        return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(SERVER_PART_LOST));
     *read->value_out = (mcds_counter_value){read->read.value, 0, read->read.reborn};
     return step;
 }

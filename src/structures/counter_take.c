@@ -67,8 +67,7 @@ static enum mcds__step ask_sets(struct counter_take *take)
         if (result != MCDS_OK)
             return mcds__counter_refuse(operation, result);
         if (stripe.reborn && mcds__counter_is_strict(take->counter))
-            return mcds__operation_explain(operation, MCDS_LOST,
-                                           "the counter that this handle has used was lost");
+            return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(COUNTER_LOST));
         take->there = take->there || stripe.there;
         if (!stripe.there || stripe.value == 0)
             continue;
@@ -126,7 +125,7 @@ static enum mcds__step take_sets(struct counter_take *take)
         return MCDS__SLEEP;
     if (unsent != NULL)
         return mcds__operation_fail(operation, unsent);
-    return mcds__operation_explain(operation, MCDS_BUSY, "others kept changing it");
+    return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(OTHERS_KEPT_CHANGING));
 }
 
 static enum mcds__step step_take(struct mcds__operation *operation)

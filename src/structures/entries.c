@@ -12,7 +12,7 @@
 
 int mcds__entries_open(struct mcds__entries *entries, const char *noun, mcds_store *store,
                        const char *name, const char *tag, uint8_t kind, uint8_t form,
-                       const char *const *forms)
+                       const mcds_reason *const *forms)
 {
     const mcds_env *env = mcds__store_env(store);
     struct mcds__key root;
@@ -60,7 +60,7 @@ enum mcds__step mcds__entries_step_change(struct mcds__operation *operation)
     if (operation->result == MCDS_OK || nothing)
         operation->result = change->take(&change->change, change->out);
     if (operation->result == MCDS_CORRUPT && change->change.code == MCDS__FOLD_NO_NUMBER)
-        operation->detail = "the value is not a number";
+        operation->detail = MCDS__WHY(VALUE_NOT_A_NUMBER);
     return step;
 }
 

@@ -15,7 +15,7 @@ struct mcds__entries {
 /* Prepare the handle of a structure. Returns MCDS_OK or MCDS_NO_MEMORY with the sentence set. */
 int mcds__entries_open(struct mcds__entries *entries, const char *noun, mcds_store *store,
                        const char *name, const char *tag, uint8_t kind, uint8_t form,
-                       const char *const *forms);
+                       const mcds_reason *const *forms);
 void mcds__entries_close(struct mcds__entries *entries);
 
 /* An element or a table key: 1 to 1 024 bytes. Returns MCDS_OK or MCDS_INVALID with the sentence

@@ -143,11 +143,10 @@ static enum mcds__step take_judgement(struct list_push *push, enum mcds__step st
     if (push->base.result == MCDS_OK && push->locate.ended)
         return go_on(push);
     if (push->base.result != MCDS_OK)
-        return mcds__operation_explain(
-            &push->base, MCDS_AMBIGUOUS,
-            "the list was made again, and whether it was cleared is not known");
+        return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS,
+                                       MCDS__WHY(LIST_CLEAR_IN_DOUBT));
     atomic_store(&push->list->generation.known, push->root.number);
-    return mcds__operation_explain(&push->base, MCDS_LOST, "the list was lost and made again");
+    return mcds__operation_explain(&push->base, MCDS_LOST, MCDS__WHY(LIST_MADE_AGAIN));
 }
 
 static enum mcds__step take_append(struct list_push *push, enum mcds__step step)

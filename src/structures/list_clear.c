@@ -113,8 +113,7 @@ static enum mcds__step take_mark(struct list_clear *clear)
         return MCDS__SLEEP;
     if (trouble != NULL)
         return mcds__operation_fail_read(&clear->base, trouble);
-    return mcds__operation_explain(&clear->base, MCDS_BUSY,
-                                   "others push as fast as the list can be ended");
+    return mcds__operation_explain(&clear->base, MCDS_BUSY, MCDS__WHY(OTHERS_PUSH));
 }
 
 static enum mcds__step finish(struct list_clear *clear)

@@ -42,11 +42,9 @@ static enum mcds__step step_fetch(struct mcds__operation *operation);
 static enum mcds__step finish(struct list_fetch *fetch)
 {
     if (fetch->is_lost)
-        return mcds__operation_explain(&fetch->base, MCDS_LOST,
-                                       "a part of it is gone that the store should hold");
+        return mcds__operation_explain(&fetch->base, MCDS_LOST, MCDS__WHY(PART_GONE));
     if (fetch->is_corrupt)
-        return mcds__operation_explain(&fetch->base, MCDS_CORRUPT,
-                                       "a part of it holds something that mcds did not write");
+        return mcds__operation_explain(&fetch->base, MCDS_CORRUPT, MCDS__WHY(PART_FOREIGN));
     return mcds__operation_finish(&fetch->base, MCDS_OK);
 }
 
@@ -158,8 +156,7 @@ static enum mcds__step take_judgement(struct list_fetch *fetch, enum mcds__step 
     atomic_store(&fetch->list->generation.known, 0);
     if (fetch->locate.ended)
         return mcds__operation_finish(&fetch->base, MCDS_NOT_FOUND);
-    return mcds__operation_explain(&fetch->base, MCDS_LOST,
-                                   "the list that this handle has used is gone");
+    return mcds__operation_explain(&fetch->base, MCDS_LOST, MCDS__WHY(LIST_GONE));
 }
 
 static enum mcds__step step_fetch(struct mcds__operation *operation)

@@ -26,7 +26,7 @@ struct lock_drop {
     bool has_erased; /* the fence is gone, or may be */
     uint64_t ttl_ms; /* that the fence is left with; 0: it is deleted */
     int result;      /* to end with after the release */
-    const char *detail;
+    const mcds_reason *detail;
     mcds_lease lease;
     struct mcds__lease_call call;
     struct mcds__key keys[2];
@@ -57,7 +57,7 @@ static enum mcds__step step_look(struct lock_drop *drop)
 }
 
 /* Let the lock go, and end with `result` then. */
-static enum mcds__step release(struct lock_drop *drop, int result, const char *detail)
+static enum mcds__step release(struct lock_drop *drop, int result, const mcds_reason *detail)
 {
     drop->result = result;
     drop->detail = detail;
@@ -86,16 +86,12 @@ static enum mcds__step take_acquire(struct lock_drop *drop, enum mcds__step step
     if (step != MCDS__DONE)
         return step;
     if (operation->result == MCDS_BUSY)
-        return mcds__operation_explain(operation, MCDS_BUSY,
-                                       "it is held; drop it after its holder has released it");
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(HELD));
     if (operation->result != MCDS_OK)
         return step;
     int64_t left_ns = (int64_t)drop->lease.fence + SKEW_NS - mcds__wall_ns(operation->env);
     if (drop->lease.fence > INT64_MAX / 2 || left_ns > AHEAD_MAX_NS)
-        return release(
-            drop, MCDS_INVALID,
-            "its fence is far ahead of this machine's clock, and the next one would be "
-            "smaller; drop it where the clock is right, or later");
+        return release(drop, MCDS_INVALID, MCDS__WHY(FENCE_AHEAD));
     drop->ttl_ms = left_ns > 0 ? (uint64_t)(left_ns / NS_PER_MS) + TTL_SLACK_MS : 0;
     return ask_fence(drop);
 }
@@ -129,9 +125,7 @@ static enum mcds__step take_release(struct lock_drop *drop, enum mcds__step step
         return mcds__operation_explain(operation, drop->result, drop->detail);
     if (released == MCDS_OK || released == MCDS_LOST) /* another has it, or its time was over */
         return mcds__operation_finish(operation, MCDS_OK);
-    return mcds__operation_explain(
-        operation, MCDS_AMBIGUOUS,
-        "its fence is gone; its lease may still be there for a while");
+    return mcds__operation_explain(operation, MCDS_AMBIGUOUS, MCDS__WHY(FENCE_GONE));
 }
 
 static enum mcds__step step_drop(struct mcds__operation *operation)

@@ -106,9 +106,7 @@ static enum mcds__step take_append(struct log_put *put, enum mcds__step step)
     if (step != MCDS__DONE || put->base.result != MCDS_OK)
         return step;
     if (took_too_long(put))
-        return mcds__operation_explain(
-            &put->base, MCDS_AMBIGUOUS,
-            "it is in the log, but so late that cursors may have passed it");
+        return mcds__operation_explain(&put->base, MCDS_AMBIGUOUS, MCDS__WHY(LOG_LATE));
     if (!put->append.made)
         return go_on(put);
     /* Who makes a part looks after the root, so that its settings are not forgotten. */

@@ -32,7 +32,6 @@ struct mcds_log {
     _Atomic bool is_ready; /* what follows is set and stays */
     struct mcds__log_settings settings;
     struct mcds__parts parts; /* a family per chunk */
-    char refusal[256];        /* why the settings do not fit */
 };
 
 /* The wanted settings with the defaults in place of what is not given. */

@@ -113,28 +113,21 @@ static bool decode(const struct mcds__root *root, struct mcds__log_settings *set
            live_ms(settings) / settings->chunk_ms <= LIVE_MAX;
 }
 
-/* Whether the log is what was asked for; the sentence names both. Called with the mutex held. */
-static bool fits(mcds_log *log, const struct mcds__log_settings *has)
+/* Whether the log is what was asked for; if not, *difference_out is the first that differs. */
+static bool fits(const struct mcds__log_settings *wanted, const struct mcds__log_settings *has,
+                 struct mcds__difference *difference_out)
 {
-    const struct mcds__log_settings *wanted = &log->wanted;
-    const struct {
-        const char *what;
-        uint64_t wanted;
-        uint64_t has;
-    } rows[] = {
-        {"retention_ms", wanted->retention_ms, has->retention_ms},
-        {"chunk_ms", wanted->chunk_ms, has->chunk_ms},
+    const struct mcds__difference rows[] = {
+        {"retention_ms", (int64_t)wanted->retention_ms, (int64_t)has->retention_ms},
+        {"chunk_ms", (int64_t)wanted->chunk_ms, (int64_t)has->chunk_ms},
         {"late_ms", wanted->late_ms, has->late_ms},
         {"ahead_ms", wanted->ahead_ms, has->ahead_ms},
         {"flags", wanted->flags, has->flags},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].wanted == 0 || rows[i].wanted == rows[i].has)
+        if (rows[i].wanted == 0 || rows[i].wanted == rows[i].found)
             continue;
-        (void)snprintf(log->refusal, sizeof log->refusal,
-                       "it was made with %s %llu, not %llu; open it with 0 to accept that",
-                       rows[i].what, (unsigned long long)rows[i].has,
-                       (unsigned long long)rows[i].wanted);
+        *difference_out = rows[i];
         return false;
     }
     return true;
@@ -145,27 +138,25 @@ static enum mcds__step adopt(struct mcds__log_begin *begin, struct mcds__operati
 {
     mcds_log *log = begin->log;
     struct mcds__log_settings settings;
+    struct mcds__difference difference;
     struct mcds__key key;
     if (!decode(&begin->root, &settings))
-        return mcds__operation_explain(operation, MCDS_CORRUPT,
-                                       "its key holds something that mcds did not write");
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    if (!fits(&log->wanted, &settings, &difference))
+        return mcds__operation_differ(operation, MCDS__WHY(OPTION_DIFFERS_OR_0), difference);
     (void)pthread_mutex_lock(&log->mutex);
-    bool is_fine = fits(log, &settings);
-    if (is_fine && !atomic_load(&log->is_ready)) {
+    if (!atomic_load(&log->is_ready)) {
         log->settings = settings;
         mcds__key_begin(&key, mcds__store_ns(log->store), MCDS__TAG_LOG_PART, log->name);
         mcds__key_add_number(&key, settings.chunk_ms);
         mcds__parts_init(&log->parts, log->store, &key, false);
         atomic_store(&log->is_ready, true);
     }
-    is_fine = is_fine && settings.chunk_ms == log->settings.chunk_ms;
+    bool is_fine = settings.chunk_ms == log->settings.chunk_ms;
     (void)pthread_mutex_unlock(&log->mutex);
     if (is_fine)
         return mcds__operation_finish(operation, MCDS_OK);
-    if (log->refusal[0] != '\0')
-        return mcds__operation_explain(operation, MCDS_INVALID, log->refusal);
-    return mcds__operation_explain(operation, MCDS_LOST,
-                                   "the log was lost and made again with other settings");
+    return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(LOG_MADE_AGAIN));
 }
 
 void mcds__log_begin(struct mcds__log_begin *begin, mcds_log *log)

@@ -1,5 +1,6 @@
 /* The options that a structure was made with, read from its root. */
 #include "base/environment.h"
+#include "base/error.h"
 #include "core/descriptor.h"
 #include "core/share.h"
 #include "core/slot.h"
@@ -19,7 +20,7 @@ struct root_read {
 static enum mcds__step take_root(struct root_read *read)
 {
     struct mcds__operation *operation = &read->base;
-    const char *detail = NULL;
+    const mcds_reason *detail = NULL;
     uint64_t number;
     if (read->request.reply.outcome == MCDS_OUT_MISS)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
@@ -64,7 +65,8 @@ static int check_count(const struct root_read *read, const char *noun, const cha
 {
     if (read->descriptor.count == count)
         return MCDS_OK;
-    return mcds_fail(MCDS_CORRUPT, "%s '%.200s': open: %s", noun, name, MCDS__FOREIGN_SAYING);
+    return mcds__fail_why(MCDS_CORRUPT, MCDS__WHY(FOREIGN), .noun = noun, .name = name,
+                          .verb = "open");
 }
 
 int mcds_counter_made_with(mcds_store *store, const char *name, mcds_counter_options *options)

@@ -273,7 +273,7 @@ static void settle(mcds_online *online, uint32_t members)
     const struct mcds__setting settings[] = {
         {.name = "width_ms", .number = online->width_ms},
         {.name = "buckets", .number = online->buckets},
-        {"members", members, mcds__members_sayings, MCDS__MEMBERS_SAYINGS},
+        {"members", members, mcds__members_reasons, MCDS__MEMBERS_REASONS},
     };
     mcds__key_begin(&key, mcds__store_ns(online->store), MCDS__TAG_ONLINE, online->name);
     mcds__settings_init(&online->settings, mcds__store_env(online->store), MCDS__KIND_ONLINE,

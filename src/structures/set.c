@@ -11,11 +11,11 @@ struct mcds_set {
     struct mcds__entries entries;
 };
 
-static const char *const other_forms[] = {
-    "it is a plain set; open it with the form MCDS_SET_PLAIN",
-    "it is a bag; open it with the form MCDS_SET_BAG",
-    "it is a list with removal; open it with the form MCDS_SET_LIST",
-    "it is of a form that this version does not know",
+static const mcds_reason *const other_forms[] = {
+    MCDS__WHY(SET_PLAIN),
+    MCDS__WHY(SET_BAG),
+    MCDS__WHY(SET_LIST),
+    MCDS__WHY(UNKNOWN_FORM),
 };
 
 static const struct mcds__operation_kind add_kind = {

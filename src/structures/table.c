@@ -9,11 +9,11 @@ struct mcds_table {
     struct mcds__entries entries;
 };
 
-static const char *const other_forms[] = {
-    "it is a table",
-    "it is of a form that this version does not know",
-    "it is of a form that this version does not know",
-    "it is of a form that this version does not know",
+static const mcds_reason *const other_forms[] = {
+    MCDS__WHY(TABLE),
+    MCDS__WHY(UNKNOWN_FORM),
+    MCDS__WHY(UNKNOWN_FORM),
+    MCDS__WHY(UNKNOWN_FORM),
 };
 
 #define CHANGE_KIND(verb)                                                                      \

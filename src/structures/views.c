@@ -65,11 +65,11 @@ bool mcds__views_get_pair(mcds_bytes value, char type, mcds_bytes key, uint64_t 
     return true;
 }
 
-static const char *const forms[] = {
-    "the list of pages is of another form",
-    "the list of pages is of another form",
-    "the list of pages is of another form",
-    "the list of pages is of another form",
+static const mcds_reason *const forms[] = {
+    MCDS__WHY(PAGES_DIFFER),
+    MCDS__WHY(PAGES_DIFFER),
+    MCDS__WHY(PAGES_DIFFER),
+    MCDS__WHY(PAGES_DIFFER),
 };
 
 static void open_fold(mcds_views *views, struct mcds__views_fold *place, uint64_t slot)

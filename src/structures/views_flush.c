@@ -202,8 +202,7 @@ static enum mcds__step take_counts(struct views_flush *flush)
             return mcds__operation_finish(&flush->base, MCDS_CORRUPT);
         mcds__operation_note_result(&flush->base);
         if (views->save(views->context, flush->asked[i], flush->slot, (int64_t)number) != 0)
-            return mcds__operation_explain(&flush->base, MCDS_IO,
-                                           "the program's save callback has failed");
+            return mcds__operation_explain(&flush->base, MCDS_IO, MCDS__WHY(SAVE_FAILED));
     }
     return ask_counts(flush);
 }

@@ -132,8 +132,7 @@ static enum mcds__step claim(struct views_get *get)
         get->stage = GET_BEGIN;
         if (mcds__operation_wait(&get->base, 0))
             return MCDS__SLEEP;
-        return mcds__operation_explain(&get->base, MCDS_TIMEOUT,
-                                       "another caller has not finished reading the database");
+        return mcds__operation_explain(&get->base, MCDS_TIMEOUT, MCDS__WHY(LOADING));
     }
     if (get->base.result == MCDS_AMBIGUOUS)
         get->base.result = MCDS_TIMEOUT;
@@ -221,8 +220,7 @@ static enum mcds__step take_replies(struct views_get *get)
     if (state == BASE_MISSING)
         return claim(get);
     if (state == BASE_MOVED && get->moves++ == MOVES_MAX)
-        return mcds__operation_explain(&get->base, MCDS_BUSY,
-                                       "its base changes again and again");
+        return mcds__operation_explain(&get->base, MCDS_BUSY, MCDS__WHY(BASE_CHANGES));
     if (state == BASE_MOVED)
         return begin(get);
     if (state == BASE_DAMAGED || !add_slots(get, with_base))
@@ -237,8 +235,7 @@ static enum mcds__step end_load(struct views_get *get)
 {
     get->claim.doubt = false;
     if (get->failed)
-        return mcds__operation_explain(&get->base, MCDS_IO,
-                                       "the program's load callback has failed");
+        return mcds__operation_explain(&get->base, MCDS_IO, MCDS__WHY(LOAD_FAILED));
     return begin(get);
 }
 

@@ -290,7 +290,7 @@ static void settle(mcds_visitors *visitors, uint32_t members)
     struct mcds__key key;
     const struct mcds__setting settings[] = {
         {.name = "period_ms", .number = visitors->period_ms},
-        {"members", members, mcds__members_sayings, MCDS__MEMBERS_SAYINGS},
+        {"members", members, mcds__members_reasons, MCDS__MEMBERS_REASONS},
     };
     mcds__key_begin(&key, mcds__store_ns(visitors->store), MCDS__TAG_VISITORS, visitors->name);
     mcds__settings_init(&visitors->settings, mcds__store_env(visitors->store),

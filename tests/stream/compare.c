@@ -25,7 +25,7 @@ static void print_side(const struct side *side, uint32_t b, uint32_t i)
                   side->name, (int)reply->outcome, reply->flags, reply->ttl_ms, reply->number,
                   reply->value_length, reply->cas.unique, reply->cas.connection,
                   shown ? (int)value.length : 0, shown ? (const char *)value.at : "",
-                  reply->detail != NULL ? reply->detail : "");
+                  reply->detail != NULL ? reply->detail->text : "");
 }
 
 static bool same_ttl(const struct side *sides, uint32_t b, uint32_t i)

@@ -66,10 +66,11 @@ static void carry_out_part(struct counting_lane *lane, const mcds_batch *batch, 
 
 static void answer(mcds_batch *batch, uint32_t at, uint32_t until, mcds_outcome outcome)
 {
+    static const mcds_reason fault = {.cause = MCDS_CAUSE_OTHER, .text = "a fault of the test"};
     for (uint32_t i = at; i < until; i++) {
         memset(&batch->requests[i].reply, 0, sizeof batch->requests[i].reply);
         batch->requests[i].reply.outcome = outcome;
-        batch->requests[i].reply.detail = "a fault of the test";
+        batch->requests[i].reply.detail = &fault;
     }
 }
 

@@ -14,7 +14,7 @@ static inline struct mcds__fold_life first_life(mcds_store *store, const struct 
     uint8_t room[FIRST_KEY_ROOM];
     mcds_buffer values;
     struct mcds__descriptor descriptor;
-    const char *detail = NULL;
+    const mcds_reason *detail = NULL;
     mcds__buffer_init_in(&values, mcds__store_env(store), sizeof room, room, sizeof room);
     mcds_request get = {.command = MCDS_GET, .key = mcds__key_bytes(root)};
     mcds_batch batch = {

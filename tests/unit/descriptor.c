@@ -36,7 +36,7 @@ static void draw(struct drawn *drawn, uint8_t count)
 
 static int open_at(const struct drawn *drawn, mcds_bytes at, struct mcds__descriptor *out)
 {
-    const char *detail = NULL;
+    const mcds_reason *detail = NULL;
     int result = mcds__descriptor_open(out, (mcds_bytes){drawn->value, drawn->length}, at,
                                        MCDS__KIND_SET, &detail);
     assert_int_equal(result == MCDS_OK, detail == NULL);
@@ -97,7 +97,7 @@ static void says_that_a_newer_version_is_needed(void **state)
     (void)state;
     struct drawn drawn;
     struct mcds__descriptor out;
-    const char *detail = NULL;
+    const mcds_reason *detail = NULL;
     draw(&drawn, 1);
     assert_int_equal(open_changed(&drawn, 3, 2, 0), MCDS_UNSUPPORTED);
     draw(&drawn, 1);
@@ -106,7 +106,8 @@ static void says_that_a_newer_version_is_needed(void **state)
                      MCDS_UNSUPPORTED);
     (void)mcds__descriptor_open(&out, (mcds_bytes){drawn.value, drawn.length}, key,
                                 MCDS__KIND_SET, &detail);
-    assert_string_equal(detail, "it was made by a newer version of mcds: upgrade this program");
+    assert_string_equal(detail->text,
+                        "it was made by a newer version of mcds: upgrade this program");
 }
 
 /* A later layout may add what an older reader can do without. */

@@ -291,7 +291,7 @@ static void what_a_newer_version_writes_is_said_to_be_newer(void **state)
                        bytes.value.length - MCDS__FOLD_HEAD);
     mcds__put_u32(bytes.value.at + MCDS__FOLD_HEAD - 4, sum);
     assert_int_equal(mcds__fold_open_head(value_of(&bytes), key(), &head), MCDS_UNSUPPORTED);
-    assert_string_equal(mcds__fold_saying(MCDS_UNSUPPORTED),
+    assert_string_equal(mcds__fold_reason(MCDS_UNSUPPORTED)->text,
                         "it was made by a newer version of mcds: upgrade this program");
     end(&bytes);
 }

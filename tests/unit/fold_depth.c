@@ -30,7 +30,7 @@ static mcds_outcome ask(mcds_store *store, mcds_request *request, mcds_buffer *v
 /* The root, and keys of all depths and of such as cannot be, as marks of what has moved. */
 static void move_all(mcds_store *store, mcds_bytes element)
 {
-    static const char *const forms[4] = {"", "", "", ""};
+    static const mcds_reason *const forms[4];
     struct mcds__fold fold;
     struct mcds__key root;
     mcds_buffer values;

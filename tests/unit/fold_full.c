@@ -59,7 +59,9 @@ static bool refuse_when_full(void *context, mcds_request *request)
     if (world->turn++ % world->some != 0)
         return false;
     request->reply.outcome = MCDS_OUT_NO_MEMORY;
-    request->reply.detail = "there is no room left";
+    static const mcds_reason no_room = {.cause = MCDS_CAUSE_STORE_FULL,
+                                        .text = "there is no room left"};
+    request->reply.detail = &no_room;
     return true;
 }
 

@@ -25,7 +25,7 @@ struct world {
     uint32_t flags;
 };
 
-static const char *const forms[4] = {"", "", "", ""};
+static const mcds_reason *const forms[4];
 
 static void put_value(struct world *world, const char *key, const char *value, uint64_t ttl_ms)
 {

@@ -319,7 +319,7 @@ static void who_has_no_line_does_not_write(void **state)
     assert_value(store, "n", "7");
     mcds_reply reply = add_number(store, "n", 1);
     assert_int_equal(reply.outcome, MCDS_OUT_FAILED);
-    assert_non_null(strstr(reply.detail, "PATH-writer"));
+    assert_non_null(strstr(reply.detail->text, "PATH-writer"));
     struct sought sought;
     assert_string_not_equal(find_finding(store, "every write is refused", &sought), "");
     mcds_close(store);

@@ -139,7 +139,8 @@ static int use_after_fork(mcds_store *parents, const char *file)
 {
     mcds_store *mine;
     mcds_reply reply = add_number(parents, "n", 1);
-    if (reply.outcome != MCDS_OUT_BAD_REQUEST || strstr(reply.detail, "before fork") == NULL)
+    if (reply.outcome != MCDS_OUT_BAD_REQUEST ||
+        strstr(reply.detail->text, "before fork") == NULL)
         return 1;
     if (fetch(parents, "n", NULL, 0).outcome != MCDS_OUT_BAD_REQUEST)
         return 2;
@@ -374,7 +375,7 @@ static void a_stopped_writer_holds_nobody_for_ever(void **state)
     batch.deadline_ns = mcds__monotonic_ns(mcds_env_system()) + 20 * NS_PER_MS;
     mcds__store_execute(store, 0, &batch);
     assert_int_equal(request.reply.outcome, MCDS_OUT_UNSENT);
-    assert_non_null(strstr(request.reply.detail, "another process"));
+    assert_non_null(strstr(request.reply.detail->text, "another process"));
     assert_value(store, "n", "1");
     struct sought sought;
     char process[32];

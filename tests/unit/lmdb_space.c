@@ -130,7 +130,7 @@ static void a_full_map_refuses_and_recovers(void **state)
     int count = fill(store, MIB / 4, 0, &refused);
     assert_in_range(count, 8, 16);
     assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
-    assert_non_null(strstr(refused.detail, "map_max"));
+    assert_non_null(strstr(refused.detail->text, "map_max"));
     /* Nothing is lost, an old value stands, and what takes no space goes on. */
     assert_int_equal(fetch(store, "big0", NULL, 0).value_length, MIB / 4);
     assert_int_equal(put_bytes(store, MCDS_SET, 0, MIB, 0).outcome, MCDS_OUT_NO_MEMORY);
@@ -316,7 +316,7 @@ static void a_full_disk_refuses_and_recovers(void **state)
     int count = fill(store, MIB / 4, 0, &refused);
     assert_in_range(count, 3, 8);
     assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
-    assert_string_equal(refused.detail, "the disk is full");
+    assert_string_equal(refused.detail->text, "the disk is full");
     assert_value(store, "k", "v");
     struct sought sought;
     assert_string_not_equal(find_finding(store, "left", &sought), "");
@@ -346,7 +346,7 @@ static void a_full_disk_can_be_emptied(void **state)
         mcds_reply refused;
         int count = fill(store, lengths[i], 0, &refused);
         assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
-        assert_string_equal(refused.detail, "the disk is full");
+        assert_string_equal(refused.detail->text, "the disk is full");
         assert_in_range(count, 1, FILL_MAX - 1);
         for (int k = 0; k < count; k++) {
             char key[32];
@@ -354,7 +354,7 @@ static void a_full_disk_can_be_emptied(void **state)
             mcds_reply reply = drop(store, key);
             if (reply.outcome != MCDS_OUT_OK)
                 fail_msg("%d of %d values of %zu bytes: %s", k, count, lengths[i],
-                         reply.detail);
+                         reply.detail->text);
         }
         assert_int_equal(put(store, MCDS_SET, "k", "v", 0).outcome, MCDS_OUT_OK);
     }
@@ -512,7 +512,7 @@ static int read_only_child(const char *file, const char *directory)
     if (look(store, "k").value_length != 1)
         return 5;
     mcds_reply reply = put(store, MCDS_SET, "k", "w", 0);
-    if (reply.outcome != MCDS_OUT_FAILED || strstr(reply.detail, "only read it") == NULL)
+    if (reply.outcome != MCDS_OUT_FAILED || strstr(reply.detail->text, "only read it") == NULL)
         return 4;
     struct sought sought;
     if (find_finding(store, "removed", &sought)[0] != '\0' ||

@@ -54,7 +54,7 @@ static void expect_get(const struct fake_step *steps, mcds_outcome outcome, cons
     assert_int_equal(request.reply.outcome, outcome);
     if (detail != NULL) {
         assert_non_null(request.reply.detail);
-        assert_non_null(strstr(request.reply.detail, detail));
+        assert_non_null(strstr(request.reply.detail->text, detail));
         assert_non_null(request.reply.peer);
     }
     mcds_close(store);
@@ -108,7 +108,7 @@ static void a_server_that_says_nothing_does_not_hold_the_caller(void **state)
     ask(store, &request, 1);
     assert_true(mcds__monotonic_ns(mcds_env_system()) < until_ns);
     assert_int_equal(request.reply.outcome, MCDS_OUT_UNSENT);
-    assert_string_equal(request.reply.detail,
+    assert_string_equal(request.reply.detail->text,
                         "connected, but nothing there answers as memcached would");
     mcds_close(store);
     assert_int_equal(fake_server_stop(server), -1);
@@ -129,7 +129,7 @@ static void a_server_that_falls_silent_does_not_hold_the_caller(void **state)
     assert_int_equal(first.reply.outcome, MCDS_OUT_MISS);
     ask_within(store, &request, 1, NS_PER_S / 2);
     assert_int_equal(request.reply.outcome, MCDS_OUT_UNKNOWN);
-    assert_string_equal(request.reply.detail, "no answer before the deadline");
+    assert_string_equal(request.reply.detail->text, "no answer before the deadline");
     mcds_close(store);
     assert_int_equal(fake_server_stop(server), -1);
 }

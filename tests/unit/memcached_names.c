@@ -215,7 +215,7 @@ static void when_all_are_silent_it_is_said(void **state)
     mcds_store *store = open_store("both.test", server, "connect_timeout=200");
     mcds_reply reply = get(store, 10 * NS_PER_S);
     assert_int_equal(reply.outcome, MCDS_OUT_UNSENT);
-    assert_string_equal(reply.detail, "connection refused: is the server running there?");
+    assert_string_equal(reply.detail->text, "connection refused: is the server running there?");
     mcds_close(store);
     speak_again(&silent);
 }
@@ -229,7 +229,7 @@ static void several_servers_of_one_name_are_refused(void **state)
         mcds_store *store = open_store(hosts[i], server, "connect_timeout=10000");
         mcds_reply reply = get(store, 10 * NS_PER_S);
         assert_int_equal(reply.outcome, MCDS_OUT_UNSENT);
-        assert_non_null(strstr(reply.detail, "several addresses"));
+        assert_non_null(strstr(reply.detail->text, "several addresses"));
         assert_non_null(strstr(reply.peer, hosts[i]));
         mcds_close(store);
     }
@@ -341,7 +341,7 @@ static void a_name_that_is_unknown_is_said_to_be_so(void **state)
     assert_int_equal(mcds_open("memcached://nowhere.test", NULL, &store), MCDS_OK);
     mcds_reply reply = get(store, 10 * NS_PER_S);
     assert_int_equal(reply.outcome, MCDS_OUT_UNSENT);
-    assert_string_equal(reply.detail, "the host name cannot be resolved");
+    assert_string_equal(reply.detail->text, "the host name cannot be resolved");
     mcds_close(store);
 }
 

@@ -125,7 +125,8 @@ static void what_was_not_asked_answers_nothing(void **state)
     mcds_request incr = request_of(MCDS_INCR, "n", "");
     incr.delta = 1;
     assert_int_equal(ask(store, &incr, 1), MCDS_OUT_UNSENT);
-    assert_string_equal(incr.reply.detail, "the server sent a reply that was not requested");
+    assert_string_equal(incr.reply.detail->text,
+                        "the server sent a reply that was not requested");
     close_store(store, server);
 }
 
@@ -145,7 +146,8 @@ static void a_reply_through_a_proxy_is_bounded(void **state)
     mcds_store *store = open_store(server);
     mcds_request get = request_of(MCDS_GET, "k", "");
     assert_int_equal(ask(store, &get, 1), MCDS_OUT_UNKNOWN);
-    assert_string_equal(get.reply.detail, "the server's reply is larger than its largest item");
+    assert_string_equal(get.reply.detail->text,
+                        "the server's reply is larger than its largest item");
     close_store(store, server);
 }
 

@@ -51,7 +51,7 @@ static void play(mcds_command command, const struct fake_step *steps,
     for (int i = 0; i < 3; i++) {
         assert_int_equal(requests[i].reply.outcome, outcomes[i]);
         if (outcomes[i] == MCDS_OUT_UNKNOWN)
-            assert_non_null(strstr(requests[i].reply.detail, "repl"));
+            assert_non_null(strstr(requests[i].reply.detail->text, "repl"));
     }
     mcds_close(store);
     assert_int_equal(fake_server_stop(server), -1);
@@ -118,7 +118,7 @@ static void a_reply_of_another_connection(void **state)
     ask(store, &request, 1);
     assert_int_equal(cut.reply.outcome, MCDS_OUT_UNKNOWN);
     assert_int_equal(request.reply.outcome, MCDS_OUT_UNKNOWN);
-    assert_string_equal(request.reply.detail, OUT_OF_STEP);
+    assert_string_equal(request.reply.detail->text, OUT_OF_STEP);
     mcds_close(store);
     assert_int_equal(fake_server_stop(server), -1);
 }

@@ -380,7 +380,7 @@ static void one_bad_request_stops_its_batch(void **state)
         mcds__store_execute(store, 0, &batch);
         assert_int_equal(requests[0].reply.outcome, MCDS_OUT_UNSENT);
         assert_int_equal(requests[1].reply.outcome, MCDS_OUT_BAD_REQUEST);
-        assert_string_equal(requests[1].reply.detail, sentences[i]);
+        assert_string_equal(requests[1].reply.detail->text, sentences[i]);
         assert_int_equal(requests[2].reply.outcome, MCDS_OUT_UNSENT);
     }
     assert_int_equal(toy.batches, 0);

@@ -1,0 +1,264 @@
+/* This thread's last failure, in its parts and in one sentence. */
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/key.h"
+
+#define SENTENCE_MAX 512
+#define WORD_MAX 32 /* a noun or a verb */
+#define TEXT_MAX 160
+#define PEER_MAX 512
+#define NAME_SHOWN 200 /* bytes of a name in the sentence */
+
+static _Thread_local struct {
+    char sentence[SENTENCE_MAX];
+    char reason[SENTENCE_MAX];
+    char noun[WORD_MAX];
+    char verb[WORD_MAX];
+    char option[WORD_MAX];
+    char wanted[TEXT_MAX];
+    char found[TEXT_MAX];
+    char peer[PEER_MAX];
+    char name[MCDS__NAME_GIVEN_MAX + 1];
+} texts;
+
+static _Thread_local mcds_error last = {
+    .size = sizeof last,
+    .noun = "",
+    .name = "",
+    .verb = "",
+    .option = "",
+    .wanted = "",
+    .found = "",
+    .peer = "",
+    .reason = "",
+};
+
+const char *mcds_errmsg(void)
+{
+    return texts.sentence;
+}
+
+const mcds_error *mcds_last_error(void)
+{
+    return &last;
+}
+
+const char *mcds_cause_name(int cause)
+{
+    switch (cause) {
+#define CAUSE_NAME(name, code, text)                                                           \
+    case code:                                                                                 \
+        return #name;
+        MCDS_CAUSE_MAP(CAUSE_NAME)
+#undef CAUSE_NAME
+    default:
+        return "?";
+    }
+}
+
+static const char *text_of(mcds_cause cause)
+{
+    switch (cause) {
+#define CAUSE_TEXT(name, code, text)                                                           \
+    case name:                                                                                 \
+        return text;
+        MCDS_CAUSE_MAP(CAUSE_TEXT)
+#undef CAUSE_TEXT
+    }
+    return "";
+}
+
+/* As far as there is room; `text` may be NULL, or what `out` holds already. */
+static const char *copy(char *out, size_t room, const char *text)
+{
+    size_t length = text != NULL ? strnlen(text, room - 1) : 0;
+    if (length > 0)
+        memmove(out, text, length);
+    out[length] = '\0';
+    return out;
+}
+
+/* Take over the members that are given. */
+static void take(const mcds_error *error)
+{
+    mcds_error taken = *error;
+    taken.size = sizeof taken;
+    taken.noun = copy(texts.noun, sizeof texts.noun, error->noun);
+    taken.name = copy(texts.name, sizeof texts.name, error->name);
+    taken.verb = copy(texts.verb, sizeof texts.verb, error->verb);
+    taken.option = copy(texts.option, sizeof texts.option, error->option);
+    taken.wanted = copy(texts.wanted, sizeof texts.wanted, error->wanted);
+    taken.found = copy(texts.found, sizeof texts.found, error->found);
+    taken.peer = copy(texts.peer, sizeof texts.peer, error->peer);
+    last = taken;
+}
+
+static void write_number(char out[TEXT_MAX], int64_t number)
+{
+    (void)snprintf(out, TEXT_MAX, "%lld", (long long)number);
+}
+
+/* Make `wanted` and `found` from the numbers, for causes that have some. */
+static void write_numbers(void)
+{
+    bool is_range = last.cause == MCDS_CAUSE_OUT_OF_RANGE;
+    bool is_pair = last.cause == MCDS_CAUSE_OPTION_DIFFERS;
+    bool is_length = last.cause == MCDS_CAUSE_TOO_LONG || last.cause == MCDS_CAUSE_TOO_BIG;
+    if (last.found[0] == '\0' &&
+        (is_range || is_pair || last.cause == MCDS_CAUSE_UNKNOWN_VALUE ||
+         (is_length && last.found_number > 0)))
+        write_number(texts.found, last.found_number);
+    if (is_pair)
+        last.wanted_min = last.wanted_max;
+    if (last.wanted[0] != '\0')
+        return;
+    if (is_range && last.wanted_min < last.wanted_max)
+        (void)snprintf(texts.wanted, sizeof texts.wanted, "%lld to %lld",
+                       (long long)last.wanted_min, (long long)last.wanted_max);
+    else if (is_pair || (is_length && last.wanted_max > 0))
+        write_number(texts.wanted, last.wanted_max);
+}
+
+/* The clause for a cause that the members describe whole. */
+static void write_reason(void)
+{
+    char *out = texts.reason;
+    size_t room = sizeof texts.reason;
+    last.reason = out;
+    switch (last.cause) {
+    case MCDS_CAUSE_ARGUMENT_MISSING:
+        (void)snprintf(out, room, "needs %s", last.wanted);
+        break;
+    case MCDS_CAUSE_EMPTY:
+        (void)snprintf(out, room, "the %s is empty", last.option);
+        break;
+    case MCDS_CAUSE_TOO_LONG:
+    case MCDS_CAUSE_TOO_BIG:
+        if (last.found[0] == '\0')
+            (void)snprintf(out, room, "the %s is longer than %s bytes", last.option,
+                           last.wanted);
+        else
+            (void)snprintf(out, room, "the %s has %s bytes; at most %s", last.option,
+                           last.found, last.wanted);
+        break;
+    case MCDS_CAUSE_OUT_OF_RANGE:
+        (void)snprintf(out, room, "%s must be %s, not %s", last.option, last.wanted,
+                       last.found);
+        break;
+    case MCDS_CAUSE_UNKNOWN_VALUE:
+        (void)snprintf(out, room, "unknown %s %s", last.option, last.found);
+        break;
+    default:
+        last.reason = text_of(last.cause);
+    }
+}
+
+/* noun 'name': verb: peer: reason */
+static void write_sentence(void)
+{
+    bool needs = last.cause == MCDS_CAUSE_ARGUMENT_MISSING && last.reason == texts.reason;
+    (void)snprintf(texts.sentence, sizeof texts.sentence, "%s%s%.*s%s%s%s%s%s%s%s", last.noun,
+                   last.name[0] != '\0' ? " '" : "", NAME_SHOWN, last.name,
+                   last.name[0] != '\0' ? "'" : "", last.verb[0] != '\0' ? ": " : "", last.verb,
+                   last.peer[0] != '\0' ? ": " : "", last.peer, needs ? " " : ": ",
+                   last.reason);
+}
+
+int mcds__fail_with(const mcds_error *error)
+{
+    take(error);
+    write_numbers();
+    if (last.reason == NULL)
+        write_reason();
+    write_sentence();
+    return error->result;
+}
+
+int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
+{
+    mcds_error failed = *error;
+    char reason[SENTENCE_MAX];
+    failed.cause = why->cause;
+    failed.os_error = why->os_error;
+    failed.reason = why->text;
+    if (why->option != NULL) {
+        failed.option = why->option;
+        failed.found_number = why->found;
+    } else if (why->cause == MCDS_CAUSE_OPTION_DIFFERS) {
+        (void)snprintf(reason, sizeof reason, "it was made with %s %lld, not %lld; %s",
+                       failed.option, (long long)failed.found_number,
+                       (long long)failed.wanted_max, why->text);
+        failed.reason = copy(texts.reason, sizeof texts.reason, reason);
+    }
+    return mcds__fail_with(&failed);
+}
+
+int mcds__fail_saying(const mcds_error *error, const char *format, ...)
+{
+    char sentence[SENTENCE_MAX]; /* an argument may be the sentence before this one */
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    take(error);
+    write_numbers();
+    last.reason = copy(texts.sentence, sizeof texts.sentence, sentence);
+    return error->result;
+}
+
+/* The cause of which a result without one says most. */
+static mcds_cause cause_of(int result)
+{
+    switch (result) {
+    case MCDS_AMBIGUOUS:
+        return MCDS_CAUSE_REPLY_LOST;
+    case MCDS_LOST:
+        return MCDS_CAUSE_GONE;
+    case MCDS_TIMEOUT:
+        return MCDS_CAUSE_TIMEOUT;
+    case MCDS_UNAVAILABLE:
+        return MCDS_CAUSE_UNREACHABLE;
+    case MCDS_EXPIRED:
+        return MCDS_CAUSE_LEASE_OVER;
+    case MCDS_TOO_BIG:
+        return MCDS_CAUSE_TOO_BIG;
+    case MCDS_NO_MEMORY:
+        return MCDS_CAUSE_NO_MEMORY;
+    case MCDS_FULL:
+        return MCDS_CAUSE_STORE_FULL;
+    case MCDS_CORRUPT:
+        return MCDS_CAUSE_FOREIGN;
+    case MCDS_UNSUPPORTED:
+        return MCDS_CAUSE_UNSUPPORTED;
+    case MCDS_PROTOCOL:
+        return MCDS_CAUSE_NOT_MEMCACHED;
+    case MCDS_OVERFLOW:
+        return MCDS_CAUSE_OVERFLOW;
+    default:
+        return MCDS_CAUSE_OTHER;
+    }
+}
+
+int mcds__fail_plain(const mcds_error *error)
+{
+    mcds_error failed = *error;
+    failed.cause = cause_of(error->result);
+    failed.reason = mcds_strerror(error->result);
+    return mcds__fail_with(&failed);
+}
+
+int mcds_fail(int code, const char *format, ...)
+{
+    char sentence[SENTENCE_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(sentence, sizeof sentence, format, arguments);
+    va_end(arguments);
+    return mcds__fail_saying(
+        &(const mcds_error){.result = code, .cause = cause_of(code), .noun = "store"}, "%s",
+        sentence);
+}

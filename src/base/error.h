@@ -1,0 +1,41 @@
+/* This thread's last failure, in its parts. The sentence is made from them here and nowhere else. */
+#ifndef MCDS_BASE_ERROR_H
+#define MCDS_BASE_ERROR_H
+
+#include "base/reason.h"
+
+/* Record a failure and return its result. What follows `why`, a cause without MCDS_CAUSE_, are members
+ * of mcds_error; all texts are copied except `reason`, which must be a constant.
+ *
+ *     return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = name,
+ *                       .option = "stripes", .wanted_max = STRIPES_MAX, .found_number = stripes);
+ *
+ * `wanted` and `found` are made from the numbers, and `reason` from the cause, where they are left
+ * out. A failure of opening has no verb. */
+#define mcds__fail(code, why, ...)                                                             \
+    mcds__fail_with(                                                                           \
+        &(const mcds_error){.result = (code), .cause = MCDS_CAUSE_##why, __VA_ARGS__})
+int mcds__fail_with(const mcds_error *error);
+
+/* The same with a reason: MCDS__WHY(...). */
+#define mcds__fail_why(code, why, ...)                                                         \
+    mcds__fail_for((why), &(const mcds_error){.result = (code), __VA_ARGS__})
+int mcds__fail_for(const mcds_reason *why, const mcds_error *error);
+
+/* The same with a sentence of its own, for what only one place can describe: a file, its owner, its
+ * mode. The sentence is also the `reason`. */
+int mcds__fail_saying(const mcds_error *error, const char *format, ...) MCDS_PRINTF(2, 3);
+
+/* The same with the cause and the words of the result. */
+int mcds__fail_plain(const mcds_error *error);
+
+/* A call that lacks an argument: "counter: add needs a counter". */
+#define mcds__fail_missing(thing, call, needs)                                                 \
+    mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = (thing), .verb = (call),                \
+               .wanted = (needs), .option = NULL)
+/* "NOUN 'NAME': VERB: out of memory"; name and verb may be NULL. */
+#define mcds__fail_memory(thing, named, call)                                                  \
+    mcds__fail(MCDS_NO_MEMORY, NO_MEMORY, .noun = (thing), .name = (named), .verb = (call),    \
+               .reason = "out of memory")
+
+#endif
