@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include "base/environment.h"
+#include "core/share_state.h"
 #include "structures/suite.h"
 
 #define NEVER_MS 3600000
@@ -280,6 +281,40 @@ static void whoever_was_away_comes_back(struct suite *suite)
     away_for(suite, 1300);
 }
 
+/* Its entry was settled by another writer, and removed one epoch later. */
+static void replace_by_settled(struct suite *suite, const struct raw_key *raw)
+{
+    struct mcds__share_state state;
+    uint8_t value[MCDS__SHARE_VALUE_MAX] = "";
+    if (!raw_get(suite, raw, (char *)value, sizeof value))
+        return;
+    mcds_bytes held = {value, 8 + MCDS__SHARE_HEAD_BYTES + MCDS__SHARE_ENTRY_BYTES};
+    assert_true(mcds__share_decode(held, mcds__key_bytes(&raw->key), &state));
+    assert_int_equal(state.count, 1);
+    state.base = state.entries[0].mine;
+    state.epoch += 2;
+    state.entries[0] = (struct mcds__share_entry){
+        .owner = state.entries[0].owner ^ 1, .version = 1, .mine = 100};
+    size_t length = mcds__share_encode(&state, mcds__key_bytes(&raw->key), value);
+    assert_int_equal(raw_set(suite, raw, ""), MCDS_OUT_OK);
+    assert_int_equal(raw_append(suite, raw, (mcds_bytes){value, length}), MCDS_OUT_OK);
+}
+
+static void what_was_just_settled_counts_once(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "n");
+    mcds_counter *one = open_exact(suite->store, name, 0);
+    CHECK(MCDS_OK, suite, mcds_counter_add, one, 5, NULL);
+    for (int64_t i = 0; i < SLOTS; i++) {
+        struct raw_key raw = slot_key(suite, name, i);
+        replace_by_settled(suite, &raw);
+    }
+    CHECK_VALUE(suite, one, 105, false);
+    CHECK(MCDS_OK, suite, mcds_counter_add, one, 1, NULL);
+    CHECK_VALUE(suite, one, 106, false);
+    mcds_counter_close(one);
+}
+
 static void drop_erases_everything(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
@@ -458,6 +493,7 @@ static const struct suite_case cases[] = {
     CASE(strict_says_lost),
     CASE(what_was_refused_is_never_sent),
     CASE(whoever_was_away_comes_back),
+    CASE(what_was_just_settled_counts_once),
     CASE(drop_erases_everything),
     CASE(forms_are_told_apart),
     CASE_ONCE(options_are_checked),
