@@ -286,6 +286,40 @@ static void what_was_saved_early_may_be_lost(struct suite *suite)
     mcds_views_close(views);
 }
 
+/* The number of an interval is there as long as it is asked for, also when it was begun by a machine
+ * whose clock is ahead, and the store drops it as early as it may. */
+static void an_interval_outlives_its_readers(struct suite *suite)
+{
+    const int64_t keep_ms = 1440 * INT64_C(1000), ahead_ms = 5000;
+    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    mcds_views *views = NULL;
+    char page[16];
+    if (suite->own_clock)
+        skip_because("this home's clock is its own");
+    memset(&database, 0, sizeof database);
+    options.load = load;
+    options.save = save;
+    options.context = &database;
+    options.flush_ms = 1000;
+    CHECK_RESULT(MCDS_OK,
+                 mcds_views_open(suite->store, fresh_name(suite, "w"), &options, &views));
+    shift_wall_ms(suite, 1000 - wall_ms(suite) % 1000 + ahead_ms);
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(page, sizeof page, "%d", i);
+        HIT(suite, views, page, 1);
+    }
+    shift_wall_ms(suite, -ahead_ms);
+    pass_ms(suite, keep_ms + ahead_ms - 1000 - wall_ms(suite) % 1000);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 20; i++) {
+            (void)snprintf(page, sizeof page, "%d", i);
+            VIEWS(1, suite, views, page);
+        }
+        pass_ms(suite, 3900 - wall_ms(suite) % 1000); /* the last in which the bases serve */
+    }
+    mcds_views_close(views);
+}
+
 static void many_pages_are_saved(struct suite *suite)
 {
     mcds_views *views = begin(suite, NULL);
@@ -372,6 +406,7 @@ static const struct suite_case cases[] = {
     CASE(a_final_flush_saves_all),
     CASE(what_was_saved_early_may_be_lost),
     CASE(a_part_of_an_interval_is_not_taken_for_all),
+    CASE(an_interval_outlives_its_readers),
     CASE(many_pages_are_saved),
     CASE(a_failing_database_is_told),
     CASE(foreign_values_are_corrupt),
