@@ -362,7 +362,8 @@ typedef struct mcds_listed {
 /* Lists the structures in the store's namespace: calls `visit` once for each, in no order, until
  * visit returns false. On memcached it is slow and may miss some: for people, not for programs. A
  * server that fails hides no other: the call visits what the others have, and then returns the
- * failure. */
+ * failure, whose sentence names each server that failed. Servers are greeted at the same time, so
+ * many that are silent take no longer than one. */
 MCDS_API MCDS_CHECKED int
 mcds_catalogue(mcds_store *store, bool (*visit)(void *context, const mcds_listed *listed),
                void *context);

@@ -1,5 +1,5 @@
 /* For people: which keys the servers hold, and what is wrong with the servers. One connection
- * of its own per server, one exchange after the other. */
+ * of its own per server, one exchange after the other; those that are silent are found out first. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,12 +8,14 @@
 #include "base/key.h"
 #include "base/number.h"
 #include "store/memcached_exchange.h"
+#include "store/memcached_greet.h"
 #include "store/report.h"
 
 #define BUSY_PAUSE_NS (20 * NS_PER_MS)
 #define CLOCK_DIFFERENCE_S_MAX 2
 #define NEAR_FULL_PERCENT 90
 #define SENTENCE_MAX 512
+#define TAIL_MAX 128 /* of a sentence about several servers */
 
 struct listing {
     mcds_bytes prefix;
@@ -79,60 +81,111 @@ static bool list_keys(struct mcds__connection *connection, const struct mcds__me
 }
 
 /* Why the keys of a server could not be listed. */
-static int refuse_listing(struct mcds__memcached *home, uint32_t server,
-                          const struct listing *listing, const mcds_reason *trouble)
+static int explain_listing(struct mcds__memcached *home, uint32_t server,
+                           const struct listing *listing, const mcds_reason **trouble)
 {
-    const char *name = home->servers[server].name;
     int result;
-    if (listing->busy)
-        return mcds__fail_why(MCDS_UNAVAILABLE, MCDS__WHY(LISTING_BUSY), .noun = "list",
-                              .peer = name);
-    bool is_silent = trouble == MCDS__EXCHANGE_SILENT;
+    if (listing->busy) {
+        *trouble = MCDS__WHY(LISTING_BUSY);
+        return MCDS_UNAVAILABLE;
+    }
+    bool is_silent = *trouble == MCDS__EXCHANGE_SILENT;
     const mcds_reason *probed = is_silent ? NULL : mcds__exchange_probe(home, server, &result);
-    if (probed != NULL)
-        return mcds__fail_why(result, probed, .noun = "list", .peer = name);
-    if (listing->refused)
-        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(NO_LISTING), .noun = "list",
-                              .peer = name);
-    return mcds__fail_why(MCDS_UNAVAILABLE,
-                          trouble != NULL ? trouble : MCDS__WHY(ANSWER_BROKE_OFF),
-                          .noun = "list", .peer = name);
+    if (probed != NULL) {
+        *trouble = probed;
+        return result;
+    }
+    if (listing->refused) {
+        *trouble = MCDS__WHY(NO_LISTING);
+        return MCDS_UNSUPPORTED;
+    }
+    if (*trouble == NULL)
+        *trouble = MCDS__WHY(ANSWER_BROKE_OFF);
+    return MCDS_UNAVAILABLE;
 }
 
-static int list_server(struct mcds__memcached *home, uint32_t server, struct listing *listing)
+static int list_server(struct mcds__memcached *home, uint32_t server, struct listing *listing,
+                       const mcds_reason **trouble_out)
 {
     struct mcds__connection connection;
     mcds__connection_init(&connection, home->env);
     listing->busy = listing->refused = false;
     bool fine = mcds__exchange_connect(&connection, home, &home->servers[server], 0) &&
                 list_keys(&connection, home, listing);
-    const mcds_reason *trouble = connection.trouble;
+    *trouble_out = connection.trouble;
     mcds__connection_close(&connection);
     return fine && !listing->busy && !listing->refused
                ? MCDS_OK
-               : refuse_listing(home, server, listing, trouble);
+               : explain_listing(home, server, listing, trouble_out);
 }
 
-/* A server that fails hides no other. */
+/* The servers whose keys are missing, as far as a sentence has room. */
+struct missing {
+    int result; /* of the first, as the next two */
+    const mcds_reason *trouble;
+    const char *peer;
+    uint32_t count;
+    uint32_t named;
+    char names[SENTENCE_MAX - TAIL_MAX];
+};
+
+static void add_missing(struct missing *missing, const char *name, int result,
+                        const mcds_reason *trouble)
+{
+    size_t used = strlen(missing->names);
+    size_t room = sizeof missing->names - used;
+    if (missing->count++ == 0) {
+        missing->result = result;
+        missing->trouble = trouble;
+        missing->peer = name;
+    }
+    /* After one that has no room the others are a number. */
+    if (missing->named + 1 != missing->count)
+        return;
+    int length = snprintf(missing->names + used, room, "%s%s: %s", used > 0 ? "; " : "", name,
+                          trouble->text);
+    if (length >= 0 && (size_t)length < room)
+        missing->named++;
+    else
+        missing->names[used] = '\0';
+}
+
+static int tell_missing(const struct missing *missing, uint32_t servers)
+{
+    char rest[TAIL_MAX / 2] = "";
+    if (missing->count == 0)
+        return MCDS_OK;
+    if (servers == 1)
+        return mcds__fail_why(missing->result, missing->trouble, .noun = "list",
+                              .peer = missing->peer);
+    if (missing->named < missing->count)
+        (void)snprintf(rest, sizeof rest, "; and %u more", missing->count - missing->named);
+    return mcds__fail_saying(&(const mcds_error){.result = missing->result,
+                                                 .cause = missing->trouble->cause,
+                                                 .os_error = missing->trouble->os_error,
+                                                 .noun = "list",
+                                                 .peer = missing->peer},
+                             "list: %s%s; the keys of %u of %u servers are missing",
+                             missing->names, rest, missing->count, servers);
+}
+
+/* A server that fails hides no other, and silent ones cost their time once. */
 int mcds__memcached_keys(void *state, mcds_bytes prefix,
                          bool (*visit)(void *context, mcds_bytes key), void *context)
 {
     struct mcds__memcached *home = state;
     struct listing listing = {.prefix = prefix, .visit = visit, .context = context};
-    char sentence[SENTENCE_MAX];
-    uint32_t failed = 0;
-    int result = MCDS_OK;
+    struct missing missing = {.count = 0};
+    enum mcds__greeted greeted[MCDS__SERVERS_MAX];
+    mcds__greet(home, greeted);
     for (uint32_t i = 0; i < home->server_count && !listing.ended; i++) {
-        int listed = list_server(home, i, &listing);
-        if (listed != MCDS_OK && failed++ == 0) {
-            result = listed;
-            (void)snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
-        }
+        const mcds_reason *trouble = MCDS__EXCHANGE_SILENT;
+        int listed = greeted[i] == MCDS__GREETED ? list_server(home, i, &listing, &trouble)
+                                                 : MCDS_UNAVAILABLE;
+        if (listed != MCDS_OK)
+            add_missing(&missing, home->servers[i].name, listed, trouble);
     }
-    if (failed == 0 || home->server_count == 1)
-        return result;
-    return mcds_fail(result, "%s; the keys of %u of %u servers are missing", sentence, failed,
-                     home->server_count);
+    return tell_missing(&missing, home->server_count);
 }
 
 /* What a server says of itself. */
@@ -383,13 +436,17 @@ static void tell_unreachable(struct mcds__report *report, const struct mcds__ser
 }
 
 static void inspect_server(struct mcds__report *report, struct mcds__memcached *home,
-                           uint32_t i)
+                           uint32_t i, enum mcds__greeted greeted)
 {
     const struct mcds__server *server = &home->servers[i];
     struct facts facts;
     report->subject = server->name;
-    int result;
-    const mcds_reason *trouble = mcds__exchange_probe(home, i, &result);
+    int result = MCDS_UNAVAILABLE;
+    const mcds_reason *trouble = MCDS__WHY(HOST_SILENT);
+    if (greeted == MCDS__GREETED)
+        trouble = mcds__exchange_probe(home, i, &result);
+    else if (greeted == MCDS__GREETED_SILENCE)
+        trouble = MCDS__WHY(NOT_ANSWERING);
     if (trouble != NULL) {
         tell_unreachable(report, server, result, trouble);
         return;
@@ -410,7 +467,9 @@ int mcds__memcached_inspect(void *state,
 {
     struct mcds__memcached *home = state;
     struct mcds__report report = {"", visit, context, false};
+    enum mcds__greeted greeted[MCDS__SERVERS_MAX];
+    mcds__greet(home, greeted);
     for (uint32_t i = 0; i < home->server_count && !report.ended; i++)
-        inspect_server(&report, home, i);
+        inspect_server(&report, home, i, greeted[i]);
     return MCDS_OK;
 }
