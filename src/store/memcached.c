@@ -238,6 +238,8 @@ static struct mcds__link *link_of(struct mcds__lane_of_memcached *lane,
                                   const mcds_request *request)
 {
     const struct mcds__memcached *home = lane->home;
+    if (lane->link_count == 1)
+        return &lane->links[0];
     mcds_bytes route = request->route.length > 0 ? request->route : request->key;
     uint32_t server = mcds__ketama_find(home->ketama, route);
     uint32_t link = (server + request->copy) % home->server_count * home->connections;

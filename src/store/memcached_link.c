@@ -117,17 +117,20 @@ static void encode_waiting(struct mcds__link *link)
     int64_t wall_s = 0;
     while (link->encoded < link->count && connection->out.length < OUT_MAX) {
         struct mcds__slot *slot = mcds__queue_at(link, link->encoded);
-        mcds_request request = slot->batch->requests[slot->index];
+        const mcds_request *request = &slot->batch->requests[slot->index];
+        mcds_request plain;
         const mcds_reason *detail;
-        mcds_outcome outcome = answer_at_home(link, &request, &detail);
-        if (!link->probe_can.create_on_append && request.command == MCDS_APPEND)
-            request.options &= ~(uint32_t)MCDS_CREATE;
-        if (request.ttl_ms > 0 && wall_s == 0)
+        mcds_outcome outcome = answer_at_home(link, request, &detail);
+        if (!link->probe_can.create_on_append && request->command == MCDS_APPEND) {
+            plain = *request;
+            plain.options &= ~(uint32_t)MCDS_CREATE;
+            request = &plain;
+        }
+        if (request->ttl_ms > 0 && wall_s == 0)
             wall_s = mcds__wall_ns(env_of(link)) / NS_PER_S;
         slot->begin = connection->sent + (connection->out.length - connection->out_sent);
-        if (outcome == MCDS_OUT_NONE &&
-            !link->wire->encode(&request, link->turn + link->encoded, wall_s,
-                                &connection->out)) {
+        if (outcome == MCDS_OUT_NONE && !link->wire->encode(request, link->turn + link->encoded,
+                                                            wall_s, &connection->out)) {
             outcome = MCDS_OUT_UNSENT;
             detail = MCDS__WHY(NO_MEMORY_FOR_REQUEST);
         }

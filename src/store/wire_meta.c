@@ -101,7 +101,7 @@ static bool meta_encode(const mcds_request *request, uint32_t turn, int64_t wall
         return false;
     char *begin = (char *)out->at + out->length;
     char *at = begin;
-    uint64_t exptime = mcds__wire_exptime(request->ttl_ms, wall_s);
+    uint64_t exptime = request->ttl_ms != 0 ? mcds__wire_exptime(request->ttl_ms, wall_s) : 0;
     switch (request->command) {
     case MCDS_GET:
         at = put_get(at, request);
@@ -126,33 +126,64 @@ static bool meta_encode(const mcds_request *request, uint32_t turn, int64_t wall
     return true;
 }
 
-/* Flags of a reply: a letter and, for those that we ask for, a number. False: no such thing. */
+#define SAFE_DIGITS 19 /* no number of so many is too large */
+
+/* Reads the number up to a space or the end. Returns where it ends; NULL: it is none, or too large. */
+static inline const char *read_number(const char *at, const char *end, uint64_t *number_out)
+{
+    const char *begin = at;
+    uint64_t number = 0;
+    for (; at < end && (unsigned char)(*at - '0') <= 9; at++)
+        number = number * 10 + (uint64_t)(*at - '0');
+    if (at == begin || (at < end && *at != ' '))
+        return NULL;
+    *number_out = number;
+    if (at - begin > SAFE_DIGITS && !mcds__parse_u64(begin, (size_t)(at - begin), number_out))
+        return NULL;
+    return at;
+}
+
+/* The flag at *at, which moves after it: a letter and, for those that we ask for, a number. False: no
+ * such thing. */
+static inline bool read_flag(const char **at, const char *end, struct mcds__wire_reply *reply)
+{
+    uint64_t number = 0;
+    char letter = **at;
+    const char *begin = *at + 1;
+    const char *next = read_number(begin, end, &number);
+    bool is_number = next != NULL;
+    if (!is_number) {
+        next = memchr(begin, ' ', (size_t)(end - begin));
+        next = next != NULL ? next : end;
+    }
+    *at = next;
+    switch (letter) {
+    case 'c':
+        reply->cas = number;
+        return is_number;
+    case 'f':
+        reply->flags = (uint32_t)number;
+        return is_number && number <= UINT32_MAX;
+    case 's':
+        reply->size = number;
+        return is_number;
+    case 't':
+        reply->ttl_ms = is_number ? (int64_t)(number & INT32_MAX) * 1000 : MCDS_TTL_NEVER;
+        return is_number ? number <= INT32_MAX
+                         : mcds__wire_is(begin, (size_t)(next - begin), "-1");
+    default:
+        return true;
+    }
+}
+
 static bool read_flags(const char *at, size_t length, struct mcds__wire_reply *reply)
 {
     const char *end = at + length;
     while (at < end) {
-        if (*at == ' ') {
+        if (*at == ' ')
             at++;
-            continue;
-        }
-        const char *space = memchr(at, ' ', (size_t)(end - at));
-        const char *next = space != NULL ? space : end;
-        size_t digits = (size_t)(next - at) - 1;
-        uint64_t number = 0;
-        bool is_number = mcds__parse_u64(at + 1, digits, &number);
-        if (*at == 'c' && is_number)
-            reply->cas = number;
-        else if (*at == 'f' && is_number && number <= UINT32_MAX)
-            reply->flags = (uint32_t)number;
-        else if (*at == 's' && is_number)
-            reply->size = number;
-        else if (*at == 't' && mcds__wire_is(at, digits + 1, "t-1"))
-            reply->ttl_ms = MCDS_TTL_NEVER;
-        else if (*at == 't' && is_number && number <= INT32_MAX)
-            reply->ttl_ms = (int64_t)number * 1000;
-        else if (*at == 'c' || *at == 'f' || *at == 's' || *at == 't')
+        else if (!read_flag(&at, end, reply))
             return false;
-        at = next;
     }
     return true;
 }
@@ -164,14 +195,12 @@ static enum mcds__parse parse_value(const mcds_request *request, const char *byt
                                     size_t *needed)
 {
     uint64_t size;
-    const char *digits = bytes + 3;
-    size_t left = line_length - 3;
-    const char *space = memchr(digits, ' ', left);
-    size_t digit_count = space != NULL ? (size_t)(space - digits) : left;
+    const char *end = bytes + line_length;
+    const char *flags = read_number(bytes + 3, end, &size);
     bool expected = request->command == MCDS_GET || mcds__wire_is_count(request);
     uint64_t size_max = request->command == MCDS_GET ? INT32_MAX : MCDS__U64_DIGITS;
-    if (!expected || !mcds__parse_u64(digits, digit_count, &size) || size > size_max ||
-        !read_flags(digits + digit_count, left - digit_count, reply))
+    if (!expected || flags == NULL || size > size_max ||
+        !read_flags(flags, (size_t)(end - flags), reply))
         return PARSE_BROKEN;
     *needed = line_consumed + (size_t)size + 2;
     if (length < *needed)
