@@ -383,8 +383,8 @@ mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_finding 
 
 /* Copies a whole lmdb: store, all namespaces, as of one moment, while other processes use it. The
  * copy is an lmdb: file with mode 0600 and is synced to the disk before the call returns. Open it
- * as a store of its own. Or restore it: close the store in every program, remove PATH-lock and
- * PATH-writer, and replace PATH. cp of a file in use makes a damaged copy.
+ * as a store of its own. Or restore it: close the store in every program and replace PATH. While a
+ * program still has it open, the replaced file is refused. cp of a file in use makes a damaged copy.
  * The call blocks as long as the disk takes. Writers continue meanwhile, except while this process
  * enlarges the store's map.
  *

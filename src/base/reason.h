@@ -147,6 +147,8 @@
     X(FILE_LIMIT, FILE_LIMIT, EFBIG, NULL, 0, "the file would pass the limit for file sizes")  \
     X(DISK_ERROR, DISK_ERROR, EIO, NULL, 0, "the disk reports an error")                       \
     X(FILE_READ_ONLY, NO_PERMISSION, EACCES, NULL, 0, "the file may only be read")             \
+    X(FILE_REMOVED, FILE_REPLACED, ESTALE, NULL, 0,                                            \
+      "the file has been removed or replaced; end all programs that use it")                   \
     X(LMDB_REFUSED, OTHER, 0, NULL, 0, "LMDB refused")                                         \
     X(WRITTEN_TOO_FAST, CONTENDED, 0, NULL, 0, "it is written faster than it can be copied")   \
     X(NO_PROC, NO_PROC, 0, NULL, 0,                                                            \

@@ -60,6 +60,7 @@ static struct mcds__lmdb_file *make_file(const char *path)
         file->end = &file->first;
         file->synced = true;
         file->snapshot = -1;
+        file->held = -1;
         file->forks = mcds__watch_forks();
         return file;
     }
@@ -77,6 +78,8 @@ static void free_file(struct mcds__lmdb_file *file)
         mdb_env_close(file->env);
     if (file->snapshot >= 0)
         (void)close(file->snapshot);
+    if (file->held >= 0)
+        (void)close(file->held);
     (void)pthread_cond_destroy(&file->map_calm);
     (void)pthread_mutex_destroy(&file->queue_mutex);
     (void)pthread_mutex_destroy(&file->map_mutex);

@@ -15,6 +15,7 @@
  *     lmdb_map.c      write transactions, and growing the map for them
  *     lmdb_limit.c    the limit for file sizes of this process
  *     lmdb_file.c     the registry of what this process has open
+ *     lmdb_hold.c     PATH itself is locked while it is open
  *     lmdb_guard.c    the files beside each other, opened without overwriting anything else
  *     lmdb_length.c   files that were cut short
  *     lmdb_snapshot.c reading without the right to write anything
@@ -92,7 +93,10 @@ struct mcds__lmdb_file {
     unsigned expiry;
     uint64_t identity;
     bool read_only;
-    int snapshot;                /* a copy in memory that is read instead, or -1 */
+    int snapshot;         /* a copy in memory that is read instead, or -1 */
+    int held;             /* PATH, opened for its lock (lmdb_hold.c), or -1 */
+    dev_t lock_device;    /* of PATH-lock */
+    ino_t lock_inode;     /* 0: this user must not open it */
     const mcds_reason *no_write; /* why this process must not write, or NULL */
     size_t page_size;
     uint64_t size;     /* when it was opened */
@@ -126,6 +130,8 @@ struct mcds__lmdb_file {
 
     /* Of the leader alone. */
     bool in_line;
+    bool removed; /* it had no name when that was last looked at */
+    int64_t named_ns;
     bool loses; /* its transaction removes an item, replaces one or gives it a ttl */
     struct mcds__lmdb_limit limit; /* held during a write transaction */
     uint32_t looked_at;            /* places of the board in this turn */
@@ -209,11 +215,18 @@ void mcds__lmdb_read_end(struct mcds__lmdb_file *file, struct mcds__lmdb_reader 
 int mcds__lmdb_map_change(struct mcds__lmdb_file *file, const mcds_env *env, uint64_t size,
                           int64_t until_ns);
 
-/* Join the line, before LMDB opens the file: a process of another pid namespace is refused, with
- * the sentence set. Where there is no line, the file becomes read_only and `no_write` says why. */
+/* Join the line, before LMDB opens the file. Refused, with the sentence set, are a process of
+ * another pid namespace, and files that other programs have open together with others than these. Where there is no line, the file becomes read_only and `no_write` says why. */
 int mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env,
                          const struct stat *data);
 void mcds__lmdb_line_close(struct mcds__lmdb_file *file);
+
+/* Lock file->held for this process. False: programs that are not mcds have locked it. */
+bool mcds__lmdb_hold(struct mcds__lmdb_file *file);
+/* Whether another process has locked it so. */
+bool mcds__lmdb_is_held(const struct mcds__lmdb_file *file);
+void mcds__lmdb_unhold(struct mcds__lmdb_file *file);
+
 /* The turn to write. Waits for other processes until until_ns, then ETIMEDOUT. */
 int mcds__lmdb_line_enter(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns);
 /* The same without waiting. False: another process has it, or there is no line. */

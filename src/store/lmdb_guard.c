@@ -217,7 +217,7 @@ int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct st
     if (made)
         (void)fchmod(descriptor, (mode_t)mode);
     result = check_data(file->path, descriptor, status_out);
-    (void)close(descriptor);
+    file->held = descriptor;
     file->device = status_out->st_dev;
     file->inode = status_out->st_ino;
     return result;

@@ -15,7 +15,7 @@
 enum mcds__guard_content { MCDS__GUARD_OURS, MCDS__GUARD_FOREIGN, MCDS__GUARD_OTHER_VERSION };
 
 /* Look at file->path, and make it with `mode` where it is not there. Sets `device`, `inode`,
- * `read_only` and `no_write` of the file and *status_out. Returns MCDS_OK or a code with the sentence set. */
+ * `held`, `read_only` and `no_write` of the file and *status_out. Returns MCDS_OK or a code with the sentence set. */
 int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct stat *status_out);
 
 /* Open a file beside PATH for reading and writing, or make it: only those who may read and write

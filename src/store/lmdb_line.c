@@ -29,16 +29,21 @@
 #define BALLAST_STEP 4096
 #define JOIN_TRIES_MAX 10000 /* the process that begins the page may be stopped or slow */
 #define JOIN_PAUSE_NS NS_PER_MS
+/* A process that ends gives up its lock on PATH a moment before that on PATH-writer, or after. */
+#define HELD_TRIES_MAX 100
 /* Programs built for another kind of mutex must not touch this one. */
 #define LINE_MARK UINT64_C(0x6d636473)
-#define LINE_VERSION UINT64_C(4)
+#define LINE_VERSION UINT64_C(5)
 #define LINE_MAGIC                                                                             \
     (LINE_MARK << 32 | LINE_VERSION << 24 | sizeof(pthread_mutex_t) << 8 | sizeof(void *))
 
+#define FILES_COUNT 4
+
 struct mcds__lmdb_line {
     _Atomic uint64_t magic;
-    _Atomic uint64_t namespace; /* of the processes that have it open; 0: not known */
-    _Atomic int64_t holder;     /* process that writes, or 0 */
+    _Atomic uint64_t namespace;  /* of the processes that have it open; 0: not known */
+    _Atomic int64_t holder;      /* process that writes, or 0 */
+    uint64_t files[FILES_COUNT]; /* devices and inodes of PATH and PATH-lock */
     pthread_mutex_t mutex;
     uint8_t apart[CACHE_LINE];
     /* Two for each commit in which items are removed or replaced; odd while one is under way, and
@@ -56,11 +61,20 @@ static size_t shared_bytes(void)
     return LINE_BYTES + mcds__lmdb_board_bytes();
 }
 
+static void list_files(const struct mcds__lmdb_file *file, uint64_t files[FILES_COUNT])
+{
+    files[0] = file->device;
+    files[1] = file->inode;
+    files[2] = file->lock_device;
+    files[3] = file->lock_inode;
+}
+
 /* Clear it: no other process has it open. */
-static bool begin_line(struct mcds__lmdb_line *line)
+static bool begin_line(const struct mcds__lmdb_file *file, struct mcds__lmdb_line *line)
 {
     line->magic = 0;
     memset(line, 0, sizeof *line);
+    list_files(file, line->files);
     bool made = mcds__mutex_init_shared(&line->mutex) &&
                 mcds__lmdb_board_begin(board_behind(line));
     line->namespace = mcds__lmdb_process_namespace();
@@ -93,23 +107,53 @@ static void unlock_page(int descriptor)
 }
 #endif
 
-/* NULL: joined; otherwise the reason why not. A page without its mark belongs to a process that
- * died while it began the page: the next process that is alone begins it again. */
-static const mcds_reason *join_line(const mcds_env *env, struct mcds__lmdb_line *line,
-                                    int descriptor)
+/* This process alone has PATH-writer. False: another has PATH. */
+static bool hold_alone(struct mcds__lmdb_file *file, int descriptor)
 {
+    if (mcds__lmdb_hold(file) && !mcds__lmdb_is_held(file))
+        return true;
+    mcds__lmdb_unhold(file);
+    unlock_page(descriptor);
+    return false;
+}
+
+static int fail_elsewhere(const char *path)
+{
+    return mcds_fail(
+        MCDS_IO,
+        "lmdb: %s is open in a program that has other files beside it: it was "
+        "renamed, or %s-writer was removed; end all programs that use it, then open "
+        "it again",
+        path, path);
+}
+
+/* *trouble is NULL: joined; otherwise the reason why not. A page without its mark belongs to a
+ * process that died while it began the page: the next process that is alone begins it again. */
+static int join_line(struct mcds__lmdb_file *file, const mcds_env *env,
+                     struct mcds__lmdb_line *line, int descriptor, const mcds_reason **trouble)
+{
+    int held = 0;
+    *trouble = NULL;
     for (int i = 0; i < JOIN_TRIES_MAX; i++) {
-        if (lock_page(descriptor, true) && !begin_line(line))
-            return MCDS__WHY(NO_ROBUST_MUTEX);
-        if (lock_page(descriptor, false)) {
+        bool alone = lock_page(descriptor, true);
+        if (alone && !hold_alone(file, descriptor)) {
+            if (++held == HELD_TRIES_MAX)
+                return fail_elsewhere(file->path);
+        } else if (alone && !begin_line(file, line)) {
+            *trouble = MCDS__WHY(NO_ROBUST_MUTEX);
+            return MCDS_OK;
+        } else if (lock_page(descriptor, false)) {
             uint64_t magic = line->magic;
+            if (magic != 0 && magic != LINE_MAGIC)
+                *trouble = MCDS__WHY(OTHER_VERSION);
             if (magic != 0)
-                return magic == LINE_MAGIC ? NULL : MCDS__WHY(OTHER_VERSION);
+                return MCDS_OK;
             unlock_page(descriptor);
         }
         mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + JOIN_PAUSE_NS);
     }
-    return MCDS__WHY(WRITER_LOCKED);
+    *trouble = MCDS__WHY(WRITER_LOCKED);
+    return MCDS_OK;
 }
 
 /* A page of a map that the disk has no room for would kill the process. 0 or an errno. */
@@ -161,26 +205,39 @@ void mcds__lmdb_ballast(const struct mcds__lmdb_file *file, bool hold)
         (void)!ftruncate(file->line_descriptor, at);
 }
 
-/* NULL: the file has its line; else why not. */
-static const mcds_reason *map_line(struct mcds__lmdb_file *file, const mcds_env *env,
-                                   int descriptor)
+/* *trouble is NULL: the file has its line; else why not. */
+static int map_line(struct mcds__lmdb_file *file, const mcds_env *env, int descriptor,
+                    const mcds_reason **trouble)
 {
     int code = make_room(descriptor);
+    *trouble = code == EFBIG ? MCDS__WHY(WRITER_LIMIT) : MCDS__WHY(WRITER_NO_ROOM);
     if (code != 0)
-        return code == EFBIG ? MCDS__WHY(WRITER_LIMIT) : MCDS__WHY(WRITER_NO_ROOM);
+        return MCDS_OK;
     void *page = mmap(NULL, shared_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    *trouble = MCDS__WHY(WRITER_NO_MEMORY);
     if (page == MAP_FAILED)
-        return MCDS__WHY(WRITER_NO_MEMORY);
-    const mcds_reason *trouble = join_line(env, page, descriptor);
-    if (trouble != NULL) {
+        return MCDS_OK;
+    int result = join_line(file, env, page, descriptor, trouble);
+    if (result != MCDS_OK || *trouble != NULL) {
         (void)munmap(page, shared_bytes());
-        return trouble;
+        return result;
     }
     file->line = page;
     file->board = board_behind(file->line);
     file->line_descriptor = descriptor;
     mcds__lmdb_ballast(file, true);
-    return NULL;
+    return MCDS_OK;
+}
+
+/* The others have opened the same three files. */
+static int check_files(struct mcds__lmdb_file *file)
+{
+    uint64_t files[FILES_COUNT];
+    list_files(file, files);
+    if (memcmp(files, file->line->files, sizeof files) == 0 && mcds__lmdb_hold(file))
+        return MCDS_OK;
+    mcds__lmdb_line_close(file);
+    return mcds__lmdb_fail_replaced(file->path);
 }
 
 /* LMDB knows processes by their numbers, which mean nothing in another namespace. */
@@ -214,20 +271,23 @@ int mcds__lmdb_line_open(struct mcds__lmdb_file *file, const mcds_env *env,
         return result;
     const mcds_reason *trouble = MCDS__WHY(WRITER_READ_ONLY);
     if (descriptor >= 0)
-        trouble = map_line(file, env, descriptor);
-    if (trouble == NULL)
-        return check_namespace(file);
+        result = map_line(file, env, descriptor, &trouble);
+    if (result == MCDS_OK && trouble == NULL) {
+        result = check_namespace(file);
+        return result == MCDS_OK ? check_files(file) : result;
+    }
     if (descriptor >= 0)
         (void)close(descriptor);
     file->read_only = true;
     file->no_write = trouble;
-    return MCDS_OK;
+    return result;
 }
 
 void mcds__lmdb_line_close(struct mcds__lmdb_file *file)
 {
     if (file->line == NULL)
         return;
+    mcds__lmdb_unhold(file);
     (void)munmap(file->line, shared_bytes());
     (void)close(file->line_descriptor);
     file->line = NULL;

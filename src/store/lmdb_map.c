@@ -12,6 +12,7 @@
 #define DISK_FULL_BLOCKS 16
 #define TRIES_MAX 100
 #define LONG_NS (60 * NS_PER_S)
+#define REMOVED_LOOK_NS (100 * NS_PER_MS) /* between looks whether the file has a name */
 
 static void write_leave(struct mcds__lmdb_file *file)
 {
@@ -57,9 +58,23 @@ static int write_begin(struct mcds__lmdb_file *file, const mcds_env *env, MDB_tx
     return MDB_MAP_RESIZED;
 }
 
+/* Whether nobody will find what is written, because the file has been removed. */
+static bool is_removed(struct mcds__lmdb_file *file, const mcds_env *env)
+{
+    struct stat status;
+    int64_t now_ns = mcds__monotonic_ns(env);
+    if (!file->removed && now_ns - file->named_ns >= REMOVED_LOOK_NS) {
+        file->removed = fstat(file->held, &status) == 0 && status.st_nlink == 0;
+        file->named_ns = now_ns;
+    }
+    return file->removed;
+}
+
 int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
                            struct MDB_txn **txn_out)
 {
+    if (is_removed(file, env))
+        return ESTALE;
     int code = mcds__lmdb_line_enter(file, env, until_ns);
     if (code != 0)
         return code;

@@ -52,6 +52,8 @@ const mcds_reason *mcds__lmdb_reason(int code)
         return MCDS__WHY(DISK_ERROR);
     case EACCES:
         return MCDS__WHY(FILE_READ_ONLY);
+    case ESTALE:
+        return MCDS__WHY(FILE_REMOVED);
     default:
         return MCDS__WHY(LMDB_REFUSED);
     }
@@ -320,15 +322,17 @@ static enum mcds__guard_content judge_lock(const uint8_t *head, uint64_t size)
 /* Make the lock file, and give it its bytes on the disk. LMDB writes it through a map, and where
  * the disk has no room for a page of a map, the system kills the writer. Other trouble is left to
  * LMDB. */
-static int prepare_lock_file(struct mcds__lmdb_file *file, const mcds_env *env,
-                             const struct stat *data)
+static int prepare_lock_file(struct mcds__lmdb_file *file, const struct stat *data)
 {
     int descriptor;
+    struct stat status;
     int result = mcds__lmdb_guard_beside(file, "-lock", data, judge_lock, &descriptor);
-    if (result == MCDS_OK && descriptor < 0 && file->read_only && data->st_size > 0)
-        return mcds__lmdb_snapshot(file, env);
     if (result != MCDS_OK || descriptor < 0)
         return result;
+    if (fstat(descriptor, &status) == 0) {
+        file->lock_device = status.st_dev;
+        file->lock_inode = status.st_ino;
+    }
 #ifdef __linux__
     if (fallocate(descriptor, 0, 0, LOCK_FILE_BYTES) != 0 &&
         (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
@@ -352,8 +356,20 @@ void mcds__lmdb_sync_directory(const char *path)
     (void)close(descriptor);
 }
 
-/* That it is the file which was looked at before, and that no program started from here inherits
- * it. */
+/* Whether PATH-lock is the file that was looked at before LMDB opened it. It must not be opened
+ * here again: closing it would end LMDB's locks. */
+static bool is_lock_file(const struct mcds__lmdb_file *file)
+{
+    char path[PATH_MAX + 16];
+    struct stat status;
+    (void)snprintf(path, sizeof path, "%s-lock", file->path);
+    return file->lock_inode == 0 ||
+           (stat(path, &status) == 0 && status.st_dev == file->lock_device &&
+            status.st_ino == file->lock_inode);
+}
+
+/* That these are the files which were looked at before, and that no program started from here
+ * inherits them. */
 static int look_at_file(struct mcds__lmdb_file *file)
 {
     mdb_filehandle_t descriptor;
@@ -363,7 +379,7 @@ static int look_at_file(struct mcds__lmdb_file *file)
         return mcds_fail(MCDS_IO, "lmdb: %s cannot be inspected", file->path);
     if (file->snapshot < 0 && (file->device != status.st_dev || file->inode != status.st_ino))
         return mcds__lmdb_fail_replaced(file->path);
-    return MCDS_OK;
+    return is_lock_file(file) ? MCDS_OK : mcds__lmdb_fail_replaced(file->path);
 }
 
 uint64_t mcds__lmdb_process_namespace(void)
@@ -376,11 +392,13 @@ uint64_t mcds__lmdb_process_namespace(void)
 static int open_files(struct mcds__lmdb_file *file, const mcds_env *env,
                       const struct stat *data)
 {
-    int result = file->read_only ? MCDS_OK : mcds__lmdb_line_open(file, env, data);
+    int result = prepare_lock_file(file, data);
+    if (result == MCDS_OK && !file->read_only)
+        result = mcds__lmdb_line_open(file, env, data);
     if (result == MCDS_OK && file->read_only && data->st_size == 0)
         return fail_empty(file);
-    if (result == MCDS_OK)
-        result = prepare_lock_file(file, env, data);
+    if (result == MCDS_OK && file->read_only && file->lock_inode == 0)
+        result = mcds__lmdb_snapshot(file, env);
     if (result != MCDS_OK)
         return result;
     int code = open_env(file, env);

@@ -416,33 +416,6 @@ static void somebody_else_s_database_is_left_alone(void **state)
     assert_non_null(strstr(mcds_errmsg(), "mcds did not make"));
 }
 
-/* Two files behind one lock file would damage each other. */
-static void a_removed_file_is_not_begun_again_while_open(void **state)
-{
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
-    for (int i = 0; i < 5; i++)
-        (void)add_number(store, "n", 1);
-    assert_int_equal(unlink(place->file), 0);
-    struct sought sought;
-    assert_string_not_equal(find_finding(store, "has been removed", &sought), "");
-    mcds_store *other = NULL;
-    assert_int_equal(try_open(place->file, "", NULL, &other), MCDS_IO);
-    assert_non_null(strstr(mcds_errmsg(), "was removed or replaced"));
-    pid_t child = fork();
-    if (child == 0)
-        _exit(try_open(place->file, "", NULL, &other) == MCDS_IO &&
-                      strstr(mcds_errmsg(), "was removed or replaced") != NULL
-                  ? 0
-                  : 1);
-    assert_int_equal(wait_for(child), 0);
-    assert_value(store, "n", "5");
-    mcds_close(store);
-    store = open_store(place->file, "", NULL);
-    assert_int_equal(fetch(store, "n", NULL, 0).outcome, MCDS_OUT_MISS);
-    mcds_close(store);
-}
-
 static void bad_places_and_options_are_named(void **state)
 {
     struct place *place = *state;
@@ -582,7 +555,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_disk_can_be_emptied, place_make, disk_remove),
         TEST(a_foreign_file_is_left_alone),
         TEST(somebody_else_s_database_is_left_alone),
-        TEST(a_removed_file_is_not_begun_again_while_open),
         TEST(bad_places_and_options_are_named),
         TEST(another_version_is_refused),
         TEST(a_read_only_file_can_be_read),
