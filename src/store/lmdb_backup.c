@@ -1,12 +1,14 @@
 /* A copy of a file in use, by LMDB's own means: as of one moment, while others write. cp cannot do
  * that, since it reads the pages of one moment and their root of another.
  *
- * The copy is a store of its own: it gets another identity, so that no cas token of the one is good
+ * It has another name until it is complete. The copy is a store of its own: it gets another identity, so that no cas token of the one is good
  * for the other. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <lmdb.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,6 +89,7 @@ static int fail_backup(const struct mcds__lmdb_file *file, const char *path, int
                      "lmdb: %s could not be copied to %s: %s", file->path, path, why);
 }
 
+/* 0 or a code. */
 static int make_copy(struct mcds__lmdb_file *file, const mcds_env *env, const char *path,
                      int descriptor)
 {
@@ -96,14 +99,44 @@ static int make_copy(struct mcds__lmdb_file *file, const mcds_env *env, const ch
         code = copy_pages(file, env, descriptor);
     if (code == 0)
         code = give_identity(path, env, mcds__lmdb_rounded(info.me_mapsize + ROOM_BYTES));
+    return code;
+}
+
+static int fail_exists(const char *path)
+{
+    return mcds_fail(
+        MCDS_IO, "lmdb: %s exists already, and a copy overwrites nothing; give another path",
+        path);
+}
+
+static int fail_making(const char *path, int code)
+{
+    return mcds_fail(MCDS_IO, "lmdb: %s cannot be made: %s", path, strerror(code));
+}
+
+/* Give what is complete its name. A file system without links has no rename that overwrites
+ * nothing, so another program may get there first. */
+static int publish(const char *partial, const char *path)
+{
+    struct stat status;
+    int code = link(partial, path) == 0 ? 0 : errno;
+    bool has_links = code != EPERM && code != EOPNOTSUPP && code != ENOSYS;
+    if (!has_links && lstat(path, &status) == 0)
+        code = EEXIST;
+    else if (!has_links)
+        code = rename(partial, path) == 0 ? 0 : errno;
+    if (code == EEXIST)
+        return fail_exists(path);
     if (code != 0)
-        return fail_backup(file, path, code);
+        return fail_making(path, code);
     mcds__lmdb_sync_directory(path);
     return MCDS_OK;
 }
 
 int mcds__lmdb_backup(struct mcds__lmdb_file *file, const mcds_env *env, const char *path)
 {
+    char partial[PATH_MAX + 32];
+    struct stat status;
     if (strlen(path) == 0 || strlen(path) >= PATH_MAX)
         return mcds_fail(MCDS_INVALID, "lmdb: the path of a copy has 1 to %d bytes",
                          PATH_MAX - 1);
@@ -114,19 +147,19 @@ int mcds__lmdb_backup(struct mcds__lmdb_file *file, const mcds_env *env, const c
                          "lmdb: %s could not be copied: process %lld has been writing it for "
                          "more than 10 s; let it continue (kill -CONT), or end it",
                          file->path, (long long)stuck);
-    int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (descriptor < 0 && errno == EEXIST)
-        return mcds_fail(
-            MCDS_IO,
-            "lmdb: %s exists already, and a copy overwrites nothing; give another path", path);
+    if (lstat(path, &status) == 0)
+        return fail_exists(path);
+    (void)snprintf(partial, sizeof partial, "%s.%016" PRIx64, path, mcds__random_u64(env));
+    int descriptor = open(partial, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (descriptor < 0)
-        return mcds_fail(MCDS_IO, "lmdb: %s cannot be made: %s", path, strerror(errno));
+        return fail_making(path, errno);
+    (void)fchmod(descriptor, 0600); /* whatever the umask is */
     struct mcds__lmdb_limit limit;
     mcds__lmdb_limit_hold(&limit);
-    int result = make_copy(file, env, path, descriptor);
+    int code = make_copy(file, env, partial, descriptor);
     mcds__lmdb_limit_release(&limit);
     (void)close(descriptor);
-    if (result != MCDS_OK)
-        (void)unlink(path);
+    int result = code == 0 ? publish(partial, path) : fail_backup(file, path, code);
+    (void)unlink(partial);
     return result;
 }

@@ -119,15 +119,6 @@ static int open_new(const mcds_env *env, const char *path, const struct mcds__lm
     return MCDS_OK;
 }
 
-/* Another file that this process has open under this path. */
-static bool was_replaced(const char *path)
-{
-    for (struct mcds__lmdb_file *file = registry.first; file != NULL; file = file->next)
-        if (file->forks == mcds__forks() && strcmp(file->path, path) == 0)
-            return true;
-    return false;
-}
-
 /* The one name of a file, whether it is there or not: absolute, without symbolic links. False
  * when it is too long. A directory that is not there is left to fail where the file is opened.
  */
@@ -176,16 +167,15 @@ static int open_registered(const mcds_env *env, const char *path,
                          path, (unsigned long)status.st_uid);
     bool there = stat(path, &status) == 0;
     if (there && !S_ISREG(status.st_mode))
-        return mcds_fail(MCDS_IO,
-                         "lmdb: %s is not a regular file; give a file, as in %s/mcds.lmdb",
-                         path, path);
+        return mcds_fail(MCDS_IO, "lmdb: %s is not a regular file; give %s%s%s", path,
+                         S_ISDIR(status.st_mode) ? "a file, as in " : "another path",
+                         S_ISDIR(status.st_mode) ? path : "",
+                         S_ISDIR(status.st_mode) ? "/mcds.lmdb" : "");
     *file_out = there ? find_file(&status) : NULL;
     if (*file_out != NULL)
         return MCDS_OK;
     if (!canonical(path, name))
         return mcds_fail(MCDS_INVALID, "lmdb: the path has more than %d bytes", PATH_MAX - 1);
-    if (was_replaced(name))
-        return mcds__lmdb_fail_replaced(name);
     return open_new(env, name, terms, file_out);
 }
 

@@ -86,6 +86,12 @@ int mcds__lmdb_fail_open(const char *path, int code)
                          "lmdb: %s would pass the limit for file sizes of this process (ulimit "
                          "-f); raise it",
                          path);
+    case EMFILE:
+    case ENFILE:
+        return mcds_fail(MCDS_NO_MEMORY,
+                         "lmdb: %s cannot be opened: this %s has too many files open (ulimit "
+                         "-n); close some, or raise the limit",
+                         path, code == EMFILE ? "process" : "system");
     case ENOMEM:
         return mcds_fail(MCDS_NO_MEMORY, "lmdb: no memory, or no address space, for %s", path);
     default:
@@ -275,6 +281,8 @@ int mcds__lmdb_guard_beside(
     if (result != MCDS_OK)
         return result;
     int descriptor = open_or_make(path, O_RDWR, &made);
+    if (descriptor < 0 && (errno == EMFILE || errno == ENFILE))
+        return mcds__lmdb_fail_open(file->path, errno);
     if (descriptor < 0)
         return errno == ELOOP ? check_kind(path) : MCDS_OK;
     if (made) {

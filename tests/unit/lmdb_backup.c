@@ -1,6 +1,7 @@
 /* A copy of a store while others write it. */
 #include "support/lmdb_place.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -8,6 +9,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+
+#include "support/fake_env.h"
 
 #define KEYS 50
 #define COPIES 20
@@ -104,7 +107,9 @@ static void a_copy_is_a_store_of_its_own(void **state)
     struct stat status;
     mcds_store *store = open_store(place->file, "?mode=0660", NULL);
     mcds_cas_token token = put(store, MCDS_SET, "k", "v", 0).cas;
+    mode_t mask = umask(0777);
     assert_int_equal(mcds_backup(store, copy), MCDS_OK);
+    (void)umask(mask);
     assert_int_equal(stat(copy, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0600);
     mcds_store *other = open_store(copy, "", NULL);
@@ -134,6 +139,58 @@ static void a_copy_overwrites_nothing(void **state)
     assert_int_equal(mcds_open("memory:", NULL, &memory), MCDS_OK);
     assert_int_equal(mcds_backup(memory, copy), MCDS_UNSUPPORTED);
     mcds_close(memory);
+}
+
+static int draws_left; /* in the child, until it dies */
+
+static void draw_and_die(void *self, void *out, size_t length)
+{
+    if (draws_left > 0 && --draws_left == 0)
+        (void)raise(SIGKILL);
+    fake_env_random(self, out, length);
+}
+
+/* Of a file of the directory that is no part of the store: the partial copy. */
+static void remove_partial(const struct place *place)
+{
+    DIR *directory = opendir(place->directory);
+    assert_non_null(directory);
+    int count = 0;
+    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
+        if (strncmp(entry->d_name, "store-copy.", 11) == 0) {
+            assert_int_equal(unlinkat(dirfd(directory), entry->d_name, 0), 0);
+            count++;
+        }
+    assert_int_equal(closedir(directory), 0);
+    assert_int_equal(count, 1);
+}
+
+/* A copy draws its partial name first, and its identity when its pages are complete. */
+static void a_copy_that_was_interrupted_has_no_name(void **state)
+{
+    const struct place *place = *state;
+    struct fake_env fake;
+    mcds_store *store;
+    int status;
+    fake_env_init(&fake, 1);
+    fake.env.random = draw_and_die;
+    store = open_store(place->file, "", NULL);
+    (void)put(store, MCDS_SET, "k", "v", 0);
+    mcds_close(store);
+    pid_t child = fork();
+    if (child == 0) {
+        if (try_open(place->file, "", &fake.env, &store) != MCDS_OK)
+            _exit(1);
+        draws_left = 2;
+        _exit(mcds_backup(store, copy) == MCDS_OK ? 2 : 3);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(access(copy, F_OK), -1);
+    remove_partial(place);
+    store = open_store(place->file, "", NULL);
+    assert_int_equal(mcds_backup(store, copy), MCDS_OK);
+    mcds_close(store);
 }
 
 static void a_full_store_can_be_copied(void **state)
@@ -193,6 +250,7 @@ int main(void)
         BACKUP_TEST(a_copy_is_of_one_moment),
         BACKUP_TEST(a_copy_is_a_store_of_its_own),
         BACKUP_TEST(a_copy_overwrites_nothing),
+        BACKUP_TEST(a_copy_that_was_interrupted_has_no_name),
         BACKUP_TEST(a_full_store_can_be_copied),
         BACKUP_TEST(what_does_not_fit_leaves_no_copy),
     };

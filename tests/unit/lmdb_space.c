@@ -423,6 +423,8 @@ static void bad_places_and_options_are_named(void **state)
     char path[160];
     assert_int_equal(try_open(place->directory, "", NULL, &store), MCDS_IO);
     assert_non_null(strstr(mcds_errmsg(), "is not a regular file"));
+    assert_int_equal(try_open("/dev/null", "", NULL, &store), MCDS_IO);
+    assert_non_null(strstr(mcds_errmsg(), "give another path"));
     (void)snprintf(path, sizeof path, "%s/none/store", place->directory);
     assert_int_equal(try_open(path, "", NULL, &store), MCDS_IO);
     assert_non_null(strstr(mcds_errmsg(), "directory of"));
@@ -431,6 +433,24 @@ static void bad_places_and_options_are_named(void **state)
     assert_int_equal(try_open(place->file, "?map_max=4096", NULL, &store), MCDS_INVALID);
     assert_int_equal(try_open(place->file, "?strict=1", NULL, &store), MCDS_INVALID);
     assert_int_equal(access(place->file, F_OK), -1);
+}
+
+static void a_process_without_descriptors_says_so(void **state)
+{
+    struct place *place = *state;
+    mcds_store *store;
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    int next = open("/dev/null", O_RDONLY);
+    assert_true(next >= 0);
+    struct rlimit tight = {(rlim_t)next + 2, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
+    int result = try_open(place->file, "", NULL, &store);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(result, MCDS_NO_MEMORY);
+    assert_non_null(strstr(mcds_errmsg(), "ulimit -n"));
+    assert_int_equal(close(next), 0);
+    mcds_close(open_store(place->file, "", NULL));
 }
 
 /* Change the one place where the file says whose it is: "mcds" and a version, little-endian. */
@@ -556,6 +576,7 @@ int main(void)
         TEST(a_foreign_file_is_left_alone),
         TEST(somebody_else_s_database_is_left_alone),
         TEST(bad_places_and_options_are_named),
+        TEST(a_process_without_descriptors_says_so),
         TEST(another_version_is_refused),
         TEST(a_read_only_file_can_be_read),
         TEST(a_reader_needs_no_right_to_write),
