@@ -93,10 +93,10 @@ struct mcds__lmdb_file {
     unsigned expiry;
     uint64_t identity;
     bool read_only;
-    int snapshot;         /* a copy in memory that is read instead, or -1 */
-    int held;             /* PATH, opened for its lock (lmdb_hold.c), or -1 */
-    dev_t lock_device;    /* of PATH-lock */
-    ino_t lock_inode;     /* 0: this user must not open it */
+    int snapshot;                /* a copy in memory that is read instead, or -1 */
+    int held;                    /* PATH, opened for its lock (lmdb_hold.c), or -1 */
+    dev_t lock_device;           /* of PATH-lock */
+    ino_t lock_inode;            /* 0: this user must not open it */
     const mcds_reason *no_write; /* why this process must not write, or NULL */
     size_t page_size;
     uint64_t size;     /* when it was opened */
