@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "store/memcached_exchange.h"
 #include "store/memcached_greet.h"
+#include "store/memcached_twins.h"
 #include "store/report.h"
 
 #define BUSY_PAUSE_NS (20 * NS_PER_MS)
@@ -435,8 +436,18 @@ static void tell_unreachable(struct mcds__report *report, const struct mcds__ser
                  is_reached || is_ambiguous ? "" : "unreachable: ", trouble->text);
 }
 
+/* Copies on both would be on one server, and its part of the keys is larger than meant. */
+static void tell_twin(struct mcds__report *report, const char *twin)
+{
+    if (twin != NULL)
+        mcds__report(report, MCDS_PROBLEM, "Name each server once in the URI.",
+                     "this is the same server as %s: copies on two servers would be on one, "
+                     "and it holds more than its part of the keys",
+                     twin);
+}
+
 static void inspect_server(struct mcds__report *report, struct mcds__memcached *home,
-                           uint32_t i, enum mcds__greeted greeted)
+                           uint32_t i, enum mcds__greeted greeted, struct mcds__twins *twins)
 {
     const struct mcds__server *server = &home->servers[i];
     struct facts facts;
@@ -456,6 +467,8 @@ static void inspect_server(struct mcds__report *report, struct mcds__memcached *
     tell_openness(report, &facts);
     if (facts.version[0] == '\0')
         return;
+    tell_twin(report,
+              mcds__twins_add(twins, home, i, facts.pid, facts.time_s - facts.uptime_s));
     tell_addresses(report, home, server, family, &facts);
     tell_memory(report, &facts);
     tell_rest(report, home, &facts);
@@ -468,8 +481,9 @@ int mcds__memcached_inspect(void *state,
     struct mcds__memcached *home = state;
     struct mcds__report report = {"", visit, context, false};
     enum mcds__greeted greeted[MCDS__SERVERS_MAX];
+    struct mcds__twins twins = {.count = 0};
     mcds__greet(home, greeted);
     for (uint32_t i = 0; i < home->server_count && !report.ended; i++)
-        inspect_server(&report, home, i, greeted[i]);
+        inspect_server(&report, home, i, greeted[i], &twins);
     return MCDS_OK;
 }

@@ -290,6 +290,42 @@ static void keys_of_a_dead_server_are_unavailable(void **state)
         server_stop(&others[i].server);
 }
 
+struct twins {
+    char name[128];
+    uint32_t count;
+};
+
+static bool count_twins(void *context, const mcds_finding *finding)
+{
+    struct twins *twins = context;
+    if (strstr(finding->what, "the same server as") == NULL)
+        return true;
+    twins->count++;
+    assert_int_equal(finding->severity, MCDS_PROBLEM);
+    assert_non_null(strstr(finding->what, twins->name));
+    return true;
+}
+
+/* Another server, which may have begun in the same second, is no twin. */
+static void one_server_under_two_names_is_a_problem(void **state)
+{
+    struct live other = {0};
+    struct live *live = *state;
+    struct twins twins = {"", 0};
+    char uri[512];
+    run(live, NULL);
+    run(&other, NULL);
+    (void)snprintf(twins.name, sizeof twins.name, " %s:", live->server.path);
+    (void)snprintf(uri, sizeof uri, "memcached://%s,%s,/.%s?connect_timeout=10000",
+                   live->server.path, other.server.path, live->server.path);
+    mcds_store *store = NULL;
+    assert_int_equal(mcds_open(uri, NULL, &store), MCDS_OK);
+    assert_int_equal(mcds_inspect(store, count_twins, &twins), MCDS_OK);
+    assert_int_equal(twins.count, 1);
+    mcds_close(store);
+    server_stop(&other.server);
+}
+
 /* Each answer there is; one without its opaque would be UNKNOWN. */
 static void every_answer_brings_its_opaque_back(void **state)
 {
@@ -354,6 +390,7 @@ int main(void)
         TEST(without_cas_nothing_about_it_is_claimed),
         TEST(a_full_server_keeps_what_it_holds),
         TEST(keys_of_a_dead_server_are_unavailable),
+        TEST(one_server_under_two_names_is_a_problem),
         TEST(who_may_evict_leases_is_told_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
