@@ -623,6 +623,8 @@ MCDS_API MCDS_CHECKED int mcds_counter_drop_start(mcds_counter *counter,
  * resource that the lock protects, and let that resource refuse smaller fences. A server that
  * evicts or restarts can forget a lease; the next holder still gets a larger fence, and the old
  * holder gets MCDS_LOST.
+ * The holder has all of lease_ms, less a margin for clocks. memcached may forget a key up to 2 s
+ * early, so there the server keeps the lease 2 s longer: after a crash others wait up to 2 s more.
  * Source: leases, Gray and Cheriton, SOSP 1989. */
 typedef struct mcds_lock mcds_lock;
 

@@ -69,7 +69,8 @@ void mcds__lock_prepare(mcds_lock *lock, mcds_lease *lease, struct mcds__lease_c
     call->keys = &lock->keys;
     call->lease = lease;
     call->label = lock->label;
-    call->lease_ms = lock->lease_ms;
+    /* The holder has all of its lease_ms, also where the store may forget a key early. */
+    call->lease_ms = lock->lease_ms + lock->ttl_early_ms;
     call->ttl_early_ms = lock->ttl_early_ms;
     call->fence_newest = &lock->fence_newest;
     call->wait_until_ns = 0;

@@ -94,7 +94,7 @@ static bool L2_unlock_after_expiry_ours(struct world *world)
     SHOW(gather(world, &t, LEASE_MS));
     ANSWERS(MCDS_OK, mcds_lock_try_acquire(t.a, &t.of_a));
     uint64_t fence = t.of_a.fence;
-    world_pass(world, 6);
+    world_pass(world, 8);
     ANSWERS(MCDS_OK, mcds_lock_try_acquire(t.b, &t.of_b));
     SHOW(t.of_b.fence > fence);
     world_pass(world, 1);
@@ -291,7 +291,7 @@ static bool L9_ttl_0_ours(struct world *world)
     t.actor[0]->crashed = true;
     world_pass(world, 10);
     ANSWERS(MCDS_BUSY, mcds_lock_try_acquire(t.b, &t.of_b));
-    world_pass(world, 6);
+    world_pass(world, 8);
     ANSWERS(MCDS_OK, mcds_lock_try_acquire(t.b, &t.of_b));
     return true;
 }
@@ -464,7 +464,7 @@ static bool L14_paused_holder_ours(struct world *world)
     struct resource resource = {0, 0};
     SHOW(gather(world, &t, LEASE_MS));
     ANSWERS(MCDS_OK, mcds_lock_try_acquire(t.a, &t.of_a));
-    world_pass(world, 6);
+    world_pass(world, 8);
     ANSWERS(MCDS_OK, mcds_lock_try_acquire(t.b, &t.of_b));
     SHOW(write_fenced(&resource, t.of_b.fence, 2));
     SHOW(!write_fenced(&resource, t.of_a.fence, 1));
@@ -487,13 +487,13 @@ static bool L15_holder_does_not_learn_ours(struct world *world)
     struct trio t;
     SHOW(gather(world, &t, LEASE_MS));
     ANSWERS(MCDS_OK, mcds_lock_try_acquire(t.a, &t.of_a));
-    SHOW(mcds_lock_remaining_ms(t.a, &t.of_a) > 2500);
+    SHOW(mcds_lock_remaining_ms(t.a, &t.of_a) > 4500);
     for (int i = 0; i < 5; i++) { /* and it can go on */
         world_pass(world, 2);
         ANSWERS(MCDS_OK, mcds_lock_renew(t.a, &t.of_a));
         ANSWERS(MCDS_BUSY, mcds_lock_try_acquire(t.b, &t.of_b));
     }
-    world_pass(world, 6);
+    world_pass(world, 8);
     SHOW(mcds_lock_remaining_ms(t.a, &t.of_a) == 0);
     ANSWERS(MCDS_EXPIRED, mcds_lock_renew(t.a, &t.of_a));
     ANSWERS(MCDS_LOST, mcds_lock_release(t.a, &t.of_a));
