@@ -564,6 +564,8 @@ MCDS_API MCDS_CHECKED int mcds_counter_made_with(mcds_store *store, const char *
  *            handle; the flush failed after the sum was sent, or another flush of this handle did
  *            not end. Others: nothing was sent, and the add is not counted.
  *            flush_ms > 0: MCDS_OK: counted in the handle. MCDS_OVERFLOW: not counted.
+ *            The range is that of the sum of one handle. Where the sums of several handles leave
+ *            it together, mcds_counter_get returns MCDS_OVERFLOW until an add brings the value back.
  *            MCDS_INVALID, MCDS_UNSUPPORTED, MCDS_CORRUPT: counted in the handle; the flush found
  *            that this counter cannot be used with these options. */
 MCDS_API MCDS_CHECKED int mcds_counter_add(mcds_counter *counter, int64_t delta,
@@ -929,10 +931,10 @@ typedef struct mcds_set mcds_set;
 typedef enum mcds_set_form {
     MCDS_SET_PLAIN, /* an element is in the set or not */
     MCDS_SET_BAG,   /* each element has a count: additions minus removals, not below 0 */
-    /* Each addition has a position; a removal removes the first equal element. Within one key
-     * (about fifty elements) the order is that of arrival. Across keys it is that of the writers'
-     * clocks: the additions of one handle keep their order unless another writer's clock is
-     * ahead by more than the time between them. */
+    /* Each addition has a position; a removal removes the first equal element. The additions of
+     * one handle keep their order: within one key (about fifty elements) for any clocks, across
+     * keys while the clocks of all writers agree within 30 seconds. Additions of different handles
+     * are ordered by the clocks of their writers. */
     MCDS_SET_LIST
 } mcds_set_form;
 
