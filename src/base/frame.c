@@ -27,9 +27,11 @@ void mcds__put_u64(uint8_t *out, uint64_t number)
 
 uint64_t mcds__get_u64(const uint8_t *in)
 {
-    uint64_t number = 0;
-    for (int i = 7; i >= 0; i--)
-        number = number << 8 | in[i];
+    uint64_t number;
+    memcpy(&number, in, sizeof number);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    number = __builtin_bswap64(number);
+#endif
     return number;
 }
 

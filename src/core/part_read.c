@@ -5,7 +5,6 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/frame.h"
-#include "base/hash.h"
 #include "core/part.h"
 
 #define VALUES_MAX ((size_t)1 << 27)
@@ -158,12 +157,22 @@ static bool scan_part(struct mcds__part_read *read, uint32_t i)
     return true;
 }
 
+/* Mixed with a number that whoever chose the ids does not know. */
+static uint64_t hash_of(const struct mcds__part_read *read,
+                        const struct mcds__part_record *record)
+{
+    const uint64_t factor = UINT64_C(0xd6e8feb86659fd93);
+    uint64_t hash = record->writer ^ read->seed;
+    hash = (hash ^ hash >> 32) * factor;
+    hash = (hash ^ hash >> 32 ^ record->seq) * factor;
+    return (hash ^ hash >> 32) * factor;
+}
+
 /* The place of an id in the table: that of its first copy, or a free one. */
 static uint32_t *find_place(const struct mcds__part_read *read,
                             const struct mcds__part_record *record)
 {
-    uint64_t id[] = {record->writer, record->seq};
-    uint64_t hash = mcds__hash(read->seed, (mcds_bytes){id, sizeof id});
+    uint64_t hash = hash_of(read, record);
     for (uint32_t at = (uint32_t)(hash >> 32);; at++) {
         struct mcds__part_record other;
         uint32_t *place = &read->table[at & (read->table_size - 1)];
