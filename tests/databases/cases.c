@@ -5,7 +5,6 @@
 #include "support/fake_env.h"
 #include "support/place.h"
 
-#define EXIT_SKIPPED 77
 #define PROGRAMS 2
 #define PAGES 20
 #define ROUNDS 6
@@ -131,12 +130,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_two_programs_count_is_saved_once),
         cmocka_unit_test(the_database_is_what_lasts),
     };
-    const char *missing = NULL;
-    place = argc == 2 ? place_start(argv[1], &missing) : NULL;
-    if (place == NULL) {
-        (void)printf("skipped: %s\n", missing != NULL ? missing : "no such home");
-        return missing != NULL ? EXIT_SKIPPED : 64;
-    }
+    place = place_or_exit(argc, argv);
     fake_env_init(&fake, 1);
     fake.env.wall_ns = wall_ns;
     fake.env.monotonic_ns = monotonic_ns;

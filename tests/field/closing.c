@@ -9,7 +9,6 @@
 #include "field/field.h"
 #include "support/place.h"
 
-#define EXIT_SKIPPED 77
 #define ORDERS 6
 #define BITES 3 /* of completions: none, one, all */
 #define CROWD 300
@@ -289,16 +288,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(another_thread_closes_while_operations_end),
         cmocka_unit_test(a_crowd_of_handles_closes_at_once),
     };
-    const char *missing = NULL;
-    place = argc == 2 ? place_start(argv[1], &missing) : NULL;
-    if (place == NULL && missing != NULL) {
-        (void)printf("skipped: %s\n", missing);
-        return EXIT_SKIPPED;
-    }
-    if (place == NULL) {
-        (void)fprintf(stderr, "usage: %s HOME, one of:%s\n", argv[0], place_names());
-        return 64;
-    }
+    place = place_or_exit(argc, argv);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     place_stop(place);
     return failed;

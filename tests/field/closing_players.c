@@ -1,5 +1,6 @@
 /* One player for each structure and form. What they read is left in outputs that live for ever. */
 #include "field/closing.h"
+#include "support/no_database.h"
 
 static int64_t number;
 static mcds_counter_value counter_value;
@@ -321,30 +322,10 @@ static void close_log(void *handle)
     mcds_log_close(handle);
 }
 
-static int load_views(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
-{
-    (void)context;
-    (void)page;
-    (void)upto_slot;
-    *views_out = 0;
-    return 0;
-}
-
-static int save_views(void *context, const char *page, uint64_t slot, int64_t views)
-{
-    (void)context;
-    (void)page;
-    (void)slot;
-    (void)views;
-    return 0;
-}
-
 static void *open_views(mcds_store *store)
 {
-    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    mcds_views_options options = views_without_database();
     mcds_views *views = NULL;
-    options.load = load_views;
-    options.save = save_views;
     CHECK_OK(mcds_views_open(store, "views", &options, &views));
     return views;
 }

@@ -12,7 +12,6 @@
 #include "mcds.h"
 #include "support/place.h"
 
-#define EXIT_SKIPPED 77
 #define WRITERS 4
 #define LATE 300
 /* Of the late ones that need not be acknowledged: a handle may find the last life over. */
@@ -167,13 +166,8 @@ static void play(const char *uri, int form, struct board *board, unsigned drops)
 
 int main(int count, char **words)
 {
-    const char *missing = NULL;
     char uri[1024];
-    struct place *place = count == 2 ? place_start(words[1], &missing) : NULL;
-    if (place == NULL) {
-        (void)printf("skipped: %s\n", missing != NULL ? missing : "no such place");
-        return missing != NULL ? EXIT_SKIPPED : 1;
-    }
+    struct place *place = place_or_exit(count, words);
     void *shared = mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     check(shared != MAP_FAILED, "mmap");

@@ -1,8 +1,10 @@
-/* How long a field test plays: FIELD_SECONDS and FIELD_ROUNDS, or what is usual. */
+/* How long a field test plays, FIELD_SECONDS and FIELD_ROUNDS or what is usual; plain sockets. */
 #ifndef MCDS_TESTS_FIELD_FIELD_H
 #define MCDS_TESTS_FIELD_FIELD_H
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 static inline unsigned field_number(const char *variable, unsigned usual)
 {
@@ -21,6 +23,19 @@ static inline unsigned field_seconds(unsigned usual)
 static inline unsigned field_rounds(unsigned usual)
 {
     return field_number("FIELD_ROUNDS", usual);
+}
+
+static inline void field_send_all(int socket, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t sent = send(socket, bytes, length, MSG_NOSIGNAL);
+        if (sent <= 0) {
+            perror("send");
+            exit(1);
+        }
+        bytes += sent;
+        length -= (size_t)sent;
+    }
 }
 
 #endif

@@ -54,21 +54,11 @@ static void complain(struct play *play, const char *when, const char *what, cons
     play->wrong++;
 }
 
-static void send_all(int socket, const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t sent = send(socket, bytes, length, MSG_NOSIGNAL);
-        check(sent > 0, "send");
-        bytes += sent;
-        length -= (size_t)sent;
-    }
-}
-
 static void await(int socket, const char *command, const char *answer)
 {
     char heard[256];
     size_t length = 0;
-    send_all(socket, command, strlen(command));
+    field_send_all(socket, command, strlen(command));
     while (length < strlen(answer)) {
         ssize_t got = recv(socket, heard + length, sizeof heard - 1 - length, 0);
         check(got > 0, "recv");
@@ -90,9 +80,9 @@ static void flood_server(const struct play *play)
             char line[64];
             int head = snprintf(line, sizeof line, "set fill:%zu:%zu 0 0 %zu noreply\r\n",
                                 length, i, length);
-            send_all(socket, line, (size_t)head);
-            send_all(socket, filling, length);
-            send_all(socket, "\r\n", 2);
+            field_send_all(socket, line, (size_t)head);
+            field_send_all(socket, filling, length);
+            field_send_all(socket, "\r\n", 2);
         }
     }
     await(socket, "version\r\n", "VERSION");

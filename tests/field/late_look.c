@@ -12,7 +12,6 @@
 #include "mcds.h"
 #include "support/place.h"
 
-#define EXIT_SKIPPED 77
 #define NS_PER_S INT64_C(1000000000)
 #define LOOKS_MAX 100
 
@@ -100,16 +99,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_connection_is_made_by_a_program_that_is_late),
         cmocka_unit_test(an_answer_that_is_there_counts),
     };
-    const char *missing = NULL;
-    place = argc == 2 ? place_start(argv[1], &missing) : NULL;
-    if (place == NULL && missing != NULL) {
-        (void)printf("skipped: %s\n", missing);
-        return EXIT_SKIPPED;
-    }
-    if (place == NULL) {
-        (void)fprintf(stderr, "usage: %s HOME, one of:%s\n", argv[0], place_names());
-        return 64;
-    }
+    place = place_or_exit(argc, argv);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     place_stop(place);
     return failed;

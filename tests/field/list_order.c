@@ -8,7 +8,6 @@
 #include "mcds.h"
 #include "support/place.h"
 
-#define EXIT_SKIPPED 77
 #define HANDLES 2
 #define TIMEOUT_MS 60000
 
@@ -86,16 +85,11 @@ static void play(mcds_store *store, unsigned handles, unsigned size, bool wants_
 
 int main(int count, char **words)
 {
-    const char *missing = NULL;
     const unsigned sizes[] = {4, 200, 2000, field_number("FIELD_CHANGES", 5000)};
     char uri[1024];
     mcds_store *store;
     mcds_options options = MCDS_OPTIONS_INIT;
-    struct place *place = count == 2 ? place_start(words[1], &missing) : NULL;
-    if (place == NULL) {
-        (void)printf("skipped: %s\n", missing != NULL ? missing : "no such place");
-        return missing != NULL ? EXIT_SKIPPED : 1;
-    }
+    struct place *place = place_or_exit(count, words);
     options.timeout_ms = TIMEOUT_MS;
     place_uri_of(place, "order", uri, sizeof uri);
     check(mcds_open(uri, &options, &store) == MCDS_OK, "open");

@@ -10,7 +10,6 @@
 #include "mcds.h"
 #include "support/place.h"
 
-#define EXIT_SKIPPED 77
 #define CHANGES 8000
 /* The most memory that one change in flight may take, on average. */
 #define BYTES_EACH 8000
@@ -172,14 +171,9 @@ static void close_world(struct world *world)
 
 int main(int count, char **words)
 {
-    const char *missing = NULL;
     struct world world;
     unsigned changes = field_number("FIELD_CHANGES", CHANGES);
-    struct place *place = count == 2 ? place_start(words[1], &missing) : NULL;
-    if (place == NULL) {
-        (void)printf("skipped: %s\n", missing != NULL ? missing : "no such place");
-        return missing != NULL ? EXIT_SKIPPED : 1;
-    }
+    struct place *place = place_or_exit(count, words);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         open_world(&world, place, kinds[i].name, changes);
         play(&world, &kinds[i], changes);

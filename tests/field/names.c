@@ -8,7 +8,6 @@
 #include "mcds.h"
 #include "support/place.h"
 
-#define EXIT_SKIPPED 77
 #define HANG_S 600
 #define NAMES_MAX 700
 #define NAME_ROOM 300
@@ -211,15 +210,10 @@ int main(int argc, char **argv)
     static void (*const uses[])(mcds_store * store, unsigned i, bool finds) = {
         use_counter, use_lock, use_visitors, use_set, use_table, use_array, use_list, use_log,
     };
-    const char *missing = NULL;
     char uri[1100];
     mcds_store *store;
     mcds_options options = MCDS_OPTIONS_INIT;
-    struct place *place = argc == 2 ? place_start(argv[1], &missing) : NULL;
-    if (place == NULL) {
-        (void)printf("skipped: %s\n", missing != NULL ? missing : "no such place");
-        return missing != NULL ? EXIT_SKIPPED : 1;
-    }
+    struct place *place = place_or_exit(argc, argv);
     (void)alarm(HANG_S);
     make_names();
     options.timeout_ms = TIMEOUT_MS;

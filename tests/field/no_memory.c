@@ -203,12 +203,7 @@ static int play_all(const struct place *place)
 
 int main(int argc, char **argv)
 {
-    const char *missing = NULL;
-    struct place *place = argc == 2 ? place_start(argv[1], &missing) : NULL;
-    if (place == NULL) {
-        (void)printf("skipped: %s\n", missing != NULL ? missing : "no such place");
-        return missing != NULL ? EXIT_SKIPPED : 1;
-    }
+    struct place *place = place_or_exit(argc, argv);
     (void)alarm(HANG_S);
     is_memory = strcmp(argv[1], "memory") == 0;
     int wrong = play_all(place);

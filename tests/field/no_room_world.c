@@ -11,6 +11,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "field/field.h"
+
 #define TIMEOUT_MS 5000
 #define PAGE 4096
 /* On a page of its own in an lmdb file. */
@@ -129,16 +131,6 @@ static void empty_map(struct full_world *world)
         check(fill_one(world, "small", --world->filled[1], 0, true) == MCDS_OK, "drop");
 }
 
-static void send_all(int socket, const char *bytes, size_t length)
-{
-    while (length > 0) {
-        ssize_t sent = send(socket, bytes, length, MSG_NOSIGNAL);
-        check(sent > 0, "send");
-        bytes += sent;
-        length -= (size_t)sent;
-    }
-}
-
 /* How many of so many answers are this one. */
 static uint32_t take_answers(int socket, uint32_t answers, const char *sought)
 {
@@ -177,8 +169,8 @@ static uint32_t fill_items(int socket, uint32_t size, size_t length)
             char line[64];
             int head = snprintf(line, sizeof line, "set fill:%u:%u 0 0 %zu\r\n", (unsigned)size,
                                 (unsigned)number, length);
-            send_all(socket, line, (size_t)head);
-            send_all(socket, filling, length + 2);
+            field_send_all(socket, line, (size_t)head);
+            field_send_all(socket, filling, length + 2);
         }
         stored = take_answers(socket, burst, "STORED");
     }
@@ -193,7 +185,7 @@ static void erase_items(int socket, uint32_t size, uint32_t from, uint32_t to)
             char line[64];
             int length = snprintf(line, sizeof line, "delete fill:%u:%u\r\n", (unsigned)size,
                                   (unsigned)(i + j));
-            send_all(socket, line, (size_t)length);
+            field_send_all(socket, line, (size_t)length);
         }
         (void)take_answers(socket, burst, "DELETED");
     }

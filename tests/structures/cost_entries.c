@@ -1,5 +1,6 @@
 /* What calls on sets, tables, arrays and views cost. */
 #include "structures/cost.h"
+#include "support/no_database.h"
 
 #define SIZES 3
 
@@ -105,33 +106,13 @@ void array_trips(struct suite *suite)
     close_counted(&c);
 }
 
-static int load_nothing(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
-{
-    (void)context;
-    (void)page;
-    (void)upto_slot;
-    *views_out = 0;
-    return 0;
-}
-
-static int save_nothing(void *context, const char *page, uint64_t slot, int64_t views)
-{
-    (void)context;
-    (void)page;
-    (void)slot;
-    (void)views;
-    return 0;
-}
-
 void views_trips(struct suite *suite)
 {
     struct counted c;
     open_counted(suite, &c);
     mcds_views *views = NULL;
-    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    mcds_views_options options = views_without_database();
     int64_t value;
-    options.load = load_nothing;
-    options.save = save_nothing;
     CHECK_RESULT(MCDS_OK, mcds_views_open(c.store, fresh_name(suite, "w"), &options, &views));
     CHECK_RESULT(MCDS_OK, mcds_views_flush(views));
     CHECK_RESULT(MCDS_OK, mcds_views_hit(views, "/", 1));

@@ -2,6 +2,7 @@
  * lists, logs and views that allocate no memory on a warm handle. */
 #include "base/environment.h"
 #include "structures/cost.h"
+#include "support/no_database.h"
 
 #define LARGE 5000 /* a few of them fill a key */
 #define PAGES 17
@@ -106,30 +107,10 @@ void log_trips(struct suite *suite)
     close_counted(&c);
 }
 
-static int load_nothing(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
-{
-    (void)context;
-    (void)page;
-    (void)upto_slot;
-    *views_out = 0;
-    return 0;
-}
-
-static int save_nothing(void *context, const char *page, uint64_t slot, int64_t views)
-{
-    (void)context;
-    (void)page;
-    (void)slot;
-    (void)views;
-    return 0;
-}
-
 static mcds_views *open_views(struct suite *suite, mcds_store *store)
 {
     mcds_views *views = NULL;
-    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
-    options.load = load_nothing;
-    options.save = save_nothing;
+    mcds_views_options options = views_without_database();
     CHECK_RESULT(MCDS_OK, mcds_views_open(store, fresh_name(suite, "w"), &options, &views));
     return views;
 }

@@ -6,7 +6,6 @@
 #include "structures/suite.h"
 
 #define TESTS_MAX 128
-#define EXIT_SKIPPED 77
 #define TIMEOUT_MS 10000
 
 struct asked {
@@ -138,16 +137,7 @@ int main(int argc, char **argv)
 {
     static struct asked asked[TESTS_MAX];
     static struct CMUnitTest tests[TESTS_MAX];
-    const char *missing = NULL;
-    suite.place = argc == 2 ? place_start(argv[1], &missing) : NULL;
-    if (suite.place == NULL && missing != NULL) {
-        (void)printf("skipped: %s\n", missing);
-        return EXIT_SKIPPED;
-    }
-    if (suite.place == NULL) {
-        (void)fprintf(stderr, "usage: %s HOME, one of:%s\n", argv[0], place_names());
-        return 64;
-    }
+    suite.place = place_or_exit(argc, argv);
     suite.own_clock = place_has_own_clock(suite.place);
     make_env();
     size_t count = gather(asked, tests);

@@ -2,6 +2,7 @@
  * ones, from the opening of the store on. Nothing may crash or leak, and what is answered must be
  * true. What each call of each structure answers then, faults.c asks. */
 #include "structures/suite.h"
+#include "support/no_database.h"
 
 #define REFUSALS_MAX 2000
 /* Nobody waits that long but for a server that is slow. */
@@ -231,26 +232,7 @@ OPENER(visitors, mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
 OPENER(online, mcds_online_options options = MCDS_ONLINE_OPTIONS_INIT;
        options.members = MCDS_MEMBERS_ESTIMATED)
 
-static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
-{
-    (void)context;
-    (void)page;
-    (void)upto_slot;
-    *views_out = 0;
-    return 0;
-}
-
-static int save(void *context, const char *page, uint64_t slot, int64_t views)
-{
-    (void)context;
-    (void)page;
-    (void)slot;
-    (void)views;
-    return 0;
-}
-
-OPENER(views, mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT; options.load = load;
-       options.save = save)
+OPENER(views, mcds_views_options options = views_without_database())
 
 /* The handles of the structures that the story leaves out. */
 static void opening_is_refused(struct suite *suite)

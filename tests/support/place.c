@@ -185,6 +185,21 @@ static void erase_files(const struct place *place)
     (void)closedir(directory);
 }
 
+struct place *place_or_exit(int argc, char **argv)
+{
+    const char *missing = NULL;
+    struct place *place = argc == 2 ? place_start(argv[1], &missing) : NULL;
+    if (place == NULL && missing != NULL) {
+        (void)printf("skipped: %s\n", missing);
+        exit(77);
+    }
+    if (place == NULL) {
+        (void)fprintf(stderr, "usage: %s HOME, one of:%s\n", argv[0], place_names());
+        exit(64);
+    }
+    return place;
+}
+
 void place_stop(struct place *place)
 {
     server_stop(&place->proxy);
