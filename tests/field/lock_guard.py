@@ -17,7 +17,7 @@ from place import SKIPPED, Place, is_possible
 HOME = sys.argv[1]
 MCDS, TURNCOAT, STOP_AT_FORK = map(os.path.abspath, sys.argv[2:5])
 LIMIT_S = 120
-LEASE = "3s"
+LEASE = "5s"
 # Longer than mcds takes from TERM to giving up on what KILL does not end.
 PATIENCE = "14s"
 USER, OTHER_USER = 65533, 65534
@@ -118,13 +118,13 @@ class LockGuardTest(unittest.TestCase):
         self.assertEqual(len(pids), 3)
         holder.kill()
         self.wait_dead(pids)
-        self.assertEqual(self.contend("30s"), (0, []))
+        self.assertEqual(self.contend("60s"), (0, []))
 
     def test_nothing_outlives_the_lease_of_a_stopped_mcds(self):
         holder = self.start("lock", "job", "-t", LEASE, "--", sys.executable, "-c", FAMILY)
         pids = self.read_pids(holder)
         holder.send_signal(signal.SIGSTOP)
-        self.assertEqual(self.contend("30s"), (0, []))
+        self.assertEqual(self.contend("60s"), (0, []))
         self.wait_dead(pids)
         holder.send_signal(signal.SIGCONT)
         self.assertEqual(holder.wait(LIMIT_S), 79)
@@ -141,7 +141,7 @@ class LockGuardTest(unittest.TestCase):
         del self.environment["LD_PRELOAD"]
         _, status = os.waitpid(holder.pid, os.WUNTRACED)
         self.assertTrue(os.WIFSTOPPED(status))
-        self.assertEqual(self.contend("30s"), (0, []))
+        self.assertEqual(self.contend("60s"), (0, []))
         holder.send_signal(signal.SIGCONT)
         self.assertEqual(holder.wait(LIMIT_S), 79)
         self.assertIn("the lease ended before the command could start", holder.stderr.read())
@@ -260,7 +260,7 @@ class LockGuardTest(unittest.TestCase):
         self.assertFalse(is_dead(pids[0]))
         os.kill(pids[0], signal.SIGKILL)
         self.assertEqual(holder.wait(LIMIT_S), 3)
-        self.assertEqual(self.contend("5s", **options)[0], 0)
+        self.assertEqual(self.contend("60s", **options)[0], 0)
 
     def test_who_cannot_be_signalled_is_told_of_without_proc(self):
         mcds, turncoat, _ = self.as_user()
@@ -322,7 +322,7 @@ class LockGuardTest(unittest.TestCase):
         pids = self.read_pids(holder)
         holder.kill()
         self.wait_dead(pids)
-        self.assertEqual(self.contend("30s", **options), (0, []))
+        self.assertEqual(self.contend("60s", **options), (0, []))
 
 
 if __name__ == "__main__":
