@@ -52,6 +52,7 @@ void mcds__fold_contents_init(struct mcds__fold_contents *contents, const mcds_e
     contents->steps = 0;
     contents->form = 0;
     contents->order_last = 0;
+    contents->sorted_ids = contents->sorted_places = (struct mcds__fold_sorted){0};
     contents->chunks = NULL;
 }
 
@@ -67,6 +68,8 @@ void mcds__fold_contents_free(struct mcds__fold_contents *contents)
     mcds__fold_index_free(&contents->entry_index, env);
     mcds__fold_index_free(&contents->writer_index, env);
     mcds__fold_index_free(&contents->id_index, env);
+    mcds__fold_sorted_free(&contents->sorted_ids, env);
+    mcds__fold_sorted_free(&contents->sorted_places, env);
     for (struct mcds__fold_chunk *chunk = contents->chunks, *next; chunk != NULL;
          chunk = next) {
         next = chunk->next;
@@ -243,6 +246,9 @@ static bool add_id(struct mcds__fold_contents *contents, struct mcds__fold_write
     writer->newest_id = contents->id_count;
     if (number != 0 && (writer->last == 0 || contents->ids[writer->last - 1].seq < seq))
         writer->last = contents->id_count;
+    if (mcds__fold_sorted_is_used(&contents->sorted_ids) &&
+        !mcds__fold_sort_id(contents, contents->id_count - 1))
+        return false;
     return contents->id_index.slots == NULL || index_id(contents);
 }
 

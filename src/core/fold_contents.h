@@ -5,6 +5,7 @@
 #include "base/siphash.h"
 #include "core/fold_format.h"
 #include "core/fold_index.h"
+#include "core/fold_sorted.h"
 
 /* Where an element belongs: its first bits choose the child, level by level. */
 static inline uint64_t mcds__fold_hash(const uint64_t hash_key[2], mcds_bytes element)
@@ -70,10 +71,13 @@ struct mcds__fold_contents {
     uint64_t hash_key[2]; /* of the life; zero at the start */
     uint32_t rewrites;
     uint32_t floor_s;
-    uint64_t steps;                  /* items looked at in searches: what a value costs */
-    uint8_t form;                    /* of the structure; 0 at the start */
-    uint64_t order_last;             /* of PUSH */
-    struct mcds__fold_chunk *chunks; /* values made here */
+    uint64_t steps;      /* items looked at in searches: what a value costs */
+    uint8_t form;        /* of the structure; 0 at the start */
+    uint64_t order_last; /* of PUSH */
+    /* Of a large list, some of whose additions arrived out of order: */
+    struct mcds__fold_sorted sorted_ids;    /* with a number, by writer and seq */
+    struct mcds__fold_sorted sorted_places; /* of all entries */
+    struct mcds__fold_chunk *chunks;        /* values made here */
     struct mcds__fold_entry entries_in[MCDS__FOLD_ENTRIES_ROOM];
     struct mcds__fold_writer writers_in[MCDS__FOLD_WRITERS_ROOM];
     struct mcds__fold_id ids_in[MCDS__FOLD_IDS_ROOM];

@@ -125,6 +125,38 @@ static void many_entries(struct play *play, uint32_t count)
     }
 }
 
+/* A list: each addition comes before all that were there. */
+static void push_backwards(struct play *play, uint32_t count, bool is_one)
+{
+    char name[16] = "e";
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_one)
+            (void)snprintf(name, sizeof name, "%u", (unsigned)i);
+        append(play,
+               (struct mcds__fold_command){.verb = MCDS__FOLD_PUSH,
+                                           .element = mcds_text(name),
+                                           .delta = (int64_t)(count - i)},
+               1, count - i);
+    }
+}
+
+static void places_of_one_element(struct play *play, uint32_t count)
+{
+    push_backwards(play, count, true);
+}
+
+static void places_of_many_elements(struct play *play, uint32_t count)
+{
+    push_backwards(play, count, false);
+}
+
+static void a_list_costs_its_length(void **state)
+{
+    (void)state;
+    check(places_of_one_element);
+    check(places_of_many_elements);
+}
+
 static void writers_cost_their_number(void **state)
 {
     (void)state;
@@ -178,6 +210,7 @@ int main(void)
         cmocka_unit_test(writers_cost_their_number),
         cmocka_unit_test(records_out_of_order_cost_their_number),
         cmocka_unit_test(entries_cost_their_number),
+        cmocka_unit_test(a_list_costs_its_length),
         cmocka_unit_test(a_writer_twice_is_corrupt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
