@@ -10,6 +10,7 @@
 
 #include "busy.h"
 #include "exit.h"
+#include "failure.h"
 #include "lines.h"
 #include "nouns.h"
 #include "options.h"
@@ -22,7 +23,7 @@
 #define DEPTH 512
 #define WORDS_MAX 1024
 #define LINE_MAX_BYTES 16384
-#define SENTENCE_ROOM 512
+#define SENTENCE_ROOM FAILURE_ROOM
 
 enum state { STATE_UNDER_WAY, STATE_DONE, STATE_REFUSED };
 
@@ -152,7 +153,8 @@ static void finish(struct slot *slot, int result)
     }
     slot->state = STATE_DONE;
     slot->result = result;
-    keep_sentence(slot, result < 0 ? mcds_errmsg() : "");
+    if (result < 0)
+        explain_failure(slot->sentence, sizeof slot->sentence, &slot->command);
 }
 
 /* Wait for one operation to end. False when none is under way. */

@@ -110,7 +110,7 @@ static void note_result(struct feed *feed, const struct command *command,
     if (is_no || feed->is_over)
         return;
     char sentence[SENTENCE_MAX];
-    write_sentence(sentence, command, answer, result, mcds_errmsg());
+    write_sentence(sentence, command, answer, result, NULL);
     int status = is_of_line(result) ? STATUS_DATA : status_of(result);
     note_failure(feed, line, status, mcds_result_name(result), sentence);
     feed->is_over = !is_of_line(result);
@@ -361,7 +361,7 @@ static int run_lines(struct feed *feed)
     if (result == MCDS_OK)
         result = command->noun->open(session->store, command, &feed->handle);
     if (result != MCDS_OK)
-        return report(&session->output, command, NULL, result, mcds_errmsg());
+        return report(&session->output, command, NULL, result, NULL);
     for (size_t i = 0; i < DEPTH; i++) {
         feed->slots[i].next = feed->free;
         feed->free = &feed->slots[i];

@@ -16,6 +16,7 @@
 
 #include "child.h"
 #include "exit.h"
+#include "failure.h"
 #include "lock.h"
 #include "nouns.h"
 #include "renewer.h"
@@ -122,14 +123,17 @@ static void set_environment(struct runner *runner)
  * store that does not answer; `row` counts such results in a row. */
 static bool is_worth_waiting(struct runner *runner, int result, int row)
 {
+    char said[FAILURE_ROOM];
     bool asked_for = is_given(runner->command, OPTION_WAIT);
     bool silent = result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE;
     if (result == MCDS_BUSY || (result == MCDS_AMBIGUOUS && row == 1))
         return true;
     if (!asked_for || (!silent && result != MCDS_AMBIGUOUS))
         return false;
-    if (!runner->is_trouble_told)
-        complain(&runner->session->output, "%s; still waiting for the lock", mcds_errmsg());
+    if (!runner->is_trouble_told) {
+        describe_failure(said, runner->command);
+        complain(&runner->session->output, "%s; still waiting for the lock", said);
+    }
     runner->is_trouble_told = true;
     return true;
 }
@@ -206,10 +210,12 @@ static void give_up(struct runner *runner)
 
 static int report_failed_acquire(struct runner *runner, int result)
 {
+    char said[FAILURE_ROOM];
     char sentence[600];
     if (result == MCDS_BUSY)
         return report_busy(runner);
-    (void)snprintf(sentence, sizeof sentence, "%s%s%s", mcds_errmsg(), advice_on(result),
+    describe_failure(said, runner->command);
+    (void)snprintf(sentence, sizeof sentence, "%s%s%s", said, advice_on(result),
                    result == MCDS_CORRUPT ? ", or --break it" : "");
     if (result == MCDS_AMBIGUOUS)
         give_up(runner);
@@ -389,6 +395,7 @@ static int release(struct runner *runner, int status)
 {
     int result = mcds_lock_release(runner->lock, &runner->lease);
     struct output *output = &runner->session->output;
+    char said[FAILURE_ROOM];
     if (result == MCDS_OK)
         return status;
     if (result == MCDS_LOST || result == MCDS_EXPIRED) {
@@ -396,7 +403,8 @@ static int release(struct runner *runner, int status)
                     "with another's");
         return STATUS_LOST;
     }
-    complain(output, "%s; the lock %s released, and expires by itself%s", mcds_errmsg(),
+    describe_failure(said, runner->command);
+    complain(output, "%s; the lock %s released, and expires by itself%s", said,
              result == MCDS_AMBIGUOUS ? "may not have been" : "was not", advice_on(result));
     return result == MCDS_AMBIGUOUS && status == 0 ? STATUS_AMBIGUOUS : status;
 }
@@ -469,8 +477,7 @@ int lock_run(struct session *session, const struct command *command)
     void *handle = NULL;
     int result = lock_open(session->store, command, &handle);
     if (result != MCDS_OK) {
-        complain(&session->output, "%s", mcds_errmsg());
-        return status_of(result);
+        return report(&session->output, command, NULL, result, NULL);
     }
     runner.lock = handle;
     if (!watch_open(&runner.watch, &session->pipe_before)) {

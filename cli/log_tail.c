@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "exit.h"
+#include "failure.h"
 #include "log.h"
 #include "nouns.h"
 #include "report.h"
@@ -165,7 +166,7 @@ static int begin(struct tail *tail)
     int result = begin_at_last(tail);
     if (result == MCDS_OK)
         return STATUS_DONE;
-    return report(&tail->session->output, tail->command, NULL, result, mcds_errmsg());
+    return report(&tail->session->output, tail->command, NULL, result, NULL);
 }
 
 /* Whether it may be otherwise in a while. */
@@ -183,6 +184,13 @@ static void tell_gaps(struct tail *tail)
     memset(&tail->info, 0, sizeof tail->info);
 }
 
+static void complain_waiting(const struct tail *tail)
+{
+    char said[FAILURE_ROOM];
+    describe_failure(said, tail->command);
+    complain(&tail->session->output, "%s; waiting", said);
+}
+
 /* Print what is new. Returns 0 to go on, or the exit code. */
 static int print_round(struct tail *tail)
 {
@@ -195,13 +203,13 @@ static int print_round(struct tail *tail)
     bool may_wait = tail->has_begun && is_passing(result);
     bool may_begin = is_given(tail->command, OPTION_FOLLOW) && result == MCDS_NOT_FOUND;
     if (result < 0 && may_wait && !tail->is_down)
-        complain(output, "%s; waiting", mcds_errmsg());
+        complain_waiting(tail);
     tail->is_down = result < 0;
     free_ring(tail);
     if (tail->is_out_of_memory)
         return report(output, tail->command, NULL, MCDS_NO_MEMORY, "out of memory");
     if (result != MCDS_OK && !may_wait && !may_begin)
-        return report(output, tail->command, NULL, result, mcds_errmsg());
+        return report(output, tail->command, NULL, result, NULL);
     bool has_gap = tail->info.gaps > 0 || tail->info.corrupt > 0;
     tell_gaps(tail);
     tail->has_begun = true;
@@ -219,7 +227,7 @@ int log_tail(struct session *session, const struct command *command)
         return status;
     int result = command->noun->open(session->store, command, &handle);
     if (result != MCDS_OK)
-        return report(&session->output, command, NULL, result, mcds_errmsg());
+        return report(&session->output, command, NULL, result, NULL);
     tail.log = handle;
     status = begin(&tail);
     if (status == STATUS_DONE)

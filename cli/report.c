@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "exit.h"
+#include "failure.h"
 #include "nouns.h"
-#include "translate.h"
 
 #define SHOWN_MAX 200 /* bytes of a key in a sentence */
 
@@ -40,18 +40,6 @@ void report_failure(struct output *output, const struct command *command, int st
         output_text(output, "", "-", SHOWN);
         output_end(output);
     }
-}
-
-/* As advice_on, and names the verb that also erases what mcds did not write. */
-static const char *advice_for(const struct command *command, int result)
-{
-    if (result == MCDS_CORRUPT && command->verb->start == counter_drop)
-        return "";
-    if (result == MCDS_CORRUPT && command->noun->open == counter_open)
-        return "; choose another NAME or namespace (-N), or drop it";
-    if (result == MCDS_CORRUPT && command->noun->open == lock_open)
-        return "; choose another NAME or namespace (-N), or --break it";
-    return advice_on(result);
 }
 
 /* Says what may have been done and what to do about it. */
@@ -87,35 +75,6 @@ static const char *saying_of(const struct command *command, int result)
     return mcds_strerror(result);
 }
 
-/* The library names the call that failed, "counter 'x': open: ...": a verb may take several calls,
- * and the user typed the verb. Returns what follows the name of the call, or `message`. */
-static const char *after_call(const char *message, size_t named)
-{
-    const char *call = message + (named < strlen(message) ? named : strlen(message));
-    if (strncmp(call, ": ", 2) != 0)
-        return message;
-    size_t length = strspn(call + 2, "abcdefghijklmnopqrstuvwxyz_");
-    bool is_call = length > 0 && strncmp(call + 2 + length, ": ", 2) == 0;
-    return is_call ? call + 2 + length : message;
-}
-
-/* Says a failure in the words of the command line. */
-static void write_failure(char sentence[SENTENCE_MAX], const struct command *command,
-                          int result, const char *message)
-{
-    char said[SENTENCE_MAX / 2];
-    const char *verb = command->verb->word;
-    size_t named = strlen(command->noun->word) + strlen(" ''") +
-                   strnlen(command->arguments[0], SHOWN_MAX);
-    const char *rest = verb[0] != '\0' ? after_call(message, named) : message;
-    translate(rest, rest == message ? named : 0, said, sizeof said);
-    if (rest == message)
-        (void)snprintf(sentence, SENTENCE_MAX, "%s%s", said, advice_for(command, result));
-    else
-        (void)snprintf(sentence, SENTENCE_MAX, "%.*s: %s%s%s", (int)named, message, verb, said,
-                       advice_for(command, result));
-}
-
 void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
                     const struct answer *answer, int result, const char *message)
 {
@@ -126,13 +85,10 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
     int length = key.length < SHOWN_MAX ? (int)key.length : SHOWN_MAX;
     bool is_of_key = length > 0 && verb->arguments[1]->kind == KIND_NAME;
     const char *refused = is_given(command, OPTION_IF_ABSENT) ? "has a value" : verb->refused;
-    if (result == MCDS_CORRUPT && verb->start == table_incr && is_of_key &&
-        strstr(message, "not a number") != NULL) {
-        (void)snprintf(sentence, SENTENCE_MAX,
-                       "%s '%.200s': the value of '%.*s' is not a number", noun, name, length,
-                       (const char *)key.at);
+    if (result < 0 && message != NULL) {
+        (void)snprintf(sentence, SENTENCE_MAX, "%s", message);
     } else if (result < 0) {
-        write_failure(sentence, command, result, message);
+        explain_failure(sentence, SENTENCE_MAX, command);
     } else if (result == MCDS_NOT_FOUND && is_of_key) {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s' has no '%.*s'", noun, name, length,
                        (const char *)key.at);

@@ -6,12 +6,12 @@
 
 #define SENTENCE_MAX 1024
 
-/* Say why a command has not been done. */
+/* Say why a command has not been done. `message` of a negative result: as explain_failure writes
+ * it; NULL: this thread's last failure. */
 void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
                     const struct answer *answer, int result, const char *message);
 
-/* Print the outcome of one operation; `message` is mcds_errmsg() for a negative result.
- * Returns the exit code. */
+/* Print the outcome of one operation; `message` as above. Returns the exit code. */
 int report(struct output *output, const struct command *command, const struct answer *answer,
            int result, const char *message);
 

@@ -91,7 +91,7 @@ int session_operate(struct session *session, const struct command *command)
         result = command->noun->open(session->store, command, &handle);
     if (result == MCDS_OK)
         result = wait_for(pipeline, handle, command, &answer);
-    status = report(&session->output, command, &answer, result, mcds_errmsg());
+    status = report(&session->output, command, &answer, result, NULL);
     mcds_value_free(&answer.value);
     mcds_pipeline_close(pipeline);
     command->noun->close(handle);

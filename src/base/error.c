@@ -5,26 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/key.h"
-
-#define SENTENCE_MAX 512
-#define WORD_MAX 32 /* a noun or a verb */
-#define TEXT_MAX 160
-#define PEER_MAX 512
 #define NAME_SHOWN 200 /* bytes of a name in the sentence */
 
-static _Thread_local struct {
-    char sentence[SENTENCE_MAX];
-    char reason[SENTENCE_MAX];
-    char noun[WORD_MAX];
-    char verb[WORD_MAX];
-    char option[WORD_MAX];
-    char wanted[TEXT_MAX];
-    char found[TEXT_MAX];
-    char peer[PEER_MAX];
-    char name[MCDS__NAME_GIVEN_MAX + 1];
-} texts;
+static _Thread_local struct mcds__failure texts;
 
+/* Its texts are in `texts`, or constants. */
 static _Thread_local mcds_error last = {
     .size = sizeof last,
     .noun = "",
@@ -36,6 +21,18 @@ static _Thread_local mcds_error last = {
     .peer = "",
     .reason = "",
 };
+
+void mcds__failure_save(struct mcds__failure *out)
+{
+    *out = texts;
+    out->error = last;
+}
+
+void mcds__failure_restore(const struct mcds__failure *failure)
+{
+    texts = *failure;
+    last = failure->error;
+}
 
 const char *mcds_errmsg(void)
 {
@@ -97,9 +94,9 @@ static void take(const mcds_error *error)
     last = taken;
 }
 
-static void write_number(char out[TEXT_MAX], int64_t number)
+static void write_number(char out[sizeof texts.found], int64_t number)
 {
-    (void)snprintf(out, TEXT_MAX, "%lld", (long long)number);
+    (void)snprintf(out, sizeof texts.found, "%lld", (long long)number);
 }
 
 /* Make `wanted` and `found` from the numbers, for causes that have some. */
@@ -107,7 +104,8 @@ static void write_numbers(void)
 {
     bool is_range = last.cause == MCDS_CAUSE_OUT_OF_RANGE;
     bool is_pair = last.cause == MCDS_CAUSE_OPTION_DIFFERS;
-    bool is_length = last.cause == MCDS_CAUSE_TOO_LONG || last.cause == MCDS_CAUSE_TOO_BIG;
+    bool is_length = last.cause == MCDS_CAUSE_TOO_LONG || last.cause == MCDS_CAUSE_TOO_BIG ||
+                     last.cause == MCDS_CAUSE_FEW_SERVERS;
     if (last.found[0] == '\0' &&
         (is_range || is_pair || last.cause == MCDS_CAUSE_UNKNOWN_VALUE ||
          (is_length && last.found_number > 0)))
@@ -149,6 +147,10 @@ static void write_reason(void)
         (void)snprintf(out, room, "%s must be %s, not %s", last.option, last.wanted,
                        last.found);
         break;
+    case MCDS_CAUSE_FEW_SERVERS:
+        (void)snprintf(out, room, "%s copies need as many servers; this store has %s",
+                       last.found, last.wanted);
+        break;
     case MCDS_CAUSE_UNKNOWN_VALUE:
         (void)snprintf(out, room, "unknown %s %s", last.option, last.found);
         break;
@@ -181,7 +183,7 @@ int mcds__fail_with(const mcds_error *error)
 int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
 {
     mcds_error failed = *error;
-    char reason[SENTENCE_MAX];
+    char reason[MCDS__SENTENCE_MAX];
     failed.cause = why->cause;
     failed.os_error = why->os_error;
     failed.reason = why->text;
@@ -199,7 +201,7 @@ int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
 
 int mcds__fail_saying(const mcds_error *error, const char *format, ...)
 {
-    char sentence[SENTENCE_MAX]; /* an argument may be the sentence before this one */
+    char sentence[MCDS__SENTENCE_MAX]; /* an argument may be the sentence before this one */
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(sentence, sizeof sentence, format, arguments);
@@ -253,7 +255,7 @@ int mcds__fail_plain(const mcds_error *error)
 
 int mcds_fail(int code, const char *format, ...)
 {
-    char sentence[SENTENCE_MAX];
+    char sentence[MCDS__SENTENCE_MAX];
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(sentence, sizeof sentence, format, arguments);

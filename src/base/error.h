@@ -2,7 +2,10 @@
 #ifndef MCDS_BASE_ERROR_H
 #define MCDS_BASE_ERROR_H
 
+#include "base/key.h"
 #include "base/reason.h"
+
+#define MCDS__SENTENCE_MAX 512
 
 /* Record a failure and return its result. What follows `why`, a cause without MCDS_CAUSE_, are members
  * of mcds_error; all texts are copied except `reason`, which must be a constant.
@@ -28,6 +31,28 @@ int mcds__fail_saying(const mcds_error *error, const char *format, ...) MCDS_PRI
 
 /* The same with the cause and the words of the result. */
 int mcds__fail_plain(const mcds_error *error);
+
+/* The failure of this thread, kept while more is called that may fail. */
+struct mcds__failure {
+    mcds_error error;
+    char sentence[MCDS__SENTENCE_MAX];
+    char reason[MCDS__SENTENCE_MAX];
+    char noun[32];
+    char verb[32];
+    char option[32];
+    char wanted[160];
+    char found[160];
+    char peer[512];
+    char name[MCDS__NAME_GIVEN_MAX + 1];
+};
+void mcds__failure_save(struct mcds__failure *out);
+void mcds__failure_restore(const struct mcds__failure *failure);
+
+/* A number of a struct as `found_number`. */
+static inline int64_t mcds__clamped(uint64_t number)
+{
+    return number < INT64_MAX ? (int64_t)number : INT64_MAX;
+}
 
 /* A call that lacks an argument: "counter: add needs a counter". */
 #define mcds__fail_missing(thing, call, needs)                                                 \

@@ -256,6 +256,35 @@
       "the server is listing its keys for another client; try again")                          \
     X(NO_LISTING, NO_COMMAND, 0, NULL, 0,                                                      \
       "the server does not list its keys (lru_crawler metadump)")                              \
+    X(ELEMENTS_MISSING, ARGUMENT_MISSING, 0, NULL, 0, "the elements are missing")              \
+    X(VALUE_MISSING, ARGUMENT_MISSING, 0, NULL, 0, "a value is missing")                       \
+    X(THE_VALUE_MISSING, ARGUMENT_MISSING, 0, NULL, 0, "the value is missing")                 \
+    X(EVENT_MISSING, ARGUMENT_MISSING, 0, NULL, 0, "an event is missing")                      \
+    X(NO_VISITOR, ARGUMENT_MISSING, 0, NULL, 0, "members need a visitor's name")               \
+    X(VIEWS_OPTIONS, ARGUMENT_MISSING, 0, NULL, 0,                                             \
+      "options are needed: load and save say where views are kept")                            \
+    X(VIEWS_CALLBACKS, ARGUMENT_MISSING, 0, NULL, 0, "options.load and .save are needed")      \
+    X(LARGE_ELEMENTS, TOO_BIG, 0, NULL, 0, "the elements have more than 64 MB")                \
+    X(MANY_STRUCTURES, NO_MEMORY, 0, NULL, 0, "more structures than fit in memory")            \
+    X(EXACT_ALONE, CONFLICT, 0, "flags", 0, "EXACT goes with neither stripes nor a ttl")       \
+    X(UNSIGNED, CONFLICT, 0, "delta", 0, "a negative delta needs a signed counter")            \
+    X(VALUE_OF_EXACT, CONFLICT, 0, "flags", 0,                                                 \
+      "an exact counter does not return its value; use get")                                   \
+    X(VALUE_OF_STRIPED, CONFLICT, 0, "stripes", 0,                                             \
+      "a striped counter does not return its value; use get")                                  \
+    X(TAKE_OF_EXACT, CONFLICT, 0, "flags", 0,                                                  \
+      "two takers of an exact counter could get the same; use get and a "                      \
+      "negative add")                                                                          \
+    X(GROWTH_WITHOUT_CAS, NO_COMPARE_AND_SET, 0, NULL, 0,                                      \
+      "the store has no compare-and-set, which keys need to grow")                             \
+    X(LOCK_NEEDS_BOTH, NO_COMPARE_AND_SET, 0, NULL, 0,                                         \
+      "this store has no expiry or no compare-and-set, and a lock needs both")                 \
+    X(LEASE_HELD, BAD_LEASE, 0, NULL, 0, "this lease is held already")                         \
+    X(LEASE_LOST_BEFORE, LEASE_OVER, 0, NULL, 0, "this lease was lost before")                 \
+    X(LEASE_EMPTY, BAD_LEASE, 0, NULL, 0, "this lease holds nothing")                          \
+    X(CURSOR_NOT_BEGUN, BAD_CURSOR, 0, NULL, 0, "begin the cursor with MCDS_LOG_CURSOR_INIT")  \
+    X(CURSOR_AT_END, BAD_CURSOR, 0, NULL, 0,                                                   \
+      "the cursor is at the end; begin with MCDS_TABLE_CURSOR_INIT")                           \
     X(UNKNOWN_FORM, NEWER, 0, NULL, 0, "it is of a form that this version does not know")      \
     X(UNKNOWN_MEMBERS, NEWER, 0, NULL, 0,                                                      \
       "its members are kept in a way that this version does not know")                         \

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "engine/combine.h"
 #include "engine/rooms.h"
 
@@ -337,7 +338,7 @@ void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
                           ? mcds__rooms_take(&pipeline->rooms, handle, kind->size)
                           : NULL;
     if (operation == NULL)
-        *result = mcds_fail(MCDS_NO_MEMORY, "%s: %s: out of memory", kind->noun, kind->verb);
+        *result = mcds__fail_memory(kind->noun, NULL, kind->verb);
     return operation;
 }
 
@@ -364,8 +365,7 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
                        mcds_pipeline **pipeline_out)
 {
     if (store == NULL || pipeline_out == NULL)
-        return mcds_fail(MCDS_INVALID,
-                         "pipeline: open needs a store and a place for the handle");
+        return mcds__fail_missing("pipeline", "open", "a store and a place for the handle");
     if (options != NULL && options->size != sizeof *options)
         return mcds_fail(MCDS_INVALID,
                          "pipeline: options.size is not sizeof(mcds_pipeline_options)");
@@ -378,7 +378,7 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     const mcds_env *env = mcds__store_env(store);
     mcds_pipeline *pipeline = mcds__allocate_zero(env, sizeof *pipeline);
     if (pipeline == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "pipeline: out of memory");
+        return mcds__fail_memory("pipeline", NULL, NULL);
     mcds__store_hold(store);
     pipeline->store = store;
     pipeline->env = env;
@@ -434,8 +434,8 @@ static int check_taker(const mcds_pipeline *pipeline, const mcds_completion *don
                        const char *verb)
 {
     if (pipeline == NULL || done == NULL)
-        return mcds_fail(MCDS_INVALID,
-                         "pipeline: %s needs a pipeline and a place for the completion", verb);
+        return mcds__fail_missing("pipeline", verb,
+                                  "a pipeline and a place for the completion");
     return MCDS_OK;
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
-#include "base/reason.h"
+#include "base/error.h"
 #include "sim/world.h"
 
 #define VALUES_MAX ((size_t)1 << 24)
@@ -394,7 +394,7 @@ static int network_lane_open(void *home, void **lane_out)
     mcds_sim_client *client = home;
     struct mcds__sim_lane *lane = mcds__allocate_zero(mcds_env_system(), sizeof *lane);
     if (lane == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "simulation: out of memory");
+        return mcds__fail_memory("simulation", NULL, NULL);
     lane->client = client;
     lane->connection = ++client->sim->connections;
     lane->done_end = &lane->done;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 
 #define WALL_START_NS (INT64_C(1767225600) * NS_PER_S) /* 2026-01-01 */
 #define PAUSE_MS_DEFAULT 30000
@@ -180,13 +181,13 @@ int mcds_sim_open(const mcds_sim_options *options, mcds_sim **sim_out)
                                        "sizeof(mcds_sim_options)");
     mcds_sim *sim = mcds__allocate_zero(mcds_env_system(), sizeof *sim);
     if (sim == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "simulation: out of memory");
+        return mcds__fail_memory("simulation", NULL, NULL);
     sim->options = *options;
     sim->random_state = options->seed;
     mcds__sim_schedule(sim);
     if (!mcds__sim_server_open(sim)) {
         mcds__free(mcds_env_system(), sim);
-        return mcds_fail(MCDS_NO_MEMORY, "simulation: out of memory");
+        return mcds__fail_memory("simulation", NULL, NULL);
     }
     *sim_out = sim;
     return MCDS_OK;
@@ -228,7 +229,7 @@ int mcds_sim_client_add(mcds_sim *sim, mcds_sim_program *program, void *context,
         return mcds_fail(MCDS_INVALID, "simulation: at most %d clients", MCDS__SIM_CLIENTS_MAX);
     mcds_sim_client *client = mcds__allocate_zero(mcds_env_system(), sizeof *client);
     if (client == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "simulation: out of memory");
+        return mcds__fail_memory("simulation", NULL, NULL);
     client->sim = sim;
     client->number = sim->client_count + 1;
     client->program = program;
@@ -286,7 +287,7 @@ int mcds_sim_client_sleep(mcds_sim_client *client, int64_t after_ns, uint64_t ta
 {
     mcds_sim *sim = client->sim;
     if (!mcds__sim_plan(sim, sim->now_ns + (after_ns > 0 ? after_ns : 0), ring, client, tag))
-        return mcds_fail(MCDS_NO_MEMORY, "simulation: out of memory");
+        return mcds__fail_memory("simulation", NULL, NULL);
     client->alarms++;
     return MCDS_OK;
 }

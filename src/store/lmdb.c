@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "store/homes.h"
 #include "store/lmdb_file.h"
 #include "store/lmdb_ticket.h"
@@ -82,7 +83,7 @@ static int home_open(const struct mcds_uri *uri, const mcds_env *env, void **hom
         return result;
     struct home *home = mcds__allocate(env, sizeof *home);
     if (home == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "lmdb: out of memory");
+        return mcds__fail_memory("lmdb", NULL, NULL);
     home->env = env;
     home->full = terms.full;
     result = mcds__lmdb_file_open(env, path, &terms, &home->file);

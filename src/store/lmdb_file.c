@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 
 #define MAP_UNIT (UINT64_C(1) << 16) /* a multiple of every page size */
 
@@ -106,7 +107,7 @@ static int open_new(const mcds_env *env, const char *path, const struct mcds__lm
 {
     struct mcds__lmdb_file *file = make_file(path);
     if (file == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "lmdb: out of memory");
+        return mcds__fail_memory("lmdb", NULL, NULL);
     file->map_max = mcds__lmdb_rounded(terms->map_max);
     int result = mcds__lmdb_open(file, env, terms->mode);
     if (result != MCDS_OK) {

@@ -1,10 +1,10 @@
 /* For people: which keys an lmdb: file holds, and what is to be said about it. */
 #include <errno.h>
 #include <lmdb.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/key.h"
 #include "store/lmdb_board.h"
 #include "store/lmdb_health.h"
@@ -87,7 +87,7 @@ int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_byte
 {
     struct keys *keys = mcds__allocate_zero(env, sizeof *keys);
     if (keys == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "lmdb: out of memory");
+        return mcds__fail_memory("lmdb", NULL, NULL);
     int code = 0;
     bool going_on = true;
     while (code == 0 && going_on) {

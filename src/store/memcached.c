@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "store/homes.h"
 
@@ -93,7 +94,7 @@ static int place_servers(struct mcds__memcached *home, const struct mcds_uri *ur
         };
     }
     home->ketama = mcds__ketama_open(home->env, rule, hash, placed, home->server_count);
-    return home->ketama != NULL ? MCDS_OK : mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+    return home->ketama != NULL ? MCDS_OK : mcds__fail_memory("store", NULL, NULL);
 }
 
 static void memcached_close(void *state)
@@ -110,7 +111,7 @@ static int memcached_open(const struct mcds_uri *uri, const mcds_env *env, void 
                   MCDS__SERVERS_MAX * sizeof(struct mcds__server);
     struct mcds__memcached *home = mcds__allocate_zero(env, room);
     if (home == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+        return mcds__fail_memory("store", NULL, NULL);
     home->env = env;
     int result = set_options(home, uri);
     if (result == MCDS_OK)
@@ -197,7 +198,7 @@ static int memcached_lane_open(void *state, void **lane_out)
     struct mcds__lane_of_memcached *lane = mcds__allocate_zero(
         home->env, sizeof *lane + link_count * sizeof lane->links[0]);
     if (lane == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+        return mcds__fail_memory("store", NULL, NULL);
     lane->home = home;
     lane->deadline_ns = INT64_MAX;
     lane->done_end = &lane->done;

@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "store/check.h"
 #include "store/homes.h"
@@ -88,7 +89,7 @@ static int make_stripes(struct memory *memory)
     uint8_t *stripes = mcds__allocate_zero(
         memory->env, memory->stripe_count * sizeof memory->stripes[0] + LINE);
     if (stripes == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "memory: out of memory");
+        return mcds__fail_memory("memory", NULL, NULL);
     memory->stripes_memory = stripes;
     stripes += (LINE - (uintptr_t)stripes % LINE) % LINE;
     memory->stripes = (struct stripe *)(void *)stripes;
@@ -108,7 +109,7 @@ static int make_stripes(struct memory *memory)
         stripe->table = mcds__table_open(memory->env, &options);
         if (stripe->table == NULL) {
             memory->stripe_count = i + 1;
-            return mcds_fail(MCDS_NO_MEMORY, "memory: out of memory");
+            return mcds__fail_memory("memory", NULL, NULL);
         }
     }
     return MCDS_OK;
@@ -118,7 +119,7 @@ static int make_memory(const struct memory *wanted, struct memory **memory_out)
 {
     struct memory *memory = mcds__allocate(wanted->env, sizeof *memory);
     if (memory == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "memory: out of memory");
+        return mcds__fail_memory("memory", NULL, NULL);
     *memory = *wanted;
     memory->stripe_count = choose_stripes(memory->bytes_max);
     uint64_t half_stripe = memory->bytes_max / memory->stripe_count / 2;
@@ -410,7 +411,8 @@ static int memory_keys(void *home, mcds_bytes prefix,
         bool complete = mcds__table_keys(stripe->table, now_ms, prefix, note_key, &noted);
         (void)pthread_mutex_unlock(&stripe->mutex);
         if (!complete)
-            result = mcds_fail(MCDS_NO_MEMORY, "%s: out of memory", memory->peer);
+            result = mcds__fail_why(MCDS_NO_MEMORY, MCDS__WHY(NO_MEMORY), .noun = "store",
+                                    .peer = memory->peer);
         going_on = complete && visit_noted(&noted, visit, context);
     }
     mcds__buffer_free(&noted);

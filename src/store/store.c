@@ -65,7 +65,7 @@ static int make_store(const mcds_env *env, const mcds_home *home, mcds_store **s
 {
     mcds_store *store = mcds__allocate_zero(env, sizeof *store);
     if (store == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+        return mcds__fail_memory("store", NULL, NULL);
     store->env = env;
     store->home = home;
     store->forks = mcds__watch_forks();
@@ -170,15 +170,14 @@ static int open_parsed(struct mcds_uri *uri, const mcds_options *options,
 int mcds_open(const char *uri_text, const mcds_options *options, mcds_store **store_out)
 {
     if (uri_text == NULL || store_out == NULL)
-        return mcds_fail(MCDS_INVALID,
-                         "store: mcds_open needs a URI and a place for the store");
+        return mcds__fail_missing("store", "mcds_open", "a URI and a place for the store");
     int result = check_options(options);
     if (result != MCDS_OK)
         return result;
     const mcds_env *env = env_of(options);
     struct mcds_uri *uri = mcds__allocate(env, sizeof *uri);
     if (uri == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+        return mcds__fail_memory("store", NULL, NULL);
     result = mcds__uri_parse(uri_text, uri);
     if (result == MCDS_OK)
         result = open_parsed(uri, options, store_out);
@@ -197,7 +196,7 @@ static int open_lane(mcds_store *store, struct mcds__lane **lane_out)
 {
     struct mcds__lane *lane = mcds__allocate_zero(store->env, sizeof *lane);
     if (lane == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "store: out of memory");
+        return mcds__fail_memory("store", NULL, NULL);
     lane->store = store;
     lane->state = store->home_state;
     int result = MCDS_OK;
@@ -438,7 +437,7 @@ int mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_find
                  void *context)
 {
     if (store == NULL || visit == NULL)
-        return mcds_fail(MCDS_INVALID, "store: mcds_inspect needs a store and a visitor");
+        return mcds__fail_missing("store", "mcds_inspect", "a store and a visitor");
     if (store->home->inspect == NULL)
         return mcds_fail(MCDS_UNSUPPORTED, "store: this one cannot be inspected");
     int result = mcds__store_check_process(store);
@@ -448,7 +447,7 @@ int mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_find
 int mcds_backup(mcds_store *store, const char *path)
 {
     if (store == NULL || path == NULL)
-        return mcds_fail(MCDS_INVALID, "store: mcds_backup needs a store and a path");
+        return mcds__fail_missing("store", "mcds_backup", "a store and a path");
     if (store->home->backup == NULL)
         return mcds_fail(MCDS_UNSUPPORTED,
                          "store: %s: cannot be copied to a file; only lmdb: can",

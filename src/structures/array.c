@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/error.h"
 #include "core/record.h"
 #include "structures/structure.h"
 
@@ -60,11 +61,11 @@ static bool next_element(mcds_bytes value, size_t *at, mcds_bytes *element_out)
 int mcds_elements_add(mcds_elements *elements, mcds_bytes element)
 {
     if (elements == NULL || (element.at == NULL && element.length > 0))
-        return mcds_fail(MCDS_INVALID, "array: mcds_elements_add needs elements and bytes");
+        return mcds__fail_missing("array", "mcds_elements_add", "elements and bytes");
     if (element.length > elements->value->room_max - elements->value->length)
-        return mcds_fail(MCDS_TOO_BIG, "array: the elements have more than 64 MB");
+        return mcds__fail_why(MCDS_TOO_BIG, MCDS__WHY(LARGE_ELEMENTS), .noun = "array");
     if (!put_element(elements->value, element))
-        return mcds_fail(MCDS_NO_MEMORY, "array: out of memory");
+        return mcds__fail_memory("array", NULL, NULL);
     return MCDS_OK;
 }
 
@@ -106,7 +107,7 @@ static int launch_get(struct array_get *get, mcds_array *array,
 {
     int result = MCDS_OK;
     if (array == NULL || visit == NULL)
-        return mcds_fail(MCDS_INVALID, "array: get needs an array and a visitor");
+        return mcds__fail_missing("array", "get", "an array and a visitor");
     if (get == NULL)
         get = mcds__pipeline_new(pipeline, &array->handle, &get_kind, &result);
     if (get == NULL)
@@ -285,19 +286,19 @@ static int copy_elements(const mcds_array *array, const struct order *order,
                          const mcds_bytes *elements, size_t count, mcds_buffer *out)
 {
     if (elements == NULL && count > 0)
-        return mcds_fail(MCDS_INVALID, "array '%.200s': %s: the elements are missing",
-                         array->name, order->kind->verb);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(ELEMENTS_MISSING), .noun = "array",
+                              .name = array->name, .verb = order->kind->verb);
     for (size_t i = 0; i < count; i++) {
         if (elements[i].at == NULL && elements[i].length > 0)
-            return mcds_fail(MCDS_INVALID, "array '%.200s': %s: element %zu has no bytes",
-                             array->name, order->kind->verb, i);
+            return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "array",
+                              .name = array->name, .verb = order->kind->verb,
+                              .option = "elements", .found_number = (int64_t)i,
+                              .reason = "an element has no bytes");
         if (elements[i].length > out->room_max - out->length)
-            return mcds_fail(MCDS_TOO_BIG,
-                             "array '%.200s': %s: the elements have more than 64 MB",
-                             array->name, order->kind->verb);
+            return mcds__fail_why(MCDS_TOO_BIG, MCDS__WHY(LARGE_ELEMENTS), .noun = "array",
+                                  .name = array->name, .verb = order->kind->verb);
         if (!put_element(out, elements[i]))
-            return mcds_fail(MCDS_NO_MEMORY, "array '%.200s': %s: out of memory", array->name,
-                             order->kind->verb);
+            return mcds__fail_memory("array", array->name, order->kind->verb);
     }
     return MCDS_OK;
 }
@@ -307,9 +308,8 @@ static int check_store(const mcds_array *array, const struct order *order)
     mcds_capabilities can;
     mcds__store_capabilities(array->store, &can);
     if (!can.compare_and_set)
-        return mcds_fail(MCDS_UNSUPPORTED,
-                         "array '%.200s': %s: the store has no compare-and-set", array->name,
-                         order->kind->verb);
+        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(NO_COMPARE_AND_SET), .noun = "array",
+                              .name = array->name, .verb = order->kind->verb);
     return MCDS_OK;
 }
 
@@ -317,7 +317,7 @@ static int launch_change(struct array_change *change, mcds_array *array,
                          const struct order *order, mcds_pipeline *pipeline, uint64_t tag)
 {
     if (array == NULL)
-        return mcds_fail(MCDS_INVALID, "array: %s needs an array", order->kind->verb);
+        return mcds__fail_missing("array", order->kind->verb, "an array");
     int result = check_store(array, order);
     if (result == MCDS_OK && change == NULL)
         change = mcds__pipeline_new(pipeline, &array->handle, order->kind, &result);
@@ -397,7 +397,7 @@ static int launch_change_by(struct array_change *change, mcds_array *array,
     struct order order = {
         .kind = &change_kind, .decide = decide_by, .change = by, .context = context};
     if (by == NULL)
-        return mcds_fail(MCDS_INVALID, "array: change_by needs a function that changes");
+        return mcds__fail_missing("array", "change_by", "a function that changes");
     return launch_change(change, array, &order, pipeline, tag);
 }
 
@@ -461,7 +461,7 @@ int mcds_array_open(mcds_store *store, const char *name, const mcds_array_option
     if (array == NULL || own_name == NULL) {
         mcds__free(env, array);
         mcds__free(env, own_name);
-        return mcds_fail(MCDS_NO_MEMORY, "array '%.200s': out of memory", name);
+        return mcds__fail_memory("array", name, NULL);
     }
     array->store = store;
     array->name = own_name;

@@ -1,9 +1,9 @@
 /* Catalogue: which structures a store holds, read off its keys. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/error.h"
 #include "core/record_value.h"
 #include "structures/structure.h"
 
@@ -11,7 +11,6 @@
 #define LISTED_MAX 1000000
 /* An array's value; what is longer is no mark. */
 #define VALUE_MAX ((size_t)1 << 20)
-#define SENTENCE_MAX 600
 
 struct listed {
     struct listed *next; /* in its chain */
@@ -92,8 +91,8 @@ static bool remember(struct catalogue *catalogue, const char *noun, const char *
     struct listed *listed = mcds__allocate(catalogue->env, sizeof *listed + length);
     if (listed == NULL || catalogue->count == LISTED_MAX) {
         mcds__free(catalogue->env, listed);
-        catalogue->result = mcds_fail(MCDS_NO_MEMORY,
-                                      "catalogue: more structures than fit in memory");
+        catalogue->result = mcds__fail_why(MCDS_NO_MEMORY, MCDS__WHY(MANY_STRUCTURES),
+                                           .noun = "catalogue");
         return false;
     }
     listed->noun = noun;
@@ -108,7 +107,7 @@ static bool keep_array(struct catalogue *catalogue, mcds_bytes key, const char *
 {
     struct doubtful *array = mcds__allocate_zero(catalogue->env, sizeof *array);
     if (array == NULL) {
-        catalogue->result = mcds_fail(MCDS_NO_MEMORY, "catalogue: out of memory");
+        catalogue->result = mcds__fail_memory("catalogue", NULL, NULL);
         return false;
     }
     memcpy(array->name, name, strlen(name) + 1);
@@ -187,7 +186,7 @@ int mcds_catalogue(mcds_store *store, bool (*visit)(void *context, const mcds_li
                    void *context)
 {
     if (store == NULL || visit == NULL)
-        return mcds_fail(MCDS_INVALID, "catalogue: mcds_catalogue needs a store and a visitor");
+        return mcds__fail_missing("catalogue", "mcds_catalogue", "a store and a visitor");
     struct catalogue catalogue = {
         .env = mcds__store_env(store),
         .chain_count = 4096,
@@ -198,7 +197,7 @@ int mcds_catalogue(mcds_store *store, bool (*visit)(void *context, const mcds_li
     catalogue.chains = mcds__allocate_zero(catalogue.env,
                                            catalogue.chain_count * sizeof(struct listed *));
     if (catalogue.chains == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "catalogue: out of memory");
+        return mcds__fail_memory("catalogue", NULL, NULL);
     char prefix[MCDS__NS_MAX + 1];
     size_t ns_length = strlen(mcds__store_ns(store));
     memcpy(prefix, mcds__store_ns(store), ns_length);
@@ -206,11 +205,13 @@ int mcds_catalogue(mcds_store *store, bool (*visit)(void *context, const mcds_li
     catalogue.prefix_length = ns_length + 1;
     int result = mcds__store_keys(store, (mcds_bytes){prefix, ns_length + 1}, see_key,
                                   &catalogue);
-    char sentence[SENTENCE_MAX];
-    (void)snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
+    struct mcds__failure failure;
+    mcds__failure_save(&failure);
     visit_arrays(&catalogue, store);
     forget_all(&catalogue);
     if (catalogue.result != MCDS_OK)
         return catalogue.result;
-    return result == MCDS_OK ? MCDS_OK : mcds_fail(result, "%s", sentence);
+    if (result != MCDS_OK)
+        mcds__failure_restore(&failure);
+    return result;
 }

@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/number.h"
 
 #define TTL_MS_MAX (UINT64_C(366) * 24 * 3600 * 1000)
@@ -82,8 +83,7 @@ enum mcds__step mcds__counter_refuse(struct mcds__operation *operation, int resu
 int mcds__counter_check(const mcds_counter *counter, const void *out, const char *verb)
 {
     if (counter == NULL || out == NULL)
-        return mcds_fail(MCDS_INVALID, "counter: %s needs a counter and a place for the value",
-                         verb);
+        return mcds__fail_missing("counter", verb, "a counter and a place for the value");
     return MCDS_OK;
 }
 
@@ -323,21 +323,27 @@ static int check_counter_options(const char *name, const mcds_counter_options *o
     if (result != MCDS_OK)
         return result;
     if ((options->flags & ~FLAGS) != 0)
-        return mcds_fail(MCDS_INVALID, "counter '%.200s': unknown flags 0x%x", name,
-                         options->flags);
+        return mcds__fail(MCDS_INVALID, UNKNOWN_VALUE, .noun = "counter", .name = name,
+                          .option = "flags", .found_number = options->flags);
     if (options->stripes > MCDS__STRIPES_MAX)
-        return mcds_fail(MCDS_INVALID, "counter '%.200s': %u stripes; at most %d", name,
-                         options->stripes, MCDS__STRIPES_MAX);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = name,
+                          .option = "stripes", .wanted_max = MCDS__STRIPES_MAX,
+                          .found_number = options->stripes);
     if (options->copies > MCDS__SHARE_COPIES_MAX)
-        return mcds_fail(MCDS_INVALID, "counter '%.200s': %u copies; at most %d", name,
-                         options->copies, MCDS__SHARE_COPIES_MAX);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = name,
+                          .option = "copies", .wanted_max = MCDS__SHARE_COPIES_MAX,
+                          .found_number = options->copies);
     if (is_exact(options) && (options->stripes > 1 || options->ttl_ms > 0))
-        return mcds_fail(MCDS_INVALID,
-                         "counter '%.200s': EXACT goes with neither stripes nor a ttl", name);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(EXACT_ALONE), .noun = "counter",
+                              .name = name);
     if (options->flush_ms > FLUSH_MS_MAX)
-        return mcds_fail(MCDS_INVALID, "counter '%.200s': flush_ms is more than an hour", name);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = name,
+                          .option = "flush_ms", .wanted_max = FLUSH_MS_MAX,
+                          .found_number = options->flush_ms);
     if (options->ttl_ms > TTL_MS_MAX)
-        return mcds_fail(MCDS_INVALID, "counter '%.200s': a ttl of more than 366 days", name);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = name,
+                          .option = "ttl_ms", .wanted_max = (int64_t)TTL_MS_MAX,
+                          .found_number = mcds__clamped(options->ttl_ms));
     return MCDS_OK;
 }
 
@@ -386,7 +392,7 @@ int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_op
     if (counter == NULL || own_name == NULL) {
         mcds__free(env, counter);
         mcds__free(env, own_name);
-        return mcds_fail(MCDS_NO_MEMORY, "counter '%.200s': out of memory", name);
+        return mcds__fail_memory("counter", name, NULL);
     }
     counter->store = store;
     counter->name = own_name;

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/error.h"
 #include "structures/counter.h"
 
 /* One stripe per thread, differently spread in every handle. */
@@ -185,18 +186,20 @@ static const struct mcds__operation_kind add_kind = {"counter", "add",
 static int check_add(const mcds_counter *counter, int64_t delta, const int64_t *value_out)
 {
     if (counter == NULL)
-        return mcds_fail(MCDS_INVALID, "counter: add needs a counter");
+        return mcds__fail_missing("counter", "add", "a counter");
     if (delta >= MCDS_COUNTER_MAX || delta <= -MCDS_COUNTER_MAX)
-        return mcds_fail(MCDS_INVALID, "counter '%.200s': add: the delta must be below 2^61",
-                         counter->name);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = counter->name,
+                          .verb = "add", .option = "delta", .wanted = "below 2^61",
+                          .wanted_min = -MCDS_COUNTER_MAX + 1,
+                          .wanted_max = MCDS_COUNTER_MAX - 1, .found_number = delta);
     if (delta < 0 && counter->share == NULL && !mcds__counter_is_signed(counter))
-        return mcds_fail(MCDS_INVALID,
-                         "counter '%.200s': add: a negative delta needs a signed counter",
-                         counter->name);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(UNSIGNED), .noun = "counter",
+                              .name = counter->name, .verb = "add");
     if (value_out != NULL && (counter->stripes > 1 || counter->share != NULL))
-        return mcds_fail(MCDS_INVALID,
-                         "counter '%.200s': add: %s counter does not return its value; use get",
-                         counter->name, counter->share != NULL ? "an exact" : "a striped");
+        return mcds__fail_why(MCDS_INVALID,
+                              counter->share != NULL ? MCDS__WHY(VALUE_OF_EXACT)
+                                                     : MCDS__WHY(VALUE_OF_STRIPED),
+                              .noun = "counter", .name = counter->name, .verb = "add");
     return MCDS_OK;
 }
 

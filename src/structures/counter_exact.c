@@ -1,12 +1,11 @@
 /* Counter: the exact form, on core share. */
-#include <stdio.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "structures/counter.h"
 
 /* After a flush that came to nothing, additions do not try again for so long. */
 #define RETRY_MS 1000
-#define SENTENCE_MAX 512
 
 int mcds__exact_open(mcds_counter *counter, uint32_t copies)
 {
@@ -14,14 +13,14 @@ int mcds__exact_open(mcds_counter *counter, uint32_t copies)
     mcds_capabilities can;
     mcds__store_capabilities(counter->store, &can);
     if (copies > can.places)
-        return mcds_fail(MCDS_UNSUPPORTED,
-                         "counter '%.200s': %u copies need as many servers; this store has %u",
-                         counter->name, copies, can.places);
+        return mcds__fail(MCDS_UNSUPPORTED, FEW_SERVERS, .noun = "counter",
+                          .name = counter->name, .option = "copies", .wanted_max = can.places,
+                          .found_number = copies);
     struct mcds__share *share = mcds__allocate_zero(env, sizeof *share);
     if (share == NULL ||
         !mcds__share_open(share, env, mcds__store_ns(counter->store), counter->name, copies)) {
         mcds__free(env, share);
-        return mcds_fail(MCDS_NO_MEMORY, "counter '%.200s': out of memory", counter->name);
+        return mcds__fail_memory("counter", counter->name, NULL);
     }
     counter->share = share;
     return MCDS_OK;
@@ -107,9 +106,8 @@ static bool is_due(const mcds_counter *counter)
 
 static int refuse_sum(const mcds_counter *counter)
 {
-    return mcds_fail(MCDS_OVERFLOW,
-                     "counter '%.200s': add: the sum of this handle would leave 2^61",
-                     counter->name);
+    return mcds__fail_why(MCDS_OVERFLOW, MCDS__WHY(SUM_TOO_LARGE), .noun = "counter",
+                          .name = counter->name, .verb = "add");
 }
 
 /* Where each addition flushes, the flush may take it back. */
@@ -183,14 +181,14 @@ int mcds_counter_flush_start(mcds_counter *counter, mcds_pipeline *pipeline, uin
 void mcds__exact_close(mcds_counter *counter)
 {
     struct counter_flush flush;
-    char sentence[SENTENCE_MAX];
-    /* It may be closed by taking the completion of a failed operation, whose sentence it is. */
-    (void)snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
+    struct mcds__failure failure;
+    /* It may be closed by taking the completion of a failed operation. */
+    mcds__failure_save(&failure);
     begin_flush(&flush, &flush_kind, counter);
     flush.flush.waits = true;
     flush.flush.leaves = true;
     (void)mcds__launch(&flush.base, NULL, 0);
-    (void)mcds_fail(MCDS_OK, "%s", sentence);
+    mcds__failure_restore(&failure);
     mcds__share_close(counter->share);
     mcds__free(mcds__store_env(counter->store), counter->share);
 }

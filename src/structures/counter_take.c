@@ -1,6 +1,7 @@
 /* Counter: take what is there and leave zero. */
 #include <string.h>
 
+#include "base/error.h"
 #include "structures/counter.h"
 
 /* Take: every stripe that is not at zero is set to zero by compare-and-set, so that of several
@@ -153,10 +154,8 @@ static int launch_take(struct counter_take *take, mcds_counter *counter, int64_t
     if (result != MCDS_OK)
         return result;
     if (counter->share != NULL)
-        return mcds_fail(MCDS_UNSUPPORTED,
-                         "counter '%.200s': take: two takers of an exact counter could get the "
-                         "same; use get and a negative add",
-                         counter->name);
+        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(TAKE_OF_EXACT), .noun = "counter",
+                              .name = counter->name, .verb = "take");
     if (take == NULL)
         take = mcds__pipeline_new(pipeline, &counter->handle, &take_kind, &result);
     if (take == NULL)

@@ -2,8 +2,10 @@
 #include "structures/entries.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/value.h"
 
 #define ELEMENT_MAX 1024
@@ -19,7 +21,7 @@ int mcds__entries_open(struct mcds__entries *entries, const char *noun, mcds_sto
     entries->store = store;
     entries->name = mcds__copy_string(env, name);
     if (entries->name == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "%s '%.200s': out of memory", noun, name);
+        return mcds__fail_memory(noun, name, NULL);
     mcds__key_begin(&root, mcds__store_ns(store), tag, name);
     mcds__fold_init(&entries->fold, store, &root, kind, form, forms, 0);
     return MCDS_OK;
@@ -35,11 +37,12 @@ int mcds__check_bytes(const struct mcds__operation_kind *kind, const char *name,
                       const char *what, mcds_bytes bytes)
 {
     if (bytes.at == NULL || bytes.length == 0)
-        return mcds_fail(MCDS_INVALID, "%s '%.200s': %s: the %s is empty", kind->noun, name,
-                         kind->verb, what);
+        return mcds__fail(MCDS_INVALID, EMPTY, .noun = kind->noun, .name = name,
+                          .verb = kind->verb, .option = what);
     if (bytes.length > ELEMENT_MAX)
-        return mcds_fail(MCDS_INVALID, "%s '%.200s': %s: the %s has %zu bytes; at most %d",
-                         kind->noun, name, kind->verb, what, bytes.length, ELEMENT_MAX);
+        return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = kind->noun, .name = name,
+                          .verb = kind->verb, .option = what, .wanted_max = ELEMENT_MAX,
+                          .found_number = mcds__clamped(bytes.length));
     return MCDS_OK;
 }
 
@@ -64,6 +67,16 @@ enum mcds__step mcds__entries_step_change(struct mcds__operation *operation)
     return step;
 }
 
+static int fail_too_big(const struct mcds__entries *entries,
+                        const struct mcds__operation_kind *kind, size_t length, uint64_t most)
+{
+    char wanted[32];
+    (void)snprintf(wanted, sizeof wanted, "%llu here", (unsigned long long)most);
+    return mcds__fail(MCDS_TOO_BIG, TOO_BIG, .noun = kind->noun, .name = entries->name,
+                      .verb = kind->verb, .option = "value", .wanted = wanted,
+                      .wanted_max = (int64_t)most, .found_number = mcds__clamped(length));
+}
+
 static int check_values(const struct mcds__entries *entries,
                         const struct mcds__operation_kind *kind,
                         const struct mcds__fold_command *command)
@@ -73,16 +86,10 @@ static int check_values(const struct mcds__entries *entries,
     size_t longer = command->value.length > command->expected.length ? command->value.length
                                                                      : command->expected.length;
     if (longer > can.value_max / VALUE_PART)
-        return mcds_fail(MCDS_TOO_BIG,
-                         "%s '%.200s': %s: the value has %zu bytes; at most %llu here",
-                         kind->noun, entries->name, kind->verb, longer,
-                         (unsigned long long)(can.value_max / VALUE_PART));
+        return fail_too_big(entries, kind, longer, can.value_max / VALUE_PART);
     if (!can.compare_and_set)
-        return mcds_fail(
-            MCDS_UNSUPPORTED,
-            "%s '%.200s': %s: the store has no compare-and-set, which keys need to "
-            "grow",
-            kind->noun, entries->name, kind->verb);
+        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(GROWTH_WITHOUT_CAS),
+                              .noun = kind->noun, .name = entries->name, .verb = kind->verb);
     return MCDS_OK;
 }
 
@@ -104,8 +111,7 @@ int mcds__entries_launch_change(struct mcds__entries_change *change,
     change->take = order->take;
     if (!mcds__fold_change_begin(&change->change, &entries->fold, &order->command)) {
         mcds__pipeline_forget(pipeline, change);
-        return mcds_fail(MCDS_NO_MEMORY, "%s '%.200s': %s: out of memory", kind->noun,
-                         entries->name, kind->verb);
+        return mcds__fail_memory(kind->noun, entries->name, kind->verb);
     }
     change->change.must_exist = order->must_exist;
     change->change.wants_code = order->wants_code;
@@ -163,8 +169,7 @@ int mcds__entries_launch_look(struct mcds__entries_look *look, struct mcds__entr
     look->value_out = value_out;
     if (!mcds__fold_look_begin(&look->look, &entries->fold, element)) {
         mcds__pipeline_forget(pipeline, look);
-        return mcds_fail(MCDS_NO_MEMORY, "%s '%.200s': %s: out of memory", kind->noun,
-                         entries->name, kind->verb);
+        return mcds__fail_memory(kind->noun, entries->name, kind->verb);
     }
     look->base.release = release_look;
     return mcds__launch(&look->base, pipeline, tag);

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 
 /* How often a push may meet a clear before it gives up. */
 #define CLEARS_MAX 16
@@ -197,15 +198,16 @@ static int check_values(const mcds_list *list, const struct mcds__operation_kind
                         const mcds_bytes *values, size_t count)
 {
     if (list == NULL || (values == NULL && count > 0))
-        return mcds_fail(MCDS_INVALID, "list: %s needs a list and its values", kind->verb);
+        return mcds__fail_missing("list", kind->verb, "a list and its values");
     for (size_t i = 0; i < count; i++) {
         if (values[i].at == NULL && values[i].length > 0)
-            return mcds_fail(MCDS_INVALID, "list '%.200s': %s: a value is missing", list->name,
-                             kind->verb);
+            return mcds__fail_why(MCDS_INVALID, MCDS__WHY(VALUE_MISSING), .noun = "list",
+                                  .name = list->name, .verb = kind->verb);
         if (values[i].length > MCDS__PART_LARGE_MAX)
-            return mcds_fail(MCDS_TOO_BIG,
-                             "list '%.200s': %s: the value has %zu bytes; at most 64 MB",
-                             list->name, kind->verb, values[i].length);
+            return mcds__fail(MCDS_TOO_BIG, TOO_BIG, .noun = "list", .name = list->name,
+                              .verb = kind->verb, .option = "value", .wanted = "64 MB",
+                              .wanted_max = MCDS__PART_LARGE_MAX,
+                              .found_number = mcds__clamped(values[i].length));
     }
     return MCDS_OK;
 }
@@ -238,8 +240,8 @@ static int launch_push(struct list_push *push, const struct mcds__operation_kind
     if (result != MCDS_OK) {
         mcds__operation_free(&push->base);
         mcds__pipeline_forget(pipeline, push);
-        return mcds_fail(result, "list '%.200s': %s: %s", list->name, kind->verb,
-                         mcds_strerror(result));
+        return mcds__fail_plain(&(const mcds_error){
+            .result = result, .noun = "list", .name = list->name, .verb = kind->verb});
     }
     return mcds__launch(&push->base, pipeline, tag);
 }
@@ -293,7 +295,7 @@ int mcds_list_open(mcds_store *store, const char *name, const mcds_list_options 
     if (list == NULL || own_name == NULL) {
         mcds__free(env, list);
         mcds__free(env, own_name);
-        return mcds_fail(MCDS_NO_MEMORY, "list '%.200s': out of memory", name);
+        return mcds__fail_memory("list", name, NULL);
     }
     list->store = store;
     list->name = own_name;

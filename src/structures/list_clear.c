@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "structures/list.h"
 
 /* Longer than any operation lasts, and than a handle trusts what it knows. */
@@ -275,11 +276,11 @@ static int launch_clear(struct list_clear *clear, const struct mcds__operation_k
     int result = MCDS_OK;
     mcds_capabilities can;
     if (list == NULL)
-        return mcds_fail(MCDS_INVALID, "list: %s needs a list", kind->verb);
+        return mcds__fail_missing("list", kind->verb, "a list");
     mcds__store_capabilities(list->store, &can);
     if (!can.compare_and_set && kind != &drop_kind)
-        return mcds_fail(MCDS_UNSUPPORTED,
-                         "list '%.200s': clear: the store has no compare-and-set", list->name);
+        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(NO_COMPARE_AND_SET), .noun = "list",
+                              .name = list->name, .verb = "clear");
     if (clear == NULL)
         clear = mcds__pipeline_new(pipeline, &list->handle, kind, &result);
     if (clear == NULL)

@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "structures/list.h"
 
 /* Parts in the first round trip. */
@@ -192,7 +193,7 @@ static int launch_fetch(struct list_fetch *fetch, mcds_list *list, uint64_t skip
 {
     int result = MCDS_OK;
     if (list == NULL || visit == NULL)
-        return mcds_fail(MCDS_INVALID, "list: fetch needs a list and a visitor");
+        return mcds__fail_missing("list", "fetch", "a list and a visitor");
     if (fetch == NULL)
         fetch = mcds__pipeline_new(pipeline, &list->handle, &fetch_kind, &result);
     if (fetch == NULL)

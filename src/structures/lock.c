@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "core/slot.h"
 #include "structures/lock.h"
 
@@ -47,20 +48,20 @@ static int check_call(const mcds_lock *lock, const mcds_lease *lease, const char
                       enum need need)
 {
     if (lock == NULL || lease == NULL)
-        return mcds_fail(MCDS_INVALID, "lock: %s needs a lock and a lease", verb);
+        return mcds__fail_missing("lock", verb, "a lock and a lease");
     bool held = (lease->state & MCDS__LEASE_HELD) != 0;
     if (need == NEED_EMPTY && held)
-        return mcds_fail(MCDS_INVALID, "lock '%.200s': %s: this lease is held already",
-                         lock->name, verb);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(LEASE_HELD), .noun = "lock",
+                              .name = lock->name, .verb = verb);
     if (need != NEED_EMPTY && (lease->state & MCDS__LEASE_GONE) != 0)
-        return mcds_fail(MCDS_LOST, "lock '%.200s': %s: this lease was lost before", lock->name,
-                         verb);
+        return mcds__fail_why(MCDS_LOST, MCDS__WHY(LEASE_LOST_BEFORE), .noun = "lock",
+                              .name = lock->name, .verb = verb);
     if (need == NEED_HELD && !held)
-        return mcds_fail(MCDS_INVALID, "lock '%.200s': %s: this lease holds nothing",
-                         lock->name, verb);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(LEASE_EMPTY), .noun = "lock",
+                              .name = lock->name, .verb = verb);
     if (need == NEED_ANY && (lease->state & (MCDS__LEASE_HELD | MCDS__LEASE_TOKEN)) == 0)
-        return mcds_fail(MCDS_INVALID, "lock '%.200s': %s: this lease holds nothing",
-                         lock->name, verb);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(LEASE_EMPTY), .noun = "lock",
+                              .name = lock->name, .verb = verb);
     return MCDS_OK;
 }
 
@@ -108,8 +109,9 @@ static int launch_acquire(struct lock_call *call, mcds_lock *lock, bool waits, u
     if (result != MCDS_OK)
         return result;
     if (wait_ms > WAIT_MS_MAX)
-        return mcds_fail(MCDS_INVALID, "lock '%.200s': acquire: a wait of more than a day",
-                         lock->name);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "lock", .name = lock->name,
+                          .verb = "acquire", .option = "wait_ms", .wanted_max = WAIT_MS_MAX,
+                          .found_number = wait_ms);
     return launch(call, &acquire_kind, lock, waits, wait_ms, lease, pipeline, tag);
 }
 
@@ -243,7 +245,7 @@ static int launch_holder_get(struct lock_holder_get *get, mcds_lock *lock,
                              uint64_t tag)
 {
     if (lock == NULL || holder_out == NULL)
-        return mcds_fail(MCDS_INVALID, "lock: holder needs a lock and a place for the holder");
+        return mcds__fail_missing("lock", "holder", "a lock and a place for the holder");
     int result = MCDS_OK;
     if (get == NULL)
         get = mcds__pipeline_new(pipeline, &lock->handle, &holder_kind, &result);
@@ -291,7 +293,7 @@ static int launch_break(struct lock_break *call, mcds_lock *lock, mcds_pipeline 
                         uint64_t tag)
 {
     if (lock == NULL)
-        return mcds_fail(MCDS_INVALID, "lock: break needs a lock");
+        return mcds__fail_missing("lock", "break", "a lock");
     int result = MCDS_OK;
     if (call == NULL)
         call = mcds__pipeline_new(pipeline, &lock->handle, &break_kind, &result);
@@ -323,18 +325,16 @@ static int check_lock_options(const char *name, const mcds_lock_options *options
     uint32_t least_ms = can->ttl_early_ms > 0 ? LEASE_MS_MIN_COARSE : LEASE_MS_MIN;
     if (options->lease_ms != 0 &&
         (options->lease_ms < least_ms || options->lease_ms > LEASE_MS_MAX))
-        return mcds_fail(MCDS_INVALID,
-                         "lock '%.200s': a lease of %u ms; this store can keep %u to %d", name,
-                         options->lease_ms, least_ms, LEASE_MS_MAX);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "lock", .name = name,
+                          .option = "lease_ms", .wanted_min = least_ms,
+                          .wanted_max = LEASE_MS_MAX, .found_number = options->lease_ms);
     if (options->label != NULL &&
         strnlen(options->label, MCDS__LEASE_LABEL_MAX + 1) > MCDS__LEASE_LABEL_MAX)
-        return mcds_fail(MCDS_INVALID, "lock '%.200s': the label is longer than %d bytes", name,
-                         MCDS__LEASE_LABEL_MAX);
+        return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = "lock", .name = name,
+                          .option = "label", .wanted_max = MCDS__LEASE_LABEL_MAX);
     if (!can->expires || !can->compare_and_set)
-        return mcds_fail(MCDS_UNSUPPORTED,
-                         "lock '%.200s': this store has no expiry or no compare-and-set, and a "
-                         "lock needs both",
-                         name);
+        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(LOCK_NEEDS_BOTH), .noun = "lock",
+                              .name = name);
     return MCDS_OK;
 }
 
@@ -369,7 +369,7 @@ int mcds_lock_open(mcds_store *store, const char *name, const mcds_lock_options 
         mcds__free(env, lock);
         mcds__free(env, own_name);
         mcds__free(env, own_label);
-        return mcds_fail(MCDS_NO_MEMORY, "lock '%.200s': out of memory", name);
+        return mcds__fail_memory("lock", name, NULL);
     }
     lock->store = store;
     lock->name = own_name;

@@ -6,6 +6,7 @@
  * that differs by less than a minute is past it, also if the lock is used meanwhile. A fence that
  * is far ahead of this machine's clock stays. */
 #include "base/environment.h"
+#include "base/error.h"
 #include "core/lease_value.h"
 #include "core/slot.h"
 #include "structures/lock.h"
@@ -153,7 +154,7 @@ static int launch_drop(struct lock_drop *drop, mcds_lock *lock, mcds_pipeline *p
 {
     int result = MCDS_OK;
     if (lock == NULL)
-        return mcds_fail(MCDS_INVALID, "lock: drop needs a lock");
+        return mcds__fail_missing("lock", "drop", "a lock");
     if (drop == NULL)
         drop = mcds__pipeline_new(pipeline, &lock->handle, &drop_kind, &result);
     if (drop == NULL)

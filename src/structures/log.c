@@ -5,6 +5,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/error.h"
 
 #define HELD_ROOM 160
 
@@ -183,19 +184,21 @@ static int check_events(const mcds_log *log, const struct mcds__operation_kind *
                         int64_t when_ms, const mcds_bytes *events, size_t count)
 {
     if (log == NULL || (events == NULL && count > 0))
-        return mcds_fail(MCDS_INVALID, "log: %s needs a log and its events", kind->verb);
+        return mcds__fail_missing("log", kind->verb, "a log and its events");
     if (when_ms < 0 || when_ms >= INT64_C(1) << 47)
-        return mcds_fail(MCDS_INVALID,
-                         "log '%.200s': %s: the time must be in the years 1970 to 6429",
-                         log->name, kind->verb);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = log->name,
+                          .verb = kind->verb, .option = "when_ms",
+                          .wanted = "in the years 1970 to 6429",
+                          .wanted_max = (INT64_C(1) << 47) - 1, .found_number = when_ms);
     for (size_t i = 0; i < count; i++) {
         if (events[i].at == NULL && events[i].length > 0)
-            return mcds_fail(MCDS_INVALID, "log '%.200s': %s: an event is missing", log->name,
-                             kind->verb);
+            return mcds__fail_why(MCDS_INVALID, MCDS__WHY(EVENT_MISSING), .noun = "log",
+                                  .name = log->name, .verb = kind->verb);
         if (events[i].length > MCDS__PART_LARGE_MAX)
-            return mcds_fail(MCDS_TOO_BIG,
-                             "log '%.200s': %s: the event has %zu bytes; at most 64 MB",
-                             log->name, kind->verb, events[i].length);
+            return mcds__fail(MCDS_TOO_BIG, TOO_BIG, .noun = "log", .name = log->name,
+                              .verb = kind->verb, .option = "event", .wanted = "64 MB",
+                              .wanted_max = MCDS__PART_LARGE_MAX,
+                              .found_number = mcds__clamped(events[i].length));
     }
     return MCDS_OK;
 }
@@ -230,7 +233,7 @@ static int launch_put(struct log_put *put, const struct mcds__operation_kind *ki
         if (!mcds_buffer_append(&put->held, events->at, events->length)) {
             mcds__operation_free(&put->base);
             mcds__pipeline_forget(pipeline, put);
-            return mcds_fail(MCDS_NO_MEMORY, "log '%.200s': put: out of memory", log->name);
+            return mcds__fail_memory("log", log->name, "put");
         }
         put->own = (mcds_bytes){put->held.at, put->held.length};
         put->events = &put->own;
@@ -304,7 +307,7 @@ int mcds_log_open(mcds_store *store, const char *name, const mcds_log_options *o
     if (log == NULL || own_name == NULL) {
         mcds__free(env, log);
         mcds__free(env, own_name);
-        return mcds_fail(MCDS_NO_MEMORY, "log '%.200s': out of memory", name);
+        return mcds__fail_memory("log", name, NULL);
     }
     log->store = store;
     log->name = own_name;

@@ -1,6 +1,7 @@
 /* Log: a cursor as text, 1:FROM:CHUNK and, for each chunk, :PART.SIZE.BIRTH, in decimal. */
 #include <string.h>
 
+#include "base/error.h"
 #include "base/number.h"
 #include "structures/log.h"
 
@@ -45,7 +46,7 @@ int mcds_log_cursor_load(mcds_log_cursor *cursor, const char *text)
     uint64_t from_ms;
     const char *at = text;
     if (cursor == NULL || text == NULL)
-        return mcds_fail(MCDS_INVALID, "log: cursor_load needs a cursor and a text");
+        return mcds__fail_missing("log", "cursor_load", "a cursor and a text");
     bool fine = take(&at, ":", UINT64_MAX, &form) && form == FORM && *at++ == ':' &&
                 take(&at, ":", INT64_MAX, &from_ms) && *at++ == ':' &&
                 take(&at, ":", CHUNKS_HUGE, &loaded.chunk);
@@ -63,7 +64,8 @@ int mcds_log_cursor_load(mcds_log_cursor *cursor, const char *text)
         }
     }
     if (!fine || *at != '\0')
-        return mcds_fail(MCDS_INVALID, "log: '%.100s' is not a cursor", text);
+        return mcds__fail(MCDS_INVALID, BAD_CURSOR, .noun = "log", .verb = "cursor_load",
+                          .found = text, .reason = "the text is not a cursor");
     loaded.from_ms = (int64_t)from_ms;
     *cursor = loaded;
     return MCDS_OK;

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "structures/log.h"
 
 enum {
@@ -335,7 +336,7 @@ static int launch_drop(struct log_drop *drop, mcds_log *log, mcds_pipeline *pipe
 {
     int result = MCDS_OK;
     if (log == NULL)
-        return mcds_fail(MCDS_INVALID, "log: drop needs a log");
+        return mcds__fail_missing("log", "drop", "a log");
     if (drop == NULL)
         drop = mcds__pipeline_new(pipeline, &log->handle, &drop_kind, &result);
     if (drop == NULL)

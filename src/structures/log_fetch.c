@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "structures/log.h"
 
 /* Parts in the first round trip of a long chunk; from its end. */
@@ -374,7 +375,7 @@ static int launch_fetch(struct log_fetch *fetch, mcds_log *log, const mcds_log_r
     static const mcds_log_range everything = MCDS_LOG_RANGE_INIT;
     int result = MCDS_OK;
     if (log == NULL || visit == NULL)
-        return mcds_fail(MCDS_INVALID, "log: fetch needs a log and a visitor");
+        return mcds__fail_missing("log", "fetch", "a log and a visitor");
     if (fetch == NULL)
         fetch = mcds__pipeline_new(pipeline, &log->handle, &fetch_kind, &result);
     if (fetch == NULL)

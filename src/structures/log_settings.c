@@ -1,9 +1,9 @@
 /* Log: what is kept in its root. */
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "structures/log.h"
 
 /* Numbers in the root. */
@@ -56,31 +56,53 @@ struct mcds__log_settings mcds__log_complete(const struct mcds__log_settings *wa
     return settings;
 }
 
+static int fail_live(const char *name, const struct mcds__log_settings *settings)
+{
+    uint64_t least_ms = live_ms(settings) / LIVE_MAX + 1;
+    const mcds_error error = {
+        .result = MCDS_INVALID,
+        .cause = MCDS_CAUSE_OUT_OF_RANGE,
+        .noun = "log",
+        .name = name,
+        .option = "chunk_ms",
+        .wanted_min = (int64_t)least_ms,
+        .wanted_max = CHUNK_MAX_MS,
+        .found_number = mcds__clamped(settings->chunk_ms),
+    };
+    return mcds__fail_saying(
+        &error,
+        "log '%.200s': late_ms, ahead_ms and %d s for clocks and slow puts span more than %d "
+        "chunks; choose chunks of %llu ms or more",
+        name, CLOCKS_MS / 1000, LIVE_MAX, (unsigned long long)least_ms);
+}
+
 int mcds__log_check(const char *name, const struct mcds__log_settings *wanted)
 {
     struct mcds__log_settings settings = mcds__log_complete(wanted);
     if ((settings.flags & ~(uint32_t)MCDS_LOG_BY_ARRIVAL) != 0)
-        return mcds_fail(MCDS_INVALID, "log '%.200s': unknown flags %#x", name,
-                         (unsigned)settings.flags);
+        return mcds__fail(MCDS_INVALID, UNKNOWN_VALUE, .noun = "log", .name = name,
+                          .option = "flags", .found_number = settings.flags);
     if (settings.retention_ms < RETENTION_MIN_MS || settings.retention_ms > RETENTION_MAX_MS)
-        return mcds_fail(MCDS_INVALID, "log '%.200s': the retention must be 1 s to 366 days",
-                         name);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name,
+                          .option = "retention_ms", .wanted_min = RETENTION_MIN_MS,
+                          .wanted_max = RETENTION_MAX_MS,
+                          .found_number = mcds__clamped(settings.retention_ms));
     if (settings.chunk_ms < CHUNK_MIN_MS || settings.chunk_ms > CHUNK_MAX_MS)
-        return mcds_fail(MCDS_INVALID, "log '%.200s': a chunk must be 1 s to one day", name);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name,
+                          .option = "chunk_ms", .wanted_min = CHUNK_MIN_MS,
+                          .wanted_max = CHUNK_MAX_MS,
+                          .found_number = mcds__clamped(settings.chunk_ms));
     if (settings.retention_ms / settings.chunk_ms > CHUNKS_MAX)
-        return mcds_fail(MCDS_INVALID,
-                         "log '%.200s': the chunk is less than a %dth of the retention", name,
-                         CHUNKS_MAX);
+        return mcds__fail(
+            MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name, .option = "chunk_ms",
+            .wanted_min = (int64_t)(settings.retention_ms / CHUNKS_MAX),
+            .wanted_max = CHUNK_MAX_MS, .found_number = mcds__clamped(settings.chunk_ms));
     if (settings.late_ms > settings.retention_ms)
-        return mcds_fail(MCDS_INVALID, "log '%.200s': late_ms is more than the retention",
-                         name);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name,
+                          .option = "late_ms", .wanted_max = (int64_t)settings.retention_ms,
+                          .found_number = settings.late_ms);
     if (live_ms(&settings) / settings.chunk_ms > LIVE_MAX)
-        return mcds_fail(
-            MCDS_INVALID,
-            "log '%.200s': late_ms, ahead_ms and %d s for clocks and slow puts span "
-            "more than %d chunks; choose chunks of %llu ms or more",
-            name, CLOCKS_MS / 1000, LIVE_MAX,
-            (unsigned long long)(live_ms(&settings) / LIVE_MAX + 1));
+        return fail_live(name, &settings);
     return MCDS_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "structures/log.h"
 
 #define WANT_FIRST 4
@@ -426,11 +427,10 @@ static int launch_tail(struct log_tail *tail, mcds_log *log, mcds_log_cursor *cu
 {
     int result = MCDS_OK;
     if (log == NULL || cursor == NULL || visit == NULL)
-        return mcds_fail(MCDS_INVALID, "log: tail needs a log, a cursor and a visitor");
+        return mcds__fail_missing("log", "tail", "a log, a cursor and a visitor");
     if (cursor->count > MCDS_LOG_CURSOR_CHUNKS || cursor->from_ms < 0)
-        return mcds_fail(MCDS_INVALID,
-                         "log '%.200s': tail: begin the cursor with MCDS_LOG_CURSOR_INIT",
-                         log->name);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(CURSOR_NOT_BEGUN), .noun = "log",
+                              .name = log->name, .verb = "tail");
     if (tail == NULL)
         tail = mcds__pipeline_new(pipeline, &log->handle, &tail_kind, &result);
     if (tail == NULL)

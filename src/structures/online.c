@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 
 #define BUCKETS_DEFAULT 5
 #define WIDTH_MS_MIN 1000
@@ -60,7 +61,7 @@ static int launch_beat(struct online_beat *beat, mcds_online *online, const char
                        int64_t at_ms, mcds_pipeline *pipeline, uint64_t tag)
 {
     if (online == NULL)
-        return mcds_fail(MCDS_INVALID, "online: beat needs a handle");
+        return mcds__fail_missing("online", "beat", "a handle");
     int result = mcds__check_element("online", online->name, visitor);
     if (result != MCDS_OK)
         return result;
@@ -207,8 +208,7 @@ static int launch_count(struct online_window *window, mcds_online *online, int64
                         mcds_online_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
 {
     if (online == NULL || value_out == NULL)
-        return mcds_fail(MCDS_INVALID,
-                         "online: count needs a handle and a place for the value");
+        return mcds__fail_missing("online", "count", "a handle and a place for the value");
     if (online->members != NULL)
         return mcds__online_member_window(online, at_ms, value_out, window == NULL, pipeline,
                                           tag);
@@ -231,7 +231,7 @@ static int launch_drop(struct online_window *window, mcds_online *online, int64_
                        mcds_pipeline *pipeline, uint64_t tag)
 {
     if (online == NULL)
-        return mcds_fail(MCDS_INVALID, "online: drop needs a handle");
+        return mcds__fail_missing("online", "drop", "a handle");
     if (online->members != NULL)
         return mcds__online_member_window(online, at_ms, NULL, window == NULL, pipeline, tag);
     return launch_window(window, &drop_kind, online, at_ms, NULL, pipeline, tag);
@@ -255,15 +255,17 @@ static int check_online_options(const char *name, const mcds_online_options *opt
     if (result != MCDS_OK)
         return result;
     if (options->buckets > MCDS__BUCKETS_MAX)
-        return mcds_fail(MCDS_INVALID, "online '%.200s': %u buckets; at most %d", name,
-                         options->buckets, MCDS__BUCKETS_MAX);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "online", .name = name,
+                          .option = "buckets", .wanted_max = MCDS__BUCKETS_MAX,
+                          .found_number = options->buckets);
     if (options->members > MCDS_MEMBERS_ESTIMATED)
-        return mcds_fail(MCDS_INVALID, "online '%.200s': unknown members %u", name,
-                         options->members);
+        return mcds__fail(MCDS_INVALID, UNKNOWN_VALUE, .noun = "online", .name = name,
+                          .option = "members", .found_number = options->members);
     if (options->width_ms != 0 &&
         (options->width_ms < WIDTH_MS_MIN || options->width_ms > WIDTH_MS_MAX))
-        return mcds_fail(MCDS_INVALID,
-                         "online '%.200s': the width must be from one second to one day", name);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "online", .name = name,
+                          .option = "width_ms", .wanted_min = WIDTH_MS_MIN,
+                          .wanted_max = WIDTH_MS_MAX, .found_number = options->width_ms);
     return MCDS_OK;
 }
 
@@ -306,7 +308,7 @@ int mcds_online_open(mcds_store *store, const char *name, const mcds_online_opti
     if (online == NULL || own_name == NULL) {
         mcds__free(env, online);
         mcds__free(env, own_name);
-        return mcds_fail(MCDS_NO_MEMORY, "online '%.200s': out of memory", name);
+        return mcds__fail_memory("online", name, NULL);
     }
     mcds__handle_begin(&online->handle, store, destroy_online);
     online->store = store;

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "structures/online.h"
 
 int mcds__online_open_members(mcds_online *online, bool estimated, uint64_t ttl_ms)
@@ -15,7 +16,7 @@ int mcds__online_open_members(mcds_online *online, bool estimated, uint64_t ttl_
     online->members = mcds__members_open(online->store, &roots, estimated, ttl_ms);
     if (online->members != NULL)
         return MCDS_OK;
-    return mcds_fail(MCDS_NO_MEMORY, "online '%.200s': out of memory", online->name);
+    return mcds__fail_memory("online", online->name, NULL);
 }
 
 struct member_beat {

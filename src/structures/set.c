@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/frame.h"
 #include "core/fold_apply.h"
 #include "structures/entries.h"
@@ -31,7 +32,7 @@ static int check(const mcds_set *set, const struct mcds__operation_kind *kind,
                  mcds_bytes element)
 {
     if (set == NULL)
-        return mcds_fail(MCDS_INVALID, "set: %s needs a set", kind->verb);
+        return mcds__fail_missing("set", kind->verb, "a set");
     return mcds__check_bytes(kind, set->entries.name, "element", element);
 }
 
@@ -244,7 +245,7 @@ static int launch_fetch(struct set_fetch *fetch, mcds_set *set,
         visit_plain, visit_bag, gather_list};
     int result = MCDS_OK;
     if (set == NULL || visit == NULL)
-        return mcds_fail(MCDS_INVALID, "set: fetch needs a set and a visitor");
+        return mcds__fail_missing("set", "fetch", "a set and a visitor");
     if (fetch == NULL)
         fetch = mcds__pipeline_new(pipeline, &set->entries.handle, &fetch_kind, &result);
     if (fetch == NULL)
@@ -283,7 +284,7 @@ static int launch_drop(struct mcds__entries_drop *drop, mcds_set *set, mcds_pipe
                        uint64_t tag)
 {
     if (set == NULL)
-        return mcds_fail(MCDS_INVALID, "set: drop needs a set");
+        return mcds__fail_missing("set", "drop", "a set");
     return mcds__entries_launch_drop(drop, &set->entries, &drop_kind, pipeline, tag);
 }
 
@@ -318,12 +319,12 @@ int mcds_set_open(mcds_store *store, const char *name, const mcds_set_options *o
     if (result != MCDS_OK)
         return result;
     if (options->form < MCDS_SET_PLAIN || options->form > MCDS_SET_LIST)
-        return mcds_fail(MCDS_INVALID, "set '%.200s': unknown form %d", name,
-                         (int)options->form);
+        return mcds__fail(MCDS_INVALID, UNKNOWN_VALUE, .noun = "set", .name = name,
+                          .option = "form", .found_number = (int)options->form);
     const mcds_env *env = mcds__store_env(store);
     mcds_set *set = mcds__allocate_zero(env, sizeof *set);
     if (set == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "set '%.200s': out of memory", name);
+        return mcds__fail_memory("set", name, NULL);
     result = mcds__entries_open(&set->entries, "set", store, name, MCDS__TAG_SET,
                                 MCDS__KIND_SET, (uint8_t)options->form, other_forms);
     if (result != MCDS_OK) {

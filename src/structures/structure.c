@@ -1,21 +1,31 @@
 /* What the handles of all structures share. */
 #include "structures/structure.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
+
+#define NAME_START 40 /* bytes of a name that is too long */
+
+static int fail_long_name(const char *noun, const char *name)
+{
+    char start[NAME_START + sizeof "..."];
+    (void)snprintf(start, sizeof start, "%.*s...", NAME_START, name);
+    return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = noun, .name = start, .option = "name",
+                      .wanted_max = MCDS__NAME_GIVEN_MAX);
+}
 
 int mcds__check_open(const char *noun, const mcds_store *store, const char *name,
                      const void *handle_out)
 {
     if (store == NULL || name == NULL || handle_out == NULL)
-        return mcds_fail(MCDS_INVALID,
-                         "%s: open needs a store, a name and a place for the handle", noun);
+        return mcds__fail_missing(noun, "open", "a store, a name and a place for the handle");
     if (name[0] == '\0')
-        return mcds_fail(MCDS_INVALID, "%s: the name is empty", noun);
+        return mcds__fail(MCDS_INVALID, EMPTY, .noun = noun, .option = "name");
     if (strnlen(name, MCDS__NAME_GIVEN_MAX + 1) > MCDS__NAME_GIVEN_MAX)
-        return mcds_fail(MCDS_INVALID, "%s '%.40s...': the name is longer than %d bytes", noun,
-                         name, MCDS__NAME_GIVEN_MAX);
+        return fail_long_name(noun, name);
     return mcds__store_check_process(store);
 }
 
@@ -32,11 +42,11 @@ int mcds__check_options_size(const char *noun, size_t given, size_t expected)
 int mcds__check_element(const char *noun, const char *name, const char *element)
 {
     if (element == NULL || element[0] == '\0')
-        return mcds_fail(MCDS_INVALID, "%s '%.200s': the visitor's name is empty", noun, name);
+        return mcds__fail(MCDS_INVALID, EMPTY, .noun = noun, .name = name, .option = "visitor",
+                          .reason = "the visitor's name is empty");
     if (strnlen(element, MCDS__NAME_GIVEN_MAX + 1) > MCDS__NAME_GIVEN_MAX)
-        return mcds_fail(MCDS_INVALID,
-                         "%s '%.200s': the visitor '%.40s...' is longer than %d bytes", noun,
-                         name, element, MCDS__NAME_GIVEN_MAX);
+        return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = noun, .name = name,
+                          .option = "visitor", .wanted_max = MCDS__NAME_GIVEN_MAX);
     return MCDS_OK;
 }
 

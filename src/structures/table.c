@@ -1,5 +1,6 @@
 /* Table: values by key (core fold). */
 #include "base/environment.h"
+#include "base/error.h"
 #include "core/fold_apply.h"
 #include "structures/entries.h"
 
@@ -38,7 +39,7 @@ static int check(const mcds_table *table, const struct mcds__operation_kind *kin
                  mcds_bytes key)
 {
     if (table == NULL)
-        return mcds_fail(MCDS_INVALID, "table: %s needs a table", kind->verb);
+        return mcds__fail_missing("table", kind->verb, "a table");
     return mcds__check_bytes(kind, table->entries.name, "key", key);
 }
 
@@ -50,8 +51,9 @@ static int launch_look(struct mcds__entries_look *look, mcds_table *table,
     if (result != MCDS_OK)
         return result;
     if (kind == &get_kind && value_out == NULL)
-        return mcds_fail(MCDS_INVALID, "table '%.200s': get needs a place for the value",
-                         table->entries.name);
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "table",
+                          .name = table->entries.name, .verb = "get",
+                          .wanted = "a place for the value");
     return mcds__entries_launch_look(look, &table->entries, kind, key, value_out, pipeline,
                                      tag);
 }
@@ -123,11 +125,13 @@ static int launch_change(struct mcds__entries_change *change, mcds_table *table,
     const struct mcds__fold_command *command = &order->command;
     if ((command->value.at == NULL && command->value.length > 0) ||
         (command->expected.at == NULL && command->expected.length > 0))
-        return mcds_fail(MCDS_INVALID, "table '%.200s': %s: the value is missing",
-                         table->entries.name, kind->verb);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(THE_VALUE_MISSING), .noun = "table",
+                              .name = table->entries.name, .verb = kind->verb);
     if (ttl_ms > TTL_MS_MAX)
-        return mcds_fail(MCDS_INVALID, "table '%.200s': %s: a ttl of more than 366 days",
-                         table->entries.name, kind->verb);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "table",
+                          .name = table->entries.name, .verb = kind->verb, .option = "ttl_ms",
+                          .wanted_max = (int64_t)TTL_MS_MAX,
+                          .found_number = mcds__clamped(ttl_ms));
     if (ttl_ms > 0)
         order->command.expires_ms = mcds__wall_ms(table->entries.fold.env) + (int64_t)ttl_ms;
     return mcds__entries_launch_change(change, &table->entries, kind, order, pipeline, tag);
@@ -302,12 +306,10 @@ static int launch_scan(struct table_scan *scan, mcds_table *table, mcds_table_cu
 {
     int result = MCDS_OK;
     if (table == NULL || cursor == NULL || visit == NULL)
-        return mcds_fail(MCDS_INVALID, "table: scan needs a table, a cursor and a visitor");
+        return mcds__fail_missing("table", "scan", "a table, a cursor and a visitor");
     if (cursor->done)
-        return mcds_fail(MCDS_INVALID,
-                         "table '%.200s': scan: the cursor is at the end; begin with "
-                         "MCDS_TABLE_CURSOR_INIT",
-                         table->entries.name);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(CURSOR_AT_END), .noun = "table",
+                              .name = table->entries.name, .verb = "scan");
     if (scan == NULL)
         scan = mcds__pipeline_new(pipeline, &table->entries.handle, &scan_kind, &result);
     if (scan == NULL)
@@ -345,7 +347,7 @@ static int launch_drop(struct mcds__entries_drop *drop, mcds_table *table,
                        mcds_pipeline *pipeline, uint64_t tag)
 {
     if (table == NULL)
-        return mcds_fail(MCDS_INVALID, "table: drop needs a table");
+        return mcds__fail_missing("table", "drop", "a table");
     return mcds__entries_launch_drop(drop, &table->entries, &drop_kind, pipeline, tag);
 }
 
@@ -382,7 +384,7 @@ int mcds_table_open(mcds_store *store, const char *name, const mcds_table_option
     const mcds_env *env = mcds__store_env(store);
     mcds_table *table = mcds__allocate_zero(env, sizeof *table);
     if (table == NULL)
-        return mcds_fail(MCDS_NO_MEMORY, "table '%.200s': out of memory", name);
+        return mcds__fail_memory("table", name, NULL);
     result = mcds__entries_open(&table->entries, "table", store, name, MCDS__TAG_TABLE,
                                 MCDS__KIND_TABLE, 0, other_forms);
     if (result != MCDS_OK) {

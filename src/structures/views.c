@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/frame.h"
 #include "base/hash.h"
 
@@ -226,14 +227,13 @@ static const struct mcds__operation_kind hit_kind = {"views", "hit", sizeof(stru
 int mcds__views_check(const mcds_views *views, const char *page, const char *verb)
 {
     if (views == NULL)
-        return mcds_fail(MCDS_INVALID, "views: %s needs a handle", verb);
+        return mcds__fail_missing("views", verb, "a handle");
     if (page == NULL || page[0] == '\0')
-        return mcds_fail(MCDS_INVALID, "views '%.200s': %s: the page is empty", views->name,
-                         verb);
+        return mcds__fail(MCDS_INVALID, EMPTY, .noun = "views", .name = views->name,
+                          .verb = verb, .option = "page");
     if (strnlen(page, MCDS__NAME_GIVEN_MAX + 1) > MCDS__NAME_GIVEN_MAX)
-        return mcds_fail(MCDS_INVALID,
-                         "views '%.200s': %s: the page '%.40s...' is longer than %d bytes",
-                         views->name, verb, page, MCDS__NAME_GIVEN_MAX);
+        return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = "views", .name = views->name,
+                          .verb = verb, .option = "page", .wanted_max = MCDS__NAME_GIVEN_MAX);
     return MCDS_OK;
 }
 
@@ -280,20 +280,19 @@ int mcds_views_hit_start(mcds_views *views, const char *page, uint32_t n,
 static int check_options(const char *name, const mcds_views_options *options)
 {
     if (options == NULL)
-        return mcds_fail(
-            MCDS_INVALID,
-            "views '%.200s': options are needed: load and save say where views are "
-            "kept",
-            name);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(VIEWS_OPTIONS), .noun = "views",
+                              .name = name);
     int result = mcds__check_options_size("views", options->size, sizeof *options);
     if (result != MCDS_OK)
         return result;
     if (options->load == NULL || options->save == NULL)
-        return mcds_fail(MCDS_INVALID, "views '%.200s': options.load and .save are needed",
-                         name);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(VIEWS_CALLBACKS), .noun = "views",
+                              .name = name);
     if (options->flush_ms != 0 &&
         (options->flush_ms < FLUSH_MS_MIN || options->flush_ms > FLUSH_MS_MAX))
-        return mcds_fail(MCDS_INVALID, "views '%.200s': flush_ms must be 1 s to a day", name);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "views", .name = name,
+                          .option = "flush_ms", .wanted_min = FLUSH_MS_MIN,
+                          .wanted_max = FLUSH_MS_MAX, .found_number = options->flush_ms);
     return MCDS_OK;
 }
 
@@ -339,7 +338,7 @@ int mcds_views_open(mcds_store *store, const char *name, const mcds_views_option
     if (views == NULL || own_name == NULL) {
         mcds__free(env, views);
         mcds__free(env, own_name);
-        return mcds_fail(MCDS_NO_MEMORY, "views '%.200s': out of memory", name);
+        return mcds__fail_memory("views", name, NULL);
     }
     views->store = store;
     views->name = own_name;

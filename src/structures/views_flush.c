@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/error.h"
 #include "structures/views.h"
 
 #define KEYS_MAX 16
@@ -248,7 +249,7 @@ static int launch_flush(struct views_flush *flush, mcds_views *views, bool is_fi
     const struct mcds__operation_kind *kind = is_final ? &final_kind : &flush_kind;
     int result = MCDS_OK;
     if (views == NULL)
-        return mcds_fail(MCDS_INVALID, "views: %s needs a handle", kind->verb);
+        return mcds__fail_missing("views", kind->verb, "a handle");
     if (flush == NULL)
         flush = mcds__pipeline_new(pipeline, &views->handle, kind, &result);
     if (flush == NULL)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "core/claim.h"
 #include "structures/views.h"
 
@@ -441,8 +442,8 @@ static int launch_get(struct views_get *get, mcds_views *views, const char *page
     if (result != MCDS_OK)
         return result;
     if (value_out == NULL)
-        return mcds_fail(MCDS_INVALID, "views '%.200s': get needs a place for the value",
-                         views->name);
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "views", .name = views->name,
+                          .verb = "get", .wanted = "a place for the value");
     if (get == NULL)
         get = mcds__pipeline_new(pipeline, &views->handle, &get_kind, &result);
     if (get == NULL)

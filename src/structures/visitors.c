@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 
 #define PERIOD_MS_MIN 1000
 #define PERIOD_MS_MAX UINT64_C(31622400000)
@@ -61,7 +62,7 @@ static const struct mcds__operation_kind hit_kind = {"visitors", "hit",
 static int check_hit(const mcds_visitors *visitors, const char *visitor)
 {
     if (visitors == NULL)
-        return mcds_fail(MCDS_INVALID, "visitors: hit needs a handle");
+        return mcds__fail_missing("visitors", "hit", "a handle");
     if (visitor != NULL)
         return mcds__check_element("visitors", visitors->name, visitor);
     return MCDS_OK;
@@ -222,8 +223,7 @@ static int launch_get(struct visitors_pair *get, mcds_visitors *visitors, int64_
                       mcds_visitors_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
 {
     if (visitors == NULL || value_out == NULL)
-        return mcds_fail(MCDS_INVALID,
-                         "visitors: get needs a handle and a place for the value");
+        return mcds__fail_missing("visitors", "get", "a handle and a place for the value");
     if (visitors->members != NULL)
         return mcds__visitors_member_pair(visitors, at_ms, value_out, get == NULL, pipeline,
                                           tag);
@@ -247,7 +247,7 @@ static int launch_drop(struct visitors_pair *drop, mcds_visitors *visitors, int6
                        mcds_pipeline *pipeline, uint64_t tag)
 {
     if (visitors == NULL)
-        return mcds_fail(MCDS_INVALID, "visitors: drop needs a handle");
+        return mcds__fail_missing("visitors", "drop", "a handle");
     if (visitors->members != NULL)
         return mcds__visitors_member_pair(visitors, at_ms, NULL, drop == NULL, pipeline, tag);
     return launch_pair(drop, &drop_kind, visitors, at_ms, NULL, pipeline, tag);
@@ -273,15 +273,17 @@ static int check_visitors_options(const char *name, const mcds_visitors_options 
         return result;
     if (options->period_ms != 0 &&
         (options->period_ms < PERIOD_MS_MIN || options->period_ms > PERIOD_MS_MAX))
-        return mcds_fail(
-            MCDS_INVALID,
-            "visitors '%.200s': the period must be 1 s to 366 days, or 0 for all time", name);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "visitors", .name = name,
+                          .option = "period_ms", .wanted_min = PERIOD_MS_MIN,
+                          .wanted_max = (int64_t)PERIOD_MS_MAX,
+                          .found_number = mcds__clamped(options->period_ms));
     if (options->members > MCDS_MEMBERS_ESTIMATED)
-        return mcds_fail(MCDS_INVALID, "visitors '%.200s': unknown members %u", name,
-                         options->members);
+        return mcds__fail(MCDS_INVALID, UNKNOWN_VALUE, .noun = "visitors", .name = name,
+                          .option = "members", .found_number = options->members);
     if (options->settle_ms > SETTLE_MS_MAX)
-        return mcds_fail(MCDS_INVALID, "visitors '%.200s': settle_ms is more than an hour",
-                         name);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "visitors", .name = name,
+                          .option = "settle_ms", .wanted_max = SETTLE_MS_MAX,
+                          .found_number = options->settle_ms);
     return MCDS_OK;
 }
 
@@ -323,7 +325,7 @@ int mcds_visitors_open(mcds_store *store, const char *name,
     if (visitors == NULL || own_name == NULL) {
         mcds__free(env, visitors);
         mcds__free(env, own_name);
-        return mcds_fail(MCDS_NO_MEMORY, "visitors '%.200s': out of memory", name);
+        return mcds__fail_memory("visitors", name, NULL);
     }
     mcds__handle_begin(&visitors->handle, store, destroy_visitors);
     visitors->store = store;

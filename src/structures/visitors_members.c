@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "structures/visitors.h"
 
 int mcds__visitors_open_members(mcds_visitors *visitors, bool estimated, uint64_t ttl_ms)
@@ -13,7 +14,7 @@ int mcds__visitors_open_members(mcds_visitors *visitors, bool estimated, uint64_
     visitors->members = mcds__members_open(visitors->store, &roots, estimated, ttl_ms);
     if (visitors->members != NULL)
         return MCDS_OK;
-    return mcds_fail(MCDS_NO_MEMORY, "visitors '%.200s': out of memory", visitors->name);
+    return mcds__fail_memory("visitors", visitors->name, NULL);
 }
 
 struct member_hit {
@@ -44,8 +45,8 @@ static int launch_hit(struct member_hit *hit, mcds_visitors *visitors, const cha
 {
     int result = MCDS_OK;
     if (visitor == NULL)
-        return mcds_fail(MCDS_INVALID, "visitors '%.200s': hit: members need a visitor's name",
-                         visitors->name);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(NO_VISITOR), .noun = "visitors",
+                              .name = visitors->name, .verb = "hit");
     if (hit == NULL)
         hit = mcds__pipeline_new(pipeline, &visitors->handle, &hit_kind, &result);
     if (hit == NULL)

@@ -125,7 +125,7 @@ void options_are_checked(struct suite *suite)
     check_refused(suite, &options, "flags");
     options = (mcds_counter_options)MCDS_COUNTER_OPTIONS_INIT;
     options.stripes = 33;
-    check_refused(suite, &options, "33 stripes");
+    check_refused(suite, &options, "stripes must be 0 to 32, not 33");
     options = (mcds_counter_options)MCDS_COUNTER_OPTIONS_INIT;
     options.ttl_ms = UINT64_MAX;
     check_refused(suite, &options, "ttl");

@@ -389,10 +389,10 @@ static void options_are_checked(struct suite *suite)
     check_refused(suite, options, MCDS_INVALID, "ttl");
     options.ttl_ms = 0;
     options.flush_ms = NEVER_MS + 1;
-    check_refused(suite, options, MCDS_INVALID, "hour");
+    check_refused(suite, options, MCDS_INVALID, "flush_ms must be 0 to 3600000, not ");
     options.flush_ms = 0;
     options.copies = 8;
-    check_refused(suite, options, MCDS_INVALID, "at most 7");
+    check_refused(suite, options, MCDS_INVALID, "copies must be 0 to 7, not 8");
     options.copies = 7;
     if (suite->can.places < 7)
         check_refused(suite, options, MCDS_UNSUPPORTED, "servers");

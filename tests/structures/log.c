@@ -441,7 +441,8 @@ static void bad_arguments_are_refused(struct suite *suite)
     check_refused(suite, (mcds_log_options){size, 0, 0, 999, 0, 0}, "retention");
     check_refused(suite, (mcds_log_options){size, 0, 0, UINT64_MAX, 0, 0}, "retention");
     check_refused(suite, (mcds_log_options){size, 0, 0, 0, 999, 0}, "chunk");
-    check_refused(suite, (mcds_log_options){size, 0, 0, 0, 100000, 0}, "4096th");
+    check_refused(suite, (mcds_log_options){size, 0, 0, 0, 100000, 0},
+                  "chunk_ms must be 147656 to 86400000, not 100000");
     check_refused(suite, (mcds_log_options){size, 0, 90000, 60000, 0, 0}, "late_ms");
     check_refused(suite, (mcds_log_options){size, 0, 60000, 60000, 1000, 0},
                   "ahead_ms and 40 s for clocks and slow puts span more than 13 chunks");

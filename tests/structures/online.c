@@ -275,7 +275,7 @@ static void options_are_checked(struct suite *suite)
     check_refused(suite, &options, "options.size");
     options.size = sizeof options;
     options.buckets = 33;
-    check_refused(suite, &options, "33 buckets");
+    check_refused(suite, &options, "buckets must be 0 to 32, not 33");
     options.buckets = 32;
     options.width_ms = 999;
     check_refused(suite, &options, "width");
