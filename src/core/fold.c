@@ -9,6 +9,10 @@
 /* A child's value, or a rewritten one; more would be no value of any store. */
 #define VALUE_MAX ((size_t)1 << 27)
 
+/* An entry of the tables of depths: the depth, and whether the split above it has ended. */
+#define DEPTH_BITS 15
+#define HAS_SPLIT_ABOVE 128
+
 void mcds__fold_init(struct mcds__fold *fold, mcds_store *store, const struct mcds__key *root,
                      uint8_t kind, uint8_t form, const mcds_reason *const *forms,
                      uint64_t ttl_ms)
@@ -64,12 +68,28 @@ mcds_bytes mcds__fold_route(const struct mcds__fold *fold, uint32_t depth)
     return depth == 0 ? mcds__key_bytes(&fold->root) : (mcds_bytes){NULL, 0};
 }
 
-uint32_t mcds__fold_depth(struct mcds__fold *fold, uint64_t hash)
+/* The entry of this hash, and how many of its bits choose the entry. */
+static uint8_t entry_of(const struct mcds__fold *fold, uint64_t hash, unsigned *bits_out)
 {
     _Atomic uint8_t *wide = atomic_load_explicit(&fold->depths_wide, memory_order_acquire);
+    *bits_out = wide != NULL ? 16 : 8;
     if (wide != NULL)
         return atomic_load_explicit(&wide[hash >> 48], memory_order_relaxed);
     return atomic_load_explicit(&fold->depths[hash >> 56], memory_order_relaxed);
+}
+
+uint32_t mcds__fold_depth(const struct mcds__fold *fold, uint64_t hash)
+{
+    unsigned bits;
+    return entry_of(fold, hash, &bits) & DEPTH_BITS;
+}
+
+bool mcds__fold_has_split_above(const struct mcds__fold *fold, uint64_t hash, uint32_t depth)
+{
+    unsigned bits;
+    uint8_t entry = entry_of(fold, hash, &bits);
+    return depth == 0 ||
+           (entry == (depth | HAS_SPLIT_ABOVE) && MCDS__FOLD_LEVEL_BITS * (depth - 1) <= bits);
 }
 
 /* The wide table, begun with what the small one knows; NULL: no memory, the small one serves. */
@@ -100,36 +120,36 @@ static _Atomic uint8_t *table_for(struct mcds__fold *fold, uint32_t depth, unsig
 
 /* Set the entries of all hashes that the key of depth `of` holds: those that are deeper than
  * `keep` stay. */
-static void set_entries(struct mcds__fold *fold, uint64_t hash, uint32_t of, uint32_t depth,
+static void set_entries(struct mcds__fold *fold, uint64_t hash, uint32_t of, uint8_t entry,
                         uint32_t keep)
 {
     unsigned bits;
-    _Atomic uint8_t *table = table_for(fold, depth, &bits);
+    _Atomic uint8_t *table = table_for(fold, entry & DEPTH_BITS, &bits);
     unsigned known = MCDS__FOLD_LEVEL_BITS * of < bits ? MCDS__FOLD_LEVEL_BITS * of : bits;
     size_t count = (size_t)1 << (bits - known);
     size_t first = (size_t)(hash >> (64 - bits)) & ~(count - 1);
     for (size_t i = first; i < first + count; i++)
-        if (atomic_load_explicit(&table[i], memory_order_relaxed) <= keep)
-            atomic_store_explicit(&table[i], (uint8_t)depth, memory_order_relaxed);
+        if ((atomic_load_explicit(&table[i], memory_order_relaxed) & DEPTH_BITS) <= keep)
+            atomic_store_explicit(&table[i], entry, memory_order_relaxed);
 }
 
 void mcds__fold_note_depth(struct mcds__fold *fold, uint64_t hash, uint32_t depth)
 {
     if (mcds__fold_depth(fold, hash) != depth)
-        set_entries(fold, hash, depth, depth, MCDS__FOLD_DEPTH_MAX);
+        set_entries(fold, hash, depth, (uint8_t)depth, MCDS__FOLD_DEPTH_MAX);
 }
 
 void mcds__fold_note_found(struct mcds__fold *fold, uint64_t hash, uint32_t depth)
 {
     if (!atomic_exchange(&fold->has_guess, true))
-        set_entries(fold, hash, 0, depth, 0);
+        set_entries(fold, hash, 0, (uint8_t)depth, 0);
     mcds__fold_note_depth(fold, hash, depth);
 }
 
 void mcds__fold_note_moved(struct mcds__fold *fold, uint64_t hash, uint32_t depth)
 {
     if (depth < MCDS__FOLD_DEPTH_MAX) /* deeper there is none, whatever a store may say */
-        set_entries(fold, hash, depth, depth + 1, depth);
+        set_entries(fold, hash, depth, (uint8_t)(depth + 1) | HAS_SPLIT_ABOVE, depth + 1);
 }
 
 void mcds__fold_forget_depths(struct mcds__fold *fold)

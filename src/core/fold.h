@@ -13,7 +13,10 @@
  * A writer's request is an ordered batch: append the record, then look at the key's flags. OPEN:
  * the record counts. SEALED or MOVED: the same record, with the same id, goes into the child;
  * the ids that the snapshot inherits make the repetition harmless. A client that meets a SEALED key
- * finishes the split. A name is never used for anything else: MOVED marks stay, so that late
+ * finishes the split. A record counts in a child only after the split: while the key is SEALED, a
+ * child that the store evicts is made again from the snapshot, and a record that counted in it
+ * would be gone without a trace. So each change knows, before it appends, that the key above is
+ * MOVED or gone; below a MOVED key, a missing child is LOST. A name is never used for anything else: MOVED marks stay, so that late
  * records meet them.
  *
  * An id is a writer (one handle) and its sequence number. Each record also has the oldest
@@ -121,12 +124,16 @@ void mcds__fold_key(const struct mcds__fold *fold, uint64_t life, uint64_t hash,
 /* What decides its server: the first key is where the root is. */
 mcds_bytes mcds__fold_route(const struct mcds__fold *fold, uint32_t depth);
 /* Where the hash, or one that the same key held, was found last. */
-uint32_t mcds__fold_depth(struct mcds__fold *fold, uint64_t hash);
+uint32_t mcds__fold_depth(const struct mcds__fold *fold, uint64_t hash);
+/* Whether this handle knows that the split which made the key of this depth has ended: the key
+ * above it is MOVED, or gone. False also where it does not remember that, which is so for keys
+ * deeper than 5. */
+bool mcds__fold_has_split_above(const struct mcds__fold *fold, uint64_t hash, uint32_t depth);
 void mcds__fold_note_depth(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
 /* The same for the first key that a handle has found: hashes being even, the others are likely to
  * be as deep. Where they are not, that costs the round trip in which it is learnt. */
 void mcds__fold_note_found(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
-/* The key of this depth has moved: all that it held is deeper. */
+/* The key of this depth has moved, or is gone after it moved: all that it held is deeper. */
 void mcds__fold_note_moved(struct mcds__fold *fold, uint64_t hash, uint32_t depth);
 /* Nothing is known of any key. */
 void mcds__fold_forget_depths(struct mcds__fold *fold);
@@ -198,7 +205,8 @@ static inline void mcds__fold_free_room(struct mcds__fold_room **room, const mcd
 /* Find the key that holds an element or a hash: ask for the root and the keys of all depths at
  * once. DONE with
  *
- *   MCDS_OK         `depth` is where it is in `life`, which lives, `state` OPEN or SEALED
+ *   MCDS_OK         `depth` is where it is in `life`, which lives, `state` OPEN or SEALED;
+ *                   where OPEN, the split above has ended
  *   MCDS_NOT_FOUND  there is no root
  *   MCDS_LOST       a key is missing that must be there: the one below `depth`, the first where
  *                   `depth` is 0 and the first is missing, or the root
@@ -213,6 +221,7 @@ struct mcds__fold_place {
     enum mcds__fold_state state;
     uint8_t stage;         /* private; 0 at the start, as all that follow */
     uint8_t missing_depth; /* what was missing at the last look */
+    bool was_open;         /* the key above was OPEN at a look */
     struct mcds__fold_room *room;
 };
 enum mcds__step mcds__fold_locate_step(struct mcds__fold_place *place, struct mcds__fold *fold,
@@ -236,9 +245,8 @@ struct mcds__fold_growth {
     enum mcds__fold_fate fate; /* out, of that record */
     enum mcds__fold_code code; /* out, where it is COUNTED */
     int64_t number;            /* the same */
-    bool has_child;            /* out: the child of this hash is there */
-    bool moved;    /* out: all children are there, so whoever waits for that may go on */
-    uint8_t stage; /* private; 0 at the start, as all that follow */
+    bool moved;                /* out: the key is MOVED, so changes may go into its children */
+    uint8_t stage;             /* private; 0 at the start, as all that follow */
     _Atomic uint64_t *claimed;
     mcds_cas_token token;
     struct mcds__fold_room *room;
@@ -334,6 +342,7 @@ struct mcds__fold_look {
     mcds_bytes value; /* out */
     uint8_t stage;    /* private, as all that follow */
     uint8_t moves;
+    bool has_missed; /* the child of a SEALED key was missing at the last look */
     uint32_t depth;
     uint64_t hash;
     struct mcds__fold_life life;
@@ -385,7 +394,8 @@ struct mcds__fold_sweep {
     uint32_t count;
     uint32_t erasures;
     uint32_t marks;
-    bool is_below; /* reading the children of a SEALED key */
+    bool is_below;   /* reading the children of a SEALED key */
+    uint32_t missed; /* of those read before, the ones that were missing: a bit for each */
     /* Keys above those that are being read, from the one with this number on, that have been
      * split: a bit for each. */
     uint8_t parents_depth;

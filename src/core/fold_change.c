@@ -16,6 +16,7 @@ enum {
     CHANGE_BEGIN,
     CHANGE_APPENDING,
     CHANGE_LOCATING,
+    CHANGE_LOOKING_ABOVE, /* whether the split has ended that made its key */
     CHANGE_MAKING,
     CHANGE_UNPROVED, /* it is done, if its life is not over */
     CHANGE_PROVING,
@@ -147,8 +148,6 @@ static enum mcds__step take_refused_growth(struct mcds__fold_change *change,
     }
     if (growth->fate == MCDS__FOLD_VOID && change->deepest <= change->depth)
         change->doubt = false;
-    if (growth->has_child && change->moves++ < MCDS__FOLD_MOVES_MAX)
-        return ask_at(change, operation, change->depth + 1);
     return finish(change, operation, operation->result, operation->detail);
 }
 
@@ -426,6 +425,37 @@ static enum mcds__step take_making(struct mcds__fold_change *change,
     return finish(change, operation, operation->result, operation->detail);
 }
 
+/* Nothing is appended to a key before the split that made it has ended. */
+static enum mcds__step ask_above(struct mcds__fold_change *change,
+                                 struct mcds__operation *operation, uint32_t depth)
+{
+    change->depth = depth;
+    mcds__fold_key(change->fold, change->life.number, change->hash, depth - 1, &change->key);
+    change->requests[LOOK] = (mcds_request){
+        .command = MCDS_GET,
+        .options = MCDS_NO_VALUE,
+        .key = mcds__key_bytes(&change->key),
+        .route = mcds__fold_route(change->fold, depth - 1),
+    };
+    change->stage = CHANGE_LOOKING_ABOVE;
+    return mcds__operation_ask_repeatable(operation, &change->requests[LOOK], 1);
+}
+
+static enum mcds__step take_above(struct mcds__fold_change *change,
+                                  struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &change->requests[LOOK].reply;
+    if (mcds__is_transport_trouble(reply))
+        return try_later(change, operation, reply);
+    if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
+        return fail(change, operation, reply);
+    if (reply->outcome == MCDS_OUT_MISS ||
+        mcds__fold_state_of(reply->flags) != MCDS__FOLD_MOVED)
+        return locate(change, operation);
+    mcds__fold_note_moved(change->fold, change->hash, change->depth - 1);
+    return ask_at(change, operation, change->depth);
+}
+
 static enum mcds__step begin(struct mcds__fold_change *change,
                              struct mcds__operation *operation)
 {
@@ -443,6 +473,8 @@ static enum mcds__step begin(struct mcds__fold_change *change,
          !mcds__fold_has_turn(change, depth)) &&
         mcds__operation_wait(operation, MCDS__FOLD_GROWTH_WAIT_NS))
         return MCDS__SLEEP;
+    if (!mcds__fold_has_split_above(change->fold, change->hash, depth))
+        return ask_above(change, operation, depth);
     return ask_at(change, operation, depth);
 }
 
@@ -456,6 +488,8 @@ enum mcds__step mcds__fold_change_step(struct mcds__fold_change *change,
         return take_append(change, operation);
     case CHANGE_LOCATING:
         return locate(change, operation);
+    case CHANGE_LOOKING_ABOVE:
+        return take_above(change, operation);
     case CHANGE_MAKING:
         return take_making(change, operation);
     case CHANGE_UNPROVED:

@@ -148,7 +148,7 @@ static enum mcds__step ask_parent(struct mcds__fold_growth *growth, struct mcds_
 static enum mcds__step begin(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                              struct mcds__operation *operation)
 {
-    growth->moved = growth->has_child = false;
+    growth->moved = false;
     growth->fate = MCDS__FOLD_UNDECIDED;
     if (!claim(growth, fold) || mcds__fold_get_room(&growth->room, operation->env) == NULL)
         return finish(growth, operation);
@@ -172,10 +172,9 @@ static enum mcds__step ask_swap(struct mcds__fold_growth *growth, struct mcds__f
         .value = {value->at, value->length},
         .cas = growth->token,
     };
-    parent_request(growth)[1] = mcds__fold_look_at_root(fold);
     growth->stage = stage;
     operation->connection = growth->token.connection;
-    return mcds__operation_ask(operation, parent_request(growth), stage == GROW_MOVING ? 2 : 1);
+    return mcds__operation_ask(operation, parent_request(growth), 1);
 }
 
 static bool make_child(struct mcds__fold_growth *growth, struct mcds__fold *fold,
@@ -221,11 +220,12 @@ static enum mcds__step finish_unmarked(struct mcds__fold_growth *growth,
                                        struct mcds__fold *fold,
                                        struct mcds__operation *operation)
 {
-    growth->moved = false;
     mcds__fold_note_depth(fold, growth->hash, growth->depth);
     return finish(growth, operation);
 }
 
+/* Nothing but this mark ever replaces a sealed value, so it needs no token: void records, which
+ * others append meanwhile, would make a compare-and-set fail again and again. */
 static enum mcds__step ask_mark(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                                 struct mcds__operation *operation)
 {
@@ -237,8 +237,18 @@ static enum mcds__step ask_mark(struct mcds__fold_growth *growth, struct mcds__f
     if (!mcds__fold_encode(&nothing, parent_key(growth), growth->depth, MCDS__FOLD_ALL, 0,
                            value, &floor_s))
         return finish_unmarked(growth, fold, operation);
-    return ask_swap(growth, fold, operation,
-                    mcds__fold_flags(MCDS__FOLD_MOVED, value->length, 0), GROW_MOVING);
+    *parent_request(growth) = (mcds_request){
+        .command = MCDS_REPLACE,
+        .flags = mcds__fold_flags(MCDS__FOLD_MOVED, value->length, 0),
+        .ttl_ms = fold->ttl_ms,
+        .key = parent_key(growth),
+        .route = mcds__fold_route(fold, growth->depth),
+        .value = {value->at, value->length},
+    };
+    parent_request(growth)[1] = mcds__fold_look_at_root(fold);
+    growth->stage = GROW_MOVING;
+    operation->connection = 0;
+    return mcds__operation_ask(operation, parent_request(growth), 2);
 }
 
 static enum mcds__step rewrite(struct mcds__fold_growth *growth, struct mcds__fold *fold,
@@ -295,7 +305,7 @@ static enum mcds__step take_parent(struct mcds__fold_growth *growth, struct mcds
     return step;
 }
 
-/* The seal is on. Where the store does not tell the new token, the key is read once more. */
+/* The seal is on. */
 static enum mcds__step take_seal(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                                  struct mcds__operation *operation)
 {
@@ -304,9 +314,6 @@ static enum mcds__step take_seal(struct mcds__fold_growth *growth, struct mcds__
         return refuse(growth, operation, &request->reply);
     if (request->reply.outcome != MCDS_OUT_OK)
         return finish(growth, operation);
-    if (request->reply.cas.connection == 0)
-        return ask_parent(growth, fold, operation);
-    growth->token = request->reply.cas;
     struct mcds__fold_contents contents;
     mcds__fold_contents_init(&contents, operation->env, parent_key(growth),
                              (mcds_bytes){NULL, 0});
@@ -330,17 +337,13 @@ static enum mcds__step take_children(struct mcds__fold_growth *growth, struct mc
                                      struct mcds__operation *operation)
 {
     const mcds_request *requests = growth->room->requests;
-    unsigned shift = 64 - MCDS__FOLD_LEVEL_BITS * (growth->depth + 1);
     const mcds_reply *missing = NULL;
     for (uint32_t digit = 0; digit < MCDS__FOLD_CHILDREN && missing == NULL; digit++)
         if (!is_made(&requests[digit].reply))
             missing = &requests[digit].reply;
-    growth->has_child = is_made(&requests[growth->hash >> shift & 15].reply);
     if (missing != NULL)
         return mcds__is_refusal(missing) ? refuse(growth, operation, missing)
                                          : finish(growth, operation);
-    growth->moved = true;
-    mcds__fold_note_moved(fold, growth->hash, growth->depth);
     return ask_mark(growth, fold, operation);
 }
 
@@ -361,14 +364,12 @@ static enum mcds__step undo(struct mcds__fold_growth *growth, struct mcds__opera
             .command = MCDS_DELETE,
             .key = mcds__key_bytes(&room->keys[digit]),
         };
-    growth->moved = false;
     growth->stage = GROW_UNDOING;
-    operation->connection = 0;
     return mcds__operation_ask_any_order(operation, room->requests, MCDS__FOLD_CHILDREN);
 }
 
-/* Where the store has no room for the mark, all is in the children nevertheless: coming past the
- * sealed key again would only make it larger. */
+/* Only now may changes go into the children. Where the mark finds no key to replace, the store has
+ * forgotten the sealed one, and nobody makes its children again. */
 static enum mcds__step take_mark(struct mcds__fold_growth *growth, struct mcds__fold *fold,
                                  struct mcds__operation *operation)
 {
@@ -378,9 +379,15 @@ static enum mcds__step take_mark(struct mcds__fold_growth *growth, struct mcds__
                     mcds__descriptor_is_of(root->flags, growth->life.number);
     if (!is_there && (root->outcome == MCDS_OUT_OK || root->outcome == MCDS_OUT_MISS))
         return undo(growth, operation);
-    if (reply->outcome == MCDS_OUT_OK || mcds__is_refusal(reply))
-        return finish(growth, operation);
-    return finish_unmarked(growth, fold, operation);
+    if (mcds__is_refusal(reply)) {
+        mcds__fold_note_depth(fold, growth->hash, growth->depth);
+        return refuse(growth, operation, reply);
+    }
+    if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_NOT_STORED)
+        return finish_unmarked(growth, fold, operation);
+    growth->moved = true;
+    mcds__fold_note_moved(fold, growth->hash, growth->depth);
+    return finish(growth, operation);
 }
 
 enum mcds__step mcds__fold_grow_step(struct mcds__fold_growth *growth, struct mcds__fold *fold,

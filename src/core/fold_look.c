@@ -18,6 +18,7 @@ bool mcds__fold_look_begin(struct mcds__fold_look *look, struct mcds__fold *fold
                          sizeof look->element_room);
     look->stage = LOOK_BEGIN;
     look->moves = 0;
+    look->has_missed = false;
     look->hash = 0;
     look->life = (struct mcds__fold_life){0};
     look->proof = (struct mcds__fold_proof){0};
@@ -63,13 +64,16 @@ static enum mcds__step ask_at(struct mcds__fold_look *look, struct mcds__operati
 }
 
 /* The key at this depth is SEALED. Read its child and, after it, the key itself: while the child
- * is missing, the snapshot of the sealed key is what counts. Nothing is written, so a store that
- * is full can be read. */
+ * is missing, the snapshot of the sealed key is what counts. Reads of different servers have no
+ * order, so the key counts at the look after the one that missed the child: between the two
+ * replies of one look, the split may have ended, and the child may have been changed and lost.
+ * Nothing is written, so a store that is full can be read. */
 static enum mcds__step ask_below(struct mcds__fold_look *look,
                                  struct mcds__operation *operation, uint32_t depth)
 {
     if (depth >= MCDS__FOLD_DEPTH_MAX)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
+    look->has_missed = look->stage == LOOK_BELOW && look->depth == depth;
     look->depth = depth;
     look->stage = LOOK_BELOW;
     prepare_get(look, CHILD, depth + 1);
@@ -252,7 +256,8 @@ static enum mcds__step take_below(struct mcds__fold_look *look,
     }
     if (parent->reply.outcome == MCDS_OUT_OK &&
         mcds__fold_state_of(parent->reply.flags) == MCDS__FOLD_SEALED)
-        return take_entry(look, operation, parent);
+        return look->has_missed ? take_entry(look, operation, parent)
+                                : ask_below(look, operation, look->depth);
     return locate(look, operation);
 }
 

@@ -96,6 +96,32 @@ static uint32_t deepest(const struct mcds__fold_place *place)
     return depth;
 }
 
+static bool has_state(const mcds_reply *reply, enum mcds__fold_state state)
+{
+    return reply->outcome == MCDS_OUT_OK && mcds__fold_state_of(reply->flags) == state;
+}
+
+/* The first key whose split has not ended, else the deepest that is there. */
+static uint32_t first_sealed(const struct mcds__fold_place *place, uint32_t deepest)
+{
+    uint32_t depth = 0;
+    while (depth < deepest &&
+           !has_state(&place->room->requests[depth].reply, MCDS__FOLD_SEALED))
+        depth++;
+    return depth;
+}
+
+/* The key above was read before it was sealed: one more look shows what has become of it. */
+static bool is_read_early(struct mcds__fold_place *place)
+{
+    const mcds_request *requests = place->room->requests;
+    if (place->was_open || place->depth == 0 ||
+        !has_state(&requests[place->depth - 1].reply, MCDS__FOLD_OPEN))
+        return false;
+    place->was_open = true;
+    return true;
+}
+
 /* Something is missing. Reads of different servers have no order: it may have been made after it was looked for, or the rest
  * have been erased since. So it is gone if a read that began after that was seen misses it too. */
 static enum mcds__step miss(struct mcds__fold_place *place, struct mcds__fold *fold,
@@ -135,9 +161,11 @@ static enum mcds__step take_keys(struct mcds__fold_place *place, struct mcds__fo
                                 !mcds__descriptor_is_of(root->flags, place->life.number)))
         return take_other_root(place, fold, operation);
     uint32_t depth = deepest(place);
-    place->depth = depth > 0 ? depth - 1 : 0;
+    place->depth = depth > 0 ? first_sealed(place, depth - 1) : 0;
     if (depth == 0)
         return miss(place, fold, operation, FIRST);
+    if (is_read_early(place))
+        return ask(place, fold, operation);
     place->state = mcds__fold_state_of(requests[place->depth].reply.flags);
     if (place->state == MCDS__FOLD_FOREIGN)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
@@ -145,6 +173,8 @@ static enum mcds__step take_keys(struct mcds__fold_place *place, struct mcds__fo
         return miss(place, fold, operation, CHILD_OF(place->depth));
     place->missing_depth = 0;
     mcds__fold_note_found(fold, place->hash, place->depth);
+    if (place->depth > 0)
+        mcds__fold_note_moved(fold, place->hash, place->depth - 1);
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
@@ -152,7 +182,7 @@ enum mcds__step mcds__fold_locate_step(struct mcds__fold_place *place, struct mc
                                        struct mcds__operation *operation)
 {
     if (place->stage == PLACE_BEGIN) {
-        place->lost_root = false;
+        place->lost_root = place->was_open = false;
         return ask(place, fold, operation);
     }
     for (uint32_t i = 0; i < operation->batch.count; i++) {

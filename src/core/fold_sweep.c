@@ -24,6 +24,7 @@ void mcds__fold_sweep_begin(struct mcds__fold_sweep *sweep, struct mcds__fold *f
     sweep->depth = 0;
     sweep->parents = 0;
     sweep->is_below = false;
+    sweep->missed = 0;
     sweep->life = (struct mcds__fold_life){0};
     sweep->begun_at = 0;
     sweep->is_proved = false;
@@ -382,10 +383,13 @@ static enum mcds__step take_keys(struct mcds__fold_sweep *sweep,
         const mcds_request *request = &sweep->room->requests[i];
         bool more = true;
         if (!is_open(&request->reply) && request->reply.outcome == MCDS_OUT_MISS &&
-            sealed_parent(sweep) != NULL)
+            sealed_parent(sweep) != NULL) {
+            if (!mcds__sweep_has_missed(sweep))
+                return mcds__sweep_ask_below_again(sweep, operation, i);
             request = sealed_parent(sweep);
-        else if (!is_open(&request->reply) && !is_lost(sweep, &request->reply))
+        } else if (!is_open(&request->reply) && !is_lost(sweep, &request->reply)) {
             return take_other(sweep, operation, &request->reply);
+        }
         if (sweep->erases)
             return erase(sweep, operation);
         if (request->reply.outcome == MCDS_OUT_OK) {

@@ -41,6 +41,14 @@ enum mcds__step mcds__sweep_ask(struct mcds__fold_sweep *sweep,
  * are missing. Nothing is written, so a store that is full can be read. */
 enum mcds__step mcds__sweep_ask_below(struct mcds__fold_sweep *sweep,
                                       struct mcds__operation *operation, uint32_t depth);
+/* The same once more, where the child at the position, request `number` of the batch, is missing:
+ * reads of different servers have no order, so the snapshot counts for a child that was missing at
+ * the look before. Between the replies of one look, the split may have ended, and the child may
+ * have been changed and lost. */
+enum mcds__step mcds__sweep_ask_below_again(struct mcds__fold_sweep *sweep,
+                                            struct mcds__operation *operation, uint32_t number);
+/* Whether the child at the position was missing at the look before. */
+bool mcds__sweep_has_missed(const struct mcds__fold_sweep *sweep);
 /* A key is missing. Whether that is a loss, the key above it says: ask for those above all keys
  * of the batch. */
 enum mcds__step mcds__sweep_ask_parents(struct mcds__fold_sweep *sweep,

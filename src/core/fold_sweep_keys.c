@@ -59,6 +59,7 @@ enum mcds__step mcds__sweep_ask_below(struct mcds__fold_sweep *sweep,
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     sweep->depth = depth;
     sweep->is_below = true;
+    sweep->missed = 0;
     prepare(sweep, depth, mcds__sweep_end(sweep->position, depth - 1), true,
             MCDS__SWEEP_READING);
     struct mcds__key *key = &room->keys[sweep->count];
@@ -69,6 +70,30 @@ enum mcds__step mcds__sweep_ask_below(struct mcds__fold_sweep *sweep,
         .route = mcds__fold_route(sweep->fold, depth - 1),
     };
     return ask_all(sweep, operation, sweep->count + 1);
+}
+
+static uint32_t digit_at_position(const struct mcds__fold_sweep *sweep)
+{
+    return sweep->position >> (64 - MCDS__FOLD_LEVEL_BITS * sweep->depth) &
+           (MCDS__FOLD_CHILDREN - 1);
+}
+
+enum mcds__step mcds__sweep_ask_below_again(struct mcds__fold_sweep *sweep,
+                                            struct mcds__operation *operation, uint32_t number)
+{
+    uint32_t missed = 0;
+    uint32_t digit = digit_at_position(sweep);
+    for (uint32_t i = number; i < sweep->count; i++)
+        if (sweep->room->requests[i].reply.outcome == MCDS_OUT_MISS)
+            missed |= UINT32_C(1) << (digit + i - number);
+    enum mcds__step step = mcds__sweep_ask_below(sweep, operation, sweep->depth);
+    sweep->missed = missed;
+    return step;
+}
+
+bool mcds__sweep_has_missed(const struct mcds__fold_sweep *sweep)
+{
+    return (sweep->missed >> digit_at_position(sweep) & 1) != 0;
 }
 
 /* How many keys of this depth lie before that of the hash. */

@@ -175,9 +175,100 @@ static void what_is_left_can_be_dropped(void **state)
     end(&world);
 }
 
+#define MORE_ROWS 150
+#define MORE_MAX 4 /* handles that have put more rows */
+
+struct stall {
+    struct world world;
+    uint32_t left; /* marks that are still written */
+    bool is_on;
+    bool acknowledged[ROWS];
+};
+
+/* A client that makes children and then says no more: its splits do not end. */
+static bool stop_marks(void *context, mcds_request *request)
+{
+    struct stall *stall = context;
+    if (!stall->is_on || request->command != MCDS_REPLACE ||
+        mcds__fold_state_of(request->flags) != MCDS__FOLD_MOVED)
+        return false;
+    if (stall->left > 0) {
+        stall->left--;
+        return false;
+    }
+    request->reply.outcome = MCDS_OUT_UNSENT;
+    return true;
+}
+
+static void put_more(struct stall *stall, mcds_table *table, uint32_t first)
+{
+    for (uint32_t i = first; i < first + MORE_ROWS; i++)
+        stall->acknowledged[i] = mcds_table_put(table, row(i),
+                                                mcds_text("a value of some length"),
+                                                0) == MCDS_OK;
+}
+
+/* A table whose splits have stopped after some, and rows that others have put since. */
+static void begin_stall(struct stall *stall, uint32_t left)
+{
+    struct world *world = &stall->world;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_table *other;
+    memset(stall, 0, sizeof *stall);
+    fake_env_init(&world->fake, left);
+    options.timeout_ms = 4;
+    options.env = &world->fake.env;
+    assert_int_equal(hooked_home_open(&world->home, &options, &world->store), MCDS_OK);
+    world->home.hook = stop_marks;
+    world->home.context = stall;
+    stall->left = left;
+    assert_int_equal(mcds_table_open(world->store, "t", NULL, &world->table), MCDS_OK);
+    for (uint32_t handle = 0; handle < MORE_MAX; handle++) {
+        assert_int_equal(mcds_table_open(world->store, "t", NULL, &other), MCDS_OK);
+        assert_true(mcds_table_has(other, row(0)) != MCDS_LOST);
+        stall->is_on = handle % 2 == 0;
+        put_more(stall, other, handle * MORE_ROWS);
+        mcds_table_close(other);
+    }
+    stall->is_on = true;
+    assert_int_equal(
+        mcds__home_memory.keys(world->home.inner, (mcds_bytes){"", 0}, note_key, world),
+        MCDS_OK);
+}
+
+/* Whoever reads a row that was acknowledged finds it, or is told of the loss. */
+static void a_key_lost_before_its_split_has_ended_is_lost(void **state)
+{
+    static struct stall stall;
+    uint32_t gone = 0;
+    (void)state;
+    for (uint32_t left = 0; left < 5; left++) {
+        mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
+        begin_stall(&stall, left);
+        struct world *world = &stall.world;
+        for (uint32_t i = 0; i < MORE_MAX * MORE_ROWS; i++)
+            if (stall.acknowledged[i])
+                assert_int_equal(mcds_table_has(world->table, row(i)), MCDS_OK);
+        assert_true(lose(world, MCDS__FOLD_OPEN) > 0);
+        int scanned = mcds_table_scan(world->table, &cursor, 0, note_row, world);
+        for (uint32_t i = 0; i < MORE_MAX * MORE_ROWS; i++) {
+            int has = mcds_table_has(world->table, row(i));
+            assert_int_equal(world->seen[i], has == MCDS_OK);
+            if (!stall.acknowledged[i] || has == MCDS_OK)
+                continue;
+            assert_int_equal(has, MCDS_LOST);
+            assert_int_equal(scanned, MCDS_LOST);
+            gone++;
+        }
+        end(world);
+    }
+    assert_true(gone > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_key_lost_before_its_split_has_ended_is_lost),
         cmocka_unit_test(a_scan_decides_losses_at_once),
         cmocka_unit_test(what_moved_out_of_a_lost_key_is_visited),
         cmocka_unit_test(what_is_left_can_be_dropped),
