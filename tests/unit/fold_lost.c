@@ -175,62 +175,58 @@ static void what_is_left_can_be_dropped(void **state)
     end(&world);
 }
 
-#define MORE_ROWS 150
-#define MORE_MAX 4 /* handles that have put more rows */
+#define FIRST_ROWS 1500 /* so many that keys of the first depth are split */
+#define MORE_ROWS 40
+#define HANDLES 8 /* that put more rows */
+#define ALL_ROWS (FIRST_ROWS + HANDLES * MORE_ROWS)
 
 struct stall {
     struct world world;
-    uint32_t left; /* marks that are still written */
-    bool is_on;
     bool acknowledged[ROWS];
 };
 
-/* A client that makes children and then says no more: its splits do not end. */
+/* A client that makes children and then says no more: every second split does not end. */
 static bool stop_marks(void *context, mcds_request *request)
 {
-    struct stall *stall = context;
-    if (!stall->is_on || request->command != MCDS_REPLACE ||
-        mcds__fold_state_of(request->flags) != MCDS__FOLD_MOVED)
+    const char *end = (const char *)request->key.at + request->key.length;
+    bool is_odd = end[-2] == ':' && strchr("13579bdf", end[-1]) != NULL;
+    (void)context;
+    if (!is_odd || request->command != MCDS_REPLACE)
         return false;
-    if (stall->left > 0) {
-        stall->left--;
-        return false;
-    }
+    assert_int_equal(mcds__fold_state_of(request->flags), MCDS__FOLD_MOVED);
     request->reply.outcome = MCDS_OUT_UNSENT;
     return true;
 }
 
-static void put_more(struct stall *stall, mcds_table *table, uint32_t first)
+static void put_more(struct stall *stall, mcds_table *table, uint32_t first, uint32_t count)
 {
-    for (uint32_t i = first; i < first + MORE_ROWS; i++)
+    for (uint32_t i = first; i < first + count; i++)
         stall->acknowledged[i] = mcds_table_put(table, row(i),
                                                 mcds_text("a value of some length"),
                                                 0) == MCDS_OK;
 }
 
-/* A table whose splits have stopped after some, and rows that others have put since. */
-static void begin_stall(struct stall *stall, uint32_t left)
+/* A table with splits that have not ended, and rows that others have put since. Each of these
+ * handles expects that all keys are as deep as the first that it has found. */
+static void begin_stall(struct stall *stall)
 {
     struct world *world = &stall->world;
     mcds_options options = MCDS_OPTIONS_INIT;
-    mcds_table *other;
     memset(stall, 0, sizeof *stall);
-    fake_env_init(&world->fake, left);
+    fake_env_init(&world->fake, 7);
     options.timeout_ms = 4;
     options.env = &world->fake.env;
     assert_int_equal(hooked_home_open(&world->home, &options, &world->store), MCDS_OK);
     world->home.hook = stop_marks;
-    world->home.context = stall;
-    stall->left = left;
     assert_int_equal(mcds_table_open(world->store, "t", NULL, &world->table), MCDS_OK);
-    for (uint32_t handle = 0; handle < MORE_MAX; handle++) {
+    put_more(stall, world->table, 0, FIRST_ROWS);
+    for (uint32_t i = 0; i < HANDLES; i++) {
+        mcds_table *other;
         assert_int_equal(mcds_table_open(world->store, "t", NULL, &other), MCDS_OK);
-        assert_true(mcds_table_has(other, row(0)) != MCDS_LOST);
-        stall->is_on = handle % 2 == 0;
-        put_more(stall, other, handle * MORE_ROWS);
+        assert_int_equal(mcds_table_has(other, row(i)), MCDS_OK);
+        put_more(stall, other, FIRST_ROWS + i * MORE_ROWS, MORE_ROWS);
         mcds_table_close(other);
     }
-    stall->is_on = true;
     assert_int_equal(
         mcds__home_memory.keys(world->home.inner, (mcds_bytes){"", 0}, note_key, world),
         MCDS_OK);
@@ -240,29 +236,27 @@ static void begin_stall(struct stall *stall, uint32_t left)
 static void a_key_lost_before_its_split_has_ended_is_lost(void **state)
 {
     static struct stall stall;
+    struct world *world = &stall.world;
+    mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
     uint32_t gone = 0;
     (void)state;
-    for (uint32_t left = 0; left < 5; left++) {
-        mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
-        begin_stall(&stall, left);
-        struct world *world = &stall.world;
-        for (uint32_t i = 0; i < MORE_MAX * MORE_ROWS; i++)
-            if (stall.acknowledged[i])
-                assert_int_equal(mcds_table_has(world->table, row(i)), MCDS_OK);
-        assert_true(lose(world, MCDS__FOLD_OPEN) > 0);
-        int scanned = mcds_table_scan(world->table, &cursor, 0, note_row, world);
-        for (uint32_t i = 0; i < MORE_MAX * MORE_ROWS; i++) {
-            int has = mcds_table_has(world->table, row(i));
-            assert_int_equal(world->seen[i], has == MCDS_OK);
-            if (!stall.acknowledged[i] || has == MCDS_OK)
-                continue;
-            assert_int_equal(has, MCDS_LOST);
-            assert_int_equal(scanned, MCDS_LOST);
-            gone++;
-        }
-        end(world);
+    begin_stall(&stall);
+    for (uint32_t i = 0; i < ALL_ROWS; i++)
+        if (stall.acknowledged[i])
+            assert_int_equal(mcds_table_has(world->table, row(i)), MCDS_OK);
+    assert_true(lose(world, MCDS__FOLD_OPEN) > 0);
+    int scanned = mcds_table_scan(world->table, &cursor, 0, note_row, world);
+    for (uint32_t i = 0; i < ALL_ROWS; i++) {
+        int has = mcds_table_has(world->table, row(i));
+        assert_int_equal(world->seen[i], has == MCDS_OK);
+        if (!stall.acknowledged[i] || has == MCDS_OK)
+            continue;
+        assert_int_equal(has, MCDS_LOST);
+        assert_int_equal(scanned, MCDS_LOST);
+        gone++;
     }
     assert_true(gone > 0);
+    end(world);
 }
 
 int main(void)
