@@ -68,6 +68,16 @@ mcds_bytes mcds__fold_route(const struct mcds__fold *fold, uint32_t depth)
     return depth == 0 ? mcds__key_bytes(&fold->root) : (mcds_bytes){NULL, 0};
 }
 
+mcds_request mcds__fold_look_at(const struct mcds__fold *fold, mcds_bytes key, uint32_t depth)
+{
+    return (mcds_request){
+        .command = MCDS_GET,
+        .options = MCDS_NO_VALUE,
+        .key = key,
+        .route = mcds__fold_route(fold, depth),
+    };
+}
+
 /* The entry of this hash, and how many of its bits choose the entry. */
 static uint8_t entry_of(const struct mcds__fold *fold, uint64_t hash, unsigned *bits_out)
 {

@@ -123,6 +123,8 @@ void mcds__fold_key(const struct mcds__fold *fold, uint64_t life, uint64_t hash,
                     struct mcds__key *key_out);
 /* What decides its server: the first key is where the root is. */
 mcds_bytes mcds__fold_route(const struct mcds__fold *fold, uint32_t depth);
+/* A look at a key of this depth, without its value. */
+mcds_request mcds__fold_look_at(const struct mcds__fold *fold, mcds_bytes key, uint32_t depth);
 /* Where the hash, or one that the same key held, was found last. */
 uint32_t mcds__fold_depth(const struct mcds__fold *fold, uint64_t hash);
 /* Whether this handle knows that the split which made the key of this depth has ended: the key

@@ -15,6 +15,7 @@ enum { APPEND, LOOK, ROOT };
 enum {
     CHANGE_BEGIN,
     CHANGE_APPENDING,
+    CHANGE_CHECKING_ROOM, /* appending, with a look before it */
     CHANGE_LOCATING,
     CHANGE_LOOKING_ABOVE, /* whether the split has ended that made its key */
     CHANGE_MAKING,
@@ -109,13 +110,18 @@ static enum mcds__step fail(struct mcds__fold_change *change, struct mcds__opera
                             const mcds_reply *reply)
 {
     (void)mcds__operation_fail(operation, reply);
-    if (change->doubt)
-        operation->result = MCDS_AMBIGUOUS;
+    operation->result = change->doubt ? MCDS_AMBIGUOUS : operation->result;
     return MCDS__DONE;
 }
 
 static enum mcds__step locate(struct mcds__fold_change *change,
                               struct mcds__operation *operation);
+static enum mcds__step begin(struct mcds__fold_change *change,
+                             struct mcds__operation *operation);
+static enum mcds__step prove(struct mcds__fold_change *change,
+                             struct mcds__operation *operation);
+static enum mcds__step take_making(struct mcds__fold_change *change,
+                                   struct mcds__operation *operation);
 
 /* A pause, then another try from the beginning with the same id. */
 static enum mcds__step try_later(struct mcds__fold_change *change,
@@ -127,16 +133,8 @@ static enum mcds__step try_later(struct mcds__fold_change *change,
     return fail(change, operation, reply);
 }
 
-static enum mcds__step begin(struct mcds__fold_change *change,
-                             struct mcds__operation *operation);
-
-static enum mcds__step prove(struct mcds__fold_change *change,
-                             struct mcds__operation *operation);
-static enum mcds__step take_making(struct mcds__fold_change *change,
-                                   struct mcds__operation *operation);
-
-/* The store has no room for what the key needs. The outcome of the record is certain where the
- * key's value has it and no append was sent to a deeper key. */
+/* The store has no room for what the key needs. The outcome of the record is certain where the key's
+ * value has it and no append was sent to a deeper key. */
 static enum mcds__step take_refused_growth(struct mcds__fold_change *change,
                                            struct mcds__operation *operation)
 {
@@ -260,25 +258,6 @@ static enum mcds__step locate(struct mcds__fold_change *change,
     return ask_at(change, operation, change->depth);
 }
 
-/* What became of the record, from the value that was read behind it. */
-static int read_code(struct mcds__fold_change *change, struct mcds__operation *operation)
-{
-    const mcds_request *looked = &change->requests[LOOK];
-    struct mcds__fold_contents contents;
-    mcds__fold_contents_init(&contents, operation->env, looked->key, change->element);
-    int result = mcds__fold_load(&contents, mcds__reply_value(&operation->batch, looked),
-                                 looked->reply.flags);
-    const struct mcds__fold_id *id = mcds__fold_outcome(&contents, change->writer, change->seq);
-    if (result == MCDS_OK && id == NULL)
-        result = MCDS_NOT_FOUND;
-    if (result == MCDS_OK) {
-        change->code = id->code;
-        change->number = id->number;
-    }
-    mcds__fold_contents_free(&contents);
-    return result;
-}
-
 static enum mcds__step take_open(struct mcds__fold_change *change,
                                  struct mcds__operation *operation)
 {
@@ -291,7 +270,7 @@ static enum mcds__step take_open(struct mcds__fold_change *change,
         change->doubt = true;
         return grow(change, operation, CHANGE_HELPING);
     }
-    int result = change->wants_code ? read_code(change, operation) : MCDS_OK;
+    int result = change->wants_code ? mcds__fold_read_code(change, operation) : MCDS_OK;
     if (result == MCDS_NOT_FOUND)
         return grow(change, operation, CHANGE_HELPING);
     /* It counts, but what it has done cannot be told. */
@@ -343,6 +322,15 @@ static enum mcds__step locate_missing(struct mcds__fold_change *change,
     return locate(change, operation);
 }
 
+static enum mcds__step check_room(struct mcds__fold_change *change,
+                                  struct mcds__operation *operation)
+{
+    mcds__fold_fill_room_check(change);
+    change->stage = CHANGE_CHECKING_ROOM;
+    mcds__fold_take_turn(change);
+    return mcds__operation_ask_repeatable(operation, change->requests, 3);
+}
+
 /* Missing, or it has no room: so does a mark to which many have appended who came late. */
 static enum mcds__step take_refusal(struct mcds__fold_change *change,
                                     struct mcds__operation *operation)
@@ -357,12 +345,14 @@ static enum mcds__step take_refusal(struct mcds__fold_change *change,
     mcds__store_capabilities(change->fold->store, &can);
     if (looked->value_length + change->record.length > can.value_max)
         return grow(change, operation, CHANGE_HELPING);
-    /* Another may have made the key between the two; else memcached says so of an append for which
-     * it has no memory. */
+    if (change->rejections < REJECTIONS_MAX) {
+        change->rejections++;
+        return check_room(change, operation);
+    }
     change->stage = CHANGE_BEGIN;
-    if (change->rejections++ < REJECTIONS_MAX && mcds__operation_wait(operation, 0))
-        return MCDS__SLEEP;
-    return finish(change, operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_IT));
+    return mcds__operation_wait(operation, 0)
+               ? MCDS__SLEEP
+               : finish(change, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
 }
 
 static enum mcds__step take_append(struct mcds__fold_change *change,
@@ -390,6 +380,15 @@ static enum mcds__step take_append(struct mcds__fold_change *change,
     if (looked->outcome == MCDS_OUT_MISS)
         return locate_missing(change, operation);
     return take_look(change, operation);
+}
+
+static enum mcds__step take_room_check(struct mcds__fold_change *change,
+                                       struct mcds__operation *operation)
+{
+    if (!mcds__fold_take_room_check(change))
+        return take_append(change, operation);
+    mcds__fold_give_turn(change);
+    return finish(change, operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_IT));
 }
 
 /* It has been made with the record in it, or by another, or not. */
@@ -431,12 +430,8 @@ static enum mcds__step ask_above(struct mcds__fold_change *change,
 {
     change->depth = depth;
     mcds__fold_key(change->fold, change->life.number, change->hash, depth - 1, &change->key);
-    change->requests[LOOK] = (mcds_request){
-        .command = MCDS_GET,
-        .options = MCDS_NO_VALUE,
-        .key = mcds__key_bytes(&change->key),
-        .route = mcds__fold_route(change->fold, depth - 1),
-    };
+    change->requests[LOOK] = mcds__fold_look_at(change->fold, mcds__key_bytes(&change->key),
+                                                depth - 1);
     change->stage = CHANGE_LOOKING_ABOVE;
     return mcds__operation_ask_repeatable(operation, &change->requests[LOOK], 1);
 }
@@ -486,6 +481,8 @@ enum mcds__step mcds__fold_change_step(struct mcds__fold_change *change,
         return begin(change, operation);
     case CHANGE_APPENDING:
         return take_append(change, operation);
+    case CHANGE_CHECKING_ROOM:
+        return take_room_check(change, operation);
     case CHANGE_LOCATING:
         return locate(change, operation);
     case CHANGE_LOOKING_ABOVE:

@@ -3,6 +3,9 @@
 #include "base/environment.h"
 #include "core/fold_turn.h"
 
+/* The requests of a change. */
+enum { APPEND, LOOK, LOOK_AFTER };
+
 #define RECORD_MAX ((size_t)1 << 27)
 
 void mcds__fold_change_free(struct mcds__fold_change *change)
@@ -55,4 +58,42 @@ bool mcds__fold_change_begin(struct mcds__fold_change *change, struct mcds__fold
     }
     change->place.element = change->element;
     return true;
+}
+
+int mcds__fold_read_code(struct mcds__fold_change *change, struct mcds__operation *operation)
+{
+    const mcds_request *looked = &change->requests[LOOK];
+    struct mcds__fold_contents contents;
+    mcds__fold_contents_init(&contents, operation->env, looked->key, change->element);
+    int result = mcds__fold_load(&contents, mcds__reply_value(&operation->batch, looked),
+                                 looked->reply.flags);
+    const struct mcds__fold_id *id = mcds__fold_outcome(&contents, change->writer, change->seq);
+    if (result == MCDS_OK && id == NULL)
+        result = MCDS_NOT_FOUND;
+    if (result == MCDS_OK) {
+        change->code = id->code;
+        change->number = id->number;
+    }
+    mcds__fold_contents_free(&contents);
+    return result;
+}
+
+void mcds__fold_fill_room_check(struct mcds__fold_change *change)
+{
+    change->requests[LOOK_AFTER] = change->requests[LOOK];
+    change->requests[1] = change->requests[APPEND];
+    change->requests[0] = change->requests[LOOK_AFTER];
+    change->requests[0].options = MCDS_NO_VALUE;
+    change->proof.looks = false;
+}
+
+bool mcds__fold_take_room_check(struct mcds__fold_change *change)
+{
+    mcds_reply before = change->requests[0].reply;
+    change->requests[APPEND] = change->requests[1];
+    change->requests[LOOK] = change->requests[LOOK_AFTER];
+    const mcds_reply *after = &change->requests[LOOK].reply;
+    return change->requests[APPEND].reply.outcome == MCDS_OUT_NOT_STORED &&
+           before.outcome == MCDS_OUT_OK && after->outcome == MCDS_OUT_OK &&
+           before.cas.connection != 0 && before.cas.unique == after->cas.unique;
 }

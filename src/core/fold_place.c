@@ -35,12 +35,8 @@ static enum mcds__step ask_keys(struct mcds__fold_place *place, struct mcds__fol
         place->hash = mcds__fold_hash(place->life.hash_key, place->element);
     for (uint32_t depth = 0; depth < DEPTHS; depth++) {
         mcds__fold_key(fold, place->life.number, place->hash, depth, &room->keys[depth]);
-        room->requests[depth] = (mcds_request){
-            .command = MCDS_GET,
-            .options = MCDS_NO_VALUE,
-            .key = mcds__key_bytes(&room->keys[depth]),
-            .route = mcds__fold_route(fold, depth),
-        };
+        room->requests[depth] = mcds__fold_look_at(fold, mcds__key_bytes(&room->keys[depth]),
+                                                   depth);
     }
     room->requests[ROOT] = mcds__fold_look_at_root(fold);
     place->stage = PLACE_ALL;

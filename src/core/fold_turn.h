@@ -18,4 +18,14 @@ void mcds__fold_give_turn(struct mcds__fold_change *change);
 bool mcds__fold_is_founder(struct mcds__fold_change *change);
 void mcds__fold_resign(struct mcds__fold_change *change);
 
+/* What became of the record, from the value that was read after the append. */
+int mcds__fold_read_code(struct mcds__fold_change *change, struct mcds__operation *operation);
+
+/* The key is there now, and took no append. memcached answers NOT_STORED where it has no memory, and
+ * where the key was missing and another has made it since: a look before the append and one after
+ * it distinguish these. Fill the three requests; take their replies, and leave those of the append
+ * and the look after it where they always are. True: the key was there all the time. */
+void mcds__fold_fill_room_check(struct mcds__fold_change *change);
+bool mcds__fold_take_room_check(struct mcds__fold_change *change);
+
 #endif

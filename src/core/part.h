@@ -233,10 +233,12 @@ struct mcds__part_append {
     bool is_in;     /* in `part`; that counts once the parts below are closed */
     bool tells_loss;
     bool makes;
+    bool leads; /* a request comes before the append: it makes the part, or looks at it */
     bool counts;
     bool under_way;
     bool has_asked; /* for pieces */
     bool is_fresh;
+    bool had_parts; /* in: the family has had some, so where there is none, all are lost */
     uint8_t walked;
     uint8_t makings;
     uint8_t refusals;
@@ -256,6 +258,10 @@ struct mcds__part_append {
     mcds_buffer records;
     uint8_t records_room[192];
 };
+/* Fill the request that writes the count, since a part is made: all below it have been made. */
+void mcds__part_write_count(struct mcds__part_append *append, mcds_request *request);
+/* How many bytes of whole records fit into `room` bytes. */
+size_t mcds__part_whole_records(const struct mcds__part_append *append, size_t room);
 void mcds__part_append_begin(struct mcds__part_append *append, struct mcds__parts *parts,
                              uint64_t family, uint64_t ttl_ms);
 /* Add a record with this payload, of which the bytes are copied; flags, times: as in the record.

@@ -7,6 +7,7 @@
 #define MAKINGS_MAX 3
 /* So many full parts in a row, and the family's end is looked for. */
 #define WALK_MAX 3
+#define REFUSALS_MAX 8 /* that prove nothing; then an attempt waits */
 
 enum {
     APPEND_BEGIN,
@@ -22,12 +23,12 @@ enum {
 
 static mcds_request *append_request(struct mcds__part_append *append)
 {
-    return &append->requests[append->makes];
+    return append->requests + append->leads;
 }
 
 static mcds_request *look_request(struct mcds__part_append *append)
 {
-    return &append->requests[append->makes + 1];
+    return append_request(append) + 1;
 }
 
 static enum mcds__step finish(struct mcds__part_append *append,
@@ -53,12 +54,16 @@ static enum mcds__step fail(struct mcds__part_append *append, struct mcds__opera
     return MCDS__DONE;
 }
 
-/* Whether the store refuses to make a part longer that exists. memcached without memory answers
- * NOT_STORED, as it does for a part that was missing and has been made meanwhile. */
-static bool has_no_room(struct mcds__part_append *append, const mcds_reply *reply)
+/* Whether the store has refused to make a part longer that was there. memcached without memory
+ * answers NOT_STORED, as it does for a missing part, which another may have made since: only one
+ * token before and after shows that it was there. */
+static bool has_no_room(const mcds_reply *before, const mcds_reply *refused,
+                        const mcds_reply *after)
 {
-    return mcds__is_refusal(reply) ||
-           (reply->outcome == MCDS_OUT_NOT_STORED && append->refusals++ > 0);
+    return mcds__is_refusal(refused) ||
+           (refused->outcome == MCDS_OUT_NOT_STORED && before->outcome == MCDS_OUT_OK &&
+            after->outcome == MCDS_OUT_OK && before->cas.connection != 0 &&
+            before->flags == after->flags && before->cas.unique == after->cas.unique);
 }
 
 static enum mcds__step fail_for_room(struct mcds__part_append *append,
@@ -87,9 +92,7 @@ static enum mcds__step try_later(struct mcds__part_append *append,
 {
     append->stage = stage;
     operation->tries++;
-    if (mcds__operation_wait(operation, 0))
-        return MCDS__SLEEP;
-    return fail(append, operation, reply);
+    return mcds__operation_wait(operation, 0) ? MCDS__SLEEP : fail(append, operation, reply);
 }
 
 static enum mcds__step begin(struct mcds__part_append *append,
@@ -109,10 +112,10 @@ static enum mcds__step locate(struct mcds__part_append *append,
         return step;
     append->locate.stage = 0;
     if (operation->result != MCDS_OK) {
-        if (append->doubt)
-            operation->result = MCDS_AMBIGUOUS;
+        operation->result = append->doubt ? MCDS_AMBIGUOUS : operation->result;
         return MCDS__DONE;
     }
+    append->tells_loss |= append->had_parts && !append->locate.exists;
     if (append->locate.ended)
         return end(append, operation, true);
     return begin(append, operation);
@@ -125,31 +128,17 @@ static enum mcds__step resolve(struct mcds__part_append *append,
     if (room == NULL)
         return finish(append, operation, MCDS_NO_MEMORY, NULL);
     uint32_t count = 0;
+    mcds__part_fill_get(append->parts, append->family, room, count++, append->doubted,
+                        MCDS_NO_VALUE);
     if (closes)
         mcds__part_fill_close(append->parts, append->family, room, count++, append->doubted,
                               size);
-    else
-        mcds__part_fill_get(append->parts, append->family, room, count++, append->doubted,
-                            MCDS_NO_VALUE);
     mcds__part_fill_get(append->parts, append->family, room, count++, append->doubted, 0);
     append->stage = APPEND_RESOLVING;
     return mcds__operation_ask_repeatable(operation, room->requests, count);
 }
 
-/* The parts below the one that is made have been made. */
-static void write_count(struct mcds__part_append *append, mcds_request *request)
-{
-    mcds_bytes route = mcds__part_count_key(append->parts, append->family, &append->count_key);
-    *request = (mcds_request){
-        .command = MCDS_SET,
-        .ttl_ms = append->ttl_ms,
-        .key = mcds__key_bytes(&append->count_key),
-        .route = route,
-        .value = {append->count_text, mcds__format_u64(append->part, append->count_text)},
-    };
-}
-
-/* [make the part,] append, look[, write the count]. */
+/* [make the part, or look,] append, look[, write the count]. */
 static enum mcds__step ask(struct mcds__part_append *append, struct mcds__operation *operation,
                            const struct mcds__part_place *place)
 {
@@ -161,6 +150,7 @@ static enum mcds__step ask(struct mcds__part_append *append, struct mcds__operat
     mcds__part_address(append->records.at, append->records.length, key, flags);
     append->part = place->part;
     append->makes = place->makes;
+    append->leads = place->makes || append->refusals > 0;
     append->counts = place->counts || (append->counts && place->part > 0);
     if (place->makes)
         append->requests[0] = (mcds_request){
@@ -172,6 +162,9 @@ static enum mcds__step ask(struct mcds__part_append *append, struct mcds__operat
             .value = {append->opening,
                       mcds__part_put_opening(append->opening, key, place->before)},
         };
+    else if (append->leads)
+        append->requests[0] = (mcds_request){
+            .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = key, .route = route};
     *append_request(append) = (mcds_request){
         .command = MCDS_APPEND,
         .key = key,
@@ -182,9 +175,11 @@ static enum mcds__step ask(struct mcds__part_append *append, struct mcds__operat
         .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = key, .route = route};
     append->stage = APPEND_ASKED;
     if (append->counts)
-        write_count(append, &append->requests[append->makes + 2]);
-    return mcds__operation_ask_combinable(operation, append->requests,
-                                          append->makes + 2u + append->counts);
+        mcds__part_write_count(append, &append->requests[append->leads + 2]);
+    uint32_t count = append->leads + 2u + append->counts;
+    if (append->leads != append->makes)
+        return mcds__operation_ask_repeatable(operation, append->requests, count);
+    return mcds__operation_ask_combinable(operation, append->requests, count);
 }
 
 static enum mcds__step store_pieces(struct mcds__part_append *append,
@@ -227,19 +222,6 @@ static enum mcds__step begin(struct mcds__part_append *append,
     return ask(append, operation, &place);
 }
 
-/* How many bytes of whole records fit into `room` bytes. */
-static size_t whole_records(const struct mcds__part_append *append, size_t room)
-{
-    size_t at = 0;
-    while (at < append->records.length) {
-        size_t length = mcds__part_length(append->records.at + at);
-        if (length > room - at)
-            break;
-        at += length;
-    }
-    return at;
-}
-
 /* The parts below are closed. */
 static enum mcds__step take_settled(struct mcds__part_append *append,
                                     struct mcds__operation *operation)
@@ -271,8 +253,7 @@ static enum mcds__step settle(struct mcds__part_append *append,
 static enum mcds__step end_below(struct mcds__part_append *append,
                                  struct mcds__operation *operation, uint64_t mark)
 {
-    if (append->doubted > mark)
-        append->doubt = false;
+    append->doubt = append->doubt && append->doubted <= mark;
     return end(append, operation, true);
 }
 
@@ -299,17 +280,24 @@ static enum mcds__step take_settling(struct mcds__part_append *append,
     }
     if (open == 0)
         return take_settled(append, operation);
-    mcds__part_fill_close(append->parts, append->family, room, 0, part, size);
+    mcds__part_fill_get(append->parts, append->family, room, 0, part, MCDS_NO_VALUE);
+    mcds__part_fill_close(append->parts, append->family, room, 1, part, size);
+    mcds__part_fill_get(append->parts, append->family, room, 2, part, MCDS_NO_VALUE);
     append->stage = APPEND_CLOSING;
-    return mcds__operation_ask_repeatable(operation, room->requests, 1);
+    return mcds__operation_ask_repeatable(operation, room->requests, 3);
 }
 
 static enum mcds__step take_closing(struct mcds__part_append *append,
                                     struct mcds__operation *operation)
 {
-    const mcds_reply *closed = &append->room->requests[0].reply;
-    if (has_no_room(append, closed))
+    const mcds_request *requests = append->room->requests;
+    const mcds_reply *closed = &requests[1].reply;
+    if (has_no_room(&requests[0].reply, closed, &requests[2].reply))
         return fail_for_room(append, operation, closed);
+    if (append->refusals == REFUSALS_MAX)
+        return try_later(append, operation, APPEND_SETTLE, closed);
+    if (closed->outcome == MCDS_OUT_NOT_STORED)
+        append->refusals++;
     return settle(append, operation);
 }
 
@@ -340,7 +328,7 @@ static enum mcds__step take_full(struct mcds__part_append *append,
     if (is_exact) {
         size_t begin_at = end_at > append->length ? end_at - append->length : 0;
         size_t room = begin_at < MCDS__PART_LIMIT ? MCDS__PART_LIMIT - begin_at : 0;
-        size_t counted = whole_records(append, room);
+        size_t counted = mcds__part_whole_records(append, room);
         if (counted > 0)
             note_doubt(append);
         mcds__buffer_consume(&append->records, counted);
@@ -381,6 +369,20 @@ static enum mcds__step take_look(struct mcds__part_append *append,
     return take_full(append, operation, is_exact, end_at);
 }
 
+/* The part is open, and the append was NOT_STORED. */
+static enum mcds__step take_open_refusal(struct mcds__part_append *append,
+                                         struct mcds__operation *operation)
+{
+    const mcds_reply *refused = &append_request(append)->reply;
+    if (append->leads && !append->makes &&
+        has_no_room(&append->requests[0].reply, refused, &look_request(append)->reply))
+        return fail_for_room(append, operation, refused);
+    if (append->refusals == REFUSALS_MAX)
+        return try_later(append, operation, APPEND_BEGIN, refused);
+    append->refusals++;
+    return begin(append, operation);
+}
+
 /* NOT_STORED: missing, or it has no room. */
 static enum mcds__step take_refusal(struct mcds__part_append *append,
                                     struct mcds__operation *operation)
@@ -389,9 +391,7 @@ static enum mcds__step take_refusal(struct mcds__part_append *append,
     const mcds_reply *added = &append->requests[0].reply;
     if (looked->outcome == MCDS_OUT_OK) {
         if (!mcds__part_is_closed(looked->value_length, looked->flags))
-            return has_no_room(append, &append_request(append)->reply)
-                       ? fail_for_room(append, operation, &append_request(append)->reply)
-                       : begin(append, operation);
+            return take_open_refusal(append, operation);
         if (looked->flags == MCDS__PART_END)
             return end(append, operation, true);
         mcds__part_note_closed(append->parts, append->family, append->part);
@@ -439,28 +439,27 @@ static enum mcds__step take_append(struct mcds__part_append *append,
 
 /* The first part in which a copy may be is open: it must be closed before it is read. */
 static enum mcds__step take_open_resolution(struct mcds__part_append *append,
-                                            struct mcds__operation *operation,
-                                            const mcds_request *first, size_t size)
+                                            struct mcds__operation *operation, size_t size)
 {
-    if (first->command != MCDS_APPEND)
+    const mcds_request *requests = append->room->requests;
+    if (requests[1].command != MCDS_APPEND)
         return resolve(append, operation, true, size);
-    if (has_no_room(append, &first->reply))
-        return fail_for_room(append, operation, &first->reply);
-    return try_later(append, operation, APPEND_RESOLVE, &first->reply);
+    if (has_no_room(&requests[0].reply, &requests[1].reply, &requests[2].reply))
+        return fail_for_room(append, operation, &requests[1].reply);
+    return try_later(append, operation, APPEND_RESOLVE, &requests[1].reply);
 }
 
 /* The first part in which a copy may be has been read. */
 static enum mcds__step take_resolution(struct mcds__part_append *append,
                                        struct mcds__operation *operation)
 {
-    const mcds_request *first = &append->room->requests[0];
-    const mcds_request *read = &append->room->requests[1];
+    const mcds_request *read = &append->room->requests[operation->batch.count - 1];
     if (read->reply.outcome != MCDS_OUT_OK && read->reply.outcome != MCDS_OUT_MISS)
         return try_later(append, operation, APPEND_RESOLVE, &read->reply);
     if (read->reply.outcome == MCDS_OUT_OK) {
         mcds_bytes value = mcds__reply_value(&operation->batch, read);
         if (!mcds__part_is_closed(value.length, read->reply.flags))
-            return take_open_resolution(append, operation, first, value.length);
+            return take_open_resolution(append, operation, value.length);
         while (append->records.length > 0 &&
                mcds__part_holds(read->key, value, append->records.at))
             mcds__buffer_consume(&append->records, mcds__part_length(append->records.at));

@@ -22,6 +22,18 @@ uint64_t mcds__part_count_of(const mcds_reply *reply, const mcds_buffer *values)
     return count <= MCDS__PART_COUNT_MAX ? count : 0;
 }
 
+void mcds__part_write_count(struct mcds__part_append *append, mcds_request *request)
+{
+    mcds_bytes route = mcds__part_count_key(append->parts, append->family, &append->count_key);
+    *request = (mcds_request){
+        .command = MCDS_SET,
+        .ttl_ms = append->ttl_ms,
+        .key = mcds__key_bytes(&append->count_key),
+        .route = route,
+        .value = {append->count_text, mcds__format_u64(append->part, append->count_text)},
+    };
+}
+
 static enum mcds__step ask(struct mcds__part_find *find, const struct mcds__parts *parts,
                            struct mcds__part_room *room, struct mcds__operation *operation)
 {

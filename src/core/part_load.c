@@ -18,6 +18,7 @@ void mcds__part_append_begin(struct mcds__part_append *append, struct mcds__part
     append->room = NULL;
     mcds__buffer_init_in(&append->records, parts->env, RECORDS_MAX, append->records_room,
                          sizeof append->records_room);
+    append->had_parts = false;
     mcds__buffer_init(&append->large, parts->env, LARGE_MAX);
     mcds__part_append_again(append);
 }
@@ -50,6 +51,18 @@ void mcds__part_append_free(struct mcds__part_append *append)
     append->room = append->locate.room = NULL;
     mcds__buffer_free(&append->records);
     mcds__buffer_free(&append->large);
+}
+
+size_t mcds__part_whole_records(const struct mcds__part_append *append, size_t room)
+{
+    size_t at = 0;
+    while (at < append->records.length) {
+        size_t length = mcds__part_length(append->records.at + at);
+        if (length > room - at)
+            break;
+        at += length;
+    }
+    return at;
 }
 
 bool mcds__part_append_fits(const struct mcds__part_append *append, size_t length)
