@@ -1335,7 +1335,7 @@ MCDS_API MCDS_CHECKED int mcds_list_open(mcds_store *store, const char *name,
 MCDS_API void mcds_list_close(mcds_list *list);
 
 /* Adds a value at the end. Makes the list when it does not exist.
- * Cost     1; a handle's first push 2 more, 4 more when it makes the list; the push that begins a
+ * Cost     1; a handle's first push 2 more, 5 more when it makes the list; the push that begins a
  *          new key 2 more.
  * Returns  MCDS_OK; MCDS_AMBIGUOUS: pushed once, not at all, or not yet; MCDS_LOST: the list is
  *          gone and another has begun, this value is in neither; MCDS_CORRUPT, MCDS_TOO_BIG,

@@ -122,22 +122,26 @@ enum mcds__step mcds__root_make_step(struct mcds__root *root, struct mcds__opera
     return mcds__operation_ask_repeatable(operation, root->requests, 2);
 }
 
+enum change { REPLACES, SETS, ERASES };
+
 /* The write and, behind it, a look: in one batch. */
 static enum mcds__step ask_replace(struct mcds__root *root, struct mcds__operation *operation,
-                                   bool erases)
+                                   enum change change)
 {
     mcds_capabilities can;
     mcds__store_capabilities(operation->store, &can);
     root->requests[0] = get_request(root);
     root->requests[1] = get_request(root);
-    if (erases) {
+    if (change == ERASES) {
         root->requests[0].command = MCDS_DELETE;
         if (can.compare_and_delete)
             root->requests[0].cas = root->token;
     } else if (can.compare_and_set) {
         root->requests[0].command = MCDS_CAS;
         root->requests[0].cas = root->token;
-        seal(root, root->next, &root->requests[0]);
+        if (change == REPLACES)
+            root->count = 0;
+        seal(root, change == SETS ? root->number : root->next, &root->requests[0]);
     } else {
         return mcds__operation_explain(operation, MCDS_UNSUPPORTED,
                                        MCDS__WHY(NO_COMPARE_AND_SET));
@@ -148,13 +152,13 @@ static enum mcds__step ask_replace(struct mcds__root *root, struct mcds__operati
 
 /* What lives is told by the look, whatever became of the write. */
 static enum mcds__step replace(struct mcds__root *root, struct mcds__operation *operation,
-                               bool erases)
+                               enum change change)
 {
     uint64_t old = root->number;
     if (root->stage != ROOT_REPLACING) {
         if (root->next == 0)
             root->next = mcds__random_u64(operation->env) | 1;
-        return ask_replace(root, operation, erases);
+        return ask_replace(root, operation, change);
     }
     const mcds_reply *written = &root->requests[0].reply;
     const mcds_reply *looked = &root->requests[1].reply;
@@ -176,7 +180,8 @@ static enum mcds__step replace(struct mcds__root *root, struct mcds__operation *
         root->number = 0;
         return mcds__operation_finish(operation, MCDS_OK);
     }
-    if (step != MCDS__DONE || operation->result != MCDS_OK || root->number != old)
+    if (step != MCDS__DONE || operation->result != MCDS_OK || root->number != old ||
+        (change == SETS && root->count > 0))
         return step;
     if (!mcds__operation_again(operation))
         return mcds__operation_finish(operation, MCDS_BUSY);
@@ -187,11 +192,23 @@ static enum mcds__step replace(struct mcds__root *root, struct mcds__operation *
 enum mcds__step mcds__root_replace_step(struct mcds__root *root,
                                         struct mcds__operation *operation)
 {
-    return replace(root, operation, false);
+    return replace(root, operation, REPLACES);
 }
 
 enum mcds__step mcds__root_erase_step(struct mcds__root *root,
                                       struct mcds__operation *operation)
 {
-    return replace(root, operation, true);
+    return replace(root, operation, ERASES);
+}
+
+enum mcds__step mcds__root_set_step(struct mcds__root *root, struct mcds__operation *operation,
+                                    uint64_t setting)
+{
+    mcds_capabilities can;
+    mcds__store_capabilities(operation->store, &can);
+    if (!can.compare_and_set)
+        return mcds__operation_finish(operation, MCDS_OK);
+    root->count = root->stage == ROOT_REPLACING ? root->count : 1;
+    root->settings[0] = root->stage == ROOT_REPLACING ? root->settings[0] : setting;
+    return replace(root, operation, SETS);
 }

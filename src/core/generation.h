@@ -47,6 +47,10 @@ enum mcds__step mcds__root_make_step(struct mcds__root *root,
  * and others. */
 enum mcds__step mcds__root_replace_step(struct mcds__root *root,
                                         struct mcds__operation *operation);
+/* After reading: give the root of `number` one setting, where it has none. DONE with MCDS_OK: it has
+ * one, or `root->number` lives instead, 0 for none. A store without compare-and-set keeps none. */
+enum mcds__step mcds__root_set_step(struct mcds__root *root, struct mcds__operation *operation,
+                                    uint64_t setting);
 enum mcds__step mcds__root_erase_step(struct mcds__root *root,
                                       struct mcds__operation *operation);
 

@@ -9,7 +9,7 @@
 /* How often a push may meet a clear before it gives up. */
 #define CLEARS_MAX 16
 
-enum { PUSH_BEGIN, PUSH_ROOT, PUSH_APPEND, PUSH_HELP, PUSH_HEAL, PUSH_JUDGE };
+enum { PUSH_BEGIN, PUSH_ROOT, PUSH_APPEND, PUSH_HELP, PUSH_HEAL, PUSH_USE, PUSH_JUDGE };
 
 struct list_push {
     struct mcds__operation base;
@@ -52,6 +52,7 @@ static enum mcds__step step_push(struct mcds__operation *operation);
 static enum mcds__step begin_append(struct list_push *push, uint64_t generation, bool is_fresh)
 {
     push->stage = PUSH_APPEND;
+    push->append.had_parts = atomic_load(&push->list->used) == generation;
     if (mcds__part_append_move(&push->append, generation, is_fresh))
         return step_push(&push->base);
     return mcds__operation_finish(&push->base, MCDS_AMBIGUOUS);
@@ -80,6 +81,8 @@ static enum mcds__step take_root(struct list_push *push, enum mcds__step step)
         return fail(push);
     bool is_same = push->root.number == push->append.family;
     atomic_store(&push->list->generation.known, push->root.number);
+    if (push->root.count > 0)
+        atomic_store(&push->list->used, push->root.number);
     if (is_same && push->append.ended && push->append.is_marked) {
         push->stage = PUSH_HELP;
         push->root.stage = 0;
@@ -115,21 +118,46 @@ static enum mcds__step go_on(struct list_push *push)
     return step_push(&push->base);
 }
 
-/* Who makes a part looks after the root, without which the list could not be found. */
+/* Who makes a part looks after the root, without which the list could not be found; and the root
+ * says, before the first value is acknowledged, that there is one. */
 static enum mcds__step heal(struct list_push *push)
 {
     push->stage = PUSH_HEAL;
     mcds__root_begin(&push->root, &push->list->generation);
     push->root.number = push->append.family;
+    push->root.count = 1;
+    push->root.settings[0] = LIST_USED;
     return step_push(&push->base);
+}
+
+/* The values are in, but nothing will show that they were, should the store lose them all. Where it
+ * has no room for more, it does not forget either. */
+static enum mcds__step finish_unused(struct list_push *push)
+{
+    int result = push->base.result;
+    if (result == MCDS_FULL || result == MCDS_NO_MEMORY ||
+        atomic_load(&push->list->used) == push->append.family)
+        return go_on(push);
+    push->base.result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
 }
 
 static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
 {
     if (step != MCDS__DONE)
         return step;
-    if (push->base.result != MCDS_OK || push->root.number == push->append.family)
+    if (push->base.result != MCDS_OK)
+        return finish_unused(push);
+    if (push->root.number == push->append.family && push->stage == PUSH_HEAL &&
+        push->root.count == 0) {
+        push->stage = PUSH_USE;
+        push->root.stage = 0;
+        return step_push(&push->base);
+    }
+    if (push->root.number == push->append.family) {
+        atomic_store(&push->list->used, push->root.number);
         return go_on(push);
+    }
     push->stage = PUSH_JUDGE;
     push->locate = (struct mcds__part_locate){.family = push->append.family,
                                               .room = push->locate.room};
@@ -154,8 +182,9 @@ static enum mcds__step take_append(struct list_push *push, enum mcds__step step)
 {
     if (step != MCDS__DONE)
         return step;
+    bool is_used = atomic_load(&push->list->used) == push->append.family;
     if (push->base.result == MCDS_OK)
-        return push->append.made ? heal(push) : go_on(push);
+        return push->append.made || !is_used ? heal(push) : go_on(push);
     if (!push->append.ended)
         return step;
     if (push->clears++ == CLEARS_MAX)
@@ -181,6 +210,8 @@ static enum mcds__step step_push(struct mcds__operation *operation)
         return take_help(push, mcds__root_replace_step(&push->root, operation));
     case PUSH_HEAL:
         return take_heal(push, mcds__root_make_step(&push->root, operation));
+    case PUSH_USE:
+        return take_heal(push, mcds__root_set_step(&push->root, operation, LIST_USED));
     case PUSH_JUDGE:
         return take_judgement(
             push, mcds__part_locate_step(&push->locate, &push->list->parts, operation));

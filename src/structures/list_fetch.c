@@ -18,6 +18,7 @@ struct list_fetch {
     bool (*visit)(void *context, mcds_bytes value);
     void *context;
     uint8_t stage;
+    bool is_used; /* the root says that a value has been acknowledged */
     bool is_lost;
     bool is_corrupt;
     uint32_t item;
@@ -52,7 +53,8 @@ static enum mcds__step finish(struct list_fetch *fetch)
 /* Where parts are missing, or the family has ended, it may be that the list was cleared. */
 static enum mcds__step end(struct list_fetch *fetch)
 {
-    fetch->is_lost = fetch->is_lost || fetch->read.gaps > 0;
+    bool has_no_part = fetch->read.from == 0 && fetch->read.is_empty && !fetch->read.ended;
+    fetch->is_lost = fetch->is_lost || fetch->read.gaps > 0 || (fetch->is_used && has_no_part);
     fetch->is_corrupt = fetch->is_corrupt || fetch->read.corrupt > 0;
     if (!fetch->is_lost)
         return finish(fetch);
@@ -143,6 +145,7 @@ static enum mcds__step take_root(struct list_fetch *fetch, enum mcds__step step)
         return step;
     atomic_store(&fetch->list->generation.known, fetch->root.number);
     fetch->family = fetch->root.number;
+    fetch->is_used = fetch->root.count > 0;
     mcds__part_read_begin(&fetch->read, &fetch->list->parts, fetch->family);
     fetch->read.want = WANT_FIRST;
     fetch->stage = FETCH_READING;
@@ -205,7 +208,7 @@ static int launch_fetch(struct list_fetch *fetch, mcds_list *list, uint64_t skip
     fetch->visit = visit;
     fetch->context = context;
     fetch->stage = FETCH_ROOT;
-    fetch->is_lost = fetch->is_corrupt = false;
+    fetch->is_used = fetch->is_lost = fetch->is_corrupt = false;
     fetch->item = 0;
     fetch->bound = 0;
     fetch->locate.room = NULL;

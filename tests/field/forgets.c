@@ -126,15 +126,6 @@ static bool always_tells(const struct subject *subject)
            strstr(subject->name, "views") == NULL;
 }
 
-/* A list of which only the root is left looks like one that has just been made. */
-static bool is_like_new(const struct ledger *ledger)
-{
-    for (uint32_t i = 0; i < ledger->count; i++)
-        if (ledger->seen[i] > 0)
-            return false;
-    return ledger->subject->kind == SUBJECT_PARTS;
-}
-
 static bool is_whole(const struct ledger *ledger)
 {
     for (uint32_t i = 0; i < ledger->count; i++)
@@ -159,8 +150,7 @@ static void judge(struct play *play, struct ledger *ledger, const char *when)
         if (number != LEDGER_MAX)
             complain(play, when, why, text);
         play->is_told = play->is_told || ledger->is_lost || ledger->is_absent;
-        if (always_tells(play->subject) && !is_whole(ledger) && !is_like_new(ledger) &&
-            !play->is_told)
+        if (always_tells(play->subject) && !is_whole(ledger) && !play->is_told)
             complain(play, when, "a loss that is not told", is_fresh ? "afresh" : "");
     }
 }

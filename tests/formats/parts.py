@@ -11,8 +11,8 @@ PART_END = 0xFFFFFFFF
 def root(key, flags, value):
     """The life of a list or log, and of a log (by arrival, late, ahead, retention, chunk)."""
     life, settings = plain_root(key, flags, value)
-    assert len(settings) == {b"l1": 0, b"e1": 5}[key.split(b":")[1]]
-    return life, settings or None
+    assert len(settings) in {b"l1": (0, 1), b"e1": (5,)}[key.split(b":")[1]]
+    return life, settings if len(settings) == 5 else None
 
 
 def part(key, flags, value):

@@ -59,7 +59,7 @@ void list_trips(struct suite *suite)
     mcds_list *cold = open_list(c.store, name);
     mcds_bytes a = mcds_text("a"), values[2] = {a, a}, filling = {large, sizeof large};
     TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_list_fetch, list, 0, 0, visit_value, NULL);
-    TRIPS(5, MCDS_OK, suite, &c, mcds_list_push, list, a); /* makes the list */
+    TRIPS(6, MCDS_OK, suite, &c, mcds_list_push, list, a); /* makes the list */
     TRIPS(1, MCDS_OK, suite, &c, mcds_list_push, list, a);
     TRIPS(1, MCDS_OK, suite, &c, mcds_list_push_many, list, values, 2, NULL);
     TRIPS(2, MCDS_OK, suite, &c, mcds_list_fetch, list, 0, 0, visit_value, NULL);

@@ -231,9 +231,45 @@ static void a_list_goes_on_after_a_loss(struct suite *suite)
             lose_of_a_list(suite, &losses[i]);
 }
 
+/* All parts and their count: the root is left, and says that there was something. */
+static void lose_all_of_a_list(struct suite *suite, uint32_t parts)
+{
+    static struct seen seen;
+    struct loss loss = {parts, 0, parts, parts > 1};
+    const char *name = fresh_name(suite, "l");
+    mcds_list *list = NULL, *fresh = NULL;
+    CHECK_RESULT(MCDS_OK, mcds_list_open(suite->store, name, NULL, &list));
+    CHECK_RESULT(MCDS_OK, mcds_list_open(suite->other, name, NULL, &fresh));
+    for (uint32_t i = 0; i < events_of(&loss); i++)
+        CHECK(MCDS_OK, suite, mcds_list_push, list, value_of(i));
+    struct raw_key family = list_family(suite, name);
+    lose(suite, &family, &loss);
+    seen = (struct seen){.stop_after = 0};
+    CHECK_OTHER(MCDS_LOST, suite, mcds_list_fetch, fresh, 0, 0, see_value, &seen);
+    CHECK(MCDS_LOST, suite, mcds_list_fetch, list, 0, 0, see_value, &seen);
+    CHECK_OTHER(MCDS_OK, suite, mcds_list_push, fresh, value_of(EVENTS_MAX));
+    CHECK(MCDS_LOST, suite, mcds_list_fetch, list, 0, 0, see_value, &seen);
+    assert_int_equal(seen.times[EVENTS_MAX], 1);
+    assert_int_equal(seen.count, 1);
+    CHECK(MCDS_OK, suite, mcds_list_clear, list);
+    CHECK(MCDS_OK, suite, mcds_list_fetch, list, 0, 0, see_value, &seen);
+    CHECK_OTHER(MCDS_OK, suite, mcds_list_fetch, fresh, 0, 0, see_value, &seen);
+    assert_int_equal(seen.count, 1);
+    mcds_list_close(fresh);
+    mcds_list_close(list);
+}
+
+static void a_list_without_parts_is_lost(struct suite *suite)
+{
+    lose_all_of_a_list(suite, 1);
+    lose_all_of_a_list(suite, 2);
+    lose_all_of_a_list(suite, PARTS_DURABLE);
+}
+
 static const struct suite_case cases[] = {
     CASE_TWICE(a_log_goes_on_after_a_loss),
     CASE_TWICE(a_list_goes_on_after_a_loss),
+    CASE_TWICE(a_list_without_parts_is_lost),
 };
 
 const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};
