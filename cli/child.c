@@ -36,6 +36,7 @@ static void become(const void *context, int report)
     if (getppid() != supervisor)
         _exit(1); /* it died before we could ask for the signal */
     (void)sigaction(SIGPIPE, &start->inheritance->pipe, NULL);
+    (void)sigaction(SIGXFSZ, &start->inheritance->size, NULL);
     (void)sigaction(SIGCHLD, &start->inheritance->child, NULL);
     (void)sigprocmask(SIG_SETMASK, &start->inheritance->mask, NULL);
     (void)execvp(start->program[0], start->program);

@@ -23,6 +23,7 @@ struct child {
 struct inheritance {
     sigset_t mask;
     struct sigaction pipe;
+    struct sigaction size;
     struct sigaction child;
 };
 

@@ -480,7 +480,7 @@ int lock_run(struct session *session, const struct command *command)
         return report(&session->output, command, NULL, result, NULL);
     }
     runner.lock = handle;
-    if (!watch_open(&runner.watch, &session->pipe_before)) {
+    if (!watch_open(&runner.watch, &session->pipe_before, &session->size_before)) {
         say(&runner, "no file descriptors available for signals and time");
         status = STATUS_INTERNAL;
     } else {

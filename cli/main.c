@@ -75,6 +75,8 @@ int main(int argc, char **argv)
     memset(&ignore, 0, sizeof ignore);
     ignore.sa_handler = SIG_IGN;
     (void)sigaction(SIGPIPE, &ignore, &session->pipe_before);
+    /* Likewise a file that may not grow (ulimit -f). */
+    (void)sigaction(SIGXFSZ, &ignore, &session->size_before);
     session->options.size = sizeof session->options;
     session->output.file = stdout;
     struct command command = {.elements = NULL};

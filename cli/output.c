@@ -2,12 +2,14 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "quote.h"
@@ -249,18 +251,52 @@ void complain(const struct output *output, const char *format, ...)
     (void)fwrite(text, 1, length, stderr);
 }
 
-bool output_flush(struct output *output)
+bool output_may_begin(struct output *output)
+{
+    struct stat status;
+    int flags = fcntl(STDOUT_FILENO, F_GETFL);
+    errno = flags >= 0 && (flags & O_ACCMODE) == O_RDONLY ? EBADF : errno;
+    bool is_writable = flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+    if (is_writable && fstat(STDOUT_FILENO, &status) == 0 && S_ISCHR(status.st_mode))
+        is_writable = write(STDOUT_FILENO, "", 0) == 0; /* /dev/full refuses even that */
+    if (!is_writable) {
+        complain(output, "standard output cannot be written: %s; nothing was done",
+                 strerror(errno));
+        output->is_error_told = true;
+    }
+    return is_writable;
+}
+
+/* What the user must know before repeating a command whose output was lost. */
+static void write_changes(const struct output *output, char out[64])
+{
+    out[0] = '\0';
+    if (output->changes == 1)
+        (void)snprintf(out, 64, "; the change was made");
+    else if (output->changes > 1)
+        (void)snprintf(out, 64, "; %" PRIu64 " changes were made", output->changes);
+}
+
+bool output_pass_on(struct output *output)
 {
     errno = 0;
     bool is_flushed = fflush(output->file) == 0;
     if (output->error == 0 && !is_flushed)
         output->error = errno;
-    if (is_flushed && ferror(output->file) == 0)
+    return is_flushed && ferror(output->file) == 0;
+}
+
+bool output_flush(struct output *output)
+{
+    if (output_pass_on(output))
         return true;
+    char changes[64];
+    write_changes(output, changes);
     /* A reader that has gone knows it. */
-    if (!output->is_error_told && output->error != EPIPE)
-        complain(output, "standard output cannot be written: %s",
-                 output->error != 0 ? strerror(output->error) : "an earlier write failed");
+    if (!output->is_error_told && (output->error != EPIPE || output->changes > 0))
+        complain(output, "standard output cannot be written: %s%s",
+                 output->error != 0 ? strerror(output->error) : "an earlier write failed",
+                 changes);
     output->is_error_told = true;
     return false;
 }

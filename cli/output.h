@@ -17,6 +17,7 @@ struct output {
     unsigned long line; /* of the batch or of what is fed; 0 = none */
     uint32_t fields;    /* printed in this line so far */
     uint64_t results;   /* that have been ended */
+    uint64_t changes;   /* that were made in the store, whatever becomes of what is printed */
     int error;          /* errno of the first write that failed */
     bool is_error_told;
 };
@@ -54,8 +55,14 @@ void output_print(const char *format, ...) MCDS_PRINTF(1, 2);
  * of the sentence come out as \xHH. */
 void complain(const struct output *output, const char *format, ...) MCDS_PRINTF(2, 3);
 
-/* Write out what is gathered. False, with the sentence printed at the first time, when standard
- * output does not take it; without a sentence when its reader has gone. */
+/* Whether standard output is open for writing and not full, as far as that can be known without
+ * writing to it. False with the sentence printed. */
+bool output_may_begin(struct output *output);
+
+/* Write out what is gathered. False when standard output does not take it; output_flush says so. */
+bool output_pass_on(struct output *output);
+/* The same. False, with the sentence printed at the first time, when standard
+ * output does not take it; without a sentence when its reader has gone and nothing was changed. */
 bool output_flush(struct output *output);
 
 /* Whether what has been printed so far has found its way, as far as is known. */

@@ -143,6 +143,24 @@ static int complain_of_loss(const struct output *output, const struct command *c
     return status_of(MCDS_LOST);
 }
 
+/* Whether an operation that succeeded has changed the store. */
+static bool has_changed(const struct command *command, const struct answer *answer)
+{
+    const struct verb *verb = command->verb;
+    bool looks = verb->start == lock_look && !is_given(command, OPTION_BREAK) &&
+                 !is_given(command, OPTION_DROP);
+    return verb->done != NULL && !looks && (verb->change == CHANGE_UNTOLD || answer->changed);
+}
+
+/* What was taken is nowhere else: it is printed before anything else is done. */
+static void print_taken(struct output *output, const struct command *command,
+                        const struct answer *answer)
+{
+    if (!output_pass_on(output))
+        complain(output, "counter '%.200s': the value that was taken is %" PRId64,
+                 command->arguments[0], answer->number);
+}
+
 int report(struct output *output, const struct command *command, const struct answer *answer,
            int result, const char *message)
 {
@@ -159,7 +177,10 @@ int report(struct output *output, const struct command *command, const struct an
     }
     int status = status_of_command(command, result);
     if (status == STATUS_DONE) {
+        output->changes += has_changed(command, answer) ? 1 : 0;
         print_done(output, command, answer, result);
+        if (command->verb->start == counter_take)
+            print_taken(output, command, answer);
         return has_lost(command, answer) ? complain_of_loss(output, command) : STATUS_DONE;
     }
     char sentence[SENTENCE_MAX];
@@ -171,6 +192,7 @@ int report(struct output *output, const struct command *command, const struct an
 void report_feed(struct output *output, const struct command *command, uint64_t read,
                  uint64_t changed)
 {
+    output->changes += changed;
     print_head(output, command);
     output_word(output, "done", command->verb->done);
     output_unsigned(output, "changed", changed, SHOWN);

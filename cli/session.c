@@ -6,6 +6,7 @@
 #include "default_store.h"
 #include "exit.h"
 #include "feed.h"
+#include "nouns.h"
 #include "report.h"
 
 static int choose_default(struct session *session)
@@ -98,9 +99,22 @@ int session_operate(struct session *session, const struct command *command)
     return status;
 }
 
+/* A change whose answer could not be printed would look like a failure: it is not begun. With -q
+ * there may be nothing to print. */
+static bool is_heard(struct session *session, const struct command *command)
+{
+    const struct verb *verb = command->verb;
+    bool prints = verb->run == batch_run ||
+                  (command->program == NULL && verb->done != NULL && !session->output.quiet) ||
+                  verb->start == counter_take;
+    return !prints || output_may_begin(&session->output);
+}
+
 int session_run(struct session *session, const struct command *command)
 {
     const struct verb *verb = command->verb;
+    if (!is_heard(session, command))
+        return STATUS_IO;
     if (verb->run != NULL && (verb->start == NULL || command->program != NULL))
         return verb->run(session, command);
     int status = command->input != INPUT_NONE ? feed_run(session, command)

@@ -16,6 +16,7 @@ struct session {
     bool is_from_environment;
     mcds_store *store;
     struct sigaction pipe_before; /* what SIGPIPE did when we were started */
+    struct sigaction size_before; /* what SIGXFSZ did */
 };
 
 /* Find out which store is meant, without opening it. Returns 0 or, with the sentence printed,

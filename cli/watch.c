@@ -16,13 +16,15 @@
 static const int watched[] = {SIGCHLD, SIGCONT, SIGTERM, SIGINT,
                               SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2};
 
-bool watch_open(struct watch *watch, const struct sigaction *pipe_before)
+bool watch_open(struct watch *watch, const struct sigaction *pipe_before,
+                const struct sigaction *size_before)
 {
     struct inheritance *inheritance = &watch->inheritance;
     struct sigaction usual;
     memset(&usual, 0, sizeof usual);
     usual.sa_handler = SIG_DFL;
     inheritance->pipe = *pipe_before;
+    inheritance->size = *size_before;
     (void)sigaction(SIGCHLD, &usual, &inheritance->child);
     sigset_t set;
     (void)sigemptyset(&set);

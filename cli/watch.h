@@ -14,8 +14,9 @@ struct watch {
 };
 
 /* From here on the signals that concern a lock runner come only through the watch.
- * `pipe_before` is what a program inherits for SIGPIPE. */
-bool watch_open(struct watch *watch, const struct sigaction *pipe_before);
+ * `pipe_before` and `size_before` are what a program inherits for SIGPIPE and SIGXFSZ. */
+bool watch_open(struct watch *watch, const struct sigaction *pipe_before,
+                const struct sigaction *size_before);
 
 /* Nanoseconds of the clock of leases, which runs during suspend. */
 int64_t watch_now_ns(void);
