@@ -14,6 +14,8 @@
 
 #define KEYS 50
 #define COPIES 20
+#define LARGE (512 << 10)
+#define LARGE_COUNT 64
 
 static char copy[128];
 
@@ -141,6 +143,56 @@ static void a_copy_overwrites_nothing(void **state)
     mcds_close(memory);
 }
 
+/* Private memory of this process, as the limit counts it. */
+static rlim_t data_bytes(void)
+{
+    char line[256];
+    unsigned long kilobytes = 0;
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status != NULL && fgets(line, sizeof line, status) != NULL)
+        (void)sscanf(line, "VmData: %lu kB", &kilobytes);
+    if (status != NULL)
+        (void)fclose(status);
+    return (rlim_t)kilobytes << 10;
+}
+
+static int copy_within(const char *path, rlim_t more)
+{
+    mcds_store *store;
+    if (try_open(path, "", NULL, &store) != MCDS_OK)
+        return 1;
+    struct rlimit limit = {data_bytes() + more, data_bytes() + more};
+    if (setrlimit(RLIMIT_DATA, &limit) != 0 || malloc(2 * more) != NULL)
+        return 77;
+    return mcds_backup(store, copy) == MCDS_OK ? 0 : 2;
+}
+
+/* What it reads is mapped: the system takes that memory back whenever it needs it. */
+static void a_copy_takes_no_memory_by_its_length(void **state)
+{
+    static char value[LARGE];
+    const struct place *place = *state;
+    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    char key[16];
+    int status;
+    memset(value, 'v', sizeof value - 1);
+    for (int i = 0; i < LARGE_COUNT; i++) {
+        (void)snprintf(key, sizeof key, "large%d", i);
+        assert_int_equal(put(store, MCDS_SET, key, value, 0).outcome, MCDS_OUT_OK);
+    }
+    mcds_close(store);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(copy_within(place->file, LARGE * LARGE_COUNT / 8));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77) {
+        print_message("skipped: memory cannot be limited here\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static int draws_left; /* in the child, until it dies */
 
 static void draw_and_die(void *self, void *out, size_t length)
@@ -250,6 +302,7 @@ int main(void)
         BACKUP_TEST(a_copy_is_of_one_moment),
         BACKUP_TEST(a_copy_is_a_store_of_its_own),
         BACKUP_TEST(a_copy_overwrites_nothing),
+        BACKUP_TEST(a_copy_takes_no_memory_by_its_length),
         BACKUP_TEST(a_copy_that_was_interrupted_has_no_name),
         BACKUP_TEST(a_full_store_can_be_copied),
         BACKUP_TEST(what_does_not_fit_leaves_no_copy),
