@@ -87,7 +87,7 @@ bool shelf_get(void *state, uint64_t operations)
     const struct shelf *shelf = state;
     uint32_t dice = 0;
     for (uint64_t i = 0; i < operations; i++) {
-        mcds_counter_value value;
+        mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
         if (mcds_counter_get(shelf->counters[throw_counter(&dice)], &value) != MCDS_OK)
             return false;
     }

@@ -184,7 +184,7 @@ static int acquire(struct runner *runner, int *signal_out)
 /* Prints why the lock was not acquired; returns the exit code. */
 static int report_busy(struct runner *runner)
 {
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     char sentence[400];
     int result = mcds_lock_holder_get(runner->lock, &holder);
     if (result == MCDS_OK && holder.remaining_ms >= 0)

@@ -21,9 +21,16 @@
  *    allows NULL, that output is discarded.
  *  - Names are C strings of 1 to 1024 bytes of any value. A name that takes more than 100 bytes
  *    when encoded is stored as a hash. open copies the name and the options.
- *  - `options` == NULL means the defaults. Otherwise begin with MCDS_..._OPTIONS_INIT. Opening a
- *    structure does not access the store; its first call does. Each open returns MCDS_OK,
- *    MCDS_INVALID, MCDS_UNSUPPORTED or MCDS_NO_MEMORY.
+ *  - `options` == NULL means the defaults. Opening a structure does not access the store; its first
+ *    call does. Each open returns MCDS_OK, MCDS_INVALID, MCDS_UNSUPPORTED or MCDS_NO_MEMORY.
+ *  - A struct that begins with `size` may get more members in later versions. Programs and
+ *    libraries of different versions work together, because `size` is what the program was
+ *    compiled with. Begin each such struct with its _INIT macro, or set it to {0}: size 0 means
+ *    the members of version 0.1. Never pass it uninitialized: the library trusts `size`.
+ *    Options: 0 is the default of every member, and members beyond `size` have their defaults. A
+ *    member that this library does not know must be 0; otherwise the call returns MCDS_INVALID.
+ *    Outputs: the library fills the members within `size` and clears those that it does not know.
+ *    Other structs never change, except that those passed to a callback may get more members.
  *  - "Cost" counts round trips to one server when nothing goes wrong. On memory: and lmdb: the
  *    same number counts accesses to the table, or transactions.
  *  - at_ms and when_ms are Unix times in milliseconds; 0 means now. deadline_ns and wake_ns are
@@ -228,11 +235,11 @@ MCDS_API const mcds_error *mcds_last_error(void);
 
 /* Environment. */
 
-/* Source of time, random bytes, sleep and memory. Tests replace it. All members must be set.
- * The functions are called from any thread that uses the store. */
+/* Source of time, random bytes, sleep and memory. Tests replace it. A function that is NULL is the
+ * operating system's. The functions are called from any thread that uses the store. */
 typedef struct mcds_env {
     size_t size; /* sizeof(mcds_env) */
-    void *self;
+    void *self;  /* passed to each function of this struct that is not NULL */
     /* Nanoseconds of a clock that never runs backwards and keeps running during suspend. */
     int64_t (*monotonic_ns)(void *self);
     /* Nanoseconds since 1970-01-01 UTC. */
@@ -242,6 +249,10 @@ typedef struct mcds_env {
     /* As realloc(3); length 0 frees and returns NULL. */
     void *(*reallocate)(void *self, void *memory, size_t length);
 } mcds_env;
+#define MCDS_ENV_INIT                                                                          \
+    {                                                                                          \
+        sizeof(mcds_env), NULL, NULL, NULL, NULL, NULL, NULL                                   \
+    }
 
 /* The operating system's clocks, randomness and memory. */
 MCDS_API const mcds_env *mcds_env_system(void);
@@ -271,11 +282,12 @@ typedef struct mcds_value {
     size_t length;
     /* private */
     size_t room;
-    const mcds_env *env;
+    void *self;
+    void *(*reallocate)(void *self, void *memory, size_t length);
 } mcds_value;
 #define MCDS_VALUE_INIT                                                                        \
     {                                                                                          \
-        NULL, 0, 0, NULL                                                                       \
+        NULL, 0, 0, NULL, NULL                                                                 \
     }
 
 /* Frees the memory. The value is empty and may be used again. NULL is allowed. */
@@ -292,7 +304,9 @@ typedef struct mcds_options {
         timeout_ms; /* of each whole operation; 0 = 1000; at most 3 600 000. Where a call says
                             that it applies to each round trip, the call ends after 1 024 of
                             them in which it showed, saved or stored nothing */
-    const mcds_env *env; /* NULL = mcds_env_system(); must outlive everything opened with it */
+    /* NULL = mcds_env_system(). The struct is copied; what its functions use must outlive the
+     * store, everything opened on it, and each mcds_value that it has filled. */
+    const mcds_env *env;
 } mcds_options;
 #define MCDS_OPTIONS_INIT                                                                      \
     {                                                                                          \
@@ -415,12 +429,13 @@ MCDS_API MCDS_CHECKED int mcds_backup(mcds_store *store, const char *path);
 typedef struct mcds_pipeline mcds_pipeline;
 
 typedef struct mcds_pipeline_options {
-    size_t size;    /* sizeof(mcds_pipeline_options) */
-    uint32_t depth; /* most operations in flight, 1..65536; 0 = 128 */
+    size_t size;       /* sizeof(mcds_pipeline_options) */
+    uint32_t depth;    /* most operations in flight, 1..65536; 0 = 128 */
+    uint32_t reserved; /* 0 */
 } mcds_pipeline_options;
 #define MCDS_PIPELINE_OPTIONS_INIT                                                             \
     {                                                                                          \
-        sizeof(mcds_pipeline_options), 0                                                       \
+        sizeof(mcds_pipeline_options), 0, 0                                                    \
     }
 
 typedef struct mcds_completion {
@@ -458,11 +473,16 @@ MCDS_API int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline);
 
 /* What an event loop waits for before it calls mcds_pipeline_poll again. */
 typedef struct mcds_wait {
+    size_t size;     /* sizeof(mcds_wait) */
     int fd;          /* readable when there is something to do; the same as long as the pipeline
                         is open; -1: there is none, because poll does everything itself */
     int timeout_ms;  /* wait no longer than this; -1: for fd alone */
     int64_t wake_ns; /* the same as a time of the monotonic clock; INT64_MAX: fd alone */
 } mcds_wait;
+#define MCDS_WAIT_INIT                                                                         \
+    {                                                                                          \
+        sizeof(mcds_wait), -1, -1, 0                                                           \
+    }
 /* Sends the collected requests and fills *wait_out. Call it before each wait, in the thread of the
  * pipeline. mcds_poll.h, mcds_uv.h and mcds_event.h do this for poll(), libuv and libevent. */
 MCDS_API void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out);
@@ -513,21 +533,33 @@ typedef struct mcds_counter_options {
     /* The counter expires so long after it was made, at most 366 days; 0 = never. */
     uint64_t ttl_ms;
     /* Only for EXACT, which has no stripes and no ttl: */
-    uint32_t copies;   /* 1..7 servers; 0 = 1. More than 1 implies EXACT. */
-    uint32_t flush_ms; /* an add flushes after this time; 0 = each add flushes; default 100 */
+    uint32_t copies; /* 1..7 servers; 0 = 1. More than 1 implies EXACT. */
+    /* An add flushes when so much time has passed since the last flush, at most 3 600 000; 0 = 100;
+     * MCDS_COUNTER_FLUSH_EACH: each add flushes. */
+    uint32_t flush_ms;
 } mcds_counter_options;
+#define MCDS_COUNTER_FLUSH_EACH UINT32_MAX
 #define MCDS_COUNTER_OPTIONS_INIT                                                              \
     {                                                                                          \
-        sizeof(mcds_counter_options), 0, 0, 0, 0, 100                                          \
+        sizeof(mcds_counter_options), 0, 0, 0, 0, 0                                            \
     }
 
 #define MCDS_COUNTER_MAX (INT64_C(1) << 61) /* |value| and |delta| stay below */
 
 typedef struct mcds_counter_value {
+    size_t size; /* sizeof(mcds_counter_value) */
     int64_t value;
     uint32_t since_s; /* second (Unix time) in which the oldest stripe was made; EXACT: 0 */
     bool reborn;      /* lost and made again since this handle saw it: counts are lost */
+    bool reserved[3];
 } mcds_counter_value;
+#define MCDS_COUNTER_VALUE_INIT                                                                \
+    {                                                                                          \
+        sizeof(mcds_counter_value), 0, 0, false,                                               \
+        {                                                                                      \
+            false, false, false                                                                \
+        }                                                                                      \
+    }
 
 MCDS_API MCDS_CHECKED int mcds_counter_open(mcds_store *store, const char *name,
                                             const mcds_counter_options *options,
@@ -560,10 +592,10 @@ MCDS_API MCDS_CHECKED int mcds_counter_made_with(mcds_store *store, const char *
  *            was lost and made again without SIGNED; the subtraction stopped at zero.
  *            MCDS_BUSY: the key vanished again and again.
  *            MCDS_TIMEOUT, MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID
- * EXACT      flush_ms == 0: MCDS_OK: counted, and in the store. MCDS_AMBIGUOUS: counted in the
+ * EXACT      FLUSH_EACH: MCDS_OK: counted, and in the store. MCDS_AMBIGUOUS: counted in the
  *            handle; the flush failed after the sum was sent, or another flush of this handle did
  *            not end. Others: nothing was sent, and the add is not counted.
- *            flush_ms > 0: MCDS_OK: counted in the handle. MCDS_OVERFLOW: not counted.
+ *            Otherwise: MCDS_OK: counted in the handle. MCDS_OVERFLOW: not counted.
  *            The range is that of the sum of one handle. Where the sums of several handles leave
  *            it together, mcds_counter_get returns MCDS_OVERFLOW until an add brings the value back.
  *            MCDS_INVALID, MCDS_UNSUPPORTED, MCDS_CORRUPT: counted in the handle; the flush found
@@ -652,19 +684,28 @@ typedef struct mcds_lease {
     uint64_t cas_connection;
     int64_t asked_ns;
     uint32_t state;
+    uint32_t reserved[5];
 } mcds_lease;
 #define MCDS_LEASE_INIT                                                                        \
     {                                                                                          \
-        0, 0, {0, 0}, 0, 0, 0, 0, 0                                                            \
+        0, 0, {0, 0}, 0, 0, 0, 0, 0,                                                           \
+        {                                                                                      \
+            0, 0, 0, 0, 0                                                                      \
+        }                                                                                      \
     }
 
 typedef struct mcds_lock_holder {
+    size_t size; /* sizeof(mcds_lock_holder) */
     /* Newest fence drawn: the holder's, or that of a later attempt; 0: the store has lost it. */
     uint64_t fence;
     /* The lease ends within this time unless it is renewed; -1: the store does not report it. */
     int64_t remaining_ms;
-    char label[201];
+    char label[208]; /* with a terminating NUL */
 } mcds_lock_holder;
+#define MCDS_LOCK_HOLDER_INIT                                                                  \
+    {                                                                                          \
+        sizeof(mcds_lock_holder), 0, 0, ""                                                     \
+    }
 
 MCDS_API MCDS_CHECKED int mcds_lock_open(mcds_store *store, const char *name,
                                          const mcds_lock_options *options,
@@ -789,6 +830,7 @@ typedef struct mcds_visitors_options {
     }
 
 typedef struct mcds_visitors_value {
+    size_t size;      /* sizeof(mcds_visitors_value) */
     uint64_t closed;  /* in the last complete period */
     uint64_t current; /* in the current period so far */
     /* In the period_ms before now: closed * (1 - part) + current, where part is the elapsed part
@@ -799,7 +841,15 @@ typedef struct mcds_visitors_value {
     double error;
     bool provisional; /* closed may still grow: its period ended less than settle_ms ago */
     bool reborn; /* a key was lost and made again since this handle saw it: hits are lost */
+    bool reserved[6];
 } mcds_visitors_value;
+#define MCDS_VISITORS_VALUE_INIT                                                               \
+    {                                                                                          \
+        sizeof(mcds_visitors_value), 0, 0, 0, 0, false, false,                                 \
+        {                                                                                      \
+            false                                                                              \
+        }                                                                                      \
+    }
 
 MCDS_API MCDS_CHECKED int mcds_visitors_open(mcds_store *store, const char *name,
                                              const mcds_visitors_options *options,
@@ -863,13 +913,15 @@ typedef struct mcds_online_options {
     uint32_t buckets;  /* 1..32; 0 = 5 */
     uint32_t width_ms; /* 1 000 to 86 400 000; 0 = 60 000 */
     uint32_t members;  /* mcds_members */
+    uint32_t reserved; /* 0 */
 } mcds_online_options;
 #define MCDS_ONLINE_OPTIONS_INIT                                                               \
     {                                                                                          \
-        sizeof(mcds_online_options), 0, 0, 0                                                   \
+        sizeof(mcds_online_options), 0, 0, 0, 0                                                \
     }
 
 typedef struct mcds_online_value {
+    size_t size;     /* sizeof(mcds_online_value) */
     uint64_t closed; /* active in the last `buckets` complete buckets */
     /* Active so far in the current bucket. Without members: only those that no earlier bucket of
      * the window has counted, so closed + current counts each visitor of the window once. */
@@ -877,7 +929,15 @@ typedef struct mcds_online_value {
     double estimate; /* in the window that ends now; the oldest bucket counts in part */
     double error;    /* one standard deviation of estimate if arrivals are even */
     bool reborn;     /* as in mcds_visitors_value */
+    bool reserved[7];
 } mcds_online_value;
+#define MCDS_ONLINE_VALUE_INIT                                                                 \
+    {                                                                                          \
+        sizeof(mcds_online_value), 0, 0, 0, 0, false,                                          \
+        {                                                                                      \
+            false                                                                              \
+        }                                                                                      \
+    }
 
 MCDS_API MCDS_CHECKED int mcds_online_open(mcds_store *store, const char *name,
                                            const mcds_online_options *options,
@@ -943,10 +1003,11 @@ typedef struct mcds_set_options {
     /* Stored with the set. On a handle with another form the first call that needs the store
      * returns MCDS_INVALID and changes nothing. */
     mcds_set_form form;
+    uint32_t reserved; /* 0 */
 } mcds_set_options;
 #define MCDS_SET_OPTIONS_INIT                                                                  \
     {                                                                                          \
-        sizeof(mcds_set_options), MCDS_SET_PLAIN                                               \
+        sizeof(mcds_set_options), MCDS_SET_PLAIN, 0                                            \
     }
 
 MCDS_API MCDS_CHECKED int mcds_set_open(mcds_store *store, const char *name,
@@ -1172,7 +1233,7 @@ typedef struct mcds_views_options {
         sizeof(mcds_views_options), 0, NULL, NULL, NULL                                        \
     }
 
-/* `options` must not be NULL and must set load and save. */
+/* `options` must set load and save. */
 MCDS_API MCDS_CHECKED int mcds_views_open(mcds_store *store, const char *name,
                                           const mcds_views_options *options,
                                           mcds_views **views_out);
@@ -1428,10 +1489,11 @@ typedef struct mcds_log_options {
      * retention_ms / 1 000 and (late_ms + ahead_ms + 40 000) / 8. */
     uint64_t chunk_ms;
     uint32_t ahead_ms; /* an event may be so far ahead of this machine's clock; default 5 000 */
+    uint32_t reserved; /* 0 */
 } mcds_log_options;
 #define MCDS_LOG_OPTIONS_INIT                                                                  \
     {                                                                                          \
-        sizeof(mcds_log_options), 0, 0, 0, 0, 0                                                \
+        sizeof(mcds_log_options), 0, 0, 0, 0, 0, 0                                             \
     }
 
 typedef struct mcds_log_event {
@@ -1442,9 +1504,14 @@ typedef struct mcds_log_event {
 
 /* Damage that a reader has met. */
 typedef struct mcds_log_info {
+    size_t size;      /* sizeof(mcds_log_info) */
     uint64_t gaps;    /* places where events are missing that the store should hold */
     uint64_t corrupt; /* sequences of bytes that mcds did not write */
 } mcds_log_info;
+#define MCDS_LOG_INFO_INIT                                                                     \
+    {                                                                                          \
+        sizeof(mcds_log_info), 0, 0                                                            \
+    }
 MCDS_API MCDS_CHECKED int mcds_log_open(mcds_store *store, const char *name,
                                         const mcds_log_options *options, mcds_log **log_out);
 MCDS_API void mcds_log_close(mcds_log *log);
@@ -1475,14 +1542,19 @@ MCDS_API MCDS_CHECKED int mcds_log_put_many_start(mcds_log *log, int64_t when_ms
                                                   uint64_t tag);
 
 typedef struct mcds_log_range {
+    size_t size;      /* sizeof(mcds_log_range) */
     int64_t first_ms; /* events filed at or after this time; 0 = from the oldest on */
     int64_t last_ms;  /* and before this time; 0 = no end */
     uint64_t limit;   /* largest number of events; 0 = all */
     bool newest_first;
+    bool reserved[7]; /* false */
 } mcds_log_range;
 #define MCDS_LOG_RANGE_INIT                                                                    \
     {                                                                                          \
-        0, 0, 0, false                                                                         \
+        sizeof(mcds_log_range), 0, 0, 0, false,                                                \
+        {                                                                                      \
+            false                                                                              \
+        }                                                                                      \
     }
 
 /* Visits the events of a range chunk by chunk, within a chunk in the order in which they were put

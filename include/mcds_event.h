@@ -36,7 +36,7 @@ static inline void mcds_event_turn(evutil_socket_t fd, short what, void *context
  * of memory. */
 static inline int mcds_event_wait(mcds_event *adapter, bool has_more)
 {
-    mcds_wait wait;
+    mcds_wait wait = MCDS_WAIT_INIT;
     bool is_idle = mcds_pipeline_is_idle(adapter->pipeline);
     mcds_pipeline_prepare(adapter->pipeline, &wait);
     int timeout_ms = has_more ? 0 : wait.timeout_ms;

@@ -22,7 +22,7 @@
 static inline void mcds_poll_prepare(mcds_pipeline *pipeline, struct pollfd *polled_out,
                                      int *timeout_ms)
 {
-    mcds_wait wait;
+    mcds_wait wait = MCDS_WAIT_INIT;
     mcds_pipeline_prepare(pipeline, &wait);
     polled_out->fd = wait.fd;
     polled_out->events = POLLIN;

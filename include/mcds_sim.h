@@ -44,8 +44,8 @@ typedef enum mcds_sim_scheduler {
 
 /* How often, in a million, and how much. All 0: a network that only delays. */
 typedef struct mcds_sim_options {
-    size_t size; /* sizeof(mcds_sim_options) */
-    uint64_t seed;
+    size_t size;           /* sizeof(mcds_sim_options) */
+    uint64_t seed;         /* any number; 0 = 1 */
     uint32_t delay_us_max; /* of one way; 0 = 1 000 */
     uint32_t
         cut_before_ppm;     /* of requests: the connection breaks, the request is not applied */
@@ -73,12 +73,13 @@ typedef struct mcds_sim_options {
 } mcds_sim_options;
 #define MCDS_SIM_OPTIONS_INIT                                                                  \
     {                                                                                          \
-        sizeof(mcds_sim_options), 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, false, false,  \
+        sizeof(mcds_sim_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, false, false, false,  \
             MCDS_SIM_RANDOM, 0, NULL, NULL, NULL                                               \
     }
 
 /* Faults that happened. */
 typedef struct mcds_sim_counts {
+    size_t size; /* sizeof(mcds_sim_counts) */
     uint64_t requests;
     uint64_t faults;  /* of all kinds */
     uint64_t refused; /* connections */
@@ -91,6 +92,10 @@ typedef struct mcds_sim_counts {
     uint64_t restarted;
     uint64_t paused;
 } mcds_sim_counts;
+#define MCDS_SIM_COUNTS_INIT                                                                   \
+    {                                                                                          \
+        sizeof(mcds_sim_counts), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0                               \
+    }
 
 MCDS_API MCDS_CHECKED int mcds_sim_open(const mcds_sim_options *options, mcds_sim **sim_out);
 /* Closes the clients' stores and pipelines too; close structures opened on them before. */

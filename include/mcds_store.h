@@ -189,7 +189,9 @@ struct mcds__cell; /* private */
  * (lane_open NULL) answers whole batches inside submit, from any thread at any time; its functions
  * get the home as the lane. */
 typedef struct mcds_home {
-    uint32_t version; /* MCDS_HOME_VERSION */
+    size_t size; /* sizeof(mcds_home) */
+    uint32_t
+        version; /* MCDS_HOME_VERSION: of this header's other structs, which never change */
     const char *scheme;
 
     /* Prepares the home that the URI names. No network traffic. On failure returns the result of

@@ -45,7 +45,7 @@ static inline void mcds_uv_readable(uv_poll_t *handle, int status, int events)
 /* Wait for what the pipeline waits for; with nothing under way for nothing. */
 static inline void mcds_uv_wait(mcds_uv *adapter, bool has_more)
 {
-    mcds_wait wait;
+    mcds_wait wait = MCDS_WAIT_INIT;
     bool is_idle = mcds_pipeline_is_idle(adapter->pipeline);
     mcds_pipeline_prepare(adapter->pipeline, &wait);
     int timeout_ms = has_more ? 0 : wait.timeout_ms;

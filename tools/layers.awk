@@ -107,8 +107,8 @@ code ~ /^#include "/ && home in allowed {
         into = home
     else if (name == "mcds_store.h")
         into = "src/base"
-    else if (name == "mcds_sim.h")
-        into = "src/sim"
+    else if (name == "mcds_sim.h") # sized.c has the size of each public struct
+        into = FILENAME ~ /src\/base\/sized[.]c$/ ? home : "src/sim"
     else if (name !~ /\//)
         into = home
     else {

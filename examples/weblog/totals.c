@@ -14,7 +14,7 @@ static int read_counter(const struct figures *figures, mcds_store *store, const 
     int result = figures_open_counter(figures, store, what, &counter);
     if (result != MCDS_OK)
         return result;
-    mcds_counter_value value = {0};
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     result = mcds_counter_get(counter, &value);
     mcds_counter_close(counter);
     *value_out = (uint64_t)value.value;
@@ -35,7 +35,7 @@ int totals_read(const struct figures *figures, mcds_store *store, struct totals 
     result = figures_open_hosts(figures, store, &hosts);
     if (result != MCDS_OK)
         return result;
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     result = mcds_visitors_get(hosts, figures_hosts_at_ms(figures), &value);
     if (result == MCDS_OK)
         totals->visitors = value.current;
@@ -49,7 +49,7 @@ int totals_read_online(const struct figures *figures, mcds_store *store, uint64_
     int result = figures_open_online(figures, store, &here);
     if (result != MCDS_OK)
         return result;
-    mcds_online_value value;
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     result = mcds_online_count(here, 0, &value);
     if (result == MCDS_OK)
         *online = (uint64_t)(value.estimate + 0.5);
@@ -130,7 +130,7 @@ static int read_days(const struct figures *figures, mcds_store *store, int64_t f
     if (last_day - first_day >= TOTALS_DAYS_MAX)
         first_day = last_day - TOTALS_DAYS_MAX + 1;
     for (int64_t day = first_day; day <= last_day && result == MCDS_OK; day++) {
-        mcds_visitors_value value;
+        mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
         /* the end of the day, since a time of 0 would mean today */
         result = mcds_visitors_get(daily, day * day_ms + day_ms - 1, &value);
         if (result == MCDS_OK)

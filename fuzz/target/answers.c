@@ -56,7 +56,7 @@ static void use_counter(mcds_store *store, struct fuzz_input *input)
 {
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
     mcds_counter *counter;
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int64_t number;
     uint8_t kind = next_byte(input);
     options.flags = kind & 7u;
@@ -95,7 +95,7 @@ static void use_lock(mcds_store *store, struct fuzz_input *input)
     mcds_lock_options options = MCDS_LOCK_OPTIONS_INIT;
     mcds_lock *lock;
     mcds_lease lease = MCDS_LEASE_INIT;
-    mcds_lock_holder holder = {.label = ""};
+    mcds_lock_holder holder = {.size = sizeof(mcds_lock_holder), .label = ""};
     options.lease_ms = 5000;
     options.label = "label";
     judge(mcds_lock_open(store, "n", &options, &lock));
@@ -132,7 +132,7 @@ static void use_visitors(mcds_store *store, struct fuzz_input *input)
 {
     mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
     mcds_visitors *visitors;
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     uint8_t kind = next_byte(input);
     options.period_ms = (kind & 4) != 0 ? 60000 : 0;
     options.members = (kind & 3u) % 3u;
@@ -153,7 +153,7 @@ static void use_online(mcds_store *store, struct fuzz_input *input)
 {
     mcds_online_options options = MCDS_ONLINE_OPTIONS_INIT;
     mcds_online *online;
-    mcds_online_value value;
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     options.members = next_byte(input) % 3;
     options.buckets = 2;
     judge(mcds_online_open(store, "n", &options, &online));
@@ -287,7 +287,7 @@ static void use_log(mcds_store *store, struct fuzz_input *input)
     mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
     mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     mcds_log *log;
     uint64_t visits = 0;
     uint8_t kind = next_byte(input);

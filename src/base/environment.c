@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #endif
 
+#include "base/sized.h"
 #include "mcds_store.h"
 
 #define RANDOM_AHEAD 256 /* what the system gives at once and whole */
@@ -215,14 +216,30 @@ char *mcds__copy_string(const mcds_env *env, const char *string)
     return copy;
 }
 
-int mcds__check_env(const mcds_env *env)
+int mcds__env_complete(const mcds_env *given, mcds_env *env)
 {
-    if (env->size != sizeof *env)
-        return mcds_fail(MCDS_INVALID, "store: env.size is not sizeof(mcds_env)");
-    if (env->monotonic_ns == NULL || env->wall_ns == NULL || env->random == NULL ||
-        env->sleep_until_ns == NULL || env->reallocate == NULL)
-        return mcds_fail(MCDS_INVALID, "store: a function of env is NULL");
+    const mcds_env *system = mcds_env_system();
+    int result = mcds__sized_read(MCDS__SIZED_mcds_env, given, env);
+    if (result != MCDS_OK)
+        return result;
+    if (env->monotonic_ns == NULL)
+        env->monotonic_ns = system->monotonic_ns;
+    if (env->wall_ns == NULL)
+        env->wall_ns = system->wall_ns;
+    if (env->random == NULL)
+        env->random = system->random;
+    if (env->sleep_until_ns == NULL)
+        env->sleep_until_ns = system->sleep_until_ns;
+    if (env->reallocate == NULL)
+        env->reallocate = system->reallocate;
     return MCDS_OK;
+}
+
+bool mcds__env_is_same(const mcds_env *one, const mcds_env *other)
+{
+    return one->self == other->self && one->monotonic_ns == other->monotonic_ns &&
+           one->wall_ns == other->wall_ns && one->random == other->random &&
+           one->sleep_until_ns == other->sleep_until_ns && one->reallocate == other->reallocate;
 }
 
 int64_t mcds__monotonic_ns(const mcds_env *env)

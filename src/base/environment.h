@@ -19,8 +19,10 @@ void mcds__free(const mcds_env *env, void *memory);
 /* A copy of a C string; NULL when memory is refused. */
 char *mcds__copy_string(const mcds_env *env, const char *string);
 
-/* MCDS_OK, or MCDS_INVALID with the sentence set. */
-int mcds__check_env(const mcds_env *env);
+/* Copy a caller's environment; a function that it lacks is the system's. Returns MCDS_OK, or
+ * MCDS_INVALID with the sentence set. */
+int mcds__env_complete(const mcds_env *given, mcds_env *env_out);
+bool mcds__env_is_same(const mcds_env *one, const mcds_env *other);
 int64_t mcds__monotonic_ns(const mcds_env *env);
 int64_t mcds__wall_ns(const mcds_env *env);
 int64_t mcds__wall_ms(const mcds_env *env);

@@ -3,20 +3,21 @@
 
 #include <string.h>
 
-#include "base/environment.h"
-
 #define ROOM_MIN 64
 
 bool mcds__value_set(mcds_value *value, const mcds_env *env, mcds_bytes bytes)
 {
     if (value->at == NULL || value->room < bytes.length) {
         size_t room = bytes.length > ROOM_MIN ? bytes.length : ROOM_MIN;
-        uint8_t *moved = env->reallocate(env->self, value->at, room);
+        if (value->at == NULL) {
+            value->self = env->self;
+            value->reallocate = env->reallocate;
+        }
+        uint8_t *moved = value->reallocate(value->self, value->at, room);
         if (moved == NULL)
             return false;
         value->at = moved;
         value->room = room;
-        value->env = env;
     }
     if (bytes.length > 0)
         memcpy(value->at, bytes.at, bytes.length);
@@ -28,6 +29,6 @@ void mcds_value_free(mcds_value *value)
 {
     if (value == NULL || value->at == NULL)
         return;
-    mcds__free(value->env, value->at);
+    (void)value->reallocate(value->self, value->at, 0);
     *value = (mcds_value)MCDS_VALUE_INIT;
 }

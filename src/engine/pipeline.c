@@ -17,6 +17,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "engine/combine.h"
 #include "engine/rooms.h"
 
@@ -306,22 +307,27 @@ static void turn_waiting(mcds_pipeline *pipeline)
     turn(pipeline);
 }
 
-void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out)
+static void prepare(mcds_pipeline *pipeline, mcds_wait *wait)
 {
-    *wait_out = (mcds_wait){-1, -1, INT64_MAX};
-    if (pipeline == NULL)
-        return;
     pipeline->is_starting = false;
     send_outbox(pipeline);
-    wait_out->fd = mcds__lane_watch(pipeline->lane, &wait_out->wake_ns);
+    wait->fd = mcds__lane_watch(pipeline->lane, &wait->wake_ns);
     int64_t wake_ns = mcds_pipeline_wake_ns(pipeline);
-    if (wake_ns < wait_out->wake_ns)
-        wait_out->wake_ns = wake_ns;
-    if (wait_out->wake_ns == INT64_MAX)
+    if (wake_ns < wait->wake_ns)
+        wait->wake_ns = wake_ns;
+    if (wait->wake_ns == INT64_MAX)
         return;
-    int64_t left_ns = wait_out->wake_ns - mcds__monotonic_ns(pipeline->env);
+    int64_t left_ns = wait->wake_ns - mcds__monotonic_ns(pipeline->env);
     int64_t left_ms = left_ns > 0 ? (left_ns + NS_PER_MS - 1) / NS_PER_MS : 0;
-    wait_out->timeout_ms = left_ms < TIMEOUT_MS_MAX ? (int)left_ms : TIMEOUT_MS_MAX;
+    wait->timeout_ms = left_ms < TIMEOUT_MS_MAX ? (int)left_ms : TIMEOUT_MS_MAX;
+}
+
+void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out)
+{
+    mcds_wait wait = {.fd = -1, .timeout_ms = -1, .wake_ns = INT64_MAX};
+    if (pipeline != NULL)
+        prepare(pipeline, &wait);
+    mcds__sized_write(MCDS__SIZED_mcds_wait, wait_out, &wait);
 }
 
 void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
@@ -366,13 +372,14 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
 {
     if (store == NULL || pipeline_out == NULL)
         return mcds__fail_missing("pipeline", "open", "a store and a place for the handle");
-    if (options != NULL && options->size != sizeof *options)
-        return mcds_fail(MCDS_INVALID,
-                         "pipeline: options.size is not sizeof(mcds_pipeline_options)");
-    uint32_t depth = options != NULL && options->depth > 0 ? options->depth : DEPTH_DEFAULT;
+    mcds_pipeline_options own;
+    int result = mcds__sized_read(MCDS__SIZED_mcds_pipeline_options, options, &own);
+    if (result != MCDS_OK)
+        return result;
+    uint32_t depth = own.depth > 0 ? own.depth : DEPTH_DEFAULT;
     if (depth > DEPTH_MAX)
         return mcds_fail(MCDS_INVALID, "pipeline: depth %u is more than %d", depth, DEPTH_MAX);
-    int result = mcds__store_check_process(store);
+    result = mcds__store_check_process(store);
     if (result != MCDS_OK)
         return result;
     const mcds_env *env = mcds__store_env(store);

@@ -7,6 +7,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/sized.h"
 
 #define WALL_START_NS (INT64_C(1767225600) * NS_PER_S) /* 2026-01-01 */
 #define PAUSE_MS_DEFAULT 30000
@@ -173,17 +174,15 @@ static void *client_reallocate(void *self, void *memory, size_t length)
 
 int mcds_sim_open(const mcds_sim_options *options, mcds_sim **sim_out)
 {
-    static const mcds_sim_options defaults = MCDS_SIM_OPTIONS_INIT;
-    if (options == NULL)
-        options = &defaults;
-    if (options->size != sizeof *options)
-        return mcds_fail(MCDS_INVALID, "simulation: options.size is not "
-                                       "sizeof(mcds_sim_options)");
+    mcds_sim_options own;
+    int result = mcds__sized_read(MCDS__SIZED_mcds_sim_options, options, &own);
+    if (result != MCDS_OK)
+        return result;
     mcds_sim *sim = mcds__allocate_zero(mcds_env_system(), sizeof *sim);
     if (sim == NULL)
         return mcds__fail_memory("simulation", NULL, NULL);
-    sim->options = *options;
-    sim->random_state = options->seed;
+    sim->options = own;
+    sim->random_state = own.seed > 0 ? own.seed : 1;
     mcds__sim_schedule(sim);
     if (!mcds__sim_server_open(sim)) {
         mcds__free(mcds_env_system(), sim);
@@ -386,5 +385,5 @@ int64_t mcds_sim_now_ns(const mcds_sim *sim)
 
 void mcds_sim_count(const mcds_sim *sim, mcds_sim_counts *counts_out)
 {
-    *counts_out = sim->counts;
+    mcds__sized_write(MCDS__SIZED_mcds_sim_counts, counts_out, &sim->counts);
 }

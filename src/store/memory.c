@@ -44,6 +44,7 @@ struct stripe {
 
 struct memory {
     const mcds_env *env;
+    mcds_env env_own;
     struct stripe *stripes;
     void *stripes_memory;  /* they begin on a line in it */
     uint32_t stripe_count; /* a power of two */
@@ -72,7 +73,8 @@ static void free_memory(struct memory *memory)
         (void)pthread_mutex_destroy(&memory->stripes[i].mutex);
     }
     mcds__free(memory->env, memory->stripes_memory);
-    mcds__free(memory->env, memory);
+    mcds_env env = memory->env_own;
+    mcds__free(&env, memory);
 }
 
 /* As many stripes as leave each enough bytes for several of the largest values. */
@@ -121,6 +123,8 @@ static int make_memory(const struct memory *wanted, struct memory **memory_out)
     if (memory == NULL)
         return mcds__fail_memory("memory", NULL, NULL);
     *memory = *wanted;
+    memory->env_own = *wanted->env;
+    memory->env = &memory->env_own; /* it may outlive the first store */
     memory->stripe_count = choose_stripes(memory->bytes_max);
     uint64_t half_stripe = memory->bytes_max / memory->stripe_count / 2;
     if (half_stripe > 0 && memory->value_max > half_stripe)
@@ -141,7 +145,7 @@ static int make_memory(const struct memory *wanted, struct memory **memory_out)
 /* Take part in the memory that another handle has opened under this name. */
 static int join(struct memory *memory, const struct memory *wanted)
 {
-    if (memory->env != wanted->env)
+    if (!mcds__env_is_same(memory->env, wanted->env))
         return mcds_fail(MCDS_INVALID, "%s is open in this process with another mcds_env",
                          memory->peer);
     if (memory->strict != wanted->strict || memory->bytes_max != wanted->bytes_max)

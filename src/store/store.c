@@ -8,11 +8,12 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/sized.h"
 #include "store/check.h"
 #include "store/homes.h"
+#include "store/options.h"
 #include "store/uri.h"
 
-#define TIMEOUT_MS_DEFAULT 1000
 #define LANES_IDLE_MAX 64 /* more idle lanes than this are closed */
 
 struct mcds__lane {
@@ -25,6 +26,8 @@ struct mcds__lane {
 struct mcds_store {
     const mcds_home *home;
     void *home_state;
+    mcds_env env_own; /* of the caller; else env is the system's */
+    mcds_home home_own;
     const mcds_env *env;
     _Atomic uint32_t references;
     char ns[MCDS__NS_MAX + 1];
@@ -39,35 +42,16 @@ struct mcds_store {
 static const mcds_home *const homes[] = {&mcds__home_memory, &mcds__home_lmdb,
                                          &mcds__home_memcached, NULL};
 
-static bool ns_is_legal(const char *ns)
-{
-    size_t length = strlen(ns);
-    return length <= MCDS__NS_MAX &&
-           strspn(ns, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
-               length;
-}
-
-static int set_options(mcds_store *store, const char *ns, uint64_t timeout_ms)
-{
-    if (!ns_is_legal(ns))
-        return mcds_fail(MCDS_INVALID,
-                         "store: ns '%.100s' must be at most %d of a-z A-Z 0-9 _ - .", ns,
-                         MCDS__NS_MAX);
-    if (timeout_ms > MCDS__TIMEOUT_MS_MAX)
-        return mcds_fail(MCDS_INVALID, "store: timeout %llu ms is more than an hour",
-                         (unsigned long long)timeout_ms);
-    memcpy(store->ns, ns, strlen(ns) + 1);
-    store->timeout_ns = (int64_t)(timeout_ms > 0 ? timeout_ms : TIMEOUT_MS_DEFAULT) * NS_PER_MS;
-    return MCDS_OK;
-}
-
 static int make_store(const mcds_env *env, const mcds_home *home, mcds_store **store_out)
 {
     mcds_store *store = mcds__allocate_zero(env, sizeof *store);
     if (store == NULL)
         return mcds__fail_memory("store", NULL, NULL);
-    store->env = env;
-    store->home = home;
+    store->env_own = *env;
+    store->env = mcds__env_is_same(env, mcds_env_system()) ? mcds_env_system()
+                                                           : &store->env_own;
+    store->home_own = *home;
+    store->home = &store->home_own;
     store->forks = mcds__watch_forks();
     atomic_init(&store->references, 1);
     if (pthread_mutex_init(&store->mutex, NULL) != 0) {
@@ -80,20 +64,9 @@ static int make_store(const mcds_env *env, const mcds_home *home, mcds_store **s
 
 static void free_store(mcds_store *store)
 {
+    mcds_env env = *store->env;
     (void)pthread_mutex_destroy(&store->mutex);
-    mcds__free(store->env, store);
-}
-
-static int check_options(const mcds_options *options)
-{
-    if (options != NULL && options->size != sizeof *options)
-        return mcds_fail(MCDS_INVALID, "store: options.size is not sizeof(mcds_options)");
-    return options != NULL && options->env != NULL ? mcds__check_env(options->env) : MCDS_OK;
-}
-
-static const mcds_env *env_of(const mcds_options *options)
-{
-    return options != NULL && options->env != NULL ? options->env : mcds_env_system();
+    mcds__free(&env, store);
 }
 
 static const mcds_home *find_home(const char *scheme)
@@ -104,38 +77,47 @@ static const mcds_home *find_home(const char *scheme)
     return NULL;
 }
 
-int mcds_open_home(const mcds_home *home, void *home_state, const mcds_options *options,
-                   mcds_store **store_out)
+/* The structs are of this version. */
+static int open_home(const mcds_home *home, void *home_state, mcds_options *options,
+                     mcds_store **store_out)
 {
-    int result = check_options(options);
-    if (result != MCDS_OK)
-        return result;
-    if (home->version != MCDS_HOME_VERSION)
-        return mcds_fail(MCDS_UNSUPPORTED, "store: home version %u is not %d", home->version,
-                         MCDS_HOME_VERSION);
-    if (!mcds__has_random(env_of(options)))
+    if (!mcds__has_random(options->env))
         return mcds_fail(MCDS_IO,
                          "store: the system gives no random numbers: getrandom is refused, and "
                          "/dev/urandom cannot be read; allow one of them in this sandbox");
     mcds_store *store = NULL;
-    result = make_store(env_of(options), home, &store);
+    int result = mcds__options_settle(options);
+    if (result == MCDS_OK)
+        result = make_store(options->env, home, &store);
     if (result != MCDS_OK)
         return result;
     assert(store != NULL);
-    const char *ns = options != NULL && options->ns != NULL ? options->ns : "mcds";
-    result = set_options(store, ns, options != NULL ? options->timeout_ms : 0);
-    if (result != MCDS_OK) {
-        free_store(store);
-        return result;
-    }
+    memcpy(store->ns, options->ns, strlen(options->ns) + 1);
+    store->timeout_ns = options->timeout_ms * NS_PER_MS;
     store->home_state = home_state;
     *store_out = store;
     return MCDS_OK;
 }
 
+int mcds_open_home(const mcds_home *home, void *home_state, const mcds_options *given,
+                   mcds_store **store_out)
+{
+    mcds_options options;
+    mcds_env env;
+    mcds_home own;
+    int result = mcds__options_take(given, &options, &env);
+    if (result == MCDS_OK)
+        result = mcds__sized_read(MCDS__SIZED_mcds_home, home, &own);
+    if (result != MCDS_OK)
+        return result;
+    if (own.version != MCDS_HOME_VERSION)
+        return mcds_fail(MCDS_UNSUPPORTED, "store: home version %u is not %d", own.version,
+                         MCDS_HOME_VERSION);
+    return open_home(&own, home_state, &options, store_out);
+}
+
 /* The work of mcds_open once the URI is in `uri`. */
-static int open_parsed(struct mcds_uri *uri, const mcds_options *options,
-                       mcds_store **store_out)
+static int open_parsed(struct mcds_uri *uri, mcds_options *options, mcds_store **store_out)
 {
     const mcds_home *home = find_home(uri->scheme);
     if (home == NULL)
@@ -143,18 +125,15 @@ static int open_parsed(struct mcds_uri *uri, const mcds_options *options,
             MCDS_INVALID,
             "store URI: no store '%.40s:'; there are memory:, lmdb: and memcached://",
             uri->scheme);
-    mcds_options merged = MCDS_OPTIONS_INIT;
-    if (options != NULL)
-        merged = *options;
     if (mcds_uri_option(uri, "ns") != NULL)
-        merged.ns = mcds_uri_option(uri, "ns");
+        options->ns = mcds_uri_option(uri, "ns");
     uint64_t timeout_ms;
-    if (!mcds__uri_number(uri, "timeout", 1, MCDS__TIMEOUT_MS_MAX, merged.timeout_ms,
+    if (!mcds__uri_number(uri, "timeout", 1, MCDS__TIMEOUT_MS_MAX, options->timeout_ms,
                           &timeout_ms))
         return MCDS_INVALID;
-    merged.timeout_ms = (uint32_t)timeout_ms;
+    options->timeout_ms = (uint32_t)timeout_ms;
     mcds_store *store = NULL;
-    int result = mcds_open_home(home, NULL, &merged, &store);
+    int result = open_home(home, NULL, options, &store);
     if (result != MCDS_OK)
         return result;
     assert(store != NULL);
@@ -167,21 +146,22 @@ static int open_parsed(struct mcds_uri *uri, const mcds_options *options,
     return MCDS_OK;
 }
 
-int mcds_open(const char *uri_text, const mcds_options *options, mcds_store **store_out)
+int mcds_open(const char *uri_text, const mcds_options *given, mcds_store **store_out)
 {
+    mcds_options options;
+    mcds_env env;
     if (uri_text == NULL || store_out == NULL)
         return mcds__fail_missing("store", "mcds_open", "a URI and a place for the store");
-    int result = check_options(options);
+    int result = mcds__options_take(given, &options, &env);
     if (result != MCDS_OK)
         return result;
-    const mcds_env *env = env_of(options);
-    struct mcds_uri *uri = mcds__allocate(env, sizeof *uri);
+    struct mcds_uri *uri = mcds__allocate(&env, sizeof *uri);
     if (uri == NULL)
         return mcds__fail_memory("store", NULL, NULL);
     result = mcds__uri_parse(uri_text, uri);
     if (result == MCDS_OK)
-        result = open_parsed(uri, options, store_out);
-    mcds__free(env, uri);
+        result = open_parsed(uri, &options, store_out);
+    mcds__free(&env, uri);
     return result;
 }
 

@@ -447,12 +447,10 @@ static void destroy_array(struct mcds__handle *handle)
 int mcds_array_open(mcds_store *store, const char *name, const mcds_array_options *options,
                     mcds_array **array_out)
 {
-    static const mcds_array_options defaults = MCDS_ARRAY_OPTIONS_INIT;
+    mcds_array_options own;
     int result = mcds__check_open("array", store, name, array_out);
-    if (options == NULL)
-        options = &defaults;
     if (result == MCDS_OK)
-        result = mcds__check_options_size("array", options->size, sizeof *options);
+        result = mcds__sized_read(MCDS__SIZED_mcds_array_options, options, &own);
     if (result != MCDS_OK)
         return result;
     const mcds_env *env = mcds__store_env(store);

@@ -15,6 +15,7 @@
 
 #define TTL_MS_MAX (UINT64_C(366) * 24 * 3600 * 1000)
 #define FLUSH_MS_MAX 3600000
+#define FLUSH_MS_DEFAULT 100
 #define FLAGS ((uint32_t)(MCDS_COUNTER_SIGNED | MCDS_COUNTER_STRICT | MCDS_COUNTER_EXACT))
 
 _Static_assert(MCDS__COUNTER_BIAS + 2 * (uint64_t)MCDS_COUNTER_MAX - 1 <= INT64_MAX,
@@ -100,7 +101,7 @@ struct counter_get {
 static enum mcds__step sum_stripes(struct counter_get *get)
 {
     struct mcds__operation *operation = &get->base;
-    mcds_counter_value sum = {0, UINT32_MAX, false};
+    mcds_counter_value sum = {.since_s = UINT32_MAX};
     bool there = false;
     for (uint32_t i = 0; i < get->counter->stripes; i++) {
         struct mcds__stripe stripe;
@@ -122,7 +123,7 @@ static enum mcds__step sum_stripes(struct counter_get *get)
                                              : MCDS__WHY(COUNTER_GONE));
     if (!there)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
-    *get->value_out = sum;
+    mcds__sized_write(MCDS__SIZED_mcds_counter_value, get->value_out, &sum);
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
@@ -176,7 +177,9 @@ static bool get_here(mcds_counter *counter, mcds_counter_value *value_out)
         judge_stored(counter, sight.stored, sight.birth, 0, &stripe) != MCDS_OK ||
         (stripe.reborn && mcds__counter_is_strict(counter)))
         return false;
-    *value_out = (mcds_counter_value){stripe.value, sight.birth, stripe.reborn};
+    mcds_counter_value value = {
+        .value = stripe.value, .since_s = sight.birth, .reborn = stripe.reborn};
+    mcds__sized_write(MCDS__SIZED_mcds_counter_value, value_out, &value);
     return true;
 }
 
@@ -184,6 +187,8 @@ static int launch_get(struct counter_get *get, mcds_counter *counter,
                       mcds_counter_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
 {
     int result = mcds__counter_check(counter, value_out, "get");
+    if (result == MCDS_OK)
+        result = mcds__sized_check(MCDS__SIZED_mcds_counter_value, value_out);
     if (result != MCDS_OK)
         return result;
     if (counter->share != NULL)
@@ -316,12 +321,15 @@ static bool is_exact(const mcds_counter_options *options)
     return (options->flags & MCDS_COUNTER_EXACT) != 0 || options->copies > 1;
 }
 
+static uint32_t pause_of(uint32_t flush_ms)
+{
+    if (flush_ms == MCDS_COUNTER_FLUSH_EACH)
+        return 0;
+    return flush_ms > 0 ? flush_ms : FLUSH_MS_DEFAULT;
+}
+
 static int check_counter_options(const char *name, const mcds_counter_options *options)
 {
-    int result = mcds__check_options_size("counter", options->size,
-                                          sizeof(mcds_counter_options));
-    if (result != MCDS_OK)
-        return result;
     if ((options->flags & ~FLAGS) != 0)
         return mcds__fail(MCDS_INVALID, UNKNOWN_VALUE, .noun = "counter", .name = name,
                           .option = "flags", .found_number = options->flags);
@@ -336,7 +344,7 @@ static int check_counter_options(const char *name, const mcds_counter_options *o
     if (is_exact(options) && (options->stripes > 1 || options->ttl_ms > 0))
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(EXACT_ALONE), .noun = "counter",
                               .name = name);
-    if (options->flush_ms > FLUSH_MS_MAX)
+    if (options->flush_ms > FLUSH_MS_MAX && options->flush_ms != MCDS_COUNTER_FLUSH_EACH)
         return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = name,
                           .option = "flush_ms", .wanted_max = FLUSH_MS_MAX,
                           .found_number = options->flush_ms);
@@ -376,16 +384,16 @@ static void destroy_counter(struct mcds__handle *handle)
 int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_options *options,
                       mcds_counter **counter_out)
 {
-    static const mcds_counter_options defaults = MCDS_COUNTER_OPTIONS_INIT;
+    mcds_counter_options own;
     int result = mcds__check_open("counter", store, name, counter_out);
-    if (options == NULL)
-        options = &defaults;
     if (result == MCDS_OK)
-        result = check_counter_options(name, options);
+        result = mcds__sized_read(MCDS__SIZED_mcds_counter_options, options, &own);
+    if (result == MCDS_OK)
+        result = check_counter_options(name, &own);
     if (result != MCDS_OK)
         return result;
     const mcds_env *env = mcds__store_env(store);
-    uint32_t stripes = options->stripes > 0 ? options->stripes : 1;
+    uint32_t stripes = own.stripes > 0 ? own.stripes : 1;
     mcds_counter *counter = mcds__allocate_zero(
         env, sizeof *counter + (stripes + 1) * sizeof counter->keys[0]);
     char *own_name = mcds__copy_string(env, name);
@@ -396,15 +404,15 @@ int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_op
     }
     counter->store = store;
     counter->name = own_name;
-    counter->flags = options->flags;
+    counter->flags = own.flags;
     counter->stripes = stripes;
-    counter->ttl_ms = options->ttl_ms;
+    counter->ttl_ms = own.ttl_ms;
     counter->seed = mcds__random_u64(env);
     counter->forks = mcds__forks();
     make_keys(counter);
-    counter->flush_ms = options->flush_ms;
-    if (is_exact(options))
-        result = mcds__exact_open(counter, options->copies > 0 ? options->copies : 1);
+    counter->flush_ms = pause_of(own.flush_ms);
+    if (is_exact(&own))
+        result = mcds__exact_open(counter, own.copies > 0 ? own.copies : 1);
     if (result != MCDS_OK) {
         mcds__free(env, counter->name);
         mcds__free(env, counter);

@@ -22,7 +22,7 @@ struct mcds_counter {
     uint64_t ttl_ms;
     uint64_t forks;        /* mcds__forks() when it was opened: a child has no cells */
     _Atomic uint32_t form; /* as last seen */
-    uint32_t flush_ms;
+    uint32_t flush_ms;     /* 0: each add flushes */
     /* One per stripe, where the store has them, once they were asked for. */
     _Atomic(struct mcds__cell *) cells[MCDS__STRIPES_MAX];
     uint64_t seed; /* spreads the threads of many processes over the stripes */

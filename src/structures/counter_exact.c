@@ -208,7 +208,8 @@ static enum mcds__step step_read(struct mcds__operation *operation)
         return step;
     if (read->read.reborn && mcds__counter_is_strict(read->counter))
         return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(SERVER_PART_LOST));
-    *read->value_out = (mcds_counter_value){read->read.value, 0, read->read.reborn};
+    mcds_counter_value value = {.value = read->read.value, .reborn = read->read.reborn};
+    mcds__sized_write(MCDS__SIZED_mcds_counter_value, read->value_out, &value);
     return step;
 }
 

@@ -314,10 +314,11 @@ static void destroy_list(struct mcds__handle *handle)
 int mcds_list_open(mcds_store *store, const char *name, const mcds_list_options *options,
                    mcds_list **list_out)
 {
+    mcds_list_options own;
     struct mcds__key key;
     int result = mcds__check_open("list", store, name, list_out);
-    if (result == MCDS_OK && options != NULL)
-        result = mcds__check_options_size("list", options->size, sizeof *options);
+    if (result == MCDS_OK)
+        result = mcds__sized_read(MCDS__SIZED_mcds_list_options, options, &own);
     if (result != MCDS_OK)
         return result;
     const mcds_env *env = mcds__store_env(store);

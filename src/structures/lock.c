@@ -204,7 +204,7 @@ static enum mcds__step take_holder(struct lock_holder_get *get)
     const mcds_request *lease = &get->requests[0];
     const mcds_request *fence = &get->requests[1];
     struct mcds__lease_value value;
-    mcds_lock_holder *out = get->holder_out;
+    mcds_lock_holder holder = {0};
     uint64_t number = 0;
     if (lease->reply.outcome == MCDS_OUT_MISS)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
@@ -217,9 +217,10 @@ static enum mcds__step take_holder(struct lock_holder_get *get)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     if (fence->reply.outcome == MCDS_OUT_OK)
         (void)mcds__slot_parse(mcds__reply_value(&operation->batch, fence), &number);
-    out->fence = number;
-    out->remaining_ms = lease->reply.ttl_ms >= 0 ? lease->reply.ttl_ms : -1;
-    memcpy(out->label, value.label, value.label_length + 1);
+    holder.fence = number;
+    holder.remaining_ms = lease->reply.ttl_ms >= 0 ? lease->reply.ttl_ms : -1;
+    memcpy(holder.label, value.label, value.label_length + 1);
+    mcds__sized_write(MCDS__SIZED_mcds_lock_holder, get->holder_out, &holder);
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
@@ -246,7 +247,9 @@ static int launch_holder_get(struct lock_holder_get *get, mcds_lock *lock,
 {
     if (lock == NULL || holder_out == NULL)
         return mcds__fail_missing("lock", "holder", "a lock and a place for the holder");
-    int result = MCDS_OK;
+    int result = mcds__sized_check(MCDS__SIZED_mcds_lock_holder, holder_out);
+    if (result != MCDS_OK)
+        return result;
     if (get == NULL)
         get = mcds__pipeline_new(pipeline, &lock->handle, &holder_kind, &result);
     if (get == NULL)
@@ -319,9 +322,6 @@ int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *pipeline, uint64_t tag
 static int check_lock_options(const char *name, const mcds_lock_options *options,
                               const mcds_capabilities *can)
 {
-    int result = mcds__check_options_size("lock", options->size, sizeof(mcds_lock_options));
-    if (result != MCDS_OK)
-        return result;
     uint32_t least_ms = can->ttl_early_ms > 0 ? LEASE_MS_MIN_COARSE : LEASE_MS_MIN;
     if (options->lease_ms != 0 &&
         (options->lease_ms < least_ms || options->lease_ms > LEASE_MS_MAX))
@@ -350,21 +350,21 @@ static void destroy_lock(struct mcds__handle *handle)
 int mcds_lock_open(mcds_store *store, const char *name, const mcds_lock_options *options,
                    mcds_lock **lock_out)
 {
-    static const mcds_lock_options defaults = MCDS_LOCK_OPTIONS_INIT;
+    mcds_lock_options own;
     int result = mcds__check_open("lock", store, name, lock_out);
+    if (result == MCDS_OK)
+        result = mcds__sized_read(MCDS__SIZED_mcds_lock_options, options, &own);
     if (result != MCDS_OK)
         return result;
-    if (options == NULL)
-        options = &defaults;
     mcds_capabilities can;
     mcds__store_capabilities(store, &can);
-    result = check_lock_options(name, options, &can);
+    result = check_lock_options(name, &own, &can);
     if (result != MCDS_OK)
         return result;
     const mcds_env *env = mcds__store_env(store);
     mcds_lock *lock = mcds__allocate_zero(env, sizeof *lock);
     char *own_name = mcds__copy_string(env, name);
-    char *own_label = mcds__copy_string(env, options->label != NULL ? options->label : "");
+    char *own_label = mcds__copy_string(env, own.label != NULL ? own.label : "");
     if (lock == NULL || own_name == NULL || own_label == NULL) {
         mcds__free(env, lock);
         mcds__free(env, own_name);
@@ -374,7 +374,7 @@ int mcds_lock_open(mcds_store *store, const char *name, const mcds_lock_options 
     lock->store = store;
     lock->name = own_name;
     lock->label = own_label;
-    lock->lease_ms = options->lease_ms > 0 ? options->lease_ms : LEASE_MS_DEFAULT;
+    lock->lease_ms = own.lease_ms > 0 ? own.lease_ms : LEASE_MS_DEFAULT;
     lock->ttl_early_ms = can.ttl_early_ms;
     mcds__key_begin(&lock->keys.lease, mcds__store_ns(store), MCDS__TAG_LOCK, name);
     mcds__key_begin(&lock->keys.fence, mcds__store_ns(store), MCDS__TAG_FENCE, name);

@@ -279,24 +279,33 @@ static void destroy_log(struct mcds__handle *handle)
     mcds__free(env, log);
 }
 
+void mcds__log_add_info(mcds_log_info *info_out, uint64_t gaps, uint64_t corrupt)
+{
+    mcds_log_info info;
+    if (info_out == NULL)
+        return;
+    mcds__sized_take(MCDS__SIZED_mcds_log_info, info_out, &info);
+    info.gaps += gaps;
+    info.corrupt += corrupt;
+    mcds__sized_write(MCDS__SIZED_mcds_log_info, info_out, &info);
+}
+
 int mcds_log_open(mcds_store *store, const char *name, const mcds_log_options *options,
                   mcds_log **log_out)
 {
-    static const mcds_log_options defaults = MCDS_LOG_OPTIONS_INIT;
+    mcds_log_options own;
     struct mcds__key key;
     int result = mcds__check_open("log", store, name, log_out);
-    if (options == NULL)
-        options = &defaults;
     if (result == MCDS_OK)
-        result = mcds__check_options_size("log", options->size, sizeof *options);
+        result = mcds__sized_read(MCDS__SIZED_mcds_log_options, options, &own);
     if (result != MCDS_OK)
         return result;
     struct mcds__log_settings wanted = {
-        .flags = options->flags,
-        .late_ms = options->late_ms,
-        .ahead_ms = options->ahead_ms,
-        .retention_ms = options->retention_ms,
-        .chunk_ms = options->chunk_ms,
+        .flags = own.flags,
+        .late_ms = own.late_ms,
+        .ahead_ms = own.ahead_ms,
+        .retention_ms = own.retention_ms,
+        .chunk_ms = own.chunk_ms,
     };
     result = mcds__log_check(name, &wanted);
     if (result != MCDS_OK)

@@ -67,6 +67,9 @@ uint64_t mcds__log_ttl_ms(const struct mcds__log_settings *settings);
 /* The first chunk whose keys are certain not to have expired. */
 uint64_t mcds__log_unexpired(const mcds_log *log, int64_t now_ms);
 
+/* Add to what the caller's numbers are, if there are any. */
+void mcds__log_add_info(mcds_log_info *info_out, uint64_t gaps, uint64_t corrupt);
+
 /* An event from its record. */
 static inline mcds_log_event mcds__log_event(const struct mcds__part_record *record,
                                              mcds_bytes payload)

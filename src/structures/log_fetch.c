@@ -72,10 +72,7 @@ static enum mcds__step go_to(struct log_fetch *fetch, uint8_t stage)
 
 static void add_info(struct log_fetch *fetch)
 {
-    if (fetch->info_out == NULL)
-        return;
-    fetch->info_out->gaps += fetch->read.gaps;
-    fetch->info_out->corrupt += fetch->read.corrupt;
+    mcds__log_add_info(fetch->info_out, fetch->read.gaps, fetch->read.corrupt);
 }
 
 /* A handle that knows the settings does not read the root. Where it finds nothing, the log may have
@@ -372,17 +369,21 @@ static int launch_fetch(struct log_fetch *fetch, mcds_log *log, const mcds_log_r
                         void *context, mcds_log_info *info_out, mcds_pipeline *pipeline,
                         uint64_t tag)
 {
-    static const mcds_log_range everything = MCDS_LOG_RANGE_INIT;
-    int result = MCDS_OK;
+    mcds_log_range own;
     if (log == NULL || visit == NULL)
         return mcds__fail_missing("log", "fetch", "a log and a visitor");
+    int result = mcds__sized_read(MCDS__SIZED_mcds_log_range, range, &own);
+    if (result == MCDS_OK && info_out != NULL)
+        result = mcds__sized_check(MCDS__SIZED_mcds_log_info, info_out);
+    if (result != MCDS_OK)
+        return result;
     if (fetch == NULL)
         fetch = mcds__pipeline_new(pipeline, &log->handle, &fetch_kind, &result);
     if (fetch == NULL)
         return result;
     mcds__operation_begin(&fetch->base, &fetch_kind, log->store, log->name, 0);
     fetch->log = log;
-    fetch->range = range != NULL ? *range : everything;
+    fetch->range = own;
     fetch->visit = visit;
     fetch->context = context;
     fetch->info_out = info_out;

@@ -43,14 +43,9 @@ struct log_tail {
 static void release_tail(struct mcds__operation *operation)
 {
     struct log_tail *tail = (struct log_tail *)operation;
-    if (tail->info_out != NULL) {
-        tail->info_out->gaps += tail->gaps;
-        if (tail->read.parts != NULL) {
-            tail->info_out->gaps += tail->read.gaps;
-            tail->info_out->corrupt += tail->read.corrupt;
-        }
-    }
+    mcds__log_add_info(tail->info_out, tail->gaps, 0);
     if (tail->read.parts != NULL) {
+        mcds__log_add_info(tail->info_out, tail->read.gaps, tail->read.corrupt);
         mcds__part_read_free(&tail->read);
         mcds__part_fetch_free(&tail->large);
     }
@@ -431,6 +426,10 @@ static int launch_tail(struct log_tail *tail, mcds_log *log, mcds_log_cursor *cu
     if (cursor->count > MCDS_LOG_CURSOR_CHUNKS || cursor->from_ms < 0)
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(CURSOR_NOT_BEGUN), .noun = "log",
                               .name = log->name, .verb = "tail");
+    if (info_out != NULL)
+        result = mcds__sized_check(MCDS__SIZED_mcds_log_info, info_out);
+    if (result != MCDS_OK)
+        return result;
     if (tail == NULL)
         tail = mcds__pipeline_new(pipeline, &log->handle, &tail_kind, &result);
     if (tail == NULL)

@@ -44,11 +44,13 @@ static enum mcds__step step_root(struct mcds__operation *operation)
 }
 
 static int read_root(struct root_read *read, const char *noun, mcds_store *store,
-                     const char *name, const void *options, const char *tag,
-                     enum mcds__descriptor_kind kind)
+                     const char *name, enum mcds__sized type, const void *options,
+                     const char *tag, enum mcds__descriptor_kind kind)
 {
     const struct mcds__operation_kind operation = {noun, "open", sizeof *read, step_root};
     int result = mcds__check_open(noun, store, name, options);
+    if (result == MCDS_OK)
+        result = mcds__sized_check(type, options);
     if (result != MCDS_OK)
         return result;
     read->kind = kind;
@@ -72,52 +74,66 @@ static int check_count(const struct root_read *read, const char *noun, const cha
 int mcds_counter_made_with(mcds_store *store, const char *name, mcds_counter_options *options)
 {
     struct root_read read;
-    int result = read_root(&read, "counter", store, name, options, MCDS__TAG_COUNTER,
-                           MCDS__KIND_COUNTER);
+    mcds_counter_options own;
+    int result = read_root(&read, "counter", store, name, MCDS__SIZED_mcds_counter_options,
+                           options, MCDS__TAG_COUNTER, MCDS__KIND_COUNTER);
     if (result != MCDS_OK)
         return result;
-    options->stripes = read.descriptor.count > 0 ? (uint32_t)read.descriptor.settings[0] : 0;
-    options->copies = read.copies;
-    options->flags &= ~(uint32_t)MCDS_COUNTER_EXACT;
+    mcds__sized_take(MCDS__SIZED_mcds_counter_options, options, &own);
+    own.stripes = read.descriptor.count > 0 ? (uint32_t)read.descriptor.settings[0] : 0;
+    own.copies = read.copies;
+    own.flags &= ~(uint32_t)MCDS_COUNTER_EXACT;
     if (read.copies > 0)
-        options->flags |= MCDS_COUNTER_EXACT;
+        own.flags |= MCDS_COUNTER_EXACT;
+    mcds__sized_write(MCDS__SIZED_mcds_counter_options, options, &own);
     return MCDS_OK;
 }
 
 int mcds_visitors_made_with(mcds_store *store, const char *name, mcds_visitors_options *options)
 {
     struct root_read read;
-    int result = read_root(&read, "visitors", store, name, options, MCDS__TAG_VISITORS,
-                           MCDS__KIND_VISITORS);
+    mcds_visitors_options own;
+    int result = read_root(&read, "visitors", store, name, MCDS__SIZED_mcds_visitors_options,
+                           options, MCDS__TAG_VISITORS, MCDS__KIND_VISITORS);
     if (result == MCDS_OK)
         result = check_count(&read, "visitors", name, 2);
     if (result != MCDS_OK)
         return result;
-    options->period_ms = read.descriptor.settings[0];
-    options->members = (uint32_t)read.descriptor.settings[1];
+    mcds__sized_take(MCDS__SIZED_mcds_visitors_options, options, &own);
+    own.period_ms = read.descriptor.settings[0];
+    own.members = (uint32_t)read.descriptor.settings[1];
+    mcds__sized_write(MCDS__SIZED_mcds_visitors_options, options, &own);
     return MCDS_OK;
 }
 
 int mcds_online_made_with(mcds_store *store, const char *name, mcds_online_options *options)
 {
     struct root_read read;
-    int result = read_root(&read, "online", store, name, options, MCDS__TAG_ONLINE,
-                           MCDS__KIND_ONLINE);
+    mcds_online_options own;
+    int result = read_root(&read, "online", store, name, MCDS__SIZED_mcds_online_options,
+                           options, MCDS__TAG_ONLINE, MCDS__KIND_ONLINE);
     if (result == MCDS_OK)
         result = check_count(&read, "online", name, 3);
     if (result != MCDS_OK)
         return result;
-    options->width_ms = (uint32_t)read.descriptor.settings[0];
-    options->buckets = (uint32_t)read.descriptor.settings[1];
-    options->members = (uint32_t)read.descriptor.settings[2];
+    mcds__sized_take(MCDS__SIZED_mcds_online_options, options, &own);
+    own.width_ms = (uint32_t)read.descriptor.settings[0];
+    own.buckets = (uint32_t)read.descriptor.settings[1];
+    own.members = (uint32_t)read.descriptor.settings[2];
+    mcds__sized_write(MCDS__SIZED_mcds_online_options, options, &own);
     return MCDS_OK;
 }
 
 int mcds_set_made_with(mcds_store *store, const char *name, mcds_set_options *options)
 {
     struct root_read read;
-    int result = read_root(&read, "set", store, name, options, MCDS__TAG_SET, MCDS__KIND_SET);
-    if (result == MCDS_OK)
-        options->form = (mcds_set_form)read.descriptor.form;
-    return result;
+    mcds_set_options own;
+    int result = read_root(&read, "set", store, name, MCDS__SIZED_mcds_set_options, options,
+                           MCDS__TAG_SET, MCDS__KIND_SET);
+    if (result != MCDS_OK)
+        return result;
+    mcds__sized_take(MCDS__SIZED_mcds_set_options, options, &own);
+    own.form = (mcds_set_form)read.descriptor.form;
+    mcds__sized_write(MCDS__SIZED_mcds_set_options, options, &own);
+    return MCDS_OK;
 }

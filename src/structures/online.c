@@ -121,7 +121,7 @@ static enum mcds__step take_window(struct online_window *get)
 {
     mcds_online *online = get->online;
     struct mcds__operation *operation = &get->base;
-    mcds_online_value value = {0, 0, 0, 0, false};
+    mcds_online_value value = {0};
     uint64_t oldest = 0;
     for (uint32_t i = 0; i < get->count; i++) {
         uint64_t slot = get->slot - i;
@@ -138,7 +138,7 @@ static enum mcds__step take_window(struct online_window *get)
     double part = mcds__slot_part(get->at_ms, online->width_ms);
     value.estimate = (double)value.current + (double)value.closed - (double)oldest * part;
     value.error = sqrt((double)oldest * part * (1 - part));
-    *get->value_out = value;
+    mcds__sized_write(MCDS__SIZED_mcds_online_value, get->value_out, &value);
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
@@ -209,6 +209,9 @@ static int launch_count(struct online_window *window, mcds_online *online, int64
 {
     if (online == NULL || value_out == NULL)
         return mcds__fail_missing("online", "count", "a handle and a place for the value");
+    int result = mcds__sized_check(MCDS__SIZED_mcds_online_value, value_out);
+    if (result != MCDS_OK)
+        return result;
     if (online->members != NULL)
         return mcds__online_member_window(online, at_ms, value_out, window == NULL, pipeline,
                                           tag);
@@ -251,9 +254,6 @@ int mcds_online_drop_start(mcds_online *online, int64_t at_ms, mcds_pipeline *pi
 
 static int check_online_options(const char *name, const mcds_online_options *options)
 {
-    int result = mcds__check_options_size("online", options->size, sizeof(mcds_online_options));
-    if (result != MCDS_OK)
-        return result;
     if (options->buckets > MCDS__BUCKETS_MAX)
         return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "online", .name = name,
                           .option = "buckets", .wanted_max = MCDS__BUCKETS_MAX,
@@ -294,12 +294,12 @@ static void destroy_online(struct mcds__handle *handle)
 int mcds_online_open(mcds_store *store, const char *name, const mcds_online_options *options,
                      mcds_online **online_out)
 {
-    static const mcds_online_options defaults = MCDS_ONLINE_OPTIONS_INIT;
+    mcds_online_options own;
     int result = mcds__check_open("online", store, name, online_out);
-    if (options == NULL)
-        options = &defaults;
     if (result == MCDS_OK)
-        result = check_online_options(name, options);
+        result = mcds__sized_read(MCDS__SIZED_mcds_online_options, options, &own);
+    if (result == MCDS_OK)
+        result = check_online_options(name, &own);
     if (result != MCDS_OK)
         return result;
     const mcds_env *env = mcds__store_env(store);
@@ -313,17 +313,17 @@ int mcds_online_open(mcds_store *store, const char *name, const mcds_online_opti
     mcds__handle_begin(&online->handle, store, destroy_online);
     online->store = store;
     online->name = own_name;
-    online->buckets = options->buckets > 0 ? options->buckets : BUCKETS_DEFAULT;
-    online->width_ms = options->width_ms > 0 ? options->width_ms : WIDTH_MS_DEFAULT;
+    online->buckets = own.buckets > 0 ? own.buckets : BUCKETS_DEFAULT;
+    online->width_ms = own.width_ms > 0 ? own.width_ms : WIDTH_MS_DEFAULT;
     const char *ns = mcds__store_ns(store);
     mcds__key_begin(&online->counts, ns, MCDS__TAG_ONLINE, name);
     mcds__key_add_number(&online->counts, online->width_ms);
     mcds__key_begin(&online->seen, ns, MCDS__TAG_ONLINE_SEEN, name);
     mcds__key_add_number(&online->seen, online->width_ms);
     mcds__key_add_number(&online->seen, online->buckets);
-    settle(online, options->members);
-    if (options->members != MCDS_MEMBERS_NONE)
-        result = mcds__online_open_members(online, options->members == MCDS_MEMBERS_ESTIMATED,
+    settle(online, own.members);
+    if (own.members != MCDS_MEMBERS_NONE)
+        result = mcds__online_open_members(online, own.members == MCDS_MEMBERS_ESTIMATED,
                                            ttl_ms(online));
     if (result != MCDS_OK)
         mcds_online_close(online);

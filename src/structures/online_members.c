@@ -91,13 +91,14 @@ static void take_value(struct member_window *window)
     double error = sqrt(oldest > 0 ? oldest * part * (1 - part) : 0);
     if (online->members->estimated)
         error = sqrt(error * error + pow(MCDS__HLL_ERROR * all, 2));
-    *window->value_out = (mcds_online_value){
+    mcds_online_value value = {
         .closed = (uint64_t)(closed + 0.5),
         .current = (uint64_t)(mcds__members_count(&window->read, 1) + 0.5),
         .estimate = all - oldest * part,
         .error = error,
         .reborn = window->read.reborn,
     };
+    mcds__sized_write(MCDS__SIZED_mcds_online_value, window->value_out, &value);
 }
 
 static enum mcds__step end_drop(struct member_window *window)

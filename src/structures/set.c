@@ -310,23 +310,21 @@ static void destroy_set(struct mcds__handle *handle)
 int mcds_set_open(mcds_store *store, const char *name, const mcds_set_options *options,
                   mcds_set **set_out)
 {
-    static const mcds_set_options defaults = MCDS_SET_OPTIONS_INIT;
+    mcds_set_options own;
     int result = mcds__check_open("set", store, name, set_out);
-    if (options == NULL)
-        options = &defaults;
     if (result == MCDS_OK)
-        result = mcds__check_options_size("set", options->size, sizeof *options);
+        result = mcds__sized_read(MCDS__SIZED_mcds_set_options, options, &own);
     if (result != MCDS_OK)
         return result;
-    if (options->form < MCDS_SET_PLAIN || options->form > MCDS_SET_LIST)
+    if (own.form < MCDS_SET_PLAIN || own.form > MCDS_SET_LIST)
         return mcds__fail(MCDS_INVALID, UNKNOWN_VALUE, .noun = "set", .name = name,
-                          .option = "form", .found_number = (int)options->form);
+                          .option = "form", .found_number = (int)own.form);
     const mcds_env *env = mcds__store_env(store);
     mcds_set *set = mcds__allocate_zero(env, sizeof *set);
     if (set == NULL)
         return mcds__fail_memory("set", name, NULL);
     result = mcds__entries_open(&set->entries, "set", store, name, MCDS__TAG_SET,
-                                MCDS__KIND_SET, (uint8_t)options->form, other_forms);
+                                MCDS__KIND_SET, (uint8_t)own.form, other_forms);
     if (result != MCDS_OK) {
         mcds__free(env, set);
         return result;

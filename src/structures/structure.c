@@ -29,16 +29,6 @@ int mcds__check_open(const char *noun, const mcds_store *store, const char *name
     return mcds__store_check_process(store);
 }
 
-int mcds__check_options_size(const char *noun, size_t given, size_t expected)
-{
-    if (given != expected)
-        return mcds_fail(MCDS_INVALID,
-                         "%s: options.size is %zu, not %zu: begin with the _INIT "
-                         "macro of the options",
-                         noun, given, expected);
-    return MCDS_OK;
-}
-
 int mcds__check_element(const char *noun, const char *name, const char *element)
 {
     if (element == NULL || element[0] == '\0')

@@ -2,6 +2,7 @@
 #ifndef MCDS_STRUCTURES_STRUCTURE_H
 #define MCDS_STRUCTURES_STRUCTURE_H
 
+#include "base/sized.h"
 #include "engine/pipeline.h"
 
 /* Key tags. The digit is the version of the layout. */
@@ -32,8 +33,6 @@
 /* Check what every open is given. Returns MCDS_OK or MCDS_INVALID with the sentence set. */
 int mcds__check_open(const char *noun, const mcds_store *store, const char *name,
                      const void *handle_out);
-/* The size member of an options struct against what this library was built with. */
-int mcds__check_options_size(const char *noun, size_t given, size_t expected);
 /* The name of an element (a visitor). */
 int mcds__check_element(const char *noun, const char *name, const char *element);
 /* at_ms as given, or now for 0. */

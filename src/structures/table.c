@@ -373,12 +373,10 @@ static void destroy_table(struct mcds__handle *handle)
 int mcds_table_open(mcds_store *store, const char *name, const mcds_table_options *options,
                     mcds_table **table_out)
 {
-    static const mcds_table_options defaults = MCDS_TABLE_OPTIONS_INIT;
+    mcds_table_options own;
     int result = mcds__check_open("table", store, name, table_out);
-    if (options == NULL)
-        options = &defaults;
     if (result == MCDS_OK)
-        result = mcds__check_options_size("table", options->size, sizeof *options);
+        result = mcds__sized_read(MCDS__SIZED_mcds_table_options, options, &own);
     if (result != MCDS_OK)
         return result;
     const mcds_env *env = mcds__store_env(store);

@@ -279,12 +279,6 @@ int mcds_views_hit_start(mcds_views *views, const char *page, uint32_t n,
 
 static int check_options(const char *name, const mcds_views_options *options)
 {
-    if (options == NULL)
-        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(VIEWS_OPTIONS), .noun = "views",
-                              .name = name);
-    int result = mcds__check_options_size("views", options->size, sizeof *options);
-    if (result != MCDS_OK)
-        return result;
     if (options->load == NULL || options->save == NULL)
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(VIEWS_CALLBACKS), .noun = "views",
                               .name = name);
@@ -327,9 +321,12 @@ static void destroy_views(struct mcds__handle *handle)
 int mcds_views_open(mcds_store *store, const char *name, const mcds_views_options *options,
                     mcds_views **views_out)
 {
+    mcds_views_options own;
     int result = mcds__check_open("views", store, name, views_out);
     if (result == MCDS_OK)
-        result = check_options(name, options);
+        result = mcds__sized_read(MCDS__SIZED_mcds_views_options, options, &own);
+    if (result == MCDS_OK)
+        result = check_options(name, &own);
     if (result != MCDS_OK)
         return result;
     const mcds_env *env = mcds__store_env(store);
@@ -342,15 +339,15 @@ int mcds_views_open(mcds_store *store, const char *name, const mcds_views_option
     }
     views->store = store;
     views->name = own_name;
-    views->flush_ms = options->flush_ms > 0 ? options->flush_ms : FLUSH_MS_DEFAULT;
+    views->flush_ms = own.flush_ms > 0 ? own.flush_ms : FLUSH_MS_DEFAULT;
     views->keep_slots = KEEP_MS / views->flush_ms;
     if (views->keep_slots > KEEP_SLOTS_MAX)
         views->keep_slots = KEEP_SLOTS_MAX;
     if (views->keep_slots < KEEP_SLOTS_MIN)
         views->keep_slots = KEEP_SLOTS_MIN;
-    views->load = options->load;
-    views->save = options->save;
-    views->context = options->context;
+    views->load = own.load;
+    views->save = own.save;
+    views->context = own.context;
     (void)pthread_mutex_init(&views->mutex, NULL);
     make_keys(views, name);
     mcds__handle_begin(&views->handle, store, destroy_views);

@@ -140,7 +140,7 @@ static enum mcds__step take_pair(struct visitors_pair *get)
 {
     mcds_visitors *visitors = get->visitors;
     struct mcds__operation *operation = &get->base;
-    mcds_visitors_value value = {0, 0, 0, 0, false, false};
+    mcds_visitors_value value = {0};
     uint64_t counts[2] = {0, 0};
     for (uint32_t i = 0; i < get->count; i++) {
         uint64_t slot = get->slot - i;
@@ -154,7 +154,7 @@ static enum mcds__step take_pair(struct visitors_pair *get)
     value.estimate = (double)value.closed * (1 - part) + (double)value.current;
     value.error = sqrt((double)value.closed * part * (1 - part));
     value.provisional = mcds__visitors_is_provisional(visitors, get->at_ms);
-    *get->value_out = value;
+    mcds__sized_write(MCDS__SIZED_mcds_visitors_value, get->value_out, &value);
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
@@ -224,6 +224,9 @@ static int launch_get(struct visitors_pair *get, mcds_visitors *visitors, int64_
 {
     if (visitors == NULL || value_out == NULL)
         return mcds__fail_missing("visitors", "get", "a handle and a place for the value");
+    int result = mcds__sized_check(MCDS__SIZED_mcds_visitors_value, value_out);
+    if (result != MCDS_OK)
+        return result;
     if (visitors->members != NULL)
         return mcds__visitors_member_pair(visitors, at_ms, value_out, get == NULL, pipeline,
                                           tag);
@@ -267,10 +270,6 @@ int mcds_visitors_drop_start(mcds_visitors *visitors, int64_t at_ms, mcds_pipeli
 
 static int check_visitors_options(const char *name, const mcds_visitors_options *options)
 {
-    int result = mcds__check_options_size("visitors", options->size,
-                                          sizeof(mcds_visitors_options));
-    if (result != MCDS_OK)
-        return result;
     if (options->period_ms != 0 &&
         (options->period_ms < PERIOD_MS_MIN || options->period_ms > PERIOD_MS_MAX))
         return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "visitors", .name = name,
@@ -311,12 +310,12 @@ static void destroy_visitors(struct mcds__handle *handle)
 int mcds_visitors_open(mcds_store *store, const char *name,
                        const mcds_visitors_options *options, mcds_visitors **visitors_out)
 {
-    static const mcds_visitors_options defaults = MCDS_VISITORS_OPTIONS_INIT;
+    mcds_visitors_options own;
     int result = mcds__check_open("visitors", store, name, visitors_out);
-    if (options == NULL)
-        options = &defaults;
     if (result == MCDS_OK)
-        result = check_visitors_options(name, options);
+        result = mcds__sized_read(MCDS__SIZED_mcds_visitors_options, options, &own);
+    if (result == MCDS_OK)
+        result = check_visitors_options(name, &own);
     if (result != MCDS_OK)
         return result;
     const mcds_env *env = mcds__store_env(store);
@@ -330,17 +329,17 @@ int mcds_visitors_open(mcds_store *store, const char *name,
     mcds__handle_begin(&visitors->handle, store, destroy_visitors);
     visitors->store = store;
     visitors->name = own_name;
-    visitors->period_ms = options->period_ms;
-    visitors->settle_ms = options->settle_ms > 0 ? options->settle_ms : SETTLE_MS_DEFAULT;
+    visitors->period_ms = own.period_ms;
+    visitors->settle_ms = own.settle_ms > 0 ? own.settle_ms : SETTLE_MS_DEFAULT;
     const char *ns = mcds__store_ns(store);
     mcds__key_begin(&visitors->counts, ns, MCDS__TAG_VISITORS, name);
     mcds__key_add_number(&visitors->counts, visitors->period_ms);
     mcds__key_begin(&visitors->seen, ns, MCDS__TAG_VISITOR_SEEN, name);
     mcds__key_add_number(&visitors->seen, visitors->period_ms);
-    settle(visitors, options->members);
-    if (options->members != MCDS_MEMBERS_NONE)
-        result = mcds__visitors_open_members(
-            visitors, options->members == MCDS_MEMBERS_ESTIMATED, slot_ttl_ms(visitors));
+    settle(visitors, own.members);
+    if (own.members != MCDS_MEMBERS_NONE)
+        result = mcds__visitors_open_members(visitors, own.members == MCDS_MEMBERS_ESTIMATED,
+                                             slot_ttl_ms(visitors));
     if (result != MCDS_OK)
         mcds_visitors_close(visitors);
     else

@@ -90,7 +90,7 @@ static void take_value(struct member_pair *pair)
     if (visitors->members->estimated)
         error = sqrt(error * error + pow(MCDS__HLL_ERROR * closed * (1 - part), 2) +
                      pow(MCDS__HLL_ERROR * current, 2));
-    *pair->value_out = (mcds_visitors_value){
+    mcds_visitors_value value = {
         .closed = (uint64_t)(closed + 0.5),
         .current = (uint64_t)(current + 0.5),
         .estimate = closed * (1 - part) + current,
@@ -98,6 +98,7 @@ static void take_value(struct member_pair *pair)
         .provisional = mcds__visitors_is_provisional(visitors, pair->at_ms),
         .reborn = pair->read.reborn,
     };
+    mcds__sized_write(MCDS__SIZED_mcds_visitors_value, pair->value_out, &value);
 }
 
 static enum mcds__step end_drop(struct member_pair *pair)

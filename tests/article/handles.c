@@ -33,7 +33,7 @@ mcds_counter *open_counter(struct actor *actor, const char *name, uint32_t flags
     mcds_counter *counter = NULL;
     options.flags = flags;
     options.stripes = stripes;
-    options.flush_ms = 0;
+    options.flush_ms = MCDS_COUNTER_FLUSH_EACH;
     if (mcds_counter_open(actor->store, name, &options, &counter) != MCDS_OK)
         return NULL;
     world_keep(actor->world, close_counter, counter);

@@ -27,7 +27,7 @@ static bool counts_exactly(struct world *world)
 {
     struct actor *actor = world_actor(world);
     mcds_counter *counter = open_counter(actor, "z", MCDS_COUNTER_EXACT, 0);
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     SHOW(counter != NULL);
     for (uint32_t nth = 1; nth <= 3; nth++) {
         actor_loses_reply(actor, 0, nth);
@@ -44,7 +44,7 @@ static bool C1_lost_reply_of_incr_ours(struct world *world)
 {
     struct actor *actor = world_actor(world);
     mcds_counter *counter = open_counter(actor, "x", 0, 0);
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     SHOW(counter != NULL);
     ANSWERS(MCDS_OK, mcds_counter_add(counter, 1, NULL));
     actor_loses_reply(actor, MCDS_INCR, 1);
@@ -136,7 +136,7 @@ static bool C3_eviction_ours(struct world *world)
     struct actor *actor = world_actor(world);
     mcds_counter *counter = open_counter(actor, "x", 0, 0);
     mcds_counter *strict = open_counter(actor, "x", MCDS_COUNTER_STRICT, 0);
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     SHOW(counter != NULL && strict != NULL);
     for (int i = 0; i < 999; i++)
         ANSWERS(MCDS_OK, mcds_counter_add(counter, 1, NULL));
@@ -203,7 +203,7 @@ static bool C5_same_key_as_visitors_ours(struct world *world)
     static const char *const names[] = {"x_0", "x:0", "x%3A0", "x:5000:200"};
     struct actor *actor = world_actor(world);
     mcds_visitors *visitors = open_visitors(actor, "x", 5000);
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     SHOW(visitors != NULL);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         mcds_counter *counter = open_counter(actor, names[i], 0, 0);
@@ -238,7 +238,7 @@ static bool C6_failover_and_back_ours(struct world *world)
 {
     struct actor *actor = world_actor(world);
     mcds_counter *counter = open_counter(actor, "x", 0, 0);
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int kept = 0; /* by the caller, who knows that none of them was counted */
     SHOW(counter != NULL);
     ANSWERS(MCDS_OK, mcds_counter_add(counter, 1000, NULL));
@@ -284,7 +284,7 @@ static bool C7_duplicated_counters_article(struct world *world)
 /* One after the other comes back empty, and one at a time is down. */
 static bool stands_on_three(struct server *servers, mcds_counter *counter)
 {
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int64_t added = 100;
     ANSWERS(MCDS_OK, mcds_counter_add(counter, added, NULL));
     for (size_t i = 0; i < COPIES; i++) {
@@ -319,7 +319,7 @@ static bool C7_duplicated_counters_ours(struct world *world)
     (void)snprintf(uri, sizeof uri, "memcached://127.0.0.1:%u,127.0.0.1:%u,127.0.0.1:%u",
                    servers[0].port, servers[1].port, servers[2].port);
     options.copies = COPIES;
-    options.flush_ms = 0;
+    options.flush_ms = MCDS_COUNTER_FLUSH_EACH;
     bool stands = started && mcds_open(uri, NULL, &store) == MCDS_OK &&
                   mcds_counter_open(store, "x", &options, &counter) == MCDS_OK &&
                   stands_on_three(servers, counter);
@@ -350,7 +350,7 @@ static bool C8_text_or_number_ours(struct world *world)
     struct actor *actor = world_actor(world);
     struct memcache mc = memcache_of(actor);
     mcds_counter *counter = open_counter(actor, "x", 0, 0);
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     uint64_t number;
     SHOW(counter != NULL);
     ANSWERS(MCDS_OK, mcds_counter_add(counter, 100, NULL));
@@ -403,7 +403,7 @@ static bool C9_one_key_and_no_reset_ours(struct world *world)
     mcds_counter *wide[8];
     mcds_counter *counter = open_counter(actor, "x", 0, 0);
     struct addition addition = {NULL, open_counter(world_actor(world), "x", 0, 0), MCDS_BUSY};
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int64_t taken = 0;
     SHOW(counter != NULL && addition.counter != NULL);
     for (size_t i = 0; i < 8; i++) { /* as eight programs do */

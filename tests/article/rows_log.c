@@ -46,7 +46,7 @@ static bool reads(mcds_log *log, double first, double last, const char *expected
 {
     struct text text = {NULL, 0, 0};
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     range.first_ms = world_unix_ms(first);
     range.last_ms = world_unix_ms(last);
     text_set(&text, "");
@@ -487,7 +487,7 @@ static bool E15_silent_hole_article(struct world *world)
 static bool sees_hole(mcds_log *log, const char *expected)
 {
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     struct text text = {NULL, 0, 0};
     text_set(&text, "");
     int answer = mcds_log_fetch(log, &range, write_down, &text, &info);

@@ -39,7 +39,7 @@ static void many_come_ours(void *context)
 
 static bool shows(mcds_online *online, uint64_t closed)
 {
-    mcds_online_value value;
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     ANSWERS(MCDS_OK, mcds_online_count(online, 0, &value));
     if (value.closed != closed)
         printf("    shows %" PRIu64 "\n", value.closed);
@@ -300,7 +300,7 @@ static bool O7_reset_by_a_client_ours(struct world *world)
     struct actor *actor = world_actor(world);
     struct others others = {.world = world, .online = open_online(world_actor(world), "x")};
     mcds_online *online = open_online(actor, "x");
-    mcds_online_value value;
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     SHOW(online != NULL && others.online != NULL);
     world_at(world, 6000);
     for (int i = 0; i < 100; i++)

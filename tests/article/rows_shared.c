@@ -26,7 +26,7 @@ static bool G1_error_taken_for_a_miss_ours(struct world *world)
 {
     struct actor *actor = world_actor(world);
     mcds_counter *counter = open_counter(actor, "x", 0, 0);
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     SHOW(counter != NULL);
     ANSWERS(MCDS_OK, mcds_counter_add(counter, 1000, NULL));
     actor_loses(actor, MCDS_GET, 1);
@@ -88,7 +88,7 @@ static bool G3_late_request_ours(struct world *world)
 {
     struct actor *actor = world_actor(world);
     mcds_visitors *visitors = open_visitors(actor, "x", 10000);
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     SHOW(visitors != NULL);
     world_at(world, 2000);
     ANSWERS(MCDS_OK, mcds_visitors_hit(visitors, NULL, 0));
@@ -185,7 +185,7 @@ static bool G6_names_that_collide_ours(struct world *world)
             mcds_counter *counter = open_counter(actor, names[i], 0, 0);
             mcds_visitors *visitors = open_visitors(actor, names[i], 10000);
             mcds_lease lease = MCDS_LEASE_INIT;
-            mcds_visitors_value visited;
+            mcds_visitors_value visited = MCDS_VISITORS_VALUE_INIT;
             int64_t value = 0;
             SHOW(lock != NULL && counter != NULL && visitors != NULL);
             ANSWERS(round == 0 ? MCDS_OK : MCDS_BUSY, mcds_lock_try_acquire(lock, &lease));
@@ -214,7 +214,7 @@ static bool G9_silent_loss_article(struct world *world)
 static bool G9_silent_loss_ours(struct world *world)
 {
     mcds_online *online = open_online(world_actor(world), "x");
-    mcds_online_value value;
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     char name[16];
     SHOW(online != NULL);
     world_at(world, 6000);
@@ -319,7 +319,7 @@ static bool G12_clocks_differ_ours(struct world *world)
     struct actor *fast = world_actor(world);
     mcds_online *online = open_online(world_actor(world), "x");
     mcds_online *there = open_online(fast, "x");
-    mcds_online_value value;
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     char name[16];
     SHOW(online != NULL && there != NULL);
     actor_is_fast(fast, 61);
@@ -444,7 +444,7 @@ static void next_ours(void *context)
 static bool G15_all_at_once_ours(struct world *world)
 {
     struct crowd crowd = {.next = 0};
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     uint64_t before[CROWD];
     world_at(world, 2000);
     for (size_t i = 0; i < CROWD; i++) {

@@ -79,7 +79,7 @@ static bool hit_ours(void *context)
 
 static bool read_ours(void *context, uint64_t *shown_out)
 {
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     ANSWERS(MCDS_OK, mcds_visitors_get(context, 0, &value));
     *shown_out = value.closed;
     return true;
@@ -185,7 +185,7 @@ static bool V2_pause_at_the_boundary_ours(struct world *world)
 {
     struct actor *actor = world_actor(world);
     mcds_visitors *visitors = open_visitors(actor, "x", PERIOD_MS);
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     SHOW(visitors != NULL);
     world_at(world, 2009.99);
     actor_pauses(actor, MCDS_INCR, 1, wait_for_2010, world);
@@ -230,7 +230,7 @@ static bool V3_fast_clock_ours(struct world *world)
     struct actor *fast = world_actor(world);
     mcds_visitors *here = open_visitors(world_actor(world), "x", PERIOD_MS);
     mcds_visitors *there = open_visitors(fast, "x", PERIOD_MS);
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     SHOW(here != NULL && there != NULL);
     actor_is_fast(fast, 1.5);
     world_at(world, 2000);
@@ -287,7 +287,7 @@ static bool V4_parallel_requests_ours(struct world *world)
     mcds_visitors *first = open_visitors(actor, "x", PERIOD_MS);
     struct second_request request = {NULL, open_visitors(world_actor(world), "x", PERIOD_MS),
                                      MCDS_BUSY};
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     SHOW(first != NULL && request.ours != NULL);
     world_at(world, 2000);
     actor_pauses(actor, MCDS_ADD, 1, request_ours, &request);
@@ -322,7 +322,7 @@ static bool V4b_steady_visitor_ours(struct world *world)
     mcds_visitors *visitors = open_visitors(world_actor(world), "x", PERIOD_MS);
     SHOW(visitors != NULL);
     for (int second = 0; second < 400; second++) {
-        mcds_visitors_value value = {.closed = 1};
+        mcds_visitors_value value = {.size = sizeof(mcds_visitors_value), .closed = 1};
         world_at(world, 2000 + second);
         if (second % 3 == 0)
             SHOW(mcds_visitors_hit(visitors, "ann", 0) >= MCDS_OK);
@@ -357,7 +357,7 @@ static bool V5_eviction_and_long_periods_ours(struct world *world)
     struct actor *actor = world_actor(world);
     mcds_visitors *visitors = open_visitors(actor, "x", PERIOD_MS);
     mcds_visitors *slow = open_visitors(actor, "y", UINT64_C(20) * 86400000);
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     SHOW(visitors != NULL && slow != NULL);
     world_at(world, 2000);
     for (int i = 0; i < 10; i++)
@@ -395,7 +395,7 @@ static bool V6_frozen_for_a_period_article(struct world *world)
 static bool V6_frozen_for_a_period_ours(struct world *world)
 {
     mcds_visitors *visitors = open_visitors(world_actor(world), "x", PERIOD_MS);
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     SHOW(visitors != NULL);
     world_at(world, 2000);
     for (int i = 0; i < 10; i++)

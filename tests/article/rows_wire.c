@@ -134,7 +134,7 @@ static bool keeps_forty_days(const struct server *server, const char *option)
     mcds_store *store = NULL;
     mcds_counter *counter = NULL;
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     server_uri(server, uri, sizeof uri - 32);
     strncat(uri, option, 31);
     options.ttl_ms = UINT64_C(40) * 86400 * 1000;

@@ -40,7 +40,7 @@ static bool open_with(struct player *player, uint32_t flags)
         abort();
     player->state = counting;
     options.flags = flags;
-    options.flush_ms = 0;
+    options.flush_ms = MCDS_COUNTER_FLUSH_EACH;
     return mcds_counter_open(player->store, "x", &options, &counting->counter) == MCDS_OK;
 }
 
@@ -85,7 +85,7 @@ static enum told call_exact(struct player *player, uint32_t number)
 static void judge_ours(struct player *referee, struct score *score)
 {
     const struct counting *counting = referee->state;
-    mcds_counter_value value = {.value = 0};
+    mcds_counter_value value = {.size = sizeof(mcds_counter_value), .value = 0};
     struct reading reading = {0};
     while (referee_reads(&reading, referee, score, "get"))
         reading.told = told_by_result(referee, "get",

@@ -75,7 +75,7 @@ static void judge_ours(struct player *referee, struct score *score)
 {
     const struct match *match = referee->match;
     for (uint32_t minute = 0; minute < MINUTES; minute++) {
-        mcds_online_value value = {.current = 0};
+        mcds_online_value value = {.size = sizeof(mcds_online_value), .current = 0};
         int64_t at_ms = match->wall_ns / NS_PER_MS + (int64_t)(minute + 1) * MINUTE_S * 1000;
         struct reading reading = {0};
         while (referee_reads(&reading, referee, score, "count"))

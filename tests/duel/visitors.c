@@ -100,7 +100,7 @@ static enum told call_ours(struct player *player, uint32_t number)
 
 static void judge_ours(struct player *referee, struct score *score)
 {
-    mcds_visitors_value value = {.current = 0};
+    mcds_visitors_value value = {.size = sizeof(mcds_visitors_value), .current = 0};
     struct reading reading = {0};
     while (referee_reads(&reading, referee, score, "get"))
         reading.told = told_by_result(referee, "get",

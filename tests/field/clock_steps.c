@@ -112,11 +112,11 @@ static void a_visitor_is_counted_once(void **state)
         for (uint32_t members = 0; members <= MCDS_MEMBERS_ESTIMATED; members++) {
             struct play play;
             mcds_visitors_options options = {sizeof options, 600000, 0, members};
-            mcds_online_options of_online = {sizeof of_online, 5, 600000, members};
+            mcds_online_options of_online = {sizeof of_online, 5, 600000, members, 0};
             mcds_visitors *visitors;
             mcds_online *online;
-            mcds_visitors_value value;
-            mcds_online_value active;
+            mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
+            mcds_online_value active = MCDS_ONLINE_VALUE_INIT;
             uint64_t before;
             open_play(&play, round);
             OK(mcds_visitors_open(play.store, "v", &options, &visitors));

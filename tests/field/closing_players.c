@@ -68,7 +68,7 @@ static void *open_exact(mcds_store *store)
 
 static void *open_exact_at_once(mcds_store *store)
 {
-    return open_counter(store, "exact at once", MCDS_COUNTER_EXACT, 0, 0);
+    return open_counter(store, "exact at once", MCDS_COUNTER_EXACT, 0, MCDS_COUNTER_FLUSH_EACH);
 }
 
 static void start_counter(void *handle, mcds_pipeline *pipeline)

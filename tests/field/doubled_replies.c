@@ -48,7 +48,7 @@ static mcds_counter *open_counter(mcds_store *at, int i)
 
 static int64_t truth_of(int i)
 {
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     mcds_counter *counter = open_counter(direct, i);
     assert_int_equal(MCDS_OK, mcds_counter_get(counter, &value));
     mcds_counter_close(counter);

@@ -45,7 +45,7 @@ static int look_rarely(mcds_pipeline *pipeline, int64_t away_ns)
 {
     mcds_completion done;
     for (int i = 0; i < LOOKS_MAX; i++) {
-        mcds_wait wait;
+        mcds_wait wait = MCDS_WAIT_INIT;
         mcds_pipeline_prepare(pipeline, &wait);
         struct pollfd polled = {.fd = wait.fd, .events = POLLIN};
         assert_true(poll(&polled, 1, wait.timeout_ms) >= 0);

@@ -114,7 +114,7 @@ static int add(struct ledger *ledger, uint32_t number, const mcds_counter_option
 static int read_counters(struct ledger *ledger, const mcds_counter_options *options)
 {
     for (uint32_t i = 0; i < ledger->count; i++) {
-        mcds_counter_value value = {0, 0, false};
+        mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
         TRY(open_counter(ledger, i, options));
         int result = mcds_counter_get(ledger->handles[i], &value);
         TRY(read_one(ledger, result));
@@ -155,7 +155,7 @@ static int read_exact(struct ledger *ledger)
 {
     for (uint32_t i = 0; i < ledger->count; i++) {
         mcds_counter *counter = NULL;
-        mcds_counter_value value = {0, 0, false};
+        mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
         TRY(mcds_counter_open(ledger->store, name_of("c", i), &exact, &counter));
         int result = mcds_counter_get(counter, &value);
         ledger->seen[i] = result == MCDS_OK ? (uint32_t)value.value : 0;
@@ -204,7 +204,7 @@ static int write_lock(struct ledger *ledger, uint32_t number)
 static int read_locks(struct ledger *ledger)
 {
     for (uint32_t i = 0; i < ledger->count; i++) {
-        mcds_lock_holder holder;
+        mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
         TRY(open_lock(ledger, i));
         int result = mcds_lock_holder_get(ledger->handles[i], &holder);
         TRY(read_one(ledger, result));
@@ -266,7 +266,7 @@ static int hit(struct ledger *ledger, uint32_t number)
 
 static int read_visitors(struct ledger *ledger)
 {
-    mcds_visitors_value value = {0};
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     int result = mcds_visitors_get(ledger->handle, ledger->now_ms, &value);
     ledger->sum = value.current;
     ledger->is_lost = value.reborn;
@@ -317,7 +317,7 @@ static int beat(struct ledger *ledger, uint32_t number)
 
 static int read_online(struct ledger *ledger)
 {
-    mcds_online_value value = {0};
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     int result = mcds_online_count(ledger->handle, ledger->now_ms, &value);
     ledger->sum = value.current;
     ledger->is_lost = value.reborn;
@@ -401,7 +401,7 @@ static void close_views(struct ledger *ledger)
 
 static int open_set(struct ledger *ledger, mcds_set_form form)
 {
-    mcds_set_options options = {sizeof options, form};
+    mcds_set_options options = {sizeof options, form, 0};
     mcds_set *set = NULL;
     TRY(mcds_set_open(ledger->store, "s", &options, &set));
     ledger->handle = set;
@@ -667,7 +667,7 @@ static bool see_event(void *context, const mcds_log_event *event)
 static int read_log(struct ledger *ledger)
 {
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     int result = mcds_log_fetch(ledger->handle, &range, see_event, ledger, &info);
     ledger->is_lost = info.gaps > 0;
     return read_one(ledger, result);

@@ -108,7 +108,7 @@ static unsigned count_all(struct world *world, const struct kind *kind)
 {
     unsigned count = 0;
     mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     if (kind->start == hit) {
         check(mcds_visitors_get(world->visitors, 1, &value) == MCDS_OK, "get");
         return (unsigned)value.current;

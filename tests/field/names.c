@@ -65,7 +65,7 @@ static void make_names(void)
 static void use_counter(mcds_store *store, unsigned i, bool finds)
 {
     mcds_counter *counter;
-    mcds_counter_value value = {0, 0, false};
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     check(mcds_counter_open(store, names[i], NULL, &counter) == MCDS_OK, "counter", i);
     if (!finds)
         check(mcds_counter_add(counter, i + 1, NULL) == MCDS_OK, "counter", i);
@@ -78,7 +78,7 @@ static void use_counter(mcds_store *store, unsigned i, bool finds)
 static void use_lock(mcds_store *store, unsigned i, bool finds)
 {
     mcds_lock_options options = MCDS_LOCK_OPTIONS_INIT;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     mcds_lease lease = MCDS_LEASE_INIT;
     mcds_lock *lock;
     char label[32];
@@ -98,7 +98,7 @@ static void use_lock(mcds_store *store, unsigned i, bool finds)
 static void use_visitors(mcds_store *store, unsigned i, bool finds)
 {
     mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     mcds_visitors *visitors;
     options.members = i % 3;
     check(mcds_visitors_open(store, names[i], &options, &visitors) == MCDS_OK, "visitors", i);

@@ -77,7 +77,7 @@ static void play_adds(const struct loop *loop, const char *where)
 {
     struct tally tally = {.left = ADDS};
     mcds_store *store;
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     assert_int_equal(mcds_open(where, NULL, &store), MCDS_OK);
     assert_int_equal(mcds_counter_open(store, loop->name, NULL, &tally.counter), MCDS_OK);
     tally.pipeline = open_pipeline(store, 256);

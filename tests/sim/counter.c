@@ -259,7 +259,7 @@ static bool run(mcds_sim_options options, bool loses, struct setting setting,
     if (!fine && !setting.quiet)
         (void)report(sim, options.seed, wrong);
     mcds_sim_calm(sim);
-    mcds_counter_value value = {0, 0, false};
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int result = mcds_counter_get(adders[0].counter, &value);
     fine = fine && (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_LOST);
     if (is_strict && result != MCDS_LOST && value.value < adders[0].last_value &&

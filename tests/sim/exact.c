@@ -69,7 +69,8 @@ static void open_writer(struct process *process, mcds_store *store)
 static void book(struct process *process, const mcds_completion *done)
 {
     struct writer *writer = alive(process);
-    bool flushes = done->tag == TAG_FLUSH || process->setting->flush_ms == 0;
+    bool flushes = done->tag == TAG_FLUSH ||
+                   process->setting->flush_ms == MCDS_COUNTER_FLUSH_EACH;
     switch (done->result) {
     case MCDS_OK:
         if (flushes)
@@ -160,7 +161,7 @@ static int64_t value_of(mcds_sim_client *client, const struct setting *setting, 
 {
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
     mcds_counter *counter = NULL;
-    mcds_counter_value value = {0, 0, false};
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     options.flags = MCDS_COUNTER_EXACT;
     options.copies = setting->copies;
     assert_int_equal(
@@ -215,7 +216,7 @@ static void nothing_is_lost_or_counted_twice(void **state)
 {
     (void)state;
     run_many(150, false, (struct setting){.flush_ms = NEVER_MS, .away_s = 20});
-    run_many(150, false, (struct setting){.flush_ms = 0, .away_s = 20});
+    run_many(150, false, (struct setting){.flush_ms = MCDS_COUNTER_FLUSH_EACH, .away_s = 20});
 }
 
 static void sums_go_down_too(void **state)
@@ -230,7 +231,8 @@ static void writers_vanish_and_others_take_over(void **state)
 {
     (void)state;
     run_many(150, false, (struct setting){.dies = true, .flush_ms = NEVER_MS, .away_s = 90});
-    run_many(150, false, (struct setting){.dies = true, .flush_ms = 0, .away_s = 90});
+    run_many(150, false,
+             (struct setting){.dies = true, .flush_ms = MCDS_COUNTER_FLUSH_EACH, .away_s = 90});
 }
 
 static void whoever_comes_back_late_counts_once(void **state)
@@ -243,7 +245,9 @@ static void a_server_that_forgets_adds_nothing(void **state)
 {
     (void)state;
     run_many(150, true, (struct setting){.dies = true, .flush_ms = NEVER_MS, .away_s = 90});
-    run_many(150, true, (struct setting){.dies = true, .flush_ms = 0, .away_s = 2000});
+    run_many(
+        150, true,
+        (struct setting){.dies = true, .flush_ms = MCDS_COUNTER_FLUSH_EACH, .away_s = 2000});
 }
 
 static const struct CMUnitTest tests[] = {

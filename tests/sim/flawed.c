@@ -45,7 +45,7 @@ static bool run(mcds_sim_options options)
     struct adder adders[CLIENTS_MAX];
     mcds_sim *sim;
     mcds_sim_client *client;
-    mcds_counter_value value = {0, 0, false};
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int64_t added = 0;
     assert_int_equal(play_open(&options, &sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {

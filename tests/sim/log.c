@@ -195,7 +195,7 @@ static const char *judge(const struct ledger *ledger)
 
 static const char *look_at_the_end(struct ledger *ledger, struct follower *follower)
 {
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     int tailed = mcds_log_tail(follower->log, &follower->cursor, see_followed, ledger,
                                &follower->info);
     mcds_log_range range = MCDS_LOG_RANGE_INIT;

@@ -72,7 +72,7 @@ static bool run(uint64_t seed, uint32_t members, uint64_t *repeated)
     struct visiting visiting[CLIENTS_MAX];
     mcds_sim *sim;
     mcds_sim_client *client;
-    mcds_visitors_value value = {0, 0, 0, 0, false, false};
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     uint64_t least = 0;
     uint64_t most = 0;
     kept.period_ms = PERIOD_MS;

@@ -243,7 +243,7 @@ int play_open(const mcds_sim_options *options, mcds_sim **sim_out)
 
 void play_close(mcds_sim *sim)
 {
-    mcds_sim_counts counts;
+    mcds_sim_counts counts = MCDS_SIM_COUNTS_INIT;
     mcds_sim_count(sim, &counts);
     play.schedules++;
     play.counts.requests += counts.requests;
@@ -295,7 +295,7 @@ uint64_t play_peek(mcds_sim *sim, const char *key, uint64_t none)
 bool report(const mcds_sim *sim, uint64_t seed, const char *what)
 {
     static char timeline[32768];
-    mcds_sim_counts counts;
+    mcds_sim_counts counts = MCDS_SIM_COUNTS_INIT;
     mcds_sim_count(sim, &counts);
     (void)mcds_sim_timeline(sim, timeline, sizeof timeline);
     (void)fprintf(stderr,

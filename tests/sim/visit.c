@@ -106,11 +106,11 @@ static void read_slots(struct visiting *visiting, uint64_t *slots)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
         if (visiting->online != NULL) {
-            mcds_online_value value;
+            mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
             assert_int_equal(mcds_online_count(visiting->online, at_ms(slot), &value), MCDS_OK);
             slots[slot] = value.current;
         } else {
-            mcds_visitors_value value;
+            mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
             assert_int_equal(mcds_visitors_get(visiting->visitors, at_ms(slot), &value),
                              MCDS_OK);
             slots[slot] = value.current;

@@ -164,7 +164,7 @@ static bool read_back(const char *uri, const char *name, uint64_t *value_out)
 {
     mcds_store *store = NULL;
     mcds_counter *counter = NULL;
-    mcds_counter_value value = {0};
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     bool fine = open_counter(uri, name, &store, &counter);
     if (fine && mcds_counter_get(counter, &value) != MCDS_OK)
         fine = COMPLAIN("get: %s", mcds_errmsg());

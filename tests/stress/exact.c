@@ -23,7 +23,7 @@ static bool open_counters(mcds_store *store, mcds_counter **counters)
     for (int i = 0; i < COUNTERS; i++) {
         mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
         options.flags = MCDS_COUNTER_EXACT;
-        options.flush_ms = i == 0 ? 0 : 100;
+        options.flush_ms = i == 0 ? MCDS_COUNTER_FLUSH_EACH : 100;
         if (mcds_counter_open(store, names[i], &options, &counters[i]) != MCDS_OK)
             return COMPLAIN("open: %s", mcds_errmsg());
     }
@@ -82,7 +82,7 @@ static bool look(const struct crowd_member *member, mcds_counter **counters)
     int64_t low[COUNTERS] = {0}, high[COUNTERS] = {0};
     sum_up(member->journal, low, high);
     for (int i = 0; i < COUNTERS; i++) {
-        mcds_counter_value value;
+        mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
         if (mcds_counter_get(counters[i], &value) != MCDS_OK)
             return COMPLAIN("get: %s", mcds_errmsg());
         if (value.value < low[i] || value.reborn)
@@ -118,7 +118,7 @@ static bool judge(mcds_store *store, struct crowd_journal *const *journals)
     for (int i = 0; i < CROWD; i++)
         sum_up(journals[i], low, high);
     for (int i = 0; fine && i < COUNTERS; i++) {
-        mcds_counter_value value;
+        mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
         if (mcds_counter_get(counters[i], &value) != MCDS_OK)
             fine = COMPLAIN("get: %s", mcds_errmsg());
         else if (value.value < low[i] || value.value > high[i])

@@ -178,7 +178,7 @@ static bool play_range(struct player *player)
     struct pushed pushed;
     struct visit visit = {.pushed = &pushed, .fine = true};
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     int number = player->member->number;
     range.first_ms = player->begun_ms - LATE_MS +
                      (int64_t)crowd_roll(player->member,
@@ -206,7 +206,7 @@ static bool move_cursor(struct player *player, int log)
 static bool play_tail(struct player *player, int log)
 {
     struct visit visit = {&player->followed[log], INT64_MIN, INT64_MAX, true};
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     if (crowd_roll(player->member, 4) == 0 && !move_cursor(player, log))
         return false;
     int result = mcds_log_tail(player->logs[log], &player->cursors[log], visit_event, &visit,
@@ -284,7 +284,7 @@ static bool judge_log(mcds_log *log, int which, struct crowd_journal *const *jou
     struct pushed pushed;
     struct visit visit = {&pushed, INT64_MIN, INT64_MAX, true};
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     pushed_begin(&pushed, (unsigned)which, PUSHED_ALL, journals);
     int result = mcds_log_fetch(log, &range, visit_event, &visit, &info);
     bool fine = visit.fine && must_be("fetch", result, MCDS_OK) && is_whole(&info) &&

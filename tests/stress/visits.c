@@ -106,8 +106,8 @@ static void gather(struct crowd_journal *const *journals, uint32_t structure, st
 
 static bool judge_one(const struct player *player, uint32_t structure, const struct told *told)
 {
-    mcds_visitors_value visitors = {0};
-    mcds_online_value online = {0};
+    mcds_visitors_value visitors = MCDS_VISITORS_VALUE_INIT;
+    mcds_online_value online = MCDS_ONLINE_VALUE_INIT;
     int result = structure < FORMS
                      ? mcds_visitors_get(player->visitors[structure], moment_ms, &visitors)
                      : mcds_online_count(player->online[structure - FORMS], moment_ms, &online);

@@ -61,7 +61,7 @@ static void counter_trips(struct suite *suite)
     open_counted(suite, &c);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         mcds_counter *counter = open_counter(c.store, fresh_name(suite, "n"), kinds[i], 0);
-        mcds_counter_value value;
+        mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
         int64_t out;
         TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_counter_get, counter, &value);
         TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_counter_take, counter, &out);
@@ -87,7 +87,7 @@ static void striped_counter_trips(struct suite *suite)
     const char *name = fresh_name(suite, "n");
     mcds_counter *counter = open_counter(c.store, name, MCDS_COUNTER_SIGNED, 32);
     mcds_counter *fresh = open_counter(c.store, name, MCDS_COUNTER_SIGNED, 32);
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int64_t out;
     TRIPS(4, MCDS_OK, suite, &c, mcds_counter_add, counter, -5, NULL); /* looks before it */
     TRIPS(1, MCDS_OK, suite, &c, mcds_counter_add, counter, -5, NULL);
@@ -107,7 +107,7 @@ static void exact_counter_trips(struct suite *suite)
     open_counted(suite, &c);
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
     mcds_counter *counter = NULL;
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     const char *name = fresh_name(suite, "n");
     options.flags = MCDS_COUNTER_EXACT;
     options.flush_ms = 3600000;
@@ -124,7 +124,7 @@ static void exact_counter_trips(struct suite *suite)
     TRIPS(2, MCDS_OK, suite, &c, mcds_counter_drop, counter);
     TRIPS(2, MCDS_NOT_FOUND, suite, &c, mcds_counter_drop, counter);
     mcds_counter_close(counter);
-    options.flush_ms = 0;
+    options.flush_ms = MCDS_COUNTER_FLUSH_EACH;
     CHECK_RESULT(MCDS_OK, mcds_counter_open(c.store, name, &options, &counter));
     TRIPS(3, MCDS_OK, suite, &c, mcds_counter_add, counter, 5, NULL);
     TRIPS(1, MCDS_OK, suite, &c, mcds_counter_add, counter, 5, NULL);
@@ -152,7 +152,7 @@ static void lock_trips(struct suite *suite)
     mcds_lock *lock = open_lock(c.store, fresh_name(suite, "lock"));
     mcds_lease lease = MCDS_LEASE_INIT;
     mcds_lease other = MCDS_LEASE_INIT;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     /* Without compare-and-delete the home says so, with no round trip of its own; the lock is
      * left by compare-and-set, and soon after taken so. */
     uint64_t release = suite->can.compare_and_delete ? 1 : 2;
@@ -180,7 +180,7 @@ static void members_trips(struct suite *suite)
     struct counted c;
     open_counted(suite, &c);
     mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     options.period_ms = 60000;
     for (uint32_t members = MCDS_MEMBERS_EXACT; members <= MCDS_MEMBERS_ESTIMATED; members++) {
         mcds_visitors *visitors = NULL;
@@ -204,7 +204,7 @@ static void visitors_trips(struct suite *suite)
     open_counted(suite, &c);
     mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
     mcds_visitors *visitors = NULL;
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     options.period_ms = 60000;
     CHECK_RESULT(MCDS_OK,
                  mcds_visitors_open(c.store, fresh_name(suite, "v"), &options, &visitors));
@@ -225,7 +225,7 @@ static void online_trips(struct suite *suite)
     struct counted c;
     open_counted(suite, &c);
     mcds_online *online = NULL;
-    mcds_online_value value;
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     int64_t later_ms = T0_MS + 5 * 60000;
     CHECK_RESULT(MCDS_OK, mcds_online_open(c.store, fresh_name(suite, "o"), NULL, &online));
     TRIPS(2, MCDS_OK, suite, &c, mcds_online_count, online, T0_MS, &value);
@@ -271,7 +271,7 @@ static void warm_counters_take_no_memory(struct suite *suite)
     open_counted(suite, &c);
     mcds_counter *counter = open_counter(c.store, fresh_name(suite, "n"), 0, 0);
     mcds_counter *striped = open_counter(c.store, fresh_name(suite, "n"), 0, 4);
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int64_t out;
     CHECK_RESULT(MCDS_OK, mcds_counter_add(counter, 1, &out));
     for (int i = 0; i < 2; i++) {
@@ -296,7 +296,7 @@ static void warm_locks_take_no_memory(struct suite *suite)
     mcds_lock *lock = open_lock(c.store, fresh_name(suite, "lock"));
     mcds_lease lease = MCDS_LEASE_INIT;
     mcds_lease other = MCDS_LEASE_INIT;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     CHECK_RESULT(MCDS_NOT_FOUND, mcds_lock_holder_get(lock, &holder));
     for (int i = 0; i < 2; i++) {
         FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_try_acquire, lock, &lease);
@@ -314,9 +314,9 @@ static void warm_visits_take_no_memory(struct suite *suite)
     struct counted c;
     open_counted(suite, &c);
     mcds_visitors *visitors = NULL;
-    mcds_visitors_value visited;
+    mcds_visitors_value visited = MCDS_VISITORS_VALUE_INIT;
     mcds_online *online = NULL;
-    mcds_online_value present;
+    mcds_online_value present = MCDS_ONLINE_VALUE_INIT;
     CHECK_RESULT(MCDS_OK, mcds_visitors_open(c.store, fresh_name(suite, "v"), NULL, &visitors));
     CHECK_RESULT(MCDS_OK, mcds_online_open(c.store, fresh_name(suite, "o"), NULL, &online));
     CHECK_RESULT(MCDS_OK, mcds_visitors_get(visitors, T0_MS, &visited));

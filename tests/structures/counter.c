@@ -3,7 +3,8 @@
 
 #define MOST (MCDS_COUNTER_MAX - 1)
 
-static const mcds_counter_value untouched = {77, 77, true};
+static const mcds_counter_value untouched = {
+    .size = sizeof(mcds_counter_value), .value = 77, .since_s = 77, .reborn = true};
 
 static void check_untouched(const mcds_counter_value *value)
 {
@@ -140,7 +141,7 @@ static void striped_adds_up(struct suite *suite)
     mcds_counter *one = open_counter(suite->store, name, 0, 8, 0);
     mcds_counter *two = open_counter(suite->other, name, 0, 8, 0);
     int64_t out = 77;
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     CHECK(MCDS_NOT_FOUND, suite, mcds_counter_get, one, &value);
     CHECK(MCDS_NOT_FOUND, suite, mcds_counter_take, one, &out);
     CHECK(MCDS_INVALID, suite, mcds_counter_add, one, 1, &out);
@@ -184,7 +185,7 @@ static void deltas_have_a_range(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
     mcds_counter *counter = open_counter(suite->store, name, MCDS_COUNTER_SIGNED, 0, 0);
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     static const int64_t refused[] = {MCDS_COUNTER_MAX, -MCDS_COUNTER_MAX, INT64_MAX,
                                       INT64_MIN};
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -276,8 +277,8 @@ static void take_leaves_zero(struct suite *suite)
     const char *name = fresh_name(suite, "n");
     mcds_counter *counter = open_counter(suite->store, name, 0, 0, 0);
     mcds_counter *other = open_counter(suite->other, name, 0, 0, 0);
-    mcds_counter_value before;
-    mcds_counter_value now;
+    mcds_counter_value before = MCDS_COUNTER_VALUE_INIT;
+    mcds_counter_value now = MCDS_COUNTER_VALUE_INIT;
     int64_t taken = 77;
     CHECK(MCDS_NOT_FOUND, suite, mcds_counter_take, counter, &taken);
     assert_int_equal(taken, 77);

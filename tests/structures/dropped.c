@@ -50,7 +50,7 @@ static void *open_counter(mcds_store *store, const char *name, uint32_t form)
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
     options.flags = form % 16;
     options.stripes = form / 16;
-    options.flush_ms = 0;
+    options.flush_ms = MCDS_COUNTER_FLUSH_EACH;
     CHECK_RESULT(MCDS_OK, mcds_counter_open(store, name, &options, &counter));
     return counter;
 }
@@ -72,7 +72,7 @@ static int drop_counter(struct suite *suite, void *handle)
 
 static void read_counter(struct suite *suite, void *handle, char *answers)
 {
-    mcds_counter_value value = {.value = 0};
+    mcds_counter_value value = {.size = sizeof(mcds_counter_value), .value = 0};
     int result = CALL(suite, mcds_counter_get, handle, &value);
     note_number(answers, "get", result, (double)value.value);
 }
@@ -105,7 +105,7 @@ static int drop_visitors(struct suite *suite, void *handle)
 
 static void read_visitors(struct suite *suite, void *handle, char *answers)
 {
-    mcds_visitors_value value = {.closed = 0};
+    mcds_visitors_value value = {.size = sizeof(mcds_visitors_value), .closed = 0};
     int result = CALL(suite, mcds_visitors_get, handle, 0, &value);
     note_number(answers, "closed", result, (double)value.closed);
     note_number(answers, "current", result, (double)value.current);
@@ -140,7 +140,7 @@ static int drop_online(struct suite *suite, void *handle)
 
 static void read_online(struct suite *suite, void *handle, char *answers)
 {
-    mcds_online_value value = {.closed = 0};
+    mcds_online_value value = {.size = sizeof(mcds_online_value), .closed = 0};
     int result = CALL(suite, mcds_online_count, handle, 0, &value);
     note_number(answers, "closed", result, (double)value.closed);
     note_number(answers, "current", result, (double)value.current);

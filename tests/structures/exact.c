@@ -32,13 +32,13 @@ static void check_value(int result, mcds_counter_value value, int64_t expected, 
 
 #define CHECK_VALUE(suite, counter, expected, is_reborn)                                       \
     do {                                                                                       \
-        mcds_counter_value seen = {0, 0, false};                                               \
+        mcds_counter_value seen = MCDS_COUNTER_VALUE_INIT;                                     \
         int result = CALL(suite, mcds_counter_get, counter, &seen);                            \
         check_value(result, seen, expected, is_reborn, __LINE__);                              \
     } while (0)
 #define CHECK_VALUE_OTHER(suite, counter, expected, is_reborn)                                 \
     do {                                                                                       \
-        mcds_counter_value seen = {0, 0, false};                                               \
+        mcds_counter_value seen = MCDS_COUNTER_VALUE_INIT;                                     \
         int result = CALL_IN(suite, (suite)->other_pipeline, mcds_counter_get, counter,        \
                              &seen);                                                           \
         check_value(result, seen, expected, is_reborn, __LINE__);                              \
@@ -65,9 +65,9 @@ static int lose_slots(struct suite *suite, const char *name)
 static void every_add_is_seen_when_asked(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
-    mcds_counter *one = open_exact(suite->store, name, 0);
-    mcds_counter *other = open_exact(suite->other, name, 0);
-    mcds_counter_value value;
+    mcds_counter *one = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
+    mcds_counter *other = open_exact(suite->other, name, MCDS_COUNTER_FLUSH_EACH);
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     CHECK(MCDS_NOT_FOUND, suite, mcds_counter_get, one, &value);
     CHECK(MCDS_OK, suite, mcds_counter_add, one, 5, NULL);
     CHECK_VALUE_OTHER(suite, other, 5, false);
@@ -85,7 +85,7 @@ static void what_is_not_flushed_is_seen_here_alone(struct suite *suite)
     const char *name = fresh_name(suite, "n");
     mcds_counter *one = open_exact(suite->store, name, NEVER_MS);
     mcds_counter *other = open_exact(suite->other, name, NEVER_MS);
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     CHECK(MCDS_OK, suite, mcds_counter_add, one, 5, NULL);
     CHECK_VALUE(suite, one, 5, false);
     CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_counter_get, other, &value);
@@ -107,7 +107,7 @@ static void an_add_flushes_when_it_is_time(struct suite *suite)
         skip_because("this home's clock is its own");
     mcds_counter *one = open_exact(suite->store, name, 100);
     mcds_counter *other = open_exact(suite->other, name, 100);
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     CHECK(MCDS_OK, suite, mcds_counter_add, one, 1, NULL);
     CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_counter_get, other, &value);
     pass_ms(suite, 100);
@@ -132,7 +132,7 @@ static void many_come_and_go(struct suite *suite)
         CHECK_RESULT(MCDS_OK, mcds_counter_add(counter, i, NULL));
         mcds_counter_close(counter);
     }
-    mcds_counter *counter = open_exact(suite->store, name, 0);
+    mcds_counter *counter = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
     CHECK_VALUE(suite, counter, 820, false);
     /* Whoever comes takes over what another has left. */
     mcds_counter_close(counter);
@@ -202,11 +202,11 @@ static void what_others_have_left_is_lost_with_its_server(struct suite *suite)
 static void a_new_handle_hears_of_the_loss(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
-    mcds_counter *one = open_exact(suite->store, name, 0);
+    mcds_counter *one = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
     struct raw_key head = raw_key(suite, MCDS__TAG_COUNTER, name, -1);
     CHECK(MCDS_OK, suite, mcds_counter_add, one, 5, NULL);
     assert_int_equal(raw_delete(suite, &head), MCDS_OUT_OK);
-    mcds_counter *other = open_exact(suite->other, name, 0);
+    mcds_counter *other = open_exact(suite->other, name, MCDS_COUNTER_FLUSH_EACH);
     CHECK_VALUE_OTHER(suite, other, 5, true);
     CHECK_VALUE_OTHER(suite, other, 5, false); /* the reader before has made it whole */
     mcds_counter_close(one);
@@ -218,8 +218,8 @@ static void what_was_refused_is_never_sent(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
     mcds_counter *plain = NULL;
-    mcds_counter *exact = open_exact(suite->store, name, 0);
-    mcds_counter_value value;
+    mcds_counter *exact = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     CHECK_RESULT(MCDS_OK, mcds_counter_open(suite->other, name, NULL, &plain));
     CHECK_OTHER(MCDS_OK, suite, mcds_counter_add, plain, 7, NULL);
     CHECK(MCDS_INVALID, suite, mcds_counter_add, exact, 5, NULL);
@@ -238,10 +238,10 @@ static void strict_says_lost(struct suite *suite)
     const char *name = fresh_name(suite, "n");
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
     mcds_counter *one = NULL;
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     options.flags = MCDS_COUNTER_EXACT | MCDS_COUNTER_STRICT;
     CHECK_RESULT(MCDS_OK, mcds_counter_open(suite->store, name, &options, &one));
-    mcds_counter *other = open_exact(suite->other, name, 0);
+    mcds_counter *other = open_exact(suite->other, name, MCDS_COUNTER_FLUSH_EACH);
     CHECK_OTHER(MCDS_OK, suite, mcds_counter_add, other, 5, NULL);
     CHECK_VALUE(suite, one, 5, false);
     assert_int_equal(lose_slots(suite, name), 1);
@@ -255,10 +255,10 @@ static void strict_says_lost(struct suite *suite)
 static void away_for(struct suite *suite, int64_t seconds)
 {
     const char *name = fresh_name(suite, "n");
-    mcds_counter *one = open_exact(suite->store, name, 0);
+    mcds_counter *one = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
     CHECK(MCDS_OK, suite, mcds_counter_add, one, 5, NULL);
     for (int i = 1; i <= 6; i++) {
-        mcds_counter *other = open_exact(suite->other, name, 0);
+        mcds_counter *other = open_exact(suite->other, name, MCDS_COUNTER_FLUSH_EACH);
         shift_wall_ms(suite, seconds * 1000 / 2);
         CHECK_OTHER(MCDS_OK, suite, mcds_counter_add, other, 100, NULL);
         CHECK_OTHER(MCDS_OK, suite, mcds_counter_add, other, 100, NULL);
@@ -268,7 +268,7 @@ static void away_for(struct suite *suite, int64_t seconds)
     CHECK(MCDS_OK, suite, mcds_counter_add, one, 1, NULL);
     CHECK_VALUE(suite, one, 1206, false);
     CHECK(MCDS_OK, suite, mcds_counter_add, one, 1, NULL);
-    mcds_counter *other = open_exact(suite->other, name, 0);
+    mcds_counter *other = open_exact(suite->other, name, MCDS_COUNTER_FLUSH_EACH);
     CHECK_VALUE_OTHER(suite, other, 1207, false);
     mcds_counter_close(one);
     CHECK_VALUE_OTHER(suite, other, 1207, false);
@@ -303,7 +303,7 @@ static void replace_by_settled(struct suite *suite, const struct raw_key *raw)
 static void what_was_just_settled_counts_once(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
-    mcds_counter *one = open_exact(suite->store, name, 0);
+    mcds_counter *one = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
     CHECK(MCDS_OK, suite, mcds_counter_add, one, 5, NULL);
     for (int64_t i = 0; i < SLOTS; i++) {
         struct raw_key raw = slot_key(suite, name, i);
@@ -319,7 +319,7 @@ static void drop_erases_everything(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
     mcds_counter *one = open_exact(suite->store, name, NEVER_MS);
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     CHECK(MCDS_NOT_FOUND, suite, mcds_counter_drop, one);
     CHECK(MCDS_OK, suite, mcds_counter_add, one, 5, NULL);
     CHECK(MCDS_OK, suite, mcds_counter_flush, one);
@@ -336,8 +336,8 @@ static void forms_are_told_apart(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
     mcds_counter *plain = NULL;
-    mcds_counter *exact = open_exact(suite->store, name, 0);
-    mcds_counter_value value;
+    mcds_counter *exact = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int64_t out;
     CHECK_RESULT(MCDS_OK, mcds_counter_open(suite->other, name, NULL, &plain));
     CHECK(MCDS_OK, suite, mcds_counter_add, exact, 5, NULL);
@@ -354,7 +354,7 @@ static void forms_are_told_apart(struct suite *suite)
     CHECK(MCDS_OK, suite, mcds_counter_drop, exact);
     mcds_counter_close(exact);
     CHECK_OTHER(MCDS_OK, suite, mcds_counter_add, plain, 7, NULL);
-    exact = open_exact(suite->store, name, 0);
+    exact = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
     CHECK(MCDS_INVALID, suite, mcds_counter_add, exact, 5, NULL);
     CHECK_SENTENCE("without EXACT");
     CHECK(MCDS_INVALID, suite, mcds_counter_get, exact, &value);
@@ -390,7 +390,7 @@ static void options_are_checked(struct suite *suite)
     options.ttl_ms = 0;
     options.flush_ms = NEVER_MS + 1;
     check_refused(suite, options, MCDS_INVALID, "flush_ms must be 0 to 3600000, not ");
-    options.flush_ms = 0;
+    options.flush_ms = MCDS_COUNTER_FLUSH_EACH;
     options.copies = 8;
     check_refused(suite, options, MCDS_INVALID, "copies must be 0 to 7, not 8");
     options.copies = 7;
@@ -422,8 +422,8 @@ static void what_it_cannot_do_is_said(struct suite *suite)
 static void damage_is_corrupt(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
-    mcds_counter *counter = open_exact(suite->store, name, 0);
-    mcds_counter_value value;
+    mcds_counter *counter = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     CHECK(MCDS_OK, suite, mcds_counter_add, counter, 5, NULL);
     for (int64_t i = 0; i < SLOTS; i++) {
         struct raw_key raw = slot_key(suite, name, i);
@@ -448,7 +448,7 @@ static void *add_and_flush(void *context)
         if (i % 20 == 0 && work->trouble == MCDS_OK)
             work->trouble = mcds_counter_flush(work->counter);
         if (i % 50 == 0 && work->trouble == MCDS_OK) {
-            mcds_counter_value value;
+            mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
             work->trouble = mcds_counter_get(work->counter, &value);
         }
     }
@@ -465,7 +465,7 @@ static void threads_share_a_handle(struct suite *suite)
     mcds_counter *counter = open_exact(store, fresh_name(suite, "n"), 1);
     struct thread_work work[THREADS];
     pthread_t threads[THREADS];
-    mcds_counter_value value = {0, 0, false};
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     for (int i = 0; i < THREADS; i++) {
         work[i] = (struct thread_work){counter, MCDS_OK};
         assert_int_equal(pthread_create(&threads[i], NULL, add_and_flush, &work[i]), 0);

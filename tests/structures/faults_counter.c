@@ -67,7 +67,7 @@ static int64_t value_of(struct trial *trial)
 {
     mcds_counter *probe = NULL;
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
-    mcds_counter_value value = {0, 0, false};
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     options.stripes = trial->stripes;
     CHECK_RESULT(MCDS_OK, mcds_counter_open(trial->store, trial->name, &options, &probe));
     int result = mcds_counter_get(probe, &value);
@@ -114,7 +114,7 @@ static void judge_subtract(struct trial *trial, int result)
 
 static int act_get(struct trial *trial)
 {
-    mcds_counter_value value = {-1, 0, false};
+    mcds_counter_value value = {.size = sizeof(mcds_counter_value), .value = -1};
     int result = CALL_IN(trial->suite, trial->pipeline, mcds_counter_get, trial->counter,
                          &value);
     trial->out = value.value;

@@ -24,7 +24,7 @@ static mcds_counter *open_exact(struct trial *trial)
 static int64_t value_of(struct trial *trial)
 {
     mcds_counter *probe = open_exact(trial);
-    mcds_counter_value value = {0, 0, false};
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int result = mcds_counter_get(probe, &value);
     HOLDS(trial, result == MCDS_OK || result == MCDS_NOT_FOUND);
     HOLDS(trial, !value.reborn);
@@ -73,7 +73,7 @@ static void judge_flush(struct trial *trial, int result)
 {
     int64_t before = (int64_t)trial->before;
     int64_t value = value_of(trial);
-    mcds_counter_value own = {0, 0, false};
+    mcds_counter_value own = MCDS_COUNTER_VALUE_INIT;
     HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
     if (was_lost_once(trial)) /* a look is repeated */
         HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS);
@@ -132,7 +132,7 @@ static void judge_add(struct trial *trial, int result)
 
 static int act_get(struct trial *trial)
 {
-    mcds_counter_value value = {-1, 0, false};
+    mcds_counter_value value = {.size = sizeof(mcds_counter_value), .value = -1};
     int result = CALL_IN(trial->suite, trial->pipeline, mcds_counter_get, trial->counter,
                          &value);
     trial->out = value.value;

@@ -137,7 +137,7 @@ static void judge_release(struct trial *trial, int result)
 
 static int act_holder(struct trial *trial)
 {
-    mcds_lock_holder holder = {0, 0, "none"};
+    mcds_lock_holder holder = {.size = sizeof(mcds_lock_holder), .label = "none"};
     int result = CALL_IN(trial->suite, trial->pipeline, mcds_lock_holder_get, trial->lock,
                          &holder);
     HOLDS(trial, strcmp(holder.label, result == MCDS_OK ? "mine" : "none") == 0);
@@ -173,7 +173,7 @@ static int act_drop(struct trial *trial)
 static void judge_drop(struct trial *trial, int result)
 {
     HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     bool is_held = mcds_lock_holder_get(trial->rival, &holder) == MCDS_OK;
     HOLDS(trial, !is_held || result == MCDS_AMBIGUOUS || trial->stays);
     if (is_held)

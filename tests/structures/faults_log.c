@@ -127,7 +127,7 @@ static void read_log(struct trial *trial, char *state)
 {
     mcds_log *probe = open_log(trial);
     struct model model = {.fillers = 0};
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     int result = mcds_log_fetch(probe, NULL, note_event, &model, &info);
     HOLDS(trial, result == MCDS_OK || (result == MCDS_NOT_FOUND && trial->is_new));
     HOLDS(trial, info.gaps == 0 && info.corrupt == 0);
@@ -228,7 +228,7 @@ static void judge_put_many(struct trial *trial, int result)
 static int act_fetch(struct trial *trial)
 {
     struct model model = {.fillers = 0};
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     int result = CALL_IN(trial->suite, trial->pipeline, mcds_log_fetch, trial->log, NULL,
                          note_event, &model, &info);
     HOLDS(trial, info.gaps == 0 && info.corrupt == 0);
@@ -254,7 +254,7 @@ static struct model followed;
 
 static int act_tail(struct trial *trial)
 {
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     int result = CALL_IN(trial->suite, trial->pipeline, mcds_log_tail, trial->log, &cursor,
                          note_event, &followed, &info);
     HOLDS(trial, info.gaps == 0 && info.corrupt == 0);

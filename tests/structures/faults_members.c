@@ -94,7 +94,7 @@ static void tell(char *state, uint64_t closed, uint64_t current)
 static void read_visitors(struct trial *trial, char *state)
 {
     mcds_visitors *probe = open_visitors(trial);
-    mcds_visitors_value value = {0, 0, 0, 0, false, false};
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     HOLDS(trial, mcds_visitors_get(probe, A_MS, &value) == MCDS_OK);
     mcds_visitors_close(probe);
     tell(state, value.closed, value.current);
@@ -104,7 +104,7 @@ static void read_visitors(struct trial *trial, char *state)
 static void read_online(struct trial *trial, char *state)
 {
     mcds_online *probe = open_online(trial);
-    mcds_online_value value = {0, 0, 0, 0, false};
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     HOLDS(trial, mcds_online_count(probe, A_MS + MINUTE, &value) == MCDS_OK);
     mcds_online_close(probe);
     tell(state, 0, value.closed);
@@ -167,7 +167,13 @@ static void judge_hit_known(struct trial *trial, int result)
 
 static int act_get(struct trial *trial)
 {
-    mcds_visitors_value value = {77, 77, 77, 77, true, true};
+    mcds_visitors_value value = {.size = sizeof(mcds_visitors_value),
+                                 .closed = 77,
+                                 .current = 77,
+                                 .estimate = 77,
+                                 .error = 77,
+                                 .provisional = true,
+                                 .reborn = true};
     int result = CALL_IN(trial->suite, trial->pipeline, mcds_visitors_get, trial->visitors,
                          A_MS, &value);
     HOLDS(trial, result == MCDS_OK ? !value.reborn : value.current == 77);
@@ -188,7 +194,12 @@ static void judge_get(struct trial *trial, int result)
 
 static int act_count(struct trial *trial)
 {
-    mcds_online_value value = {77, 77, 77, 77, true};
+    mcds_online_value value = {.size = sizeof(mcds_online_value),
+                               .closed = 77,
+                               .current = 77,
+                               .estimate = 77,
+                               .error = 77,
+                               .reborn = true};
     int result = CALL_IN(trial->suite, trial->pipeline, mcds_online_count, trial->online,
                          A_MS + MINUTE, &value);
     HOLDS(trial, result == MCDS_OK ? !value.reborn : value.current == 77);

@@ -39,7 +39,7 @@ static int act_hit_nameless(struct trial *trial)
 
 static uint64_t visited(struct trial *trial)
 {
-    mcds_visitors_value value = {0, 0, 0, 0, false, false};
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     HOLDS(trial, mcds_visitors_get(trial->visitors, T0_MS, &value) == MCDS_OK);
     return value.current;
 }
@@ -79,7 +79,13 @@ static void judge_hit_known(struct trial *trial, int result)
 
 static int act_get(struct trial *trial)
 {
-    mcds_visitors_value value = {77, 77, 77, 77, true, true};
+    mcds_visitors_value value = {.size = sizeof(mcds_visitors_value),
+                                 .closed = 77,
+                                 .current = 77,
+                                 .estimate = 77,
+                                 .error = 77,
+                                 .provisional = true,
+                                 .reborn = true};
     int result = CALL_IN(trial->suite, trial->pipeline, mcds_visitors_get, trial->visitors,
                          T0_MS, &value);
     trial->out = (int64_t)value.current;
@@ -143,7 +149,7 @@ static void prepare_due(struct trial *trial)
 
 static uint64_t present(struct trial *trial)
 {
-    mcds_online_value value = {0, 0, 0, 0, false};
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     HOLDS(trial, mcds_online_count(trial->online, LATER_MS, &value) == MCDS_OK);
     return value.current;
 }
@@ -185,7 +191,12 @@ static void judge_beat_known(struct trial *trial, int result)
 
 static int act_count(struct trial *trial)
 {
-    mcds_online_value value = {77, 77, 77, 77, true};
+    mcds_online_value value = {.size = sizeof(mcds_online_value),
+                               .closed = 77,
+                               .current = 77,
+                               .estimate = 77,
+                               .error = 77,
+                               .reborn = true};
     int result = CALL_IN(trial->suite, trial->pipeline, mcds_online_count, trial->online,
                          LATER_MS, &value);
     trial->out = (int64_t)value.current;

@@ -331,7 +331,7 @@ static void bad_arguments_are_refused(struct suite *suite)
     mcds_list_options options = {1};
     CHECK_RESULT(MCDS_INVALID, mcds_list_open(suite->store, "", NULL, &list));
     CHECK_RESULT(MCDS_INVALID, mcds_list_open(suite->store, "x", &options, &list));
-    CHECK_SENTENCE("options.size");
+    CHECK_SENTENCE("its size is 1");
     list = open_list(suite->store, fresh_name(suite, "l"));
     mcds_bytes missing = {NULL, 3};
     CHECK(MCDS_INVALID, suite, mcds_list_push, NULL, mcds_text("a"));

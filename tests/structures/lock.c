@@ -42,7 +42,7 @@ static void check_empty(const mcds_lock *lock, const mcds_lease *lease)
 static void one_holds_the_other_waits(struct suite *suite)
 {
     struct rivals r;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     open_rivals(suite, &r, 5000);
     CHECK(MCDS_NOT_FOUND, suite, mcds_lock_holder_get, r.mine, &holder);
     CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
@@ -151,7 +151,7 @@ static void loss_is_told(struct suite *suite)
 static void a_lost_lease_prolongs_no_other(struct suite *suite)
 {
     struct rivals r;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     open_rivals(suite, &r, 60000);
     mcds_lock *brief = open_lock(suite->other, r.name, 5000, "brief");
     CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
@@ -196,7 +196,7 @@ static void labels_are_shown(struct suite *suite)
     char label[202];
     mcds_lock *lock = NULL;
     mcds_lease lease = MCDS_LEASE_INIT;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     mcds_lock_options options = MCDS_LOCK_OPTIONS_INIT;
     const char *name = fresh_name(suite, "lock");
     for (size_t i = 0; i < sizeof label; i++)
@@ -227,7 +227,7 @@ static void foreign_values_are_corrupt(struct suite *suite)
     static const char *const foreign[] = {"", "junk", "mdL\1 but not of this library's making",
                                           "17"};
     struct rivals r;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     open_rivals(suite, &r, 0);
     struct raw_key key = raw_key(suite, MCDS__TAG_LOCK, r.name, -1);
     for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++) {
@@ -249,7 +249,7 @@ static void foreign_values_are_corrupt(struct suite *suite)
 static void a_foreign_fence_is_corrupt(struct suite *suite)
 {
     struct rivals r;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     open_rivals(suite, &r, 0);
     struct raw_key key = raw_fence(suite, r.name);
     assert_int_equal(raw_set(suite, &key, "no number"), MCDS_OUT_OK);
@@ -295,7 +295,7 @@ static void options_are_checked(struct suite *suite)
     char name[1026];
     mcds_lock *lock = NULL;
     options.size = 4;
-    check_refused(suite, &options, "options.size");
+    check_refused(suite, &options, "its size is 4");
     options.size = sizeof options;
     options.lease_ms = shortest_lease_ms(suite) - 1;
     check_refused(suite, &options, suite->can.ttl_early_ms > 0 ? "3000" : "50");
@@ -325,7 +325,7 @@ static void missing_arguments_are_refused(struct suite *suite)
 {
     mcds_lock *lock = NULL;
     mcds_lease lease = MCDS_LEASE_INIT;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     CHECK_RESULT(MCDS_INVALID, mcds_lock_open(NULL, "n", NULL, &lock));
     CHECK_SENTENCE("lock");
     CHECK_RESULT(MCDS_INVALID, mcds_lock_open(suite->store, NULL, NULL, &lock));

@@ -103,7 +103,7 @@ void a_held_lock_is_not_dropped(struct suite *suite)
 void a_fence_ahead_of_the_clock_stays(struct suite *suite)
 {
     struct rivals r;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     open_rivals(suite, &r, 0);
     uint64_t ahead = (uint64_t)(wall_ms(suite) + 7200000) * 1000000;
     age_fence(suite, &r, -7200000);

@@ -8,7 +8,7 @@
 void renewal_begins_the_time_again(struct suite *suite)
 {
     struct rivals r;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     open_rivals(suite, &r, 5000);
     CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
     int64_t first_ns = r.lease.deadline_ns;

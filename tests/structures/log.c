@@ -45,7 +45,7 @@ static void check_range(struct suite *suite, mcds_log *log, mcds_log_range range
                         const char *expected)
 {
     struct visited visited = {.events = 0};
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     CHECK(MCDS_OK, suite, mcds_log_fetch, log, &range, gather, &visited, &info);
     assert_string_equal(visited.text, expected);
     assert_int_equal(info.gaps, 0);
@@ -68,16 +68,21 @@ static void ranges_are_half_open(struct suite *suite)
     CHECK_OTHER(MCDS_OK, suite, mcds_log_put, other, now - 10000, mcds_text("c"));
     PUT(suite, log, now, "d");
     check_all(suite, log, "a b c d");
-    check_range(suite, log, (mcds_log_range){now - 30000, now, 0, false}, "b c");
-    check_range(suite, log, (mcds_log_range){now - 30000, now + 1, 0, false}, "b c d");
-    check_range(suite, log, (mcds_log_range){now - 29999, 0, 0, false}, "c d");
-    check_range(suite, log, (mcds_log_range){0, now - 10000, 0, false}, "a b");
-    check_range(suite, log, (mcds_log_range){now, now, 0, false}, "");
-    check_range(suite, log, (mcds_log_range){now, now - 50000, 0, false}, "");
-    check_range(suite, log, (mcds_log_range){0, 0, 2, false}, "a b");
-    check_range(suite, log, (mcds_log_range){0, 0, 0, true}, "d c b a");
-    check_range(suite, log, (mcds_log_range){0, 0, 2, true}, "d c");
-    check_range(suite, log, (mcds_log_range){now - 40000, now - 5000, 1, true}, "c");
+    check_range(suite, log, (mcds_log_range){.first_ms = now - 30000, .last_ms = now}, "b c");
+    check_range(suite, log, (mcds_log_range){.first_ms = now - 30000, .last_ms = now + 1},
+                "b c d");
+    check_range(suite, log, (mcds_log_range){.first_ms = now - 29999}, "c d");
+    check_range(suite, log, (mcds_log_range){.last_ms = now - 10000}, "a b");
+    check_range(suite, log, (mcds_log_range){.first_ms = now, .last_ms = now}, "");
+    check_range(suite, log, (mcds_log_range){.first_ms = now, .last_ms = now - 50000}, "");
+    check_range(suite, log, (mcds_log_range){.limit = 2}, "a b");
+    check_range(suite, log, (mcds_log_range){.newest_first = true}, "d c b a");
+    check_range(suite, log, (mcds_log_range){.limit = 2, .newest_first = true}, "d c");
+    check_range(
+        suite, log,
+        (mcds_log_range){
+            .first_ms = now - 40000, .last_ms = now - 5000, .limit = 1, .newest_first = true},
+        "c");
     mcds_log_close(other);
     mcds_log_close(log);
 }
@@ -139,7 +144,11 @@ static void by_arrival_takes_any_time(struct suite *suite)
     PUT(suite, log, 1000, "seventy");
     PUT(suite, log, now + 900000000, "ahead");
     check_all(suite, log, "seventy ahead");
-    mcds_log_range newest = {now - 10000, now + 60000, 1, true};
+    mcds_log_range newest = {.size = sizeof(mcds_log_range),
+                             .first_ms = now - 10000,
+                             .last_ms = now + 60000,
+                             .limit = 1,
+                             .newest_first = true};
     CHECK(MCDS_OK, suite, mcds_log_fetch, log, &newest, gather, &visited, NULL);
     assert_string_equal(visited.text, "ahead");
     assert_true(visited.last_ms == now + 900000000);
@@ -184,7 +193,7 @@ static void many_events_fill_many_keys(struct suite *suite)
     int64_t now = wall_ms(suite);
     struct counted counted = {0, 1};
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     put_numbers(suite, log, now - 45000, 0);
     put_numbers(suite, log, now - 22000, MANY);
     put_numbers(suite, log, now, 2 * (int64_t)MANY);
@@ -208,7 +217,7 @@ static void a_cursor_sees_each_event_once(struct suite *suite)
     mcds_log *log = open_log(suite->store, name, 0);
     mcds_log *other = open_log(suite->other, name, 0);
     mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     int64_t now = wall_ms(suite);
     static const char *const expected[] = {"", "b c", "", "late d", "e"};
     PUT(suite, log, now, "before");
@@ -243,7 +252,7 @@ static void a_cursor_goes_through_all(struct suite *suite)
     mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), 0);
     int64_t began = wall_ms(suite);
     mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     struct counted counted = {0, 1};
     cursor.from_ms = began;
     put_numbers(suite, log, began, 0);
@@ -311,9 +320,9 @@ static void expiry_leaves_no_gap(struct suite *suite)
     for (int i = 0; i < 60; i++) {
         put_numbers(suite, log, 0, 0);
         pass_ms(suite, RETENTION_MS / 20);
-        mcds_log_info info = {0, 0};
+        mcds_log_info info = MCDS_LOG_INFO_INIT;
         struct visited visited = {.stop_after = 1};
-        mcds_log_range range = {0, 0, 0, i % 2 == 1};
+        mcds_log_range range = {.size = sizeof(mcds_log_range), .newest_first = i % 2 == 1};
         CHECK(MCDS_OK, suite, mcds_log_fetch, log, &range, gather, &visited, &info);
         assert_int_equal(visited.events, 1);
         assert_int_equal(info.gaps, 0);
@@ -337,7 +346,7 @@ static void a_lost_part_is_a_gap(struct suite *suite)
     mcds_log *log = open_log(suite->store, name, 0);
     int64_t now = wall_ms(suite);
     mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     struct visited visited = {.events = 0};
     cursor.from_ms = now;
     put_numbers(suite, log, now, 0);
@@ -389,7 +398,7 @@ static void foreign_values_are_corrupt(struct suite *suite)
     mcds_log *log = open_log(suite->store, name, 0);
     int64_t now = wall_ms(suite);
     struct visited visited = {.events = 0};
-    mcds_log_info info = {0, 0};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
     PUT(suite, log, now, "a");
     struct raw_key raw = part_key(suite, name, now, 0);
     assert_int_equal(raw_set(suite, &raw, "something else"), MCDS_OUT_OK);
@@ -436,15 +445,15 @@ static void bad_arguments_are_refused(struct suite *suite)
     size_t size = sizeof(mcds_log_options);
     mcds_log *log = NULL;
     mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
-    check_refused(suite, (mcds_log_options){1, 0, 0, 0, 0, 0}, "options.size");
-    check_refused(suite, (mcds_log_options){size, 8, 0, 0, 0, 0}, "flags");
-    check_refused(suite, (mcds_log_options){size, 0, 0, 999, 0, 0}, "retention");
-    check_refused(suite, (mcds_log_options){size, 0, 0, UINT64_MAX, 0, 0}, "retention");
-    check_refused(suite, (mcds_log_options){size, 0, 0, 0, 999, 0}, "chunk");
-    check_refused(suite, (mcds_log_options){size, 0, 0, 0, 100000, 0},
+    check_refused(suite, (mcds_log_options){1, 0, 0, 0, 0, 0, 0}, "its size is 1");
+    check_refused(suite, (mcds_log_options){size, 8, 0, 0, 0, 0, 0}, "flags");
+    check_refused(suite, (mcds_log_options){size, 0, 0, 999, 0, 0, 0}, "retention");
+    check_refused(suite, (mcds_log_options){size, 0, 0, UINT64_MAX, 0, 0, 0}, "retention");
+    check_refused(suite, (mcds_log_options){size, 0, 0, 0, 999, 0, 0}, "chunk");
+    check_refused(suite, (mcds_log_options){size, 0, 0, 0, 100000, 0, 0},
                   "chunk_ms must be 147656 to 86400000, not 100000");
-    check_refused(suite, (mcds_log_options){size, 0, 90000, 60000, 0, 0}, "late_ms");
-    check_refused(suite, (mcds_log_options){size, 0, 60000, 60000, 1000, 0},
+    check_refused(suite, (mcds_log_options){size, 0, 90000, 60000, 0, 0, 0}, "late_ms");
+    check_refused(suite, (mcds_log_options){size, 0, 60000, 60000, 1000, 0, 0},
                   "ahead_ms and 40 s for clocks and slow puts span more than 13 chunks");
     CHECK_RESULT(MCDS_INVALID, mcds_log_open(suite->store, "", NULL, &log));
     CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, ""));

@@ -35,7 +35,13 @@ static mcds_online *open_online(mcds_store *store, const char *name, uint32_t me
 static void check_visitors(struct suite *suite, mcds_visitors *visitors, int64_t at_ms,
                            uint64_t closed, uint64_t current)
 {
-    mcds_visitors_value value = {77, 77, 77, 77, true, true};
+    mcds_visitors_value value = {.size = sizeof(mcds_visitors_value),
+                                 .closed = 77,
+                                 .current = 77,
+                                 .estimate = 77,
+                                 .error = 77,
+                                 .provisional = true,
+                                 .reborn = true};
     CHECK(MCDS_OK, suite, mcds_visitors_get, visitors, at_ms, &value);
     assert_int_equal(value.closed, closed);
     assert_int_equal(value.current, current);
@@ -45,7 +51,12 @@ static void check_visitors(struct suite *suite, mcds_visitors *visitors, int64_t
 static void check_online(struct suite *suite, mcds_online *online, int64_t at_ms,
                          uint64_t closed, uint64_t current)
 {
-    mcds_online_value value = {77, 77, 77, 77, true};
+    mcds_online_value value = {.size = sizeof(mcds_online_value),
+                               .closed = 77,
+                               .current = 77,
+                               .estimate = 77,
+                               .error = 77,
+                               .reborn = true};
     CHECK(MCDS_OK, suite, mcds_online_count, online, at_ms, &value);
     assert_int_equal(value.closed, closed);
     assert_int_equal(value.current, current);
@@ -82,7 +93,7 @@ static void the_estimate_takes_a_part_of_the_last_period(struct suite *suite)
 {
     mcds_visitors *visitors = open_visitors(suite->store, fresh_name(suite, "v"),
                                             MCDS_MEMBERS_EXACT);
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     for (int i = 0; i < 4; i++) {
         char who[8];
         (void)snprintf(who, sizeof who, "%d", i);
@@ -116,7 +127,7 @@ static void stays(struct suite *suite, uint32_t members)
     check_online(suite, online, A_MS + 5 * MINUTE, 1, 2);
     check_online(suite, online, A_MS + 8 * MINUTE, 2, 0);
     check_online(suite, online, A_MS + 9 * MINUTE, 0, 0);
-    mcds_online_value value;
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     CHECK(MCDS_OK, suite, mcds_online_count, online, A_MS + 4 * MINUTE + MINUTE / 2, &value);
     if (members == MCDS_MEMBERS_EXACT) {
         CHECK_NEAR(value.estimate, 1.5); /* of who came in the oldest bucket alone, half */
@@ -155,7 +166,7 @@ static void many_members_are_all_counted(struct suite *suite)
     fill(suite->store, visitors, count);
     fill(suite->store, visitors, count / 4);
     mcds_visitors *fresh = open_visitors(suite->other, name, MCDS_MEMBERS_EXACT);
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     CHECK(MCDS_OK, suite, mcds_visitors_get, visitors, A_MS, &value);
     assert_int_equal(value.current, count);
     CHECK_OTHER(MCDS_OK, suite, mcds_visitors_get, fresh, A_MS, &value);
@@ -171,8 +182,8 @@ static void many_members_are_estimated(struct suite *suite)
     mcds_visitors *visitors = open_visitors(suite->store, name, MCDS_MEMBERS_ESTIMATED);
     fill(suite->store, visitors, count);
     mcds_visitors *fresh = open_visitors(suite->other, name, MCDS_MEMBERS_ESTIMATED);
-    mcds_visitors_value value;
-    mcds_visitors_value again;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
+    mcds_visitors_value again = MCDS_VISITORS_VALUE_INIT;
     CHECK(MCDS_OK, suite, mcds_visitors_get, visitors, A_MS, &value);
     assert_true(fabs((double)value.current - count) < 5 * 0.01625 * count);
     assert_true(fabs(value.error - 0.01625 * value.estimate) < 1);
@@ -193,8 +204,8 @@ static void the_estimate_is_near_the_exact_number(struct suite *suite)
     mcds_visitors *guess = open_visitors(suite->store, guess_name, MCDS_MEMBERS_ESTIMATED);
     mcds_visitors *exact_too = open_visitors(suite->other, exact_name, MCDS_MEMBERS_EXACT);
     mcds_visitors *guess_too = open_visitors(suite->other, guess_name, MCDS_MEMBERS_ESTIMATED);
-    mcds_visitors_value known;
-    mcds_visitors_value value;
+    mcds_visitors_value known = MCDS_VISITORS_VALUE_INIT;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     fill(suite->store, exact, count);
     fill(suite->store, guess, count);
     fill(suite->other, exact_too, count * 4 / 3);
@@ -281,7 +292,7 @@ static void registers_that_cannot_be_are_corrupt(struct suite *suite)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         const char *name = fresh_name(suite, "v");
         mcds_visitors *visitors = open_visitors(suite->store, name, MCDS_MEMBERS_ESTIMATED);
-        mcds_visitors_value value = {.current = 77};
+        mcds_visitors_value value = {.size = sizeof(mcds_visitors_value), .current = 77};
         struct raw_key raw = members_key(suite, MCDS__TAG_VISITOR_MEMBERS, name, A_MS);
         CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", A_MS);
         raw = raw_first(suite, &raw);
@@ -301,7 +312,7 @@ static void foreign_values_are_corrupt(struct suite *suite)
     for (uint32_t members = MCDS_MEMBERS_EXACT; members <= MCDS_MEMBERS_ESTIMATED; members++) {
         const char *name = fresh_name(suite, "v");
         mcds_visitors *visitors = open_visitors(suite->store, name, members);
-        mcds_visitors_value value;
+        mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
         struct raw_key raw = members_key(suite, MCDS__TAG_VISITOR_MEMBERS, name, A_MS);
         assert_int_equal(raw_set(suite, &raw, "who wrote this?"), MCDS_OUT_OK);
         CHECK(MCDS_CORRUPT, suite, mcds_visitors_hit, visitors, "ann", A_MS);
@@ -315,7 +326,7 @@ static void forms_are_told_apart(struct suite *suite)
     const char *name = fresh_name(suite, "v");
     mcds_visitors *exact = open_visitors(suite->store, name, MCDS_MEMBERS_EXACT);
     mcds_visitors *estimated = open_visitors(suite->other, name, MCDS_MEMBERS_ESTIMATED);
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     CHECK(MCDS_OK, suite, mcds_visitors_hit, exact, "ann", A_MS);
     CHECK_OTHER(MCDS_INVALID, suite, mcds_visitors_hit, estimated, "bob", A_MS);
     CHECK_SENTENCE("EXACT");
@@ -327,7 +338,7 @@ static void forms_are_told_apart(struct suite *suite)
     const char *online_name = fresh_name(suite, "o");
     mcds_online *guess = open_online(suite->store, online_name, MCDS_MEMBERS_ESTIMATED);
     mcds_online *other = open_online(suite->other, online_name, MCDS_MEMBERS_EXACT);
-    mcds_online_value count;
+    mcds_online_value count = MCDS_ONLINE_VALUE_INIT;
     CHECK(MCDS_OK, suite, mcds_online_beat, guess, "ann", A_MS);
     CHECK_OTHER(MCDS_INVALID, suite, mcds_online_beat, other, "bob", A_MS);
     CHECK_SENTENCE("ESTIMATED");
@@ -385,7 +396,7 @@ static void loss_is_told(struct suite *suite)
     for (uint32_t members = MCDS_MEMBERS_EXACT; members <= MCDS_MEMBERS_ESTIMATED; members++) {
         const char *name = fresh_name(suite, "v");
         mcds_visitors *visitors = open_visitors(suite->store, name, members);
-        mcds_visitors_value value;
+        mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
         CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", A_MS);
         check_visitors(suite, visitors, A_MS, 0, 1);
         struct raw_key raw = raw_key(suite, MCDS__TAG_VISITOR_MEMBERS, name, MINUTE);

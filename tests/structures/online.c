@@ -20,7 +20,12 @@ static mcds_online *open_online(mcds_store *store, const char *name, uint32_t bu
 
 static mcds_online_value value_at(struct suite *suite, mcds_online *online, int64_t at_ms)
 {
-    mcds_online_value value = {77, 77, 77, 77, true};
+    mcds_online_value value = {.size = sizeof(mcds_online_value),
+                               .closed = 77,
+                               .current = 77,
+                               .estimate = 77,
+                               .error = 77,
+                               .reborn = true};
     CHECK(MCDS_OK, suite, mcds_online_count, online, at_ms, &value);
     return value;
 }
@@ -188,7 +193,12 @@ static void foreign_values_are_corrupt(struct suite *suite)
     mcds_online *online = open_online(suite->store, name, BUCKETS, WIDTH);
     struct raw_key bucket = raw_key(suite, MCDS__TAG_ONLINE, name, WIDTH);
     struct raw_key seen = raw_key(suite, MCDS__TAG_ONLINE_SEEN, name, WIDTH);
-    mcds_online_value value = {77, 77, 77, 77, true};
+    mcds_online_value value = {.size = sizeof(mcds_online_value),
+                               .closed = 77,
+                               .current = 77,
+                               .estimate = 77,
+                               .error = 77,
+                               .reborn = true};
     raw_add_number(&bucket, B_MS / WIDTH);
     raw_add_number(&seen, BUCKETS);
     mcds__key_add_element(&seen.key, "ann");
@@ -272,7 +282,7 @@ static void options_are_checked(struct suite *suite)
 {
     mcds_online_options options = MCDS_ONLINE_OPTIONS_INIT;
     options.size = 1;
-    check_refused(suite, &options, "options.size");
+    check_refused(suite, &options, "its size is 1");
     options.size = sizeof options;
     options.buckets = 33;
     check_refused(suite, &options, "buckets must be 0 to 32, not 33");
@@ -287,7 +297,7 @@ static void missing_arguments_are_refused(struct suite *suite)
 {
     char name[1026];
     mcds_online *online = NULL;
-    mcds_online_value value;
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     CHECK_RESULT(MCDS_INVALID, mcds_online_open(NULL, "n", NULL, &online));

@@ -18,7 +18,7 @@ static mcds_visitors *open_visitors(mcds_store *store, const char *name, uint64_
 static void check_visitors_refused(struct suite *suite, const char *name, uint64_t period_ms,
                                    uint32_t members, const char *sentence)
 {
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     mcds_visitors *other = open_visitors(suite->store, name, period_ms, members);
     CHECK(MCDS_INVALID, suite, mcds_visitors_hit, other, "eve", 0);
     CHECK_SENTENCE(sentence);
@@ -38,7 +38,7 @@ static void visitors_have_one_period_and_form(struct suite *suite)
     };
     for (uint32_t members = 0; members < 3; members++) {
         const char *name = fresh_name(suite, "v");
-        mcds_visitors_value value;
+        mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
         mcds_visitors *visitors = open_visitors(suite->store, name, DAY, members);
         CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", 0);
         check_visitors_refused(
@@ -69,7 +69,7 @@ static mcds_online *open_online(mcds_store *store, const char *name, uint32_t wi
 static void check_online_refused(struct suite *suite, const char *name, uint32_t width_ms,
                                  uint32_t buckets, uint32_t members, const char *sentence)
 {
-    mcds_online_value value;
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     mcds_online *other = open_online(suite->store, name, width_ms, buckets, members);
     CHECK(MCDS_INVALID, suite, mcds_online_beat, other, "eve", 0);
     CHECK_SENTENCE(sentence);
@@ -84,7 +84,7 @@ static void online_has_one_window_and_form(struct suite *suite)
 {
     for (uint32_t members = 0; members < 3; members++) {
         const char *name = fresh_name(suite, "o");
-        mcds_online_value value;
+        mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
         mcds_online *online = open_online(suite->store, name, DAY, 5, members);
         CHECK(MCDS_OK, suite, mcds_online_beat, online, "ann", 0);
         check_online_refused(
@@ -154,7 +154,7 @@ static mcds_counter *open_counter(mcds_store *store, const char *name, uint32_t 
 static void check_counter_refused(struct suite *suite, const char *name, uint32_t stripes,
                                   int result, const char *sentence)
 {
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     mcds_counter *other = open_counter(suite->store, name, stripes);
     CHECK(result, suite, mcds_counter_get, other, &value);
     CHECK_SENTENCE(sentence);
@@ -167,7 +167,7 @@ static void a_counter_has_one_number_of_stripes(struct suite *suite)
 {
     const char *name = fresh_name(suite, "c");
     const char *plain_name = fresh_name(suite, "p");
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     mcds_counter *counter = open_counter(suite->store, name, 4);
     mcds_counter *plain = open_counter(suite->store, plain_name, 1);
     CHECK(MCDS_OK, suite, mcds_counter_add, counter, 3, NULL);
@@ -251,7 +251,7 @@ static void lost_settings_are_made_again(struct suite *suite)
     struct raw_key key = raw_key(suite, MCDS__TAG_VISITORS, name, -1);
     mcds_visitors *visitors = open_visitors(suite->store, name, DAY, MCDS_MEMBERS_NONE);
     mcds_visitors *later = open_visitors(suite->other, name, DAY, MCDS_MEMBERS_NONE);
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", 0);
     assert_int_equal(raw_delete(suite, &key), MCDS_OUT_OK);
     CHECK_OTHER(MCDS_OK, suite, mcds_visitors_get, later, 0, &value);
@@ -266,7 +266,7 @@ static void foreign_settings_are_corrupt(struct suite *suite)
 {
     const char *name = fresh_name(suite, "v");
     struct raw_key key = raw_key(suite, MCDS__TAG_VISITORS, name, -1);
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     mcds_visitors *visitors = open_visitors(suite->store, name, DAY, MCDS_MEMBERS_NONE);
     assert_int_equal(raw_set(suite, &key, "what is this"), MCDS_OUT_OK);
     CHECK(MCDS_CORRUPT, suite, mcds_visitors_hit, visitors, "ann", 0);
@@ -342,7 +342,7 @@ static void counters_tell_how_they_were_made(struct suite *suite)
     name = fresh_name(suite, "exact");
     options = (mcds_counter_options)MCDS_COUNTER_OPTIONS_INIT;
     options.flags = MCDS_COUNTER_EXACT;
-    options.flush_ms = 0;
+    options.flush_ms = MCDS_COUNTER_FLUSH_EACH;
     int result = mcds_counter_open(suite->store, name, &options, &counter);
     skip_if_unsupported(result);
     CHECK_RESULT(MCDS_OK, result);

@@ -24,7 +24,7 @@ static mcds_counter *open_counter(struct suite *suite, const char *word)
 
 static int64_t value_of(mcds_counter *counter)
 {
-    mcds_counter_value value = {0, 0, false};
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     CHECK_RESULT(MCDS_OK, mcds_counter_get(counter, &value));
     return value.value;
 }
@@ -130,7 +130,7 @@ static void each_has_its_own_result(struct suite *suite)
     mcds_counter *bad = NULL;
     mcds_counter *good = open_counter(suite, "n");
     mcds_counter *none = open_counter(suite, "none");
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     mcds_completion done;
     assert_int_equal(raw_set(suite, &key, "words"), MCDS_OUT_OK);
     CHECK_RESULT(MCDS_OK, mcds_counter_open(suite->store, name, NULL, &bad));
@@ -161,8 +161,8 @@ static void structures_mix(struct suite *suite)
     mcds_visitors *visitors = NULL;
     mcds_online *online = NULL;
     mcds_lease lease = MCDS_LEASE_INIT;
-    mcds_visitors_value visited;
-    mcds_online_value present;
+    mcds_visitors_value visited = MCDS_VISITORS_VALUE_INIT;
+    mcds_online_value present = MCDS_ONLINE_VALUE_INIT;
     mcds_completion done;
     int result = mcds_lock_open(suite->store, fresh_name(suite, "l"), NULL, &lock);
     skip_if_unsupported(result);
@@ -257,7 +257,7 @@ static void closing_ends_what_is_in_flight(struct suite *suite)
         mcds_pipeline_close(pipeline);
         free(wanted);
         free(values);
-        mcds_counter_value value = {0, 0, false};
+        mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
         result = mcds_counter_get(counter, &value);
         assert_true(result == MCDS_OK || result == MCDS_NOT_FOUND);
         assert_in_range(value.value, 0, 40);
@@ -302,7 +302,7 @@ static void arguments_are_checked(struct suite *suite)
     CHECK_RESULT(MCDS_INVALID, mcds_pipeline_open(suite->store, NULL, NULL));
     options.size = 3;
     CHECK_RESULT(MCDS_INVALID, mcds_pipeline_open(suite->store, &options, &pipeline));
-    CHECK_SENTENCE("options.size");
+    CHECK_SENTENCE("its size is 3");
     options.size = sizeof options;
     options.depth = 65537;
     CHECK_RESULT(MCDS_INVALID, mcds_pipeline_open(suite->store, &options, &pipeline));

@@ -87,10 +87,10 @@ static void note_add(struct story *story, int result)
 
 static void call_all(struct story *story)
 {
-    mcds_counter_value value;
-    mcds_visitors_value visited;
-    mcds_online_value present;
-    mcds_lock_holder holder;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    mcds_visitors_value visited = MCDS_VISITORS_VALUE_INIT;
+    mcds_online_value present = MCDS_ONLINE_VALUE_INIT;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     int64_t taken = 0;
     note_add(story, heard(mcds_counter_add(story->counter, 1, NULL)));
     (void)heard(mcds_counter_get(story->counter, &value));
@@ -167,7 +167,7 @@ static bool tell(struct suite *suite, const char *uri, uint64_t refuse_at, bool 
     }
     bool came = fake_env_grant(&suite->fake);
     if (whole) {
-        mcds_counter_value value = {0, 0, false};
+        mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
         int result = mcds_counter_get(story.counter, &value);
         /* Where it could not connect, the home waits a while before it tries again. */
         for (int i = 0; i < 200 && (result == MCDS_UNAVAILABLE || result == MCDS_TIMEOUT);

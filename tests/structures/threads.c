@@ -37,8 +37,8 @@ static void note(struct stage *stage, bool fine, int result, int line)
 static void visit(struct stage *stage, int round)
 {
     char who[24];
-    mcds_visitors_value visited;
-    mcds_online_value present;
+    mcds_visitors_value visited = MCDS_VISITORS_VALUE_INIT;
+    mcds_online_value present = MCDS_ONLINE_VALUE_INIT;
     (void)snprintf(who, sizeof who, "visitor %d", round);
     int result = mcds_visitors_hit(stage->visitors, who, T0_MS);
     NOTE(stage, result == MCDS_OK || result == MCDS_EXISTS, result);
@@ -54,7 +54,7 @@ static void visit(struct stage *stage, int round)
 
 static void count(struct stage *stage)
 {
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int64_t out = 0;
     int result = mcds_counter_add(stage->counter, 1, &out);
     NOTE(stage, result == MCDS_OK && out > 0, result);
@@ -73,7 +73,7 @@ static void count(struct stage *stage)
 static void hold(struct stage *stage)
 {
     mcds_lease lease = MCDS_LEASE_INIT;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     int result = mcds_lock_try_acquire(stage->lock, &lease);
     NOTE(stage, result == MCDS_OK || result == MCDS_BUSY, result);
     if (result != MCDS_OK)
@@ -160,7 +160,7 @@ static void close_stage(struct stage *stage)
 
 static void check_counter(mcds_counter *counter, int64_t expected)
 {
-    mcds_counter_value value = {0, 0, false};
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     CHECK_RESULT(MCDS_OK, mcds_counter_get(counter, &value));
     assert_int_equal(value.value, expected);
     assert_false(value.reborn);
@@ -170,8 +170,8 @@ static void threads_share_every_handle(struct suite *suite)
 {
     struct stage stage;
     pthread_t threads[THREADS];
-    mcds_visitors_value visited;
-    mcds_online_value present;
+    mcds_visitors_value visited = MCDS_VISITORS_VALUE_INIT;
+    mcds_online_value present = MCDS_ONLINE_VALUE_INIT;
     open_stage(suite, &stage);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, perform, &stage), 0);

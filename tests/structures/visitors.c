@@ -18,7 +18,13 @@ static mcds_visitors *open_visitors(mcds_store *store, const char *name, uint64_
 
 static mcds_visitors_value value_at(struct suite *suite, mcds_visitors *visitors, int64_t at_ms)
 {
-    mcds_visitors_value value = {77, 77, 77, 77, true, true};
+    mcds_visitors_value value = {.size = sizeof(mcds_visitors_value),
+                                 .closed = 77,
+                                 .current = 77,
+                                 .estimate = 77,
+                                 .error = 77,
+                                 .provisional = true,
+                                 .reborn = true};
     CHECK(MCDS_OK, suite, mcds_visitors_get, visitors, at_ms, &value);
     return value;
 }
@@ -175,7 +181,13 @@ static void foreign_values_are_corrupt(struct suite *suite)
     const char *name = fresh_name(suite, "v");
     mcds_visitors *visitors = open_visitors(suite->store, name, MINUTE, 0);
     struct raw_key key = raw_key(suite, MCDS__TAG_VISITORS, name, MINUTE);
-    mcds_visitors_value value = {77, 77, 77, 77, true, true};
+    mcds_visitors_value value = {.size = sizeof(mcds_visitors_value),
+                                 .closed = 77,
+                                 .current = 77,
+                                 .estimate = 77,
+                                 .error = 77,
+                                 .provisional = true,
+                                 .reborn = true};
     raw_add_number(&key, A_MS / MINUTE);
     assert_int_equal(raw_set(suite, &key, "words"), MCDS_OUT_OK);
     CHECK(MCDS_CORRUPT, suite, mcds_visitors_hit, visitors, NULL, A_MS);
@@ -250,9 +262,9 @@ static void check_refused(struct suite *suite, const mcds_visitors_options *opti
 static void options_are_checked(struct suite *suite)
 {
     mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
-    options.size++;
-    check_refused(suite, &options, "options.size");
-    options.size--;
+    options.size = 1;
+    check_refused(suite, &options, "its size is 1");
+    options.size = sizeof options;
     options.period_ms = 999;
     check_refused(suite, &options, "period");
     options.period_ms = UINT64_C(31622400001);
@@ -266,7 +278,7 @@ static void missing_arguments_are_refused(struct suite *suite)
 {
     char name[1026];
     mcds_visitors *visitors = NULL;
-    mcds_visitors_value value;
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = '\0';
     CHECK_RESULT(MCDS_INVALID, mcds_visitors_open(NULL, "n", NULL, &visitors));

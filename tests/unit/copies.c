@@ -98,7 +98,7 @@ static void add(mcds_counter *counter, int64_t delta)
 
 static void check_value(mcds_counter *counter, int64_t expected, int line)
 {
-    mcds_counter_value value = {0, 0, true};
+    mcds_counter_value value = {.size = sizeof(mcds_counter_value), .reborn = true};
     check(mcds_counter_get(counter, &value), MCDS_OK, line);
     if (value.value == expected && !value.reborn)
         return;
@@ -175,7 +175,7 @@ static void a_server_that_is_down_is_not_missed(void **state)
 static void without_a_majority_nothing_is_claimed(void **state)
 {
     struct cluster *cluster = *state;
-    mcds_counter_value value = {-1, 0, false};
+    mcds_counter_value value = {.size = sizeof(mcds_counter_value), .value = -1};
     run(cluster, 3);
     mcds_store *store = open_store(cluster);
     mcds_counter *writer = open_counter(store, 3);
@@ -247,7 +247,7 @@ static void a_counter_keeps_its_copies(void **state)
 {
     struct cluster *cluster = *state;
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     run(cluster, 3);
     count_and_leave(cluster, 3, 5);
     mcds_store *store = open_store(cluster);

@@ -381,7 +381,7 @@ static void a_normal_answer_is_no_failure(void **state)
     (void)state;
     struct world world;
     mcds_counter *counter;
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     begin(&world);
     assert_int_equal(add_to_other_stripes(&world), MCDS_INVALID);
     assert_int_equal(mcds_counter_open(world.store, "none", NULL, &counter), MCDS_OK);

@@ -35,7 +35,7 @@ static bool is_refused(int result)
 static int use_as_child(mcds_store *store, mcds_counter *counter, mcds_pipeline *pipeline,
                         const char *uri)
 {
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     mcds_completion done;
     mcds_store *own;
     mcds_counter *late;
@@ -74,7 +74,7 @@ static void fork_with(const char *name)
     mcds_store *store;
     mcds_counter *counter;
     mcds_pipeline *pipeline;
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int status = -1;
     if (place == NULL) {
         print_message("skipped: %s\n", missing != NULL ? missing : name);

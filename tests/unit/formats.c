@@ -199,7 +199,7 @@ static void stripes_are_numbered(void **state)
     mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
     options.stripes = 2;
     mcds_counter *counter;
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     for (const char *stripe = "01"; *stripe != '\0'; stripe++) {
         char key[] = "ns:c1:striped:?";
         key[sizeof key - 2] = *stripe;

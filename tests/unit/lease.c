@@ -70,14 +70,14 @@ static void suffer(struct place *place, enum fault fault)
 
 static bool is_taken(struct place *place)
 {
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     return mcds_lock_holder_get(place->theirs, &holder) == MCDS_OK;
 }
 
 /* The caller believes that it holds the lock no longer than the store keeps it. */
 static void check_deadline(struct place *place)
 {
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     assert_int_equal(mcds_lock_holder_get(place->mine, &holder), MCDS_OK);
     assert_true(mcds_lock_remaining_ms(place->mine, &place->lease) <= holder.remaining_ms);
 }

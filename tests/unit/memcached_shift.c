@@ -146,7 +146,7 @@ static void a_caller_is_given_no_wrong_answer(void **state)
     struct fake_server *server = fake_server_start(steps);
     mcds_store *store = open_store(server);
     mcds_counter *counter = NULL;
-    mcds_counter_value value;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int64_t after = 0;
     assert_int_equal(mcds_counter_open(store, "hits", NULL, &counter), MCDS_OK);
     assert_int_equal(mcds_counter_add(counter, 1, &after), MCDS_OK);

@@ -47,7 +47,7 @@ static void a_newer_lease_is_named(void **state)
     (void)state;
     mcds_lock *lock = NULL;
     mcds_lease lease = MCDS_LEASE_INIT;
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     put_newer("mcds:lk1:x", 'L');
     assert_int_equal(mcds_lock_open(store, "x", NULL, &lock), MCDS_OK);
     check(mcds_lock_try_acquire(lock, &lease), MCDS_UNSUPPORTED);

@@ -1,0 +1,474 @@
+/* Structs of programs that were compiled with an older or a newer header. */
+#include "base/sized.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "mcds_sim.h"
+#include "mcds_store.h"
+
+#define TAIL 64
+#define ROOM_MAX 2048
+#define GUARD 0xa5
+
+/* The caller's struct, and what it would overrun. */
+union room {
+    uint64_t aligned;
+    uint8_t bytes[ROOM_MAX];
+};
+
+static mcds_store *open_memory(void)
+{
+    mcds_store *store = NULL;
+    assert_int_equal(mcds_open("memory:", NULL, &store), MCDS_OK);
+    return store;
+}
+
+static int open_with(const mcds_options *options)
+{
+    mcds_store *store = NULL;
+    int result = mcds_open("memory:", options, &store);
+    mcds_close(store);
+    return result;
+}
+
+static int with_env(void *given)
+{
+    mcds_options options = {.size = sizeof options, .env = given};
+    return open_with(&options);
+}
+
+static int with_options(void *given)
+{
+    return open_with(given);
+}
+
+#define OPENS(function, type)                                                                  \
+    static int function(void *given)                                                           \
+    {                                                                                          \
+        mcds_store *store = open_memory();                                                     \
+        type *handle = NULL;                                                                   \
+        int result = type##_open(store, "x", given, &handle);                                  \
+        type##_close(handle);                                                                  \
+        mcds_close(store);                                                                     \
+        return result;                                                                         \
+    }
+OPENS(with_counter_options, mcds_counter)
+OPENS(with_lock_options, mcds_lock)
+OPENS(with_visitors_options, mcds_visitors)
+OPENS(with_online_options, mcds_online)
+OPENS(with_set_options, mcds_set)
+OPENS(with_table_options, mcds_table)
+OPENS(with_array_options, mcds_array)
+OPENS(with_list_options, mcds_list)
+OPENS(with_log_options, mcds_log)
+OPENS(with_views_options, mcds_views)
+
+static int with_pipeline_options(void *given)
+{
+    mcds_store *store = open_memory();
+    mcds_pipeline *pipeline = NULL;
+    int result = mcds_pipeline_open(store, given, &pipeline);
+    mcds_pipeline_close(pipeline);
+    mcds_close(store);
+    return result;
+}
+
+static int with_sim_options(void *given)
+{
+    mcds_sim *sim = NULL;
+    int result = mcds_sim_open(given, &sim);
+    mcds_sim_close(sim);
+    return result;
+}
+
+static void home_close(void *home)
+{
+    (void)home;
+}
+
+static int with_home(void *given)
+{
+    static int state;
+    mcds_store *store = NULL;
+    int result = mcds_open_home(given, &state, NULL, &store);
+    mcds_close(store);
+    return result;
+}
+
+static void fill_home(void *given)
+{
+    mcds_home *home = given;
+    home->version = MCDS_HOME_VERSION;
+    home->close = home_close;
+}
+
+static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
+{
+    (void)context, (void)page, (void)upto_slot;
+    *views_out = 0;
+    return 0;
+}
+
+static int save(void *context, const char *page, uint64_t slot, int64_t views)
+{
+    (void)context, (void)page, (void)slot, (void)views;
+    return 0;
+}
+
+static void fill_views(void *given)
+{
+    mcds_views_options *options = given;
+    options->load = load;
+    options->save = save;
+}
+
+static bool visit(void *context, const mcds_log_event *event)
+{
+    (void)context, (void)event;
+    return true;
+}
+
+static int fetch(const mcds_log_range *range, mcds_log_info *info_out)
+{
+    mcds_store *store = open_memory();
+    mcds_log *log = NULL;
+    assert_int_equal(mcds_log_open(store, "x", NULL, &log), MCDS_OK);
+    assert_int_equal(mcds_log_put(log, 0, mcds_text("event")), MCDS_OK);
+    int result = mcds_log_fetch(log, range, visit, NULL, info_out);
+    mcds_log_close(log);
+    mcds_close(store);
+    return result;
+}
+
+static int with_log_range(void *given)
+{
+    return fetch(given, NULL);
+}
+
+static int with_log_info(void *given)
+{
+    return fetch(NULL, given);
+}
+
+static int with_wait(void *given)
+{
+    mcds_store *store = open_memory();
+    mcds_pipeline *pipeline = NULL;
+    assert_int_equal(mcds_pipeline_open(store, NULL, &pipeline), MCDS_OK);
+    mcds_pipeline_prepare(pipeline, given);
+    mcds_pipeline_close(pipeline);
+    mcds_close(store);
+    return MCDS_OK;
+}
+
+static int with_sim_counts(void *given)
+{
+    mcds_sim *sim = NULL;
+    assert_int_equal(mcds_sim_open(NULL, &sim), MCDS_OK);
+    mcds_sim_count(sim, given);
+    mcds_sim_close(sim);
+    return MCDS_OK;
+}
+
+static int with_counter_value(void *given)
+{
+    mcds_store *store = open_memory();
+    mcds_counter *counter = NULL;
+    assert_int_equal(mcds_counter_open(store, "x", NULL, &counter), MCDS_OK);
+    assert_int_equal(mcds_counter_add(counter, 7, NULL), MCDS_OK);
+    int result = mcds_counter_get(counter, given);
+    mcds_counter_close(counter);
+    mcds_close(store);
+    return result;
+}
+
+static int with_lock_holder(void *given)
+{
+    mcds_store *store = open_memory();
+    mcds_lock *lock = NULL;
+    mcds_lease lease = MCDS_LEASE_INIT;
+    assert_int_equal(mcds_lock_open(store, "x", NULL, &lock), MCDS_OK);
+    assert_int_equal(mcds_lock_try_acquire(lock, &lease), MCDS_OK);
+    int result = mcds_lock_holder_get(lock, given);
+    mcds_lock_close(lock);
+    mcds_close(store);
+    return result;
+}
+
+static int with_visitors_value(void *given)
+{
+    mcds_store *store = open_memory();
+    mcds_visitors *visitors = NULL;
+    assert_int_equal(mcds_visitors_open(store, "x", NULL, &visitors), MCDS_OK);
+    assert_int_equal(mcds_visitors_hit(visitors, "v", 0), MCDS_OK);
+    int result = mcds_visitors_get(visitors, 0, given);
+    mcds_visitors_close(visitors);
+    mcds_close(store);
+    return result;
+}
+
+static int with_online_value(void *given)
+{
+    mcds_store *store = open_memory();
+    mcds_online *online = NULL;
+    assert_int_equal(mcds_online_open(store, "x", NULL, &online), MCDS_OK);
+    assert_int_equal(mcds_online_beat(online, "v", 0), MCDS_OK);
+    int result = mcds_online_count(online, 0, given);
+    mcds_online_close(online);
+    mcds_close(store);
+    return result;
+}
+
+/* A line of each struct that has a size: the call that takes it, what it needs besides zeros, and
+ * for outputs whether it refuses an impossible size. */
+static const struct row {
+    int (*call)(void *given);
+    void (*fill)(void *given);
+    bool is_output;
+    bool is_silent; /* the call returns no result */
+} rows[MCDS__SIZED_COUNT] = {
+    [MCDS__SIZED_mcds_env] = {.call = with_env},
+    [MCDS__SIZED_mcds_options] = {.call = with_options},
+    [MCDS__SIZED_mcds_pipeline_options] = {.call = with_pipeline_options},
+    [MCDS__SIZED_mcds_wait] = {.call = with_wait, .is_output = true, .is_silent = true},
+    [MCDS__SIZED_mcds_counter_options] = {.call = with_counter_options},
+    [MCDS__SIZED_mcds_counter_value] = {.call = with_counter_value, .is_output = true},
+    [MCDS__SIZED_mcds_lock_options] = {.call = with_lock_options},
+    [MCDS__SIZED_mcds_lock_holder] = {.call = with_lock_holder, .is_output = true},
+    [MCDS__SIZED_mcds_visitors_options] = {.call = with_visitors_options},
+    [MCDS__SIZED_mcds_visitors_value] = {.call = with_visitors_value, .is_output = true},
+    [MCDS__SIZED_mcds_online_options] = {.call = with_online_options},
+    [MCDS__SIZED_mcds_online_value] = {.call = with_online_value, .is_output = true},
+    [MCDS__SIZED_mcds_set_options] = {.call = with_set_options},
+    [MCDS__SIZED_mcds_table_options] = {.call = with_table_options},
+    [MCDS__SIZED_mcds_views_options] = {.call = with_views_options, .fill = fill_views},
+    [MCDS__SIZED_mcds_array_options] = {.call = with_array_options},
+    [MCDS__SIZED_mcds_list_options] = {.call = with_list_options},
+    [MCDS__SIZED_mcds_log_options] = {.call = with_log_options},
+    [MCDS__SIZED_mcds_log_info] = {.call = with_log_info, .is_output = true},
+    [MCDS__SIZED_mcds_log_range] = {.call = with_log_range},
+    [MCDS__SIZED_mcds_home] = {.call = with_home, .fill = fill_home},
+    [MCDS__SIZED_mcds_sim_options] = {.call = with_sim_options},
+    [MCDS__SIZED_mcds_sim_counts] = {.call = with_sim_counts,
+                                     .is_output = true,
+                                     .is_silent = true},
+};
+
+/* Call with a struct of `size` bytes, `zeros` of them 0 and those up to `end` not. */
+static int call(int which, union room *room, size_t size, size_t zeros, size_t end)
+{
+    const struct row *row = &rows[which];
+    memset(room->bytes, GUARD, sizeof room->bytes);
+    memset(room->bytes, 0, zeros);
+    if (row->fill != NULL)
+        row->fill(room->bytes);
+    memcpy(room->bytes, &size, sizeof size);
+    int result = row->call(room->bytes);
+    for (size_t i = end; i < sizeof room->bytes; i++)
+        if (room->bytes[i] != GUARD)
+            fail_msg("%s: byte %zu has changed", mcds__sized_layouts[which].name, i);
+    return result;
+}
+
+static void check_zeros(const union room *room, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        assert_int_equal(room->bytes[i], 0);
+}
+
+static void every_struct_has_a_row(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MCDS__SIZED_COUNT; i++) {
+        if (rows[i].call == NULL)
+            fail_msg("%s has no row", mcds__sized_layouts[i].name);
+        assert_in_range(mcds__sized_layouts[i].known, 1, mcds__sized_layouts[i].size);
+        assert_in_range(mcds__sized_layouts[i].first, 1, mcds__sized_layouts[i].known);
+    }
+}
+
+static void this_versions_size_and_0_are_taken(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MCDS__SIZED_COUNT; i++) {
+        const struct mcds__sized_layout *layout = &mcds__sized_layouts[i];
+        union room room;
+        assert_int_equal(call(i, &room, layout->size, layout->size, layout->size), MCDS_OK);
+        assert_int_equal(call(i, &room, 0, layout->first, layout->first), MCDS_OK);
+        size_t size;
+        memcpy(&size, room.bytes, sizeof size);
+        assert_int_equal(size, 0);
+    }
+}
+
+/* All of them lack their last member: it is a default, or is not written. */
+static void an_older_struct_is_taken(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MCDS__SIZED_COUNT; i++) {
+        const struct mcds__sized_layout *layout = &mcds__sized_layouts[i];
+        size_t size = layout->known > 2 * sizeof(size_t)
+                          ? (layout->known - sizeof(size_t)) & ~(sizeof(size_t) - 1)
+                          : sizeof(size_t);
+        union room room;
+        assert_int_equal(call(i, &room, size, size, size), MCDS_OK);
+    }
+}
+
+static void a_newer_struct_is_taken_where_its_tail_is_zero(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MCDS__SIZED_COUNT; i++) {
+        size_t size = mcds__sized_layouts[i].size + TAIL;
+        union room room;
+        assert_int_equal(call(i, &room, size, size, size), MCDS_OK);
+        check_zeros(&room, size - TAIL, size);
+    }
+}
+
+/* An option that this version cannot obey is refused; an output that it does not know is cleared. */
+static void a_newer_struct_with_more_is_refused_or_cleared(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MCDS__SIZED_COUNT; i++) {
+        const struct mcds__sized_layout *layout = &mcds__sized_layouts[i];
+        size_t size = layout->size + TAIL;
+        char sentence[200];
+        union room room;
+        int result = call(i, &room, size, layout->size, size);
+        if (rows[i].is_output) {
+            assert_int_equal(result, MCDS_OK);
+            check_zeros(&room, layout->size, size);
+            continue;
+        }
+        snprintf(sentence, sizeof sentence,
+                 "%s: made for a newer version: field beyond byte %zu is set", layout->name,
+                 layout->known);
+        assert_int_equal(result, MCDS_INVALID);
+        assert_string_equal(mcds_errmsg(), sentence);
+    }
+}
+
+/* What fills up a struct of this version is a member of the next. */
+static void a_reserved_member_must_be_zero(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MCDS__SIZED_COUNT; i++) {
+        const struct mcds__sized_layout *layout = &mcds__sized_layouts[i];
+        union room room;
+        int result = call(i, &room, layout->size, layout->known, layout->size);
+        if (layout->known < layout->size && !rows[i].is_output)
+            assert_int_equal(result, MCDS_INVALID);
+        else
+            assert_int_equal(result, MCDS_OK);
+        if (rows[i].is_output)
+            check_zeros(&room, layout->known, layout->size);
+    }
+}
+
+/* A struct that was not initialized. */
+static void an_impossible_size_is_refused(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MCDS__SIZED_COUNT; i++) {
+        const struct mcds__sized_layout *layout = &mcds__sized_layouts[i];
+        const size_t sizes[] = {1, sizeof(size_t) - 1,
+                                layout->size + MCDS__SIZED_GROWTH_MAX + 1, SIZE_MAX};
+        for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
+            char words[200];
+            union room room;
+            int result = call(i, &room, sizes[k], layout->size, layout->size);
+            check_zeros(&room, sizeof(size_t), rows[i].is_output ? layout->size : 0);
+            if (rows[i].is_silent)
+                continue;
+            snprintf(words, sizeof words, "%s: its size is %zu; set it to sizeof(%s), %zu in",
+                     layout->name, sizes[k], layout->name, layout->size);
+            assert_int_equal(result, MCDS_INVALID);
+            assert_memory_equal(mcds_errmsg(), words, strlen(words));
+        }
+    }
+}
+
+/* What a structure was made with is an output. */
+static void made_with_fills_what_fits(void **state)
+{
+    (void)state;
+    mcds_store *store = open_memory();
+    mcds_online_options options = {.size = sizeof options, .buckets = 7, .width_ms = 2000};
+    mcds_online *online = NULL;
+    union room room;
+    assert_int_equal(mcds_online_open(store, "x", &options, &online), MCDS_OK);
+    assert_int_equal(mcds_online_beat(online, "v", 0), MCDS_OK);
+    mcds_online_close(online);
+    memset(room.bytes, GUARD, sizeof room.bytes);
+    size_t size = offsetof(mcds_online_options, width_ms);
+    memcpy(room.bytes, &size, sizeof size);
+    assert_int_equal(mcds_online_made_with(store, "x", (mcds_online_options *)&room), MCDS_OK);
+    assert_int_equal(((mcds_online_options *)&room)->buckets, 7);
+    assert_int_equal(room.bytes[size], GUARD);
+    size = sizeof options + TAIL;
+    memcpy(room.bytes, &size, sizeof size);
+    assert_int_equal(mcds_online_made_with(store, "x", (mcds_online_options *)&room), MCDS_OK);
+    assert_int_equal(((mcds_online_options *)&room)->width_ms, 2000);
+    check_zeros(&room, offsetof(mcds_online_options, reserved), size);
+    assert_int_equal(room.bytes[size], GUARD);
+    size = 1;
+    memcpy(room.bytes, &size, sizeof size);
+    assert_int_equal(mcds_online_made_with(store, "x", (mcds_online_options *)&room),
+                     MCDS_INVALID);
+    mcds_close(store);
+}
+
+static int64_t fixed_wall_ns(void *self)
+{
+    return *(int64_t *)self;
+}
+
+/* The environment is copied, and what it lacks is the system's. */
+static void an_environment_may_have_one_function(void **state)
+{
+    (void)state;
+    int64_t now_ns = INT64_C(1600000000000000000);
+    mcds_env env = {.size = sizeof env, .self = &now_ns, .wall_ns = fixed_wall_ns};
+    mcds_options options = {.size = sizeof options, .env = &env};
+    mcds_value value = MCDS_VALUE_INIT;
+    mcds_store *store = NULL;
+    mcds_counter *counter = NULL;
+    mcds_table *table = NULL;
+    assert_int_equal(mcds_open("memory:", &options, &store), MCDS_OK);
+    memset(&env, GUARD, sizeof env);
+    assert_int_equal(mcds_counter_open(store, "x", NULL, &counter), MCDS_OK);
+    assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
+    mcds_counter_value counted = MCDS_COUNTER_VALUE_INIT;
+    assert_int_equal(mcds_counter_get(counter, &counted), MCDS_OK);
+    assert_int_equal(counted.since_s, 1600000000);
+    assert_int_equal(mcds_table_open(store, "t", NULL, &table), MCDS_OK);
+    assert_int_equal(mcds_table_put(table, mcds_text("k"), mcds_text("v"), 0), MCDS_OK);
+    assert_int_equal(mcds_table_get(table, mcds_text("k"), &value), MCDS_OK);
+    mcds_table_close(table);
+    mcds_counter_close(counter);
+    mcds_close(store);
+    mcds_value_free(&value); /* after its store */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_struct_has_a_row),
+        cmocka_unit_test(this_versions_size_and_0_are_taken),
+        cmocka_unit_test(an_older_struct_is_taken),
+        cmocka_unit_test(a_newer_struct_is_taken_where_its_tail_is_zero),
+        cmocka_unit_test(a_newer_struct_with_more_is_refused_or_cleared),
+        cmocka_unit_test(a_reserved_member_must_be_zero),
+        cmocka_unit_test(an_impossible_size_is_refused),
+        cmocka_unit_test(made_with_fills_what_fits),
+        cmocka_unit_test(an_environment_may_have_one_function),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
