@@ -280,15 +280,6 @@ bool mcds__operation_again(struct mcds__operation *operation)
     return mcds__operation_wait(operation, 0);
 }
 
-/* Whether all of it has left. */
-static bool has_left(const mcds_batch *batch)
-{
-    for (uint32_t i = 0; i < batch->count; i++)
-        if (batch->requests[i].reply.outcome == MCDS_OUT_UNSENT)
-            return false;
-    return true;
-}
-
 /* Remember what kept a request from being sent. */
 static void note_obstacle(struct mcds__operation *operation)
 {
@@ -319,7 +310,7 @@ static bool may_rest(struct mcds__operation *operation)
     return operation->wake_ns < batch->deadline_ns;
 }
 
-enum mcds__step mcds__operation_advance(struct mcds__operation *operation)
+enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation)
 {
     if (operation->is_resting) {
         operation->is_resting = false;
@@ -327,15 +318,11 @@ enum mcds__step mcds__operation_advance(struct mcds__operation *operation)
         operation->batch.next = NULL;
         return MCDS__ASK;
     }
-    if (operation->is_asked) {
-        if (has_left(&operation->batch)) {
-            operation->obstacle = NULL;
-        } else if (may_rest(operation)) {
-            operation->is_resting = true;
-            return MCDS__SLEEP;
-        }
-        operation->is_asked = false;
+    if (may_rest(operation)) {
+        operation->is_resting = true;
+        return MCDS__SLEEP;
     }
+    operation->is_asked = false;
     return operation->kind->step(operation);
 }
 

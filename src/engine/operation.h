@@ -86,8 +86,31 @@ static inline void mcds__operation_note_result(struct mcds__operation *operation
     operation->latest_ns = 0;
 }
 
+/* The same where not all of the batch has left, or where it is to be asked for again. */
+enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation);
+
+/* Whether all of it has left. */
+static inline bool mcds__batch_has_left(const mcds_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++)
+        if (batch->requests[i].reply.outcome == MCDS_OUT_UNSENT)
+            return false;
+    return true;
+}
+
 /* What comes next, after a batch was answered or the operation has slept. */
-enum mcds__step mcds__operation_advance(struct mcds__operation *operation);
+static inline enum mcds__step mcds__operation_advance(struct mcds__operation *operation)
+{
+    if (operation->is_resting ||
+        (operation->is_asked && !mcds__batch_has_left(&operation->batch)))
+        return mcds__operation_advance_on(operation);
+    if (operation->is_asked) {
+        operation->obstacle = NULL;
+        operation->is_asked = false;
+    }
+    return operation->kind->step(operation);
+}
+
 /* Free what the operation holds, on every way out of it. */
 void mcds__operation_free(struct mcds__operation *operation);
 /* Free what the operation holds and leave its sentence in mcds_errmsg(); returns the result. */

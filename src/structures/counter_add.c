@@ -161,6 +161,8 @@ static enum mcds__step step_add(struct mcds__operation *operation)
 {
     enum mcds__step step;
     struct counter_add *add = (struct counter_add *)operation;
+    if (add->stage == ADD_COUNTING)
+        return step_count(add);
     if (!mcds__agree_step(&add->agree, operation, &step))
         return step;
     switch (add->stage) {
@@ -173,10 +175,8 @@ static enum mcds__step step_add(struct mcds__operation *operation)
         return step_count(add);
     case ADD_LEARNING:
         return step_learn(add);
-    case ADD_TAKING_BACK:
-        return step_take_back(add);
     default:
-        return step_count(add);
+        return step_take_back(add);
     }
 }
 
