@@ -23,6 +23,8 @@
 #define DEPTH 512
 #define WORDS_MAX 1024
 #define LINE_MAX_BYTES 16384
+/* For so long a server that was unreachable is not asked again. */
+#define PAUSE_NS INT64_C(1000000000)
 #define SENTENCE_ROOM FAILURE_ROOM
 
 enum state { STATE_UNDER_WAY, STATE_DONE, STATE_REFUSED };
@@ -38,9 +40,10 @@ struct slot {
     size_t gathered_length;
     uint16_t *busy; /* of OVERLAP_APART */
     int result;     /* DONE: of the library; REFUSED: the exit code */
-    char *text;     /* the line, into which the command points */
+    const char *refusal;
+    char *text; /* the line, into which the command points */
     size_t room;
-    char sentence[SENTENCE_ROOM];
+    char sentence[SENTENCE_MAX];
 };
 
 struct batch {
@@ -54,6 +57,9 @@ struct batch {
     int status; /* the first serious one, else 1 if there was a clean no */
     struct lines lines;
     struct busy busy;
+    bool has_one_server;
+    int64_t
+        again_ns; /* with one server: when it may be asked again, after it was unreachable */
 };
 
 static struct slot *slot_at(struct batch *batch, unsigned long number)
@@ -87,7 +93,7 @@ static void print_slot(struct batch *batch, struct slot *slot)
     if (slot->state == STATE_DONE)
         status = report(output, &slot->command, &slot->answer, slot->result, slot->sentence);
     else
-        report_failure(output, &slot->command, status, "MCDS_INVALID", slot->sentence);
+        report_failure(output, &slot->command, status, slot->refusal, slot->sentence);
     output->line = 0;
     note_status(batch, status);
     clear_answer(slot);
@@ -114,7 +120,26 @@ static void refuse(struct slot *slot, int status, const char *sentence)
 {
     slot->state = STATE_REFUSED;
     slot->result = status;
+    slot->refusal = status == STATUS_UNREACHABLE ? "MCDS_UNAVAILABLE" : "MCDS_INVALID";
     keep_sentence(slot, sentence);
+}
+
+/* Whether the server was unreachable a moment ago. Each operation would wait for its whole timeout
+ * again, one after the other on one name. */
+static bool is_given_up(const struct batch *batch, const struct subject *subject,
+                        struct slot *slot)
+{
+    const mcds_env *env = mcds_env_system();
+    int64_t again_ns = batch->has_one_server ? batch->again_ns
+                                             : subject_paused_until_ns(subject);
+    if (again_ns == 0 || env->monotonic_ns(env->self) >= again_ns)
+        return false;
+    char sentence[SENTENCE_ROOM];
+    (void)snprintf(sentence, sizeof sentence,
+                   "%s '%.200s': not tried: its server was unreachable less than a second ago",
+                   slot->command.noun->word, slot->command.arguments[0]);
+    refuse(slot, STATUS_UNREACHABLE, sentence);
+    return true;
 }
 
 /* Where a verb that is_many prints: all in one line, in memory. False: out of memory. */
@@ -157,6 +182,14 @@ static void finish(struct slot *slot, int result)
         explain_failure(slot->sentence, sizeof slot->sentence, &slot->command);
 }
 
+/* Remember whether the server of a subject was reached. */
+static void note_reach(struct batch *batch, struct subject *subject, int result)
+{
+    const mcds_env *env = mcds_env_system();
+    batch->again_ns = result == MCDS_UNAVAILABLE ? env->monotonic_ns(env->self) + PAUSE_NS : 0;
+    subject_pause(subject, batch->again_ns);
+}
+
 /* Wait for one operation to end. False when none is under way. */
 static bool collect(struct batch *batch)
 {
@@ -167,6 +200,7 @@ static bool collect(struct batch *batch)
     if (slot->busy != NULL)
         --*slot->busy;
     finish(slot, done.result);
+    note_reach(batch, slot->subject, done.result);
     subject_end(slot->subject, done.result);
     return true;
 }
@@ -251,9 +285,12 @@ static void start_slot(struct batch *batch, struct slot *slot, unsigned long num
     }
     while (!is_free_for(batch, subject, slot) && collect(batch)) {
     }
+    if (is_given_up(batch, subject, slot))
+        return;
     void *handle = NULL;
     int result = subject_open(subject, batch->session->store, &slot->command, &handle);
     if (result != MCDS_OK) {
+        note_reach(batch, subject, result);
         finish(slot, result);
         return;
     }
@@ -312,7 +349,8 @@ static void take_line(struct batch *batch, enum line kind, const char *line, siz
     memset(&slot->command, 0, sizeof slot->command);
     memset(&slot->answer, 0, sizeof slot->answer);
     char sentence[80];
-    (void)snprintf(sentence, sizeof sentence, "the line is longer than %d bytes",
+    (void)snprintf(sentence, sizeof sentence,
+                   "the line is longer than %d bytes; nothing after it was read",
                    LINE_MAX_BYTES);
     if (kind == LINE_TOO_LONG)
         refuse(slot, STATUS_DATA, sentence);
@@ -345,8 +383,9 @@ static void take_lines(struct batch *batch)
             lines_read(&batch->lines);
         } else {
             take_line(batch, kind, line, length);
-            if (!output_is_fine(&batch->session->output))
-                break; /* nobody gets the answers */
+            /* Nobody gets the answers, or the line may have no end. */
+            if (!output_is_fine(&batch->session->output) || kind == LINE_TOO_LONG)
+                break;
         }
     }
     (void)settle(batch);
@@ -362,6 +401,7 @@ static int run_open(struct session *session, struct batch *batch)
     mcds_pipeline_options options = MCDS_PIPELINE_OPTIONS_INIT;
     options.depth = DEPTH;
     batch->session = session;
+    batch->has_one_server = strchr(session->uri, ',') == NULL;
     lines_open(&batch->lines, LINE_MAX_BYTES);
     batch->slots = calloc(SLOTS, sizeof *batch->slots);
     batch->subjects = subjects_new();

@@ -21,16 +21,15 @@
 #include "words.h"
 
 #define DEPTH 512
-/* Room for a value of 1 MB of which every byte is written \xHH. */
-#define FED_LINE_MAX (size_t)(4 << 20)
+/* The largest value: of a whole input, or of a line in which each of its bytes is written \xHH. */
 #define WHOLE_MAX (size_t)(16 << 20)
+#define FED_LINE_MAX (4 * WHOLE_MAX)
 /* Of the lines that are under way at once. */
 #define BYTES_MAX (size_t)(8 << 20)
 #define CHUNK_LINES 256
 #define CHUNK_BYTES (size_t)(64 << 10)
-/* Of all the lines of an array, which holds 64 MB with 4 bytes for each element. */
+/* Of all the lines of an array, with what is needed to find them. */
 #define ALL_BYTES (size_t)(64 << 20)
-#define ELEMENT_BYTES 4
 
 struct slot {
     struct slot *next; /* that is free */
@@ -42,11 +41,13 @@ struct slot {
 };
 
 struct chunk {
-    unsigned long line; /* of the first */
-    mcds_bytes *elements;
+    unsigned long line;   /* of the first */
+    mcds_bytes *elements; /* `at` is set only before they are used: the text may move */
     size_t count;
     size_t room;
+    char *text; /* of all of them, one after the other */
     size_t bytes;
+    size_t text_room;
     int64_t when_ms; /* with --timed: of all of them */
 };
 
@@ -206,10 +207,17 @@ static void take_each(struct feed *feed, const char *line, size_t length)
 
 static void clear_chunk(struct chunk *chunk)
 {
-    for (size_t i = 0; i < chunk->count; i++)
-        free((void *)(uintptr_t)chunk->elements[i].at);
     chunk->count = 0;
     chunk->bytes = 0;
+}
+
+static void find_elements(struct chunk *chunk)
+{
+    const char *at = chunk->text != NULL ? chunk->text : "";
+    for (size_t i = 0; i < chunk->count; i++) {
+        chunk->elements[i].at = at;
+        at += chunk->elements[i].length;
+    }
 }
 
 static void carry_out_chunk(struct feed *feed)
@@ -218,6 +226,7 @@ static void carry_out_chunk(struct feed *feed)
     struct command command = *feed->command;
     struct answer answer;
     memset(&answer, 0, sizeof answer);
+    find_elements(chunk);
     command.elements = chunk->elements;
     command.element_count = chunk->count;
     if (is_given(&command, OPTION_TIMED))
@@ -240,22 +249,33 @@ static void leave_out(struct feed *feed, const char *sentence)
     refuse_line(feed, sentence);
 }
 
+/* Room for so many units of `size` bytes, half as much again each time. NULL: out of memory. */
+static void *widen(void *memory, size_t *room, size_t needed, size_t size)
+{
+    if (needed <= *room)
+        return memory;
+    size_t wider = needed + needed / 2 + CHUNK_LINES;
+    void *moved = realloc(memory, wider * size);
+    if (moved != NULL)
+        *room = wider;
+    return moved;
+}
+
 /* False: out of memory. */
 static bool keep_in_chunk(struct chunk *chunk, const char *text, size_t length)
 {
-    if (chunk->count == chunk->room) {
-        size_t room = chunk->room > 0 ? 2 * chunk->room : CHUNK_LINES;
-        mcds_bytes *elements = realloc(chunk->elements, room * sizeof elements[0]);
-        if (elements == NULL)
-            return false;
-        chunk->elements = elements;
-        chunk->room = room;
-    }
-    char *copy = malloc(length + 1);
-    if (copy == NULL)
+    mcds_bytes *elements = widen(chunk->elements, &chunk->room, chunk->count + 1,
+                                 sizeof elements[0]);
+    if (elements == NULL)
         return false;
-    memcpy(copy, text, length);
-    chunk->elements[chunk->count++] = (mcds_bytes){copy, length};
+    chunk->elements = elements;
+    char *kept = widen(chunk->text, &chunk->text_room, chunk->bytes + length, 1);
+    if (kept == NULL)
+        return false;
+    chunk->text = kept;
+    if (length > 0)
+        memcpy(kept + chunk->bytes, text, length);
+    chunk->elements[chunk->count++] = (mcds_bytes){NULL, length};
     chunk->bytes += length;
     return true;
 }
@@ -293,9 +313,10 @@ static void take_into_chunk(struct feed *feed, char *text, size_t length)
     if (chunk->count == 0)
         chunk->line = feed->line;
     bool is_raw = is_given(feed->command, OPTION_RAW_LINES);
-    if (chunk->bytes + chunk->count * ELEMENT_BYTES > ALL_BYTES) {
+    if (chunk->bytes + length + (chunk->count + 1) * sizeof chunk->elements[0] > ALL_BYTES) {
         note_failure(feed, feed->line, STATUS_DATA, "MCDS_TOO_BIG",
-                     "an array holds at most 64 MB; nothing was set");
+                     "the lines of an array take at most 64 MB, and 16 bytes of that for each "
+                     "line; nothing was set");
         feed->is_over = true;
     } else if ((!is_raw && !unquote_field(text, &length)) ||
                !keep_in_chunk(chunk, text, length)) {
@@ -319,7 +340,8 @@ static void settle(struct feed *feed)
 static void take_lines(struct feed *feed)
 {
     char sentence[160];
-    (void)snprintf(sentence, sizeof sentence, "the line is longer than %zu bytes",
+    (void)snprintf(sentence, sizeof sentence,
+                   "the line is longer than %zu bytes; nothing after it was read",
                    FED_LINE_MAX);
     while (!feed->is_over) {
         char *line = NULL;
@@ -334,9 +356,11 @@ static void take_lines(struct feed *feed)
             continue;
         }
         feed->line++;
-        if (kind == LINE_TOO_LONG)
+        if (kind == LINE_TOO_LONG) { /* and may have no end */
             leave_out(feed, sentence);
-        else if (feed->command->verb->feed == FEED_EACH)
+            break;
+        }
+        if (feed->command->verb->feed == FEED_EACH)
             take_each(feed, line, length);
         else
             take_into_chunk(feed, line, length);
@@ -390,8 +414,8 @@ static int feed_lines(struct session *session, const struct command *command)
     command->noun->close(feed->handle);
     for (size_t i = 0; i < DEPTH; i++)
         free(feed->slots[i].text);
-    clear_chunk(&feed->chunk);
     free(feed->chunk.elements);
+    free(feed->chunk.text);
     lines_close(&feed->lines);
     free(feed);
     return status;

@@ -8,6 +8,8 @@
 #include "nouns.h"
 
 #define LEASE_MS UINT64_C(15000)
+/* For a look at what the server can do. */
+#define LOOK_MS 500
 
 /* HOST:PID. */
 static void write_default_label(char out[LABEL_ROOM])
@@ -30,6 +32,20 @@ int lock_open(mcds_store *store, const struct command *command, void **handle_ou
     int result = mcds_lock_open(store, command->arguments[0], &options, &lock);
     *handle_out = lock;
     return result;
+}
+
+int lock_open_known(mcds_store *store, const struct command *command, void **handle_out)
+{
+    mcds_lock_holder holder;
+    uint64_t wait_ms = number_of(command, OPTION_WAIT, 2 * LOOK_MS);
+    int result = lock_open(store, command, handle_out);
+    if (result != MCDS_OK)
+        return result;
+    mcds_limit_timeout(store, wait_ms / 2 < LOOK_MS ? (uint32_t)(wait_ms / 2) + 1 : LOOK_MS);
+    result = mcds_lock_holder_get(*handle_out, &holder);
+    mcds_limit_timeout(store, 0);
+    lock_close(*handle_out);
+    return lock_open(store, command, handle_out);
 }
 
 void lock_close(void *handle)

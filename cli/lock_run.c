@@ -164,8 +164,8 @@ static int acquire(struct runner *runner, int *signal_out)
     bool once = is_given(command, OPTION_NOWAIT) || wait_ns == 0;
     int64_t reserve_ns = least(wait_ns / 2, RESERVE_NS);
     int row = 0;
-    runner->asked_ns = watch_now_ns();
     runner->wait_end_ns = once ? INT64_MAX : runner->asked_ns + wait_ns;
+    runner->asked_ns = watch_now_ns();
     for (;;) {
         int result = once ? mcds_lock_try_acquire(runner->lock, &runner->lease)
                           : acquire_slice(runner, runner->wait_end_ns);
@@ -461,10 +461,13 @@ static int acquire_and_run(struct runner *runner)
 int lock_run(struct session *session, const struct command *command)
 {
     if (session_is_private(session)) {
-        complain(&session->output,
-                 "lock '%.200s': only this process sees a memory: store, so the lock would "
-                 "exclude nobody; name a shared store with -s",
-                 command->arguments[0]);
+        char sentence[400];
+        (void)snprintf(
+            sentence, sizeof sentence,
+            "lock '%.200s': only this process sees a memory: store, so the lock would "
+            "exclude nobody; name a shared store with -s",
+            command->arguments[0]);
+        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
         return STATUS_USAGE;
     }
     struct runner runner = {.session = session,
@@ -475,10 +478,10 @@ int lock_run(struct session *session, const struct command *command)
     if (status != STATUS_DONE)
         return status;
     void *handle = NULL;
-    int result = lock_open(session->store, command, &handle);
-    if (result != MCDS_OK) {
+    runner.asked_ns = watch_now_ns();
+    int result = lock_open_known(session->store, command, &handle);
+    if (result != MCDS_OK)
         return report(&session->output, command, NULL, result, NULL);
-    }
     runner.lock = handle;
     if (!watch_open(&runner.watch, &session->pipe_before, &session->size_before)) {
         say(&runner, "no file descriptors available for signals and time");

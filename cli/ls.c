@@ -1,8 +1,10 @@
 /* mcds ls. */
+#include <stdio.h>
 #include <string.h>
 
 #include "exit.h"
 #include "nouns.h"
+#include "report.h"
 #include "session.h"
 
 struct listing {
@@ -30,7 +32,10 @@ int ls_run(struct session *session, const struct command *command)
     const char *prefix = command->arguments[0] != NULL ? command->arguments[0] : "";
     struct listing listing = {&session->output, prefix};
     int result = mcds_catalogue(session->store, print_listed, &listing);
+    char sentence[SENTENCE_MAX];
+    (void)snprintf(sentence, sizeof sentence, "ls: %s%s", mcds_errmsg(), advice_on(result));
     if (result != MCDS_OK)
-        complain(&session->output, "ls: %s%s", mcds_errmsg(), advice_on(result));
+        report_failure(&session->output, command, status_of(result), mcds_result_name(result),
+                       sentence);
     return status_of(result);
 }

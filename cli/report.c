@@ -189,6 +189,15 @@ int report(struct output *output, const struct command *command, const struct an
     return status;
 }
 
+void report_done(struct output *output, const struct command *command, const char *done)
+{
+    if (!output->json)
+        return;
+    print_head(output, command);
+    output_text(output, "done", done, HIDDEN);
+    output_end(output);
+}
+
 void report_feed(struct output *output, const struct command *command, uint64_t read,
                  uint64_t changed)
 {

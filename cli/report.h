@@ -19,6 +19,9 @@ int report(struct output *output, const struct command *command, const struct an
 void report_failure(struct output *output, const struct command *command, int status,
                     const char *name, const char *sentence);
 
+/* Print that a command worked, with --json only. */
+void report_done(struct output *output, const struct command *command, const char *done);
+
 /* Print what has become of `read` lines of standard input. */
 void report_feed(struct output *output, const struct command *command, uint64_t read,
                  uint64_t changed);

@@ -1,6 +1,7 @@
 /* Which store, and one command on it. */
 #include "session.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "default_store.h"
@@ -15,12 +16,14 @@ static int choose_default(struct session *session)
     int status = default_store(session->uri, sizeof session->uri, &session->uri_origin,
                                sentence, sizeof sentence);
     if (status != STATUS_DONE)
-        complain(&session->output, "%s", sentence);
+        report_failure(&session->output, session->command, status,
+                       status == STATUS_USAGE ? "MCDS_INVALID" : "MCDS_IO", sentence);
     return status;
 }
 
 int session_choose_store(struct session *session, const struct command *command)
 {
+    session->command = command;
     session->options.ns = command->options[OPTION_NAMESPACE].text;
     session->options.timeout_ms = (uint32_t)number_of(command, OPTION_TIMEOUT, 0);
     const char *environment = trusted_environment("MCDS_STORE");
@@ -34,7 +37,10 @@ int session_choose_store(struct session *session, const struct command *command)
     if (uri == NULL)
         return choose_default(session);
     if (strlen(uri) >= sizeof session->uri) {
-        complain(&session->output, "the store URI is longer than %d bytes", URI_MAX - 1);
+        char sentence[80];
+        (void)snprintf(sentence, sizeof sentence, "the store URI is longer than %d bytes",
+                       URI_MAX - 1);
+        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
         return STATUS_USAGE;
     }
     memcpy(session->uri, uri, strlen(uri) + 1);
@@ -51,9 +57,13 @@ int session_open_store(struct session *session)
     int result = mcds_open(session->uri, &session->options, &session->store);
     if (result == MCDS_OK)
         return STATUS_DONE;
-    complain(&session->output,
-             session->is_from_environment ? "%s ($MCDS_STORE is %.200s)" : "%s", mcds_errmsg(),
-             session->uri);
+    char sentence[SENTENCE_MAX];
+    int length = snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
+    if (session->is_from_environment && length >= 0 && (size_t)length < sizeof sentence)
+        (void)snprintf(sentence + length, sizeof sentence - (size_t)length,
+                       " ($MCDS_STORE is %.200s)", session->uri);
+    report_failure(&session->output, session->command, status_of(result),
+                   mcds_result_name(result), sentence);
     return status_of(result);
 }
 
@@ -74,7 +84,7 @@ int session_operate(struct session *session, const struct command *command)
     const char *against = command->noun->why_not != NULL ? command->noun->why_not(command)
                                                          : NULL;
     if (against != NULL) {
-        complain(&session->output, "%s", against);
+        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", against);
         return STATUS_USAGE;
     }
     int status = session_open_store(session);

@@ -15,8 +15,9 @@ struct session {
     const char *uri_origin; /* why it is this one */
     bool is_from_environment;
     mcds_store *store;
-    struct sigaction pipe_before; /* what SIGPIPE did when we were started */
-    struct sigaction size_before; /* what SIGXFSZ did */
+    const struct command *command; /* that opens it */
+    struct sigaction pipe_before;  /* what SIGPIPE did when we were started */
+    struct sigaction size_before;  /* what SIGXFSZ did */
 };
 
 /* Find out which store is meant, without opening it. Returns 0 or, with the sentence printed,

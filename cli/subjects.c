@@ -29,6 +29,7 @@ struct subject {
     const struct verb *verb; /* of what is or was last under way */
     bool is_settled;         /* that verb has succeeded since another one was under way */
     uint32_t bucket;
+    int64_t paused_until_ns;
     char name[];
 };
 
@@ -206,6 +207,16 @@ void subject_begin(struct subject *subject, const struct command *command)
             subject->opened[i].is_stale = subject->opened[i].is_as_made;
     subject->verb = command->verb;
     subject->in_flight++;
+}
+
+void subject_pause(struct subject *subject, int64_t until_ns)
+{
+    subject->paused_until_ns = until_ns;
+}
+
+int64_t subject_paused_until_ns(const struct subject *subject)
+{
+    return subject->paused_until_ns;
 }
 
 void subject_end(struct subject *subject, int result)

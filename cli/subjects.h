@@ -29,4 +29,8 @@ int subject_open(struct subject *subject, mcds_store *store, const struct comman
 void subject_begin(struct subject *subject, const struct command *command);
 void subject_end(struct subject *subject, int result);
 
+/* Until when its server is not to be asked again; 0: it may be. */
+void subject_pause(struct subject *subject, int64_t until_ns);
+int64_t subject_paused_until_ns(const struct subject *subject);
+
 #endif

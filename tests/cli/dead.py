@@ -61,6 +61,16 @@ class DeadServerTest(unittest.TestCase):
             words = verb.split()
             self.check(f"views 'x': {words[0]}: ", "views", *words, "--database", database)
 
+    def test_batch(self):
+        """Only the first line on a name waits for the server, whatever the machine makes of the rest."""
+        for lines, name in (("counter add c\n" * 300, "counter 'c'"), ("table put t k v\n" * 300, "table 't'")):
+            done = subprocess.run([MCDS, "-s", f"memcached://{self.path}?timeout=300", "batch"], check=False,
+                                  input=lines, capture_output=True, text=True)
+            self.assertEqual(done.stdout, "-\n" * 300)
+            self.assertEqual(done.returncode, UNAVAILABLE)
+            self.assertIn(f"line 300: {name}: ", done.stderr)
+            self.assertIn(": not tried: its server was unreachable less than a second ago", done.stderr)
+
     def test_lock(self):
         self.check("lock 'x': acquire: ", "lock", "x", "--", "true")
         self.check("lock 'x': ", "lock", "x", "--info")

@@ -350,6 +350,17 @@ class LockTest(unittest.TestCase):
         self.assert_dead(pids)
         self.assertIn("the server has lost the lease and its fence", holder.stderr.read())
 
+    @unittest.skipUnless(HOME == "memcached", "an lmdb file compares and sets")
+    def test_a_server_without_compare_and_set(self):
+        """Nothing is run under a lock that cannot be renewed."""
+        self.place.stop_server()
+        os.unlink(self.place.socket)
+        self.place.start_server("-C")
+        refused = self.run_to_end("lock", "job", "--", "echo", "mine")
+        self.assertEqual((refused.returncode, refused.stdout), (76, ""))
+        self.assertIn("no compare-and-set", refused.stderr)
+        self.assert_free()
+
     @unittest.skipUnless(HOME == "memcached", "an lmdb file cannot be stopped")
     def test_a_wait_outlasts_a_silent_server(self):
         uri = f"memcached://{self.place.socket}?timeout=300"

@@ -32,9 +32,9 @@ class Place:
     def socket(self):
         return os.path.join(self.folder, "memcached.sock")
 
-    def start_server(self):
+    def start_server(self, *options):
         # -u is obeyed when we are root, and refused to others only if it names somebody else
-        self.server = subprocess.Popen(["memcached", "-u", "root", "-m", str(self.megabytes), "-s", self.socket])
+        self.server = subprocess.Popen(["memcached", "-u", "root", "-m", str(self.megabytes), "-s", self.socket, *options])
         limit = time.monotonic() + START_S
         while True:
             try:
