@@ -163,11 +163,13 @@ static void write_reason(void)
 static void write_sentence(void)
 {
     bool needs = last.cause == MCDS_CAUSE_ARGUMENT_MISSING && last.reason == texts.reason;
-    (void)snprintf(texts.sentence, sizeof texts.sentence, "%s%s%.*s%s%s%s%s%s%s%s", last.noun,
-                   last.name[0] != '\0' ? " '" : "", NAME_SHOWN, last.name,
-                   last.name[0] != '\0' ? "'" : "", last.verb[0] != '\0' ? ": " : "", last.verb,
-                   last.peer[0] != '\0' ? ": " : "", last.peer, needs ? " " : ": ",
-                   last.reason);
+    int length = snprintf(texts.sentence, sizeof texts.sentence, "%s%s%.*s%s%s%s%s%s%s%s",
+                          last.noun, last.name[0] != '\0' ? " '" : "", NAME_SHOWN, last.name,
+                          last.name[0] != '\0' ? "'" : "", last.verb[0] != '\0' ? ": " : "",
+                          last.verb, last.peer[0] != '\0' ? ": " : "", last.peer,
+                          needs ? " " : ": ", last.reason);
+    if (length < 0) /* a longer one is cut */
+        texts.sentence[0] = '\0';
 }
 
 int mcds__fail_with(const mcds_error *error)
