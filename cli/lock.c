@@ -36,7 +36,7 @@ int lock_open(mcds_store *store, const struct command *command, void **handle_ou
 
 int lock_open_known(mcds_store *store, const struct command *command, void **handle_out)
 {
-    mcds_lock_holder holder;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     uint64_t wait_ms = number_of(command, OPTION_WAIT, 2 * LOOK_MS);
     int result = lock_open(store, command, handle_out);
     if (result != MCDS_OK)
