@@ -29,6 +29,13 @@ int mcds__fail_for(const mcds_reason *why, const mcds_error *error);
  * mode. The sentence is also the `reason`. */
 int mcds__fail_saying(const mcds_error *error, const char *format, ...) MCDS_PRINTF(2, 3);
 
+/* The same for a store; `place` is the server or file, or NULL. */
+#define mcds__fail_at(code, why, place, ...)                                                   \
+    mcds__fail_saying(                                                                         \
+        &(const mcds_error){                                                                   \
+            .result = (code), .cause = MCDS_CAUSE_##why, .noun = "store", .peer = (place)},    \
+        __VA_ARGS__)
+
 /* The same with the cause and the words of the result. */
 int mcds__fail_plain(const mcds_error *error);
 

@@ -109,6 +109,9 @@
     X(NO_OUTCOME, REPLY_LOST, 0, NULL, 0,                                                      \
       "another process accepted it for its commit and has not reported the "                   \
       "outcome")                                                                               \
+    X(NO_RANDOM, NO_RANDOM, 0, NULL, 0,                                                       \
+      "the system gives no random numbers: getrandom is refused, and "                        \
+      "/dev/urandom cannot be read; allow one of them in this sandbox")                       \
     X(NO_MEMORY, NO_MEMORY, 0, NULL, 0, "this process is out of memory")                       \
     X(NOT_A_RECORD, FOREIGN, 0, NULL, 0,                                                       \
       "the value under this key is not a record of mcds; delete it")                           \

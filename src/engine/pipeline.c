@@ -334,8 +334,10 @@ void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
                          const struct mcds__operation_kind *kind, int *result)
 {
     if (pipeline == NULL || pipeline->store != handle->store) {
-        *result = mcds_fail(MCDS_INVALID, "%s: %s: the pipeline %s", kind->noun, kind->verb,
-                            pipeline == NULL ? "is missing" : "belongs to another store");
+        *result = mcds__fail(MCDS_INVALID, OTHER_STORE, .noun = kind->noun, .verb = kind->verb,
+                             .reason = pipeline == NULL
+                                           ? "the pipeline is missing"
+                                           : "the pipeline belongs to another store");
         return NULL;
     }
     while (pipeline->unfinished >= pipeline->depth)

@@ -43,7 +43,8 @@ static int read_sync(const struct mcds_uri *uri, bool *full)
     *full = sync == NULL || strcmp(sync, "full") == 0;
     if (*full || strcmp(sync, "async") == 0)
         return MCDS_OK;
-    return mcds_fail(MCDS_INVALID, "store URI: sync=%.40s must be full or async", sync);
+    return mcds__fail_at(MCDS_INVALID, BAD_URI, NULL,
+                         "store URI: sync=%.40s must be full or async", sync);
 }
 
 /* Octal, as for chmod. The user that makes the file must be able to use it. */
@@ -59,9 +60,9 @@ static int read_mode(const struct mcds_uri *uri, uint32_t *mode)
         if ((*mode & ~MODE_MAX) == 0 && (*mode & MODE_DEFAULT) == MODE_DEFAULT)
             return MCDS_OK;
     }
-    return mcds_fail(MCDS_INVALID,
-                     "store URI: mode=%.40s must be octal from 0600 to 0666, as in mode=0660",
-                     text);
+    return mcds__fail_at(
+        MCDS_INVALID, BAD_URI, NULL,
+        "store URI: mode=%.40s must be octal from 0600 to 0666, as in mode=0660", text);
 }
 
 static int home_open(const struct mcds_uri *uri, const mcds_env *env, void **home_out)
@@ -72,7 +73,8 @@ static int home_open(const struct mcds_uri *uri, const mcds_env *env, void **hom
     if (!mcds__uri_knows(uri, known))
         return MCDS_INVALID;
     if (path[0] == '\0')
-        return mcds_fail(MCDS_INVALID, "store URI: lmdb: needs the path of a file: lmdb:PATH");
+        return mcds__fail_at(MCDS_INVALID, BAD_URI, NULL,
+                             "store URI: lmdb: needs the path of a file: lmdb:PATH");
     if (!mcds__uri_number(uri, "map_max", MAP_MAX_MIN, MAP_MAX_MAX, MAP_MAX_DEFAULT,
                           &terms.map_max))
         return MCDS_INVALID;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "store/lmdb_file.h"
 
 #define WAIT_NS (10 * NS_PER_S)
@@ -83,8 +84,8 @@ static int fail_backup(const struct mcds__lmdb_file *file, const char *path, int
 {
     const char *why = code > 0 ? strerror(code) : mcds__lmdb_reason(code)->text;
     if (code == ENOSPC || code == EDQUOT)
-        return mcds_fail(MCDS_FULL, "lmdb: no room on the disk for the copy %s; make room",
-                         path);
+        return mcds__fail_at(MCDS_FULL, DISK_FULL, path,
+                             "lmdb: no room on the disk for the copy %s; make room", path);
     return mcds_fail(code == ETIMEDOUT ? MCDS_TIMEOUT : MCDS_IO,
                      "lmdb: %s could not be copied to %s: %s", file->path, path, why);
 }
@@ -104,9 +105,9 @@ static int make_copy(struct mcds__lmdb_file *file, const mcds_env *env, const ch
 
 static int fail_exists(const char *path)
 {
-    return mcds_fail(
-        MCDS_IO, "lmdb: %s exists already, and a copy overwrites nothing; give another path",
-        path);
+    return mcds__fail_at(
+        MCDS_IO, FILE_EXISTS, path,
+        "lmdb: %s exists already, and a copy overwrites nothing; give another path", path);
 }
 
 static int fail_making(const char *path, int code)
@@ -138,15 +139,16 @@ int mcds__lmdb_backup(struct mcds__lmdb_file *file, const mcds_env *env, const c
     char partial[PATH_MAX + 32];
     struct stat status;
     if (strlen(path) == 0 || strlen(path) >= PATH_MAX)
-        return mcds_fail(MCDS_INVALID, "lmdb: the path of a copy has 1 to %d bytes",
-                         PATH_MAX - 1);
+        return mcds__fail_at(MCDS_INVALID, TOO_LONG, NULL,
+                             "lmdb: the path of a copy has 1 to %d bytes", PATH_MAX - 1);
     /* LMDB waits for a writer without a deadline, and this process for the line with one. */
     int64_t stuck = mcds__lmdb_line_stuck(file, env, mcds__monotonic_ns(env) + WAIT_NS);
     if (stuck != 0)
-        return mcds_fail(MCDS_TIMEOUT,
-                         "lmdb: %s could not be copied: process %lld has been writing it for "
-                         "more than 10 s; let it continue (kill -CONT), or end it",
-                         file->path, (long long)stuck);
+        return mcds__fail_at(
+            MCDS_TIMEOUT, TIMEOUT, file->path,
+            "lmdb: %s could not be copied: process %lld has been writing it for "
+            "more than 10 s; let it continue (kill -CONT), or end it",
+            file->path, (long long)stuck);
     if (lstat(path, &status) == 0)
         return fail_exists(path);
     (void)snprintf(partial, sizeof partial, "%s.%016" PRIx64, path, mcds__random_u64(env));

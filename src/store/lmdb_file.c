@@ -162,21 +162,23 @@ static int open_registered(const mcds_env *env, const char *path,
     struct stat status;
     char name[PATH_MAX];
     if (is_strange_link(path, &status))
-        return mcds_fail(MCDS_IO,
-                         "lmdb: %s is a symbolic link that user %lu has made; give the path of "
-                         "the file that it names",
-                         path, (unsigned long)status.st_uid);
+        return mcds__fail_at(
+            MCDS_IO, WRONG_FILE, path,
+            "lmdb: %s is a symbolic link that user %lu has made; give the path of "
+            "the file that it names",
+            path, (unsigned long)status.st_uid);
     bool there = stat(path, &status) == 0;
     if (there && !S_ISREG(status.st_mode))
-        return mcds_fail(MCDS_IO, "lmdb: %s is not a regular file; give %s%s%s", path,
-                         S_ISDIR(status.st_mode) ? "a file, as in " : "another path",
-                         S_ISDIR(status.st_mode) ? path : "",
-                         S_ISDIR(status.st_mode) ? "/mcds.lmdb" : "");
+        return mcds__fail_at(
+            MCDS_IO, WRONG_FILE, path, "lmdb: %s is not a regular file; give %s%s%s", path,
+            S_ISDIR(status.st_mode) ? "a file, as in " : "another path",
+            S_ISDIR(status.st_mode) ? path : "", S_ISDIR(status.st_mode) ? "/mcds.lmdb" : "");
     *file_out = there ? find_file(&status) : NULL;
     if (*file_out != NULL)
         return MCDS_OK;
     if (!canonical(path, name))
-        return mcds_fail(MCDS_INVALID, "lmdb: the path has more than %d bytes", PATH_MAX - 1);
+        return mcds__fail_at(MCDS_INVALID, TOO_LONG, NULL,
+                             "lmdb: the path has more than %d bytes", PATH_MAX - 1);
     return open_new(env, name, terms, file_out);
 }
 

@@ -1,7 +1,7 @@
 /* Opening the files of one store without overwriting anything else. */
 #include "store/lmdb_guard.h"
 
-#include "base/reason.h"
+#include "base/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -46,12 +46,13 @@ static int fail_permission(const char *path)
         is_fine = is_allowed(name, &status);
     }
     if (is_fine)
-        return mcds_fail(MCDS_IO,
-                         "lmdb: no permission for %s: this user must be able to write it and "
-                         "%s-lock, or to make them",
-                         path, path);
-    return mcds_fail(
-        MCDS_IO,
+        return mcds__fail_at(
+            MCDS_IO, NO_PERMISSION, path,
+            "lmdb: no permission for %s: this user must be able to write it and "
+            "%s-lock, or to make them",
+            path, path);
+    return mcds__fail_at(
+        MCDS_IO, NO_PERMISSION, name,
         "lmdb: no permission for %s: it belongs to user %lu and has mode %04o, and "
         "this is user %lu, who must be able to write it",
         name, (unsigned long)status.st_uid, (unsigned)(status.st_mode & 07777),
@@ -62,38 +63,44 @@ int mcds__lmdb_fail_open(const char *path, int code)
 {
     switch (code) {
     case ENOENT:
-        return mcds_fail(MCDS_IO, "lmdb: the directory of %s does not exist; make it first",
-                         path);
+        return mcds__fail_at(MCDS_IO, NO_DIRECTORY, path,
+                             "lmdb: the directory of %s does not exist; make it first", path);
     case EACCES:
     case EPERM:
         return fail_permission(path);
     case EROFS:
-        return mcds_fail(MCDS_IO, "lmdb: %s does not exist and its disk is read-only", path);
+        return mcds__fail_at(MCDS_IO, READ_ONLY, path,
+                             "lmdb: %s does not exist and its disk is read-only", path);
     case MDB_INVALID:
-        return mcds_fail(
-            MCDS_IO, "lmdb: %s is not an LMDB file; give another path, or move the file away",
-            path);
+        return mcds__fail_at(
+            MCDS_IO, WRONG_FILE, path,
+            "lmdb: %s is not an LMDB file; give another path, or move the file away", path);
     case MDB_VERSION_MISMATCH:
-        return mcds_fail(MCDS_IO,
-                         "lmdb: %s was written by another version of LMDB; give another path, "
-                         "or use the mcds that wrote it",
-                         path);
+        return mcds__fail_at(
+            MCDS_IO, OTHER_VERSION, path,
+            "lmdb: %s was written by another version of LMDB; give another path, "
+            "or use the mcds that wrote it",
+            path);
     case ENOSPC:
     case EDQUOT:
-        return mcds_fail(MCDS_IO, "lmdb: no room on the disk for %s; make room", path);
+        return mcds__fail_at(MCDS_IO, DISK_FULL, path,
+                             "lmdb: no room on the disk for %s; make room", path);
     case EFBIG:
-        return mcds_fail(MCDS_IO,
-                         "lmdb: %s would pass the limit for file sizes of this process (ulimit "
-                         "-f); raise it",
-                         path);
+        return mcds__fail_at(
+            MCDS_IO, FILE_LIMIT, path,
+            "lmdb: %s would pass the limit for file sizes of this process (ulimit "
+            "-f); raise it",
+            path);
     case EMFILE:
     case ENFILE:
-        return mcds_fail(MCDS_NO_MEMORY,
-                         "lmdb: %s cannot be opened: this %s has too many files open (ulimit "
-                         "-n); close some, or raise the limit",
-                         path, code == EMFILE ? "process" : "system");
+        return mcds__fail_at(
+            MCDS_NO_MEMORY, FILE_LIMIT, path,
+            "lmdb: %s cannot be opened: this %s has too many files open (ulimit "
+            "-n); close some, or raise the limit",
+            path, code == EMFILE ? "process" : "system");
     case ENOMEM:
-        return mcds_fail(MCDS_NO_MEMORY, "lmdb: no memory, or no address space, for %s", path);
+        return mcds__fail_at(MCDS_NO_MEMORY, NO_MEMORY, path,
+                             "lmdb: no memory, or no address space, for %s", path);
     default:
         return mcds_fail(MCDS_IO, "lmdb: %s: %s", path, mdb_strerror(code));
     }
@@ -117,21 +124,22 @@ static int check_kind(const char *path)
     if (lstat(path, &status) != 0 || S_ISREG(status.st_mode))
         return MCDS_OK;
     if (S_ISLNK(status.st_mode))
-        return mcds_fail(
-            MCDS_IO,
+        return mcds__fail_at(
+            MCDS_IO, WRONG_FILE, path,
             "lmdb: %s is a symbolic link, which is not followed here; remove it, or "
             "give the path of the file that it names",
             path);
-    return mcds_fail(
-        MCDS_IO, "lmdb: %s is not a regular file; move it away, or give another path", path);
+    return mcds__fail_at(MCDS_IO, WRONG_FILE, path,
+                         "lmdb: %s is not a regular file; move it away, or give another path",
+                         path);
 }
 
 static int check_names(const char *path, const struct stat *status)
 {
     if (status->st_nlink <= 1)
         return MCDS_OK;
-    return mcds_fail(
-        MCDS_IO,
+    return mcds__fail_at(
+        MCDS_IO, WRONG_FILE, path,
         "lmdb: %s has %llu names (hard links), and programs that use different ones "
         "do not see each other's locks; remove the others, and copy the file with "
         "mcds backup",
@@ -155,10 +163,11 @@ static int check_data_owner(const char *path, const struct stat *status)
 {
     if (status->st_uid == geteuid() || status->st_uid == 0 || !is_in_public(path))
         return MCDS_OK;
-    return mcds_fail(MCDS_IO,
-                     "lmdb: %s belongs to user %lu and is in a directory where every user may "
-                     "make files; give a path in a directory of your own",
-                     path, (unsigned long)status->st_uid);
+    return mcds__fail_at(
+        MCDS_IO, NO_DIRECTORY, path,
+        "lmdb: %s belongs to user %lu and is in a directory where every user may "
+        "make files; give a path in a directory of your own",
+        path, (unsigned long)status->st_uid);
 }
 
 static uint32_t number_at(const uint8_t *head, size_t at)
@@ -252,16 +261,16 @@ static int check_beside(const char *path, int descriptor, const struct stat *dat
     if (result != MCDS_OK)
         return result;
     if (status.st_uid != geteuid() && status.st_uid != data->st_uid && status.st_uid != 0)
-        return mcds_fail(
-            MCDS_IO,
+        return mcds__fail_at(
+            MCDS_IO, WRONG_FILE, path,
             "lmdb: %s belongs to user %lu, who is neither this user nor the owner of "
             "the store; remove it while no program has the store open",
             path, (unsigned long)status.st_uid);
     read_head(descriptor, head);
     if (status.st_size == 0 || judge(head, (uint64_t)status.st_size) == MCDS__GUARD_OURS)
         return MCDS_OK;
-    return mcds_fail(
-        MCDS_IO,
+    return mcds__fail_at(
+        MCDS_IO, WRONG_FILE, path,
         "lmdb: %s is not a file of mcds, and the store needs this name; move it away, "
         "or give another path for the store",
         path);

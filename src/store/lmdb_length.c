@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "store/lmdb_guard.h"
 
 #define LOOKS_MAX 20
@@ -181,12 +182,13 @@ int mcds__lmdb_check_length(const struct mcds__lmdb_file *file)
     bool whole = is_whole(descriptor, &meta, &size);
     (void)close(descriptor);
     if (!whole)
-        return mcds_fail(MCDS_IO,
-                         "lmdb: %s is damaged: it has been cut short, as by a copy that was "
-                         "interrupted, and has %llu of %llu bytes; move it away, and copy the "
-                         "backup again",
-                         file->path, (unsigned long long)size,
-                         (unsigned long long)((meta.last_page + 1) * meta.page_size));
+        return mcds__fail_at(
+            MCDS_IO, DAMAGED, file->path,
+            "lmdb: %s is damaged: it has been cut short, as by a copy that was "
+            "interrupted, and has %llu of %llu bytes; move it away, and copy the "
+            "backup again",
+            file->path, (unsigned long long)size,
+            (unsigned long long)((meta.last_page + 1) * meta.page_size));
 #else
     (void)file;
 #endif

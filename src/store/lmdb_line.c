@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
-#include "base/reason.h"
+#include "base/error.h"
 #include "store/lmdb_board.h"
 #include "store/lmdb_guard.h"
 
@@ -249,13 +249,14 @@ static int check_namespace(struct mcds__lmdb_file *file)
         return MCDS_OK;
     mcds__lmdb_line_close(file);
     if (theirs == 0 || ours == 0)
-        return mcds_fail(MCDS_IO,
-                         "lmdb: %s is open in another process, and whether both are in one "
-                         "container (pid namespace) cannot be seen, since /proc is not mounted "
-                         "%s; mount it",
-                         file->path, ours == 0 ? "here" : "there");
-    return mcds_fail(
-        MCDS_IO,
+        return mcds__fail_at(
+            MCDS_IO, NO_PROC, file->path,
+            "lmdb: %s is open in another process, and whether both are in one "
+            "container (pid namespace) cannot be seen, since /proc is not mounted "
+            "%s; mount it",
+            file->path, ours == 0 ? "here" : "there");
+    return mcds__fail_at(
+        MCDS_IO, OTHER_CONTAINER, file->path,
         "lmdb: %s is open in another container (pid namespace %llu, here %llu), and "
         "their processes cannot share a file; let them share one (--pid), or use "
         "memcached://",

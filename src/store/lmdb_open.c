@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/environment.h"
-#include "base/reason.h"
+#include "base/error.h"
 #include "store/lmdb_guard.h"
 
 #define MAP_BEGIN (UINT64_C(16) << 20)
@@ -61,10 +61,11 @@ const mcds_reason *mcds__lmdb_reason(int code)
 
 int mcds__lmdb_fail_replaced(const char *path)
 {
-    return mcds_fail(MCDS_IO,
-                     "lmdb: %s was removed or replaced while programs have it open; end all "
-                     "that use it, then open it again",
-                     path);
+    return mcds__fail_at(
+        MCDS_IO, FILE_REPLACED, path,
+        "lmdb: %s was removed or replaced while programs have it open; end all "
+        "that use it, then open it again",
+        path);
 }
 
 static MDB_val format_key(void)
@@ -253,8 +254,8 @@ static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
     if (content == REPLACED)
         return mcds__lmdb_fail_replaced(file->path);
     if (content == TORN)
-        return mcds_fail(
-            MCDS_IO,
+        return mcds__fail_at(
+            MCDS_IO, DAMAGED, file->path,
             "lmdb: %s is damaged: its parts are of different times, as in a copy made "
             "while it was written; make copies with mcds backup, and move this file "
             "away",
@@ -262,15 +263,16 @@ static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
     if (content == EMPTY)
         return fail_empty(file);
     if (content != OURS)
-        return mcds_fail(MCDS_IO,
-                         "lmdb: %s is an LMDB file that mcds did not make; give another path",
-                         file->path);
+        return mcds__fail_at(
+            MCDS_IO, WRONG_FILE, file->path,
+            "lmdb: %s is an LMDB file that mcds did not make; give another path", file->path);
     if (version == MCDS__LMDB_VERSION)
         return MCDS_OK;
-    return mcds_fail(MCDS_IO,
-                     "lmdb: %s has format version %u and this mcds reads version %d; use the "
-                     "mcds that wrote it, or give another path",
-                     file->path, version, MCDS__LMDB_VERSION);
+    return mcds__fail_at(
+        MCDS_IO, OTHER_VERSION, file->path,
+        "lmdb: %s has format version %u and this mcds reads version %d; use the "
+        "mcds that wrote it, or give another path",
+        file->path, version, MCDS__LMDB_VERSION);
 }
 
 static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
@@ -376,7 +378,8 @@ static int look_at_file(struct mcds__lmdb_file *file)
     struct stat status;
     if (mdb_env_get_fd(file->env, &descriptor) != 0 || fstat(descriptor, &status) != 0 ||
         fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0)
-        return mcds_fail(MCDS_IO, "lmdb: %s cannot be inspected", file->path);
+        return mcds__fail_at(MCDS_IO, UNSUPPORTED, file->path, "lmdb: %s cannot be inspected",
+                             file->path);
     if (file->snapshot < 0 && (file->device != status.st_dev || file->inode != status.st_ino))
         return mcds__lmdb_fail_replaced(file->path);
     return is_lock_file(file) ? MCDS_OK : mcds__lmdb_fail_replaced(file->path);

@@ -37,8 +37,9 @@ static int set_options(struct mcds__memcached *home, const struct mcds_uri *uri)
     else if (strcmp(protocol, "classic") == 0)
         home->protocol = PROTOCOL_CLASSIC;
     else
-        return mcds_fail(MCDS_INVALID,
-                         "store URI: protocol=%.40s must be auto, meta or classic", protocol);
+        return mcds__fail_at(MCDS_INVALID, BAD_URI, NULL,
+                             "store URI: protocol=%.40s must be auto, meta or classic",
+                             protocol);
     return MCDS_OK;
 }
 
@@ -60,19 +61,20 @@ static int parse_placement(const struct mcds_uri *uri, enum mcds__ketama_rule *r
     while (rule_name != NULL && found < 3 && strcmp(rules[found].name, rule_name) != 0)
         found++;
     if (found == 3)
-        return mcds_fail(MCDS_INVALID,
-                         "store URI: placement=%.40s must be ketama_weighted, ketama or modula",
-                         rule_name);
+        return mcds__fail_at(
+            MCDS_INVALID, BAD_URI, NULL,
+            "store URI: placement=%.40s must be ketama_weighted, ketama or modula", rule_name);
     *rule = rules[found].rule;
     *hash = MCDS__HASH_ONE_AT_A_TIME;
     if (hash_name != NULL && *rule == MCDS__KETAMA_WEIGHTED)
-        return mcds_fail(MCDS_INVALID,
-                         "store URI: hash= goes with placement=ketama and placement=modula");
+        return mcds__fail_at(
+            MCDS_INVALID, BAD_URI, NULL,
+            "store URI: hash= goes with placement=ketama and placement=modula");
     if (hash_name != NULL && strcmp(hash_name, "md5") == 0)
         *hash = MCDS__HASH_MD5;
     else if (hash_name != NULL && strcmp(hash_name, "one_at_a_time") != 0)
-        return mcds_fail(MCDS_INVALID, "store URI: hash=%.40s must be one_at_a_time or md5",
-                         hash_name);
+        return mcds__fail_at(MCDS_INVALID, BAD_URI, NULL,
+                             "store URI: hash=%.40s must be one_at_a_time or md5", hash_name);
     return MCDS_OK;
 }
 
@@ -120,7 +122,7 @@ static int memcached_open(const struct mcds_uri *uri, const mcds_env *env, void 
     if (result == MCDS_OK)
         result = place_servers(home, uri);
     if (result == MCDS_OK && pthread_mutex_init(&home->mutex, NULL) != 0)
-        result = mcds_fail(MCDS_NO_MEMORY, "store: no mutex available");
+        result = mcds__fail_at(MCDS_NO_MEMORY, NO_MEMORY, NULL, "store: no mutex available");
     if (result != MCDS_OK) {
         mcds__ketama_close(env, home->ketama);
         mcds__free(env, home);

@@ -129,7 +129,8 @@ int mcds__memcached_parse_servers(const char *place, struct mcds__server *server
         size_t length = comma != NULL ? (size_t)(comma - entry) : strlen(entry);
         next = comma != NULL ? comma + 1 : NULL;
         if (count == room)
-            return mcds_fail(MCDS_INVALID, "store URI: more than %u servers", room);
+            return mcds__fail_at(MCDS_INVALID, BAD_URI, NULL, "store URI: more than %u servers",
+                                 room);
         int result = take_server(entry, length, &servers[count]);
         if (result != MCDS_OK)
             return result;

@@ -149,10 +149,11 @@ static int join(struct memory *memory, const struct memory *wanted)
         return mcds_fail(MCDS_INVALID, "%s is open in this process with another mcds_env",
                          memory->peer);
     if (memory->strict != wanted->strict || memory->bytes_max != wanted->bytes_max)
-        return mcds_fail(MCDS_INVALID,
-                         "%s is open in this process with strict=%d bytes=%llu; open it with "
-                         "the same options",
-                         memory->peer, memory->strict, (unsigned long long)memory->bytes_max);
+        return mcds__fail_at(
+            MCDS_INVALID, OPTION_DIFFERS, memory->peer,
+            "%s is open in this process with strict=%d bytes=%llu; open it with "
+            "the same options",
+            memory->peer, memory->strict, (unsigned long long)memory->bytes_max);
     memory->handles++;
     return MCDS_OK;
 }
@@ -185,8 +186,8 @@ static int memory_open(const struct mcds_uri *uri, const mcds_env *env, void **h
         return MCDS_INVALID;
     const char *name = mcds_uri_place(uri);
     if (strlen(name) > NAME_MAX_BYTES)
-        return mcds_fail(MCDS_INVALID, "memory: the name must be at most %d bytes",
-                         NAME_MAX_BYTES);
+        return mcds__fail_at(MCDS_INVALID, TOO_LONG, NULL,
+                             "memory: the name must be at most %d bytes", NAME_MAX_BYTES);
     wanted.strict = strict == 1;
     wanted.value_max = wanted.strict ? STRICT_VALUE_MAX : VALUE_MAX;
     (void)snprintf(wanted.peer, sizeof wanted.peer, "memory:%s", name);

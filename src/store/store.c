@@ -56,7 +56,7 @@ static int make_store(const mcds_env *env, const mcds_home *home, mcds_store **s
     atomic_init(&store->references, 1);
     if (pthread_mutex_init(&store->mutex, NULL) != 0) {
         mcds__free(env, store);
-        return mcds_fail(MCDS_NO_MEMORY, "store: no mutex available");
+        return mcds__fail_at(MCDS_NO_MEMORY, NO_MEMORY, NULL, "store: no mutex available");
     }
     *store_out = store;
     return MCDS_OK;
@@ -82,9 +82,7 @@ static int open_home(const mcds_home *home, void *home_state, mcds_options *opti
                      mcds_store **store_out)
 {
     if (!mcds__has_random(options->env))
-        return mcds_fail(MCDS_IO,
-                         "store: the system gives no random numbers: getrandom is refused, and "
-                         "/dev/urandom cannot be read; allow one of them in this sandbox");
+        return mcds__fail_why(MCDS_IO, MCDS__WHY(NO_RANDOM), .noun = "store");
     mcds_store *store = NULL;
     int result = mcds__options_settle(options);
     if (result == MCDS_OK)
@@ -121,8 +119,8 @@ static int open_parsed(struct mcds_uri *uri, mcds_options *options, mcds_store *
 {
     const mcds_home *home = find_home(uri->scheme);
     if (home == NULL)
-        return mcds_fail(
-            MCDS_INVALID,
+        return mcds__fail_at(
+            MCDS_INVALID, BAD_URI, NULL,
             "store URI: no store '%.40s:'; there are memory:, lmdb: and memcached://",
             uri->scheme);
     if (mcds_uri_option(uri, "ns") != NULL)

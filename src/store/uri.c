@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "base/number.h"
 
 /* Decode %XX in place. False when it is malformed or gives a NUL. */
@@ -29,15 +30,18 @@ static int add_option(struct mcds_uri *uri, char *text)
 {
     char *equals = strchr(text, '=');
     if (equals == NULL || equals == text)
-        return mcds_fail(MCDS_INVALID, "store URI: option '%.100s' is not NAME=VALUE", text);
+        return mcds__fail_at(MCDS_INVALID, BAD_URI, NULL,
+                             "store URI: option '%.100s' is not NAME=VALUE", text);
     *equals = '\0';
     if (!decode(equals + 1))
-        return mcds_fail(MCDS_INVALID, "store URI: option '%.100s' has a bad %%XX", text);
+        return mcds__fail_at(MCDS_INVALID, BAD_URI, NULL,
+                             "store URI: option '%.100s' has a bad %%XX", text);
     if (mcds_uri_option(uri, text) != NULL)
-        return mcds_fail(MCDS_INVALID, "store URI: option '%.100s' is given twice", text);
+        return mcds__fail_at(MCDS_INVALID, BAD_URI, NULL,
+                             "store URI: option '%.100s' is given twice", text);
     if (uri->option_count == MCDS__URI_OPTIONS_MAX)
-        return mcds_fail(MCDS_INVALID, "store URI: more than %d options",
-                         MCDS__URI_OPTIONS_MAX);
+        return mcds__fail_at(MCDS_INVALID, BAD_URI, NULL, "store URI: more than %d options",
+                             MCDS__URI_OPTIONS_MAX);
     uri->options[uri->option_count].name = text;
     uri->options[uri->option_count].value = equals + 1;
     uri->option_count++;
@@ -62,14 +66,15 @@ int mcds__uri_parse(const char *text, struct mcds_uri *uri)
 {
     size_t length = strlen(text);
     if (length >= MCDS__URI_MAX)
-        return mcds_fail(MCDS_INVALID, "store URI: longer than %d bytes", MCDS__URI_MAX - 1);
+        return mcds__fail_at(MCDS_INVALID, BAD_URI, NULL, "store URI: longer than %d bytes",
+                             MCDS__URI_MAX - 1);
     memcpy(uri->text, text, length + 1);
     uri->option_count = 0;
     char *colon = strchr(uri->text, ':');
     if (colon == NULL || colon == uri->text)
-        return mcds_fail(MCDS_INVALID,
-                         "store URI '%.100s': must begin with memory:, lmdb: or memcached://",
-                         text);
+        return mcds__fail_at(
+            MCDS_INVALID, BAD_URI, NULL,
+            "store URI '%.100s': must begin with memory:, lmdb: or memcached://", text);
     *colon = '\0';
     uri->scheme = uri->text;
     char *place = colon + 1;
@@ -78,8 +83,8 @@ int mcds__uri_parse(const char *text, struct mcds_uri *uri)
     uri->place = place;
     /* Where a host would be, a path would be relative to wherever the program runs. */
     if (has_authority && *place != '/' && strcmp(uri->scheme, "lmdb") == 0)
-        return mcds_fail(
-            MCDS_INVALID,
+        return mcds__fail_at(
+            MCDS_INVALID, BAD_URI, NULL,
             "store URI '%.100s': an lmdb: file has no host; write lmdb:///PATH for "
             "an absolute path, lmdb:PATH for a relative one",
             text);
@@ -87,7 +92,8 @@ int mcds__uri_parse(const char *text, struct mcds_uri *uri)
     if (options != NULL)
         *options++ = '\0';
     if (!decode(place))
-        return mcds_fail(MCDS_INVALID, "store URI '%.100s': bad %%XX in the place", text);
+        return mcds__fail_at(MCDS_INVALID, BAD_URI, NULL,
+                             "store URI '%.100s': bad %%XX in the place", text);
     return parse_options(uri, options);
 }
 
@@ -113,8 +119,9 @@ bool mcds__uri_number(const struct mcds_uri *uri, const char *name, uint64_t min
         return true;
     if (mcds__parse_u64(text, strlen(text), out) && *out >= min && *out <= max)
         return true;
-    (void)mcds_fail(MCDS_INVALID, "store URI: %s=%.40s is not a whole number from %llu to %llu",
-                    name, text, (unsigned long long)min, (unsigned long long)max);
+    (void)mcds__fail_at(MCDS_INVALID, BAD_URI, NULL,
+                        "store URI: %s=%.40s is not a whole number from %llu to %llu", name,
+                        text, (unsigned long long)min, (unsigned long long)max);
     return false;
 }
 
@@ -133,8 +140,8 @@ bool mcds__uri_knows(const struct mcds_uri *uri, const char *const *known)
         const char *name = uri->options[i].name;
         if (is_listed(name, common) || is_listed(name, known))
             continue;
-        (void)mcds_fail(MCDS_INVALID, "store URI: %s: has no option '%.100s'", uri->scheme,
-                        name);
+        (void)mcds__fail_at(MCDS_INVALID, BAD_URI, NULL,
+                            "store URI: %s: has no option '%.100s'", uri->scheme, name);
         return false;
     }
     return true;
