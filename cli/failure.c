@@ -177,6 +177,8 @@ static const char *advice_for(const struct command *command, int result)
         return "; choose another NAME or namespace (-N), or drop it";
     if (result == MCDS_CORRUPT && command->noun->open == lock_open)
         return "; choose another NAME or namespace (-N), or --break it";
+    if (result == MCDS_PROTOCOL && mcds_last_error()->cause == MCDS_CAUSE_PASSWORD)
+        return "";
     return advice_on(result);
 }
 

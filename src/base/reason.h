@@ -168,7 +168,7 @@
     X(TOO_BIG_FOR_SERVER, TOO_BIG, 0, NULL, 0,                                                 \
       "larger than the server accepts (its option -I)")                                        \
     X(SERVER_WITHOUT_CAS, NO_COMPARE_AND_SET, 0, NULL, 0,                                      \
-      "this server has no compare-and-set")                                                    \
+      "this server has no compare-and-set (memcached: start it without -C)")                   \
     X(NO_MEMORY_FOR_REQUEST, NO_MEMORY, 0, NULL, 0, "no memory for the request")               \
     X(REPLY_TOO_BIG, BAD_REPLY, 0, NULL, 0,                                                    \
       "the server's reply is larger than its largest item")                                    \

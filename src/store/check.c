@@ -7,7 +7,10 @@ void mcds__batch_refuse(mcds_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
         mcds_reply *reply = &batch->requests[i].reply;
-        reply->outcome = reply->detail != NULL ? MCDS_OUT_BAD_REQUEST : MCDS_OUT_UNSENT;
+        bool is_beyond = reply->detail == MCDS__WHY(SERVER_WITHOUT_CAS);
+        reply->outcome = reply->detail == NULL ? MCDS_OUT_UNSENT
+                         : is_beyond           ? MCDS_OUT_UNSUPPORTED
+                                               : MCDS_OUT_BAD_REQUEST;
     }
     batch->answered = batch->count;
 }

@@ -428,6 +428,12 @@ static void tell_unreachable(struct mcds__report *report, const struct mcds__ser
     if (trouble->cause == MCDS_CAUSE_UNKNOWN_HOST)
         shown =
             "Correct the name in the URI, or make it known to this machine (/etc/hosts, DNS).";
+    if (trouble->cause == MCDS_CAUSE_PASSWORD)
+        shown = "Start it without a password (-Y), on a network that only its clients reach.";
+    if (trouble == MCDS__WHY(NOT_ANSWERING))
+        shown =
+            "Start the server again, without -B binary if it has that: until then its keys are "
+            "unavailable.";
     if (is_ambiguous) {
         advise_on_addresses(server, fix);
         shown = fix;

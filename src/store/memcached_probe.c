@@ -163,7 +163,7 @@ static enum mcds__parse take_meaning(struct mcds__link *link, const char *line, 
     if (mcds__wire_begins(line, length, "ERROR Too many open connections"))
         return refuse(link, MCDS__WHY(SERVER_CONNECTIONS));
     if (mcds__wire_begins(line, length, "CLIENT_ERROR unauthenticated"))
-        return refuse(link, MCDS__WHY(PASSWORD));
+        return refuse_for_good(link, MCDS__WHY(PASSWORD));
     bool answers_for_others = mcds__wire_begins(line, length, "SERVER_ERROR");
     link->probe_is_proxy = answers_for_others;
     if (!meta && !answers_for_others && !is_plain_error(line, length))

@@ -234,9 +234,13 @@ static const mcds_reason *what_is_wrong(const mcds_store *store, const mcds_requ
 {
     mcds_capabilities can;
     const mcds_reason *fault = mcds__request_fault(request, before);
-    if (fault != NULL || request->copy == 0)
+    bool lacks_token = fault != NULL && request->command == MCDS_CAS &&
+                       request->cas.connection == 0;
+    if (!lacks_token && (fault != NULL || request->copy == 0))
         return fault;
     mcds__store_capabilities(store, &can);
+    if (lacks_token) /* a server without compare-and-set gives none */
+        return can.compare_and_set ? fault : MCDS__WHY(SERVER_WITHOUT_CAS);
     return request->copy < can.places ? NULL : MCDS__WHY(FEW_SERVERS);
 }
 

@@ -360,6 +360,13 @@ class LockTest(unittest.TestCase):
         self.assertEqual((refused.returncode, refused.stdout), (76, ""))
         self.assertIn("no compare-and-set", refused.stderr)
         self.assert_free()
+        self.run_to_end("counter", "add", "c")
+        self.run_to_end("array", "set", "a", "x")
+        for command in (["counter", "take", "c"], ["array", "change", "a", "--add", "y"]):
+            refused = self.run_to_end(*command)
+            self.assertEqual((refused.returncode, refused.stdout), (76, ""))
+            self.assertIn("no compare-and-set (memcached: start it without -C)", refused.stderr)
+        self.assertEqual(self.run_to_end("counter", "get", "c").stdout, "1\n")
 
     @unittest.skipUnless(HOME == "memcached", "an lmdb file cannot be stopped")
     def test_a_wait_outlasts_a_silent_server(self):

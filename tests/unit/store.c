@@ -16,6 +16,7 @@
 
 /* A home that answers OK to all and notes who came. */
 struct toy {
+    bool is_without_cas;
     uint32_t opened;
     uint32_t closed;
     bool refuses_lanes;
@@ -36,9 +37,10 @@ static void toy_close(void *home)
 
 static void toy_capabilities(void *home, mcds_capabilities *out)
 {
-    (void)home;
+    const struct toy *toy = home;
     memset(out, 0, sizeof *out);
     out->value_max = 123;
+    out->compare_and_set = !toy->is_without_cas;
 }
 
 static int toy_lane_open(void *home, void **lane_out)
@@ -383,6 +385,11 @@ static void one_bad_request_stops_its_batch(void **state)
         assert_string_equal(requests[1].reply.detail->text, sentences[i]);
         assert_int_equal(requests[2].reply.outcome, MCDS_OUT_UNSENT);
     }
+    /* Where no read gives a token, the lack is not the caller's. */
+    toy.is_without_cas = true;
+    mcds_batch tokenless = {.requests = &bad[3], .count = 1, .deadline_ns = INT64_MAX};
+    mcds__store_execute(store, 0, &tokenless);
+    assert_int_equal(bad[3].reply.outcome, MCDS_OUT_UNSUPPORTED);
     assert_int_equal(toy.batches, 0);
     bad[1].ttl_ms--;
     bad[2].delta--;

@@ -20,3 +20,10 @@ read -r port <port
 run -s "memcached://127.0.0.1:$port" counter get x 2>&1 | hide
 run -s "memcached://127.0.0.1:$port" counter add x 2>&1 | hide
 kill $!
+# One that asks for a password.
+sed 's/HTTP.*n"/CLIENT_ERROR unauthenticated\\r\\n"/' web.py >password.py
+/usr/bin/python3 password.py >port &
+read -r port <port
+run -s "memcached://127.0.0.1:$port" counter get x 2>&1 | hide
+run -s "memcached://127.0.0.1:$port" doctor 2>&1 | tail -n 2 | hide
+kill $!
