@@ -1518,8 +1518,8 @@ MCDS_API void mcds_log_close(mcds_log *log);
 
 /* Puts an event. Makes the log when it does not exist.
  * when_ms  the event's own time (Unix time); 0 = now.
- * Cost     1; a handle's first put into a chunk 1 more, its first put 2 more, or 4 when it makes
- *          the log; the put that begins a new key 2 more.
+ * Cost     1; a handle's first put into a chunk 1 more, its first put 2 more, or 3 when it makes
+ *          the log; the put that begins a new key 1 more; the first after another's drop 4 more.
  * Returns  MCDS_OK; MCDS_TOO_OLD, MCDS_TOO_FUTURE: not put, and no log is made; MCDS_AMBIGUOUS:
  *          put once, not at all, or not yet; MCDS_CORRUPT, MCDS_TOO_BIG, MCDS_BUSY, MCDS_TIMEOUT,
  *          MCDS_UNAVAILABLE, MCDS_FULL, MCDS_INVALID */
@@ -1585,6 +1585,7 @@ typedef struct mcds_log_cursor {
     int64_t from_ms;
     /* private */
     uint32_t count;
+    uint32_t life;
     uint64_t chunk;
     struct {
         uint64_t part;
@@ -1594,7 +1595,7 @@ typedef struct mcds_log_cursor {
 } mcds_log_cursor;
 #define MCDS_LOG_CURSOR_INIT                                                                   \
     {                                                                                          \
-        0, 0, 0,                                                                               \
+        0, 0, 0, 0,                                                                            \
         {                                                                                      \
             {                                                                                  \
                 0, 0, 0                                                                        \
@@ -1613,7 +1614,7 @@ typedef struct mcds_log_cursor {
  *           too late.
  * Cost      1 when there is nothing new; otherwise as fetch. The timeout applies as for fetch.
  * Returns   MCDS_OK; MCDS_NOT_FOUND: no such log yet, or not any more: the cursor stays valid for a
- *           log that is made later; failures as fetch */
+ *           log that is made later, and then sees all of it; failures as fetch */
 MCDS_API MCDS_CHECKED int mcds_log_tail(mcds_log *log, mcds_log_cursor *cursor,
                                         bool (*visit)(void *context,
                                                       const mcds_log_event *event),
@@ -1630,8 +1631,9 @@ MCDS_API void mcds_log_cursor_save(const mcds_log_cursor *cursor,
                                    char text_out[MCDS_LOG_CURSOR_TEXT]);
 MCDS_API MCDS_CHECKED int mcds_log_cursor_load(mcds_log_cursor *cursor, const char *text);
 
-/* Erases the log. Events put meanwhile may be erased or stay.
- * Cost     1 per 28 chunks that the log keeps, and 2 per 512 KB; the timeout applies to each round
+/* Erases the log. Events put meanwhile may be erased or stay, and a cursor may see such an event
+ * twice.
+ * Cost     3, 1 per 28 chunks that the log keeps, and 2 per 512 KB; the timeout applies to each round
  *          trip, and there are no more than these.
  * Returns  MCDS_OK; MCDS_NOT_FOUND; MCDS_AMBIGUOUS: all of it is erased, a part, or nothing; call
  *          again. Failures as put. */

@@ -62,6 +62,11 @@ int mcds__descriptor_open(struct mcds__descriptor *descriptor_out, mcds_bytes va
 
 /* The client flags of a root of this life. */
 uint32_t mcds__descriptor_flags(uint64_t life);
+/* The part of the life that the flags carry, 30 bits. */
+static inline uint64_t mcds__descriptor_stem(uint32_t flags)
+{
+    return flags >> 2;
+}
 /* Whether a root with these flags is of this life. */
 bool mcds__descriptor_is_of(uint32_t flags, uint64_t life);
 

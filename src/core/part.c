@@ -1,6 +1,8 @@
 /* Core part: what a handle knows of the families it writes to, and the names of their keys. */
 #include "core/part.h"
 
+#include <stdatomic.h>
+
 #include "base/environment.h"
 
 /* What a handle has not heard of for so long, it asks for again. */
@@ -12,18 +14,23 @@
 #define CHANCES 1022
 
 void mcds__parts_init(struct mcds__parts *parts, mcds_store *store,
-                      const struct mcds__key *root, bool one_route)
+                      const struct mcds__key *root, const struct mcds__key *descriptor)
 {
     parts->store = store;
     parts->env = mcds__store_env(store);
     parts->root = *root;
-    parts->one_route = one_route;
+    parts->descriptor = descriptor;
+    parts->one_route = descriptor == NULL;
     parts->writer = mcds__random_u64(parts->env);
     (void)pthread_mutex_init(&parts->mutex, NULL);
     parts->next_ticket = 0;
     parts->takings = 0;
     for (uint32_t i = 0; i < MCDS__PART_TAILS; i++)
         parts->tails[i] = (struct mcds__part_tail){.in_use = false};
+    for (uint32_t i = 0; i < MCDS__PART_SIGHTS; i++)
+        parts->sights[i] = (struct mcds__part_sight){.birth = 0};
+    for (uint32_t i = 0; i < MCDS__PART_PROOFS; i++)
+        atomic_init(&parts->proofs[i], 0);
 }
 
 void mcds__parts_destroy(struct mcds__parts *parts)
@@ -35,7 +42,9 @@ mcds_bytes mcds__part_count_key(const struct mcds__parts *parts, uint64_t family
                                 struct mcds__key *key_out)
 {
     *key_out = parts->root;
-    mcds__key_add_number(key_out, family);
+    if (!parts->one_route)
+        mcds__key_add_number(key_out, family >> MCDS__PART_CHUNK_BITS);
+    mcds__key_add_number(key_out, parts->one_route ? family : family & MCDS__PART_CHUNK_MASK);
     return (mcds_bytes){key_out->bytes,
                         parts->one_route ? parts->root.length : key_out->length};
 }
@@ -174,12 +183,19 @@ void mcds__part_note_closed(struct mcds__parts *parts, uint64_t family, uint64_t
     (void)pthread_mutex_unlock(&parts->mutex);
 }
 
+static struct mcds__part_sight *sight_place(struct mcds__parts *parts, uint64_t family)
+{
+    return &parts->sights[family % MCDS__PART_SIGHTS];
+}
+
 bool mcds__part_note_seen(struct mcds__parts *parts, uint64_t family, uint64_t part,
                           size_t size, uint32_t birth, int64_t now_ns)
 {
     bool reborn = false;
     (void)pthread_mutex_lock(&parts->mutex);
     struct mcds__part_tail *tail = find(parts, family);
+    if (part == 0)
+        *sight_place(parts, family) = (struct mcds__part_sight){family, birth};
     if (tail != NULL) {
         tail->known_ns = now_ns;
         if (tail->part == part) {
@@ -198,13 +214,22 @@ bool mcds__part_note_seen(struct mcds__parts *parts, uint64_t family, uint64_t p
     return reborn;
 }
 
-bool mcds__part_was_seen(struct mcds__parts *parts, uint64_t family)
+uint32_t mcds__part_sight_of(struct mcds__parts *parts, uint64_t family)
 {
     (void)pthread_mutex_lock(&parts->mutex);
-    const struct mcds__part_tail *tail = find(parts, family);
-    bool was_seen = tail != NULL && tail->known && (tail->exists || tail->part > 0);
+    const struct mcds__part_sight *sight = sight_place(parts, family);
+    uint32_t birth = sight->family == family ? sight->birth : 0;
     (void)pthread_mutex_unlock(&parts->mutex);
-    return was_seen;
+    return birth;
+}
+
+void mcds__part_note_sight(struct mcds__parts *parts, uint64_t family, uint32_t birth)
+{
+    (void)pthread_mutex_lock(&parts->mutex);
+    struct mcds__part_sight *sight = sight_place(parts, family);
+    if (sight->birth == 0 || sight->family != family)
+        *sight = (struct mcds__part_sight){family, birth};
+    (void)pthread_mutex_unlock(&parts->mutex);
 }
 
 bool mcds__part_note_missing(struct mcds__parts *parts, uint64_t family, uint64_t part)
@@ -294,6 +319,8 @@ void mcds__part_forget_all(struct mcds__parts *parts)
     (void)pthread_mutex_lock(&parts->mutex);
     for (uint32_t i = 0; i < MCDS__PART_TAILS; i++)
         parts->tails[i].in_use = false;
+    for (uint32_t i = 0; i < MCDS__PART_SIGHTS; i++)
+        parts->sights[i].birth = 0;
     (void)pthread_mutex_unlock(&parts->mutex);
 }
 

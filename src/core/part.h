@@ -42,11 +42,19 @@
 
 #include <pthread.h>
 
+#include "core/descriptor.h"
 #include "core/part_record.h"
 #include "engine/operation.h"
 
 #define MCDS__PART_AHEAD 4
 #define MCDS__PART_TAILS 8
+/* The family of a log: a part of its life above so many bits, the chunk of time below. */
+#define MCDS__PART_CHUNK_BITS 34
+#define MCDS__PART_CHUNK_MASK ((UINT64_C(1) << MCDS__PART_CHUNK_BITS) - 1)
+/* Families of which a handle remembers the first part. */
+#define MCDS__PART_SIGHTS 32
+/* Rounds of pipelines whose proofs are remembered. */
+#define MCDS__PART_PROOFS 8
 /* Client flags of a part behind the last one of a family that has ended. */
 #define MCDS__PART_END UINT32_MAX
 
@@ -70,11 +78,22 @@ struct mcds__part_tail {
     bool is_counted;  /* the count is `part` at least, or about to be written */
 };
 
+/* The first part of a family, as seen last. */
+struct mcds__part_sight {
+    uint64_t family;
+    uint32_t birth; /* 0: none has been seen */
+};
+
 /* A handle on all families of one structure; any number of threads use it. */
 struct mcds__parts {
     mcds_store *store;
     const mcds_env *env;
     struct mcds__key root;
+    /* The root of a log; NULL: a list. A record counts only while the root of its life is there,
+     * so whoever appends one looks at the root. */
+    const struct mcds__key *descriptor;
+    /* A round of a pipeline, the life that was looked for in it, and one bit: it was seen. */
+    _Atomic uint64_t proofs[MCDS__PART_PROOFS];
     /* One route for all families, and a family may end: a list. Else every family has its own: a
      * log. */
     bool one_route;
@@ -83,10 +102,11 @@ struct mcds__parts {
     uint64_t next_ticket;
     uint64_t takings;
     struct mcds__part_tail tails[MCDS__PART_TAILS];
+    struct mcds__part_sight sights[MCDS__PART_SIGHTS]; /* at the family modulo their number */
 };
 
 void mcds__parts_init(struct mcds__parts *parts, mcds_store *store,
-                      const struct mcds__key *root, bool one_route);
+                      const struct mcds__key *root, const struct mcds__key *descriptor);
 void mcds__parts_destroy(struct mcds__parts *parts);
 /* The key of a part. Returns what decides the server: the beginning of the key. */
 mcds_bytes mcds__part_key(const struct mcds__parts *parts, uint64_t family, uint64_t part,
@@ -120,8 +140,11 @@ void mcds__part_give_place(struct mcds__parts *parts, uint64_t family, uint64_t 
 /* Part `part` has been seen with this size. True: it is not the part that this handle knew. */
 bool mcds__part_note_seen(struct mcds__parts *parts, uint64_t family, uint64_t part,
                           size_t size, uint32_t birth, int64_t now_ns);
-/* Whether this handle has seen a part of the family, and not missed one since. */
-bool mcds__part_was_seen(struct mcds__parts *parts, uint64_t family);
+/* The birth of the first part of the family, as this handle has seen it; 0: it has seen none, or
+ * too many others since. */
+uint32_t mcds__part_sight_of(struct mcds__parts *parts, uint64_t family);
+/* A reader has seen the first part. Another one that was seen before is not forgotten for it. */
+void mcds__part_note_sight(struct mcds__parts *parts, uint64_t family, uint32_t birth);
 /* It is missing. True: this handle has seen it before. */
 bool mcds__part_note_missing(struct mcds__parts *parts, uint64_t family, uint64_t part);
 /* It cannot take anything. */
@@ -219,7 +242,8 @@ enum mcds__step mcds__part_locate_step(struct mcds__part_locate *locate,
  *   MCDS_OK         all of them count, once each
  *   MCDS_AMBIGUOUS  each once, not at all, or not yet
  *   MCDS_BUSY       and `ended`: the family has ended, or may have, as far as this handle knows;
- *                   nothing counts. Without it: its part vanishes again and again
+ *                   nothing counts. Of a log: the root of its life is not there. Without `ended`:
+ *                   its part vanishes again and again
  *   others          not all of them count, and those that do not never will */
 struct mcds__part_append {
     struct mcds__parts *parts;
@@ -228,6 +252,10 @@ struct mcds__part_append {
     bool ended;     /* out */
     bool is_marked; /* out: surely */
     bool made;      /* out: a part */
+    bool looks;     /* private: the batch looks at the root, as its last request */
+    bool proves;    /* private: it has asked for the root alone */
+    uint8_t truth;  /* private: enum mcds__part_truth */
+    uint64_t round; /* private: another operation may look at it in this round */
     uint8_t stage;  /* private, as all that follow */
     bool doubt;     /* a copy may count in `doubted` or behind it */
     bool is_in;     /* in `part`; that counts once the parts below are closed */
@@ -250,7 +278,7 @@ struct mcds__part_append {
     struct mcds__key key;
     struct mcds__key count_key;
     char count_text[20];
-    mcds_request requests[4];
+    mcds_request requests[5];
     uint8_t opening[MCDS__PART_OPENING_LENGTH];
     uint32_t piece; /* of a large payload, the next to be stored */
     uint32_t piece_count;
@@ -275,9 +303,34 @@ enum mcds__step mcds__part_append_step(struct mcds__part_append *append,
 /* Go on in this family, after `ended` or at the beginning; is_fresh: it has just been found to be
  * the one that lives. False: a copy may count in the one before. */
 bool mcds__part_append_move(struct mcds__part_append *append, uint64_t family, bool is_fresh);
-/* Make ready for more records, after DONE with MCDS_OK. */
+/* Go on where it ended, because the root of its life is there after all. */
+void mcds__part_append_resume(struct mcds__part_append *append);
+/* Make ready for more records, after DONE with MCDS_OK or in another life. */
 void mcds__part_append_again(struct mcds__part_append *append);
 void mcds__part_append_free(struct mcds__part_append *append);
+
+/* Whether the root of a family's life is there, as an append has to know at its end. */
+enum mcds__part_truth { MCDS__PART_UNPROVED, MCDS__PART_ALIVE, MCDS__PART_OVER };
+/* A look at the root, without its value. */
+mcds_request mcds__part_look_at_root(const struct mcds__parts *parts);
+/* What the reply to it says of the life of this family. */
+enum mcds__part_truth mcds__part_truth_of(uint64_t family, const mcds_reply *reply);
+/* The requests of a batch: [make the part, or look,] append, look[, write the count][, look at the
+ * root]. Returns how many. */
+uint32_t mcds__part_append_fill(struct mcds__part_append *append,
+                                const struct mcds__part_place *place,
+                                const struct mcds__operation *operation);
+/* Prepares a batch. True: the look at the root is to be added to it. */
+bool mcds__part_prove_along(struct mcds__part_append *append,
+                            const struct mcds__operation *operation);
+/* Takes the reply of that look. */
+void mcds__part_take_proof(struct mcds__part_append *append, const mcds_reply *reply);
+/* What is known now; where nothing is, a store in this process is looked at. */
+enum mcds__part_truth mcds__part_is_alive(struct mcds__part_append *append);
+/* The same, and asks for the root where that is left to do. DONE with MCDS_OK: `truth`; or failures
+ * of reading. */
+enum mcds__step mcds__part_prove_step(struct mcds__part_append *append,
+                                      struct mcds__operation *operation);
 
 /* Large payloads: pieces under keys of their own, NS:TAG:NAME:FAMILY:WRITER:SEQ:PIECE, each a
  * frame of type P. A record with the flag LARGE tells the length of the whole in 8 bytes and that
@@ -314,6 +367,8 @@ struct mcds__part_read {
     uint64_t from;
     uint32_t want; /* 1 to MCDS__PART_WANT_MAX */
     bool stays;    /* in: it does not look for the next part that is left */
+    bool looks;    /* in: a survey looks at the root too */
+    uint8_t truth; /* out: of that look, for the life of `family` */
     struct mcds__part_item
         *items; /* out: the records that count, in order, until the next read */
     uint32_t count;
@@ -339,7 +394,8 @@ struct mcds__part_read {
     uint32_t all_count;
     uint32_t all_room;
     struct mcds__part_item *all;
-    uint8_t kinds[MCDS__PART_SURVEY_MAX]; /* of a survey */
+    uint8_t kinds[MCDS__PART_SURVEY_MAX];   /* of a survey */
+    uint32_t births[MCDS__PART_SURVEY_MAX]; /* of the first parts; 0: there is none */
     uint32_t *table;
     uint32_t table_size;
     mcds_buffer values;

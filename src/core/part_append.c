@@ -18,7 +18,8 @@ enum {
     APPEND_SETTLING, /* looking at the parts below */
     APPEND_CLOSING,  /* and filling one that is open */
     APPEND_RESOLVE,
-    APPEND_RESOLVING /* reading a closed part in which a copy may be */
+    APPEND_RESOLVING, /* reading a closed part in which a copy may be */
+    APPEND_PROVE      /* looking at the root */
 };
 
 static mcds_request *append_request(struct mcds__part_append *append)
@@ -138,46 +139,12 @@ static enum mcds__step resolve(struct mcds__part_append *append,
     return mcds__operation_ask_repeatable(operation, room->requests, count);
 }
 
-/* [make the part, or look,] append, look[, write the count]. */
 static enum mcds__step ask(struct mcds__part_append *append, struct mcds__operation *operation,
                            const struct mcds__part_place *place)
 {
-    uint8_t flags = append->tells_loss ? MCDS__PART_LOSS : 0;
-    if (append->doubt && place->part > append->doubted)
-        flags |= (uint8_t)(place->part - append->doubted);
-    mcds_bytes route = mcds__part_key(append->parts, append->family, place->part, &append->key);
-    mcds_bytes key = mcds__key_bytes(&append->key);
-    mcds__part_address(append->records.at, append->records.length, key, flags);
-    append->part = place->part;
-    append->makes = place->makes;
-    append->leads = place->makes || append->refusals > 0;
-    append->counts = place->counts || (append->counts && place->part > 0);
-    if (place->makes)
-        append->requests[0] = (mcds_request){
-            .command = MCDS_ADD,
-            .flags = place->birth,
-            .ttl_ms = append->ttl_ms,
-            .key = key,
-            .route = route,
-            .value = {append->opening,
-                      mcds__part_put_opening(append->opening, key, place->before)},
-        };
-    else if (append->leads)
-        append->requests[0] = (mcds_request){
-            .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = key, .route = route};
-    *append_request(append) = (mcds_request){
-        .command = MCDS_APPEND,
-        .key = key,
-        .route = route,
-        .value = {append->records.at, append->records.length},
-    };
-    *look_request(append) = (mcds_request){
-        .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = key, .route = route};
+    uint32_t count = mcds__part_append_fill(append, place, operation);
     append->stage = APPEND_ASKED;
-    if (append->counts)
-        mcds__part_write_count(append, &append->requests[append->leads + 2]);
-    uint32_t count = append->leads + 2u + append->counts;
-    if (append->leads != append->makes)
+    if (append->looks || append->leads != append->makes)
         return mcds__operation_ask_repeatable(operation, append->requests, count);
     return mcds__operation_ask_combinable(operation, append->requests, count);
 }
@@ -222,12 +189,27 @@ static enum mcds__step begin(struct mcds__part_append *append,
     return ask(append, operation, &place);
 }
 
+/* It counts, if its life is not over. */
+static enum mcds__step prove(struct mcds__part_append *append,
+                             struct mcds__operation *operation)
+{
+    append->stage = APPEND_PROVE;
+    enum mcds__step step = mcds__part_prove_step(append, operation);
+    if (step != MCDS__DONE)
+        return step;
+    if (operation->result == MCDS_OK && append->truth == MCDS__PART_OVER) {
+        append->ended = true;
+        return finish(append, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+    }
+    return finish(append, operation, operation->result, operation->detail);
+}
+
 /* The parts below are closed. */
 static enum mcds__step take_settled(struct mcds__part_append *append,
                                     struct mcds__operation *operation)
 {
     if (append->is_in)
-        return finish(append, operation, MCDS_OK, NULL);
+        return prove(append, operation);
     mcds__part_note_settled(append->parts, append->family, append->part);
     return begin(append, operation);
 }
@@ -401,6 +383,8 @@ static enum mcds__step take_refusal(struct mcds__part_append *append,
         return mcds__is_transport_trouble(added)
                    ? try_later(append, operation, APPEND_BEGIN, added)
                    : fail(append, operation, added);
+    if (mcds__part_is_alive(append) == MCDS__PART_OVER)
+        return end(append, operation, false);
     if (append->makings++ == MAKINGS_MAX)
         return finish(append, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     if (mcds__part_note_missing(append->parts, append->family, append->part)) {
@@ -421,6 +405,8 @@ static enum mcds__step take_append(struct mcds__part_append *append,
     append->under_way = false;
     if (append->makes && append->requests[0].reply.outcome == MCDS_OUT_OK)
         append->made = true;
+    if (append->looks)
+        mcds__part_take_proof(append, &append->requests[operation->batch.count - 1].reply);
     if (appended->outcome == MCDS_OUT_UNKNOWN ||
         (appended->outcome == MCDS_OUT_OK && looked->outcome != MCDS_OUT_OK))
         note_doubt(append);
@@ -491,6 +477,8 @@ enum mcds__step mcds__part_append_step(struct mcds__part_append *append,
         return take_settling(append, operation);
     case APPEND_CLOSING:
         return take_closing(append, operation);
+    case APPEND_PROVE:
+        return prove(append, operation);
     case APPEND_RESOLVE:
         return resolve(append, operation, false, 0);
     default:

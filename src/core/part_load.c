@@ -35,6 +35,9 @@ void mcds__part_append_again(struct mcds__part_append *append)
     append->makings = 0;
     append->refusals = 0;
     append->is_in = false;
+    append->looks = append->proves = false;
+    append->truth = MCDS__PART_UNPROVED;
+    append->round = 0;
     append->piece = append->piece_count = 0;
     append->records.length = 0;
     append->large.length = 0;
@@ -51,6 +54,55 @@ void mcds__part_append_free(struct mcds__part_append *append)
     append->room = append->locate.room = NULL;
     mcds__buffer_free(&append->records);
     mcds__buffer_free(&append->large);
+}
+
+/* Make the part, or look whether it is there. */
+static mcds_request lead(struct mcds__part_append *append, const struct mcds__part_place *place,
+                         mcds_bytes key, mcds_bytes route)
+{
+    if (!place->makes)
+        return (mcds_request){
+            .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = key, .route = route};
+    return (mcds_request){
+        .command = MCDS_ADD,
+        .flags = place->birth,
+        .ttl_ms = append->ttl_ms,
+        .key = key,
+        .route = route,
+        .value = {append->opening, mcds__part_put_opening(append->opening, key, place->before)},
+    };
+}
+
+uint32_t mcds__part_append_fill(struct mcds__part_append *append,
+                                const struct mcds__part_place *place,
+                                const struct mcds__operation *operation)
+{
+    uint8_t flags = append->tells_loss ? MCDS__PART_LOSS : 0;
+    uint32_t count = 0;
+    if (append->doubt && place->part > append->doubted)
+        flags |= (uint8_t)(place->part - append->doubted);
+    mcds_bytes route = mcds__part_key(append->parts, append->family, place->part, &append->key);
+    mcds_bytes key = mcds__key_bytes(&append->key);
+    mcds__part_address(append->records.at, append->records.length, key, flags);
+    append->part = place->part;
+    append->makes = place->makes;
+    append->leads = place->makes || append->refusals > 0;
+    append->counts = place->counts || (append->counts && place->part > 0);
+    if (append->leads)
+        append->requests[count++] = lead(append, place, key, route);
+    append->requests[count++] = (mcds_request){
+        .command = MCDS_APPEND,
+        .key = key,
+        .route = route,
+        .value = {append->records.at, append->records.length},
+    };
+    append->requests[count++] = (mcds_request){
+        .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = key, .route = route};
+    if (append->counts)
+        mcds__part_write_count(append, &append->requests[count++]);
+    if (mcds__part_prove_along(append, operation))
+        append->requests[count++] = mcds__part_look_at_root(append->parts);
+    return count;
 }
 
 size_t mcds__part_whole_records(const struct mcds__part_append *append, size_t room)
@@ -85,6 +137,12 @@ int mcds__part_append_put(struct mcds__part_append *append, uint8_t flags, int64
             return result;
     }
     return mcds__part_put(&append->records, &record) ? MCDS_OK : MCDS_NO_MEMORY;
+}
+
+void mcds__part_append_resume(struct mcds__part_append *append)
+{
+    append->ended = false;
+    append->truth = MCDS__PART_UNPROVED;
 }
 
 bool mcds__part_append_move(struct mcds__part_append *append, uint64_t family, bool is_fresh)

@@ -393,7 +393,9 @@ static enum mcds__step ask_survey(struct mcds__part_read *read, uint32_t count, 
     read->head = 0;
     read->base = count;
     read->stage = READ_ASKED;
-    (void)mcds__operation_ask_repeatable(operation, room->requests, 2 * count);
+    if (read->looks)
+        room->requests[2 * count] = mcds__part_look_at_root(read->parts);
+    (void)mcds__operation_ask_repeatable(operation, room->requests, 2 * count + read->looks);
     operation->batch.independent = true;
     read->values.length = 0;
     operation->batch.values = &read->values;
@@ -409,8 +411,12 @@ enum mcds__step mcds__part_survey_step(struct mcds__part_read *read, uint32_t co
     if (fails(read, operation, &step))
         return step;
     read->all_count = 0;
+    if (read->looks)
+        read->truth = (uint8_t)mcds__part_truth_of(read->family,
+                                                   &read->room->requests[2 * count].reply);
     for (uint32_t i = 0; i < count; i++) {
         const mcds_reply *reply = &request_of(read, i)->reply;
+        read->births[i] = exists(read, i) ? reply->flags : 0;
         read->kinds[i] = exists(read, i) ? MCDS__PART_SHORT : MCDS__PART_NOTHING;
         if (mcds__part_count_of(&read->room->requests[i].reply, &read->values) > 0 ||
             (exists(read, i) && mcds__part_is_closed(reply->value_length, reply->flags)))

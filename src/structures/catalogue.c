@@ -59,7 +59,7 @@ static const char *noun_of(const char *tag, bool is_root)
         {MCDS__TAG_ARRAY, "array", false},
         {MCDS__TAG_TABLE, "table", true},
         {MCDS__TAG_LIST, "list", false},
-        {MCDS__TAG_LOG, "log", false},
+        {MCDS__TAG_LOG, "log", true},
         {MCDS__TAG_ARRAY, "array", false},
         {MCDS__TAG_VIEWS, "views", false},
         {MCDS__TAG_VIEWS_BASE, "views", false},

@@ -334,7 +334,7 @@ int mcds_list_open(mcds_store *store, const char *name, const mcds_list_options 
     mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LIST, name);
     mcds__generation_init(&list->generation, store, &key, MCDS__KIND_LIST);
     mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LIST_PART, name);
-    mcds__parts_init(&list->parts, store, &key, true);
+    mcds__parts_init(&list->parts, store, &key, NULL);
     mcds__handle_begin(&list->handle, store, destroy_list);
     *list_out = list;
     return MCDS_OK;

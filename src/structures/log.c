@@ -9,19 +9,26 @@
 
 #define HELD_ROOM 160
 
-enum { PUT_BEGIN, PUT_LOOK, PUT_ROOT, PUT_APPEND, PUT_HEAL };
+/* How often a put may find that its life is over before it gives up. */
+#define TURNS_MAX 16
+
+enum { PUT_BEGIN, PUT_LOOK, PUT_ROOT, PUT_APPEND, PUT_TURN };
 
 struct log_put {
     struct mcds__operation base;
     mcds_log *log;
     int64_t when_ms;
     int64_t began_ns; /* the batch of events that is under way */
+    uint64_t life;    /* in which they are put */
+    uint8_t turns;
+    bool doubt; /* they may have been seen in a life that is over */
     const mcds_bytes *events;
     size_t count;
     size_t *put_out;  /* how many have been put, for the caller; NULL: not wanted */
     size_t under_way; /* how many are in the append */
     uint8_t stage;
     struct mcds__log_begin begin;
+    struct mcds__log_turn turn;
     struct mcds__part_append append;
     mcds_bytes own; /* a single event in a pipeline, copied into */
     mcds_buffer held;
@@ -53,8 +60,16 @@ static int judge(const struct log_put *put, const struct mcds__log_settings *set
     return MCDS_OK;
 }
 
+/* An event that is under way may be in the life whose root was not there. */
+static enum mcds__step fail(struct log_put *put)
+{
+    if (put->doubt || (put->under_way > 0 && put->append.doubt))
+        put->base.result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
 /* As many events as share a batch. */
-static enum mcds__step put_events(struct log_put *put)
+static enum mcds__step put_events(struct log_put *put, uint64_t life)
 {
     int64_t filed_ms;
     int result = judge(put, &put->log->settings, &filed_ms);
@@ -74,12 +89,34 @@ static enum mcds__step put_events(struct log_put *put)
         put->count--;
         put->under_way++;
     }
-    if (result != MCDS_OK)
-        return mcds__operation_finish(&put->base, result);
-    (void)mcds__part_append_move(&put->append, mcds__log_chunk(put->log, filed_ms), true);
+    if (result != MCDS_OK) {
+        (void)mcds__operation_finish(&put->base, result);
+        return fail(put);
+    }
+    uint64_t chunk = mcds__log_chunk(put->log, filed_ms);
+    (void)mcds__part_append_move(&put->append, mcds__log_family(mcds__log_stem(life), chunk),
+                                 true);
+    put->life = life;
     put->began_ns = mcds__operation_now_ns(&put->base);
     put->stage = PUT_APPEND;
     return mcds__part_append_step(&put->append, &put->base);
+}
+
+/* What lives is known again. What another life holds of the events is void, so they are put once
+ * more. */
+static enum mcds__step go_on_in(struct log_put *put, uint64_t life)
+{
+    if (put->under_way > 0 && life == put->life) {
+        mcds__part_append_resume(&put->append);
+        put->stage = PUT_APPEND;
+    } else {
+        put->doubt = put->doubt || put->append.doubt;
+        put->events -= put->under_way;
+        put->count += put->under_way;
+        put->under_way = 0;
+        put->stage = PUT_BEGIN;
+    }
+    return step_put(&put->base);
 }
 
 static enum mcds__step go_on(struct log_put *put)
@@ -87,6 +124,7 @@ static enum mcds__step go_on(struct log_put *put)
     if (put->put_out != NULL)
         *put->put_out += put->under_way;
     put->under_way = 0;
+    put->doubt = false;
     if (put->count == 0)
         return mcds__operation_finish(&put->base, MCDS_OK);
     mcds__operation_note_result(&put->base);
@@ -104,63 +142,77 @@ static bool took_too_long(const struct log_put *put)
 
 static enum mcds__step take_append(struct log_put *put, enum mcds__step step)
 {
-    if (step != MCDS__DONE || put->base.result != MCDS_OK)
+    if (step != MCDS__DONE)
         return step;
+    if (put->append.ended && put->turns++ < TURNS_MAX) {
+        put->stage = PUT_TURN;
+        mcds__log_turn_begin(&put->turn, put->log, mcds__log_stem(put->life));
+        return step_put(&put->base);
+    }
+    if (put->base.result != MCDS_OK)
+        return fail(put);
     if (took_too_long(put))
         return mcds__operation_explain(&put->base, MCDS_AMBIGUOUS, MCDS__WHY(LOG_LATE));
-    if (!put->append.made)
-        return go_on(put);
-    /* Who makes a part looks after the root, so that its settings are not forgotten. */
-    put->stage = PUT_HEAL;
-    mcds__log_begin(&put->begin, put->log);
-    put->begin.root.count = mcds__log_encode(&put->log->settings, put->begin.root.settings);
-    put->begin.root.number = atomic_load(&put->log->generation.known);
-    return step_put(&put->base);
+    return go_on(put);
+}
+
+/* What the log is made with: where this handle knows settings, with those. */
+static struct mcds__log_settings settings_of(const mcds_log *log)
+{
+    return atomic_load(&log->is_ready) ? log->settings : mcds__log_complete(&log->wanted);
 }
 
 /* There is no log: an event that is refused does not make it. */
-static enum mcds__step make_root(struct log_put *put)
+static enum mcds__step make_root(struct log_put *put, uint64_t life)
 {
-    struct mcds__log_settings settings = mcds__log_complete(&put->log->wanted);
+    struct mcds__log_settings settings = settings_of(put->log);
     int64_t filed_ms;
     int result = judge(put, &settings, &filed_ms);
     if (result != MCDS_OK)
         return mcds__operation_finish(&put->base, result);
     put->stage = PUT_ROOT;
     mcds__log_begin(&put->begin, put->log);
-    put->begin.root.number = mcds__random_u64(put->base.env) | 1;
+    put->begin.root.count = mcds__log_encode(&settings, put->begin.root.settings);
+    put->begin.root.number = life;
     return step_put(&put->base);
 }
 
 static enum mcds__step take_root(struct log_put *put, enum mcds__step step)
 {
     if (step == MCDS__DONE && put->base.result == MCDS_NOT_FOUND)
-        return make_root(put);
-    if (step != MCDS__DONE || put->base.result != MCDS_OK)
+        return make_root(put, mcds__random_u64(put->base.env) | 1);
+    if (step != MCDS__DONE)
         return step;
-    atomic_store(&put->log->generation.known, put->begin.root.number);
-    put->stage = PUT_BEGIN;
-    return step_put(&put->base);
+    if (put->base.result != MCDS_OK)
+        return fail(put);
+    return go_on_in(put, put->begin.root.number);
 }
 
-static enum mcds__step take_heal(struct log_put *put, enum mcds__step step)
+/* The life is over, or its root was not there. A root that the store has lost is made again, and
+ * all events of its life are there as before. */
+static enum mcds__step take_turn(struct log_put *put, enum mcds__step step)
 {
     if (step != MCDS__DONE)
         return step;
-    if (put->base.result == MCDS_INVALID || put->base.result == MCDS_LOST)
-        return step;
-    return go_on(put);
+    if (put->base.result == MCDS_OK)
+        return go_on_in(put, put->turn.begin.root.number);
+    if (put->base.result != MCDS_NOT_FOUND)
+        return fail(put);
+    return make_root(put,
+                     put->turn.was_dropped ? mcds__random_u64(put->base.env) | 1 : put->life);
 }
 
 static enum mcds__step step_put(struct mcds__operation *operation)
 {
     struct log_put *put = (struct log_put *)operation;
+    uint64_t life;
     switch (put->stage) {
     case PUT_BEGIN:
         if (put->count == 0)
             return mcds__operation_finish(operation, MCDS_OK);
-        if (atomic_load(&put->log->is_ready))
-            return put_events(put);
+        life = atomic_load(&put->log->generation.known);
+        if (life != 0)
+            return put_events(put, life);
         put->stage = PUT_LOOK;
         mcds__log_begin(&put->begin, put->log);
         return step_put(operation);
@@ -168,8 +220,8 @@ static enum mcds__step step_put(struct mcds__operation *operation)
         return take_root(put, mcds__log_begin_step(&put->begin, false, operation));
     case PUT_ROOT:
         return take_root(put, mcds__log_begin_step(&put->begin, true, operation));
-    case PUT_HEAL:
-        return take_heal(put, mcds__log_begin_step(&put->begin, true, operation));
+    case PUT_TURN:
+        return take_turn(put, mcds__log_turn_step(&put->turn, operation));
     default:
         return take_append(put, mcds__part_append_step(&put->append, operation));
     }
@@ -224,6 +276,8 @@ static int launch_put(struct log_put *put, const struct mcds__operation_kind *ki
     put->count = count;
     put->put_out = put_out;
     put->under_way = 0;
+    put->turns = 0;
+    put->doubt = false;
     put->stage = PUT_BEGIN;
     put->append.parts = NULL;
     mcds__buffer_init_in(&put->held, put->base.env, (size_t)MCDS__PART_LARGE_MAX,

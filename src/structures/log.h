@@ -31,7 +31,7 @@ struct mcds_log {
     pthread_mutex_t mutex; /* over the adoption of the settings */
     _Atomic bool is_ready; /* what follows is set and stays */
     struct mcds__log_settings settings;
-    struct mcds__parts parts; /* a family per chunk */
+    struct mcds__parts parts; /* a family per chunk of each life */
 };
 
 /* The wanted settings with the defaults in place of what is not given. */
@@ -52,6 +52,34 @@ void mcds__log_begin(struct mcds__log_begin *begin, mcds_log *log);
 enum mcds__step mcds__log_begin_step(struct mcds__log_begin *begin, bool makes,
                                      struct mcds__operation *operation);
 
+/* Whoever has seen that the root of this life is not there, or another, finds out what lives, and
+ * whether this life was dropped: a drop leaves a mark under the name of the life. Without the mark,
+ * the store has lost the root. */
+struct mcds__log_turn {
+    uint64_t stem;
+    bool was_dropped; /* out */
+    uint8_t stage;    /* private, as what follows */
+    struct mcds__log_begin begin;
+    struct mcds__key key;
+    mcds_request request;
+};
+void mcds__log_turn_begin(struct mcds__log_turn *turn, mcds_log *log, uint64_t stem);
+/* DONE with what mcds__log_begin_step returns when it is not to make the log. */
+enum mcds__step mcds__log_turn_step(struct mcds__log_turn *turn,
+                                    struct mcds__operation *operation);
+/* The mark of this life, to be set. */
+mcds_request mcds__log_mark(const mcds_log *log, uint64_t stem, struct mcds__key *key_out);
+
+/* The part of a life that its keys contain. */
+static inline uint64_t mcds__log_stem(uint64_t life)
+{
+    return mcds__descriptor_stem(mcds__descriptor_flags(life));
+}
+/* The parts of a chunk. */
+static inline uint64_t mcds__log_family(uint64_t stem, uint64_t chunk)
+{
+    return stem << MCDS__PART_CHUNK_BITS | (chunk & MCDS__PART_CHUNK_MASK);
+}
 /* The chunk of a time, and the chunks that may hold what is kept and what is put. */
 static inline uint64_t mcds__log_chunk(const mcds_log *log, int64_t at_ms)
 {
@@ -69,6 +97,19 @@ uint64_t mcds__log_unexpired(const mcds_log *log, int64_t now_ms);
 
 /* Add to what the caller's numbers are, if there are any. */
 void mcds__log_add_info(mcds_log_info *info_out, uint64_t gaps, uint64_t corrupt);
+
+/* The part of its life that the keys of a cursor's parts contain, and the parts of its chunk i. */
+static inline uint64_t mcds__log_cursor_stem(const mcds_log_cursor *cursor)
+{
+    return mcds__descriptor_stem(cursor->life);
+}
+uint64_t mcds__log_cursor_family(const mcds_log_cursor *cursor, uint32_t i);
+/* Make it reach as far as there may be events, or as it can. */
+void mcds__log_cursor_stretch(mcds_log_cursor *cursor, uint64_t newest);
+/* Drop chunks before `live`, which have been read and take no more. True: others are to come. */
+bool mcds__log_cursor_shift(mcds_log_cursor *cursor, uint64_t live, uint64_t newest);
+/* The flags of another life's root: nothing of it has been read. */
+void mcds__log_cursor_begin_life(mcds_log_cursor *cursor, uint32_t life);
 
 /* An event from its record. */
 static inline mcds_log_event mcds__log_event(const struct mcds__part_record *record,

@@ -1,11 +1,12 @@
-/* Log: a cursor as text, 1:FROM:CHUNK and, for each chunk, :PART.SIZE.BIRTH, in decimal. */
+/* Log: what a cursor holds, and a cursor as text: 2:FROM:LIFE:CHUNK and, for each chunk,
+ * :PART.SIZE.BIRTH, in decimal. */
 #include <string.h>
 
 #include "base/error.h"
 #include "base/number.h"
 #include "structures/log.h"
 
-#define FORM 1
+#define FORM 2
 #define CHUNKS_HUGE (UINT64_C(1) << 40)
 #define SIZE_HUGE (UINT64_C(1) << 27)
 
@@ -20,6 +21,7 @@ void mcds_log_cursor_save(const mcds_log_cursor *cursor, char text_out[MCDS_LOG_
 {
     char *at = put(text_out, '\0', FORM);
     at = put(at, ':', (uint64_t)cursor->from_ms);
+    at = put(at, ':', cursor->life);
     at = put(at, ':', cursor->chunk);
     for (uint32_t i = 0; i < cursor->count && i < MCDS_LOG_CURSOR_CHUNKS; i++) {
         at = put(at, ':', cursor->at[i].part);
@@ -44,11 +46,13 @@ int mcds_log_cursor_load(mcds_log_cursor *cursor, const char *text)
     mcds_log_cursor loaded = MCDS_LOG_CURSOR_INIT;
     uint64_t form;
     uint64_t from_ms;
+    uint64_t life;
     const char *at = text;
     if (cursor == NULL || text == NULL)
         return mcds__fail_missing("log", "cursor_load", "a cursor and a text");
     bool fine = take(&at, ":", UINT64_MAX, &form) && form == FORM && *at++ == ':' &&
                 take(&at, ":", INT64_MAX, &from_ms) && *at++ == ':' &&
+                take(&at, ":", UINT32_MAX, &life) && *at++ == ':' &&
                 take(&at, ":", CHUNKS_HUGE, &loaded.chunk);
     while (fine && *at == ':') {
         uint64_t size;
@@ -67,6 +71,39 @@ int mcds_log_cursor_load(mcds_log_cursor *cursor, const char *text)
         return mcds__fail(MCDS_INVALID, BAD_CURSOR, .noun = "log", .verb = "cursor_load",
                           .found = text, .reason = "the text is not a cursor");
     loaded.from_ms = (int64_t)from_ms;
+    loaded.life = (uint32_t)life;
     *cursor = loaded;
     return MCDS_OK;
+}
+
+uint64_t mcds__log_cursor_family(const mcds_log_cursor *cursor, uint32_t i)
+{
+    return mcds__log_family(mcds__log_cursor_stem(cursor), cursor->chunk + i);
+}
+
+void mcds__log_cursor_stretch(mcds_log_cursor *cursor, uint64_t newest)
+{
+    while (cursor->count < MCDS_LOG_CURSOR_CHUNKS && cursor->chunk + cursor->count <= newest) {
+        cursor->at[cursor->count].part = 0;
+        cursor->at[cursor->count].size = 0;
+        cursor->at[cursor->count++].birth = 0;
+    }
+}
+
+bool mcds__log_cursor_shift(mcds_log_cursor *cursor, uint64_t live, uint64_t newest)
+{
+    uint32_t passed = 0;
+    while (passed < cursor->count && cursor->chunk + passed < live)
+        passed++;
+    bool was_full = cursor->chunk + cursor->count <= newest;
+    memmove(cursor->at, cursor->at + passed, (cursor->count - passed) * sizeof cursor->at[0]);
+    cursor->count -= passed;
+    cursor->chunk += passed;
+    return was_full && passed > 0;
+}
+
+void mcds__log_cursor_begin_life(mcds_log_cursor *cursor, uint32_t life)
+{
+    cursor->life = life;
+    memset(cursor->at, 0, sizeof cursor->at);
 }

@@ -14,6 +14,8 @@ enum {
     DROP_ERASE,
     DROP_PASS,
     DROP_FIND,
+    DROP_MARK,
+    DROP_MARKED,
     DROP_LAST
 };
 
@@ -26,7 +28,8 @@ struct log_drop {
     bool erased;     /* something is gone, or may be */
     bool is_survey;  /* what has been read */
     bool is_counted; /* the count of the long chunk is still to be erased */
-    uint64_t first;  /* chunks that have not been looked at, both ends included */
+    uint64_t life;
+    uint64_t first; /* families that have not been looked at, both ends included */
     uint64_t last;
     uint32_t width; /* of the survey */
     uint32_t chunk; /* of the survey, the next to be erased */
@@ -206,7 +209,7 @@ static enum mcds__step pass_chunk(struct log_drop *drop)
     if (drop->first <= drop->last)
         return survey(drop);
     mcds__part_forget_all(&drop->log->parts);
-    return go_to(drop, DROP_LAST);
+    return go_to(drop, DROP_MARK);
 }
 
 /* The parts of a long chunk have been erased. */
@@ -274,11 +277,47 @@ static enum mcds__step begin(struct log_drop *drop)
     mcds_log *log = drop->log;
     int64_t now_ms = mcds__wall_ms(drop->base.env);
     mcds__part_read_begin(&drop->read, &log->parts, 0);
-    drop->first = mcds__log_unexpired(log, now_ms);
-    drop->last = mcds__log_newest(log, now_ms);
+    drop->life = drop->root.root.number;
+    uint64_t stem = mcds__log_stem(drop->life);
+    drop->first = mcds__log_family(stem, mcds__log_unexpired(log, now_ms));
+    drop->last = mcds__log_family(stem, mcds__log_newest(log, now_ms));
     if (mcds__part_get_room(&drop->room, drop->base.env) == NULL)
         return mcds__operation_finish(&drop->base, MCDS_NO_MEMORY);
     return survey(drop);
+}
+
+/* Before the root goes, so that who finds it gone knows why. */
+static enum mcds__step set_mark(struct log_drop *drop)
+{
+    drop->stage = DROP_MARKED;
+    mcds__operation_renew(&drop->base);
+    drop->room->requests[0] = mcds__log_mark(drop->log, mcds__log_stem(drop->life),
+                                             &drop->room->keys[0]);
+    return mcds__operation_ask_repeatable(&drop->base, drop->room->requests, 1);
+}
+
+/* A store that has no room for the mark does not keep the log from being erased. */
+static enum mcds__step take_mark(struct log_drop *drop)
+{
+    const mcds_reply *reply = &drop->room->requests[0].reply;
+    if (!mcds__is_transport_trouble(reply)) {
+        mcds__operation_renew(&drop->base);
+        return go_to(drop, DROP_LAST);
+    }
+    drop->stage = DROP_MARK;
+    if (mcds__operation_again(&drop->base))
+        return MCDS__SLEEP;
+    return mcds__operation_fail_read(&drop->base, reply);
+}
+
+/* The next put of this handle makes another life. */
+static enum mcds__step erase_root(struct log_drop *drop)
+{
+    enum mcds__step step = mcds__root_erase_step(&drop->root.root, &drop->base);
+    uint64_t life = drop->life;
+    if (step == MCDS__DONE && drop->base.result == MCDS_OK)
+        (void)atomic_compare_exchange_strong(&drop->log->generation.known, &life, 0);
+    return step;
 }
 
 static enum mcds__step step_stage(struct log_drop *drop, struct mcds__operation *operation)
@@ -308,8 +347,12 @@ static enum mcds__step step_stage(struct log_drop *drop, struct mcds__operation 
         return pass(drop);
     case DROP_FIND:
         return step_find(drop);
+    case DROP_MARK:
+        return set_mark(drop);
+    case DROP_MARKED:
+        return take_mark(drop);
     default:
-        return mcds__root_erase_step(&drop->root.root, operation);
+        return erase_root(drop);
     }
 }
 

@@ -11,9 +11,12 @@
 
 /* Parts in the first round trip of a long chunk; from its end. */
 #define WANT_FIRST 8
+/* How often a fetch may find that its life is over before it gives up. */
+#define TURNS_MAX 16
 
 enum {
     FETCH_ROOT,
+    FETCH_TURN,
     FETCH_SURVEY,
     FETCH_LOCATE,
     FETCH_READ,
@@ -34,17 +37,20 @@ struct log_fetch {
     bool goes_on;
     bool is_survey; /* what has been read */
     bool exists;    /* the log does: its root or a part has been seen */
-    uint64_t first; /* chunks that are left, both ends included */
+    uint64_t life;  /* whose events are fetched */
+    uint64_t first; /* families that are left, both ends included */
     uint64_t last;
-    uint32_t width; /* of the survey */
-    uint32_t seen;  /* which of its chunks this handle knew before it asked, a bit for each */
-    uint32_t chunk; /* of the survey, that is visited */
+    uint32_t width;                         /* of the survey */
+    uint32_t births[MCDS__PART_SURVEY_MAX]; /* that this handle knew before it asked */
+    uint32_t chunk;                         /* of the survey, that is visited */
     uint32_t item;  /* the next to be visited, counted from where the visit begins */
     uint32_t begin; /* items of the chunk that is visited: [begin, end) */
     uint32_t end;
     uint64_t bound; /* of a long chunk: no part existed from here on; 0: not known */
     uint64_t low;   /* newest first: parts below this are left */
+    uint8_t turns;
     struct mcds__log_begin root;
+    struct mcds__log_turn turn;
     struct mcds__part_locate locate;
     struct mcds__part_find find;
     struct mcds__part_read read;
@@ -75,8 +81,7 @@ static void add_info(struct log_fetch *fetch)
     mcds__log_add_info(fetch->info_out, fetch->read.gaps, fetch->read.corrupt);
 }
 
-/* A handle that knows the settings does not read the root. Where it finds nothing, the log may have
- * been dropped. */
+/* Where nothing is left of a log whose root was not there, there may still be none. */
 static enum mcds__step finish(struct log_fetch *fetch)
 {
     if (!fetch->exists) {
@@ -116,14 +121,25 @@ static enum mcds__step survey(struct log_fetch *fetch)
     fetch->read.stage = 0;
     if (fetch->width > left)
         fetch->width = (uint32_t)left;
-    fetch->seen = 0;
     for (uint32_t i = 0; i < fetch->width; i++) {
-        uint64_t chunk = fetch->range.newest_first ? fetch->last - i : fetch->first + i;
-        if (mcds__part_was_seen(&fetch->log->parts, chunk))
-            fetch->seen |= UINT32_C(1) << i;
+        uint64_t family = fetch->range.newest_first ? fetch->last - i : fetch->first + i;
+        fetch->births[i] = mcds__part_sight_of(&fetch->log->parts, family);
     }
     mcds__operation_renew(&fetch->base);
     return go_to(fetch, FETCH_SURVEY);
+}
+
+/* Where the first part is another than this handle has seen, or none and nothing else shows it,
+ * events are gone. */
+static void note_first_part(struct log_fetch *fetch)
+{
+    uint32_t known = fetch->births[fetch->chunk];
+    uint32_t birth = fetch->read.births[fetch->chunk];
+    if (birth != 0)
+        mcds__part_note_sight(&fetch->log->parts, next_chunk(fetch), birth);
+    if (known != 0 && known != birth &&
+        (birth != 0 || fetch->read.kinds[fetch->chunk] == MCDS__PART_NOTHING))
+        fetch->read.gaps++;
 }
 
 /* The items of the next chunk of the survey that has any, or the end of it. */
@@ -131,8 +147,7 @@ static enum mcds__step visit_survey(struct log_fetch *fetch)
 {
     for (; fetch->chunk < fetch->width; fetch->chunk++, pass_chunk(fetch)) {
         enum mcds__part_kind kind = fetch->read.kinds[fetch->chunk];
-        if (kind == MCDS__PART_NOTHING && (fetch->seen >> fetch->chunk & 1) != 0)
-            fetch->read.gaps++;
+        note_first_part(fetch);
         fetch->exists = fetch->exists || kind != MCDS__PART_NOTHING;
         fetch->begin = fetch->end;
         while (fetch->end < fetch->read.count &&
@@ -260,6 +275,33 @@ static enum mcds__step step_large(struct log_fetch *fetch)
     return go_to(fetch, FETCH_VISIT);
 }
 
+/* The chunks of the range, as far as they are kept, in this life. */
+static enum mcds__step begin(struct log_fetch *fetch, uint64_t life)
+{
+    mcds_log *log = fetch->log;
+    uint64_t stem = mcds__log_stem(life);
+    int64_t now_ms = mcds__wall_ms(fetch->base.env);
+    int64_t oldest_ms = now_ms - (int64_t)log->settings.retention_ms;
+    if (fetch->range.first_ms < oldest_ms)
+        fetch->range.first_ms = oldest_ms;
+    if (fetch->range.last_ms == 0)
+        fetch->range.last_ms = INT64_MAX;
+    if (fetch->range.first_ms >= fetch->range.last_ms)
+        return finish(fetch);
+    uint64_t last = mcds__log_chunk(log, fetch->range.last_ms - 1);
+    if (last > mcds__log_newest(log, now_ms))
+        last = mcds__log_newest(log, now_ms);
+    uint64_t first = mcds__log_chunk(log, fetch->range.first_ms);
+    if (first > last)
+        return finish(fetch);
+    fetch->life = life;
+    fetch->first = mcds__log_family(stem, first);
+    fetch->last = mcds__log_family(stem, last);
+    fetch->width = MCDS__PART_SURVEY_MAX;
+    fetch->read.looks = true;
+    return survey(fetch);
+}
+
 static enum mcds__step take_survey(struct log_fetch *fetch, enum mcds__step step)
 {
     if (step != MCDS__DONE || fetch->base.result != MCDS_OK)
@@ -267,6 +309,35 @@ static enum mcds__step take_survey(struct log_fetch *fetch, enum mcds__step step
     fetch->is_survey = true;
     fetch->chunk = 0;
     fetch->begin = fetch->end = 0;
+    if (!fetch->read.looks)
+        return visit_survey(fetch);
+    fetch->read.looks = false;
+    if (fetch->read.truth == MCDS__PART_ALIVE) {
+        fetch->exists = true;
+        return visit_survey(fetch);
+    }
+    mcds__operation_renew(&fetch->base);
+    mcds__log_turn_begin(&fetch->turn, fetch->log, mcds__log_stem(fetch->life));
+    return go_to(fetch, FETCH_TURN);
+}
+
+/* The root of the life was not there. */
+static enum mcds__step take_turn(struct log_fetch *fetch, enum mcds__step step)
+{
+    const struct mcds__log_turn *turn = &fetch->turn;
+    if (step != MCDS__DONE)
+        return step;
+    int result = fetch->base.result;
+    if (result == MCDS_OK && turn->begin.root.number != fetch->life) {
+        fetch->read.gaps += !turn->was_dropped;
+        return fetch->turns++ < TURNS_MAX ? begin(fetch, turn->begin.root.number)
+                                          : mcds__operation_finish(&fetch->base, MCDS_BUSY);
+    }
+    if (result != MCDS_OK && result != MCDS_NOT_FOUND)
+        return step;
+    if (result == MCDS_NOT_FOUND && turn->was_dropped)
+        return step;
+    fetch->exists = fetch->exists || result == MCDS_OK;
     return visit_survey(fetch);
 }
 
@@ -291,28 +362,14 @@ static enum mcds__step take_read(struct log_fetch *fetch, enum mcds__step step)
     return go_to(fetch, FETCH_VISIT);
 }
 
-/* The chunks of the range, as far as they are kept. */
 static enum mcds__step take_root(struct log_fetch *fetch, enum mcds__step step)
 {
     mcds_log *log = fetch->log;
     if (step != MCDS__DONE || fetch->base.result != MCDS_OK)
         return step;
-    int64_t now_ms = mcds__wall_ms(fetch->base.env);
-    int64_t oldest_ms = now_ms - (int64_t)log->settings.retention_ms;
-    if (fetch->range.first_ms < oldest_ms)
-        fetch->range.first_ms = oldest_ms;
-    if (fetch->range.last_ms == 0)
-        fetch->range.last_ms = INT64_MAX;
     mcds__part_read_begin(&fetch->read, &log->parts, 0);
     mcds__part_fetch_begin(&fetch->large, &log->parts);
-    if (fetch->range.first_ms >= fetch->range.last_ms)
-        return finish(fetch);
-    fetch->first = mcds__log_chunk(log, fetch->range.first_ms);
-    fetch->last = mcds__log_chunk(log, fetch->range.last_ms - 1);
-    if (fetch->last > mcds__log_newest(log, now_ms))
-        fetch->last = mcds__log_newest(log, now_ms);
-    fetch->width = MCDS__PART_SURVEY_MAX;
-    return survey(fetch);
+    return begin(fetch, fetch->root.root.number);
 }
 
 static enum mcds__step take_root_after(struct log_fetch *fetch, enum mcds__step step)
@@ -327,10 +384,13 @@ static enum mcds__step step_stage(struct log_fetch *fetch, struct mcds__operatio
 {
     switch (fetch->stage) {
     case FETCH_ROOT:
-        if (atomic_load(&fetch->log->is_ready))
+        fetch->root.root.number = atomic_load(&fetch->log->generation.known);
+        if (fetch->root.root.stage == 0 && fetch->root.root.number != 0)
             return take_root(fetch, mcds__operation_finish(operation, MCDS_OK));
         fetch->exists = true;
         return take_root(fetch, mcds__log_begin_step(&fetch->root, false, operation));
+    case FETCH_TURN:
+        return take_turn(fetch, mcds__log_turn_step(&fetch->turn, operation));
     case FETCH_ROOT_AFTER:
         return take_root_after(fetch, mcds__log_begin_step(&fetch->root, false, operation));
     case FETCH_SURVEY:
@@ -389,6 +449,7 @@ static int launch_fetch(struct log_fetch *fetch, mcds_log *log, const mcds_log_r
     fetch->info_out = info_out;
     fetch->stage = FETCH_ROOT;
     fetch->exists = false;
+    fetch->turns = 0;
     fetch->locate.room = NULL;
     fetch->read.parts = NULL;
     mcds__log_begin(&fetch->root, log);

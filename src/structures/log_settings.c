@@ -171,10 +171,12 @@ static enum mcds__step adopt(struct mcds__log_begin *begin, struct mcds__operati
         log->settings = settings;
         mcds__key_begin(&key, mcds__store_ns(log->store), MCDS__TAG_LOG_PART, log->name);
         mcds__key_add_number(&key, settings.chunk_ms);
-        mcds__parts_init(&log->parts, log->store, &key, false);
+        mcds__parts_init(&log->parts, log->store, &key, &log->generation.key);
         atomic_store(&log->is_ready, true);
     }
     bool is_fine = settings.chunk_ms == log->settings.chunk_ms;
+    if (is_fine)
+        atomic_store(&log->generation.known, begin->root.number);
     (void)pthread_mutex_unlock(&log->mutex);
     if (is_fine)
         return mcds__operation_finish(operation, MCDS_OK);

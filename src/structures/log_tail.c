@@ -4,15 +4,27 @@
  * that were read, and its birth. One round trip shows which of them have grown, and whether the
  * log still has a root. The cursor drops a chunk that takes no more events. */
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/environment.h"
 #include "base/error.h"
 #include "structures/log.h"
 
 #define WANT_FIRST 4
+/* How often a tail may find that its life is over before it gives up. */
+#define TURNS_MAX 16
+/* How far apart two births may be by different clocks alone. */
+#define SKEW_BIRTH ((uint32_t)(MCDS__LOG_SKEW_MS / MS_PER_S) << 10)
 
-enum { TAIL_ROOT, TAIL_BEGIN, TAIL_LOCATE, TAIL_POLL, TAIL_READ, TAIL_VISIT, TAIL_LARGE };
+enum {
+    TAIL_ROOT,
+    TAIL_TURN,
+    TAIL_BEGIN,
+    TAIL_LOCATE,
+    TAIL_POLL,
+    TAIL_READ,
+    TAIL_VISIT,
+    TAIL_LARGE
+};
 
 struct log_tail {
     struct mcds__operation base;
@@ -33,7 +45,9 @@ struct log_tail {
     uint64_t gaps;
     uint64_t bound;      /* of the chunk: no part existed from here on; 0: not known */
     uint32_t newer_than; /* a birth: older parts have been read; 0: that is not the question */
+    uint8_t turns;
     struct mcds__log_begin root;
+    struct mcds__log_turn turn;
     struct mcds__part_locate locate;
     struct mcds__part_read read;
     struct mcds__part_fetch large;
@@ -75,31 +89,9 @@ static uint64_t first_live(const struct log_tail *tail)
     return mcds__log_chunk(tail->log, tail->now_ms - open_ms);
 }
 
-/* Make the cursor reach as far as there may be events, or as it can. */
-static void stretch(struct log_tail *tail)
+static uint64_t newest_of(const struct log_tail *tail)
 {
-    mcds_log_cursor *cursor = tail->cursor;
-    uint64_t newest = mcds__log_newest(tail->log, tail->now_ms);
-    while (cursor->count < MCDS_LOG_CURSOR_CHUNKS && cursor->chunk + cursor->count <= newest) {
-        cursor->at[cursor->count].part = 0;
-        cursor->at[cursor->count].size = 0;
-        cursor->at[cursor->count++].birth = 0;
-    }
-}
-
-/* Leave chunks behind that have been read and take no more. True: there are others to come. */
-static bool shift(struct log_tail *tail)
-{
-    mcds_log_cursor *cursor = tail->cursor;
-    uint64_t live = first_live(tail);
-    uint32_t passed = 0;
-    while (passed < cursor->count && cursor->chunk + passed < live)
-        passed++;
-    bool was_full = cursor->chunk + cursor->count <= mcds__log_newest(tail->log, tail->now_ms);
-    memmove(cursor->at, cursor->at + passed, (cursor->count - passed) * sizeof cursor->at[0]);
-    cursor->count -= passed;
-    cursor->chunk += passed;
-    return was_full && passed > 0;
+    return mcds__log_newest(tail->log, tail->now_ms);
 }
 
 /* A cursor that comes so late that keys of chunks which it has never looked at may have expired. Of
@@ -124,14 +116,14 @@ static enum mcds__step begin(struct log_tail *tail)
     mcds__part_fetch_begin(&tail->large, &tail->log->parts);
     tail->at = 0;
     if (cursor->count == 0) {
+        cursor->life = mcds__descriptor_flags(tail->root.root.number);
         cursor->chunk = cursor->from_ms == 0 ? first_live(tail)
                                              : mcds__log_chunk(tail->log, cursor->from_ms);
         if (cursor->chunk < oldest)
             cursor->chunk = oldest;
-        uint64_t newest = mcds__log_newest(tail->log, tail->now_ms);
-        if (cursor->chunk > newest)
-            cursor->chunk = newest;
-        stretch(tail);
+        if (cursor->chunk > newest_of(tail))
+            cursor->chunk = newest_of(tail);
+        mcds__log_cursor_stretch(cursor, newest_of(tail));
         return cursor->from_ms == 0 ? go_to(tail, TAIL_LOCATE) : begin_poll(tail);
     }
     pass_expired(tail);
@@ -144,7 +136,7 @@ static enum mcds__step step_locate(struct log_tail *tail)
     mcds_log_cursor *cursor = tail->cursor;
     if (tail->at == cursor->count)
         return mcds__operation_finish(&tail->base, MCDS_OK);
-    tail->locate.family = cursor->chunk + tail->at;
+    tail->locate.family = mcds__log_cursor_family(cursor, tail->at);
     enum mcds__step step = mcds__part_locate_step(&tail->locate, &tail->log->parts,
                                                   &tail->base);
     if (step != MCDS__DONE)
@@ -167,9 +159,9 @@ static enum mcds__step ask_poll(struct log_tail *tail)
     struct mcds__part_room *room = mcds__part_get_room(&tail->room, tail->base.env);
     if (room == NULL)
         return mcds__operation_finish(&tail->base, MCDS_NO_MEMORY);
-    stretch(tail);
+    mcds__log_cursor_stretch(cursor, newest_of(tail));
     for (uint32_t i = 0; i < cursor->count; i++) {
-        uint64_t chunk = cursor->chunk + i;
+        uint64_t chunk = mcds__log_cursor_family(cursor, i);
         mcds__part_fill_count(&tail->log->parts, chunk, room, 3 * i);
         mcds__part_fill_get(&tail->log->parts, chunk, room, 3 * i + 1, cursor->at[i].part + 1,
                             MCDS_NO_VALUE);
@@ -177,11 +169,7 @@ static enum mcds__step ask_poll(struct log_tail *tail)
                             MCDS_NO_VALUE);
     }
     tail->root_at = 3 * cursor->count;
-    room->requests[tail->root_at] = (mcds_request){
-        .command = MCDS_GET,
-        .key = mcds__key_bytes(&tail->log->generation.key),
-        .options = MCDS_NO_VALUE,
-    };
+    room->requests[tail->root_at] = mcds__part_look_at_root(&tail->log->parts);
     tail->is_asked = true;
     (void)mcds__operation_ask_repeatable(&tail->base, room->requests, tail->root_at + 1);
     tail->base.batch.independent = true;
@@ -226,7 +214,37 @@ static enum mcds__step step_poll(struct log_tail *tail)
     for (uint32_t i = 0; i < cursor->count; i++)
         tail->changed |= (uint32_t)has_changed(tail, i) << i;
     tail->at = 0;
-    return go_to(tail, TAIL_READ);
+    if (mcds__part_truth_of(mcds__log_cursor_family(cursor, 0),
+                            &tail->room->requests[tail->root_at].reply) == MCDS__PART_ALIVE)
+        return go_to(tail, TAIL_READ);
+    mcds__operation_renew(&tail->base);
+    mcds__log_turn_begin(&tail->turn, tail->log, mcds__log_cursor_stem(cursor));
+    return go_to(tail, TAIL_TURN);
+}
+
+/* The root of the cursor's life was not there. */
+static enum mcds__step take_turn(struct log_tail *tail, enum mcds__step step)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    const struct mcds__log_turn *turn = &tail->turn;
+    if (step != MCDS__DONE)
+        return step;
+    int result = tail->base.result;
+    if (result == MCDS_NOT_FOUND && turn->was_dropped) {
+        mcds__log_cursor_begin_life(cursor, cursor->life);
+        (void)mcds__log_cursor_shift(cursor, first_live(tail), newest_of(tail));
+        return step;
+    }
+    if (result != MCDS_OK && result != MCDS_NOT_FOUND)
+        return step;
+    uint32_t life = mcds__descriptor_flags(turn->begin.root.number);
+    if (result == MCDS_NOT_FOUND || life == cursor->life) /* what the store has left of it */
+        return go_to(tail, TAIL_READ);
+    if (tail->turns++ == TURNS_MAX)
+        return mcds__operation_finish(&tail->base, MCDS_BUSY);
+    tail->gaps += !turn->was_dropped;
+    mcds__log_cursor_begin_life(cursor, life);
+    return begin_poll(tail);
 }
 
 /* The cursor has moved past what is gone, so that each gap is counted once. */
@@ -243,8 +261,10 @@ static enum mcds__step step_read(struct log_tail *tail)
         while (tail->at < cursor->count && (tail->changed & 1u << tail->at) == 0)
             tail->at++;
         if (tail->at == cursor->count)
-            return shift(tail) ? begin_poll(tail) : finish(tail);
-        tail->read.family = cursor->chunk + tail->at;
+            return mcds__log_cursor_shift(cursor, first_live(tail), newest_of(tail))
+                       ? begin_poll(tail)
+                       : finish(tail);
+        tail->read.family = mcds__log_cursor_family(cursor, tail->at);
         tail->read.from = cursor->at[tail->at].part;
         tail->read.want = WANT_FIRST;
         tail->read.stage = 0;
@@ -339,7 +359,8 @@ static enum mcds__step visit_items(struct log_tail *tail)
                 continue;
             }
         }
-        bool was_read = tail->newer_than != 0 && !mcds__part_is_older(tail->newer_than, birth);
+        bool was_read = tail->newer_than != 0 &&
+                        mcds__part_is_older(birth + SKEW_BIRTH, tail->newer_than);
         if (was_read || record.filed_ms < cursor->from_ms)
             pass_record(tail, part, birth, record.end);
         else if ((record.flags & MCDS__PART_LARGE) != 0)
@@ -389,6 +410,8 @@ static enum mcds__step step_stage(struct log_tail *tail, struct mcds__operation 
         if (atomic_load(&tail->log->is_ready) && tail->cursor->count > 0)
             return begin(tail);
         return take_root(tail, mcds__log_begin_step(&tail->root, false, operation));
+    case TAIL_TURN:
+        return take_turn(tail, mcds__log_turn_step(&tail->turn, operation));
     case TAIL_LOCATE:
         return step_locate(tail);
     case TAIL_POLL:
@@ -443,6 +466,7 @@ static int launch_tail(struct log_tail *tail, mcds_log *log, mcds_log_cursor *cu
     tail->stage = TAIL_ROOT;
     tail->is_asked = tail->is_gone = false;
     tail->gaps = 0;
+    tail->turns = 0;
     tail->newer_than = 0;
     tail->bound = 0;
     tail->locate = (struct mcds__part_locate){.from = 0};

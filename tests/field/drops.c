@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,9 +19,11 @@
 #define SLACK 20
 #define PAUSE_MOST_US 50000
 #define TIMEOUT_MS 20000
+/* No writer writes for longer. */
+#define RECENT_S 3600
 
-enum { PLAIN, BAG, LIST, TABLE, FORMS };
-static const char *const names[FORMS] = {"set", "bag", "list", "table"};
+enum { PLAIN, BAG, LIST, TABLE, LOG, FORMS };
+static const char *const names[FORMS] = {"set", "bag", "list", "table", "log"};
 
 struct board { /* in memory that all processes share */
     _Atomic bool is_over;
@@ -31,6 +34,7 @@ struct handle {
     mcds_store *store;
     mcds_set *set;
     mcds_table *table;
+    mcds_log *log;
 };
 
 static void check(bool fine, const char *what)
@@ -46,10 +50,12 @@ static void open_handle(struct handle *handle, const char *uri, int form)
     mcds_options options = MCDS_OPTIONS_INIT;
     mcds_set_options set = MCDS_SET_OPTIONS_INIT;
     options.timeout_ms = TIMEOUT_MS;
-    *handle = (struct handle){NULL, NULL, NULL};
+    *handle = (struct handle){NULL, NULL, NULL, NULL};
     check(mcds_open(uri, &options, &handle->store) == MCDS_OK, "open");
     set.form = form == BAG ? MCDS_SET_BAG : form == LIST ? MCDS_SET_LIST : MCDS_SET_PLAIN;
-    if (form == TABLE)
+    if (form == LOG)
+        check(mcds_log_open(handle->store, "x", NULL, &handle->log) == MCDS_OK, "open");
+    else if (form == TABLE)
         check(mcds_table_open(handle->store, "x", NULL, &handle->table) == MCDS_OK, "open");
     else
         check(mcds_set_open(handle->store, "x", &set, &handle->set) == MCDS_OK, "open");
@@ -57,6 +63,7 @@ static void open_handle(struct handle *handle, const char *uri, int form)
 
 static void close_handle(struct handle *handle)
 {
+    mcds_log_close(handle->log);
     mcds_table_close(handle->table);
     mcds_set_close(handle->set);
     mcds_close(handle->store);
@@ -64,6 +71,8 @@ static void close_handle(struct handle *handle)
 
 static int add(struct handle *handle, const char *text)
 {
+    if (handle->log != NULL)
+        return mcds_log_put(handle->log, 0, mcds_text(text));
     return handle->table != NULL
                ? mcds_table_put(handle->table, mcds_text(text), mcds_text("v"), 0)
                : mcds_set_add(handle->set, mcds_text(text), NULL);
@@ -71,11 +80,40 @@ static int add(struct handle *handle, const char *text)
 
 static int drop(struct handle *handle)
 {
+    if (handle->log != NULL)
+        return mcds_log_drop(handle->log);
     return handle->table != NULL ? mcds_table_drop(handle->table) : mcds_set_drop(handle->set);
+}
+
+struct wanted {
+    const char *text;
+    bool found;
+};
+
+static bool compare(void *context, const mcds_log_event *event)
+{
+    struct wanted *wanted = context;
+    wanted->found = event->event.length == strlen(wanted->text) &&
+                    memcmp(event->event.at, wanted->text, event->event.length) == 0;
+    return !wanted->found;
+}
+
+/* No gap is counted for what was dropped. */
+static int has_event(struct handle *handle, const char *text)
+{
+    struct wanted wanted = {text, false};
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    range.first_ms = ((int64_t)time(NULL) - RECENT_S) * 1000;
+    int result = mcds_log_fetch(handle->log, &range, compare, &wanted, &info);
+    check(info.gaps == 0, "a gap, and the store has forgotten nothing");
+    return result == MCDS_OK && !wanted.found ? MCDS_NOT_FOUND : result;
 }
 
 static int has(struct handle *handle, const char *text)
 {
+    if (handle->log != NULL)
+        return has_event(handle, text);
     return handle->table != NULL ? mcds_table_has(handle->table, mcds_text(text))
                                  : mcds_set_has(handle->set, mcds_text(text));
 }

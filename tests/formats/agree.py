@@ -283,6 +283,11 @@ class AgreeTest(unittest.TestCase):
         self.assertEqual(settings, (1, 300000, 1000, 2 * DAY_MS, 3600000))
         self.assertEqual((when, event), (1000000000000, b"birth"))
         self.assertLess(abs(filed / 1000 - time.time()), 60)
+        life, _ = parts.root(b"mcds:e1:old", *self.server.get(b"mcds:e1:old"))
+        self.mcds("log", "drop", "old")
+        self.assertIsNone(self.server.get(b"mcds:e1:old"))
+        ended = b"mcds:e1:old:%d" % (life >> 32 & 0x3FFFFFFF)
+        self.assertTrue(parts.mark(ended, *self.server.get(ended)))
 
     def test_array(self):
         self.mcds("array", "set", "small", "a", "", "a b")

@@ -21,7 +21,7 @@ def descriptor(key, flags, value):
 
 KINDS = {
     "number": reader.number, "fold": folds.fold_key, "part": parts.part,
-    "count": parts.count,
+    "count": parts.count, "empty": parts.mark,
     "bytes": lambda key, flags, value: value, "L": reader.lease, "V": reader.pair(b"V"),
     "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "D": descriptor,
     "P": parts.piece, "H": reader.exact_head, "X": reader.exact_slot,

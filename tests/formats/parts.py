@@ -69,6 +69,12 @@ def family(server, top):
         at += 1
 
 
+def mark(_, flags, value):
+    """A life of a log was dropped."""
+    assert flags == PART_END and value == b""
+    return True
+
+
 def piece(key, _, value):
     return frame(key, value, b"P")
 
@@ -90,8 +96,8 @@ def list_(server, key):
 
 def log(server, key):
     """The settings of a log, and its events (filed, when, event) by the time they are filed."""
-    _, settings = root(key, *server.get(key))
-    top = b"%s:%d" % (key.replace(b":e1:", b":ep1:", 1), settings[4])
+    life, settings = root(key, *server.get(key))
+    top = b"%s:%d:%d" % (key.replace(b":e1:", b":ep1:", 1), settings[4], life >> 32 & 0x3FFFFFFF)
     chunks = {one[len(top) + 1:].split(b":")[0] for one in server.keys() if one.startswith(top + b":")}
     found = []
     for chunk in sorted(chunks, key=int):

@@ -333,9 +333,7 @@ static void expiry_leaves_no_gap(struct suite *suite)
 static struct raw_key part_key(struct suite *suite, const char *name, int64_t at_ms,
                                uint64_t part)
 {
-    struct raw_key raw = raw_key(suite, MCDS__TAG_LOG_PART, name, CHUNK_MS);
-    mcds__key_add_number(&raw.key, (uint64_t)at_ms / CHUNK_MS);
-    raw.route = raw.key;
+    struct raw_key raw = raw_chunk(suite, name, CHUNK_MS, at_ms);
     mcds__key_add_number(&raw.key, part);
     return raw;
 }
@@ -370,6 +368,120 @@ static void a_lost_part_is_a_gap(struct suite *suite)
     CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, gather, &visited, &info);
     assert_string_equal(visited.text, "behind");
     assert_in_range(info.gaps, 1, 10);
+    mcds_log_close(log);
+}
+
+/* Fifty to a part. */
+static void put_some(struct suite *suite, mcds_log *log, int64_t when_ms, uint32_t count)
+{
+    static char text[300];
+    memset(text, '.', sizeof text);
+    for (uint32_t i = 0; i < count; i++)
+        CHECK(MCDS_OK, suite, mcds_log_put, log, when_ms, ((mcds_bytes){text, sizeof text}));
+}
+
+static bool count_one(void *context, const mcds_log_event *event)
+{
+    (void)event;
+    ++*(uint32_t *)context;
+    return true;
+}
+
+static void check_count(struct suite *suite, mcds_log *log, uint32_t expected, uint64_t gaps)
+{
+    uint32_t count = 0;
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    CHECK(MCDS_OK, suite, mcds_log_fetch, log, NULL, count_one, &count, &info);
+    assert_int_equal(count, expected);
+    assert_int_equal(info.gaps, gaps);
+}
+
+static void check_followed(struct suite *suite, mcds_log *log, mcds_log_cursor *cursor,
+                           uint32_t expected, uint64_t gaps)
+{
+    uint32_t count = 0;
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    CHECK(MCDS_OK, suite, mcds_log_tail, log, cursor, count_one, &count, &info);
+    assert_int_equal(count, expected);
+    assert_int_equal(info.gaps, gaps);
+}
+
+/* All keys of the chunk, and another handle begins it again within the same second. */
+static void a_lost_chunk_is_told_and_followed(struct suite *suite)
+{
+    static const uint32_t counts[] = {20, 120};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        const char *name = fresh_name(suite, "e");
+        mcds_log *log = open_log(suite->store, name, 0);
+        mcds_log *reader = open_log(suite->store, name, 0);
+        mcds_log *writer = open_log(suite->store, name, 0);
+        mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+        int64_t now = wall_ms(suite);
+        cursor.from_ms = now - 1000;
+        put_some(suite, log, now, counts[i]);
+        check_followed(suite, log, &cursor, counts[i], 0);
+        check_count(suite, reader, counts[i], 0);
+        struct raw_key raw = raw_chunk(suite, name, CHUNK_MS, now);
+        (void)raw_delete(suite, &raw);
+        for (uint64_t part = 0;; part++) {
+            raw = part_key(suite, name, now, part);
+            if (raw_delete(suite, &raw) != MCDS_OUT_OK)
+                break;
+        }
+        put_some(suite, writer, now, 20);
+        check_followed(suite, reader, &cursor, 20, 1);
+        check_count(suite, log, 20, 1);
+        check_count(suite, reader, 20, 1);
+        check_count(suite, writer, 20, 0);
+        mcds_log_close(writer);
+        mcds_log_close(reader);
+        mcds_log_close(log);
+    }
+}
+
+/* A reader and a writer that knew the log, before another dropped it. */
+static void a_drop_begins_another_life(struct suite *suite)
+{
+    static const uint32_t counts[] = {20, 120};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        const char *name = fresh_name(suite, "e");
+        mcds_log *log = open_log(suite->store, name, 0);
+        mcds_log *dropper = open_log(suite->store, name, 0);
+        mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+        int64_t now = wall_ms(suite);
+        cursor.from_ms = now - 1000;
+        put_some(suite, log, now, counts[i]);
+        check_followed(suite, log, &cursor, counts[i], 0);
+        check_count(suite, log, counts[i], 0);
+        CHECK(MCDS_OK, suite, mcds_log_drop, dropper);
+        put_some(suite, dropper, now, 20);
+        put_some(suite, log, now, 20);
+        check_followed(suite, log, &cursor, 40, 0);
+        check_count(suite, log, 40, 0);
+        check_count(suite, dropper, 40, 0);
+        mcds_log_close(dropper);
+        mcds_log_close(log);
+    }
+}
+
+/* The settings go, and no event with them: whoever puts next makes them again. */
+static void a_lost_root_is_made_again(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "e");
+    mcds_log *log = open_log(suite->store, name, 0);
+    mcds_log *fresh = open_log(suite->store, name, 0);
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    int64_t now = wall_ms(suite);
+    cursor.from_ms = now - 1000;
+    put_some(suite, log, now, 20);
+    check_followed(suite, log, &cursor, 20, 0);
+    struct raw_key raw = raw_key(suite, MCDS__TAG_LOG, name, -1);
+    assert_int_equal(raw_delete(suite, &raw), MCDS_OUT_OK);
+    check_count(suite, log, 20, 0);
+    put_some(suite, log, now, 1);
+    check_followed(suite, log, &cursor, 1, 0);
+    check_count(suite, fresh, 21, 0);
+    mcds_log_close(fresh);
     mcds_log_close(log);
 }
 
@@ -457,9 +569,9 @@ static void bad_arguments_are_refused(struct suite *suite)
                   "ahead_ms and 40 s for clocks and slow puts span more than 13 chunks");
     CHECK_RESULT(MCDS_INVALID, mcds_log_open(suite->store, "", NULL, &log));
     CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, ""));
-    CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, "2:0:0"));
-    CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, "1:0:0:1.2"));
-    CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, "1:0:0:1.2.3x"));
+    CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, "1:0:0:0"));
+    CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, "2:0:0:0:1.2"));
+    CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, "2:0:0:0:1.2.3x"));
     CHECK_RESULT(MCDS_INVALID, mcds_log_cursor_load(&cursor, NULL));
     log = open_log(suite->store, fresh_name(suite, "e"), 0);
     CHECK(MCDS_INVALID, suite, mcds_log_put, NULL, 0, mcds_text("a"));
@@ -511,13 +623,6 @@ static void a_visit_ends_though_others_put(struct suite *suite)
     }
 }
 
-static bool count_one(void *context, const mcds_log_event *event)
-{
-    (void)event;
-    ++*(uint32_t *)context;
-    return true;
-}
-
 /* Two to a part of one chunk: more parts than one round trip brings. */
 static void a_visit_sees_all_that_was_there(struct suite *suite)
 {
@@ -556,6 +661,9 @@ static const struct suite_case cases[] = {
     CASE(retention_is_true),
     CASE_ONCE(expiry_leaves_no_gap),
     CASE_TWICE(a_lost_part_is_a_gap),
+    CASE_TWICE(a_lost_chunk_is_told_and_followed),
+    CASE_TWICE(a_drop_begins_another_life),
+    CASE_TWICE(a_lost_root_is_made_again),
     CASE(a_full_part_is_passed),
     CASE(foreign_values_are_corrupt),
     CASE(settings_live_in_the_log),

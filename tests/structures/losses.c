@@ -146,9 +146,7 @@ static void lose_of_a_log(struct suite *suite, const struct loss *loss)
     tail(suite, log, &end, &at_end);
     assert_int_equal(at_end.count, events_of(loss));
     tail(suite, log, &middle, &under_way);
-    struct raw_key family = raw_key(suite, MCDS__TAG_LOG_PART, name, CHUNK_MS);
-    mcds__key_add_number(&family.key, (uint64_t)now / CHUNK_MS);
-    family.route = family.key;
+    struct raw_key family = raw_chunk(suite, name, CHUNK_MS, now);
     lose(suite, &family, loss);
     shift_wall_ms(suite, 2000); /* births of parts differ */
     fetch(suite, reader, &all, false);

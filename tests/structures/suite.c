@@ -177,6 +177,21 @@ mcds_outcome raw_delete(struct suite *suite, const struct raw_key *key)
     return run(suite, &request, NULL);
 }
 
+struct raw_key raw_chunk(struct suite *suite, const char *name, uint64_t chunk_ms,
+                         int64_t at_ms)
+{
+    struct raw_key root = raw_key(suite, MCDS__TAG_LOG, name, -1);
+    struct raw_key raw = raw_key(suite, MCDS__TAG_LOG_PART, name, (int64_t)chunk_ms);
+    mcds_request request = {.command = MCDS_GET,
+                            .options = MCDS_NO_VALUE,
+                            .key = mcds__key_bytes(&root.key),
+                            .route = mcds__key_bytes(&root.route)};
+    assert_int_equal(run(suite, &request, NULL), MCDS_OUT_OK);
+    mcds__key_add_number(&raw.key, mcds__descriptor_stem(request.reply.flags));
+    raw_add_number(&raw, (uint64_t)at_ms / chunk_ms);
+    return raw;
+}
+
 bool raw_get(struct suite *suite, const struct raw_key *key, char *out, size_t room)
 {
     mcds_request request = {.command = MCDS_GET,

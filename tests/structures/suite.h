@@ -116,6 +116,9 @@ struct raw_key raw_key(const struct suite *suite, const char *tag, const char *n
 /* Its key with one more number behind it. */
 /* Where a structure on a fold keeps what it has at first; its root must be there. */
 struct raw_key raw_first(struct suite *suite, const struct raw_key *root);
+/* Where a log keeps the events of a chunk; its root must be there. */
+struct raw_key raw_chunk(struct suite *suite, const char *name, uint64_t chunk_ms,
+                         int64_t at_ms);
 void raw_add_number(struct raw_key *key, uint64_t number);
 /* The fence of a lock, which stands where its lease does. */
 struct raw_key raw_fence(const struct suite *suite, const char *name);

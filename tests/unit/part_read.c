@@ -107,7 +107,7 @@ static void check(const struct row *row)
     uint64_t after[PARTS_MAX];
     assert_int_equal(mcds_open("memory:", NULL, &store), MCDS_OK);
     mcds__key_begin(&root, mcds__store_ns(store), "lp1", "x");
-    mcds__parts_init(&parts, store, &root, true);
+    mcds__parts_init(&parts, store, &root, NULL);
     for (uint64_t i = 0; i < PARTS_MAX; i++)
         if (row->parts[i].kind != 0)
             make_part(store, &parts, i, &row->parts[i]);
