@@ -1544,8 +1544,10 @@ MCDS_API MCDS_CHECKED int mcds_log_put_many_start(mcds_log *log, int64_t when_ms
 typedef struct mcds_log_range {
     size_t size;      /* sizeof(mcds_log_range) */
     int64_t first_ms; /* events filed at or after this time; 0 = from the oldest on */
-    int64_t last_ms;  /* and before this time; 0 = no end */
-    uint64_t limit;   /* largest number of events; 0 = all */
+    /* And before this time; 0 = no end. Events that are filed more than ahead_ms and 10 s after
+     * this machine's time, by a clock that is ahead, are not fetched yet. */
+    int64_t last_ms;
+    uint64_t limit; /* largest number of events; 0 = all */
     bool newest_first;
     bool reserved[7]; /* false */
 } mcds_log_range;
