@@ -92,13 +92,13 @@ static void judge_flush(struct trial *trial, int result)
 
 static void prepare_add_new(struct trial *trial)
 {
-    trial->counter = open_that_flushes(trial, 0);
+    trial->counter = open_that_flushes(trial, MCDS_COUNTER_FLUSH_EACH);
     trial->before = 0;
 }
 
 static void prepare_add_warm(struct trial *trial)
 {
-    trial->counter = open_that_flushes(trial, 0);
+    trial->counter = open_that_flushes(trial, MCDS_COUNTER_FLUSH_EACH);
     trial->before = BEFORE;
     CHECK_RESULT(MCDS_OK, mcds_counter_add(trial->counter, BEFORE, NULL));
 }
