@@ -87,9 +87,8 @@ static int open_home(const mcds_home *home, void *home_state, mcds_options *opti
     int result = mcds__options_settle(options);
     if (result == MCDS_OK)
         result = make_store(options->env, home, &store);
-    if (result != MCDS_OK)
+    if (result != MCDS_OK || store == NULL)
         return result;
-    assert(store != NULL);
     memcpy(store->ns, options->ns, strlen(options->ns) + 1);
     store->timeout_ns = options->timeout_ms * NS_PER_MS;
     store->home_state = home_state;
