@@ -89,7 +89,7 @@ static void a_read_answers_what_was_read(void **state)
     (void)state;
     mcds_pipeline *pipeline;
     mcds_completion done;
-    mcds_counter_value values[COUNTERS];
+    mcds_counter_value values[COUNTERS] = {{0}};
     unsigned answered = 0;
     uint64_t before = relay.doubled;
     assert_int_equal(MCDS_OK, mcds_pipeline_open(store, NULL, &pipeline));
