@@ -209,6 +209,7 @@ static enum mcds__step pass_chunk(struct log_drop *drop)
     if (drop->first <= drop->last)
         return survey(drop);
     mcds__part_forget_all(&drop->log->parts);
+    mcds__operation_renew(&drop->base);
     return go_to(drop, DROP_MARK);
 }
 
@@ -290,7 +291,6 @@ static enum mcds__step begin(struct log_drop *drop)
 static enum mcds__step set_mark(struct log_drop *drop)
 {
     drop->stage = DROP_MARKED;
-    mcds__operation_renew(&drop->base);
     drop->room->requests[0] = mcds__log_mark(drop->log, mcds__log_stem(drop->life),
                                              &drop->room->keys[0]);
     return mcds__operation_ask_repeatable(&drop->base, drop->room->requests, 1);
