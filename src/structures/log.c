@@ -110,7 +110,7 @@ static enum mcds__step go_on_in(struct log_put *put, uint64_t life)
         mcds__part_append_resume(&put->append);
         put->stage = PUT_APPEND;
     } else {
-        put->doubt = put->doubt || put->append.doubt;
+        put->doubt = put->doubt || (put->under_way > 0 && put->append.doubt);
         put->events -= put->under_way;
         put->count += put->under_way;
         put->under_way = 0;
