@@ -1,0 +1,98 @@
+/* A log is dropped while another handle puts events into it: what is put after the drop is there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "mcds.h"
+#include "support/fake_env.h"
+#include "support/hooked_home.h"
+
+#define ROOT "mcds:e1:x"
+
+struct race {
+    struct hooked_home home;
+    struct hooked_home beside; /* the same items, and no hook */
+    mcds_log *writer;
+    bool has_raced;
+};
+
+static void leave_open(void *state)
+{
+    (void)state;
+}
+
+/* The parts have been erased, and the root has not. */
+static bool put_before_the_root_goes(void *context, mcds_request *request)
+{
+    struct race *race = context;
+    if (request->command != MCDS_DELETE || request->key.length != strlen(ROOT) ||
+        memcmp(request->key.at, ROOT, strlen(ROOT)) != 0 || race->has_raced)
+        return false;
+    race->has_raced = true;
+    assert_int_equal(mcds_log_put(race->writer, 0, mcds_text("between")), MCDS_OK);
+    return false;
+}
+
+static bool count_after(void *context, const mcds_log_event *event)
+{
+    *(int *)context += event->event.length == 5 && memcmp(event->event.at, "after", 5) == 0;
+    return true;
+}
+
+static void check_events(mcds_store *store, int expected)
+{
+    mcds_log *reader;
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    int count = 0;
+    assert_int_equal(mcds_log_open(store, "x", NULL, &reader), MCDS_OK);
+    assert_int_equal(mcds_log_fetch(reader, &range, count_after, &count, &info), MCDS_OK);
+    assert_int_equal(count, expected);
+    assert_int_equal(info.gaps, 0);
+    mcds_log_close(reader);
+}
+
+static void what_is_put_after_a_drop_is_there(void **state)
+{
+    static struct race race;
+    struct fake_env fake;
+    mcds_store *dropping;
+    mcds_store *writing;
+    mcds_log *dropper;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    (void)state;
+    fake_env_init(&fake, 1);
+    options.env = &fake.env;
+    assert_int_equal(hooked_home_open(&race.home, &options, &dropping), MCDS_OK);
+    race.beside = race.home;
+    race.beside.table.close = leave_open;
+    assert_int_equal(mcds_open_home(&race.beside.table, &race.beside, &options, &writing),
+                     MCDS_OK);
+    assert_int_equal(mcds_log_open(dropping, "x", NULL, &dropper), MCDS_OK);
+    assert_int_equal(mcds_log_open(writing, "x", NULL, &race.writer), MCDS_OK);
+    assert_int_equal(mcds_log_put(race.writer, 0, mcds_text("before")), MCDS_OK);
+    race.home.hook = put_before_the_root_goes;
+    race.home.context = &race;
+    assert_int_equal(mcds_log_drop(dropper), MCDS_OK);
+    assert_true(race.has_raced);
+    for (int i = 1; i <= 3; i++) {
+        assert_int_equal(mcds_log_put(race.writer, 0, mcds_text("after")), MCDS_OK);
+        check_events(writing, i);
+    }
+    mcds_log_close(race.writer);
+    mcds_log_close(dropper);
+    mcds_close(writing);
+    mcds_close(dropping);
+    assert_int_equal(fake.blocks, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_put_after_a_drop_is_there),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
