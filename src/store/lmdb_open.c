@@ -19,7 +19,8 @@
     8 /* of a file that somebody began and did not finish; else it is torn */
 #define TORN_LOOKS 20
 #define OPEN_PAUSE_NS (5 * NS_PER_MS)
-#define LOCK_FILE_BYTES (80 * 1024) /* somewhat more than MCDS__LMDB_READERS need */
+#define MAKE_WAIT_NS (10 * NS_PER_S) /* for other processes that make the file */
+#define LOCK_FILE_BYTES (80 * 1024)  /* somewhat more than MCDS__LMDB_READERS need */
 #define LOCK_FILE_MARK UINT32_C(0xBEEFC0DE)
 
 const mcds_reason *mcds__lmdb_reason(int code)
@@ -236,6 +237,18 @@ static int look_at_format(struct mcds__lmdb_file *file, const mcds_env *env,
     return code;
 }
 
+/* In the line of writers: LMDB's own lock has no deadline. */
+static int make_format(struct mcds__lmdb_file *file, const mcds_env *env, enum content *content,
+                       uint32_t *version)
+{
+    int code = mcds__lmdb_line_enter(file, env, mcds__monotonic_ns(env) + MAKE_WAIT_NS);
+    if (code != 0)
+        return code;
+    code = settle_format(file, env, true, content, version);
+    mcds__lmdb_line_leave(file);
+    return code;
+}
+
 static int fail_empty(const struct mcds__lmdb_file *file)
 {
     return mcds_fail(MCDS_IO, "lmdb: %s is empty, and cannot be written: %s", file->path,
@@ -248,7 +261,7 @@ static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
     uint32_t version = MCDS__LMDB_VERSION;
     int code = look_at_format(file, env, &content, &version);
     if (code == 0 && content == EMPTY && !file->read_only)
-        code = settle_format(file, env, true, &content, &version);
+        code = make_format(file, env, &content, &version);
     if (code != 0)
         return mcds__lmdb_fail_open(file->path, code);
     if (content == REPLACED)
