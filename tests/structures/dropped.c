@@ -30,11 +30,12 @@ static void note(char *answers, const char *what, int result, const char *value)
                    mcds_result_name(result), value);
 }
 
+/* An estimate falls as time passes, so it is noted without its last digits. */
 static void note_number(char *answers, const char *what, int result, double number)
 {
     char text[64] = "";
     if (result == MCDS_OK)
-        (void)snprintf(text, sizeof text, "%g", number);
+        (void)snprintf(text, sizeof text, "%.4g", number);
     note(answers, what, result, text);
 }
 
