@@ -58,13 +58,15 @@ static int write_begin(struct mcds__lmdb_file *file, const mcds_env *env, MDB_tx
     return MDB_MAP_RESIZED;
 }
 
-/* Whether nobody will find what is written, because the file has been removed. */
+/* Whether nobody will find what is written: the file has been removed, or PATH is another one. */
 static bool is_removed(struct mcds__lmdb_file *file, const mcds_env *env)
 {
     struct stat status;
     int64_t now_ns = mcds__monotonic_ns(env);
     if (!file->removed && now_ns - file->named_ns >= REMOVED_LOOK_NS) {
-        file->removed = fstat(file->held, &status) == 0 && status.st_nlink == 0;
+        file->removed = (fstat(file->held, &status) == 0 && status.st_nlink == 0) ||
+                        (stat(file->path, &status) == 0 &&
+                         (status.st_dev != file->device || status.st_ino != file->inode));
         file->named_ns = now_ns;
     }
     return file->removed;

@@ -203,6 +203,28 @@ static void a_removed_file_is_not_written(void **state)
     mcds_close(store);
 }
 
+/* Nor is one that was set aside for another. */
+static void a_replaced_file_is_not_written(void **state)
+{
+    struct place *place = *state;
+    struct fake_env fake;
+    fake_env_init(&fake, 1);
+    mcds_store *store = open_store(place->file, "", &fake.env);
+    assert_int_equal(add_number(store, "n", 5).outcome, MCDS_OUT_OK);
+    copy(store, place);
+    move(place, "", "-old");
+    fake.monotonic_ns += 100 * NS_PER_MS;
+    assert_int_equal(add_number(store, "n", 1).outcome, MCDS_OUT_OK);
+    move(place, "-copy", "");
+    fake.monotonic_ns += 100 * NS_PER_MS;
+    assert_int_equal(add_number(store, "n", 1).outcome, MCDS_OUT_FAILED);
+    mcds_close(store);
+    erase(place, "-old");
+    store = open_store(place->file, "", NULL);
+    assert_value(store, "n", "5");
+    mcds_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +233,7 @@ int main(void)
         TEST(files_that_are_renamed_together_are_shared),
         TEST(a_removed_file_is_not_begun_again_while_open),
         TEST(a_removed_file_is_not_written),
+        TEST(a_replaced_file_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
