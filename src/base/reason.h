@@ -264,8 +264,6 @@
     X(THE_VALUE_MISSING, ARGUMENT_MISSING, 0, NULL, 0, "the value is missing")                 \
     X(EVENT_MISSING, ARGUMENT_MISSING, 0, NULL, 0, "an event is missing")                      \
     X(NO_VISITOR, ARGUMENT_MISSING, 0, NULL, 0, "members need a visitor's name")               \
-    X(VIEWS_OPTIONS, ARGUMENT_MISSING, 0, NULL, 0,                                             \
-      "options are needed: load and save say where views are kept")                            \
     X(VIEWS_CALLBACKS, ARGUMENT_MISSING, 0, NULL, 0, "options.load and .save are needed")      \
     X(LARGE_ELEMENTS, TOO_BIG, 0, NULL, 0, "the elements have more than 64 MB")                \
     X(MANY_STRUCTURES, NO_MEMORY, 0, NULL, 0, "more structures than fit in memory")            \

@@ -1,8 +1,8 @@
 /* A copy of a file in use, by LMDB's own means: as of one moment, while others write. cp cannot do
  * that, since it reads the pages of one moment and their root of another.
  *
- * It has another name until it is complete. The copy is a store of its own: it gets another identity, so that no cas token of the one is good
- * for the other. */
+ * It has another name until it is complete. The copy is a store of its own: it gets another
+ * identity, so that no cas token of the one is good for the other. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

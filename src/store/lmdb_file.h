@@ -94,7 +94,7 @@ struct mcds__lmdb_file {
     uint64_t identity;
     bool read_only;
     int snapshot;                /* a copy in memory that is read instead, or -1 */
-    int held;                    /* PATH, opened for its lock (lmdb_hold.c), or -1 */
+    int held;                    /* PATH, opened to be locked and read; or -1 */
     dev_t lock_device;           /* of PATH-lock */
     ino_t lock_inode;            /* 0: this user must not open it */
     const mcds_reason *no_write; /* why this process must not write, or NULL */

@@ -4,8 +4,6 @@
  *
  * A sound file may be shorter than its last page: LMDB writes no page that was freed again in the
  * transaction that took it. So only where a file is short are its trees walked. */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -176,12 +174,7 @@ int mcds__lmdb_check_length(const struct mcds__lmdb_file *file)
 #if SIZE_MAX > UINT32_MAX
     struct mcds__lmdb_meta meta;
     uint64_t size;
-    int descriptor = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (descriptor < 0)
-        return mcds__lmdb_fail_open(file->path, errno);
-    bool whole = is_whole(descriptor, &meta, &size);
-    (void)close(descriptor);
-    if (!whole)
+    if (!is_whole(file->held, &meta, &size))
         return mcds__fail_at(
             MCDS_IO, DAMAGED, file->path,
             "lmdb: %s is damaged: it has been cut short, as by a copy that was "

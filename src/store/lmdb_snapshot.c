@@ -4,7 +4,6 @@
  * A copy is sound when at most one commit was made meanwhile: LMDB uses no page of a transaction
  * again before the second commit after it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -62,18 +61,15 @@ int mcds__lmdb_snapshot(struct mcds__lmdb_file *file, const mcds_env *env)
 {
     int code = ENOSYS;
 #if defined(__linux__) && SIZE_MAX > UINT32_MAX
-    int from = open(file->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    int to = from >= 0 ? memfd_create("mcds", MFD_CLOEXEC) : -1;
+    int to = memfd_create("mcds", MFD_CLOEXEC);
     code = to >= 0 ? EAGAIN : errno;
     for (int i = 0; i < TRIES_MAX && code == EAGAIN; i++) {
         if (i > 0)
             mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + PAUSE_NS);
-        code = copy_once(from, to);
+        code = copy_once(file->held, to);
     }
     if (code == 0 && access("/proc/self/fd", F_OK) != 0)
         code = ENOTDIR;
-    if (from >= 0)
-        (void)close(from);
     file->snapshot = code == 0 ? to : -1;
     if (code != 0 && to >= 0)
         (void)close(to);
