@@ -18,7 +18,7 @@ test:
 test-busy:
 	tools/test-busy
 
-asan tsan:
+asan tsan msan:
 	tools/test $@
 
 cov:
@@ -58,11 +58,11 @@ install:
 check:
 	tools/check
 
-# Each structure on each home for a minute, eight at once, two of them killed.
+# Each structure on each kind of store for a minute: eight processes, two of them killed.
 stress:
 	STRESS_SECONDS=60 STRESS_ADDS=100000 tools/test debug -L stress
 
-# Real homes where things keep going wrong, two minutes each; every history is judged.
+# Real stores under continuous faults, two minutes each; every history is judged.
 chaos:
 	CHAOS_SECONDS=120 tools/test debug -V -R '^chaos/'
 
@@ -77,7 +77,7 @@ sim:
 	cmake --build build/sim
 	tools/mcds-sim --build build/sim --prove
 
-# The article's algorithms and ours under the same faults on real servers; one table.
+# The algorithms of the article and those of mcds under the same faults on real servers; one table.
 duel:
 	DUEL_SECONDS=120 tools/test debug -V -R '^duel$$'
 
@@ -91,4 +91,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-busy asan tsan cov fuzz mutants bench promises install check stress chaos field duel sim prove format clean
+.PHONY: all demo test test-busy asan tsan msan cov fuzz mutants bench promises install check stress chaos field duel sim prove format clean

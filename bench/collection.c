@@ -1,10 +1,11 @@
-/* Our half of the contests over structures of many elements: one verb, elements by number. */
+/* The mcds side of the comparisons of structures with many elements: one verb, elements by
+ * number. */
 #include "collection.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "work.h"
+#include "work/work.h"
 
 static bool fail(const struct collection *collection)
 {
@@ -64,7 +65,7 @@ void collection_close(struct collection *collection)
     *collection = (struct collection){0};
 }
 
-/* With a pipeline only begin; without one carry it out. */
+/* With a pipeline, start the operation; without one, wait for it. */
 static int act(struct collection *collection, enum verb verb, uint64_t number,
                mcds_pipeline *pipeline)
 {
@@ -94,7 +95,7 @@ static int act(struct collection *collection, enum verb verb, uint64_t number,
     }
 }
 
-/* What fills the structure on which the verb works. */
+/* The verb that fills the structure for `verb`. */
 static enum verb filling(enum verb verb)
 {
     return verb == TABLE_HAS ? TABLE_PUT : verb;

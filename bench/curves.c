@@ -1,24 +1,24 @@
-/* Figures to be drawn. */
+/* Measures curves and draws them. */
 #include "curves.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "peers.h"
+#include "peers/peers.h"
 #include "process.h"
 #include "sizes.h"
-#include "work.h"
+#include "work/work.h"
 
 #define CALLS 20000
 #define ROUNDS 5
-#define ROUND_S 0.2 /* long enough for threads that sleep in between */
+#define ROUND_S 0.2 /* long enough for threads that sleep meanwhile */
 
 /* A curve over the powers of two. */
 struct curve {
     const char *name; /* of the file */
     const char *x;
-    const char *ours; /* what the first contestant is called */
+    const char *ours; /* the name of the first contestant */
     uint32_t most;
     void (*measure)(struct bench *bench, const struct servers *servers, uint32_t x);
 };
@@ -28,7 +28,7 @@ static bool has_run(const struct row *row)
     return row->skipped[0] == '\0';
 }
 
-/* A line for each x: ours, and each of those that it was measured against. */
+/* A line for each x: our figure, and that of each contestant measured against it. */
 static void write_rows(FILE *file, uint32_t x, const struct bench *bench)
 {
     if (bench->row_count == 0)
@@ -40,7 +40,7 @@ static void write_rows(FILE *file, uint32_t x, const struct bench *bench)
     (void)fputc('\n', file);
 }
 
-/* Names without what only holds for one x. */
+/* The names, without the part that holds for one x only. */
 static void write_head(FILE *file, const struct curve *curve, const struct bench *bench)
 {
     (void)fprintf(file, "%s\t%s", curve->x, curve->ours);
@@ -99,7 +99,7 @@ struct caller {
     int64_t took_ns[CALLS];
 };
 
-/* One call after the other, whoever's turn it is: what disturbs one disturbs all. */
+/* The callers alternate call by call, so that a disturbance affects all of them. */
 static bool time_calls(struct caller *callers, uint32_t count)
 {
     for (uint32_t i = 0; i < CALLS; i++)
@@ -200,7 +200,7 @@ bool curves_run(struct bench *bench, const struct servers *servers, const char *
         (void)fprintf(stderr, "bench: memcached did not start\n");
         return false;
     }
-    bench->only = NULL; /* it chooses curves, not contests */
+    bench->only = NULL; /* it selects curves, not comparisons */
     bench->rounds = ROUNDS;
     bench->round_s = ROUND_S;
     return write_files(bench, servers, folder, only) && draw(folder) && !bench->failed;

@@ -1,4 +1,4 @@
-/* mcds-bench: ratios of mcds to what else could do the job, in one run. */
+/* mcds-bench: the ratios of mcds to its alternatives, in one run. */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,10 +8,11 @@
 
 #include "curves.h"
 #include "sizes.h"
-#include "work.h"
+#include "work/work.h"
 
 #define EXIT_USAGE 64
-#define PLACE_MAX 70 /* a socket's path holds 107, and is some folders and a name longer */
+#define PLACE_MAX                                                                              \
+    70 /* a socket's path has up to 107 bytes: this, some directories and a name */
 
 static const char help_text[] =
     "usage: mcds-bench [--quick] [--alone] [--only TEXT] [--out FILE] [--place FOLDER]\n"
@@ -121,7 +122,9 @@ int main(int argc, char **argv)
         (void)rmdir(bench.place);
         return fine ? EXIT_SUCCESS : EXIT_FAILURE;
     }
-    work_bytes(&bench, &servers); /* while nothing else has filled and freed this process */
+    work_bytes(
+        &bench,
+        &servers); /* first, while nothing else has allocated and freed memory in this process */
     work_memcached(&bench, &servers);
     work_lock(&bench, &servers);
     work_one_processor(&bench);

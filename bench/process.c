@@ -1,4 +1,4 @@
-/* Programs as contestants. */
+/* Runs programs as contestants. */
 #include "process.h"
 
 #include <fcntl.h>

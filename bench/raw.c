@@ -1,4 +1,5 @@
-/* The least that any client can do. */
+/* A raw loop, the least work that any client can do: it writes bytes and reads until the
+ * replies are there. */
 #include "raw.h"
 
 #include <sys/types.h>

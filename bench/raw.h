@@ -1,4 +1,5 @@
-/* The least that any client can do: write bytes, read until the replies are there. */
+/* A raw loop, the least work that any client can do: it writes bytes and reads until the
+ * replies are there. */
 #ifndef BENCH_RAW_H
 #define BENCH_RAW_H
 
@@ -8,10 +9,10 @@
 
 struct raw {
     int fd;
-    uint8_t *requests; /* what is written at once */
+    uint8_t *requests; /* the bytes written at once */
     size_t length;
-    uint32_t feeds; /* line feeds of all the replies to that */
-    uint32_t depth; /* operations in that */
+    uint32_t feeds; /* the line feeds in all replies to them */
+    uint32_t depth; /* the operations in them */
 };
 
 /* contestant.run; operations are a multiple of depth. */

@@ -1,4 +1,4 @@
-/* A way station between clients and a server.
+/* A relay between clients and a server: records the bytes that pass, and can delay them.
  *
  *   client --read--> [ chunk, due ] [ chunk, due ] --write--> server, and the same back */
 #include "relay.h"
@@ -13,14 +13,14 @@
 #include <unistd.h>
 
 #define RECORDING_MAX ((size_t)1 << 20)
-#define CHUNK_ROOM 65536
+#define CHUNK_CAPACITY 65536
 #define NS_PER_S INT64_C(1000000000)
 
 struct chunk {
     struct chunk *next;
     int64_t due_ns;
     size_t length;
-    uint8_t bytes[CHUNK_ROOM];
+    uint8_t bytes[CHUNK_CAPACITY];
 };
 
 static int64_t now_ns(void)
@@ -104,7 +104,7 @@ static void accept_one(struct relay *relay)
         (void)close(server);
 }
 
-/* Both stretches of a connection; their places stay empty. */
+/* Close both stretches of a connection; their slots stay empty. */
 static void end_pair(struct relay *relay, uint32_t at)
 {
     struct stretch *pair = &relay->stretches[at & ~UINT32_C(1)];
@@ -120,7 +120,7 @@ static void end_pair(struct relay *relay, uint32_t at)
     }
 }
 
-/* Until the first chunk is due; NULL: as long as it takes. */
+/* The time until the first chunk is due; NULL: none is. */
 static const struct timespec *time_left(const struct relay *relay, struct timespec *out)
 {
     int64_t due_ns = INT64_MAX;
@@ -135,16 +135,16 @@ static const struct timespec *time_left(const struct relay *relay, struct timesp
     return out;
 }
 
-/* False: it is time to end. */
+/* False: the relay must end. */
 static bool turn(struct relay *relay)
 {
     struct pollfd fds[2 + 2 * RELAY_PAIRS_MAX] = {{.fd = relay->stop[0], .events = POLLIN},
                                                   {.fd = relay->listener, .events = POLLIN}};
-    struct timespec room;
+    struct timespec capacity;
     uint32_t count = relay->stretch_count;
     for (uint32_t i = 0; i < count; i++)
         fds[2 + i] = (struct pollfd){.fd = relay->stretches[i].from, .events = POLLIN};
-    if (ppoll(fds, 2 + count, time_left(relay, &room), NULL) < 0 || fds[0].revents != 0)
+    if (ppoll(fds, 2 + count, time_left(relay, &capacity), NULL) < 0 || fds[0].revents != 0)
         return false;
     for (uint32_t i = 0; i < count; i++) {
         struct stretch *stretch = &relay->stretches[i];

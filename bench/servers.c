@@ -1,4 +1,4 @@
-/* The servers of the bench. */
+/* Starts the servers of the benchmark. */
 #include "servers.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ static void start_redis(struct servers *servers)
     (void)server_start(&servers->redis_tcp, arguments);
 }
 
-/* What was put there by the contest before is not to be evicted in the next. */
+/* Items of one comparison must not be evicted in the next. */
 static char *const roomy[] = {"-m", "2048", NULL};
 
 void servers_start(struct servers *servers, const char *place)
@@ -35,8 +35,8 @@ void servers_start(struct servers *servers, const char *place)
                    "%.90s/m.sock", place);
     (void)snprintf(servers->redis_unix.path, sizeof servers->redis_unix.path, "%.90s/r.sock",
                    place);
-    /* With more, the contestants' connections would land on different threads, and the one whose
-     * thread shares a processor with the client would win. */
+    /* With more threads, the contestants' connections would be on different threads, and the
+     * contestant whose thread shares a processor with the client would win. */
     servers->memcached_unix.threads = 1;
     servers->memcached_unix.options = roomy;
     servers->memcached_tcp.threads = 1;

@@ -1,4 +1,4 @@
-/* The servers of the bench. */
+/* Starts the servers of the benchmark. */
 #ifndef BENCH_SERVERS_H
 #define BENCH_SERVERS_H
 
@@ -7,19 +7,19 @@
 #include "support/server.h"
 
 struct servers {
-    const char *where; /* for the names of contests: "" or ", one CPU" */
+    const char *where; /* for the names of comparisons: "" or ", one CPU" */
     struct server memcached_tcp;
     struct server memcached_unix;
     struct server memcached_wide; /* the same with two threads */
-    struct server redis_tcp;      /* one process listens on both, */
-    struct server redis_unix;     /* and this is only where */
+    struct server redis_tcp;      /* one process listens on both addresses; */
+    struct server redis_unix;     /* this one has only the address */
 };
 
-/* Start what is installed; `place` is a folder for the sockets. */
+/* Start the installed servers; `place` is a directory for the sockets. */
 void servers_start(struct servers *servers, const char *place);
 void servers_stop(struct servers *servers);
 
-/* Why Redis cannot take part in a contest, or NULL. */
+/* Why Redis cannot take part in a comparison, or NULL. */
 const char *servers_no_redis(const struct servers *servers);
 
 #endif

@@ -1,5 +1,5 @@
-/* The table of cost against size. All goes through a home that counts requests, and on memcached
- * and lmdb through the kernel as ever. */
+/* Measures the table of cost against size. All calls go through a backend that counts requests;
+ * on memcached and lmdb the system calls are as usual. */
 #include "sizes.h"
 
 #include <stdlib.h>
@@ -7,16 +7,16 @@
 #include <time.h>
 
 #include "collection.h"
-#include "support/counting_home.h"
-#include "work.h"
+#include "support/counting_backend.h"
+#include "work/work.h"
 
 #define DEPTH 128
 #define RUNS 5
-/* A structure that is small is made anew for each run, and many times, so that it stays so. */
+/* A small structure is created for each run, many times, so that it stays small. */
 #define SMALL 1000
 #define SMALL_CALLS 500
 #define LARGE_CALLS 2000
-/* A set in memcached takes some 100 bytes for each element with its share of the keys. */
+/* A set in memcached uses about 100 bytes for each element, including its share of the keys. */
 #define MEMCACHED_MB "2048"
 
 struct place_of_size {
@@ -48,13 +48,13 @@ static double seconds_now(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static bool open_counted(struct collection *collection, struct counting_home *counting,
+static bool open_counted(struct collection *collection, struct counting_backend *counting,
                          enum verb verb, const struct place_of_size *place, const char *name)
 {
     mcds_options options = MCDS_OPTIONS_INIT;
     mcds_store *store;
     options.timeout_ms = 30000;
-    if (counting_home_open(counting, place->uri, mcds_env_system(), &options, &store) !=
+    if (counting_backend_open(counting, place->uri, mcds_env_system(), &options, &store) !=
         MCDS_OK) {
         (void)fprintf(stderr, "bench: %s: %s\n", place->uri, mcds_errmsg());
         return false;
@@ -62,10 +62,10 @@ static bool open_counted(struct collection *collection, struct counting_home *co
     return collection_open_on(collection, verb, store, name, DEPTH);
 }
 
-static bool measure(struct collection *collection, struct counting_home *counting,
+static bool measure(struct collection *collection, struct counting_backend *counting,
                     uint64_t calls, struct measured *sum)
 {
-    counting_home_arm(counting, FAULT_NONE, 0, false);
+    counting_backend_arm(counting, FAULT_NONE, 0, false);
     double seconds = seconds_now();
     bool fine = collection_run_waiting(collection, calls);
     sum->seconds += seconds_now() - seconds;
@@ -75,13 +75,13 @@ static bool measure(struct collection *collection, struct counting_home *countin
     return fine;
 }
 
-/* A run over fresh structures, each for as many calls as it has elements. */
+/* A run over new structures, each for as many calls as it has elements. */
 static bool run_small(enum verb verb, const struct place_of_size *place, uint64_t size,
                       uint32_t run, struct measured *sum)
 {
     for (uint32_t i = 0; sum->calls < SMALL_CALLS; i++) {
         struct collection collection;
-        struct counting_home counting;
+        struct counting_backend counting;
         char name[48];
         (void)snprintf(name, sizeof name, "%s %u %u %u", verb_name(verb), (unsigned)size,
                        (unsigned)run, (unsigned)i);
@@ -133,7 +133,7 @@ static bool measure_small(enum verb verb, const struct place_of_size *place, uin
     return true;
 }
 
-static bool measure_large(struct collection *collection, struct counting_home *counting,
+static bool measure_large(struct collection *collection, struct counting_backend *counting,
                           uint64_t size, struct row_of_size *row)
 {
     struct measured runs[RUNS] = {0};
@@ -169,7 +169,7 @@ static bool measure_verb(enum verb verb, const struct place_of_size *place)
 {
     static const uint64_t sizes[] = {10, 1000, 100000, 1000000, 10000000};
     struct collection collection;
-    struct counting_home counting;
+    struct counting_backend counting;
     double us_of_thousand = 0;
     bool fine = open_counted(&collection, &counting, verb, place, verb_name(verb));
     for (size_t i = 0; fine && i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -190,7 +190,7 @@ static bool measure_verb(enum verb verb, const struct place_of_size *place)
 static void measure_place(struct bench *bench, const struct place_of_size *place)
 {
     for (enum verb verb = 0; verb < VERB_COUNT; verb++)
-        if (contest_is_wanted(bench, verb_name(verb)) && !measure_verb(verb, place))
+        if (comparison_is_wanted(bench, verb_name(verb)) && !measure_verb(verb, place))
             bench->failed = true;
 }
 
@@ -207,7 +207,7 @@ void sizes_run(struct bench *bench, bool huge)
         "ratio to that at 1 000\nelements; round trips and requests for each call; us "
         "for each element when filled with %d in flight\n\n%-10s %-10s %9s %9s %19s "
         "%6s %8s %8s %8s\n",
-        RUNS, DEPTH, "verb", "home", "elements", "us", "smallest - largest", "ratio", "trips",
+        RUNS, DEPTH, "verb", "store", "elements", "us", "smallest - largest", "ratio", "trips",
         "requests", "fill us");
     measure_place(bench, &memory);
     (void)snprintf(lmdb.uri, sizeof lmdb.uri, "lmdb:%s/sizes?sync=async", bench->place);
@@ -232,7 +232,7 @@ bool sizes_write(FILE *file)
     (void)fprintf(file, "elements");
     for (enum verb verb = 0; verb < VERB_COUNT; verb++) {
         struct collection collection;
-        struct counting_home counting;
+        struct counting_backend counting;
         bool fine = open_counted(&collection, &counting, verb, &memory, verb_name(verb));
         for (size_t i = 0; fine && i < sizeof sizes / sizeof sizes[0]; i++) {
             struct row_of_size row = {.size = sizes[i]};

@@ -1,14 +1,16 @@
-/* The table of cost against size: what one waiting call costs when there are so many elements. */
+/* Measures the table of cost against size: the cost of one waiting call at each number of
+ * elements. */
 #ifndef BENCH_SIZES_H
 #define BENCH_SIZES_H
 
-#include "contest.h"
+#include "comparison.h"
 
-/* Measure every verb on every home and print rows as they come. `huge` adds ten million elements
- * in memory and on lmdb, which take some 2 GB each. */
+/* Measure every verb on every backend, and print rows immediately. `huge` adds ten million
+ * elements in memory and on lmdb, which use about 2 GB each. */
 void sizes_run(struct bench *bench, bool huge);
 
-/* A line for each size: microseconds of one call of each verb, in memory. False: told on stderr. */
+/* A line for each size: microseconds of one call of each verb, in memory. False: an error was
+ * printed on stderr. */
 bool sizes_write(FILE *file);
 
 #endif

@@ -1,5 +1,5 @@
-/* The rows of all contests, for people and for programs. */
-#include "contest.h"
+/* Prints the rows of all comparisons, for people and for programs. */
+#include "comparison.h"
 
 static void print_rate(FILE *out, double rate)
 {
@@ -42,7 +42,7 @@ void table_print(FILE *out, const struct bench *bench)
         print_row(out, &bench->rows[i]);
 }
 
-/* Names are ours: no byte in them needs an escape. */
+/* The names are ours: no byte in them needs an escape. */
 static void write_row(FILE *out, const struct row *row)
 {
     (void)fprintf(out,

@@ -1,7 +1,7 @@
-/* The mcds side of the contests. */
+/* The mcds side of the comparisons. */
 #include <string.h>
 
-#include "work.h"
+#include "work/work.h"
 
 #define WAIT_MS 3600000
 

@@ -1,4 +1,4 @@
-/* What contestants do with element number n, the same bytes on every side. */
+/* What contestants do with element number n: the same bytes on every side. */
 #include "verbs.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ const char *verb_name(enum verb verb)
 void element_of(uint64_t number, char out[ELEMENT_LENGTH + 1])
 {
     static const char digits[] = "0123456789abcdef";
-    /* Odd, so that no two numbers below 2^44 come to the same. */
+    /* The factor is odd, so different numbers below 2^44 have different results. */
     uint64_t mixed = (number * UINT64_C(0x9e3779b97f5)) & ((UINT64_C(1) << 44) - 1);
     memcpy(out, "user:", 5);
     for (int i = ELEMENT_LENGTH - 1; i >= 5; i--, mixed >>= 4)

@@ -1,4 +1,4 @@
-/* What contestants do with element number n, the same bytes on every side. */
+/* What contestants do with element number n: the same bytes on every side. */
 #ifndef BENCH_VERBS_H
 #define BENCH_VERBS_H
 
@@ -14,22 +14,22 @@ enum verb { SET_ADD, TABLE_PUT, TABLE_HAS, LIST_PUSH, LOG_PUT, VERB_COUNT };
 
 const char *verb_name(enum verb verb);
 
-/* The element of a number below 2^44: numbers that follow each other have elements that do not. */
+/* The element of a number below 2^44: consecutive numbers have distant elements. */
 void element_of(uint64_t number, char out[ELEMENT_LENGTH + 1]);
-/* What a table and a list hold, and an event of a log. */
+/* The value in a table and a list, and the event in a log. */
 extern const char value_bytes[VALUE_LENGTH + 1];
 extern const char event_bytes[EVENT_LENGTH + 1];
 
-/* A number below `size`, another for each `step`; all of them have their turn. */
+/* A number below `size` that differs for each `step`; all numbers occur. */
 uint64_t spread(uint64_t step, uint64_t size);
 
-#define COUNTERS 1000 /* where there are many */
+#define COUNTERS 1000 /* if there are many */
 #define COUNTER_NAME_MAX 16
 
 void counter_name(uint32_t number, char out[COUNTER_NAME_MAX]);
 
-/* What a thread throws for the counters that it adds to: by turns each, two threads would fall into
- * step and meet at all of them or at none. */
+/* The random seed of a thread for choosing counters. If threads visited the counters in order,
+ * two threads would fall into step and collide at all of them or at none. */
 static inline uint32_t dice_of_thread(uint32_t thread)
 {
     return thread * UINT32_C(0x9e3779b1);

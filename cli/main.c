@@ -1,19 +1,22 @@
-/* mcds: the command. */
+/* mcds: the main function of the command. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "exit.h"
-#include "help.h"
-#include "nouns.h"
-#include "options.h"
-#include "report.h"
-#include "session.h"
+#include "help/help.h"
+#include "io/exit.h"
+#include "io/report.h"
+#include "parse/options.h"
+#include "run/run.h"
+#include "run/session.h"
+#include "table/commands.h"
+#include "table/nouns.h"
 
-/* A store must not get the number of a standard stream that the caller has closed. What is put
- * in its place fails as the closed one would: 0 cannot be read, 1 and 2 cannot be written. */
+/* No file of a store may get the number of a standard stream that the caller has closed. The
+ * descriptors opened in its place fail as a closed one does: 0 cannot be read, 1 and 2 cannot be
+ * written. */
 static void occupy_standard_streams(void)
 {
     for (int fd = 0; fd <= 2; fd++)
@@ -21,7 +24,7 @@ static void occupy_standard_streams(void)
             _exit(STATUS_INTERNAL);
 }
 
-/* Whether JSON is asked for, also after the word that cannot be read. */
+/* Whether --json is given, also after a word that cannot be parsed. */
 static bool asks_for_json(char *const *words)
 {
     for (; *words != NULL && strcmp(*words, "--") != 0; words++)
@@ -30,7 +33,7 @@ static bool asks_for_json(char *const *words)
     return false;
 }
 
-/* Say what is wrong with the command line. */
+/* Reports what is wrong with the command line. */
 static int refuse(struct output *output, const struct command *command, char *const *words,
                   const char *sentence)
 {
@@ -54,13 +57,13 @@ static int run(struct session *session, struct command *command)
         return STATUS_DONE;
     }
     if (is_given(command, OPTION_HELP)) {
-        explain(command->noun, command->verb);
+        explain(session->nouns, command->noun, command->verb);
         return STATUS_DONE;
     }
     int status = needs_store(command) ? session_choose_store(session, command) : STATUS_DONE;
     command->store_uri = session->uri;
     command->store_ns = session->options.ns;
-    return status == STATUS_DONE ? session_run(session, command) : status;
+    return status == STATUS_DONE ? run_command(session, command) : status;
 }
 
 int main(int argc, char **argv)
@@ -70,7 +73,7 @@ int main(int argc, char **argv)
     struct session *session = calloc(1, sizeof *session);
     if (session == NULL)
         return STATUS_INTERNAL;
-    /* A reader that has gone is an exit code, not a signal: a lock must still be given back. */
+    /* A closed pipe is an exit code, not a signal: a lock must still be released. */
     struct sigaction ignore;
     memset(&ignore, 0, sizeof ignore);
     ignore.sa_handler = SIG_IGN;
@@ -79,11 +82,12 @@ int main(int argc, char **argv)
     (void)sigaction(SIGXFSZ, &ignore, &session->size_before);
     session->options.size = sizeof session->options;
     session->output.file = stdout;
+    session->nouns = all_nouns;
     struct command command = {.elements = NULL};
     struct mistake mistake;
     int status;
     char *const *words = argv[0] != NULL ? argv + 1 : argv;
-    if (!read_command(words, &command, &mistake))
+    if (!read_command(all_nouns, words, &command, &mistake))
         status = refuse(&session->output, &command, words, mistake.sentence);
     else
         status = run(session, &command);

@@ -6,7 +6,7 @@ if(MCDS_MISSING)
 endif()
 pkg_check_modules(XXHASH REQUIRED libxxhash)
 
-file(GLOB MCDS_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/*.c)
+file(GLOB_RECURSE MCDS_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
 add_library(mcds_objects OBJECT ${MCDS_SOURCES})
 set_target_properties(mcds_objects PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
 target_include_directories(mcds_objects PUBLIC ${PROJECT_SOURCE_DIR}/include

@@ -1,4 +1,4 @@
-/* A home whose every answer comes from an input. */
+/* A backend whose every answer comes from an input. */
 #include "hostile.h"
 
 #include <string.h>
@@ -109,7 +109,7 @@ static size_t make_value(struct hostile *hostile, mcds_bytes key, uint8_t *out)
 
 static void answer_get(struct hostile *hostile, mcds_request *request, mcds_buffer *values)
 {
-    uint8_t value[HOSTILE_VALUE_ROOM];
+    uint8_t value[HOSTILE_VALUE_CAPACITY];
     size_t length = make_value(hostile, request->key, value);
     mcds_reply *reply = &request->reply;
     reply->flags = choose_flags(hostile, request);
@@ -165,7 +165,7 @@ static mcds_outcome choose_outcome(struct hostile *hostile, mcds_command command
 static void answer(struct hostile *hostile, mcds_request *request, mcds_buffer *values)
 {
     mcds_reply *reply = &request->reply;
-    MUST(request->key.length >= 1 && request->key.length < HOSTILE_KEY_ROOM);
+    MUST(request->key.length >= 1 && request->key.length < HOSTILE_KEY_CAPACITY);
     *reply = (mcds_reply){.outcome = choose_outcome(hostile, request->command)};
     if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_UNKNOWN)
         return;
@@ -183,9 +183,9 @@ static void answer(struct hostile *hostile, mcds_request *request, mcds_buffer *
         reply->value_length = next_number(hostile->input, 3);
 }
 
-static void hostile_submit(void *home, mcds_batch *first)
+static void hostile_submit(void *backend, mcds_batch *first)
 {
-    struct hostile *hostile = home;
+    struct hostile *hostile = backend;
     for (mcds_batch *batch = first; batch != NULL; batch = batch->next) {
         bool is_late = batch->deadline_ns <= hostile->fake.monotonic_ns;
         for (uint32_t i = 0; i < batch->count; i++)
@@ -198,26 +198,26 @@ static void hostile_submit(void *home, mcds_batch *first)
     fake_env_advance_ms(&hostile->fake, 1);
 }
 
-static void hostile_capabilities(void *home, mcds_capabilities *out)
+static void hostile_capabilities(void *backend, mcds_capabilities *out)
 {
-    const struct hostile *hostile = home;
+    const struct hostile *hostile = backend;
     *out = hostile->can;
 }
 
-static void hostile_close(void *home)
+static void hostile_close(void *backend)
 {
-    (void)home;
+    (void)backend;
 }
 
-static const mcds_home table = {
-    .version = MCDS_HOME_VERSION,
+static const mcds_backend table = {
+    .version = MCDS_BACKEND_VERSION,
     .scheme = "hostile",
     .close = hostile_close,
     .capabilities = hostile_capabilities,
     .submit = hostile_submit,
 };
 
-/* Some of what there is: a memcached, an old one, a home of ours. */
+/* Some of what there is: a memcached, an old one, a backend of ours. */
 static void choose_capabilities(struct hostile *hostile)
 {
     uint8_t kind = next_byte(hostile->input);
@@ -256,6 +256,6 @@ mcds_store *hostile_open(struct hostile *hostile, struct fuzz_input *input)
     choose_capabilities(hostile);
     options.env = &hostile->fake.env;
     options.timeout_ms = TIMEOUT_MS;
-    MUST(mcds_open_home(&table, hostile, &options, &store) == MCDS_OK);
+    MUST(mcds_open_backend(&table, hostile, &options, &store) == MCDS_OK);
     return store;
 }

@@ -1,24 +1,24 @@
-/* A home whose every answer comes from an input: outcomes, numbers, flags and values, among these
+/* A backend whose every answer comes from an input: outcomes, numbers, flags and values, among these
  * frames that are in order but for what they say, and what was written under the key, changed or
  * not. Where the input ends, everything is refused. */
 #ifndef FUZZ_HOSTILE_H
 #define FUZZ_HOSTILE_H
 
 #include "input.h"
-#include "mcds_store.h"
+#include "mcds/backend.h"
 #include "support/fake_env.h"
 
 #define HOSTILE_KEPT 8
-#define HOSTILE_KEY_ROOM 256
-#define HOSTILE_VALUE_ROOM 4096
+#define HOSTILE_KEY_CAPACITY 256
+#define HOSTILE_VALUE_CAPACITY 4096
 
 /* What was written last under a key. */
 struct hostile_kept {
     size_t key_length;
     size_t length;
     uint32_t flags;
-    char key[HOSTILE_KEY_ROOM];
-    uint8_t value[HOSTILE_VALUE_ROOM];
+    char key[HOSTILE_KEY_CAPACITY];
+    uint8_t value[HOSTILE_VALUE_CAPACITY];
 };
 
 struct hostile {

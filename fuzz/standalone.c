@@ -42,19 +42,19 @@ static void feed(uint64_t *state)
 static bool feed_file(const char *path)
 {
     FILE *file = fopen(path, "rb");
-    uint8_t *room = malloc(FILE_MAX);
-    size_t length = file != NULL && room != NULL ? fread(room, 1, FILE_MAX, file) : 0;
+    uint8_t *capacity = malloc(FILE_MAX);
+    size_t length = file != NULL && capacity != NULL ? fread(capacity, 1, FILE_MAX, file) : 0;
     uint8_t *input = malloc(length > 0 ? length : 1);
-    bool fine = file != NULL && room != NULL && input != NULL;
+    bool fine = file != NULL && capacity != NULL && input != NULL;
     if (fine) {
-        memcpy(input, room, length);
+        memcpy(input, capacity, length);
         (void)LLVMFuzzerTestOneInput(input, length);
     } else {
         perror(path);
     }
     if (file != NULL)
         (void)fclose(file);
-    free(room);
+    free(capacity);
     free(input);
     return fine;
 }

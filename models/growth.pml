@@ -1,4 +1,4 @@
-/* A fold's key K is split: sealed, its children C and D are added from the sealed bytes, then K is
+/* A map's key K is split: sealed, its children C and D are added from the sealed bytes, then K is
    a mark, moved. C is split the same way, into G. K, C and G are one path, K and D another.
    Any process may stop or pause between any two steps; an append whose reply is lost is repeated
    and its first copy lands at any later time or never. A token is a process's bit that any write

@@ -1,4 +1,4 @@
-/* A fold: one key of appended operations with ids, compacted by cas; lost replies, repeats and
+/* A map: one key of appended operations with ids, compacted by cas; lost replies, repeats and
    copies that arrive late.
    -DSET     compacts by get and set
    -DNOID    has no ids: a repeat counts twice

@@ -29,22 +29,22 @@ BEGIN {
     may("cli", "cli")
     may("examples/weblog", "examples/weblog examples/views")
 
-    lmdb = "src/store/lmdb[a-z_]*[.][ch]"
-    memcached = "src/store/(memcached|wire|connection|ketama|server)[a-z_]*[.][ch]"
-    memory = "src/store/(memory|table|items)[a-z_]*[.][ch]"
+    lmdb = "src/store/lmdb/.*"
+    memcached = "src/store/memcached/.*"
+    memory = "src/store/memory/.*"
     programs = "(cli|examples)/.*"
-    own("#include \"store/homes[.]h\"", "src/store/(store|memory|lmdb[a-z_]*|memcached[a-z_]*)[.]c",
-        "only store.c knows the homes, and each home itself")
-    own("#include \"store/lmdb", lmdb, "only the lmdb home looks into itself")
-    own("#include \"store/(memcached|wire|connection|ketama|server)", memcached,
-        "only the memcached home looks into itself")
-    own("#include \"store/(memory|table|items)", memory "|src/sim/.*",
-        "only the memory home and the simulator know the table")
-    own("#include <lmdb[.]h>", "src/store/lmdb[a-z_]*[.]c", "only the lmdb home includes lmdb.h")
+    own("#include \"store/backends[.]h\"", "src/store/(store[.]c|(memory|lmdb|memcached)/.*)",
+        "only store.c knows the backends, and each backend itself")
+    own("#include \"store/lmdb/", lmdb, "only the lmdb backend looks into itself")
+    own("#include \"store/memcached/", memcached,
+        "only the memcached backend looks into itself")
+    own("#include \"store/memory/", memory "|src/sim/.*",
+        "only the memory backend and the simulator know the items")
+    own("#include <lmdb[.]h>", "src/store/lmdb/.*", "only the lmdb backend includes lmdb.h")
     own("#include <(sys/socket|sys/un|netdb|poll|netinet/[a-z]*|arpa/[a-z]*)[.]h>",
-        "src/store/connection[.]c|" programs, "only connection.c touches sockets")
+        "src/store/memcached/socket[.]c|" programs, "only socket.c touches sockets")
     own(call("socket|connect|recv|recvmsg|send|sendmsg|poll|getaddrinfo"),
-        "src/store/connection[.]c|" programs, "only connection.c touches sockets")
+        "src/store/memcached/socket[.]c|" programs, "only socket.c touches sockets")
     own(call("clock_gettime|gettimeofday|time|getrandom|getentropy|rand|random|srand|" \
              "nanosleep|clock_nanosleep|usleep|sleep"),
         "src/base/environment[.]c|" programs,
@@ -63,8 +63,10 @@ BEGIN {
 
 FNR == 1 {
     comment = 0
-    home = FILENAME
-    sub(/\/[^\/]*$/, "", home)
+    directory = FILENAME
+    sub(/\/[^\/]*$/, "", directory)
+    if (match(directory, /^(src\/[a-z]+|cli)/)) # the folders within are one layer
+        directory = substr(directory, 1, RLENGTH)
 }
 
 # The line without comments, its strings emptied; the name in an #include stays.
@@ -99,24 +101,26 @@ FNR == 1 {
     }
 }
 
-code ~ /^#include "/ && home in allowed {
+code ~ /^#include "/ && directory in allowed {
     name = code
     sub(/^#include "/, "", name)
     sub(/".*/, "", name)
     if (name == "mcds.h")
-        into = home
-    else if (name == "mcds_store.h")
+        into = directory
+    else if (name == "mcds/backend.h")
         into = "src/base"
-    else if (name == "mcds_sim.h") # sized.c has the size of each public struct
-        into = FILENAME ~ /src\/base\/sized[.]c$/ ? home : "src/sim"
-    else if (name !~ /\//)
-        into = home
+    else if (name == "mcds/sim.h") # sized.c has the size of each public struct
+        into = FILENAME ~ /src\/base\/sized[.]c$/ ? directory : "src/sim"
+    else if (name !~ /\// || (directory == "cli" && name !~ /^(base|store|engine|core|structures|sim)\//))
+        into = directory
     else {
-        into = (home ~ /^examples\// ? "examples/" : "src/") name
+        into = (directory ~ /^examples\// ? "examples/" : "src/") name
         sub(/\/[^\/]*$/, "", into)
+        if (match(into, /^src\/[a-z]+/))
+            into = substr(into, 1, RLENGTH)
     }
-    if (index(allowed[home], " " into " ") == 0)
-        print FILENAME ":" FNR ": " home " must not include " name
+    if (index(allowed[directory], " " into " ") == 0)
+        print FILENAME ":" FNR ": " directory " must not include " name
 }
 
 code ~ /[#(]|std/ {

@@ -33,7 +33,7 @@ END {
 function close_file(    most) {
     if (file == "")
         return
-    most = file ~ /^tests\// ? test_file_max : file_max
+    most = file ~ /^(tests|evidence)\// ? test_file_max : file_max
     if (lines > most && file !~ /^include\//)
         print file ": " lines " lines, at most " most
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mcds_sim.h"
+#include "mcds/sim.h"
 #include "purchase.h"
 
 #define EXIT_USAGE 64
@@ -17,8 +17,8 @@
 #define CUSTOMERS 3
 #define SEEDS_DEFAULT 3000
 #define EVENTS_MAX 1000000
-#define TIMELINE_ROOM 65536
-#define SENTENCE_ROOM 200
+#define TIMELINE_CAPACITY 65536
+#define SENTENCE_CAPACITY 200
 #define NOBODY "nobody"
 #define NOBODY_LENGTH 6
 
@@ -54,7 +54,7 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
 }
 
 /* False: `sentence` says who was told what is not so. */
-static bool judge(const struct customer *customers, char sentence[SENTENCE_ROOM])
+static bool judge(const struct customer *customers, char sentence[SENTENCE_CAPACITY])
 {
     mcds_value holder = MCDS_VALUE_INIT;
     bool fine = true;
@@ -68,8 +68,9 @@ static bool judge(const struct customer *customers, char sentence[SENTENCE_ROOM]
         fine = length == strlen(purchase->customer) &&
                memcmp(holder.at, purchase->customer, length) == 0;
         if (!fine)
-            (void)snprintf(sentence, SENTENCE_ROOM, "%.20s was sold to %.20s, but it is %.*s's",
-                           purchase->seat, purchase->customer,
+            (void)snprintf(sentence, SENTENCE_CAPACITY,
+                           "%.20s was sold to %.20s, but it is %.*s's", purchase->seat,
+                           purchase->customer,
                            length > 0 ? (int)(length < 100 ? length : 100) : NOBODY_LENGTH,
                            length > 0 ? (const char *)holder.at : NOBODY);
     }
@@ -79,9 +80,9 @@ static bool judge(const struct customer *customers, char sentence[SENTENCE_ROOM]
 
 static void tell(const mcds_sim *sim, uint64_t seed, const char *sentence)
 {
-    char *timeline = malloc(TIMELINE_ROOM);
+    char *timeline = malloc(TIMELINE_CAPACITY);
     (void)printf("seed %llu: %s\n", (unsigned long long)seed, sentence);
-    if (timeline != NULL && mcds_sim_timeline(sim, timeline, TIMELINE_ROOM) > 0)
+    if (timeline != NULL && mcds_sim_timeline(sim, timeline, TIMELINE_CAPACITY) > 0)
         (void)fputs(timeline, stdout);
     free(timeline);
 }
@@ -112,7 +113,7 @@ static int run_world(mcds_sim *sim, enum way way, struct customer *customers)
 static int run_seed(enum way way, uint64_t seed, uint64_t *sold)
 {
     struct customer customers[CUSTOMERS];
-    char sentence[SENTENCE_ROOM];
+    char sentence[SENTENCE_CAPACITY];
     mcds_sim_options options = world;
     mcds_sim *sim = NULL;
     memset(customers, 0, sizeof customers);

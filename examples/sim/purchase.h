@@ -6,7 +6,7 @@
  *   lock      under a lock: look whether the seat is free, then write. A program that stops between
  *             the two, or a machine that swaps, wakes up when the lock is long another's.
  *   careful   the same, but it looks at the clock before it writes. Now only the write itself can
- *             come late, which is rarer, and as wrong.
+ *             come late, which is as wrong, but rarer: at about one seed in 3000 (careful 1 30000).
  *   right     no lock: the table is asked to write where there is nothing, which it decides where
  *             the bytes live. Whoever does not hear the answer asks again, and then who has it. */
 #ifndef SEATS_PURCHASE_H

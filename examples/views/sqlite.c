@@ -1,7 +1,7 @@
-/* Where mcds_views keeps its numbers: one row of an SQLite table for each page and slot.
+/* The database of mcds_views in SQLite: one row for each page and interval.
  *
- * Saving is absolute: the larger of what is there and what comes stays. So it may be done twice,
- * and by two programs at once. */
+ * Numbers are absolute, and the larger of the stored and the new number stays. So an interval may
+ * be saved twice, and by two programs at once. */
 #include "sqlite.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Where mcds_views keeps its numbers: one row of an SQLite table for each page and slot. */
+/* The database of mcds_views in SQLite: one row for each page and interval. */
 #ifndef EXAMPLES_VIEWS_SQLITE_H
 #define EXAMPLES_VIEWS_SQLITE_H
 

@@ -66,13 +66,13 @@ static bool write_all(int fd, const void *bytes, size_t length)
 /* The worker's side. */
 static void work(struct tally *tally, int jobs)
 {
-    char *room = malloc(READER_ROOM);
+    char *capacity = malloc(READER_CAPACITY);
     struct head head;
-    while (room != NULL && tally->summary.result == MCDS_OK &&
+    while (capacity != NULL && tally->summary.result == MCDS_OK &&
            read_all(jobs, &head, sizeof head)) {
-        if (head.length > READER_ROOM || !read_all(jobs, room, head.length))
+        if (head.length > READER_CAPACITY || !read_all(jobs, capacity, head.length))
             break;
-        struct block block = {.bytes = room,
+        struct block block = {.bytes = capacity,
                               .length = head.length,
                               .first_line = head.first_line,
                               .lines = head.lines,
@@ -80,9 +80,9 @@ static void work(struct tally *tally, int jobs)
                               .live = head.live};
         (void)tally_block(tally, &block);
     }
-    if (room == NULL)
+    if (capacity == NULL)
         tally->summary.result = MCDS_NO_MEMORY;
-    free(room);
+    free(capacity);
 }
 
 /* Summary, number of pages, and each page as length and bytes. */
@@ -137,7 +137,7 @@ static bool hire_one(struct crew *crew, const struct figures *figures)
     struct worker *worker = &crew->workers[crew->worker_count];
     int jobs[2];
     int findings[2];
-    worker->outbox = malloc(sizeof(struct head) + READER_ROOM);
+    worker->outbox = malloc(sizeof(struct head) + READER_CAPACITY);
     if (worker->outbox == NULL)
         return fail(crew, "workers", "out of memory");
     if (pipe2(jobs, O_CLOEXEC) != 0 || pipe2(findings, O_CLOEXEC) != 0)
@@ -171,8 +171,8 @@ bool crew_hire(struct crew *crew, const struct figures *figures, uint32_t worker
     names_init(&crew->tally.pages);
     (void)signal(SIGPIPE, SIG_IGN);
     if (workers == 1) {
-        crew->room = malloc(READER_ROOM);
-        return crew->room != NULL ? true : fail(crew, "input", "out of memory");
+        crew->capacity = malloc(READER_CAPACITY);
+        return crew->capacity != NULL ? true : fail(crew, "input", "out of memory");
     }
     for (uint32_t i = 0; i < workers; i++)
         if (!hire_one(crew, figures))
@@ -222,7 +222,7 @@ static bool push_some(struct crew *crew)
 char *crew_room(struct crew *crew)
 {
     if (crew->worker_count == 0)
-        return crew->room;
+        return crew->capacity;
     for (;;) {
         for (uint32_t i = 0; i < crew->worker_count; i++)
             if (crew->workers[i].filled == 0)
@@ -232,7 +232,7 @@ char *crew_room(struct crew *crew)
     }
 }
 
-bool crew_give(struct crew *crew, const char *room, const struct block *block)
+bool crew_give(struct crew *crew, const char *capacity, const struct block *block)
 {
     if (crew->worker_count == 0)
         return tally_block(&crew->tally, block) == MCDS_OK
@@ -245,7 +245,7 @@ bool crew_give(struct crew *crew, const char *room, const struct block *block)
                         .live = block->live};
     for (uint32_t i = 0; i < crew->worker_count; i++) {
         struct worker *worker = &crew->workers[i];
-        if (worker->outbox + sizeof head != room)
+        if (worker->outbox + sizeof head != capacity)
             continue;
         memcpy(worker->outbox, &head, sizeof head);
         worker->filled = sizeof head + block->length;
@@ -337,5 +337,5 @@ void crew_dismiss(struct crew *crew)
         tally_close(&crew->tally);
     else
         names_free(&crew->tally.pages);
-    free(crew->room);
+    free(crew->capacity);
 }

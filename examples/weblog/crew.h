@@ -31,7 +31,7 @@ struct crew {
     uint32_t worker_count; /* 0: this process counts by itself */
     struct tally tally;    /* of this process; else where the workers' findings are gathered */
     bool tally_open;
-    char *room; /* for the block of a crew without workers */
+    char *capacity; /* for the block of a crew without workers */
     char failure[500];
 };
 
@@ -43,7 +43,7 @@ bool crew_work_in(struct crew *crew, const struct figures *figures, mcds_store *
 /* READER_ROOM bytes for the next block, when somebody is free to take it. NULL: see failure. */
 char *crew_room(struct crew *crew);
 /* Hand over the block that was read into the room that crew_room() gave last. */
-bool crew_give(struct crew *crew, const char *room, const struct block *block);
+bool crew_give(struct crew *crew, const char *capacity, const struct block *block);
 /* Wait until all that was handed over has reached the workers. */
 bool crew_flush(struct crew *crew);
 

@@ -66,11 +66,11 @@ static int read_hosts(struct finds *finds, mcds_table *requests)
 static int read_errors(struct finds *finds, mcds_log *log)
 {
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
-    int result = or_empty(mcds_log_fetch(log, &range, count_event, &finds->logged, NULL));
+    int result = or_empty(mcds_log_scan(log, &range, count_event, &finds->logged, NULL));
     range.limit = FINDS_ERRORS;
     range.newest_first = true;
     if (result == MCDS_OK)
-        result = or_empty(mcds_log_fetch(log, &range, keep_event, finds, NULL));
+        result = or_empty(mcds_log_scan(log, &range, keep_event, finds, NULL));
     return result;
 }
 
@@ -80,7 +80,7 @@ int finds_read(struct finds *finds, struct sheet *sheet)
     names_init(&finds->hosts);
     int result = read_hosts(finds, sheet->requests);
     if (result == MCDS_OK)
-        result = or_empty(mcds_set_fetch(sheet->referrers, count_element, &finds->referrers));
+        result = or_empty(mcds_set_scan(sheet->referrers, count_element, &finds->referrers));
     if (result == MCDS_OK)
         result = read_errors(finds, sheet->error_log);
     if (result == MCDS_OK)

@@ -112,18 +112,18 @@ static void show_live(struct run *run)
 static int feed(struct run *run)
 {
     while (!stopped) {
-        char *room = crew_room(&run->crew);
-        if (room == NULL)
+        char *capacity = crew_room(&run->crew);
+        if (capacity == NULL)
             return complain(run->crew.failure, EXIT_NO_STORE);
         struct block block;
-        enum reader_answer answer = reader_next(&run->reader, room, &block);
+        enum reader_answer answer = reader_next(&run->reader, capacity, &block);
         if (answer == READER_FAILED)
             return complain(run->reader.failure, EXIT_NO_INPUT);
         if (answer == READER_END)
             return EXIT_SUCCESS;
         if (answer == READER_BLOCK) {
             run->own_lines += block.lines;
-            if (!crew_give(&run->crew, room, &block))
+            if (!crew_give(&run->crew, capacity, &block))
                 return complain(run->crew.failure, EXIT_NO_STORE);
         }
         if (answer == READER_IDLE) {

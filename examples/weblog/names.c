@@ -48,20 +48,20 @@ static uint32_t *slot_of(const struct names *names, uint64_t hash, struct text t
 /* Twice the room, and four slots for each place: at most a quarter is full. */
 static bool grow(struct names *names)
 {
-    if (names->room >= NAMES_MAX)
+    if (names->capacity >= NAMES_MAX)
         return false;
-    uint32_t room = names->room == 0 ? 256 : names->room * 2;
-    struct name *at = realloc(names->at, room * sizeof *at);
+    uint32_t capacity = names->capacity == 0 ? 256 : names->capacity * 2;
+    struct name *at = realloc(names->at, capacity * sizeof *at);
     if (at == NULL)
         return false;
     names->at = at;
-    uint32_t *slots = calloc((size_t)room * 4, sizeof *slots);
+    uint32_t *slots = calloc((size_t)capacity * 4, sizeof *slots);
     if (slots == NULL)
         return false;
     free(names->slots);
     names->slots = slots;
-    names->slot_count = room * 4;
-    names->room = room;
+    names->slot_count = capacity * 4;
+    names->capacity = capacity;
     for (uint32_t i = 0; i < names->count; i++) {
         const struct name *name = &names->at[i];
         *slot_of(names, name->hash, (struct text){name->bytes, name->length}) = i + 1;
@@ -71,7 +71,7 @@ static bool grow(struct names *names)
 
 uint32_t names_find(struct names *names, struct text text)
 {
-    if (text.length > PARSE_LINE_MAX || (names->count == names->room && !grow(names)))
+    if (text.length > PARSE_LINE_MAX || (names->count == names->capacity && !grow(names)))
         return NAMES_NONE;
     uint64_t hash = hash_of(names->seed, text);
     uint32_t *slot = slot_of(names, hash, text);

@@ -27,7 +27,7 @@ struct name {
 struct names {
     struct name *at;
     uint32_t count;
-    uint32_t room;
+    uint32_t capacity;
     uint32_t *slots; /* open addressing: index + 1 of a name, 0 empty */
     uint32_t slot_count;
     uint64_t seed;

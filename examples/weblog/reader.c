@@ -54,7 +54,7 @@ bool reader_open(struct reader *reader, const char *const *paths, uint32_t path_
     for (uint32_t i = 0; i < path_count; i++)
         if (!check_path(reader, paths[i]))
             return false;
-    reader->carry = malloc(READER_ROOM);
+    reader->carry = malloc(READER_CAPACITY);
     if (reader->carry == NULL)
         (void)fail(reader, "input", "out of memory");
     return reader->carry != NULL;
@@ -95,19 +95,19 @@ static const char *path_of(const struct reader *reader)
 
 /* Give out the first `length` bytes of `room`; what is behind them is kept for the next time.
  */
-static enum reader_answer give(struct reader *reader, char *room, size_t length, size_t filled,
-                               struct block *block)
+static enum reader_answer give(struct reader *reader, char *capacity, size_t length,
+                               size_t filled, struct block *block)
 {
-    *block = (struct block){.bytes = room,
+    *block = (struct block){.bytes = capacity,
                             .length = length,
                             .first_line = reader->line,
                             .file = reader->next_path - 1,
                             .live = reader->caught_up};
     reader->carry_length = filled > length ? filled - length : 0;
     if (reader->carry_length > 0)
-        memcpy(reader->carry, room + length, reader->carry_length);
-    const char *end = room + length;
-    for (const char *at = room; at < end; at++) {
+        memcpy(reader->carry, capacity + length, reader->carry_length);
+    const char *end = capacity + length;
+    for (const char *at = capacity; at < end; at++) {
         at = memchr(at, '\n', (size_t)(end - at));
         if (at == NULL)
             break;
@@ -118,29 +118,30 @@ static enum reader_answer give(struct reader *reader, char *room, size_t length,
 }
 
 /* Give out all of `room`, which ends inside a line, as if the line ended here. */
-static enum reader_answer give_unfinished(struct reader *reader, char *room, size_t filled,
+static enum reader_answer give_unfinished(struct reader *reader, char *capacity, size_t filled,
                                           struct block *block)
 {
-    room[filled] = '\n';
-    return give(reader, room, filled + 1, filled + 1, block);
+    capacity[filled] = '\n';
+    return give(reader, capacity, filled + 1, filled + 1, block);
 }
 
 /* Cut the beginning of an endless line off, and pass over the rest of it. */
-static enum reader_answer give_overlong(struct reader *reader, char *room, struct block *block)
+static enum reader_answer give_overlong(struct reader *reader, char *capacity,
+                                        struct block *block)
 {
     reader->skipping = true;
-    return give_unfinished(reader, room, PARSE_LINE_MAX + 1, block);
+    return give_unfinished(reader, capacity, PARSE_LINE_MAX + 1, block);
 }
 
 /* Drop what belongs to an endless line; returns how much is left. */
-static size_t pass_over(struct reader *reader, char *room, size_t filled)
+static size_t pass_over(struct reader *reader, char *capacity, size_t filled)
 {
-    const char *feed = memchr(room, '\n', filled);
+    const char *feed = memchr(capacity, '\n', filled);
     if (feed == NULL)
         return 0;
     reader->skipping = false;
-    size_t dropped = (size_t)(feed - room) + 1;
-    memmove(room, room + dropped, filled - dropped);
+    size_t dropped = (size_t)(feed - capacity) + 1;
+    memmove(capacity, capacity + dropped, filled - dropped);
     return filled - dropped;
 }
 
@@ -164,19 +165,19 @@ static bool is_truncated(const struct reader *reader)
 }
 
 /* The end of a followed file: wait, or begin anew. */
-static enum reader_answer at_growing_end(struct reader *reader, char *room, size_t filled,
+static enum reader_answer at_growing_end(struct reader *reader, char *capacity, size_t filled,
                                          struct block *block)
 {
     reader->caught_up = true;
     bool replaced = is_replaced(reader);
     if (!replaced && !is_truncated(reader)) {
         reader->carry_length = filled;
-        memcpy(reader->carry, room, filled);
+        memcpy(reader->carry, capacity, filled);
         return READER_IDLE;
     }
     enum reader_answer answer = READER_IDLE;
     if (filled > 0)
-        answer = give_unfinished(reader, room, filled, block);
+        answer = give_unfinished(reader, capacity, filled, block);
     reader->skipping = false;
     reader->quiet_rounds = 0;
     reader->line = 1;
@@ -189,14 +190,14 @@ static enum reader_answer at_growing_end(struct reader *reader, char *room, size
     return answer;
 }
 
-static enum reader_answer at_end(struct reader *reader, char *room, size_t filled,
+static enum reader_answer at_end(struct reader *reader, char *capacity, size_t filled,
                                  struct block *block)
 {
     if (reader->follow)
-        return at_growing_end(reader, room, filled, block);
+        return at_growing_end(reader, capacity, filled, block);
     enum reader_answer answer = READER_IDLE;
     if (filled > 0)
-        answer = give_unfinished(reader, room, filled, block);
+        answer = give_unfinished(reader, capacity, filled, block);
     reader->skipping = false;
     close_file(reader);
     return answer;
@@ -204,35 +205,35 @@ static enum reader_answer at_end(struct reader *reader, char *room, size_t fille
 
 /* Read behind the carry until there is a whole line. READER_IDLE: this file has ended, or has
  * nothing new. */
-static enum reader_answer read_block(struct reader *reader, char *room, struct block *block)
+static enum reader_answer read_block(struct reader *reader, char *capacity, struct block *block)
 {
     size_t filled = reader->carry_length;
-    memcpy(room, reader->carry, filled);
+    memcpy(capacity, reader->carry, filled);
     reader->carry_length = 0;
     for (;;) {
-        ssize_t got = read(reader->fd, room + filled, READER_PIECE);
+        ssize_t got = read(reader->fd, capacity + filled, READER_PIECE);
         if (got < 0 && errno == EINTR && !reader->follow)
             continue;
         if (got < 0 && errno != EINTR)
             return fail(reader, path_of(reader), strerror(errno));
         if (got <= 0)
-            return at_end(reader, room, filled, block);
+            return at_end(reader, capacity, filled, block);
         filled += (size_t)got;
-        if (reader->fresh && filled >= 2 && memcmp(room, "\x1f\x8b", 2) == 0)
+        if (reader->fresh && filled >= 2 && memcmp(capacity, "\x1f\x8b", 2) == 0)
             return fail(reader, path_of(reader),
                         "is compressed; use: gzip -dc FILE | weblog -");
         reader->fresh = reader->fresh && filled < 2;
         if (reader->skipping)
-            filled = pass_over(reader, room, filled);
-        const char *feed = memrchr(room, '\n', filled);
+            filled = pass_over(reader, capacity, filled);
+        const char *feed = memrchr(capacity, '\n', filled);
         if (feed != NULL)
-            return give(reader, room, (size_t)(feed - room) + 1, filled, block);
+            return give(reader, capacity, (size_t)(feed - capacity) + 1, filled, block);
         if (filled > PARSE_LINE_MAX)
-            return give_overlong(reader, room, block);
+            return give_overlong(reader, capacity, block);
     }
 }
 
-enum reader_answer reader_next(struct reader *reader, char *room, struct block *block)
+enum reader_answer reader_next(struct reader *reader, char *capacity, struct block *block)
 {
     for (;;) {
         if (reader->fd < 0 && reader->next_path == reader->path_count)
@@ -241,7 +242,7 @@ enum reader_answer reader_next(struct reader *reader, char *room, struct block *
         if (reader->fd < 0)
             answer = open_next(reader);
         if (answer == READER_BLOCK)
-            answer = read_block(reader, room, block);
+            answer = read_block(reader, capacity, block);
         if (answer != READER_IDLE || reader->follow)
             return answer;
     }

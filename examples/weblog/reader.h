@@ -11,7 +11,7 @@
 
 #define READER_PIECE ((size_t)256 * 1024)
 /* The beginning of a line that the last block cut off, a piece more, and a line feed. */
-#define READER_ROOM (PARSE_LINE_MAX + 1 + READER_PIECE + 1)
+#define READER_CAPACITY (PARSE_LINE_MAX + 1 + READER_PIECE + 1)
 
 struct reader {
     const char *const *paths; /* "-" is the standard input */
@@ -45,6 +45,6 @@ void reader_close(struct reader *reader);
 
 /* The next block, in `room` (READER_ROOM bytes). A line longer than PARSE_LINE_MAX comes once,
  * cut to one byte more than that. A last line without line feed gets one. */
-enum reader_answer reader_next(struct reader *reader, char *room, struct block *block);
+enum reader_answer reader_next(struct reader *reader, char *capacity, struct block *block);
 
 #endif

@@ -97,6 +97,6 @@ int top_merge(struct top *top, mcds_array *array)
 int top_read(struct top *top, mcds_array *array)
 {
     memset(top, 0, sizeof *top);
-    int result = mcds_array_get(array, insert_element, top);
+    int result = mcds_array_scan(array, insert_element, top);
     return result == MCDS_NOT_FOUND ? MCDS_OK : result;
 }

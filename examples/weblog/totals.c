@@ -50,7 +50,7 @@ int totals_read_online(const struct figures *figures, mcds_store *store, uint64_
     if (result != MCDS_OK)
         return result;
     mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
-    result = mcds_online_count(here, 0, &value);
+    result = mcds_online_get(here, 0, &value);
     if (result == MCDS_OK)
         *online = (uint64_t)(value.estimate + 0.5);
     mcds_online_close(here);
@@ -153,8 +153,8 @@ static int look_for_peak(mcds_online *online, mcds_pipeline *pipeline, int64_t f
         return MCDS_NO_MEMORY;
     int result = MCDS_OK;
     for (int64_t at = first; at <= last && result == MCDS_OK; at += step)
-        result = mcds_online_count_start(online, at * width_ms, &looks[(at - first) / step],
-                                         pipeline, (uint64_t)at);
+        result = mcds_online_get_start(online, at * width_ms, &looks[(at - first) / step],
+                                       pipeline, (uint64_t)at);
     int finished = finish_all(pipeline);
     for (int64_t at = first; at <= last; at += step)
         if (looks[(at - first) / step].closed > details->online_peak) {

@@ -116,7 +116,7 @@ static void use_lock(mcds_store *store, struct fuzz_input *input)
             result = mcds_lock_release(lock, &lease);
             break;
         case 4:
-            result = mcds_lock_holder_get(lock, &holder);
+            result = mcds_lock_get_holder(lock, &holder);
             MUST(memchr(holder.label, '\0', sizeof holder.label) != NULL);
             break;
         default:
@@ -162,7 +162,7 @@ static void use_online(mcds_store *store, struct fuzz_input *input)
         if (call % 4 < 2)
             judge(mcds_online_beat(online, (call & 4) != 0 ? "a" : "b", 0));
         else if (call % 4 == 2)
-            judge(mcds_online_count(online, 0, &value));
+            judge(mcds_online_get(online, 0, &value));
         else
             judge(mcds_online_drop(online, 0));
     }
@@ -192,7 +192,7 @@ static void use_set(mcds_store *store, struct fuzz_input *input)
             judge(mcds_set_has(set, element));
             break;
         case 4:
-            judge(mcds_set_fetch(set, visit_counted, &visits));
+            judge(mcds_set_scan(set, visit_counted, &visits));
             break;
         default:
             judge(mcds_set_drop(set));
@@ -252,7 +252,7 @@ static void use_array(mcds_store *store, struct fuzz_input *input)
     for (int i = 0; i < CALLS_MAX; i++) {
         uint8_t call = next_byte(input);
         if (call % 4 == 0)
-            judge(mcds_array_get(array, visit_bytes, &visits));
+            judge(mcds_array_scan(array, visit_bytes, &visits));
         else if (call % 4 == 1)
             judge(mcds_array_set(array, elements, (call >> 2) % 4u));
         else if (call % 4 == 2)
@@ -275,7 +275,7 @@ static void use_list(mcds_store *store, struct fuzz_input *input)
         if (call % 4 < 2)
             judge(mcds_list_push(list, (mcds_bytes){large, length}));
         else if (call % 4 == 2)
-            judge(mcds_list_fetch(list, (call >> 2) % 3u, 0, visit_bytes, &visits));
+            judge(mcds_list_scan(list, (call >> 2) % 3u, 0, visit_bytes, &visits));
         else
             judge((call & 4) != 0 ? mcds_list_clear(list) : mcds_list_drop(list));
     }
@@ -301,7 +301,7 @@ static void use_log(mcds_store *store, struct fuzz_input *input)
         if (call % 5 < 2)
             judge(mcds_log_put(log, 0, mcds_text("event")));
         else if (call % 5 == 2)
-            judge(mcds_log_fetch(log, &range, visit_event, &visits, &info));
+            judge(mcds_log_scan(log, &range, visit_event, &visits, &info));
         else if (call % 5 == 3)
             judge(mcds_log_tail(log, &cursor, visit_event, &visits, &info));
         else

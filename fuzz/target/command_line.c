@@ -5,12 +5,12 @@
 
 #include <string.h>
 
-#include "commands.h"
-#include "options.h"
-#include "words.h"
+#include "parse/options.h"
+#include "parse/shell_words.h"
+#include "table/commands.h"
 
 #define WORDS_MAX 64
-#define LINE_ROOM 4096
+#define LINE_CAPACITY 4096
 #define KNOWN_MAX 256
 
 static bool is_a_word(char *const *words, mcds_bytes text)
@@ -80,7 +80,7 @@ static void read_words(char *const *words)
     struct command command;
     struct command again;
     struct mistake mistake = {""};
-    bool fine = read_command(words, &command, &mistake);
+    bool fine = read_command(all_nouns, words, &command, &mistake);
     MUST(fine == (mistake.sentence[0] == '\0'));
     MUST(memchr(mistake.sentence, '\0', sizeof mistake.sentence) != NULL);
     bool is_help = is_given(&command, OPTION_HELP) || is_given(&command, OPTION_VERSION);
@@ -92,7 +92,7 @@ static void read_words(char *const *words)
     /* A moment may be told from the clock. */
     bool has_moment = is_given(&command, OPTION_AT) || is_given(&command, OPTION_FROM) ||
                       is_given(&command, OPTION_TO);
-    MUST(read_command(words, &again, &mistake) == fine || has_moment);
+    MUST(read_command(all_nouns, words, &again, &mistake) == fine || has_moment);
     if (fine && !has_moment)
         MUST(is_same(&command, &again));
     free_command(&again);
@@ -107,7 +107,7 @@ static size_t collect_words(const char **known)
     size_t count = 0;
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
         known[count++] = values[i];
-    for (const struct noun *noun = nouns; noun->word != NULL; noun++) {
+    for (const struct noun *noun = all_nouns; noun->word != NULL; noun++) {
         known[count++] = noun->word;
         for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
             known[count++] = verb->word;
@@ -121,7 +121,7 @@ static void make_words(struct fuzz_input input)
 {
     static const char *known[KNOWN_MAX];
     static size_t count;
-    static char room[WORDS_MAX][40];
+    static char capacity[WORDS_MAX][40];
     char *words[WORDS_MAX + 1];
     size_t at = 0;
     if (count == 0)
@@ -131,10 +131,10 @@ static void make_words(struct fuzz_input input)
         const char *dashes = chosen < count ? "" : "--";
         const char *word = chosen < count ? known[chosen] : options[chosen - count].word;
         size_t length = strlen(word);
-        MUST(length + 3 <= sizeof room[at]);
-        memcpy(room[at], dashes, strlen(dashes));
-        memcpy(room[at] + strlen(dashes), word, length + 1);
-        words[at] = room[at];
+        MUST(length + 3 <= sizeof capacity[at]);
+        memcpy(capacity[at], dashes, strlen(dashes));
+        memcpy(capacity[at] + strlen(dashes), word, length + 1);
+        words[at] = capacity[at];
         at++;
     }
     words[at] = NULL;
@@ -145,7 +145,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *words[WORDS_MAX + 1];
     const char *error = NULL;
-    if (size > LINE_ROOM)
+    if (size > LINE_CAPACITY)
         return 0;
     char *line = malloc(size + 1);
     MUST(line != NULL);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lines.h"
+#include "io/lines.h"
 
 #define LINES_MAX 1024
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "values.h"
+#include "parse/values.h"
 
 #define TEXT_MAX 200
 #define NOW_MS INT64_C(1700000000000)
@@ -38,14 +38,14 @@ static void read_number(const char *text)
 
 static void read_times(const char *text)
 {
-    char again[MOMENT_ROOM];
+    char again[MOMENT_CAPACITY];
     uint64_t ms = 7;
     uint64_t twice_ms;
     int64_t at_ms = 7;
     int64_t twice_at_ms;
     if (parse_duration(text, &ms)) {
         format_duration(ms, again);
-        MUST(strlen(again) < DURATION_ROOM && strlen(again) > 0);
+        MUST(strlen(again) < DURATION_CAPACITY && strlen(again) > 0);
         if (ms < INT64_MAX)
             MUST(parse_duration(again, &twice_ms) && twice_ms == ms);
     } else {
@@ -53,7 +53,7 @@ static void read_times(const char *text)
     }
     if (parse_moment(text, NOW_MS, &at_ms)) {
         format_moment(at_ms, again);
-        MUST(strlen(again) < MOMENT_ROOM);
+        MUST(strlen(again) < MOMENT_CAPACITY);
         if (at_ms >= FIRST_MS && at_ms <= LAST_MS)
             MUST(parse_moment(again, NOW_MS, &twice_at_ms) && twice_at_ms == at_ms);
     } else {
@@ -63,8 +63,8 @@ static void read_times(const char *text)
 
 static void write_times(struct fuzz_input input)
 {
-    char text[MOMENT_ROOM];
-    char zoned[MOMENT_ROOM + 8];
+    char text[MOMENT_CAPACITY];
+    char zoned[MOMENT_CAPACITY + 8];
     uint64_t ms;
     int64_t at_ms;
     uint64_t number = next_number(&input, 8);
@@ -86,7 +86,7 @@ static void write_times(struct fuzz_input input)
     MUST(parse_moment(zoned, NOW_MS, &at_ms) && at_ms == moment_ms - east_ms);
     /* Any moment can be told. */
     format_moment((int64_t)number, text);
-    MUST(strlen(text) > 0 && strlen(text) < MOMENT_ROOM);
+    MUST(strlen(text) > 0 && strlen(text) < MOMENT_CAPACITY);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

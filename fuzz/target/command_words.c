@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "output.h"
-#include "quote.h"
-#include "words.h"
+#include "io/output.h"
+#include "io/quote.h"
+#include "parse/shell_words.h"
 
 #define WORDS_MAX 64
-#define LINE_ROOM 8192
+#define LINE_CAPACITY 8192
 
 /* Memory of exactly this size, so that a step beyond it is seen. */
 static char *copy_of(const void *bytes, size_t length)
@@ -65,7 +65,7 @@ static char *quote(char *out, const char *word, size_t length, unsigned way)
 /* Words quoted and put in one line are these words. */
 static void join_and_split(char *const *words, int count, struct fuzz_input ways)
 {
-    static char line[LINE_ROOM * 4];
+    static char line[LINE_CAPACITY * 4];
     char *again[WORDS_MAX];
     const char *error = NULL;
     char *end = line;
@@ -156,7 +156,7 @@ static void unquote(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size > LINE_ROOM / 2)
+    if (size > LINE_CAPACITY / 2)
         return 0;
     split(data, size);
     make_words(data, size);

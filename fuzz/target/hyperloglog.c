@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/hyperloglog.h"
+#include "core/members/hyperloglog.h"
 
 static uint8_t registers[MCDS__HLL_REGISTERS];
 static uint8_t expected[MCDS__HLL_REGISTERS];

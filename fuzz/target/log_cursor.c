@@ -16,20 +16,25 @@ static void save(const uint8_t *data, size_t size)
         uint32_t at = cursor.count++;
         from_ms = from_ms << 7 ^ data[i];
         cursor.chunk = (cursor.chunk << 5 ^ data[i + 1]) & 0xFFFFFFFFFF;
-        cursor.at[at].part = (uint64_t)data[i + 2] << data[i + 3] % 32;
+        cursor.at[at].segment = (uint64_t)data[i + 2] << data[i + 3] % 32;
         cursor.at[at].size = (uint32_t)data[i + 3] << data[i + 2] % 16;
-        cursor.at[at].birth = (uint32_t)data[i + 4] << 24 | data[i + 5];
+        cursor.at[at].incarnation = (uint32_t)data[i + 4] << 24 | data[i + 5];
     }
     cursor.from_ms = (int64_t)(from_ms & INT64_MAX);
+    if (size % 2 == 1)
+        memcpy(cursor.log, "mcds:name", sizeof "mcds:name");
+    cursor.store = (uint32_t)size;
+    cursor.polled_ms = cursor.from_ms;
     mcds_log_cursor_save(&cursor, text);
     MUST(memchr(text, '\0', sizeof text) != NULL);
     MUST(mcds_log_cursor_load(&loaded, text) == MCDS_OK);
     MUST(loaded.from_ms == cursor.from_ms && loaded.chunk == cursor.chunk);
-    MUST(loaded.count == cursor.count);
+    MUST(loaded.count == cursor.count && loaded.store == cursor.store);
+    MUST(strcmp(loaded.log, cursor.log) == 0 && loaded.polled_ms == cursor.polled_ms);
     for (uint32_t i = 0; i < cursor.count; i++) {
-        MUST(loaded.at[i].part == cursor.at[i].part);
+        MUST(loaded.at[i].segment == cursor.at[i].segment);
         MUST(loaded.at[i].size == cursor.at[i].size);
-        MUST(loaded.at[i].birth == cursor.at[i].birth);
+        MUST(loaded.at[i].incarnation == cursor.at[i].incarnation);
     }
 }
 
@@ -51,7 +56,7 @@ static void load(const char *text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char begin[] = "1:0:";
+    static const char begin[] = "3:mcds:name:1:0:0:";
     char text[1024];
     size_t length = size < sizeof text - sizeof begin ? size : sizeof text - sizeof begin;
     memcpy(text, data, length);

@@ -6,14 +6,16 @@
 
 #include "base/buffer.h"
 #include "base/frame.h"
-#include "core/record_value.h"
-#include "core/share_state.h"
+#include "core/record/value.h"
+#include "core/replica/state.h"
 
 static const mcds_bytes key = {"mcds:a1:fuzz", 12};
 
-static mcds_bytes seal(uint8_t *out, size_t room, char type, const uint8_t *data, size_t size)
+static mcds_bytes seal(uint8_t *out, size_t capacity, char type, const uint8_t *data,
+                       size_t size)
 {
-    size_t length = size < room - MCDS__FRAME_OVERHEAD ? size : room - MCDS__FRAME_OVERHEAD;
+    size_t length = size < capacity - MCDS__FRAME_OVERHEAD ? size
+                                                           : capacity - MCDS__FRAME_OVERHEAD;
     memcpy(out + MCDS__FRAME_HEAD, data, length);
     return (mcds_bytes){out, mcds__frame_seal(out, type, 1, key, length)};
 }
@@ -34,25 +36,25 @@ static void decode_record(mcds_bytes bytes)
     mcds__buffer_free(&again);
 }
 
-static bool decode_slot(mcds_bytes bytes, struct mcds__share_state *state)
+static bool decode_slot(mcds_bytes bytes, struct mcds__replica_state *state)
 {
-    static uint8_t again[MCDS__SHARE_VALUE_MAX];
-    if (!mcds__share_decode(bytes, key, state))
+    static uint8_t again[MCDS__REPLICA_VALUE_MAX];
+    if (!mcds__replica_decode(bytes, key, state))
         return false;
-    MUST(state->count <= MCDS__SHARE_ENTRIES_MAX);
-    size_t length = mcds__share_encode(state, key, again);
+    MUST(state->count <= MCDS__REPLICA_ENTRIES_MAX);
+    size_t length = mcds__replica_encode(state, key, again);
     MUST(length == bytes.length && memcmp(again, bytes.at, length) == 0);
     return true;
 }
 
 /* Entries from bytes, by owner, rising. */
-static struct mcds__share_state make_slot(const uint8_t *data, size_t size)
+static struct mcds__replica_state make_slot(const uint8_t *data, size_t size)
 {
-    struct mcds__share_state state = {.epoch = size > 0 ? data[0] % 3u : 0, .base = size};
-    for (size_t i = 1; i + 4 <= size && state.count < MCDS__SHARE_ENTRIES_MAX / 2; i += 4) {
-        struct mcds__share_entry *entry = mcds__share_find(&state, data[i]);
+    struct mcds__replica_state state = {.epoch = size > 0 ? data[0] % 3u : 0, .base = size};
+    for (size_t i = 1; i + 4 <= size && state.count < MCDS__REPLICA_ENTRIES_MAX / 2; i += 4) {
+        struct mcds__replica_entry *entry = mcds__replica_find(&state, data[i]);
         if (entry == NULL)
-            entry = mcds__share_insert(&state, data[i]);
+            entry = mcds__replica_insert(&state, data[i]);
         MUST(entry != NULL);
         entry->version = data[i + 1];
         /* One owner at one version has added one sum. */
@@ -65,35 +67,35 @@ static struct mcds__share_state make_slot(const uint8_t *data, size_t size)
 
 static void merge(const uint8_t *data, size_t size)
 {
-    static uint8_t room[MCDS__SHARE_VALUE_MAX];
-    struct mcds__share_state one = make_slot(data, size / 2);
-    struct mcds__share_state other = make_slot(data + size / 2, size - size / 2);
-    struct mcds__share_state forth = one;
-    struct mcds__share_state back = other;
-    bool fits = mcds__share_merge(&forth, &other);
-    MUST(mcds__share_merge(&back, &one) == fits);
+    static uint8_t capacity[MCDS__REPLICA_VALUE_MAX];
+    struct mcds__replica_state one = make_slot(data, size / 2);
+    struct mcds__replica_state other = make_slot(data + size / 2, size - size / 2);
+    struct mcds__replica_state forth = one;
+    struct mcds__replica_state back = other;
+    bool fits = mcds__replica_merge(&forth, &other);
+    MUST(mcds__replica_merge(&back, &one) == fits);
     if (!fits)
         return;
     MUST(forth.epoch == back.epoch && forth.count == back.count);
     if (one.epoch != other.epoch)
-        MUST(mcds__share_sum(&forth) == mcds__share_sum(&back));
-    struct mcds__share_state twice = forth;
-    MUST(mcds__share_merge(&twice, &one) && mcds__share_merge(&twice, &forth));
-    MUST(twice.count == forth.count && mcds__share_sum(&twice) == mcds__share_sum(&forth));
-    mcds__share_mark(&twice, 1000, 3);
-    uint64_t sum = mcds__share_sum(&twice);
-    mcds__share_settle(&twice, 1000);
-    MUST(mcds__share_sum(&twice) == sum);
-    struct mcds__share_state decoded;
-    size_t length = mcds__share_encode(&twice, key, room);
-    MUST(decode_slot((mcds_bytes){room, length}, &decoded));
-    MUST(mcds__share_sum(&decoded) == sum);
+        MUST(mcds__replica_sum(&forth) == mcds__replica_sum(&back));
+    struct mcds__replica_state twice = forth;
+    MUST(mcds__replica_merge(&twice, &one) && mcds__replica_merge(&twice, &forth));
+    MUST(twice.count == forth.count && mcds__replica_sum(&twice) == mcds__replica_sum(&forth));
+    mcds__replica_mark(&twice, 1000, 3);
+    uint64_t sum = mcds__replica_sum(&twice);
+    mcds__replica_compact(&twice, 1000);
+    MUST(mcds__replica_sum(&twice) == sum);
+    struct mcds__replica_state decoded;
+    size_t length = mcds__replica_encode(&twice, key, capacity);
+    MUST(decode_slot((mcds_bytes){capacity, length}, &decoded));
+    MUST(mcds__replica_sum(&decoded) == sum);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint8_t frame[2048];
-    struct mcds__share_state state;
+    struct mcds__replica_state state;
     decode_record((mcds_bytes){data, size});
     (void)decode_slot((mcds_bytes){data, size}, &state);
     decode_record(seal(frame, sizeof frame, 'R', data, size));

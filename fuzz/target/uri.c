@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "store/memcached.h"
+#include "store/memcached/memcached.h"
 #include "store/uri.h"
 
 #define SERVERS_MAX 8

@@ -5,9 +5,9 @@
 
 #include "base/frame.h"
 #include "base/number.h"
-#include "core/lease.h"
-#include "core/slot.h"
-#include "store/lmdb_record.h"
+#include "core/lease/lease.h"
+#include "core/tally/tally.h"
+#include "store/lmdb/format.h"
 
 static const mcds_bytes key = {"mcds:lk1:fuzz", 13};
 
@@ -27,7 +27,7 @@ static void decode(mcds_bytes value)
         MUST(inner.length == value.length - 8);
     (void)mcds__lmdb_format_read(value, &format);
     (void)mcds__lmdb_cas_read(value, &cas);
-    if (mcds__slot_parse(value, &number)) {
+    if (mcds__tally_parse(value, &number)) {
         char digits[MCDS__U64_DIGITS];
         MUST(mcds__format_u64(number, digits) <= value.length);
     }

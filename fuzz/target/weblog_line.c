@@ -10,7 +10,7 @@
 #include "json.h"
 #include "parse.h"
 
-#define LINE_ROOM 8192
+#define LINE_CAPACITY 8192
 #define YEAR_10000_MS INT64_C(253402300800000)
 
 static bool lies_in(struct text text, const char *line, size_t length)
@@ -60,7 +60,7 @@ static void through_json(struct text text)
 
 static void write_line(const struct entry *entry)
 {
-    static char line[LINE_ROOM];
+    static char line[LINE_CAPACITY];
     char when[64];
     struct entry again;
     struct tm at;
@@ -117,8 +117,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         "h - - [29/Feb/2016:00:00:00 +0000] \"GET / HTTP/1.1\" ",
         "h - - [29/Feb/2016:00:00:00 +0000] \"GET / HTTP/1.1\" 200 1 ",
     };
-    static char line[LINE_ROOM];
-    if (size > LINE_ROOM / 2)
+    static char line[LINE_CAPACITY];
+    if (size > LINE_CAPACITY / 2)
         return 0;
     for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++) {
         size_t begun = strlen(begins[i]);

@@ -6,12 +6,12 @@
 
 #include "poison.h"
 
-#include "store/wire.h"
+#include "store/memcached/wire/wire.h"
 
 /* Cuts that are tried, from the begin and before the end. */
 #define CUTS_MAX 64
-#define ROOM 4096
-#define TURN 0 /* its opaque is O00 */
+#define CAPACITY 4096
+#define SEQUENCE 0 /* its opaque is O00 */
 
 static bool is_same(const struct mcds__wire_reply *one, const struct mcds__wire_reply *other)
 {
@@ -22,17 +22,17 @@ static bool is_same(const struct mcds__wire_reply *one, const struct mcds__wire_
 }
 
 /* Memory that ends where the bytes do, if a sanitizer watches. */
-static uint8_t *room;
+static uint8_t *capacity;
 
 static enum mcds__parse parse_cut(const struct mcds__wire *wire, const mcds_request *request,
                                   size_t length, struct mcds__wire_reply *reply,
                                   size_t *consumed)
 {
     size_t needed = 0;
-    ASAN_POISON_MEMORY_REGION(room + length, ROOM - length);
-    enum mcds__parse step = wire->parse(request, TURN, (const char *)room, length, reply,
-                                        consumed, &needed);
-    ASAN_UNPOISON_MEMORY_REGION(room, ROOM);
+    ASAN_POISON_MEMORY_REGION(capacity + length, CAPACITY - length);
+    enum mcds__parse step = wire->parse(request, SEQUENCE, (const char *)capacity, length,
+                                        reply, consumed, &needed);
+    ASAN_UNPOISON_MEMORY_REGION(capacity, CAPACITY);
     if (step == PARSE_MORE)
         MUST(needed > length);
     return step;
@@ -75,7 +75,7 @@ static void try_one(const struct mcds__wire *wire, const mcds_request *request,
     struct mcds__wire_reply reply;
     size_t consumed = 0;
     size_t needed = 0;
-    enum mcds__parse step = wire->parse(request, TURN, bytes, length, &reply, &consumed,
+    enum mcds__parse step = wire->parse(request, SEQUENCE, bytes, length, &reply, &consumed,
                                         &needed);
     if (step == PARSE_MORE)
         MUST(needed > length);
@@ -99,12 +99,12 @@ static void try_one(const struct mcds__wire *wire, const mcds_request *request,
 /* The first byte chooses the command and how it was asked. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size == 0 || size > ROOM)
+    if (size == 0 || size > CAPACITY)
         return 0;
-    if (room == NULL)
-        room = malloc(ROOM);
-    MUST(room != NULL);
-    memcpy(room, data + 1, size - 1);
+    if (capacity == NULL)
+        capacity = malloc(CAPACITY);
+    MUST(capacity != NULL);
+    memcpy(capacity, data + 1, size - 1);
     mcds_request request = {
         .command = (mcds_command)(MCDS_GET + (data[0] & 15) % MCDS_TOUCH),
         .options = (data[0] & 16) != 0 ? MCDS_NO_VALUE : 0,

@@ -7,7 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/key.h"
-#include "store/wire.h"
+#include "store/memcached/wire/wire.h"
 
 #define KEY_MOST 60
 
@@ -51,9 +51,9 @@ static void encode(const struct mcds__wire *wire, const mcds_request *request, i
 /* A store sends no more than it was asked, and memory that is refused leaves nothing half done. */
 static void refuse(const struct mcds__wire *wire, const mcds_request *request)
 {
-    uint8_t room[16];
+    uint8_t capacity[16];
     mcds_buffer out;
-    mcds__buffer_init_in(&out, mcds_env_system(), sizeof room, room, sizeof room);
+    mcds__buffer_init_in(&out, mcds_env_system(), sizeof capacity, capacity, sizeof capacity);
     if (!wire->encode(request, 0, 0, &out))
         MUST(out.length == 0);
     mcds__buffer_free(&out);

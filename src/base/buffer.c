@@ -1,48 +1,54 @@
-/* Growing bytes with a ceiling; may start in storage of the caller's. */
+/* A byte buffer that grows up to a limit. It may start in storage of the caller. */
 #include "base/buffer.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/environment.h"
 
 #define ROOM_MIN 256
 
-void mcds__buffer_init(mcds_buffer *buffer, const mcds_env *env, size_t room_max)
+void mcds__buffer_init(mcds_buffer *buffer, const mcds_env *env, size_t capacity_max)
 {
-    mcds__buffer_init_in(buffer, env, room_max, NULL, 0);
+    mcds__buffer_init_in(buffer, env, capacity_max, NULL, 0);
 }
 
 void mcds__buffer_free(mcds_buffer *buffer)
 {
+    assert(buffer->length <= buffer->capacity || buffer->at == NULL);
     if (!buffer->borrowed)
         mcds__free(buffer->env, buffer->at);
-    mcds__buffer_init(buffer, buffer->env, buffer->room_max);
+    mcds__buffer_init(buffer, buffer->env, buffer->capacity_max);
 }
 
 bool mcds__buffer_grow(mcds_buffer *buffer, size_t more)
 {
-    if (more > buffer->room_max || buffer->length > buffer->room_max - more)
+    assert(buffer->length <= buffer->capacity);
+    if (more > buffer->capacity_max || buffer->length > buffer->capacity_max - more)
         return false;
     size_t wanted = buffer->length + more;
-    size_t room = buffer->room < ROOM_MIN ? ROOM_MIN : buffer->room;
-    while (room < wanted)
-        room = room > buffer->room_max / 2 ? buffer->room_max : room * 2;
+    size_t capacity = buffer->capacity < ROOM_MIN ? ROOM_MIN : buffer->capacity;
+    while (capacity < wanted)
+        capacity = capacity > buffer->capacity_max / 2 ? buffer->capacity_max : capacity * 2;
+    assert(capacity >= wanted);
     uint8_t *moved = buffer->env->reallocate(buffer->env->self,
-                                             buffer->borrowed ? NULL : buffer->at, room);
+                                             buffer->borrowed ? NULL : buffer->at, capacity);
     if (moved == NULL)
         return false;
     if (buffer->borrowed && buffer->length > 0)
         memcpy(moved, buffer->at, buffer->length);
     buffer->at = moved;
-    buffer->room = room;
+    buffer->capacity = capacity;
     buffer->borrowed = false;
     return true;
 }
 
 bool mcds_buffer_append(mcds_buffer *buffer, const void *bytes, size_t length)
 {
-    if (!mcds__buffer_reserve(buffer, length))
+    if (buffer == NULL || (bytes == NULL && length > 0) ||
+        !mcds__buffer_reserve(buffer, length))
         return false;
+    assert(length <= buffer->capacity - buffer->length);
     if (length > 0)
         memcpy(buffer->at + buffer->length, bytes, length);
     buffer->length += length;
@@ -51,6 +57,7 @@ bool mcds_buffer_append(mcds_buffer *buffer, const void *bytes, size_t length)
 
 void mcds__buffer_consume(mcds_buffer *buffer, size_t length)
 {
+    assert(length <= buffer->length);
     if (length < buffer->length)
         memmove(buffer->at, buffer->at + length, buffer->length - length);
     buffer->length -= length;

@@ -1,6 +1,7 @@
-/* The only door to clocks, randomness and memory, and the system's side of it. */
+/* The environment: clocks, randomness and memory of the system. */
 #include "base/environment.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -17,10 +18,10 @@
 #endif
 
 #include "base/sized.h"
-#include "mcds_store.h"
+#include "mcds/backend.h"
 
-#define RANDOM_AHEAD 256 /* what the system gives at once and whole */
-#define RANDOM_TRIES 64  /* an interrupt before the kernel's pool is ready costs one */
+#define RANDOM_AHEAD 256 /* getrandom returns at most this many bytes in one call */
+#define RANDOM_TRIES 64  /* a signal before the kernel's pool is ready costs one */
 #define STEP UINT64_C(0x9e3779b97f4a7c15)
 #define LOCK_PIECE_NS (100 * NS_PER_MS)
 #define NS_PER_HOUR (3600 * NS_PER_S)
@@ -33,7 +34,7 @@ static int64_t clock_ns(clockid_t clock)
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* CLOCK_BOOTTIME where there is one: a lease goes on running while the machine sleeps. */
+/* CLOCK_BOOTTIME where it exists: a lease also runs while the machine is suspended. */
 static int64_t system_monotonic_ns(void *self)
 {
     (void)self;
@@ -57,7 +58,7 @@ static void count_fork(void)
     (void)atomic_fetch_add(&mcds__fork_count, 1);
 }
 
-static void watch_forks(void)
+static void environment_watch_forks(void)
 {
     (void)pthread_atfork(NULL, NULL, count_fork);
 }
@@ -65,14 +66,14 @@ static void watch_forks(void)
 uint64_t mcds__watch_forks(void)
 {
     static pthread_once_t watching = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&watching, watch_forks);
+    (void)pthread_once(&watching, environment_watch_forks);
     return mcds__forks();
 }
 
-/* Random bytes that the thread has drawn ahead: asking the system for each number would be a good
- * part of an operation in memory. */
+/* Random bytes that this thread has drawn ahead: a system call for each number would be a
+ * large fraction of an operation in memory. */
 static _Thread_local struct {
-    uint64_t forks; /* a child must not use what its parent has drawn */
+    uint64_t forks; /* a child must not use the bytes of its parent */
     size_t left;
     uint8_t bytes[RANDOM_AHEAD];
 } ahead;
@@ -107,10 +108,11 @@ static bool draw_from_device(uint8_t *out, size_t length)
     return drawn == length;
 }
 
-/* What mcds_open has found may be taken away later. Numbers must go on to differ between threads,
- * processes and calls; nobody has promised that they cannot be guessed. */
+/* A sandbox may remove the source of random numbers after mcds_open has found it. Numbers must
+ * still differ between threads, processes and calls; they may be predictable. */
 static void draw_from_circumstances(uint8_t *out, size_t length)
 {
+    assert(length % sizeof(uint64_t) == 0); /* whole words are mixed */
     uint64_t state = (uint64_t)clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40 ^
                      (uint64_t)(uintptr_t)out;
     for (size_t at = 0; at < length; at += sizeof state) {
@@ -124,7 +126,7 @@ static void draw_from_circumstances(uint8_t *out, size_t length)
     }
 }
 
-/* False: the system gives none. */
+/* False: the system provides none. */
 static bool draw_ahead(void)
 {
     ahead.forks = mcds__watch_forks();
@@ -141,6 +143,7 @@ static void system_random(void *self, void *out, size_t length)
         if ((ahead.left == 0 || ahead.forks != mcds__forks()) && !draw_ahead())
             draw_from_circumstances(ahead.bytes, sizeof ahead.bytes);
         size_t part = length < ahead.left ? length : ahead.left;
+        assert(part > 0 && ahead.left <= sizeof ahead.bytes);
         memcpy(at, ahead.bytes + sizeof ahead.bytes - ahead.left, part);
         ahead.left -= part;
         at += part;
@@ -280,8 +283,8 @@ bool mcds__condition_init(pthread_cond_t *condition)
     return made;
 }
 
-/* What is left by the environment's clock is waited for on the system's: the two may differ in
- * their zero, and an injected one in its speed. */
+/* Waits on the system's clock for the time that remains on the environment's clock. The two
+ * clocks may have different zeros, and an injected clock may have another speed. */
 bool mcds__condition_wait(const mcds_env *env, pthread_cond_t *condition,
                           pthread_mutex_t *mutex, int64_t monotonic_ns)
 {
@@ -289,6 +292,7 @@ bool mcds__condition_wait(const mcds_env *env, pthread_cond_t *condition,
     if (now_ns >= monotonic_ns)
         return false;
     int64_t left_ns = monotonic_ns - NS_PER_HOUR > now_ns ? NS_PER_HOUR : monotonic_ns - now_ns;
+    assert(left_ns > 0 && left_ns <= NS_PER_HOUR);
     int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + left_ns;
     struct timespec until = {(time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S)};
     (void)pthread_cond_timedwait(condition, mutex, &until);
@@ -303,9 +307,9 @@ bool mcds__condition_wait(const mcds_env *env, pthread_cond_t *condition,
 #endif
 #endif
 
-/* pthread_mutex_timedlock knows only the wall clock, so it is given pieces too short for a step
- * of that clock to matter. The thread sanitizer does not see that it takes the mutex of a dead
- * owner, but sees it in trylock. */
+/* pthread_mutex_timedlock uses the wall clock, so each call waits only briefly: a step of that
+ * clock then does not matter. The thread sanitizer does not recognize that this call acquires
+ * the mutex of a dead owner; it recognizes trylock. */
 static int lock_within(pthread_mutex_t *mutex, int64_t piece_ns)
 {
 #ifdef THREAD_SANITIZER
@@ -313,6 +317,7 @@ static int lock_within(pthread_mutex_t *mutex, int64_t piece_ns)
     (void)nanosleep(&pause, NULL);
     return pthread_mutex_trylock(mutex);
 #else
+    assert(piece_ns > 0 && piece_ns <= LOCK_PIECE_NS);
     int64_t until_ns = clock_ns(CLOCK_REALTIME) + piece_ns;
     struct timespec until = {(time_t)(until_ns / NS_PER_S), (long)(until_ns % NS_PER_S)};
     return pthread_mutex_timedlock(mutex, &until);
@@ -353,18 +358,19 @@ void mcds__word_wait(const mcds_env *env, _Atomic uint32_t *word, uint32_t expec
     struct timespec left = {(time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S)};
     (void)syscall(SYS_futex, word, FUTEX_WAIT, expected, &left, NULL, 0);
 #else
-    /* Without a way to be woken it looks again soon. */
+    /* Without futexes it polls. */
     struct timespec pause = {0, left_ns < NS_PER_MS / 4 ? (long)left_ns : (long)NS_PER_MS / 4};
     if (atomic_load(word) == expected)
         (void)nanosleep(&pause, NULL);
 #endif
 }
 
-void mcds__word_wake(_Atomic uint32_t *word)
+bool mcds__word_wake(_Atomic uint32_t *word)
 {
 #ifdef __linux__
-    (void)syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+    return syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0) > 0;
 #else
     (void)word;
+    return true;
 #endif
 }

@@ -1,4 +1,4 @@
-/* The only door to clocks, randomness and memory. */
+/* The environment: the only access to clocks, randomness and memory. */
 #ifndef MCDS_BASE_ENVIRONMENT_H
 #define MCDS_BASE_ENVIRONMENT_H
 
@@ -27,12 +27,12 @@ int64_t mcds__monotonic_ns(const mcds_env *env);
 int64_t mcds__wall_ns(const mcds_env *env);
 int64_t mcds__wall_ms(const mcds_env *env);
 uint64_t mcds__random_u64(const mcds_env *env);
-/* Whether there are random numbers: a sandbox may refuse both getrandom and /dev/urandom. */
+/* Whether random numbers exist: a sandbox may refuse both getrandom and /dev/urandom. */
 bool mcds__has_random(const mcds_env *env);
 void mcds__sleep_until_ns(const mcds_env *env, int64_t monotonic_ns);
 
-/* How often a fork has made this process another one, counted from the first call of
- * mcds__watch_forks. What a handle remembers of it differs in a child. */
+/* The number of forks that led to this process, from the first call of mcds__watch_forks on.
+ * In a child it differs from the number that a handle has stored. */
 extern _Atomic uint64_t mcds__fork_count;
 uint64_t mcds__watch_forks(void); /* returns mcds__forks() */
 static inline uint64_t mcds__forks(void)
@@ -40,22 +40,24 @@ static inline uint64_t mcds__forks(void)
     return atomic_load_explicit(&mcds__fork_count, memory_order_relaxed);
 }
 
-/* A condition for mcds__condition_wait. False when there is none to be had. */
+/* Initialize a condition for mcds__condition_wait. False: the system has none left. */
 bool mcds__condition_init(pthread_cond_t *condition);
-/* Wait until signalled, or woken for no reason, or until the environment's monotonic clock
- * reads monotonic_ns. False when it does. */
+/* Wait for a signal, at most until the environment's monotonic clock reads monotonic_ns; it may
+ * also return early. False: the clock has reached that time. */
 bool mcds__condition_wait(const mcds_env *env, pthread_cond_t *condition,
                           pthread_mutex_t *mutex, int64_t monotonic_ns);
-/* A mutex that processes share in memory, and that the death of one of them does not lock for
- * ever: who is next gets EOWNERDEAD. False when there is none to be had. */
+/* Initialize a mutex in memory that processes share. If its owner dies, the next one to lock
+ * it gets EOWNERDEAD. False: the system has none left. */
 bool mcds__mutex_init_shared(pthread_mutex_t *mutex);
 /* Lock, waiting until monotonic_ns at most. Returns what pthread_mutex_timedlock returns. */
 int mcds__mutex_lock_until(const mcds_env *env, pthread_mutex_t *mutex, int64_t monotonic_ns);
 
-/* Wait until another thread, or another process that shares the word, calls mcds__word_wake, or
- * for no reason, or until monotonic_ns; not at all when it is not `expected`. */
+/* Wait until another thread, or another process that shares the word, calls mcds__word_wake, at
+ * most until monotonic_ns; it may also return early. Returns at once if the word is not
+ * `expected`. */
 void mcds__word_wait(const mcds_env *env, _Atomic uint32_t *word, uint32_t expected,
                      int64_t monotonic_ns);
-void mcds__word_wake(_Atomic uint32_t *word);
+/* Wake the waiter that has waited longest. False: none was waiting. */
+bool mcds__word_wake(_Atomic uint32_t *word);
 
 #endif

@@ -1,6 +1,7 @@
-/* This thread's last failure, in its parts and in one sentence. */
+/* This thread's last error: its members and its sentence. */
 #include "base/error.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,18 +70,18 @@ static const char *text_of(mcds_cause cause)
     return "";
 }
 
-/* As far as there is room; `text` may be NULL, or what `out` holds already. */
-static const char *copy(char *out, size_t room, const char *text)
+/* Truncates. `text` may be NULL, or the present contents of `out`. */
+static const char *copy(char *out, size_t capacity, const char *text)
 {
-    size_t length = text != NULL ? strnlen(text, room - 1) : 0;
+    size_t length = text != NULL ? strnlen(text, capacity - 1) : 0;
     if (length > 0)
         memmove(out, text, length);
     out[length] = '\0';
     return out;
 }
 
-/* Take over the members that are given. */
-static void take(const mcds_error *error)
+/* Copy the members that are set. */
+static void error_take(const mcds_error *error)
 {
     mcds_error taken = *error;
     taken.size = sizeof taken;
@@ -94,65 +95,69 @@ static void take(const mcds_error *error)
     last = taken;
 }
 
-static void write_number(char out[sizeof texts.found], int64_t number)
+static void error_write_number(char out[sizeof texts.found], int64_t number)
 {
     (void)snprintf(out, sizeof texts.found, "%lld", (long long)number);
 }
 
-/* Make `wanted` and `found` from the numbers, for causes that have some. */
+/* Format `wanted` and `found` from the numbers, for causes that have numbers. */
 static void write_numbers(void)
 {
-    bool is_range = last.cause == MCDS_CAUSE_OUT_OF_RANGE;
+    bool is_range = last.cause == MCDS_CAUSE_OUT_OF_RANGE ||
+                    last.cause == MCDS_CAUSE_UNKNOWN_VALUE;
     bool is_pair = last.cause == MCDS_CAUSE_OPTION_DIFFERS;
     bool is_length = last.cause == MCDS_CAUSE_TOO_LONG || last.cause == MCDS_CAUSE_TOO_BIG ||
-                     last.cause == MCDS_CAUSE_FEW_SERVERS;
-    if (last.found[0] == '\0' &&
-        (is_range || is_pair || last.cause == MCDS_CAUSE_UNKNOWN_VALUE ||
-         (is_length && last.found_number > 0)))
-        write_number(texts.found, last.found_number);
+                     last.cause == MCDS_CAUSE_FEW_SERVERS ||
+                     last.cause == MCDS_CAUSE_STRUCT_SIZE ||
+                     last.cause == MCDS_CAUSE_UNSUPPORTED;
+    if (last.found[0] == '\0' && (is_range || is_pair || (is_length && last.found_number > 0)))
+        error_write_number(texts.found, last.found_number);
     if (is_pair)
         last.wanted_min = last.wanted_max;
     if (last.wanted[0] != '\0')
         return;
-    if (is_range && last.wanted_min < last.wanted_max)
+    if (last.cause == MCDS_CAUSE_ARGUMENT_MISSING && last.option[0] != '\0')
+        (void)snprintf(texts.wanted, sizeof texts.wanted, "the %s", last.option);
+    else if (is_range && last.wanted_min < last.wanted_max)
         (void)snprintf(texts.wanted, sizeof texts.wanted, "%lld to %lld",
                        (long long)last.wanted_min, (long long)last.wanted_max);
     else if (is_pair || (is_length && last.wanted_max > 0))
-        write_number(texts.wanted, last.wanted_max);
+        error_write_number(texts.wanted, last.wanted_max);
 }
 
-/* The clause for a cause that the members describe whole. */
+/* The clause for a cause that the members describe completely. */
 static void write_reason(void)
 {
     char *out = texts.reason;
-    size_t room = sizeof texts.reason;
+    size_t capacity = sizeof texts.reason;
     last.reason = out;
     switch (last.cause) {
     case MCDS_CAUSE_ARGUMENT_MISSING:
-        (void)snprintf(out, room, "needs %s", last.wanted);
+        (void)snprintf(out, capacity, "needs %s", last.wanted);
         break;
     case MCDS_CAUSE_EMPTY:
-        (void)snprintf(out, room, "the %s is empty", last.option);
+        (void)snprintf(out, capacity, "the %s is empty", last.option);
         break;
     case MCDS_CAUSE_TOO_LONG:
     case MCDS_CAUSE_TOO_BIG:
         if (last.found[0] == '\0')
-            (void)snprintf(out, room, "the %s is longer than %s bytes", last.option,
+            (void)snprintf(out, capacity, "the %s is longer than %s bytes", last.option,
                            last.wanted);
         else
-            (void)snprintf(out, room, "the %s has %s bytes; at most %s", last.option,
+            (void)snprintf(out, capacity, "the %s has %s bytes; at most %s", last.option,
                            last.found, last.wanted);
         break;
     case MCDS_CAUSE_OUT_OF_RANGE:
-        (void)snprintf(out, room, "%s must be %s, not %s", last.option, last.wanted,
+        (void)snprintf(out, capacity, "%s must be %s, not %s", last.option, last.wanted,
                        last.found);
         break;
     case MCDS_CAUSE_FEW_SERVERS:
-        (void)snprintf(out, room, "%s copies need as many servers; this store has %s",
+        (void)snprintf(out, capacity, "%s copies need as many servers; this store has %s",
                        last.found, last.wanted);
         break;
     case MCDS_CAUSE_UNKNOWN_VALUE:
-        (void)snprintf(out, room, "unknown %s %s", last.option, last.found);
+        (void)snprintf(out, capacity, "unknown %s %s; this version knows %s", last.option,
+                       last.found, last.wanted);
         break;
     default:
         last.reason = text_of(last.cause);
@@ -162,22 +167,23 @@ static void write_reason(void)
 /* noun 'name': verb: peer: reason */
 static void write_sentence(void)
 {
-    bool needs = last.cause == MCDS_CAUSE_ARGUMENT_MISSING && last.reason == texts.reason;
+    const char *colon = last.noun[0] != '\0' ? ": " : ""; /* mcds_fail has a reason alone */
     int length = snprintf(texts.sentence, sizeof texts.sentence, "%s%s%.*s%s%s%s%s%s%s%s",
                           last.noun, last.name[0] != '\0' ? " '" : "", NAME_SHOWN, last.name,
                           last.name[0] != '\0' ? "'" : "", last.verb[0] != '\0' ? ": " : "",
-                          last.verb, last.peer[0] != '\0' ? ": " : "", last.peer,
-                          needs ? " " : ": ", last.reason);
+                          last.verb, last.peer[0] != '\0' ? ": " : "", last.peer, colon,
+                          last.reason);
     if (length < 0) /* a longer one is cut */
         texts.sentence[0] = '\0';
 }
 
 int mcds__fail_with(const mcds_error *error)
 {
-    take(error);
+    error_take(error);
     write_numbers();
     if (last.reason == NULL)
         write_reason();
+    assert(last.reason != NULL);
     write_sentence();
     return error->result;
 }
@@ -203,21 +209,24 @@ int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
 
 int mcds__fail_saying(const mcds_error *error, const char *format, ...)
 {
-    char sentence[MCDS__SENTENCE_MAX]; /* an argument may be the sentence before this one */
+    char reason[MCDS__SENTENCE_MAX]; /* an argument may be the sentence before this one */
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(sentence, sizeof sentence, format, arguments);
+    (void)vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    take(error);
+    error_take(error);
     write_numbers();
-    last.reason = copy(texts.sentence, sizeof texts.sentence, sentence);
+    last.reason = copy(texts.reason, sizeof texts.reason, reason);
+    write_sentence();
     return error->result;
 }
 
-/* The cause of which a result without one says most. */
-static mcds_cause cause_of(int result)
+/* The usual cause of a result that has none. */
+static mcds_cause error_cause_of(int result)
 {
     switch (result) {
+    case MCDS_BUSY:
+        return MCDS_CAUSE_CONTENDED;
     case MCDS_AMBIGUOUS:
         return MCDS_CAUSE_REPLY_LOST;
     case MCDS_LOST:
@@ -250,19 +259,20 @@ static mcds_cause cause_of(int result)
 int mcds__fail_plain(const mcds_error *error)
 {
     mcds_error failed = *error;
-    failed.cause = cause_of(error->result);
-    failed.reason = mcds_strerror(error->result);
+    failed.cause = error_cause_of(error->result);
+    failed.reason = error->result == MCDS_BUSY ? text_of(failed.cause)
+                                               : mcds_strerror(error->result);
     return mcds__fail_with(&failed);
 }
 
 int mcds_fail(int code, const char *format, ...)
 {
-    char sentence[MCDS__SENTENCE_MAX];
+    char sentence[MCDS__SENTENCE_MAX] = "";
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(sentence, sizeof sentence, format, arguments);
+    if (format != NULL)
+        (void)vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
-    return mcds__fail_saying(
-        &(const mcds_error){.result = code, .cause = cause_of(code), .noun = "store"}, "%s",
-        sentence);
+    return mcds__fail_saying(&(const mcds_error){.result = code, .cause = error_cause_of(code)},
+                             "%s", sentence);
 }

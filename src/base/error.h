@@ -1,20 +1,22 @@
-/* This thread's last failure, in its parts. The sentence is made from them here and nowhere else. */
+/* This thread's last error, as members. Only error.c makes a sentence from them. */
 #ifndef MCDS_BASE_ERROR_H
 #define MCDS_BASE_ERROR_H
 
 #include "base/key.h"
+#include "base/number.h"
 #include "base/reason.h"
 
 #define MCDS__SENTENCE_MAX 512
 
-/* Record a failure and return its result. What follows `why`, a cause without MCDS_CAUSE_, are members
- * of mcds_error; all texts are copied except `reason`, which must be a constant.
+/* Record a failure and return its result. `why` is a cause without MCDS_CAUSE_; the arguments
+ * after it are members of mcds_error; all texts are copied except `reason`, which must be a
+ * constant.
  *
  *     return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = name,
  *                       .option = "stripes", .wanted_max = STRIPES_MAX, .found_number = stripes);
  *
- * `wanted` and `found` are made from the numbers, and `reason` from the cause, where they are left
- * out. A failure of opening has no verb. */
+ * Where they are left out, `wanted` and `found` are made from the numbers, and `reason` from
+ * the cause. A failure to open a handle has no verb. */
 #define mcds__fail(code, why, ...)                                                             \
     mcds__fail_with(                                                                           \
         &(const mcds_error){.result = (code), .cause = MCDS_CAUSE_##why, __VA_ARGS__})
@@ -25,8 +27,7 @@ int mcds__fail_with(const mcds_error *error);
     mcds__fail_for((why), &(const mcds_error){.result = (code), __VA_ARGS__})
 int mcds__fail_for(const mcds_reason *why, const mcds_error *error);
 
-/* The same with a sentence of its own, for what only one place can describe: a file, its owner, its
- * mode. The sentence is also the `reason`. */
+/* The same with a reason that only one place can describe: a file, its owner, its mode. */
 int mcds__fail_saying(const mcds_error *error, const char *format, ...) MCDS_PRINTF(2, 3);
 
 /* The same for a store; `place` is the server or file, or NULL. */
@@ -36,10 +37,30 @@ int mcds__fail_saying(const mcds_error *error, const char *format, ...) MCDS_PRI
             .result = (code), .cause = MCDS_CAUSE_##why, .noun = "store", .peer = (place)},    \
         __VA_ARGS__)
 
-/* The same with the cause and the words of the result. */
+/* The same for a URI: `part` is the option concerned, or "uri", `given` what it has, and `allowed`
+ * what it may have. */
+#define mcds__fail_uri(part, given, allowed, ...)                                              \
+    mcds__fail_saying(&(const mcds_error){.result = MCDS_INVALID,                              \
+                                          .cause = MCDS_CAUSE_BAD_URI,                         \
+                                          .noun = "store",                                     \
+                                          .option = (part),                                    \
+                                          .wanted = (allowed),                                 \
+                                          .found = (given)},                                   \
+                      __VA_ARGS__)
+
+/* The same with the errno of a system call, if `code` is one and not a code of LMDB. */
+#define mcds__fail_file(result_of, why, place, code, ...)                                      \
+    mcds__fail_saying(&(const mcds_error){.result = (result_of),                               \
+                                          .cause = MCDS_CAUSE_##why,                           \
+                                          .os_error = (code) > 0 ? (code) : 0,                 \
+                                          .noun = "store",                                     \
+                                          .peer = (place)},                                    \
+                      __VA_ARGS__)
+
+/* The same with the usual cause and words of the result. */
 int mcds__fail_plain(const mcds_error *error);
 
-/* The failure of this thread, kept while more is called that may fail. */
+/* The error of this thread, saved while calls that may fail replace it. */
 struct mcds__failure {
     mcds_error error;
     char sentence[MCDS__SENTENCE_MAX];
@@ -55,13 +76,23 @@ struct mcds__failure {
 void mcds__failure_save(struct mcds__failure *out);
 void mcds__failure_restore(const struct mcds__failure *failure);
 
-/* A number of a struct as `found_number`. */
+/* The value that was given, where it may exceed `found_number`. */
+#define MCDS__FOUND(number)                                                                    \
+    .found_number = mcds__clamped(number),                                                     \
+    .found = mcds__write_u64((number), (char[MCDS__U64_DIGITS + 1]){""})
+
 static inline int64_t mcds__clamped(uint64_t number)
 {
     return number < INT64_MAX ? (int64_t)number : INT64_MAX;
 }
 
-/* A call that lacks an argument: "counter: add needs a counter". */
+static inline const char *mcds__write_u64(uint64_t number, char out[MCDS__U64_DIGITS + 1])
+{
+    out[mcds__format_u64(number, out)] = '\0';
+    return out;
+}
+
+/* A call that lacks an argument: "counter: add: needs a counter". */
 #define mcds__fail_missing(thing, call, needs)                                                 \
     mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = (thing), .verb = (call),                \
                .wanted = (needs), .option = NULL)

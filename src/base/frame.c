@@ -1,9 +1,10 @@
-/* How every value that is not a bare number is kept. */
+/* The frame around every stored value that is not a plain number. */
 #include "base/frame.h"
 
+#include <assert.h>
 #include <string.h>
 
-#include "base/crc32c.h"
+#include "base/hash/crc32c.h"
 
 void mcds__put_u32(uint8_t *out, uint32_t number)
 {
@@ -35,7 +36,7 @@ uint64_t mcds__get_u64(const uint8_t *in)
     return number;
 }
 
-static uint32_t sum_of(mcds_bytes key, const uint8_t *bytes, size_t length)
+static uint32_t frame_sum_of(mcds_bytes key, const uint8_t *bytes, size_t length)
 {
     return mcds__crc32c(mcds__crc32c(0, key.at, key.length), bytes, length);
 }
@@ -43,38 +44,40 @@ static uint32_t sum_of(mcds_bytes key, const uint8_t *bytes, size_t length)
 size_t mcds__frame_seal(uint8_t *out, char type, uint8_t version, mcds_bytes key,
                         size_t payload_length)
 {
+    assert(payload_length <= SIZE_MAX - MCDS__FRAME_OVERHEAD);
     size_t length = MCDS__FRAME_HEAD + payload_length;
     out[0] = 'm';
     out[1] = 'd';
     out[2] = (uint8_t)type;
     out[3] = version;
-    mcds__put_u32(out + length, sum_of(key, out, length));
+    mcds__put_u32(out + length, frame_sum_of(key, out, length));
     return length + MCDS__FRAME_TAIL;
 }
 
 /* Whether it is a whole frame of this type, of any version. */
-static bool is_whole(mcds_bytes value, char type, mcds_bytes key)
+static bool frame_is_whole(mcds_bytes value, char type, mcds_bytes key)
 {
     const uint8_t *bytes = value.at;
     if (value.length < MCDS__FRAME_OVERHEAD || bytes[0] != 'm' || bytes[1] != 'd' ||
         bytes[2] != (uint8_t)type)
         return false;
     size_t length = value.length - MCDS__FRAME_TAIL;
-    return mcds__get_u32(bytes + length) == sum_of(key, bytes, length);
+    return mcds__get_u32(bytes + length) == frame_sum_of(key, bytes, length);
 }
 
 bool mcds__frame_open(mcds_bytes value, char type, uint8_t version, mcds_bytes key,
                       mcds_bytes *payload_out)
 {
     const uint8_t *bytes = value.at;
-    if (!is_whole(value, type, key) || bytes[3] != version)
+    if (!frame_is_whole(value, type, key) || bytes[3] != version)
         return false;
     payload_out->at = bytes + MCDS__FRAME_HEAD;
     payload_out->length = value.length - MCDS__FRAME_OVERHEAD;
+    assert(payload_out->length < value.length);
     return true;
 }
 
 bool mcds__frame_is_newer(mcds_bytes value, char type, uint8_t version, mcds_bytes key)
 {
-    return is_whole(value, type, key) && ((const uint8_t *)value.at)[3] > version;
+    return frame_is_whole(value, type, key) && ((const uint8_t *)value.at)[3] > version;
 }

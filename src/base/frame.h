@@ -1,12 +1,12 @@
-/* How every value that is not a bare number is kept:
+/* The frame around every stored value that is not a plain number:
  *
  *   'm' 'd' TYPE VERSION | payload | CRC-32C over the key and all bytes before (little-endian)
  *
- * The key is in the sum, so a value under a wrong key does not pass. */
+ * The sum covers the key, so a value copied to another key is refused. */
 #ifndef MCDS_BASE_FRAME_H
 #define MCDS_BASE_FRAME_H
 
-#include "mcds_store.h"
+#include "mcds/backend.h"
 
 #define MCDS__FRAME_HEAD 4
 #define MCDS__FRAME_TAIL 4
@@ -19,11 +19,10 @@ size_t mcds__frame_seal(uint8_t *out, char type, uint8_t version, mcds_bytes key
 /* The payload inside a frame of this type and version. False: foreign or damaged. */
 bool mcds__frame_open(mcds_bytes value, char type, uint8_t version, mcds_bytes key,
                       mcds_bytes *payload_out);
-/* Whether a value that mcds__frame_open refuses is whole and of this type, but of a higher
- * version. */
+/* Whether a value that mcds__frame_open refuses is whole, of this type and a higher version. */
 bool mcds__frame_is_newer(mcds_bytes value, char type, uint8_t version, mcds_bytes key);
 
-/* What to say of a value that cannot be used: with MCDS_UNSUPPORTED, and with MCDS_CORRUPT. */
+/* The reasons for refusing a value: for MCDS_UNSUPPORTED and for MCDS_CORRUPT. */
 
 void mcds__put_u32(uint8_t *out, uint32_t number);
 uint32_t mcds__get_u32(const uint8_t *in);

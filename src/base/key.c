@@ -42,7 +42,7 @@ static void add_hash(struct mcds__key *key, const char *name)
 {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    uint8_t sum[SHA256_DIGEST_LENGTH];
+    uint8_t sum[SHA256_DIGEST_LENGTH] = {0}; /* the memory sanitizer cannot see into libmd */
     SHA2_CTX context;
     SHA256Init(&context);
     SHA256Update(&context, (const uint8_t *)name, strlen(name));
@@ -56,6 +56,7 @@ static void add_hash(struct mcds__key *key, const char *name)
         for (count += 8; count >= 6; count -= 6)
             add_byte(key, digits[bits >> (count - 6) & 63]);
     }
+    assert(count < 6); /* bits that fill no digit */
     if (count > 0)
         add_byte(key, digits[bits << (6 - count) & 63]);
 }
@@ -89,6 +90,7 @@ void mcds__key_begin(struct mcds__key *key, const char *ns, const char *tag, con
     add_raw(key, tag);
     add_byte(key, ':');
     add_encoded(key, name, MCDS__NAME_MAX);
+    assert(key->length <= MCDS__NS_MAX + MCDS__TAG_MAX + MCDS__NAME_MAX + 2);
 }
 
 void mcds__key_add_number(struct mcds__key *key, uint64_t number)
@@ -152,13 +154,15 @@ bool mcds__key_next_part(mcds_bytes key, size_t *at, char *out)
         }
         out[length++] = byte;
     }
+    assert(length <= key.length);
     out[length] = '\0';
     *at = i + 1;
     return true;
 }
 
-/* Eight bytes at once: not zero when one of them is not in 0x21..0x7e. Of those that are, neither
- * difference nor sum reaches the highest bit, so none borrows from its neighbour. */
+/* Tests eight bytes at once: nonzero if one of them is not in 0x21..0x7e. For the others,
+ * neither the difference nor the sum reaches the highest bit, so no byte borrows from its
+ * neighbour. */
 static uint64_t odd_bytes(uint64_t eight)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);

@@ -4,7 +4,7 @@
 #ifndef MCDS_BASE_KEY_H
 #define MCDS_BASE_KEY_H
 
-#include "mcds_store.h"
+#include "mcds/backend.h"
 
 #define MCDS__KEY_MAX 250
 #define MCDS__NS_MAX 32
@@ -24,8 +24,7 @@ struct mcds__key {
 void mcds__key_begin(struct mcds__key *key, const char *ns, const char *tag, const char *name);
 /* Add :NUMBER in decimal. */
 void mcds__key_add_number(struct mcds__key *key, uint64_t number);
-/* Add : and the first `digits` (1..16) hexadecimal digits of 64 bits. There is room for eight or
- * sixteen. */
+/* Add : and the first `digits` (1..16) hexadecimal digits of 64 bits.  */
 void mcds__key_add_hex(struct mcds__key *key, uint64_t bits, unsigned digits);
 /* Add :ELEMENT, encoded as a name is. */
 void mcds__key_add_element(struct mcds__key *key, const char *element);
@@ -35,9 +34,8 @@ static inline mcds_bytes mcds__key_bytes(const struct mcds__key *key)
     return (mcds_bytes){key->bytes, key->length};
 }
 
-/* The next part of an encoded key, decoded into `out` (room for MCDS__KEY_MAX + 1, ended by
- * NUL).
- * `*at` moves behind it. False at the end of the key or at bytes that no encoder makes. */
+/* Decode the next component of a key into `out` (room for MCDS__KEY_MAX + 1, ended by NUL) and
+ * move *at after it. False at the end of the key, or at bytes that no encoder writes. */
 bool mcds__key_next_part(mcds_bytes key, size_t *at, char *out);
 
 /* Whether the store may see these bytes as a key. */

@@ -1,12 +1,13 @@
-/* Whole numbers from and to text, within bounds. */
+/* Parse and format whole numbers, with range checks. */
 #include "base/number.h"
 
+#include <assert.h>
 #include <string.h>
 
-/* As long as the number before a digit is no larger, none that follows can be too large. */
+/* Appending a digit to a number up to this cannot overflow. */
 #define ROOMY (UINT64_MAX / 10 - 1)
 
-/* Add a digit at the end. False: too large. */
+/* Append a digit. False: too large. */
 static inline bool add_digit(uint64_t *number, unsigned digit)
 {
     if (*number > ROOMY && *number > (UINT64_MAX - digit) / 10)
@@ -15,8 +16,8 @@ static inline bool add_digit(uint64_t *number, unsigned digit)
     return true;
 }
 
-/* Eight digits at once: a byte for each, then numbers of two, of four and of eight digits. False:
- * some of the bytes are none. */
+/* Eight digits at once: combine bytes into numbers of two, of four and of eight digits. False:
+ * a byte is not a digit. */
 static bool take_eight_digits(const uint8_t *text, uint64_t *number)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -29,6 +30,7 @@ static bool take_eight_digits(const uint8_t *text, uint64_t *number)
     digits = (digits * 10 + (digits >> 8)) & UINT64_C(0x00ff00ff00ff00ff);
     digits = (digits * 100 + (digits >> 16)) & UINT64_C(0x0000ffff0000ffff);
     *number = (digits * 10000 + (digits >> 32)) & UINT32_MAX;
+    assert(*number <= 99999999);
     return true;
 }
 
@@ -47,7 +49,7 @@ bool mcds__parse_u64(const char *text, size_t length, uint64_t *out)
     return true;
 }
 
-static bool is_space(uint8_t byte)
+static bool number_is_space(uint8_t byte)
 {
     return byte == ' ' || (byte >= '\t' && byte <= '\r');
 }
@@ -55,7 +57,7 @@ static bool is_space(uint8_t byte)
 bool mcds__parse_stored_u64(const uint8_t *value, size_t length, uint64_t *out)
 {
     size_t at = 0;
-    while (at < length && is_space(value[at]))
+    while (at < length && number_is_space(value[at]))
         at++;
     at += at < length && value[at] == '+';
     size_t first = at;
@@ -66,7 +68,7 @@ bool mcds__parse_stored_u64(const uint8_t *value, size_t length, uint64_t *out)
         if (!add_digit(&number, value[at] - (unsigned)'0'))
             return false;
     }
-    if (at == first || (at < length && !is_space(value[at]) && value[at] != '\0'))
+    if (at == first || (at < length && !number_is_space(value[at]) && value[at] != '\0'))
         return false;
     *out = number;
     return true;
@@ -99,6 +101,7 @@ size_t mcds__u64_digits(uint64_t number)
     /* 1233 / 4096 is a little more than the logarithm of two. */
     unsigned bits = 64 - (unsigned)__builtin_clzll(number | 1);
     unsigned count = bits * 1233 >> 12;
+    assert(count < MCDS__U64_DIGITS);
     return count + ((number | 1) >= powers[count]);
 }
 
@@ -112,6 +115,7 @@ size_t mcds__format_u64(uint64_t number, char *out)
     size_t at = count;
     for (; number >= 100; number /= 100)
         memcpy(out + (at -= 2), &pairs[2 * (number % 100)], 2);
+    assert(at == (number >= 10 ? 2 : 1)); /* the digits that are left */
     if (at == 2)
         memcpy(out, &pairs[2 * number], 2);
     else

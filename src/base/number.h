@@ -1,4 +1,4 @@
-/* Whole numbers from and to text, within bounds. */
+/* Parse and format whole numbers, with range checks. */
 #ifndef MCDS_BASE_NUMBER_H
 #define MCDS_BASE_NUMBER_H
 
@@ -10,8 +10,8 @@
 
 /* Digits only, 1 to 20 of them, at most 2^64 - 1. False leaves *out alone. */
 bool mcds__parse_u64(const char *text, size_t length, uint64_t *out);
-/* As memcached reads the value of a counter: white space and a plus may stand before the
- * digits, and white space or NUL and then anything behind them. */
+/* As memcached reads the value of a counter: white space and a plus may precede the digits;
+ * white space or NUL, and then anything, may follow them. */
 bool mcds__parse_stored_u64(const uint8_t *value, size_t length, uint64_t *out);
 /* How many decimal digits it has (at most MCDS__U64_DIGITS). */
 size_t mcds__u64_digits(uint64_t number);

@@ -1,4 +1,4 @@
-/* Why something failed, in the library's own words. */
+/* The reasons of failures, as clauses of a sentence. */
 #include "base/reason.h"
 
 #include <stddef.h>

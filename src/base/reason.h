@@ -1,13 +1,13 @@
-/* Why something failed, in the library's own words: each clause once, with its cause. */
+/* The reasons of failures, as clauses of a sentence: each clause once, with its cause. */
 #ifndef MCDS_BASE_REASON_H
 #define MCDS_BASE_REASON_H
 
 #include <errno.h>
 
-#include "mcds_store.h"
+#include "mcds/backend.h"
 
-/* Name; cause; errno; the option that differs, if one does, and what it was found to be; the clause,
- * which follows the names of structure, verb and server in the sentence. */
+/* Name; cause; errno; the option that differs, if any, and its value; the clause, which
+ * follows the names of structure, verb and server in the sentence. */
 /* clang-format off */
 #define MCDS__REASON_MAP(X) \
     X(NEWER, NEWER, 0, NULL, 0,                                                                \
@@ -19,14 +19,15 @@
     X(ITS_KEY_VANISHES, CONTENDED, 0, NULL, 0, "its key vanishes again and again")             \
     X(CLOCK_BEHIND, CLOCK, 0, NULL, 0,                                                         \
       "this machine's clock is more than ten minutes behind the others'")                      \
-    X(SERVER_FULL_FOR_IT, STORE_FULL, 0, NULL, 0, "the server has no memory for it")           \
+    X(SERVER_FULL_FOR_IT, STORE_FULL, 0, NULL, 0, "the store has no memory for it")           \
     X(OTHERS_MAKE_IT, CONTENDED, 0, NULL, 0, "others are making it")                           \
     X(ROOT_UNREAD, CONTENDED, 0, NULL, 0, "its root could not be read")                        \
     X(DROPPED, GONE, 0, NULL, 0, "it was dropped by another, or the store has lost it")        \
     X(PART_GONE, GONE, 0, NULL, 0, "a part of it is gone that the store should hold")          \
     X(KEYS_VANISH, CONTENDED, 0, NULL, 0, "its keys vanish again and again")                   \
     X(ROOT_CHANGES, CONTENDED, 0, NULL, 0, "its root changes again and again")                 \
-    X(NO_COMPARE_AND_SET, NO_COMPARE_AND_SET, 0, NULL, 0, "the store has no compare-and-set")  \
+    X(NO_COMPARE_AND_SET, NO_COMPARE_AND_SET, 0, NULL, 0,                                      \
+      "the store has no compare-and-set (memcached: start it without -C)")                     \
     X(GRANTED_LATE, LEASE_OVER, 0, NULL, 0,                                                    \
       "the store took so long that the lease was over when it was granted")                    \
     X(REQUEST_MAY_ARRIVE, REPLY_LOST, 0, NULL, 0,                                              \
@@ -49,14 +50,14 @@
       "the deadline passed before the lease could be renewed")                                 \
     X(SET_REFUSED, CONTENDED, 0, NULL, 0, "the store kept refusing the compare-and-set")       \
     X(LEASE_LOST, GONE, 0, NULL, 0,                                                            \
-      "the server has lost the lease and its fence: it was restarted or "                      \
+      "the store has lost the lease and its fence: it was restarted or "                      \
       "flushed, or it evicts")                                                                 \
     X(LEASE_TAKEN, LEASE_OVER, 0, NULL, 0, "the lease had ended; another holds it")            \
     X(LEASE_DEADLINE, LEASE_OVER, 0, NULL, 0, "the deadline of the lease has passed")          \
     X(TOO_MANY_INTERVALS, CONTENDED, 0, NULL, 0, "too many intervals are in use at once")      \
     X(BAD_REGISTER, DAMAGED, 0, NULL, 0, "it has an invalid HyperLogLog register")             \
     X(SERVER_FULL_FOR_VALUE, STORE_FULL, 0, NULL, 0,                                           \
-      "the server has no memory for a longer value")                                           \
+      "the store has no memory for a longer value")                                           \
     X(OTHERS_CLEAR_IT, CONTENDED, 0, NULL, 0, "it is being cleared by others")                 \
     X(OTHERS_CHANGE_IT, CONTENDED, 0, NULL, 0, "others change it all the time")                \
     X(KEY_VANISHED, CONTENDED, 0, NULL, 0, "its key has vanished meanwhile")                   \
@@ -66,7 +67,7 @@
     X(MADE_MEANWHILE, CONTENDED, 0, NULL, 0, "its key was made by others meanwhile")           \
     X(CHANGED_TOO_OFTEN, CONTENDED, 0, NULL, 0, "others have changed it too often meanwhile")  \
     X(VALUE_GONE, GONE, 0, NULL, 0, "the value that this handle has used is gone")             \
-    X(VALUE_PART_GONE, GONE, 0, NULL, 0, "a part of the value is gone")                        \
+    X(VALUE_BLOCK_GONE, GONE, 0, NULL, 0, "a part of the value is gone")                        \
     X(VALUE_LENGTH, DAMAGED, 0, NULL, 0, "the parts of the value have another length")         \
     X(SETTINGS_FOREIGN, FOREIGN, 0, NULL, 0,                                                   \
       "its settings are something that mcds did not write")                                    \
@@ -90,10 +91,13 @@
       "connection refused: is the server running there?")                                      \
     X(CONNECTION_CLOSED, CONNECTION_CLOSED, ECONNRESET, NULL, 0,                               \
       "the server has closed the connection")                                                  \
+    X(NOT_ACCEPTING, SERVER_SILENT, EAGAIN, NULL, 0,                                           \
+      "the server accepts no connections: it is stopped or overloaded")                        \
     X(NO_SOCKET_FILE, NO_SOCKET_FILE, ENOENT, NULL, 0,                                         \
       "no such socket file: is the server running?")                                           \
     X(PERMISSION_DENIED, NO_PERMISSION, EACCES, NULL, 0, "permission denied")                  \
     X(NO_ROUTE, NO_ROUTE, EHOSTUNREACH, NULL, 0, "no route to the host")                       \
+    X(NO_NETWORK, NO_ROUTE, ENETUNREACH, NULL, 0, "no route to the network of the host")       \
     X(HOST_SILENT, HOST_SILENT, ETIMEDOUT, NULL, 0, "the host does not answer")                \
     X(NO_DESCRIPTORS, NO_DESCRIPTORS, EMFILE, NULL, 0,                                         \
       "this process has no file descriptors left")                                             \
@@ -123,11 +127,12 @@
     X(NO_ROBUST_MUTEX, UNSUPPORTED, 0, NULL, 0,                                                \
       "this system has no robust mutexes that processes can share")                            \
     X(OTHER_VERSION, OTHER_VERSION, 0, NULL, 0, "another version of mcds has the file open")   \
-    X(WRITER_LOCKED, FILE_IN_USE, 0, NULL, 0, "another process has locked PATH-writer")        \
+    X(WRITER_LOCKED, FILE_IN_USE, 0, NULL, 0, "another process has locked PATH-writer; "                 \
+      "end it, and open the store again")\
     X(WRITER_LIMIT, FILE_LIMIT, EFBIG, NULL, 0,                                                \
       "this process' limit for file sizes (ulimit -f) has no room for "                        \
       "PATH-writer")                                                                           \
-    X(WRITER_NO_ROOM, DISK_FULL, ENOSPC, NULL, 0, "no room on the disk for PATH-writer")       \
+    X(WRITER_NO_CAPACITY, DISK_FULL, ENOSPC, NULL, 0, "no room on the disk for PATH-writer")       \
     X(WRITER_NO_MEMORY, NO_MEMORY, ENOMEM, NULL, 0,                                            \
       "this process has no memory for PATH-writer")                                            \
     X(WRITER_READ_ONLY, NO_PERMISSION, EACCES, NULL, 0,                                        \
@@ -156,9 +161,13 @@
     X(WRITTEN_TOO_FAST, CONTENDED, 0, NULL, 0, "it is written faster than it can be copied")   \
     X(NO_PROC, NO_PROC, 0, NULL, 0,                                                            \
       "/proc is not mounted here, and the copy is opened by it")                               \
-    X(WRITERS_TIMEOUT, TIMEOUT, 0, NULL, 0,                                                    \
-      "the deadline passed while other processes were writing")                                \
-    X(BAD_LETTER, DAMAGED, 0, NULL, 0, "the letter is damaged")                                \
+    X(UNWRITTEN_IN_TIME, TIMEOUT, 0, NULL, 0,                                                  \
+      "the deadline passed before it could be written")                                        \
+    X(UNDONE_IN_TIME, TIMEOUT, 0, NULL, 0,                                                     \
+      "the deadline passed before this process could carry it out")                            \
+    X(UNFINISHED, UNFINISHED, 0, NULL, 0,                                                      \
+      "the deadline passed, and a part of it may be done")                                     \
+    X(BAD_MESSAGE, DAMAGED, 0, NULL, 0, "the message is damaged")                                \
     X(SPACE_TIMEOUT, TIMEOUT, 0, NULL, 0, "the deadline passed, and there was no space")       \
     X(NO_MEMORY_FOR_A_CONNECTION, NO_MEMORY, 0, NULL, 0, "no memory for a connection")         \
     X(NO_ANSWER_AT_ALL, SERVER_SILENT, 0, NULL, 0, "no answer")                                \
@@ -176,7 +185,7 @@
       "the server's replies do not match the requests")                                        \
     X(BAD_REPLY, NOT_MEMCACHED, 0, NULL, 0, "the server's reply is not memcached's protocol")  \
     X(REPLY_UNASKED, BAD_REPLY, 0, NULL, 0, "the server sent a reply that was not requested")  \
-    X(NOW_A_PROXY, OTHER_SERVER, 0, NULL, 0, "the server is now a proxy")                      \
+    X(NOW_A_PROXY, CONNECTION_CLOSED, 0, NULL, 0, "the server is now a proxy")                      \
     X(UNSENT_IN_TIME, TIMEOUT, 0, NULL, 0, "the deadline passed before it could be sent")      \
     X(HTTP_SERVER, NOT_MEMCACHED, 0, NULL, 0, "this is an HTTP server, not memcached")         \
     X(REDIS_SERVER, NOT_MEMCACHED, 0, NULL, 0, "this is a Redis server, not memcached")        \
@@ -228,7 +237,7 @@
       "this counter was made without SIGNED and cannot go down; drop it to "                   \
       "start again")                                                                           \
     X(SUM_TOO_LARGE, OVERFLOW, 0, NULL, 0, "the sum of this handle would leave 2^61")          \
-    X(SERVER_PART_LOST, GONE, 0, NULL, 0, "a part of the counter was lost with its server")    \
+    X(SERVER_PART_LOST, GONE, 0, NULL, 0, "a part of the counter was lost")    \
     X(COUNTER_LOST, GONE, 0, NULL, 0, "the counter that this handle has used was lost")        \
     X(OTHERS_KEPT_CHANGING, CONTENDED, 0, NULL, 0, "others kept changing it")                  \
     X(VALUE_NOT_A_NUMBER, NOT_A_NUMBER, 0, NULL, 0, "the value is not a number")               \
@@ -239,6 +248,7 @@
     X(PART_FOREIGN, FOREIGN, 0, NULL, 0,                                                       \
       "a part of it holds something that mcds did not write")                                  \
     X(LIST_GONE, GONE, 0, NULL, 0, "the list that this handle has used is gone")               \
+    X(HELD_BY_ANOTHER, HELD, 0, NULL, 0, "another holds it")                                   \
     X(HELD, HELD, 0, NULL, 0, "it is held; drop it after its holder has released it")          \
     X(FENCE_AHEAD, CLOCK, 0, NULL, 0,                                                          \
       "its fence is far ahead of this machine's clock, and the next one "                      \
@@ -259,12 +269,6 @@
       "the server is listing its keys for another client; try again")                          \
     X(NO_LISTING, NO_COMMAND, 0, NULL, 0,                                                      \
       "the server does not list its keys (lru_crawler metadump)")                              \
-    X(ELEMENTS_MISSING, ARGUMENT_MISSING, 0, NULL, 0, "the elements are missing")              \
-    X(VALUE_MISSING, ARGUMENT_MISSING, 0, NULL, 0, "a value is missing")                       \
-    X(THE_VALUE_MISSING, ARGUMENT_MISSING, 0, NULL, 0, "the value is missing")                 \
-    X(EVENT_MISSING, ARGUMENT_MISSING, 0, NULL, 0, "an event is missing")                      \
-    X(NO_VISITOR, ARGUMENT_MISSING, 0, NULL, 0, "members need a visitor's name")               \
-    X(VIEWS_CALLBACKS, ARGUMENT_MISSING, 0, NULL, 0, "options.load and .save are needed")      \
     X(LARGE_ELEMENTS, TOO_BIG, 0, NULL, 0, "the elements have more than 64 MB")                \
     X(MANY_STRUCTURES, NO_MEMORY, 0, NULL, 0, "more structures than fit in memory")            \
     X(EXACT_ALONE, CONFLICT, 0, "flags", 0, "EXACT goes with neither stripes nor a ttl")       \
@@ -277,15 +281,18 @@
       "two takers of an exact counter could get the same; use get and a "                      \
       "negative add")                                                                          \
     X(GROWTH_WITHOUT_CAS, NO_COMPARE_AND_SET, 0, NULL, 0,                                      \
-      "the store has no compare-and-set, which keys need to grow")                             \
-    X(LOCK_NEEDS_BOTH, NO_COMPARE_AND_SET, 0, NULL, 0,                                         \
-      "this store has no expiry or no compare-and-set, and a lock needs both")                 \
+      "the store has no compare-and-set, which keys need to grow "                          \
+      "(memcached: start it without -C)")                                                      \
+    X(LOCK_WITHOUT_CAS, NO_COMPARE_AND_SET, 0, NULL, 0,                                        \
+      "the store has no compare-and-set, which a lock needs (memcached: start it without -C)") \
+    X(LOCK_WITHOUT_EXPIRY, UNSUPPORTED, 0, NULL, 0,                                            \
+      "the store may keep a lease beyond its time (use memcached 1.6.18 or newer)")            \
     X(LEASE_HELD, BAD_LEASE, 0, NULL, 0, "this lease is held already")                         \
     X(LEASE_LOST_BEFORE, LEASE_OVER, 0, NULL, 0, "this lease was lost before")                 \
     X(LEASE_EMPTY, BAD_LEASE, 0, NULL, 0, "this lease holds nothing")                          \
     X(CURSOR_NOT_BEGUN, BAD_CURSOR, 0, NULL, 0, "begin the cursor with MCDS_LOG_CURSOR_INIT")  \
-    X(CURSOR_AT_END, BAD_CURSOR, 0, NULL, 0,                                                   \
-      "the cursor is at the end; begin with MCDS_TABLE_CURSOR_INIT")                           \
+    X(CURSOR_OF_OTHER_STORE, BAD_CURSOR, 0, NULL, 0,                                           \
+      "the cursor belongs to a log of this name in another store; begin a new cursor")         \
     X(UNKNOWN_FORM, NEWER, 0, NULL, 0, "it is of a form that this version does not know")      \
     X(UNKNOWN_MEMBERS, NEWER, 0, NULL, 0,                                                      \
       "its members are kept in a way that this version does not know")                         \

@@ -1,13 +1,14 @@
-/* Structs of the caller that may be older or newer than this library. */
+/* Structs of a caller that was compiled for an older or newer version of this library. */
 #include "base/sized.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "mcds_sim.h"
-#include "mcds_store.h"
+#include "mcds/backend.h"
+#include "mcds/sim.h"
 
+#define NOUN_MAX 16
 #define END_OF(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 
 #define LAYOUT(type, first, known, last)                                                       \
@@ -15,17 +16,31 @@
 const struct mcds__sized_layout mcds__sized_layouts[MCDS__SIZED_COUNT] = {
     MCDS__SIZED_MAP(LAYOUT)};
 
-/* Where pointers have 4 bytes, a struct may end with some that no member has: see CONTRIBUTING. */
+/* Where pointers have 4 bytes, a struct may end with bytes of no member. */
 #if UINTPTR_MAX > UINT32_MAX
 #define IS_FULL(type, first, known, last)                                                      \
     static_assert(END_OF(type, last) == sizeof(type), #type " ends with unused bytes");
 MCDS__SIZED_MAP(IS_FULL)
 #endif
 
-static const mcds_error unsized = {
-    .result = MCDS_INVALID, .cause = MCDS_CAUSE_STRUCT_SIZE, .option = "size"};
+/* The noun of the sentences about a struct: counter for mcds_counter_options. */
+static const char *sized_noun_of(const struct mcds__sized_layout *layout, char out[NOUN_MAX])
+{
+    const char *stem = layout->name + strlen("mcds_");
+    size_t length = strcspn(stem, "_");
+    if (layout == &mcds__sized_layouts[MCDS__SIZED_mcds_wait])
+        return "pipeline";
+    if (stem[length] == '\0')
+        return "store";
+    if (strncmp(stem, "sim_", length + 1) == 0)
+        return "simulation";
+    assert(length < NOUN_MAX);
+    memcpy(out, stem, length);
+    out[length] = '\0';
+    return out;
+}
 
-static size_t size_of(const struct mcds__sized_layout *layout, const void *given)
+static size_t sized_size_of(const struct mcds__sized_layout *layout, const void *given)
 {
     size_t size;
     memcpy(&size, given, sizeof size);
@@ -40,26 +55,40 @@ static bool is_possible(const struct mcds__sized_layout *layout, size_t size)
 int mcds__sized_check(enum mcds__sized which, const void *given)
 {
     const struct mcds__sized_layout *layout = &mcds__sized_layouts[which];
-    size_t size = size_of(layout, given);
+    size_t size = sized_size_of(layout, given);
+    char noun[NOUN_MAX];
     if (is_possible(layout, size))
         return MCDS_OK;
     return mcds__fail_saying(
-        &unsized, "%s: its size is %zu; set it to sizeof(%s), %zu in this version, or to 0",
-        layout->name, size, layout->name, layout->size);
+        &(const mcds_error){.result = MCDS_INVALID,
+                            .cause = MCDS_CAUSE_STRUCT_SIZE,
+                            .noun = sized_noun_of(layout, noun),
+                            .option = "size",
+                            .wanted_max = (int64_t)layout->size,
+                            MCDS__FOUND(size)},
+        "%s: its size is %zu; set it to sizeof(%s), %zu in this version, or to 0", layout->name,
+        size, layout->name, layout->size);
 }
 
 int mcds__sized_read(enum mcds__sized which, const void *given, void *ours)
 {
     const struct mcds__sized_layout *layout = &mcds__sized_layouts[which];
     int result = given != NULL ? mcds__sized_check(which, given) : MCDS_OK;
+    char noun[NOUN_MAX];
     if (result != MCDS_OK)
         return result;
-    size_t size = given != NULL ? size_of(layout, given) : 0;
+    size_t size = given != NULL ? sized_size_of(layout, given) : 0;
     for (size_t i = layout->known; i < size; i++)
         if (((const uint8_t *)given)[i] != 0)
             return mcds__fail_saying(
-                &unsized, "%s: made for a newer version: field beyond byte %zu is set",
-                layout->name, layout->known);
+                &(const mcds_error){.result = MCDS_INVALID,
+                                    .cause = MCDS_CAUSE_STRUCT_SIZE,
+                                    .noun = sized_noun_of(layout, noun),
+                                    .option = "size",
+                                    .wanted_max = (int64_t)layout->known,
+                                    MCDS__FOUND(size)},
+                "%s: made for a newer version: a member beyond byte %zu is set", layout->name,
+                layout->known);
     mcds__sized_take(which, given, ours);
     return MCDS_OK;
 }
@@ -67,7 +96,7 @@ int mcds__sized_read(enum mcds__sized which, const void *given, void *ours)
 void mcds__sized_take(enum mcds__sized which, const void *given, void *ours)
 {
     const struct mcds__sized_layout *layout = &mcds__sized_layouts[which];
-    size_t size = given != NULL ? size_of(layout, given) : 0;
+    size_t size = given != NULL ? sized_size_of(layout, given) : 0;
     memset(ours, 0, layout->size);
     if (given != NULL && is_possible(layout, size))
         memcpy(ours, given, size < layout->known ? size : layout->known);
@@ -77,7 +106,7 @@ void mcds__sized_take(enum mcds__sized which, const void *given, void *ours)
 void mcds__sized_write(enum mcds__sized which, void *given, const void *ours)
 {
     const struct mcds__sized_layout *layout = &mcds__sized_layouts[which];
-    size_t size = size_of(layout, given);
+    size_t size = sized_size_of(layout, given);
     if (!is_possible(layout, size))
         return;
     size_t common = size < layout->known ? size : layout->known;

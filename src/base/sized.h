@@ -1,12 +1,12 @@
-/* Structs of the caller that may be older or newer than this library.
+/* Structs of a caller that was compiled for an older or newer version of this library.
  *
- * A public struct that may grow begins with `size`; mcds.h states the rule. Every such struct is a
- * line of MCDS__SIZED_MAP, and the functions below are the only code that looks at `size`.
+ * A public struct that may grow begins with `size`; mcds.h states the rule. Every such struct
+ * is a line of MCDS__SIZED_MAP, and the functions below are the only code that looks at `size`.
  *
- * A line is the struct, its last member in version 0.1, the last member that this version knows, and
- * the last that it declares: a member that only fills up the struct is declared and not known. There
- * are no bytes after it, because the next version would take what an old caller left there for a
- * value. tools/structs compares this list with the headers. */
+ * A line names the struct, its last member in version 0.1, the last member that this version
+ * knows, and the last member that it declares. Padding members are declared and not known. No
+ * bytes follow the last member: a later version would read whatever an old caller left there as
+ * a value. tools/structs compares this list with the headers. */
 #ifndef MCDS_BASE_SIZED_H
 #define MCDS_BASE_SIZED_H
 
@@ -33,7 +33,7 @@
     X(mcds_log_options, ahead_ms, ahead_ms, reserved)                                          \
     X(mcds_log_info, corrupt, corrupt, corrupt)                                                \
     X(mcds_log_range, newest_first, newest_first, reserved)                                    \
-    X(mcds_home, backup, backup, backup)                                                       \
+    X(mcds_backend, backup, backup, backup)                                                    \
     X(mcds_sim_options, context, context, context)                                             \
     X(mcds_sim_counts, paused, paused, paused)
 
@@ -53,18 +53,18 @@ struct mcds__sized_layout {
 };
 extern const struct mcds__sized_layout mcds__sized_layouts[MCDS__SIZED_COUNT];
 
-/* A caller's struct has at most so many bytes more than ours: another size is not one. */
+/* A caller's struct may be this many bytes larger than ours; a larger size is refused. */
 #define MCDS__SIZED_GROWTH_MAX 1024
 
-/* Fill *ours with the caller's options, 0 where its struct ends; `given` NULL: all 0. Returns MCDS_OK,
- * or MCDS_INVALID with the sentence set. */
+/* Fill *ours with the caller's options, 0 where its struct ends; `given` NULL: all 0. Returns
+ * MCDS_OK, or MCDS_INVALID with the sentence set. */
 int mcds__sized_read(enum mcds__sized which, const void *given, void *ours);
-/* Whether the caller's output has a possible size: MCDS_OK, or MCDS_INVALID with the sentence set. */
+/* Check the size of the caller's output: MCDS_OK, or MCDS_INVALID with the sentence set. */
 int mcds__sized_check(enum mcds__sized which, const void *given);
-/* Fill *ours with what the caller's output has already. */
+/* Fill *ours with the present contents of the caller's output. */
 void mcds__sized_take(enum mcds__sized which, const void *given, void *ours);
-/* Copy to the caller's output the members that it has room for, and clear those of it that we do not
- * know. Its size stays; one that mcds__sized_check refuses leaves all of it as it is. */
+/* Copy to the caller's output the members that fit, and clear those that this version does not
+ * know. Its size stays. If mcds__sized_check refuses the size, the output is not touched. */
 void mcds__sized_write(enum mcds__sized which, void *given, const void *ours);
 
 #endif

@@ -1,4 +1,4 @@
-/* Bytes that a call leaves with its caller. */
+/* mcds_value: bytes that a call returns to its caller. */
 #include "base/value.h"
 
 #include <string.h>
@@ -7,17 +7,17 @@
 
 bool mcds__value_set(mcds_value *value, const mcds_env *env, mcds_bytes bytes)
 {
-    if (value->at == NULL || value->room < bytes.length) {
-        size_t room = bytes.length > ROOM_MIN ? bytes.length : ROOM_MIN;
+    if (value->at == NULL || value->capacity < bytes.length) {
+        size_t capacity = bytes.length > ROOM_MIN ? bytes.length : ROOM_MIN;
         if (value->at == NULL) {
             value->self = env->self;
             value->reallocate = env->reallocate;
         }
-        uint8_t *moved = value->reallocate(value->self, value->at, room);
+        uint8_t *moved = value->reallocate(value->self, value->at, capacity);
         if (moved == NULL)
             return false;
         value->at = moved;
-        value->room = room;
+        value->capacity = capacity;
     }
     if (bytes.length > 0)
         memcpy(value->at, bytes.at, bytes.length);

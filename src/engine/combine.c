@@ -1,35 +1,36 @@
-/* Combining: operations of one pipeline that append to the same key ask together.
+/* Combining: operations of one pipeline that append to the same key share a batch.
  *
- * The table of a round is direct-mapped: a key whose place is taken by another sends the other's
- * batches on their way. So finding a partner is one look, whatever the number of keys. */
+ * The table of a round is direct-mapped: a key whose entry is taken by another key evicts that
+ * key and sends its batches. So a partner is found in one step, whatever the number of keys. */
 #include "engine/combine.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
-#include "base/hash.h"
+#include "base/hash/hash.h"
 
-/* The more values in one append, the less each of them costs; but a structure closes a key by
- * its size, at 16 KB or above, and what lies beyond has to be repeated. Half of that wastes
- * little, and is far below what any server takes. */
+/* The more values in one append, the less each of them costs; but a structure closes a key at
+ * a size of 16 KB or more, and bytes beyond that must be repeated. Half of that wastes little,
+ * and is far below the limit of any server. */
 #define COMBINED_MAX 8192
-/* A combined batch has the earliest deadline of its parts: nobody is kept beyond his own, and a
- * lane whose request is late is cut anyway, whichever of them it was. So that nobody loses much
- * of his time to another, deadlines are at most this far apart. */
+/* A combined batch has the earliest deadline of its members, so no operation waits beyond its
+ * own deadline. A connection with a late request is closed anyway, whichever request it was.
+ * Deadlines are at most this far apart, so that no operation loses much of its time. */
 #define DEADLINES_APART_NS (100 * NS_PER_MS)
 #define REQUESTS_MAX 3
-/* Of the values that are read; more than any store's value_max. */
+/* The limit for values that are read; more than any store's value_max. */
 #define VALUES_MAX ((size_t)1 << 27)
-/* Room for values beyond this is given back after use. */
+/* Memory for values beyond this is freed after use. */
 #define VALUES_KEPT 65536
 
-/* A batch that stands for several. */
+/* One batch in place of several. */
 struct mcds__combined {
     mcds_batch batch;
     mcds_request requests[REQUESTS_MAX];
     mcds_buffer value;
-    mcds_buffer values; /* what is read, for all parts */
+    mcds_buffer values; /* values that are read, for all parts */
     mcds_batch *parts;
     struct mcds__combined *all;   /* the next of all */
     struct mcds__combined *spare; /* the next free one */
@@ -50,20 +51,21 @@ static bool has_add(const mcds_batch *batch)
     return batch->requests[0].command == MCDS_ADD;
 }
 
-static bool is_same(mcds_bytes left, mcds_bytes right)
+static bool combine_is_same(mcds_bytes left, mcds_bytes right)
 {
     return left.length == right.length && (left.at == right.at || left.length == 0 ||
                                            memcmp(left.at, right.at, left.length) == 0);
 }
 
-/* Whether the batch is what its mark says; others go as they are. */
+/* Whether the batch has the form of a combinable one; others are sent as they are. */
 static bool is_well_formed(const mcds_batch *batch)
 {
     const mcds_request *append = append_of(batch);
     bool fine = append < end_of(batch) && append->command == MCDS_APPEND;
     for (const mcds_request *request = batch->requests; request < end_of(batch); request++) {
-        fine = fine && request->cas.connection == 0 && is_same(request->key, append->key) &&
-               is_same(request->route, append->route);
+        fine = fine && request->cas.connection == 0 &&
+               combine_is_same(request->key, append->key) &&
+               combine_is_same(request->route, append->route);
         if (request > append)
             fine = fine && request->command == MCDS_GET &&
                    (request->options & ~(uint32_t)MCDS_NO_VALUE) == 0;
@@ -112,8 +114,7 @@ static void give_combined(struct mcds__combiner *combiner, struct mcds__combined
     combiner->spare = combined;
 }
 
-/* The first batch of the slot that has an ADD, and the first that has a read, of the value where
- * one of them wants it. */
+/* The first ADD of the slot's batches, and the first read: of the value, if one needs it. */
 static void fill_requests(struct mcds__combined *combined, const mcds_batch *parts)
 {
     const mcds_request *add = NULL;
@@ -138,13 +139,15 @@ static void fill_requests(struct mcds__combined *combined, const mcds_batch *par
 }
 
 /* One batch for all of the slot. NULL: no memory. */
-static mcds_batch *join(struct mcds__combiner *combiner, const struct mcds__combine_slot *slot)
+static mcds_batch *combine_join(struct mcds__combiner *combiner,
+                                const struct mcds__combine_slot *slot)
 {
+    assert(slot->count > 1);
     struct mcds__combined *combined = take_combined(combiner);
     if (combined == NULL)
         return NULL;
     combined->value.length = 0;
-    if (combined->values.room > VALUES_KEPT)
+    if (combined->values.capacity > VALUES_KEPT)
         mcds__buffer_free(&combined->values);
     if (!mcds__buffer_reserve(&combined->value, slot->length)) {
         give_combined(combiner, combined);
@@ -157,6 +160,7 @@ static mcds_batch *join(struct mcds__combiner *combiner, const struct mcds__comb
         if (part->deadline_ns < deadline_ns)
             deadline_ns = part->deadline_ns;
     }
+    assert(combined->value.length == slot->length && slot->length <= COMBINED_MAX);
     combined->parts = slot->first;
     combined->values.length = 0;
     combined->batch = (mcds_batch){
@@ -169,14 +173,14 @@ static mcds_batch *join(struct mcds__combiner *combiner, const struct mcds__comb
     return &combined->batch;
 }
 
-/* Send the slot's batches on their way: behind *end. */
+/* Append the slot's batches to the list at *end. */
 static void empty_slot(struct mcds__combiner *combiner, struct mcds__combine_slot *slot,
                        mcds_batch ***end)
 {
     if (slot->first == NULL)
         return;
     *slot->end = NULL;
-    mcds_batch *joined = slot->count > 1 ? join(combiner, slot) : NULL;
+    mcds_batch *joined = slot->count > 1 ? combine_join(combiner, slot) : NULL;
     if (joined != NULL) {
         **end = joined;
         *end = &joined->next;
@@ -198,8 +202,8 @@ static bool goes_with(const struct mcds__combine_slot *slot, const mcds_batch *b
     return append->value.length + slot->length <= COMBINED_MAX &&
            apart_ns >= -DEADLINES_APART_NS && apart_ns <= DEADLINES_APART_NS &&
            append->options == other->options && append->flags == other->flags &&
-           append->ttl_ms == other->ttl_ms && is_same(append->key, other->key) &&
-           is_same(append->route, other->route);
+           append->ttl_ms == other->ttl_ms && combine_is_same(append->key, other->key) &&
+           combine_is_same(append->route, other->route);
 }
 
 static void put_in_slot(struct mcds__combiner *combiner, mcds_batch *batch, mcds_batch ***end)
@@ -214,6 +218,8 @@ static void put_in_slot(struct mcds__combiner *combiner, mcds_batch *batch, mcds
             combiner->taken[combiner->taken_count++] = (uint8_t)at;
         *slot = (struct mcds__combine_slot){NULL, &slot->first, hash, 0, 0};
     }
+    assert(combiner->taken_count > 0 && combiner->taken_count <= MCDS__COMBINE_SLOTS);
+    assert(slot->length <= COMBINED_MAX || slot->count == 0);
     *slot->end = batch;
     slot->end = &batch->next;
     slot->count++;
@@ -222,6 +228,7 @@ static void put_in_slot(struct mcds__combiner *combiner, mcds_batch *batch, mcds
 
 mcds_batch *mcds__combine(struct mcds__combiner *combiner, mcds_batch *first)
 {
+    assert(combiner->taken_count == 0); /* each round begins with an empty table */
     mcds_batch *list = NULL;
     mcds_batch **end = &list;
     for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {
@@ -240,8 +247,8 @@ mcds_batch *mcds__combine(struct mcds__combiner *combiner, mcds_batch *first)
     return list;
 }
 
-/* Whether the sum of the sizes may be why it was refused. Some servers answer NOT_STORED to that
- * too; then the key is there. */
+/* Whether it may have been refused because of the sum of the sizes. Some servers answer
+ * NOT_STORED to that; then the key exists. */
 static bool is_too_much(const struct mcds__combined *combined)
 {
     const mcds_request *append = append_of(&combined->batch);
@@ -256,9 +263,9 @@ static bool is_too_much(const struct mcds__combined *combined)
     }
 }
 
-/* The reply of a combined request, as the one whose value had `behind` more behind it sees it.
- * A value smaller than what was appended has been rewritten meanwhile. One that is read is given
- * whole: what others have appended since may end it. */
+/* The reply of a combined request, for the batch whose value was followed by `behind` more
+ * bytes. A value smaller than what was appended has been rewritten meanwhile. A value that is
+ * read is passed on completely: later appends of others may be at its end. */
 static mcds_reply share(const struct mcds__combined *combined, const mcds_request *request,
                         size_t behind)
 {
@@ -270,7 +277,7 @@ static mcds_reply share(const struct mcds__combined *combined, const mcds_reques
     return reply;
 }
 
-/* The first ADD was answered; those behind it find the key. */
+/* Only the first ADD was sent; the others find the key. */
 static mcds_reply share_add(struct mcds__combined *combined)
 {
     mcds_reply *reply = &combined->requests[0].reply;
@@ -282,7 +289,7 @@ static mcds_reply share_add(struct mcds__combined *combined)
     return first;
 }
 
-static void answer(struct mcds__combined *combined, mcds_batch *part, size_t behind)
+static void combine_answer(struct mcds__combined *combined, mcds_batch *part, size_t behind)
 {
     const mcds_request *append = append_of(&combined->batch);
     mcds_request *own = append_of(part);
@@ -298,18 +305,21 @@ static void answer(struct mcds__combined *combined, mcds_batch *part, size_t beh
 mcds_batch *mcds__separate(struct mcds__combiner *combiner, mcds_batch *batch)
 {
     struct mcds__combined *combined = (struct mcds__combined *)batch;
+    assert(batch->combined && combined->parts != NULL);
     mcds_batch *parts = combined->parts;
     bool alone = is_too_much(combined);
     size_t behind = combined->value.length;
     for (mcds_batch *part = parts; part != NULL; part = part->next) {
+        assert(append_of(part)->value.length <= behind);
         behind -= append_of(part)->value.length;
         if (alone) {
             part->combinable = false;
             part->answered = 0;
         } else {
-            answer(combined, part, behind);
+            combine_answer(combined, part, behind);
         }
     }
+    assert(behind == 0); /* each part has its reply, and no byte is left */
     give_combined(combiner, combined);
     return parts;
 }

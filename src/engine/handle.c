@@ -1,4 +1,4 @@
-/* What keeps a structure in memory. */
+/* Reference counts that keep a structure in memory. */
 #include "engine/handle.h"
 
 #include <assert.h>

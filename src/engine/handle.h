@@ -1,6 +1,7 @@
-/* References that keep a structure in memory: the program's own, from open to close, and one for
- * each operation that a pipeline has in flight. The release of the last one frees the structure. A
- * handle keeps its store in the same way, so a program may close them in any order. */
+/* Reference counts that keep a structure in memory: one reference of the program, from open to
+ * close, and one for each operation that a pipeline has in flight. The release of the last one
+ * frees the structure. A handle keeps its store in the same way, so a program may close them in
+ * any order. */
 #ifndef MCDS_ENGINE_HANDLE_H
 #define MCDS_ENGINE_HANDLE_H
 
@@ -12,11 +13,11 @@
 struct mcds__handle {
     mcds_store *store;
     _Atomic uint32_t references;
-    /* Frees the structure, and all that it has. */
+    /* Frees the structure and all that it owns. */
     void (*destroy)(struct mcds__handle *handle);
 };
 
-/* One reference, the program's. Takes one on the store, which outlives `destroy`. */
+/* Sets one reference, the program's, and takes one on the store, which outlives `destroy`. */
 void mcds__handle_begin(struct mcds__handle *handle, mcds_store *store,
                         void (*destroy)(struct mcds__handle *handle));
 void mcds__handle_hold(struct mcds__handle *handle);

@@ -1,5 +1,7 @@
-/* An operation advances in steps: what all operations share, and the waiting driver. */
+/* Operations: the part that all of them share, and the driver of waiting calls. */
 #include "engine/operation.h"
+
+#include <assert.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
@@ -8,15 +10,17 @@
 #define TRIES_MAX 5
 #define PAUSE_MIN_NS (NS_PER_MS / 2)
 #define PAUSE_MAX_NS (100 * NS_PER_MS)
-/* More than any home's value_max, and a bound on what a foreign value can make us hold. */
+/* More than the value_max of any store; bounds the memory that a foreign value can take. */
 #define VALUES_MAX ((size_t)1 << 27)
-/* For what most keys hold: one operation on the caller's stack can have more than each of many. */
+/* Enough for most values. A waiting operation, alone on its stack, gets more. */
 #define VALUES_ROOM_WAITING 4096
 
 void mcds__operation_begin(struct mcds__operation *operation,
                            const struct mcds__operation_kind *kind, mcds_store *store,
                            const char *name, int64_t wait_ns)
 {
+    assert(kind->step != NULL && kind->size >= sizeof *operation);
+    assert(wait_ns >= 0);
     operation->kind = kind;
     operation->store = store;
     operation->env = mcds__store_env(store);
@@ -28,6 +32,7 @@ void mcds__operation_begin(struct mcds__operation *operation,
     operation->repeats_itself = false;
     operation->is_asked = false;
     operation->is_resting = false;
+    operation->is_unsent = false;
     operation->obstacle = NULL;
     operation->obstacle_peer = NULL;
     operation->wake_ns = 0;
@@ -40,12 +45,17 @@ void mcds__operation_begin(struct mcds__operation *operation,
     operation->round = 0;
     operation->release = NULL;
     operation->next = NULL;
+    operation->lines = NULL;
+    operation->place = operation->line = operation->wanted = 0;
+    operation->is_alone = operation->uses_line = false;
+    operation->shared = NULL;
     mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, operation->values_room,
                          sizeof operation->values_room);
 }
 
 void mcds__operation_renew(struct mcds__operation *operation)
 {
+    assert(!operation->is_resting);
     int64_t timeout_ns = mcds__store_timeout_ns(operation->store);
     int64_t now_ns = mcds__monotonic_ns(operation->env);
     if (operation->latest_ns == 0)
@@ -60,10 +70,19 @@ int64_t mcds__operation_now_ns(const struct mcds__operation *operation)
     return operation->is_fresh ? operation->sent_ns : mcds__monotonic_ns(operation->env);
 }
 
+static bool ran_out_of_time(const mcds_reason *detail)
+{
+    return detail != NULL && detail->cause == MCDS_CAUSE_TIMEOUT;
+}
+
 void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
                             int result, const char *peer, const mcds_reason *detail,
                             const struct mcds__difference *difference)
 {
+    assert(mcds__result_has_cause(result));
+    /* That no time was left for the last request is not all: one before it may be done. */
+    if (result == MCDS_AMBIGUOUS && ran_out_of_time(detail))
+        detail = MCDS__WHY(UNFINISHED);
     mcds_error error = {
         .result = result,
         .noun = kind->noun,
@@ -94,15 +113,17 @@ void mcds__operation_free(struct mcds__operation *operation)
 int mcds__operation_end(struct mcds__operation *operation)
 {
     mcds__operation_free(operation);
-    if (operation->result < 0)
+    if (mcds__result_has_cause(operation->result))
         mcds__describe_failure(operation->kind, operation->name, operation->result,
                                operation->peer, operation->detail, &operation->difference);
     return operation->result;
 }
 
-static enum mcds__step ask(struct mcds__operation *operation, mcds_request *requests,
-                           uint32_t count, bool independent)
+static enum mcds__step operation_ask(struct mcds__operation *operation, mcds_request *requests,
+                                     uint32_t count, bool independent)
 {
+    assert(count > 0);
+    assert(!operation->is_asked && !operation->is_resting); /* one batch at a time */
     operation->is_fresh = false;
     operation->is_asked = true;
     operation->repeats_itself = false;
@@ -122,20 +143,20 @@ static enum mcds__step ask(struct mcds__operation *operation, mcds_request *requ
 enum mcds__step mcds__operation_ask(struct mcds__operation *operation, mcds_request *requests,
                                     uint32_t count)
 {
-    return ask(operation, requests, count, false);
+    return operation_ask(operation, requests, count, false);
 }
 
 enum mcds__step mcds__operation_ask_any_order(struct mcds__operation *operation,
                                               mcds_request *requests, uint32_t count)
 {
-    return ask(operation, requests, count, true);
+    return operation_ask(operation, requests, count, true);
 }
 
 enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count)
 {
     operation->sent_ns = mcds__operation_now_ns(operation);
-    (void)ask(operation, requests, count, false);
+    (void)operation_ask(operation, requests, count, false);
     operation->repeats_itself = true;
     int64_t left_ns = operation->deadline_ns - operation->sent_ns;
     int64_t most_ns = mcds__store_timeout_ns(operation->store);
@@ -156,6 +177,7 @@ enum mcds__step mcds__operation_ask_combinable(struct mcds__operation *operation
 
 enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int result)
 {
+    assert(!operation->is_asked && !operation->is_resting);
     operation->result = result;
     return MCDS__DONE;
 }
@@ -213,20 +235,34 @@ bool mcds__operation_is_late(const struct mcds__operation *operation)
     return mcds__monotonic_ns(operation->env) >= operation->deadline_ns;
 }
 
+/* The deadline is not the cause where something else kept the batch from being sent. */
+static int explain_unsent(struct mcds__operation *operation)
+{
+    if (operation->obstacle == NULL)
+        return MCDS_TIMEOUT;
+    operation->peer = operation->obstacle_peer;
+    operation->detail = operation->obstacle;
+    return MCDS_UNAVAILABLE;
+}
+
 enum mcds__step mcds__operation_fail(struct mcds__operation *operation, const mcds_reply *reply)
 {
     int result = mcds__result_of(reply);
     operation->peer = reply->peer;
     operation->detail = reply->detail;
-    if (result == MCDS_UNAVAILABLE && mcds__operation_is_late(operation)) {
-        /* That the time is over is not what went wrong. */
-        result = operation->obstacle != NULL ? MCDS_UNAVAILABLE : MCDS_TIMEOUT;
-        if (operation->obstacle != NULL) {
-            operation->peer = operation->obstacle_peer;
-            operation->detail = operation->obstacle;
-        }
-    }
+    if (result == MCDS_UNAVAILABLE &&
+        (ran_out_of_time(reply->detail) || mcds__operation_is_late(operation)))
+        result = explain_unsent(operation);
     return mcds__operation_finish(operation, result);
+}
+
+enum mcds__step mcds__operation_fail_waiting(struct mcds__operation *operation,
+                                             const mcds_reason *detail)
+{
+    operation->peer = NULL;
+    operation->detail = operation->is_unsent ? MCDS__WHY(PAST_DEADLINE) : detail;
+    return mcds__operation_finish(operation,
+                                  operation->is_unsent ? explain_unsent(operation) : MCDS_BUSY);
 }
 
 enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
@@ -242,6 +278,7 @@ enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
 /* Decorrelated jitter: somewhere between the least pause and three times the last one. */
 static int64_t next_pause(struct mcds__operation *operation)
 {
+    assert(operation->pause_ns >= PAUSE_MIN_NS && operation->pause_ns <= PAUSE_MAX_NS);
     uint64_t span = (uint64_t)(3 * operation->pause_ns - PAUSE_MIN_NS) + 1;
     int64_t pause_ns = PAUSE_MIN_NS + (int64_t)(mcds__random_u64(operation->env) % span);
     operation->pause_ns = pause_ns < PAUSE_MAX_NS ? pause_ns : PAUSE_MAX_NS;
@@ -254,10 +291,21 @@ bool mcds__operation_wait(struct mcds__operation *operation, int64_t hint_ns)
     int64_t pause_ns = next_pause(operation);
     if (hint_ns > 0 && pause_ns > hint_ns)
         pause_ns = hint_ns;
+    assert(pause_ns > 0);
     if (now_ns + pause_ns >= operation->deadline_ns)
         return false;
     operation->wake_ns = now_ns + pause_ns;
     operation->is_fresh = false;
+    return true;
+}
+
+bool mcds__operation_wait_in_line(struct mcds__operation *operation, uint64_t place,
+                                  int64_t hint_ns)
+{
+    assert(place != 0);
+    if (!mcds__operation_wait(operation, hint_ns))
+        return false;
+    operation->wanted = place;
     return true;
 }
 
@@ -272,6 +320,7 @@ static uint32_t count_outcomes(const mcds_batch *batch, mcds_outcome outcome)
 
 bool mcds__operation_again(struct mcds__operation *operation)
 {
+    assert(operation->tries >= 1);
     bool has_left = count_outcomes(&operation->batch, MCDS_OUT_UNSENT) == 0 ||
                     count_outcomes(&operation->batch, MCDS_OUT_UNKNOWN) > 0;
     if (has_left && operation->tries >= TRIES_MAX)
@@ -280,31 +329,35 @@ bool mcds__operation_again(struct mcds__operation *operation)
     return mcds__operation_wait(operation, 0);
 }
 
-/* Remember what kept a request from being sent. */
-static void note_obstacle(struct mcds__operation *operation)
+/* Records what kept a request from being sent, unless it was only the deadline. A request that still
+ * waited at the deadline does not replace an earlier failure. */
+static void note_obstacle(struct mcds__operation *operation, bool is_late)
 {
     const mcds_batch *batch = &operation->batch;
+    operation->is_unsent = true;
+    if (is_late && operation->obstacle != NULL)
+        return;
     for (uint32_t i = 0; i < batch->count; i++) {
         const mcds_reply *reply = &batch->requests[i].reply;
-        if (reply->outcome == MCDS_OUT_UNSENT && reply->detail != NULL) {
-            operation->obstacle = reply->detail;
-            operation->obstacle_peer = reply->peer;
-            return;
-        }
+        if (reply->outcome != MCDS_OUT_UNSENT || reply->detail == NULL ||
+            ran_out_of_time(reply->detail))
+            continue;
+        operation->obstacle = reply->detail;
+        operation->obstacle_peer = reply->peer;
+        return;
     }
 }
 
-/* Whether the batch that was answered in part or not at all is to be asked for again, not having
- * left: then wake_ns is set. */
+/* Whether the batch should be sent again, because no byte of it was sent: then wake_ns is set. */
 static bool may_rest(struct mcds__operation *operation)
 {
     const mcds_batch *batch = &operation->batch;
     uint32_t unsent = count_outcomes(batch, MCDS_OUT_UNSENT);
     int64_t now_ns = mcds__monotonic_ns(operation->env);
-    if (now_ns >= batch->deadline_ns)
-        return false;
-    note_obstacle(operation);
-    if (unsent < batch->count || operation->repeats_itself)
+    assert(unsent > 0 && unsent <= batch->count); /* else its reply is for the step function */
+    bool is_late = now_ns >= batch->deadline_ns;
+    note_obstacle(operation, is_late);
+    if (is_late || unsent < batch->count || operation->repeats_itself)
         return false;
     operation->wake_ns = now_ns + next_pause(operation);
     return operation->wake_ns < batch->deadline_ns;
@@ -312,6 +365,7 @@ static bool may_rest(struct mcds__operation *operation)
 
 enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation)
 {
+    assert(operation->is_asked);
     if (operation->is_resting) {
         operation->is_resting = false;
         operation->values.length = 0;
@@ -328,9 +382,10 @@ enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation)
 
 int mcds__operation_run(struct mcds__operation *operation)
 {
-    uint8_t room[VALUES_ROOM_WAITING];
+    uint8_t capacity[VALUES_ROOM_WAITING];
     if (operation->values.at == operation->values_room)
-        mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, room, sizeof room);
+        mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, capacity,
+                             sizeof capacity);
     enum mcds__step step;
     while ((step = mcds__operation_advance(operation)) != MCDS__DONE) {
         if (step == MCDS__ASK)
@@ -338,6 +393,7 @@ int mcds__operation_run(struct mcds__operation *operation)
         else
             mcds__sleep_until_ns(operation->env, operation->wake_ns);
     }
+    assert(!operation->is_asked && operation->next == NULL);
     return mcds__operation_end(operation);
 }
 

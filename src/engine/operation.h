@@ -1,14 +1,14 @@
-/* An operation advances in steps.
+/* Operations: calls as state machines that advance in steps.
  *
- * It is a struct that begins with mcds__operation, a stage of its own, and a step function that
- * looks at the replies it asked for and then asks for another batch (ASK), sleeps until wake_ns
- * (SLEEP) or ends (DONE). Whoever calls step decides the rest: a waiting call on the caller's
- * stack, a pipeline, the simulator.
+ * It is a struct that begins with mcds__operation, a stage of its own, and a step function
+ * that reads the replies it asked for and then asks for another batch (ASK), sleeps until
+ * wake_ns (SLEEP) or ends (DONE). The caller of step decides everything else: a waiting call
+ * with the operation on its stack, a pipeline, the simulator.
  *
- * Repeating: the transport never does. A batch of which nothing has left is asked for again until
- * its deadline, without a step. A step function that wants to ask the same again, or has asked by
- * mcds__operation_ask_repeatable, goes through mcds__operation_again, which bounds the tries,
- * watches the deadline and backs off. */
+ * Repetition: the transport never repeats a request. A batch of which no byte was sent is
+ * submitted again until its deadline, without a step. A step function that repeats a batch, or
+ * has used mcds__operation_ask_repeatable, calls mcds__operation_again, which bounds the
+ * tries, checks the deadline and backs off. */
 #ifndef MCDS_ENGINE_OPERATION_H
 #define MCDS_ENGINE_OPERATION_H
 
@@ -26,7 +26,15 @@ struct mcds__operation_kind {
     enum mcds__step (*step)(struct mcds__operation *operation);
 };
 
-#define MCDS__VALUES_ROOM 256
+#define MCDS__VALUES_CAPACITY 256
+
+/* What an operation has made of a value that was read for a combined batch; the others of the
+ * batch use it too. All zero at the start of a batch. */
+struct mcds__shared {
+    uint32_t uses; /* operations that have asked for it */
+    void *made;    /* NULL: nothing */
+    void (*release)(void *made);
+};
 
 /* A structure was made with `found` and opened with `wanted`. */
 struct mcds__difference {
@@ -41,55 +49,68 @@ struct mcds__operation {
     const mcds_env *env;
     const char *name; /* of the structure, for the message */
     int64_t deadline_ns;
-    int64_t latest_ns; /* no deadline is renewed beyond this; 0: not fixed yet */
-    int64_t sent_ns;   /* when the last repeatable batch was asked for, at the earliest */
+    int64_t latest_ns; /* no deadline is renewed beyond this; 0: not set yet */
+    int64_t sent_ns;   /* not later than the last repeatable batch was asked for */
     int64_t wake_ns;
     int64_t pause_ns; /* the last back-off */
     uint32_t tries;
     bool is_fresh;       /* it has just begun, at sent_ns */
-    bool repeats_itself; /* its step function asks again for what did not leave */
-    bool is_asked;       /* a batch has been asked for and not been looked at since */
-    bool is_resting;     /* before it asks for that batch once more */
+    bool repeats_itself; /* its step function repeats what was not sent */
+    bool is_asked;       /* a batch was asked for, and its replies were not read yet */
+    bool is_resting;     /* it sleeps before that batch is submitted again */
+    bool is_unsent;      /* a request of the last batch was not sent */
     int result;
     const mcds_reason *detail;          /* what went wrong, and where */
     struct mcds__difference difference; /* set where that is OPTION_DIFFERS */
     const char *peer;
-    const mcds_reason
-        *obstacle; /* why the last batch could not be sent, before its time was over */
-    const char *obstacle_peer; /* and where; NULL: it could */
-    uint64_t connection;       /* where the next batch had best go; 0 = anywhere */
-    uint64_t round; /* in a pipeline: no other flush has had or will have this number */
+    /* What last kept a batch from being sent, other than its deadline, since one was sent as a
+     * whole, and its server. NULL: nothing. */
+    const mcds_reason *obstacle;
+    const char *obstacle_peer;
+    uint64_t connection; /* the connection preferred for the next batch; 0 = any */
+    uint64_t round;      /* in a pipeline: the number of this flush, never used for another */
     /* Frees what the operation holds besides `values`; set after begin, or NULL. */
     void (*release)(struct mcds__operation *operation);
     mcds_batch batch;
     mcds_buffer values;
     uint64_t tag;                 /* of the pipeline */
     struct mcds__operation *next; /* of the pipeline */
-    uint8_t values_room[MCDS__VALUES_ROOM];
+    /* In a pipeline, engine/line.h: */
+    struct mcds__lines *lines; /* of the pipeline; NULL: a waiting call */
+    uint64_t place;  /* used by it, so that it calls the next when it leaves; 0: none */
+    uint64_t line;   /* the place in whose line it is; 0: in none */
+    uint64_t wanted; /* the place for which it sleeps; 0: it sleeps for itself */
+    bool is_alone;   /* no other operation of the pipeline uses `place` */
+    bool uses_line;  /* it is the first of its line and uses the place */
+    struct mcds__operation *next_in_line;
+    struct mcds__operation *line_end;   /* of the first: the last of the line */
+    struct mcds__operation *other_line; /* of the first: the first of another line */
+    struct mcds__shared *shared;        /* with the operations of the same combined batch */
+    uint8_t values_room[MCDS__VALUES_CAPACITY];
 };
 
 /* Prepare the common part; `wait_ns` is added to the store's timeout. */
 void mcds__operation_begin(struct mcds__operation *operation,
                            const struct mcds__operation_kind *kind, mcds_store *store,
                            const char *name, int64_t wait_ns);
-/* The monotonic clock as the operation has seen it last: when it began, as long as it has asked for
- * nothing; else it looks. */
+/* The monotonic clock: the time when the operation began, until it asks for its first batch;
+ * afterwards the clock is read. */
 int64_t mcds__operation_now_ns(const struct mcds__operation *operation);
-/* Give a call of many round trips the store's whole timeout for the next one. Only after one that has
- * brought it forward. Whatever a server answers, such a call ends after MCDS__TIMEOUTS_MAX timeouts in
- * which it came to no result. */
+/* Give a call of many round trips the store's whole timeout for the next one. Only after a
+ * round trip that made progress. Whatever a server replies, such a call ends after
+ * MCDS__TIMEOUTS_MAX timeouts without a result. */
 #define MCDS__TIMEOUTS_MAX 1024
 void mcds__operation_renew(struct mcds__operation *operation);
-/* The caller has got something of it, so the call may go on for as long again. */
+/* The caller has received a result, so the call may take that long again. */
 static inline void mcds__operation_note_result(struct mcds__operation *operation)
 {
     operation->latest_ns = 0;
 }
 
-/* The same where not all of the batch has left, or where it is to be asked for again. */
+/* The same if the batch was not sent completely, or must be submitted again. */
 enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation);
 
-/* Whether all of it has left. */
+/* Whether every request of it was sent. */
 static inline bool mcds__batch_has_left(const mcds_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++)
@@ -98,13 +119,14 @@ static inline bool mcds__batch_has_left(const mcds_batch *batch)
     return true;
 }
 
-/* What comes next, after a batch was answered or the operation has slept. */
+/* The next step, after a batch was answered or the operation has slept. */
 static inline enum mcds__step mcds__operation_advance(struct mcds__operation *operation)
 {
     if (operation->is_resting ||
         (operation->is_asked && !mcds__batch_has_left(&operation->batch)))
         return mcds__operation_advance_on(operation);
     if (operation->is_asked) {
+        operation->is_unsent = false;
         operation->obstacle = NULL;
         operation->is_asked = false;
     }
@@ -115,22 +137,28 @@ static inline enum mcds__step mcds__operation_advance(struct mcds__operation *op
 void mcds__operation_free(struct mcds__operation *operation);
 /* Free what the operation holds and leave its sentence in mcds_errmsg(); returns the result. */
 int mcds__operation_end(struct mcds__operation *operation);
-/* Record the failure of an operation of this kind for mcds_errmsg(). `peer` and `detail` may be NULL;
- * `difference` is read where `detail` is OPTION_DIFFERS. */
+/* Whether mcds_last_error() describes it: each failure, and BUSY, which has two causes. */
+static inline bool mcds__result_has_cause(int result)
+{
+    return result < 0 || result == MCDS_BUSY;
+}
+/* Record the failure of an operation of this kind for mcds_errmsg(). `peer` and `detail` may be
+ * NULL; `difference` is read where `detail` is OPTION_DIFFERS. */
 void mcds__describe_failure(const struct mcds__operation_kind *kind, const char *name,
                             int result, const char *peer, const mcds_reason *detail,
                             const struct mcds__difference *difference);
 /* Drive a prepared operation to its end and end it. */
 int mcds__operation_run(struct mcds__operation *operation);
 
-/* Ask for these requests, in order, within what is left of the operation's time. */
+/* Ask for these requests, in order, within the remaining time of the operation. */
 enum mcds__step mcds__operation_ask(struct mcds__operation *operation, mcds_request *requests,
                                     uint32_t count);
 /* The same where the order does not matter. */
 enum mcds__step mcds__operation_ask_any_order(struct mcds__operation *operation,
                                               mcds_request *requests, uint32_t count);
-/* The same for a batch that may be asked again: it gets the store's timeout at most, and at the
- * first try half of it, so that a silent loss leaves room for a second one. Sets sent_ns. */
+/* The same for a batch that may be repeated: its timeout is at most that of the store, and
+ * half of it at the first try, so that time for a second try remains after a silent loss. Sets
+ * sent_ns. */
 enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count);
 /* The same for requests that append to one key, which the pipeline may send together with those
@@ -146,28 +174,38 @@ enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int r
 enum mcds__step mcds__operation_differ(struct mcds__operation *operation,
                                        const mcds_reason *detail,
                                        struct mcds__difference difference);
-/* Finishes with the result for a reply. UNSENT is TIMEOUT when the deadline has passed and there
- * was no other obstacle. */
+/* Finish with the result for a reply. Where the deadline kept it from being sent, the obstacle
+ * is the cause; TIMEOUT: there was none. */
 enum mcds__step mcds__operation_fail(struct mcds__operation *operation,
                                      const mcds_reply *reply);
-/* The same for requests that change nothing, or nothing that matters: never AMBIGUOUS. */
+/* The same for requests whose effect does not matter, such as reads: never AMBIGUOUS. */
 enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
                                           const mcds_reply *reply);
 
-/* Whether another try is allowed: false when the deadline or the bound on tries is reached. A try
- * of which nothing that went unanswered has left does not count. When true, wake_ns is set and the step function returns MCDS__SLEEP. */
+/* Finish because what others do has not ended before the deadline: BUSY and why, or, if the last
+ * batch was not sent, as for that. */
+enum mcds__step mcds__operation_fail_waiting(struct mcds__operation *operation,
+                                             const mcds_reason *detail);
+
+/* Whether another try is allowed: false if the deadline or the maximum of tries is reached. A
+ * try of which no byte was sent does not count. If true, wake_ns is set and the step function
+ * returns MCDS__SLEEP. */
 bool mcds__operation_again(struct mcds__operation *operation);
-/* The same without a bound on tries, for those who wait for others. Sleeps no longer than
- * `hint_ns` when that is positive. */
+/* The same without a maximum of tries, for waiting for another client. Sleeps at most
+ * `hint_ns` if that is positive. */
 bool mcds__operation_wait(struct mcds__operation *operation, int64_t hint_ns);
+/* The same for waiting until `place` has room: in a pipeline the operation joins the line of the
+ * place, and continues at the latest after hint_ns when it is the first. */
+bool mcds__operation_wait_in_line(struct mcds__operation *operation, uint64_t place,
+                                  int64_t hint_ns);
 bool mcds__operation_is_late(const struct mcds__operation *operation);
 
-/* What a reply means to the caller: BAD_REQUEST is INVALID, UNKNOWN is AMBIGUOUS, ...; MISS is
+/* The result for a reply: BAD_REQUEST is INVALID, UNKNOWN is AMBIGUOUS, ...; MISS is
  * NOT_FOUND, EXISTS and NOT_STORED are EXISTS. */
 int mcds__result_of(const mcds_reply *reply);
 /* Neither an answer of the store nor a refusal: UNSENT or UNKNOWN. */
 bool mcds__is_transport_trouble(const mcds_reply *reply);
-/* A definite no for a reason of the store's: full, too big, not supported, ... */
+/* A refusal by the store: full, too big, not supported, ... */
 bool mcds__is_refusal(const mcds_reply *reply);
 
 #endif

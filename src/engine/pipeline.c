@@ -1,14 +1,15 @@
-/* Many operations of one store at once.
+/* A pipeline: many operations of one store at once.
  *
- *   start --> step --> outbox --submit--> lane --collect--> step --> ... --> finished --> next
- *               \--> sleeping --(wake_ns)--^
+ *   start --> step --> outbox --submit--> session --collect--> step --> ... --> finished --> next
+ *               |--> sleeping --(wake_ns)--^
+ *               \--> line --(place left)---^
  *
- * Nothing is sent before the caller asks for a result or half of the depth has gathered in the
- * outbox: so requests travel in large writes, and the servers work on one half of the
- * operations while this side works on the other. A store in this process gets the whole depth at
- * once, for instance into one commit. A caller that waits while most operations are with the
- * servers gets the first completion, and the operations started since are kept for a short time.
- * A caller that polls after each start has more to add; its operations are kept likewise. */
+ * Nothing is sent before the caller asks for a result or half of the depth is in the outbox.
+ * So requests travel in large writes, and the servers work on one half of the operations while
+ * the client works on the other. A store in this process gets the whole depth at once, for
+ * instance into one commit. While most operations are with the servers, a waiting caller gets
+ * the first completion, and operations started since then are held back for a short time. A
+ * caller that polls after each start has more to start, so its operations are held back too. */
 #include "engine/pipeline.h"
 
 #include <assert.h>
@@ -19,56 +20,47 @@
 #include "base/error.h"
 #include "base/sized.h"
 #include "engine/combine.h"
-#include "engine/rooms.h"
+#include "engine/completions.h"
+#include "engine/line.h"
+#include "engine/pool.h"
 
 #define DEPTH_DEFAULT 128
 #define DEPTH_MAX 65536
-#define FINISHED_ROOM_MIN 64
-/* What is ready to be sent is kept while the servers have more than this much of the depth to do:
- * replies come in small pieces, and each would else bring forth a small write. The rest of the
- * depth is enough to keep a far server busy too. */
+/* Requests are held back while more than this many operations are with the servers: replies
+ * arrive in small pieces, and each would otherwise cause a small write. The rest of the depth
+ * keeps a distant server busy. */
 #define BUSY_PART(depth) ((depth) - (depth) / 4)
-/* And no longer than this, for what is kept may be for a server that is idle while another does
- * not answer. A shorter one would cost: the kernel programs a timer that is nearer than its tick. */
+/* And no longer than this, since they may be for a server that is idle while another does not
+ * answer. A shorter time would cost more: the kernel programs a timer for times shorter than
+ * its tick. */
 #define KEEP_NS (10 * NS_PER_MS)
 /* The same for a caller that polls: it needs no timer. */
 #define KEEP_POLLING_NS NS_PER_MS
-/* Of what another loop waits for. */
+/* With so many operations in lines, which send nothing, a store in this process is asked. */
+#define WAITING_MAX 512
+/* The longest timeout given to another event loop. */
 #define TIMEOUT_MS_MAX 60000
-
-struct finished {
-    mcds_completion completion;
-    struct mcds__handle *handle; /* to which `name` belongs */
-    const struct mcds__operation_kind *kind;
-    const char *name;
-    /* Of a failure. */
-    const mcds_reason *detail;
-    const char *peer;
-    struct mcds__difference difference;
-};
 
 struct mcds_pipeline {
     mcds_store *store;
     const mcds_env *env;
-    struct mcds__lane *lane;
+    struct mcds__session *session;
     uint64_t round; /* of what is in the outbox; never 0 */
     uint32_t depth;
-    uint32_t gather_count; /* so many in the outbox are sent without being asked for */
+    uint32_t gather_count; /* with this many in the outbox, they are sent */
     uint32_t unfinished;
     uint32_t outbox_count;
     uint32_t combinable_count; /* in the outbox */
     uint32_t sent_count;       /* operations that wait for replies */
-    bool kept;                 /* the outbox has been kept for its time */
+    bool kept;                 /* the outbox was held back for its time */
     bool is_starting;          /* an operation was launched after the last poll */
-    int64_t kept_since_ns;     /* by polls; 0: they have not kept it */
+    int64_t kept_since_ns;     /* by polls; 0: they do not hold it back */
     mcds_batch *outbox;
     mcds_batch **outbox_end;
     struct mcds__operation *sleeping;
-    struct mcds__rooms rooms;
-    struct finished *finished; /* a ring */
-    uint32_t finished_room;    /* a power of two */
-    uint32_t finished_first;
-    uint32_t finished_count;
+    struct mcds__lines lines;
+    struct mcds__pool pool;
+    struct mcds__completions completions;
     struct mcds__combiner combiner;
 };
 
@@ -78,56 +70,19 @@ static struct mcds__operation *operation_of(mcds_batch *batch)
                                       offsetof(struct mcds__operation, batch));
 }
 
-/* The one that was finished `later` after the first that is left. */
-static struct finished *finished_at(const mcds_pipeline *pipeline, uint32_t later)
+static void pipeline_finish(mcds_pipeline *pipeline, struct mcds__operation *operation)
 {
-    return &pipeline
-                ->finished[(pipeline->finished_first + later) & (pipeline->finished_room - 1)];
-}
-
-/* Make sure that every unfinished operation will find a place in the ring. */
-static bool reserve_finished(mcds_pipeline *pipeline)
-{
-    uint32_t needed = pipeline->finished_count + pipeline->unfinished + 1;
-    if (needed <= pipeline->finished_room)
-        return true;
-    uint32_t room = pipeline->finished_room > 0 ? pipeline->finished_room : FINISHED_ROOM_MIN;
-    while (room < needed) {
-        if (room > UINT32_MAX / 4)
-            return false;
-        room *= 2;
-    }
-    struct finished *ring = mcds__allocate(pipeline->env, room * sizeof *ring);
-    if (ring == NULL)
-        return false;
-    for (uint32_t i = 0; i < pipeline->finished_count; i++)
-        ring[i] = *finished_at(pipeline, i);
-    mcds__free(pipeline->env, pipeline->finished);
-    pipeline->finished = ring;
-    pipeline->finished_room = room;
-    pipeline->finished_first = 0;
-    return true;
-}
-
-static void finish(mcds_pipeline *pipeline, struct mcds__operation *operation)
-{
-    struct finished *finished = finished_at(pipeline, pipeline->finished_count);
-    finished->completion = (mcds_completion){operation->tag, operation->result};
-    finished->kind = operation->kind;
-    finished->name = operation->name;
-    if (operation->result < 0) {
-        finished->detail = operation->detail;
-        finished->peer = operation->peer;
-        finished->difference = operation->difference;
-    }
-    pipeline->finished_count++;
+    assert(pipeline->unfinished > 0);
+    mcds__completions_put(&pipeline->completions, operation);
     pipeline->unfinished--;
     mcds__operation_free(operation);
-    finished->handle = mcds__rooms_give(&pipeline->rooms, operation);
+    mcds__completions_hold(&pipeline->completions, mcds__pool_give(&pipeline->pool, operation));
 }
 
 static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)
 {
+    assert(*pipeline->outbox_end == NULL);
+    assert(pipeline->outbox_count + pipeline->sent_count < pipeline->unfinished);
     batch->next = NULL;
     *pipeline->outbox_end = batch;
     pipeline->outbox_end = &batch->next;
@@ -135,26 +90,51 @@ static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)
     pipeline->combinable_count += batch->combinable;
 }
 
-/* What is put into the outbox is sent together: operations of one round may ask for each other. */
+/* Batches of one round are sent together, and their operations may share replies. */
 static uint64_t next_round(void)
 {
     static _Atomic uint64_t rounds;
     return atomic_fetch_add_explicit(&rounds, 1, memory_order_relaxed) + 1;
 }
 
-static void advance(mcds_pipeline *pipeline, struct mcds__operation *operation)
+static void pipeline_sleep(mcds_pipeline *pipeline, struct mcds__operation *operation)
 {
+    if (operation->wanted == 0) {
+        operation->next = pipeline->sleeping;
+        pipeline->sleeping = operation;
+    } else if (operation->line == 0) {
+        (void)mcds__lines_join(&pipeline->lines, operation, operation->wanted);
+    }
+}
+
+/* Whether the operation does not leave its line with this step. */
+static bool stays_in_line(const struct mcds__operation *operation, enum mcds__step step)
+{
+    if (operation->uses_line)
+        return step != MCDS__DONE;
+    return step == MCDS__SLEEP && operation->wanted == operation->line;
+}
+
+static void pipeline_advance(mcds_pipeline *pipeline, struct mcds__operation *operation)
+{
+    uint64_t place = operation->place;
+    operation->wanted = 0;
     operation->round = pipeline->round;
-    switch (mcds__operation_advance(operation)) {
+    enum mcds__step step = mcds__operation_advance(operation);
+    operation->shared = NULL;
+    if (operation->line != 0 && !stays_in_line(operation, step))
+        mcds__lines_leave(&pipeline->lines, operation);
+    else if (place != 0 && (step != MCDS__ASK || operation->place != place))
+        mcds__lines_call(&pipeline->lines, place);
+    switch (step) {
     case MCDS__ASK:
         put_in_outbox(pipeline, &operation->batch);
         break;
     case MCDS__SLEEP:
-        operation->next = pipeline->sleeping;
-        pipeline->sleeping = operation;
+        pipeline_sleep(pipeline, operation);
         break;
     case MCDS__DONE:
-        finish(pipeline, operation);
+        pipeline_finish(pipeline, operation);
         break;
     }
 }
@@ -164,42 +144,72 @@ static void send_outbox(mcds_pipeline *pipeline)
     mcds_batch *first = pipeline->outbox;
     if (first == NULL)
         return;
+    assert(pipeline->outbox_count > 0);
+    assert(pipeline->combinable_count <= pipeline->outbox_count);
     if (pipeline->combinable_count > 1)
         first = mcds__combine(&pipeline->combiner, first);
     pipeline->outbox = NULL;
     pipeline->outbox_end = &pipeline->outbox;
     pipeline->sent_count += pipeline->outbox_count;
+    assert(pipeline->sent_count <= pipeline->unfinished);
     pipeline->outbox_count = 0;
     pipeline->combinable_count = 0;
     pipeline->kept_since_ns = 0;
     pipeline->round = next_round();
-    mcds__lane_submit(pipeline->lane, first);
+    mcds__session_submit(pipeline->session, first);
 }
 
-static void take_back(mcds_pipeline *pipeline, mcds_batch *batch)
+static void pipeline_take_back(mcds_pipeline *pipeline, mcds_batch *batch)
 {
+    assert(pipeline->sent_count > 0);
+    assert(batch->answered == batch->count);
     pipeline->sent_count--;
-    advance(pipeline, operation_of(batch));
+    pipeline_advance(pipeline, operation_of(batch));
 }
 
-/* Go on with those for which the batch stood. */
+/* Advance the operations whose batches were combined into this one. */
 static void advance_parts(mcds_pipeline *pipeline, mcds_batch *combined)
 {
     mcds_batch *list = mcds__separate(&pipeline->combiner, combined);
+    struct mcds__shared shared = {0};
     while (list != NULL) {
         mcds_batch *batch = list;
         list = batch->next;
         if (batch->answered > 0) {
-            take_back(pipeline, batch);
+            operation_of(batch)->shared = &shared;
+            pipeline_take_back(pipeline, batch);
         } else {
+            assert(pipeline->sent_count > 0);
             pipeline->sent_count--;
             put_in_outbox(pipeline, batch);
         }
     }
+    if (shared.made != NULL)
+        shared.release(shared.made);
+}
+
+/* The first of a line tries again, or begins. */
+static void advance_first(mcds_pipeline *pipeline, struct mcds__operation *operation)
+{
+    if (operation->is_alone)
+        mcds__lines_use(&pipeline->lines, operation);
+    pipeline_advance(pipeline, operation);
+}
+
+static void wake_lines(mcds_pipeline *pipeline)
+{
+    struct mcds__operation *first;
+    uint32_t slot = 0;
+    if (pipeline->lines.waiting == 0)
+        return;
+    int64_t now_ns = mcds__monotonic_ns(pipeline->env);
+    while ((first = mcds__lines_due(&pipeline->lines, &slot, now_ns)) != NULL)
+        advance_first(pipeline, first);
 }
 
 static void wake_sleepers(mcds_pipeline *pipeline)
 {
+    wake_lines(pipeline);
     if (pipeline->sleeping == NULL)
         return;
     int64_t now_ns = mcds__monotonic_ns(pipeline->env);
@@ -209,7 +219,7 @@ static void wake_sleepers(mcds_pipeline *pipeline)
         struct mcds__operation *operation = list;
         list = operation->next;
         if (operation->wake_ns <= now_ns) {
-            advance(pipeline, operation);
+            pipeline_advance(pipeline, operation);
         } else {
             operation->next = pipeline->sleeping;
             pipeline->sleeping = operation;
@@ -217,10 +227,10 @@ static void wake_sleepers(mcds_pipeline *pipeline)
     }
 }
 
-/* When the first sleeper wakes; INT64_MAX: nobody sleeps. */
+/* The time at which the first sleeping operation wakes; INT64_MAX: none sleeps. */
 static int64_t first_wake_ns(const mcds_pipeline *pipeline)
 {
-    int64_t wake_ns = INT64_MAX;
+    int64_t wake_ns = mcds__lines_wake_ns(&pipeline->lines);
     for (const struct mcds__operation *o = pipeline->sleeping; o != NULL; o = o->next)
         if (o->wake_ns < wake_ns)
             wake_ns = o->wake_ns;
@@ -229,13 +239,14 @@ static int64_t first_wake_ns(const mcds_pipeline *pipeline)
 
 int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline)
 {
-    if (pipeline == NULL)
+    if (pipeline == NULL || mcds__store_is_parents(pipeline->store))
         return INT64_MAX;
-    return pipeline->outbox != NULL || pipeline->finished_count > 0 ? 0
-                                                                    : first_wake_ns(pipeline);
+    return pipeline->outbox != NULL || pipeline->completions.count > 0
+               ? 0
+               : first_wake_ns(pipeline);
 }
 
-/* Whether the servers have enough to do, and what is ready may wait for more. */
+/* Whether the servers are busy, so the outbox may wait for more. */
 static bool keeps_outbox(const mcds_pipeline *pipeline)
 {
     return !pipeline->kept && pipeline->outbox != NULL &&
@@ -253,10 +264,10 @@ static bool keeps_polled(mcds_pipeline *pipeline)
     return now_ns - pipeline->kept_since_ns < KEEP_POLLING_NS;
 }
 
-/* Take what comes by then, and step. True: something has come. */
+/* Receive replies until then, and step. True: there were some. */
 static bool collect(mcds_pipeline *pipeline, int64_t until_ns)
 {
-    mcds_batch *list = mcds__lane_collect(pipeline->lane, until_ns);
+    mcds_batch *list = mcds__session_collect(pipeline->session, until_ns);
     bool has_come = list != NULL;
     while (list != NULL) {
         mcds_batch *batch = list;
@@ -264,18 +275,17 @@ static bool collect(mcds_pipeline *pipeline, int64_t until_ns)
         if (batch->combined)
             advance_parts(pipeline, batch);
         else
-            take_back(pipeline, batch);
+            pipeline_take_back(pipeline, batch);
     }
     return has_come;
 }
 
-/* Send what is ready, take what has come, and step. Waits for something to come, or for the first
- * sleeper to wake. */
-static void turn(mcds_pipeline *pipeline)
+/* Send, receive and step. Waits for a reply or until the first sleeping operation wakes. */
+static void run_once(mcds_pipeline *pipeline)
 {
-    uint32_t finished_count = pipeline->finished_count;
+    uint32_t finished_count = pipeline->completions.count;
     wake_sleepers(pipeline);
-    bool waits = finished_count == pipeline->finished_count;
+    bool waits = finished_count == pipeline->completions.count;
     int64_t until_ns = waits ? first_wake_ns(pipeline) : 0;
     bool keeps = waits && keeps_outbox(pipeline);
     if (keeps) {
@@ -287,8 +297,16 @@ static void turn(mcds_pipeline *pipeline)
     pipeline->kept = !collect(pipeline, until_ns) && keeps;
 }
 
-/* A turn of a caller that polls. */
-static void turn_polling(mcds_pipeline *pipeline)
+/* The same for a store in this process. */
+static void run_here(mcds_pipeline *pipeline)
+{
+    wake_sleepers(pipeline);
+    send_outbox(pipeline);
+    (void)collect(pipeline, 0);
+}
+
+/* The same for a caller that polls. */
+static void run_polling(mcds_pipeline *pipeline)
 {
     wake_sleepers(pipeline);
     if (!keeps_polled(pipeline))
@@ -296,22 +314,23 @@ static void turn_polling(mcds_pipeline *pipeline)
     (void)collect(pipeline, 0);
 }
 
-/* A turn that waits. With nothing but sleepers under way there is no reply to wait for. */
-static void turn_waiting(mcds_pipeline *pipeline)
+/* The same for a caller that waits. If all operations sleep, there is no reply to wait for. */
+static void run_waiting(mcds_pipeline *pipeline)
 {
-    uint32_t asleep = 0;
+    uint32_t asleep = pipeline->lines.waiting;
     for (const struct mcds__operation *o = pipeline->sleeping; o != NULL; o = o->next)
         asleep++;
+    assert(pipeline->unfinished > 0 && asleep <= pipeline->unfinished);
     if (asleep > 0 && asleep == pipeline->unfinished)
         mcds__sleep_until_ns(pipeline->env, first_wake_ns(pipeline));
-    turn(pipeline);
+    run_once(pipeline);
 }
 
-static void prepare(mcds_pipeline *pipeline, mcds_wait *wait)
+static void pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait)
 {
     pipeline->is_starting = false;
     send_outbox(pipeline);
-    wait->fd = mcds__lane_watch(pipeline->lane, &wait->wake_ns);
+    wait->fd = mcds__session_watch(pipeline->session, &wait->wake_ns);
     int64_t wake_ns = mcds_pipeline_wake_ns(pipeline);
     if (wake_ns < wait->wake_ns)
         wait->wake_ns = wake_ns;
@@ -325,25 +344,30 @@ static void prepare(mcds_pipeline *pipeline, mcds_wait *wait)
 void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out)
 {
     mcds_wait wait = {.fd = -1, .timeout_ms = -1, .wake_ns = INT64_MAX};
-    if (pipeline != NULL)
-        prepare(pipeline, &wait);
-    mcds__sized_write(MCDS__SIZED_mcds_wait, wait_out, &wait);
+    if (pipeline != NULL && mcds__store_check_process(pipeline->store) == MCDS_OK)
+        pipeline_prepare(pipeline, &wait);
+    if (wait_out != NULL)
+        mcds__sized_write(MCDS__SIZED_mcds_wait, wait_out, &wait);
 }
 
 void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
                          const struct mcds__operation_kind *kind, int *result)
 {
-    if (pipeline == NULL || pipeline->store != handle->store) {
+    if (pipeline == NULL)
+        *result = mcds__fail_missing(kind->noun, kind->verb, "a pipeline");
+    else if (pipeline->store != handle->store)
         *result = mcds__fail(MCDS_INVALID, OTHER_STORE, .noun = kind->noun, .verb = kind->verb,
-                             .reason = pipeline == NULL
-                                           ? "the pipeline is missing"
-                                           : "the pipeline belongs to another store");
+                             .reason = "the pipeline belongs to another store; open one on the "
+                                       "store of this handle");
+    else
+        *result = mcds__store_check_process(pipeline->store);
+    if (*result != MCDS_OK)
         return NULL;
-    }
     while (pipeline->unfinished >= pipeline->depth)
-        turn_waiting(pipeline);
-    void *operation = reserve_finished(pipeline)
-                          ? mcds__rooms_take(&pipeline->rooms, handle, kind->size)
+        run_waiting(pipeline);
+    void *operation = mcds__completions_reserve(&pipeline->completions,
+                                                pipeline->unfinished + 1)
+                          ? mcds__pool_take(&pipeline->pool, handle, kind->size)
                           : NULL;
     if (operation == NULL)
         *result = mcds__fail_memory(kind->noun, NULL, kind->verb);
@@ -353,19 +377,28 @@ void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
 void mcds__pipeline_forget(mcds_pipeline *pipeline, void *operation)
 {
     if (pipeline != NULL)
-        mcds__handle_release(mcds__rooms_give(&pipeline->rooms, operation));
+        mcds__handle_release(mcds__pool_give(&pipeline->pool, operation));
 }
 
 int mcds__launch(struct mcds__operation *operation, mcds_pipeline *pipeline, uint64_t tag)
 {
     if (pipeline == NULL)
         return mcds__operation_run(operation);
+    assert(pipeline->unfinished < pipeline->depth);
     operation->tag = tag;
     pipeline->unfinished++;
     pipeline->is_starting = true;
-    advance(pipeline, operation);
+    operation->lines = &pipeline->lines;
+    if (!operation->is_alone)
+        pipeline_advance(pipeline, operation);
+    else if (mcds__lines_join(&pipeline->lines, operation, operation->place))
+        advance_first(pipeline, operation);
+    else
+        operation->is_fresh = false;
     if (pipeline->outbox_count >= pipeline->gather_count)
         send_outbox(pipeline);
+    if (pipeline->lines.waiting >= WAITING_MAX && mcds__store_answers_here(pipeline->store))
+        run_here(pipeline);
     return MCDS_OK;
 }
 
@@ -373,17 +406,17 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
                        mcds_pipeline **pipeline_out)
 {
     if (store == NULL || pipeline_out == NULL)
-        return mcds__fail_missing("pipeline", "open", "a store and a place for the handle");
+        return mcds__fail_missing("pipeline", NULL, "a store and a place for the handle");
     mcds_pipeline_options own;
-    int result = mcds__sized_read(MCDS__SIZED_mcds_pipeline_options, options, &own);
+    int result = mcds__store_check_process(store);
+    if (result == MCDS_OK)
+        result = mcds__sized_read(MCDS__SIZED_mcds_pipeline_options, options, &own);
     if (result != MCDS_OK)
         return result;
     uint32_t depth = own.depth > 0 ? own.depth : DEPTH_DEFAULT;
     if (depth > DEPTH_MAX)
-        return mcds_fail(MCDS_INVALID, "pipeline: depth %u is more than %d", depth, DEPTH_MAX);
-    result = mcds__store_check_process(store);
-    if (result != MCDS_OK)
-        return result;
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "pipeline", .option = "depth",
+                          .wanted_max = DEPTH_MAX, .found_number = depth);
     const mcds_env *env = mcds__store_env(store);
     mcds_pipeline *pipeline = mcds__allocate_zero(env, sizeof *pipeline);
     if (pipeline == NULL)
@@ -391,13 +424,13 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     mcds__store_hold(store);
     pipeline->store = store;
     pipeline->env = env;
-    pipeline->rooms.env = env;
+    pipeline->pool.env = pipeline->completions.env = env;
     pipeline->round = next_round();
     pipeline->depth = depth;
     pipeline->gather_count = mcds__store_answers_here(store) ? depth : depth / 2 + 1;
     pipeline->outbox_end = &pipeline->outbox;
     mcds__combiner_init(&pipeline->combiner, env);
-    result = mcds__lane_take(store, 0, &pipeline->lane);
+    result = mcds__session_take(store, 0, &pipeline->session);
     if (result != MCDS_OK) {
         mcds__free(env, pipeline);
         mcds__store_release(store);
@@ -412,40 +445,24 @@ void mcds_pipeline_close(mcds_pipeline *pipeline)
     if (pipeline == NULL)
         return;
     if (pipeline->unfinished > 0)
-        mcds__lane_drop(pipeline->lane);
+        mcds__session_drop(pipeline->session);
     else
-        mcds__lane_give(pipeline->store, pipeline->lane);
+        mcds__session_give(pipeline->store, pipeline->session);
     const mcds_env *env = pipeline->env;
-    mcds__rooms_free(&pipeline->rooms);
-    for (uint32_t i = 0; i < pipeline->finished_count; i++)
-        mcds__handle_release(finished_at(pipeline, i)->handle);
+    mcds__pool_free(&pipeline->pool);
+    mcds__completions_free(&pipeline->completions);
     mcds__combiner_free(&pipeline->combiner);
-    mcds__free(env, pipeline->finished);
     mcds_store *store = pipeline->store;
     mcds__free(env, pipeline);
     mcds__store_release(store);
 }
 
-static int take_finished(mcds_pipeline *pipeline, mcds_completion *done)
-{
-    const struct finished *first = finished_at(pipeline, 0);
-    pipeline->finished_first = (pipeline->finished_first + 1) & (pipeline->finished_room - 1);
-    pipeline->finished_count--;
-    *done = first->completion;
-    if (done->result < 0)
-        mcds__describe_failure(first->kind, first->name, done->result, first->peer,
-                               first->detail, &first->difference);
-    mcds__handle_release(first->handle);
-    return MCDS_OK;
-}
-
-static int check_taker(const mcds_pipeline *pipeline, const mcds_completion *done,
-                       const char *verb)
+static int check_taker(const mcds_pipeline *pipeline, const void *done, const char *verb)
 {
     if (pipeline == NULL || done == NULL)
         return mcds__fail_missing("pipeline", verb,
                                   "a pipeline and a place for the completion");
-    return MCDS_OK;
+    return mcds__store_check_process(pipeline->store);
 }
 
 int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done)
@@ -453,9 +470,12 @@ int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done)
     int result = check_taker(pipeline, done, "next");
     if (result != MCDS_OK)
         return result;
-    while (pipeline->finished_count == 0 && pipeline->unfinished > 0)
-        turn_waiting(pipeline);
-    return pipeline->finished_count > 0 ? take_finished(pipeline, done) : MCDS_IDLE;
+    while (pipeline->completions.count == 0 && pipeline->unfinished > 0)
+        run_waiting(pipeline);
+    if (pipeline->completions.count == 0)
+        return MCDS_IDLE;
+    mcds__completions_take(&pipeline->completions, done);
+    return MCDS_OK;
 }
 
 int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
@@ -463,15 +483,18 @@ int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
     int result = check_taker(pipeline, done, "poll");
     if (result != MCDS_OK)
         return result;
-    if (pipeline->finished_count == 0 && pipeline->unfinished > 0)
-        turn_polling(pipeline);
-    if (pipeline->finished_count > 0)
-        return take_finished(pipeline, done);
+    if (pipeline->completions.count == 0 && pipeline->unfinished > 0)
+        run_polling(pipeline);
+    if (pipeline->completions.count > 0) {
+        mcds__completions_take(&pipeline->completions, done);
+        return MCDS_OK;
+    }
     pipeline->is_starting = false;
-    return pipeline->unfinished > 0 ? MCDS_BUSY : MCDS_IDLE;
+    return pipeline->unfinished > 0 ? MCDS_PENDING : MCDS_IDLE;
 }
 
 bool mcds_pipeline_is_idle(const mcds_pipeline *pipeline)
 {
-    return pipeline->finished_count == 0 && pipeline->unfinished == 0;
+    return pipeline == NULL || mcds__store_is_parents(pipeline->store) ||
+           (pipeline->completions.count == 0 && pipeline->unfinished == 0);
 }

@@ -1,10 +1,11 @@
-/* The simulated network, in the place of a home: every client has a lane, every lane a
+/* The simulated network, in the place of a backend: every client has a session, every session a
  * connection.
  *
  *   submit --copy--> message --arrive--> server (request by request) --reply--> collect
  *
  * A message keeps its own copy of the requests, because one may be applied long after its
  * sender has given up, and of the replies, because a reply may never arrive. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/buffer.h"
@@ -17,16 +18,16 @@
 
 struct mcds__sim_message {
     mcds_sim *sim;
-    struct mcds__sim_lane *lane;
+    struct mcds__sim_session *session;
     mcds_batch *batch; /* NULL once the sender has its answer */
     struct mcds__sim_message *all_next;
     struct mcds__sim_message *all_previous;
     uint64_t connection;
-    uint64_t incarnation; /* of the server that it was sent to */
-    uint32_t plans;       /* events that still point here */
-    uint32_t arrived;     /* requests that the server has seen */
-    uint32_t late_end;    /* requests up to here arrive late */
-    bool broken;          /* its connection is no more */
+    uint64_t incarnation; /* the server's incarnation when it was sent */
+    uint32_t plans;       /* planned events that refer to this message */
+    uint32_t arrived;     /* requests that have reached the server */
+    uint32_t late_end;    /* requests before this index arrive late */
+    bool broken;          /* its connection is broken */
     bool silent;          /* no reply will come */
     uint32_t count;
     mcds_buffer values;
@@ -35,6 +36,7 @@ struct mcds__sim_message {
 
 static void unlink_message(struct mcds__sim_message *message)
 {
+    assert(message->all_previous != NULL || message->sim->messages == message);
     if (message->all_previous != NULL)
         message->all_previous->all_next = message->all_next;
     else
@@ -57,43 +59,21 @@ static void plan(struct mcds__sim_message *message, int64_t at_ns,
         message->plans++;
 }
 
-/* An event of this message has happened. */
+/* A planned event of this message has happened. */
 static void unplan(struct mcds__sim_message *message)
 {
+    assert(message->plans > 0);
     message->plans--;
     if (message->plans == 0 && message->batch == NULL)
         free_message(message);
 }
 
-static const char *command_name(mcds_command command)
-{
-    static const char *const names[] = {"?",       "get", "set",    "add",  "replace", "append",
-                                        "prepend", "cas", "delete", "incr", "decr",    "touch"};
-    return names[command];
-}
-
-static const char *outcome_name(mcds_outcome outcome)
-{
-    static const char *const names[] = {
-        "none",        "ok",        "miss",      "exists",      "not stored",
-        "too big",     "no memory", "no buffer", "not numeric", "bad request",
-        "unsupported", "failed",    "protocol",  "unsent",      "unknown"};
-    return names[outcome];
-}
-
-static void note_request(struct mcds__sim_message *message, uint32_t i, const char *what)
-{
-    const mcds_request *request = &message->requests[i];
-    mcds_sim_note(message->sim, message->lane->client, "%s %.*s -> %s%s",
-                  command_name(request->command), (int)request->key.length,
-                  (const char *)request->key.at, outcome_name(request->reply.outcome), what);
-}
-
-/* Give the batch back with whatever its requests have by way of replies. */
+/* Return the batch with the replies that its requests have so far. */
 static void hand_back(struct mcds__sim_message *message, uint32_t answered, uint32_t sent)
 {
-    struct mcds__sim_lane *lane = message->lane;
+    struct mcds__sim_session *session = message->session;
     mcds_batch *batch = message->batch;
+    assert(answered <= sent && sent <= message->count && message->count == batch->count);
     message->batch = NULL;
     for (uint32_t i = 0; i < message->count; i++) {
         mcds_reply *reply = &batch->requests[i].reply;
@@ -112,8 +92,8 @@ static void hand_back(struct mcds__sim_message *message, uint32_t answered, uint
             batch->requests[i].reply.outcome = MCDS_OUT_UNKNOWN;
     batch->answered = batch->count;
     batch->next = NULL;
-    *lane->done_end = batch;
-    lane->done_end = &batch->next;
+    *session->done_end = batch;
+    session->done_end = &batch->next;
 }
 
 static uint32_t sent_count(const struct mcds__sim_message *message)
@@ -138,18 +118,32 @@ static void give_up(mcds_sim *sim, void *subject, uint64_t number)
     unplan(message);
 }
 
-/* The connection is no more: whatever is under way on it ends for its sender. */
-static void break_connection(struct mcds__sim_lane *lane, uint64_t connection)
+/* Break the connection: all its messages end for their sender. */
+static void break_connection(struct mcds__sim_session *session, uint64_t connection)
 {
-    mcds_sim *sim = lane->client->sim;
-    if (lane->connection == connection)
-        lane->connection = ++sim->connections;
+    mcds_sim *sim = session->client->sim;
+    if (session->connection == connection)
+        session->connection = ++sim->connections;
     for (struct mcds__sim_message *m = sim->messages; m != NULL; m = m->all_next) {
-        if (m->lane != lane || m->connection != connection || m->broken)
+        if (m->session != session || m->connection != connection || m->broken)
             continue;
         m->broken = true;
-        plan(m, sim->now_ns + mcds__sim_delay_ns(lane->client), give_up, 0);
+        plan(m, sim->now_ns + mcds__sim_delay_ns(session->client), give_up, 0);
     }
+}
+
+static void break_connections(mcds_sim *sim)
+{
+    for (uint32_t i = 0; i < sim->client_count; i++)
+        for (struct mcds__sim_session *session = sim->clients[i]->sessions; session != NULL;
+             session = session->next)
+            break_connection(session, session->connection);
+}
+
+void mcds__sim_restart(mcds_sim *sim)
+{
+    mcds__sim_server_restart(sim);
+    break_connections(sim);
 }
 
 static void deadline(mcds_sim *sim, void *subject, uint64_t number)
@@ -159,7 +153,7 @@ static void deadline(mcds_sim *sim, void *subject, uint64_t number)
     if (message->batch != NULL) {
         hand_back(message, 0, sent_count(message));
         if (!message->broken)
-            break_connection(message->lane, message->connection);
+            break_connection(message->session, message->connection);
     }
     (void)sim;
     unplan(message);
@@ -175,25 +169,59 @@ static void reply(mcds_sim *sim, void *subject, uint64_t number)
     unplan(message);
 }
 
-static void serve(struct mcds__sim_message *message, uint32_t i, const char *what)
+static bool reads_key(const mcds_request *request, mcds_bytes key)
 {
-    mcds_request *request = &message->requests[i];
-    if (request->cas.connection != 0 && request->cas.connection != message->connection)
-        request->reply.outcome = MCDS_OUT_EXISTS;
-    else
-        mcds__sim_serve(message->sim, request, &message->values);
-    mcds__sim_count_request(message->lane->client);
-    note_request(message, i, what);
+    return request->command == MCDS_GET && request->reply.outcome == MCDS_OUT_OK &&
+           request->key.length == key.length &&
+           memcmp(request->key.at, key.at, key.length) == 0;
 }
 
-/* The rest of a broken connection's bytes reach the server after all, unless it is a new one.
- */
+/* The read of this item whose reply another connection is about to get; NULL: there is none. */
+static mcds_request *find_reader(const struct mcds__sim_message *message, mcds_bytes key)
+{
+    for (struct mcds__sim_message *m = message->sim->messages; m != NULL; m = m->all_next) {
+        if (m->session == message->session || m->batch == NULL || m->broken || m->arrived == 0)
+            continue;
+        mcds_request *read = &m->requests[m->arrived - 1];
+        if (reads_key(read, key) &&
+            read->reply.cas.unique == mcds__sim_token_of(message->sim, key))
+            return read;
+    }
+    return NULL;
+}
+
+/* memcached increments an item that it is sending in a new item, and writes the CAS token of the
+ * new item into the old one: the reader gets the old number with the new token. */
+static void network_serve(struct mcds__sim_message *message, uint32_t i, const char *what)
+{
+    assert(i < message->count);
+    mcds_sim *sim = message->sim;
+    mcds_request *request = &message->requests[i];
+    mcds_request *read = NULL;
+    uint64_t faults = sim->counts.faults;
+    if (request->command == MCDS_INCR || request->command == MCDS_DECR)
+        read = find_reader(message, request->key);
+    if (request->cas.connection != 0 && request->cas.connection != message->connection)
+        request->reply.outcome = MCDS_OUT_EXISTS;
+    else if (mcds__sim_serve(sim, request, &message->values))
+        break_connections(sim);
+    if (read != NULL && request->reply.outcome == MCDS_OUT_OK && faults == sim->counts.faults &&
+        mcds__sim_fault(sim, sim->race_ppm)) {
+        read->reply.cas.unique = mcds__sim_token_of(sim, request->key);
+        mcds_sim_note(sim, NULL, "the old number is sent with the new token");
+    }
+    mcds__sim_count_request(message->session->client);
+    mcds__sim_note_request(message->session->client, request, what);
+}
+
+/* The rest of a broken connection's bytes reach the server after all, unless it has
+ * restarted. */
 static void arrive_late(mcds_sim *sim, void *subject, uint64_t number)
 {
     struct mcds__sim_message *message = subject;
     for (uint32_t i = (uint32_t)number; i < message->late_end; i++)
         if (message->incarnation == sim->incarnation)
-            serve(message, i, " (late)");
+            network_serve(message, i, " (late)");
     unplan(message);
 }
 
@@ -202,7 +230,7 @@ static void arrive(mcds_sim *sim, void *subject, uint64_t number);
 static void plan_next(struct mcds__sim_message *message, uint32_t i)
 {
     mcds_sim *sim = message->sim;
-    mcds_sim_client *client = message->lane->client;
+    mcds_sim_client *client = message->session->client;
     int64_t gap_ns = (int64_t)mcds__sim_random(sim, 20) * 1000;
     if (sim->options.unordered)
         gap_ns = mcds__sim_delay_ns(client) + mcds__sim_delay_ns(client);
@@ -216,7 +244,7 @@ static enum mcds__sim_fate fate_of(struct mcds__sim_message *message, uint32_t i
 {
     mcds_sim *sim = message->sim;
     const mcds_sim_options *options = &sim->options;
-    const struct mcds__sim_script *script = message->lane->client->script;
+    const struct mcds__sim_script *script = message->session->client->script;
     if (script != NULL)
         return script->arrives(script->context, &message->requests[i], late_ns_out);
     const uint32_t rates[] = {options->cut_before_ppm, options->cut_after_ppm,
@@ -232,14 +260,15 @@ static enum mcds__sim_fate fate_of(struct mcds__sim_message *message, uint32_t i
         return MCDS__SIM_PASS;
     }
     uint32_t most_ms = options->late_ms_max > 0 ? options->late_ms_max : LATE_MS_DEFAULT;
-    message->late_end = i + 1; /* one by one, those behind it have not been sent */
+    message->late_end = i + 1; /* one by one: the requests after this one have not been sent */
     if (!options->unordered)
         message->late_end += (uint32_t)mcds__sim_random(sim, message->count - i);
     *late_ns_out = (int64_t)mcds__sim_random(sim, most_ms) * NS_PER_MS;
     return MCDS__SIM_LATE;
 }
 
-/* What the network does to request `i` instead of delivering it in peace. True: something. */
+/* The fault that the network injects at request `i` instead of delivering it. True: there is
+ * one. */
 static bool disturb(struct mcds__sim_message *message, uint32_t i)
 {
     mcds_sim *sim = message->sim;
@@ -250,19 +279,19 @@ static bool disturb(struct mcds__sim_message *message, uint32_t i)
         return false;
     case MCDS__SIM_CUT_BEFORE:
         sim->counts.cut_before++;
-        mcds_sim_note(sim, message->lane->client, "the connection breaks before %s",
-                      command_name(message->requests[i].command));
+        mcds_sim_note(sim, message->session->client, "the connection breaks before %s",
+                      mcds__sim_command_name(message->requests[i].command));
         break;
     case MCDS__SIM_CUT_AFTER:
         sim->counts.cut_after++;
-        serve(message, i, " (reply lost)");
+        network_serve(message, i, " (reply lost)");
         break;
     case MCDS__SIM_LATE:
         sim->counts.late++;
         plan(message, sim->now_ns + late_ns, arrive_late, i);
         break;
     }
-    break_connection(message->lane, message->connection);
+    break_connection(message->session, message->connection);
     return true;
 }
 
@@ -270,28 +299,24 @@ static void arrive(mcds_sim *sim, void *subject, uint64_t number)
 {
     struct mcds__sim_message *message = subject;
     uint32_t i = (uint32_t)number;
+    assert(message->broken || (i == message->arrived && i < message->count));
     if (!message->broken && !disturb(message, i)) {
         if (mcds__sim_fault(sim, sim->options.silent_ppm)) {
             sim->counts.silent++;
             message->silent = true;
         }
-        serve(message, i, message->silent ? " (no reply)" : "");
+        network_serve(message, i, message->silent ? " (no reply)" : "");
         message->arrived = i + 1;
         if (i + 1 < message->count)
             plan_next(message, i + 1);
         else
-            plan(message, sim->now_ns + mcds__sim_delay_ns(message->lane->client), reply, 0);
+            plan(message, sim->now_ns + mcds__sim_delay_ns(message->session->client), reply, 0);
     }
     unplan(message);
 }
 
-void mcds__sim_disconnect(mcds_sim_client *client)
-{
-    for (struct mcds__sim_lane *lane = client->lanes; lane != NULL; lane = lane->next)
-        break_connection(lane, lane->connection);
-}
-
-static struct mcds__sim_message *copy_batch(struct mcds__sim_lane *lane, mcds_batch *batch)
+static struct mcds__sim_message *copy_batch(struct mcds__sim_session *session,
+                                            mcds_batch *batch)
 {
     const mcds_env *env = mcds_env_system();
     size_t bytes = 0;
@@ -313,17 +338,18 @@ static struct mcds__sim_message *copy_batch(struct mcds__sim_lane *lane, mcds_ba
         copy->value.at = at;
         at += copy->value.length;
     }
-    message->sim = lane->client->sim;
-    message->lane = lane;
+    assert(at == (uint8_t *)message + head + bytes);
+    message->sim = session->client->sim;
+    message->session = session;
     message->batch = batch;
-    message->connection = lane->connection;
+    message->connection = session->connection;
     message->incarnation = message->sim->incarnation;
     message->count = batch->count;
     mcds__buffer_init(&message->values, env, VALUES_MAX);
     return message;
 }
 
-static void refuse(struct mcds__sim_lane *lane, mcds_batch *batch)
+static void network_refuse(struct mcds__sim_session *session, mcds_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
         batch->requests[i].reply.outcome = MCDS_OUT_UNSENT;
@@ -332,34 +358,35 @@ static void refuse(struct mcds__sim_lane *lane, mcds_batch *batch)
     }
     batch->answered = batch->count;
     batch->next = NULL;
-    *lane->done_end = batch;
-    lane->done_end = &batch->next;
+    *session->done_end = batch;
+    session->done_end = &batch->next;
 }
 
-static void send_batch(struct mcds__sim_lane *lane, mcds_batch *batch)
+static void send_batch(struct mcds__sim_session *session, mcds_batch *batch)
 {
-    mcds_sim *sim = lane->client->sim;
-    const struct mcds__sim_script *script = lane->client->script;
+    mcds_sim *sim = session->client->sim;
+    const struct mcds__sim_script *script = session->client->script;
     struct mcds__sim_message *message = NULL;
     bool reachable = script != NULL ? script->leaves(script->context, batch)
                                     : !mcds__sim_fault(sim, sim->options.cut_before_ppm / 4);
     sim->counts.refused += !reachable;
     if (reachable)
-        message = copy_batch(lane, batch);
+        message = copy_batch(session, batch);
     if (message == NULL) {
-        refuse(lane, batch);
+        network_refuse(session, batch);
         return;
     }
     message->all_next = sim->messages;
     if (sim->messages != NULL)
         sim->messages->all_previous = message;
     sim->messages = message;
-    int64_t at_ns = sim->now_ns + mcds__sim_delay_ns(lane->client);
-    if (at_ns <= lane->last_arrival_ns)
-        at_ns = lane->last_arrival_ns + 1;
-    lane->last_arrival_ns = at_ns;
+    int64_t at_ns = sim->now_ns + mcds__sim_delay_ns(session->client);
+    if (at_ns <= session->last_arrival_ns)
+        at_ns = session->last_arrival_ns + 1;
+    assert(at_ns > session->last_arrival_ns);
+    session->last_arrival_ns = at_ns;
     plan(message, at_ns, arrive, 0);
-    int64_t deadline_ns = batch->deadline_ns - lane->client->monotonic_start_ns;
+    int64_t deadline_ns = batch->deadline_ns - session->client->monotonic_start_ns;
     plan(message, deadline_ns > sim->now_ns ? deadline_ns : sim->now_ns, deadline, 0);
 }
 
@@ -373,75 +400,76 @@ static void network_submit(void *state, mcds_batch *first)
 
 static mcds_batch *network_collect(void *state, int64_t until_ns)
 {
-    struct mcds__sim_lane *lane = state;
-    mcds_sim *sim = lane->client->sim;
+    struct mcds__sim_session *session = state;
+    mcds_sim *sim = session->client->sim;
     int64_t until_true_ns = until_ns;
     if (until_ns != INT64_MAX)
-        until_true_ns = until_ns - lane->client->monotonic_start_ns;
-    /* Of several events at that moment, the last may be the one that is waited for. */
-    while (lane->done == NULL &&
+        until_true_ns = until_ns - session->client->monotonic_start_ns;
+    /* Of several events at that moment, the last may be the awaited one. */
+    while (session->done == NULL &&
            (sim->now_ns < until_true_ns || mcds__sim_is_due(sim, until_true_ns)))
         if (!mcds__sim_advance(sim, until_true_ns))
             break;
-    mcds_batch *list = lane->done;
-    lane->done = NULL;
-    lane->done_end = &lane->done;
+    mcds_batch *list = session->done;
+    session->done = NULL;
+    session->done_end = &session->done;
     return list;
 }
 
-static int network_lane_open(void *home, void **lane_out)
+static int network_session_open(void *backend, void **session_out)
 {
-    mcds_sim_client *client = home;
-    struct mcds__sim_lane *lane = mcds__allocate_zero(mcds_env_system(), sizeof *lane);
-    if (lane == NULL)
+    mcds_sim_client *client = backend;
+    struct mcds__sim_session *session = mcds__allocate_zero(mcds_env_system(), sizeof *session);
+    if (session == NULL)
         return mcds__fail_memory("simulation", NULL, NULL);
-    lane->client = client;
-    lane->connection = ++client->sim->connections;
-    lane->done_end = &lane->done;
-    lane->next = client->lanes;
-    client->lanes = lane;
-    *lane_out = lane;
+    session->client = client;
+    session->connection = ++client->sim->connections;
+    session->done_end = &session->done;
+    session->next = client->sessions;
+    client->sessions = session;
+    *session_out = session;
     return MCDS_OK;
 }
 
-static void network_lane_close(void *state)
+/* Whether an event belongs to a message of this session. */
+static bool is_of_session(const struct mcds__sim_event *event, const void *session)
 {
-    struct mcds__sim_lane *lane = state;
-    struct mcds__sim_lane **link = &lane->client->lanes;
-    while (*link != lane)
-        link = &(*link)->next;
-    *link = lane->next;
-    mcds__sim_forget_lane(lane->client->sim, lane);
-    mcds__free(mcds_env_system(), lane);
+    bool ours = event->happen == arrive || event->happen == arrive_late ||
+                event->happen == reply || event->happen == give_up || event->happen == deadline;
+    return ours && ((const struct mcds__sim_message *)event->subject)->session == session;
 }
 
-static bool network_lane_holds(void *state, uint64_t connection)
+/* Free the messages of a session that closes. */
+static void forget_session(mcds_sim *sim, const struct mcds__sim_session *session)
 {
-    const struct mcds__sim_lane *lane = state;
-    return lane->connection == connection;
-}
-
-void mcds__sim_forget_lane(mcds_sim *sim, struct mcds__sim_lane *lane)
-{
-    mcds__sim_cancel(sim, lane);
+    mcds__sim_cancel(sim, is_of_session, session);
     for (struct mcds__sim_message *m = sim->messages, *next; m != NULL; m = next) {
         next = m->all_next;
-        if (m->lane == lane)
+        if (m->session == session)
             free_message(m);
     }
 }
 
-bool mcds__sim_is_of_lane(const struct mcds__sim_event *event,
-                          const struct mcds__sim_lane *lane)
+static void network_session_close(void *state)
 {
-    bool ours = event->happen == arrive || event->happen == arrive_late ||
-                event->happen == reply || event->happen == give_up || event->happen == deadline;
-    return ours && ((const struct mcds__sim_message *)event->subject)->lane == lane;
+    struct mcds__sim_session *session = state;
+    struct mcds__sim_session **link = &session->client->sessions;
+    while (*link != session)
+        link = &(*link)->next;
+    *link = session->next;
+    forget_session(session->client->sim, session);
+    mcds__free(mcds_env_system(), session);
 }
 
-static void network_capabilities(void *home, mcds_capabilities *out)
+static bool network_session_holds(void *state, uint64_t connection)
 {
-    const mcds_sim *sim = ((mcds_sim_client *)home)->sim;
+    const struct mcds__sim_session *session = state;
+    return session->connection == connection;
+}
+
+static void network_capabilities(void *backend, mcds_capabilities *out)
+{
+    const mcds_sim *sim = ((mcds_sim_client *)backend)->sim;
     const mcds_sim_options *options = &sim->options;
     *out = (mcds_capabilities){
         .create_on_increment = !options->classic,
@@ -460,13 +488,13 @@ static void network_capabilities(void *home, mcds_capabilities *out)
     };
 }
 
-const mcds_home mcds__home_sim = {
-    .version = MCDS_HOME_VERSION,
+const mcds_backend mcds__backend_sim = {
+    .version = MCDS_BACKEND_VERSION,
     .scheme = "sim",
     .capabilities = network_capabilities,
-    .lane_open = network_lane_open,
-    .lane_close = network_lane_close,
-    .lane_holds = network_lane_holds,
+    .session_open = network_session_open,
+    .session_close = network_session_close,
+    .session_holds = network_session_holds,
     .submit = network_submit,
     .collect = network_collect,
 };

@@ -1,17 +1,21 @@
-/* Who decides in the simulated world: chance, priorities, or whoever goes through all choices. */
+/* Chooses the order of events in a simulated world: at random, by priorities, or by enumerating
+ * all choices. */
+#include <assert.h>
+
 #include "sim/world.h"
 
 #define DELAY_US_DEFAULT 1000
-/* PRIORITIES: how much longer than one of the next higher client a message takes, and at most. */
+/* PRIORITIES: the factor by which a message takes longer than one of the client with the next
+ * higher priority, and its maximum. */
 #define RANK_SHIFT 3
 #define RANK_MAX 5
 #define FAST_US 10u
 #define CHANGES_WITHIN 256
-/* CHOICES: a slow message is overtaken by many fast ones, and no deadline passes. */
+/* CHOICES: many fast messages overtake a slow one, but no deadline passes. */
 #define SLOW_US 3000
 #define LATER_US 1500
 
-/* SplitMix64: every state gives a good number, so any seed will do. */
+/* SplitMix64: every state gives a good number, so any seed is valid. */
 uint64_t mcds__sim_next(mcds_sim *sim)
 {
     uint64_t z = (sim->random_state += UINT64_C(0x9E3779B97F4A7C15));
@@ -34,7 +38,7 @@ uint32_t mcds__sim_choose(mcds_sim *sim, uint32_t count)
     return choice < count ? choice : 0;
 }
 
-static bool is_allowed(const mcds_sim *sim, uint64_t nth)
+static bool scheduler_is_allowed(const mcds_sim *sim, uint64_t nth)
 {
     const mcds_sim_options *options = &sim->options;
     return options->allow == NULL || options->allow(options->context, nth);
@@ -45,9 +49,10 @@ static uint32_t choose_fault(mcds_sim *sim, const uint32_t *ppm, uint32_t count)
     uint32_t enabled = 0;
     for (uint32_t i = 0; i < count; i++)
         enabled += ppm[i] > 0;
-    if (enabled == 0 || !is_allowed(sim, sim->fault_serial + 1))
+    if (enabled == 0 || !scheduler_is_allowed(sim, sim->fault_serial + 1))
         return count;
     uint32_t choice = mcds__sim_choose(sim, enabled + 1);
+    assert(choice <= enabled);
     for (uint32_t i = 0; choice > 0 && i < count; i++)
         if (ppm[i] > 0 && --choice == 0)
             return i;
@@ -65,8 +70,9 @@ uint32_t mcds__sim_one_fault(mcds_sim *sim, const uint32_t *ppm, uint32_t count)
         for (uint32_t i = 0; i < count && found == count; i++)
             if (ppm[i] > 0 && mcds__sim_next(sim) % 1000000 < ppm[i])
                 found = i;
-    if (found == count || !is_allowed(sim, ++sim->fault_serial))
+    if (found == count || !scheduler_is_allowed(sim, ++sim->fault_serial))
         return count;
+    assert(found < count);
     sim->counts.faults++;
     return found;
 }
@@ -96,6 +102,7 @@ int64_t mcds__sim_delay_ns(mcds_sim_client *client)
 void mcds__sim_count_request(mcds_sim_client *client)
 {
     mcds_sim *sim = client->sim;
+    assert(sim->change_count <= MCDS__SIM_CHANGES_MAX);
     sim->counts.requests++;
     for (uint32_t i = 0; i < sim->change_count; i++)
         if (sim->changes[i] == sim->counts.requests)

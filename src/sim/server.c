@@ -1,45 +1,49 @@
-/* The simulated server: one table with memcached's semantics, and what happens to servers. */
+/* The simulated server: a keyspace with memcached's semantics, and the faults of servers. */
+#include <assert.h>
+
 #include "base/environment.h"
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "sim/world.h"
 
-#define TABLE_SEED 1
+#define KEYSPACE_SEED 1
 
-void mcds__sim_restart(mcds_sim *sim)
+void mcds__sim_server_restart(mcds_sim *sim)
 {
-    mcds__table_flush(sim->table);
+    mcds__keyspace_flush(sim->keyspace);
     sim->cas_next = 0;
     sim->incarnation++;
+    assert(mcds__keyspace_count(sim->keyspace) == 0);
     sim->counts.restarted++;
     sim->phase_ns = (int64_t)mcds__sim_random(sim, NS_PER_S);
     mcds_sim_note(sim, NULL, "the server restarts empty");
-    for (uint32_t i = 0; i < sim->client_count; i++)
-        mcds__sim_disconnect(sim->clients[i]);
 }
 
 bool mcds__sim_evict(mcds_sim *sim, mcds_bytes key)
 {
     mcds_sim_note(sim, NULL, "the server evicts %.*s", (int)key.length, (const char *)key.at);
-    return mcds__table_evict(sim->table, key, mcds__hash(TABLE_SEED, key));
+    return mcds__keyspace_evict(sim->keyspace, key, mcds__hash(KEYSPACE_SEED, key));
 }
 
-static void inject(mcds_sim *sim)
+/* True: the server has restarted. */
+static bool inject(mcds_sim *sim)
 {
     if (mcds__sim_fault(sim, sim->options.evict_ppm) &&
-        mcds__table_evict_any(sim->table, mcds__sim_random(sim, UINT64_MAX))) {
+        mcds__keyspace_evict_any(sim->keyspace, mcds__sim_random(sim, UINT64_MAX))) {
         sim->counts.evicted++;
         mcds_sim_note(sim, NULL, "the server evicts a key");
     }
     if (mcds__sim_fault(sim, sim->options.flush_ppm)) {
-        mcds__table_flush(sim->table);
+        mcds__keyspace_flush(sim->keyspace);
         sim->counts.flushed++;
         mcds_sim_note(sim, NULL, "flush_all");
     }
-    if (mcds__sim_fault(sim, sim->options.restart_ppm))
-        mcds__sim_restart(sim);
+    bool restarts = mcds__sim_fault(sim, sim->options.restart_ppm);
+    if (restarts)
+        mcds__sim_server_restart(sim);
+    return restarts;
 }
 
-/* memcached's clock is a whole number of seconds that ticks in a phase of its own. */
+/* memcached's clock counts whole seconds and ticks in a phase of its own. */
 static int64_t server_ms(const mcds_sim *sim)
 {
     int64_t now_ns = sim->stalled ? sim->stalled_ns : sim->now_ns;
@@ -56,29 +60,38 @@ void mcds__sim_execute(mcds_sim *sim, mcds_request *request, mcds_buffer *values
         request->options &= ~(uint32_t)(MCDS_CREATE | MCDS_WANT_TTL | MCDS_NO_VALUE);
     if (sim->timeless)
         request->ttl_ms = 0;
-    struct mcds__table_context context = {
+    struct mcds__keyspace_context context = {
         .now_ms = server_ms(sim),
         .ttl_unit_ms = sim->options.seconds ? 1000 : 1,
         .cas_next = &sim->cas_next,
         .connection = connection,
         .values = values,
     };
-    mcds__table_execute(sim->table, request, mcds__hash(TABLE_SEED, request->key), &context);
+    mcds__keyspace_execute(sim->keyspace, request, mcds__hash(KEYSPACE_SEED, request->key),
+                           &context);
     if (classic && request->command != MCDS_GET)
         request->reply.cas = (mcds_cas_token){0, 0};
     if ((request->options & MCDS_WANT_TTL) == 0)
         request->reply.ttl_ms = MCDS_TTL_UNKNOWN;
 }
 
-void mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values)
+uint64_t mcds__sim_token_of(mcds_sim *sim, mcds_bytes key)
 {
-    inject(sim);
+    mcds_request look = {.command = MCDS_GET, .key = key};
+    mcds__sim_execute(sim, &look, NULL);
+    return look.reply.cas.unique;
+}
+
+bool mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values)
+{
+    bool disconnects = inject(sim);
     mcds__sim_execute(sim, request, values);
+    return disconnects;
 }
 
 bool mcds__sim_server_open(mcds_sim *sim)
 {
-    struct mcds__table_options options = {
+    struct mcds__keyspace_options options = {
         .value_max = 1048576 - 512,
         .no_flags_on_create = true,
         .no_create_on_append = sim->options.classic,
@@ -86,6 +99,6 @@ bool mcds__sim_server_open(mcds_sim *sim)
     sim->cas_next = 0;
     sim->incarnation = 1;
     sim->phase_ns = (int64_t)mcds__sim_random(sim, NS_PER_S);
-    sim->table = mcds__table_open(mcds_env_system(), &options);
-    return sim->table != NULL;
+    sim->keyspace = mcds__keyspace_open(mcds_env_system(), &options);
+    return sim->keyspace != NULL;
 }

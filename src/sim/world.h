@@ -1,10 +1,10 @@
-/* The inside of a simulated world. */
+/* Internals of the simulated world. */
 #ifndef MCDS_SIM_WORLD_H
 #define MCDS_SIM_WORLD_H
 
-#include "mcds_sim.h"
-#include "mcds_store.h"
-#include "store/table.h"
+#include "mcds/backend.h"
+#include "mcds/sim.h"
+#include "store/memory/keyspace.h"
 
 #define MCDS__SIM_CLIENTS_MAX 64
 #define MCDS__SIM_CHANGES_MAX 8
@@ -15,28 +15,28 @@ struct mcds__sim_message;
 
 enum mcds__sim_fate {
     MCDS__SIM_PASS,
-    MCDS__SIM_CUT_BEFORE, /* the connection breaks, the request is not applied */
-    MCDS__SIM_CUT_AFTER,  /* it is applied, and the connection breaks */
-    MCDS__SIM_LATE        /* the connection breaks, and the request is applied later */
+    MCDS__SIM_CUT_BEFORE, /* the connection breaks, and the request is not executed */
+    MCDS__SIM_CUT_AFTER,  /* it is executed, and then the connection breaks */
+    MCDS__SIM_LATE        /* the connection breaks, and the request is executed later */
 };
 
-/* A test's hand on one client: it decides what else chance decides. */
+/* Callbacks with which a test controls one client instead of chance. */
 struct mcds__sim_script {
     void *context;
-    /* Asked before a batch leaves the client. It may let time pass and other clients act. False:
-     * the server cannot be reached. */
+    /* Called before a batch leaves the client. It may let time pass and run other clients.
+     * False: the server cannot be reached. */
     bool (*leaves)(void *context, const mcds_batch *batch);
-    /* Asked when a request has reached the server and is not carried out yet. It may act on the
-     * server, and must not let time pass. LATE fills *late_ns_out. */
+    /* Called when a request has reached the server, before it is executed. It may act on the
+     * server, but must not let time pass. LATE sets *late_ns_out. */
     enum mcds__sim_fate (*arrives)(void *context, const mcds_request *request,
                                    int64_t *late_ns_out);
 };
 
 /* One client's connection to the server. */
-struct mcds__sim_lane {
-    struct mcds__sim_lane *next; /* of the client's lanes */
+struct mcds__sim_session {
+    struct mcds__sim_session *next; /* of the client's sessions */
     mcds_sim_client *client;
-    uint64_t connection;     /* serial of the connection that is open */
+    uint64_t connection;     /* serial number of the open connection */
     int64_t last_arrival_ns; /* requests of one connection arrive in order */
     mcds_batch *done;
     mcds_batch **done_end;
@@ -49,21 +49,21 @@ struct mcds_sim_client {
     mcds_env env;
     int64_t monotonic_start_ns;
     int64_t skew_ns;
-    int64_t paused_until_ns; /* at first: when it starts */
+    int64_t paused_until_ns; /* initially: when it starts */
     bool begun;
-    uint32_t alarms; /* set by mcds_sim_client_sleep and not yet rung */
+    uint32_t alarms; /* set by mcds_sim_client_sleep and still due */
     mcds_sim_program *program;
     void *context;
     mcds_store *store;
     mcds_pipeline *pipeline;
-    struct mcds__sim_lane *lanes;
-    const struct mcds__sim_script *script; /* NULL: chance alone */
+    struct mcds__sim_session *sessions;
+    const struct mcds__sim_script *script; /* NULL: chance decides everything */
 };
 
-/* Something that will happen. */
+/* A planned event. */
 struct mcds__sim_event {
     int64_t at_ns;
-    uint64_t serial; /* breaks ties: first planned, first done */
+    uint64_t serial; /* breaks ties: events planned first happen first */
     void (*happen)(mcds_sim *sim, void *subject, uint64_t number);
     void *subject;
     uint64_t number;
@@ -73,78 +73,89 @@ struct mcds_sim {
     mcds_sim_options options;
     bool calm;
     uint64_t random_state;
-    uint32_t lowest;                         /* PRIORITIES: the last that was given */
-    uint64_t changes[MCDS__SIM_CHANGES_MAX]; /* at which requests */
+    uint32_t lowest; /* PRIORITIES: the lowest priority assigned so far */
+    uint64_t
+        changes[MCDS__SIM_CHANGES_MAX]; /* the request numbers at which priorities change */
     uint32_t change_count;
-    uint64_t fault_serial; /* of faults that were to happen, allowed or not */
+    uint64_t
+        fault_serial; /* counts the faults that were due, whether or not they were allowed */
     int64_t now_ns;
     uint64_t serial;
     uint64_t connections;
-    struct mcds__sim_event *events; /* a binary heap, the next one first */
+    struct mcds__sim_event *events; /* a binary heap with the next event first */
     size_t event_count;
     size_t event_room;
     uint32_t client_count;
     mcds_sim_client *clients[MCDS__SIM_CLIENTS_MAX];
-    struct mcds__sim_message *messages; /* all that live */
+    struct mcds__sim_message *messages; /* all messages that exist */
     mcds_sim_counts counts;
-    struct mcds__table *table; /* the server */
+    struct mcds__keyspace *keyspace; /* the server's items */
     uint64_t cas_next;
-    uint64_t incarnation; /* grows with each restart */
-    int64_t phase_ns;     /* of the server's second */
-    bool stalled;         /* its second stands at stalled_ns */
+    uint64_t incarnation; /* increases with each restart */
+    int64_t phase_ns;     /* the phase of the server's second */
+    bool stalled;         /* its clock has stopped at stalled_ns */
     int64_t stalled_ns;
-    bool timeless;                                   /* it keeps no ttl, as MemcacheDB */
+    /* Of increments of an item that is being sent: its reader gets the old number with the new
+     * CAS token. */
+    uint32_t race_ppm;
+    bool timeless;                                   /* it ignores ttl, like MemcacheDB */
     char lines[MCDS__SIM_LINES][MCDS__SIM_LINE_MAX]; /* the timeline, a ring */
     uint64_t line_count;
 };
 
-extern const mcds_home mcds__home_sim;
+extern const mcds_backend mcds__backend_sim;
 
-/* 64 bits of chance. */
+/* 64 random bits. */
 uint64_t mcds__sim_next(mcds_sim *sim);
 /* 0 .. bound - 1 */
 uint64_t mcds__sim_random(mcds_sim *sim, uint64_t bound);
-/* CHOICES: 0 .. count - 1, 0 when calm. */
+/* CHOICES: 0 .. count - 1; 0 when calm. */
 uint32_t mcds__sim_choose(mcds_sim *sim, uint32_t count);
-/* To be called when the options are known. */
+/* Call when the options are known. */
 void mcds__sim_schedule(mcds_sim *sim);
-/* How long after its adding a client begins. */
+/* How long after it was added a client starts. */
 int64_t mcds__sim_start_ns(mcds_sim_client *client, int64_t most_ns);
-/* Whether a fault of this rate happens here: never when calm. */
+/* Whether a fault with this rate happens here; never when calm. */
 bool mcds__sim_fault(mcds_sim *sim, uint32_t ppm);
-/* Which of `count` faults of these rates happens here, or `count`: none. */
+/* Which of `count` faults with these rates happens here; `count`: none. */
 uint32_t mcds__sim_one_fault(mcds_sim *sim, const uint32_t *ppm, uint32_t count);
-/* How long a message of this client is on its way, as the scheduler will have it. */
+/* How long a message of this client travels, as the scheduler decides. */
 int64_t mcds__sim_delay_ns(mcds_sim_client *client);
-/* Another request is served: PRIORITIES may change. */
+/* Count an executed request: PRIORITIES may change. */
 void mcds__sim_count_request(mcds_sim_client *client);
-/* False when memory is refused. */
+/* False: no memory. */
 bool mcds__sim_plan(mcds_sim *sim, int64_t at_ns,
                     void (*happen)(mcds_sim *sim, void *subject, uint64_t number),
                     void *subject, uint64_t number);
-/* Let the next event happen if it is not later than until_ns, else let it be until_ns. False
- * when nothing at all is planned and until_ns is the end of time. */
+/* Run the next event if it is not later than until_ns; otherwise advance to until_ns. False:
+ * nothing is planned, and until_ns is the end of time. */
 bool mcds__sim_advance(mcds_sim *sim, int64_t until_ns);
 /* Whether the next event is not later than until_ns. */
 bool mcds__sim_is_due(const mcds_sim *sim, int64_t until_ns);
-/* Take the events of this lane's messages out of the plan. */
-void mcds__sim_cancel(mcds_sim *sim, const struct mcds__sim_lane *lane);
-bool mcds__sim_is_of_lane(const struct mcds__sim_event *event,
-                          const struct mcds__sim_lane *lane);
+/* Remove the matching events. */
+void mcds__sim_cancel(mcds_sim *sim,
+                      bool (*matches)(const struct mcds__sim_event *event, const void *context),
+                      const void *context);
 
-/* Carry out a request as the server would at this moment. */
+/* Execute a request as the server would now. */
 void mcds__sim_execute(mcds_sim *sim, mcds_request *request, mcds_buffer *values);
-/* The server's faults that come before a request, then the request. */
-void mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values);
+/* The CAS token of the item; 0: there is none. */
+uint64_t mcds__sim_token_of(mcds_sim *sim, mcds_bytes key);
+/* Inject the server's faults before a request, then execute it. True: the server has restarted,
+ * and every connection breaks. */
+bool mcds__sim_serve(mcds_sim *sim, mcds_request *request, mcds_buffer *values);
 bool mcds__sim_server_open(mcds_sim *sim);
-/* All keys vanish, CAS begins at 1 again, every connection breaks. */
+/* All keys vanish, and cas tokens start at 1 again. */
+void mcds__sim_server_restart(mcds_sim *sim);
+/* The same, and every connection breaks. */
 void mcds__sim_restart(mcds_sim *sim);
-/* False: it was not there. */
+/* False: the key was missing. */
 bool mcds__sim_evict(mcds_sim *sim, mcds_bytes key);
 
-/* Break the client's connections. */
-void mcds__sim_disconnect(mcds_sim_client *client);
-/* Free what is under way on a lane that closes. */
-void mcds__sim_forget_lane(mcds_sim *sim, struct mcds__sim_lane *lane);
+/* "get", "set" and so on. */
+const char *mcds__sim_command_name(mcds_command command);
+/* Add an answered request to the timeline, and `what` has become of it. */
+void mcds__sim_note_request(const mcds_sim_client *client, const mcds_request *request,
+                            const char *what);
 
 #endif

@@ -1,9 +1,10 @@
-/* The options of a store. */
+/* Copies, completes and checks the options of a store. */
 #include "store/options.h"
 
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/error.h"
 #include "base/sized.h"
 #include "store/store.h"
 
@@ -26,6 +27,20 @@ static bool ns_is_legal(const char *ns)
                length;
 }
 
+static int fail_ns(const char *ns)
+{
+    if (strlen(ns) > MCDS__NS_MAX)
+        return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = "store", .option = "ns",
+                          .wanted_max = MCDS__NS_MAX, MCDS__FOUND(strlen(ns)));
+    return mcds__fail_saying(&(const mcds_error){.result = MCDS_INVALID,
+                                                 .cause = MCDS_CAUSE_BAD_BYTE,
+                                                 .noun = "store",
+                                                 .option = "ns",
+                                                 .wanted = "a-z A-Z 0-9 _ - .",
+                                                 .found = ns},
+                             "ns '%.100s' has a byte that is none of a-z A-Z 0-9 _ - .", ns);
+}
+
 int mcds__options_settle(mcds_options *options)
 {
     if (options->ns == NULL)
@@ -33,11 +48,10 @@ int mcds__options_settle(mcds_options *options)
     if (options->timeout_ms == 0)
         options->timeout_ms = TIMEOUT_MS_DEFAULT;
     if (!ns_is_legal(options->ns))
-        return mcds_fail(MCDS_INVALID,
-                         "store: ns '%.100s' must be at most %d of a-z A-Z 0-9 _ - .",
-                         options->ns, MCDS__NS_MAX);
+        return fail_ns(options->ns);
     if (options->timeout_ms > MCDS__TIMEOUT_MS_MAX)
-        return mcds_fail(MCDS_INVALID, "store: timeout %u ms is more than an hour",
-                         options->timeout_ms);
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "store", .option = "timeout_ms",
+                          .wanted_max = MCDS__TIMEOUT_MS_MAX,
+                          .found_number = options->timeout_ms);
     return MCDS_OK;
 }

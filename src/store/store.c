@@ -1,4 +1,4 @@
-/* A store: a home behind a URI, the checks that hold for every home, and a pool of lanes. */
+/* A store: the backend that a URI names, the checks for every backend, and a pool of sessions. */
 #include "store/store.h"
 
 #include <assert.h>
@@ -8,41 +8,44 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/hash/hash.h"
 #include "base/sized.h"
-#include "store/check.h"
-#include "store/homes.h"
+#include "store/backends.h"
+#include "store/batch_check.h"
 #include "store/options.h"
 #include "store/uri.h"
 
-#define LANES_IDLE_MAX 64 /* more idle lanes than this are closed */
+#define SESSIONS_IDLE_MAX 64 /* more idle sessions than this are closed */
 
-struct mcds__lane {
+struct mcds__session {
     mcds_store *store;
-    void *state;          /* of the home */
-    mcds_batch *refused;  /* failed the checks; handed back by the next collect */
-    mcds_batch *answered; /* of a home without lanes, waiting for collect */
+    void *state;          /* of the backend */
+    mcds_batch *refused;  /* failed the checks; returned by the next collect */
+    mcds_batch *answered; /* of a backend without sessions, waiting for collect */
 };
 
 struct mcds_store {
-    const mcds_home *home;
-    void *home_state;
-    mcds_env env_own; /* of the caller; else env is the system's */
-    mcds_home home_own;
+    const mcds_backend *backend;
+    void *backend_state;
+    mcds_env env_own; /* from the caller; otherwise env is the system's */
+    mcds_backend backend_own;
     const mcds_env *env;
     _Atomic uint32_t references;
     char ns[MCDS__NS_MAX + 1];
+    uint32_t place; /* a hash of it */
+    bool has_cells; /* backend_state is one of mcds__backend_memory */
     int64_t timeout_ns;
-    int64_t limit_ns;      /* of the timeout; 0: none */
-    uint64_t forks;        /* mcds__forks() when it was opened: a child must not use it */
-    pthread_mutex_t mutex; /* guards the two members below */
-    struct mcds__lane *idle[LANES_IDLE_MAX]; /* the last one given back is taken first */
+    int64_t limit_ns; /* the timeout; 0: none */
+    uint64_t forks;   /* mcds__forks() when it was opened: a child process must not use it */
+    pthread_mutex_t mutex;                         /* guards the two members below */
+    struct mcds__session *idle[SESSIONS_IDLE_MAX]; /* a stack: last in, first out */
     uint32_t idle_count;
 };
 
-static const mcds_home *const homes[] = {&mcds__home_memory, &mcds__home_lmdb,
-                                         &mcds__home_memcached, NULL};
+static const mcds_backend *const backends[] = {&mcds__backend_memory, &mcds__backend_lmdb,
+                                               &mcds__backend_memcached, NULL};
 
-static int make_store(const mcds_env *env, const mcds_home *home, mcds_store **store_out)
+static int make_store(const mcds_env *env, const mcds_backend *backend, mcds_store **store_out)
 {
     mcds_store *store = mcds__allocate_zero(env, sizeof *store);
     if (store == NULL)
@@ -50,13 +53,13 @@ static int make_store(const mcds_env *env, const mcds_home *home, mcds_store **s
     store->env_own = *env;
     store->env = mcds__env_is_same(env, mcds_env_system()) ? mcds_env_system()
                                                            : &store->env_own;
-    store->home_own = *home;
-    store->home = &store->home_own;
+    store->backend_own = *backend;
+    store->backend = &store->backend_own;
     store->forks = mcds__watch_forks();
     atomic_init(&store->references, 1);
     if (pthread_mutex_init(&store->mutex, NULL) != 0) {
         mcds__free(env, store);
-        return mcds__fail_at(MCDS_NO_MEMORY, NO_MEMORY, NULL, "store: no mutex available");
+        return mcds__fail_at(MCDS_NO_MEMORY, NO_MEMORY, NULL, "no mutex available");
     }
     *store_out = store;
     return MCDS_OK;
@@ -69,59 +72,66 @@ static void free_store(mcds_store *store)
     mcds__free(&env, store);
 }
 
-static const mcds_home *find_home(const char *scheme)
+static const mcds_backend *find_backend(const char *scheme)
 {
-    for (size_t i = 0; homes[i] != NULL; i++)
-        if (strcmp(homes[i]->scheme, scheme) == 0)
-            return homes[i];
+    for (size_t i = 0; backends[i] != NULL; i++)
+        if (strcmp(backends[i]->scheme, scheme) == 0)
+            return backends[i];
     return NULL;
 }
 
 /* The structs are of this version. */
-static int open_home(const mcds_home *home, void *home_state, mcds_options *options,
-                     mcds_store **store_out)
+static int open_backend(const mcds_backend *backend, void *backend_state, mcds_options *options,
+                        mcds_store **store_out)
 {
     if (!mcds__has_random(options->env))
         return mcds__fail_why(MCDS_IO, MCDS__WHY(NO_RANDOM), .noun = "store");
     mcds_store *store = NULL;
     int result = mcds__options_settle(options);
     if (result == MCDS_OK)
-        result = make_store(options->env, home, &store);
+        result = make_store(options->env, backend, &store);
     if (result != MCDS_OK || store == NULL)
         return result;
     memcpy(store->ns, options->ns, strlen(options->ns) + 1);
     store->timeout_ns = options->timeout_ms * NS_PER_MS;
-    store->home_state = home_state;
+    store->backend_state = backend_state;
     *store_out = store;
     return MCDS_OK;
 }
 
-int mcds_open_home(const mcds_home *home, void *home_state, const mcds_options *given,
-                   mcds_store **store_out)
+int mcds_open_backend(const mcds_backend *backend, void *backend_state,
+                      const mcds_options *given, mcds_store **store_out)
 {
     mcds_options options;
     mcds_env env;
-    mcds_home own;
+    mcds_backend own;
+    if (backend == NULL || store_out == NULL)
+        return mcds__fail_missing("store", NULL, "a backend and a place for the store");
     int result = mcds__options_take(given, &options, &env);
     if (result == MCDS_OK)
-        result = mcds__sized_read(MCDS__SIZED_mcds_home, home, &own);
+        result = mcds__sized_read(MCDS__SIZED_mcds_backend, backend, &own);
     if (result != MCDS_OK)
         return result;
-    if (own.version != MCDS_HOME_VERSION)
-        return mcds_fail(MCDS_UNSUPPORTED, "store: home version %u is not %d", own.version,
-                         MCDS_HOME_VERSION);
-    return open_home(&own, home_state, &options, store_out);
+    if (own.version != MCDS_BACKEND_VERSION)
+        return mcds__fail(MCDS_UNSUPPORTED, UNSUPPORTED, .noun = "store", .option = "version",
+                          .wanted_max = MCDS_BACKEND_VERSION, .found_number = own.version,
+                          .reason = "the backend was compiled with another mcds/backend.h");
+    return open_backend(&own, backend_state, &options, store_out);
 }
 
-/* The work of mcds_open once the URI is in `uri`. */
+static uint32_t hash_place(const struct mcds_uri *uri)
+{
+    return (uint32_t)mcds__hash(mcds__hash(0, mcds_text(uri->scheme)), mcds_text(uri->place)) |
+           1;
+}
+
+/* mcds_open after the URI was parsed into `uri`. */
 static int open_parsed(struct mcds_uri *uri, mcds_options *options, mcds_store **store_out)
 {
-    const mcds_home *home = find_home(uri->scheme);
-    if (home == NULL)
-        return mcds__fail_at(
-            MCDS_INVALID, BAD_URI, NULL,
-            "store URI: no store '%.40s:'; there are memory:, lmdb: and memcached://",
-            uri->scheme);
+    const mcds_backend *backend = find_backend(uri->scheme);
+    if (backend == NULL)
+        return mcds__fail_uri("uri", uri->scheme, MCDS__URI_SCHEMES,
+                              "there is no '%.40s:'; use " MCDS__URI_SCHEMES, uri->scheme);
     if (mcds_uri_option(uri, "ns") != NULL)
         options->ns = mcds_uri_option(uri, "ns");
     uint64_t timeout_ms;
@@ -130,11 +140,13 @@ static int open_parsed(struct mcds_uri *uri, mcds_options *options, mcds_store *
         return MCDS_INVALID;
     options->timeout_ms = (uint32_t)timeout_ms;
     mcds_store *store = NULL;
-    int result = open_home(home, NULL, options, &store);
+    int result = open_backend(backend, NULL, options, &store);
     if (result != MCDS_OK)
         return result;
     assert(store != NULL);
-    result = home->open(uri, store->env, &store->home_state);
+    store->place = hash_place(uri);
+    store->has_cells = backend == &mcds__backend_memory;
+    result = backend->open(uri, store->env, &store->backend_state);
     if (result != MCDS_OK) {
         free_store(store);
         return result;
@@ -148,7 +160,7 @@ int mcds_open(const char *uri_text, const mcds_options *given, mcds_store **stor
     mcds_options options;
     mcds_env env;
     if (uri_text == NULL || store_out == NULL)
-        return mcds__fail_missing("store", "mcds_open", "a URI and a place for the store");
+        return mcds__fail_missing("store", NULL, "a URI and a place for the store");
     int result = mcds__options_take(given, &options, &env);
     if (result != MCDS_OK)
         return result;
@@ -162,72 +174,73 @@ int mcds_open(const char *uri_text, const mcds_options *given, mcds_store **stor
     return result;
 }
 
-void mcds__lane_drop(struct mcds__lane *lane)
+void mcds__session_drop(struct mcds__session *session)
 {
-    if (lane->store->home->lane_close != NULL)
-        lane->store->home->lane_close(lane->state);
-    mcds__free(lane->store->env, lane);
+    if (session->store->backend->session_close != NULL)
+        session->store->backend->session_close(session->state);
+    mcds__free(session->store->env, session);
 }
 
-static int open_lane(mcds_store *store, struct mcds__lane **lane_out)
+static int open_session(mcds_store *store, struct mcds__session **session_out)
 {
-    struct mcds__lane *lane = mcds__allocate_zero(store->env, sizeof *lane);
-    if (lane == NULL)
+    struct mcds__session *session = mcds__allocate_zero(store->env, sizeof *session);
+    if (session == NULL)
         return mcds__fail_memory("store", NULL, NULL);
-    lane->store = store;
-    lane->state = store->home_state;
-    int result = MCDS_OK;
-    if (store->home->lane_open != NULL)
-        result = store->home->lane_open(store->home_state, &lane->state);
+    session->store = store;
+    session->state = store->backend_state;
+    int (*open)(void *, void **) = store->backend->session_open;
+    int result = open == NULL ? MCDS_OK : open(store->backend_state, &session->state);
     if (result == MCDS_OK)
-        *lane_out = lane;
+        *session_out = session;
     else
-        mcds__free(store->env, lane);
+        mcds__free(store->env, session);
     return result;
 }
 
-/* Take the idle lane that holds `connection`, else the newest. NULL: none idle. */
-static struct mcds__lane *take_idle(mcds_store *store, uint64_t connection)
+/* Take the idle session that holds `connection`, otherwise the newest. NULL: none is idle. */
+static struct mcds__session *take_idle(mcds_store *store, uint64_t connection)
 {
     uint32_t found = store->idle_count;
-    if (connection != 0 && store->home->lane_holds != NULL) {
-        while (found > 0 && !store->home->lane_holds(store->idle[found - 1]->state, connection))
-            found--;
+    if (connection != 0 && store->backend->session_holds != NULL) {
+        for (; found > 0; found--)
+            if (store->backend->session_holds(store->idle[found - 1]->state, connection))
+                break;
         if (found == 0)
             found = store->idle_count;
     }
     if (found == 0)
         return NULL;
-    struct mcds__lane *lane = store->idle[found - 1];
+    struct mcds__session *session = store->idle[found - 1];
     store->idle_count--;
     memmove(&store->idle[found - 1], &store->idle[found],
             (store->idle_count - (found - 1)) * sizeof store->idle[0]);
-    return lane;
+    return session;
 }
 
-int mcds__lane_take(mcds_store *store, uint64_t connection, struct mcds__lane **lane_out)
+int mcds__session_take(mcds_store *store, uint64_t connection,
+                       struct mcds__session **session_out)
 {
     (void)pthread_mutex_lock(&store->mutex);
-    struct mcds__lane *lane = take_idle(store, connection);
+    struct mcds__session *session = take_idle(store, connection);
     (void)pthread_mutex_unlock(&store->mutex);
-    if (lane == NULL)
-        return open_lane(store, lane_out);
-    *lane_out = lane;
+    if (session == NULL)
+        return open_session(store, session_out);
+    *session_out = session;
     return MCDS_OK;
 }
 
-void mcds__lane_give(mcds_store *store, struct mcds__lane *lane)
+void mcds__session_give(mcds_store *store, struct mcds__session *session)
 {
     (void)pthread_mutex_lock(&store->mutex);
-    bool kept = store->idle_count < LANES_IDLE_MAX;
+    bool kept = store->idle_count < SESSIONS_IDLE_MAX;
     if (kept)
-        store->idle[store->idle_count++] = lane;
+        store->idle[store->idle_count++] = session;
     (void)pthread_mutex_unlock(&store->mutex);
     if (!kept)
-        mcds__lane_drop(lane);
+        mcds__session_drop(session);
 }
 
-/* `before`: one of the same batch that may be sent, or NULL. */
+/* `before` is a request of the same batch that may be sent, or NULL. */
 static const mcds_reason *what_is_wrong(const mcds_store *store, const mcds_request *request,
                                         const mcds_request *before)
 {
@@ -238,28 +251,28 @@ static const mcds_reason *what_is_wrong(const mcds_store *store, const mcds_requ
     if (!lacks_token && (fault != NULL || request->copy == 0))
         return fault;
     mcds__store_capabilities(store, &can);
-    if (lacks_token) /* a server without compare-and-set gives none */
+    if (lacks_token) /* a server without compare-and-set returns none */
         return can.compare_and_set ? fault : MCDS__WHY(SERVER_WITHOUT_CAS);
     return request->copy < can.places ? NULL : MCDS__WHY(FEW_SERVERS);
 }
 
-/* Its connections, its mutexes and its file belong to the parent process. */
-static bool is_parents(const mcds_store *store)
+bool mcds__store_is_parents(const mcds_store *store)
 {
     return store->forks != mcds__forks();
 }
 
 int mcds__store_check_process(const mcds_store *store)
 {
-    return is_parents(store) ? mcds__fail_why(MCDS_INVALID, MCDS__WHY(FORKED), .noun = "store")
-                             : MCDS_OK;
+    return mcds__store_is_parents(store)
+               ? mcds__fail_why(MCDS_INVALID, MCDS__WHY(FORKED), .noun = "store")
+               : MCDS_OK;
 }
 
-/* Clear the replies; false when a request may not be sent, and then none of the batch is. */
+/* Clear the replies. False: a request may not be sent; then none of the batch is. */
 static bool check_batch(const mcds_store *store, mcds_batch *batch)
 {
     assert(batch->count >= 1 && batch->count <= MCDS_BATCH_MAX);
-    const mcds_reason *fault = is_parents(store) ? MCDS__WHY(FORKED) : NULL;
+    const mcds_reason *fault = mcds__store_is_parents(store) ? MCDS__WHY(FORKED) : NULL;
     const mcds_request *before = NULL;
     uint32_t sound = 0;
     batch->answered = 0;
@@ -275,121 +288,120 @@ static bool check_batch(const mcds_store *store, mcds_batch *batch)
     return sound == batch->count;
 }
 
-/* Whether the batch may be sent; else it is answered here. */
+/* Whether the batch may be sent. False: it was answered here. */
 static bool is_sound(const mcds_store *store, mcds_batch *batch, int64_t now_ns)
 {
-    if (batch->deadline_ns <= now_ns)
-        mcds__batch_unsent(batch, MCDS__WHY(PAST_DEADLINE));
-    else if (!check_batch(store, batch))
-        mcds__batch_refuse(batch);
-    else
+    bool is_late = batch->deadline_ns <= now_ns;
+    if (!is_late && check_batch(store, batch))
         return true;
+    is_late ? mcds__batch_unsent(batch, MCDS__WHY(PAST_DEADLINE)) : mcds__batch_refuse(batch);
     return false;
 }
 
-void mcds__lane_submit(struct mcds__lane *lane, mcds_batch *first)
+void mcds__session_submit(struct mcds__session *session, mcds_batch *first)
 {
-    const mcds_home *home = lane->store->home;
-    /* A home without lanes looks at the clock itself. */
-    int64_t now_ns = home->lane_open != NULL ? mcds__monotonic_ns(lane->store->env) : INT64_MIN;
+    const mcds_backend *backend = session->store->backend;
+    /* A backend without sessions reads the clock itself. */
+    int64_t now_ns = backend->session_open != NULL ? mcds__monotonic_ns(session->store->env)
+                                                   : INT64_MIN;
     mcds_batch *sound = NULL;
     mcds_batch **sound_end = &sound;
     for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {
         next = batch->next;
         batch->next = NULL;
-        if (is_sound(lane->store, batch, now_ns)) {
+        if (is_sound(session->store, batch, now_ns)) {
             *sound_end = batch;
             sound_end = &batch->next;
         } else {
-            batch->next = lane->refused;
-            lane->refused = batch;
+            batch->next = session->refused;
+            session->refused = batch;
         }
     }
     if (sound == NULL)
         return;
-    home->submit(lane->state, sound);
-    if (home->lane_open == NULL) {
-        *sound_end = lane->answered;
-        lane->answered = sound;
+    backend->submit(session->state, sound);
+    if (backend->session_open == NULL) {
+        *sound_end = session->answered;
+        session->answered = sound;
     }
 }
 
-mcds_batch *mcds__lane_collect(struct mcds__lane *lane, int64_t until_ns)
+mcds_batch *mcds__session_collect(struct mcds__session *session, int64_t until_ns)
 {
-    mcds_batch **ready = lane->refused != NULL ? &lane->refused : &lane->answered;
+    mcds_batch **ready = session->refused != NULL ? &session->refused : &session->answered;
     mcds_batch *list = *ready;
     *ready = NULL;
-    if (list == NULL && lane->store->home->collect != NULL)
-        list = lane->store->home->collect(lane->state, until_ns);
+    if (list == NULL && session->store->backend->collect != NULL)
+        list = session->store->backend->collect(session->state, until_ns);
     return list;
 }
 
-int mcds__lane_watch(struct mcds__lane *lane, int64_t *wake_ns_out)
+int mcds__session_watch(struct mcds__session *session, int64_t *wake_ns_out)
 {
     int fd = -1;
     *wake_ns_out = INT64_MAX;
-    if (lane->store->home->watch != NULL)
-        fd = lane->store->home->watch(lane->state, wake_ns_out);
-    if (lane->refused != NULL || lane->answered != NULL)
+    if (session->store->backend->watch != NULL)
+        fd = session->store->backend->watch(session->state, wake_ns_out);
+    if (session->refused != NULL || session->answered != NULL)
         *wake_ns_out = 0;
     return fd;
 }
 
-bool mcds__store_look(mcds_store *store, mcds_bytes key,
+bool mcds__store_peek(mcds_store *store, mcds_bytes key,
                       void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
                       void *context)
 {
-    return store->home->look != NULL && !is_parents(store) &&
-           store->home->look(store->home_state, key, see, context);
+    return store->backend->peek != NULL && !mcds__store_is_parents(store) &&
+           store->backend->peek(store->backend_state, key, see, context);
 }
 
 bool mcds__store_remains(mcds_store *store, mcds_bytes key, uint64_t *mark)
 {
-    return store->home->remains != NULL && !is_parents(store) &&
-           store->home->remains(store->home_state, key, mark);
+    return store->backend->remains != NULL && !mcds__store_is_parents(store) &&
+           store->backend->remains(store->backend_state, key, mark);
 }
 
 struct mcds__cell *mcds__store_open_cell(mcds_store *store, mcds_bytes key,
                                          struct mcds__cell *cell)
 {
-    if (store->home->open_cell == NULL || is_parents(store))
+    if (!store->has_cells || mcds__store_is_parents(store))
         return NULL;
-    return store->home->open_cell(store->home_state, key, cell);
+    return mcds__memory_open_cell(store->backend_state, key, cell);
 }
 
 void mcds__store_release_cell(mcds_store *store, mcds_bytes key)
 {
-    store->home->release_cell(store->home_state, key);
+    mcds__memory_release_cell(store->backend_state, key);
 }
 
 void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *batch)
 {
     batch->next = NULL;
-    /* The mutex of a parent may be held by a thread that is not here. */
-    if (mcds__store_answers_here(store) || is_parents(store)) {
+    /* A thread that does not exist in this process may hold a mutex of the parent. */
+    if (mcds__store_answers_here(store) || mcds__store_is_parents(store)) {
         if (check_batch(store, batch))
-            store->home->submit(store->home_state, batch);
+            store->backend->submit(store->backend_state, batch);
         else
             mcds__batch_refuse(batch);
         return;
     }
-    struct mcds__lane *lane;
-    if (mcds__lane_take(store, connection, &lane) != MCDS_OK) {
+    struct mcds__session *session;
+    if (mcds__session_take(store, connection, &session) != MCDS_OK) {
         mcds__batch_unsent(batch, MCDS__WHY(NO_MEMORY_FOR_A_CONNECTION));
         return;
     }
-    mcds__lane_submit(lane, batch);
-    while (mcds__lane_collect(lane, batch->deadline_ns) == NULL)
-        continue; /* a home answers everything at its deadline, so this ends */
-    mcds__lane_give(store, lane);
+    mcds__session_submit(session, batch);
+    while (mcds__session_collect(session, batch->deadline_ns) == NULL)
+        continue; /* a backend answers everything by its deadline, so the loop ends */
+    mcds__session_give(store, session);
 }
 
 static void close_store(mcds_store *store)
 {
     for (uint32_t i = 0; i < store->idle_count; i++)
-        mcds__lane_drop(store->idle[i]);
-    if (store->home->close != NULL)
-        store->home->close(store->home_state);
+        mcds__session_drop(store->idle[i]);
+    if (store->backend->close != NULL)
+        store->backend->close(store->backend_state);
     free_store(store);
 }
 
@@ -414,37 +426,39 @@ void mcds_close(mcds_store *store)
         mcds__store_release(store);
 }
 
-int mcds_inspect(mcds_store *store, bool (*visit)(void *context, const mcds_finding *finding),
-                 void *context)
+int mcds_inspect(mcds_store *store, mcds_inspect_cb visit, void *context)
 {
     if (store == NULL || visit == NULL)
-        return mcds__fail_missing("store", "mcds_inspect", "a store and a visitor");
-    if (store->home->inspect == NULL)
-        return mcds_fail(MCDS_UNSUPPORTED, "store: this one cannot be inspected");
+        return mcds__fail_missing("store", "inspect", "a store and a visitor");
+    if (store->backend->inspect == NULL)
+        return mcds__fail(MCDS_UNSUPPORTED, UNSUPPORTED, .noun = "store", .verb = "inspect",
+                          .reason = "it cannot be inspected");
     int result = mcds__store_check_process(store);
-    return result == MCDS_OK ? store->home->inspect(store->home_state, visit, context) : result;
+    return result == MCDS_OK ? store->backend->inspect(store->backend_state, visit, context)
+                             : result;
 }
 
 int mcds_backup(mcds_store *store, const char *path)
 {
     if (store == NULL || path == NULL)
-        return mcds__fail_missing("store", "mcds_backup", "a store and a path");
-    if (store->home->backup == NULL)
-        return mcds_fail(MCDS_UNSUPPORTED,
-                         "store: %s: cannot be copied to a file; only lmdb: can",
-                         store->home->scheme);
+        return mcds__fail_missing("store", "backup", "a store and a path");
+    if (store->backend->backup == NULL)
+        return mcds__fail(MCDS_UNSUPPORTED, UNSUPPORTED, .noun = "store", .verb = "backup",
+                          .reason = "only an lmdb: store can be copied to a file");
     int result = mcds__store_check_process(store);
-    return result == MCDS_OK ? store->home->backup(store->home_state, path) : result;
+    return result == MCDS_OK ? store->backend->backup(store->backend_state, path) : result;
 }
 
 int mcds__store_keys(mcds_store *store, mcds_bytes prefix,
                      bool (*visit)(void *context, mcds_bytes key), void *context)
 {
-    if (store->home->keys == NULL)
-        return mcds_fail(MCDS_UNSUPPORTED, "store: this one cannot list its keys");
+    if (store->backend->keys == NULL)
+        return mcds__fail(MCDS_UNSUPPORTED, UNSUPPORTED, .noun = "store", .verb = "scan",
+                          .reason = "it cannot list its keys");
     int result = mcds__store_check_process(store);
-    return result == MCDS_OK ? store->home->keys(store->home_state, prefix, visit, context)
-                             : result;
+    return result == MCDS_OK
+               ? store->backend->keys(store->backend_state, prefix, visit, context)
+               : result;
 }
 
 const mcds_env *mcds__store_env(const mcds_store *store)
@@ -457,6 +471,11 @@ const char *mcds__store_ns(const mcds_store *store)
     return store->ns;
 }
 
+uint32_t mcds__store_place(const mcds_store *store)
+{
+    return store->place;
+}
+
 int64_t mcds__store_timeout_ns(const mcds_store *store)
 {
     bool is_limited = store->limit_ns > 0 && store->limit_ns < store->timeout_ns;
@@ -465,15 +484,16 @@ int64_t mcds__store_timeout_ns(const mcds_store *store)
 
 void mcds_limit_timeout(mcds_store *store, uint32_t timeout_ms)
 {
-    store->limit_ns = (int64_t)timeout_ms * NS_PER_MS;
+    if (store != NULL)
+        store->limit_ns = (int64_t)timeout_ms * NS_PER_MS;
 }
 
 bool mcds__store_answers_here(const mcds_store *store)
 {
-    return store->home->lane_open == NULL;
+    return store->backend->session_open == NULL;
 }
 
 void mcds__store_capabilities(const mcds_store *store, mcds_capabilities *out)
 {
-    store->home->capabilities(store->home_state, out);
+    store->backend->capabilities(store->backend_state, out);
 }

@@ -1,16 +1,17 @@
-/* SCHEME:PLACE?OPTION=VALUE&... taken apart. */
+/* Parses SCHEME:PLACE?OPTION=VALUE&... */
 #ifndef MCDS_STORE_URI_H
 #define MCDS_STORE_URI_H
 
-#include "mcds_store.h"
+#include "mcds/backend.h"
 
 #define MCDS__URI_MAX 4096
 #define MCDS__URI_OPTIONS_MAX 16
+#define MCDS__URI_SCHEMES "memory:, lmdb: or memcached://"
 
 struct mcds_uri {
-    char text[MCDS__URI_MAX]; /* cut into C strings; the members point into it */
+    char text[MCDS__URI_MAX]; /* split into C strings, to which the members point */
     const char *scheme;
-    const char *place; /* behind "scheme:" or "scheme://", percent-decoded */
+    const char *place; /* after "scheme:" or "scheme://", percent-decoded */
     struct {
         const char *name;
         const char *value;
@@ -21,13 +22,13 @@ struct mcds_uri {
 /* Returns MCDS_OK or MCDS_INVALID with the sentence set. */
 int mcds__uri_parse(const char *text, struct mcds_uri *uri);
 
-/* The option as a number within [min, max], or `fallback` when it is not given. False, with the
- * sentence set, when it is no such number. */
+/* The option as a number in [min, max], or `fallback` if it is absent. False, with the sentence
+ * set: it is not such a number. */
 bool mcds__uri_number(const struct mcds_uri *uri, const char *name, uint64_t min, uint64_t max,
                       uint64_t fallback, uint64_t *out);
 
-/* Whether every option is one of `known` (ended by NULL) or one that all homes have. False,
- * with the sentence set, names the first that is not. */
+/* Whether every option is in `known` (ends with NULL) or common to all backends. False: the
+ * sentence names the first that is not. */
 bool mcds__uri_knows(const struct mcds_uri *uri, const char *const *known);
 
 #endif

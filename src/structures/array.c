@@ -1,22 +1,26 @@
-/* Array: a list of elements that is read often and changed as a whole (core record).
+/* Array: a sequence of elements, read and changed as a whole by compare-and-set (core/record).
  *
- * The value is, for each element, a varint of its length and its bytes. */
+ * The value holds, for each element, its length as a varint and its bytes. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/error.h"
-#include "core/record.h"
+#include "base/hash/byte_set.h"
+#include "base/hash/hash.h"
+#include "core/record/record.h"
 #include "structures/structure.h"
 
 #define VARINT_MAX 10
+#define ARRAY_MAX ((size_t)MCDS__RECORD_LENGTH_MAX)
 
 struct mcds_array {
     struct mcds__handle handle;
     mcds_store *store;
     char *name;
     struct mcds__key key;
-    struct mcds__key parts_key;
+    struct mcds__key blocks_key;
     struct mcds__record_writer writer;
     _Atomic bool seen;
 };
@@ -25,21 +29,40 @@ struct mcds_elements {
     mcds_buffer *value;
 };
 
-static bool put_element(mcds_buffer *out, mcds_bytes element)
+/* Appends the length and the bytes of an element to `out`, up to `most` bytes in all. Returns
+ * MCDS_OK, MCDS_TOO_BIG or MCDS_NO_MEMORY. */
+static int put_element(mcds_buffer *out, mcds_bytes element, size_t most)
 {
     uint8_t length[VARINT_MAX];
     size_t used = 0;
     uint64_t left = element.length;
+    assert(out->length <= most && most <= out->capacity_max);
     for (; left >= 128; left >>= 7)
         length[used++] = (uint8_t)(left | 128);
     length[used++] = (uint8_t)left;
+    assert(used <= VARINT_MAX);
+    if (used > most - out->length || element.length > most - out->length - used)
+        return MCDS_TOO_BIG;
     return mcds_buffer_append(out, length, used) &&
-           mcds_buffer_append(out, element.at, element.length);
+                   mcds_buffer_append(out, element.at, element.length)
+               ? MCDS_OK
+               : MCDS_NO_MEMORY;
 }
 
-/* False at the end, and at bytes that are no element; *at tells them apart. */
+static int fail_element(int result, const char *name, const char *verb)
+{
+    if (result == MCDS_NO_MEMORY)
+        return mcds__fail_memory("array", name, verb);
+    return mcds__fail_why(MCDS_TOO_BIG, MCDS__WHY(LARGE_ELEMENTS), .noun = "array",
+                          .name = name, .verb = verb, .option = "elements", .wanted = "64 MB",
+                          .wanted_max = ARRAY_MAX);
+}
+
+/* Decodes the next element. Returns false at the end, where *at is the length, and at bytes that
+ * are not an element. */
 static bool next_element(mcds_bytes value, size_t *at, mcds_bytes *element_out)
 {
+    assert(*at <= value.length);
     const uint8_t *bytes = value.at;
     uint64_t length = 0;
     size_t next = *at;
@@ -55,33 +78,31 @@ static bool next_element(mcds_bytes value, size_t *at, mcds_bytes *element_out)
         return false;
     *element_out = (mcds_bytes){bytes + next, (size_t)length};
     *at = next + (size_t)length;
+    assert(*at <= value.length);
     return true;
 }
 
 int mcds_elements_add(mcds_elements *elements, mcds_bytes element)
 {
     if (elements == NULL || (element.at == NULL && element.length > 0))
-        return mcds__fail_missing("array", "mcds_elements_add", "elements and bytes");
-    if (element.length > elements->value->room_max - elements->value->length)
-        return mcds__fail_why(MCDS_TOO_BIG, MCDS__WHY(LARGE_ELEMENTS), .noun = "array");
-    if (!put_element(elements->value, element))
-        return mcds__fail_memory("array", NULL, NULL);
-    return MCDS_OK;
+        return mcds__fail_missing("array", "elements_add", "elements and bytes");
+    int result = put_element(elements->value, element, ARRAY_MAX);
+    return result == MCDS_OK ? MCDS_OK : fail_element(result, NULL, "elements_add");
 }
 
 struct array_get {
     struct mcds__operation base;
-    bool (*visit)(void *context, mcds_bytes element);
+    mcds_array_scan_cb visit;
     void *context;
     struct mcds__record_load load;
 };
 
-static void release_get(struct mcds__operation *operation)
+static void array_release_get(struct mcds__operation *operation)
 {
     mcds__record_load_free(&((struct array_get *)operation)->load, operation->env);
 }
 
-static enum mcds__step step_get(struct mcds__operation *operation)
+static enum mcds__step array_step_get(struct mcds__operation *operation)
 {
     struct array_get *get = (struct array_get *)operation;
     enum mcds__step step = mcds__record_load_step(&get->load, operation);
@@ -98,16 +119,15 @@ static enum mcds__step step_get(struct mcds__operation *operation)
                                         : mcds__operation_finish(operation, MCDS_CORRUPT);
 }
 
-static const struct mcds__operation_kind get_kind = {"array", "get", sizeof(struct array_get),
-                                                     step_get};
+static const struct mcds__operation_kind get_kind = {"array", "scan", sizeof(struct array_get),
+                                                     array_step_get};
 
-static int launch_get(struct array_get *get, mcds_array *array,
-                      bool (*visit)(void *context, mcds_bytes element), void *context,
-                      mcds_pipeline *pipeline, uint64_t tag)
+static int array_launch_get(struct array_get *get, mcds_array *array, mcds_array_scan_cb visit,
+                            void *context, mcds_pipeline *pipeline, uint64_t tag)
 {
     int result = MCDS_OK;
     if (array == NULL || visit == NULL)
-        return mcds__fail_missing("array", "get", "an array and a visitor");
+        return mcds__fail_missing("array", "scan", "an array and a visitor");
     if (get == NULL)
         get = mcds__pipeline_new(pipeline, &array->handle, &get_kind, &result);
     if (get == NULL)
@@ -117,33 +137,32 @@ static int launch_get(struct array_get *get, mcds_array *array,
     get->context = context;
     mcds__record_load_begin(&get->load, get->base.env);
     get->load.key = array->key;
-    get->load.parts_key = array->parts_key;
+    get->load.blocks_key = array->blocks_key;
     get->load.seen = &array->seen;
-    get->base.release = release_get;
+    get->base.release = array_release_get;
     return mcds__launch(&get->base, pipeline, tag);
 }
 
-int mcds_array_get(mcds_array *array, bool (*visit)(void *context, mcds_bytes element),
-                   void *context)
+int mcds_array_scan(mcds_array *array, mcds_array_scan_cb visit, void *context)
 {
     struct array_get get;
-    return launch_get(&get, array, visit, context, NULL, 0);
+    return array_launch_get(&get, array, visit, context, NULL, 0);
 }
 
-int mcds_array_get_start(mcds_array *array, bool (*visit)(void *context, mcds_bytes element),
-                         void *context, mcds_pipeline *pipeline, uint64_t tag)
+int mcds_array_scan_start(mcds_array *array, mcds_array_scan_cb visit, void *context,
+                          mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_get(NULL, array, visit, context, pipeline, tag);
+    return array_launch_get(NULL, array, visit, context, pipeline, tag);
 }
 
-/* What is asked for is copied, as elements, behind one another: to add, then to remove. */
+/* Copies of the arguments, encoded as elements: those to add, then those to remove. */
 struct array_change {
     struct mcds__operation base;
-    int (*change)(void *context, const mcds_bytes *old, size_t old_count, mcds_elements *fresh);
+    mcds_array_change_cb change;
     void *context;
     mcds_buffer asked;
     size_t remove_at; /* where in `asked` those to remove begin */
-    size_t remove_count;
+    bool is_too_big;  /* together with the stored elements */
     struct mcds__record_change record;
 };
 
@@ -157,7 +176,10 @@ static void release_change(struct mcds__operation *operation)
 static enum mcds__step step_change(struct mcds__operation *operation)
 {
     struct array_change *change = (struct array_change *)operation;
-    return mcds__record_change_step(&change->record, operation);
+    enum mcds__step step = mcds__record_change_step(&change->record, operation);
+    if (step == MCDS__DONE && change->is_too_big)
+        operation->detail = MCDS__WHY(LARGE_ELEMENTS);
+    return step;
 }
 
 static enum mcds__record_decision leave(int *result, int why)
@@ -176,37 +198,34 @@ static enum mcds__record_decision decide_set(void *context, const mcds_bytes *ol
     return MCDS__RECORD_WRITE;
 }
 
-/* Whether this element is one of those to remove that have not been met yet; `met` has a byte
- * for each. */
-static bool is_removed(const struct array_change *change, mcds_bytes element, uint8_t *met)
+static bool list_removals(const struct array_change *change, struct mcds__byte_set *removals)
 {
+    assert(change->remove_at <= change->asked.length);
     mcds_bytes asked = {change->asked.at, change->asked.length};
     size_t at = change->remove_at;
     mcds_bytes removed;
-    for (size_t i = 0; next_element(asked, &at, &removed); i++)
-        if (!met[i] && removed.length == element.length &&
-            (element.length == 0 || memcmp(removed.at, element.at, element.length) == 0)) {
-            met[i] = 1;
-            return true;
-        }
-    return false;
+    while (next_element(asked, &at, &removed))
+        if (!mcds__byte_set_add(removals, removed))
+            return false;
+    return true;
 }
 
-/* *changed tells whether one was left out. False: no memory, or no elements; *result tells. */
+/* *changed is set if one was left out. False: no memory, or not elements; *result says which. */
 static bool copy_others(const struct array_change *change, const mcds_bytes *old,
                         mcds_buffer *fresh, bool *changed, int *result)
 {
-    uint8_t *met = mcds__allocate_zero(change->base.env, change->remove_count + 1);
+    struct mcds__byte_set removals;
     size_t at = 0;
     mcds_bytes element;
-    bool copied = met != NULL;
+    mcds__byte_set_init(&removals, change->base.env);
+    bool copied = list_removals(change, &removals);
     while (copied && next_element(*old, &at, &element)) {
-        if (is_removed(change, element, met))
+        if (mcds__byte_set_take(&removals, element))
             *changed = true;
         else
-            copied = put_element(fresh, element);
+            copied = put_element(fresh, element, ARRAY_MAX) == MCDS_OK;
     }
-    mcds__free(change->base.env, met);
+    mcds__byte_set_free(&removals);
     *result = copied ? MCDS_CORRUPT : MCDS_NO_MEMORY;
     return copied && at == old->length;
 }
@@ -216,12 +235,17 @@ static enum mcds__record_decision decide_change(void *context, const mcds_bytes 
 {
     struct array_change *change = context;
     bool changed = change->remove_at > 0;
+    assert(change->remove_at <= change->asked.length);
     if (old == NULL && !changed)
         return leave(result, MCDS_NOT_FOUND);
     if (old != NULL && !copy_others(change, old, fresh, &changed, result))
         return MCDS__RECORD_LEAVE;
     if (!changed)
         return leave(result, MCDS_OK);
+    if (change->remove_at > ARRAY_MAX - fresh->length) {
+        change->is_too_big = true;
+        return leave(result, MCDS_TOO_BIG);
+    }
     if (!mcds_buffer_append(fresh, change->asked.at, change->remove_at))
         return leave(result, MCDS_NO_MEMORY);
     return MCDS__RECORD_WRITE;
@@ -245,8 +269,10 @@ static enum mcds__record_decision decide_by(void *context, const mcds_bytes *old
         if (elements == NULL)
             return leave(result, MCDS_NO_MEMORY);
         at = 0;
-        for (size_t i = 0; next_element(*old, &at, &element); i++)
+        for (size_t i = 0; next_element(*old, &at, &element); i++) {
+            assert(i < count);
             elements[i] = element;
+        }
     }
     mcds_elements made = {fresh};
     *result = change->change(change->context, elements, count, &made);
@@ -269,7 +295,7 @@ static const struct mcds__operation_kind change_kind = {
 static const struct mcds__operation_kind drop_kind = {"array", "drop",
                                                       sizeof(struct array_change), step_change};
 
-/* What a call asks for. */
+/* The arguments of a call. */
 struct order {
     const struct mcds__operation_kind *kind;
     enum mcds__record_decision (*decide)(void *context, const mcds_bytes *old,
@@ -278,27 +304,25 @@ struct order {
     size_t add_count;
     const mcds_bytes *remove;
     size_t remove_count;
-    int (*change)(void *context, const mcds_bytes *old, size_t old_count, mcds_elements *fresh);
+    mcds_array_change_cb change;
     void *context;
 };
 
 static int copy_elements(const mcds_array *array, const struct order *order,
                          const mcds_bytes *elements, size_t count, mcds_buffer *out)
 {
+    size_t most = out->length + ARRAY_MAX;
     if (elements == NULL && count > 0)
-        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(ELEMENTS_MISSING), .noun = "array",
-                              .name = array->name, .verb = order->kind->verb);
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "array", .name = array->name,
+                          .verb = order->kind->verb, .option = "elements");
     for (size_t i = 0; i < count; i++) {
         if (elements[i].at == NULL && elements[i].length > 0)
             return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "array",
                               .name = array->name, .verb = order->kind->verb,
-                              .option = "elements", .found_number = (int64_t)i,
-                              .reason = "an element has no bytes");
-        if (elements[i].length > out->room_max - out->length)
-            return mcds__fail_why(MCDS_TOO_BIG, MCDS__WHY(LARGE_ELEMENTS), .noun = "array",
-                                  .name = array->name, .verb = order->kind->verb);
-        if (!put_element(out, elements[i]))
-            return mcds__fail_memory("array", array->name, order->kind->verb);
+                              .option = "element", .found_number = (int64_t)i);
+        int result = put_element(out, elements[i], most);
+        if (result != MCDS_OK)
+            return fail_element(result, array->name, order->kind->verb);
     }
     return MCDS_OK;
 }
@@ -313,8 +337,8 @@ static int check_store(const mcds_array *array, const struct order *order)
     return MCDS_OK;
 }
 
-static int launch_change(struct array_change *change, mcds_array *array,
-                         const struct order *order, mcds_pipeline *pipeline, uint64_t tag)
+static int array_launch_change(struct array_change *change, mcds_array *array,
+                               const struct order *order, mcds_pipeline *pipeline, uint64_t tag)
 {
     if (array == NULL)
         return mcds__fail_missing("array", order->kind->verb, "an array");
@@ -324,7 +348,7 @@ static int launch_change(struct array_change *change, mcds_array *array,
     if (result != MCDS_OK)
         return result;
     mcds__operation_begin(&change->base, order->kind, array->store, array->name, 0);
-    mcds__buffer_init(&change->asked, change->base.env, (size_t)MCDS__RECORD_LENGTH_MAX);
+    mcds__buffer_init(&change->asked, change->base.env, 2 * ARRAY_MAX);
     result = copy_elements(array, order, order->add, order->add_count, &change->asked);
     change->remove_at = change->asked.length;
     if (result == MCDS_OK)
@@ -335,18 +359,21 @@ static int launch_change(struct array_change *change, mcds_array *array,
         mcds__pipeline_forget(pipeline, change);
         return result;
     }
-    change->remove_count = order->remove_count;
+    change->is_too_big = false;
     change->change = order->change;
     change->context = order->context;
     mcds__record_change_begin(&change->record, change->base.env, &array->writer);
     change->record.load.key = array->key;
-    change->record.load.parts_key = array->parts_key;
+    change->record.load.blocks_key = array->blocks_key;
     change->record.load.seen = &array->seen;
-    change->record.load.skips_parts = order->decide == decide_set ||
-                                      order->decide == decide_drop;
+    change->record.load.skips_blocks = order->decide == decide_set ||
+                                       order->decide == decide_drop;
     change->record.decide = order->decide;
     change->record.context = change;
     change->base.release = release_change;
+    /* Of several at once one would succeed, and the others would read again. */
+    change->base.place = mcds__hash(0, mcds__key_bytes(&array->key)) | 1;
+    change->base.is_alone = true;
     return mcds__launch(&change->base, pipeline, tag);
 }
 
@@ -356,7 +383,7 @@ static int launch_set(struct array_change *change, mcds_array *array,
 {
     struct order order = {
         .kind = &set_kind, .decide = decide_set, .add = elements, .add_count = count};
-    return launch_change(change, array, &order, pipeline, tag);
+    return array_launch_change(change, array, &order, pipeline, tag);
 }
 
 int mcds_array_set(mcds_array *array, const mcds_bytes *elements, size_t count)
@@ -377,7 +404,7 @@ int mcds_array_change(mcds_array *array, const mcds_bytes *add, size_t add_count
     struct array_change change;
     struct order order = {&change_kind, decide_change, add,  add_count,
                           remove,       remove_count,  NULL, NULL};
-    return launch_change(&change, array, &order, NULL, 0);
+    return array_launch_change(&change, array, &order, NULL, 0);
 }
 
 int mcds_array_change_start(mcds_array *array, const mcds_bytes *add, size_t add_count,
@@ -386,7 +413,7 @@ int mcds_array_change_start(mcds_array *array, const mcds_bytes *add, size_t add
 {
     struct order order = {&change_kind, decide_change, add,  add_count,
                           remove,       remove_count,  NULL, NULL};
-    return launch_change(NULL, array, &order, pipeline, tag);
+    return array_launch_change(NULL, array, &order, pipeline, tag);
 }
 
 static int launch_change_by(struct array_change *change, mcds_array *array,
@@ -397,43 +424,38 @@ static int launch_change_by(struct array_change *change, mcds_array *array,
     struct order order = {
         .kind = &change_kind, .decide = decide_by, .change = by, .context = context};
     if (by == NULL)
-        return mcds__fail_missing("array", "change_by", "a function that changes");
-    return launch_change(change, array, &order, pipeline, tag);
+        return mcds__fail_missing("array", "change", "a function that changes");
+    return array_launch_change(change, array, &order, pipeline, tag);
 }
 
-int mcds_array_change_by(mcds_array *array,
-                         int (*change)(void *context, const mcds_bytes *old, size_t old_count,
-                                       mcds_elements *fresh),
-                         void *context)
+int mcds_array_change_by(mcds_array *array, mcds_array_change_cb change, void *context)
 {
     struct array_change operation;
     return launch_change_by(&operation, array, change, context, NULL, 0);
 }
 
-int mcds_array_change_by_start(mcds_array *array,
-                               int (*change)(void *context, const mcds_bytes *old,
-                                             size_t old_count, mcds_elements *fresh),
-                               void *context, mcds_pipeline *pipeline, uint64_t tag)
+int mcds_array_change_by_start(mcds_array *array, mcds_array_change_cb change, void *context,
+                               mcds_pipeline *pipeline, uint64_t tag)
 {
     return launch_change_by(NULL, array, change, context, pipeline, tag);
 }
 
-static int launch_drop(struct array_change *change, mcds_array *array, mcds_pipeline *pipeline,
-                       uint64_t tag)
+static int array_launch_drop(struct array_change *change, mcds_array *array,
+                             mcds_pipeline *pipeline, uint64_t tag)
 {
     struct order order = {.kind = &drop_kind, .decide = decide_drop};
-    return launch_change(change, array, &order, pipeline, tag);
+    return array_launch_change(change, array, &order, pipeline, tag);
 }
 
 int mcds_array_drop(mcds_array *array)
 {
     struct array_change change;
-    return launch_drop(&change, array, NULL, 0);
+    return array_launch_drop(&change, array, NULL, 0);
 }
 
 int mcds_array_drop_start(mcds_array *array, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_drop(NULL, array, pipeline, tag);
+    return array_launch_drop(NULL, array, pipeline, tag);
 }
 
 static void destroy_array(struct mcds__handle *handle)
@@ -448,7 +470,7 @@ int mcds_array_open(mcds_store *store, const char *name, const mcds_array_option
                     mcds_array **array_out)
 {
     mcds_array_options own;
-    int result = mcds__check_open("array", store, name, array_out);
+    int result = mcds__check_open("array", NULL, store, name, array_out);
     if (result == MCDS_OK)
         result = mcds__sized_read(MCDS__SIZED_mcds_array_options, options, &own);
     if (result != MCDS_OK)
@@ -464,7 +486,7 @@ int mcds_array_open(mcds_store *store, const char *name, const mcds_array_option
     array->store = store;
     array->name = own_name;
     mcds__key_begin(&array->key, mcds__store_ns(store), MCDS__TAG_ARRAY, name);
-    mcds__key_begin(&array->parts_key, mcds__store_ns(store), MCDS__TAG_ARRAY_PART, name);
+    mcds__key_begin(&array->blocks_key, mcds__store_ns(store), MCDS__TAG_ARRAY_BLOCK, name);
     mcds__record_writer_init(&array->writer, env);
     mcds__handle_begin(&array->handle, store, destroy_array);
     *array_out = array;

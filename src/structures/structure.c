@@ -1,4 +1,4 @@
-/* What the handles of all structures share. */
+/* Structure: the beginning of every handle, and the checks of every open. */
 #include "structures/structure.h"
 
 #include <stdio.h>
@@ -9,35 +9,49 @@
 
 #define NAME_START 40 /* bytes of a name that is too long */
 
-static int fail_long_name(const char *noun, const char *name)
+static int fail_long_name(const char *noun, const char *verb, const char *name)
 {
     char start[NAME_START + sizeof "..."];
     (void)snprintf(start, sizeof start, "%.*s...", NAME_START, name);
-    return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = noun, .name = start, .option = "name",
-                      .wanted_max = MCDS__NAME_GIVEN_MAX);
+    return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = noun, .name = start, .verb = verb,
+                      .option = "name", .wanted_max = MCDS__NAME_GIVEN_MAX);
 }
 
-int mcds__check_open(const char *noun, const mcds_store *store, const char *name,
-                     const void *handle_out)
+int mcds__check_open(const char *noun, const char *verb, const mcds_store *store,
+                     const char *name, const void *handle_out)
 {
     if (store == NULL || name == NULL || handle_out == NULL)
-        return mcds__fail_missing(noun, "open", "a store, a name and a place for the handle");
+        return mcds__fail_missing(noun, verb, "a store, a name and a place for the handle");
     if (name[0] == '\0')
-        return mcds__fail(MCDS_INVALID, EMPTY, .noun = noun, .option = "name");
+        return mcds__fail(MCDS_INVALID, EMPTY, .noun = noun, .verb = verb, .option = "name");
     if (strnlen(name, MCDS__NAME_GIVEN_MAX + 1) > MCDS__NAME_GIVEN_MAX)
-        return fail_long_name(noun, name);
+        return fail_long_name(noun, verb, name);
     return mcds__store_check_process(store);
 }
 
-int mcds__check_element(const char *noun, const char *name, const char *element)
+int mcds__check_text(const struct mcds__operation_kind *kind, const char *name,
+                     const char *what, const char *text)
 {
-    if (element == NULL || element[0] == '\0')
-        return mcds__fail(MCDS_INVALID, EMPTY, .noun = noun, .name = name, .option = "visitor",
-                          .reason = "the visitor's name is empty");
-    if (strnlen(element, MCDS__NAME_GIVEN_MAX + 1) > MCDS__NAME_GIVEN_MAX)
-        return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = noun, .name = name,
-                          .option = "visitor", .wanted_max = MCDS__NAME_GIVEN_MAX);
+    if (text == NULL)
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = kind->noun, .name = name,
+                          .verb = kind->verb, .option = what);
+    if (text[0] == '\0')
+        return mcds__fail(MCDS_INVALID, EMPTY, .noun = kind->noun, .name = name,
+                          .verb = kind->verb, .option = what);
+    if (strnlen(text, MCDS__NAME_GIVEN_MAX + 1) > MCDS__NAME_GIVEN_MAX)
+        return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = kind->noun, .name = name,
+                          .verb = kind->verb, .option = what,
+                          .wanted_max = MCDS__NAME_GIVEN_MAX);
     return MCDS_OK;
+}
+
+int mcds__check_at_ms(const struct mcds__operation_kind *kind, const char *name, int64_t at_ms)
+{
+    if (at_ms >= 0)
+        return MCDS_OK;
+    return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = kind->noun, .name = name,
+                      .verb = kind->verb, .option = "at_ms", .wanted = "0 or more",
+                      .found_number = at_ms);
 }
 
 int64_t mcds__time_or_now_ms(const mcds_store *store, int64_t at_ms)

@@ -1,4 +1,4 @@
-/* What the handles of all structures share. */
+/* Structure: the beginning of every handle, the key tags, and the checks of every open. */
 #ifndef MCDS_STRUCTURES_STRUCTURE_H
 #define MCDS_STRUCTURES_STRUCTURE_H
 
@@ -7,7 +7,7 @@
 
 /* Key tags. The digit is the version of the layout. */
 #define MCDS__TAG_COUNTER "c1"
-#define MCDS__TAG_SHARE "cx1"
+#define MCDS__TAG_REPLICA "cx1"
 #define MCDS__TAG_LOCK "lk1"
 #define MCDS__TAG_FENCE "lf1"
 #define MCDS__TAG_VISITORS "vc1"
@@ -18,23 +18,27 @@
 #define MCDS__TAG_ONLINE_MEMBERS "om2"
 #define MCDS__TAG_SET "s2"
 #define MCDS__TAG_ARRAY "a1"
-#define MCDS__TAG_ARRAY_PART "a1c"
+#define MCDS__TAG_ARRAY_BLOCK "a1c"
 #define MCDS__TAG_TABLE "t2"
 #define MCDS__TAG_LIST "l1"
-#define MCDS__TAG_LIST_PART "lp1"
+#define MCDS__TAG_LIST_SEGMENT "lp1"
 #define MCDS__TAG_LOG "e1"
-#define MCDS__TAG_LOG_PART "ep1"
+#define MCDS__TAG_LOG_SEGMENT "ep1"
 #define MCDS__TAG_VIEWS "vw1"
 #define MCDS__TAG_VIEWS_PAGES "vd2"
 #define MCDS__TAG_VIEWS_BASE "vb1"
 #define MCDS__TAG_VIEWS_LOAD "vl1"
 #define MCDS__TAG_VIEWS_MARK "vf1"
 
-/* Check what every open is given. Returns MCDS_OK or MCDS_INVALID with the sentence set. */
-int mcds__check_open(const char *noun, const mcds_store *store, const char *name,
-                     const void *handle_out);
-/* The name of an element (a visitor). */
-int mcds__check_element(const char *noun, const char *name, const char *element);
+/* Checks the arguments of every open, and of the calls that need no handle. Returns MCDS_OK, or
+ * MCDS_INVALID with the sentence set. */
+int mcds__check_open(const char *noun, const char *verb, const mcds_store *store,
+                     const char *name, const void *handle_out);
+/* Checks the name of a visitor or page; `what` names which. */
+int mcds__check_text(const struct mcds__operation_kind *kind, const char *name,
+                     const char *what, const char *text);
+/* Refuses a time before 1970. */
+int mcds__check_at_ms(const struct mcds__operation_kind *kind, const char *name, int64_t at_ms);
 /* at_ms as given, or now for 0. */
 int64_t mcds__time_or_now_ms(const mcds_store *store, int64_t at_ms);
 

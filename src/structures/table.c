@@ -1,13 +1,15 @@
-/* Table: values by key (core fold). */
+/* Table: a hash table of values by key (core/map). */
+#include <assert.h>
+
 #include "base/environment.h"
 #include "base/error.h"
-#include "core/fold_apply.h"
-#include "structures/entries.h"
+#include "core/map/bucket/apply.h"
+#include "structures/keyed.h"
 
 #define TTL_MS_MAX (UINT64_C(366) * 24 * 3600 * 1000)
 
 struct mcds_table {
-    struct mcds__entries entries;
+    struct mcds__keyed keyed;
 };
 
 static const mcds_reason *const other_forms[] = {
@@ -19,162 +21,165 @@ static const mcds_reason *const other_forms[] = {
 
 #define CHANGE_KIND(verb)                                                                      \
     {                                                                                          \
-        "table", verb, sizeof(struct mcds__entries_change), mcds__entries_step_change          \
+        "table", verb, sizeof(struct mcds__keyed_update), mcds__keyed_step_update              \
     }
-#define LOOK_KIND(verb)                                                                        \
+#define GET_KIND(verb)                                                                         \
     {                                                                                          \
-        "table", verb, sizeof(struct mcds__entries_look), mcds__entries_step_look              \
+        "table", verb, sizeof(struct mcds__keyed_get), mcds__keyed_step_get                    \
     }
-static const struct mcds__operation_kind get_kind = LOOK_KIND("get");
-static const struct mcds__operation_kind has_kind = LOOK_KIND("has");
+static const struct mcds__operation_kind get_kind = GET_KIND("get");
+static const struct mcds__operation_kind has_kind = GET_KIND("has");
 static const struct mcds__operation_kind put_kind = CHANGE_KIND("put");
 static const struct mcds__operation_kind put_new_kind = CHANGE_KIND("put_if_absent");
 static const struct mcds__operation_kind swap_kind = CHANGE_KIND("compare_and_set");
 static const struct mcds__operation_kind remove_kind = CHANGE_KIND("remove");
 static const struct mcds__operation_kind incr_kind = CHANGE_KIND("incr");
 static const struct mcds__operation_kind drop_kind = {
-    "table", "drop", sizeof(struct mcds__entries_drop), mcds__entries_step_drop};
+    "table", "drop", sizeof(struct mcds__keyed_drop), mcds__keyed_step_drop};
 
-static int check(const mcds_table *table, const struct mcds__operation_kind *kind,
-                 mcds_bytes key)
+static int table_check(const mcds_table *table, const struct mcds__operation_kind *kind,
+                       mcds_bytes key)
 {
     if (table == NULL)
         return mcds__fail_missing("table", kind->verb, "a table");
-    return mcds__check_bytes(kind, table->entries.name, "key", key);
+    return mcds__check_bytes(kind, table->keyed.name, "key", key);
 }
 
-static int launch_look(struct mcds__entries_look *look, mcds_table *table,
-                       const struct mcds__operation_kind *kind, mcds_bytes key,
-                       mcds_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
+static int table_launch_get(struct mcds__keyed_get *get, mcds_table *table,
+                            const struct mcds__operation_kind *kind, mcds_bytes key,
+                            mcds_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
 {
-    int result = check(table, kind, key);
+    int result = table_check(table, kind, key);
     if (result != MCDS_OK)
         return result;
     if (kind == &get_kind && value_out == NULL)
         return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "table",
-                          .name = table->entries.name, .verb = "get",
+                          .name = table->keyed.name, .verb = "get",
                           .wanted = "a place for the value");
-    return mcds__entries_launch_look(look, &table->entries, kind, key, value_out, pipeline,
-                                     tag);
+    return mcds__keyed_launch_get(get, &table->keyed, kind, key, value_out, pipeline, tag);
 }
 
 int mcds_table_get(mcds_table *table, mcds_bytes key, mcds_value *value_out)
 {
-    struct mcds__entries_look look;
-    return launch_look(&look, table, &get_kind, key, value_out, NULL, 0);
+    struct mcds__keyed_get get;
+    return table_launch_get(&get, table, &get_kind, key, value_out, NULL, 0);
 }
 
 int mcds_table_get_start(mcds_table *table, mcds_bytes key, mcds_value *value_out,
                          mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_look(NULL, table, &get_kind, key, value_out, pipeline, tag);
+    return table_launch_get(NULL, table, &get_kind, key, value_out, pipeline, tag);
 }
 
 int mcds_table_has(mcds_table *table, mcds_bytes key)
 {
-    struct mcds__entries_look look;
-    return launch_look(&look, table, &has_kind, key, NULL, NULL, 0);
+    struct mcds__keyed_get get;
+    return table_launch_get(&get, table, &has_kind, key, NULL, NULL, 0);
 }
 
 int mcds_table_has_start(mcds_table *table, mcds_bytes key, mcds_pipeline *pipeline,
                          uint64_t tag)
 {
-    return launch_look(NULL, table, &has_kind, key, NULL, pipeline, tag);
+    return table_launch_get(NULL, table, &has_kind, key, NULL, pipeline, tag);
 }
 
-static int take_nothing(const struct mcds__fold_change *change, void *out)
+static int table_take_nothing(const struct mcds__map_update *change, void *out)
 {
     (void)change;
     (void)out;
     return MCDS_OK;
 }
 
-static int take_put_new(const struct mcds__fold_change *change, void *out)
+static int take_put_new(const struct mcds__map_update *change, void *out)
 {
     (void)out;
-    return change->code == MCDS__FOLD_CHANGED ? MCDS_OK : MCDS_EXISTS;
+    assert(change->wants_code && change->code != MCDS__MAP_NO_NUMBER);
+    return change->code == MCDS__MAP_CHANGED ? MCDS_OK : MCDS_EXISTS;
 }
 
-static int take_swap(const struct mcds__fold_change *change, void *out)
+static int take_swap(const struct mcds__map_update *change, void *out)
 {
     (void)out;
-    if (change->code == MCDS__FOLD_CHANGED)
+    assert(change->must_exist && change->wants_code);
+    if (change->code == MCDS__MAP_CHANGED)
         return MCDS_OK;
-    return change->code == MCDS__FOLD_ABSENT ? MCDS_NOT_FOUND : MCDS_EXISTS;
+    return change->code == MCDS__MAP_ABSENT ? MCDS_NOT_FOUND : MCDS_EXISTS;
 }
 
-static int take_incr(const struct mcds__fold_change *change, void *out)
+static int take_incr(const struct mcds__map_update *change, void *out)
 {
-    if (change->code == MCDS__FOLD_NO_NUMBER)
+    assert(change->wants_code);
+    if (change->code == MCDS__MAP_NO_NUMBER)
         return MCDS_CORRUPT;
-    if (change->code == MCDS__FOLD_RANGE)
+    if (change->code == MCDS__MAP_RANGE)
         return MCDS_OVERFLOW;
     if (out != NULL)
         *(int64_t *)out = change->number;
     return MCDS_OK;
 }
 
-static int launch_change(struct mcds__entries_change *change, mcds_table *table,
-                         const struct mcds__operation_kind *kind,
-                         struct mcds__entries_order *order, uint64_t ttl_ms,
-                         mcds_pipeline *pipeline, uint64_t tag)
+static int table_launch_change(struct mcds__keyed_update *change, mcds_table *table,
+                               const struct mcds__operation_kind *kind,
+                               struct mcds__keyed_command *order, uint64_t ttl_ms,
+                               mcds_pipeline *pipeline, uint64_t tag)
 {
-    int result = check(table, kind, order->command.element);
+    int result = table_check(table, kind, order->command.element);
     if (result != MCDS_OK)
         return result;
-    const struct mcds__fold_command *command = &order->command;
+    const struct mcds__map_command *command = &order->command;
     if ((command->value.at == NULL && command->value.length > 0) ||
         (command->expected.at == NULL && command->expected.length > 0))
-        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(THE_VALUE_MISSING), .noun = "table",
-                              .name = table->entries.name, .verb = kind->verb);
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "table",
+                          .name = table->keyed.name, .verb = kind->verb, .option = "value");
     if (ttl_ms > TTL_MS_MAX)
         return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "table",
-                          .name = table->entries.name, .verb = kind->verb, .option = "ttl_ms",
-                          .wanted_max = (int64_t)TTL_MS_MAX,
-                          .found_number = mcds__clamped(ttl_ms));
+                          .name = table->keyed.name, .verb = kind->verb, .option = "ttl_ms",
+                          .wanted_max = (int64_t)TTL_MS_MAX, MCDS__FOUND(ttl_ms));
+    assert(order->command.expires_ms == 0);
     if (ttl_ms > 0)
-        order->command.expires_ms = mcds__wall_ms(table->entries.fold.env) + (int64_t)ttl_ms;
-    return mcds__entries_launch_change(change, &table->entries, kind, order, pipeline, tag);
+        order->command.expires_ms = mcds__wall_ms(table->keyed.map.env) + (int64_t)ttl_ms;
+    return mcds__keyed_launch_update(change, &table->keyed, kind, order, pipeline, tag);
 }
 
-static int launch_put(struct mcds__entries_change *change, mcds_table *table, mcds_bytes key,
-                      mcds_bytes value, uint64_t ttl_ms, mcds_pipeline *pipeline, uint64_t tag)
+static int table_launch_put(struct mcds__keyed_update *change, mcds_table *table,
+                            mcds_bytes key, mcds_bytes value, uint64_t ttl_ms,
+                            mcds_pipeline *pipeline, uint64_t tag)
 {
-    struct mcds__entries_order order = {
-        .command = {.verb = MCDS__FOLD_PUT, .element = key, .value = value},
-        .take = take_nothing,
+    struct mcds__keyed_command order = {
+        .command = {.verb = MCDS__MAP_PUT, .element = key, .value = value},
+        .take = table_take_nothing,
     };
-    return launch_change(change, table, &put_kind, &order, ttl_ms, pipeline, tag);
+    return table_launch_change(change, table, &put_kind, &order, ttl_ms, pipeline, tag);
 }
 
 int mcds_table_put(mcds_table *table, mcds_bytes key, mcds_bytes value, uint64_t ttl_ms)
 {
-    struct mcds__entries_change change;
-    return launch_put(&change, table, key, value, ttl_ms, NULL, 0);
+    struct mcds__keyed_update change;
+    return table_launch_put(&change, table, key, value, ttl_ms, NULL, 0);
 }
 
 int mcds_table_put_start(mcds_table *table, mcds_bytes key, mcds_bytes value, uint64_t ttl_ms,
                          mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_put(NULL, table, key, value, ttl_ms, pipeline, tag);
+    return table_launch_put(NULL, table, key, value, ttl_ms, pipeline, tag);
 }
 
-static int launch_put_new(struct mcds__entries_change *change, mcds_table *table,
-                          mcds_bytes key, mcds_bytes value, uint64_t ttl_ms,
-                          mcds_pipeline *pipeline, uint64_t tag)
+static int launch_put_new(struct mcds__keyed_update *change, mcds_table *table, mcds_bytes key,
+                          mcds_bytes value, uint64_t ttl_ms, mcds_pipeline *pipeline,
+                          uint64_t tag)
 {
-    struct mcds__entries_order order = {
-        .command = {.verb = MCDS__FOLD_PUT_NEW, .element = key, .value = value},
+    struct mcds__keyed_command order = {
+        .command = {.verb = MCDS__MAP_PUT_NEW, .element = key, .value = value},
         .wants_code = true,
         .take = take_put_new,
     };
-    return launch_change(change, table, &put_new_kind, &order, ttl_ms, pipeline, tag);
+    return table_launch_change(change, table, &put_new_kind, &order, ttl_ms, pipeline, tag);
 }
 
 int mcds_table_put_if_absent(mcds_table *table, mcds_bytes key, mcds_bytes value,
                              uint64_t ttl_ms)
 {
-    struct mcds__entries_change change;
+    struct mcds__keyed_update change;
     return launch_put_new(&change, table, key, value, ttl_ms, NULL, 0);
 }
 
@@ -184,12 +189,12 @@ int mcds_table_put_if_absent_start(mcds_table *table, mcds_bytes key, mcds_bytes
     return launch_put_new(NULL, table, key, value, ttl_ms, pipeline, tag);
 }
 
-static int launch_swap(struct mcds__entries_change *change, mcds_table *table, mcds_bytes key,
+static int launch_swap(struct mcds__keyed_update *change, mcds_table *table, mcds_bytes key,
                        mcds_bytes expected, mcds_bytes value, uint64_t ttl_ms,
                        mcds_pipeline *pipeline, uint64_t tag)
 {
-    struct mcds__entries_order order = {
-        .command = {.verb = MCDS__FOLD_SWAP,
+    struct mcds__keyed_command order = {
+        .command = {.verb = MCDS__MAP_SWAP,
                     .element = key,
                     .value = value,
                     .expected = expected},
@@ -197,13 +202,13 @@ static int launch_swap(struct mcds__entries_change *change, mcds_table *table, m
         .wants_code = true,
         .take = take_swap,
     };
-    return launch_change(change, table, &swap_kind, &order, ttl_ms, pipeline, tag);
+    return table_launch_change(change, table, &swap_kind, &order, ttl_ms, pipeline, tag);
 }
 
 int mcds_table_compare_and_set(mcds_table *table, mcds_bytes key, mcds_bytes expected,
                                mcds_bytes value, uint64_t ttl_ms)
 {
-    struct mcds__entries_change change;
+    struct mcds__keyed_update change;
     return launch_swap(&change, table, key, expected, value, ttl_ms, NULL, 0);
 }
 
@@ -214,46 +219,47 @@ int mcds_table_compare_and_set_start(mcds_table *table, mcds_bytes key, mcds_byt
     return launch_swap(NULL, table, key, expected, value, ttl_ms, pipeline, tag);
 }
 
-static int launch_remove(struct mcds__entries_change *change, mcds_table *table, mcds_bytes key,
-                         bool *changed_out, mcds_pipeline *pipeline, uint64_t tag)
+static int table_launch_remove(struct mcds__keyed_update *change, mcds_table *table,
+                               mcds_bytes key, bool *changed_out, mcds_pipeline *pipeline,
+                               uint64_t tag)
 {
-    struct mcds__entries_order order = {
-        .command = {.verb = MCDS__FOLD_REMOVE, .element = key},
+    struct mcds__keyed_command order = {
+        .command = {.verb = MCDS__MAP_REMOVE, .element = key},
         .must_exist = true,
         .wants_code = changed_out != NULL,
-        .take = mcds__entries_take_changed,
+        .take = mcds__keyed_take_changed,
         .out = changed_out,
     };
-    return launch_change(change, table, &remove_kind, &order, 0, pipeline, tag);
+    return table_launch_change(change, table, &remove_kind, &order, 0, pipeline, tag);
 }
 
 int mcds_table_remove(mcds_table *table, mcds_bytes key, bool *changed_out)
 {
-    struct mcds__entries_change change;
-    return launch_remove(&change, table, key, changed_out, NULL, 0);
+    struct mcds__keyed_update change;
+    return table_launch_remove(&change, table, key, changed_out, NULL, 0);
 }
 
 int mcds_table_remove_start(mcds_table *table, mcds_bytes key, bool *changed_out,
                             mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_remove(NULL, table, key, changed_out, pipeline, tag);
+    return table_launch_remove(NULL, table, key, changed_out, pipeline, tag);
 }
 
-static int launch_incr(struct mcds__entries_change *change, mcds_table *table, mcds_bytes key,
+static int launch_incr(struct mcds__keyed_update *change, mcds_table *table, mcds_bytes key,
                        int64_t delta, int64_t *value_out, mcds_pipeline *pipeline, uint64_t tag)
 {
-    struct mcds__entries_order order = {
-        .command = {.verb = MCDS__FOLD_COUNT, .element = key, .delta = delta},
+    struct mcds__keyed_command order = {
+        .command = {.verb = MCDS__MAP_COUNT, .element = key, .delta = delta},
         .wants_code = true,
         .take = take_incr,
         .out = value_out,
     };
-    return launch_change(change, table, &incr_kind, &order, 0, pipeline, tag);
+    return table_launch_change(change, table, &incr_kind, &order, 0, pipeline, tag);
 }
 
 int mcds_table_incr(mcds_table *table, mcds_bytes key, int64_t delta, int64_t *value_out)
 {
-    struct mcds__entries_change change;
+    struct mcds__keyed_update change;
     return launch_incr(&change, table, key, delta, value_out, NULL, 0);
 }
 
@@ -267,106 +273,105 @@ struct table_scan {
     struct mcds__operation base;
     mcds_table_cursor *cursor;
     uint64_t left;
-    bool (*visit)(void *context, mcds_bytes key, mcds_bytes value);
+    mcds_table_scan_cb visit;
     void *context;
-    struct mcds__fold_sweep sweep;
+    struct mcds__map_scan scan;
 };
 
-static bool visit_entry(void *context, const struct mcds__fold_entry *entry)
+static bool visit_entry(void *context, const struct mcds__map_entry *entry)
 {
     struct table_scan *scan = context;
+    assert(scan->left > 0);
     bool more = scan->visit(scan->context, entry->element, entry->value);
     scan->left--;
     return more && scan->left > 0;
 }
 
-static void release_scan(struct mcds__operation *operation)
+static void table_release_scan(struct mcds__operation *operation)
 {
-    mcds__fold_sweep_free(&((struct table_scan *)operation)->sweep);
+    mcds__map_scan_free(&((struct table_scan *)operation)->scan);
 }
 
-static enum mcds__step step_scan(struct mcds__operation *operation)
+static enum mcds__step table_step_scan(struct mcds__operation *operation)
 {
     struct table_scan *scan = (struct table_scan *)operation;
-    enum mcds__step step = mcds__fold_sweep_step(&scan->sweep, operation);
+    assert(scan->scan.context == scan);
+    if (scan->cursor->done)
+        return mcds__operation_finish(operation, MCDS_OK);
+    enum mcds__step step = mcds__map_scan_step(&scan->scan, operation);
     if (step != MCDS__DONE)
         return step;
-    scan->cursor->position = scan->sweep.position;
-    scan->cursor->done = scan->sweep.complete || operation->result == MCDS_NOT_FOUND;
+    scan->cursor->position = scan->scan.position;
+    scan->cursor->done = scan->scan.complete || operation->result == MCDS_NOT_FOUND;
     return step;
 }
 
-static const struct mcds__operation_kind scan_kind = {"table", "scan",
-                                                      sizeof(struct table_scan), step_scan};
+static const struct mcds__operation_kind scan_kind = {
+    "table", "scan", sizeof(struct table_scan), table_step_scan};
 
-static int launch_scan(struct table_scan *scan, mcds_table *table, mcds_table_cursor *cursor,
-                       uint64_t limit,
-                       bool (*visit)(void *context, mcds_bytes key, mcds_bytes value),
-                       void *context, mcds_pipeline *pipeline, uint64_t tag)
+static int table_launch_scan(struct table_scan *scan, mcds_table *table,
+                             mcds_table_cursor *cursor, uint64_t limit,
+                             mcds_table_scan_cb visit, void *context, mcds_pipeline *pipeline,
+                             uint64_t tag)
 {
     int result = MCDS_OK;
     if (table == NULL || cursor == NULL || visit == NULL)
         return mcds__fail_missing("table", "scan", "a table, a cursor and a visitor");
-    if (cursor->done)
-        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(CURSOR_AT_END), .noun = "table",
-                              .name = table->entries.name, .verb = "scan");
     if (scan == NULL)
-        scan = mcds__pipeline_new(pipeline, &table->entries.handle, &scan_kind, &result);
+        scan = mcds__pipeline_new(pipeline, &table->keyed.handle, &scan_kind, &result);
     if (scan == NULL)
         return result;
-    mcds__operation_begin(&scan->base, &scan_kind, table->entries.store, table->entries.name,
-                          0);
+    mcds__operation_begin(&scan->base, &scan_kind, table->keyed.store, table->keyed.name, 0);
     scan->cursor = cursor;
     scan->left = limit > 0 ? limit : UINT64_MAX;
     scan->visit = visit;
     scan->context = context;
-    mcds__fold_sweep_begin(&scan->sweep, &table->entries.fold);
-    scan->sweep.position = cursor->position;
-    scan->sweep.visit = visit_entry;
-    scan->sweep.context = scan;
-    scan->base.release = release_scan;
+    mcds__map_scan_begin(&scan->scan, &table->keyed.map);
+    scan->scan.position = cursor->position;
+    scan->scan.visit = visit_entry;
+    scan->scan.context = scan;
+    scan->base.release = table_release_scan;
     return mcds__launch(&scan->base, pipeline, tag);
 }
 
 int mcds_table_scan(mcds_table *table, mcds_table_cursor *cursor, uint64_t limit,
-                    bool (*visit)(void *context, mcds_bytes key, mcds_bytes value),
-                    void *context)
+                    mcds_table_scan_cb visit, void *context)
 {
     struct table_scan scan;
-    return launch_scan(&scan, table, cursor, limit, visit, context, NULL, 0);
+    return table_launch_scan(&scan, table, cursor, limit, visit, context, NULL, 0);
 }
 
 int mcds_table_scan_start(mcds_table *table, mcds_table_cursor *cursor, uint64_t limit,
-                          bool (*visit)(void *context, mcds_bytes key, mcds_bytes value),
-                          void *context, mcds_pipeline *pipeline, uint64_t tag)
+                          mcds_table_scan_cb visit, void *context, mcds_pipeline *pipeline,
+                          uint64_t tag)
 {
-    return launch_scan(NULL, table, cursor, limit, visit, context, pipeline, tag);
+    return table_launch_scan(NULL, table, cursor, limit, visit, context, pipeline, tag);
 }
 
-static int launch_drop(struct mcds__entries_drop *drop, mcds_table *table,
-                       mcds_pipeline *pipeline, uint64_t tag)
+static int table_launch_drop(struct mcds__keyed_drop *drop, mcds_table *table,
+                             mcds_pipeline *pipeline, uint64_t tag)
 {
     if (table == NULL)
         return mcds__fail_missing("table", "drop", "a table");
-    return mcds__entries_launch_drop(drop, &table->entries, &drop_kind, pipeline, tag);
+    return mcds__keyed_launch_drop(drop, &table->keyed, &drop_kind, pipeline, tag);
 }
 
 int mcds_table_drop(mcds_table *table)
 {
-    struct mcds__entries_drop drop;
-    return launch_drop(&drop, table, NULL, 0);
+    struct mcds__keyed_drop drop;
+    return table_launch_drop(&drop, table, NULL, 0);
 }
 
 int mcds_table_drop_start(mcds_table *table, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_drop(NULL, table, pipeline, tag);
+    return table_launch_drop(NULL, table, pipeline, tag);
 }
 
 static void destroy_table(struct mcds__handle *handle)
 {
     mcds_table *table = (mcds_table *)handle;
-    const mcds_env *env = mcds__store_env(table->entries.store);
-    mcds__entries_close(&table->entries);
+    const mcds_env *env = mcds__store_env(table->keyed.store);
+    mcds__keyed_close(&table->keyed);
     mcds__free(env, table);
 }
 
@@ -374,7 +379,7 @@ int mcds_table_open(mcds_store *store, const char *name, const mcds_table_option
                     mcds_table **table_out)
 {
     mcds_table_options own;
-    int result = mcds__check_open("table", store, name, table_out);
+    int result = mcds__check_open("table", NULL, store, name, table_out);
     if (result == MCDS_OK)
         result = mcds__sized_read(MCDS__SIZED_mcds_table_options, options, &own);
     if (result != MCDS_OK)
@@ -383,13 +388,13 @@ int mcds_table_open(mcds_store *store, const char *name, const mcds_table_option
     mcds_table *table = mcds__allocate_zero(env, sizeof *table);
     if (table == NULL)
         return mcds__fail_memory("table", name, NULL);
-    result = mcds__entries_open(&table->entries, "table", store, name, MCDS__TAG_TABLE,
-                                MCDS__KIND_TABLE, 0, other_forms);
+    result = mcds__keyed_open(&table->keyed, "table", store, name, MCDS__TAG_TABLE,
+                              MCDS__KIND_TABLE, 0, other_forms);
     if (result != MCDS_OK) {
         mcds__free(env, table);
         return result;
     }
-    mcds__handle_begin(&table->entries.handle, store, destroy_table);
+    mcds__handle_begin(&table->keyed.handle, store, destroy_table);
     *table_out = table;
     return MCDS_OK;
 }
@@ -397,5 +402,5 @@ int mcds_table_open(mcds_store *store, const char *name, const mcds_table_option
 void mcds_table_close(mcds_table *table)
 {
     if (table != NULL)
-        mcds__handle_release(&table->entries.handle);
+        mcds__handle_release(&table->keyed.handle);
 }

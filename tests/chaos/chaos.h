@@ -1,5 +1,5 @@
-/* A play: rounds of calls on objects that are new in each round, at a place where something keeps
- * going wrong. */
+/* A play: rounds of calls on objects that are new in each round, on a store with continuous
+ * faults. */
 #ifndef MCDS_TESTS_CHAOS_CHAOS_H
 #define MCDS_TESTS_CHAOS_CHAOS_H
 

@@ -1,4 +1,5 @@
-/* Plays in which no server forgets: behind relays that make faults, without and with a proxy. */
+/* Plays in which no server forgets: behind relays that inject faults, with and without a
+ * proxy. */
 #include <stdio.h>
 
 #include "chaos/servers.h"

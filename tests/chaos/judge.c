@@ -1,4 +1,4 @@
-/* What is made of the histories of a play. */
+/* Judges the histories of a play. */
 #include "chaos/judge.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* What is made of the histories of a play, and the figures that are printed in the end. */
+/* Judges the histories of a play, and prints the figures at the end. */
 #ifndef MCDS_TESTS_CHAOS_JUDGE_H
 #define MCDS_TESTS_CHAOS_JUDGE_H
 

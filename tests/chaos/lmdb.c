@@ -1,6 +1,5 @@
-/* A play of several processes on one LMDB file, some of which are stopped or
- * killed. What a player has done stands in memory that all share, so that it
- * outlives its process. */
+/* A play of several processes on one LMDB file, some of which are stopped or killed. The
+ * history is in shared memory, so that it outlives a killed process. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +13,7 @@
 #include "support/dice.h"
 
 #define FOLDER "/tmp/mcds-chaos-XXXXXX"
-#define URI_ROOM 96
+#define URI_CAPACITY 96
 #define TIMEOUT "timeout=500"
 #define STRIKE_US_MAX 20000
 #define STOP_US_MAX 100000
@@ -62,7 +61,7 @@ static void close_place(struct chaos *chaos)
     static const char *const names[] = {"store", "store-lock", "store-writer"};
     (void)chaos;
     for (size_t i = 0; i < sizeof names / sizeof names[0] && at.folder[0] != '\0'; i++) {
-        char path[URI_ROOM];
+        char path[URI_CAPACITY];
         (void)snprintf(path, sizeof path, "%s/%s", at.folder, names[i]);
         (void)unlink(path);
     }
@@ -154,7 +153,7 @@ static bool end_processes(bool may_be_killed)
 static bool play_round(struct chaos *chaos)
 {
     static const struct history_losses none;
-    char uri[URI_ROOM];
+    char uri[URI_CAPACITY];
     size_t which = chaos_roll(chaos, TROUBLES);
     (void)snprintf(uri, sizeof uri, "lmdb:%s/store%s", at.folder, troubles[which].options);
     memset(at.actors, 0, CHAOS_PLAYERS * sizeof *at.actors);

@@ -1,5 +1,5 @@
-/* A play in which servers forget: they are killed and come back empty, are flushed, or have to
- * evict, and stand still for long. */
+/* A play in which servers forget: they are killed and restart empty, are flushed, evict items,
+ * or pause for long. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -1,19 +1,19 @@
-/* Under fire: chaos [PLACE [SEED]]
+/* Runs players on real stores under continuous faults: chaos [PLACE [SEED]]
  *
- *   relays      three memcached servers, each behind a relay that cuts, delays, delivers late and
- *               falls silent; one is brought to a halt now and then
- *   losses      the same, and the servers are killed and come back empty, are flushed, stand still
- *               for up to two seconds, and have to evict
+ *   relays      three memcached servers, each behind a relay that cuts connections, delays
+ *               requests, delivers them late and withholds replies; sometimes one is stopped
+ *   losses      the same, and the servers are killed and restart empty, are flushed, pause for up
+ *               to two seconds, and have to evict
  *   nutcracker  the relays again, behind a proxy
  *   lmdb        one file, and processes that are stopped and killed
  *
- * Six players make calls on the entries of a table, the elements of a set, arrays, counters and
- * locks that are new in each round. Afterwards the history of every object is judged: there must be an order
- * in which each call takes effect at one moment between its begin and its end, and the object begins
- * anew only where it can have been lost.
+ * Six players call the entries of a table, the elements of a set, arrays, counters and locks, which
+ * are new in each round. Afterwards the history of every object is judged: there must be an order
+ * in which each call takes effect at one moment between its start and its end, and the object may
+ * start again only when it can have been lost.
  *
- * CHAOS_SECONDS: how long, else 4. CHAOS_PPM: of pieces, for each kind of fault. CHAOS_ONLY: the
- * name of one kind of object. */
+ * CHAOS_SECONDS: the duration, by default 4. CHAOS_PPM: the rate of each kind of fault, per million
+ * pieces. CHAOS_ONLY: the name of one kind of object. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* A way station before a server that does what networks do. One thread for all connections. */
+/* A relay before a server that behaves like a faulty network. One thread serves all
+ * connections. */
 #include "chaos/relay.h"
 
 #include <arpa/inet.h>

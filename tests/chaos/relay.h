@@ -1,6 +1,6 @@
-/* A way station before a server that does what networks do: it cuts connections before or after
- * what came has been passed on, delivers it when its sender is gone, holds it back, and keeps the
- * answers to itself. */
+/* A relay before a server that behaves like a faulty network. It cuts connections before or
+ * after it has passed a request on, delivers requests after their sender is gone, delays them,
+ * and withholds replies. */
 #ifndef MCDS_TESTS_CHAOS_RELAY_H
 #define MCDS_TESTS_CHAOS_RELAY_H
 

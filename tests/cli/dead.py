@@ -1,5 +1,5 @@
 """Every noun and verb on a server that refuses the connection: the sentence names the structure and the verb
-that was typed, and the place; nothing was done, and the exit code says so."""
+that was typed, and the fixture; nothing was done, and the exit code says so."""
 
 import os
 import socket
@@ -15,12 +15,12 @@ VERBS = """
 counter: add x 5; get x; take x; drop x; add x 5 --signed; add x 5 --plain; add x 5 --stripes 4; get x --stripes 4
 counter: add x 5 --exact; get x --exact; drop x --exact; add x 5 --exact --copies 1
 visitors: hit x; hit x ann; hit x ann --exact; hit x ann --estimated; get x; get x --exact; drop x
-online: beat x ann; beat x ann --width 1d; count x; count x --width 1d; drop x; drop x --width 1d
-set: add x a; add x a --bag; add x a --list; has x a; remove x a; fetch x; fetch x --bag; drop x
+online: beat x ann; beat x ann --width 1d; get x; get x --width 1d; drop x; drop x --width 1d
+set: add x a; add x a --bag; add x a --list; has x a; remove x a; scan x; scan x --bag; drop x
 table: put x k 1; put x k 1 --if-absent; put x k 2 --if-is 1; get x k; incr x k; remove x k; scan x; drop x
-list: push x a; fetch x; clear x; drop x
-log: put x a; fetch x; tail x; drop x
-array: set x a; get x; change x --add b; drop x
+list: push x a; scan x; clear x; drop x
+log: put x a; scan x; tail x; drop x
+array: set x a; scan x; change x --add b; drop x
 """
 
 
@@ -57,7 +57,7 @@ class DeadServerTest(unittest.TestCase):
 
     def test_views(self):
         database = f"lmdb:{self.folder.name}/kept"
-        for verb in ("hit x page", "get x page", "flush x"):
+        for verb in ("hit x page", "get x page", "flush x", "drop x"):
             words = verb.split()
             self.check(f"views 'x': {words[0]}: ", "views", *words, "--database", database)
 

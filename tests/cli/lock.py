@@ -10,9 +10,9 @@ import time
 import unittest
 
 from guard import stand_guard
-from place import SKIPPED, Place, is_possible
+from fixture import SKIPPED, Fixture, is_possible
 
-HOME, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
+STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 LIMIT_S = 200
 # For what waits until a lease ends. A machine under load may keep a process from running for seconds,
 # and mcds rightly ends a command whose lease it could not renew.
@@ -50,6 +50,12 @@ if os.fork() == 0:
 sys.stdin.readline()
 sys.exit(3)
 """
+# Leaves its group, in another session, and prints the pid; the command ends with its input.
+DAEMON = """
+setsid sh -c 'echo $$; exec sleep 1000 >/dev/null 2>&1' &
+cat
+exit 3
+"""
 # Leaves a process in its group whose first thread has ended; tells the pid.
 HEADLESS = """
 import ctypes, os, sys, threading, time
@@ -83,10 +89,10 @@ def is_dead(pid):
 
 class LockTest(unittest.TestCase):
     def setUp(self):
-        self.place = Place(HOME).__enter__()
-        self.addCleanup(self.place.__exit__)
-        self.environment = self.place.environment(MCDS)
-        self.work = tempfile.mkdtemp(dir=self.place.folder)
+        self.fixture = Fixture(STORE).__enter__()
+        self.addCleanup(self.fixture.__exit__)
+        self.environment = self.fixture.environment(MCDS)
+        self.work = tempfile.mkdtemp(dir=self.fixture.folder)
 
     def start(self, *arguments):
         process = subprocess.Popen([MCDS, *arguments], env=self.environment, cwd=self.work,
@@ -191,7 +197,7 @@ class LockTest(unittest.TestCase):
 
     def test_renews(self):
         """A contender that waits several leases long does not get it."""
-        shortest_s = {"lmdb": 2, "memcached": 3}[HOME]
+        shortest_s = {"lmdb": 2, "memcached": 3}[STORE]
         self.assertTrue(any(self.contend_with_renewals(shortest_s * factor)
                             for factor in (1, 4, 16)))
 
@@ -319,6 +325,70 @@ class LockTest(unittest.TestCase):
         self.assertEqual(self.end(holder), -signal.SIGKILL)
         self.wait_dead(command)
 
+    @staticmethod
+    def guard_of(holder):
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as stat:
+                    head, _, rest = stat.read().rpartition(")")
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if head.endswith("(mcds-lock-guard") and int(rest.split()[1]) == holder.pid:
+                return int(name)
+        raise AssertionError("there is no guard")
+
+    def hold_with_daemon(self, *options):
+        """mcds, and the pid of a process that has left the group of the command."""
+        holder = self.start("lock", "job", "-t", LONG, *options, "--", "sh", "-c", DAEMON)
+        daemon = int(holder.stdout.readline())
+        self.addCleanup(self.kill_all, [daemon])
+        return holder, daemon
+
+    def test_a_killed_guard_takes_all_along(self):
+        """Nothing of the command runs when mcds ends, which says why."""
+        holder, daemon = self.hold_with_daemon()
+        os.kill(self.guard_of(holder), signal.SIGKILL)
+        self.assertEqual(self.end(holder), 70)
+        self.assertTrue(is_dead(daemon))
+        self.assertIn("mcds-lock-guard was killed", holder.stderr.read())
+        self.assert_free()
+
+    def test_a_guard_that_is_killed_after_the_command(self):
+        """What has left the group is left alone."""
+        holder = self.start("lock", "job", "-t", LONG, "--", "sh", "-c",
+                            "(trap '' TERM; exec sleep 1000 >/dev/null 2>&1) & echo $! $$; " + DAEMON)
+        rest, command = map(int, holder.stdout.readline().split())
+        daemon = int(holder.stdout.readline())
+        self.addCleanup(self.kill_all, [rest, command, daemon])
+        guard = self.guard_of(holder)
+        holder.stdin.close()
+        self.wait_dead(command)
+        if not is_dead(guard):  # the rest of the group has 6 s
+            os.kill(guard, signal.SIGKILL)
+        self.assertEqual(self.end(holder), 3)
+        self.assertTrue(is_dead(rest))
+        self.assertFalse(is_dead(daemon))
+
+    def test_a_killed_guard_and_other_children(self):
+        """What was a child before mcds began, as of the shell that became mcds, is left alone."""
+        holder = subprocess.Popen(["sh", "-c", 'sleep 1000 >/dev/null 2>&1 & echo $!; exec "$0" lock job -- sh -c "$1"',
+                                   MCDS, DAEMON], env=self.environment, cwd=self.work, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.finish, holder)
+        other, daemon = (int(holder.stdout.readline()) for _ in range(2))
+        self.addCleanup(self.kill_all, [other, daemon])
+        os.kill(self.guard_of(holder), signal.SIGKILL)
+        self.assertEqual(self.end(holder), 70)
+        self.assertTrue(is_dead(daemon))
+        self.assertFalse(is_dead(other))
+
+    def test_a_stopped_guard_does_its_work(self):
+        holder, daemon = self.hold_with_daemon()
+        os.kill(self.guard_of(holder), signal.SIGSTOP)
+        self.assertEqual(self.run_to_end("lock", "job", "--break").returncode, 0)
+        self.assertEqual(self.end(holder), 79)
+        self.assertTrue(is_dead(daemon))
+
     def test_inherits_signals_as_they_were(self):
         """A pipeline below the lock ends quietly, and no signal is blocked there."""
         seen = self.run_to_end("lock", "job", "--", "sh", "-c",
@@ -327,11 +397,11 @@ class LockTest(unittest.TestCase):
                                env=self.environment, capture_output=True, check=True)
         self.assertEqual(seen.stdout, plain.stdout)
 
-    @unittest.skipUnless(HOME == "memcached", "an lmdb file does not go away")
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file does not go away")
     def test_server_that_goes_away(self):
-        uri = f"memcached://{self.place.socket}?timeout=1000"  # the end waits as long for the server
+        uri = f"memcached://{self.fixture.socket}?timeout=1000"  # the end waits as long for the server
         holder, pids = self.hold_stubbornly("-s", uri, "lock", "job", "-t", LONG)
-        self.place.stop_server()
+        self.fixture.stop_server()
         self.assertEqual(self.end(holder), 79)
         self.assert_dead(pids)
         self.assertEqual(self.mark(), "TERM\n")
@@ -339,23 +409,23 @@ class LockTest(unittest.TestCase):
         self.assertRegex(holder.stderr.read(),
                          r"cannot be renewed; stopping the command( \(lock 'job': renew: .+\))?\n$")
 
-    @unittest.skipUnless(HOME == "memcached", "an lmdb file is not restarted")
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file is not restarted")
     def test_server_that_forgets(self):
         """Who has lost the lease because its server was restarted is told that."""
         holder, pids = self.hold_stubbornly("lock", "job", "-t", LONG)
-        self.place.stop_server()
-        os.unlink(self.place.socket)
-        self.place.start_server()
+        self.fixture.stop_server()
+        os.unlink(self.fixture.socket)
+        self.fixture.start_server()
         self.assertEqual(self.end(holder), 79)
         self.assert_dead(pids)
-        self.assertIn("the server has lost the lease and its fence", holder.stderr.read())
+        self.assertIn("the store has lost the lease and its fence", holder.stderr.read())
 
-    @unittest.skipUnless(HOME == "memcached", "an lmdb file compares and sets")
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file compares and sets")
     def test_a_server_without_compare_and_set(self):
         """Nothing is run under a lock that cannot be renewed."""
-        self.place.stop_server()
-        os.unlink(self.place.socket)
-        self.place.start_server("-C")
+        self.fixture.stop_server()
+        os.unlink(self.fixture.socket)
+        self.fixture.start_server("-C")
         refused = self.run_to_end("lock", "job", "--", "echo", "mine")
         self.assertEqual((refused.returncode, refused.stdout), (76, ""))
         self.assertIn("no compare-and-set", refused.stderr)
@@ -368,49 +438,49 @@ class LockTest(unittest.TestCase):
             self.assertIn("no compare-and-set (memcached: start it without -C)", refused.stderr)
         self.assertEqual(self.run_to_end("counter", "get", "c").stdout, "1\n")
 
-    @unittest.skipUnless(HOME == "memcached", "an lmdb file cannot be stopped")
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file cannot be stopped")
     def test_a_wait_outlasts_a_silent_server(self):
-        uri = f"memcached://{self.place.socket}?timeout=300"
+        uri = f"memcached://{self.fixture.socket}?timeout=300"
         self.assertEqual(self.run_to_end("lock", "job", "--", "true").returncode, 0)
-        self.place.server.send_signal(signal.SIGSTOP)
+        self.fixture.server.send_signal(signal.SIGSTOP)
         plain = self.start("-s", uri, "lock", "job", "--", "echo", "mine")
         self.assertIn(self.end(plain), (69, 80))
         contender = self.start("-s", uri, "lock", "job", "-w", "60s", "--", "echo", "mine")
         self.assertIn("; still waiting for the lock", contender.stderr.readline())
-        self.place.server.send_signal(signal.SIGCONT)
+        self.fixture.server.send_signal(signal.SIGCONT)
         self.assertEqual(contender.stdout.readline(), "mine\n")
         self.assertEqual(self.end(contender), 0)
 
-    @unittest.skipUnless(HOME == "memcached", "an lmdb file cannot be stopped")
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file cannot be stopped")
     def test_a_wait_ends_in_time_while_the_server_is_silent(self):
         """However long an operation may take."""
         self.assertEqual(self.run_to_end("lock", "job", "--", "true").returncode, 0)
-        self.place.server.send_signal(signal.SIGSTOP)
-        uri = f"memcached://{self.place.socket}?timeout=3600000"
+        self.fixture.server.send_signal(signal.SIGSTOP)
+        uri = f"memcached://{self.fixture.socket}?timeout=3600000"
         for wait in ("300ms", "2s"):
             silent = self.run_to_end("-s", uri, "lock", "job", "-w", wait, "--", "true")
             self.assertIn(silent.returncode, (69, 80))
-        self.place.stop_server()
+        self.fixture.stop_server()
         gone = self.run_to_end("-s", uri, "lock", "job", "-w", "1s", "--", "true")
         self.assertEqual(gone.returncode, 69)
         self.assertIn("connection refused", gone.stderr)
 
-    @unittest.skipUnless(HOME == "memcached", "an lmdb file cannot be stopped")
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file cannot be stopped")
     def test_server_that_hangs(self):
         """A renewal without an answer does not keep the runner from watching its clock."""
         holder, pids = self.hold_stubbornly("--timeout", "1m", "lock", "job", "-t", LEASE)
-        self.place.server.send_signal(signal.SIGSTOP)
+        self.fixture.server.send_signal(signal.SIGSTOP)
         for pid in pids:
             self.wait_dead(pid)
-        self.place.stop_server()
-        os.unlink(self.place.socket)
-        self.place.start_server()
+        self.fixture.stop_server()
+        os.unlink(self.fixture.socket)
+        self.fixture.start_server()
         self.assertEqual(self.end(holder), 79)
 
 
 if __name__ == "__main__":
-    if not is_possible(HOME):
-        print(f"lock: skipped: {HOME} is not installed")
+    if not is_possible(STORE):
+        print(f"lock: skipped: {STORE} is not installed")
         sys.exit(SKIPPED)
     if not os.path.exists("/proc/self/status"):
         print("lock: skipped: /proc is not mounted")

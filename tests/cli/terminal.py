@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from place import SKIPPED, Place
+from fixture import SKIPPED, Fixture
 
 MCDS = os.path.abspath(sys.argv[1])
 LIMIT_S = 120
@@ -20,12 +20,12 @@ FOREVER = "while :; do sleep 0.05; done"
 
 class TerminalTest(unittest.TestCase):
     def setUp(self):
-        self.place = Place("lmdb").__enter__()
-        self.addCleanup(self.place.__exit__)
+        self.fixture = Fixture("lmdb").__enter__()
+        self.addCleanup(self.fixture.__exit__)
         self.seen = ""
 
     def start(self, *arguments):
-        environment = self.place.environment(MCDS)
+        environment = self.fixture.environment(MCDS)
         environment["PS1"] = "prompt> "
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:

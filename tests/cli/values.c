@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "values.h"
+#include "parse/values.h"
 
 #define UNTOUCHED 4711
 
@@ -79,7 +79,7 @@ static void writes_durations(void **state)
         {90000, "90s"}, {3600000, "1h"}, {86400000, "1d"}, {129600000, "36h"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        char text[DURATION_ROOM];
+        char text[DURATION_CAPACITY];
         format_duration(cases[i].ms, text);
         assert_string_equal(text, cases[i].text);
         assert_int_equal(duration(text), cases[i].ms);
@@ -166,7 +166,7 @@ static void reads_moments(void **state)
 static void writes_moments(void **state)
 {
     (void)state;
-    char out[MOMENT_ROOM];
+    char out[MOMENT_CAPACITY];
     format_moment(NOW, out);
     assert_string_equal(out, "2026-11-21T10:30:33.250Z");
     format_moment(0, out);

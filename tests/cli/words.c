@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "words.h"
+#include "parse/shell_words.h"
 
 #define MAX 8
 

@@ -160,20 +160,20 @@ static void many_batches_at_once(struct world *world)
             .requests = &requests[i], .count = 1, .deadline_ns = deadline_ns(world)};
         batches[i].next = i + 1 < MANY ? &batches[i + 1] : NULL;
     }
-    struct mcds__lane *lane;
-    assert_int_equal(mcds__lane_take(world->store, 0, &lane), MCDS_OK);
-    mcds__lane_submit(lane, &batches[0]);
+    struct mcds__session *session;
+    assert_int_equal(mcds__session_take(world->store, 0, &session), MCDS_OK);
+    mcds__session_submit(session, &batches[0]);
     uint32_t back = 0;
     for (int turns = 0; turns < MANY && back < MANY; turns++)
-        for (mcds_batch *batch = mcds__lane_collect(lane, deadline_ns(world)); batch != NULL;
-             batch = batch->next) {
+        for (mcds_batch *batch = mcds__session_collect(session, deadline_ns(world));
+             batch != NULL; batch = batch->next) {
             assert_int_equal(batch->answered, 1);
             batch->answered = 2; /* a second return would be seen */
             back++;
         }
     assert_int_equal(back, MANY);
-    assert_null(mcds__lane_collect(lane, mcds__monotonic_ns(world->env)));
-    mcds__lane_give(world->store, lane);
+    assert_null(mcds__session_collect(session, mcds__monotonic_ns(world->env)));
+    mcds__session_give(world->store, session);
     uint64_t seen = 0;
     for (uint32_t i = 0; i < MANY; i++) {
         check_outcome(requests[i].reply.outcome, MCDS_OUT_OK, __FILE__, __LINE__);

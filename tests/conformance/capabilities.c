@@ -1,5 +1,4 @@
-/* Capabilities are honest: what is claimed is seen to work, what is denied is seen to be
- * refused without effect. */
+/* Capabilities are true: a claimed one works, and a missing one is refused without effect. */
 #include "conformance/world.h"
 
 static void create_on_increment_is_honest(struct world *world)

@@ -1,7 +1,7 @@
-/* What keeps, replaces and begins a ttl, and that an expired key is a missing one. */
+/* Which commands keep, replace and set a ttl; an expired key is a missing key. */
 #include "conformance/world.h"
 
-#define TTL_MS 3000 /* the least that is alive for some time on every home */
+#define TTL_MS 3000 /* the least that is alive for some time on every backend */
 #define PATIENCE_STEPS 400
 #define STEP_MS 25
 

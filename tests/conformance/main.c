@@ -1,10 +1,10 @@
-/* conformance HOME [short]: the store contract, case by case, against one home; short: by the
- * short cut of a home in this process, wherever it takes a request. Prints what is skipped and
- * why; ends with 77 when the home's server is not installed. */
+/* conformance STORE [short]: the store contract, case by case, against one backend; short: by the
+ * short cut of a backend in this process, wherever it takes a request. Prints what is skipped and
+ * why; ends with 77 when the backend's server is not installed. */
 #include <stdio.h>
 
 #include "conformance/world.h"
-#include "support/place.h"
+#include "support/fixture.h"
 
 #define CASES_MAX 128
 #define EXIT_SKIPPED 77
@@ -27,17 +27,17 @@ static void ask(void **state)
     question->function(asked->world);
 }
 
-static struct place *place;
+static struct fixture *fixture;
 static struct fake_env fake;
 static struct world world;
-static const char *home_name;
+static const char *backend_name;
 static bool short_ways;
 
 static int open_world(void **state)
 {
     (void)state;
     fake_env_init(&fake, 1);
-    world_open(&world, place_uri(place), place_has_own_clock(place) ? NULL : &fake);
+    world_open(&world, fixture_uri(fixture), fixture_has_own_clock(fixture) ? NULL : &fake);
     world.short_ways = short_ways;
     return 0;
 }
@@ -50,7 +50,7 @@ static int close_world(void **state)
         print_error("nothing was seen where it lies\n");
         return -1;
     }
-    if (short_ways && strcmp(home_name, "memory") == 0 && world.counted == 0) {
+    if (short_ways && strcmp(backend_name, "memory") == 0 && world.counted == 0) {
         print_error("nothing was counted in a cell\n");
         return -1;
     }
@@ -80,19 +80,19 @@ int main(int argc, char **argv)
     static struct asked asked[CASES_MAX];
     static struct CMUnitTest tests[CASES_MAX];
     short_ways = argc == 3 && strcmp(argv[2], "short") == 0;
-    home_name = argc == 2 || short_ways ? argv[1] : "";
+    backend_name = argc == 2 || short_ways ? argv[1] : "";
     const char *missing = NULL;
-    place = place_start(home_name, &missing);
-    if (place == NULL && missing != NULL) {
+    fixture = fixture_start(backend_name, &missing);
+    if (fixture == NULL && missing != NULL) {
         (void)printf("skipped: %s\n", missing);
         return EXIT_SKIPPED;
     }
-    if (place == NULL) {
-        (void)fprintf(stderr, "usage: conformance HOME [short], one of:%s\n", place_names());
+    if (fixture == NULL) {
+        (void)fprintf(stderr, "usage: conformance STORE [short], one of:%s\n", fixture_names());
         return 64;
     }
     size_t count = gather(asked, tests);
-    int failed = _cmocka_run_group_tests(home_name, tests, count, open_world, close_world);
-    place_stop(place);
+    int failed = _cmocka_run_group_tests(backend_name, tests, count, open_world, close_world);
+    fixture_stop(fixture);
     return failed;
 }

@@ -1,4 +1,4 @@
-/* INCR and DECR: arithmetic, what counts as a number, what they keep. */
+/* INCR and DECR: arithmetic, which values are numbers, and what the commands keep. */
 #include "conformance/world.h"
 
 static void counting(struct world *world)
@@ -26,8 +26,8 @@ static void counting(struct world *world)
     assert_int_equal(get_reply(world, k).flags, 21);
 }
 
-/* NUL ends the number: memcached before 1.6.22 looks for a minus behind one of 2^63 and more.
- */
+/* NUL ends the number: memcached before 1.6.22 looks for a minus behind one of 2^63 and
+ * more. */
 static mcds_request count_from(struct world *world, const char *number, mcds_command command,
                                uint64_t delta)
 {
@@ -54,7 +54,7 @@ static void counting_wraps_above_and_stops_at_zero(struct world *world)
     EXPECT_VALUE(world, request.key, text("0"));
 }
 
-/* What all homes agree on; the odd corners of memcached are in the tests of the table. */
+/* What all backends agree on; the odd corners of memcached are in the tests of the table. */
 static void what_is_a_number(struct world *world)
 {
     static const struct {

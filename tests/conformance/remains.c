@@ -1,4 +1,4 @@
-/* What a home says of an item without looking at it: a mark holds until something is lost. */
+/* mcds_backend.remains: a mark stays valid until an item is lost. */
 #include "conformance/world.h"
 
 static bool remains(struct world *world, mcds_bytes which, uint64_t *mark)
@@ -14,7 +14,7 @@ static mcds_bytes marked(struct world *world, const char *name, uint64_t *mark)
     EXPECT(world, MCDS_OUT_OK, .command = MCDS_SET, .key = k, .value = text("1"));
     assert_false(remains(world, k, mark));
     if (*mark == 0) {
-        print_message("skipped: this home keeps no marks\n");
+        print_message("skipped: this store keeps no marks\n");
         skip();
     }
     assert_true(remains(world, k, mark));

@@ -1,4 +1,4 @@
-/* CAS and compare-and-delete: what changes a token, and which are refused. */
+/* CAS and compare-and-delete: what changes a token, and which tokens are refused. */
 #include "conformance/world.h"
 
 static mcds_cas_token token_of(struct world *world, mcds_bytes which)
@@ -89,21 +89,21 @@ static void a_token_of_another_connection_is_refused(struct world *world)
     EXPECT_VALUE(world, k, text("v"));
 }
 
-/* Two lanes at once: either they are one connection, or the token of one is foreign to the
- * other; and back on its own lane it is good. */
-static void a_token_belongs_to_its_lane(struct world *world)
+/* Two sessions at once: either they are one connection, or the token of one is foreign to the
+ * other; and back on its own session it is good. */
+static void a_token_belongs_to_its_session(struct world *world)
 {
-    struct mcds__lane *lanes[2];
+    struct mcds__session *sessions[2];
     mcds_cas_token tokens[2];
     mcds_bytes k = key(world, "k");
     EXPECT(world, MCDS_OUT_OK, .command = MCDS_SET, .key = k, .value = text("v"));
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(mcds__lane_take(world->store, 0, &lanes[i]), MCDS_OK);
+        assert_int_equal(mcds__session_take(world->store, 0, &sessions[i]), MCDS_OK);
         mcds_request get = {.command = MCDS_GET, .key = k};
         mcds_batch batch = {.requests = &get, .count = 1};
         batch.deadline_ns = mcds__monotonic_ns(world->env) + 20 * NS_PER_S;
-        mcds__lane_submit(lanes[i], &batch);
-        assert_ptr_equal(mcds__lane_collect(lanes[i], batch.deadline_ns), &batch);
+        mcds__session_submit(sessions[i], &batch);
+        assert_ptr_equal(mcds__session_collect(sessions[i], batch.deadline_ns), &batch);
         assert_int_equal(get.reply.outcome, MCDS_OUT_OK);
         tokens[i] = get.reply.cas;
     }
@@ -111,12 +111,12 @@ static void a_token_belongs_to_its_lane(struct world *world)
     mcds_batch batch = {.requests = &cas, .count = 1};
     batch.deadline_ns = mcds__monotonic_ns(world->env) + 20 * NS_PER_S;
     bool is_same = tokens[0].connection == tokens[1].connection;
-    mcds__lane_submit(lanes[1], &batch);
-    assert_ptr_equal(mcds__lane_collect(lanes[1], batch.deadline_ns), &batch);
+    mcds__session_submit(sessions[1], &batch);
+    assert_ptr_equal(mcds__session_collect(sessions[1], batch.deadline_ns), &batch);
     assert_int_equal(cas.reply.outcome, is_same ? MCDS_OUT_OK : MCDS_OUT_EXISTS);
-    mcds__lane_give(world->store, lanes[0]);
-    mcds__lane_give(world->store, lanes[1]);
-    /* The store finds the lane that holds the connection, though another was idle last. */
+    mcds__session_give(world->store, sessions[0]);
+    mcds__session_give(world->store, sessions[1]);
+    /* The store finds the session that holds the connection, though another was idle last. */
     EXPECT(world, is_same ? MCDS_OUT_EXISTS : MCDS_OUT_OK, .command = MCDS_CAS, .key = k,
            .value = text("x"), .cas = tokens[0]);
 }
@@ -144,7 +144,7 @@ static const struct conformance_case cases[] = {
     CASE_NEEDS(cas_on_a_missing_key_misses, compare_and_set),
     CASE_NEEDS(writes_change_the_token_and_reads_do_not, compare_and_set),
     CASE_NEEDS(a_token_of_another_connection_is_refused, compare_and_set),
-    CASE_NEEDS(a_token_belongs_to_its_lane, compare_and_set),
+    CASE_NEEDS(a_token_belongs_to_its_session, compare_and_set),
     CASE_NEEDS(compare_and_delete, compare_and_delete),
 };
 const struct conformance_suite suite_tokens = {cases, sizeof cases / sizeof cases[0]};

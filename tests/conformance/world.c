@@ -1,4 +1,4 @@
-/* One store under test, and short ways to ask it and to check its answers. */
+/* One store under test, with short functions to send requests and to check the answers. */
 #include "conformance/world.h"
 
 #include <stdio.h>
@@ -39,10 +39,10 @@ void world_begin_case(struct world *world)
 mcds_bytes key(struct world *world, const char *name)
 {
     assert_true(world->keys_used < WORLD_KEYS);
-    char *place = world->keys[world->keys_used++];
-    int length = snprintf(place, sizeof world->keys[0], "case%u.%u:%s", world->case_serial,
+    char *fixture = world->keys[world->keys_used++];
+    int length = snprintf(fixture, sizeof world->keys[0], "case%u.%u:%s", world->case_serial,
                           world->keys_used, name);
-    return (mcds_bytes){place, (size_t)length};
+    return (mcds_bytes){fixture, (size_t)length};
 }
 
 mcds_bytes text(const char *string)
@@ -105,14 +105,14 @@ static void run_looking(struct world *world, mcds_request *request)
 {
     struct sight sight = {.count = 0};
     mcds__buffer_init(&sight.value, world->env, VALUES_MAX);
-    bool seen = mcds__store_look(world->store, request->key, see, &sight);
+    bool seen = mcds__store_peek(world->store, request->key, see, &sight);
     assert_int_equal(sight.count, seen ? 1 : 0);
     run_batch(world, request, 1);
     check_sight(world, &sight, request);
     mcds__buffer_free(&sight.value);
 }
 
-/* Count in the key's cell, and answer as the home would. */
+/* Count in the key's cell, and answer as the backend would. */
 static bool run_in_cell(struct world *world, mcds_request *request)
 {
     bool up = request->command == MCDS_INCR;

@@ -1,4 +1,4 @@
-/* One store under test, and short ways to ask it and to check its answers. */
+/* One store under test, with short functions to send requests and to check the answers. */
 #ifndef MCDS_TESTS_CONFORMANCE_WORLD_H
 #define MCDS_TESTS_CONFORMANCE_WORLD_H
 
@@ -32,7 +32,7 @@ struct world {
     char keys[WORLD_KEYS][MCDS__KEY_MAX + 1];
 };
 
-/* `env` is &fake->env, or the system's with fake == NULL. Asks the home once, so that its
+/* `env` is &fake->env, or the system's with fake == NULL. Asks the backend once, so that its
  * capabilities are known. */
 void world_open(struct world *world, const char *uri, struct fake_env *fake);
 void world_close(struct world *world);
@@ -53,8 +53,8 @@ void check_outcome(mcds_outcome outcome, mcds_outcome expected, const char *file
 #define EXPECT(world, expected, ...)                                                           \
     check_outcome(run(world, &(mcds_request){__VA_ARGS__}), expected, __FILE__, __LINE__)
 
-/* What the key holds must be `value`; spaces behind it are taken for the padding of a number.
- */
+/* What the key holds must be `value`; spaces behind it are taken for the padding of a
+ * number. */
 #define EXPECT_VALUE(world, which, value) check_value(world, which, value, __FILE__, __LINE__)
 void check_value(struct world *world, mcds_bytes which, mcds_bytes value, const char *file,
                  int line);

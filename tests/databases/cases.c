@@ -1,9 +1,9 @@
-/* DATABASE HOME: views on a real database, and the numbers that two programs leave in it. */
+/* DATABASE STORE: views on a real database, and the numbers that two programs leave in it. */
 #include "databases/cases.h"
 
 #include "base/environment.h"
 #include "support/fake_env.h"
-#include "support/place.h"
+#include "support/fixture.h"
 
 #define PROGRAMS 2
 #define PAGES 20
@@ -16,7 +16,7 @@ struct program {
     void *database;
 };
 
-static struct place *place;
+static struct fixture *fixture;
 /* The system's clock, moved on by the test. */
 static struct fake_env fake;
 static int64_t ahead_ns;
@@ -50,7 +50,7 @@ static struct program start(const char *name, bool fresh)
     views_options.load = database_load;
     views_options.save = database_save;
     views_options.context = program.database;
-    place_uri_of(place, "views", uri, sizeof uri);
+    fixture_uri_of(fixture, "views", uri, sizeof uri);
     assert_int_equal(mcds_open(uri, &options, &program.store), MCDS_OK);
     assert_int_equal(mcds_views_open(program.store, name, &views_options, &program.views),
                      MCDS_OK);
@@ -130,12 +130,12 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_two_programs_count_is_saved_once),
         cmocka_unit_test(the_database_is_what_lasts),
     };
-    place = place_or_exit(argc, argv);
+    fixture = fixture_or_exit(argc, argv);
     fake_env_init(&fake, 1);
     fake.env.wall_ns = wall_ns;
     fake.env.monotonic_ns = monotonic_ns;
     fake.env.sleep_until_ns = sleep_until_ns;
     int failed = cmocka_run_group_tests_name(argv[1], tests, NULL, NULL);
-    place_stop(place);
+    fixture_stop(fixture);
     return failed;
 }

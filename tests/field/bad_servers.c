@@ -1,6 +1,6 @@
-/* Every verb of every structure on a server that is not what it should be: gone, silent, halted,
- * full, or a server of another kind. Each ends, and says which server it was and what is wrong
- * with it; handles that have worked before say the same as new ones. */
+/* Every verb of every structure on a bad server: gone, silent, stopped, full, or of another
+ * kind. Each call ends and names the server and the trouble. Handles that worked before report
+ * the same as new ones. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,7 +121,7 @@ VERB(striped_take, mcds_counter_take(on->striped, &taken))
 VERB(striped_drop, mcds_counter_drop(on->striped))
 VERB(exact_add, mcds_counter_add(on->exact, 1, NULL))
 VERB(exact_get, mcds_counter_get(on->exact, &counted))
-VERB(lock_holder_get, mcds_lock_holder_get(on->lock, &holder))
+VERB(lock_get_holder, mcds_lock_get_holder(on->lock, &holder))
 VERB(lock_break, mcds_lock_break(on->lock))
 VERB(lock_drop, mcds_lock_drop(on->lock))
 VERB(lock_renew, mcds_lock_renew(on->other_lock, &on->lease))
@@ -136,19 +136,19 @@ VERB(members_drop, mcds_visitors_drop(on->members, 0))
 VERB(estimated_hit, mcds_visitors_hit(on->estimated, "ann", 0))
 VERB(estimated_get, mcds_visitors_get(on->estimated, 0, &visited))
 VERB(online_beat, mcds_online_beat(on->online, "ann", 0))
-VERB(online_count, mcds_online_count(on->online, 0, &active))
+VERB(online_get, mcds_online_get(on->online, 0, &active))
 VERB(online_drop, mcds_online_drop(on->online, 0))
 VERB(online_members_beat, mcds_online_beat(on->online_members, "ann", 0))
-VERB(online_members_count, mcds_online_count(on->online_members, 0, &active))
+VERB(online_members_get, mcds_online_get(on->online_members, 0, &active))
 VERB(set_add, mcds_set_add(on->set, word, &changed))
 VERB(set_add_blindly, mcds_set_add(on->set, word, NULL))
 VERB(set_has, mcds_set_has(on->set, word))
 VERB(set_remove, mcds_set_remove(on->set, word, &changed))
-VERB(set_fetch, mcds_set_fetch(on->set, see_element, NULL))
+VERB(set_scan, mcds_set_scan(on->set, see_element, NULL))
 VERB(set_drop, mcds_set_drop(on->set))
 VERB(bag_add, mcds_set_add(on->bag, word, NULL))
 VERB(ordered_add, mcds_set_add(on->ordered, word, NULL))
-VERB(ordered_fetch, mcds_set_fetch(on->ordered, see_element, NULL))
+VERB(ordered_fetch, mcds_set_scan(on->ordered, see_element, NULL))
 VERB(table_put, mcds_table_put(on->table, word, word, 0))
 VERB(table_put_if_absent, mcds_table_put_if_absent(on->table, word, word, 0))
 VERB(table_compare_and_set, mcds_table_compare_and_set(on->table, word, word, word, 0))
@@ -159,18 +159,18 @@ VERB(table_drop, mcds_table_drop(on->table))
 VERB(views_hit, mcds_views_hit(on->views, "page", 1))
 VERB(views_get, mcds_views_get(on->views, "page", &taken))
 VERB(views_flush, mcds_views_flush(on->views))
-VERB(array_get, mcds_array_get(on->array, see_bytes, NULL))
+VERB(array_scan, mcds_array_scan(on->array, see_bytes, NULL))
 VERB(array_set, mcds_array_set(on->array, &word, 1))
 VERB(array_change, mcds_array_change(on->array, &word, 1, &word, 1))
 VERB(array_drop, mcds_array_drop(on->array))
 VERB(list_push, mcds_list_push(on->list, word))
-VERB(list_fetch, mcds_list_fetch(on->list, 0, 0, see_bytes, NULL))
+VERB(list_scan, mcds_list_scan(on->list, 0, 0, see_bytes, NULL))
 VERB(list_clear, mcds_list_clear(on->list))
 VERB(list_drop, mcds_list_drop(on->list))
 VERB(log_put, mcds_log_put(on->log, 0, word))
 VERB(log_tail, mcds_log_tail(on->log, &on->cursor, see_event, NULL, NULL))
 VERB(log_drop, mcds_log_drop(on->log))
-VERB(catalogue, mcds_catalogue(on->store, see_listed, NULL))
+VERB(catalogue, mcds_scan(on->store, see_listed, NULL))
 
 /* Without an add of its own it would have nothing to flush. */
 static int exact_flush(struct handles *on)
@@ -205,10 +205,10 @@ static int table_scan(struct handles *on)
     return mcds_table_scan(on->table, &cursor, 0, see_entry, NULL);
 }
 
-static int log_fetch(struct handles *on)
+static int log_scan(struct handles *on)
 {
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
-    return mcds_log_fetch(on->log, &range, see_event, NULL, NULL);
+    return mcds_log_scan(on->log, &range, see_event, NULL, NULL);
 }
 
 #define ROW(name)                                                                              \
@@ -234,7 +234,7 @@ static const struct {
     ROW(lock_release),
     ROW(lock_try_acquire),
     ROW(lock_acquire),
-    ROW(lock_holder_get),
+    ROW(lock_get_holder),
     ROW(visitors_hit),
     ROW(visitors_hit_nobody),
     ROW(visitors_get),
@@ -243,14 +243,14 @@ static const struct {
     ROW(estimated_hit),
     ROW(estimated_get),
     ROW(online_beat),
-    ROW(online_count),
+    ROW(online_get),
     ROW(online_members_beat),
-    ROW(online_members_count),
+    ROW(online_members_get),
     ROW(set_add),
     ROW(set_add_blindly),
     ROW(set_has),
     ROW(set_remove),
-    ROW(set_fetch),
+    ROW(set_scan),
     ROW(bag_add),
     ROW(ordered_add),
     ROW(ordered_fetch),
@@ -266,12 +266,12 @@ static const struct {
     ROW(views_get),
     ROW(views_flush),
     ROW(array_set),
-    ROW(array_get),
+    ROW(array_scan),
     ROW(array_change),
     ROW(list_push),
-    ROW(list_fetch),
+    ROW(list_scan),
     ROW(log_put),
-    ROW(log_fetch),
+    ROW(log_scan),
     ROW(log_tail),
     ROW(catalogue),
     ROW(counter_drop),
@@ -695,9 +695,9 @@ static void *wait_for_call(void *argument)
 static void a_server_that_comes_back_in_time_costs_nothing_else(void **state)
 {
     static int (*const calls[])(struct handles * on) = {
-        counter_get,  online_count, counter_add, striped_add, lock_try_acquire,
-        visitors_hit, members_hit,  online_beat, set_add,     table_put,
-        views_hit,    array_set,    list_push,   log_put,
+        counter_get,  online_get,  counter_add, striped_add, lock_try_acquire,
+        visitors_hit, members_hit, online_beat, set_add,     table_put,
+        views_hit,    array_set,   list_push,   log_put,
     };
     struct world world = {0};
     (void)state;

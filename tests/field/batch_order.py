@@ -8,9 +8,9 @@ import sys
 import unittest
 
 from field import rounds
-from place import SKIPPED, Place, is_possible
+from fixture import SKIPPED, Fixture, is_possible
 
-HOME, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
+STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 SIZES = [200, 2000, 20000]
 ELEMENTS = [f"e{i}" for i in range(12)]
 NO = "-"
@@ -65,13 +65,13 @@ class Set(Model):
 
     def play(self, dice):
         element = dice.choice(ELEMENTS)
-        verb = dice.choice(["add"] * 5 + ["remove"] * 4 + ["has"] * 3 + ["fetch"] * (dice.random() < 0.1)
+        verb = dice.choice(["add"] * 5 + ["remove"] * 4 + ["has"] * 3 + ["scan"] * (dice.random() < 0.1)
                            + ["drop"] * (dice.random() < 0.02))
         command = f"set {verb} {self.name} {element}{self.options}"
         if verb == "drop":
             return self.drop()
-        if verb == "fetch":
-            return f"set fetch {self.name}{self.options}", self.if_there(self.all())
+        if verb == "scan":
+            return f"set scan {self.name}{self.options}", self.if_there(self.all())
         if verb == "has":
             return command, "yes" if self.count(element) > 0 else NO
         if verb == "remove":
@@ -193,21 +193,21 @@ class Values(Model):
 
 
 class List(Values):
-    noun, look, done, clear, cleared = "list", "fetch", "pushed", "clear", "cleared"
+    noun, look, done, clear, cleared = "list", "scan", "pushed", "clear", "cleared"
 
     def change(self, words):
         return f"list push {self.name} {' '.join(words)}"
 
 
 class Array(Values):
-    noun, look, done = "array", "get", "changed"
+    noun, look, done = "array", "scan", "changed"
 
     def change(self, words):
         return f"array change {self.name} {' '.join('--add ' + word for word in words)}"
 
 
 class Log(Values):
-    noun, look, done = "log", "fetch", "put"
+    noun, look, done = "log", "scan", "put"
 
     def change(self, words):
         return f"log put {self.name} {' '.join(words)}"
@@ -250,12 +250,12 @@ MODELS = [Counter, Set, Bag, Ordered, Table, List, Array, Log, Visitors, Members
 
 class BatchOrderTest(unittest.TestCase):
     def setUp(self):
-        place = Place(HOME).__enter__()
-        self.addCleanup(place.__exit__)
-        self.environment = place.environment(MCDS)
+        fixture = Fixture(STORE).__enter__()
+        self.addCleanup(fixture.__exit__)
+        self.environment = fixture.environment(MCDS)
         self.environment["MCDS_STORE"] = {
-            "memory": "memory:", "lmdb": f"lmdb:{place.folder}/store?sync=async&timeout=60000",
-            "memcached": f"memcached://{place.folder}/memcached.sock?timeout=60000"}[HOME]
+            "memory": "memory:", "lmdb": f"lmdb:{fixture.folder}/store?sync=async&timeout=60000",
+            "memcached": f"memcached://{fixture.folder}/memcached.sock?timeout=60000"}[STORE]
 
     def mcds(self, *arguments, lines):
         data = "".join(line + "\n" for line in lines)
@@ -270,7 +270,7 @@ class BatchOrderTest(unittest.TestCase):
         for number, (command, line, answer) in enumerate(zip(commands, seen, answers)):
             if isinstance(answer, list):
                 line = sorted(line.split("\t")) if line else []
-            elif command.startswith("log fetch") and answer != NO:
+            elif command.startswith("log scan") and answer != NO:
                 line = "\t".join(line.split("\t")[1::2])
             self.assertEqual(line, answer, f"line {number + 1}, {command}; seed {seed}")
 
@@ -290,9 +290,9 @@ class BatchOrderTest(unittest.TestCase):
             numbers = [str(i) for i in range(size)]
             for add, get, answer in (
                     ("counter add many", "counter get many", None),
-                    ("set add many --list", "set fetch many --list", "added"),
-                    ("list push many", "list fetch many", "pushed"),
-                    ("log put many", "log fetch many", "put")):
+                    ("set add many --list", "set scan many --list", "added"),
+                    ("list push many", "list scan many", "pushed"),
+                    ("log put many", "log scan many", "put")):
                 with self.subTest(add=add, size=size):
                     name = f"many{size}"
                     verb, rest = add.split(" many")
@@ -301,13 +301,13 @@ class BatchOrderTest(unittest.TestCase):
                     end = "\t".join(numbers) if answer else str(size)
                     self.judge(commands + [get.replace("many", name)], answers + [end], 0)
 
-    @unittest.skipIf(HOME == "memory", "what standard input has put into memory: is gone with the command")
+    @unittest.skipIf(STORE == "memory", "what standard input has put into memory: is gone with the command")
     def test_lines_of_standard_input(self):
         for size in SIZES:
             numbers = [str(i) for i in range(size)]
-            for put, get in (("set add NAME --list", "set fetch NAME --list"),
-                             ("list push NAME", "list fetch NAME"), ("log put NAME", "log fetch NAME"),
-                             ("array set NAME", "array get NAME")):
+            for put, get in (("set add NAME --list", "set scan NAME --list"),
+                             ("list push NAME", "list scan NAME"), ("log put NAME", "log scan NAME"),
+                             ("array set NAME", "array scan NAME")):
                 with self.subTest(put=put, size=size):
                     name = f"lines{size}"
                     self.mcds(*put.replace("NAME", name).split(), lines=numbers)
@@ -320,7 +320,7 @@ class BatchOrderTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if not is_possible(HOME):
-        print(f"skipped: {HOME} is not installed")
+    if not is_possible(STORE):
+        print(f"skipped: {STORE} is not installed")
         sys.exit(SKIPPED)
     unittest.main(argv=sys.argv[:1], verbosity=2)

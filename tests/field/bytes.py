@@ -9,9 +9,9 @@ import subprocess
 import sys
 import unittest
 
-from place import SKIPPED, Place, is_possible
+from fixture import SKIPPED, Fixture, is_possible
 
-HOME, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
+STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 HOSTILE = ["\x1b[2J", "\x9b2J", "a\u0085b", "\u202eevil\u202c", "\u2066x\u2069", "\u200e", "\u200f",
            "\u061c", "one\u2028two", "$'\\n'", "$'open", "$''", "'", '"', "\\", "ä", "漢", "😀", "a\tb", "a\r\nb",
            "\r", "-", "--", "#", "%41", "~x", " ", "*", "$HOME", "`id`", "\x7f"]
@@ -33,11 +33,11 @@ def colliding(count):
 
 class BytesTest(unittest.TestCase):
     def setUp(self):
-        place = Place(HOME).__enter__()
-        self.addCleanup(place.__exit__)
-        self.environment = place.environment(MCDS)
-        if HOME == "lmdb":
-            self.environment["MCDS_STORE"] = f"lmdb:{place.folder}/store?sync=async"
+        fixture = Fixture(STORE).__enter__()
+        self.addCleanup(fixture.__exit__)
+        self.environment = fixture.environment(MCDS)
+        if STORE == "lmdb":
+            self.environment["MCDS_STORE"] = f"lmdb:{fixture.folder}/store?sync=async"
 
     def mcds(self, *arguments, data=b"", status=0, **environment):
         done = subprocess.run([MCDS, *arguments], input=data, capture_output=True, check=False,
@@ -67,11 +67,11 @@ class BytesTest(unittest.TestCase):
         for text in texts:
             if b"\0" not in text:
                 self.mcds("set", "add", "--", b"by argument", text)
-        quoted = self.mcds("set", "fetch", "by argument")
+        quoted = self.mcds("set", "scan", "by argument")
         self.mcds("set", "add", "by lines", data=quoted)
-        self.assertEqual(sorted(self.mcds("set", "fetch", "by lines").splitlines()),
+        self.assertEqual(sorted(self.mcds("set", "scan", "by lines").splitlines()),
                          sorted(quoted.splitlines()))
-        seen = {self.bytes_of(o, "element") for o in self.objects("set", "fetch", "by lines")}
+        seen = {self.bytes_of(o, "element") for o in self.objects("set", "scan", "by lines")}
         self.assertEqual(seen, {text for text in texts if b"\0" not in text})
 
     def test_values_there_and_back(self):
@@ -87,9 +87,9 @@ class BytesTest(unittest.TestCase):
 
     def test_lists_logs_and_arrays_there_and_back(self):
         lines = b"".join(text.replace(b"\n", b"") + b"\n" for text in every_text())
-        for verb, look, field in ("list push", "list fetch", "value"), \
-                                 ("log put --by-arrival", "log fetch", "event"), \
-                                 ("array set", "array get", "element"):
+        for verb, look, field in ("list push", "list scan", "value"), \
+                                 ("log put --by-arrival", "log scan", "event"), \
+                                 ("array set", "array scan", "element"):
             self.mcds(*verb.split(), "first", data=lines)
             printed = self.mcds(*look.split(), "first")
             if field == "event":
@@ -129,29 +129,29 @@ class BytesTest(unittest.TestCase):
     def test_colliding_names(self):
         names = colliding(400)
         self.mcds("set", "add", "names", data=b"\n".join(names))
-        self.assertEqual(sorted(self.mcds("set", "fetch", "names").splitlines()), sorted(names))
+        self.assertEqual(sorted(self.mcds("set", "scan", "names").splitlines()), sorted(names))
         batch = b"".join(b"counter add %s %d\n" % (name, i) for i, name in enumerate(names[:100]))
         self.assertEqual(self.mcds("batch", data=batch).split(), [b"%d" % i for i in range(100)])
         self.mcds("set", "remove", "names", data=b"\n".join(names[::2]))
-        self.assertEqual(sorted(self.mcds("set", "fetch", "names").splitlines()), sorted(names[1::2]))
+        self.assertEqual(sorted(self.mcds("set", "scan", "names").splitlines()), sorted(names[1::2]))
 
     def test_lines_of_others(self):
         """Lines that only look like ours are what they are, and --raw takes every line so."""
         lines = [b"$'open", b"$'bad \\q'", b"$'closed' and more", b"$'nothing to quote'", b"$'\\x41'",
                  b"$'\\n' ", b"$''"]
-        for verb, look in ("list push", "list fetch"), ("array set", "array get"):
+        for verb, look in ("list push", "list scan"), ("array set", "array scan"):
             self.mcds(*verb.split(), "theirs", data=b"\n".join(lines))
             seen = [self.bytes_of(o, "value" if verb == "list push" else "element")
                     for o in self.objects(*look.split(), "theirs")]
             self.assertEqual(seen, lines)
         self.mcds("list", "push", "raw", "--raw", data=b"$'\\n'\n$'a\\tb'\n")
-        seen = [self.bytes_of(o, "value") for o in self.objects("list", "fetch", "raw")]
+        seen = [self.bytes_of(o, "value") for o in self.objects("list", "scan", "raw")]
         self.assertEqual(seen, [b"$'\\n'", b"$'a\\tb'"])
 
     def test_raw_there_and_back(self):
         """A file with tabs and escapes, by every verb that takes lines and every one that prints them."""
         lines = b"a\tb\n$'x\\n'\n\x1b[1mbold\n\xff\xfe\ncr\r\nplain\n"
-        ways = [("list push", "list fetch"), ("array set", "array get"), ("set add", "set fetch")]
+        ways = [("list push", "list scan"), ("array set", "array scan"), ("set add", "set scan")]
         for verb, look in ways:
             subprocess.run([MCDS, *verb.split(), "file", "--raw"], input=lines, check=True,
                            env=self.environment, stdout=subprocess.DEVNULL)
@@ -160,7 +160,7 @@ class BytesTest(unittest.TestCase):
             self.assertEqual(sorted(done.stdout.split(b"\n")), sorted(lines.split(b"\n")), verb)
         subprocess.run([MCDS, "log", "put", "file", "--raw"], input=lines, check=True,
                        env=self.environment, stdout=subprocess.DEVNULL)
-        for look in ["fetch"], ["tail", "-f", "--last", "9"], ["tail"]:
+        for look in ["scan"], ["tail", "-f", "--last", "9"], ["tail"]:
             done = subprocess.Popen([MCDS, "log", *look, "file", "--raw"], env=self.environment,
                                     stdout=subprocess.PIPE)
             seen = [done.stdout.readline().split(b"\t", 1)[1] for _ in range(lines.count(b"\n"))]
@@ -177,18 +177,18 @@ class BytesTest(unittest.TestCase):
     def test_locales_and_terminals_change_nothing(self):
         self.mcds("list", "push", "x", *HOSTILE[:4], "--", *HOSTILE[4:])
         self.mcds("visitors", "hit", "v", "a")
-        usual = [self.mcds(*words.split()) for words in ("list fetch x", "--json list fetch x",
+        usual = [self.mcds(*words.split()) for words in ("list scan x", "--json list scan x",
                                                          "--json visitors estimate v", "help")]
         for locale in "C", "C.UTF-8", "de_DE.UTF-8", "tr_TR.UTF-8", "nonsense":
             for term in {}, {"TERM": "dumb"}, {"TERM": ""}:
                 seen = [self.mcds(*words.split(), LC_ALL=locale, LANG=locale, **term)
-                        for words in ("list fetch x", "--json list fetch x",
+                        for words in ("list scan x", "--json list scan x",
                                       "--json visitors estimate v", "help")]
                 self.assertEqual(seen, usual)
 
 
 if __name__ == "__main__":
-    if not is_possible(HOME):
-        print(f"skipped: {HOME} is not installed")
+    if not is_possible(STORE):
+        print(f"skipped: {STORE} is not installed")
         sys.exit(SKIPPED)
     unittest.main(argv=sys.argv[:1], verbosity=2)

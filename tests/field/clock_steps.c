@@ -1,6 +1,6 @@
-/* The wall clock steps an hour ahead and back again, in virtual time, under locks, visitors, online,
- * views and followers of logs. The monotonic clock runs on. What was acknowledged is there once all
- * that time, and after it. FIELD_ROUNDS plays with steps of other lengths. */
+/* The wall clock steps an hour ahead and back, in virtual time, under locks, visitors, online,
+ * views and followers of logs; the monotonic clock continues. What was acknowledged exists
+ * once, during that time and after it. FIELD_ROUNDS plays with steps of other lengths. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +15,7 @@
 #include "support/fake_env.h"
 
 #define HOUR_MS INT64_C(3600000)
+#define REACH_MS (70 * 60000) /* clocks may differ so much under default settings */
 #define EVENTS 180
 #define VISITORS 20
 #define SLOTS 4000
@@ -128,7 +129,7 @@ static void a_visitor_is_counted_once(void **state)
             }
             visit_all(visitors, online);
             OK(mcds_visitors_get(visitors, 0, &value));
-            OK(mcds_online_count(online, 0, &active));
+            OK(mcds_online_get(online, 0, &active));
             before = value.closed + value.current;
             if (members != MCDS_MEMBERS_ESTIMATED)
                 assert_in_range(before, VISITORS, 2 * VISITORS);
@@ -233,8 +234,8 @@ static bool see(void *context, const mcds_log_event *event)
     return true;
 }
 
-/* A fetch has every event once. A follower has none twice; what was put while the clock was behind
- * the reader's place by more than a log allows for is for fetches alone. */
+/* A fetch has every event once, a follower none twice. Only a fetch has what was put after the clock
+ * was set back by more than a log allows for. */
 static void every_event_is_read_once(void **state)
 {
     (void)state;
@@ -262,14 +263,14 @@ static void every_event_is_read_once(void **state)
             }
             OK(mcds_log_tail(log, &follower.cursor, see, &follower, &follower.info));
             fake_env_advance_ms(&play.fake, play.step_ms); /* what is ahead of us is not read */
-            OK(mcds_log_fetch(log, NULL, see, &fetched, &fetched.info));
+            OK(mcds_log_scan(log, NULL, see, &fetched, &fetched.info));
             for (uint32_t i = 0; i < EVENTS; i++) {
                 if (fetched.seen[i] != 1 || follower.seen[i] > 1)
                     fail_msg("round %u, event %u: fetched %u times, followed %u times", round,
                              (unsigned)i, (unsigned)fetched.seen[i],
                              (unsigned)follower.seen[i]);
                 missed += follower.seen[i] == 0;
-                if (i < 2 * (EVENTS / 3))
+                if (i < 2 * (EVENTS / 3) || play.step_ms <= REACH_MS)
                     assert_int_equal(follower.seen[i], 1);
             }
             print_message("round %u: %u events missed by the follower, %llu gaps\n", round,

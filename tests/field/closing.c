@@ -1,4 +1,4 @@
-/* HOME: handles, pipelines and stores are closed in every order, with operations in flight. Run it
+/* STORE: handles, pipelines and stores are closed in every order, with operations in flight. Run it
  * under the address sanitizer: what is freed too early, twice or never is then seen. */
 #include "field/closing.h"
 
@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "field/field.h"
-#include "support/place.h"
+#include "support/fixture.h"
 
 #define ORDERS 6
 #define BITES 3 /* of completions: none, one, all */
 #define CROWD 300
 
-static struct place *place;
+static struct fixture *fixture;
 static _Atomic int64_t blocks; /* of memory in use */
 
 static void *count_blocks(void *self, void *memory, size_t length)
@@ -32,7 +32,7 @@ static mcds_store *open_store(void)
     mcds_store *store = NULL;
     char uri[1024];
     mcds_options options = MCDS_OPTIONS_INIT;
-    place_uri_of(place, "closing", uri, sizeof uri);
+    fixture_uri_of(fixture, "closing", uri, sizeof uri);
     env = *mcds_env_system();
     env.reallocate = count_blocks;
     options.env = &env;
@@ -220,7 +220,7 @@ static void a_visitor_closes_what_it_visits(void **state)
     CHECK_OK(mcds_set_open(store, "visited", NULL, &open_set));
     CHECK_OK(mcds_set_add(open_set, mcds_text("a"), NULL));
     CHECK_OK(mcds_pipeline_open(store, NULL, &pipeline));
-    CHECK_OK(mcds_set_fetch_start(open_set, close_the_set, NULL, pipeline, 0));
+    CHECK_OK(mcds_set_scan_start(open_set, close_the_set, NULL, pipeline, 0));
     CHECK_OK(mcds_pipeline_next(pipeline, &done));
     CHECK_OK(done.result);
     assert_null(open_set);
@@ -289,8 +289,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(another_thread_closes_while_operations_end),
         cmocka_unit_test(a_crowd_of_handles_closes_at_once),
     };
-    place = place_or_exit(argc, argv);
+    fixture = fixture_or_exit(argc, argv);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    place_stop(place);
+    fixture_stop(fixture);
     return failed;
 }

@@ -1,4 +1,4 @@
-/* One player for each structure and form. What they read is left in outputs that live for ever. */
+/* One player for each structure and form. The outputs of its reads are never freed. */
 #include "field/closing.h"
 #include "support/no_database.h"
 
@@ -105,7 +105,7 @@ static void start_lock(void *handle, mcds_pipeline *pipeline)
 {
     CHECK_OK(mcds_lock_try_acquire_start(handle, &leases[0], pipeline, 0));
     CHECK_OK(mcds_lock_acquire_start(handle, 50, &leases[1], pipeline, 0));
-    CHECK_OK(mcds_lock_holder_get_start(handle, &holder, pipeline, 0));
+    CHECK_OK(mcds_lock_get_holder_start(handle, &holder, pipeline, 0));
     CHECK_OK(mcds_lock_break_start(handle, pipeline, 0));
 }
 
@@ -177,7 +177,7 @@ static void *open_online_estimated(mcds_store *store)
 static void start_online(void *handle, mcds_pipeline *pipeline)
 {
     CHECK_OK(mcds_online_beat_start(handle, "ann", 0, pipeline, 0));
-    CHECK_OK(mcds_online_count_start(handle, 0, &online_value, pipeline, 0));
+    CHECK_OK(mcds_online_get_start(handle, 0, &online_value, pipeline, 0));
     CHECK_OK(mcds_online_drop_start(handle, 0, pipeline, 0));
 }
 
@@ -216,7 +216,7 @@ static void start_set(void *handle, mcds_pipeline *pipeline)
     CHECK_OK(mcds_set_add_start(handle, mcds_text("b"), NULL, pipeline, 0));
     CHECK_OK(mcds_set_has_start(handle, mcds_text("a"), pipeline, 0));
     CHECK_OK(mcds_set_remove_start(handle, mcds_text("a"), &changed, pipeline, 0));
-    CHECK_OK(mcds_set_fetch_start(handle, see_counted, NULL, pipeline, 0));
+    CHECK_OK(mcds_set_scan_start(handle, see_counted, NULL, pipeline, 0));
     CHECK_OK(mcds_set_drop_start(handle, pipeline, 0));
 }
 
@@ -266,7 +266,7 @@ static void start_array(void *handle, mcds_pipeline *pipeline)
     mcds_bytes elements[] = {mcds_text("a"), mcds_text("b")};
     CHECK_OK(mcds_array_set_start(handle, elements, 2, pipeline, 0));
     CHECK_OK(mcds_array_change_start(handle, elements, 1, elements, 2, pipeline, 0));
-    CHECK_OK(mcds_array_get_start(handle, see_bytes, NULL, pipeline, 0));
+    CHECK_OK(mcds_array_scan_start(handle, see_bytes, NULL, pipeline, 0));
 }
 
 static void close_array(void *handle)
@@ -287,7 +287,7 @@ static void start_list(void *handle, mcds_pipeline *pipeline)
     values[0] = values[1] = mcds_text("a");
     CHECK_OK(mcds_list_push_start(handle, values[0], pipeline, 0));
     CHECK_OK(mcds_list_push_many_start(handle, values, 2, NULL, pipeline, 0));
-    CHECK_OK(mcds_list_fetch_start(handle, 0, 10, see_bytes, NULL, pipeline, 0));
+    CHECK_OK(mcds_list_scan_start(handle, 0, 10, see_bytes, NULL, pipeline, 0));
     CHECK_OK(mcds_list_clear_start(handle, pipeline, 0));
     CHECK_OK(mcds_list_drop_start(handle, pipeline, 0));
 }
@@ -312,7 +312,7 @@ static void start_log(void *handle, mcds_pipeline *pipeline)
     events[0] = events[1] = mcds_text("a");
     CHECK_OK(mcds_log_put_start(handle, 0, events[0], pipeline, 0));
     CHECK_OK(mcds_log_put_many_start(handle, 0, events, 2, NULL, pipeline, 0));
-    CHECK_OK(mcds_log_fetch_start(handle, &range, see_event, NULL, &log_info, pipeline, 0));
+    CHECK_OK(mcds_log_scan_start(handle, &range, see_event, NULL, &log_info, pipeline, 0));
     CHECK_OK(mcds_log_tail_start(handle, &log_cursor, see_event, NULL, &log_info, pipeline, 0));
     CHECK_OK(mcds_log_drop_start(handle, pipeline, 0));
 }

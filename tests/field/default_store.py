@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from place import Place
+from fixture import Fixture
 
 MCDS = os.path.abspath(sys.argv[1])
 NOBODY = 65534
@@ -17,11 +17,11 @@ IS_ROOT = os.geteuid() == 0
 
 class DefaultStoreTest(unittest.TestCase):
     def setUp(self):
-        place = Place("lmdb").__enter__()
-        self.addCleanup(place.__exit__)
-        self.folder = place.folder
+        fixture = Fixture("lmdb").__enter__()
+        self.addCleanup(fixture.__exit__)
+        self.folder = fixture.folder
         self.work = self.make("work", 0o777)
-        self.environment = place.environment(MCDS)
+        self.environment = fixture.environment(MCDS)
         del self.environment["HOME"], self.environment["XDG_STATE_HOME"]
 
     def make(self, name, mode):
@@ -97,7 +97,7 @@ class DefaultStoreTest(unittest.TestCase):
             for command in ["counter", "get", "x"], ["doctor"]:
                 done = self.mcds("-s", "lmdb:" + path, *command, user=NOBODY)
                 mode = stat.S_IMODE(os.stat(refusing).st_mode)
-                self.assertIn(f"no permission for {refusing}: it belongs to user 0 and has mode {mode:04o}, "
+                self.assertIn(f"{refusing}: no permission: it belongs to user 0 and has mode {mode:04o}, "
                               f"and this is user {NOBODY}", done.stdout + done.stderr)
 
     def test_others_may_write_where_the_file_lies(self):

@@ -1,5 +1,5 @@
-/* A real memcached whose answers come twice now and then, on the way through a proxy that is out of
- * order: no answer is taken for that to another request. */
+/* A real memcached behind a faulty proxy that sometimes doubles replies: no reply is taken for
+ * the reply to another request. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

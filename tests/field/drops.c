@@ -1,4 +1,4 @@
-/* HOME: processes add to a structure while another drops it again and again. What they add after
+/* STORE: processes add to a structure while another drops it again and again. What they add after
  * the last drop has returned, and what is acknowledged, is there. FIELD_ROUNDS drops. */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "field/field.h"
 #include "mcds.h"
-#include "support/place.h"
+#include "support/fixture.h"
 
 #define WRITERS 4
 #define LATE 300
@@ -105,7 +105,7 @@ static int has_event(struct handle *handle, const char *text)
     mcds_log_info info = MCDS_LOG_INFO_INIT;
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
     range.first_ms = ((int64_t)time(NULL) - RECENT_S) * 1000;
-    int result = mcds_log_fetch(handle->log, &range, compare, &wanted, &info);
+    int result = mcds_log_scan(handle->log, &range, compare, &wanted, &info);
     check(info.gaps == 0, "a gap, and the store has forgotten nothing");
     return result == MCDS_OK && !wanted.found ? MCDS_NOT_FOUND : result;
 }
@@ -118,9 +118,9 @@ static int has(struct handle *handle, const char *text)
                                  : mcds_set_has(handle->set, mcds_text(text));
 }
 
-static void name_late(char *out, size_t room, unsigned writer, unsigned number)
+static void name_late(char *out, size_t capacity, unsigned writer, unsigned number)
 {
-    (void)snprintf(out, room, "writer %u, late %u", writer, number);
+    (void)snprintf(out, capacity, "writer %u, late %u", writer, number);
 }
 
 static void write_all(const char *uri, int form, struct board *board, unsigned writer)
@@ -205,14 +205,14 @@ static void play(const char *uri, int form, struct board *board, unsigned drops)
 int main(int count, char **words)
 {
     char uri[1024];
-    struct place *place = place_or_exit(count, words);
+    struct fixture *fixture = fixture_or_exit(count, words);
     void *shared = mmap(NULL, sizeof(struct board), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     check(shared != MAP_FAILED, "mmap");
     for (int form = 0; form < FORMS; form++) {
-        place_uri_of(place, names[form], uri, sizeof uri);
+        fixture_uri_of(fixture, names[form], uri, sizeof uri);
         play(uri, form, shared, field_number("FIELD_ROUNDS", 40));
     }
-    place_stop(place);
+    fixture_stop(fixture);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* Followers of logs of every retention, for ten times that long, in virtual time: each event is
- * seen once, and a gap is told only to a reader that has been away for a retention or longer. */
+ * seen once, and a gap is reported only to a reader that was away for a retention or longer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

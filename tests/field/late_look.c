@@ -1,5 +1,5 @@
-/* A program that is kept from running for longer than its timeouts, as on a loaded machine, and then
- * looks: what has come meanwhile counts. */
+/* A program that does not run for longer than its timeouts, as on a loaded machine, and then
+ * reads: replies that have arrived meanwhile count. */
 #include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,12 +10,12 @@
 #include <cmocka.h>
 
 #include "mcds.h"
-#include "support/place.h"
+#include "support/fixture.h"
 
 #define NS_PER_S INT64_C(1000000000)
 #define LOOKS_MAX 100
 
-static struct place *place;
+static struct fixture *fixture;
 static mcds_env env;
 static int64_t skipped_ns; /* of the monotonic clock */
 
@@ -33,7 +33,7 @@ static mcds_store *open_store(const char *options)
     env = *mcds_env_system();
     env.monotonic_ns = shifted_ns;
     given.env = &env;
-    const char *servers = place_uri(place);
+    const char *servers = fixture_uri(fixture);
     (void)snprintf(uri, sizeof uri, "%.*s?%s", (int)strcspn(servers, "?"), servers, options);
     assert_int_equal(MCDS_OK, mcds_open(uri, &given, &store));
     return store;
@@ -51,10 +51,10 @@ static int look_rarely(mcds_pipeline *pipeline, int64_t away_ns)
         assert_true(poll(&polled, 1, wait.timeout_ms) >= 0);
         skipped_ns += away_ns;
         int result = mcds_pipeline_poll(pipeline, &done);
-        if (result != MCDS_BUSY)
+        if (result != MCDS_PENDING)
             return result == MCDS_OK ? done.result : result;
     }
-    return MCDS_BUSY;
+    return MCDS_PENDING;
 }
 
 static void a_connection_is_made_by_a_program_that_is_late(void **state)
@@ -99,8 +99,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_connection_is_made_by_a_program_that_is_late),
         cmocka_unit_test(an_answer_that_is_there_counts),
     };
-    place = place_or_exit(argc, argv);
+    fixture = fixture_or_exit(argc, argv);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    place_stop(place);
+    fixture_stop(fixture);
     return failed;
 }

@@ -1,4 +1,4 @@
-/* The books on numbered changes: what was answered, what was read, and whether they agree. */
+/* A ledger of numbered changes: what was answered, what was read, and whether both agree. */
 #include "field/ledger.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Numbered changes of every structure and form, what each answered, and which of them are there:
- * the books by which full and forgetful stores are judged. */
+/* A ledger of numbered changes for every structure and form: what each change answered, and
+ * which of them exist. Full and forgetful stores are judged by it. */
 #ifndef MCDS_TESTS_FIELD_LEDGER_H
 #define MCDS_TESTS_FIELD_LEDGER_H
 

@@ -1,4 +1,4 @@
-/* How each structure and form is written to, read, dropped and closed. */
+/* Writes, reads, drops and closes each structure and form for the ledger. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,7 +206,7 @@ static int read_locks(struct ledger *ledger)
     for (uint32_t i = 0; i < ledger->count; i++) {
         mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
         TRY(open_lock(ledger, i));
-        int result = mcds_lock_holder_get(ledger->handles[i], &holder);
+        int result = mcds_lock_get_holder(ledger->handles[i], &holder);
         TRY(read_one(ledger, result));
         ledger->seen[i] = result == MCDS_OK;
         ledger->foreign += result == MCDS_OK && ledger->results[i] == MCDS_OK &&
@@ -318,7 +318,7 @@ static int beat(struct ledger *ledger, uint32_t number)
 static int read_online(struct ledger *ledger)
 {
     mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
-    int result = mcds_online_count(ledger->handle, ledger->now_ms, &value);
+    int result = mcds_online_get(ledger->handle, ledger->now_ms, &value);
     ledger->sum = value.current;
     ledger->is_lost = value.reborn;
     return read_one(ledger, result);
@@ -437,7 +437,7 @@ static bool see_element(void *context, mcds_bytes element, uint64_t count)
 
 static int read_set(struct ledger *ledger)
 {
-    return read_one(ledger, mcds_set_fetch(ledger->handle, see_element, ledger));
+    return read_one(ledger, mcds_set_scan(ledger->handle, see_element, ledger));
 }
 
 static int drop_set(struct ledger *ledger)
@@ -562,8 +562,8 @@ static int read_arrays(struct ledger *ledger)
 {
     for (uint32_t i = 0; i < ledger->count; i += ARRAY_LENGTH) {
         TRY(open_array(ledger, i));
-        TRY(read_one(ledger, mcds_array_get(ledger->handles[i / ARRAY_LENGTH],
-                                            see_array_element, ledger)));
+        TRY(read_one(ledger, mcds_array_scan(ledger->handles[i / ARRAY_LENGTH],
+                                             see_array_element, ledger)));
     }
     return MCDS_OK;
 }
@@ -627,12 +627,12 @@ static bool see_larger(void *context, mcds_bytes value)
 
 static int read_small_list(struct ledger *ledger)
 {
-    return read_one(ledger, mcds_list_fetch(ledger->handle, 0, 0, see_small, ledger));
+    return read_one(ledger, mcds_list_scan(ledger->handle, 0, 0, see_small, ledger));
 }
 
 static int read_larger_list(struct ledger *ledger)
 {
-    return read_one(ledger, mcds_list_fetch(ledger->handle, 0, 0, see_larger, ledger));
+    return read_one(ledger, mcds_list_scan(ledger->handle, 0, 0, see_larger, ledger));
 }
 
 static int drop_list(struct ledger *ledger)
@@ -668,7 +668,7 @@ static int read_log(struct ledger *ledger)
 {
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
     mcds_log_info info = MCDS_LOG_INFO_INIT;
-    int result = mcds_log_fetch(ledger->handle, &range, see_event, ledger, &info);
+    int result = mcds_log_scan(ledger->handle, &range, see_event, ledger, &info);
     ledger->is_lost = info.gaps > 0;
     return read_one(ledger, result);
 }

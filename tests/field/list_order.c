@@ -1,4 +1,4 @@
-/* HOME: a list with removal keeps the additions of one handle in their order while many of them
+/* STORE: a list with removal keeps the additions of one handle in their order while many of them
  * are in flight, across splits and for two handles at once. FIELD_CHANGES adds a larger size. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "field/field.h"
 #include "mcds.h"
-#include "support/place.h"
+#include "support/fixture.h"
 
 #define HANDLES 2
 #define TIMEOUT_MS 60000
@@ -74,7 +74,7 @@ static void play(mcds_store *store, unsigned handles, unsigned size, bool wants_
                   "add");
         }
     finish(pipeline);
-    check(mcds_set_fetch(sets[0], see, &seen) == MCDS_OK, "fetch");
+    check(mcds_set_scan(sets[0], see, &seen) == MCDS_OK, "fetch");
     (void)printf("%s: %u seen, %u out of order\n", name, seen.count, seen.wrong);
     check(seen.count == size * handles && seen.wrong == 0, "not the order of the additions");
     for (unsigned h = 0; h < handles; h++)
@@ -89,9 +89,9 @@ int main(int count, char **words)
     char uri[1024];
     mcds_store *store;
     mcds_options options = MCDS_OPTIONS_INIT;
-    struct place *place = place_or_exit(count, words);
+    struct fixture *fixture = fixture_or_exit(count, words);
     options.timeout_ms = TIMEOUT_MS;
-    place_uri_of(place, "order", uri, sizeof uri);
+    fixture_uri_of(fixture, "order", uri, sizeof uri);
     check(mcds_open(uri, &options, &store) == MCDS_OK, "open");
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         for (unsigned handles = 1; handles <= HANDLES; handles++) {
@@ -99,6 +99,6 @@ int main(int count, char **words)
             play(store, handles, sizes[i], true);
         }
     mcds_close(store);
-    place_stop(place);
+    fixture_stop(fixture);
     return 0;
 }

@@ -11,7 +11,7 @@ import sys
 import threading
 import unittest
 
-from place import SKIPPED, Place, is_possible
+from fixture import SKIPPED, Fixture, is_possible
 
 MCDS = os.path.abspath(sys.argv[1])
 AMBIGUOUS = 80
@@ -88,44 +88,44 @@ VERBS = [
     ([], "visitors hit x ann", "visitors get x", "counted"),
     (["visitors hit x ann --exact"], "visitors hit x bob --exact", "visitors get x --exact", "counted"),
     (["visitors hit x ann"], "visitors drop x", "visitors get x", "dropped"),
-    ([], "online beat x ann --width 1d", "online count x --width 1d", "counted"),
-    (["online beat x ann --width 1d"], "online drop x --width 1d", "online count x --width 1d", "dropped"),
+    ([], "online beat x ann --width 1d", "online get x --width 1d", "counted"),
+    (["online beat x ann --width 1d"], "online drop x --width 1d", "online get x --width 1d", "dropped"),
     ([], "views hit x page --database lmdb:KEPT", "views get x page --database lmdb:KEPT", "counted"),
-    ([], "set add x a", "set fetch x", "added"),
-    (["set add x a"], "set add x b", "set fetch x", "added"),
-    (["set add x a --list"], "set add x a --list", "set fetch x --list", "added"),
-    (["set add x a"], "set remove x a", "set fetch x", "removed"),
-    (["set add x a"], "set drop x", "set fetch x", "dropped"),
+    ([], "set add x a", "set scan x", "added"),
+    (["set add x a"], "set add x b", "set scan x", "added"),
+    (["set add x a --list"], "set add x a --list", "set scan x --list", "added"),
+    (["set add x a"], "set remove x a", "set scan x", "removed"),
+    (["set add x a"], "set drop x", "set scan x", "dropped"),
     (["table put x k 1"], "table put x k 2", "table get x k", "put"),
     (["table put x k 1"], "table put x j 2 --if-absent", "table get x j", "put"),
     (["table put x k 1"], "table put x k 2 --if-is 1", "table get x k", "put"),
     (["table put x k 1"], "table incr x k", "table get x k", "added"),
     (["table put x k 1"], "table remove x k", "table get x k", "removed"),
     (["table put x k 1"], "table drop x", "table get x k", "dropped"),
-    ([], "list push x a", "list fetch x", "pushed"),
-    (["list push x a"], "list push x b", "list fetch x", "pushed"),
-    (["list push x a"], "list clear x", "list fetch x", "cleared"),
-    (["list push x a"], "list drop x", "list fetch x", "dropped"),
-    (["log put x a"], "log put x b", "log fetch x", "put"),
-    (["log put x a"], "log drop x", "log fetch x", "dropped"),
-    (["array set x a"], "array set x b", "array get x", "set"),
-    (["array set x a"], "array change x --add b", "array get x", "changed"),
-    (["array set x a"], "array drop x", "array get x", "dropped"),
+    ([], "list push x a", "list scan x", "pushed"),
+    (["list push x a"], "list push x b", "list scan x", "pushed"),
+    (["list push x a"], "list clear x", "list scan x", "cleared"),
+    (["list push x a"], "list drop x", "list scan x", "dropped"),
+    (["log put x a"], "log put x b", "log scan x", "put"),
+    (["log put x a"], "log drop x", "log scan x", "dropped"),
+    (["array set x a"], "array set x b", "array scan x", "set"),
+    (["array set x a"], "array change x --add b", "array scan x", "changed"),
+    (["array set x a"], "array drop x", "array scan x", "dropped"),
     ([f"lock x -t 1h -- sh -c '{KILL_MCDS}'"], "lock x --break", "lock x --info", "broken"),
 ]
 
 
 class LostRepliesTest(unittest.TestCase):
     def setUp(self):
-        self.place = Place("memcached").__enter__()
-        self.addCleanup(self.place.__exit__)
-        self.environment = self.place.environment(MCDS)
+        self.fixture = Fixture("memcached").__enter__()
+        self.addCleanup(self.fixture.__exit__)
+        self.environment = self.fixture.environment(MCDS)
         self.rounds = 0
 
     def mcds(self, command, namespace, store=None, data=None):
-        words = command.replace("KEPT", f"{self.place.folder}/{namespace}.mdb")
+        words = command.replace("KEPT", f"{self.fixture.folder}/{namespace}.mdb")
         shell = f'exec mcds -s "$STORE" --namespace {namespace} {words}'
-        uri = store or f"memcached://{self.place.socket}?timeout=120000"
+        uri = store or f"memcached://{self.fixture.socket}?timeout=120000"
         return subprocess.run(["sh", "-c", shell], env=self.environment | {"STORE": uri}, check=False,
                               input=data, stdin=subprocess.DEVNULL if data is None else None,
                               capture_output=True, text=True)
@@ -133,11 +133,11 @@ class LostRepliesTest(unittest.TestCase):
     def play(self, before, command, look, lost, timeout_ms, data=None):
         """Returns the outcome, whether something has changed, and whether a reply was lost."""
         self.rounds += 1
-        namespace, path = f"n{self.rounds}", f"{self.place.folder}/relay{self.rounds}"
+        namespace, path = f"n{self.rounds}", f"{self.fixture.folder}/relay{self.rounds}"
         for line in before:
             self.mcds(line, namespace)
         first = self.mcds(look, namespace)
-        relay = Relay(path, self.place.socket, lost)
+        relay = Relay(path, self.fixture.socket, lost)
         done = self.mcds(command, namespace, f"memcached://{path}?timeout={timeout_ms}", data)
         relay.close()
         has_changed = self.without_times(look, self.mcds(look, namespace)) != \
@@ -162,7 +162,7 @@ class LostRepliesTest(unittest.TestCase):
         codes = set()
         for timeout_ms in TIMEOUTS_MS:
             for lost in range(1, CHANGES_MAX):
-                line = data and data.replace("KEPT", f"{self.place.folder}/n{self.rounds + 1}.mdb")
+                line = data and data.replace("KEPT", f"{self.fixture.folder}/n{self.rounds + 1}.mdb")
                 done, has_changed, is_over = self.play(before, command, look, lost, timeout_ms, line)
                 with self.subTest(command=command, data=data, lost=lost):
                     self.judge(done, has_changed, word)
@@ -189,11 +189,11 @@ class LostRepliesTest(unittest.TestCase):
                 self.sweep(before, "--json batch", look, word, command + "\n")
 
     def test_lines(self):
-        for command, look, data, word in (("set add x", "set fetch x", "a\n", "added"),
+        for command, look, data, word in (("set add x", "set scan x", "a\n", "added"),
                                           ("table put x", "table scan x", "a\tb\n", "put"),
-                                          ("list push x", "list fetch x", "a\n", "pushed"),
-                                          ("log put x", "log fetch x", "a\n", "put"),
-                                          ("array set x", "array get x", "a\n", "set")):
+                                          ("list push x", "list scan x", "a\n", "pushed"),
+                                          ("log put x", "log scan x", "a\n", "put"),
+                                          ("array set x", "array scan x", "a\n", "set")):
             with self.subTest(command=command):
                 self.sweep([], command, look, word, data)
 

@@ -1,4 +1,4 @@
-/* HOME: thousands of changes in flight into a structure that has just been made take bounded
+/* STORE: thousands of changes in flight into a structure that has just been made take bounded
  * memory, end within their timeout and are all there. FIELD_CHANGES is how many. */
 #include <malloc.h>
 #include <stdatomic.h>
@@ -8,7 +8,7 @@
 
 #include "field/field.h"
 #include "mcds.h"
-#include "support/place.h"
+#include "support/fixture.h"
 
 #define CHANGES 8000
 /* The most memory that one change in flight may take, on average. */
@@ -114,7 +114,7 @@ static unsigned count_all(struct world *world, const struct kind *kind)
         return (unsigned)value.current;
     }
     if (kind->start == add)
-        check(mcds_set_fetch(world->set, count_element, &count) == MCDS_OK, "fetch");
+        check(mcds_set_scan(world->set, count_element, &count) == MCDS_OK, "fetch");
     else
         check(mcds_table_scan(world->table, &cursor, 0, count_row, &count) == MCDS_OK, "scan");
     return count;
@@ -135,7 +135,7 @@ static void play(struct world *world, const struct kind *kind, unsigned changes)
     check(taken < (int64_t)changes * BYTES_EACH + BYTES_MORE, "too much memory");
 }
 
-static void open_world(struct world *world, const struct place *place, const char *name,
+static void open_world(struct world *world, const struct fixture *fixture, const char *name,
                        unsigned changes)
 {
     static mcds_env env;
@@ -143,7 +143,7 @@ static void open_world(struct world *world, const struct place *place, const cha
     mcds_options options = MCDS_OPTIONS_INIT;
     mcds_pipeline_options depth = MCDS_PIPELINE_OPTIONS_INIT;
     mcds_visitors_options exact = MCDS_VISITORS_OPTIONS_INIT;
-    place_uri_of(place, "first", uri, sizeof uri);
+    fixture_uri_of(fixture, "first", uri, sizeof uri);
     env = *mcds_env_system();
     env.reallocate = count_bytes;
     options.env = &env;
@@ -173,12 +173,12 @@ int main(int count, char **words)
 {
     struct world world;
     unsigned changes = field_number("FIELD_CHANGES", CHANGES);
-    struct place *place = place_or_exit(count, words);
+    struct fixture *fixture = fixture_or_exit(count, words);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        open_world(&world, place, kinds[i].name, changes);
+        open_world(&world, fixture, kinds[i].name, changes);
         play(&world, &kinds[i], changes);
         close_world(&world);
     }
-    place_stop(place);
+    fixture_stop(fixture);
     return 0;
 }

@@ -10,9 +10,9 @@ import unittest
 import zlib
 
 from field import rounds, skip
-from place import Place, is_possible
+from fixture import Fixture, is_possible
 
-HOME, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
+STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 LINES = 10000
 LIMIT_S = 800
 # What is under way and what the store keeps in the process; of lmdb the pages of its file count too.
@@ -21,12 +21,12 @@ MOST_KB = {"lmdb": 400000, "memcached": 64000}
 
 class ManyLinesTest(unittest.TestCase):
     def setUp(self):
-        place = Place(HOME, megabytes=1024).__enter__()
-        self.addCleanup(place.__exit__)
-        self.environment = place.environment(MCDS)
-        if HOME == "lmdb":
-            self.environment["MCDS_STORE"] = f"lmdb:{place.folder}/store?sync=async&timeout=60000"
-        self.folder = place.folder
+        fixture = Fixture(STORE, megabytes=1024).__enter__()
+        self.addCleanup(fixture.__exit__)
+        self.environment = fixture.environment(MCDS)
+        if STORE == "lmdb":
+            self.environment["MCDS_STORE"] = f"lmdb:{fixture.folder}/store?sync=async&timeout=60000"
+        self.folder = fixture.folder
         self.count = LINES * rounds(10)
 
     def run_with(self, arguments, lines=(), take=None):
@@ -47,7 +47,7 @@ class ManyLinesTest(unittest.TestCase):
     def write(self, *arguments, lines, take=None):
         most_kb, taken = self.run_with(arguments, lines, take)
         print(f"{' '.join(arguments)}: {self.count} lines, {most_kb} KB", flush=True)
-        self.assertLess(most_kb, MOST_KB[HOME])
+        self.assertLess(most_kb, MOST_KB[STORE])
         return taken
 
     def numbered(self, pattern):
@@ -71,7 +71,7 @@ class ManyLinesTest(unittest.TestCase):
 
     def test_list_push(self):
         self.write("list", "push", "x", lines=self.numbered(b"value %\n"))
-        _, same = self.run_with(["list", "fetch", "x"], take=lambda output: all(
+        _, same = self.run_with(["list", "scan", "x"], take=lambda output: all(
             seen == written for seen, written in
             itertools.zip_longest(output, self.numbered(b"value %\n"))))
         self.assertTrue(same)
@@ -84,16 +84,16 @@ class ManyLinesTest(unittest.TestCase):
         self.assertEqual(seen, self.digest(self.numbered(pattern)))
 
     def test_set_add(self):
-        self.compare(["set", "add", "x"], ["set", "fetch", "x"], b"element %\n")
+        self.compare(["set", "add", "x"], ["set", "scan", "x"], b"element %\n")
 
     def test_table_put(self):
         self.compare(["table", "put", "x"], ["table", "scan", "x"], b"key %\tvalue\n")
 
     def test_log_put(self):
-        self.compare(["log", "put", "x", "--by-arrival"], ["log", "fetch", "x"], b"event %\n")
+        self.compare(["log", "put", "x", "--by-arrival"], ["log", "scan", "x"], b"event %\n")
 
 
 if __name__ == "__main__":
-    if not is_possible(HOME):
-        skip(f"{HOME} is not installed")
+    if not is_possible(STORE):
+        skip(f"{STORE} is not installed")
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,4 +1,4 @@
-/* HOME: names of every byte, names that differ in one byte, names that look like keys or escapes, and
+/* STORE: names of every byte, names that differ in one byte, names that look like keys or escapes, and
  * names with one unkeyed hash, under every structure. No two share anything. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,15 +6,15 @@
 #include <unistd.h>
 
 #include "mcds.h"
-#include "support/place.h"
+#include "support/fixture.h"
 
 #define HANG_S 600
 #define NAMES_MAX 700
-#define NAME_ROOM 300
+#define NAME_CAPACITY 300
 #define COLLIDING 60
 #define TIMEOUT_MS 60000
 
-static char names[NAMES_MAX][NAME_ROOM];
+static char names[NAMES_MAX][NAME_CAPACITY];
 static unsigned name_count;
 
 static void check(bool fine, const char *what, unsigned i)
@@ -39,7 +39,7 @@ static void make_names(void)
     static const char *const odd[] = {"%41", "A%",    "a:b",  "a",     ":a",
                                       "a:",  "a:b:c", "~",    "~a",    "x 1",
                                       " ",   "\t",    "\r\n", "get x", "\xff\xfe"};
-    char text[NAME_ROOM];
+    char text[NAME_CAPACITY];
     for (int byte = 1; byte < 256; byte++) {
         char one = (char)byte;
         add_name(&one, 1);
@@ -89,7 +89,7 @@ static void use_lock(mcds_store *store, unsigned i, bool finds)
     if (!finds)
         check(mcds_lock_try_acquire(lock, &lease) == MCDS_OK, "lock", i);
     else
-        check(mcds_lock_holder_get(lock, &holder) == MCDS_OK &&
+        check(mcds_lock_get_holder(lock, &holder) == MCDS_OK &&
                   strcmp(holder.label, label) == 0,
               "lock", i);
     mcds_lock_close(lock);
@@ -131,7 +131,7 @@ static void use_set(mcds_store *store, unsigned i, bool finds)
     if (!finds)
         check(mcds_set_add(set, mcds_text(names[i]), NULL) == MCDS_OK, "set", i);
     else
-        check(mcds_set_fetch(set, see_element, &i) == MCDS_OK, "set", i);
+        check(mcds_set_scan(set, see_element, &i) == MCDS_OK, "set", i);
     mcds_set_close(set);
 }
 
@@ -168,7 +168,7 @@ static void use_array(mcds_store *store, unsigned i, bool finds)
     mcds_bytes element = mcds_text(names[i]);
     mcds_array *array;
     check(mcds_array_open(store, names[i], NULL, &array) == MCDS_OK, "array", i);
-    check((finds ? mcds_array_get(array, see_bytes, &i)
+    check((finds ? mcds_array_scan(array, see_bytes, &i)
                  : mcds_array_change(array, &element, 1, NULL, 0)) == MCDS_OK,
           "array", i);
     mcds_array_close(array);
@@ -178,7 +178,7 @@ static void use_list(mcds_store *store, unsigned i, bool finds)
 {
     mcds_list *list;
     check(mcds_list_open(store, names[i], NULL, &list) == MCDS_OK, "list", i);
-    check((finds ? mcds_list_fetch(list, 0, 0, see_bytes, &i)
+    check((finds ? mcds_list_scan(list, 0, 0, see_bytes, &i)
                  : mcds_list_push(list, mcds_text(names[i]))) == MCDS_OK,
           "list", i);
     mcds_list_close(list);
@@ -188,7 +188,7 @@ static void use_log(mcds_store *store, unsigned i, bool finds)
 {
     mcds_log *log;
     check(mcds_log_open(store, names[i], NULL, &log) == MCDS_OK, "log", i);
-    check((finds ? mcds_log_fetch(log, NULL, see_event, &i, NULL)
+    check((finds ? mcds_log_scan(log, NULL, see_event, &i, NULL)
                  : mcds_log_put(log, 0, mcds_text(names[i]))) == MCDS_OK,
           "log", i);
     mcds_log_close(log);
@@ -213,11 +213,11 @@ int main(int argc, char **argv)
     char uri[1100];
     mcds_store *store;
     mcds_options options = MCDS_OPTIONS_INIT;
-    struct place *place = place_or_exit(argc, argv);
+    struct fixture *fixture = fixture_or_exit(argc, argv);
     (void)alarm(HANG_S);
     make_names();
     options.timeout_ms = TIMEOUT_MS;
-    place_uri_of(place, "names", uri, sizeof uri - 20);
+    fixture_uri_of(fixture, "names", uri, sizeof uri - 20);
     if (strncmp(uri, "lmdb:", 5) == 0) /* nothing here asks for the disk */
         (void)strcat(uri, strchr(uri, '?') == NULL ? "?sync=async" : "&sync=async");
     check(mcds_open(uri, &options, &store) == MCDS_OK, "open", 0);
@@ -225,11 +225,11 @@ int main(int argc, char **argv)
         for (int finds = 0; finds <= 1; finds++)
             for (unsigned i = 0; i < name_count; i++)
                 uses[use](store, i, finds == 1);
-    check(mcds_catalogue(store, see_listed, NULL) == MCDS_OK, "ls", 0);
+    check(mcds_scan(store, see_listed, NULL) == MCDS_OK, "ls", 0);
     for (unsigned i = 0; i < name_count; i++)
         check(listed[i] || strlen(names[i]) > 33, "not listed", i);
     (void)printf("%u names\n", name_count);
     mcds_close(store);
-    place_stop(place);
+    fixture_stop(fixture);
     return 0;
 }

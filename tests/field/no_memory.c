@@ -1,4 +1,4 @@
-/* HOME: every structure while malloc() fails, in mcds, in LMDB and in the C library: each allocation
+/* STORE: every structure while malloc() fails, in mcds, in LMDB and in the C library: each allocation
  * in turn, alone or with those after it. Nothing crashes or leaks, what was acknowledged is there,
  * what was refused is not, and with memory again all works. FIELD_ROUNDS=1000 refuses each of the
  * first 1000; NO_MEMORY_ONLY names a structure. */
@@ -10,7 +10,7 @@
 
 #include "field/field.h"
 #include "field/ledger.h"
-#include "support/place.h"
+#include "support/fixture.h"
 
 #define EXIT_SKIPPED 77
 /* A call that does not end: the program is killed. */
@@ -74,7 +74,7 @@ void free(void *memory)
 }
 
 struct play {
-    const struct place *place;
+    const struct fixture *fixture;
     const struct subject *subject;
     long refusal;
     long in_a_row;
@@ -128,7 +128,7 @@ static void call_all(struct play *play, struct ledger *ledger)
         complain(play, "another answer:", mcds_errmsg());
 }
 
-/* A home that could not connect waits a little before it tries again. */
+/* A backend that could not connect waits a little before it tries again. */
 static void wait_for(struct ledger *ledger)
 {
     for (int i = 0; i < 500 && ledger_read(ledger) != MCDS_OK; i++)
@@ -146,7 +146,7 @@ static bool play_one(struct play *play, bool is_first)
     char ns[16];
     (void)snprintf(ns, sizeof ns, "run%u", ++runs);
     options.ns = ns;
-    place_uri_of(play->place, "store", uri, sizeof uri - 20);
+    fixture_uri_of(play->fixture, "store", uri, sizeof uri - 20);
     if (strncmp(uri, "lmdb:", 5) == 0) /* nothing here asks for the disk */
         (void)strcat(uri, strchr(uri, '?') == NULL ? "?sync=async" : "&sync=async");
     long before = blocks;
@@ -177,13 +177,13 @@ static bool play_one(struct play *play, bool is_first)
     return did;
 }
 
-static int play_all(const struct place *place)
+static int play_all(const struct fixture *fixture)
 {
     const char *only = getenv("NO_MEMORY_ONLY");
     long refusals = (long)field_rounds(REFUSALS);
     int wrong = 0;
     for (unsigned i = 0; i < ledger_subject_count; i++) {
-        struct play play = {.place = place, .subject = &ledger_subjects[i]};
+        struct play play = {.fixture = fixture, .subject = &ledger_subjects[i]};
         if (only != NULL && strcmp(only, play.subject->name) != 0)
             continue;
         long most = 0;
@@ -203,11 +203,11 @@ static int play_all(const struct place *place)
 
 int main(int argc, char **argv)
 {
-    struct place *place = place_or_exit(argc, argv);
+    struct fixture *fixture = fixture_or_exit(argc, argv);
     (void)alarm(HANG_S);
     is_memory = strcmp(argv[1], "memory") == 0;
-    int wrong = play_all(place);
-    place_stop(place);
+    int wrong = play_all(fixture);
+    fixture_stop(fixture);
     return wrong == 0 ? 0 : 1;
 }
 #else

@@ -23,7 +23,7 @@
 struct play {
     const char *kind;
     const struct subject *subject;
-    uint32_t room;
+    uint32_t capacity;
     bool is_piped;
     bool is_warm; /* it exists before the store is full */
     bool drops;   /* on the full store */
@@ -35,7 +35,7 @@ static void complain(struct play *play, const char *when, const char *what, cons
 {
     (void)fprintf(stderr, "%s, %s, %s, room %u, %s: %s: %s %s\n", play->kind,
                   play->subject->name, play->is_piped ? "piped" : "waiting",
-                  (unsigned)play->room, play->is_warm ? "warm" : "cold", when, what, more);
+                  (unsigned)play->capacity, play->is_warm ? "warm" : "cold", when, what, more);
     play->wrong++;
 }
 
@@ -110,7 +110,7 @@ static bool drop(struct play *play, struct ledger *ledger, const char *when)
     int result = ledger->subject->drop(ledger);
     /* What ends a list or an array is written, for which memcached keeps nothing back. */
     bool needs_room = strcmp(play->kind, "memcached") == 0 && !play->has_room;
-    if (result < 0 && !(needs_room && (result == MCDS_FULL || result == MCDS_AMBIGUOUS)))
+    if (result < 0 && !(needs_room && result == MCDS_FULL))
         complain(play, when, "the drop:", mcds_errmsg());
     if (result >= 0)
         forget(ledger);
@@ -126,7 +126,7 @@ static void play_one(struct play *play)
     struct ledger *ledger = ledger_open(play->subject, world.store, play->is_piped);
     if (play->is_warm)
         ledger_write(ledger, STEP);
-    full_world_fill(&world, play->room);
+    full_world_fill(&world, play->capacity);
     while (refused < REFUSED_MAX && ledger->count < LEDGER_MAX - 2 * LATER) {
         ledger_write(ledger, STEP);
         refused = ledger_count(ledger, 0, MCDS_FULL);
@@ -134,8 +134,9 @@ static void play_one(struct play *play)
     uint32_t acknowledged = ledger_count(ledger, 0, MCDS_OK);
     (void)printf("%s, %s, room %u%s: %u acknowledged, %u refused, %u ambiguous\n",
                  play->subject->name, play->is_piped ? "piped" : "waiting",
-                 (unsigned)play->room, play->is_warm ? ", warm" : "", (unsigned)acknowledged,
-                 (unsigned)refused, (unsigned)ledger_count(ledger, 0, MCDS_AMBIGUOUS));
+                 (unsigned)play->capacity, play->is_warm ? ", warm" : "",
+                 (unsigned)acknowledged, (unsigned)refused,
+                 (unsigned)ledger_count(ledger, 0, MCDS_AMBIGUOUS));
     judge_answers(play, ledger);
     judge(play, ledger, "full");
     if (play->drops && play->subject->drop != NULL && acknowledged >= STEP &&
@@ -162,7 +163,7 @@ static int play_all(const char *kind)
     for (unsigned round = 0; round < rounds; round++)
         for (unsigned i = 0; i < ledger_subject_count; i++) {
             struct play play = {.kind = kind, .subject = &ledger_subjects[i]};
-            play.room = round < ROUNDS ? rooms[round] : (uint32_t)dice_roll(&dice, 100);
+            play.capacity = round < ROUNDS ? rooms[round] : (uint32_t)dice_roll(&dice, 100);
             play.is_piped = dice_roll(&dice, 2) == 0;
             play.is_warm = dice_roll(&dice, 2) == 0;
             play.drops = dice_roll(&dice, 2) == 0;

@@ -78,14 +78,14 @@ const char *full_world_open(struct full_world *world, const char *kind)
     return NULL;
 }
 
-static void fill_disk(struct full_world *world, uint32_t room)
+static void fill_disk(struct full_world *world, uint32_t capacity)
 {
     char path[64];
     struct statvfs disk;
     (void)snprintf(path, sizeof path, "%s/ballast", world->folder);
     world->ballast = open(path, O_CREAT | O_WRONLY, 0600);
     check(world->ballast >= 0 && fstatvfs(world->ballast, &disk) == 0, "ballast");
-    off_t length = (off_t)disk.f_bavail - (off_t)room;
+    off_t length = (off_t)disk.f_bavail - (off_t)capacity;
     if (length > 0)
         check(posix_fallocate(world->ballast, 0, length * PAGE) == 0, "ballast");
 }
@@ -115,11 +115,11 @@ static uint32_t fill_with(struct full_world *world, const char *noun, size_t len
     return number;
 }
 
-static void fill_map(struct full_world *world, uint32_t room)
+static void fill_map(struct full_world *world, uint32_t capacity)
 {
     world->filled[0] = fill_with(world, "page", FILLING);
     world->filled[1] = fill_with(world, "small", 100);
-    for (uint32_t i = 0; i < room && world->filled[0] > 0; i++)
+    for (uint32_t i = 0; i < capacity && world->filled[0] > 0; i++)
         check(fill_one(world, "page", --world->filled[0], 0, true) == MCDS_OK, "drop");
 }
 
@@ -191,7 +191,7 @@ static void erase_items(int socket, uint32_t size, uint32_t from, uint32_t to)
     }
 }
 
-static void fill_server(struct full_world *world, uint32_t room)
+static void fill_server(struct full_world *world, uint32_t capacity)
 {
     size_t length = SIZE_MIN;
     for (uint32_t size = 0; size < 24; size++) {
@@ -202,7 +202,7 @@ static void fill_server(struct full_world *world, uint32_t room)
     }
     for (uint32_t size = 0; size < 24; size++) {
         uint32_t half = world->filled[size] / 2; /* the rest is room for later */
-        erase_items(world->socket, size, 0, room < half ? room : half);
+        erase_items(world->socket, size, 0, capacity < half ? capacity : half);
     }
 }
 
@@ -212,14 +212,14 @@ static void empty_server(struct full_world *world)
         erase_items(world->socket, size, 0, world->filled[size]);
 }
 
-void full_world_fill(struct full_world *world, uint32_t room)
+void full_world_fill(struct full_world *world, uint32_t capacity)
 {
     if (world->socket >= 0)
-        fill_server(world, room);
+        fill_server(world, capacity);
     else if (world->is_mounted)
-        fill_disk(world, room);
+        fill_disk(world, capacity);
     else
-        fill_map(world, room);
+        fill_map(world, capacity);
 }
 
 void full_world_make_room(struct full_world *world)

@@ -21,7 +21,7 @@ struct full_world {
 /* NULL, or why there can be no such world. */
 const char *full_world_open(struct full_world *world, const char *kind);
 /* Take all room but for about so many pages, or items of each size. */
-void full_world_fill(struct full_world *world, uint32_t room);
+void full_world_fill(struct full_world *world, uint32_t capacity);
 /* Give back all that has been taken. */
 void full_world_make_room(struct full_world *world);
 void full_world_close(struct full_world *world);

@@ -8,9 +8,9 @@ import threading
 import unittest
 
 from field import rounds
-from place import SKIPPED, Place, is_possible
+from fixture import SKIPPED, Fixture, is_possible
 
-HOME, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
+STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
 LIMIT_S = 600
 LINES = 20000 * min(rounds(1), 50)
 GROWTH_MAX_KB = 16384
@@ -20,12 +20,12 @@ FEEDS = ["set add x", "set add l --list", "set remove x", "table put x", "table 
 
 class StreamsTest(unittest.TestCase):
     def setUp(self):
-        place = Place(HOME).__enter__()
-        self.addCleanup(place.__exit__)
-        self.folder = place.folder
-        self.environment = place.environment(MCDS)
-        if HOME == "lmdb":
-            self.environment["MCDS_STORE"] = f"lmdb:{place.folder}/store?sync=async&timeout=60000"
+        fixture = Fixture(STORE).__enter__()
+        self.addCleanup(fixture.__exit__)
+        self.folder = fixture.folder
+        self.environment = fixture.environment(MCDS)
+        if STORE == "lmdb":
+            self.environment["MCDS_STORE"] = f"lmdb:{fixture.folder}/store?sync=async&timeout=60000"
 
     def mcds(self, *arguments, **streams):
         streams = {"stdin": subprocess.DEVNULL} | streams
@@ -45,9 +45,9 @@ class StreamsTest(unittest.TestCase):
                         "array set x a", "visitors hit x a"):
             self.assertEqual(self.mcds(*command.split()), (0, ""))
 
-    PRINTING = ["counter add x", "counter get x", "set add x b", "set fetch x", "table scan x", "table get x k",
-                "list fetch x", "log fetch x", "log tail x", "array get x", "visitors get x", "ls", "doctor",
-                "help", "completion bash", "--version", "--json set fetch x"]
+    PRINTING = ["counter add x", "counter get x", "set add x b", "set scan x", "table scan x", "table get x k",
+                "list scan x", "log scan x", "log tail x", "array scan x", "visitors get x", "ls", "doctor",
+                "help", "completion bash", "--version", "--json set scan x"]
 
     CHANGING = ["counter add x", "set add x b"]
 
@@ -143,7 +143,7 @@ class StreamsTest(unittest.TestCase):
         self.assertEqual(process.returncode, 0)
         return usage.ru_maxrss
 
-    @unittest.skipIf(HOME == "lmdb", "the map of an lmdb file counts as memory of the process")
+    @unittest.skipIf(STORE == "lmdb", "the map of an lmdb file counts as memory of the process")
     def test_an_endless_array_takes_bounded_memory(self):
         with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as endless:
             process = subprocess.Popen([MCDS, "array", "set", "x"], stdin=endless.stdout, env=self.environment,
@@ -154,7 +154,7 @@ class StreamsTest(unittest.TestCase):
         self.assertEqual(process.returncode, 65)
         self.assertLess(usage.ru_maxrss, 65536 + GROWTH_MAX_KB)
 
-    @unittest.skipIf(HOME == "lmdb", "the map of an lmdb file counts as memory of the process")
+    @unittest.skipIf(STORE == "lmdb", "the map of an lmdb file counts as memory of the process")
     def test_many_lines_take_bounded_memory(self):
         for command in FEEDS:
             with self.subTest(command=command):
@@ -179,12 +179,12 @@ class StreamsTest(unittest.TestCase):
                 self.assertLess(len(said), 2000)
                 self.assertEqual(said.count("\n"), 1)
         self.assertEqual(self.mcds("list", "push", "x", *["value"] * 50000), (0, ""))
-        done = subprocess.run([MCDS, "list", "fetch", "x"], env=self.environment, capture_output=True, check=True)
+        done = subprocess.run([MCDS, "list", "scan", "x"], env=self.environment, capture_output=True, check=True)
         self.assertEqual(done.stdout, b"value\n" * 50000)
 
 
 if __name__ == "__main__":
-    if not is_possible(HOME):
-        print(f"skipped: {HOME} is not installed")
+    if not is_possible(STORE):
+        print(f"skipped: {STORE} is not installed")
         sys.exit(SKIPPED)
     unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -5,10 +5,11 @@ are run, every one of the document's must be found."""
 
 import os
 import shutil
-import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -16,9 +17,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import document  # noqa: E402
-import folds  # noqa: E402
+import maps  # noqa: E402
 import memcached  # noqa: E402
-import parts  # noqa: E402
+import segments  # noqa: E402
 import reader  # noqa: E402
 
 MCDS = None
@@ -28,11 +29,49 @@ DAY_MS = 86400000
 met = set()
 
 
+class Gate:
+    """In front of a server. After a request with `key` it passes no request on until it is opened."""
+
+    def __init__(self, path, server, key):
+        self.path, self.server, self.key = path, server, key
+        self.opened = threading.Event()
+        self.is_shut = False
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client = self.listener.accept()[0]
+            except OSError:
+                return
+            server = socket.socket(socket.AF_UNIX)
+            server.connect(self.server)
+            for source, target in ((client, server), (server, client)):
+                threading.Thread(target=self.pump, args=(source, target, source is client),
+                                 daemon=True).start()
+
+    def pump(self, source, target, is_request):
+        while data := source.recv(1 << 20):
+            if is_request and self.is_shut:
+                self.opened.wait()
+            target.sendall(data)
+            self.is_shut = self.is_shut or (is_request and self.key in data)
+        target.shutdown(socket.SHUT_RDWR)
+
+    def close(self):
+        self.opened.set()
+        self.listener.close()
+
+
 class AgreeTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
-        self.uri, self.server, _ = self.start()
+        self.uri, self.server, started = self.start()
+        self.path = started.path
 
     def start(self):
         folder = tempfile.mkdtemp(dir=self.folder)
@@ -113,11 +152,11 @@ class AgreeTest(unittest.TestCase):
         for delta in ("41", "-7", "8"):
             self.mcds("counter", "add", "orders", "--copies", "3", delta, uri=uri)
         self.mcds("counter", "add", "two", "--copies", "2", uri=uri)
-        value, _, homes = reader.exact(servers, b"mcds:c1:orders")
-        self.assertEqual((value, homes), (42, [0, 1, 2]))
-        value, _, homes = reader.exact(servers, b"mcds:c1:two")
+        value, _, holders = reader.exact(servers, b"mcds:c1:orders")
+        self.assertEqual((value, holders), (42, [0, 1, 2]))
+        value, _, holders = reader.exact(servers, b"mcds:c1:two")
         self.assertEqual(value, 1)
-        self.assertEqual(len(homes), 2)
+        self.assertEqual(len(holders), 2)
         for server in servers:
             self.assertEqual(reader.exact([server], b"mcds:c1:orders")[0], 42)
 
@@ -161,13 +200,15 @@ class AgreeTest(unittest.TestCase):
     def test_online(self):
         for visitor in ("ann", "bob", "ann"):
             self.mcds("online", "beat", "chat", visitor, "--width", "1h", "--buckets", "2")
-        head, bucket = self.keys_of(b"ow1")
+        head, *windows = self.keys_of(b"ow1")
         self.assertEqual(self.settings(head), (3600000, 2, 0))
-        self.assertEqual(reader.number(bucket, *self.server.get(bucket))[0], 2)
-        slot = int(bucket.rsplit(b":", 1)[1])
+        counts = [reader.number(window, *self.server.get(window))[0] for window in windows]
+        self.assertEqual(counts, [2 << 32, (2 << 32) + 2, (2 << 32) + 2])
+        slots = [int(window.rsplit(b":", 1)[1]) for window in windows]
+        self.assertEqual(slots, [slots[0], slots[0] + 1, slots[0] + 2])
         for visitor in (b"ann", b"bob"):
             key = b"mcds:os1:chat:3600000:2:" + visitor
-            self.assertEqual(reader.pair(b"V")(key, *self.server.get(key))[0], slot)
+            self.assertEqual(reader.beats(key, *self.server.get(key)), slots[:1])
 
     def members(self, noun, verb, name, *options):
         lines = ["%s %s %s 'visitor %d' %s" % (noun, verb, name, i, " ".join(options))
@@ -178,16 +219,16 @@ class AgreeTest(unittest.TestCase):
     def test_members(self):
         everybody = {b"visitor %d" % i for i in range(MANY)}
         self.members("visitors", "hit", "site", "--period", "0s", "--exact")
-        self.assertEqual(set(folds.fold(self.server, b"mcds:vm2:site:0:0")), everybody)
+        self.assertEqual(set(maps.read(self.server, b"mcds:vm2:site:0:0")), everybody)
         self.members("online", "beat", "chat", "--width", "1d", "--exact")
         top = min(self.keys_of(b"om2"), key=len)
-        self.assertEqual(set(folds.fold(self.server, top)), everybody)
+        self.assertEqual(set(maps.read(self.server, top)), everybody)
         self.members("visitors", "hit", "guess", "--period", "0s", "--estimated")
         key = b"mcds:vm2:guess:0:0"
-        self.assertEqual(reader.descriptor(key, *self.server.get(key)).form, folds.ESTIMATED)
-        registers = folds.registers(folds.fold(self.server, key))
-        self.assertEqual(registers, folds.registers_of(everybody))
-        guess = folds.estimate(registers)
+        self.assertEqual(reader.descriptor(key, *self.server.get(key)).form, maps.ESTIMATED)
+        registers = maps.registers(maps.read(self.server, key))
+        self.assertEqual(registers, maps.registers_of(everybody))
+        guess = maps.estimate(registers)
         told = self.mcds("visitors", "get", "guess", "--period", "0s", "--estimated")
         self.assertEqual(round(guess), int(told))
         self.assertLess(abs(guess - MANY), 0.08 * MANY)
@@ -198,15 +239,15 @@ class AgreeTest(unittest.TestCase):
             for element in ("a", "b", "a"):
                 self.mcds("set", "add", form, element, *option)
         self.mcds("set", "remove", "list", "a", "--list")
-        self.assertEqual(set(folds.fold(self.server, b"mcds:s2:set")), {b"a", b"b"})
-        bag = folds.fold(self.server, b"mcds:s2:bag")
+        self.assertEqual(set(maps.read(self.server, b"mcds:s2:set")), {b"a", b"b"})
+        bag = maps.read(self.server, b"mcds:s2:bag")
         self.assertEqual({element: int(value) for element, (value, _) in bag.items()},
                          {b"a": 2, b"b": 1})
-        self.assertEqual(folds.places(folds.fold(self.server, b"mcds:s2:list")), [b"b", b"a"])
+        self.assertEqual(maps.places(maps.read(self.server, b"mcds:s2:list")), [b"b", b"a"])
         forms = {name: reader.descriptor(name, *self.server.get(name)).form
                  for name in self.keys_of(b"s2") if name.count(b":") == 2}
-        self.assertEqual(forms, {b"mcds:s2:set": folds.PLAIN, b"mcds:s2:bag": folds.BAG,
-                                 b"mcds:s2:list": folds.LIST})
+        self.assertEqual(forms, {b"mcds:s2:set": maps.PLAIN, b"mcds:s2:bag": maps.BAG,
+                                 b"mcds:s2:list": maps.LIST})
 
     def test_large_sets(self):
         elements = ["element %d" % i for i in range(MANY)]
@@ -215,13 +256,13 @@ class AgreeTest(unittest.TestCase):
             self.mcds("set", "add", form, "-", *option, lines=elements)
             self.mcds("set", "add", form, "-", *option, lines=elements[:MANY // 2])
             self.assertGreater(len(self.keys_of(b"s2")), 16)
-        found = folds.fold(self.server, b"mcds:s2:set")
+        found = maps.read(self.server, b"mcds:s2:set")
         self.assertEqual(set(found), {element.encode() for element in elements})
-        bag = folds.fold(self.server, b"mcds:s2:bag")
+        bag = maps.read(self.server, b"mcds:s2:bag")
         self.assertEqual(bag[b"element 0"][0], b"2")
         self.assertEqual(sum(int(value) for value, _ in bag.values()), MANY + MANY // 2)
-        told = self.mcds("set", "fetch", "list", "--list").splitlines()
-        seen = folds.places(folds.fold(self.server, b"mcds:s2:list"))
+        told = self.mcds("set", "scan", "list", "--list").splitlines()
+        seen = maps.places(maps.read(self.server, b"mcds:s2:list"))
         self.assertEqual([element.decode() for element in seen], told)
         self.assertEqual(len(seen), MANY + MANY // 2)
 
@@ -235,7 +276,7 @@ class AgreeTest(unittest.TestCase):
         self.mcds("table", "incr", "hosts", "runs", "-7")
         for _ in range(100):
             self.mcds("table", "incr", "hosts", "boots")
-        found = folds.fold(self.server, b"mcds:t2:hosts")
+        found = maps.read(self.server, b"mcds:t2:hosts")
         self.assertEqual(found.pop(b"web3"), (b"10.0.1.3", 0))
         value, expires = found.pop(b"web4")
         self.assertEqual(value, b"10.0.0.4")
@@ -246,29 +287,51 @@ class AgreeTest(unittest.TestCase):
         self.assertEqual(found, {b"boots": (b"100", 0)})
         entries = {"key %d" % i: "value %d" % (i * i) for i in range(MANY)}
         self.mcds("table", "put", "large", "-", lines=map("\t".join, entries.items()))
-        found = folds.fold(self.server, b"mcds:t2:large")
+        found = maps.read(self.server, b"mcds:t2:large")
         self.assertEqual({key.decode(): value.decode() for key, (value, _) in found.items()}, entries)
+
+    def test_drops_of_sets_and_tables(self):
+        for noun, tag in (("set", b"s2"), ("table", b"t2")):
+            self.mcds(noun, *(("put", "gone", "k", "v") if noun == "table" else ("add", "gone", "k")))
+            root = b"mcds:%s:gone" % tag
+            (first,) = (key for key in self.keys_of(tag) if key.startswith(root + b":"))
+            life = first[len(root):]
+            self.mcds(noun, "drop", "gone")
+            left = [key for key in self.keys_of(tag) if key.startswith(root)]
+            self.assertEqual(left, [root + life + life])
+            self.assertTrue(segments.mark(left[0], *self.server.get(left[0])))
+
+    def test_a_drop_of_members(self):
+        made = ("gone", "ann", "--period", "0", "--exact")
+        self.mcds("visitors", "hit", *made)
+        root = b"mcds:vm2:gone:0:0"
+        (first,) = (key for key in self.keys_of(b"vm2") if key.startswith(root + b":"))
+        life = first[len(root):]
+        self.mcds("visitors", "drop", "gone", *made[2:])
+        left = [key for key in self.keys_of(b"vm2") if key.startswith(root)]
+        self.assertEqual(left, [root + life + life])
+        self.assertTrue(segments.mark(left[0], *self.server.get(left[0])))
 
     def test_list(self):
         values = ["job %d" % i for i in range(MANY * 2)]
         values[MANY:MANY] = ["x" * 1200000, "", "y" * 9000]
         self.mcds("list", "push", "jobs", lines=values)
-        found, count = parts.list_(self.server, b"mcds:l1:jobs")
+        found, count = segments.list_(self.server, b"mcds:l1:jobs")
         self.assertEqual([value.decode() for value in found], values)
         self.assertGreater(count, 2)
         self.check_keys(self.server)
         self.mcds("list", "clear", "jobs")
-        self.assertEqual(parts.list_(self.server, b"mcds:l1:jobs"), ([], 0))
+        self.assertEqual(segments.list_(self.server, b"mcds:l1:jobs"), ([], 0))
         ends = [flags for flags, _ in map(self.server.get, self.keys_of(b"lp1"))]
-        self.assertEqual(set(ends), {parts.PART_END})
+        self.assertEqual(set(ends), {segments.SEGMENT_END})
         self.mcds("list", "push", "jobs", "again")
-        self.assertEqual(parts.list_(self.server, b"mcds:l1:jobs"), ([b"again"], 1))
+        self.assertEqual(segments.list_(self.server, b"mcds:l1:jobs"), ([b"again"], 1))
 
     def test_log(self):
         events = ["event %d" % i for i in range(MANY)] + ["z" * 1100000]
         begin_ms = time.time() * 1000 - 1
         self.mcds("log", "put", "deploys", lines=events)
-        settings, found = parts.log(self.server, b"mcds:e1:deploys")
+        settings, found = segments.log(self.server, b"mcds:e1:deploys")
         self.assertEqual(settings[:2] + settings[3:4], (0, 60000, 7 * DAY_MS))
         self.assertEqual([event.decode() for _, _, event in found], events)
         for filed, when, _ in found:
@@ -279,15 +342,15 @@ class AgreeTest(unittest.TestCase):
         options = ["--by-arrival", "--retention", "2d", "--chunk", "1h", "--late", "5m",
                    "--ahead", "1s"]
         self.mcds("log", "put", "old", "birth", "--at", "@1000000000", *options)
-        settings, ((filed, when, event),) = parts.log(self.server, b"mcds:e1:old")
+        settings, ((filed, when, event),) = segments.log(self.server, b"mcds:e1:old")
         self.assertEqual(settings, (1, 300000, 1000, 2 * DAY_MS, 3600000))
         self.assertEqual((when, event), (1000000000000, b"birth"))
         self.assertLess(abs(filed / 1000 - time.time()), 60)
-        life, _ = parts.root(b"mcds:e1:old", *self.server.get(b"mcds:e1:old"))
+        life, _ = segments.root(b"mcds:e1:old", *self.server.get(b"mcds:e1:old"))
         self.mcds("log", "drop", "old")
         self.assertIsNone(self.server.get(b"mcds:e1:old"))
         ended = b"mcds:e1:old:%d" % (life >> 32 & 0x3FFFFFFF)
-        self.assertTrue(parts.mark(ended, *self.server.get(ended)))
+        self.assertTrue(segments.mark(ended, *self.server.get(ended)))
 
     def test_array(self):
         self.mcds("array", "set", "small", "a", "", "a b")
@@ -302,12 +365,12 @@ class AgreeTest(unittest.TestCase):
         self.assertIsNone(reader.array(self.server, b"mcds:a1:small"))
 
     def test_views(self):
-        database, _, started = self.start()
+        database = "lmdb:" + os.path.join(self.folder, "views")
         options = ["--database", database, "--flush-every", "1d"]
-        self.mcds("batch", lines=["views hit site 'page %d' 3 --flush-every 1d" % i
+        self.mcds("batch", lines=["views hit site 'page %d' 3 %s" % (i, " ".join(options))
                                   for i in range(MANY)])
         top = min(self.keys_of(b"vd2"), key=len)
-        pages = folds.fold(self.server, top)
+        pages = maps.read(self.server, top)
         self.assertEqual(set(pages), {b"page %d" % i for i in range(MANY)})
         key = top.replace(b":vd2:", b":vw1:") + b":page%207"
         self.assertEqual(reader.number(key, *self.server.get(key))[0], 3)
@@ -316,14 +379,15 @@ class AgreeTest(unittest.TestCase):
         key = b"mcds:vf1:site:86400000"
         saved, _ = reader.pair(b"M")(key, *self.server.get(key))
         self.assertEqual(saved, slot - 1)
-        os.kill(started.process.pid, signal.SIGSTOP)
-        asks = subprocess.Popen([MCDS, "-s", self.uri, "views", "get", "site", "page 7", *options],
-                                stdout=subprocess.PIPE)
+        gate = Gate(os.path.join(self.folder, "gate"), self.path, b":vl1:")
+        self.addCleanup(gate.close)
+        asks = subprocess.Popen([MCDS, "-s", f"memcached://{gate.path}?timeout=120000", "views", "get",
+                                 "site", "page 7", *options], stdout=subprocess.PIPE)
         try:
             self.assertEqual(self.await_key(b"mcds:vl1:")[0], b"mcds:vl1:site:page%207")
             self.check_keys(self.server)
         finally:
-            os.kill(started.process.pid, signal.SIGCONT)
+            gate.opened.set()
         self.assertEqual(asks.communicate()[0], b"3\n")
         key = b"mcds:vb1:site:page%207"
         self.assertEqual(reader.pair(b"B")(key, *self.server.get(key)), (0, slot - 1))

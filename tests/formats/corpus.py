@@ -55,7 +55,7 @@ CHANGES = [
     (["online", "beat", "chat", "ann", *DAY], None),
     (["online", "beat", "kept", "ann", *DAY, "--exact"], None),
     (["online", "beat", "guess", "ann", *DAY, "--estimated"], None),
-    (["batch"], "".join("views hit site page%d %d --flush-every 1d\n" % (i, i + 1)
+    (["batch"], "".join("views hit site page%d %d --flush-every 1d --database URI\n" % (i, i + 1)
                         for i in range(20))),
     (["views", "flush", "site", *SITE], None),
     (["log", "put", "deploys"], "one\ntwo words\n" + LARGE + "\n"),
@@ -84,16 +84,16 @@ READS = [
     (["counter", "get", "a name: with % and \u00e9" + "e" * 200], None),
     *[(["visitors", "get", name, *HOUR, *option], None)
       for name, option in (("site", []), ("exact", ["--exact"]), ("estimated", ["--estimated"]))],
-    *[(["online", "count", name, *DAY, *option], None)
+    *[(["online", "get", name, *DAY, *option], None)
       for name, option in (("chat", []), ("kept", ["--exact"]), ("guess", ["--estimated"]))],
     (["views", "get", "site", "page7", *SITE], None),
-    *[(["log", "fetch", name], None) for name in ("deploys", "arrivals")],
-    *[(["list", "fetch", name], None) for name in ("jobs", "cleared")],
-    *[(["array", "get", name], None) for name in ("small", "large", "dropped")],
+    *[(["log", "scan", name], None) for name in ("deploys", "arrivals")],
+    *[(["list", "scan", name], None) for name in ("jobs", "cleared")],
+    *[(["array", "scan", name], None) for name in ("small", "large", "dropped")],
     (["table", "get", "hosts", "web3"], None),
     (["table", "scan", "hosts"], None),
     (["table", "scan", "grown"], None),
-    *[(["set", "fetch", form, *option], None)
+    *[(["set", "scan", form, *option], None)
       for form, option in (("plain", []), ("bag", ["--bag"]), ("ordered", ["--list"]))],
 ]
 LATER = [
@@ -120,19 +120,23 @@ LATER = [
 ]
 
 
-def ask(uri, arguments, given=None, at=None):
+def ask(uri, database, arguments, given=None, at=None):
     """The exit code and the lines of the answer, sorted where they have no order; the time of an
-    event is left out where it is that of the recording."""
+    event is left out where it is that of the recording. `database` is that of the views."""
     clock = [] if at is None else ["faketime", "-f", time.strftime("@%Y-%m-%d %H:%M:%S",
                                                                    time.localtime(at))]
-    words = [uri if word == "URI" else word for word in arguments]
+    words = [database if word == "URI" else word for word in arguments]
+    if arguments[0] == "views" and "URI" not in arguments:
+        words += ["--database", database]
+    if arguments == ["batch"]:
+        given = given.replace("URI", database)
     done = subprocess.run([*clock, MCDS, "-s", uri, "--timeout", "30s", *words], input=given,
                           text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                           env={**os.environ, "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
     lines = done.stdout.splitlines()
     if arguments[:2] == ["log", "put"]:
         lines = []
-    if arguments[:2] == ["log", "fetch"] and arguments[2] != "arrivals":
+    if arguments[:2] == ["log", "scan"] and arguments[2] != "arrivals":
         lines = [line.split("\t", 1)[1] for line in lines]
     is_ordered = "--list" in arguments or arguments[0] not in ("set", "table")
     lines = lines if is_ordered else sorted(lines)
@@ -142,9 +146,9 @@ def ask(uri, arguments, given=None, at=None):
     return [done.returncode, *lines]
 
 
-def write(uri):
+def write(uri, database):
     for arguments, given in CHANGES:
-        code = ask(uri, arguments, given)[0]
+        code = ask(uri, database, arguments, given)[0]
         if code != 0:
             raise RuntimeError("%d: %s" % (code, arguments))
     holder = subprocess.Popen([MCDS, "-s", uri, *HOLD], stdin=subprocess.PIPE)
@@ -164,7 +168,7 @@ def record(name):
     folder = os.path.join(CORPUS, name)
     os.makedirs(folder)
     with tempfile.TemporaryDirectory() as place, memcached.Server(place) as started:
-        holder = write(started.uri)
+        holder = write(started.uri, "lmdb:" + os.path.join(place, "views"))
         server = reader.Server(started.path)
         items = [(key, *server.get(key)) for key in sorted(server.keys())]
         server.close()
@@ -173,7 +177,7 @@ def record(name):
             for key, flags, value in items:
                 file.write(b"%s %d %s\n" % (key, flags, base64.b64encode(value)))
         path = os.path.join(place, "store")
-        holder = write("lmdb:" + path)
+        holder = write("lmdb:" + path, "lmdb:" + path)
         copy = os.path.join(place, "copy")
         subprocess.run([MCDS, "-s", "lmdb:" + path, "backup", copy], check=True)
         release(holder)
@@ -184,7 +188,7 @@ def record(name):
         with open(os.path.join(folder, "questions"), "w", encoding="utf-8") as file:
             print(json.dumps({"time": at}), file=file)
             for arguments, _ in READS + LATER + READS:
-                answer = ask("lmdb:" + copy, arguments, at=at)
+                answer = ask("lmdb:" + copy, "lmdb:" + copy, arguments, at=at)
                 print(json.dumps({"command": arguments, "answer": answer}), file=file)
 
 
@@ -194,17 +198,23 @@ class CorpusTest(unittest.TestCase):
             first, *others = map(json.loads, file)
         return first["time"], others
 
-    def check(self, version, uri):
+    def check(self, version, uri, database):
         at, questions = self.questions(version)
         self.assertGreater(len(questions), 50)
         for one in questions:
-            answer = ask(uri, one["command"], at=at)
+            answer = ask(uri, database, one["command"], at=at)
             self.assertEqual(answer, one["answer"], (version, uri, one["command"]))
 
     def versions(self):
         found = sorted(os.listdir(CORPUS))
         self.assertTrue(found)
         return found
+
+    def unpack(self, version, place):
+        path = os.path.join(place, "store")
+        with gzip.open(os.path.join(CORPUS, version, "lmdb.gz")) as file, open(path, "wb") as out:
+            shutil.copyfileobj(file, out)
+        return "lmdb:" + path
 
     def test_memcached(self):
         for version in self.versions():
@@ -217,16 +227,13 @@ class CorpusTest(unittest.TestCase):
                     value = base64.b64decode(value)
                     document.read(key, int(flags), value)
                     server.set(key, int(flags), value)
-                self.check(version, started.uri)
+                self.check(version, started.uri, self.unpack(version, place))
 
     def test_lmdb(self):
         for version in self.versions():
-            with tempfile.TemporaryDirectory() as place, \
-                    gzip.open(os.path.join(CORPUS, version, "lmdb.gz")) as file:
-                path = os.path.join(place, "store")
-                with open(path, "wb") as out:
-                    shutil.copyfileobj(file, out)
-                self.check(version, "lmdb:" + path)
+            with tempfile.TemporaryDirectory() as place:
+                uri = self.unpack(version, place)
+                self.check(version, uri, uri)
 
 
 def main():

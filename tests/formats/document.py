@@ -3,14 +3,14 @@
 import os
 import re
 
-import folds
-import parts
+import maps
+import segments
 import reader
 
 DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/formats.md")
 NAME = r"(~[\w-]{27}|(?!~)([!-$&-9;-~]|%[0-9A-F]{2}){1,100})"
 WORDS = {"NAME": NAME, "VISITOR": NAME, "PAGE": NAME, "GENERATION": "[0-9a-f]{16}",
-         "PARTS": "[0-9a-f]{16}", "WRITER": "[0-9a-f]{16}", "DIGITS": "[0-9a-f]{1,8}"}
+         "BLOCKS": "[0-9a-f]{16}", "WRITER": "[0-9a-f]{16}", "DIGITS": "[0-9a-f]{1,8}"}
 
 
 def descriptor(key, flags, value):
@@ -20,11 +20,12 @@ def descriptor(key, flags, value):
 
 
 KINDS = {
-    "number": reader.number, "fold": folds.fold_key, "part": parts.part,
-    "count": parts.count, "empty": parts.mark,
+    "number": reader.number, "map": maps.map_key, "segment": segments.segment,
+    "count": segments.count, "empty": segments.mark,
     "bytes": lambda key, flags, value: value, "L": reader.lease, "V": reader.pair(b"V"),
+    "O": reader.beats,
     "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "D": descriptor,
-    "P": parts.piece, "H": reader.exact_head, "X": reader.exact_slot,
+    "P": segments.block, "H": reader.exact_head, "X": reader.exact_slot,
 }
 
 
@@ -53,7 +54,7 @@ FORMS = forms()
 
 def kind_of(value):
     if value[:3] == b"mdF":
-        return "fold"
+        return "map"
     return value[2:3].decode() if value[:2] == b"md" else None
 
 

@@ -124,6 +124,15 @@ def pair(kind):
     return decode
 
 
+def beats(key, _, value):
+    """The slots in which a visitor was active, newest first."""
+    payload = frame(key, value, b"O")
+    assert len(payload) == 24
+    newest, bits, _token = struct.unpack("<QQQ", payload)
+    assert bits & 1
+    return [newest - i for i in range(64) if bits >> i & 1]
+
+
 ROOTS = {b"c1": (b"c", 1), b"vc1": (b"v", 2), b"ow1": (b"o", 3), b"vw1": (b"w", 1),
          b"l1": (b"l", 0), b"e1": (b"e", 5)}
 
@@ -164,7 +173,7 @@ class Life:
 
 def descriptor(key, flags, value):
     life = Life(key, frame(key, value, b"D"))
-    if life.kind in b"smtp":  # a fold's
+    if life.kind in b"smtp":  # a map's
         assert flags == (life.number >> 32 << 2 | 2) & 0xFFFFFFFF, (key, flags)
         assert not life.settings and any(life.hash_key)
     return life
@@ -216,18 +225,18 @@ def merge(copies):
 
 def exact(servers, key):
     """The value of an exact counter, its entries, and the numbers of the servers that hold it."""
-    homes = [i for i, server in enumerate(servers) if server.get(key)]
-    copies, slots = exact_head(key, *servers[homes[0]].get(key))
+    holders = [i for i, server in enumerate(servers) if server.get(key)]
+    copies, slots = exact_head(key, *servers[holders[0]].get(key))
     value, writers = 0, []
     for slot in range(slots):
         name = key.replace(b":c1:", b":cx1:", 1) + b":%d" % slot
-        found = [servers[i].get(name) for i in homes]
+        found = [servers[i].get(name) for i in holders]
         found = [exact_slot(name, *copy) for copy in found if copy]
         base, entries = merge(found) if found else (0, {})
         value += base + sum(added - settled for _, added, settled, _ in entries.values())
         writers += entries.values()
-    assert len(homes) <= copies
-    return value, writers, homes
+    assert len(holders) <= copies
+    return value, writers, holders
 
 
 def array(server, key):

@@ -1,4 +1,4 @@
-/* A loop of somebody else's in which pipelines run. */
+/* An event loop of another library, in which pipelines run. */
 #ifndef MCDS_TESTS_LOOPS_LOOP_H
 #define MCDS_TESTS_LOOPS_LOOP_H
 

@@ -1,5 +1,5 @@
 /* A loop of libevent. */
-#include "mcds_event.h"
+#include "mcds/event.h"
 
 #include "loops/loop.h"
 

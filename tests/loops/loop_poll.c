@@ -2,7 +2,7 @@
 #include <time.h>
 
 #include "loops/loop.h"
-#include "mcds_poll.h"
+#include "mcds/poll.h"
 
 static int64_t now_ms(void)
 {

@@ -1,5 +1,5 @@
 /* A loop of libuv. */
-#include "mcds_uv.h"
+#include "mcds/uv.h"
 
 #include "loops/loop.h"
 

@@ -1,5 +1,5 @@
-/* Pipelines in loops of other libraries: everything ends, also when a server dies; a thread holds a
- * thousand waiting locks, and a hundred thousand operations take bounded memory. */
+/* Pipelines in the loops of other libraries: everything ends, even if a server dies; a thread
+ * holds a thousand waiting locks, and a hundred thousand operations use bounded memory. */
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,11 +96,11 @@ static void play_adds(const struct loop *loop, const char *where)
 
 static void adds_in_each_loop(void **state)
 {
-    char place[16];
+    char fixture[16];
     (void)state;
     for (size_t i = 0; i < LOOP_COUNT; i++) {
-        (void)snprintf(place, sizeof place, "memory:loop%d", (int)i);
-        play_adds(loops[i], place);
+        (void)snprintf(fixture, sizeof fixture, "memory:loop%d", (int)i);
+        play_adds(loops[i], fixture);
         play_adds(loops[i], uri);
     }
 }

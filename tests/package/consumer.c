@@ -1,5 +1,7 @@
 /* A program that knows mcds only from its installed header. */
 #include <mcds.h>
+#include <mcds/backend.h>
+#include <mcds/sim.h>
 
 #include <stdio.h>
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "mcds.h"
 #include "sim/play.h"
 
 #define CLIENTS_MAX 4
@@ -117,7 +118,7 @@ static bool count(void *context, mcds_bytes element)
 static bool check(mcds_sim *sim, struct changer *reader, uint64_t seed)
 {
     struct census census = {.ordered = true};
-    int result = mcds_array_get(reader->array, count, &census);
+    int result = mcds_array_scan(reader->array, count, &census);
     if (result != MCDS_OK && result != MCDS_NOT_FOUND)
         return report(sim, seed, mcds_errmsg());
     for (uint32_t tag = 0; tag < TAGS; tag++) {

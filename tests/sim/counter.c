@@ -1,4 +1,4 @@
-/* Counters in the simulated world: what was acknowledged is there, nothing twice. */
+/* Counters in the simulated world: every acknowledged change exists, and none counts twice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "mcds.h"
 #include "sim/play.h"
 
 #define CLIENTS_MAX 4

@@ -1,5 +1,5 @@
-/* Exact counters in the simulated world: what was acknowledged is there, and nothing twice,
- * though replies are lost, requests come late and writers vanish. */
+/* Exact counters in the simulated world: every acknowledged change exists and none counts
+ * twice, although replies are lost, requests arrive late and writers vanish. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* A program with a mistake, to show that it is found and made small: who repeats an increment
- * whose reply was lost may count twice. */
+/* A program with a mistake, to show that the simulator finds and minimizes it: repeating an
+ * increment whose reply was lost may count twice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "mcds.h"
 #include "sim/play.h"
 
 #define CLIENTS_MAX 3

@@ -1,5 +1,5 @@
-/* Histories of the simulated world: whatever is lost on the way, the calls on one object can be put
- * into an order in which each takes effect at one moment between its begin and its end. */
+/* Histories of the simulated world: whatever is lost, there is an order of the calls on one
+ * object in which each takes effect at one moment between its start and its end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "mcds.h"
 #include "sim/play.h"
 
 #define CLIENTS_MAX 4
@@ -223,8 +224,8 @@ static void follow(void *context, mcds_sim_client *client, const mcds_completion
     if (following->left-- == 0)
         return;
     following->fresh_count = 0;
-    assert_int_equal(mcds_list_fetch_start(following->list, 0, 0, take_down, following,
-                                           mcds_sim_client_pipeline(client), 1),
+    assert_int_equal(mcds_list_scan_start(following->list, 0, 0, take_down, following,
+                                          mcds_sim_client_pipeline(client), 1),
                      MCDS_OK);
 }
 
@@ -255,7 +256,7 @@ static bool run(mcds_sim_options options, bool may_lose, bool clears, struct led
         mcds_list_open(mcds_sim_client_store(client), "jobs", NULL, &following.list), MCDS_OK);
     bool fine = mcds_sim_run(sim, 200000) == MCDS_OK;
     mcds_sim_calm(sim);
-    int result = mcds_list_fetch(pushings[0].list, 0, 0, see, &ledger);
+    int result = mcds_list_scan(pushings[0].list, 0, 0, see, &ledger);
     ledger.is_lost = result == MCDS_LOST;
     totals->losses += ledger.is_lost;
     const char *wrong = judge(&ledger);

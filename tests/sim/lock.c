@@ -1,5 +1,5 @@
-/* Locks in the simulated world: who holds what when, under every fault of network and server.
- */
+/* Locks in the simulated world: at most one holder at any time, under every fault of network
+ * and server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "mcds.h"
 #include "sim/play.h"
 
 #define CLIENTS_MAX 4

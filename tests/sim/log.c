@@ -1,5 +1,5 @@
-/* Logs in the simulated world: every acknowledged event once, for who fetches and for who follows,
- * however late it comes and whatever is lost on the way. */
+/* Logs in the simulated world: a fetch and a follower see every acknowledged event once,
+ * however late it arrives and whatever is lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -200,7 +200,7 @@ static const char *look_at_the_end(struct ledger *ledger, struct follower *follo
                                &follower->info);
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
     range.first_ms = START_MS - BEFORE_MS;
-    int fetched = mcds_log_fetch(follower->log, &range, see_fetched, ledger, &info);
+    int fetched = mcds_log_scan(follower->log, &range, see_fetched, ledger, &info);
     ledger->tail_gaps = follower->info.gaps;
     ledger->gaps = info.gaps + ledger->tail_gaps;
     bool may_be_none = ledger->may_lose || ledger->put == 0;

@@ -1,5 +1,5 @@
-/* Visitors that are kept, in the simulated world: whoever was acknowledged is there, once, and
- * a call may be repeated as often as one likes. */
+/* Visitors with stored members, in the simulated world: every acknowledged visitor is stored
+ * once, and a call may be repeated any number of times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "mcds.h"
 #include "sim/play.h"
 
 #define CLIENTS_MAX 4

@@ -1,5 +1,5 @@
-/* Visitors and online in the simulated world, as time goes: what was acknowledged stands in the
- * interval in which it was asked for, for as long as that is read, whenever its key dies. */
+/* Visitors and online in the simulated world, over time: an acknowledged call counts in the
+ * interval for which it was made, for as long as that is read, whenever its key expires. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,8 +75,8 @@ static int begin_read(struct guest *guest, mcds_pipeline *pipeline)
 {
     guest->least = sum_closed(guest->ledger, guest->ledger->counted, guest->slot);
     if (guest->online != NULL)
-        return mcds_online_count_start(guest->online, 0, &guest->online_value, pipeline,
-                                       TAG_DONE);
+        return mcds_online_get_start(guest->online, 0, &guest->online_value, pipeline,
+                                     TAG_DONE);
     return mcds_visitors_get_start(guest->visitors, 0, &guest->visitors_value, pipeline,
                                    TAG_DONE);
 }

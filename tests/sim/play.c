@@ -1,4 +1,4 @@
-/* How the programs of this folder run. */
+/* Runs the programs of this directory. */
 #include "sim/play.h"
 
 #include <inttypes.h>
@@ -18,6 +18,8 @@
 /* Choices beyond these are left as they are in peace. */
 #define CHOICES_MAX 48
 #define FAULTS_MAX 256
+/* Of increments that meet their item while it is sent. */
+#define RACE_PPM 200000
 /* In this many schedules of any case, what is rare has happened. */
 #define WHOLE_MIN 100
 
@@ -238,7 +240,10 @@ int play_open(const mcds_sim_options *options, mcds_sim **sim_out)
     set.choose = choose;
     set.allow = allow;
     set.context = &play.odometer;
-    return mcds_sim_open(&set, sim_out);
+    int result = mcds_sim_open(&set, sim_out);
+    if (result == MCDS_OK && !is_off("race"))
+        (*sim_out)->race_ppm = RACE_PPM;
+    return result;
 }
 
 void play_close(mcds_sim *sim)

@@ -15,7 +15,7 @@
 #ifndef MCDS_TESTS_SIM_PLAY_H
 #define MCDS_TESTS_SIM_PLAY_H
 
-#include "mcds_sim.h"
+#include "mcds/sim.h"
 
 /* Trouble on the way only: the server forgets nothing. */
 mcds_sim_options network_faults(uint64_t seed);

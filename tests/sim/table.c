@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/fold.h"
+#include "core/map/map.h"
 #include "sim/play.h"
 #include "sim/world.h"
 #include "support/dice.h"
@@ -72,6 +72,8 @@ struct changer {
     mcds_table *table;
     uint32_t left;
     uint32_t number;
+    bool knows; /* its last answer was of a life that was there after `known` losses */
+    uint32_t known;
 };
 
 static mcds_bytes key_of(uint32_t number)
@@ -180,6 +182,21 @@ static void judge_told(struct world *world, uint32_t key)
     }
 }
 
+/* A handle that was in a table which the server then lost is told before it is in another. */
+static void judge_life(struct changer *changer, const struct change *change)
+{
+    if (change->result == MCDS_LOST || change->result == MCDS_AMBIGUOUS)
+        changer->knows = false;
+    if (change->result != MCDS_OK)
+        return;
+    if (changer->world->losses == PARTS && changer->knows &&
+        change->begin.roots_lost > changer->known)
+        (void)snprintf(changer->world->wrong, sizeof changer->world->wrong,
+                       "the loss of the whole table is not told");
+    changer->knows = true;
+    changer->known = change->end.roots_lost;
+}
+
 static void book(struct changer *changer, const mcds_completion *done)
 {
     struct world *world = changer->world;
@@ -188,6 +205,7 @@ static void book(struct changer *changer, const mcds_completion *done)
     change->result = done->result;
     change->end = world->now;
     change->end.tick = ++world->now.tick;
+    judge_life(changer, change);
     switch (done->result) {
     case MCDS_OK:
     case MCDS_AMBIGUOUS:
@@ -240,16 +258,25 @@ static mcds_reply ask_server(mcds_sim *sim, mcds_command command, mcds_bytes key
     return request.reply;
 }
 
+#define FIRST_KEY (sizeof ROOT - 1 + 17) /* with its life */
+
 /* While a key is being split, a child that is gone is made again as it was when its parent was
  * sealed; docs/guarantees.md names that. So no child goes before its parent has moved. */
 static bool may_go(mcds_sim *sim, mcds_bytes key)
 {
-    size_t first = sizeof ROOT - 1 + 17; /* with its life */
-    if (key.length <= first)
+    if (key.length <= FIRST_KEY)
         return true;
-    mcds_bytes parent = {key.at, key.length == first + 2 ? first : key.length - 1};
+    mcds_bytes parent = {key.at, key.length == FIRST_KEY + 2 ? FIRST_KEY : key.length - 1};
     mcds_reply reply = ask_server(sim, MCDS_GET, parent);
-    return reply.outcome == MCDS_OUT_OK && mcds__fold_state_of(reply.flags) == MCDS__FOLD_MOVED;
+    return reply.outcome == MCDS_OUT_OK && mcds__map_state_of(reply.flags) == MCDS__MAP_MOVED;
+}
+
+/* A client that is late to a split makes a child that is gone again, also after the split has
+ * ended; docs/guarantees.md names that too. So its request does not arrive. */
+static bool makes_again(mcds_sim *sim, const mcds_request *request)
+{
+    return request->command == MCDS_ADD && request->key.length > FIRST_KEY &&
+           may_go(sim, request->key);
 }
 
 static bool leaves(void *context, const mcds_batch *batch)
@@ -272,6 +299,8 @@ static enum mcds__sim_fate arrives(void *context, const mcds_request *request,
         mcds_sim_note(world->sim, NULL, "the server evicts %.*s", (int)request->key.length,
                       (const char *)request->key.at);
     }
+    if (makes_again(world->sim, request))
+        return MCDS__SIM_CUT_BEFORE;
     uint64_t fate = dice_roll(&world->dice, PERCENT);
     return fate < CUT_PERCENT       ? MCDS__SIM_CUT_BEFORE
            : fate < 2 * CUT_PERCENT ? MCDS__SIM_CUT_AFTER
@@ -361,7 +390,7 @@ static bool has_split(mcds_sim_client *client)
     mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = INT64_MAX};
     mcds__store_execute(store, 0, &batch);
     return request.reply.outcome == MCDS_OUT_OK &&
-           mcds__fold_state_of(request.reply.flags) != MCDS__FOLD_OPEN;
+           mcds__map_state_of(request.reply.flags) != MCDS__MAP_OPEN;
 }
 
 static void count(const struct world *world, struct totals *totals)

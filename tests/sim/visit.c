@@ -1,4 +1,4 @@
-/* Visitors and online in the simulated world: everybody counts once per period or window. */
+/* Visitors in the simulated world: everybody counts once per period. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,13 +7,13 @@
 
 #include <cmocka.h>
 
+#include "mcds.h"
 #include "sim/play.h"
 
 #define CLIENTS_MAX 4
 #define CLIENTS play_clients(CLIENTS_MAX)
 #define VISITS 16
 #define VISITORS 5
-#define BUCKETS 3
 #define SLOTS 16
 #define WIDTH_MS 60000
 #define START_MS INT64_C(1767225600000)
@@ -30,7 +30,6 @@ struct ledger {
 struct visiting {
     struct ledger *ledger;
     mcds_visitors *visitors;
-    mcds_online *online;
     uint32_t visits_left;
     uint32_t slot;
     uint32_t visitor;
@@ -76,59 +75,39 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
     if (visiting->visits_left-- == 0)
         return;
     uint32_t step = (uint32_t)(VISITS - visiting->visits_left);
-    visiting->slot = visiting->visitors != NULL ? step / 6 : step * 3 / 4;
+    visiting->slot = step / 6;
     visiting->visitor = (step * 3 + mcds_sim_client_number(client)) % VISITORS;
     const char *name = names[visiting->visitor];
-    int result = visiting->visitors != NULL
-                     ? mcds_visitors_hit_start(visiting->visitors, name, at_ms(visiting->slot),
-                                               pipeline, 1)
-                     : mcds_online_beat_start(visiting->online, name, at_ms(visiting->slot),
-                                              pipeline, 1);
+    int result = mcds_visitors_hit_start(visiting->visitors, name, at_ms(visiting->slot),
+                                         pipeline, 1);
     assert_int_equal(result, MCDS_OK);
 }
 
-static void open_for(struct visiting *visiting, mcds_store *store, bool online)
+static void open_for(struct visiting *visiting, mcds_store *store)
 {
-    mcds_visitors_options visitors = MCDS_VISITORS_OPTIONS_INIT;
-    mcds_online_options window = MCDS_ONLINE_OPTIONS_INIT;
-    visitors.period_ms = WIDTH_MS;
-    window.width_ms = WIDTH_MS;
-    window.buckets = BUCKETS;
-    if (online)
-        assert_int_equal(mcds_online_open(store, "site", &window, &visiting->online), MCDS_OK);
-    else
-        assert_int_equal(mcds_visitors_open(store, "site", &visitors, &visiting->visitors),
-                         MCDS_OK);
+    mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
+    options.period_ms = WIDTH_MS;
+    assert_int_equal(mcds_visitors_open(store, "site", &options, &visiting->visitors), MCDS_OK);
 }
 
 /* What the store says of each slot. */
 static void read_slots(struct visiting *visiting, uint64_t *slots)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
-        if (visiting->online != NULL) {
-            mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
-            assert_int_equal(mcds_online_count(visiting->online, at_ms(slot), &value), MCDS_OK);
-            slots[slot] = value.current;
-        } else {
-            mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
-            assert_int_equal(mcds_visitors_get(visiting->visitors, at_ms(slot), &value),
-                             MCDS_OK);
-            slots[slot] = value.current;
-        }
+        mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
+        assert_int_equal(mcds_visitors_get(visiting->visitors, at_ms(slot), &value), MCDS_OK);
+        slots[slot] = value.current;
     }
 }
 
-/* Nobody counts twice within `span` slots, and the slots hold what was acknowledged. */
-static bool check(const struct ledger *ledger, const uint64_t *slots, uint32_t span)
+/* Nobody counts twice within a slot, and the slots hold what was acknowledged. */
+static bool check(const struct ledger *ledger, const uint64_t *slots)
 {
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
         uint64_t least = 0;
         uint64_t most = 0;
         for (uint32_t visitor = 0; visitor < VISITORS; visitor++) {
-            uint32_t within = 0;
-            for (uint32_t i = 0; i < span && slot + i < SLOTS; i++)
-                within += ledger->counted[slot + i][visitor];
-            if (within > 1)
+            if (ledger->counted[slot][visitor] > 1)
                 return false;
             least += ledger->counted[slot][visitor];
             most += ledger->counted[slot][visitor] + ledger->doubtful[slot][visitor];
@@ -139,7 +118,7 @@ static bool check(const struct ledger *ledger, const uint64_t *slots, uint32_t s
     return true;
 }
 
-static bool run(mcds_sim_options options, bool online, struct ledger *totals)
+static bool run(mcds_sim_options options, struct ledger *totals)
 {
     static struct ledger ledger;
     struct visiting visitings[CLIENTS_MAX];
@@ -150,19 +129,17 @@ static bool run(mcds_sim_options options, bool online, struct ledger *totals)
     for (uint32_t i = 0; i < CLIENTS; i++) {
         visitings[i] = (struct visiting){.ledger = &ledger, .visits_left = play_calls(VISITS)};
         assert_int_equal(mcds_sim_client_add(sim, program, &visitings[i], &client), MCDS_OK);
-        open_for(&visitings[i], mcds_sim_client_store(client), online);
+        open_for(&visitings[i], mcds_sim_client_store(client));
     }
     bool fine = mcds_sim_run(sim, 100000) == MCDS_OK;
     mcds_sim_calm(sim);
     uint64_t slots[SLOTS];
     read_slots(&visitings[0], slots);
-    fine = fine && check(&ledger, slots, online ? BUCKETS : 1);
+    fine = fine && check(&ledger, slots);
     if (!fine)
         (void)report(sim, options.seed, "somebody was counted twice, or not at all");
-    for (uint32_t i = 0; i < CLIENTS; i++) {
+    for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_visitors_close(visitings[i].visitors);
-        mcds_online_close(visitings[i].online);
-    }
     play_close(sim);
     totals->counts += ledger.counts;
     totals->repeats += ledger.repeats;
@@ -170,15 +147,16 @@ static bool run(mcds_sim_options options, bool online, struct ledger *totals)
     return fine;
 }
 
-static void run_many(bool online)
+static void a_visitor_counts_once_a_period(void **state)
 {
+    (void)state;
     static struct ledger totals;
     memset(&totals, 0, sizeof totals);
     PLAY (seed, 2000) {
         mcds_sim_options options = network_faults(seed);
         options.pause_ppm = 0; /* event time stands still, and so must the lives of the keys */
         options.late_ms_max = 2000;
-        assert_true(run(options, online, &totals));
+        assert_true(run(options, &totals));
     }
     SEEN(totals.counts > 0 && totals.repeats > 0);
     print_message("counted %llu, again %llu, ambiguous %llu\n",
@@ -186,21 +164,8 @@ static void run_many(bool online)
                   (unsigned long long)totals.doubts);
 }
 
-static void a_visitor_counts_once_a_period(void **state)
-{
-    (void)state;
-    run_many(false);
-}
-
-static void whoever_is_online_counts_once_a_window(void **state)
-{
-    (void)state;
-    run_many(true);
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_visitor_counts_once_a_period),
-    cmocka_unit_test(whoever_is_online_counts_once_a_window),
 };
 
 PLAY_MAIN("visit")

@@ -1,9 +1,9 @@
-/* What is equal about the replies of two stores. Tokens are compared by what they tell, not by
- * their number: two of one key are the same on both stores or on neither.
+/* Compares the replies of two stores. Tokens are compared by identity, not by number: two
+ * tokens of a key are equal on both stores or on neither.
  *
- * One difference is forgiven. Before 1.6.22 memcached takes a number of 2^63 and more for none
- * when the byte '-' happens to follow in its memory. Such a key is erased on both sides, and how
- * often it came to that is printed. */
+ * One difference is allowed. Before 1.6.22 memcached does not accept a number of 2^63 or more
+ * if the byte '-' happens to follow it in memory. Such a key is deleted on both sides, and the
+ * number of these cases is printed. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

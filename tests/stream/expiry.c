@@ -1,6 +1,6 @@
-/* Items that live for a while. A server's clock is not ours: what is stored is looked at while it
- * must be there, which is tried again if that took too long, and then when a key that was stored
- * last and lives longest is gone. In between, when answers may differ, nothing is asked. */
+/* Items with a ttl. A server's clock is not ours, so items are read while they must exist,
+ * which is repeated if that took too long, and again when a key that was stored last and lives
+ * longest has expired. In between, when answers may differ, nothing is read. */
 #include <stdio.h>
 #include <string.h>
 

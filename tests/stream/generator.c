@@ -1,9 +1,10 @@
-/* A random stream of commands over few keys.
+/* A random stream of commands on few keys. It omits commands whose answer depends on
+ * memcached's memory:
  *
- * Left out are the corners where memcached's answer hangs on its memory, not on the commands:
- *  - INCR or DECR behind a GET or TOUCH of the same key in one batch. While the answer to that
- *    waits to be sent, memcached stores a shorter number without the padding.
- *  - Values of white space alone: memcached reads on behind the end of the item. */
+ *     - INCR or DECR after a GET or TOUCH of the same key in one batch. While the answer to that
+ *       waits to be sent, memcached stores a shorter number without the padding.
+ *     - Values of white space only: memcached reads on past the end of the item.
+ */
 #include "stream/generator.h"
 
 #include <stdio.h>
@@ -115,11 +116,11 @@ static void fill_options(struct stream *stream, mcds_request *request)
         request->options = MCDS_CREATE;
 }
 
-/* A request on one of the keys `lane`, `lane + lanes`, ... */
-static void make_request(struct stream *stream, struct stream_request *made, uint32_t lane,
-                         uint32_t lanes)
+/* A request on one of the keys `session`, `session + sessions`, ... */
+static void make_request(struct stream *stream, struct stream_request *made, uint32_t session,
+                         uint32_t sessions)
 {
-    made->key = lane + lanes * (uint32_t)stream_random(stream, STREAM_KEYS / lanes);
+    made->key = session + sessions * (uint32_t)stream_random(stream, STREAM_KEYS / sessions);
     struct stream_key *key = &stream->keys[made->key];
     mcds_command command = choose_command(stream);
     memset(made->tokens, 0, sizeof made->tokens);
@@ -156,8 +157,8 @@ static uint32_t choose_count(struct stream *stream)
 }
 
 /* In an independent batch no key may come twice. */
-static void make_batch(struct stream *stream, struct stream_batch *batch, uint32_t lane,
-                       uint32_t lanes)
+static void make_batch(struct stream *stream, struct stream_batch *batch, uint32_t session,
+                       uint32_t sessions)
 {
     bool used[STREAM_KEYS] = {false};
     uint32_t count = choose_count(stream);
@@ -165,7 +166,7 @@ static void make_batch(struct stream *stream, struct stream_batch *batch, uint32
     batch->count = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct stream_request *made = &batch->requests[batch->count];
-        make_request(stream, made, lane, lanes);
+        make_request(stream, made, session, sessions);
         if (batch->independent && used[made->key])
             continue;
         used[made->key] = true;

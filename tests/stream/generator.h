@@ -3,7 +3,7 @@
 #ifndef MCDS_TESTS_STREAM_GENERATOR_H
 #define MCDS_TESTS_STREAM_GENERATOR_H
 
-#include "mcds_store.h"
+#include "mcds/backend.h"
 
 #define STREAM_KEYS 40
 #define STREAM_BATCHES_MAX 4

@@ -1,6 +1,6 @@
-/* stream [REFERENCE/]HOME [SEED [COMMANDS]]: one random stream of commands gives equal replies on a
- * reference and on HOME. The reference is a table in memory or, as "simulated" or
- * "simulated-classic", the server of mcds_sim.h when nothing befalls it. */
+/* stream [REFERENCE/]STORE [SEED [COMMANDS]]: one random stream of commands gives equal replies on a
+ * reference and on STORE. The reference is a table in memory or, as "simulated" or
+ * "simulated-classic", the server of mcds/sim.h when nothing befalls it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,15 +9,15 @@
 #include "base/number.h"
 #include "stream/side.h"
 #include "support/fake_env.h"
-#include "support/place.h"
+#include "support/fixture.h"
 
 #define EXIT_SKIPPED 77
 #define SIMULATED "simulated"
 #define SIMULATED_CLASSIC "simulated-classic"
 #define SEED_DEFAULT 1
 #define COMMANDS_DEFAULT 100000
-#define EDGE_EVERY 2000 /* commands between two visits to the largest value */
-#define EDGE_ROOM 1024  /* beyond what memcached takes more than we give it */
+#define EDGE_EVERY 2000    /* commands between two visits to the largest value */
+#define EDGE_CAPACITY 1024 /* beyond what memcached takes more than we give it */
 #define EDGE_VALUE_MAX ((uint64_t)4 << 20)
 
 static bool round_of_one(struct stream *stream, struct side *sides, mcds_command command,
@@ -42,17 +42,17 @@ static bool visit_the_edge(struct stream *stream, struct side *sides)
     size_t most = (size_t)sides[0].can.value_max;
     if (most != sides[1].can.value_max || most > EDGE_VALUE_MAX)
         return true;
-    size_t room = (size_t)stream_random(stream, 600);
+    size_t capacity = (size_t)stream_random(stream, 600);
     uint8_t *value = malloc(most + 1);
     if (value == NULL)
         return false;
     for (size_t i = 0; i <= most; i++)
         value[i] = (uint8_t)('a' + stream_random(stream, 26));
-    bool fine = round_of_one(stream, sides, MCDS_SET, value, most - room) &&
-                round_of_one(stream, sides, MCDS_APPEND, value, room + EDGE_ROOM) &&
-                round_of_one(stream, sides, MCDS_PREPEND, value, room + EDGE_ROOM) &&
+    bool fine = round_of_one(stream, sides, MCDS_SET, value, most - capacity) &&
+                round_of_one(stream, sides, MCDS_APPEND, value, capacity + EDGE_CAPACITY) &&
+                round_of_one(stream, sides, MCDS_PREPEND, value, capacity + EDGE_CAPACITY) &&
                 round_of_one(stream, sides, MCDS_INCR, NULL, 0) &&
-                round_of_one(stream, sides, MCDS_APPEND, value, room) &&
+                round_of_one(stream, sides, MCDS_APPEND, value, capacity) &&
                 round_of_one(stream, sides, MCDS_GET, NULL, 0);
     for (mcds_command command = MCDS_SET; fine && command < MCDS_CAS; command++)
         fine = round_of_one(stream, sides, command, value, most + 1) &&
@@ -120,27 +120,27 @@ static bool number_of(int argc, char **argv, int at, uint64_t fallback, uint64_t
 }
 
 /* The reference: a table in memory, or, where the name says so, the simulated server. */
-static bool open_reference(struct side *side, const char *reference, const struct place *place,
-                           const mcds_env *fake)
+static bool open_reference(struct side *side, const char *reference,
+                           const struct fixture *fixture, const mcds_env *fake)
 {
     if (strcmp(reference, SIMULATED) == 0 || strcmp(reference, SIMULATED_CLASSIC) == 0)
         return side_open_simulated(side, reference, strcmp(reference, SIMULATED) != 0);
     /* Nothing is evicted within so much room, and the largest value is memcached's. */
-    const char *uri = place_has_own_clock(place) ? "memory:?strict=1&bytes=4294967296"
-                                                 : "memory:";
+    const char *uri = fixture_has_own_clock(fixture) ? "memory:?strict=1&bytes=4294967296"
+                                                     : "memory:";
     return side_open(side, "memory", uri, fake);
 }
 
-static bool run_both(const char *reference, const char *home, const struct place *place,
+static bool run_both(const char *reference, const char *backend, const struct fixture *fixture,
                      uint64_t seed, uint64_t commands)
 {
     static struct side sides[2];
     static struct fake_env fake;
     fake_env_init(&fake, seed);
-    if (!open_reference(&sides[0], reference, place, &fake.env))
+    if (!open_reference(&sides[0], reference, fixture, &fake.env))
         return false;
-    const mcds_env *env = place_has_own_clock(place) ? mcds_env_system() : &fake.env;
-    bool fine = side_open(&sides[1], home, place_uri(place), env);
+    const mcds_env *env = fixture_has_own_clock(fixture) ? mcds_env_system() : &fake.env;
+    bool fine = side_open(&sides[1], backend, fixture_uri(fixture), env);
     if (fine) {
         fine = run_stream(sides, seed, commands);
         side_close(&sides[1]);
@@ -155,26 +155,26 @@ int main(int argc, char **argv)
     uint64_t commands;
     const char *missing = NULL;
     const char *slash = argc >= 2 ? strchr(argv[1], '/') : NULL;
-    const char *home = slash != NULL ? slash + 1 : argv[1];
+    const char *backend = slash != NULL ? slash + 1 : argv[1];
     char reference[32] = "";
     bool fine = argc >= 2 && number_of(argc, argv, 2, SEED_DEFAULT, &seed) &&
                 number_of(argc, argv, 3, COMMANDS_DEFAULT, &commands);
     if (slash != NULL)
         (void)snprintf(reference, sizeof reference, "%.*s", (int)(slash - argv[1]), argv[1]);
-    struct place *place = fine ? place_start(home, &missing) : NULL;
-    if (place == NULL && missing != NULL) {
+    struct fixture *fixture = fine ? fixture_start(backend, &missing) : NULL;
+    if (fixture == NULL && missing != NULL) {
         (void)printf("skipped: %s\n", missing);
         return EXIT_SKIPPED;
     }
-    if (place == NULL) {
+    if (fixture == NULL) {
         (void)fprintf(stderr,
                       "usage: stream [" SIMULATED "/|" SIMULATED_CLASSIC
-                      "/]HOME [SEED [COMMANDS]], HOME one of:%s\n",
-                      place_names());
+                      "/]STORE [SEED [COMMANDS]], STORE one of:%s\n",
+                      fixture_names());
         return 64;
     }
-    fine = run_both(reference, home, place, seed, commands);
-    place_stop(place);
+    fine = run_both(reference, backend, fixture, seed, commands);
+    fixture_stop(fixture);
     (void)printf("%s: seed %" PRIu64 ", %" PRIu64 " commands: %s\n", argv[1], seed, commands,
                  fine ? "equal" : "DIFFERENT");
     return fine ? 0 : 1;

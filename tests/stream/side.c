@@ -1,4 +1,4 @@
-/* One of the two stores that a stream goes to. */
+/* One of the two stores that execute a stream. */
 #include "stream/side.h"
 
 #include <stdio.h>
@@ -78,16 +78,16 @@ bool side_run(struct side *side, int which, const struct stream *stream)
             .next = b + 1 < count ? &side->batches[b + 1] : NULL,
         };
     }
-    struct mcds__lane *lane;
-    if (mcds__lane_take(side->store, 0, &lane) != MCDS_OK)
+    struct mcds__session *session;
+    if (mcds__session_take(side->store, 0, &session) != MCDS_OK)
         return false;
-    mcds__lane_submit(lane, &side->batches[0]);
+    mcds__session_submit(session, &side->batches[0]);
     uint32_t back = 0;
     for (uint32_t turn = 0; turn < count && back < count; turn++)
         for (mcds_batch *batch =
-                 mcds__lane_collect(lane, mcds__monotonic_ns(side->env) + PATIENCE_NS);
+                 mcds__session_collect(session, mcds__monotonic_ns(side->env) + PATIENCE_NS);
              batch != NULL; batch = batch->next)
             back++;
-    mcds__lane_give(side->store, lane);
+    mcds__session_give(side->store, session);
     return back == count;
 }

@@ -1,9 +1,9 @@
-/* One of the two stores that a stream goes to, and what is equal about their replies. */
+/* One of the two stores that execute a stream, and the comparison of their replies. */
 #ifndef MCDS_TESTS_STREAM_SIDE_H
 #define MCDS_TESTS_STREAM_SIDE_H
 
 #include "base/environment.h"
-#include "mcds_sim.h"
+#include "mcds/sim.h"
 #include "store/store.h"
 #include "stream/generator.h"
 

@@ -1,10 +1,10 @@
-/* Eight on a few arrays: array HOME (memory, lmdb, memcached)
+/* Eight members change a few arrays: array STORE (memory, lmdb, memcached)
  *
- * In two of them, one of which is so large that it stands in parts, each member keeps elements of
- * its own: at any read they are there, all and in order. In a third all add to one number: no sum
- * is told twice. The fourth is set as a whole by all: what is read is one whole. The last is the
- * member's own, and may be dropped. In the end all is as the journals say; of a killed process
- * the call that it did not hear of may count or not. */
+ * In two arrays, one of which is so large that it is stored in blocks, each member keeps
+ * elements of its own: every read shows all of them, in order. In a third all members add to
+ * one number: no sum is returned twice. The fourth is set as a whole by all: every read shows
+ * one whole value. The last belongs to one member, which may drop it. At the end all arrays
+ * agree with the journals; the unanswered call of a killed process may count or not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,11 +44,11 @@ static size_t length_of(int array)
 }
 
 /* "MEMBER SERIAL " and then the same letter to the end. */
-static mcds_bytes write_element(char *room, size_t length, int member, uint32_t serial)
+static mcds_bytes write_element(char *capacity, size_t length, int member, uint32_t serial)
 {
-    int used = snprintf(room, length, "%d %u ", member, serial);
-    memset(room + used, 'a' + (int)(serial % 26), length - (size_t)used);
-    return (mcds_bytes){room, length};
+    int used = snprintf(capacity, length, "%d %u ", member, serial);
+    memset(capacity + used, 'a' + (int)(serial % 26), length - (size_t)used);
+    return (mcds_bytes){capacity, length};
 }
 
 static bool parse_element(mcds_bytes element, size_t length, int *member_out,
@@ -105,7 +105,7 @@ static bool get(mcds_array *array, int which, struct seen *seen)
     memset(seen, 0, sizeof *seen);
     seen->array = which;
     seen->fine = true;
-    int result = mcds_array_get(array, see, seen);
+    int result = mcds_array_scan(array, see, seen);
     if (result != MCDS_OK && result != MCDS_NOT_FOUND)
         return COMPLAIN("get: %s", mcds_errmsg());
     if (result == MCDS_NOT_FOUND)
@@ -182,14 +182,14 @@ static bool play_change(struct player *player, int array)
 static int add_one(void *context, const mcds_bytes *old, size_t old_count, mcds_elements *fresh)
 {
     int64_t *sum = context;
-    char room[SMALL_LENGTH];
+    char capacity[SMALL_LENGTH];
     int member;
     uint32_t serial = 0;
     if (old != NULL &&
         (old_count != 1 || !parse_element(old[0], SMALL_LENGTH, &member, &serial)))
         return MCDS_CORRUPT;
     *sum = (int64_t)serial + 1;
-    return mcds_elements_add(fresh, write_element(room, sizeof room, 0, serial + 1));
+    return mcds_elements_add(fresh, write_element(capacity, sizeof capacity, 0, serial + 1));
 }
 
 static bool play_sum(struct player *player)
@@ -205,14 +205,14 @@ static bool play_sum(struct player *player)
 static bool play_whole(struct player *player)
 {
     struct seen seen;
-    char room[SMALL_LENGTH];
+    char capacity[SMALL_LENGTH];
     mcds_bytes elements[OWN_MAX];
     size_t count = 1 + (size_t)crowd_roll(player->member, OWN_MAX);
     struct crowd_note *note = crowd_ask(player->member, WHOLE, 0);
     uint32_t serial = player->member->journal->count;
     note->number = serial;
     for (size_t i = 0; i < count; i++)
-        elements[i] = write_element(room, sizeof room, player->member->number, serial);
+        elements[i] = write_element(capacity, sizeof capacity, player->member->number, serial);
     if (!must_be("set", mcds_array_set(player->arrays[WHOLES], elements, count), MCDS_OK))
         return false;
     crowd_answer(note, 1);
@@ -222,14 +222,14 @@ static bool play_whole(struct player *player)
 static bool play_mine(struct player *player)
 {
     struct seen seen;
-    char room[SMALL_LENGTH];
+    char capacity[SMALL_LENGTH];
     mcds_array *mine = player->arrays[MINE];
     if (!get(mine, MINE, &seen))
         return false;
     if (seen.count != player->mine)
         return COMPLAIN("of %u own elements %u are there", player->mine, seen.count);
     struct crowd_note *note = crowd_ask(player->member, OWN, 0);
-    mcds_bytes element = write_element(room, sizeof room, player->member->number, 0);
+    mcds_bytes element = write_element(capacity, sizeof capacity, player->member->number, 0);
     bool there = player->mine != ABSENT;
     bool fine;
     if (crowd_roll(player->member, 4) == 0) {

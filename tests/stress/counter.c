@@ -1,10 +1,8 @@
-/* Eight processes add to one counter: counter HOME (lmdb or memcached)
+/* Eight processes add to one counter: counter STORE (lmdb or memcached)
  *
- * First all live to the end, and the sum must be exact. Then four of them are killed midway:
- * every add that was acknowledged must be there, and nothing that was never asked for. Each
- * adds partly by waiting calls and partly through a pipeline.
- *
- * STRESS_ADDS: adds of each process. */
+ * First none is killed, and the sum must be exact. Then four are killed midway: every
+ * acknowledged add must count, and none that was not requested. Each process adds partly by
+ * waiting calls and partly through a pipeline. STRESS_ADDS: adds of each process. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Eight at once on one structure. */
+/* Runs eight members on one structure. */
 #include "stress/crowd.h"
 
 #include <pthread.h>

@@ -1,6 +1,7 @@
-/* Eight at once on one structure: processes, or threads where the home is this process's own.
- * Midway two of the processes are killed. What each has asked for and been told stands in its
- * journal, which outlives it; the judge compares the journals with what the store holds. */
+/* Runs eight members on one structure: processes, or threads if the backend belongs to this
+ * process. Midway two of the processes are killed. Each member records its calls and their
+ * results in a journal, which outlives it; the judge compares the journals with the content of
+ * the store. */
 #ifndef MCDS_TESTS_STRESS_CROWD_H
 #define MCDS_TESTS_STRESS_CROWD_H
 
@@ -43,7 +44,7 @@ struct crowd_play {
     bool (*judge)(mcds_store *store, struct crowd_journal *const *journals);
 };
 
-/* The program: crowd HOME (memory, lmdb, memcached). STRESS_SECONDS: how long they play. */
+/* The program: crowd STORE (memory, lmdb, memcached). STRESS_SECONDS: how long they play. */
 int crowd_main(int argc, char **argv, const struct crowd_play *play);
 
 /* Whether there is time, and room for what one turn notes. */

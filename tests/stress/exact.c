@@ -1,7 +1,8 @@
-/* Eight add to exact counters: exact HOME (memory, lmdb, memcached)
+/* Eight members add to exact counters: exact STORE (memory, lmdb, memcached)
  *
- * To one each add is flushed, to the other now and then. What a flush has acknowledged is in the
- * sum, once, and nothing that nobody added; only what a killed process had not flushed is open. */
+ * Adds to one are flushed each time, adds to the other sometimes. What a flush has acknowledged
+ * is in the sum once, and nothing else is; only the adds that a killed process had not flushed
+ * may count or not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The judge of the lock stress can say no. */
+/* The judge of the lock stress rejects wrong logs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

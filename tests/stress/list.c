@@ -1,10 +1,10 @@
-/* Eight on one list: list HOME (memory, lmdb, memcached)
+/* Eight members push to one list: list STORE (memory, lmdb, memcached)
  *
- * All push to one list, one value, several, or through a pipeline, and read it: a value that was
- * acknowledged stands there once, behind all that were acknowledged before it was begun, and
- * those of one call stand in their order. Each also has a list of its own that it may clear and
- * drop, and knows at any time what is in it. In the end the lists hold what the journals say; of a
- * killed process the calls that it did not hear of may count or not. */
+ * All push to one list, one value, several, or through a pipeline, and read it. An acknowledged
+ * value is in the list once, after all values that were acknowledged before its call began; the
+ * values of one call are in order. Each member also has a list of its own, which it may clear
+ * and drop, and knows its content at any time. At the end the lists agree with the journals;
+ * the unanswered calls of a killed process may count or not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static bool read_list(mcds_list *list, int only, struct crowd_journal *const *jo
 {
     struct visit visit = {.fine = true};
     pushed_begin(&visit.pushed, PUSH, only, journals);
-    int result = mcds_list_fetch(list, 0, 0, visit_value, &visit);
+    int result = mcds_list_scan(list, 0, 0, visit_value, &visit);
     bool fine = visit.fine && (result == MCDS_NOT_FOUND || must_be("fetch", result, MCDS_OK)) &&
                 pushed_is_complete(&visit.pushed);
     *total_out = visit.pushed.total;
@@ -92,8 +92,8 @@ static struct crowd_note *ask_push(struct player *player, uint32_t count)
 
 static bool play_push(struct player *player)
 {
-    char room[PUSHED_TEXT_MAX];
-    mcds_bytes value = pushed_write(room, player->member->number, player->next);
+    char capacity[PUSHED_TEXT_MAX];
+    mcds_bytes value = pushed_write(capacity, player->member->number, player->next);
     struct crowd_note *note = ask_push(player, 1);
     if (!must_be("push", mcds_list_push(player->list, value), MCDS_OK))
         return false;
@@ -119,8 +119,8 @@ static bool play_pipeline(struct player *player)
 {
     struct crowd_note *notes[PIPELINED];
     for (uint64_t i = 0; i < PIPELINED; i++) {
-        char room[PUSHED_TEXT_MAX];
-        mcds_bytes value = pushed_write(room, player->member->number, player->next);
+        char capacity[PUSHED_TEXT_MAX];
+        mcds_bytes value = pushed_write(capacity, player->member->number, player->next);
         notes[i] = ask_push(player, 1);
         int result = mcds_list_push_start(player->list, value, player->pipeline, i);
         if (!must_be("push_start", result, MCDS_OK))
@@ -161,7 +161,7 @@ static bool is_mine(mcds_list *list, int member, const struct mine *own, uint32_
     uint32_t expected = skip < own->count ? own->count - skip : 0;
     if (limit > 0 && expected > limit)
         expected = limit;
-    int result = mcds_list_fetch(list, skip, limit, visit_mine, &slice);
+    int result = mcds_list_scan(list, skip, limit, visit_mine, &slice);
     return result == (own->exists ? MCDS_OK : MCDS_NOT_FOUND) && slice.fine &&
            slice.count == expected;
 }
@@ -179,7 +179,7 @@ static void apply(struct mine *own, unsigned verb)
 
 static bool play_mine(struct player *player)
 {
-    char room[PUSHED_TEXT_MAX];
+    char capacity[PUSHED_TEXT_MAX];
     struct crowd_member *member = player->member;
     struct mine *own = &player->own;
     uint64_t chance = crowd_roll(member, 200);
@@ -192,8 +192,8 @@ static bool play_mine(struct player *player)
     int expected = verb == MINE_PUSH || own->exists ? MCDS_OK : MCDS_NOT_FOUND;
     int result;
     if (verb == MINE_PUSH)
-        result = mcds_list_push(player->mine,
-                                pushed_write(room, member->number, own->first + own->count));
+        result = mcds_list_push(
+            player->mine, pushed_write(capacity, member->number, own->first + own->count));
     else
         result = verb == MINE_CLEAR ? mcds_list_clear(player->mine)
                                     : mcds_list_drop(player->mine);

@@ -1,14 +1,11 @@
-/* Sixteen fight for one lock: lock HOME (memory with threads; lmdb and memcached with
+/* Sixteen members contend for one lock: lock STORE (memory with threads; lmdb and memcached with
  * processes)
  *
- * Nobody may hold it while the deadline of another has not passed, and fences grow. On
- * memcached a second fight goes on while everything is flushed and while the server is killed
- * and started anew: then tenures may overlap, for the server has forgotten who held it, but
- * fences still grow.
- *
- * Now and then a holder sits on its lease past the deadline.
- *
- * STRESS_SECONDS: how long a fight lasts. */
+ * No member may hold the lock before the deadline of the previous holder has passed, and fences
+ * increase. On memcached a second fight continues while the server is flushed, killed and
+ * restarted: then tenures may overlap, because the server has forgotten the holder, but fences
+ * still increase. Sometimes a holder keeps working past its deadline. STRESS_SECONDS: the
+ * duration of a fight. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>

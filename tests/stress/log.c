@@ -1,11 +1,11 @@
-/* Eight on two logs, one filed by the events' own times, one by arrival: log HOME (memory, lmdb,
- * memcached)
+/* Eight members write two logs, one ordered by the events' own times, one by arrival: log STORE
+ * (memory, lmdb, memcached)
  *
- * All put events, one, several, or through a pipeline, at once, late or ahead; and read: the
- * newest by ranges of time, and all by a cursor that each has for itself, saved and loaded now
- * and then. An event that was acknowledged is found once, by either, with its time, and nothing
- * outside of a range. In the end the logs hold what the journals say; of a killed process the
- * calls that it did not hear of may count or not. */
+ * All put events, one, several, or through a pipeline, at once, late or ahead of time. They
+ * read the newest events by ranges of time, and all events by a cursor of their own, which is
+ * sometimes saved and loaded. Both find an acknowledged event once, with its time, and nothing
+ * outside of a range. At the end the logs agree with the journals; the unanswered calls of a
+ * killed process may count or not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +85,8 @@ static struct crowd_note *ask_put(struct player *player, int log, uint32_t count
 
 static bool play_put(struct player *player, int log)
 {
-    char room[PUSHED_TEXT_MAX];
-    mcds_bytes event = pushed_write(room, player->member->number, player->next);
+    char capacity[PUSHED_TEXT_MAX];
+    mcds_bytes event = pushed_write(capacity, player->member->number, player->next);
     struct crowd_note *note = ask_put(player, log, 1);
     if (!must_be("put", mcds_log_put(player->logs[log], note->time_ms, event), MCDS_OK))
         return false;
@@ -113,8 +113,8 @@ static bool play_pipeline(struct player *player, int log)
 {
     struct crowd_note *notes[PIPELINED];
     for (uint64_t i = 0; i < PIPELINED; i++) {
-        char room[PUSHED_TEXT_MAX];
-        mcds_bytes event = pushed_write(room, player->member->number, player->next);
+        char capacity[PUSHED_TEXT_MAX];
+        mcds_bytes event = pushed_write(capacity, player->member->number, player->next);
         notes[i] = ask_put(player, log, 1);
         int result = mcds_log_put_start(player->logs[log], notes[i]->time_ms, event,
                                         player->pipeline, i);
@@ -187,7 +187,7 @@ static bool play_range(struct player *player)
     visit.first_ms = range.first_ms;
     visit.last_ms = range.last_ms;
     pushed_begin(&pushed, BY_TIME, number, player->journals);
-    int result = mcds_log_fetch(player->logs[BY_TIME], &range, visit_event, &visit, &info);
+    int result = mcds_log_scan(player->logs[BY_TIME], &range, visit_event, &visit, &info);
     bool fine = visit.fine && (result == MCDS_NOT_FOUND || must_be("fetch", result, MCDS_OK)) &&
                 is_whole(&info) && has_range(&pushed, number, &visit);
     pushed_end(&pushed);
@@ -286,7 +286,7 @@ static bool judge_log(mcds_log *log, int which, struct crowd_journal *const *jou
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
     mcds_log_info info = MCDS_LOG_INFO_INIT;
     pushed_begin(&pushed, (unsigned)which, PUSHED_ALL, journals);
-    int result = mcds_log_fetch(log, &range, visit_event, &visit, &info);
+    int result = mcds_log_scan(log, &range, visit_event, &visit, &info);
     bool fine = visit.fine && must_be("fetch", result, MCDS_OK) && is_whole(&info) &&
                 pushed_is_complete(&pushed);
     (void)printf("  %llu events %s\n", (unsigned long long)pushed.total, names[which]);

@@ -1,4 +1,4 @@
-/* Values that members push to what all share. */
+/* Values that members push to a shared structure. */
 #include "stress/pushed.h"
 
 #include <stdio.h>
@@ -16,12 +16,12 @@ static size_t length_of(uint32_t value)
 }
 
 /* "MEMBER VALUE " and then the same letter to the end. */
-mcds_bytes pushed_write(char *room, int member, uint32_t value)
+mcds_bytes pushed_write(char *capacity, int member, uint32_t value)
 {
     size_t length = length_of(value);
-    int used = snprintf(room, length, "%d %u ", member, value);
-    memset(room + used, 'a' + (int)(value % 26), length - (size_t)used);
-    return (mcds_bytes){room, length};
+    int used = snprintf(capacity, length, "%d %u ", member, value);
+    memset(capacity + used, 'a' + (int)(value % 26), length - (size_t)used);
+    return (mcds_bytes){capacity, length};
 }
 
 bool pushed_read(mcds_bytes text, int *member_out, uint32_t *value_out)

@@ -12,7 +12,7 @@
 #define PUSHED_ALL (-1)
 
 /* What a member's value looks like. `room` has PUSHED_TEXT_MAX bytes. */
-mcds_bytes pushed_write(char *room, int member, uint32_t value);
+mcds_bytes pushed_write(char *capacity, int member, uint32_t value);
 /* False: it is none; that has been printed. */
 bool pushed_read(mcds_bytes text, int *member_out, uint32_t *value_out);
 

@@ -1,9 +1,10 @@
-/* Eight on three sets, one of each form: set HOME (memory, lmdb, memcached)
+/* Eight members use three sets, one of each form: set STORE (memory, lmdb, memcached)
  *
- * Each has elements of its own, of which it knows at any time whether they are there, and all
- * share a few. Of its own it checks every answer and every fetch. In the end its own are there
- * as its journal says, and of a shared one as many as additions that changed something exceed
- * removals that did; of a killed process the calls that it did not hear of may count or not. */
+ * Each member has elements of its own, and knows at any time whether they are in the set; all
+ * share a few others. It checks every answer and every fetch of its own elements. At the end
+ * these agree with its journal, and for a shared element the additions that changed the set
+ * exceed the removals that did by its presence; the unanswered calls of a killed process may
+ * count or not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,10 +57,10 @@ static uint32_t what_of(int form, uint32_t number)
     return number * FORMS + (uint32_t)form;
 }
 
-static mcds_bytes name_element(uint32_t number, char room[static 32])
+static mcds_bytes name_element(uint32_t number, char capacity[static 32])
 {
-    (void)snprintf(room, 32, "element number %06u", number);
-    return mcds_text(room);
+    (void)snprintf(capacity, 32, "element number %06u", number);
+    return mcds_text(capacity);
 }
 
 static bool parse_element(mcds_bytes element, uint32_t *number_out)
@@ -178,7 +179,7 @@ static bool fetch(mcds_set *set, int form, int only, struct fetched *fetched)
     fetched->only = only;
     fetched->form = form;
     fetched->fine = true;
-    int result = mcds_set_fetch(set, take, fetched);
+    int result = mcds_set_scan(set, take, fetched);
     if (result != MCDS_OK && result != MCDS_NOT_FOUND)
         return COMPLAIN("fetch: %s", mcds_errmsg());
     return fetched->fine;
@@ -188,9 +189,9 @@ static bool fetch(mcds_set *set, int form, int only, struct fetched *fetched)
 static const struct crowd_note *change(struct player *player, int form, uint32_t number,
                                        unsigned verb, bool *changed_out)
 {
-    char room[32];
+    char capacity[32];
     struct crowd_note *note = crowd_ask(player->member, verb, what_of(form, number));
-    mcds_bytes element = name_element(number, room);
+    mcds_bytes element = name_element(number, capacity);
     int result = verb == ADD ? mcds_set_add(player->sets[form], element, changed_out)
                              : mcds_set_remove(player->sets[form], element, changed_out);
     if (result != MCDS_OK) {
@@ -203,10 +204,10 @@ static const struct crowd_note *change(struct player *player, int form, uint32_t
 
 static bool look(struct player *player, int form, uint32_t element)
 {
-    char room[32];
+    char capacity[32];
     uint32_t number = own_number(player->member->number, element);
     int expected = player->own[form].counts[element] > 0 ? MCDS_OK : MCDS_NOT_FOUND;
-    int result = mcds_set_has(player->sets[form], name_element(number, room));
+    int result = mcds_set_has(player->sets[form], name_element(number, capacity));
     if (result == expected)
         return true;
     return COMPLAIN("has %s %u: %s, must be %s", names[form], number, mcds_result_name(result),
@@ -239,13 +240,13 @@ static bool play_shared(struct player *player, int form)
 {
     struct crowd_note *notes[SHARED_RUN];
     bool changed[SHARED_RUN] = {false};
-    char room[32];
+    char capacity[32];
     uint64_t spread = crowd_roll(player->member, 2) == 0 ? 1 : SHARED;
     bool adds = form == MCDS_SET_BAG && crowd_roll(player->member, 2) == 0;
     for (uint64_t i = 0; i < SHARED_RUN; i++) {
         uint32_t number = (uint32_t)crowd_roll(player->member, spread);
         unsigned verb = adds || crowd_roll(player->member, 2) == 0 ? ADD : REMOVE;
-        mcds_bytes element = name_element(number, room);
+        mcds_bytes element = name_element(number, capacity);
         changed[i] = adds;
         notes[i] = crowd_ask(player->member, verb, what_of(form, number));
         int result = verb == ADD

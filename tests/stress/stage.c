@@ -1,4 +1,4 @@
-/* Where a stress program plays. */
+/* The surroundings of a stress program. */
 #include "stress/stage.h"
 
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static int open_memcached(struct stage *stage)
     return 0;
 }
 
-int stage_open(struct stage *stage, const char *home)
+int stage_open(struct stage *stage, const char *backend)
 {
     memset(stage, 0, sizeof *stage);
     (void)snprintf(stage->folder, sizeof stage->folder, "/tmp/mcds-stress-XXXXXX");
@@ -36,9 +36,9 @@ int stage_open(struct stage *stage, const char *home)
         perror("mkdtemp");
         return EXIT_FAILURE;
     }
-    if (strcmp(home, "memcached") == 0)
+    if (strcmp(backend, "memcached") == 0)
         return open_memcached(stage);
-    stage->one_process = strcmp(home, "memory") == 0;
+    stage->one_process = strcmp(backend, "memory") == 0;
     if (stage->one_process)
         (void)snprintf(stage->uri, sizeof stage->uri, "memory:stress");
     else

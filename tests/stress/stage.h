@@ -1,5 +1,5 @@
-/* Where a stress program plays: a home for the store, memory that all processes share, and how
- * long it may take. */
+/* The surroundings of a stress program: a backend for the store, memory that all processes
+ * share, and the time limit. */
 #ifndef MCDS_TESTS_STRESS_STAGE_H
 #define MCDS_TESTS_STRESS_STAGE_H
 
@@ -18,9 +18,9 @@ struct stage {
     struct server memcached;
 };
 
-/* home: memory, lmdb or memcached. 0: ready; STAGE_SKIPPED: what it needs is missing, which has
+/* backend: memory, lmdb or memcached. 0: ready; STAGE_SKIPPED: what it needs is missing, which has
  * been printed; else a failure that has been printed. */
-int stage_open(struct stage *stage, const char *home);
+int stage_open(struct stage *stage, const char *backend);
 void stage_close(struct stage *stage);
 
 /* A number from the environment, or `usual`. */

@@ -1,10 +1,10 @@
-/* Eight on one table: table HOME (memory, lmdb, memcached)
+/* Eight members use one table: table STORE (memory, lmdb, memcached)
  *
- * Each has keys of its own, of which it knows the values at any time, and checks every answer
- * and every scan. All share numbers that they add to: no sum is told twice, and the last is the
- * sum of all; keys that only one may claim; numbers that they raise by compare_and_set; and keys
- * that they put and remove. In the end the table holds what the journals say; of a killed
- * process the call that it did not hear of may count or not. */
+ * Each member has keys of its own, knows their values at any time, and checks every answer and
+ * every scan. All share numbers that they add to: no sum is returned twice, and the last is the
+ * sum of all adds. They also share keys that only one may claim, numbers that they increase by
+ * compare_and_set, and keys that they put and remove. At the end the table agrees with the
+ * journals; the unanswered call of a killed process may count or not. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +30,11 @@ struct player {
     uint32_t next_claim;
 };
 
-static mcds_bytes write_text(char room[static 48], const char *format, uint32_t a, uint32_t b)
+static mcds_bytes write_text(char capacity[static 48], const char *format, uint32_t a,
+                             uint32_t b)
 {
-    (void)snprintf(room, 48, format, a, b);
-    return mcds_text(room);
+    (void)snprintf(capacity, 48, format, a, b);
+    return mcds_text(capacity);
 }
 
 #define OWN_KEY "own key %u of %04u"
@@ -41,12 +42,12 @@ static mcds_bytes write_text(char room[static 48], const char *format, uint32_t 
 
 static bool read_number(mcds_bytes text, int64_t *number_out)
 {
-    char room[24] = "";
+    char capacity[24] = "";
     char *end;
-    if (text.length == 0 || text.length >= sizeof room)
+    if (text.length == 0 || text.length >= sizeof capacity)
         return false;
-    memcpy(room, text.at, text.length);
-    *number_out = strtoll(room, &end, 10);
+    memcpy(capacity, text.at, text.length);
+    *number_out = strtoll(capacity, &end, 10);
     return *end == '\0';
 }
 
@@ -129,10 +130,10 @@ static bool change_own(struct player *player, enum own_verb verb, mcds_bytes key
 
 static bool play_own(struct player *player)
 {
-    char room[48];
+    char capacity[48];
     uint32_t at = (uint32_t)crowd_roll(player->member, OWN);
     int64_t before = player->own[at], found;
-    mcds_bytes key = write_text(room, OWN_KEY, (uint32_t)player->member->number, at);
+    mcds_bytes key = write_text(capacity, OWN_KEY, (uint32_t)player->member->number, at);
     if (crowd_roll(player->member, 4) == 0)
         return get(player, key, &found) &&
                (found == before || COMPLAIN("own key %u is %lld, must be %lld", at,
@@ -150,10 +151,10 @@ static bool play_own(struct player *player)
 
 static bool play_increment(struct player *player)
 {
-    char room[48];
+    char capacity[48];
     uint32_t which = (uint32_t)crowd_roll(player->member, SHARED);
     struct crowd_note *note = crowd_ask(player->member, INCREMENT, which);
-    mcds_bytes key = write_text(room, "sum %u", which, 0);
+    mcds_bytes key = write_text(capacity, "sum %u", which, 0);
     int result = mcds_table_incr(player->table, key, 1, &note->number);
     if (!must_be("incr", result, MCDS_OK))
         return false;
@@ -164,14 +165,14 @@ static bool play_increment(struct player *player)
 /* All claim the same keys in about the same order; each is one's. */
 static bool play_claim(struct player *player)
 {
-    char key_room[48], room[48];
+    char key_capacity[48], capacity[48];
     player->next_claim += (uint32_t)crowd_roll(player->member, 2);
     uint32_t which = player->next_claim;
     if (which >= CLAIMS)
         return true;
     struct crowd_note *note = crowd_ask(player->member, CLAIM, which);
-    mcds_bytes key = write_text(key_room, "claim %u", which, 0);
-    mcds_bytes mine = write_text(room, VALUE, (uint32_t)player->member->number, 0);
+    mcds_bytes key = write_text(key_capacity, "claim %u", which, 0);
+    mcds_bytes mine = write_text(capacity, VALUE, (uint32_t)player->member->number, 0);
     int result = mcds_table_put_if_absent(player->table, key, mine, 0);
     if (result != MCDS_EXISTS && !must_be("put_if_absent", result, MCDS_OK))
         return false;
@@ -182,9 +183,9 @@ static bool play_claim(struct player *player)
 
 static bool play_raise(struct player *player)
 {
-    char key_room[48], now_room[48], next_room[48];
+    char key_capacity[48], now_room[48], next_room[48];
     uint32_t which = (uint32_t)crowd_roll(player->member, SHARED);
-    mcds_bytes key = write_text(key_room, "height %u", which, 0);
+    mcds_bytes key = write_text(key_capacity, "height %u", which, 0);
     int64_t now;
     if (!get(player, key, &now))
         return false;
@@ -201,10 +202,10 @@ static bool play_raise(struct player *player)
 
 static bool play_take(struct player *player)
 {
-    char room[48];
+    char capacity[48];
     uint32_t which = (uint32_t)crowd_roll(player->member, SHARED);
     unsigned verb = crowd_roll(player->member, 2) == 0 ? TAKE : LEAVE;
-    mcds_bytes key = write_text(room, "seat %u", which, 0);
+    mcds_bytes key = write_text(capacity, "seat %u", which, 0);
     struct crowd_note *note = crowd_ask(player->member, verb, which);
     bool changed = false;
     int result = verb == LEAVE
@@ -356,16 +357,16 @@ static bool judge_balance(struct player *player, struct crowd_journal *const *jo
 {
     bool fine = true;
     for (uint32_t which = 0; which < SHARED; which++) {
-        char room[48];
+        char capacity[48];
         int64_t found;
         struct balance balance = weigh(journals, up, down, which);
-        mcds_bytes key = write_text(room, format, which, 0);
+        mcds_bytes key = write_text(capacity, format, which, 0);
         if (!get(player, key, &found))
             return false;
         if (found == ABSENT)
             found = 0;
         if (found < balance.net - balance.less || found > balance.net + balance.more)
-            fine = COMPLAIN("\"%s\" is %lld, must be %lld", room, (long long)found,
+            fine = COMPLAIN("\"%s\" is %lld, must be %lld", capacity, (long long)found,
                             (long long)balance.net);
     }
     return fine;
@@ -420,12 +421,12 @@ static bool judge_claims(struct player *player, struct crowd_journal *const *jou
         }
     bool fine = true;
     for (uint32_t which = 0; which < CLAIMS && fine; which++) {
-        char room[48];
+        char capacity[48];
         int64_t found;
         const struct claim *claim = &claims[which];
         if (claim->answered == 0 && claim->doubted == 0)
             continue;
-        if (!get(player, write_text(room, "claim %u", which, 0), &found))
+        if (!get(player, write_text(capacity, "claim %u", which, 0), &found))
             fine = false;
         else if (found == ABSENT)
             fine = claim->answered == 0;

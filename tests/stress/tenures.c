@@ -1,4 +1,4 @@
-/* What must be true of the log of a lock. */
+/* Checks the log of a lock. */
 #include "stress/tenures.h"
 
 #include <stdlib.h>

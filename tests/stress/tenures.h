@@ -1,4 +1,4 @@
-/* The log of who held a lock and when, and what must be true of it. */
+/* The log of the holders of a lock, and the checks on it. */
 #ifndef MCDS_TESTS_STRESS_TENURES_H
 #define MCDS_TESTS_STRESS_TENURES_H
 

@@ -1,8 +1,8 @@
-/* Eight view the same pages: views HOME (memory, lmdb, memcached)
+/* Eight members count views of the same pages: views STORE (memory, lmdb, memcached)
  *
- * All count, read and flush; the database is memory that they share. A value never falls, and holds
- * what this process was told. In the end value and database have every view that was acknowledged,
- * once, and none that nobody asked for. */
+ * All count, read and flush; the database is shared memory. A value never decreases, and
+ * includes what this process was told. At the end value and database have every acknowledged
+ * view once, and no view that was not requested. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

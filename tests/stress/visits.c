@@ -1,9 +1,9 @@
-/* Eight count the same visitors: visits HOME (memory, lmdb, memcached)
+/* Eight members count the same visitors: visits STORE (memory, lmdb, memcached)
  *
- * Visitors and online, as numbers, with exact members and with estimated ones, all over one moment.
- * In the end each has counted every visitor whose call was answered, once, and nobody for whom
- * nobody asked. Of a process that is killed between the mark of a visitor and the number, the
- * plain forms may miss that one. */
+ * Visitors and online, as numbers, with exact members and with estimated ones, all over one
+ * moment. At the end each has counted every visitor whose call was answered, once, and no
+ * other. If a process is killed between marking a visitor and adding to the number, the plain
+ * forms may miss that visitor. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,7 +110,7 @@ static bool judge_one(const struct player *player, uint32_t structure, const str
     mcds_online_value online = MCDS_ONLINE_VALUE_INIT;
     int result = structure < FORMS
                      ? mcds_visitors_get(player->visitors[structure], moment_ms, &visitors)
-                     : mcds_online_count(player->online[structure - FORMS], moment_ms, &online);
+                     : mcds_online_get(player->online[structure - FORMS], moment_ms, &online);
     if (result != MCDS_OK)
         return COMPLAIN("%s: %s", names[structure], mcds_errmsg());
     double value = (double)(structure < FORMS ? visitors.current : online.current);

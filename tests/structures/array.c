@@ -1,8 +1,8 @@
-/* Array: reading, changing, values in parts, those who come between, what is refused. */
+/* Array: reads, changes, values in blocks, concurrent changes, refusals. */
 #include <stdlib.h>
 
 #include "base/buffer.h"
-#include "core/record.h"
+#include "core/record/record.h"
 #include "structures/suite.h"
 
 #define LARGE ((size_t)3 << 20)
@@ -39,7 +39,7 @@ static bool gather(void *context, mcds_bytes element)
 static void check_array(struct suite *suite, mcds_array *array, const char *expected)
 {
     struct fetched fetched = {.elements = 0};
-    CHECK(MCDS_OK, suite, mcds_array_get, array, gather, &fetched);
+    CHECK(MCDS_OK, suite, mcds_array_scan, array, gather, &fetched);
     assert_string_equal(fetched.text, expected);
 }
 
@@ -47,7 +47,7 @@ static void check_array(struct suite *suite, mcds_array *array, const char *expe
 static void check_other(struct suite *suite, mcds_array *other, const char *expected)
 {
     struct fetched fetched = {.elements = 0};
-    CHECK_OTHER(MCDS_OK, suite, mcds_array_get, other, gather, &fetched);
+    CHECK_OTHER(MCDS_OK, suite, mcds_array_scan, other, gather, &fetched);
     assert_string_equal(fetched.text, expected);
 }
 
@@ -85,7 +85,7 @@ static void is_set_and_read(struct suite *suite)
 {
     mcds_array *array = open_array(suite->store, fresh_name(suite, "a"));
     struct fetched fetched = {.elements = 0};
-    CHECK(MCDS_NOT_FOUND, suite, mcds_array_get, array, gather, &fetched);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_array_scan, array, gather, &fetched);
     SET(suite, array, "1 2 3");
     check_array(suite, array, "1 2 3");
     SET(suite, array, "");
@@ -93,7 +93,7 @@ static void is_set_and_read(struct suite *suite)
     SET(suite, array, "b a a");
     check_array(suite, array, "b a a");
     fetched.stop_after = 2;
-    CHECK(MCDS_OK, suite, mcds_array_get, array, gather, &fetched);
+    CHECK(MCDS_OK, suite, mcds_array_scan, array, gather, &fetched);
     assert_int_equal(fetched.elements, 2);
     mcds_array_close(array);
 }
@@ -175,7 +175,7 @@ static void drop_erases_it(struct suite *suite)
     SET(suite, array, "1");
     CHECK(MCDS_OK, suite, mcds_array_drop, array);
     CHECK(MCDS_NOT_FOUND, suite, mcds_array_drop, array);
-    CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_array_get, other, gather, &fetched);
+    CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_array_scan, other, gather, &fetched);
     CHANGE(MCDS_OK, suite, array, "2", "");
     check_other(suite, other, "2");
     mcds_array_close(array);
@@ -195,7 +195,7 @@ static char *make_large(int number)
 static uint64_t sum_of(struct suite *suite, mcds_array *other)
 {
     struct fetched fetched = {.elements = 0};
-    CHECK_OTHER(MCDS_OK, suite, mcds_array_get, other, gather, &fetched);
+    CHECK_OTHER(MCDS_OK, suite, mcds_array_scan, other, gather, &fetched);
     assert_int_equal(fetched.elements, 2);
     assert_int_equal(fetched.bytes, LARGE + 3);
     return fetched.sum;
@@ -208,7 +208,7 @@ static bool count_key(void *context, mcds_bytes key)
     return true;
 }
 
-static void large_values_stand_in_parts(struct suite *suite)
+static void large_values_stand_in_blocks(struct suite *suite)
 {
     const char *name = fresh_name(suite, "a");
     mcds_array *array = open_array(suite->store, name);
@@ -228,8 +228,9 @@ static void large_values_stand_in_parts(struct suite *suite)
     SET(suite, array, "small again");
     check_other(suite, other, "small again");
     uint32_t left = 0;
-    struct raw_key parts = raw_key(suite, MCDS__TAG_ARRAY_PART, name, -1);
-    if (mcds__store_keys(suite->store, mcds_text(parts.key.bytes), count_key, &left) == MCDS_OK)
+    struct raw_key blocks = raw_key(suite, MCDS__TAG_ARRAY_BLOCK, name, -1);
+    if (mcds__store_keys(suite->store, mcds_text(blocks.key.bytes), count_key, &left) ==
+        MCDS_OK)
         assert_int_equal(left, 0);
     mcds_array_close(array);
     mcds_array_close(other);
@@ -245,9 +246,9 @@ static void a_lost_part_is_told(struct suite *suite)
     CHECK(MCDS_OK, suite, mcds_array_set, array, elements, 2);
     free(large);
     struct raw_key raw = raw_key(suite, MCDS__TAG_ARRAY, name, -1);
-    uint8_t room[1024];
+    uint8_t capacity[1024];
     mcds_buffer values;
-    mcds__buffer_init_in(&values, &suite->fake.env, sizeof room, room, sizeof room);
+    mcds__buffer_init_in(&values, &suite->fake.env, sizeof capacity, capacity, sizeof capacity);
     mcds_request request = {.command = MCDS_GET, .key = mcds__key_bytes(&raw.key)};
     mcds_batch batch = {
         .requests = &request, .count = 1, .values = &values, .deadline_ns = INT64_MAX};
@@ -255,12 +256,12 @@ static void a_lost_part_is_told(struct suite *suite)
     assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
     struct mcds__record_value value;
     assert_true(mcds__record_decode(mcds__reply_value(&batch, &request), request.key, &value));
-    struct raw_key part = raw_key(suite, MCDS__TAG_ARRAY_PART, name, -1);
+    struct raw_key part = raw_key(suite, MCDS__TAG_ARRAY_BLOCK, name, -1);
     struct mcds__key begin = part.key;
-    mcds__record_part_key(&begin, value.parts.name, 1, &part.key);
+    mcds__record_block_key(&begin, value.blocks.name, 1, &part.key);
     part.route = part.key;
     assert_int_equal(raw_delete(suite, &part), MCDS_OUT_OK);
-    CHECK(MCDS_LOST, suite, mcds_array_get, array, gather, &fetched);
+    CHECK(MCDS_LOST, suite, mcds_array_scan, array, gather, &fetched);
     assert_int_equal(fetched.elements, 0);
     SET(suite, array, "new");
     check_array(suite, array, "new");
@@ -275,7 +276,7 @@ static void foreign_values_are_corrupt(struct suite *suite)
     struct fetched fetched = {.elements = 0};
     struct words one = words("1");
     assert_int_equal(raw_set(suite, &raw, "who wrote this?"), MCDS_OUT_OK);
-    CHECK(MCDS_CORRUPT, suite, mcds_array_get, array, gather, &fetched);
+    CHECK(MCDS_CORRUPT, suite, mcds_array_scan, array, gather, &fetched);
     CHECK(MCDS_CORRUPT, suite, mcds_array_set, array, one.bytes, one.count);
     mcds_array_close(array);
 }
@@ -290,7 +291,7 @@ static void bad_arguments_are_refused(struct suite *suite)
     CHECK_RESULT(MCDS_INVALID, mcds_array_open(suite->store, "a", &options, &array));
     assert_null(array);
     array = open_array(suite->store, fresh_name(suite, "a"));
-    CHECK(MCDS_INVALID, suite, mcds_array_get, array, NULL, NULL);
+    CHECK(MCDS_INVALID, suite, mcds_array_scan, array, NULL, NULL);
     CHECK(MCDS_INVALID, suite, mcds_array_set, array, NULL, 1);
     CHECK(MCDS_INVALID, suite, mcds_array_set, array, &nothing, 1);
     CHECK(MCDS_INVALID, suite, mcds_array_change_by, array, NULL, NULL);
@@ -310,7 +311,7 @@ static const struct suite_case cases[] = {
     CASE(a_function_may_change_it),
     CASE_ONCE(who_comes_between_is_not_overwritten),
     CASE(drop_erases_it),
-    CASE_TWICE(large_values_stand_in_parts),
+    CASE_TWICE(large_values_stand_in_blocks),
     CASE(a_lost_part_is_told),
     CASE(foreign_values_are_corrupt),
     CASE(bad_arguments_are_refused),

@@ -1,4 +1,5 @@
-/* What a call costs: round trips as mcds.h promises them, and no memory on a warm handle. */
+/* The cost of a call: the round trips that mcds.h promises, and no allocation on a warm
+ * handle. */
 #include "structures/cost.h"
 
 void open_counted(struct suite *suite, struct counted *counted)
@@ -7,12 +8,13 @@ void open_counted(struct suite *suite, struct counted *counted)
     mcds_options options = MCDS_OPTIONS_INIT;
     options.env = &suite->fake.env;
     options.timeout_ms = 10000;
-    place_uri_of(suite->place, "counted", uri, sizeof uri);
-    counted->home_env = suite->fake;
-    counted->home_env.env.self = &counted->home_env;
-    counted->home_env.blocks = 0;
-    CHECK_RESULT(MCDS_OK, counting_home_open(&counted->counting, uri, &counted->home_env.env,
-                                             &options, &counted->store));
+    fixture_uri_of(suite->fixture, "counted", uri, sizeof uri);
+    counted->backend_env = suite->fake;
+    counted->backend_env.env.self = &counted->backend_env;
+    counted->backend_env.blocks = 0;
+    CHECK_RESULT(MCDS_OK,
+                 counting_backend_open(&counted->counting, uri, &counted->backend_env.env,
+                                       &options, &counted->store));
     counted->pipeline = NULL;
     if (suite->mode != WAITING)
         CHECK_RESULT(MCDS_OK, mcds_pipeline_open(counted->store, NULL, &counted->pipeline));
@@ -22,7 +24,7 @@ void close_counted(struct counted *counted)
 {
     mcds_pipeline_close(counted->pipeline);
     mcds_close(counted->store);
-    assert_int_equal(counted->home_env.blocks, 0);
+    assert_int_equal(counted->backend_env.blocks, 0);
 }
 
 void check_trips(const struct counted *counted, uint64_t expected, const char *call, int line)
@@ -153,16 +155,16 @@ static void lock_trips(struct suite *suite)
     mcds_lease lease = MCDS_LEASE_INIT;
     mcds_lease other = MCDS_LEASE_INIT;
     mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
-    /* Without compare-and-delete the home says so, with no round trip of its own; the lock is
+    /* Without compare-and-delete the backend says so, with no round trip of its own; the lock is
      * left by compare-and-set, and soon after taken so. */
     uint64_t release = suite->can.compare_and_delete ? 1 : 2;
     uint64_t again = release;
-    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_lock_holder_get, lock, &holder);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_lock_get_holder, lock, &holder);
     TRIPS(2, MCDS_OK, suite, &c, mcds_lock_try_acquire, lock, &lease);
     TRIPS(1, MCDS_BUSY, suite, &c, mcds_lock_try_acquire, lock, &other);
     TRIPS(1, MCDS_OK, suite, &c, mcds_lock_renew, lock, &lease);
     TRIPS(1, MCDS_OK, suite, &c, mcds_lock_renew, lock, &lease);
-    TRIPS(1, MCDS_OK, suite, &c, mcds_lock_holder_get, lock, &holder);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_lock_get_holder, lock, &holder);
     TRIPS(release, MCDS_OK, suite, &c, mcds_lock_release, lock, &lease);
     TRIPS(again, MCDS_OK, suite, &c, mcds_lock_acquire, lock, 1000, &lease);
     TRIPS(release, MCDS_OK, suite, &c, mcds_lock_release, lock, &lease);
@@ -174,7 +176,7 @@ static void lock_trips(struct suite *suite)
     close_counted(&c);
 }
 
-/* The first makes the fold. */
+/* The first makes the map. */
 static void members_trips(struct suite *suite)
 {
     struct counted c;
@@ -228,14 +230,18 @@ static void online_trips(struct suite *suite)
     mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
     int64_t later_ms = T0_MS + 5 * 60000;
     CHECK_RESULT(MCDS_OK, mcds_online_open(c.store, fresh_name(suite, "o"), NULL, &online));
-    TRIPS(2, MCDS_OK, suite, &c, mcds_online_count, online, T0_MS, &value);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_online_get, online, T0_MS, &value);
     TRIPS(4, MCDS_OK, suite, &c, mcds_online_beat, online, "ann", T0_MS);
     TRIPS(1, MCDS_EXISTS, suite, &c, mcds_online_beat, online, "ann", T0_MS);
     TRIPS(2, MCDS_OK, suite, &c, mcds_online_beat, online, "bob", T0_MS);
     TRIPS(4, MCDS_OK, suite, &c, mcds_online_beat, online, "ann", later_ms);
     TRIPS(3, MCDS_OK, suite, &c, mcds_online_beat, online, "bob", later_ms);
     TRIPS(1, MCDS_EXISTS, suite, &c, mcds_online_beat, online, "bob", later_ms);
-    TRIPS(1, MCDS_OK, suite, &c, mcds_online_count, online, later_ms, &value);
+    TRIPS(4, MCDS_OK, suite, &c, mcds_online_beat, online, "ann", later_ms + 60000);
+    TRIPS(3, MCDS_OK, suite, &c, mcds_online_beat, online, "bob", later_ms + 60000);
+    TRIPS(1, MCDS_EXISTS, suite, &c, mcds_online_beat, online, "bob", later_ms + 60000);
+    TRIPS(1, MCDS_EXISTS, suite, &c, mcds_online_beat, online, "bob", later_ms);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_online_get, online, later_ms, &value);
     TRIPS(1, MCDS_OK, suite, &c, mcds_online_drop, online, later_ms);
     mcds_online_close(online);
     close_counted(&c);
@@ -253,7 +259,7 @@ static void a_pipeline_merges_requests(struct suite *suite)
     options.depth = 128;
     CHECK_RESULT(MCDS_OK, mcds_counter_add(counter, 1, NULL));
     CHECK_RESULT(MCDS_OK, mcds_pipeline_open(c.store, &options, &pipeline));
-    counting_home_arm(&c.counting, FAULT_NONE, 0, false);
+    counting_backend_arm(&c.counting, FAULT_NONE, 0, false);
     for (uint64_t i = 0; i < 128; i++)
         CHECK_RESULT(MCDS_OK, mcds_counter_add_start(counter, 1, NULL, pipeline, i));
     while (mcds_pipeline_next(pipeline, &done) == MCDS_OK)
@@ -297,12 +303,12 @@ static void warm_locks_take_no_memory(struct suite *suite)
     mcds_lease lease = MCDS_LEASE_INIT;
     mcds_lease other = MCDS_LEASE_INIT;
     mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
-    CHECK_RESULT(MCDS_NOT_FOUND, mcds_lock_holder_get(lock, &holder));
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_lock_get_holder(lock, &holder));
     for (int i = 0; i < 2; i++) {
         FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_try_acquire, lock, &lease);
         FREE_OF_MEMORY(MCDS_BUSY, suite, mcds_lock_acquire, lock, 2, &other);
         FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_renew, lock, &lease);
-        FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_holder_get, lock, &holder);
+        FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_get_holder, lock, &holder);
         FREE_OF_MEMORY(MCDS_OK, suite, mcds_lock_release, lock, &lease);
     }
     mcds_lock_close(lock);
@@ -328,7 +334,7 @@ static void warm_visits_take_no_memory(struct suite *suite)
     FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_beat, online, "ann", T0_MS);
     FREE_OF_MEMORY(MCDS_EXISTS, suite, mcds_online_beat, online, "ann", T0_MS);
     FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_beat, online, "ann", T0_MS + 300000);
-    FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_count, online, T0_MS, &present);
+    FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_get, online, T0_MS, &present);
     FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_drop, online, T0_MS);
     mcds_visitors_close(visitors);
     mcds_online_close(online);

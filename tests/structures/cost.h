@@ -1,14 +1,14 @@
-/* What the files of the costs share: a store whose round trips are counted. */
+/* The common part of the cost tests: a store whose round trips are counted. */
 #ifndef MCDS_TESTS_STRUCTURES_COST_H
 #define MCDS_TESTS_STRUCTURES_COST_H
 
 #include "structures/suite.h"
-#include "support/counting_home.h"
+#include "support/counting_backend.h"
 
-/* A store whose round trips are counted, and whose home takes memory from elsewhere. */
+/* A store whose round trips are counted, and whose backend takes memory from elsewhere. */
 struct counted {
-    struct counting_home counting;
-    struct fake_env home_env;
+    struct counting_backend counting;
+    struct fake_env backend_env;
     mcds_store *store;
     mcds_pipeline *pipeline; /* as the mode says */
 };
@@ -21,7 +21,7 @@ void check_memory(const struct suite *suite, uint64_t before, const char *call, 
 /* The call ends with `expected` after `trips` round trips. */
 #define TRIPS(trips, expected, suite, counted, verb, ...)                                      \
     do {                                                                                       \
-        counting_home_arm(&(counted)->counting, FAULT_NONE, 0, false);                         \
+        counting_backend_arm(&(counted)->counting, FAULT_NONE, 0, false);                      \
         check_result(CALL_IN(suite, (counted)->pipeline, verb, __VA_ARGS__), expected,         \
                      __FILE__, __LINE__);                                                      \
         check_trips(counted, trips, #verb, __LINE__);                                          \

@@ -58,18 +58,19 @@ void list_trips(struct suite *suite)
     mcds_list *list = open_list(c.store, name);
     mcds_list *cold = open_list(c.store, name);
     mcds_bytes a = mcds_text("a"), values[2] = {a, a}, filling = {large, sizeof large};
-    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_list_fetch, list, 0, 0, visit_value, NULL);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_list_scan, list, 0, 0, visit_value, NULL);
     TRIPS(6, MCDS_OK, suite, &c, mcds_list_push, list, a); /* makes the list */
     TRIPS(1, MCDS_OK, suite, &c, mcds_list_push, list, a);
     TRIPS(1, MCDS_OK, suite, &c, mcds_list_push_many, list, values, 2, NULL);
-    TRIPS(2, MCDS_OK, suite, &c, mcds_list_fetch, list, 0, 0, visit_value, NULL);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_list_scan, list, 0, 0, visit_value, NULL);
     TRIPS(3, MCDS_OK, suite, &c, mcds_list_push, cold, a);
     for (int i = 0; i < 3; i++)
         TRIPS(1, MCDS_OK, suite, &c, mcds_list_push, cold, filling);
-    TRIPS(3, MCDS_OK, suite, &c, mcds_list_push, cold, filling); /* begins a key */
+    TRIPS(2, MCDS_OK, suite, &c, mcds_list_push, cold, filling); /* begins a key */
     TRIPS(1, MCDS_OK, suite, &c, mcds_list_push, cold, a);
     if (suite->can.compare_and_set) {
-        TRIPS(6, MCDS_OK, suite, &c, mcds_list_clear, list);
+        uint32_t trips = suite->can.evicts || suite->can.durable ? 6 : 7; /* may be full */
+        TRIPS(trips, MCDS_OK, suite, &c, mcds_list_clear, list);
         TRIPS(6, MCDS_OK, suite, &c, mcds_list_drop, list);
     }
     mcds_list_close(cold);
@@ -89,7 +90,7 @@ void log_trips(struct suite *suite)
     mcds_bytes a = mcds_text("a"), events[2] = {a, a}, filling = {large, sizeof large};
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
     mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
-    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_log_fetch, log, &range, visit_event, NULL, NULL);
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_log_scan, log, &range, visit_event, NULL, NULL);
     TRIPS(4, MCDS_OK, suite, &c, mcds_log_put, log, 0, a); /* makes the log */
     TRIPS(1, MCDS_OK, suite, &c, mcds_log_put, log, 0, a);
     TRIPS(1, MCDS_OK, suite, &c, mcds_log_put_many, log, 0, events, 2, NULL);
@@ -97,11 +98,12 @@ void log_trips(struct suite *suite)
     for (int i = 0; i < 3; i++)
         TRIPS(1, MCDS_OK, suite, &c, mcds_log_put, cold, 0, filling);
     TRIPS(2, MCDS_OK, suite, &c, mcds_log_put, cold, 0, filling); /* begins a key */
-    TRIPS(2, MCDS_OK, suite, &c, mcds_log_tail, log, &cursor, visit_event, NULL, NULL);
+    /* A new cursor looks for the end of a chunk of several keys. */
+    TRIPS(3, MCDS_OK, suite, &c, mcds_log_tail, log, &cursor, visit_event, NULL, NULL);
     TRIPS(1, MCDS_OK, suite, &c, mcds_log_put, log, 0, a);
     TRIPS(2, MCDS_OK, suite, &c, mcds_log_tail, log, &cursor, visit_event, NULL, NULL);
     TRIPS(1, MCDS_OK, suite, &c, mcds_log_tail, log, &cursor, visit_event, NULL, NULL);
-    TRIPS(37, MCDS_OK, suite, &c, mcds_log_fetch, log, &range, visit_event, NULL, NULL);
+    TRIPS(38, MCDS_OK, suite, &c, mcds_log_scan, log, &range, visit_event, NULL, NULL);
     mcds_log_close(cold);
     mcds_log_close(log);
     close_counted(&c);
@@ -117,7 +119,7 @@ static mcds_views *open_views(struct suite *suite, mcds_store *store)
 
 #define FLUSH(least, verb)                                                                     \
     do {                                                                                       \
-        counting_home_arm(&c.counting, FAULT_NONE, 0, false);                                  \
+        counting_backend_arm(&c.counting, FAULT_NONE, 0, false);                               \
         check_result(CALL_IN(suite, c.pipeline, verb, views), MCDS_OK, __FILE__, __LINE__);    \
         assert_in_range(c.counting.batches, least, (least) + 1);                               \
     } while (0)

@@ -1,4 +1,4 @@
-/* What the files of the counter's cases share. */
+/* The common part of the counter's tests. */
 #ifndef MCDS_TESTS_STRUCTURES_COUNTER_CASES_H
 #define MCDS_TESTS_STRUCTURES_COUNTER_CASES_H
 

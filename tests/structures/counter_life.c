@@ -1,4 +1,4 @@
-/* Counter: names and options, birth and loss, several at once. */
+/* Counter: names and options, creation and loss, several at once. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -53,7 +53,7 @@ void namespaces_are_apart(struct suite *suite)
     char with_ns[1100];
     mcds_options options = MCDS_OPTIONS_INIT;
     options.env = &suite->fake.env;
-    place_uri_of(suite->place, "suite", uri, sizeof uri);
+    fixture_uri_of(suite->fixture, "suite", uri, sizeof uri);
     (void)snprintf(with_ns, sizeof with_ns, "%s%cns=other.place", uri,
                    strchr(uri, '?') == NULL ? '?' : '&');
     CHECK_RESULT(MCDS_OK, mcds_open(with_ns, &options, &elsewhere));

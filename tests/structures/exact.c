@@ -2,7 +2,7 @@
 #include <pthread.h>
 
 #include "base/environment.h"
-#include "core/share_state.h"
+#include "core/replica/state.h"
 #include "structures/suite.h"
 
 #define NEVER_MS 3600000
@@ -46,7 +46,7 @@ static void check_value(int result, mcds_counter_value value, int64_t expected, 
 
 static struct raw_key slot_key(const struct suite *suite, const char *name, int64_t slot)
 {
-    struct raw_key raw = raw_key(suite, MCDS__TAG_SHARE, name, slot);
+    struct raw_key raw = raw_key(suite, MCDS__TAG_REPLICA, name, slot);
     raw.route = raw_key(suite, MCDS__TAG_COUNTER, name, -1).key;
     return raw;
 }
@@ -104,7 +104,7 @@ static void an_add_flushes_when_it_is_time(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
     if (suite->own_clock)
-        skip_because("this home's clock is its own");
+        skip_because("this store's clock is its own");
     mcds_counter *one = open_exact(suite->store, name, 100);
     mcds_counter *other = open_exact(suite->other, name, 100);
     mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
@@ -199,7 +199,7 @@ static void what_others_have_left_is_lost_with_its_server(struct suite *suite)
     mcds_counter_close(heir);
 }
 
-static void a_new_handle_hears_of_the_loss(struct suite *suite)
+static void a_new_handle_hears_of_a_lost_head(struct suite *suite)
 {
     const char *name = fresh_name(suite, "n");
     mcds_counter *one = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
@@ -211,6 +211,26 @@ static void a_new_handle_hears_of_the_loss(struct suite *suite)
     CHECK_VALUE_OTHER(suite, other, 5, false); /* the reader before has made it whole */
     mcds_counter_close(one);
     mcds_counter_close(other);
+}
+
+/* A slot that is missing may never have been used. Only a handle that saw it knows better. */
+static void a_new_handle_does_not_see_a_lost_slot(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "n");
+    mcds_counter *one = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
+    mcds_counter *witness = open_exact(suite->other, name, MCDS_COUNTER_FLUSH_EACH);
+    CHECK(MCDS_OK, suite, mcds_counter_add, one, 5, NULL);
+    mcds_counter_close(one);
+    CHECK_VALUE_OTHER(suite, witness, 5, false);
+    assert_int_equal(lose_slots(suite, name), 1);
+    mcds_counter *later = open_exact(suite->store, name, MCDS_COUNTER_FLUSH_EACH);
+    CHECK_VALUE_OTHER(suite, witness, 0, true);
+    CHECK_VALUE(suite, later, 0, false);
+    CHECK(MCDS_OK, suite, mcds_counter_add, later, 1, NULL);
+    CHECK_VALUE_OTHER(suite, witness, 1, true);
+    CHECK_VALUE(suite, later, 1, false);
+    mcds_counter_close(witness);
+    mcds_counter_close(later);
 }
 
 /* Nothing of it was sent, so it is not counted, and close sends nothing. */
@@ -284,23 +304,21 @@ static void whoever_was_away_comes_back(struct suite *suite)
 /* Its entry was settled by another writer, and removed one epoch later. */
 static void replace_by_settled(struct suite *suite, const struct raw_key *raw)
 {
-    struct mcds__share_state state;
-    uint8_t value[MCDS__SHARE_VALUE_MAX] = "";
-    if (!raw_get(suite, raw, (char *)value, sizeof value))
+    struct mcds__replica_state state;
+    uint8_t value[MCDS__REPLICA_VALUE_MAX];
+    size_t held;
+    if (!raw_read(suite, raw, value, sizeof value, &held))
         return;
-    mcds_bytes held = {value, 8 + MCDS__SHARE_HEAD_BYTES};
-    while (!mcds__share_decode(held, mcds__key_bytes(&raw->key), &state)) {
-        held.length += MCDS__SHARE_ENTRY_BYTES;
-        assert_true(held.length <= sizeof value);
-    }
+    assert_true(
+        mcds__replica_decode((mcds_bytes){value, held}, mcds__key_bytes(&raw->key), &state));
     if (state.count == 0)
         return;
     assert_int_equal(state.count, 1);
     state.base = state.entries[0].mine;
     state.epoch += 2;
-    state.entries[0] = (struct mcds__share_entry){
+    state.entries[0] = (struct mcds__replica_entry){
         .owner = state.entries[0].owner ^ 1, .version = 1, .mine = 100};
-    size_t length = mcds__share_encode(&state, mcds__key_bytes(&raw->key), value);
+    size_t length = mcds__replica_encode(&state, mcds__key_bytes(&raw->key), value);
     assert_int_equal(raw_set(suite, raw, ""), MCDS_OUT_OK);
     assert_int_equal(raw_append(suite, raw, (mcds_bytes){value, length}), MCDS_OUT_OK);
 }
@@ -465,7 +483,7 @@ static void threads_share_a_handle(struct suite *suite)
     enum { THREADS = 4 };
     mcds_store *store = suite->store;
     char uri[1024];
-    place_uri_of(suite->place, "threads", uri, sizeof uri);
+    fixture_uri_of(suite->fixture, "threads", uri, sizeof uri);
     CHECK_RESULT(MCDS_OK, mcds_open(uri, NULL, &store)); /* with real clocks */
     mcds_counter *counter = open_exact(store, fresh_name(suite, "n"), 1);
     struct thread_work work[THREADS];
@@ -494,7 +512,8 @@ static const struct suite_case cases[] = {
     CASE_TWICE(more_writers_than_slots_share_them),
     CASE(a_lost_slot_is_healed_by_its_writer),
     CASE(what_others_have_left_is_lost_with_its_server),
-    CASE(a_new_handle_hears_of_the_loss),
+    CASE(a_new_handle_hears_of_a_lost_head),
+    CASE(a_new_handle_does_not_see_a_lost_slot),
     CASE(strict_says_lost),
     CASE(what_was_refused_is_never_sent),
     CASE(whoever_was_away_comes_back),

@@ -1,4 +1,4 @@
-/* Faults: how a scenario is tried. */
+/* Faults: runs a scenario. */
 #include "structures/faults.h"
 #include "support/first_key.h"
 
@@ -10,7 +10,7 @@
 #define TIMEOUT_MS 5000
 /* Where all answer at once. */
 #define TIMEOUT_FAKE_MS 500
-/* Longer than a home waits before it connects again. */
+/* Longer than a backend waits before it connects again. */
 #define PAUSE_MS 1100
 
 static struct {
@@ -155,9 +155,9 @@ static mcds_reply look_at_first(struct trial *trial, const char *tag)
     return request.reply;
 }
 
-enum mcds__fold_state first_state(struct trial *trial, const char *tag)
+enum mcds__map_state first_state(struct trial *trial, const char *tag)
 {
-    return mcds__fold_state_of(look_at_first(trial, tag).flags);
+    return mcds__map_state_of(look_at_first(trial, tag).flags);
 }
 
 size_t first_size(struct trial *trial, const char *tag)
@@ -168,15 +168,15 @@ size_t first_size(struct trial *trial, const char *tag)
 bool first_is_ripe(struct trial *trial, const char *tag, size_t more)
 {
     mcds_reply root = look_at_first(trial, tag);
-    HOLDS(trial, mcds__fold_state_of(root.flags) == MCDS__FOLD_OPEN);
-    return mcds__fold_has_grown(0, 0, root.flags, root.value_length + more);
+    HOLDS(trial, mcds__map_state_of(root.flags) == MCDS__MAP_OPEN);
+    return mcds__map_has_grown(0, 0, root.flags, root.value_length + more);
 }
 
 /* The store that trials use, one after the other where opening takes its time. */
 static struct {
-    struct counting_home counting;
+    struct counting_backend counting;
     mcds_store *store;
-} place;
+} fixture;
 
 static void open_store(struct suite *suite)
 {
@@ -184,31 +184,31 @@ static void open_store(struct suite *suite)
     mcds_options options = MCDS_OPTIONS_INIT;
     options.env = &suite->fake.env;
     options.timeout_ms = suite->own_clock ? TIMEOUT_MS : TIMEOUT_FAKE_MS;
-    place_uri_of(suite->place, "faults", uri, sizeof uri);
+    fixture_uri_of(suite->fixture, "faults", uri, sizeof uri);
     if (suite->can.durable) /* on the disk or not is not what is tried here */
         (void)snprintf(uri + strlen(uri), sizeof uri - strlen(uri), "?sync=async");
-    CHECK_RESULT(MCDS_OK, counting_home_open(&place.counting, uri, &suite->fake.env, &options,
-                                             &place.store));
+    CHECK_RESULT(MCDS_OK, counting_backend_open(&fixture.counting, uri, &suite->fake.env,
+                                                &options, &fixture.store));
 }
 
 static void close_store(void)
 {
-    mcds_close(place.store);
-    place.store = NULL;
+    mcds_close(fixture.store);
+    fixture.store = NULL;
 }
 
 static void open_trial(struct suite *suite, struct trial *trial)
 {
     memset(trial, 0, sizeof *trial);
-    if (place.store == NULL)
+    if (fixture.store == NULL)
         open_store(suite);
     trial->suite = suite;
-    trial->counting = &place.counting;
-    trial->store = place.store;
+    trial->counting = &fixture.counting;
+    trial->store = fixture.store;
     trial->lease = trial->other = (mcds_lease)MCDS_LEASE_INIT;
     trial->value = (mcds_value)MCDS_VALUE_INIT;
     trial->out = -1;
-    counting_home_arm(trial->counting, FAULT_NONE, 0, false);
+    counting_backend_arm(trial->counting, FAULT_NONE, 0, false);
     if (suite->mode != WAITING)
         CHECK_RESULT(MCDS_OK, mcds_pipeline_open(trial->store, NULL, &trial->pipeline));
     trial->name = fresh_name(suite, "fault");
@@ -253,12 +253,12 @@ static uint64_t try_fault(struct suite *suite, const struct scenario *scenario,
     begin(scenario, fault, false, at);
     scenario->prepare(&trial);
     trial.stays = stays;
-    counting_home_arm(trial.counting, fault, at, stays);
+    counting_backend_arm(trial.counting, fault, at, stays);
     running.result = scenario->act(&trial);
     bool came = trial.counting->fault_came;
     uint64_t first = trial.counting->fault_first;
     uint64_t last = trial.counting->fault_last;
-    counting_home_arm(trial.counting, FAULT_NONE, 0, false);
+    counting_backend_arm(trial.counting, FAULT_NONE, 0, false);
     scenario->judge(&trial, running.result);
     close_trial(&trial);
     assert_true(suite->fake.blocks == blocks || suite->own_clock);

@@ -1,10 +1,10 @@
-/* Every request of a call failing in turn, in every way: what the call answers must be true. */
+/* Every request of a call fails in turn, in every way: the answer of the call must be true. */
 #ifndef MCDS_TESTS_STRUCTURES_FAULTS_H
 #define MCDS_TESTS_STRUCTURES_FAULTS_H
 
-#include "core/fold.h"
+#include "core/map/map.h"
 #include "structures/suite.h"
-#include "support/counting_home.h"
+#include "support/counting_backend.h"
 
 /* What there is, told as text. */
 #define STATE_MAX 256
@@ -12,7 +12,7 @@
 /* One call under one fault. */
 struct trial {
     struct suite *suite;
-    struct counting_home *counting;
+    struct counting_backend *counting;
     mcds_store *store;
     mcds_pipeline *pipeline; /* as the mode says */
     const char *name;
@@ -76,8 +76,8 @@ void judge_state(struct trial *trial, uint32_t calls, expect_calls_of *expect,
 /* What a reading call has brought into `seen` and `out` is true, and it works again. */
 void judge_read(struct trial *trial, int result, expect_calls_of *expect);
 
-/* What the root of a fold says: its state, its size, and whether `more` bytes make it grow. */
-enum mcds__fold_state first_state(struct trial *trial, const char *tag);
+/* What the root of a map says: its state, its size, and whether `more` bytes make it grow. */
+enum mcds__map_state first_state(struct trial *trial, const char *tag);
 size_t first_size(struct trial *trial, const char *tag);
 bool first_is_ripe(struct trial *trial, const char *tag, size_t more);
 

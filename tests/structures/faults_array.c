@@ -1,4 +1,4 @@
-/* Faults: the scenarios of arrays, in one key and in parts. */
+/* Faults: the scenarios of arrays, in one key and in blocks. */
 #include "structures/faults.h"
 
 /* Two parts. */
@@ -8,9 +8,9 @@
 
 static mcds_bytes large_element(void)
 {
-    static char room[LARGE];
-    memset(room, 'v', sizeof room);
-    return (mcds_bytes){room, sizeof room};
+    static char capacity[LARGE];
+    memset(capacity, 'v', sizeof capacity);
+    return (mcds_bytes){capacity, sizeof capacity};
 }
 
 /* What an array should be: its elements in order, the large one as "LARGE". */
@@ -124,7 +124,7 @@ static bool note_element(void *context, mcds_bytes element)
 static int get(struct trial *trial, mcds_array *array, char *state)
 {
     (void)snprintf(state, STATE_MAX, "has");
-    int result = CALL_IN(trial->suite, trial->pipeline, mcds_array_get, array, note_element,
+    int result = CALL_IN(trial->suite, trial->pipeline, mcds_array_scan, array, note_element,
                          state);
     if (result != MCDS_OK)
         (void)snprintf(state, STATE_MAX, "none");
@@ -152,7 +152,7 @@ static void judge_rests(struct trial *trial)
 {
     mcds_bytes small = mcds_text("small");
     uint32_t left = 0;
-    struct raw_key parts = raw_key(trial->suite, MCDS__TAG_ARRAY_PART, trial->name, -1);
+    struct raw_key parts = raw_key(trial->suite, MCDS__TAG_ARRAY_BLOCK, trial->name, -1);
     HOLDS(trial, mcds_array_set(trial->array, &small, 1) == MCDS_OK);
     if (trial->suite->own_clock || !was_lost_once(trial))
         return;
@@ -290,9 +290,9 @@ static const struct scenario scenarios[] = {
     {"array change, of no array", prepare_none, act_change_nothing, judge_change_nothing},
     {"array change_by", prepare_small, act_change_by, judge_change_by},
     {"array change_by, large", prepare_large_cold, act_change_by, judge_change_by},
-    {"array get", prepare_small, act_get, judge_get},
-    {"array get, no array", prepare_none, act_get, judge_get},
-    {"array get, large", prepare_large_cold, act_get, judge_get},
+    {"array scan", prepare_small, act_get, judge_get},
+    {"array scan, no array", prepare_none, act_get, judge_get},
+    {"array scan, large", prepare_large_cold, act_get, judge_get},
     {"array drop", prepare_small, act_drop, judge_drop},
     {"array drop, cold", prepare_small_cold, act_drop, judge_drop},
     {"array drop, large", prepare_large, act_drop, judge_drop},

@@ -1,9 +1,9 @@
 /* Faults: the scenarios of lists. */
-#include "core/part.h"
+#include "core/segment/segment.h"
 #include "structures/faults.h"
 
 /* Four values fill a part but for less than the next. */
-#define FILLER_LENGTH ((MCDS__PART_LIMIT - 2000) / 4)
+#define FILLER_LENGTH ((MCDS__SEGMENT_LIMIT - 2000) / 4)
 #define FULL_LENGTH 3000
 #define LARGE_LENGTH 20000
 #define DEEP 9
@@ -12,9 +12,9 @@
 /* A value of some length that begins with a word. */
 static mcds_bytes value_of(const char *word, size_t length)
 {
-    static char room[TOGETHER][LARGE_LENGTH];
+    static char capacity[TOGETHER][LARGE_LENGTH];
     static uint32_t next;
-    char *at = room[next++ % TOGETHER];
+    char *at = capacity[next++ % TOGETHER];
     memset(at, '.', length);
     memcpy(at, word, strlen(word));
     return (mcds_bytes){at, length};
@@ -127,7 +127,7 @@ static void read_list(struct trial *trial, char *state)
 {
     mcds_list *probe = open_list(trial);
     struct model model = {.fillers = 0};
-    int result = mcds_list_fetch(probe, 0, 0, note_value, &model);
+    int result = mcds_list_scan(probe, 0, 0, note_value, &model);
     HOLDS(trial, result == MCDS_OK || (result == MCDS_NOT_FOUND && trial->is_new));
     mcds_list_close(probe);
     model_tell(&model, state);
@@ -226,7 +226,7 @@ static void judge_push_many(struct trial *trial, int result)
 static int act_fetch(struct trial *trial)
 {
     struct model model = {.fillers = 0};
-    int result = CALL_IN(trial->suite, trial->pipeline, mcds_list_fetch, trial->list, 0, 0,
+    int result = CALL_IN(trial->suite, trial->pipeline, mcds_list_scan, trial->list, 0, 0,
                          note_value, &model);
     model_tell(&model, trial->seen);
     return result;
@@ -268,7 +268,7 @@ static bool count_piece(void *context, mcds_bytes key)
 static void judge_rests(struct trial *trial)
 {
     uint32_t left = 0;
-    struct raw_key raw = raw_key(trial->suite, MCDS__TAG_LIST_PART, trial->name, -1);
+    struct raw_key raw = raw_key(trial->suite, MCDS__TAG_LIST_SEGMENT, trial->name, -1);
     if (trial->suite->own_clock || !was_lost_once(trial) || trial->counting->fault_erasures > 0)
         return;
     if (mcds__store_keys(trial->store, mcds_text(raw.key.bytes), count_piece, &left) == MCDS_OK)
@@ -325,10 +325,10 @@ static const struct scenario scenarios[] = {
     {"list push_many, the first", prepare_none, act_push_many, judge_push_many},
     {"list push_many, into the next part", prepare_full, act_push_many_full, judge_push_many},
     {"list push_many, large", prepare_few, act_push_many_large, judge_push_many},
-    {"list fetch", prepare_few, act_fetch, judge_fetch},
-    {"list fetch, no list", prepare_none, act_fetch, judge_fetch},
-    {"list fetch, deep and cold", prepare_deep, act_fetch, judge_fetch},
-    {"list fetch, large", prepare_large, act_fetch, judge_fetch},
+    {"list scan", prepare_few, act_fetch, judge_fetch},
+    {"list scan, no list", prepare_none, act_fetch, judge_fetch},
+    {"list scan, deep and cold", prepare_deep, act_fetch, judge_fetch},
+    {"list scan, large", prepare_large, act_fetch, judge_fetch},
     {"list clear", prepare_few, act_clear, judge_clear},
     {"list clear, deep and cold", prepare_deep, act_clear, judge_clear},
     {"list clear, large", prepare_large, act_clear, judge_clear},

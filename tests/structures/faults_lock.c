@@ -138,7 +138,7 @@ static void judge_release(struct trial *trial, int result)
 static int act_holder(struct trial *trial)
 {
     mcds_lock_holder holder = {.size = sizeof(mcds_lock_holder), .label = "none"};
-    int result = CALL_IN(trial->suite, trial->pipeline, mcds_lock_holder_get, trial->lock,
+    int result = CALL_IN(trial->suite, trial->pipeline, mcds_lock_get_holder, trial->lock,
                          &holder);
     HOLDS(trial, strcmp(holder.label, result == MCDS_OK ? "mine" : "none") == 0);
     return result;
@@ -174,7 +174,7 @@ static void judge_drop(struct trial *trial, int result)
 {
     HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
     mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
-    bool is_held = mcds_lock_holder_get(trial->rival, &holder) == MCDS_OK;
+    bool is_held = mcds_lock_get_holder(trial->rival, &holder) == MCDS_OK;
     HOLDS(trial, !is_held || result == MCDS_AMBIGUOUS || trial->stays);
     if (is_held)
         HOLDS(trial, mcds_lock_break(trial->rival) == MCDS_OK);

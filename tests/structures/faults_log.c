@@ -1,11 +1,11 @@
 /* Faults: the scenarios of logs. */
-#include "core/part.h"
+#include "core/segment/segment.h"
 #include "structures/faults.h"
 
 #define RETENTION_MS 200000
 #define CHUNK_MS 100000
 /* Four events fill a part but for less than the next. */
-#define FILLER_LENGTH ((MCDS__PART_LIMIT - 2000) / 4)
+#define FILLER_LENGTH ((MCDS__SEGMENT_LIMIT - 2000) / 4)
 #define FULL_LENGTH 3000
 #define LARGE_LENGTH 20000
 #define DEEP 9
@@ -14,9 +14,9 @@
 /* An event of some length that begins with a word. */
 static mcds_bytes event_of(const char *word, size_t length)
 {
-    static char room[TOGETHER][LARGE_LENGTH];
+    static char capacity[TOGETHER][LARGE_LENGTH];
     static uint32_t next;
-    char *at = room[next++ % TOGETHER];
+    char *at = capacity[next++ % TOGETHER];
     memset(at, '.', length);
     memcpy(at, word, strlen(word));
     return (mcds_bytes){at, length};
@@ -128,7 +128,7 @@ static void read_log(struct trial *trial, char *state)
     mcds_log *probe = open_log(trial);
     struct model model = {.fillers = 0};
     mcds_log_info info = MCDS_LOG_INFO_INIT;
-    int result = mcds_log_fetch(probe, NULL, note_event, &model, &info);
+    int result = mcds_log_scan(probe, NULL, note_event, &model, &info);
     HOLDS(trial, result == MCDS_OK || (result == MCDS_NOT_FOUND && trial->is_new));
     HOLDS(trial, info.gaps == 0 && info.corrupt == 0);
     mcds_log_close(probe);
@@ -229,7 +229,7 @@ static int act_fetch(struct trial *trial)
 {
     struct model model = {.fillers = 0};
     mcds_log_info info = MCDS_LOG_INFO_INIT;
-    int result = CALL_IN(trial->suite, trial->pipeline, mcds_log_fetch, trial->log, NULL,
+    int result = CALL_IN(trial->suite, trial->pipeline, mcds_log_scan, trial->log, NULL,
                          note_event, &model, &info);
     HOLDS(trial, info.gaps == 0 && info.corrupt == 0);
     model_tell(&model, trial->seen);
@@ -329,7 +329,7 @@ static bool count_key(void *context, mcds_bytes key)
 static void judge_rests(struct trial *trial)
 {
     uint32_t left = 0;
-    struct raw_key raw = raw_key(trial->suite, MCDS__TAG_LOG_PART, trial->name, -1);
+    struct raw_key raw = raw_key(trial->suite, MCDS__TAG_LOG_SEGMENT, trial->name, -1);
     if (trial->suite->own_clock || !was_lost_once(trial))
         return;
     if (mcds__store_keys(trial->store, mcds_text(raw.key.bytes), count_key, &left) == MCDS_OK)
@@ -364,10 +364,10 @@ static const struct scenario scenarios[] = {
     {"log put_many, the first", prepare_none, act_put_many, judge_put_many},
     {"log put_many, into the next part", prepare_full, act_put_many_full, judge_put_many},
     {"log put_many, large", prepare_few, act_put_many_large, judge_put_many},
-    {"log fetch", prepare_few, act_fetch, judge_fetch},
-    {"log fetch, no log", prepare_none, act_fetch, judge_fetch},
-    {"log fetch, deep and cold", prepare_deep, act_fetch, judge_fetch},
-    {"log fetch, large", prepare_large, act_fetch, judge_fetch},
+    {"log scan", prepare_few, act_fetch, judge_fetch},
+    {"log scan, no log", prepare_none, act_fetch, judge_fetch},
+    {"log scan, deep and cold", prepare_deep, act_fetch, judge_fetch},
+    {"log scan, large", prepare_large, act_fetch, judge_fetch},
     {"log tail", prepare_tail, act_tail, judge_tail},
     {"log tail, from where it stood", prepare_tail_on, act_tail, judge_tail},
     {"log tail, deep and cold", prepare_tail_deep, act_tail, judge_tail},

@@ -13,10 +13,10 @@ static uint32_t members;
 
 static const char *long_name(const char *word)
 {
-    static char room[NAME_LENGTH + 1];
-    int length = snprintf(room, sizeof room, "%s ", word);
-    memset(room + length, '.', (size_t)(NAME_LENGTH - length));
-    return room;
+    static char capacity[NAME_LENGTH + 1];
+    int length = snprintf(capacity, sizeof capacity, "%s ", word);
+    memset(capacity + length, '.', (size_t)(NAME_LENGTH - length));
+    return capacity;
 }
 
 static mcds_visitors *open_visitors(struct trial *trial)
@@ -105,7 +105,7 @@ static void read_online(struct trial *trial, char *state)
 {
     mcds_online *probe = open_online(trial);
     mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
-    HOLDS(trial, mcds_online_count(probe, A_MS + MINUTE, &value) == MCDS_OK);
+    HOLDS(trial, mcds_online_get(probe, A_MS + MINUTE, &value) == MCDS_OK);
     mcds_online_close(probe);
     tell(state, 0, value.closed);
 }
@@ -200,7 +200,7 @@ static int act_count(struct trial *trial)
                                .estimate = 77,
                                .error = 77,
                                .reborn = true};
-    int result = CALL_IN(trial->suite, trial->pipeline, mcds_online_count, trial->online,
+    int result = CALL_IN(trial->suite, trial->pipeline, mcds_online_get, trial->online,
                          A_MS + MINUTE, &value);
     HOLDS(trial, result == MCDS_OK ? !value.reborn : value.current == 77);
     tell(trial->seen, 0, value.closed);

@@ -1,5 +1,5 @@
 /* Faults: the scenarios of sets, in each form. */
-#include "core/fold.h"
+#include "core/map/map.h"
 #include "structures/faults.h"
 
 /* Elements are so long that a few fill a key. */
@@ -68,10 +68,10 @@ static struct model model_before(const struct trial *trial)
 
 static mcds_bytes element(const char *word)
 {
-    static char room[ELEMENT_LENGTH + 1];
-    int length = snprintf(room, sizeof room, "%s ", word);
-    memset(room + length, '.', (size_t)(ELEMENT_LENGTH - length));
-    return (mcds_bytes){room, ELEMENT_LENGTH};
+    static char capacity[ELEMENT_LENGTH + 1];
+    int length = snprintf(capacity, sizeof capacity, "%s ", word);
+    memset(capacity + length, '.', (size_t)(ELEMENT_LENGTH - length));
+    return (mcds_bytes){capacity, ELEMENT_LENGTH};
 }
 
 static mcds_set *open_set(struct trial *trial)
@@ -160,10 +160,10 @@ static void prepare_churned(struct trial *trial)
 static void prepare_sealed(struct trial *trial)
 {
     prepare_ripe(trial);
-    counting_home_arm(trial->counting, FAULT_UNSENT, 6, true);
+    counting_backend_arm(trial->counting, FAULT_UNSENT, 6, true);
     add_filler(trial);
-    counting_home_arm(trial->counting, FAULT_NONE, 0, false);
-    HOLDS(trial, first_state(trial, MCDS__TAG_SET) == MCDS__FOLD_SEALED);
+    counting_backend_arm(trial->counting, FAULT_NONE, 0, false);
+    HOLDS(trial, first_state(trial, MCDS__TAG_SET) == MCDS__MAP_SEALED);
     reopen(trial);
 }
 
@@ -171,7 +171,7 @@ static void prepare_deep(struct trial *trial)
 {
     prepare_few(trial);
     fill(trial, DEEP);
-    HOLDS(trial, first_state(trial, MCDS__TAG_SET) == MCDS__FOLD_MOVED);
+    HOLDS(trial, first_state(trial, MCDS__TAG_SET) == MCDS__MAP_MOVED);
 }
 
 static void prepare_deep_cold(struct trial *trial)
@@ -200,7 +200,7 @@ static void read_set(struct trial *trial, char *state)
 {
     mcds_set *probe = open_set(trial);
     struct model model = {.count = 0};
-    int result = mcds_set_fetch(probe, note_element, &model);
+    int result = mcds_set_scan(probe, note_element, &model);
     HOLDS(trial, result == MCDS_OK || (result == MCDS_NOT_FOUND && trial->is_new));
     mcds_set_close(probe);
     model_tell(&model, state);
@@ -267,14 +267,14 @@ CHANGE(remove_unknown, remove_one, model_remove, "cat", true)
 static void judge_split(struct trial *trial, int result)
 {
     judge_add(trial, result);
-    HOLDS(trial, first_state(trial, MCDS__TAG_SET) == MCDS__FOLD_MOVED ||
-                     first_state(trial, MCDS__TAG_SET) == MCDS__FOLD_SEALED);
+    HOLDS(trial, first_state(trial, MCDS__TAG_SET) == MCDS__MAP_MOVED ||
+                     first_state(trial, MCDS__TAG_SET) == MCDS__MAP_SEALED);
 }
 
 static void judge_rewriting(struct trial *trial, int result)
 {
     judge_add(trial, result);
-    HOLDS(trial, first_size(trial, MCDS__TAG_SET) < MCDS__FOLD_SOFT);
+    HOLDS(trial, first_size(trial, MCDS__TAG_SET) < MCDS__MAP_SOFT);
 }
 
 static int act_has(struct trial *trial)
@@ -313,8 +313,8 @@ static void judge_has_not(struct trial *trial, int result)
 static int act_fetch(struct trial *trial)
 {
     struct model model = {.count = 0};
-    int result = CALL_IN(trial->suite, trial->pipeline, mcds_set_fetch, trial->set,
-                         note_element, &model);
+    int result = CALL_IN(trial->suite, trial->pipeline, mcds_set_scan, trial->set, note_element,
+                         &model);
     model_tell(&model, trial->seen);
     return result;
 }
@@ -372,10 +372,10 @@ static const struct scenario scenarios[] = {
     {"set has, and finish a split", prepare_sealed, act_has, judge_has},
     {"set has, deep and cold", prepare_deep_cold, act_has, judge_has},
     {"set has not", prepare_cold, act_has_not, judge_has_not},
-    {"set fetch", prepare_few, act_fetch, judge_fetch},
-    {"set fetch, of no set", prepare_none, act_fetch, judge_fetch},
-    {"set fetch, and finish a split", prepare_sealed, act_fetch, judge_fetch},
-    {"set fetch, deep and cold", prepare_deep_cold, act_fetch, judge_fetch},
+    {"set scan", prepare_few, act_fetch, judge_fetch},
+    {"set scan, of no set", prepare_none, act_fetch, judge_fetch},
+    {"set scan, and finish a split", prepare_sealed, act_fetch, judge_fetch},
+    {"set scan, deep and cold", prepare_deep_cold, act_fetch, judge_fetch},
     {"set drop", prepare_few, act_drop, judge_drop},
     {"set drop, deep", prepare_deep, act_drop, judge_drop},
 };

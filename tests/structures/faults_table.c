@@ -1,7 +1,7 @@
 /* Faults: the scenarios of tables. */
 #include <stdlib.h>
 
-#include "core/fold.h"
+#include "core/map/map.h"
 #include "structures/faults.h"
 
 /* Keys are so long that a few entries fill a key of the store. */
@@ -47,10 +47,10 @@ static void model_tell(const struct model *model, char *state)
 
 static mcds_bytes key_of(const char *word)
 {
-    static char room[KEY_LENGTH + 1];
-    int length = snprintf(room, sizeof room, "%s ", word);
-    memset(room + length, '.', (size_t)(KEY_LENGTH - length));
-    return (mcds_bytes){room, KEY_LENGTH};
+    static char capacity[KEY_LENGTH + 1];
+    int length = snprintf(capacity, sizeof capacity, "%s ", word);
+    memset(capacity + length, '.', (size_t)(KEY_LENGTH - length));
+    return (mcds_bytes){capacity, KEY_LENGTH};
 }
 
 static mcds_table *open_table(struct trial *trial)
@@ -120,7 +120,7 @@ static void prepare_deep(struct trial *trial)
     prepare_few(trial);
     while (trial->before < DEEP)
         put_filler(trial);
-    HOLDS(trial, first_state(trial, MCDS__TAG_TABLE) == MCDS__FOLD_MOVED);
+    HOLDS(trial, first_state(trial, MCDS__TAG_TABLE) == MCDS__MAP_MOVED);
 }
 
 static void prepare_deep_cold(struct trial *trial)
@@ -204,9 +204,9 @@ CHANGE(replace, CALL_TRIAL(trial, mcds_table_put, key_of("ann"), mcds_text("5"),
 
 static mcds_bytes large_value(void)
 {
-    static char room[LARGE];
-    memset(room, 'v', sizeof room);
-    return (mcds_bytes){room, sizeof room};
+    static char capacity[LARGE];
+    memset(capacity, 'v', sizeof capacity);
+    return (mcds_bytes){capacity, sizeof capacity};
 }
 
 static void will_put_large(struct model *model, struct expected *expected)
@@ -318,8 +318,8 @@ CHANGE(incr_word, CALL_TRIAL(trial, mcds_table_incr, key_of("bob"), DELTA, &tria
 static void judge_split(struct trial *trial, int result)
 {
     judge_put(trial, result);
-    HOLDS(trial, first_state(trial, MCDS__TAG_TABLE) == MCDS__FOLD_MOVED ||
-                     first_state(trial, MCDS__TAG_TABLE) == MCDS__FOLD_SEALED);
+    HOLDS(trial, first_state(trial, MCDS__TAG_TABLE) == MCDS__MAP_MOVED ||
+                     first_state(trial, MCDS__TAG_TABLE) == MCDS__MAP_SEALED);
 }
 
 static int act_has(struct trial *trial)

@@ -100,6 +100,15 @@ static void prepare_ended(struct trial *trial)
     shift_wall_ms(trial->suite, (int64_t)2 * FLUSH_MS);
 }
 
+/* Views of now, and some so old that a drop erases the list of their pages too. */
+static void prepare_old(struct trial *trial)
+{
+    prepare_some(trial);
+    shift_wall_ms(trial->suite, (int64_t)5 * FLUSH_MS);
+    CHECK_RESULT(MCDS_OK, mcds_views_hit(trial->views, "/", VIEWS));
+    trial->before += VIEWS;
+}
+
 /* As another handle sees it. */
 static void read_views(struct trial *trial, char *state)
 {
@@ -163,6 +172,24 @@ static void judge_flush(struct trial *trial, int result)
     HOLDS(trial, get_value(trial, trial->views) == all + VIEWS);
 }
 
+static int act_drop(struct trial *trial)
+{
+    return CALL_IN(trial->suite, trial->pipeline, mcds_views_drop, trial->views);
+}
+
+/* After a failure it is called again; then only what the database has is left. */
+static void judge_drop(struct trial *trial, int result)
+{
+    HOLDS(trial, result == MCDS_OK || result == MCDS_AMBIGUOUS || is_definite(result));
+    if (is_definite(result))
+        HOLDS(trial, get_value(trial, trial->views) == (int64_t)trial->before);
+    int again = act_drop(trial);
+    HOLDS(trial, again == MCDS_OK || (again == MCDS_NOT_FOUND && !is_definite(result)));
+    HOLDS(trial, get_value(trial, trial->views) == SAVED);
+    HOLDS(trial, act_hit(trial) == MCDS_OK);
+    HOLDS(trial, get_value(trial, trial->views) == SAVED + VIEWS);
+}
+
 static const struct scenario scenarios[] = {
     {"views hit", prepare_some, act_hit, judge_hit},
     {"views hit, the first", prepare_none, act_hit, judge_hit},
@@ -170,6 +197,7 @@ static const struct scenario scenarios[] = {
     {"views get", prepare_cold, act_get, judge_get},
     {"views get, from the database", prepare_none, act_get, judge_get},
     {"views flush", prepare_ended, act_flush, judge_flush},
+    {"views drop", prepare_old, act_drop, judge_drop},
 };
 
 static void views_faults(struct suite *suite)

@@ -1,7 +1,7 @@
 /* List: order, many values, large ones, clear, loss, what is refused. */
 #include <stdlib.h>
 
-#include "core/part.h"
+#include "core/segment/segment.h"
 #include "structures/suite.h"
 
 #define MANY 2000 /* so that several keys are filled */
@@ -37,7 +37,7 @@ static void check_range(struct suite *suite, mcds_list *list, uint64_t skip, uin
                         const char *expected)
 {
     struct fetched fetched = {.values = 0};
-    CHECK(MCDS_OK, suite, mcds_list_fetch, list, skip, limit, gather, &fetched);
+    CHECK(MCDS_OK, suite, mcds_list_scan, list, skip, limit, gather, &fetched);
     assert_string_equal(fetched.text, expected);
 }
 
@@ -69,11 +69,11 @@ static void a_missing_list_is_not_found(struct suite *suite)
 {
     struct fetched fetched = {.values = 0};
     mcds_list *list = open_list(suite->store, fresh_name(suite, "l"));
-    CHECK(MCDS_NOT_FOUND, suite, mcds_list_fetch, list, 0, 0, gather, &fetched);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_list_scan, list, 0, 0, gather, &fetched);
     CHECK(MCDS_NOT_FOUND, suite, mcds_list_clear, list);
     CHECK(MCDS_NOT_FOUND, suite, mcds_list_drop, list);
     CHECK(MCDS_OK, suite, mcds_list_push_many, list, NULL, 0, NULL);
-    CHECK(MCDS_NOT_FOUND, suite, mcds_list_fetch, list, 0, 0, gather, &fetched);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_list_scan, list, 0, 0, gather, &fetched);
     mcds_list_close(list);
 }
 
@@ -110,10 +110,10 @@ static void many_values_fill_many_keys(struct suite *suite)
     struct counted counted = {0, 1};
     for (uint64_t i = 0; i < MANY; i++)
         push_number(suite, list, i);
-    CHECK(MCDS_OK, suite, mcds_list_fetch, list, 0, 0, count_up, &counted);
+    CHECK(MCDS_OK, suite, mcds_list_scan, list, 0, 0, count_up, &counted);
     assert_int_equal(counted.next, MANY);
     counted.next = MANY - 10;
-    CHECK_OTHER(MCDS_OK, suite, mcds_list_fetch, other, MANY - 10, 5, count_up, &counted);
+    CHECK_OTHER(MCDS_OK, suite, mcds_list_scan, other, MANY - 10, 5, count_up, &counted);
     assert_int_equal(counted.next, MANY - 5);
     /* A handle that knows nothing finds the end. */
     char text[64];
@@ -121,7 +121,7 @@ static void many_values_fill_many_keys(struct suite *suite)
     CHECK_OTHER(MCDS_OK, suite, mcds_list_push, other, mcds_text(text));
     push_number(suite, list, MANY + 1);
     counted.next = 0;
-    CHECK(MCDS_OK, suite, mcds_list_fetch, list, 0, 0, count_up, &counted);
+    CHECK(MCDS_OK, suite, mcds_list_scan, list, 0, 0, count_up, &counted);
     assert_int_equal(counted.next, MANY + 2);
     mcds_list_close(other);
     mcds_list_close(list);
@@ -145,7 +145,7 @@ static void many_are_pushed_in_order(struct suite *suite)
     mcds_list *list = open_list(suite->store, fresh_name(suite, "l"));
     struct counted counted = {0, 1};
     push_numbers(suite, list);
-    CHECK(MCDS_OK, suite, mcds_list_fetch, list, 0, 0, count_up, &counted);
+    CHECK(MCDS_OK, suite, mcds_list_scan, list, 0, 0, count_up, &counted);
     assert_int_equal(counted.next, MANY);
     mcds_list_close(list);
 }
@@ -174,7 +174,7 @@ static void a_pipeline_pushes_each_once(struct suite *suite)
     while (mcds_pipeline_next(pipeline, &done) == MCDS_OK)
         CHECK_RESULT(MCDS_OK, done.result);
     mcds_pipeline_close(pipeline);
-    CHECK(MCDS_OK, suite, mcds_list_fetch, list, 0, 0, tick, seen);
+    CHECK(MCDS_OK, suite, mcds_list_scan, list, 0, 0, tick, seen);
     for (int i = 0; i < MANY; i++)
         assert_int_equal(seen[i], 1);
     mcds_list_close(list);
@@ -198,7 +198,7 @@ static bool measure(void *context, mcds_bytes value)
 static void large_values_are_kept_whole(struct suite *suite)
 {
     static const size_t lengths[] = {
-        1, MCDS__PART_INLINE_MAX, MCDS__PART_INLINE_MAX + 1, LARGE, 2000000, 0};
+        1, MCDS__SEGMENT_INLINE_MAX, MCDS__SEGMENT_INLINE_MAX + 1, LARGE, 2000000, 0};
     static uint8_t bytes[2000000];
     struct measured measured = {.count = 0};
     mcds_list *list = open_list(suite->store, fresh_name(suite, "l"));
@@ -208,7 +208,7 @@ static void large_values_are_kept_whole(struct suite *suite)
         mcds_bytes value = {bytes, lengths[i]};
         CHECK(MCDS_OK, suite, mcds_list_push, list, value);
     }
-    CHECK(MCDS_OK, suite, mcds_list_fetch, list, 0, 0, measure, &measured);
+    CHECK(MCDS_OK, suite, mcds_list_scan, list, 0, 0, measure, &measured);
     assert_int_equal(measured.count, 6);
     assert_memory_equal(measured.lengths, lengths, sizeof lengths);
     CHECK(MCDS_OK, suite, mcds_list_clear, list);
@@ -243,8 +243,8 @@ static void drop_ends_it(struct suite *suite)
     PUSH(suite, list, "old");
     CHECK_OTHER(MCDS_OK, suite, mcds_list_push, other, mcds_text("old"));
     CHECK(MCDS_OK, suite, mcds_list_drop, list);
-    CHECK(MCDS_NOT_FOUND, suite, mcds_list_fetch, list, 0, 0, gather, &fetched);
-    CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_list_fetch, other, 0, 0, gather, &fetched);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_list_scan, list, 0, 0, gather, &fetched);
+    CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_list_scan, other, 0, 0, gather, &fetched);
     PUSH(suite, list, "new");
     CHECK_OTHER(MCDS_OK, suite, mcds_list_push, other, mcds_text("newer"));
     CHECK(MCDS_OK, suite, mcds_list_drop, list);
@@ -257,13 +257,14 @@ static void drop_ends_it(struct suite *suite)
 /* The generation is the life in the root: 8 bytes into the payload of its frame. */
 static struct raw_key part_key(struct suite *suite, const char *name, uint64_t part)
 {
-    char root[128];
+    uint8_t root[128];
+    size_t length;
     struct raw_key raw = raw_key(suite, MCDS__TAG_LIST, name, -1);
     uint64_t generation = 0;
-    assert_true(raw_get(suite, &raw, root, sizeof root));
+    assert_true(raw_read(suite, &raw, root, sizeof root, &length));
     for (int i = 7; i >= 0; i--)
-        generation = generation << 8 | (uint8_t)root[12 + i];
-    raw = raw_key(suite, MCDS__TAG_LIST_PART, name, -1);
+        generation = generation << 8 | root[12 + i];
+    raw = raw_key(suite, MCDS__TAG_LIST_SEGMENT, name, -1);
     mcds__key_add_number(&raw.key, generation);
     mcds__key_add_number(&raw.key, part);
     return raw;
@@ -277,7 +278,7 @@ static void a_lost_part_is_told(struct suite *suite)
     push_numbers(suite, list);
     struct raw_key raw = part_key(suite, name, 1);
     assert_int_equal(raw_delete(suite, &raw), MCDS_OUT_OK);
-    CHECK(MCDS_LOST, suite, mcds_list_fetch, list, 0, 0, tick, seen);
+    CHECK(MCDS_LOST, suite, mcds_list_scan, list, 0, 0, tick, seen);
     assert_int_equal(seen[0], 1);
     assert_int_equal(seen[MANY - 1], 1);
     /* The last one, found missing by who appends to it. */
@@ -287,7 +288,7 @@ static void a_lost_part_is_told(struct suite *suite)
     while (raw_delete(suite, &raw) == MCDS_OUT_OK);
     push_number(suite, list, MANY);
     memset(seen, 0, sizeof seen);
-    CHECK(MCDS_LOST, suite, mcds_list_fetch, list, 0, 0, tick, seen);
+    CHECK(MCDS_LOST, suite, mcds_list_scan, list, 0, 0, tick, seen);
     assert_int_equal(seen[0], 1);
     assert_int_equal(seen[MANY], 1);
     mcds_list_close(list);
@@ -302,12 +303,12 @@ static void foreign_values_are_corrupt(struct suite *suite)
     struct raw_key raw = part_key(suite, name, 0);
     assert_int_equal(raw_set(suite, &raw, "something else"), MCDS_OUT_OK);
     CHECK(MCDS_CORRUPT, suite, mcds_list_push, list, mcds_text("b"));
-    CHECK(MCDS_CORRUPT, suite, mcds_list_fetch, list, 0, 0, gather, &fetched);
+    CHECK(MCDS_CORRUPT, suite, mcds_list_scan, list, 0, 0, gather, &fetched);
     raw = raw_key(suite, MCDS__TAG_LIST, name, -1);
     assert_int_equal(raw_set(suite, &raw, "something else"), MCDS_OUT_OK);
     mcds_list *other = open_list(suite->other, name);
     CHECK_OTHER(MCDS_CORRUPT, suite, mcds_list_push, other, mcds_text("b"));
-    CHECK(MCDS_CORRUPT, suite, mcds_list_fetch, list, 0, 0, gather, &fetched);
+    CHECK(MCDS_CORRUPT, suite, mcds_list_scan, list, 0, 0, gather, &fetched);
     CHECK(MCDS_CORRUPT, suite, mcds_list_clear, list);
     mcds_list_close(other);
     mcds_list_close(list);
@@ -320,7 +321,7 @@ static void a_visit_may_end(struct suite *suite)
     PUSH(suite, list, "a");
     PUSH(suite, list, "b");
     PUSH(suite, list, "c");
-    CHECK(MCDS_OK, suite, mcds_list_fetch, list, 0, 0, gather, &fetched);
+    CHECK(MCDS_OK, suite, mcds_list_scan, list, 0, 0, gather, &fetched);
     assert_string_equal(fetched.text, "a b");
     mcds_list_close(list);
 }
@@ -339,10 +340,10 @@ static void bad_arguments_are_refused(struct suite *suite)
     size_t pushed = 1;
     CHECK(MCDS_INVALID, suite, mcds_list_push_many, list, NULL, 1, &pushed);
     assert_int_equal(pushed, 0);
-    CHECK(MCDS_INVALID, suite, mcds_list_fetch, list, 0, 0, NULL, NULL);
+    CHECK(MCDS_INVALID, suite, mcds_list_scan, list, 0, 0, NULL, NULL);
     CHECK(MCDS_INVALID, suite, mcds_list_clear, NULL);
     CHECK(MCDS_INVALID, suite, mcds_list_drop, NULL);
-    mcds_bytes huge = {"", (size_t)MCDS__PART_LARGE_MAX + 1};
+    mcds_bytes huge = {"", (size_t)MCDS__SEGMENT_LARGE_MAX + 1};
     CHECK(MCDS_TOO_BIG, suite, mcds_list_push, list, huge);
     mcds_list_close(list);
     mcds_list_close(NULL);
@@ -373,7 +374,7 @@ static void a_visit_ends_though_others_push(struct suite *suite)
     struct pusher pusher = {open_list(suite->other, name), 0};
     for (int i = 0; i < 40; i++)
         CHECK(MCDS_OK, suite, mcds_list_push, list, ((mcds_bytes){pushed, sizeof pushed}));
-    CHECK(MCDS_OK, suite, mcds_list_fetch, list, 0, 0, push_more, &pusher);
+    CHECK(MCDS_OK, suite, mcds_list_scan, list, 0, 0, push_more, &pusher);
     assert_in_range(pusher.seen, 40, 200);
     mcds_list_close(pusher.list);
     mcds_list_close(list);
@@ -396,7 +397,7 @@ static void a_visit_sees_all_that_was_there(struct suite *suite)
         uint32_t seen = 0;
         for (; there < counts[i]; there++)
             CHECK(MCDS_OK, suite, mcds_list_push, list, ((mcds_bytes){pushed, sizeof pushed}));
-        CHECK(MCDS_OK, suite, mcds_list_fetch, list, 0, 0, count_one, &seen);
+        CHECK(MCDS_OK, suite, mcds_list_scan, list, 0, 0, count_one, &seen);
         assert_int_equal(seen, there);
     }
     mcds_list_close(list);

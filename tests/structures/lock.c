@@ -44,13 +44,13 @@ static void one_holds_the_other_waits(struct suite *suite)
     struct rivals r;
     mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
     open_rivals(suite, &r, 5000);
-    CHECK(MCDS_NOT_FOUND, suite, mcds_lock_holder_get, r.mine, &holder);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_lock_get_holder, r.mine, &holder);
     CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
     assert_true(r.lease.fence > 0);
     assert_in_range(mcds_lock_remaining_ms(r.mine, &r.lease), 1, 5000);
     CHECK_OTHER(MCDS_BUSY, suite, mcds_lock_try_acquire, r.theirs, &r.other);
     check_empty(r.theirs, &r.other);
-    CHECK_OTHER(MCDS_OK, suite, mcds_lock_holder_get, r.theirs, &holder);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_get_holder, r.theirs, &holder);
     assert_string_equal(holder.label, "mine");
     /* The refused attempt drew a fence too. */
     assert_in_range(holder.fence, r.lease.fence, r.lease.fence + 1);
@@ -61,7 +61,7 @@ static void one_holds_the_other_waits(struct suite *suite)
                     (holder.remaining_ms >= 1 && holder.remaining_ms <= 6000));
     CHECK(MCDS_OK, suite, mcds_lock_release, r.mine, &r.lease);
     check_empty(r.mine, &r.lease);
-    CHECK(MCDS_NOT_FOUND, suite, mcds_lock_holder_get, r.mine, &holder);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_lock_get_holder, r.mine, &holder);
     CHECK_OTHER(MCDS_OK, suite, mcds_lock_try_acquire, r.theirs, &r.other);
     CHECK_OTHER(MCDS_OK, suite, mcds_lock_release, r.theirs, &r.other);
     close_rivals(&r);
@@ -158,7 +158,7 @@ static void a_lost_lease_prolongs_no_other(struct suite *suite)
     CHECK_OTHER(MCDS_OK, suite, mcds_lock_break, brief);
     CHECK_OTHER(MCDS_OK, suite, mcds_lock_try_acquire, brief, &r.other);
     CHECK(MCDS_LOST, suite, mcds_lock_renew, r.mine, &r.lease);
-    CHECK(MCDS_OK, suite, mcds_lock_holder_get, r.mine, &holder);
+    CHECK(MCDS_OK, suite, mcds_lock_get_holder, r.mine, &holder);
     assert_string_equal(holder.label, "brief");
     if (suite->can.ttl_readable)
         assert_in_range(holder.remaining_ms, 1, 6000 + suite->can.ttl_early_ms);
@@ -215,7 +215,7 @@ static void labels_are_shown(struct suite *suite)
         const char *given = i == 0 ? label : none[i - 1];
         lock = open_lock(suite->store, name, 0, given);
         CHECK(MCDS_OK, suite, mcds_lock_try_acquire, lock, &lease);
-        CHECK(MCDS_OK, suite, mcds_lock_holder_get, lock, &holder);
+        CHECK(MCDS_OK, suite, mcds_lock_get_holder, lock, &holder);
         assert_string_equal(holder.label, given != NULL ? given : "");
         CHECK(MCDS_OK, suite, mcds_lock_release, lock, &lease);
         mcds_lock_close(lock);
@@ -235,7 +235,7 @@ static void foreign_values_are_corrupt(struct suite *suite)
         CHECK(MCDS_CORRUPT, suite, mcds_lock_try_acquire, r.mine, &r.lease);
         CHECK_SENTENCE(r.name);
         CHECK(MCDS_CORRUPT, suite, mcds_lock_acquire, r.mine, 10000, &r.lease);
-        CHECK(MCDS_CORRUPT, suite, mcds_lock_holder_get, r.mine, &holder);
+        CHECK(MCDS_CORRUPT, suite, mcds_lock_get_holder, r.mine, &holder);
         CHECK(MCDS_OK, suite, mcds_lock_break, r.mine);
         CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
         assert_int_equal(raw_set(suite, &key, foreign[i]), MCDS_OUT_OK);
@@ -256,7 +256,7 @@ static void a_foreign_fence_is_corrupt(struct suite *suite)
     CHECK(MCDS_CORRUPT, suite, mcds_lock_try_acquire, r.mine, &r.lease);
     check_empty(r.mine, &r.lease);
     /* What was taken without a fence has been given back. */
-    CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_lock_holder_get, r.theirs, &holder);
+    CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_lock_get_holder, r.theirs, &holder);
     assert_int_equal(raw_delete(suite, &key), MCDS_OUT_OK);
     CHECK_OTHER(MCDS_OK, suite, mcds_lock_try_acquire, r.theirs, &r.other);
     CHECK_OTHER(MCDS_OK, suite, mcds_lock_release, r.theirs, &r.other);
@@ -338,7 +338,7 @@ static void missing_arguments_are_refused(struct suite *suite)
     CHECK_SENTENCE("renew");
     CHECK(MCDS_INVALID, suite, mcds_lock_release, NULL, &lease);
     CHECK_SENTENCE("release");
-    CHECK(MCDS_INVALID, suite, mcds_lock_holder_get, NULL, &holder);
+    CHECK(MCDS_INVALID, suite, mcds_lock_get_holder, NULL, &holder);
     CHECK_SENTENCE("holder");
     CHECK(MCDS_INVALID, suite, mcds_lock_break, NULL);
     CHECK_SENTENCE("break");
@@ -349,10 +349,10 @@ static void missing_arguments_are_refused(struct suite *suite)
     CHECK(MCDS_INVALID, suite, mcds_lock_try_acquire, lock, NULL);
     CHECK(MCDS_INVALID, suite, mcds_lock_renew, lock, NULL);
     CHECK(MCDS_INVALID, suite, mcds_lock_release, lock, NULL);
-    CHECK(MCDS_INVALID, suite, mcds_lock_holder_get, lock, NULL);
+    CHECK(MCDS_INVALID, suite, mcds_lock_get_holder, lock, NULL);
     assert_int_equal(mcds_lock_remaining_ms(lock, NULL), 0);
     CHECK_RESULT(MCDS_INVALID, mcds_lock_try_acquire_start(lock, &lease, NULL, 1));
-    CHECK_RESULT(MCDS_INVALID, mcds_lock_holder_get_start(lock, &holder, NULL, 1));
+    CHECK_RESULT(MCDS_INVALID, mcds_lock_get_holder_start(lock, &holder, NULL, 1));
     CHECK_RESULT(MCDS_INVALID, mcds_lock_break_start(lock, NULL, 1));
     mcds_lock_close(lock);
     mcds_lock_close(NULL);
@@ -377,6 +377,7 @@ static const struct suite_case cases[] = {
     CASE(missing_arguments_are_refused),
     CASE(renewal_begins_the_time_again),
     CASE(a_lease_ends),
+    CASE(a_release_after_the_deadline_is_lost),
     CASE(steps_of_the_wall_clock_move_no_lease),
     CASE(waiting_runs_out),
     CASE_ONCE(waiting_gets_it_after_release),

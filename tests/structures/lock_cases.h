@@ -1,4 +1,4 @@
-/* What the files of the lock's cases share. */
+/* The common part of the lock's tests. */
 #ifndef MCDS_TESTS_STRUCTURES_LOCK_CASES_H
 #define MCDS_TESTS_STRUCTURES_LOCK_CASES_H
 
@@ -23,12 +23,13 @@ void close_rivals(struct rivals *rivals);
 /* Those of lock_time.c. */
 void renewal_begins_the_time_again(struct suite *suite);
 void a_lease_ends(struct suite *suite);
+void a_release_after_the_deadline_is_lost(struct suite *suite);
 void steps_of_the_wall_clock_move_no_lease(struct suite *suite);
 void waiting_runs_out(struct suite *suite);
 void waiting_gets_it_after_release(struct suite *suite);
 void one_holder_at_a_time(struct suite *suite);
 
-/* Those of lock_drop.c. */
+/* Those of lock/drop.c. */
 void drop_leaves_nothing(struct suite *suite);
 void a_held_lock_is_not_dropped(struct suite *suite);
 void a_young_fence_ends_by_itself(struct suite *suite);

@@ -46,7 +46,7 @@ void drop_leaves_nothing(struct suite *suite)
     CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_lock_drop, r.theirs);
     assert_false(raw_get(suite, &fence, text, sizeof text));
     struct sought sought = {.name = r.name};
-    if (mcds_catalogue(suite->store, seek, &sought) == MCDS_OK && suite->can.compare_and_delete)
+    if (mcds_scan(suite->store, seek, &sought) == MCDS_OK && suite->can.compare_and_delete)
         assert_false(sought.is_there);
     hold_and_release(suite, &r);
     close_rivals(&r);
@@ -109,7 +109,7 @@ void a_fence_ahead_of_the_clock_stays(struct suite *suite)
     age_fence(suite, &r, -7200000);
     CHECK(MCDS_INVALID, suite, mcds_lock_drop, r.mine);
     CHECK_SENTENCE("far ahead of this machine's clock");
-    CHECK(MCDS_NOT_FOUND, suite, mcds_lock_holder_get, r.mine, &holder);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_lock_get_holder, r.mine, &holder);
     CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
     assert_true(r.lease.fence >= ahead);
     CHECK(MCDS_OK, suite, mcds_lock_release, r.mine, &r.lease);

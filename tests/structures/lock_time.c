@@ -23,7 +23,7 @@ void renewal_begins_the_time_again(struct suite *suite)
             assert_int_equal(r.lease.deadline_ns, first_ns + i * 2 * NS_PER_S);
     }
     CHECK_OTHER(MCDS_BUSY, suite, mcds_lock_try_acquire, r.theirs, &r.other);
-    CHECK(MCDS_OK, suite, mcds_lock_holder_get, r.mine, &holder);
+    CHECK(MCDS_OK, suite, mcds_lock_get_holder, r.mine, &holder);
     if (suite->can.ttl_readable)
         assert_in_range(holder.remaining_ms, 4000 - suite->can.ttl_early_ms,
                         6000 + suite->can.ttl_early_ms);
@@ -54,6 +54,24 @@ void a_lease_ends(struct suite *suite)
     assert_true(r.other.fence > fence);
     CHECK(MCDS_EXPIRED, suite, mcds_lock_renew, r.mine, &r.lease);
     CHECK(MCDS_LOST, suite, mcds_lock_release, r.mine, &r.lease);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_release, r.theirs, &r.other);
+    close_rivals(&r);
+}
+
+/* The store may keep the key of a lease longer than its holder may work. */
+void a_release_after_the_deadline_is_lost(struct suite *suite)
+{
+    if (suite->own_clock && suite->mode != WAITING)
+        skip_because("asked by waiting calls alone, where time passes by itself");
+    struct rivals r;
+    open_rivals(suite, &r, shortest_lease_ms(suite));
+    CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
+    pass_ms(suite, mcds_lock_remaining_ms(r.mine, &r.lease) + 1);
+    CHECK(MCDS_LOST, suite, mcds_lock_release, r.mine, &r.lease);
+    CHECK_SENTENCE("had ended before");
+    assert_int_equal(r.lease.deadline_ns, 0);
+    CHECK(MCDS_LOST, suite, mcds_lock_release, r.mine, &r.lease);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_acquire, r.theirs, 20000, &r.other);
     CHECK_OTHER(MCDS_OK, suite, mcds_lock_release, r.theirs, &r.other);
     close_rivals(&r);
 }
@@ -113,7 +131,7 @@ static mcds_store *open_live(struct suite *suite)
     mcds_store *store = NULL;
     mcds_options options = MCDS_OPTIONS_INIT;
     options.timeout_ms = 20000;
-    place_uri_of(suite->place, "live", uri, sizeof uri);
+    fixture_uri_of(suite->fixture, "live", uri, sizeof uri);
     CHECK_RESULT(MCDS_OK, mcds_open(uri, &options, &store));
     return store;
 }

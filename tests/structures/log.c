@@ -1,7 +1,7 @@
 /* Log: ranges, order, policy of times, retention, following, loss, what is refused. */
 #include <stdlib.h>
 
-#include "core/part.h"
+#include "core/segment/segment.h"
 #include "structures/suite.h"
 
 #define CHUNK_MS 20000
@@ -46,7 +46,7 @@ static void check_range(struct suite *suite, mcds_log *log, mcds_log_range range
 {
     struct visited visited = {.events = 0};
     mcds_log_info info = MCDS_LOG_INFO_INIT;
-    CHECK(MCDS_OK, suite, mcds_log_fetch, log, &range, gather, &visited, &info);
+    CHECK(MCDS_OK, suite, mcds_log_scan, log, &range, gather, &visited, &info);
     assert_string_equal(visited.text, expected);
     assert_int_equal(info.gaps, 0);
     assert_int_equal(info.corrupt, 0);
@@ -92,11 +92,11 @@ static void a_missing_log_is_not_found(struct suite *suite)
     mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), 0);
     mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
     struct visited visited = {.events = 0};
-    CHECK(MCDS_NOT_FOUND, suite, mcds_log_fetch, log, NULL, gather, &visited, NULL);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_log_scan, log, NULL, gather, &visited, NULL);
     CHECK(MCDS_NOT_FOUND, suite, mcds_log_tail, log, &cursor, gather, &visited, NULL);
     CHECK(MCDS_NOT_FOUND, suite, mcds_log_drop, log);
     CHECK(MCDS_OK, suite, mcds_log_put_many, log, 0, NULL, 0, NULL);
-    CHECK(MCDS_NOT_FOUND, suite, mcds_log_fetch, log, NULL, gather, &visited, NULL);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_log_scan, log, NULL, gather, &visited, NULL);
     PUT(suite, log, 0, "first");
     CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, gather, &visited, NULL);
     assert_string_equal(visited.text, "first");
@@ -127,7 +127,7 @@ static void a_refused_event_makes_no_log(struct suite *suite)
     int64_t now = wall_ms(suite);
     CHECK(MCDS_TOO_OLD, suite, mcds_log_put, log, now - 61000, mcds_text("x"));
     CHECK(MCDS_TOO_FUTURE, suite, mcds_log_put, log, now + 15000, mcds_text("x"));
-    CHECK(MCDS_NOT_FOUND, suite, mcds_log_fetch, log, NULL, gather, &visited, NULL);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_log_scan, log, NULL, gather, &visited, NULL);
     options.late_ms = 90000;
     CHECK_RESULT(MCDS_OK, mcds_log_open(suite->other, name, &options, &other));
     CHECK_OTHER(MCDS_OK, suite, mcds_log_put, other, now - 70000, mcds_text("y"));
@@ -149,7 +149,7 @@ static void by_arrival_takes_any_time(struct suite *suite)
                              .last_ms = now + 60000,
                              .limit = 1,
                              .newest_first = true};
-    CHECK(MCDS_OK, suite, mcds_log_fetch, log, &newest, gather, &visited, NULL);
+    CHECK(MCDS_OK, suite, mcds_log_scan, log, &newest, gather, &visited, NULL);
     assert_string_equal(visited.text, "ahead");
     assert_true(visited.last_ms == now + 900000000);
     mcds_log_close(log);
@@ -197,15 +197,15 @@ static void many_events_fill_many_keys(struct suite *suite)
     put_numbers(suite, log, now - 45000, 0);
     put_numbers(suite, log, now - 22000, MANY);
     put_numbers(suite, log, now, 2 * (int64_t)MANY);
-    CHECK(MCDS_OK, suite, mcds_log_fetch, log, &range, count_up, &counted, &info);
+    CHECK(MCDS_OK, suite, mcds_log_scan, log, &range, count_up, &counted, &info);
     assert_true(counted.next == 3 * (int64_t)MANY);
     range.newest_first = true;
     counted = (struct counted){3 * (int64_t)MANY - 1, -1};
-    CHECK(MCDS_OK, suite, mcds_log_fetch, log, &range, count_up, &counted, &info);
+    CHECK(MCDS_OK, suite, mcds_log_scan, log, &range, count_up, &counted, &info);
     assert_true(counted.next == -1);
     range.limit = 10;
     counted.next = 3 * (int64_t)MANY - 1;
-    CHECK(MCDS_OK, suite, mcds_log_fetch, log, &range, count_up, &counted, &info);
+    CHECK(MCDS_OK, suite, mcds_log_scan, log, &range, count_up, &counted, &info);
     assert_true(counted.next == 3 * (int64_t)MANY - 11);
     assert_int_equal(info.gaps, 0);
     mcds_log_close(log);
@@ -293,7 +293,7 @@ static void large_events_are_kept_whole(struct suite *suite)
     PUT(suite, log, 0, "a");
     CHECK(MCDS_OK, suite, mcds_log_put, log, 0, ((mcds_bytes){bytes, sizeof bytes}));
     PUT(suite, log, 0, "b");
-    CHECK(MCDS_OK, suite, mcds_log_fetch, log, NULL, gather, &visited, NULL);
+    CHECK(MCDS_OK, suite, mcds_log_scan, log, NULL, gather, &visited, NULL);
     assert_int_equal(visited.events, 3);
     CHECK(MCDS_OK, suite, mcds_log_drop, log);
     CHECK(MCDS_NOT_FOUND, suite, mcds_log_drop, log);
@@ -315,7 +315,7 @@ static void retention_is_true(struct suite *suite)
 static void expiry_leaves_no_gap(struct suite *suite)
 {
     if (suite->own_clock)
-        skip_because("this home's clock is its own");
+        skip_because("this store's clock is its own");
     mcds_log *log = open_log(suite->store, fresh_name(suite, "e"), 0);
     for (int i = 0; i < 60; i++) {
         put_numbers(suite, log, 0, 0);
@@ -323,7 +323,7 @@ static void expiry_leaves_no_gap(struct suite *suite)
         mcds_log_info info = MCDS_LOG_INFO_INIT;
         struct visited visited = {.stop_after = 1};
         mcds_log_range range = {.size = sizeof(mcds_log_range), .newest_first = i % 2 == 1};
-        CHECK(MCDS_OK, suite, mcds_log_fetch, log, &range, gather, &visited, &info);
+        CHECK(MCDS_OK, suite, mcds_log_scan, log, &range, gather, &visited, &info);
         assert_int_equal(visited.events, 1);
         assert_int_equal(info.gaps, 0);
     }
@@ -350,7 +350,7 @@ static void a_lost_part_is_a_gap(struct suite *suite)
     put_numbers(suite, log, now, 0);
     struct raw_key raw = part_key(suite, name, now, 1);
     assert_int_equal(raw_delete(suite, &raw), MCDS_OUT_OK);
-    CHECK(MCDS_OK, suite, mcds_log_fetch, log, NULL, gather, &visited, &info);
+    CHECK(MCDS_OK, suite, mcds_log_scan, log, NULL, gather, &visited, &info);
     assert_in_range(visited.events, 1, MANY - 1);
     assert_in_range(info.gaps, 1, 10);
     info.gaps = 0;
@@ -391,7 +391,7 @@ static void check_count(struct suite *suite, mcds_log *log, uint32_t expected, u
 {
     uint32_t count = 0;
     mcds_log_info info = MCDS_LOG_INFO_INIT;
-    CHECK(MCDS_OK, suite, mcds_log_fetch, log, NULL, count_one, &count, &info);
+    CHECK(MCDS_OK, suite, mcds_log_scan, log, NULL, count_one, &count, &info);
     assert_int_equal(count, expected);
     assert_int_equal(info.gaps, gaps);
 }
@@ -473,6 +473,8 @@ static void a_lost_root_is_made_again(struct suite *suite)
     mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
     int64_t now = wall_ms(suite);
     cursor.from_ms = now - 1000;
+    put_some(suite, log, now, 1);
+    CHECK(MCDS_OK, suite, mcds_log_drop, log); /* the mark is that of another life */
     put_some(suite, log, now, 20);
     check_followed(suite, log, &cursor, 20, 0);
     struct raw_key raw = raw_key(suite, MCDS__TAG_LOG, name, -1);
@@ -482,6 +484,29 @@ static void a_lost_root_is_made_again(struct suite *suite)
     check_followed(suite, log, &cursor, 1, 0);
     check_count(suite, fresh, 21, 0);
     mcds_log_close(fresh);
+    mcds_log_close(log);
+}
+
+/* They share one look at the root, which is gone: no event goes into what was dropped. */
+static void puts_of_one_round_miss_the_root(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "e");
+    mcds_log *log = open_log(suite->store, name, 0);
+    mcds_log *other = open_log(suite->other, name, 0);
+    mcds_pipeline *pipeline;
+    mcds_completion done;
+    CHECK_RESULT(MCDS_OK, mcds_pipeline_open(suite->store, NULL, &pipeline));
+    PUT(suite, log, 0, "dropped");
+    CHECK_OTHER(MCDS_OK, suite, mcds_log_drop, other);
+    for (uint64_t i = 0; i < 3; i++)
+        CHECK_RESULT(MCDS_OK, mcds_log_put_start(log, 0, mcds_text("after"), pipeline, i));
+    for (int i = 0; i < 3; i++) {
+        CHECK_RESULT(MCDS_OK, mcds_pipeline_next(pipeline, &done));
+        CHECK_RESULT(MCDS_OK, done.result);
+    }
+    check_all(suite, log, "after after after");
+    mcds_pipeline_close(pipeline);
+    mcds_log_close(other);
     mcds_log_close(log);
 }
 
@@ -514,7 +539,7 @@ static void foreign_values_are_corrupt(struct suite *suite)
     PUT(suite, log, now, "a");
     struct raw_key raw = part_key(suite, name, now, 0);
     assert_int_equal(raw_set(suite, &raw, "something else"), MCDS_OUT_OK);
-    CHECK(MCDS_OK, suite, mcds_log_fetch, log, NULL, gather, &visited, &info);
+    CHECK(MCDS_OK, suite, mcds_log_scan, log, NULL, gather, &visited, &info);
     assert_int_equal(visited.events, 0);
     assert_int_equal(info.corrupt, 1);
     CHECK(MCDS_CORRUPT, suite, mcds_log_put, log, now, mcds_text("b"));
@@ -576,7 +601,7 @@ static void bad_arguments_are_refused(struct suite *suite)
     log = open_log(suite->store, fresh_name(suite, "e"), 0);
     CHECK(MCDS_INVALID, suite, mcds_log_put, NULL, 0, mcds_text("a"));
     CHECK(MCDS_INVALID, suite, mcds_log_put, log, 0, ((mcds_bytes){NULL, 3}));
-    CHECK(MCDS_INVALID, suite, mcds_log_fetch, log, NULL, NULL, NULL, NULL);
+    CHECK(MCDS_INVALID, suite, mcds_log_scan, log, NULL, NULL, NULL, NULL);
     CHECK(MCDS_INVALID, suite, mcds_log_tail, log, NULL, gather, NULL, NULL);
     CHECK(MCDS_INVALID, suite, mcds_log_drop, NULL);
     cursor.count = 17;
@@ -616,7 +641,7 @@ static void a_visit_ends_though_others_put(struct suite *suite)
         if (tails == 1)
             CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, put_more, &putter, NULL);
         else
-            CHECK(MCDS_OK, suite, mcds_log_fetch, log, NULL, put_more, &putter, NULL);
+            CHECK(MCDS_OK, suite, mcds_log_scan, log, NULL, put_more, &putter, NULL);
         assert_in_range(putter.seen, 40, 200);
         mcds_log_close(putter.log);
         mcds_log_close(log);
@@ -637,7 +662,7 @@ static void a_visit_sees_all_that_was_there(struct suite *suite)
         cursor.from_ms = now - 1000;
         for (; there < counts[i]; there++)
             CHECK(MCDS_OK, suite, mcds_log_put, log, now, ((mcds_bytes){bulk, sizeof bulk}));
-        CHECK(MCDS_OK, suite, mcds_log_fetch, log, NULL, count_one, &fetched, NULL);
+        CHECK(MCDS_OK, suite, mcds_log_scan, log, NULL, count_one, &fetched, NULL);
         assert_int_equal(fetched, there);
         CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, count_one, &followed, NULL);
         assert_int_equal(followed, there);
@@ -664,6 +689,7 @@ static const struct suite_case cases[] = {
     CASE_TWICE(a_lost_chunk_is_told_and_followed),
     CASE_TWICE(a_drop_begins_another_life),
     CASE_TWICE(a_lost_root_is_made_again),
+    CASE(puts_of_one_round_miss_the_root),
     CASE(a_full_part_is_passed),
     CASE(foreign_values_are_corrupt),
     CASE(settings_live_in_the_log),

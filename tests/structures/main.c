@@ -1,5 +1,5 @@
-/* STRUCTURE HOME: the cases of one structure against one home. Prints what is skipped and why;
- * ends with 77 when what the home needs is not installed. */
+/* STRUCTURE STORE: the cases of one structure against one backend. Prints what is skipped and why;
+ * ends with 77 when what the backend needs is not installed. */
 #include <stdlib.h>
 
 #include "base/environment.h"
@@ -15,7 +15,7 @@ struct asked {
 };
 
 static struct suite suite;
-/* Where the wall clock of a home with its own time was when the test began to shift it. */
+/* Where the wall clock of a backend with its own time was when the test began to shift it. */
 static int64_t wall_zero_ns;
 
 /* fake.monotonic_ns is what has been skipped of it. */
@@ -70,7 +70,7 @@ static void open_one(mcds_store **store, mcds_pipeline **pipeline, mcds_counter 
     mcds_options options = MCDS_OPTIONS_INIT;
     options.env = &suite.fake.env;
     options.timeout_ms = TIMEOUT_MS;
-    place_uri_of(suite.place, "suite", uri, sizeof uri);
+    fixture_uri_of(suite.fixture, "suite", uri, sizeof uri);
     CHECK_RESULT(MCDS_OK, mcds_open(uri, &options, store));
     CHECK_RESULT(MCDS_OK, mcds_counter_open(*store, "crowd", NULL, crowd));
     CHECK_RESULT(MCDS_OK, mcds_counter_add(*crowd, 1, NULL));
@@ -137,11 +137,11 @@ int main(int argc, char **argv)
 {
     static struct asked asked[TESTS_MAX];
     static struct CMUnitTest tests[TESTS_MAX];
-    suite.place = place_or_exit(argc, argv);
-    suite.own_clock = place_has_own_clock(suite.place);
+    suite.fixture = fixture_or_exit(argc, argv);
+    suite.own_clock = fixture_has_own_clock(suite.fixture);
     make_env();
     size_t count = gather(asked, tests);
     int failed = _cmocka_run_group_tests(argv[1], tests, count, NULL, NULL);
-    place_stop(suite.place);
+    fixture_stop(suite.fixture);
     return failed;
 }

@@ -3,7 +3,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
-#include "core/fold_format.h"
+#include "core/map/bucket/format.h"
 #include "structures/suite.h"
 
 #define MINUTE 60000
@@ -57,7 +57,7 @@ static void check_online(struct suite *suite, mcds_online *online, int64_t at_ms
                                .estimate = 77,
                                .error = 77,
                                .reborn = true};
-    CHECK(MCDS_OK, suite, mcds_online_count, online, at_ms, &value);
+    CHECK(MCDS_OK, suite, mcds_online_get, online, at_ms, &value);
     assert_int_equal(value.closed, closed);
     assert_int_equal(value.current, current);
     assert_false(value.reborn);
@@ -121,14 +121,14 @@ static void stays(struct suite *suite, uint32_t members)
     CHECK(MCDS_OK, suite, mcds_online_beat, online, "came", A_MS + MINUTE);
     CHECK(MCDS_OK, suite, mcds_online_beat, online, "comes", A_MS + 5 * MINUTE);
     check_online(suite, online, A_MS, 0, 1);
-    check_online(suite, online, A_MS + MINUTE, 1, 2);
-    check_online(suite, online, A_MS + 2 * MINUTE, 2, 1);
-    check_online(suite, online, A_MS + 4 * MINUTE, 2, 1);
-    check_online(suite, online, A_MS + 5 * MINUTE, 1, 2);
+    check_online(suite, online, A_MS + MINUTE, 1, 1);
+    check_online(suite, online, A_MS + 2 * MINUTE, 2, 0);
+    check_online(suite, online, A_MS + 4 * MINUTE, 2, 0);
+    check_online(suite, online, A_MS + 5 * MINUTE, 1, 1);
     check_online(suite, online, A_MS + 8 * MINUTE, 2, 0);
     check_online(suite, online, A_MS + 9 * MINUTE, 0, 0);
     mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
-    CHECK(MCDS_OK, suite, mcds_online_count, online, A_MS + 4 * MINUTE + MINUTE / 2, &value);
+    CHECK(MCDS_OK, suite, mcds_online_get, online, A_MS + 4 * MINUTE + MINUTE / 2, &value);
     if (members == MCDS_MEMBERS_EXACT) {
         CHECK_NEAR(value.estimate, 1.5); /* of who came in the oldest bucket alone, half */
         CHECK_NEAR(value.error, 0.5);
@@ -234,7 +234,7 @@ static void members_expire_when_nobody_asks_for_them(struct suite *suite)
 {
     char value[4096];
     if (suite->own_clock) {
-        skip_because("this home's clock is its own");
+        skip_because("this store's clock is its own");
     }
     for (uint32_t members = MCDS_MEMBERS_EXACT; members <= MCDS_MEMBERS_ESTIMATED; members++) {
         const char *name = fresh_name(suite, "v");
@@ -264,17 +264,36 @@ static void append_register(struct suite *suite, const struct raw_key *raw, mcds
                             mcds_bytes rank)
 {
     mcds_buffer bytes;
-    struct mcds__fold_record record = {
-        .command = {.verb = MCDS__FOLD_PUT, .element = element, .value = rank},
+    struct mcds__map_record record = {
+        .command = {.verb = MCDS__MAP_PUT, .element = element, .value = rank},
         .writer = 4711,
         .seq = 1,
         .low = 1,
         .time_ms = wall_ms(suite),
     };
     mcds__buffer_init(&bytes, mcds_env_system(), 256);
-    assert_true(mcds__fold_put_record(&bytes, mcds__key_bytes(&raw->key), &record));
+    assert_true(mcds__bucket_put_record(&bytes, mcds__key_bytes(&raw->key), &record));
     assert_int_equal(raw_append(suite, raw, (mcds_bytes){bytes.at, bytes.length}), MCDS_OUT_OK);
     mcds__buffer_free(&bytes);
+}
+
+static void times_before_1970_are_refused(struct suite *suite)
+{
+    mcds_visitors_value visited = MCDS_VISITORS_VALUE_INIT;
+    mcds_online_value present = MCDS_ONLINE_VALUE_INIT;
+    mcds_visitors *visitors = open_visitors(suite->store, fresh_name(suite, "v"),
+                                            MCDS_MEMBERS_EXACT);
+    mcds_online *online = open_online(suite->store, fresh_name(suite, "o"), MCDS_MEMBERS_EXACT);
+    CHECK(MCDS_INVALID, suite, mcds_visitors_hit, visitors, "ann", -5);
+    CHECK_SENTENCE("at_ms must be 0 or more, not -5");
+    CHECK(MCDS_INVALID, suite, mcds_visitors_get, visitors, -5, &visited);
+    CHECK(MCDS_INVALID, suite, mcds_visitors_drop, visitors, -5);
+    CHECK(MCDS_INVALID, suite, mcds_online_beat, online, "ann", -5);
+    CHECK(MCDS_INVALID, suite, mcds_online_get, online, -5, &present);
+    CHECK(MCDS_INVALID, suite, mcds_online_drop, online, -5);
+    CHECK_SENTENCE("at_ms");
+    mcds_visitors_close(visitors);
+    mcds_online_close(online);
 }
 
 static void registers_that_cannot_be_are_corrupt(struct suite *suite)
@@ -342,7 +361,7 @@ static void forms_are_told_apart(struct suite *suite)
     CHECK(MCDS_OK, suite, mcds_online_beat, guess, "ann", A_MS);
     CHECK_OTHER(MCDS_INVALID, suite, mcds_online_beat, other, "bob", A_MS);
     CHECK_SENTENCE("ESTIMATED");
-    CHECK_OTHER(MCDS_INVALID, suite, mcds_online_count, other, A_MS, &count);
+    CHECK_OTHER(MCDS_INVALID, suite, mcds_online_get, other, A_MS, &count);
     CHECK_SENTENCE("ESTIMATED");
     CHECK_OTHER(MCDS_INVALID, suite, mcds_online_drop, other, A_MS);
     check_online(suite, guess, A_MS, 0, 1);
@@ -359,7 +378,7 @@ static void what_makes_no_sense_is_refused(struct suite *suite)
     mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
     mcds_visitors *refused = NULL;
     CHECK(MCDS_INVALID, suite, mcds_visitors_hit, visitors, NULL, A_MS);
-    CHECK_SENTENCE("name");
+    CHECK_SENTENCE("needs a visitor");
     CHECK(MCDS_INVALID, suite, mcds_visitors_hit, visitors, "", A_MS);
     CHECK(MCDS_INVALID, suite, mcds_online_beat, online, NULL, A_MS);
     options.members = 3;
@@ -420,6 +439,7 @@ static const struct suite_case cases[] = {
     CASE_ONCE(many_members_are_estimated),
     CASE_ONCE(the_estimate_is_near_the_exact_number),
     CASE(members_expire_when_nobody_asks_for_them),
+    CASE(times_before_1970_are_refused),
     CASE(registers_that_cannot_be_are_corrupt),
     CASE(foreign_values_are_corrupt),
     CASE(forms_are_told_apart),

@@ -1,4 +1,5 @@
-/* What a structure was made with: whoever uses it otherwise is told, and has changed nothing. */
+/* The options of a structure: a handle with other options is refused, and has changed
+ * nothing. */
 #include "structures/suite.h"
 
 #define MINUTE UINT64_C(60000)
@@ -73,7 +74,7 @@ static void check_online_refused(struct suite *suite, const char *name, uint32_t
     mcds_online *other = open_online(suite->store, name, width_ms, buckets, members);
     CHECK(MCDS_INVALID, suite, mcds_online_beat, other, "eve", 0);
     CHECK_SENTENCE(sentence);
-    CHECK(MCDS_INVALID, suite, mcds_online_count, other, 0, &value);
+    CHECK(MCDS_INVALID, suite, mcds_online_get, other, 0, &value);
     CHECK_SENTENCE(sentence);
     CHECK(MCDS_INVALID, suite, mcds_online_drop, other, 0);
     CHECK_SENTENCE(sentence);
@@ -92,7 +93,7 @@ static void online_has_one_window_and_form(struct suite *suite)
             "it was made with width_ms 86400000, not 60000; open it the same way");
         check_online_refused(suite, name, DAY, 6, members, "buckets 5, not 6");
         check_online_refused(suite, name, DAY, 5, (members + 1) % 3, "; open it the same way");
-        CHECK(MCDS_OK, suite, mcds_online_count, online, 0, &value);
+        CHECK(MCDS_OK, suite, mcds_online_get, online, 0, &value);
         assert_int_equal(value.current + value.closed, 1);
         mcds_online_close(online);
     }
@@ -228,7 +229,7 @@ static void the_settings_stay_while_a_period_runs(struct suite *suite)
 static void the_settings_live_as_long_as_they_are_used(struct suite *suite)
 {
     if (suite->own_clock)
-        skip_because("this home's clock is its own");
+        skip_because("this store's clock is its own");
     const char *name = fresh_name(suite, "v");
     mcds_visitors *visitors = open_visitors(suite->store, name, MINUTE, MCDS_MEMBERS_NONE);
     for (int i = 0; i < 60; i++) {

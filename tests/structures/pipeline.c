@@ -109,7 +109,7 @@ static void polling_does_not_wait(struct suite *suite)
     uint64_t tags = 0;
     for (uint32_t rounds = 0; tags != 3; rounds++) {
         int result = mcds_pipeline_poll(pipeline, &done);
-        assert_true(result == MCDS_OK || result == MCDS_BUSY);
+        assert_true(result == MCDS_OK || result == MCDS_PENDING);
         if (result == MCDS_OK)
             tags += done.tag;
         else
@@ -184,7 +184,7 @@ static void structures_mix(struct suite *suite)
     while (mcds_pipeline_next(pipeline, &done) == MCDS_OK)
         CHECK_RESULT(MCDS_OK, done.result);
     CHECK_RESULT(MCDS_OK, mcds_visitors_get(visitors, T0_MS, &visited));
-    CHECK_RESULT(MCDS_OK, mcds_online_count(online, T0_MS, &present));
+    CHECK_RESULT(MCDS_OK, mcds_online_get(online, T0_MS, &present));
     assert_int_equal(value_of(counter), 40);
     assert_int_equal(visited.current, 20);
     assert_int_equal(present.current, 20);
@@ -217,7 +217,7 @@ static void others_go_on_beside_a_sleeper(struct suite *suite)
         CHECK_RESULT(MCDS_OK, done.result);
         assert_int_equal(done.tag, i);
     }
-    CHECK_RESULT(MCDS_BUSY, mcds_pipeline_poll(pipeline, &done));
+    CHECK_RESULT(MCDS_PENDING, mcds_pipeline_poll(pipeline, &done));
     /* It sleeps; over a network its reply may be on the way just as well. */
     if (!suite->own_clock)
         assert_true(mcds_pipeline_wake_ns(pipeline) < INT64_MAX);

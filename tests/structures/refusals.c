@@ -1,6 +1,6 @@
-/* Memory refused: each allocation of a whole story failing in turn, alone or with all later
- * ones, from the opening of the store on. Nothing may crash or leak, and what is answered must be
- * true. What each call of each structure answers then, faults.c asks. */
+/* Memory refused: each allocation of a scenario fails in turn, alone or with all later ones,
+ * beginning with the opening of the store. Nothing may crash or leak, and every answer must be
+ * true. faults.c tests the answer of each call. */
 #include "structures/suite.h"
 #include "support/no_database.h"
 
@@ -99,9 +99,9 @@ static void call_all(struct story *story)
     (void)heard(mcds_visitors_hit(story->visitors, "ann", T0_MS));
     (void)heard(mcds_visitors_get(story->visitors, T0_MS, &visited));
     (void)heard(mcds_online_beat(story->online, "ann", T0_MS));
-    (void)heard(mcds_online_count(story->online, T0_MS, &present));
+    (void)heard(mcds_online_get(story->online, T0_MS, &present));
     int result = heard(mcds_lock_try_acquire(story->lock, &story->lease));
-    (void)heard(mcds_lock_holder_get(story->lock, &holder));
+    (void)heard(mcds_lock_get_holder(story->lock, &holder));
     if (result == MCDS_OK)
         (void)heard(mcds_lock_renew(story->lock, &story->lease));
     if (result == MCDS_OK || result == MCDS_AMBIGUOUS)
@@ -134,7 +134,7 @@ static void pipe_all(struct story *story)
     (void)heard(mcds_visitors_hit_start(story->visitors, "bob", T0_MS, p, 0));
     (void)heard(mcds_visitors_get_start(story->visitors, T0_MS, &visited, p, 0));
     (void)heard(mcds_online_beat_start(story->online, "bob", T0_MS, p, 0));
-    (void)heard(mcds_online_count_start(story->online, T0_MS, &present, p, 0));
+    (void)heard(mcds_online_get_start(story->online, T0_MS, &present, p, 0));
     (void)heard(mcds_lock_try_acquire_start(story->lock, &story->lease, p, 0));
     while (mcds_pipeline_next(p, &done) == MCDS_OK) {
         (void)heard(done.result);
@@ -169,7 +169,7 @@ static bool tell(struct suite *suite, const char *uri, uint64_t refuse_at, bool 
     if (whole) {
         mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
         int result = mcds_counter_get(story.counter, &value);
-        /* Where it could not connect, the home waits a while before it tries again. */
+        /* Where it could not connect, the backend waits a while before it tries again. */
         for (int i = 0; i < 200 && (result == MCDS_UNAVAILABLE || result == MCDS_TIMEOUT);
              i++) {
             pass_ms(suite, 50);
@@ -191,7 +191,7 @@ static void refuse_each(struct suite *suite, bool stays)
     mcds_lock *lock = NULL;
     skip_if_unsupported(mcds_lock_open(suite->store, "probe", NULL, &lock));
     mcds_lock_close(lock);
-    place_uri_of(suite->place, "refusals", uri, sizeof uri);
+    fixture_uri_of(suite->fixture, "refusals", uri, sizeof uri);
     suite->skips_sleep = true;
     uint64_t at = 1;
     while (at < REFUSALS_MAX && tell(suite, uri, at, stays))

@@ -1,4 +1,4 @@
-/* One home under test, and short ways to call and to check. */
+/* One backend under test, with short functions to call and to check. */
 #include "structures/suite.h"
 
 #include <stdlib.h>
@@ -181,7 +181,7 @@ struct raw_key raw_chunk(struct suite *suite, const char *name, uint64_t chunk_m
                          int64_t at_ms)
 {
     struct raw_key root = raw_key(suite, MCDS__TAG_LOG, name, -1);
-    struct raw_key raw = raw_key(suite, MCDS__TAG_LOG_PART, name, (int64_t)chunk_ms);
+    struct raw_key raw = raw_key(suite, MCDS__TAG_LOG_SEGMENT, name, (int64_t)chunk_ms);
     mcds_request request = {.command = MCDS_GET,
                             .options = MCDS_NO_VALUE,
                             .key = mcds__key_bytes(&root.key),
@@ -192,21 +192,29 @@ struct raw_key raw_chunk(struct suite *suite, const char *name, uint64_t chunk_m
     return raw;
 }
 
-bool raw_get(struct suite *suite, const struct raw_key *key, char *out, size_t room)
+bool raw_read(struct suite *suite, const struct raw_key *key, uint8_t *out, size_t capacity,
+              size_t *length_out)
 {
     mcds_request request = {.command = MCDS_GET,
                             .key = mcds__key_bytes(&key->key),
                             .route = mcds__key_bytes(&key->route)};
     mcds_buffer values;
-    mcds__buffer_init(&values, mcds_env_system(), room - 1);
+    mcds__buffer_init(&values, mcds_env_system(), capacity);
     bool found = run(suite, &request, &values) == MCDS_OUT_OK;
-    size_t length = found ? request.reply.value_length : 0;
-    if (length > 0)
-        memcpy(out, values.at + request.reply.value_at, length);
+    *length_out = found ? request.reply.value_length : 0;
+    if (*length_out > 0)
+        memcpy(out, values.at + request.reply.value_at, *length_out);
+    mcds__buffer_free(&values);
+    return found;
+}
+
+bool raw_get(struct suite *suite, const struct raw_key *key, char *out, size_t capacity)
+{
+    size_t length;
+    bool found = raw_read(suite, key, (uint8_t *)out, capacity - 1, &length);
     while (length > 0 && out[length - 1] == ' ')
         length--;
     out[length] = '\0';
-    mcds__buffer_free(&values);
     return found;
 }
 

@@ -1,4 +1,4 @@
-/* One home under test, with two stores on the same data, and short ways to call the structures
+/* One backend under test, with two stores on the same data, and short ways to call the structures
  * and to check what they answer. Every case runs by waiting calls, through a pipeline of its
  * own, and through one in which other operations are under way. */
 #ifndef MCDS_TESTS_STRUCTURES_SUITE_H
@@ -16,7 +16,7 @@
 #include "store/store.h"
 #include "structures/structure.h"
 #include "support/fake_env.h"
-#include "support/place.h"
+#include "support/fixture.h"
 
 /* 2023-11-14 22:13:20 UTC, where the fake wall clock begins; a whole number of seconds. */
 #define T0_MS INT64_C(1700000000000)
@@ -25,8 +25,8 @@
 enum mode { WAITING, PIPED, CROWDED };
 
 struct suite {
-    struct place *place;
-    struct fake_env fake; /* with the real clocks when the home has its own */
+    struct fixture *fixture;
+    struct fake_env fake; /* with the real clocks when the backend has its own */
     bool own_clock;
     bool skips_sleep; /* who sleeps only moves our clock, for what waits for no server */
     mcds_store *store;
@@ -114,7 +114,7 @@ struct raw_key {
 struct raw_key raw_key(const struct suite *suite, const char *tag, const char *name,
                        int64_t number);
 /* Its key with one more number behind it. */
-/* Where a structure on a fold keeps what it has at first; its root must be there. */
+/* Where a structure on a map keeps what it has at first; its root must be there. */
 struct raw_key raw_first(struct suite *suite, const struct raw_key *root);
 /* Where a log keeps the events of a chunk; its root must be there. */
 struct raw_key raw_chunk(struct suite *suite, const char *name, uint64_t chunk_ms,
@@ -125,8 +125,11 @@ struct raw_key raw_fence(const struct suite *suite, const char *name);
 mcds_outcome raw_set(struct suite *suite, const struct raw_key *key, const char *value);
 mcds_outcome raw_append(struct suite *suite, const struct raw_key *key, mcds_bytes value);
 mcds_outcome raw_delete(struct suite *suite, const struct raw_key *key);
+/* Its value and the length; false when there is none. */
+bool raw_read(struct suite *suite, const struct raw_key *key, uint8_t *out, size_t capacity,
+              size_t *length_out);
 /* Its value as a C string, without the blanks that pad a number; false when there is none. */
-bool raw_get(struct suite *suite, const struct raw_key *key, char *out, size_t room);
+bool raw_get(struct suite *suite, const struct raw_key *key, char *out, size_t capacity);
 
 /* Two doubles that may differ by rounding. */
 #define CHECK_NEAR(value, expected) check_near(value, expected, __FILE__, __LINE__)

@@ -48,7 +48,7 @@ static void visit(struct stage *stage, int round)
     stage->beats += result == MCDS_OK;
     result = mcds_visitors_get(stage->visitors, T0_MS, &visited);
     NOTE(stage, result == MCDS_OK && !visited.reborn, result);
-    result = mcds_online_count(stage->online, T0_MS, &present);
+    result = mcds_online_get(stage->online, T0_MS, &present);
     NOTE(stage, result == MCDS_OK && !present.reborn, result);
 }
 
@@ -81,7 +81,7 @@ static void hold(struct stage *stage)
     NOTE(stage, atomic_fetch_add(&stage->inside, 1) == 0, MCDS_CORRUPT);
     result = mcds_lock_renew(stage->lock, &lease);
     NOTE(stage, result == MCDS_OK, result);
-    result = mcds_lock_holder_get(stage->lock, &holder);
+    result = mcds_lock_get_holder(stage->lock, &holder);
     NOTE(stage, result == MCDS_OK && strcmp(holder.label, "one") == 0, result);
     (void)atomic_fetch_sub(&stage->inside, 1);
     result = mcds_lock_release(stage->lock, &lease);
@@ -126,7 +126,7 @@ static void open_stage(struct suite *suite, struct stage *stage)
     locked.lease_ms = 3600000;
     locked.label = "one";
     memset(stage, 0, sizeof *stage);
-    place_uri_of(suite->place, "live", uri, sizeof uri);
+    fixture_uri_of(suite->fixture, "live", uri, sizeof uri);
     CHECK_RESULT(MCDS_OK, mcds_open(uri, &options, &stage->store));
     mcds_store *store = stage->store;
     int result = mcds_lock_open(store, fresh_name(suite, "l"), &locked, &stage->lock);
@@ -187,7 +187,7 @@ static void threads_share_every_handle(struct suite *suite)
     CHECK_RESULT(MCDS_OK, mcds_visitors_get(stage.visitors, T0_MS, &visited));
     assert_int_equal(visited.current, ROUNDS);
     assert_int_equal(stage.first, ROUNDS);
-    CHECK_RESULT(MCDS_OK, mcds_online_count(stage.online, T0_MS, &present));
+    CHECK_RESULT(MCDS_OK, mcds_online_get(stage.online, T0_MS, &present));
     assert_int_equal(present.current, ROUNDS);
     assert_int_equal(stage.beats, ROUNDS);
     close_stage(&stage);

@@ -4,6 +4,7 @@
 #include "structures/suite.h"
 
 #define MINUTE 60000
+#define HOUR (60 * MINUTE)
 #define ROWS 4096
 
 /* A database: one row for each page and slot. */
@@ -53,15 +54,21 @@ static int save(void *context, const char *page, uint64_t slot, int64_t views)
 
 static struct database database;
 
-static mcds_views *open_views(mcds_store *store, const char *name)
+static mcds_views *open_intervals(mcds_store *store, const char *name, uint32_t flush_ms)
 {
     mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
     mcds_views *views = NULL;
+    options.flush_ms = flush_ms;
     options.load = load;
     options.save = save;
     options.context = &database;
     CHECK_RESULT(MCDS_OK, mcds_views_open(store, name, &options, &views));
     return views;
+}
+
+static mcds_views *open_views(mcds_store *store, const char *name)
+{
+    return open_intervals(store, name, 0);
 }
 
 static mcds_views *begin(struct suite *suite, const char **name_out)
@@ -295,7 +302,7 @@ static void an_interval_outlives_its_readers(struct suite *suite)
     mcds_views *views = NULL;
     char page[16];
     if (suite->own_clock)
-        skip_because("this home's clock is its own");
+        skip_because("this store's clock is its own");
     memset(&database, 0, sizeof database);
     options.load = load;
     options.save = save;
@@ -368,6 +375,82 @@ static void foreign_values_are_corrupt(struct suite *suite)
     mcds_views_close(views);
 }
 
+/* Intervals of an hour: a drop reads each interval of a day. */
+static mcds_views *begin_hours(struct suite *suite, const char **name_out)
+{
+    *name_out = fresh_name(suite, "w");
+    memset(&database, 0, sizeof database);
+    return open_intervals(suite->store, *name_out, HOUR);
+}
+
+static void a_drop_erases_what_the_store_holds(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin_hours(suite, &name);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_views_drop, views);
+    HIT(suite, views, "/", 3);
+    HIT(suite, views, "/a", 2);
+    shift_wall_ms(suite, 5 * HOUR);
+    HIT(suite, views, "/", 4);
+    VIEWS(7, suite, views, "/");
+    CHECK(MCDS_OK, suite, mcds_views_drop, views);
+    VIEWS(0, suite, views, "/");
+    VIEWS(0, suite, views, "/a");
+    mcds_views *other = open_intervals(suite->store, name, HOUR);
+    VIEWS(0, suite, other, "/");
+    FLUSH(suite, other);
+    assert_int_equal(total_of("/") + total_of("/a"), 0);
+    mcds_views_close(other);
+    mcds_views_close(views);
+}
+
+/* The sum of its saved views is in the store when they are dropped. */
+static void a_drop_leaves_the_database(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin_hours(suite, &name);
+    HIT(suite, views, "/", 3);
+    shift_wall_ms(suite, 5 * HOUR);
+    FLUSH(suite, views);
+    VIEWS(3, suite, views, "/");
+    database.rows[0].views = 2;
+    CHECK(MCDS_OK, suite, mcds_views_drop, views);
+    VIEWS(2, suite, views, "/");
+    mcds_views_close(views);
+}
+
+/* A handle enters each page once in an interval. */
+static void views_after_a_drop_are_saved(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin_hours(suite, &name);
+    mcds_views *other = open_intervals(suite->store, name, HOUR);
+    HIT(suite, other, "/", 3);
+    CHECK(MCDS_OK, suite, mcds_views_drop, views);
+    HIT(suite, other, "/", 2);
+    VIEWS(2, suite, other, "/");
+    shift_wall_ms(suite, 2 * HOUR);
+    FLUSH(suite, views);
+    assert_int_equal(total_of("/"), 2);
+    mcds_views_close(other);
+    mcds_views_close(views);
+}
+
+static void dropped_views_may_have_another_interval(struct suite *suite)
+{
+    const char *name;
+    mcds_views *views = begin_hours(suite, &name);
+    mcds_views *slower = open_intervals(suite->store, name, 2 * HOUR);
+    HIT(suite, views, "/", 3);
+    CHECK(MCDS_INVALID, suite, mcds_views_drop, slower);
+    VIEWS(3, suite, views, "/");
+    CHECK(MCDS_OK, suite, mcds_views_drop, views);
+    HIT(suite, slower, "/", 2);
+    VIEWS(2, suite, slower, "/");
+    mcds_views_close(slower);
+    mcds_views_close(views);
+}
+
 static void bad_arguments_are_refused(struct suite *suite)
 {
     static char large[1026];
@@ -391,6 +474,7 @@ static void bad_arguments_are_refused(struct suite *suite)
     CHECK(MCDS_INVALID, suite, mcds_views_get, views, "/", NULL);
     CHECK(MCDS_INVALID, suite, mcds_views_get, views, NULL, &value);
     CHECK_RESULT(MCDS_INVALID, mcds_views_flush(NULL));
+    CHECK_RESULT(MCDS_INVALID, mcds_views_drop(NULL));
     mcds_views_close(views);
     mcds_views_close(NULL);
 }
@@ -410,6 +494,10 @@ static const struct suite_case cases[] = {
     CASE(many_pages_are_saved),
     CASE(a_failing_database_is_told),
     CASE(foreign_values_are_corrupt),
+    CASE(a_drop_erases_what_the_store_holds),
+    CASE(a_drop_leaves_the_database),
+    CASE(views_after_a_drop_are_saved),
+    CASE(dropped_views_may_have_another_interval),
     CASE(bad_arguments_are_refused),
 };
 

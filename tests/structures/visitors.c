@@ -1,4 +1,4 @@
-/* Visitors: who counts, and when; what is read; what is refused. */
+/* Visitors: which visits count, and when; reads; refusals. */
 #include "structures/suite.h"
 
 #define MINUTE 60000
@@ -231,6 +231,23 @@ static void names_are_apart(struct suite *suite)
 }
 
 /* As time goes by itself: a period is there to be read until the next one has ended. */
+static void times_before_1970_are_refused(struct suite *suite)
+{
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
+    mcds_visitors *visitors = open_visitors(suite->store, fresh_name(suite, "v"), 1000, 0);
+    CHECK(MCDS_INVALID, suite, mcds_visitors_hit, visitors, "ann", INT64_MIN);
+    CHECK_SENTENCE("at_ms");
+    CHECK(MCDS_INVALID, suite, mcds_visitors_hit, visitors, NULL, -5);
+    CHECK_SENTENCE("at_ms must be 0 or more, not -5");
+    CHECK(MCDS_INVALID, suite, mcds_visitors_get, visitors, -1, &value);
+    CHECK_SENTENCE("at_ms");
+    CHECK(MCDS_INVALID, suite, mcds_visitors_drop, visitors, -1);
+    CHECK_SENTENCE("at_ms");
+    CHECK(MCDS_OK, suite, mcds_visitors_get, visitors, 1, &value);
+    assert_int_equal(value.current, 0);
+    mcds_visitors_close(visitors);
+}
+
 static void now_is_the_time(struct suite *suite)
 {
     uint64_t period_ms = suite->own_clock ? UINT64_C(31622400000) : MINUTE;
@@ -306,19 +323,13 @@ static void missing_arguments_are_refused(struct suite *suite)
 }
 
 static const struct suite_case cases[] = {
-    CASE(every_nameless_hit_counts),
-    CASE(a_visitor_counts_once_a_period),
-    CASE(periods_begin_at_their_edge),
-    CASE(the_estimate_is_smooth),
-    CASE(a_young_period_is_provisional),
-    CASE(one_period_for_all_time),
-    CASE(drop_erases_two_periods),
-    CASE(reborn_is_told),
-    CASE(foreign_values_are_corrupt),
-    CASE(names_are_apart),
-    CASE(now_is_the_time),
-    CASE(options_are_checked),
-    CASE(missing_arguments_are_refused),
+    CASE(every_nameless_hit_counts),     CASE(a_visitor_counts_once_a_period),
+    CASE(periods_begin_at_their_edge),   CASE(the_estimate_is_smooth),
+    CASE(a_young_period_is_provisional), CASE(one_period_for_all_time),
+    CASE(drop_erases_two_periods),       CASE(reborn_is_told),
+    CASE(foreign_values_are_corrupt),    CASE(names_are_apart),
+    CASE(times_before_1970_are_refused), CASE(now_is_the_time),
+    CASE(options_are_checked),           CASE(missing_arguments_are_refused),
 };
 
 const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

@@ -1,5 +1,5 @@
-/* An environment under the test's hand: clocks that move only when told, a random sequence with
- * a seed, memory that is counted and can be refused. */
+/* An environment that the test controls: clocks that move only on request, a random sequence
+ * with a seed, memory that is counted and can be refused. */
 #ifndef MCDS_TESTS_FAKE_ENV_H
 #define MCDS_TESTS_FAKE_ENV_H
 

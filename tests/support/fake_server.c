@@ -1,5 +1,5 @@
-/* A server that follows a script, in a thread of its own. Nothing in it waits for longer than
- * PATIENCE_MS, so a test that goes wrong ends. */
+/* A server that follows a script, in a thread of its own. It waits for nothing longer than
+ * PATIENCE_MS, so a failing test ends. */
 #include "support/fake_server.h"
 
 #include <poll.h>
@@ -114,10 +114,10 @@ static const char *opaque_of(struct fake_server *server, const char *mark)
 }
 
 /* `text` with opaques in the place of their marks. */
-static bool fill_in(struct fake_server *server, const char *text, char *out, size_t room)
+static bool fill_in(struct fake_server *server, const char *text, char *out, size_t capacity)
 {
     size_t length = 0;
-    while (*text != '\0' && length + OPAQUE_MAX < room) {
+    while (*text != '\0' && length + OPAQUE_MAX < capacity) {
         if (text[0] != 'O' || (text[1] != '#' && text[1] != '@')) {
             out[length++] = *text++;
             continue;

@@ -1,4 +1,4 @@
-/* A server that follows a script, for what a real one never does. */
+/* A server that follows a script, to do what a real server never does. */
 #ifndef MCDS_TESTS_SUPPORT_FAKE_SERVER_H
 #define MCDS_TESTS_SUPPORT_FAKE_SERVER_H
 

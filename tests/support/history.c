@@ -1,4 +1,4 @@
-/* Calls on shared objects, and what became of them. */
+/* Records calls on shared objects and their results. */
 #include "support/history.h"
 
 #include <inttypes.h>
@@ -29,10 +29,10 @@ static mcds_bytes key_of(const struct history_actor *actor, struct history_call 
 }
 
 const char *history_object_name(const struct history_actor *actor, uint32_t object,
-                                char room[static 48])
+                                char capacity[static 48])
 {
-    (void)snprintf(room, 48, "%s %u", actor->name, object);
-    return room;
+    (void)snprintf(capacity, 48, "%s %u", actor->name, object);
+    return capacity;
 }
 
 static int64_t number_of(mcds_bytes text)
@@ -199,7 +199,7 @@ static int start_array(struct history_actor *actor, uint32_t index)
     struct history_call *call = &actor->calls[index];
     mcds_array *array = actor->arrays[call->object];
     if (call->op.verb == GET)
-        return mcds_array_get_start(array, take_element, call, actor->pipeline, index);
+        return mcds_array_scan_start(array, take_element, call, actor->pipeline, index);
     if (call->op.verb == INCR)
         return mcds_array_change_by_start(array, change, call, actor->pipeline, index);
     (void)snprintf(call->text, sizeof call->text, "%lld", (long long)call->op.argument);

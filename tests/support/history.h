@@ -1,7 +1,6 @@
-/* Calls on shared objects, and what became of them: the history that linear_check() judges.
- *
- * An actor has a pipeline and makes calls on a few objects of one kind, of which all actors of a
- * play have handles: history_call() starts the next, history_book() takes in its completion. */
+/* Records calls on shared objects and their results: the history that linear_check() judges. An
+ * actor has a pipeline, and calls a few objects of one kind, of which all actors of a play have
+ * handles. history_call() starts the next call, and history_book() records its completion. */
 #ifndef MCDS_TESTS_SUPPORT_HISTORY_H
 #define MCDS_TESTS_SUPPORT_HISTORY_H
 
@@ -28,7 +27,8 @@ struct history_subject {
     const char *words[8]; /* what the verbs are called */
     uint32_t verbs[8];
     uint32_t verb_count;
-    bool repeats; /* a change whose reply was lost is made again */
+    /* A call makes its change again if the reply was lost, or the object was lost meanwhile. */
+    bool repeats;
     int (*open)(struct history_actor *actor);
     void (*close)(struct history_actor *actor);
     int (*start)(struct history_actor *actor, uint32_t call);
@@ -36,7 +36,7 @@ struct history_subject {
     /* Instead of `result`: book the completion. False: no fault explains the result. */
     bool (*book)(struct history_actor *actor, uint32_t call, int result);
     /* May be NULL: what belongs to the history besides the call itself. Returns how many.
-     * may_lose: the home may have forgotten the object. */
+     * may_lose: the backend may have forgotten the object. */
     uint32_t (*gather)(const struct history_actor *actor, uint32_t call, bool may_lose,
                        struct linear_op out[static HISTORY_EXTRAS]);
 };
@@ -71,7 +71,7 @@ struct history_actor {
     int64_t (*now_ns)(void *clock);
     void *clock;
     bool
-        may_lose; /* the home may forget: MCDS_LOST is possible; as now_ns, set after opening */
+        may_lose; /* the backend may forget: MCDS_LOST is possible; as now_ns, set after opening */
     int key_length; /* HISTORY_KEY; may be set after opening */
     char name[32];  /* of the objects of this play */
     uint64_t dice;
@@ -98,7 +98,7 @@ void history_abandon(struct history_actor *actor);
 bool history_call(struct history_actor *actor);
 void history_book(struct history_actor *actor, const mcds_completion *done);
 
-/* What the home may have forgotten in the course of a play. */
+/* What the backend may have forgotten in the course of a play. */
 struct history_losses {
     uint32_t count;
     struct linear_op at[HISTORY_LOSSES];
@@ -117,8 +117,8 @@ bool history_lost_too_soon(const struct history_actor *actors, uint32_t count,
 uint32_t history_gather(const struct history_actor *actors, uint32_t count, uint32_t object,
                         const struct history_losses *losses,
                         struct linear_op ops[static LINEAR_OPS_MAX]);
-/* The same, and what else may have been: a change that is repeated when its reply was lost, and
- * under way when the object was, may have been made before the loss as well as behind it. */
+/* The same, and earlier effects that calls may have had: a call that repeats its change and was in
+ * flight when the object was lost may have changed it before the loss as well as after it. */
 uint32_t history_gather_lives(const struct history_actor *actors, uint32_t count,
                               uint32_t object, const struct history_losses *losses,
                               struct linear_op ops[static LINEAR_OPS_MAX]);
@@ -126,6 +126,6 @@ void history_describe(const struct history_subject *subject, const struct linear
                       char line[static HISTORY_LINE]);
 /* What the actor calls an object that has a name of its own. */
 const char *history_object_name(const struct history_actor *actor, uint32_t object,
-                                char room[static 48]);
+                                char capacity[static 48]);
 
 #endif

@@ -1,8 +1,8 @@
-/* Histories of locks: acquire, renew and release, with leases that are lost, left to run out, and
- * taken up again after an answer that was AMBIGUOUS.
+/* Histories of locks: acquire, renew and release, with leases that are lost, expire, or are
+ * acquired again after an AMBIGUOUS answer.
  *
- * The state of a lock is the last write of a lease that it holds: the lease, and which call of its
- * owner has written it. 0: it is free. */
+ * The state of a lock is the last write of its current lease: the lease, and which call of its
+ * owner has written it. 0: the lock is free. */
 #include "support/history.h"
 
 #include <stdlib.h>
@@ -324,8 +324,8 @@ static uint32_t gather_lock(const struct history_actor *actor, uint32_t index, b
     {                                                                                          \
         .name = title, .words = {"", "acquire", "renew", "release", "expire", "check"},        \
         .initial = FREE, .apply = apply_lock, .verbs = {ACQUIRE}, .verb_count = 1,             \
-        .open = open_locks, .close = close_locks, .start = start_lock, .book = book_lock,      \
-        .gather = gather_lock                                                                  \
+        .repeats = true, .open = open_locks, .close = close_locks, .start = start_lock,        \
+        .book = book_lock, .gather = gather_lock                                               \
     }
 
 const struct history_subject history_lock = SUBJECT("lock");

@@ -1,4 +1,4 @@
-/* Whether a history of calls on one object is linearizable. */
+/* Decides whether a history of calls on one object is linearizable. */
 #include "support/linear.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct configuration {
     int64_t state;
 };
 
-/* A hash table of configurations, open addressing; done == 0 marks a free place. */
+/* A hash table of configurations, open addressing; done == 0 marks a free slot. */
 struct seen {
     struct configuration *at;
     unsigned bits;

@@ -1,4 +1,4 @@
-/* Views whose database is empty and forgets. */
+/* Views with a database that is empty and stores nothing. */
 #ifndef MCDS_TESTS_SUPPORT_NO_DATABASE_H
 #define MCDS_TESTS_SUPPORT_NO_DATABASE_H
 

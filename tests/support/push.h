@@ -1,4 +1,5 @@
-/* What the tests of combining share: an operation that appends, and a world to run it in. */
+/* The common part of the tests of combining: an operation that appends, and a world to run it
+ * in. */
 #ifndef MCDS_TESTS_PUSH_H
 #define MCDS_TESTS_PUSH_H
 
@@ -13,7 +14,7 @@
 
 #include "base/environment.h"
 #include "engine/pipeline.h"
-#include "support/counting_home.h"
+#include "support/counting_backend.h"
 #include "support/fake_env.h"
 
 #define OPERATIONS_MAX 1000
@@ -95,10 +96,10 @@ static inline enum mcds__step step_push(struct mcds__operation *operation)
 static const struct mcds__operation_kind push_kind = {"push", "push", sizeof(struct push),
                                                       step_push};
 
-/* A store behind a counting home, and a pipeline. */
+/* A store behind a counting backend, and a pipeline. */
 struct world {
     struct fake_env fake;
-    struct counting_home counting;
+    struct counting_backend counting;
     mcds_store *store;
     mcds_pipeline *pipeline;
     struct mcds__handle handle; /* on nothing */
@@ -120,8 +121,8 @@ static inline void begin_on(struct world *world, const char *uri, bool counted)
     options.env = &world->fake.env;
     depth.depth = OPERATIONS_MAX * 2;
     if (counted)
-        assert_int_equal(counting_home_open(&world->counting, uri, &world->fake.env, &options,
-                                            &world->store),
+        assert_int_equal(counting_backend_open(&world->counting, uri, &world->fake.env,
+                                               &options, &world->store),
                          MCDS_OK);
     else
         assert_int_equal(mcds_open(uri, &options, &world->store), MCDS_OK);
@@ -200,8 +201,8 @@ static inline mcds_bytes value_of(struct world *world, const char *key, mcds_buf
 
 static inline void expect_stored(struct world *world, const char *key, const char *expected)
 {
-    static uint8_t room[65536];
-    mcds_buffer values = {.at = room, .room = sizeof room, .borrowed = true};
+    static uint8_t capacity[65536];
+    mcds_buffer values = {.at = capacity, .capacity = sizeof capacity, .borrowed = true};
     mcds_bytes value = value_of(world, key, &values);
     assert_int_equal(value.length, strlen(expected));
     assert_memory_equal(value.at, expected, value.length);

@@ -51,12 +51,12 @@ int server_connect(const struct server *server)
     return server->port != 0 ? connect_tcp(server->port) : connect_unix(server->path);
 }
 
-void server_uri(const struct server *server, char *out, unsigned room)
+void server_uri(const struct server *server, char *out, unsigned capacity)
 {
     if (server->port != 0)
-        (void)snprintf(out, room, "memcached://127.0.0.1:%u", (unsigned)server->port);
+        (void)snprintf(out, capacity, "memcached://127.0.0.1:%u", (unsigned)server->port);
     else
-        (void)snprintf(out, room, "memcached://%s", server->path);
+        (void)snprintf(out, capacity, "memcached://%s", server->path);
 }
 
 bool server_is_installed(const char *program)

@@ -55,6 +55,6 @@ bool server_resume(const struct server *server);
 /* A connected socket, or -1. */
 int server_connect(const struct server *server);
 /* "memcached://127.0.0.1:PORT" or "memcached:///PATH". */
-void server_uri(const struct server *server, char *out, unsigned room);
+void server_uri(const struct server *server, char *out, unsigned capacity);
 
 #endif

@@ -1,4 +1,4 @@
-/* A table alone, with its clock and memory in the test's hand. */
+/* A keyspace alone, with a clock and memory that the test controls. */
 #ifndef MCDS_TESTS_TABLE_WORLD_H
 #define MCDS_TESTS_TABLE_WORLD_H
 
@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
-#include "base/hash.h"
-#include "store/table.h"
+#include "base/hash/hash.h"
+#include "store/memory/keyspace.h"
 #include "support/fake_env.h"
 
 #define SEED 7
@@ -19,23 +19,23 @@
 
 struct world {
     struct fake_env fake;
-    struct mcds__table *table;
+    struct mcds__keyspace *table;
     mcds_buffer values;
     uint64_t cas_next;
-    struct mcds__table_context context;
+    struct mcds__keyspace_context context;
     mcds_request request; /* the last one, with its reply */
 };
 
-static inline void world_open(struct world *world, struct mcds__table_options options)
+static inline void world_open(struct world *world, struct mcds__keyspace_options options)
 {
     memset(world, 0, sizeof *world);
     fake_env_init(&world->fake, SEED);
     if (options.value_max == 0)
         options.value_max = 1000;
-    world->table = mcds__table_open(&world->fake.env, &options);
+    world->table = mcds__keyspace_open(&world->fake.env, &options);
     assert_non_null(world->table);
     mcds__buffer_init(&world->values, &world->fake.env, 1 << 20);
-    world->context = (struct mcds__table_context){
+    world->context = (struct mcds__keyspace_context){
         .now_ms = 5000,
         .cas_next = &world->cas_next,
         .connection = CONNECTION,
@@ -46,7 +46,7 @@ static inline void world_open(struct world *world, struct mcds__table_options op
 static inline void world_close(struct world *world)
 {
     mcds__buffer_free(&world->values);
-    mcds__table_close(world->table);
+    mcds__keyspace_close(world->table);
     assert_int_equal(world->fake.blocks, 0);
 }
 
@@ -54,8 +54,8 @@ static inline mcds_outcome run(struct world *world, mcds_request request)
 {
     world->request = request;
     world->values.length = 0;
-    mcds__table_execute(world->table, &world->request, mcds__hash(SEED, request.key),
-                        &world->context);
+    mcds__keyspace_execute(world->table, &world->request, mcds__hash(SEED, request.key),
+                           &world->context);
     return world->request.reply.outcome;
 }
 

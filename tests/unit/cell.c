@@ -1,5 +1,5 @@
-/* Cells: numbers in memory that are added to without a lock, and what becomes of them when others
- * come to the same keys by the lock. */
+/* Cells: numbers in memory that are added to without a lock, while other threads use the same
+ * keys under the lock. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,14 +15,14 @@
 static struct mcds__cell *open_cell(struct world *world, const char *key,
                                     const struct mcds__cell *cell)
 {
-    return mcds__table_open_cell(world->table, text(key), mcds__hash(SEED, text(key)), cell,
-                                 &world->cas_next);
+    return mcds__keyspace_open_cell(world->table, text(key), mcds__hash(SEED, text(key)), cell,
+                                    &world->cas_next);
 }
 
 static void release(struct world *world, const char *key)
 {
-    mcds__table_release_cell(world->table, text(key), mcds__hash(SEED, text(key)),
-                             &world->cas_next);
+    mcds__keyspace_release_cell(world->table, text(key), mcds__hash(SEED, text(key)),
+                                &world->cas_next);
 }
 
 /* Add to an open cell. */
@@ -58,7 +58,7 @@ static void every_command_sees_what_was_added(void **state)
         {MCDS_DELETE, MCDS_OUT_OK, NULL},
     };
     struct world world;
-    world_open(&world, (struct mcds__table_options){0});
+    world_open(&world, (struct mcds__keyspace_options){0});
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(store(&world, MCDS_SET, "n", "98"), MCDS_OUT_OK);
         mcds_cas_token before = world.request.reply.cas;
@@ -91,7 +91,7 @@ static void counts_as_the_commands_do(void **state)
     uint64_t number;
     uint32_t flags;
     struct world world;
-    world_open(&world, (struct mcds__table_options){0});
+    world_open(&world, (struct mcds__keyspace_options){0});
     mcds_request set = {
         .command = MCDS_SET, .key = text("n"), .value = text("1000"), .flags = 77};
     assert_int_equal(run(&world, set), MCDS_OUT_OK);
@@ -108,8 +108,8 @@ static void counts_as_the_commands_do(void **state)
     add(cell, 1, 1000);
     mcds_reply reply;
     mcds_bytes value;
-    assert_true(mcds__table_look(world.table, text("n"), mcds__hash(SEED, text("n")),
-                                 &world.context, &reply, &value));
+    assert_true(mcds__keyspace_peek(world.table, text("n"), mcds__hash(SEED, text("n")),
+                                    &world.context, &reply, &value));
     assert_int_equal(value.length, 4);
     assert_memory_equal(value.at, "1000", 4);
     assert_int_equal(reply.cas.unique, world.cas_next);
@@ -125,7 +125,7 @@ static void only_numbers_that_stay_are_opened(void **state)
 {
     (void)state;
     struct world world;
-    world_open(&world, (struct mcds__table_options){0});
+    world_open(&world, (struct mcds__keyspace_options){0});
     assert_null(open_cell(&world, "n", NULL));
     assert_int_equal(store(&world, MCDS_SET, "n", "12x"), MCDS_OUT_OK);
     assert_null(open_cell(&world, "n", NULL));
@@ -159,7 +159,7 @@ static void closes_before_the_number_is_too_large(void **state)
     (void)state;
     struct world world;
     char digits[24];
-    world_open(&world, (struct mcds__table_options){0});
+    world_open(&world, (struct mcds__keyspace_options){0});
     (void)snprintf(digits, sizeof digits, "%llu", (unsigned long long)MCDS__CELL_OPEN_MAX);
     assert_int_equal(store(&world, MCDS_SET, "n", digits), MCDS_OUT_OK);
     struct mcds__cell *cell = open_cell(&world, "n", NULL);
@@ -178,7 +178,7 @@ static void a_closed_cell_stays_closed(void **state)
     (void)state;
     uint64_t number;
     struct world world;
-    world_open(&world, (struct mcds__table_options){0});
+    world_open(&world, (struct mcds__keyspace_options){0});
     assert_int_equal(store(&world, MCDS_SET, "n", "1"), MCDS_OUT_OK);
     struct mcds__cell *cell = open_cell(&world, "n", NULL);
     assert_int_equal(store(&world, MCDS_SET, "n", "x"), MCDS_OUT_OK);
@@ -197,7 +197,7 @@ static void a_key_keeps_its_cell(void **state)
 {
     (void)state;
     struct world world;
-    world_open(&world, (struct mcds__table_options){0});
+    world_open(&world, (struct mcds__keyspace_options){0});
     assert_int_equal(store(&world, MCDS_SET, "n", "1"), MCDS_OUT_OK);
     struct mcds__cell *cell = open_cell(&world, "n", NULL);
     assert_ptr_equal(open_cell(&world, "n", NULL), cell);
@@ -212,32 +212,32 @@ static void a_key_keeps_its_cell(void **state)
         assert_null(open_cell(&world, "n", NULL));
         assert_int_equal(get(&world, "n"), MCDS_OUT_MISS);
         assert_int_equal(count(&world, MCDS_INCR, "n", 1), MCDS_OUT_MISS);
-        assert_int_equal(mcds__table_count(world.table), 0);
+        assert_int_equal(mcds__keyspace_count(world.table), 0);
         assert_int_equal(
             store(&world, MCDS_ADD, "n", i == 1 ? "000000000000000000000001" : "1"),
             MCDS_OUT_OK);
         assert_int_equal(world.request.reply.cas.unique, world.cas_next);
         assert_int_equal(get(&world, "n"), MCDS_OUT_OK);
         assert_int_equal(world.request.reply.ttl_ms, MCDS_TTL_NEVER);
-        assert_int_equal(mcds__table_count(world.table), 1);
+        assert_int_equal(mcds__keyspace_count(world.table), 1);
         if (i == 1)
             assert_int_equal(store(&world, MCDS_SET, "n", "1"), MCDS_OUT_OK);
         assert_ptr_equal(open_cell(&world, "n", cell), cell);
     }
     release(&world, "n");
     add(cell, 1, 2);
-    assert_true(mcds__table_evict(world.table, text("n"), mcds__hash(SEED, text("n"))));
+    assert_true(mcds__keyspace_evict(world.table, text("n"), mcds__hash(SEED, text("n"))));
     assert_closed(cell);
     assert_int_equal(store(&world, MCDS_SET, "n", "2"), MCDS_OUT_OK);
     release(&world, "n");
     assert_value(&world, "n", "2");
     /* An item that nobody holds is as it was before. */
-    uint64_t bytes = mcds__table_bytes(world.table);
+    uint64_t bytes = mcds__keyspace_bytes(world.table);
     assert_int_equal(run(&world, (mcds_request){.command = MCDS_DELETE, .key = text("n")}),
                      MCDS_OUT_OK);
-    assert_int_equal(mcds__table_bytes(world.table), 0);
+    assert_int_equal(mcds__keyspace_bytes(world.table), 0);
     assert_int_equal(store(&world, MCDS_SET, "n", "2"), MCDS_OUT_OK);
-    assert_int_equal(mcds__table_bytes(world.table), bytes);
+    assert_int_equal(mcds__keyspace_bytes(world.table), bytes);
     world_close(&world);
 }
 
@@ -245,7 +245,7 @@ static void what_is_held_may_be_gone_when_it_is_released(void **state)
 {
     (void)state;
     struct world world;
-    world_open(&world, (struct mcds__table_options){0});
+    world_open(&world, (struct mcds__keyspace_options){0});
     assert_int_equal(store(&world, MCDS_SET, "n", "1"), MCDS_OUT_OK);
     assert_int_equal(store(&world, MCDS_SET, "other", "1"), MCDS_OUT_OK);
     (void)open_cell(&world, "n", NULL);
@@ -256,13 +256,13 @@ static void what_is_held_may_be_gone_when_it_is_released(void **state)
     /* Writes sweep what has expired. */
     for (int i = 0; i < 64; i++)
         assert_int_equal(store(&world, MCDS_SET, "other", "2"), MCDS_OUT_OK);
-    assert_int_equal(mcds__table_count(world.table), 1);
+    assert_int_equal(mcds__keyspace_count(world.table), 1);
     release(&world, "n");
     assert_int_equal(get(&world, "n"), MCDS_OUT_MISS);
-    assert_int_equal(mcds__table_count(world.table), 1);
+    assert_int_equal(mcds__keyspace_count(world.table), 1);
     mcds_request drop = {.command = MCDS_DELETE, .key = text("other")};
     assert_int_equal(run(&world, drop), MCDS_OUT_OK);
-    assert_int_equal(mcds__table_bytes(world.table), 0);
+    assert_int_equal(mcds__keyspace_bytes(world.table), 0);
     world_close(&world);
 }
 
@@ -270,13 +270,13 @@ static void without_memory_there_is_no_cell(void **state)
 {
     (void)state;
     struct world world;
-    world_open(&world, (struct mcds__table_options){0});
+    world_open(&world, (struct mcds__keyspace_options){0});
     assert_int_equal(store(&world, MCDS_SET, "n", "1"), MCDS_OUT_OK);
-    uint64_t bytes = mcds__table_bytes(world.table);
+    uint64_t bytes = mcds__keyspace_bytes(world.table);
     for (int allowed = 0; allowed < 2; allowed++) {
         world.fake.allowed = allowed;
         assert_null(open_cell(&world, "n", NULL));
-        assert_int_equal(mcds__table_bytes(world.table), bytes);
+        assert_int_equal(mcds__keyspace_bytes(world.table), bytes);
     }
     world.fake.allowed = -1;
     struct mcds__cell *cell = open_cell(&world, "n", NULL);

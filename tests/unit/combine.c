@@ -1,5 +1,5 @@
-/* Combining: what is sent instead, and what each operation is told. */
-#include "support/place.h"
+/* Combining: the request that is sent instead, and the result of each operation. */
+#include "support/fixture.h"
 #include "support/push.h"
 
 #define VALUE_MAX 4000
@@ -12,7 +12,7 @@ static void one_key_is_asked_once(void **state)
     (void)state;
     begin(&world);
     store_value(&world, "k", "0", 1);
-    counting_home_arm(&world.counting, FAULT_NONE, 0, false);
+    counting_backend_arm(&world.counting, FAULT_NONE, 0, false);
     start(&world, &plain, "k", "one", 3);
     start(&world, &without_read, "k", "two", 3);
     start(&world, &plain, "k", "three", 5);
@@ -40,11 +40,11 @@ static void other_keys_are_asked_for_themselves(void **state)
         (void)snprintf(keys[i], sizeof keys[i], "k%u", (unsigned)(i % 500));
         store_value(&world, keys[i], "", 0);
     }
-    counting_home_arm(&world.counting, FAULT_NONE, 0, false);
+    counting_backend_arm(&world.counting, FAULT_NONE, 0, false);
     for (uint32_t i = 0; i < OPERATIONS_MAX; i++)
         start(&world, &plain, keys[i], i < 500 ? "a" : "b", 1);
     drive(&world);
-    /* More keys than places in the table: what is not joined goes alone. */
+    /* More keys than the table has slots: what is not joined goes alone. */
     assert_true(world.counting.requests <= 2 * OPERATIONS_MAX);
     assert_true(world.counting.requests >= OPERATIONS_MAX);
     for (uint32_t i = 0; i < 500; i++)
@@ -64,7 +64,7 @@ static void a_few_keys_share_a_round(void **state)
     begin(&world);
     for (uint32_t i = 0; i < 3; i++)
         store_value(&world, keys[i], "", 0);
-    counting_home_arm(&world.counting, FAULT_NONE, 0, false);
+    counting_backend_arm(&world.counting, FAULT_NONE, 0, false);
     for (uint32_t i = 0; i < 30; i++)
         start(&world, &plain, keys[i % 3], &"0123456789"[i / 3], 1);
     drive(&world);
@@ -81,7 +81,7 @@ static void sizes_are_bounded(void **state)
     (void)state;
     begin(&world);
     store_value(&world, "k", "", 0);
-    counting_home_arm(&world.counting, FAULT_NONE, 0, false);
+    counting_backend_arm(&world.counting, FAULT_NONE, 0, false);
     for (uint32_t i = 0; i < 5; i++)
         start(&world, &plain, "k", value, VALUE_MAX);
     drive(&world);
@@ -97,7 +97,7 @@ static void expect_apart(const struct push *left, const struct push *right)
     static struct world world;
     begin(&world);
     store_value(&world, "k", "", 0);
-    counting_home_arm(&world.counting, FAULT_NONE, 0, false);
+    counting_backend_arm(&world.counting, FAULT_NONE, 0, false);
     start(&world, left, "k", "l", 1);
     start(&world, right, "k", "r", 1);
     drive(&world);
@@ -159,17 +159,17 @@ static void the_first_add_makes_the_key(void **state)
     end(&world);
 }
 
-/* Homes that answer at once, without the counting one between. */
-static void homes_without_lanes_combine_too(void **state)
+/* Backends that answer at once, without the counting one between. */
+static void backends_without_sessions_combine_too(void **state)
 {
     static struct world world;
     struct push adding = plain;
     const char *missing = NULL;
-    struct place *place = place_start("lmdb", &missing);
+    struct fixture *fixture = fixture_start("lmdb", &missing);
     (void)state;
-    assert_non_null(place);
+    assert_non_null(fixture);
     adding.adds = true;
-    const char *const uris[] = {"memory:", place_uri(place)};
+    const char *const uris[] = {"memory:", fixture_uri(fixture)};
     for (size_t u = 0; u < 2; u++) {
         begin_on(&world, uris[u], false);
         for (uint32_t i = 0; i < 10; i++)
@@ -180,7 +180,7 @@ static void homes_without_lanes_combine_too(void **state)
             assert_int_equal(world.told[i].size, 2 + i);
         end(&world);
     }
-    place_stop(place);
+    fixture_stop(fixture);
 }
 
 static void the_waiting_call_goes_alone(void **state)
@@ -208,7 +208,7 @@ int main(void)
         cmocka_unit_test(sizes_are_bounded),
         cmocka_unit_test(what_differs_stays_apart),
         cmocka_unit_test(the_first_add_makes_the_key),
-        cmocka_unit_test(homes_without_lanes_combine_too),
+        cmocka_unit_test(backends_without_sessions_combine_too),
         cmocka_unit_test(the_waiting_call_goes_alone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,7 @@ static void what_is_too_much_goes_alone(void **state)
     assert_true(can.value_max <= sizeof value);
     memset(value, 'x', sizeof value);
     store_value(&world, "k", value, can.value_max - 150);
-    counting_home_arm(&world.counting, FAULT_NONE, 0, false);
+    counting_backend_arm(&world.counting, FAULT_NONE, 0, false);
     for (uint32_t i = 0; i < 3; i++)
         start(&world, &plain, "k", value, 60);
     drive(&world);
@@ -52,7 +52,7 @@ static void a_refusal_goes_to_those_it_is_meant_for(void **state)
         static struct world world;
         begin(&world);
         store_value(&world, "k", "", 0);
-        counting_home_arm(&world.counting, faults[f], 1, false);
+        counting_backend_arm(&world.counting, faults[f], 1, false);
         for (uint32_t i = 0; i < 4; i++)
             start(&world, &plain, "k", "x", 1);
         drive(&world);
@@ -69,15 +69,15 @@ static void lose(enum fault fault, uint64_t at)
 {
     static struct world world;
     static char ids[100][ID_LENGTH + 1];
-    static uint8_t room[65536];
-    mcds_buffer values = {.at = room, .room = sizeof room, .borrowed = true};
+    static uint8_t capacity[65536];
+    mcds_buffer values = {.at = capacity, .capacity = sizeof capacity, .borrowed = true};
     struct push pushing = plain;
     uint32_t seen[100] = {0};
     uint32_t again = 0;
     pushing.repeats = true;
     begin(&world);
     store_value(&world, "k", "", 0);
-    counting_home_arm(&world.counting, fault, at, false);
+    counting_backend_arm(&world.counting, fault, at, false);
     for (uint32_t i = 0; i < 100; i++) {
         (void)snprintf(ids[i], sizeof ids[i], "%08u", (unsigned)i);
         start(&world, &pushing, "k", ids[i], ID_LENGTH);
@@ -121,7 +121,7 @@ static void without_memory_each_goes_alone(void **state)
     store_value(&world, "k", "", 0);
     for (uint32_t i = 0; i < 3; i++)
         start(&world, &plain, "k", "x", 1);
-    counting_home_arm(&world.counting, FAULT_NONE, 0, false);
+    counting_backend_arm(&world.counting, FAULT_NONE, 0, false);
     world.fake.allowed = 0;
     mcds_completion done;
     int result = mcds_pipeline_next(world.pipeline, &done);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/crc32c.h"
+#include "base/hash/crc32c.h"
 
 static void assert_sum(const void *bytes, size_t length, uint32_t wanted)
 {
@@ -45,7 +45,7 @@ static void goes_on_from_any_cut(void **state)
     }
 }
 
-/* As long as lanes are, and around that. */
+/* As long as sessions are, and around that. */
 static void long_texts_have_the_same_sum(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Descriptors: what is written is read, and what is damaged, newer or of another kind is not. */
+/* Descriptors: a written one is read back; a damaged or newer one, or one of another kind, is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/descriptor.h"
+#include "core/descriptor/descriptor.h"
 #include "support/fake_env.h"
 
 #define LAYOUT_AT MCDS__FRAME_HEAD
@@ -17,7 +18,7 @@ static const mcds_bytes key = {"ns:s2:x", 7};
 
 struct drawn {
     struct mcds__descriptor descriptor;
-    uint8_t value[MCDS__DESCRIPTOR_ROOM + 1];
+    uint8_t value[MCDS__DESCRIPTOR_CAPACITY + 1];
     size_t length;
 };
 

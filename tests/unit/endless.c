@@ -1,5 +1,5 @@
-/* A server that has an answer for whatever it is asked, so that what is visited or dropped never
- * ends: the call does. Virtual time: each request takes a while. */
+/* A server that always has one more answer, so that a visit or a drop never completes: the call
+ * ends anyway. Virtual time: each request takes some time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,12 +9,12 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
-#include "core/fold.h"
-#include "core/part.h"
+#include "core/map/map.h"
+#include "core/segment/segment.h"
 #include "mcds.h"
 #include "structures/structure.h"
 #include "support/fake_env.h"
-#include "support/hooked_home.h"
+#include "support/hooked_backend.h"
 
 #define ROWS 60000
 #define TIMEOUT_MS 1000
@@ -24,17 +24,17 @@
 #define SLICE_TIMEOUTS 17
 #define CALL_TIMEOUTS 1025
 #define FUSE_TIMEOUTS 1200
-#define BIRTH 77
+#define INCARNATION 77
 
 struct world {
     struct fake_env fake;
-    struct hooked_home home;
+    struct hooked_backend backend;
     mcds_store *store;
     bool is_endless;
-    bool has_parts; /* of a list or log; else it has keys of a fold */
+    bool has_parts; /* of a list or log; else it has keys of a map */
     char root[252];
     char mark[252];      /* where a clear has put an end */
-    size_t first_length; /* of the first key of the fold */
+    size_t first_length; /* of the first key of the map */
     int64_t until_ns;
     uint64_t slowness_ms; /* of every batch, besides */
     uint64_t batches;
@@ -50,7 +50,7 @@ static bool is_key(const mcds_request *request, const char *key)
 static void submit(struct world *world, mcds_request request)
 {
     mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = INT64_MAX};
-    mcds__home_memory.submit(world->home.inner, &batch);
+    mcds__backend_memory.submit(world->backend.inner, &batch);
     assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
 }
 
@@ -59,7 +59,7 @@ static bool pretend(struct world *world, mcds_request *asked, uint32_t flags, mc
 {
     submit(world, (mcds_request){
                       .command = MCDS_SET, .key = asked->key, .flags = flags, .value = value});
-    mcds__home_memory.submit(world->home.inner, world->home.batch);
+    mcds__backend_memory.submit(world->backend.inner, world->backend.batch);
     submit(world, (mcds_request){.command = MCDS_DELETE, .key = asked->key});
     return true;
 }
@@ -67,16 +67,16 @@ static bool pretend(struct world *world, mcds_request *asked, uint32_t flags, mc
 /* Everything above the deepest level has been split, and what is there is empty. */
 static bool pretend_key(struct world *world, mcds_request *request)
 {
-    static const uint8_t nothing[MCDS__FOLD_HEAD + 2];
-    const struct mcds__fold_head head = {.rewrites = 1};
+    static const uint8_t nothing[MCDS__MAP_HEAD + 2];
+    const struct mcds__map_head head = {.rewrites = 1};
     mcds_buffer value;
     size_t longer = request->key.length - world->first_length;
-    bool is_leaf = longer > MCDS__FOLD_DEPTH_MAX;
+    bool is_leaf = longer > MCDS__MAP_DEPTH_MAX;
     mcds__buffer_init(&value, mcds_env_system(), 4096);
     assert_true(mcds_buffer_append(&value, nothing, sizeof nothing));
-    mcds__fold_seal_head(&value, request->key, &head);
-    enum mcds__fold_state fold_state = is_leaf ? MCDS__FOLD_OPEN : MCDS__FOLD_MOVED;
-    (void)pretend(world, request, mcds__fold_flags(fold_state, value.length, 0),
+    mcds__map_seal_head(&value, request->key, &head);
+    enum mcds__map_state map_state = is_leaf ? MCDS__MAP_OPEN : MCDS__MAP_MOVED;
+    (void)pretend(world, request, mcds__map_flags(map_state, value.length, 0),
                   (mcds_bytes){value.at, value.length});
     mcds__buffer_free(&value);
     return true;
@@ -85,18 +85,18 @@ static bool pretend_key(struct world *world, mcds_request *request)
 /* Every part is closed, and holds nothing that can be read. */
 static bool pretend_part(struct world *world, mcds_request *request)
 {
-    static const char filler[MCDS__PART_LIMIT + 1];
+    static const char filler[MCDS__SEGMENT_LIMIT + 1];
     return !is_key(request, world->mark) &&
-           pretend(world, request, BIRTH, (mcds_bytes){filler, sizeof filler});
+           pretend(world, request, INCARNATION, (mcds_bytes){filler, sizeof filler});
 }
 
 static bool answer(void *context, mcds_request *request)
 {
     struct world *world = context;
     fake_env_advance_ms(&world->fake, REQUEST_MS);
-    if (world->batches != world->home.batches)
+    if (world->batches != world->backend.batches)
         fake_env_advance_ms(&world->fake, (int64_t)world->slowness_ms);
-    world->batches = world->home.batches;
+    world->batches = world->backend.batches;
     if (world->until_ns > 0 && world->fake.monotonic_ns > world->until_ns)
         fail_msg("it goes on for ever");
     if (!world->is_endless || is_key(request, world->root))
@@ -115,7 +115,7 @@ static bool answer(void *context, mcds_request *request)
     return request->key.length >= world->first_length && pretend_key(world, request);
 }
 
-/* The root is the shortest key, the first of the fold comes next. */
+/* The root is the shortest key, the first of the map comes next. */
 static bool note_key(void *context, mcds_bytes key)
 {
     struct world *world = context;
@@ -137,15 +137,15 @@ static void begin(struct world *world)
     fake_env_init(&world->fake, 5);
     options.env = &world->fake.env;
     options.timeout_ms = TIMEOUT_MS;
-    assert_int_equal(hooked_home_open(&world->home, &options, &world->store), MCDS_OK);
-    world->home.hook = answer;
-    world->home.context = world;
+    assert_int_equal(hooked_backend_open(&world->backend, &options, &world->store), MCDS_OK);
+    world->backend.hook = answer;
+    world->backend.context = world;
 }
 
 static void turn_endless(struct world *world, bool has_parts)
 {
     assert_int_equal(
-        mcds__home_memory.keys(world->home.inner, (mcds_bytes){"", 0}, note_key, world),
+        mcds__backend_memory.keys(world->backend.inner, (mcds_bytes){"", 0}, note_key, world),
         MCDS_OK);
     world->has_parts = has_parts;
     world->slowness_ms = TIMEOUT_MS / 10;

@@ -1,4 +1,4 @@
-/* Failures in their parts: for each cause a call that has it, its fields and its sentence. */
+/* The parts of a failure: for each cause a call that has it, its fields and its sentence. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,11 +10,11 @@
 
 #include "base/error.h"
 #include "support/fake_env.h"
-#include "support/hooked_home.h"
+#include "support/hooked_backend.h"
 
 struct world {
     struct fake_env fake;
-    struct hooked_home home;
+    struct hooked_backend backend;
     mcds_store *store;
     mcds_pipeline *pipeline; /* NULL: the calls wait */
     mcds_outcome outcome;    /* of each request of the hook, if it is not 0 */
@@ -38,9 +38,9 @@ static void begin(struct world *world)
     memset(world, 0, sizeof *world);
     fake_env_init(&world->fake, 7);
     options.env = &world->fake.env;
-    assert_int_equal(hooked_home_open(&world->home, &options, &world->store), MCDS_OK);
-    world->home.hook = answer;
-    world->home.context = world;
+    assert_int_equal(hooked_backend_open(&world->backend, &options, &world->store), MCDS_OK);
+    world->backend.hook = answer;
+    world->backend.context = world;
 }
 
 static void end(struct world *world)
@@ -138,7 +138,7 @@ static int put_with_another_retention(struct world *world)
     return put_event(world, 1000000);
 }
 
-/* What the home answers, and what a call comes to. */
+/* What the backend answers, and what a call comes to. */
 static const struct row {
     int (*call)(struct world *world);
     mcds_outcome outcome;
@@ -192,7 +192,7 @@ static const struct row {
       .peer = "server-1:11211",
       .reason = "the disk reports an error"},
      "counter 'x': add: server-1:11211: the disk reports an error"},
-    /* A home that says nothing of it. */
+    /* A backend that says nothing of it. */
     {add_one,
      MCDS_OUT_UNSUPPORTED,
      NULL,
@@ -391,7 +391,7 @@ static void a_normal_answer_is_no_failure(void **state)
     end(&world);
 }
 
-static void a_home_may_say_it_in_its_own_words(void **state)
+static void a_backend_may_say_it_in_its_own_words(void **state)
 {
     (void)state;
     assert_int_equal(mcds_fail(MCDS_FULL, "drawer %d is full", 3), MCDS_FULL);
@@ -417,7 +417,7 @@ int main(void)
         cmocka_unit_test(each_of_many_completions_has_its_own_fields),
         cmocka_unit_test(a_failure_is_of_its_thread),
         cmocka_unit_test(a_normal_answer_is_no_failure),
-        cmocka_unit_test(a_home_may_say_it_in_its_own_words),
+        cmocka_unit_test(a_backend_may_say_it_in_its_own_words),
         cmocka_unit_test(causes_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

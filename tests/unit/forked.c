@@ -1,5 +1,5 @@
-/* A store that was opened before a fork is refused in the child, on every home alike; the child may
- * open its own, and the parent works on. */
+/* A store opened before a fork is refused in the child, on every backend. The child may open
+ * its own, and the parent's keeps working. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "mcds.h"
 #include "store/store.h"
-#include "support/place.h"
+#include "support/fixture.h"
 
 static bool see(void *context, const mcds_finding *finding)
 {
@@ -31,12 +31,101 @@ static bool is_refused(int result)
     return result == MCDS_INVALID && strstr(mcds_errmsg(), "opened before fork") != NULL;
 }
 
-/* In the child; the number of the step that failed. */
-static int use_as_child(mcds_store *store, mcds_counter *counter, mcds_pipeline *pipeline,
-                        const char *uri)
+/* What the parent has opened and used, so that a call could be answered in this process. */
+struct opened {
+    mcds_store *store;
+    mcds_counter *counter;
+    mcds_counter *exact; /* adds up in memory */
+    mcds_table *table;
+    mcds_array *array;
+    mcds_list *list;
+    mcds_log *log;
+    mcds_lock *lock;
+    mcds_pipeline *pipeline;
+};
+
+static bool see_bytes(void *context, mcds_bytes element)
+{
+    (void)context, (void)element;
+    return true;
+}
+
+static void open_all(struct opened *opened)
+{
+    mcds_store *store = opened->store;
+    mcds_counter_options exact = MCDS_COUNTER_OPTIONS_INIT;
+    exact.flags = MCDS_COUNTER_EXACT;
+    exact.flush_ms = 3600000;
+    mcds_bytes one = mcds_text("1");
+    assert_int_equal(mcds_counter_open(store, "parent", NULL, &opened->counter), MCDS_OK);
+    assert_int_equal(mcds_counter_open(store, "exact", &exact, &opened->exact), MCDS_OK);
+    assert_int_equal(mcds_table_open(store, "t", NULL, &opened->table), MCDS_OK);
+    assert_int_equal(mcds_array_open(store, "a", NULL, &opened->array), MCDS_OK);
+    assert_int_equal(mcds_list_open(store, "l", NULL, &opened->list), MCDS_OK);
+    assert_int_equal(mcds_log_open(store, "e", NULL, &opened->log), MCDS_OK);
+    assert_int_equal(mcds_lock_open(store, "k", NULL, &opened->lock), MCDS_OK);
+    assert_int_equal(mcds_pipeline_open(store, NULL, &opened->pipeline), MCDS_OK);
+    /* By the second call a counter in memory has its number at hand, and a table its entry. */
+    assert_int_equal(mcds_counter_add(opened->counter, 1, NULL), MCDS_OK);
+    assert_int_equal(mcds_counter_add(opened->counter, 1, NULL), MCDS_OK);
+    assert_int_equal(mcds_counter_add(opened->exact, 1, NULL), MCDS_OK);
+    assert_int_equal(mcds_table_put(opened->table, one, one, 0), MCDS_OK);
+    assert_int_equal(mcds_table_has(opened->table, one), MCDS_OK);
+    assert_int_equal(mcds_array_set(opened->array, &one, 1), MCDS_OK);
+    assert_int_equal(mcds_list_push(opened->list, one), MCDS_OK);
+    assert_int_equal(mcds_log_put(opened->log, 0, one), MCDS_OK);
+}
+
+static void close_all(struct opened *opened)
+{
+    mcds_pipeline_close(opened->pipeline);
+    mcds_lock_close(opened->lock);
+    mcds_log_close(opened->log);
+    mcds_list_close(opened->list);
+    mcds_array_close(opened->array);
+    mcds_table_close(opened->table);
+    mcds_counter_close(opened->exact);
+    mcds_counter_close(opened->counter);
+    mcds_close(opened->store);
+}
+
+/* The parent has an operation in its pipeline; the child neither sends nor awaits it. */
+static bool pipeline_is_refused(struct opened *opened)
 {
     mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    mcds_wait wait = MCDS_WAIT_INIT;
     mcds_completion done;
+    mcds_pipeline *pipeline = opened->pipeline;
+    wait.fd = wait.timeout_ms = 7;
+    mcds_pipeline_prepare(pipeline, &wait);
+    return wait.fd == -1 && wait.timeout_ms == -1 && wait.wake_ns == INT64_MAX &&
+           mcds_pipeline_wake_ns(pipeline) == INT64_MAX && mcds_pipeline_is_idle(pipeline) &&
+           is_refused(mcds_counter_get_start(opened->counter, &value, pipeline, 0)) &&
+           is_refused(mcds_table_has_start(opened->table, mcds_text("1"), pipeline, 0)) &&
+           is_refused(mcds_pipeline_next(pipeline, &done)) &&
+           is_refused(mcds_pipeline_poll(pipeline, &done));
+}
+
+static bool calls_are_refused(struct opened *opened)
+{
+    mcds_bytes one = mcds_text("1");
+    mcds_lease lease = MCDS_LEASE_INIT;
+    return is_refused(mcds_table_has(opened->table, one)) &&
+           is_refused(mcds_table_put(opened->table, one, one, 0)) &&
+           is_refused(mcds_array_scan(opened->array, see_bytes, NULL)) &&
+           is_refused(mcds_list_push(opened->list, one)) &&
+           is_refused(mcds_log_put(opened->log, 0, one)) &&
+           is_refused(mcds_lock_acquire(opened->lock, 0, &lease)) &&
+           is_refused(mcds_counter_add(opened->exact, 1, NULL)) &&
+           is_refused(mcds_counter_flush(opened->exact));
+}
+
+/* In the child; the number of the step that failed. */
+static int use_as_child(struct opened *opened, const char *uri)
+{
+    mcds_store *store = opened->store;
+    mcds_counter *counter = opened->counter;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     mcds_store *own;
     mcds_counter *late;
     mcds_pipeline *queue;
@@ -47,15 +136,16 @@ static int use_as_child(mcds_store *store, mcds_counter *counter, mcds_pipeline 
     if (!is_refused(mcds_counter_open(store, "late", NULL, &late)) ||
         !is_refused(mcds_pipeline_open(store, NULL, &queue)))
         return 6;
-    if (mcds_counter_get_start(counter, &value, pipeline, 0) != MCDS_OK ||
-        mcds_pipeline_next(pipeline, &done) != MCDS_OK || !is_refused(done.result))
+    if (!pipeline_is_refused(opened))
         return 2;
+    if (!calls_are_refused(opened))
+        return 7;
     if (!is_refused(mcds_inspect(store, see, NULL)))
         return 3;
     if (strncmp(uri, "lmdb:", 5) == 0 && !is_refused(mcds_backup(store, "/nowhere/copy")))
         return 5;
-    if (mcds_catalogue(store, see_listed, NULL) != MCDS_UNSUPPORTED &&
-        !is_refused(mcds_catalogue(store, see_listed, NULL)))
+    if (mcds_scan(store, see_listed, NULL) != MCDS_UNSUPPORTED &&
+        !is_refused(mcds_scan(store, see_listed, NULL)))
         return 6;
     if (mcds_open(uri, NULL, &own) != MCDS_OK ||
         mcds_counter_open(own, "own", NULL, &counter) != MCDS_OK ||
@@ -69,39 +159,36 @@ static int use_as_child(mcds_store *store, mcds_counter *counter, mcds_pipeline 
 static void fork_with(const char *name)
 {
     const char *missing = NULL;
-    struct place *place = place_start(name, &missing);
+    struct fixture *fixture = fixture_start(name, &missing);
     char uri[1024];
-    mcds_store *store;
-    mcds_counter *counter;
-    mcds_pipeline *pipeline;
+    struct opened opened;
+    mcds_completion done;
     mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
     int status = -1;
-    if (place == NULL) {
+    if (fixture == NULL) {
         print_message("skipped: %s\n", missing != NULL ? missing : name);
         skip();
     }
-    place_uri_of(place, "forked", uri, sizeof uri);
+    fixture_uri_of(fixture, "forked", uri, sizeof uri);
     (void)snprintf(uri + strlen(uri), sizeof uri - strlen(uri), "%ctimeout=60000",
                    strchr(uri, '?') != NULL ? '&' : '?');
-    assert_int_equal(mcds_open(uri, NULL, &store), MCDS_OK);
-    assert_int_equal(mcds_counter_open(store, "parent", NULL, &counter), MCDS_OK);
-    assert_int_equal(mcds_pipeline_open(store, NULL, &pipeline), MCDS_OK);
-    /* By the second call a counter in memory has its number at hand. */
-    assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
-    assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
+    assert_int_equal(mcds_open(uri, NULL, &opened.store), MCDS_OK);
+    open_all(&opened);
+    assert_int_equal(mcds_counter_add_start(opened.counter, 1, NULL, opened.pipeline, 1),
+                     MCDS_OK);
     pid_t child = fork();
     if (child == 0)
-        _exit(use_as_child(store, counter, pipeline, uri));
+        _exit(use_as_child(&opened, uri));
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
-    assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
-    assert_int_equal(mcds_counter_get(counter, &value), MCDS_OK);
-    assert_int_equal(value.value, 3);
-    mcds_pipeline_close(pipeline);
-    mcds_counter_close(counter);
-    mcds_close(store);
-    place_stop(place);
+    assert_int_equal(mcds_pipeline_next(opened.pipeline, &done), MCDS_OK);
+    assert_int_equal(done.result, MCDS_OK);
+    assert_int_equal(mcds_counter_add(opened.counter, 1, NULL), MCDS_OK);
+    assert_int_equal(mcds_counter_get(opened.counter, &value), MCDS_OK);
+    assert_int_equal(value.value, 4);
+    close_all(&opened);
+    fixture_stop(fixture);
 }
 
 static void a_child_is_refused_on_memory(void **state)

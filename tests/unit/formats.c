@@ -1,5 +1,5 @@
-/* docs/formats.md, read by somebody who knows nothing else: each structure is used, and then the
- * keys and bytes that the document tells of are looked up in the store. */
+/* docs/formats.md, followed to the letter: each structure is used, and then the documented keys
+ * and bytes are read from the store. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,9 +47,10 @@ static int close_reader(void **state)
 
 static void look_up(struct reader *reader, const char *key)
 {
-    uint8_t room[VALUE_MAX];
+    uint8_t capacity[VALUE_MAX];
     mcds_buffer values;
-    mcds__buffer_init_in(&values, &reader->fake.env, sizeof room, room, sizeof room);
+    mcds__buffer_init_in(&values, &reader->fake.env, sizeof capacity, capacity,
+                         sizeof capacity);
     mcds_request get = {
         .command = MCDS_GET, .options = MCDS_WANT_TTL, .key = {key, strlen(key)}};
     mcds_batch batch = {
@@ -276,7 +277,7 @@ static void visitors_are_slots_and_marks(void **state)
     mcds_visitors_close(visitors);
 }
 
-static void online_is_buckets_and_marks(void **state)
+static void online_is_windows_and_marks(void **state)
 {
     struct reader *reader = *state;
     mcds_online_options options = MCDS_ONLINE_OPTIONS_INIT;
@@ -287,11 +288,20 @@ static void online_is_buckets_and_marks(void **state)
     assert_int_equal(mcds_online_beat(online, "alice", 0), MCDS_OK);
     uint64_t slot = (uint64_t)NOW_S / 60;
     char key[64];
-    (void)snprintf(key, sizeof key, "ns:ow1:site:60000:%llu", (unsigned long long)slot);
-    check_number(reader, key, "1");
-    assert_int_equal(reader->ttl_ms, (5 + 2) * 60000 + 9000);
-    const uint8_t *payload = check_frame(reader, "ns:os1:site:60000:5:alice", 'V', 16);
+    for (uint64_t i = 0; i <= 5; i++) {
+        (void)snprintf(key, sizeof key, "ns:ow1:site:60000:5:%llu",
+                       (unsigned long long)(slot + i));
+        check_number(reader, key, i == 0 ? "4294967296" : "4294967297");
+        assert_int_equal(reader->ttl_ms, (5 + 2) * 60000 + 9000);
+    }
+    assert_int_equal(mcds_online_beat(online, "alice", ((int64_t)slot - 2) * 60000), MCDS_OK);
+    const uint8_t *payload = check_frame(reader, "ns:os1:site:60000:5:alice", 'O', 24);
     assert_int_equal(little(payload, 8), slot);
+    assert_int_equal(little(payload + 8, 8), 5); /* now, and two minutes ago */
+    assert_int_equal(reader->ttl_ms, (5 + 2) * 60000 + 9000);
+    check_number(reader, key, "4294967297");
+    (void)snprintf(key, sizeof key, "ns:ow1:site:60000:5:%llu", (unsigned long long)slot);
+    check_number(reader, key, "4294967297"); /* no more in its last bucket only */
     payload = check_frame(reader, "ns:ow1:site", 'D', 33 + 24);
     assert_int_equal(little(payload + 33, 8), 60000);
     assert_int_equal(little(payload + 41, 8), 5);
@@ -311,7 +321,7 @@ int main(void)
                                         close_reader),
         cmocka_unit_test_setup_teardown(visitors_are_slots_and_marks, open_reader,
                                         close_reader),
-        cmocka_unit_test_setup_teardown(online_is_buckets_and_marks, open_reader, close_reader),
+        cmocka_unit_test_setup_teardown(online_is_windows_and_marks, open_reader, close_reader),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

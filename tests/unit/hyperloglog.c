@@ -1,4 +1,4 @@
-/* The estimate of how many there were: near the truth for few and for many. */
+/* The estimate of the number of elements: accurate for few and for many. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/hash.h"
-#include "core/hyperloglog.h"
+#include "base/hash/hash.h"
+#include "core/members/hyperloglog.h"
 
 static void add(uint8_t *registers, uint64_t element)
 {

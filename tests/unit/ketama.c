@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "store/ketama.h"
+#include "store/memcached/ketama.h"
 
 #define SERVERS_MAX 32
 #define LINE_MAX_BYTES 4096

@@ -1,5 +1,5 @@
-/* Leases whose requests get lost or are refused: what the caller is told, and for how long it may
- * believe that it holds the lock. */
+/* Leases whose requests are lost or refused: the answers, and how long the caller may assume
+ * that it holds the lock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,16 +9,16 @@
 
 #include "base/environment.h"
 #include "store/store.h"
-#include "support/counting_home.h"
+#include "support/counting_backend.h"
 #include "support/fake_env.h"
 
 #define LEASE_MS 6000
 #define TIMEOUT_MS 1000
 #define WAIT_MS 40000
 
-struct place {
+struct fixture {
     struct fake_env fake;
-    struct counting_home counting;
+    struct counting_backend counting;
     mcds_store *store;
     mcds_lock *mine;
     mcds_lock *theirs;
@@ -28,160 +28,161 @@ struct place {
 
 static int open_place(void **state)
 {
-    static struct place place;
+    static struct fixture fixture;
     mcds_options options = MCDS_OPTIONS_INIT;
     mcds_lock_options lock = MCDS_LOCK_OPTIONS_INIT;
-    memset(&place, 0, sizeof place);
-    fake_env_init(&place.fake, 1);
-    options.env = &place.fake.env;
+    memset(&fixture, 0, sizeof fixture);
+    fake_env_init(&fixture.fake, 1);
+    options.env = &fixture.fake.env;
     options.timeout_ms = TIMEOUT_MS;
     lock.lease_ms = LEASE_MS;
-    assert_int_equal(
-        counting_home_open(&place.counting, "memory:", &place.fake.env, &options, &place.store),
-        MCDS_OK);
-    assert_int_equal(mcds_lock_open(place.store, "job", &lock, &place.mine), MCDS_OK);
-    assert_int_equal(mcds_lock_open(place.store, "job", &lock, &place.theirs), MCDS_OK);
-    place.lease = place.other = (mcds_lease)MCDS_LEASE_INIT;
-    *state = &place;
+    assert_int_equal(counting_backend_open(&fixture.counting, "memory:", &fixture.fake.env,
+                                           &options, &fixture.store),
+                     MCDS_OK);
+    assert_int_equal(mcds_lock_open(fixture.store, "job", &lock, &fixture.mine), MCDS_OK);
+    assert_int_equal(mcds_lock_open(fixture.store, "job", &lock, &fixture.theirs), MCDS_OK);
+    fixture.lease = fixture.other = (mcds_lease)MCDS_LEASE_INIT;
+    *state = &fixture;
     return 0;
 }
 
 static int close_place(void **state)
 {
-    struct place *place = *state;
-    mcds_lock_close(place->mine);
-    mcds_lock_close(place->theirs);
-    mcds_close(place->store);
-    assert_int_equal(place->fake.blocks, 0);
+    struct fixture *fixture = *state;
+    mcds_lock_close(fixture->mine);
+    mcds_lock_close(fixture->theirs);
+    mcds_close(fixture->store);
+    assert_int_equal(fixture->fake.blocks, 0);
     return 0;
 }
 
-static void pass_ms(struct place *place, int64_t ms)
+static void pass_ms(struct fixture *fixture, int64_t ms)
 {
-    const mcds_env *env = &place->fake.env;
+    const mcds_env *env = &fixture->fake.env;
     mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + ms * NS_PER_MS);
 }
 
 /* Every request from now on meets the fault. */
-static void suffer(struct place *place, enum fault fault)
+static void suffer(struct fixture *fixture, enum fault fault)
 {
-    counting_home_arm(&place->counting, fault, 1, true);
+    counting_backend_arm(&fixture->counting, fault, 1, true);
 }
 
-static bool is_taken(struct place *place)
+static bool is_taken(struct fixture *fixture)
 {
     mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
-    return mcds_lock_holder_get(place->theirs, &holder) == MCDS_OK;
+    return mcds_lock_get_holder(fixture->theirs, &holder) == MCDS_OK;
 }
 
 /* The caller believes that it holds the lock no longer than the store keeps it. */
-static void check_deadline(struct place *place)
+static void check_deadline(struct fixture *fixture)
 {
     mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
-    assert_int_equal(mcds_lock_holder_get(place->mine, &holder), MCDS_OK);
-    assert_true(mcds_lock_remaining_ms(place->mine, &place->lease) <= holder.remaining_ms);
+    assert_int_equal(mcds_lock_get_holder(fixture->mine, &holder), MCDS_OK);
+    assert_true(mcds_lock_remaining_ms(fixture->mine, &fixture->lease) <= holder.remaining_ms);
 }
 
 static void a_release_that_was_applied_is_ambiguous(void **state)
 {
-    struct place *place = *state;
-    assert_int_equal(mcds_lock_try_acquire(place->mine, &place->lease), MCDS_OK);
-    suffer(place, FAULT_CUT_AFTER);
-    assert_int_equal(mcds_lock_release(place->mine, &place->lease), MCDS_AMBIGUOUS);
-    assert_int_equal(mcds_lock_remaining_ms(place->mine, &place->lease), 0);
-    suffer(place, FAULT_UNSENT);
-    assert_int_equal(mcds_lock_release(place->mine, &place->lease), MCDS_AMBIGUOUS);
-    suffer(place, FAULT_NONE);
-    assert_false(is_taken(place));
-    assert_int_equal(mcds_lock_release(place->mine, &place->lease), MCDS_AMBIGUOUS);
-    assert_int_equal(mcds_lock_release(place->mine, &place->lease), MCDS_LOST);
+    struct fixture *fixture = *state;
+    assert_int_equal(mcds_lock_try_acquire(fixture->mine, &fixture->lease), MCDS_OK);
+    suffer(fixture, FAULT_CUT_AFTER);
+    assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_AMBIGUOUS);
+    assert_int_equal(mcds_lock_remaining_ms(fixture->mine, &fixture->lease), 0);
+    suffer(fixture, FAULT_UNSENT);
+    assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_AMBIGUOUS);
+    suffer(fixture, FAULT_NONE);
+    assert_false(is_taken(fixture));
+    assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_AMBIGUOUS);
+    assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_LOST);
 }
 
 static void a_release_that_is_refused_is_not_done(void **state)
 {
-    struct place *place = *state;
-    assert_int_equal(mcds_lock_try_acquire(place->mine, &place->lease), MCDS_OK);
-    place->counting.stale_tokens = true;
-    assert_int_equal(mcds_lock_release(place->mine, &place->lease), MCDS_UNAVAILABLE);
+    struct fixture *fixture = *state;
+    assert_int_equal(mcds_lock_try_acquire(fixture->mine, &fixture->lease), MCDS_OK);
+    fixture->counting.stale_tokens = true;
+    assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_UNAVAILABLE);
     assert_non_null(strstr(mcds_errmsg(), "compare-and-delete"));
-    assert_true(is_taken(place));
-    place->counting.stale_tokens = false;
-    assert_int_equal(mcds_lock_release(place->mine, &place->lease), MCDS_OK);
-    assert_false(is_taken(place));
+    assert_true(is_taken(fixture));
+    fixture->counting.stale_tokens = false;
+    assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_OK);
+    assert_false(is_taken(fixture));
 }
 
 /* BUSY would say that another holds it. */
 static void a_renewal_that_is_refused_is_not_done(void **state)
 {
-    struct place *place = *state;
-    assert_int_equal(mcds_lock_try_acquire(place->mine, &place->lease), MCDS_OK);
-    int64_t deadline_ns = place->lease.deadline_ns;
-    pass_ms(place, 1000);
-    place->counting.stale_tokens = true;
-    assert_int_equal(mcds_lock_renew(place->mine, &place->lease), MCDS_UNAVAILABLE);
+    struct fixture *fixture = *state;
+    assert_int_equal(mcds_lock_try_acquire(fixture->mine, &fixture->lease), MCDS_OK);
+    int64_t deadline_ns = fixture->lease.deadline_ns;
+    pass_ms(fixture, 1000);
+    fixture->counting.stale_tokens = true;
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_UNAVAILABLE);
     assert_non_null(strstr(mcds_errmsg(), "compare-and-set"));
-    assert_int_equal(place->lease.deadline_ns, deadline_ns);
-    place->counting.stale_tokens = false;
-    assert_int_equal(mcds_lock_renew(place->mine, &place->lease), MCDS_OK);
-    assert_true(place->lease.deadline_ns > deadline_ns);
+    assert_int_equal(fixture->lease.deadline_ns, deadline_ns);
+    fixture->counting.stale_tokens = false;
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_OK);
+    assert_true(fixture->lease.deadline_ns > deadline_ns);
 }
 
 /* An extension that landed during a renewal in doubt is not taken for one of the next renewal: its
  * time has begun earlier. */
 static void an_extension_in_doubt_gives_no_more_time(void **state)
 {
-    struct place *place = *state;
-    assert_int_equal(mcds_lock_try_acquire(place->mine, &place->lease), MCDS_OK);
-    pass_ms(place, 1000);
-    suffer(place, FAULT_CUT_AFTER);
-    assert_int_equal(mcds_lock_renew(place->mine, &place->lease), MCDS_AMBIGUOUS);
-    pass_ms(place, 2000);
-    suffer(place, FAULT_NONE);
-    assert_int_equal(mcds_lock_renew(place->mine, &place->lease), MCDS_OK);
-    check_deadline(place);
-    assert_int_equal(mcds_lock_renew(place->mine, &place->lease), MCDS_OK);
-    check_deadline(place);
-    assert_int_equal(mcds_lock_release(place->mine, &place->lease), MCDS_OK);
+    struct fixture *fixture = *state;
+    assert_int_equal(mcds_lock_try_acquire(fixture->mine, &fixture->lease), MCDS_OK);
+    pass_ms(fixture, 1000);
+    suffer(fixture, FAULT_CUT_AFTER);
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_AMBIGUOUS);
+    pass_ms(fixture, 2000);
+    suffer(fixture, FAULT_NONE);
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_OK);
+    check_deadline(fixture);
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_OK);
+    check_deadline(fixture);
+    assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_OK);
 }
 
 /* One that never landed hides no loss and is no loss. */
 static void an_extension_that_never_landed_is_no_loss(void **state)
 {
-    struct place *place = *state;
-    assert_int_equal(mcds_lock_try_acquire(place->mine, &place->lease), MCDS_OK);
-    suffer(place, FAULT_CUT_BEFORE);
-    assert_int_equal(mcds_lock_renew(place->mine, &place->lease), MCDS_AMBIGUOUS);
-    assert_int_equal(mcds_lock_renew(place->mine, &place->lease), MCDS_AMBIGUOUS);
-    suffer(place, FAULT_NONE);
-    assert_int_equal(mcds_lock_renew(place->mine, &place->lease), MCDS_OK);
-    check_deadline(place);
-    assert_int_equal(mcds_lock_release(place->mine, &place->lease), MCDS_OK);
-    assert_false(is_taken(place));
+    struct fixture *fixture = *state;
+    assert_int_equal(mcds_lock_try_acquire(fixture->mine, &fixture->lease), MCDS_OK);
+    suffer(fixture, FAULT_CUT_BEFORE);
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_AMBIGUOUS);
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_AMBIGUOUS);
+    suffer(fixture, FAULT_NONE);
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_OK);
+    check_deadline(fixture);
+    assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_OK);
+    assert_false(is_taken(fixture));
 }
 
 static void a_refusal_in_doubt_is_ambiguous(void **state)
 {
-    struct place *place = *state;
-    assert_int_equal(mcds_lock_try_acquire(place->theirs, &place->other), MCDS_OK);
-    counting_home_arm(&place->counting, FAULT_CUT_BEFORE, 1, false);
-    assert_int_equal(mcds_lock_try_acquire(place->mine, &place->lease), MCDS_AMBIGUOUS);
-    counting_home_arm(&place->counting, FAULT_NONE, 0, false);
-    assert_int_equal(mcds_lock_release(place->theirs, &place->other), MCDS_OK);
-    assert_int_equal(mcds_lock_try_acquire(place->mine, &place->lease), MCDS_OK);
-    assert_int_equal(mcds_lock_release(place->mine, &place->lease), MCDS_OK);
+    struct fixture *fixture = *state;
+    assert_int_equal(mcds_lock_try_acquire(fixture->theirs, &fixture->other), MCDS_OK);
+    counting_backend_arm(&fixture->counting, FAULT_CUT_BEFORE, 1, false);
+    assert_int_equal(mcds_lock_try_acquire(fixture->mine, &fixture->lease), MCDS_AMBIGUOUS);
+    counting_backend_arm(&fixture->counting, FAULT_NONE, 0, false);
+    assert_int_equal(mcds_lock_release(fixture->theirs, &fixture->other), MCDS_OK);
+    assert_int_equal(mcds_lock_try_acquire(fixture->mine, &fixture->lease), MCDS_OK);
+    assert_int_equal(mcds_lock_release(fixture->mine, &fixture->lease), MCDS_OK);
 }
 
 static void a_wait_outlasts_a_dead_server(void **state)
 {
     static const enum fault faults[] = {FAULT_UNSENT, FAULT_CUT_BEFORE, FAULT_CUT_AFTER};
     static const int results[] = {MCDS_UNAVAILABLE, MCDS_AMBIGUOUS, MCDS_AMBIGUOUS};
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
-        int64_t begun_ns = mcds__monotonic_ns(&place->fake.env);
-        place->lease = (mcds_lease)MCDS_LEASE_INIT;
-        suffer(place, faults[i]);
-        assert_int_equal(mcds_lock_acquire(place->mine, WAIT_MS, &place->lease), results[i]);
-        int64_t waited_ns = mcds__monotonic_ns(&place->fake.env) - begun_ns;
+        int64_t begun_ns = mcds__monotonic_ns(&fixture->fake.env);
+        fixture->lease = (mcds_lease)MCDS_LEASE_INIT;
+        suffer(fixture, faults[i]);
+        assert_int_equal(mcds_lock_acquire(fixture->mine, WAIT_MS, &fixture->lease),
+                         results[i]);
+        int64_t waited_ns = mcds__monotonic_ns(&fixture->fake.env) - begun_ns;
         assert_in_range(waited_ns, WAIT_MS * NS_PER_MS, (WAIT_MS + TIMEOUT_MS) * NS_PER_MS);
     }
 }
@@ -189,21 +190,21 @@ static void a_wait_outlasts_a_dead_server(void **state)
 /* Who has lost a lease with all that the server held is told that. */
 static void a_server_that_lost_everything_is_named(void **state)
 {
-    struct place *place = *state;
-    assert_int_equal(mcds_lock_try_acquire(place->mine, &place->lease), MCDS_OK);
-    assert_int_equal(mcds_lock_break(place->theirs), MCDS_OK);
-    assert_int_equal(mcds_lock_renew(place->mine, &place->lease), MCDS_LOST);
+    struct fixture *fixture = *state;
+    assert_int_equal(mcds_lock_try_acquire(fixture->mine, &fixture->lease), MCDS_OK);
+    assert_int_equal(mcds_lock_break(fixture->theirs), MCDS_OK);
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_LOST);
     assert_null(strstr(mcds_errmsg(), "restarted"));
-    assert_int_equal(mcds_lock_try_acquire(place->mine, &place->lease), MCDS_OK);
+    assert_int_equal(mcds_lock_try_acquire(fixture->mine, &fixture->lease), MCDS_OK);
     static const char *const keys[] = {"mcds:lk1:job", "mcds:lf1:job"};
     for (int i = 0; i < 2; i++) {
         mcds_request erase = {.command = MCDS_DELETE, .key = mcds_text(keys[i])};
         mcds_batch batch = {.requests = &erase, .count = 1, .deadline_ns = INT64_MAX};
-        mcds__store_execute(place->store, 0, &batch);
+        mcds__store_execute(fixture->store, 0, &batch);
         assert_int_equal(erase.reply.outcome, MCDS_OUT_OK);
     }
-    assert_int_equal(mcds_lock_renew(place->mine, &place->lease), MCDS_LOST);
-    assert_non_null(strstr(mcds_errmsg(), "the server has lost the lease and its fence"));
+    assert_int_equal(mcds_lock_renew(fixture->mine, &fixture->lease), MCDS_LOST);
+    assert_non_null(strstr(mcds_errmsg(), "the store has lost the lease and its fence"));
 }
 
 static const struct CMUnitTest tests[] = {

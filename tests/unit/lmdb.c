@@ -1,5 +1,5 @@
-/* The lmdb: home in one process: memcached's meaning, expiry, tokens, restart, threads. */
-#include "support/lmdb_place.h"
+/* The lmdb: backend in one process: memcached's meaning, expiry, tokens, restart, threads. */
+#include "support/lmdb_fixture.h"
 
 #include <pthread.h>
 
@@ -7,8 +7,8 @@
 
 static void stores_follow_what_is_there(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     assert_int_equal(put(store, MCDS_REPLACE, "k", "x", 0).outcome, MCDS_OUT_NOT_STORED);
     assert_int_equal(put(store, MCDS_APPEND, "k", "x", 0).outcome, MCDS_OUT_NOT_STORED);
     assert_int_equal(put(store, MCDS_PREPEND, "k", "x", 0).outcome, MCDS_OUT_NOT_STORED);
@@ -30,10 +30,10 @@ static void stores_follow_what_is_there(void **state)
 
 static void append_and_incr_create_when_asked(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct fake_env fake;
     fake_env_init(&fake, 1);
-    mcds_store *store = open_store(place->file, "", &fake.env);
+    mcds_store *store = open_store(fixture->file, "", &fake.env);
     mcds_request append = {.command = MCDS_APPEND,
                            .options = MCDS_CREATE,
                            .flags = 7,
@@ -72,8 +72,8 @@ static mcds_reply count(mcds_store *store, mcds_command command, const char *key
 
 static void numbers_are_memcached_s(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     assert_int_equal(count(store, MCDS_INCR, "n", 1).outcome, MCDS_OUT_MISS);
     (void)put(store, MCDS_SET, "n", "18446744073709551615", 0);
     assert_int_equal(count(store, MCDS_INCR, "n", 1).number, 0);
@@ -97,8 +97,8 @@ static void numbers_are_memcached_s(void **state)
 
 static void tokens_compare(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     mcds_cas_token first = put(store, MCDS_SET, "k", "a", 0).cas;
     assert_true(first.connection != 0 && first.unique != 0);
     assert_int_equal(fetch(store, "k", NULL, 0).cas.unique, first.unique);
@@ -125,10 +125,10 @@ static void tokens_compare(void **state)
 
 static void items_expire_to_the_millisecond(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct fake_env fake;
     fake_env_init(&fake, 1);
-    mcds_store *store = open_store(place->file, "", &fake.env);
+    mcds_store *store = open_store(fixture->file, "", &fake.env);
     (void)put(store, MCDS_SET, "k", "v", 250);
     (void)put(store, MCDS_SET, "long", "v", 250);
     (void)put(store, MCDS_TOUCH, "long", "", 1000);
@@ -150,10 +150,10 @@ static void items_expire_to_the_millisecond(void **state)
 /* The dead go although nobody asks for them, and without a scan. */
 static void expired_items_are_swept(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct fake_env fake;
     fake_env_init(&fake, 1);
-    mcds_store *store = open_store(place->file, "?sync=async", &fake.env);
+    mcds_store *store = open_store(fixture->file, "?sync=async", &fake.env);
     for (int i = 0; i < 1000; i++) {
         char key[16];
         (void)snprintf(key, sizeof key, "old%d", i);
@@ -173,8 +173,8 @@ static void expired_items_are_swept(void **state)
 
 static void batch_runs_in_order(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     mcds_buffer values;
     mcds__buffer_init(&values, mcds_env_system(), 4096);
     mcds_request requests[] = {
@@ -192,19 +192,19 @@ static void batch_runs_in_order(void **state)
     assert_int_equal(requests[4].reply.value_length, 1);
     assert_int_equal(requests[5].reply.value_at, 1);
     assert_memory_equal(values.at, "57", 2);
-    assert_non_null(strstr(requests[0].reply.peer, place->file));
+    assert_non_null(strstr(requests[0].reply.peer, fixture->file));
     mcds__buffer_free(&values);
     mcds_close(store);
 }
 
-/* A list mixes batches that read, that write and that are refused; the home keeps its order. */
+/* A list mixes batches that read, that write and that are refused; the backend keeps its order. */
 static void lists_come_back_whole(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "k", "v", 0);
-    struct mcds__lane *lane;
-    assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_OK);
+    struct mcds__session *session;
+    assert_int_equal(mcds__session_take(store, 0, &session), MCDS_OK);
     mcds_request requests[] = {
         {.command = MCDS_GET, .key = text("k")},
         {.command = MCDS_INCR, .options = MCDS_CREATE, .key = text("n"), .initial = 1},
@@ -219,9 +219,9 @@ static void lists_come_back_whole(void **state)
         batches[i].next = i < 5 ? &batches[i + 1] : NULL;
         batches[i].deadline_ns = i < 5 ? mcds__monotonic_ns(mcds_env_system()) + HOUR_NS : 0;
     }
-    mcds__lane_submit(lane, batches);
+    mcds__session_submit(session, batches);
     size_t back = 0;
-    for (mcds_batch *list; (list = mcds__lane_collect(lane, 0)) != NULL;)
+    for (mcds_batch *list; (list = mcds__session_collect(session, 0)) != NULL;)
         for (; list != NULL; list = list->next)
             back++;
     assert_int_equal(back, 6);
@@ -231,21 +231,21 @@ static void lists_come_back_whole(void **state)
         assert_int_equal(requests[i].reply.outcome, expected[i]);
     assert_int_equal(requests[4].reply.number, 2);
     assert_int_equal(fetch(store, "late", NULL, 0).outcome, MCDS_OUT_MISS);
-    mcds__lane_give(store, lane);
+    mcds__session_give(store, session);
     mcds_close(store);
 }
 
 static void everything_survives_closing(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct fake_env fake;
     fake_env_init(&fake, 1);
-    mcds_store *store = open_store(place->file, "", &fake.env);
+    mcds_store *store = open_store(fixture->file, "", &fake.env);
     mcds_cas_token token = put(store, MCDS_SET, "k", "v", 5000).cas;
     (void)put(store, MCDS_SET, "gone", "v", 3000);
     mcds_close(store);
     fake_env_advance_ms(&fake, 4000);
-    store = open_store(place->file, "", &fake.env);
+    store = open_store(fixture->file, "", &fake.env);
     assert_int_equal(fetch(store, "gone", NULL, 0).outcome, MCDS_OUT_MISS);
     assert_int_equal(fetch(store, "k", NULL, 0).ttl_ms, 1000);
     assert_value(store, "k", "v");
@@ -261,11 +261,11 @@ static void everything_survives_closing(void **state)
  * newest numbers may have been lost with the writes that carried them. */
 static void async_numbers_are_never_told_twice(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "?sync=async", NULL);
     uint64_t told = put(store, MCDS_SET, "k", "v", 0).cas.unique;
     mcds_close(store);
-    store = open_store(place->file, "", NULL);
+    store = open_store(fixture->file, "", NULL);
     uint64_t next = put(store, MCDS_SET, "k", "v", 0).cas.unique;
     assert_true(next > told + 100000);
     assert_int_equal(put(store, MCDS_SET, "k", "v", 0).cas.unique, next + 1);
@@ -274,11 +274,11 @@ static void async_numbers_are_never_told_twice(void **state)
 
 static void two_handles_share_one_file(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char link_path[160];
-    (void)snprintf(link_path, sizeof link_path, "%s/link", place->directory);
-    mcds_store *one = open_store(place->file, "", NULL);
-    assert_int_equal(symlink(place->file, link_path), 0);
+    (void)snprintf(link_path, sizeof link_path, "%s/link", fixture->directory);
+    mcds_store *one = open_store(fixture->file, "", NULL);
+    assert_int_equal(symlink(fixture->file, link_path), 0);
     mcds_store *two = open_store(link_path, "?sync=async", NULL);
     mcds_cas_token token = put(one, MCDS_SET, "k", "v", 0).cas;
     assert_value(two, "k", "v");
@@ -294,8 +294,8 @@ static void two_handles_share_one_file(void **state)
 
 static void values_have_a_limit(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "?sync=async", NULL);
     mcds_capabilities capabilities;
     mcds__store_capabilities(store, &capabilities);
     assert_false(capabilities.durable);
@@ -339,10 +339,10 @@ static bool see(void *context, mcds_bytes key)
 
 static void keys_are_listed_by_prefix(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct fake_env fake;
     fake_env_init(&fake, 1);
-    mcds_store *store = open_store(place->file, "?sync=async", &fake.env);
+    mcds_store *store = open_store(fixture->file, "?sync=async", &fake.env);
     for (int i = 0; i < 150; i++) {
         char key[16];
         (void)snprintf(key, sizeof key, "b%03d", i);
@@ -394,13 +394,13 @@ static bool use_with_little_memory(const char *file, const mcds_env *env)
 
 static void memory_may_be_refused_anywhere(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct fake_env fake;
     int refused = 0;
     for (bool whole = false; !whole; refused++) {
         fake_env_init(&fake, 1);
         fake.allowed = refused;
-        whole = use_with_little_memory(place->file, &fake.env);
+        whole = use_with_little_memory(fixture->file, &fake.env);
         assert_int_equal(fake.blocks, 0);
         assert_true(refused < 100);
     }
@@ -433,26 +433,26 @@ static int64_t no_clock(void *self)
 /* Twice at the same place, without memory and without a clock. */
 static void a_look_shows_the_value_in_the_map(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct fake_env fake;
     struct sight first = {.at = NULL};
     struct sight second = {.at = NULL};
     static char value[100001];
     memset(value, 'v', sizeof value - 1);
     fake_env_init(&fake, 1);
-    mcds_store *store = open_store(place->file, "", &fake.env);
+    mcds_store *store = open_store(fixture->file, "", &fake.env);
     (void)put(store, MCDS_SET, "large", value, 0);
     (void)put(store, MCDS_SET, "brief", "v", 1000);
     fake.env.monotonic_ns = fake.env.wall_ns = no_clock;
     fake.allowed = 0;
-    assert_true(mcds__store_look(store, text("large"), note_sight, &first));
-    assert_true(mcds__store_look(store, text("large"), note_sight, &second));
+    assert_true(mcds__store_peek(store, text("large"), note_sight, &first));
+    assert_true(mcds__store_peek(store, text("large"), note_sight, &second));
     assert_int_equal(first.reply.value_length, sizeof value - 1);
     assert_int_equal(first.last, 'v');
     assert_ptr_equal(first.at, second.at);
-    assert_false(mcds__store_look(store, text("brief"), note_sight, &second));
+    assert_false(mcds__store_peek(store, text("brief"), note_sight, &second));
     assert_ptr_equal(first.at, second.at);
-    assert_true(mcds__store_look(store, text("none"), note_sight, &second));
+    assert_true(mcds__store_peek(store, text("none"), note_sight, &second));
     assert_int_equal(second.reply.outcome, MCDS_OUT_MISS);
     mcds_close(store);
     assert_int_equal(fake.blocks, 0);
@@ -487,8 +487,8 @@ static void *add_and_read(void *context)
 /* Every add counts, and the threads share commits. */
 static void threads_share_commits(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     pthread_barrier_t barrier;
     assert_int_equal(pthread_barrier_init(&barrier, NULL, THREADS), 0);
     struct worker workers[THREADS];

@@ -1,5 +1,5 @@
 /* A copy of a store while others write it. */
-#include "support/lmdb_place.h"
+#include "support/lmdb_fixture.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -21,9 +21,9 @@ static char copy[128];
 
 static int make(void **state)
 {
-    int result = place_make(state);
-    const struct place *place = *state;
-    (void)snprintf(copy, sizeof copy, "%s-copy", place->file);
+    int result = fixture_make(state);
+    const struct fixture *fixture = *state;
+    (void)snprintf(copy, sizeof copy, "%s-copy", fixture->file);
     return result;
 }
 
@@ -40,7 +40,7 @@ static void remove_copy(void)
 static int finish(void **state)
 {
     remove_copy();
-    return place_remove(state);
+    return fixture_remove(state);
 }
 
 struct writing {
@@ -83,10 +83,10 @@ static void assert_of_one_moment(uint64_t at_least)
 
 static void a_copy_is_of_one_moment(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     pthread_t thread;
-    struct writing writing = {.store = open_store(place->file, "?sync=async", NULL)};
-    mcds_store *reader = open_store(place->file, "?sync=async", NULL);
+    struct writing writing = {.store = open_store(fixture->file, "?sync=async", NULL)};
+    mcds_store *reader = open_store(fixture->file, "?sync=async", NULL);
     assert_int_equal(pthread_create(&thread, NULL, write_until_over, &writing), 0);
     while (fetch(reader, "k0", NULL, 0).outcome != MCDS_OUT_OK)
         (void)sched_yield();
@@ -105,9 +105,9 @@ static void a_copy_is_of_one_moment(void **state)
 
 static void a_copy_is_a_store_of_its_own(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct stat status;
-    mcds_store *store = open_store(place->file, "?mode=0660", NULL);
+    mcds_store *store = open_store(fixture->file, "?mode=0660", NULL);
     mcds_cas_token token = put(store, MCDS_SET, "k", "v", 0).cas;
     mode_t mask = umask(0777);
     assert_int_equal(mcds_backup(store, copy), MCDS_OK);
@@ -126,14 +126,14 @@ static void a_copy_is_a_store_of_its_own(void **state)
 
 static void a_copy_overwrites_nothing(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     mcds_store *memory;
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "k", "v", 0);
     assert_int_equal(mcds_backup(store, copy), MCDS_OK);
     assert_int_equal(mcds_backup(store, copy), MCDS_IO);
     assert_non_null(strstr(mcds_errmsg(), "exists already"));
-    assert_int_equal(mcds_backup(store, place->file), MCDS_IO);
+    assert_int_equal(mcds_backup(store, fixture->file), MCDS_IO);
     assert_int_equal(mcds_backup(store, ""), MCDS_INVALID);
     assert_int_equal(mcds_backup(NULL, copy), MCDS_INVALID);
     assert_value(store, "k", "v");
@@ -171,8 +171,8 @@ static int copy_within(const char *path, rlim_t more)
 static void a_copy_takes_no_memory_by_its_length(void **state)
 {
     static char value[LARGE];
-    const struct place *place = *state;
-    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    const struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "?sync=async", NULL);
     char key[16];
     int status;
     memset(value, 'v', sizeof value - 1);
@@ -187,7 +187,7 @@ static void a_copy_takes_no_memory_by_its_length(void **state)
 #endif
     pid_t child = fork();
     if (child == 0)
-        _exit(copy_within(place->file, LARGE * LARGE_COUNT / 8));
+        _exit(copy_within(fixture->file, LARGE * LARGE_COUNT / 8));
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status));
     if (WEXITSTATUS(status) == 77) {
@@ -207,9 +207,9 @@ static void draw_and_die(void *self, void *out, size_t length)
 }
 
 /* Of a file of the directory that is no part of the store: the partial copy. */
-static void remove_partial(const struct place *place)
+static void remove_partial(const struct fixture *fixture)
 {
-    DIR *directory = opendir(place->directory);
+    DIR *directory = opendir(fixture->directory);
     assert_non_null(directory);
     int count = 0;
     for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
@@ -224,18 +224,18 @@ static void remove_partial(const struct place *place)
 /* A copy draws its partial name first, and its identity when its pages are complete. */
 static void a_copy_that_was_interrupted_has_no_name(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct fake_env fake;
     mcds_store *store;
     int status;
     fake_env_init(&fake, 1);
     fake.env.random = draw_and_die;
-    store = open_store(place->file, "", NULL);
+    store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "k", "v", 0);
     mcds_close(store);
     pid_t child = fork();
     if (child == 0) {
-        if (try_open(place->file, "", &fake.env, &store) != MCDS_OK)
+        if (try_open(fixture->file, "", &fake.env, &store) != MCDS_OK)
             _exit(1);
         draws_left = 2;
         _exit(mcds_backup(store, copy) == MCDS_OK ? 2 : 3);
@@ -243,18 +243,18 @@ static void a_copy_that_was_interrupted_has_no_name(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     assert_int_equal(access(copy, F_OK), -1);
-    remove_partial(place);
-    store = open_store(place->file, "", NULL);
+    remove_partial(fixture);
+    store = open_store(fixture->file, "", NULL);
     assert_int_equal(mcds_backup(store, copy), MCDS_OK);
     mcds_close(store);
 }
 
 static void a_full_store_can_be_copied(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     static char large[100000];
     memset(large, 'x', sizeof large - 1);
-    mcds_store *store = open_store(place->file, "?sync=async&map_max=1048576", NULL);
+    mcds_store *store = open_store(fixture->file, "?sync=async&map_max=1048576", NULL);
     mcds_outcome outcome = MCDS_OUT_OK;
     int count = 0;
     for (; outcome == MCDS_OUT_OK; count++) {
@@ -284,15 +284,15 @@ static int copy_within_a_limit(const char *file)
 
 static void what_does_not_fit_leaves_no_copy(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     static char large[100000];
     memset(large, 'x', sizeof large - 1);
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "k", large, 0);
     mcds_close(store);
     pid_t child = fork();
     if (child == 0)
-        _exit(copy_within_a_limit(place->file));
+        _exit(copy_within_a_limit(fixture->file));
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);

@@ -1,6 +1,6 @@
-/* The clock by which records of lmdb: expire: no step of the wall clock moves it. The system's clocks
- * and the file that tells of its boot are asked for here first. */
-#include "support/lmdb_place.h"
+/* The clock by which records of lmdb: expire: no step of the wall clock moves it. This program
+ * replaces the system's clocks and the file that has the boot id. */
+#include "support/lmdb_fixture.h"
 
 #include <fcntl.h>
 #include <lmdb.h>
@@ -41,7 +41,7 @@ static int make(void **state)
 {
     wall_ahead_s = 0;
     has_no_boot = false;
-    return place_make(state);
+    return fixture_make(state);
 }
 
 static int64_t ttl_of(mcds_store *store, const char *key)
@@ -79,18 +79,18 @@ static int64_t ttl_elsewhere(const char *file)
 
 static void a_step_of_the_wall_clock_moves_nothing(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     static const time_t steps[] = {HOUR_S, -HOUR_S, 10 * YEAR_S, -YEAR_S, 0};
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "k", "v", TTL_MS);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         wall_ahead_s = steps[i];
         assert_unmoved(store);
-        assert_in_range(ttl_elsewhere(place->file), 1, TTL_MS);
+        assert_in_range(ttl_elsewhere(fixture->file), 1, TTL_MS);
         (void)put(store, MCDS_TOUCH, "k", "", TTL_MS);
-        assert_in_range(ttl_elsewhere(place->file), 1, TTL_MS);
+        assert_in_range(ttl_elsewhere(fixture->file), 1, TTL_MS);
         mcds_close(store);
-        store = open_store(place->file, "", NULL);
+        store = open_store(fixture->file, "", NULL);
         assert_unmoved(store);
     }
     mcds_close(store);
@@ -99,14 +99,14 @@ static void a_step_of_the_wall_clock_moves_nothing(void **state)
 /* The first to hold keeps others out however the clock is set. */
 static void two_leases_do_not_live_at_once(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     mcds_lock_options options = MCDS_LOCK_OPTIONS_INIT;
     options.lease_ms = TTL_MS;
     mcds_store *stores[2];
     mcds_lock *locks[2];
     mcds_lease leases[2] = {MCDS_LEASE_INIT, MCDS_LEASE_INIT};
     for (int i = 0; i < 2; i++) {
-        stores[i] = open_store(place->file, "", NULL);
+        stores[i] = open_store(fixture->file, "", NULL);
         assert_int_equal(mcds_lock_open(stores[i], "l", &options, &locks[i]), MCDS_OK);
         assert_int_equal(mcds_lock_try_acquire(locks[i], &leases[i]),
                          i == 0 ? MCDS_OK : MCDS_BUSY);
@@ -145,34 +145,34 @@ static void start_again(const char *file)
 
 static void after_a_start_the_wall_clock_counts(void **state)
 {
-    const struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    const struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "k", "v", TTL_MS);
     (void)put(store, MCDS_SET, "later", "v", 4 * HOUR_S * 1000L);
     mcds_close(store);
-    start_again(place->file);
+    start_again(fixture->file);
     wall_ahead_s = HOUR_S;
-    store = open_store(place->file, "", NULL);
+    store = open_store(fixture->file, "", NULL);
     assert_int_equal(ttl_of(store, "k"), 0);
     assert_in_range(ttl_of(store, "later"), 1, 3 * HOUR_S * 1000L);
     /* From the first write on it is fixed again. */
     (void)put(store, MCDS_SET, "k", "v", TTL_MS);
     wall_ahead_s = 5 * HOUR_S;
-    assert_in_range(ttl_elsewhere(place->file), 1, TTL_MS);
+    assert_in_range(ttl_elsewhere(fixture->file), 1, TTL_MS);
     mcds_close(store);
     /* A machine that begins in 1970 does not keep what would have expired for decades. */
-    start_again(place->file);
+    start_again(fixture->file);
     wall_ahead_s = -50 * YEAR_S;
-    store = open_store(place->file, "", NULL);
+    store = open_store(fixture->file, "", NULL);
     assert_in_range(ttl_of(store, "k"), 1, TTL_MS);
     mcds_close(store);
 }
 
 static void without_a_boot_id_it_is_the_wall_clock(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     has_no_boot = true;
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "k", "v", TTL_MS);
     assert_unmoved(store);
     wall_ahead_s = HOUR_S;
@@ -183,13 +183,13 @@ static void without_a_boot_id_it_is_the_wall_clock(void **state)
 /* As long as the process has the file open. */
 static void an_injected_clock_is_not_moved_either(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct fake_env fake;
     fake_env_init(&fake, 1);
-    mcds_store *store = open_store(place->file, "", &fake.env);
+    mcds_store *store = open_store(fixture->file, "", &fake.env);
     (void)put(store, MCDS_SET, "k", "v", TTL_MS);
     fake.wall_ns += HOUR_NS;
-    mcds_store *other = open_store(place->file, "", &fake.env);
+    mcds_store *other = open_store(fixture->file, "", &fake.env);
     assert_int_equal(ttl_of(other, "k"), TTL_MS);
     fake_env_advance_ms(&fake, TTL_MS - 1);
     assert_int_equal(ttl_of(other, "k"), 1);
@@ -199,7 +199,7 @@ static void an_injected_clock_is_not_moved_either(void **state)
     mcds_close(store);
 }
 
-#define CLOCK_TEST(name) cmocka_unit_test_setup_teardown(name, make, place_remove)
+#define CLOCK_TEST(name) cmocka_unit_test_setup_teardown(name, make, fixture_remove)
 
 int main(void)
 {

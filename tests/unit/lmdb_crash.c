@@ -1,7 +1,7 @@
-/* What lmdb: keeps when the system goes down, and what it does with copies that cp has made while
- * the file was in use. What the disk has is what there was at the last sync: LMDB's calls of the
- * system arrive here first. */
-#include "support/lmdb_place.h"
+/* lmdb: after a crash of the system, and copies that cp has made while the file was in use. The
+ * simulated disk has the content of the last sync: this program intercepts LMDB's system
+ * calls. */
+#include "support/lmdb_fixture.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -58,12 +58,12 @@ static void remove_store(const char *file)
 /* Each number is told once, though the newest writes are lost with the system. */
 static void numbers_are_not_told_again_after_a_crash(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     char copy[128];
-    (void)snprintf(copy, sizeof copy, "%s-copy", place->file);
+    (void)snprintf(copy, sizeof copy, "%s-copy", fixture->file);
     for (int round = 0; round < 3; round++) {
         uint64_t told = 0;
-        mcds_store *store = open_store(place->file, "?sync=async", NULL);
+        mcds_store *store = open_store(fixture->file, "?sync=async", NULL);
         for (int i = 0; i < 10; i++)
             told = put(store, MCDS_SET, "k", "v", 0).cas.unique;
         write_whole(copy, disk, disk_length);
@@ -90,19 +90,19 @@ static void fill_keys(mcds_store *store, int round)
  * there at first, but never empty. */
 static void a_torn_copy_is_refused(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     static uint8_t first[FILE_MAX];
     static uint8_t later[FILE_MAX];
     char copy[128];
     int refused = 0;
-    (void)snprintf(copy, sizeof copy, "%s-copy", place->file);
+    (void)snprintf(copy, sizeof copy, "%s-copy", fixture->file);
     for (int commits = 0; commits < COMMITS; commits++) {
-        mcds_store *store = open_store(place->file, "?sync=async", NULL);
+        mcds_store *store = open_store(fixture->file, "?sync=async", NULL);
         fill_keys(store, commits);
-        size_t length = read_whole(place->file, first);
+        size_t length = read_whole(fixture->file, first);
         for (int i = 0; i < commits; i++)
             (void)add_number(store, "n", 1);
-        size_t later_length = read_whole(place->file, later);
+        size_t later_length = read_whole(fixture->file, later);
         assert_true(later_length >= length);
         memcpy(later, first, 2 * (size_t)PAGE);
         write_whole(copy, later, later_length);
@@ -125,11 +125,11 @@ static void a_torn_copy_is_refused(void **state)
 /* As when the disk of the copy was full. What was lost is damage, not emptiness or death. */
 static void a_copy_cut_short_does_no_harm(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     static uint8_t bytes[FILE_MAX];
     static char large[20000];
     memset(large, 'x', sizeof large - 1);
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     fill_keys(store, 7);
     for (int i = 0; i < 30; i++) {
         char key[16];
@@ -137,14 +137,14 @@ static void a_copy_cut_short_does_no_harm(void **state)
         assert_int_equal(put(store, MCDS_SET, key, large, 0).outcome, MCDS_OUT_OK);
     }
     mcds_close(store);
-    size_t length = read_whole(place->file, bytes);
+    size_t length = read_whole(fixture->file, bytes);
     int refused = 0;
     for (size_t cut = length - 1; cut > 2 * (size_t)PAGE; cut -= PAGE / 2) {
         struct stat status;
-        write_whole(place->file, bytes, cut);
-        if (try_open(place->file, "", NULL, &store) != MCDS_OK) {
+        write_whole(fixture->file, bytes, cut);
+        if (try_open(fixture->file, "", NULL, &store) != MCDS_OK) {
             assert_non_null(strstr(mcds_errmsg(), "cut short"));
-            assert_int_equal(stat(place->file, &status), 0);
+            assert_int_equal(stat(fixture->file, &status), 0);
             assert_int_equal(status.st_size, cut);
             refused++;
             continue;
@@ -160,8 +160,8 @@ static void a_copy_cut_short_does_no_harm(void **state)
     }
     assert_in_range(refused, length / PAGE, length / PAGE * 2);
     for (size_t cut = 2 * (size_t)PAGE; cut > 0; cut -= PAGE / 2) {
-        write_whole(place->file, bytes, cut);
-        assert_int_equal(try_open(place->file, "", NULL, &store), MCDS_IO);
+        write_whole(fixture->file, bytes, cut);
+        assert_int_equal(try_open(fixture->file, "", NULL, &store), MCDS_IO);
     }
 }
 

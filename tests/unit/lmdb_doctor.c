@@ -1,6 +1,6 @@
-/* What the lmdb: home tells people about its files. The system's answer about the kind of file
- * system arrives here first. */
-#include "support/lmdb_place.h"
+/* The findings of the lmdb: backend about its files. This program intercepts the system call
+ * that reports the kind of file system. */
+#include "support/lmdb_fixture.h"
 
 #include <lmdb.h>
 #include <signal.h>
@@ -45,43 +45,43 @@ static const char *find_problem(mcds_store *store, const char *word, struct soug
 
 static void a_sound_store_has_no_problem(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct sought sought;
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     assert_string_equal(find_problem(store, "", &sought), "");
     assert_string_not_equal(find_finding(store, "sync=full", &sought), "");
     assert_string_not_equal(find_finding(store, "mode 0600", &sought), "");
     assert_string_not_equal(find_finding(store, "pid namespace", &sought), "");
     assert_string_not_equal(find_finding(store, "MiB left", &sought), "");
     mcds_close(store);
-    store = open_store(place->file, "?sync=async", NULL);
+    store = open_store(fixture->file, "?sync=async", NULL);
     assert_string_not_equal(find_finding(store, "sync=async", &sought), "");
     mcds_close(store);
 }
 
 static void files_that_others_may_write_are_a_problem(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct sought sought;
     char lock[128];
-    mcds_store *store = open_store(place->file, "?mode=0660", NULL);
+    mcds_store *store = open_store(fixture->file, "?mode=0660", NULL);
     assert_non_null(strstr(find_problem(store, "may write", &sought), "0660"));
-    assert_int_equal(chmod(place->file, 0600), 0);
-    (void)snprintf(lock, sizeof lock, "%s-lock", place->file);
+    assert_int_equal(chmod(fixture->file, 0600), 0);
+    (void)snprintf(lock, sizeof lock, "%s-lock", fixture->file);
     assert_int_equal(chmod(lock, 0606), 0);
     (void)strncat(lock, ": other users", sizeof lock - strlen(lock) - 1);
     assert_non_null(strstr(find_problem(store, "0606", &sought), lock));
-    assert_int_equal(chmod(place->directory, 0777), 0);
+    assert_int_equal(chmod(fixture->directory, 0777), 0);
     assert_string_not_equal(find_problem(store, "directory", &sought), "");
     mcds_close(store);
 }
 
 static void a_file_of_another_user_is_a_problem(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct sought sought;
-    mcds_store *store = open_store(place->file, "", NULL);
-    if (chown(place->file, NOBODY, NOBODY) != 0) {
+    mcds_store *store = open_store(fixture->file, "", NULL);
+    if (chown(fixture->file, NOBODY, NOBODY) != 0) {
         mcds_close(store);
         print_message("skipped: only root can give a file away\n");
         skip();
@@ -92,9 +92,9 @@ static void a_file_of_another_user_is_a_problem(void **state)
 
 static void a_network_file_system_is_a_problem(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct sought sought;
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     kind = OVERLAY;
     assert_string_equal(find_problem(store, "network", &sought), "");
     kind = NFS;
@@ -117,18 +117,18 @@ static void read_in_child(const char *file, int ready)
 
 static void who_reads_for_long_is_a_problem(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     struct sought sought;
     int ready[2];
     char byte;
     char process[32];
-    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    mcds_store *store = open_store(fixture->file, "?sync=async", NULL);
     (void)add_number(store, "n", 1);
     assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        read_in_child(place->file, ready[1]);
+        read_in_child(fixture->file, ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
     (void)snprintf(process, sizeof process, "process %d ", (int)child);
     for (int i = 0; i < OLD_READER; i++) {

@@ -1,6 +1,6 @@
-/* What the lmdb: home does not overwrite, whom it does not trust, and who may not keep others
- * out. */
-#include "support/lmdb_place.h"
+/* The lmdb: backend overwrites no other file, does not trust other users, and is not blocked by
+ * users who may not write. */
+#include "support/lmdb_fixture.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -13,14 +13,14 @@
 
 #define NOBODY 65534
 #define CHILD_SKIPPED 77
-#define PATH_ROOM 160
+#define PATH_CAPACITY 160
 
 static const char *const suffixes[] = {"-lock", "-writer"};
 #define SUFFIXES (sizeof suffixes / sizeof suffixes[0])
 
-static void beside(const struct place *place, const char *suffix, char out[PATH_ROOM])
+static void beside(const struct fixture *fixture, const char *suffix, char out[PATH_CAPACITY])
 {
-    (void)snprintf(out, PATH_ROOM, "%s%s", place->file, suffix);
+    (void)snprintf(out, PATH_CAPACITY, "%s%s", fixture->file, suffix);
 }
 
 static void write_text(const char *path, const char *string)
@@ -63,37 +63,37 @@ static int code_of(pid_t child)
 
 static void a_file_beside_that_is_not_ours_is_left_alone(void **state)
 {
-    const struct place *place = *state;
-    char path[PATH_ROOM];
+    const struct fixture *fixture = *state;
+    char path[PATH_CAPACITY];
     for (size_t i = 0; i < SUFFIXES; i++) {
-        beside(place, suffixes[i], path);
+        beside(fixture, suffixes[i], path);
         write_text(path, "dear diary, today was a day of which much is to be said");
-        assert_refused(place->file, "", path, "move it away");
+        assert_refused(fixture->file, "", path, "move it away");
         assert_text(path, "dear diary, today was a day of which much is to be said");
         assert_int_equal(unlink(path), 0);
     }
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     assert_int_equal(add_number(store, "n", 1).number, 1);
     mcds_close(store);
 }
 
 static void a_link_beside_is_not_followed(void **state)
 {
-    const struct place *place = *state;
-    char path[PATH_ROOM];
-    char target[PATH_ROOM];
-    beside(place, "-target", target);
+    const struct fixture *fixture = *state;
+    char path[PATH_CAPACITY];
+    char target[PATH_CAPACITY];
+    beside(fixture, "-target", target);
     for (size_t i = 0; i < SUFFIXES; i++) {
-        beside(place, suffixes[i], path);
+        beside(fixture, suffixes[i], path);
         assert_int_equal(symlink(target, path), 0);
         /* To nothing, to an empty file, to one with words. */
-        assert_refused(place->file, "", path, "symbolic link");
+        assert_refused(fixture->file, "", path, "symbolic link");
         assert_int_equal(access(target, F_OK), -1);
         write_text(target, "");
-        assert_refused(place->file, "", path, "symbolic link");
+        assert_refused(fixture->file, "", path, "symbolic link");
         assert_text(target, "");
         write_text(target, "words");
-        assert_refused(place->file, "", path, "symbolic link");
+        assert_refused(fixture->file, "", path, "symbolic link");
         assert_text(target, "words");
         assert_int_equal(unlink(path), 0);
         assert_int_equal(unlink(target), 0);
@@ -102,39 +102,39 @@ static void a_link_beside_is_not_followed(void **state)
 
 static void a_file_with_two_names_is_refused(void **state)
 {
-    const struct place *place = *state;
-    char path[PATH_ROOM];
-    char other[PATH_ROOM];
+    const struct fixture *fixture = *state;
+    char path[PATH_CAPACITY];
+    char other[PATH_CAPACITY];
     static const char *const all[] = {"", "-writer", "-lock"};
-    mcds_close(open_store(place->file, "", NULL));
-    beside(place, "-other", other);
+    mcds_close(open_store(fixture->file, "", NULL));
+    beside(fixture, "-other", other);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        beside(place, all[i], path);
+        beside(fixture, all[i], path);
         assert_int_equal(link(path, other), 0);
-        assert_refused(place->file, "", path, "2 names");
+        assert_refused(fixture->file, "", path, "2 names");
         assert_int_equal(unlink(other), 0);
     }
-    mcds_close(open_store(place->file, "", NULL));
+    mcds_close(open_store(fixture->file, "", NULL));
 }
 
 static void a_store_is_not_made_through_a_link(void **state)
 {
-    const struct place *place = *state;
-    char target[PATH_ROOM];
-    beside(place, "-target", target);
-    assert_int_equal(symlink(target, place->file), 0);
-    assert_refused(place->file, "", place->file, "symbolic link");
+    const struct fixture *fixture = *state;
+    char target[PATH_CAPACITY];
+    beside(fixture, "-target", target);
+    assert_int_equal(symlink(target, fixture->file), 0);
+    assert_refused(fixture->file, "", fixture->file, "symbolic link");
     assert_int_equal(access(target, F_OK), -1);
 }
 
 /* Where the link of another user leads is that user's choice; our own may be followed. */
 static void a_strangers_link_is_not_followed(void **state)
 {
-    const struct place *place = *state;
-    char path[PATH_ROOM];
-    beside(place, "-link", path);
-    mcds_close(open_store(place->file, "", NULL));
-    assert_int_equal(symlink(place->file, path), 0);
+    const struct fixture *fixture = *state;
+    char path[PATH_CAPACITY];
+    beside(fixture, "-link", path);
+    mcds_close(open_store(fixture->file, "", NULL));
+    assert_int_equal(symlink(fixture->file, path), 0);
     mcds_close(open_store(path, "", NULL));
     bool given = lchown(path, NOBODY, NOBODY) == 0;
     if (given)
@@ -148,15 +148,15 @@ static void a_strangers_link_is_not_followed(void **state)
 
 static void what_is_no_file_is_not_opened(void **state)
 {
-    const struct place *place = *state;
-    char path[PATH_ROOM];
+    const struct fixture *fixture = *state;
+    char path[PATH_CAPACITY];
     for (size_t i = 0; i < SUFFIXES; i++) {
-        beside(place, suffixes[i], path);
+        beside(fixture, suffixes[i], path);
         assert_int_equal(mkfifo(path, 0600), 0);
-        assert_refused(place->file, "", path, "not a regular file");
+        assert_refused(fixture->file, "", path, "not a regular file");
         assert_int_equal(unlink(path), 0);
         assert_int_equal(mkdir(path, 0700), 0);
-        assert_refused(place->file, "", path, "not a regular file");
+        assert_refused(fixture->file, "", path, "not a regular file");
         assert_int_equal(rmdir(path), 0);
     }
 }
@@ -164,61 +164,61 @@ static void what_is_no_file_is_not_opened(void **state)
 /* As after a crash between making a file and writing it. */
 static void a_file_beside_that_was_not_finished_is_taken(void **state)
 {
-    const struct place *place = *state;
-    char path[PATH_ROOM];
+    const struct fixture *fixture = *state;
+    char path[PATH_CAPACITY];
     struct stat status;
-    mcds_close(open_store(place->file, "", NULL));
+    mcds_close(open_store(fixture->file, "", NULL));
     for (size_t i = 0; i < SUFFIXES; i++) {
-        beside(place, suffixes[i], path);
+        beside(fixture, suffixes[i], path);
         assert_int_equal(stat(path, &status), 0);
         assert_int_equal(truncate(path, 0), 0);
-        mcds_close(open_store(place->file, "", NULL));
+        mcds_close(open_store(fixture->file, "", NULL));
         assert_int_equal(truncate(path, 0), 0);
         off_t size = strcmp(suffixes[i], "-lock") == 0 ? 80 * 1024 : status.st_size;
         assert_int_equal(truncate(path, size), 0);
-        mcds_close(open_store(place->file, "", NULL));
+        mcds_close(open_store(fixture->file, "", NULL));
     }
 }
 
-static mode_t mode_of(const struct place *place, const char *suffix)
+static mode_t mode_of(const struct fixture *fixture, const char *suffix)
 {
-    char path[PATH_ROOM];
+    char path[PATH_CAPACITY];
     struct stat status;
-    beside(place, suffix, path);
+    beside(fixture, suffix, path);
     assert_int_equal(stat(path, &status), 0);
     return status.st_mode & 07777;
 }
 
-static void assert_modes(const struct place *place, const char *options, mode_t data,
+static void assert_modes(const struct fixture *fixture, const char *options, mode_t data,
                          mode_t others)
 {
-    mcds_close(open_store(place->file, options, NULL));
-    assert_int_equal(mode_of(place, ""), data);
-    assert_int_equal(mode_of(place, "-lock"), others);
-    assert_int_equal(mode_of(place, "-writer"), others);
-    char path[PATH_ROOM];
+    mcds_close(open_store(fixture->file, options, NULL));
+    assert_int_equal(mode_of(fixture, ""), data);
+    assert_int_equal(mode_of(fixture, "-lock"), others);
+    assert_int_equal(mode_of(fixture, "-writer"), others);
+    char path[PATH_CAPACITY];
     static const char *const all[] = {"", "-writer", "-lock"};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        beside(place, all[i], path);
+        beside(fixture, all[i], path);
         assert_int_equal(unlink(path), 0);
     }
 }
 
 static void files_are_the_owners_alone_unless_asked(void **state)
 {
-    const struct place *place = *state;
+    const struct fixture *fixture = *state;
     mode_t before = umask(0);
-    assert_modes(place, "", 0600, 0600);
+    assert_modes(fixture, "", 0600, 0600);
     (void)umask(077);
-    assert_modes(place, "?mode=0660", 0660, 0660);
-    assert_modes(place, "?mode=644", 0644, 0600);
-    assert_modes(place, "?mode=0664", 0664, 0660);
+    assert_modes(fixture, "?mode=0660", 0660, 0660);
+    assert_modes(fixture, "?mode=644", 0644, 0600);
+    assert_modes(fixture, "?mode=0664", 0664, 0660);
     (void)umask(before);
     static const char *const bad[] = {"?mode=",     "?mode=rw",   "?mode=0888", "?mode=0400",
                                       "?mode=0777", "?mode=1600", "?mode=-600", "?mode=060"};
     mcds_store *store;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal(try_open(place->file, bad[i], NULL, &store), MCDS_INVALID);
+        assert_int_equal(try_open(fixture->file, bad[i], NULL, &store), MCDS_INVALID);
         assert_non_null(strstr(mcds_errmsg(), "octal"));
     }
 }
@@ -226,21 +226,21 @@ static void files_are_the_owners_alone_unless_asked(void **state)
 /* A stranger's file where everybody may make some. */
 static void a_strangers_file_in_a_public_directory_is_refused(void **state)
 {
-    const struct place *place = *state;
-    char writer[PATH_ROOM];
+    const struct fixture *fixture = *state;
+    char writer[PATH_CAPACITY];
     if (geteuid() != 0) {
         print_message("skipped: only root can make a file of another user\n");
         skip();
     }
-    mcds_close(open_store(place->file, "?mode=0666", NULL));
-    beside(place, "-writer", writer);
+    mcds_close(open_store(fixture->file, "?mode=0666", NULL));
+    beside(fixture, "-writer", writer);
     assert_int_equal(chown(writer, NOBODY, NOBODY), 0);
-    assert_refused(place->file, "", writer, "belongs to user 65534");
+    assert_refused(fixture->file, "", writer, "belongs to user 65534");
     assert_int_equal(chown(writer, 0, 0), 0);
-    assert_int_equal(chown(place->file, NOBODY, NOBODY), 0);
-    mcds_close(open_store(place->file, "", NULL));
-    assert_int_equal(chmod(place->directory, 01777), 0);
-    assert_refused(place->file, "", place->file, "belongs to user 65534");
+    assert_int_equal(chown(fixture->file, NOBODY, NOBODY), 0);
+    mcds_close(open_store(fixture->file, "", NULL));
+    assert_int_equal(chmod(fixture->directory, 01777), 0);
+    assert_refused(fixture->file, "", fixture->file, "belongs to user 65534");
 }
 
 /* flock(2), which needs no right to write, and a read lock keep nobody out. */
@@ -262,16 +262,16 @@ static int lock_as_nobody(const char *path, int ready, int go)
 
 static void who_may_only_read_keeps_nobody_out(void **state)
 {
-    const struct place *place = *state;
-    char path[PATH_ROOM];
+    const struct fixture *fixture = *state;
+    char path[PATH_CAPACITY];
     char byte = 'g';
     int ready[2];
     int go[2];
-    mcds_close(open_store(place->file, "", NULL));
-    beside(place, "-writer", path);
-    assert_int_equal(mode_of(place, "-writer"), 0600);
+    mcds_close(open_store(fixture->file, "", NULL));
+    beside(fixture, "-writer", path);
+    assert_int_equal(mode_of(fixture, "-writer"), 0600);
     assert_int_equal(chmod(path, 0644), 0);
-    assert_int_equal(chmod(place->directory, 0755), 0);
+    assert_int_equal(chmod(fixture->directory, 0755), 0);
     assert_int_equal(pipe(ready), 0);
     assert_int_equal(pipe(go), 0);
     pid_t child = fork();
@@ -281,7 +281,7 @@ static void who_may_only_read_keeps_nobody_out(void **state)
     }
     (void)close(ready[1]);
     bool locked = read(ready[0], &byte, 1) == 1;
-    mcds_store *store = locked ? open_store(place->file, "", NULL) : NULL;
+    mcds_store *store = locked ? open_store(fixture->file, "", NULL) : NULL;
     if (locked) {
         assert_int_equal(add_number(store, "n", 1).number, 1);
         struct sought sought;
@@ -301,21 +301,21 @@ static void who_may_only_read_keeps_nobody_out(void **state)
     assert_true(locked);
 }
 
-/* Without its place in the line a process must not write: others could not bound their wait. */
+/* A process that cannot have the write lock must not write: others could not bound their wait. */
 static void who_has_no_line_does_not_write(void **state)
 {
-    const struct place *place = *state;
-    char path[PATH_ROOM];
+    const struct fixture *fixture = *state;
+    char path[PATH_CAPACITY];
     struct fake_env fake;
     fake_env_init(&fake, 1);
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)add_number(store, "n", 7);
     mcds_close(store);
-    beside(place, "-writer", path);
+    beside(fixture, "-writer", path);
     int descriptor = open(path, O_RDWR | O_CLOEXEC);
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     assert_int_equal(fcntl(descriptor, F_OFD_SETLK, &lock), 0);
-    store = open_store(place->file, "", &fake.env);
+    store = open_store(fixture->file, "", &fake.env);
     assert_value(store, "n", "7");
     mcds_reply reply = add_number(store, "n", 1);
     assert_int_equal(reply.outcome, MCDS_OUT_FAILED);
@@ -324,7 +324,7 @@ static void who_has_no_line_does_not_write(void **state)
     assert_string_not_equal(find_finding(store, "every write is refused", &sought), "");
     mcds_close(store);
     assert_int_equal(close(descriptor), 0);
-    store = open_store(place->file, "", NULL);
+    store = open_store(fixture->file, "", NULL);
     assert_int_equal(add_number(store, "n", 1).number, 8);
     mcds_close(store);
 }
@@ -355,10 +355,10 @@ static int try_other_namespace(const char *file, bool expects_refusal)
 /* One after the other they may; two at once would take each other's living processes for dead. */
 static void two_pid_namespaces_do_not_share_a_file(void **state)
 {
-    const struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    const struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)add_number(store, "n", 1);
-    int code = try_other_namespace(place->file, true);
+    int code = try_other_namespace(fixture->file, true);
     if (code == CHILD_SKIPPED) {
         mcds_close(store);
         print_message("skipped: no pid namespace can be made here\n");
@@ -367,8 +367,8 @@ static void two_pid_namespaces_do_not_share_a_file(void **state)
     assert_int_equal(code, 0);
     assert_int_equal(add_number(store, "n", 1).number, 2);
     mcds_close(store);
-    assert_int_equal(try_other_namespace(place->file, false), 0);
-    store = open_store(place->file, "", NULL);
+    assert_int_equal(try_other_namespace(fixture->file, false), 0);
+    store = open_store(fixture->file, "", NULL);
     assert_value(store, "n", "3");
     mcds_close(store);
 }
@@ -390,19 +390,19 @@ static int try_without_proc(const char *file, uid_t user, const char *why)
 
 static void what_cannot_be_seen_without_proc_is_said(void **state)
 {
-    const struct place *place = *state;
-    mcds_store *store = open_store(place->file, "?mode=0644", NULL);
+    const struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "?mode=0644", NULL);
     (void)add_number(store, "n", 1);
-    int code = try_without_proc(place->file, 0, "/proc is not mounted here");
+    int code = try_without_proc(fixture->file, 0, "/proc is not mounted here");
     mcds_close(store);
     if (code == CHILD_SKIPPED) {
         print_message("skipped: no mount namespace can be made here\n");
         skip();
     }
     assert_int_equal(code, 0);
-    assert_int_equal(try_without_proc(place->file, 0, NULL), 0);
-    assert_int_equal(chmod(place->directory, 0755), 0);
-    assert_int_equal(try_without_proc(place->file, NOBODY, "/proc is not mounted here"), 0);
+    assert_int_equal(try_without_proc(fixture->file, 0, NULL), 0);
+    assert_int_equal(chmod(fixture->directory, 0755), 0);
+    assert_int_equal(try_without_proc(fixture->file, NOBODY, "/proc is not mounted here"), 0);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* The lmdb: home and a list of batches whose first transaction does not come to its end. */
-#include "support/lmdb_place.h"
+/* The lmdb: backend and a list of batches whose first transaction fails. */
+#include "support/lmdb_fixture.h"
 
 #include "support/fake_env.h"
 
@@ -21,19 +21,19 @@ static mcds_request set_big(const char *key)
 /* All come back at once. */
 static void submit(mcds_store *store, mcds_batch *batches, size_t count)
 {
-    struct mcds__lane *lane;
+    struct mcds__session *session;
     size_t back = 0;
     for (size_t i = 0; i < count; i++)
         batches[i].next = i + 1 < count ? &batches[i + 1] : NULL;
-    assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_OK);
-    mcds__lane_submit(lane, batches);
-    for (mcds_batch *list; (list = mcds__lane_collect(lane, 0)) != NULL;)
+    assert_int_equal(mcds__session_take(store, 0, &session), MCDS_OK);
+    mcds__session_submit(session, batches);
+    for (mcds_batch *list; (list = mcds__session_collect(session, 0)) != NULL;)
         for (; list != NULL; list = list->next)
             back++;
     assert_int_equal(back, count);
     for (size_t i = 0; i < count; i++)
         assert_int_equal(batches[i].answered, batches[i].count);
-    mcds__lane_give(store, lane);
+    mcds__session_give(store, session);
 }
 
 static void assert_reply(const mcds_request *request, const mcds_buffer *values,
@@ -49,8 +49,8 @@ static void assert_reply(const mcds_request *request, const mcds_buffer *values,
 /* What a transaction has appended is given up with it, and nothing else. */
 static void values_stand_when_the_map_grows(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "read", "one", 0);
     (void)put(store, MCDS_SET, "first", "three", 0);
     (void)put(store, MCDS_SET, "second", "seven", 0);
@@ -81,8 +81,8 @@ static void values_stand_when_the_map_grows(void **state)
 /* What came too late is told so, whatever becomes of the others of its list. */
 static void what_is_late_stays_unsent(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "?map_max=8388608", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "?map_max=8388608", NULL);
     mcds_request late = {.command = MCDS_SET, .key = text("late"), .value = text("v")};
     mcds_request small = {.command = MCDS_SET, .key = text("small"), .value = text("v")};
     mcds_request big[] = {set_big("a"), set_big("b")};

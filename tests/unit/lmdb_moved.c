@@ -1,5 +1,5 @@
-/* The files of an lmdb: store that are renamed, removed or replaced while a program has it open. */
-#include "support/lmdb_place.h"
+/* The files of an lmdb: store are renamed, removed or replaced while a program has it open. */
+#include "support/lmdb_fixture.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -7,26 +7,26 @@
 
 #include "support/fake_env.h"
 
-#define PATH_ROOM 160
+#define PATH_CAPACITY 160
 
-static void named(const struct place *place, const char *suffix, char out[PATH_ROOM])
+static void named(const struct fixture *fixture, const char *suffix, char out[PATH_CAPACITY])
 {
-    (void)snprintf(out, PATH_ROOM, "%s%s", place->file, suffix);
+    (void)snprintf(out, PATH_CAPACITY, "%s%s", fixture->file, suffix);
 }
 
-static void move(const struct place *place, const char *from, const char *to)
+static void move(const struct fixture *fixture, const char *from, const char *to)
 {
-    char before[PATH_ROOM];
-    char after[PATH_ROOM];
-    named(place, from, before);
-    named(place, to, after);
+    char before[PATH_CAPACITY];
+    char after[PATH_CAPACITY];
+    named(fixture, from, before);
+    named(fixture, to, after);
     assert_int_equal(rename(before, after), 0);
 }
 
-static void erase(const struct place *place, const char *suffix)
+static void erase(const struct fixture *fixture, const char *suffix)
 {
-    char path[PATH_ROOM];
-    named(place, suffix, path);
+    char path[PATH_CAPACITY];
+    named(fixture, suffix, path);
     assert_int_equal(unlink(path), 0);
 }
 
@@ -49,46 +49,46 @@ static int add_elsewhere(const char *file, const char *why)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void copy(mcds_store *store, const struct place *place)
+static void copy(mcds_store *store, const struct fixture *fixture)
 {
-    char path[PATH_ROOM];
-    named(place, "-copy", path);
+    char path[PATH_CAPACITY];
+    named(fixture, "-copy", path);
     assert_int_equal(mcds_backup(store, path), MCDS_OK);
 }
 
-static void remove_lock(mcds_store *store, const struct place *place)
+static void remove_lock(mcds_store *store, const struct fixture *fixture)
 {
     (void)store;
-    erase(place, "-lock");
+    erase(fixture, "-lock");
 }
 
-static void remove_writer(mcds_store *store, const struct place *place)
+static void remove_writer(mcds_store *store, const struct fixture *fixture)
 {
     (void)store;
-    erase(place, "-writer");
+    erase(fixture, "-writer");
 }
 
-static void remove_both(mcds_store *store, const struct place *place)
+static void remove_both(mcds_store *store, const struct fixture *fixture)
 {
-    remove_lock(store, place);
-    remove_writer(store, place);
+    remove_lock(store, fixture);
+    remove_writer(store, fixture);
 }
 
-static void restore(mcds_store *store, const struct place *place)
+static void restore(mcds_store *store, const struct fixture *fixture)
 {
-    copy(store, place);
-    move(place, "-copy", "");
+    copy(store, fixture);
+    move(fixture, "-copy", "");
 }
 
-static void restore_all(mcds_store *store, const struct place *place)
+static void restore_all(mcds_store *store, const struct fixture *fixture)
 {
-    restore(store, place);
-    remove_both(store, place);
+    restore(store, fixture);
+    remove_both(store, fixture);
 }
 
 static const struct {
     const char *name;
-    void (*change)(mcds_store *store, const struct place *place);
+    void (*change)(mcds_store *store, const struct fixture *fixture);
     const char *why;   /* an opening is refused, or NULL: what was open is gone */
     const char *value; /* when all programs have ended */
 } changes[] = {
@@ -102,18 +102,18 @@ static const struct {
 /* Two programs that do not see each other's locks would undo each other's changes. */
 static void what_is_open_is_not_opened_with_other_files(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
         print_message("  %s\n", changes[i].name);
-        mcds_store *store = open_store(place->file, "", NULL);
+        mcds_store *store = open_store(fixture->file, "", NULL);
         (void)put(store, MCDS_SET, "n", "5", 0);
-        changes[i].change(store, place);
-        assert_int_equal(add_elsewhere(place->file, changes[i].why),
+        changes[i].change(store, fixture);
+        assert_int_equal(add_elsewhere(fixture->file, changes[i].why),
                          changes[i].why != NULL ? REFUSED : 0);
         (void)add_number(store, "n", 1);
         mcds_close(store);
-        assert_int_equal(add_elsewhere(place->file, NULL), 0);
-        store = open_store(place->file, "", NULL);
+        assert_int_equal(add_elsewhere(fixture->file, NULL), 0);
+        store = open_store(fixture->file, "", NULL);
         assert_value(store, "n", changes[i].value);
         mcds_close(store);
     }
@@ -121,24 +121,24 @@ static void what_is_open_is_not_opened_with_other_files(void **state)
 
 static void a_renamed_file_is_not_opened_while_open(void **state)
 {
-    struct place *place = *state;
-    char path[PATH_ROOM];
-    named(place, "2", path);
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    char path[PATH_CAPACITY];
+    named(fixture, "2", path);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "n", "5", 0);
-    move(place, "", "2");
+    move(fixture, "", "2");
     assert_int_equal(add_elsewhere(path, "other files beside it"), REFUSED);
     assert_int_equal(add_number(store, "n", 1).outcome, MCDS_OUT_OK);
     mcds_close(store);
-    erase(place, "2-lock");
-    erase(place, "2-writer");
-    move(place, "2", "");
-    store = open_store(place->file, "", NULL);
+    erase(fixture, "2-lock");
+    erase(fixture, "2-writer");
+    move(fixture, "2", "");
+    store = open_store(fixture->file, "", NULL);
     assert_value(store, "n", "6");
     mcds_close(store);
 }
 
-static void move_all(const struct place *place, const char *from, const char *to)
+static void move_all(const struct fixture *fixture, const char *from, const char *to)
 {
     static const char *const suffixes[] = {"", "-lock", "-writer"};
     for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
@@ -146,42 +146,42 @@ static void move_all(const struct place *place, const char *from, const char *to
         char after[32];
         (void)snprintf(before, sizeof before, "%s%s", from, suffixes[i]);
         (void)snprintf(after, sizeof after, "%s%s", to, suffixes[i]);
-        move(place, before, after);
+        move(fixture, before, after);
     }
 }
 
 static void files_that_are_renamed_together_are_shared(void **state)
 {
-    struct place *place = *state;
-    char path[PATH_ROOM];
-    named(place, "2", path);
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    char path[PATH_CAPACITY];
+    named(fixture, "2", path);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "n", "5", 0);
-    move_all(place, "", "2");
+    move_all(fixture, "", "2");
     assert_int_equal(add_elsewhere(path, NULL), 0);
     assert_int_equal(add_number(store, "n", 1).outcome, MCDS_OUT_OK);
     assert_value(store, "n", "106");
     mcds_close(store);
-    move_all(place, "2", "");
+    move_all(fixture, "2", "");
 }
 
 /* Two files that share one lock file would damage each other. */
 static void a_removed_file_is_not_begun_again_while_open(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     for (int i = 0; i < 5; i++)
         (void)add_number(store, "n", 1);
-    assert_int_equal(unlink(place->file), 0);
+    assert_int_equal(unlink(fixture->file), 0);
     struct sought sought;
     assert_string_not_equal(find_finding(store, "has been removed", &sought), "");
     mcds_store *other = NULL;
-    assert_int_equal(try_open(place->file, "", NULL, &other), MCDS_IO);
+    assert_int_equal(try_open(fixture->file, "", NULL, &other), MCDS_IO);
     assert_non_null(strstr(mcds_errmsg(), "was removed or replaced"));
-    assert_int_equal(add_elsewhere(place->file, "was removed or replaced"), REFUSED);
+    assert_int_equal(add_elsewhere(fixture->file, "was removed or replaced"), REFUSED);
     assert_value(store, "n", "5");
     mcds_close(store);
-    store = open_store(place->file, "", NULL);
+    store = open_store(fixture->file, "", NULL);
     assert_int_equal(fetch(store, "n", NULL, 0).outcome, MCDS_OUT_MISS);
     mcds_close(store);
 }
@@ -189,12 +189,12 @@ static void a_removed_file_is_not_begun_again_while_open(void **state)
 /* What is written to a file without a name is gone when its last program ends. */
 static void a_removed_file_is_not_written(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct fake_env fake;
     fake_env_init(&fake, 1);
-    mcds_store *store = open_store(place->file, "", &fake.env);
+    mcds_store *store = open_store(fixture->file, "", &fake.env);
     assert_int_equal(add_number(store, "n", 5).outcome, MCDS_OUT_OK);
-    erase(place, "");
+    erase(fixture, "");
     fake.monotonic_ns += 100 * NS_PER_MS;
     mcds_reply reply = add_number(store, "n", 1);
     assert_int_equal(reply.outcome, MCDS_OUT_FAILED);
@@ -206,21 +206,23 @@ static void a_removed_file_is_not_written(void **state)
 /* Nor is one that was set aside for another. */
 static void a_replaced_file_is_not_written(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct fake_env fake;
     fake_env_init(&fake, 1);
-    mcds_store *store = open_store(place->file, "", &fake.env);
+    mcds_store *store = open_store(fixture->file, "", &fake.env);
     assert_int_equal(add_number(store, "n", 5).outcome, MCDS_OUT_OK);
-    copy(store, place);
-    move(place, "", "-old");
+    copy(store, fixture);
+    move(fixture, "", "-old");
     fake.monotonic_ns += 100 * NS_PER_MS;
     assert_int_equal(add_number(store, "n", 1).outcome, MCDS_OUT_OK);
-    move(place, "-copy", "");
+    move(fixture, "-copy", "");
+    struct sought sought;
+    assert_string_not_equal(find_finding(store, "replaced", &sought), "");
     fake.monotonic_ns += 100 * NS_PER_MS;
     assert_int_equal(add_number(store, "n", 1).outcome, MCDS_OUT_FAILED);
     mcds_close(store);
-    erase(place, "-old");
-    store = open_store(place->file, "", NULL);
+    erase(fixture, "-old");
+    store = open_store(fixture->file, "", NULL);
     assert_value(store, "n", "5");
     mcds_close(store);
 }

@@ -1,5 +1,5 @@
-/* The order of keys in an lmdb: file is LMDB's own, so that other programs find what is there. */
-#include "support/lmdb_place.h"
+/* The order of keys in an lmdb: file is LMDB's own, so that other programs can read it. */
+#include "support/lmdb_fixture.h"
 
 #include <lmdb.h>
 
@@ -73,17 +73,17 @@ static size_t count_in_order(const struct plain *plain)
 
 static void others_find_what_mcds_wrote(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char key[KEY_MAX + 1];
     struct generator generator = {1};
     size_t stored = 0;
-    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    mcds_store *store = open_store(fixture->file, "?sync=async", NULL);
     for (int i = 0; i < KEYS; i++) {
         make_key(&generator, key);
         stored += put(store, MCDS_ADD, key, "v", 0).outcome == MCDS_OUT_OK;
     }
     mcds_close(store);
-    struct plain plain = open_plain(place->file);
+    struct plain plain = open_plain(fixture->file);
     assert_true(stored > KEYS / 2);
     assert_int_equal(count_in_order(&plain), stored);
     generator = (struct generator){1};
@@ -98,12 +98,12 @@ static void others_find_what_mcds_wrote(void **state)
 
 static void mcds_finds_what_others_wrote(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char key[KEY_MAX + 1];
     uint8_t record[] = {1, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
     struct generator generator = {2};
-    mcds_close(open_store(place->file, "?sync=async", NULL));
-    struct plain plain = open_plain(place->file);
+    mcds_close(open_store(fixture->file, "?sync=async", NULL));
+    struct plain plain = open_plain(fixture->file);
     for (int i = 0; i < KEYS; i++) {
         make_key(&generator, key);
         assert_int_equal(mdb_put(plain.txn, plain.items, &(MDB_val){strlen(key), key},
@@ -111,7 +111,7 @@ static void mcds_finds_what_others_wrote(void **state)
                          0);
     }
     close_plain(&plain);
-    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    mcds_store *store = open_store(fixture->file, "?sync=async", NULL);
     generator = (struct generator){2};
     for (int i = 0; i < KEYS; i++) {
         make_key(&generator, key);
@@ -125,15 +125,15 @@ static void what_is_no_record_is_left_alone(void **state)
 {
     static const mcds_command commands[] = {MCDS_GET,  MCDS_ADD,  MCDS_REPLACE, MCDS_APPEND,
                                             MCDS_INCR, MCDS_DECR, MCDS_TOUCH};
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char key[] = "junk";
-    mcds_close(open_store(place->file, "?sync=async", NULL));
-    struct plain plain = open_plain(place->file);
+    mcds_close(open_store(fixture->file, "?sync=async", NULL));
+    struct plain plain = open_plain(fixture->file);
     assert_int_equal(mdb_put(plain.txn, plain.items, &(MDB_val){strlen(key), key},
                              &(MDB_val){strlen(key), key}, 0),
                      0);
     close_plain(&plain);
-    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    mcds_store *store = open_store(fixture->file, "?sync=async", NULL);
     for (int round = 0; round < 2; round++)
         for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++)
             assert_int_equal(put(store, commands[i], key, "1", 0).outcome, MCDS_OUT_FAILED);

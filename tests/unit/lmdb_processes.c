@@ -1,7 +1,7 @@
-/* The lmdb: home among processes: kills, forks, opening at once, and a writer that keeps the
- * others waiting. */
-#include "store/lmdb_file.h"
-#include "support/lmdb_place.h"
+/* The lmdb: backend among processes: kills, forks, concurrent opening, and a writer that makes
+ * the others wait. */
+#include "store/lmdb/file.h"
+#include "support/lmdb_fixture.h"
 
 #include <lmdb.h>
 #include <pthread.h>
@@ -89,20 +89,20 @@ static void killed_writers_lose_nothing(const char *file, const char *options)
 
 static void killed_writers_lose_nothing_when_full(void **state)
 {
-    struct place *place = *state;
-    killed_writers_lose_nothing(place->file, "");
+    struct fixture *fixture = *state;
+    killed_writers_lose_nothing(fixture->file, "");
 }
 
 static void killed_writers_lose_nothing_when_async(void **state)
 {
-    struct place *place = *state;
-    killed_writers_lose_nothing(place->file, "?sync=async");
+    struct fixture *fixture = *state;
+    killed_writers_lose_nothing(fixture->file, "?sync=async");
 }
 
 /* First openings race with each other and with last closings. */
 static void processes_open_at_once(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     pid_t children[PROCESSES];
     for (int i = 0; i < PROCESSES; i++) {
         children[i] = fork();
@@ -111,7 +111,7 @@ static void processes_open_at_once(void **state)
             continue;
         for (int j = 0; j < 50; j++) {
             mcds_store *store;
-            if (try_open(place->file, "?sync=async", NULL, &store) != MCDS_OK) {
+            if (try_open(fixture->file, "?sync=async", NULL, &store) != MCDS_OK) {
                 print_error("%s\n", mcds_errmsg());
                 _exit(1);
             }
@@ -123,7 +123,7 @@ static void processes_open_at_once(void **state)
     }
     for (int i = 0; i < PROCESSES; i++)
         assert_int_equal(status_of(children[i]), 0);
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     assert_int_equal(add_number(store, "n", 0).number, 50 * PROCESSES);
     mcds_close(store);
 }
@@ -161,14 +161,14 @@ static int use_after_fork(mcds_store *parents, const char *file)
 
 static void a_child_opens_its_own(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)add_number(store, "n", 1);
     assert_value(store, "n", "1");
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        _exit(use_after_fork(store, place->file));
+        _exit(use_after_fork(store, fixture->file));
     assert_int_equal(status_of(child), 0);
     assert_int_equal(add_number(store, "n", 1).number, 3);
     assert_value(store, "n", "3");
@@ -177,14 +177,14 @@ static void a_child_opens_its_own(void **state)
 
 static void dead_readers_are_cleared(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "k", "v", 0);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         mcds_store *mine;
-        if (try_open(place->file, "", NULL, &mine) == MCDS_OK)
+        if (try_open(fixture->file, "", NULL, &mine) == MCDS_OK)
             (void)fetch(mine, "k", NULL, 0);
         (void)raise(SIGKILL);
     }
@@ -258,7 +258,7 @@ static uint64_t commits_of(mcds_store *store)
     return commits;
 }
 
-/* Until so many threads stand in line, the leader at LMDB's lock. */
+/* Waits until so many threads are queued, the leader at the write lock. */
 static void await_writers(mcds_store *store, unsigned count)
 {
     struct sought sought;
@@ -275,11 +275,11 @@ static void await_writers(mcds_store *store, unsigned count)
 /* Everybody who waits for the lock goes into one commit. */
 static void waiting_writers_share_one_commit(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)add_number(store, "n", 1);
     uint64_t commits = commits_of(store);
-    struct holder holder = hold(place->file);
+    struct holder holder = hold(fixture->file);
     pthread_t threads[FOLLOWERS + 1];
     for (int i = 0; i <= FOLLOWERS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, add_one, store), 0);
@@ -299,10 +299,10 @@ static void waiting_writers_share_one_commit(void **state)
  * does not wait at all. */
 static void a_follower_leaves_at_its_deadline(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)add_number(store, "n", 1);
-    struct holder holder = hold(place->file);
+    struct holder holder = hold(fixture->file);
     pthread_t leader;
     assert_int_equal(pthread_create(&leader, NULL, add_one, store), 0);
     await_writers(store, 1);
@@ -359,16 +359,16 @@ static void stop_in_transaction(const char *file, int held)
  * costs nothing. */
 static void a_stopped_writer_holds_nobody_for_ever(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     int held[2];
     char byte;
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)add_number(store, "n", 1);
     assert_int_equal(pipe(held), 0);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        stop_in_transaction(place->file, held[1]);
+        stop_in_transaction(fixture->file, held[1]);
     assert_int_equal(read(held[0], &byte, 1), 1);
     mcds_request request = {.command = MCDS_INCR, .key = text("n"), .delta = 1};
     mcds_batch batch = {.requests = &request, .count = 1};
@@ -418,9 +418,9 @@ static void die_in_a_loss(const char *path)
  * are none until the next loss. */
 static void losses_are_known_to_all(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     uint64_t mark = 0;
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)add_number(store, "n", 1);
     (void)add_number(store, "other", 1);
     assert_false(remains(store, "n", &mark));
@@ -430,7 +430,7 @@ static void losses_are_known_to_all(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         mcds_store *own;
-        bool fine = try_open(place->file, "", NULL, &own) == MCDS_OK &&
+        bool fine = try_open(fixture->file, "", NULL, &own) == MCDS_OK &&
                     erase(own, "n") == MCDS_OUT_OK;
         _exit(fine ? 0 : 1);
     }
@@ -440,7 +440,7 @@ static void losses_are_known_to_all(void **state)
     child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        die_in_a_loss(place->file);
+        die_in_a_loss(fixture->file);
     assert_true(WIFSIGNALED(status_of(child)));
     assert_false(remains(store, "n", &mark));
     assert_false(remains(store, "n", &mark));

@@ -1,6 +1,5 @@
-/* The lmdb: home where it is tight or wrong: growth, limits, full disks, and files that are not
- * its own. */
-#include "support/lmdb_place.h"
+/* The lmdb: backend without space: growth, limits, full disks, and files of other programs. */
+#include "support/lmdb_fixture.h"
 
 #include <fcntl.h>
 #include <lmdb.h>
@@ -34,9 +33,9 @@ static mcds_reply put_bytes(mcds_store *store, mcds_command command, int number,
 
 static void the_map_grows_by_itself(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "?sync=async", NULL);
-    mcds_store *other = open_store(place->file, "?sync=async", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "?sync=async", NULL);
+    mcds_store *other = open_store(fixture->file, "?sync=async", NULL);
     for (int i = 0; i < 60; i++)
         assert_int_equal(put_bytes(store, MCDS_SET, i, 2 * MIB, 0).outcome, MCDS_OUT_OK);
     assert_int_equal(fetch(other, "big0", NULL, 0).value_length, 2 * MIB);
@@ -45,7 +44,7 @@ static void the_map_grows_by_itself(void **state)
     mcds_close(store);
 }
 
-#define READERS 40 /* more than there are places */
+#define READERS 40 /* more than there are slots */
 
 struct reading {
     mcds_store *store;
@@ -65,8 +64,8 @@ static void *read_until_over(void *context)
 
 static void readers_go_on_while_the_map_grows(void **state)
 {
-    struct place *place = *state;
-    struct reading reading = {.store = open_store(place->file, "?sync=async", NULL)};
+    struct fixture *fixture = *state;
+    struct reading reading = {.store = open_store(fixture->file, "?sync=async", NULL)};
     pthread_t threads[READERS];
     (void)put(reading.store, MCDS_SET, "k", "v", 0);
     for (int i = 0; i < READERS; i++)
@@ -86,14 +85,14 @@ static void readers_go_on_while_the_map_grows(void **state)
 /* Another process makes the file larger than this one's map. */
 static void the_map_follows_other_processes(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "?sync=async", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "?sync=async", NULL);
     (void)put(store, MCDS_SET, "k", "v", 0);
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         mcds_store *mine;
-        if (try_open(place->file, "?sync=async", NULL, &mine) != MCDS_OK)
+        if (try_open(fixture->file, "?sync=async", NULL, &mine) != MCDS_OK)
             _exit(1);
         for (int i = 0; i < 30; i++)
             if (put_bytes(mine, MCDS_SET, i, 2 * MIB, 0).outcome != MCDS_OUT_OK)
@@ -123,8 +122,8 @@ static int fill(mcds_store *store, size_t length, uint64_t ttl_ms, mcds_reply *r
 
 static void a_full_map_refuses_and_recovers(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "?sync=async&map_max=4194304", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "?sync=async&map_max=4194304", NULL);
     (void)add_number(store, "n", 1);
     mcds_reply refused;
     int count = fill(store, MIB / 4, 0, &refused);
@@ -165,8 +164,8 @@ static void a_full_map_refuses_and_recovers(void **state)
 /* Small items fill the last page; deleting must still be possible, again and again. */
 static void a_map_full_to_the_last_page_can_be_emptied(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "?sync=async&map_max=1048576", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "?sync=async&map_max=1048576", NULL);
     mcds_reply refused;
     for (int round = 0; round < 3; round++) {
         int count = fill(store, 100, 0, &refused);
@@ -184,16 +183,16 @@ static void a_map_full_to_the_last_page_can_be_emptied(void **state)
 
 static void what_has_expired_makes_room(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct fake_env fake;
     fake_env_init(&fake, 1);
-    mcds_store *store = open_store(place->file, "?sync=async&map_max=4194304", &fake.env);
+    mcds_store *store = open_store(fixture->file, "?sync=async&map_max=4194304", &fake.env);
     mcds_reply refused;
     int count = fill(store, MIB / 4, 1000, &refused);
     assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
     fake_env_advance_ms(&fake, 1000);
-    /* A value lies in one piece, so a few may not fit into the holes that the dead have left.
-     */
+    /* A value lies in one piece, so a few may not fit into the holes that the dead have
+     * left. */
     for (int i = 0; i < count - 3; i++)
         assert_int_equal(put_bytes(store, MCDS_SET, 100 + i, MIB / 4, 0).outcome, MCDS_OUT_OK);
     mcds_close(store);
@@ -253,26 +252,26 @@ static int wait_for(pid_t child)
 
 static void a_file_that_may_not_grow_refuses_and_recovers(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     pid_t child = fork();
     if (child == 0)
-        _exit(write_within_a_limit(place->file));
+        _exit(write_within_a_limit(fixture->file));
     assert_int_equal(wait_for(child), 0);
 }
 
 static void a_file_that_may_not_be_made_is_refused(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     pid_t child = fork();
     if (child == 0)
-        _exit(open_within_a_limit(place->file));
+        _exit(open_within_a_limit(fixture->file));
     assert_int_equal(wait_for(child), 0);
-    mcds_close(open_store(place->file, "", NULL));
+    mcds_close(open_store(fixture->file, "", NULL));
 }
 
-static void disk_path(const struct place *place, char out[128])
+static void disk_path(const struct fixture *fixture, char out[128])
 {
-    (void)snprintf(out, 128, "%s/disk", place->directory);
+    (void)snprintf(out, 128, "%s/disk", fixture->directory);
 }
 
 static int disk_remove(void **state)
@@ -281,17 +280,17 @@ static int disk_remove(void **state)
     disk_path(*state, disk);
     (void)umount2(disk, MNT_DETACH);
     (void)rmdir(disk);
-    return place_remove(state);
+    return fixture_remove(state);
 }
 
 /* On a disk of 3 MiB, which only root can make. */
 static void a_full_disk_refuses_and_recovers(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char disk[128];
     char file[160];
     char ballast[160];
-    disk_path(place, disk);
+    disk_path(fixture, disk);
     (void)snprintf(file, sizeof file, "%s/store", disk);
     (void)snprintf(ballast, sizeof ballast, "%s/ballast", disk);
     assert_int_equal(mkdir(disk, 0700), 0);
@@ -330,11 +329,11 @@ static void a_full_disk_refuses_and_recovers(void **state)
  * and what is dropped needs no other room first. */
 static void a_full_disk_can_be_emptied(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     static const size_t lengths[] = {100, 3000, MIB / 4, MIB};
     char disk[128];
     char file[160];
-    disk_path(place, disk);
+    disk_path(fixture, disk);
     (void)snprintf(file, sizeof file, "%s/store", disk);
     assert_int_equal(mkdir(disk, 0700), 0);
     if (mount("mcds-test", disk, "tmpfs", 0, "size=5m") != 0) {
@@ -371,23 +370,23 @@ static void write_file(const char *file, const void *bytes, size_t length)
 
 static void a_foreign_file_is_left_alone(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     mcds_store *store = NULL;
     char lock[160];
     static char bytes[20000];
     memset(bytes, 'x', sizeof bytes);
-    write_file(place->file, bytes, sizeof bytes);
-    assert_int_equal(try_open(place->file, "", NULL, &store), MCDS_IO);
+    write_file(fixture->file, bytes, sizeof bytes);
+    assert_int_equal(try_open(fixture->file, "", NULL, &store), MCDS_IO);
     assert_non_null(strstr(mcds_errmsg(), "is not an LMDB file"));
-    assert_non_null(strstr(mcds_errmsg(), place->file));
-    (void)snprintf(lock, sizeof lock, "%s-lock", place->file);
+    assert_non_null(strstr(mcds_errmsg(), fixture->file));
+    (void)snprintf(lock, sizeof lock, "%s-lock", fixture->file);
     assert_int_equal(access(lock, F_OK), -1);
-    write_file(place->file, "short", 5);
-    assert_int_equal(try_open(place->file, "", NULL, &store), MCDS_IO);
+    write_file(fixture->file, "short", 5);
+    assert_int_equal(try_open(fixture->file, "", NULL, &store), MCDS_IO);
     assert_int_equal(access(lock, F_OK), -1);
     /* An empty file is as good as none. */
-    write_file(place->file, "", 0);
-    store = open_store(place->file, "", NULL);
+    write_file(fixture->file, "", 0);
+    store = open_store(fixture->file, "", NULL);
     mcds_close(store);
 }
 
@@ -409,35 +408,35 @@ static void make_foreign(const char *file)
 
 static void somebody_else_s_database_is_left_alone(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     mcds_store *store = NULL;
-    make_foreign(place->file);
-    assert_int_equal(try_open(place->file, "", NULL, &store), MCDS_IO);
+    make_foreign(fixture->file);
+    assert_int_equal(try_open(fixture->file, "", NULL, &store), MCDS_IO);
     assert_non_null(strstr(mcds_errmsg(), "mcds did not make"));
 }
 
 static void bad_places_and_options_are_named(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     mcds_store *store = NULL;
     char path[160];
-    assert_int_equal(try_open(place->directory, "", NULL, &store), MCDS_IO);
+    assert_int_equal(try_open(fixture->directory, "", NULL, &store), MCDS_IO);
     assert_non_null(strstr(mcds_errmsg(), "is not a regular file"));
     assert_int_equal(try_open("/dev/null", "", NULL, &store), MCDS_IO);
     assert_non_null(strstr(mcds_errmsg(), "give another path"));
-    (void)snprintf(path, sizeof path, "%s/none/store", place->directory);
+    (void)snprintf(path, sizeof path, "%s/none/store", fixture->directory);
     assert_int_equal(try_open(path, "", NULL, &store), MCDS_IO);
-    assert_non_null(strstr(mcds_errmsg(), "directory of"));
+    assert_non_null(strstr(mcds_errmsg(), "directory does not exist"));
     assert_int_equal(try_open("", "", NULL, &store), MCDS_INVALID);
-    assert_int_equal(try_open(place->file, "?sync=often", NULL, &store), MCDS_INVALID);
-    assert_int_equal(try_open(place->file, "?map_max=4096", NULL, &store), MCDS_INVALID);
-    assert_int_equal(try_open(place->file, "?strict=1", NULL, &store), MCDS_INVALID);
-    assert_int_equal(access(place->file, F_OK), -1);
+    assert_int_equal(try_open(fixture->file, "?sync=often", NULL, &store), MCDS_INVALID);
+    assert_int_equal(try_open(fixture->file, "?map_max=4096", NULL, &store), MCDS_INVALID);
+    assert_int_equal(try_open(fixture->file, "?strict=1", NULL, &store), MCDS_INVALID);
+    assert_int_equal(access(fixture->file, F_OK), -1);
 }
 
 static void a_process_without_descriptors_says_so(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     mcds_store *store;
     struct rlimit before;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -445,15 +444,15 @@ static void a_process_without_descriptors_says_so(void **state)
     assert_true(next >= 0);
     struct rlimit tight = {(rlim_t)next + 2, before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &tight), 0);
-    int result = try_open(place->file, "", NULL, &store);
+    int result = try_open(fixture->file, "", NULL, &store);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(result, MCDS_NO_MEMORY);
     assert_non_null(strstr(mcds_errmsg(), "ulimit -n"));
     assert_int_equal(close(next), 0);
-    mcds_close(open_store(place->file, "", NULL));
+    mcds_close(open_store(fixture->file, "", NULL));
 }
 
-/* Change the one place where the file says whose it is: "mcds" and a version, little-endian. */
+/* Change the bytes by which the file names its program: "mcds" and a version, little-endian. */
 static void overwrite_format(const char *file, const char *format, size_t length)
 {
     static const char sought[] = "mcds\2\0\0\0";
@@ -474,12 +473,12 @@ static void overwrite_format(const char *file, const char *format, size_t length
 
 static void another_version_is_refused(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "k", "v", 0);
     mcds_close(store);
-    overwrite_format(place->file, "mcds\3", 5);
-    assert_int_equal(try_open(place->file, "", NULL, &store), MCDS_IO);
+    overwrite_format(fixture->file, "mcds\3", 5);
+    assert_int_equal(try_open(fixture->file, "", NULL, &store), MCDS_IO);
     assert_non_null(strstr(mcds_errmsg(), "format version 3"));
 }
 
@@ -518,13 +517,13 @@ static int read_only_child(const char *file, const char *directory)
 /* As somebody who may write nothing at all, while another process writes. */
 static void a_reader_needs_no_right_to_write(void **state)
 {
-    struct place *place = *state;
-    mcds_store *store = open_store(place->file, "?mode=0644", NULL);
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "?mode=0644", NULL);
     (void)put(store, MCDS_SET, "k", "v", 0);
-    assert_int_equal(chmod(place->directory, 0755), 0);
+    assert_int_equal(chmod(fixture->directory, 0755), 0);
     pid_t child = fork();
     if (child == 0)
-        _exit(read_only_child(place->file, place->directory));
+        _exit(read_only_child(fixture->file, fixture->directory));
     int status = 0;
     while (waitpid(child, &status, WNOHANG) == 0)
         assert_int_equal(add_number(store, "n", 1).outcome, MCDS_OUT_OK);
@@ -538,20 +537,20 @@ static void a_reader_needs_no_right_to_write(void **state)
 
 static void a_read_only_file_can_be_read(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     char lock[160];
-    mcds_store *store = open_store(place->file, "", NULL);
+    mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "k", "v", 0);
     mcds_close(store);
-    (void)snprintf(lock, sizeof lock, "%s-lock", place->file);
-    assert_int_equal(chmod(place->file, 0444), 0);
+    (void)snprintf(lock, sizeof lock, "%s-lock", fixture->file);
+    assert_int_equal(chmod(fixture->file, 0444), 0);
     assert_int_equal(chmod(lock, 0666), 0);
-    assert_int_equal(chmod(place->directory, 0555), 0);
+    assert_int_equal(chmod(fixture->directory, 0555), 0);
     pid_t child = fork();
     if (child == 0)
-        _exit(read_only_child(place->file, place->directory));
+        _exit(read_only_child(fixture->file, fixture->directory));
     int code = wait_for(child);
-    assert_int_equal(chmod(place->directory, 0700), 0);
+    assert_int_equal(chmod(fixture->directory, 0700), 0);
     if (code == CHILD_SKIPPED) {
         print_message("skipped: this user cannot become another one\n");
         skip();
@@ -570,9 +569,9 @@ int main(void)
         TEST(what_has_expired_makes_room),
         TEST(a_file_that_may_not_grow_refuses_and_recovers),
         TEST(a_file_that_may_not_be_made_is_refused),
-        cmocka_unit_test_setup_teardown(a_full_disk_refuses_and_recovers, place_make,
+        cmocka_unit_test_setup_teardown(a_full_disk_refuses_and_recovers, fixture_make,
                                         disk_remove),
-        cmocka_unit_test_setup_teardown(a_full_disk_can_be_emptied, place_make, disk_remove),
+        cmocka_unit_test_setup_teardown(a_full_disk_can_be_emptied, fixture_make, disk_remove),
         TEST(a_foreign_file_is_left_alone),
         TEST(somebody_else_s_database_is_left_alone),
         TEST(bad_places_and_options_are_named),

@@ -1,6 +1,6 @@
-/* One random stream of commands, carried out by memory: and by lmdb: under one clock, gives the
- * same replies; the file is closed and opened again on the way. */
-#include "support/lmdb_place.h"
+/* One random stream of commands has the same replies on memory: and lmdb: under one clock; the
+ * file is closed and opened again several times. */
+#include "support/lmdb_fixture.h"
 
 #include <inttypes.h>
 
@@ -93,7 +93,7 @@ static void run_round(struct stream *stream, int round)
             mcds_cas_token token = stream->sides[s].tokens[key_of[i]];
             bool wants = request->command == MCDS_CAS ||
                          (request->command == MCDS_DELETE && with_token);
-            /* Without a token a CAS is refused before any home sees it. */
+            /* Without a token a CAS is refused before any backend sees it. */
             if (wants && token.connection != 0)
                 request->cas = token;
             else if (request->command == MCDS_CAS)
@@ -119,7 +119,7 @@ static void run_round(struct stream *stream, int round)
 
 static void memory_and_lmdb_agree(void **state)
 {
-    struct place *place = *state;
+    struct fixture *fixture = *state;
     struct stream *stream = calloc(1, sizeof *stream);
     assert_non_null(stream);
     stream->state = SEED;
@@ -130,7 +130,7 @@ static void memory_and_lmdb_agree(void **state)
     mcds_options options = MCDS_OPTIONS_INIT;
     options.env = &stream->fake.env;
     assert_int_equal(mcds_open("memory:", &options, &stream->sides[0].store), MCDS_OK);
-    stream->sides[1].store = open_store(place->file, "?sync=async", &stream->fake.env);
+    stream->sides[1].store = open_store(fixture->file, "?sync=async", &stream->fake.env);
     for (int s = 0; s < 2; s++)
         mcds__buffer_init(&stream->sides[s].values, mcds_env_system(), (size_t)1 << 20);
     for (int round = 0; round < ROUNDS; round++) {
@@ -138,7 +138,8 @@ static void memory_and_lmdb_agree(void **state)
         fake_env_advance_ms(&stream->fake, (int64_t)pick(stream, 30));
         if (round % 500 == 499) {
             mcds_close(stream->sides[1].store);
-            stream->sides[1].store = open_store(place->file, "?sync=async", &stream->fake.env);
+            stream->sides[1].store = open_store(fixture->file, "?sync=async",
+                                                &stream->fake.env);
         }
     }
     for (int s = 0; s < 2; s++) {
@@ -151,7 +152,7 @@ static void memory_and_lmdb_agree(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(memory_and_lmdb_agree, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(memory_and_lmdb_agree, fixture_make, fixture_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
-/* When the lmdb: home makes the disk keep what it has written. LMDB's calls of the system arrive
- * here first. */
+/* When the lmdb: backend syncs what it has written. This program intercepts LMDB's system
+ * calls. */
 #include <unistd.h>
 
-#include "support/lmdb_place.h"
+#include "support/lmdb_fixture.h"
 
 #define WRITES 20
 
@@ -36,21 +36,21 @@ static uint32_t syncs_of(const char *file, const char *options)
 
 static void what_is_acknowledged_has_been_synced(void **state)
 {
-    const struct place *place = *state;
-    assert_in_range(syncs_of(place->file, ""), WRITES, 2 * WRITES);
-    assert_in_range(syncs_of(place->file, "?sync=async"), 0, WRITES / 2);
-    assert_in_range(syncs_of(place->file, ""), WRITES, 2 * WRITES);
+    const struct fixture *fixture = *state;
+    assert_in_range(syncs_of(fixture->file, ""), WRITES, 2 * WRITES);
+    assert_in_range(syncs_of(fixture->file, "?sync=async"), 0, WRITES / 2);
+    assert_in_range(syncs_of(fixture->file, ""), WRITES, 2 * WRITES);
 }
 
 /* Both have the same file open in one process. */
 static void who_does_not_wait_for_the_disk_leaves_others_waiting(void **state)
 {
-    const struct place *place = *state;
-    mcds_store *hasty = open_store(place->file, "?sync=async", NULL);
+    const struct fixture *fixture = *state;
+    mcds_store *hasty = open_store(fixture->file, "?sync=async", NULL);
     mcds_counter *counters[2] = {NULL, NULL};
     assert_int_equal(mcds_counter_open(hasty, "n", NULL, &counters[0]), MCDS_OK);
     assert_int_equal(mcds_counter_add(counters[0], 1, NULL), MCDS_OK);
-    mcds_store *careful = open_store(place->file, "", NULL);
+    mcds_store *careful = open_store(fixture->file, "", NULL);
     assert_int_equal(mcds_counter_open(careful, "n", NULL, &counters[1]), MCDS_OK);
     for (uint32_t i = 0; i < WRITES; i++) {
         assert_int_equal(mcds_counter_add(counters[0], 1, NULL), MCDS_OK);
@@ -68,9 +68,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_does_not_wait_for_the_disk_leaves_others_waiting,
-                                        place_make, place_remove),
-        cmocka_unit_test_setup_teardown(what_is_acknowledged_has_been_synced, place_make,
-                                        place_remove),
+                                        fixture_make, fixture_remove),
+        cmocka_unit_test_setup_teardown(what_is_acknowledged_has_been_synced, fixture_make,
+                                        fixture_remove),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

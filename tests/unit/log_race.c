@@ -1,4 +1,5 @@
-/* A log is dropped while another handle puts events into it: what is put after the drop is there. */
+/* A log is dropped while another handle puts events into it: events put after the drop
+ * exist. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,13 +9,13 @@
 
 #include "mcds.h"
 #include "support/fake_env.h"
-#include "support/hooked_home.h"
+#include "support/hooked_backend.h"
 
 #define ROOT "mcds:e1:x"
 
 struct race {
-    struct hooked_home home;
-    struct hooked_home beside; /* the same items, and no hook */
+    struct hooked_backend backend;
+    struct hooked_backend beside; /* the same items, and no hook */
     mcds_log *writer;
     bool has_raced;
 };
@@ -49,7 +50,7 @@ static void check_events(mcds_store *store, int expected)
     mcds_log_info info = MCDS_LOG_INFO_INIT;
     int count = 0;
     assert_int_equal(mcds_log_open(store, "x", NULL, &reader), MCDS_OK);
-    assert_int_equal(mcds_log_fetch(reader, &range, count_after, &count, &info), MCDS_OK);
+    assert_int_equal(mcds_log_scan(reader, &range, count_after, &count, &info), MCDS_OK);
     assert_int_equal(count, expected);
     assert_int_equal(info.gaps, 0);
     mcds_log_close(reader);
@@ -66,16 +67,16 @@ static void what_is_put_after_a_drop_is_there(void **state)
     (void)state;
     fake_env_init(&fake, 1);
     options.env = &fake.env;
-    assert_int_equal(hooked_home_open(&race.home, &options, &dropping), MCDS_OK);
-    race.beside = race.home;
+    assert_int_equal(hooked_backend_open(&race.backend, &options, &dropping), MCDS_OK);
+    race.beside = race.backend;
     race.beside.table.close = leave_open;
-    assert_int_equal(mcds_open_home(&race.beside.table, &race.beside, &options, &writing),
+    assert_int_equal(mcds_open_backend(&race.beside.table, &race.beside, &options, &writing),
                      MCDS_OK);
     assert_int_equal(mcds_log_open(dropping, "x", NULL, &dropper), MCDS_OK);
     assert_int_equal(mcds_log_open(writing, "x", NULL, &race.writer), MCDS_OK);
     assert_int_equal(mcds_log_put(race.writer, 0, mcds_text("before")), MCDS_OK);
-    race.home.hook = put_before_the_root_goes;
-    race.home.context = &race;
+    race.backend.hook = put_before_the_root_goes;
+    race.backend.context = &race;
     assert_int_equal(mcds_log_drop(dropper), MCDS_OK);
     assert_true(race.has_raced);
     for (int i = 1; i <= 3; i++) {

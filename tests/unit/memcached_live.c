@@ -1,4 +1,4 @@
-/* The memcached home against servers of its own, started for each case. */
+/* The memcached backend against servers of its own, started for each case. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -122,6 +122,42 @@ static void without_cas_nothing_about_it_is_claimed(void **state)
     assert_false(can.compare_and_delete);
     assert_false(can.cas_on_store);
     mcds_close(store);
+}
+
+static void check_nothing_is_made(mcds_store *store, mcds_bytes name)
+{
+    mcds_request get = {.command = MCDS_GET, .key = name};
+    assert_int_equal(ask(store, &get), MCDS_OUT_MISS);
+}
+
+/* Also the first change, before which nothing is known of the server: what it made could not grow or
+ * be changed. */
+static void without_cas_nothing_is_made(void **state)
+{
+    struct live *live = *state;
+    char *const options[] = {"-C", NULL};
+    run(live, options);
+    for (int i = 0; i < 3; i++) {
+        mcds_store *store = open_store(live);
+        mcds_set *set;
+        mcds_table *table;
+        mcds_array *array;
+        mcds_bytes element = mcds_text("e");
+        assert_int_equal(mcds_set_open(store, "s", NULL, &set), MCDS_OK);
+        assert_int_equal(mcds_table_open(store, "t", NULL, &table), MCDS_OK);
+        assert_int_equal(mcds_array_open(store, "a", NULL, &array), MCDS_OK);
+        int result = i == 0   ? mcds_set_add(set, element, NULL)
+                     : i == 1 ? mcds_table_put(table, element, element, 0)
+                              : mcds_array_set(array, &element, 1);
+        assert_int_equal(result, MCDS_UNSUPPORTED);
+        assert_non_null(strstr(mcds_errmsg(), "compare-and-set"));
+        mcds_set_close(set);
+        mcds_table_close(table);
+        mcds_array_close(array);
+        static const char *const roots[] = {"mcds:s2:s", "mcds:t2:t", "mcds:a1:a"};
+        check_nothing_is_made(store, mcds_text(roots[i]));
+        mcds_close(store);
+    }
 }
 
 /* Without eviction a full server refuses, and must not lose what it holds by refusing: a lock
@@ -388,6 +424,7 @@ int main(void)
         TEST(a_restart_between_two_calls_costs_nothing),
         TEST(a_token_of_another_store_is_refused),
         TEST(without_cas_nothing_about_it_is_claimed),
+        TEST(without_cas_nothing_is_made),
         TEST(a_full_server_keeps_what_it_holds),
         TEST(keys_of_a_dead_server_are_unavailable),
         TEST(one_server_under_two_names_is_a_problem),

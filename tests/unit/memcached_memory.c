@@ -1,5 +1,5 @@
-/* The memcached home while memory is refused: a request that could not be asked for fails at once,
- * with that cause, and does not wait for a server that was not asked. */
+/* The memcached backend without memory: a request that could not be sent fails immediately with
+ * that cause, and does not wait for a server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

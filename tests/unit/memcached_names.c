@@ -1,5 +1,5 @@
-/* The memcached home and names with several addresses. The names are this program's: its
- * getaddrinfo() stands before that of the system. */
+/* The memcached backend and names with several addresses. This program replaces
+ * getaddrinfo(). */
 #include <netdb.h>
 #include <setjmp.h>
 #include <stdarg.h>

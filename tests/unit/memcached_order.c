@@ -1,5 +1,5 @@
-/* The memcached home when connections come and go in the middle: what may still be sent, in
- * which order, and which tokens are still good. */
+/* The memcached backend when connections break: which requests may still be sent, in which
+ * order, and which tokens are still valid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/environment.h"
-#include "base/hash.h"
+#include "base/hash/hash.h"
 #include "store/store.h"
 #include "support/fake_server.h"
 
@@ -326,16 +326,16 @@ static void a_late_batch_takes_only_itself_along(void **state)
         requests[i] = request_of(MCDS_SET, "a", large);
     mcds_batch late = {.requests = requests, .count = LARGE_COUNT, .deadline_ns = in_ms(500)};
     mcds_batch early = {.requests = &get, .count = 1, .deadline_ns = in_ms(PATIENCE_MS)};
-    struct mcds__lane *lane;
+    struct mcds__session *session;
     late.next = &early;
-    assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_OK);
-    mcds__lane_submit(lane, &late);
+    assert_int_equal(mcds__session_take(store, 0, &session), MCDS_OK);
+    mcds__session_submit(session, &late);
     uint32_t back = 0;
     for (int turns = 0; turns < 10 && back < 2; turns++)
-        for (mcds_batch *b = mcds__lane_collect(lane, in_ms(PATIENCE_MS)); b != NULL;
+        for (mcds_batch *b = mcds__session_collect(session, in_ms(PATIENCE_MS)); b != NULL;
              b = b->next)
             back++;
-    mcds__lane_give(store, lane);
+    mcds__session_give(store, session);
     assert_int_equal(requests[0].reply.outcome, MCDS_OUT_UNKNOWN);
     assert_int_equal(get.reply.outcome, MCDS_OUT_MISS);
     close_store(store, server);

@@ -1,5 +1,5 @@
-/* The memcached home against a peer whose replies are out of step with the requests: one too many,
- * one too few, two exchanged. No caller is given the answer to another request. */
+/* The memcached backend and a peer whose replies are out of step with the requests: one too
+ * many, one too few, two exchanged. No caller gets the reply to another request. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

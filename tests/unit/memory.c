@@ -1,4 +1,4 @@
-/* The memory home: names, options, stripes under threads, strict mode. */
+/* The memory backend: names, options, stripes under threads, strict mode. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #include "support/fake_env.h"
 
 #define MANY 4096
-#define VALUE_ROOM (1 << 22)
+#define VALUE_CAPACITY (1 << 22)
 
 static mcds_bytes text(const char *string)
 {
@@ -122,7 +122,7 @@ static void options_that_cannot_be_are_refused(void **state)
     char uri[300] = "memory:";
     memset(uri + 7, 'n', 201);
     uri[208] = '\0';
-    assert_refused(uri, NULL, "at most 200 bytes");
+    assert_refused(uri, NULL, "bytes; at most 200");
     mcds_store *store = open_store(NULL, "memory:one");
     assert_refused("memory:one?strict=1", NULL, "strict=0 bytes=0");
     assert_refused("memory:one?bytes=1000000", NULL, "strict=0 bytes=0");
@@ -269,8 +269,8 @@ static void *work(void *argument)
 {
     struct worker *worker = argument;
     mcds_buffer values;
-    uint8_t room[256];
-    mcds__buffer_init_in(&values, mcds_env_system(), VALUE_ROOM, room, sizeof room);
+    uint8_t capacity[256];
+    mcds__buffer_init_in(&values, mcds_env_system(), VALUE_CAPACITY, capacity, sizeof capacity);
     for (int i = 0; i < MANY; i++) {
         char own[32];
         (void)snprintf(own, sizeof own, "own%p-%d", argument, i % 100);
@@ -344,7 +344,7 @@ static void a_look_needs_no_clock_and_no_memory(void **state)
     (void)state;
     struct fake_env fake;
     static char large[10001];
-    static char room[3 * sizeof large];
+    static char capacity[3 * sizeof large];
     mcds_buffer seen;
     memset(large, 'v', sizeof large - 1);
     fake_env_init(&fake, 1);
@@ -353,16 +353,16 @@ static void a_look_needs_no_clock_and_no_memory(void **state)
     assert_int_equal(set(store, "empty", "", 0), MCDS_OUT_OK);
     assert_int_equal(set(store, "large", large, 0), MCDS_OUT_OK);
     assert_int_equal(set(store, "brief", "v", 1000), MCDS_OUT_OK);
-    mcds__buffer_init_in(&seen, &fake.env, sizeof room, room, sizeof room);
+    mcds__buffer_init_in(&seen, &fake.env, sizeof capacity, capacity, sizeof capacity);
     fake.env.monotonic_ns = fake.env.wall_ns = no_clock;
     fake.allowed = 0;
-    assert_true(mcds__store_look(store, text("small"), see, &seen));
-    assert_true(mcds__store_look(store, text("empty"), see, &seen));
-    assert_true(mcds__store_look(store, text("none"), see, &seen));
-    assert_false(mcds__store_look(store, text("brief"), see, &seen));
+    assert_true(mcds__store_peek(store, text("small"), see, &seen));
+    assert_true(mcds__store_peek(store, text("empty"), see, &seen));
+    assert_true(mcds__store_peek(store, text("none"), see, &seen));
+    assert_false(mcds__store_peek(store, text("brief"), see, &seen));
     assert_int_equal(seen.length, 8);
     assert_memory_equal(seen.at, "value..!", 8);
-    assert_true(mcds__store_look(store, text("large"), see, &seen));
+    assert_true(mcds__store_peek(store, text("large"), see, &seen));
     assert_int_equal(seen.length, 8 + sizeof large);
     mcds_close(store);
     assert_int_equal(fake.blocks, 0);
@@ -375,7 +375,7 @@ static void strict_shows_nothing_in_place(void **state)
     mcds_store *store = open_store(NULL, "memory:?strict=1");
     mcds__buffer_init(&seen, mcds_env_system(), 64);
     assert_int_equal(set(store, "k", "v", 0), MCDS_OUT_OK);
-    assert_false(mcds__store_look(store, text("k"), see, &seen));
+    assert_false(mcds__store_peek(store, text("k"), see, &seen));
     assert_int_equal(seen.length, 0);
     mcds_close(store);
 }

@@ -1,5 +1,5 @@
-/* Values that a newer version of mcds has made are refused with a sentence that says so, and stay as
- * they are. */
+/* Values of a newer version of mcds are refused with a sentence that says so, and are left
+ * unchanged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/frame.h"
+#include "mcds.h"
 #include "store/store.h"
 
 static mcds_store *store;
@@ -52,7 +53,7 @@ static void a_newer_lease_is_named(void **state)
     assert_int_equal(mcds_lock_open(store, "x", NULL, &lock), MCDS_OK);
     check(mcds_lock_try_acquire(lock, &lease), MCDS_UNSUPPORTED);
     check(mcds_lock_acquire(lock, 1000, &lease), MCDS_UNSUPPORTED);
-    check(mcds_lock_holder_get(lock, &holder), MCDS_UNSUPPORTED);
+    check(mcds_lock_get_holder(lock, &holder), MCDS_UNSUPPORTED);
     mcds_lock_close(lock);
 }
 
@@ -70,7 +71,7 @@ static void a_newer_array_is_named(void **state)
     mcds_bytes element = mcds_text("a");
     put_newer("mcds:a1:x", 'R');
     assert_int_equal(mcds_array_open(store, "x", NULL, &array), MCDS_OK);
-    check(mcds_array_get(array, take, NULL), MCDS_UNSUPPORTED);
+    check(mcds_array_scan(array, take, NULL), MCDS_UNSUPPORTED);
     check(mcds_array_set(array, &element, 1), MCDS_UNSUPPORTED);
     check(mcds_array_change(array, &element, 1, NULL, 0), MCDS_UNSUPPORTED);
     check(mcds_array_drop(array), MCDS_UNSUPPORTED);

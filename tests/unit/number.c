@@ -1,4 +1,4 @@
-/* Whole numbers from and to text. */
+/* Converts integers from and to text. */
 #include "base/number.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
-/* When a pipeline sends: in large pieces while the servers have enough to do, and soon in any
- * case. */
+/* When a pipeline sends: large pieces while the servers are busy, and soon in any case. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +13,7 @@
 #define DEPTH 128
 #define OPERATIONS 2000
 
-/* A home that answers a few batches at a time, in order, and those of `mute` never. */
+/* A backend that answers a few batches at a time, in order, and those of `mute` never. */
 struct slow {
     struct fake_env fake;
     uint32_t at_once;
@@ -24,26 +23,26 @@ struct slow {
     mcds_batch **end;
 };
 
-static void slow_capabilities(void *home, mcds_capabilities *out)
+static void slow_capabilities(void *backend, mcds_capabilities *out)
 {
-    (void)home;
+    (void)backend;
     memset(out, 0, sizeof *out);
 }
 
-static int slow_lane_open(void *home, void **lane_out)
+static int slow_session_open(void *backend, void **session_out)
 {
-    *lane_out = home;
+    *session_out = backend;
     return MCDS_OK;
 }
 
-static void slow_lane_close(void *lane)
+static void slow_session_close(void *session)
 {
-    (void)lane;
+    (void)session;
 }
 
-static void slow_submit(void *lane, mcds_batch *first)
+static void slow_submit(void *session, mcds_batch *first)
 {
-    struct slow *slow = lane;
+    struct slow *slow = session;
     slow->submits++;
     *slow->end = first;
     while (*slow->end != NULL)
@@ -51,9 +50,9 @@ static void slow_submit(void *lane, mcds_batch *first)
 }
 
 /* With nothing to answer it waits. */
-static mcds_batch *slow_collect(void *lane, int64_t until_ns)
+static mcds_batch *slow_collect(void *session, int64_t until_ns)
 {
-    struct slow *slow = lane;
+    struct slow *slow = session;
     mcds_batch *list = NULL;
     mcds_batch **at = &slow->waiting;
     uint32_t count = 0;
@@ -80,20 +79,20 @@ static mcds_batch *slow_collect(void *lane, int64_t until_ns)
     return list;
 }
 
-static const mcds_home slow_home = {
-    .version = MCDS_HOME_VERSION,
+static const mcds_backend slow_backend = {
+    .version = MCDS_BACKEND_VERSION,
     .scheme = "slow",
     .capabilities = slow_capabilities,
-    .lane_open = slow_lane_open,
-    .lane_close = slow_lane_close,
+    .session_open = slow_session_open,
+    .session_close = slow_session_close,
     .submit = slow_submit,
     .collect = slow_collect,
 };
 
 /* The same within the caller's thread: all is answered when submit returns. */
-static void here_submit(void *home, mcds_batch *first)
+static void here_submit(void *backend, mcds_batch *first)
 {
-    struct slow *slow = home;
+    struct slow *slow = backend;
     slow->submits++;
     for (mcds_batch *batch = first; batch != NULL; batch = batch->next) {
         batch->requests[0].reply.outcome = MCDS_OUT_OK;
@@ -101,8 +100,8 @@ static void here_submit(void *home, mcds_batch *first)
     }
 }
 
-static const mcds_home here_home = {
-    .version = MCDS_HOME_VERSION,
+static const mcds_backend here_backend = {
+    .version = MCDS_BACKEND_VERSION,
     .scheme = "here",
     .capabilities = slow_capabilities,
     .submit = here_submit,
@@ -140,7 +139,7 @@ static void keep_handle(struct mcds__handle *handle)
     (void)handle;
 }
 
-static void begin_at(struct world *world, const mcds_home *home, uint32_t at_once,
+static void begin_at(struct world *world, const mcds_backend *backend, uint32_t at_once,
                      uint64_t mute_below)
 {
     mcds_options options = MCDS_OPTIONS_INIT;
@@ -152,14 +151,15 @@ static void begin_at(struct world *world, const mcds_home *home, uint32_t at_onc
     world->slow.end = &world->slow.waiting;
     options.env = &world->slow.fake.env;
     depth.depth = DEPTH;
-    assert_int_equal(mcds_open_home(home, &world->slow, &options, &world->store), MCDS_OK);
+    assert_int_equal(mcds_open_backend(backend, &world->slow, &options, &world->store),
+                     MCDS_OK);
     assert_int_equal(mcds_pipeline_open(world->store, &depth, &world->pipeline), MCDS_OK);
     mcds__handle_begin(&world->handle, world->store, keep_handle);
 }
 
 static void begin(struct world *world, uint32_t at_once, uint64_t mute_below)
 {
-    begin_at(world, &slow_home, at_once, mute_below);
+    begin_at(world, &slow_backend, at_once, mute_below);
 }
 
 static void end(struct world *world)
@@ -208,7 +208,7 @@ static void a_store_in_this_process_gets_the_whole_depth(void **state)
 {
     static struct world world;
     (void)state;
-    begin_at(&world, &here_home, 0, 0);
+    begin_at(&world, &here_backend, 0, 0);
     run_all(&world);
     assert_int_equal(world.slow.submits, (OPERATIONS + DEPTH - 1) / DEPTH);
     end(&world);
@@ -241,7 +241,7 @@ static void few_are_sent_at_once(void **state)
     begin(&world, 1, DEPTH / 2 - 10);
     for (uint64_t i = 0; i < DEPTH / 2 - 10; i++)
         start(&world, i);
-    assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_BUSY);
+    assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_PENDING);
     int64_t before_ns = world.slow.fake.monotonic_ns;
     start(&world, DEPTH);
     assert_int_equal(mcds_pipeline_next(world.pipeline, &done), MCDS_OK);
@@ -251,12 +251,12 @@ static void few_are_sent_at_once(void **state)
 }
 
 /* The loop that comes to mind first: start, and take what has finished. */
-static void poll_in_a_loop(const mcds_home *home)
+static void poll_in_a_loop(const mcds_backend *backend)
 {
     static struct world world;
     mcds_completion done;
     uint64_t finished = 0;
-    begin_at(&world, home, 3, 0);
+    begin_at(&world, backend, 3, 0);
     for (uint64_t i = 0; i < OPERATIONS; i++) {
         start(&world, i);
         while (mcds_pipeline_poll(world.pipeline, &done) == MCDS_OK)
@@ -272,8 +272,8 @@ static void poll_in_a_loop(const mcds_home *home)
 static void polling_after_each_start_makes_large_writes(void **state)
 {
     (void)state;
-    poll_in_a_loop(&slow_home);
-    poll_in_a_loop(&here_home);
+    poll_in_a_loop(&slow_backend);
+    poll_in_a_loop(&here_backend);
 }
 
 /* Also where others are under way. */
@@ -285,7 +285,7 @@ static void what_polling_keeps_is_sent_soon(void **state)
     begin(&world, 1, 1);
     for (uint64_t i = 0; i < 2; i++) {
         start(&world, 2 * i);
-        assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_BUSY);
+        assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_PENDING);
         assert_int_equal(world.slow.submits, 2 * i);
         world.slow.fake.monotonic_ns += 2 * NS_PER_MS;
         start(&world, 2 * i + 1);
@@ -294,7 +294,7 @@ static void what_polling_keeps_is_sent_soon(void **state)
         if (i > 0)
             assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_OK);
         start(&world, 10);
-        assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_BUSY);
+        assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_PENDING);
         assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_OK);
         assert_int_equal(world.slow.submits, 2 * i + 2);
     }
@@ -310,9 +310,9 @@ static void polling_twice_keeps_nothing(void **state)
     begin(&world, 1, DEPTH - 10);
     for (uint64_t i = 0; i < DEPTH - 10; i++)
         start(&world, i);
-    assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_BUSY);
+    assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_PENDING);
     start(&world, DEPTH);
-    assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_BUSY);
+    assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_PENDING);
     assert_int_equal(mcds_pipeline_poll(world.pipeline, &done), MCDS_OK);
     assert_int_equal(done.tag, DEPTH);
     end(&world);

@@ -1,5 +1,5 @@
-/* An array whose key tells of parts that are not there: how many it may tell of, and that whoever
- * erases them ends when the time is over. */
+/* An array whose key refers to missing blocks: how many it may refer to, and that erasing them
+ * ends at the deadline. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,23 +9,23 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
-#include "core/record.h"
+#include "core/record/record.h"
 #include "mcds.h"
 #include "store/store.h"
 #include "support/fake_env.h"
 
-#define PARTS 8000 /* a thousand round trips */
+#define BLOCKS 8000 /* a thousand round trips */
 
-/* A home with one key, where nothing can be erased and each try to do so takes a second. */
+/* A backend with one key, where nothing can be erased and each try to do so takes a second. */
 struct stuck {
     struct fake_env fake;
-    uint32_t parts;
+    uint32_t blocks;
     uint32_t erasures;
 };
 
-static void stuck_capabilities(void *home, mcds_capabilities *out)
+static void stuck_capabilities(void *backend, mcds_capabilities *out)
 {
-    (void)home;
+    (void)backend;
     *out = (mcds_capabilities){
         .places = 1, .compare_and_set = true, .value_max = 1 << 20, .ordered_batch = true};
 }
@@ -37,7 +37,7 @@ static void answer_get(struct stuck *stuck, mcds_request *request, mcds_buffer *
         .generation = 1,
         .version = 1,
         .kind = MCDS__RECORD_INLINE,
-        .intent = {.name = 1, .count = stuck->parts},
+        .intent = {.name = 1, .count = stuck->blocks},
     };
     mcds_buffer bytes;
     mcds__buffer_init(&bytes, &stuck->fake.env, 1024);
@@ -50,9 +50,9 @@ static void answer_get(struct stuck *stuck, mcds_request *request, mcds_buffer *
     mcds__buffer_free(&bytes);
 }
 
-static void stuck_submit(void *home, mcds_batch *first)
+static void stuck_submit(void *backend, mcds_batch *first)
 {
-    struct stuck *stuck = home;
+    struct stuck *stuck = backend;
     for (mcds_batch *batch = first; batch != NULL; batch = batch->next) {
         for (uint32_t i = 0; i < batch->count; i++) {
             mcds_request *request = &batch->requests[i];
@@ -70,24 +70,24 @@ static void stuck_submit(void *home, mcds_batch *first)
     }
 }
 
-static const mcds_home stuck_home = {
-    .version = MCDS_HOME_VERSION,
+static const mcds_backend stuck_backend = {
+    .version = MCDS_BACKEND_VERSION,
     .scheme = "stuck",
     .capabilities = stuck_capabilities,
     .submit = stuck_submit,
 };
 
-static int drop(struct stuck *stuck, uint32_t parts)
+static int drop(struct stuck *stuck, uint32_t blocks)
 {
     mcds_options options = MCDS_OPTIONS_INIT;
     mcds_store *store;
     mcds_array *array;
     memset(stuck, 0, sizeof *stuck);
     fake_env_init(&stuck->fake, 1);
-    stuck->parts = parts;
+    stuck->blocks = blocks;
     options.env = &stuck->fake.env;
     options.timeout_ms = 3000;
-    assert_int_equal(mcds_open_home(&stuck_home, stuck, &options, &store), MCDS_OK);
+    assert_int_equal(mcds_open_backend(&stuck_backend, stuck, &options, &store), MCDS_OK);
     assert_int_equal(mcds_array_open(store, "a", NULL, &array), MCDS_OK);
     int result = mcds_array_drop(array);
     mcds_array_close(array);
@@ -100,24 +100,24 @@ static void erasing_ends_with_the_time(void **state)
 {
     (void)state;
     struct stuck stuck;
-    assert_int_equal(drop(&stuck, PARTS), MCDS_OK);
+    assert_int_equal(drop(&stuck, BLOCKS), MCDS_OK);
     assert_in_range(stuck.erasures, 1, 10);
 }
 
-static void too_many_parts_are_corrupt(void **state)
+static void too_many_blocks_are_corrupt(void **state)
 {
     (void)state;
     struct stuck stuck;
-    assert_int_equal(drop(&stuck, MCDS__RECORD_PARTS_MAX + 1), MCDS_CORRUPT);
+    assert_int_equal(drop(&stuck, MCDS__RECORD_BLOCKS_MAX + 1), MCDS_CORRUPT);
     assert_int_equal(stuck.erasures, 0);
-    assert_int_equal(drop(&stuck, MCDS__RECORD_PARTS_MAX), MCDS_OK);
+    assert_int_equal(drop(&stuck, MCDS__RECORD_BLOCKS_MAX), MCDS_OK);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(erasing_ends_with_the_time),
-        cmocka_unit_test(too_many_parts_are_corrupt),
+        cmocka_unit_test(too_many_blocks_are_corrupt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

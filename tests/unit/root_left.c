@@ -1,6 +1,6 @@
-/* What each structure says when all its keys are lost but its root, and when only the root is: to
- * the handle that has used it, and to one that knows nothing. A log whose events are all gone says
- * so as a gap to the first alone: chunks also end by the retention. */
+/* What each structure reports if all its keys but the root are lost, and if only the root is:
+ * to the handle that has used it, and to a new one. A log whose events are all lost reports a
+ * gap to the first only, because chunks also expire by the retention. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,11 +11,12 @@
 
 #include "mcds.h"
 #include "support/fake_env.h"
-#include "support/hooked_home.h"
+#include "support/hooked_backend.h"
 
 #define KEYS_MAX 64
 #define LARGE 600000 /* in pieces */
 #define CHANGES 3
+#define LIST_ROOT "mcds:l1:x"
 
 struct handles {
     mcds_set *set;
@@ -27,7 +28,7 @@ struct handles {
 
 struct world {
     struct fake_env fake;
-    struct hooked_home home;
+    struct hooked_backend backend;
     mcds_store *store;
     uint32_t count;
     char keys[KEYS_MAX][251];
@@ -72,7 +73,7 @@ static int change_set(struct handles *handles, mcds_bytes bytes)
 
 static int read_set(struct world *world, struct handles *handles)
 {
-    return mcds_set_fetch(handles->set, see_element, world);
+    return mcds_set_scan(handles->set, see_element, world);
 }
 
 static int change_table(struct handles *handles, mcds_bytes bytes)
@@ -93,7 +94,7 @@ static int change_list(struct handles *handles, mcds_bytes bytes)
 
 static int read_list(struct world *world, struct handles *handles)
 {
-    return mcds_list_fetch(handles->list, 0, 0, see_value, world);
+    return mcds_list_scan(handles->list, 0, 0, see_value, world);
 }
 
 static int change_log(struct handles *handles, mcds_bytes bytes)
@@ -104,7 +105,7 @@ static int change_log(struct handles *handles, mcds_bytes bytes)
 static int read_log(struct world *world, struct handles *handles)
 {
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
-    return mcds_log_fetch(handles->log, &range, see_event, world, &world->info);
+    return mcds_log_scan(handles->log, &range, see_event, world, &world->info);
 }
 
 static int change_array(struct handles *handles, mcds_bytes bytes)
@@ -116,7 +117,7 @@ static int change_array(struct handles *handles, mcds_bytes bytes)
 
 static int read_array(struct world *world, struct handles *handles)
 {
-    return mcds_array_get(handles->array, see_value, world);
+    return mcds_array_scan(handles->array, see_value, world);
 }
 
 static const struct {
@@ -132,7 +133,7 @@ static const struct {
      read_table,
      {MCDS_LOST, MCDS_LOST},
      {MCDS_LOST, MCDS_NOT_FOUND}},
-    {"mcds:l1:x", change_list, read_list, {MCDS_LOST, MCDS_LOST}, {MCDS_LOST, MCDS_NOT_FOUND}},
+    {LIST_ROOT, change_list, read_list, {MCDS_LOST, MCDS_LOST}, {MCDS_LOST, MCDS_NOT_FOUND}},
     {"mcds:e1:x", change_log, read_log, {MCDS_OK, MCDS_OK}, {MCDS_OK, MCDS_NOT_FOUND}},
     {"mcds:a1:x",
      change_array,
@@ -173,13 +174,13 @@ static void lose(struct world *world, const char *root, bool loses_root)
 {
     world->count = 0;
     assert_int_equal(
-        mcds__home_memory.keys(world->home.inner, (mcds_bytes){"", 0}, note_key, world),
+        mcds__backend_memory.keys(world->backend.inner, (mcds_bytes){"", 0}, note_key, world),
         MCDS_OK);
     for (uint32_t i = 0; i < world->count; i++) {
         mcds_request erase = {.command = MCDS_DELETE, .key = mcds_text(world->keys[i])};
         mcds_batch batch = {.requests = &erase, .count = 1, .deadline_ns = INT64_MAX};
         if ((strcmp(world->keys[i], root) == 0) == loses_root)
-            mcds__home_memory.submit(world->home.inner, &batch);
+            mcds__backend_memory.submit(world->backend.inner, &batch);
     }
 }
 
@@ -193,7 +194,7 @@ static void check(size_t kind, bool loses_root)
     memset(&world, 0, sizeof world);
     fake_env_init(&world.fake, kind);
     options.env = &world.fake.env;
-    assert_int_equal(hooked_home_open(&world.home, &options, &world.store), MCDS_OK);
+    assert_int_equal(hooked_backend_open(&world.backend, &options, &world.store), MCDS_OK);
     open_all(&world, &user);
     open_all(&world, &other);
     for (uint32_t i = 0; i < CHANGES; i++)
@@ -222,11 +223,53 @@ static void what_only_the_root_is_lost_of(void **state)
         check(kind, true);
 }
 
+/* A full store refuses the root of the list. */
+static bool refuse_root(void *context, mcds_request *request)
+{
+    bool is_refused = request->command == MCDS_ADD && request->key.length == strlen(LIST_ROOT);
+    if (is_refused)
+        request->reply.outcome = MCDS_OUT_NO_MEMORY;
+    ((struct world *)context)->count += is_refused;
+    return is_refused;
+}
+
+/* The value is stored, but nobody can read it until another push adds the root. */
+static void a_push_that_cannot_add_the_root_is_in_doubt(void **state)
+{
+    static struct world world;
+    struct handles user, other;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    (void)state;
+    memset(&world, 0, sizeof world);
+    fake_env_init(&world.fake, 1);
+    options.env = &world.fake.env;
+    assert_int_equal(hooked_backend_open(&world.backend, &options, &world.store), MCDS_OK);
+    open_all(&world, &user);
+    open_all(&world, &other);
+    assert_int_equal(change_list(&user, mcds_text("abc")), MCDS_OK);
+    lose(&world, LIST_ROOT, true);
+    world.backend.hook = refuse_root;
+    world.backend.context = &world;
+    world.count = 0;
+    assert_int_equal(change_list(&user, mcds_text("abc")), MCDS_AMBIGUOUS);
+    assert_true(world.count > 0);
+    assert_int_equal(read_list(&world, &other), MCDS_NOT_FOUND);
+    world.backend.hook = NULL;
+    assert_int_equal(change_list(&user, mcds_text("abc")), MCDS_OK);
+    assert_int_equal(read_list(&world, &other), MCDS_OK);
+    assert_int_equal(world.seen, 3);
+    close_all(&user);
+    close_all(&other);
+    mcds_close(world.store);
+    assert_int_equal(world.fake.blocks, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_only_the_root_is_left_of),
         cmocka_unit_test(what_only_the_root_is_lost_of),
+        cmocka_unit_test(a_push_that_cannot_add_the_root_is_in_doubt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The servers that tests start for themselves: they come up, come back and leave nothing. */
+/* The servers that tests start: they start, restart and leave nothing. */
 #include "support/server.h"
 
 #include <errno.h>

@@ -6,10 +6,10 @@
 
 #include <cmocka.h>
 
-#include "base/siphash.h"
+#include "base/hash/siphash.h"
 
 /* The key is 0, 1, ..., 15, and the bytes are 0, 1, 2, ...; reckoned by another implementation
- * (tests/formats/folds.py), which with the rounds of SipHash-2-4 gives the sum of its paper. */
+ * (tests/formats/maps.py), which with the rounds of SipHash-2-4 gives the sum of its paper. */
 static void gives_the_known_sums(void **state)
 {
     static const uint64_t key[2] = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};

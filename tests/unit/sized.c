@@ -1,4 +1,4 @@
-/* Structs of programs that were compiled with an older or a newer header. */
+/* Structs of programs compiled with an older or a newer header. */
 #include "base/sized.h"
 
 #include <setjmp.h>
@@ -9,15 +9,15 @@
 
 #include <cmocka.h>
 
-#include "mcds_sim.h"
-#include "mcds_store.h"
+#include "mcds/backend.h"
+#include "mcds/sim.h"
 
 #define TAIL 64
 #define ROOM_MAX 2048
 #define GUARD 0xa5
 
 /* The caller's struct, and what it would overrun. */
-union room {
+union capacity {
     uint64_t aligned;
     uint8_t bytes[ROOM_MAX];
 };
@@ -87,25 +87,25 @@ static int with_sim_options(void *given)
     return result;
 }
 
-static void home_close(void *home)
+static void backend_close(void *backend)
 {
-    (void)home;
+    (void)backend;
 }
 
-static int with_home(void *given)
+static int with_backend(void *given)
 {
     static int state;
     mcds_store *store = NULL;
-    int result = mcds_open_home(given, &state, NULL, &store);
+    int result = mcds_open_backend(given, &state, NULL, &store);
     mcds_close(store);
     return result;
 }
 
-static void fill_home(void *given)
+static void fill_backend(void *given)
 {
-    mcds_home *home = given;
-    home->version = MCDS_HOME_VERSION;
-    home->close = home_close;
+    mcds_backend *backend = given;
+    backend->version = MCDS_BACKEND_VERSION;
+    backend->close = backend_close;
 }
 
 static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
@@ -140,7 +140,7 @@ static int fetch(const mcds_log_range *range, mcds_log_info *info_out)
     mcds_log *log = NULL;
     assert_int_equal(mcds_log_open(store, "x", NULL, &log), MCDS_OK);
     assert_int_equal(mcds_log_put(log, 0, mcds_text("event")), MCDS_OK);
-    int result = mcds_log_fetch(log, range, visit, NULL, info_out);
+    int result = mcds_log_scan(log, range, visit, NULL, info_out);
     mcds_log_close(log);
     mcds_close(store);
     return result;
@@ -195,7 +195,7 @@ static int with_lock_holder(void *given)
     mcds_lease lease = MCDS_LEASE_INIT;
     assert_int_equal(mcds_lock_open(store, "x", NULL, &lock), MCDS_OK);
     assert_int_equal(mcds_lock_try_acquire(lock, &lease), MCDS_OK);
-    int result = mcds_lock_holder_get(lock, given);
+    int result = mcds_lock_get_holder(lock, given);
     mcds_lock_close(lock);
     mcds_close(store);
     return result;
@@ -219,7 +219,7 @@ static int with_online_value(void *given)
     mcds_online *online = NULL;
     assert_int_equal(mcds_online_open(store, "x", NULL, &online), MCDS_OK);
     assert_int_equal(mcds_online_beat(online, "v", 0), MCDS_OK);
-    int result = mcds_online_count(online, 0, given);
+    int result = mcds_online_get(online, 0, given);
     mcds_online_close(online);
     mcds_close(store);
     return result;
@@ -253,7 +253,7 @@ static const struct row {
     [MCDS__SIZED_mcds_log_options] = {.call = with_log_options},
     [MCDS__SIZED_mcds_log_info] = {.call = with_log_info, .is_output = true},
     [MCDS__SIZED_mcds_log_range] = {.call = with_log_range},
-    [MCDS__SIZED_mcds_home] = {.call = with_home, .fill = fill_home},
+    [MCDS__SIZED_mcds_backend] = {.call = with_backend, .fill = fill_backend},
     [MCDS__SIZED_mcds_sim_options] = {.call = with_sim_options},
     [MCDS__SIZED_mcds_sim_counts] = {.call = with_sim_counts,
                                      .is_output = true,
@@ -261,25 +261,25 @@ static const struct row {
 };
 
 /* Call with a struct of `size` bytes, `zeros` of them 0 and those up to `end` not. */
-static int call(int which, union room *room, size_t size, size_t zeros, size_t end)
+static int call(int which, union capacity *capacity, size_t size, size_t zeros, size_t end)
 {
     const struct row *row = &rows[which];
-    memset(room->bytes, GUARD, sizeof room->bytes);
-    memset(room->bytes, 0, zeros);
+    memset(capacity->bytes, GUARD, sizeof capacity->bytes);
+    memset(capacity->bytes, 0, zeros);
     if (row->fill != NULL)
-        row->fill(room->bytes);
-    memcpy(room->bytes, &size, sizeof size);
-    int result = row->call(room->bytes);
-    for (size_t i = end; i < sizeof room->bytes; i++)
-        if (room->bytes[i] != GUARD)
+        row->fill(capacity->bytes);
+    memcpy(capacity->bytes, &size, sizeof size);
+    int result = row->call(capacity->bytes);
+    for (size_t i = end; i < sizeof capacity->bytes; i++)
+        if (capacity->bytes[i] != GUARD)
             fail_msg("%s: byte %zu has changed", mcds__sized_layouts[which].name, i);
     return result;
 }
 
-static void check_zeros(const union room *room, size_t from, size_t to)
+static void check_zeros(const union capacity *capacity, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
-        assert_int_equal(room->bytes[i], 0);
+        assert_int_equal(capacity->bytes[i], 0);
 }
 
 static void every_struct_has_a_row(void **state)
@@ -298,11 +298,11 @@ static void this_versions_size_and_0_are_taken(void **state)
     (void)state;
     for (int i = 0; i < MCDS__SIZED_COUNT; i++) {
         const struct mcds__sized_layout *layout = &mcds__sized_layouts[i];
-        union room room;
-        assert_int_equal(call(i, &room, layout->size, layout->size, layout->size), MCDS_OK);
-        assert_int_equal(call(i, &room, 0, layout->first, layout->first), MCDS_OK);
+        union capacity capacity;
+        assert_int_equal(call(i, &capacity, layout->size, layout->size, layout->size), MCDS_OK);
+        assert_int_equal(call(i, &capacity, 0, layout->first, layout->first), MCDS_OK);
         size_t size;
-        memcpy(&size, room.bytes, sizeof size);
+        memcpy(&size, capacity.bytes, sizeof size);
         assert_int_equal(size, 0);
     }
 }
@@ -316,8 +316,8 @@ static void an_older_struct_is_taken(void **state)
         size_t size = layout->known > 2 * sizeof(size_t)
                           ? (layout->known - sizeof(size_t)) & ~(sizeof(size_t) - 1)
                           : sizeof(size_t);
-        union room room;
-        assert_int_equal(call(i, &room, size, size, size), MCDS_OK);
+        union capacity capacity;
+        assert_int_equal(call(i, &capacity, size, size, size), MCDS_OK);
     }
 }
 
@@ -326,9 +326,9 @@ static void a_newer_struct_is_taken_where_its_tail_is_zero(void **state)
     (void)state;
     for (int i = 0; i < MCDS__SIZED_COUNT; i++) {
         size_t size = mcds__sized_layouts[i].size + TAIL;
-        union room room;
-        assert_int_equal(call(i, &room, size, size, size), MCDS_OK);
-        check_zeros(&room, size - TAIL, size);
+        union capacity capacity;
+        assert_int_equal(call(i, &capacity, size, size, size), MCDS_OK);
+        check_zeros(&capacity, size - TAIL, size);
     }
 }
 
@@ -340,18 +340,18 @@ static void a_newer_struct_with_more_is_refused_or_cleared(void **state)
         const struct mcds__sized_layout *layout = &mcds__sized_layouts[i];
         size_t size = layout->size + TAIL;
         char sentence[200];
-        union room room;
-        int result = call(i, &room, size, layout->size, size);
+        union capacity capacity;
+        int result = call(i, &capacity, size, layout->size, size);
         if (rows[i].is_output) {
             assert_int_equal(result, MCDS_OK);
-            check_zeros(&room, layout->size, size);
+            check_zeros(&capacity, layout->size, size);
             continue;
         }
         snprintf(sentence, sizeof sentence,
-                 "%s: made for a newer version: field beyond byte %zu is set", layout->name,
+                 "%s: made for a newer version: a member beyond byte %zu is set", layout->name,
                  layout->known);
         assert_int_equal(result, MCDS_INVALID);
-        assert_string_equal(mcds_errmsg(), sentence);
+        assert_string_equal(mcds_last_error()->reason, sentence);
     }
 }
 
@@ -361,14 +361,14 @@ static void a_reserved_member_must_be_zero(void **state)
     (void)state;
     for (int i = 0; i < MCDS__SIZED_COUNT; i++) {
         const struct mcds__sized_layout *layout = &mcds__sized_layouts[i];
-        union room room;
-        int result = call(i, &room, layout->size, layout->known, layout->size);
+        union capacity capacity;
+        int result = call(i, &capacity, layout->size, layout->known, layout->size);
         if (layout->known < layout->size && !rows[i].is_output)
             assert_int_equal(result, MCDS_INVALID);
         else
             assert_int_equal(result, MCDS_OK);
         if (rows[i].is_output)
-            check_zeros(&room, layout->known, layout->size);
+            check_zeros(&capacity, layout->known, layout->size);
     }
 }
 
@@ -382,15 +382,15 @@ static void an_impossible_size_is_refused(void **state)
                                 layout->size + MCDS__SIZED_GROWTH_MAX + 1, SIZE_MAX};
         for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; k++) {
             char words[200];
-            union room room;
-            int result = call(i, &room, sizes[k], layout->size, layout->size);
-            check_zeros(&room, sizeof(size_t), rows[i].is_output ? layout->size : 0);
+            union capacity capacity;
+            int result = call(i, &capacity, sizes[k], layout->size, layout->size);
+            check_zeros(&capacity, sizeof(size_t), rows[i].is_output ? layout->size : 0);
             if (rows[i].is_silent)
                 continue;
             snprintf(words, sizeof words, "%s: its size is %zu; set it to sizeof(%s), %zu in",
                      layout->name, sizes[k], layout->name, layout->size);
             assert_int_equal(result, MCDS_INVALID);
-            assert_memory_equal(mcds_errmsg(), words, strlen(words));
+            assert_memory_equal(mcds_last_error()->reason, words, strlen(words));
         }
     }
 }
@@ -402,25 +402,27 @@ static void made_with_fills_what_fits(void **state)
     mcds_store *store = open_memory();
     mcds_online_options options = {.size = sizeof options, .buckets = 7, .width_ms = 2000};
     mcds_online *online = NULL;
-    union room room;
+    union capacity capacity;
     assert_int_equal(mcds_online_open(store, "x", &options, &online), MCDS_OK);
     assert_int_equal(mcds_online_beat(online, "v", 0), MCDS_OK);
     mcds_online_close(online);
-    memset(room.bytes, GUARD, sizeof room.bytes);
+    memset(capacity.bytes, GUARD, sizeof capacity.bytes);
     size_t size = offsetof(mcds_online_options, width_ms);
-    memcpy(room.bytes, &size, sizeof size);
-    assert_int_equal(mcds_online_made_with(store, "x", (mcds_online_options *)&room), MCDS_OK);
-    assert_int_equal(((mcds_online_options *)&room)->buckets, 7);
-    assert_int_equal(room.bytes[size], GUARD);
+    memcpy(capacity.bytes, &size, sizeof size);
+    assert_int_equal(mcds_online_made_with(store, "x", (mcds_online_options *)&capacity),
+                     MCDS_OK);
+    assert_int_equal(((mcds_online_options *)&capacity)->buckets, 7);
+    assert_int_equal(capacity.bytes[size], GUARD);
     size = sizeof options + TAIL;
-    memcpy(room.bytes, &size, sizeof size);
-    assert_int_equal(mcds_online_made_with(store, "x", (mcds_online_options *)&room), MCDS_OK);
-    assert_int_equal(((mcds_online_options *)&room)->width_ms, 2000);
-    check_zeros(&room, offsetof(mcds_online_options, reserved), size);
-    assert_int_equal(room.bytes[size], GUARD);
+    memcpy(capacity.bytes, &size, sizeof size);
+    assert_int_equal(mcds_online_made_with(store, "x", (mcds_online_options *)&capacity),
+                     MCDS_OK);
+    assert_int_equal(((mcds_online_options *)&capacity)->width_ms, 2000);
+    check_zeros(&capacity, offsetof(mcds_online_options, reserved), size);
+    assert_int_equal(capacity.bytes[size], GUARD);
     size = 1;
-    memcpy(room.bytes, &size, sizeof size);
-    assert_int_equal(mcds_online_made_with(store, "x", (mcds_online_options *)&room),
+    memcpy(capacity.bytes, &size, sizeof size);
+    assert_int_equal(mcds_online_made_with(store, "x", (mcds_online_options *)&capacity),
                      MCDS_INVALID);
     mcds_close(store);
 }

@@ -1,4 +1,4 @@
-/* The store layer over a home of the test's own: options, checks, the pool of lanes. */
+/* The store layer over a test backend: options, checks, the pool of sessions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,62 +11,62 @@
 #include "store/store.h"
 #include "support/fake_env.h"
 
-#define LANES_IDLE_MAX 64
-#define LANES (LANES_IDLE_MAX + 6)
+#define SESSIONS_IDLE_MAX 64
+#define SESSIONS (SESSIONS_IDLE_MAX + 6)
 
-/* A home that answers OK to all and notes who came. */
+/* A backend that answers OK to all and notes who came. */
 struct toy {
     bool is_without_cas;
     uint32_t opened;
     uint32_t closed;
-    bool refuses_lanes;
+    bool refuses_sessions;
     bool is_closed;
     uint32_t batches;
-    struct toy_lane {
+    struct toy_session {
         struct toy *toy;
         uint64_t connection;
         mcds_batch *done;
-    } lanes[LANES];
+    } sessions[SESSIONS];
 };
 
-static void toy_close(void *home)
+static void toy_close(void *backend)
 {
-    struct toy *toy = home;
+    struct toy *toy = backend;
     toy->is_closed = true;
 }
 
-static void toy_capabilities(void *home, mcds_capabilities *out)
+static void toy_capabilities(void *backend, mcds_capabilities *out)
 {
-    const struct toy *toy = home;
+    const struct toy *toy = backend;
     memset(out, 0, sizeof *out);
     out->value_max = 123;
     out->compare_and_set = !toy->is_without_cas;
 }
 
-static int toy_lane_open(void *home, void **lane_out)
+static int toy_session_open(void *backend, void **session_out)
 {
-    struct toy *toy = home;
-    if (toy->refuses_lanes)
+    struct toy *toy = backend;
+    if (toy->refuses_sessions)
         return mcds_fail(MCDS_NO_MEMORY, "toy: no lane");
-    assert_true(toy->opened < LANES);
-    struct toy_lane *lane = &toy->lanes[toy->opened++];
-    *lane = (struct toy_lane){toy, toy->opened, NULL};
-    *lane_out = lane;
+    assert_true(toy->opened < SESSIONS);
+    struct toy_session *session = &toy->sessions[toy->opened++];
+    *session = (struct toy_session){toy, toy->opened, NULL};
+    *session_out = session;
     return MCDS_OK;
 }
 
-static void toy_lane_close(void *state)
+static void toy_session_close(void *state)
 {
-    struct toy_lane *lane = state;
-    assert_true(lane->connection != 0);
-    lane->connection = 0;
-    lane->toy->closed++;
+    struct toy_session *session = state;
+    assert_true(session->connection != 0);
+    session->connection = 0;
+    session->toy->closed++;
 }
 
-static bool toy_lane_holds(void *state, uint64_t connection)
+static bool toy_session_holds(void *state, uint64_t connection)
 {
-    const struct toy_lane *lane = state;
-    return lane->connection == connection;
+    const struct toy_session *session = state;
+    return session->connection == connection;
 }
 
 static void answer(struct toy *toy, mcds_batch *first, const char *peer)
@@ -84,52 +84,52 @@ static void answer(struct toy *toy, mcds_batch *first, const char *peer)
 
 static void toy_submit(void *state, mcds_batch *first)
 {
-    struct toy_lane *lane = state;
-    answer(lane->toy, first, "lane");
-    lane->done = first;
+    struct toy_session *session = state;
+    answer(session->toy, first, "lane");
+    session->done = first;
 }
 
 static mcds_batch *toy_collect(void *state, int64_t until_ns)
 {
-    struct toy_lane *lane = state;
+    struct toy_session *session = state;
     (void)until_ns;
-    mcds_batch *done = lane->done;
-    lane->done = NULL;
+    mcds_batch *done = session->done;
+    session->done = NULL;
     return done;
 }
 
-static void toy_submit_at_once(void *home, mcds_batch *first)
+static void toy_submit_at_once(void *backend, mcds_batch *first)
 {
-    answer(home, first, "home");
+    answer(backend, first, "home");
 }
 
-static const mcds_home toy_home = {
-    .version = MCDS_HOME_VERSION,
+static const mcds_backend toy_backend = {
+    .version = MCDS_BACKEND_VERSION,
     .scheme = "toy",
     .close = toy_close,
     .capabilities = toy_capabilities,
-    .lane_open = toy_lane_open,
-    .lane_close = toy_lane_close,
-    .lane_holds = toy_lane_holds,
+    .session_open = toy_session_open,
+    .session_close = toy_session_close,
+    .session_holds = toy_session_holds,
     .submit = toy_submit,
     .collect = toy_collect,
 };
 
-static const mcds_home laneless_home = {
-    .version = MCDS_HOME_VERSION,
+static const mcds_backend laneless_backend = {
+    .version = MCDS_BACKEND_VERSION,
     .scheme = "laneless",
     .capabilities = toy_capabilities,
     .submit = toy_submit_at_once,
 };
 
-static mcds_store *open_toy(const mcds_home *home, struct toy *toy, struct fake_env *fake)
+static mcds_store *open_toy(const mcds_backend *backend, struct toy *toy, struct fake_env *fake)
 {
     memset(toy, 0, sizeof *toy);
     fake_env_init(fake, 1);
     mcds_options options = MCDS_OPTIONS_INIT;
     options.env = &fake->env;
     mcds_store *store;
-    assert_int_equal(mcds_open_home(home, toy, &options, &store), MCDS_OK);
+    assert_int_equal(mcds_open_backend(backend, toy, &options, &store), MCDS_OK);
     return store;
 }
 
@@ -153,37 +153,35 @@ static void open_names_each_mistake(void **state)
     mcds_options options = MCDS_OPTIONS_INIT;
     mcds_env env = *mcds_env_system();
     assert_int_equal(mcds_open("memory:", NULL, NULL), MCDS_INVALID);
-    assert_open_fails(NULL, NULL, MCDS_INVALID,
-                      "store: mcds_open needs a URI and a place for the store");
-    assert_open_fails(
-        "redis:x", NULL, MCDS_INVALID,
-        "store URI: no store 'redis:'; there are memory:, lmdb: and memcached://");
+    assert_open_fails(NULL, NULL, MCDS_INVALID, "store: needs a URI and a place for the store");
+    assert_open_fails("redis:x", NULL, MCDS_INVALID,
+                      "store: there is no 'redis:'; use memory:, lmdb: or memcached://");
     assert_open_fails("memory:?timeout=0", NULL, MCDS_INVALID,
-                      "store URI: timeout=0 is not a whole number from 1 to 3600000");
-    assert_open_fails("memory:?timeout=3600001", NULL, MCDS_INVALID,
-                      "store URI: timeout=3600001 is not a whole number from 1 to 3600000");
+                      "store: the URI's timeout=0 is not a whole number from 1 to 3600000");
+    assert_open_fails(
+        "memory:?timeout=3600001", NULL, MCDS_INVALID,
+        "store: the URI's timeout=3600001 is not a whole number from 1 to 3600000");
     assert_open_fails("memory:?ns=a%3Ab", NULL, MCDS_INVALID,
-                      "store: ns 'a:b' must be at most 32 of a-z A-Z 0-9 _ - .");
+                      "store: ns 'a:b' has a byte that is none of a-z A-Z 0-9 _ - .");
     assert_open_fails("memory:?ns=nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn", NULL, MCDS_INVALID,
-                      "store: ns 'nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn' must be at most 32 of "
-                      "a-z A-Z 0-9 _ - .");
+                      "store: the ns has 33 bytes; at most 32");
     options.timeout_ms = 3600001;
     assert_open_fails("memory:", &options, MCDS_INVALID,
-                      "store: timeout 3600001 ms is more than an hour");
+                      "store: timeout_ms must be 0 to 3600000, not 3600001");
     options.timeout_ms = 0;
     options.ns = "two words";
     assert_open_fails("memory:", &options, MCDS_INVALID,
-                      "store: ns 'two words' must be at most 32 of a-z A-Z 0-9 _ - .");
+                      "store: ns 'two words' has a byte that is none of a-z A-Z 0-9 _ - .");
     options.size = 1;
     assert_open_fails("memory:", &options, MCDS_INVALID,
-                      "mcds_options: its size is 1; set it to sizeof(mcds_options), 32 in this "
-                      "version, or to 0");
+                      "store: mcds_options: its size is 1; set it to sizeof(mcds_options), "
+                      "32 in this version, or to 0");
     options = (mcds_options)MCDS_OPTIONS_INIT;
     env.size = 1;
     options.env = &env;
     assert_open_fails(
         "memory:", &options, MCDS_INVALID,
-        "mcds_env: its size is 1; set it to sizeof(mcds_env), 56 in this version, "
+        "store: mcds_env: its size is 1; set it to sizeof(mcds_env), 56 in this version, "
         "or to 0");
 }
 
@@ -225,43 +223,44 @@ static void a_limit_only_shortens_the_timeout(void **state)
     mcds_close(store);
 }
 
-static void a_home_of_another_version_is_refused(void **state)
+static void a_backend_of_another_version_is_refused(void **state)
 {
     (void)state;
-    mcds_home home = laneless_home;
-    home.version = MCDS_HOME_VERSION + 1;
+    mcds_backend backend = laneless_backend;
+    backend.version = MCDS_BACKEND_VERSION + 1;
     mcds_store *store = NULL;
-    assert_int_equal(mcds_open_home(&home, NULL, NULL, &store), MCDS_UNSUPPORTED);
-    assert_string_equal(mcds_errmsg(), "store: home version 2 is not 1");
+    assert_int_equal(mcds_open_backend(&backend, NULL, NULL, &store), MCDS_UNSUPPORTED);
+    assert_string_equal(mcds_errmsg(),
+                        "store: the backend was compiled with another mcds/backend.h");
     assert_null(store);
 }
 
-static void lanes_are_kept_and_taken_newest_first(void **state)
+static void sessions_are_kept_and_taken_newest_first(void **state)
 {
     (void)state;
     struct toy toy;
     struct fake_env fake;
-    mcds_store *store = open_toy(&toy_home, &toy, &fake);
-    struct mcds__lane *lanes[3];
-    struct mcds__lane *lane;
+    mcds_store *store = open_toy(&toy_backend, &toy, &fake);
+    struct mcds__session *sessions[3];
+    struct mcds__session *session;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(mcds__lane_take(store, 0, &lanes[i]), MCDS_OK);
+        assert_int_equal(mcds__session_take(store, 0, &sessions[i]), MCDS_OK);
     assert_int_equal(toy.opened, 3);
     for (int i = 0; i < 3; i++)
-        mcds__lane_give(store, lanes[i]);
-    assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_OK);
-    assert_ptr_equal(lane, lanes[2]);
-    mcds__lane_give(store, lane);
+        mcds__session_give(store, sessions[i]);
+    assert_int_equal(mcds__session_take(store, 0, &session), MCDS_OK);
+    assert_ptr_equal(session, sessions[2]);
+    mcds__session_give(store, session);
     /* By the connection it holds, else the newest. */
-    assert_int_equal(mcds__lane_take(store, 1, &lane), MCDS_OK);
-    assert_ptr_equal(lane, lanes[0]);
-    mcds__lane_give(store, lane);
-    assert_int_equal(mcds__lane_take(store, 99, &lane), MCDS_OK);
-    assert_ptr_equal(lane, lanes[0]);
-    assert_int_equal(mcds__lane_take(store, 2, &lane), MCDS_OK);
-    assert_ptr_equal(lane, lanes[1]);
-    mcds__lane_give(store, lanes[0]);
-    mcds__lane_give(store, lanes[1]);
+    assert_int_equal(mcds__session_take(store, 1, &session), MCDS_OK);
+    assert_ptr_equal(session, sessions[0]);
+    mcds__session_give(store, session);
+    assert_int_equal(mcds__session_take(store, 99, &session), MCDS_OK);
+    assert_ptr_equal(session, sessions[0]);
+    assert_int_equal(mcds__session_take(store, 2, &session), MCDS_OK);
+    assert_ptr_equal(session, sessions[1]);
+    mcds__session_give(store, sessions[0]);
+    mcds__session_give(store, sessions[1]);
     assert_int_equal(toy.opened, 3);
     mcds_close(store);
     assert_int_equal(toy.closed, 3);
@@ -269,43 +268,43 @@ static void lanes_are_kept_and_taken_newest_first(void **state)
     assert_int_equal(fake.blocks, 0);
 }
 
-static void more_idle_lanes_than_allowed_are_closed(void **state)
+static void more_idle_sessions_than_allowed_are_closed(void **state)
 {
     (void)state;
     struct toy toy;
     struct fake_env fake;
-    mcds_store *store = open_toy(&toy_home, &toy, &fake);
-    struct mcds__lane *lanes[LANES];
-    for (int i = 0; i < LANES; i++)
-        assert_int_equal(mcds__lane_take(store, 0, &lanes[i]), MCDS_OK);
-    mcds__lane_drop(lanes[0]);
+    mcds_store *store = open_toy(&toy_backend, &toy, &fake);
+    struct mcds__session *sessions[SESSIONS];
+    for (int i = 0; i < SESSIONS; i++)
+        assert_int_equal(mcds__session_take(store, 0, &sessions[i]), MCDS_OK);
+    mcds__session_drop(sessions[0]);
     assert_int_equal(toy.closed, 1);
-    for (int i = 1; i < LANES; i++)
-        mcds__lane_give(store, lanes[i]);
-    assert_int_equal(toy.closed, LANES - LANES_IDLE_MAX);
+    for (int i = 1; i < SESSIONS; i++)
+        mcds__session_give(store, sessions[i]);
+    assert_int_equal(toy.closed, SESSIONS - SESSIONS_IDLE_MAX);
     mcds_close(store);
-    assert_int_equal(toy.closed, LANES);
+    assert_int_equal(toy.closed, SESSIONS);
     assert_int_equal(fake.blocks, 0);
 }
 
-static void a_store_without_a_lane_answers_unsent(void **state)
+static void a_store_without_a_session_answers_unsent(void **state)
 {
     (void)state;
     struct toy toy;
     struct fake_env fake;
-    mcds_store *store = open_toy(&toy_home, &toy, &fake);
+    mcds_store *store = open_toy(&toy_backend, &toy, &fake);
     mcds_request request = get_request("k");
     mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = INT64_MAX};
-    struct mcds__lane *lane;
-    toy.refuses_lanes = true;
+    struct mcds__session *session;
+    toy.refuses_sessions = true;
     mcds__store_execute(store, 0, &batch);
     assert_int_equal(batch.answered, 1);
     assert_int_equal(request.reply.outcome, MCDS_OUT_UNSENT);
     assert_non_null(request.reply.detail);
-    assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_NO_MEMORY);
-    toy.refuses_lanes = false;
+    assert_int_equal(mcds__session_take(store, 0, &session), MCDS_NO_MEMORY);
+    toy.refuses_sessions = false;
     fake.allowed = 0;
-    assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_NO_MEMORY);
+    assert_int_equal(mcds__session_take(store, 0, &session), MCDS_NO_MEMORY);
     fake.allowed = -1;
     mcds__store_execute(store, 0, &batch);
     assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
@@ -313,12 +312,12 @@ static void a_store_without_a_lane_answers_unsent(void **state)
     assert_int_equal(fake.blocks, 0);
 }
 
-/* Sound and refused batches in one list: each comes back once, the home sees the sound ones. */
-static void check_mixed_list(const mcds_home *home)
+/* Sound and refused batches in one list: each comes back once, the backend sees the sound ones. */
+static void check_mixed_list(const mcds_backend *backend)
 {
     struct toy toy;
     struct fake_env fake;
-    mcds_store *store = open_toy(home, &toy, &fake);
+    mcds_store *store = open_toy(backend, &toy, &fake);
     mcds_request requests[6];
     mcds_batch batches[6];
     for (int i = 0; i < 6; i++) {
@@ -329,15 +328,15 @@ static void check_mixed_list(const mcds_home *home)
                                   .deadline_ns = INT64_MAX,
                                   .next = i < 5 ? &batches[i + 1] : NULL};
     }
-    struct mcds__lane *lane;
-    assert_int_equal(mcds__lane_take(store, 0, &lane), MCDS_OK);
-    mcds__lane_submit(lane, &batches[0]);
+    struct mcds__session *session;
+    assert_int_equal(mcds__session_take(store, 0, &session), MCDS_OK);
+    mcds__session_submit(session, &batches[0]);
     int seen[6] = {0};
     for (int turn = 0; turn < 6; turn++)
-        for (mcds_batch *batch = mcds__lane_collect(lane, 0); batch != NULL;
+        for (mcds_batch *batch = mcds__session_collect(session, 0); batch != NULL;
              batch = batch->next)
             seen[batch - batches]++;
-    mcds__lane_give(store, lane);
+    mcds__session_give(store, session);
     assert_int_equal(toy.batches, 3);
     for (int i = 0; i < 6; i++) {
         assert_int_equal(seen[i], 1);
@@ -353,8 +352,8 @@ static void check_mixed_list(const mcds_home *home)
 static void sound_and_refused_batches_both_come_back(void **state)
 {
     (void)state;
-    check_mixed_list(&toy_home);
-    check_mixed_list(&laneless_home);
+    check_mixed_list(&toy_backend);
+    check_mixed_list(&laneless_backend);
 }
 
 static void one_bad_request_stops_its_batch(void **state)
@@ -368,7 +367,7 @@ static void one_bad_request_stops_its_batch(void **state)
     };
     struct toy toy;
     struct fake_env fake;
-    mcds_store *store = open_toy(&laneless_home, &toy, &fake);
+    mcds_store *store = open_toy(&laneless_backend, &toy, &fake);
     mcds_request bad[4] = {get_request(""), get_request("k"), get_request("k"),
                            get_request("k")};
     bad[1].command = MCDS_TOUCH;
@@ -406,7 +405,7 @@ static void a_batch_past_its_deadline_is_not_sent(void **state)
     (void)state;
     struct toy toy;
     struct fake_env fake;
-    mcds_store *store = open_toy(&toy_home, &toy, &fake);
+    mcds_store *store = open_toy(&toy_backend, &toy, &fake);
     mcds_request request = get_request("k");
     mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = fake.monotonic_ns};
     mcds__store_execute(store, 0, &batch);
@@ -433,12 +432,12 @@ static bool no_key(void *context, mcds_bytes key)
     return false;
 }
 
-static void what_a_home_cannot_tell_is_said(void **state)
+static void what_a_backend_cannot_tell_is_said(void **state)
 {
     (void)state;
     struct toy toy;
     struct fake_env fake;
-    mcds_store *store = open_toy(&laneless_home, &toy, &fake);
+    mcds_store *store = open_toy(&laneless_backend, &toy, &fake);
     mcds_capabilities can;
     mcds__store_capabilities(store, &can);
     assert_int_equal(can.value_max, 123);
@@ -456,14 +455,14 @@ int main(void)
         cmocka_unit_test(open_names_each_mistake),
         cmocka_unit_test(the_uri_wins_over_the_options),
         cmocka_unit_test(a_limit_only_shortens_the_timeout),
-        cmocka_unit_test(a_home_of_another_version_is_refused),
-        cmocka_unit_test(lanes_are_kept_and_taken_newest_first),
-        cmocka_unit_test(more_idle_lanes_than_allowed_are_closed),
-        cmocka_unit_test(a_store_without_a_lane_answers_unsent),
+        cmocka_unit_test(a_backend_of_another_version_is_refused),
+        cmocka_unit_test(sessions_are_kept_and_taken_newest_first),
+        cmocka_unit_test(more_idle_sessions_than_allowed_are_closed),
+        cmocka_unit_test(a_store_without_a_session_answers_unsent),
         cmocka_unit_test(sound_and_refused_batches_both_come_back),
         cmocka_unit_test(one_bad_request_stops_its_batch),
         cmocka_unit_test(a_batch_past_its_deadline_is_not_sent),
-        cmocka_unit_test(what_a_home_cannot_tell_is_said),
+        cmocka_unit_test(what_a_backend_cannot_tell_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

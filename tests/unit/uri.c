@@ -73,23 +73,23 @@ static void options_by_name(void **state)
 static void mistakes_are_named(void **state)
 {
     (void)state;
-    assert_refused("", "store URI '': must begin with memory:, lmdb: or memcached://");
+    assert_refused("", "store: the URI '' must begin with memory:, lmdb: or memcached://");
     assert_refused("localhost",
-                   "store URI 'localhost': must begin with memory:, lmdb: or memcached://");
-    assert_refused(":x", "store URI ':x': must begin with memory:, lmdb: or memcached://");
+                   "store: the URI 'localhost' must begin with memory:, lmdb: or memcached://");
+    assert_refused(":x", "store: the URI ':x' must begin with memory:, lmdb: or memcached://");
     assert_refused(
         "lmdb://a/b",
-        "store URI 'lmdb://a/b': an lmdb: file has no host; write lmdb:///PATH for an "
+        "store: 'lmdb://a/b' has a host, and an lmdb: file has none; write lmdb:///PATH for an "
         "absolute path, lmdb:PATH for a relative one");
-    assert_refused("lmdb:a%2", "store URI 'lmdb:a%2': bad %XX in the place");
-    assert_refused("lmdb:a%", "store URI 'lmdb:a%': bad %XX in the place");
-    assert_refused("lmdb:a%zz", "store URI 'lmdb:a%zz': bad %XX in the place");
-    assert_refused("lmdb:a%00", "store URI 'lmdb:a%00': bad %XX in the place");
-    assert_refused("memory:?strict", "store URI: option 'strict' is not NAME=VALUE");
-    assert_refused("memory:?=1", "store URI: option '=1' is not NAME=VALUE");
-    assert_refused("memory:?a=1&&b=2", "store URI: option '' is not NAME=VALUE");
-    assert_refused("memory:?a=%4", "store URI: option 'a' has a bad %XX");
-    assert_refused("memory:?a=1&a=1", "store URI: option 'a' is given twice");
+    assert_refused("lmdb:a%2", "store: the URI 'lmdb:a%2' has a bad %XX in its place");
+    assert_refused("lmdb:a%", "store: the URI 'lmdb:a%' has a bad %XX in its place");
+    assert_refused("lmdb:a%zz", "store: the URI 'lmdb:a%zz' has a bad %XX in its place");
+    assert_refused("lmdb:a%00", "store: the URI 'lmdb:a%00' has a bad %XX in its place");
+    assert_refused("memory:?strict", "store: the URI's option 'strict' is not NAME=VALUE");
+    assert_refused("memory:?=1", "store: the URI's option '=1' is not NAME=VALUE");
+    assert_refused("memory:?a=1&&b=2", "store: the URI's option '' is not NAME=VALUE");
+    assert_refused("memory:?a=%4", "store: the URI's option 'a' has a bad %XX");
+    assert_refused("memory:?a=1&a=1", "store: the URI's option 'a' is given twice");
 }
 
 static void too_long_and_too_many(void **state)
@@ -98,7 +98,7 @@ static void too_long_and_too_many(void **state)
     static char text[MCDS__URI_MAX + 1];
     memset(text, 'x', MCDS__URI_MAX);
     memcpy(text, "lmdb:", 5);
-    assert_refused(text, "store URI: longer than 4095 bytes");
+    assert_refused(text, "store: the URI is longer than 4095 bytes");
     text[MCDS__URI_MAX - 1] = '\0';
     parse(text);
     assert_int_equal(strlen(mcds_uri_place(&uri)), MCDS__URI_MAX - 1 - 5);
@@ -109,7 +109,7 @@ static void too_long_and_too_many(void **state)
     parse(text);
     assert_int_equal(uri.option_count, MCDS__URI_OPTIONS_MAX);
     (void)snprintf(text + length, sizeof text - length, "more=1");
-    assert_refused(text, "store URI: more than 16 options");
+    assert_refused(text, "store: the URI has more than 16 options");
 }
 
 static void numbers_have_bounds(void **state)
@@ -130,8 +130,8 @@ static void numbers_have_bounds(void **state)
         (void)snprintf(text, sizeof text, "memory:?n=%s", bad[i]);
         parse(text);
         assert_false(mcds__uri_number(&uri, "n", 1, 10, 3, &number));
-        (void)snprintf(text, sizeof text, "store URI: n=%s is not a whole number from 1 to 10",
-                       bad[i]);
+        (void)snprintf(text, sizeof text,
+                       "store: the URI's n=%s is not a whole number from 1 to 10", bad[i]);
         assert_string_equal(mcds_errmsg(), text);
     }
 }
@@ -144,7 +144,7 @@ static void strange_options_are_refused(void **state)
     parse("memory:?ns=a&timeout=5&strict=1");
     assert_true(mcds__uri_knows(&uri, known));
     assert_false(mcds__uri_knows(&uri, none));
-    assert_string_equal(mcds_errmsg(), "store URI: memory: has no option 'strict'");
+    assert_string_equal(mcds_errmsg(), "store: memory: has no option 'strict'");
     parse("memory:?Strict=1");
     assert_false(mcds__uri_knows(&uri, known));
 }

@@ -1,4 +1,5 @@
-/* The two text protocols: every reply whole and cut at every byte, and what is no reply. */
+/* The two text protocols: every reply, complete and cut at every byte, and malformed
+ * replies. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,10 +9,10 @@
 #include <cmocka.h>
 
 #include "base/buffer.h"
-#include "store/wire.h"
+#include "store/memcached/wire/wire.h"
 
 #define WALL_S 1700000000
-#define TURN 66 /* its opaque is O12 */
+#define SEQUENCE 66 /* its opaque is O12 */
 
 static mcds_request request_of(mcds_command command)
 {
@@ -29,7 +30,7 @@ static enum mcds__parse parse(const struct mcds__wire *wire, const mcds_request 
     assert_non_null(exact);
     memcpy(exact, bytes, length);
     *consumed = *needed = 0;
-    return wire->parse(request, TURN, exact, length, reply, consumed, needed);
+    return wire->parse(request, SEQUENCE, exact, length, reply, consumed, needed);
 }
 
 struct answer {
@@ -362,7 +363,7 @@ static void expect_sent(const struct mcds__wire *wire, mcds_request request, con
 {
     mcds_buffer out;
     mcds__buffer_init(&out, mcds_env_system(), 4096);
-    assert_true(wire->encode(&request, TURN, WALL_S, &out));
+    assert_true(wire->encode(&request, SEQUENCE, WALL_S, &out));
     if (out.length != strlen(bytes) || memcmp(out.at, bytes, out.length) != 0)
         fail_msg("%s: '%.*s' is not '%s'", wire->name, (int)out.length, (const char *)out.at,
                  bytes);

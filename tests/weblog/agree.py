@@ -112,7 +112,7 @@ def run(weblog, store, crews, logs, folder):
 
 
 def main():
-    weblog, home, kind = sys.argv[1:]
+    weblog, store, kind = sys.argv[1:]
     if kind == "real":
         if not os.path.exists(REAL):
             skip("no " + os.path.normpath(REAL))
@@ -121,9 +121,9 @@ def main():
     else:
         logs = list(nasty.cases())
     with tempfile.TemporaryDirectory() as folder:
-        if home == "memory":
+        if store == "memory":
             run(weblog, "memory:", [1], logs, folder)
-        elif home == "lmdb":
+        elif store == "lmdb":
             run(weblog, "lmdb:%s/store.mdb" % folder, [1, 4], logs, folder)
         elif not memcached.present():
             skip("no memcached")

@@ -54,9 +54,9 @@ def check_command(mcds, store, lines, times):
     hosts = dict(line.rsplit(b"\t", 1) for line in told(base + ["table", "scan", "site:requests"]))
     compare("hosts", {host: int(number) for host, number in hosts.items()},
             {host: number * times for number, host in lines["hosts"]})
-    compare("referrers", sorted(told(base + ["set", "fetch", "site:referrers"])),
+    compare("referrers", sorted(told(base + ["set", "scan", "site:referrers"])),
             sorted(text for _, text in lines["referrer"]))
-    events = [line.split(b"\t", 1)[1] for line in told(base + ["log", "fetch", "site:error_log"])]
+    events = [line.split(b"\t", 1)[1] for line in told(base + ["log", "scan", "site:error_log"])]
     compare("error log", sorted(events), sorted([text for _, text in lines["error"]] * times))
 
 
@@ -101,9 +101,9 @@ def run(weblog, mcds, store, forget, folder):
 
 
 def main():
-    weblog, mcds, home = sys.argv[1:]
+    weblog, mcds, store = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        if home == "lmdb":
+        if store == "lmdb":
             run(weblog, mcds, "lmdb:%s/store.mdb" % folder, None, folder)
         elif not memcached.present():
             agree.skip("no memcached")

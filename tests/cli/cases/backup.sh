@@ -1,4 +1,4 @@
-# home: lmdb
+# store: lmdb
 store=lmdb:./in.use
 mcds -s $store counter add x 41
 mcds -s $store table put t key value

@@ -11,7 +11,7 @@ visitors get NAME
 visitors estimate NAME
 visitors drop NAME
 online beat NAME ann
-online count NAME
+online get NAME
 online drop NAME
 views hit NAME page
 views get NAME page
@@ -19,7 +19,7 @@ views flush NAME
 set add NAME a
 set remove NAME a
 set has NAME a
-set fetch NAME
+set scan NAME
 set drop NAME
 table put NAME key value
 table get NAME key
@@ -29,14 +29,14 @@ table incr NAME key
 table scan NAME
 table drop NAME
 list push NAME a
-list fetch NAME
+list scan NAME
 list clear NAME
 list drop NAME
 log put NAME a
-log fetch NAME
+log scan NAME
 log tail NAME
 log drop NAME
-array get NAME
+array scan NAME
 array set NAME a
 array change NAME --add a
 array drop NAME
@@ -67,9 +67,9 @@ for noun in 'visitors hit site' 'online beat site' 'views hit site' 'set add tag
 done
 # numbers
 for words in 'counter add c 2305843009213693952' 'counter add c 1e3' 'counter add c ""' 'table incr t k 1.5' \
-    'views hit site page -1' 'views hit site page many' 'list fetch l --skip -1' 'list fetch l --limit x' \
+    'views hit site page -1' 'views hit site page many' 'list scan l --skip -1' 'list scan l --limit x' \
     'table scan t --cursor x' 'log tail l --last x' 'log tail l --last -1' 'counter add c --copies 0' \
-    'counter add c --stripes 33' 'online count o --buckets 33' 'online count o --width 10ms' \
+    'counter add c --stripes 33' 'online get o --buckets 33' 'online get o --width 10ms' \
     'visitors get v --period 10ms' 'visitors get v --period forever' 'log put l e --retention 1' \
     'log put l e --retention 900d' 'log put l e --chunk 1ms' 'log put l e --late 1w' \
     'table put t k v --ttl never'; do

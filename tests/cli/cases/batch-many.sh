@@ -5,13 +5,13 @@ set add numbers 3 --list
 set add numbers 4 --list
 set remove numbers 3 --list
 set add numbers 5 --list
-set fetch numbers --list
+set scan numbers --list
 set has numbers 4 --list
 set has numbers 3 --list
 set remove numbers 3 --list
-set fetch numbers
+set scan numbers
 set drop numbers --list
-set fetch numbers --list
+set scan numbers --list
 table put hosts web1 10.0.0.1
 table put hosts web1 10.0.0.2
 table put hosts web1 "two\twords and a 'quote'"

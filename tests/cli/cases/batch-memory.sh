@@ -1,4 +1,4 @@
-# home: lmdb
+# store: lmdb
 mcds -s memory: batch <<'END'
 counter add a 5
 counter take a

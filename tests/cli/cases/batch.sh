@@ -13,7 +13,7 @@ visitors hit site alice --period 300d
 visitors get site --period 300d
 online beat site alice --width 1d
 online beat site alice --width 1d
-online count site --width 1d
+online get site --width 1d
 lock job --info
 lock job --break
 counter add busy --stripes 4

@@ -7,8 +7,8 @@ mcds set add "$crlf" "$long"
 mcds set add "$most" "$most"
 mcds set has "$most" "$most"
 mcds set has "$long" "$crlf"
-mcds set fetch "$crlf"
-mcds set fetch "$long"
+mcds set scan "$crlf"
+mcds set scan "$long"
 mcds set remove "$long" "$crlf"
 mcds set drop "$crlf"
 for verb in add remove has; do
@@ -19,8 +19,8 @@ for verb in add remove has; do
     mcds set $verb "no$crlf" "no$crlf"
 done
 mcds set drop "no$crlf"
-mcds set fetch "${most}x"
-mcds set fetch "no$crlf"
+mcds set scan "${most}x"
+mcds set scan "no$crlf"
 mcds table put "$crlf" "$long" "$crlf"
 mcds table put "$most" "$most" "$most$most$most"
 mcds table get "$crlf" "$long"
@@ -49,12 +49,12 @@ echo "-> $?"
 mcds table scan files | wc -c
 # a reader who has gone, and a full disk
 seq 15000 | mcds -q --timeout 30s set add many
-mcds set fetch many | head -n 1 | wc -l
-mcds set fetch many >/dev/full
+mcds set scan many | head -n 1 | wc -l
+mcds set scan many >/dev/full
 echo "-> $?"
 mcds set add many one >/dev/full
 echo "-> $?"
 printf '1\n' | mcds set add many >/dev/full
 echo "-> $?"
-mcds set fetch many >&-
+mcds set scan many >&-
 echo "-> $?"

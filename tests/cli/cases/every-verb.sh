@@ -37,45 +37,47 @@ visitors hit NAME ann --period 0 --estimated
 visitors get NAME --period 0 --estimated
 visitors drop NAME --period 0 --estimated
 visitors get NAME --period 0 --estimated
-online count NAME --width 1d
+online get NAME --width 1d
 online drop NAME --width 1d
 online beat NAME ann --width 1d
 online beat NAME ann --width 1d
-online count NAME --width 1d
+online get NAME --width 1d
 online drop NAME --width 1d
 online beat NAME ann --width 1d --estimated
 online beat NAME ann --width 1d --estimated
-online count NAME --width 1d --estimated
+online get NAME --width 1d --estimated
 online drop NAME --width 1d --estimated
 views get NAME page --database lmdb:./kept.mdb
 views flush NAME --database lmdb:./kept.mdb
 views hit NAME page 3 --database lmdb:./kept.mdb
 views get NAME page --database lmdb:./kept.mdb
 views flush NAME --database lmdb:./kept.mdb
+views drop NAME --database lmdb:./kept.mdb
+views hit NAME page 3 --database lmdb:./kept.mdb
 set has NAME a
 set remove NAME a
-set fetch NAME
+set scan NAME
 set drop NAME
 set add NAME a
 set add NAME a
 set has NAME a
 set has NAME b
-set fetch NAME
+set scan NAME
 set remove NAME b
 set remove NAME a
-set fetch NAME
+set scan NAME
 set drop NAME
 set add NAME a --bag
 set add NAME a --bag
-set fetch NAME --bag
+set scan NAME --bag
 set remove NAME a --bag
 set has NAME a --bag
 set drop NAME --bag
 set add NAME a --list
 set add NAME a --list
-set fetch NAME --list
+set scan NAME --list
 set remove NAME a --list
-set fetch NAME --list
+set scan NAME --list
 set drop NAME --list
 table get NAME key
 table has NAME key
@@ -97,30 +99,30 @@ table incr NAME number
 table remove NAME key
 table remove NAME key
 table drop NAME
-list fetch NAME
+list scan NAME
 list clear NAME
 list drop NAME
 list push NAME one two
-list fetch NAME
-list fetch NAME --skip 1
+list scan NAME
+list scan NAME --skip 1
 list clear NAME
-list fetch NAME
+list scan NAME
 list drop NAME
-log fetch NAME
+log scan NAME
 log tail NAME
 log drop NAME
 log put NAME event --at 2020-01-01T12:00:00Z --by-arrival
-log fetch NAME
+log scan NAME
 log tail NAME
 log drop NAME
-array get NAME
+array scan NAME
 array change NAME --remove a
 array drop NAME
 array change NAME --add a --add b
-array get NAME
+array scan NAME
 array change NAME --remove a
 array set NAME c d
-array get NAME
+array scan NAME
 array drop NAME
 ls
 END

@@ -1,4 +1,4 @@
-# home: memcached
+# store: memcached
 # keys that hold what mcds did not write: every verb says so and changes nothing
 /usr/bin/python3 - "$SOCKET" <<'END'
 import socket, sys, time
@@ -32,7 +32,7 @@ visitors get z --period 0 --estimated
 set add x a
 set remove x a
 set has x a
-set fetch x
+set scan x
 set drop x
 table put x key value
 table get x key
@@ -42,14 +42,14 @@ table incr x key
 table scan x
 table drop x
 list push x a
-list fetch x
+list scan x
 list clear x
 list drop x
 log put x a
-log fetch x
+log scan x
 log tail x
 log drop x
-array get x
+array scan x
 array set x a
 array change x --add a
 array drop x

@@ -1,4 +1,4 @@
-# home: memcached
+# store: memcached
 store() {
     /usr/bin/python3 - "$SOCKET" "$1" "$2" <<'END'
 import socket, sys

@@ -1,6 +1,6 @@
 # a line for each element, and what it answers
 printf '1\n2\n3\n2\n' | mcds set add ids
-mcds set fetch ids | sort
+mcds set scan ids | sort
 printf '3\n9\n' | mcds set remove ids -
 printf '3\n9\n' | mcds --json set remove ids -
 printf 'web1\t10.0.0.1\nweb2\t10.0.0.2\tand more\nweb1\t10.0.0.9' | mcds table put hosts
@@ -14,11 +14,11 @@ printf 'nul\000, \\ and \047\n\377\376\n$HOME\n-\n' | mcds set add odd
 mcds set add odd "$(printf "\$'quoted'")"
 mcds set add odd -- -
 mcds set add odd "$(printf 'a\r\nb')"
-mcds set fetch odd | LC_ALL=C sort >odd
+mcds set scan odd | LC_ALL=C sort >odd
 od -c odd
 mcds set add again <odd
-mcds set fetch again | LC_ALL=C sort | diff odd - && echo same
-mcds --json set fetch odd | LC_ALL=C sort
+mcds set scan again | LC_ALL=C sort | diff odd - && echo same
+mcds --json set scan odd | LC_ALL=C sort
 sed "s/.*/key\\t&/" odd | tail -n 1 | mcds table put odd
 mcds table get odd key
 # all of it as one value
@@ -29,6 +29,12 @@ printf '' | mcds table put files nothing -
 run table get files nothing
 mcds table put files dash -- -
 mcds table get files dash
+# an empty first line is an empty element
+for of in "list push" "log put" "array set"; do
+    # shellcheck disable=SC2086 # two words
+    printf '\nb\n' | mcds $of blank
+    mcds "${of%% *}" scan blank | cut -f 2 | od -c
+done
 # what is wrong with it
 printf 'fine\n\n%01025d\n%s\nlast\n' 7 "\$'open" | mcds set add picky
 echo "-> $?"
@@ -51,5 +57,5 @@ head -n 1 odd | mcds set add none -s memcached:///nowhere.sock >seen 2>&1
 echo "-> $?"
 sed 's/add: .*/add: .../' seen
 seq 3000 | mcds set add many
-mcds set fetch many | sort -n | tail -n 1
-mcds set fetch many | wc -l
+mcds set scan many | sort -n | tail -n 1
+mcds set scan many | wc -l

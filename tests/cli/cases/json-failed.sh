@@ -1,4 +1,4 @@
-# home: lmdb
+# store: lmdb
 # Every failure prints an object, also one before the store is open.
 for command in "counter get a" "lock a -- true" "set add a e" "set add a" ls batch "log tail a" "backup f"; do
     # shellcheck disable=SC2086 # words

@@ -14,7 +14,7 @@ run --json visitors estimate v --period 300d
 run --json visitors drop v --period 300d
 run --json online beat o alice --width 1d
 run --json online beat o alice --width 1d
-run --json online count o --width 1d
+run --json online get o --width 1d
 run --json online drop o --width 1d
 run --json lock l --info
 mcds lock l --label 'web "1"' -- mcds --json lock l --info | hide

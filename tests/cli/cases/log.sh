@@ -1,7 +1,7 @@
 # times of arrival are hidden, times that are given are not
 hide() { sed 's/^[0-9TZ:.-]*	/WHEN	/; s/"at":"[^"]*"/"at":"WHEN"/; s/_ms":[0-9]*/_ms":N/g'; }
-fetch() { echo "\$ mcds log fetch $*"; mcds log fetch "$@" | hide; }
-run log fetch deploys
+fetch() { echo "\$ mcds log scan $*"; mcds log scan "$@" | hide; }
+run log scan deploys
 run log tail deploys
 run log put deploys "v42 on web3"
 run log put deploys 'v42 on web4' 'v42 on web5'
@@ -35,21 +35,24 @@ mcds log tail deploys --cursor no/such/folder >/dev/null
 echo "-> $?"
 run log drop deploys
 run log drop deploys
-run log fetch deploys
+run log scan deploys
 run log put
 run log put ''
 # events of long ago, and any bytes
 run log put old --by-arrival --at 2020-01-01T12:00:00.250+02:00 'a day'
 mcds log put old --by-arrival --at @1577872800.5 "$(printf 'two\nlines')"
 printf 'nul\000\n\n\377\n' | mcds log put old --at 2020-01-01T12:00Z
-mcds log fetch old
-mcds --json log fetch old | sed 's/"filed_ms":[0-9]*/"filed_ms":N/'
+mcds log scan old
+mcds --json log scan old | sed 's/"filed_ms":[0-9]*/"filed_ms":N/'
 mcds log put old plain --retention 1h
-mcds log fetch old >old
+mcds log scan old >old
 mcds log put copy --timed --by-arrival <old
-mcds log fetch copy | cmp - old && echo same
+mcds log scan copy | cmp - old && echo same
 printf 'no time\n2020-01-01\tfine\n\tno\n7\tno\n' | mcds log put copy --timed
 echo "-> $?"
+printf 'now\tyes\n1s\tyes\n' | mcds log put lines --timed
+echo "-> $?"
+mcds log scan lines --from 1h | hide
 mcds log put copy --timed --at now <old
 mcds log put copy --timed event
 seq 3 | mcds log put fresh --at 2020-01-01
@@ -59,18 +62,18 @@ run log put fresh --by-arrival --at @0 zero
 run log put fresh --by-arrival --at 1970-01-01 zero
 run log put fresh --by-arrival --at 1969-12-31 earlier
 printf '@0\tzero\n1969-12-31\tearlier\nnow\tnow\n@0.001\tfine\n' | mcds log put zero --timed --by-arrival
-mcds log fetch zero --from @0
+mcds log scan zero --from @0 | sed '/	now$/s/^[^	]*/WHEN/'
 # a line for each event, in their order
 seq 3000 | mcds log put many
 seq 3000 >many
-mcds log fetch many | cut -f 2 | cmp - many && echo same
-mcds log fetch many --newest-first | cut -f 2 | tail -n 1
+mcds log scan many | cut -f 2 | cmp - many && echo same
+mcds log scan many --newest-first | cut -f 2 | tail -n 1
 mcds log tail many | cut -f 2 | tr '\n' ' '
-mcds log fetch many | head -n 1 | wc -l
-mcds log fetch many >/dev/full
+mcds log scan many | head -n 1 | wc -l
+mcds log scan many >/dev/full
 echo "-> $?"
-printf '%s\n' 'log put b one' 'log put b two three' 'log fetch b --limit 0' 'log tail b' 'log put b' 'log drop b' \
-    'log fetch b' | mcds batch
+printf '%s\n' 'log put b one' 'log put b two three' 'log scan b --limit 0' 'log tail b' 'log put b' 'log drop b' \
+    'log scan b' | mcds batch
 # following: what is there, and what comes
 mcds log put live one two three
 mcds log tail live -f --last 2 >followed &

@@ -1,4 +1,4 @@
-# home: lmdb
+# store: lmdb
 run ls
 mcds counter add page:one >/dev/null
 mcds counter add page:two --stripes 2 >/dev/null

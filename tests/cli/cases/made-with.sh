@@ -12,15 +12,15 @@ run visitors get page
 run visitors estimate page --period 1d
 run visitors drop page
 run online beat here ann --width 1d --buckets 3
-run online count here
+run online get here
 run online drop here
 run set add bag a --bag
 run set has bag a
-run set fetch bag
+run set scan bag
 run set remove bag a
 run set drop bag
 run set add line b --list
-run set fetch line
+run set scan line
 run set add line c
 printf 'set add x a --list\nset has x a\nset drop x\nset add x a --bag\nset has x a\nset add x a\nset drop x\n' | mcds batch
 echo "-> $?"

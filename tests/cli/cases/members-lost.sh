@@ -1,4 +1,4 @@
-# home: memcached
+# store: memcached
 # A part of the members is gone, as by eviction: the rest is printed, and that it is the rest.
 lose() { # PATTERN
     python3 - "$1" <<'END'
@@ -22,7 +22,7 @@ for form in exact estimated; do
     lose 'm2:.*:[0-9a-f]{16}$'
     run visitors get seen --$form --period 0
     run visitors estimate seen --$form --period 0
-    run online count chat --$form --width 1d
+    run online get chat --$form --width 1d
     run --json visitors get seen --$form --period 0
     mcds visitors drop seen --$form --period 0
     mcds online drop chat --$form --width 1d

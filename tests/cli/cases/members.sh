@@ -14,12 +14,12 @@ run visitors get site --estimated
 run online beat site ann --exact --width 1d
 run online beat site ann --exact --width 1d
 run online beat site bob --exact --width 1d
-run online count site --exact --width 1d
-run online count site --width 1d
+run online get site --exact --width 1d
+run online get site --width 1d
 run online beat chat ann --estimated --width 1d
-run online count chat --estimated --width 1d
+run online get chat --estimated --width 1d
 run online drop site --exact --width 1d
-run online count site --exact --width 1d
+run online get site --exact --width 1d
 echo "$ mcds ls"
 mcds ls | sort
 echo "-> 0"

@@ -1,4 +1,4 @@
-# home: memcached
+# store: memcached
 # Nothing listens there, and something that is no memcached.
 hide() { sed "s/127.0.0.1:[0-9]*/HOST/"; }
 run -s memcached://127.0.0.1:1 counter get x 2>&1 | hide

@@ -23,19 +23,19 @@ done <<'END' | sed 's/add: [^ ]*: the key/add: STORE: the key/'
 set add plain b --bag
 set remove plain a --list
 set has plain a --bag
-set fetch plain --list
+set scan plain --list
 set drop plain --bag
 set add bag b
-set fetch bag --list
-set fetch list
-set fetch list --json --bag
+set scan bag --list
+set scan list
+set scan list --json --bag
 visitors hit exact bob --estimated
 visitors get exact --estimated
 visitors drop exact --estimated
 visitors hit guess bob --exact
 visitors estimate guess --exact
 online beat exact bob --estimated --width 1d
-online count guess --exact --width 1d
+online get guess --exact --width 1d
 online drop guess --exact --width 1d
 visitors hit exact bob
 visitors get plain --exact
@@ -44,7 +44,7 @@ visitors hit day bob --period 1h
 visitors get day
 visitors estimate plain --period 1d --json
 online beat exact bob --width 1d
-online count plain --width 1d --exact
+online get plain --width 1d --exact
 online beat plain bob
 online drop plain --width 1d --buckets 3
 counter add wide
@@ -75,16 +75,16 @@ log put fresh event --chunk 1s --late 1h
 log put fresh event --retention 366d --chunk 1m
 END
 # and nothing has changed
-mcds set fetch plain
-mcds set fetch bag --bag
-mcds set fetch list --list
+mcds set scan plain
+mcds set scan bag --bag
+mcds set scan list --list
 mcds visitors get exact --exact
 mcds visitors get guess --estimated
 mcds visitors get plain
 mcds visitors get day --period 1d
-mcds online count plain --width 1d
+mcds online get plain --width 1d
 mcds counter get wide --stripes 4
-mcds log fetch day | wc -l
-mcds log fetch arrival | wc -l
+mcds log scan day | wc -l
+mcds log scan arrival | wc -l
 mcds -q log put push_many event --retention 1d
 run log put push_many event --retention 2d

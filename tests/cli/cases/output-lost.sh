@@ -10,7 +10,7 @@ mcds counter get x
 mcds -q counter add quiet >/dev/null
 mcds -q list push quiet a >&-
 echo "-> $?"
-mcds list fetch quiet
+mcds list scan quiet
 # A file that may not grow is known only when it is written.
 limited() {
     (ulimit -f 0 && exec mcds "$@" >limited)

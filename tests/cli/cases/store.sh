@@ -1,4 +1,4 @@
-# home: lmdb
+# store: lmdb
 run counter add x
 find ../state -mindepth 1 -printf '%m %f\n' | grep -v lock | sed 's/^[0-9]* d/d/' | sort
 MCDS_STORE= mcds counter add x

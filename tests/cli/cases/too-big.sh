@@ -1,4 +1,4 @@
-# home: memcached
+# store: memcached
 head -c 2000000 /dev/zero | mcds table put files two -
 echo "-> $?"
 mcds table put files small 1

@@ -8,8 +8,7 @@ run views hit site page:home 0
 run views hit site page:home 4294967296
 run views hit site
 run views get site ''
-run views hit site "$(printf 'a\r\nb')" --json
-run views get site page:home --database nonsense
+run views hit site "$(printf 'a\r\nb')" --json --database lmdb:./kept.mdb
 run views flush site --flush-every 10ms
 # what is kept outlives the store
 mcds views hit short page 7 --flush-every 1s --database lmdb:./kept.mdb
@@ -29,3 +28,22 @@ echo 'views flush site' | mcds -s memory: batch
 mcds -s memory: views hit site page
 mcds -s lmdb:./empty.mdb views hit alone page
 mcds -s lmdb:./empty.mdb views get alone page
+# a database that does not last is none, and without one nobody would ever see the views
+for uri in memory: memcached://127.0.0.1:1 nonsense; do
+    for words in 'hit site page' 'get site page' 'flush site'; do
+        run views $words --database $uri
+    done
+done
+run -s memcached://127.0.0.1:1 views hit site page
+run --json -s memcached://127.0.0.1:1 views hit site page
+echo 'views hit site page' | mcds -s memcached://127.0.0.1:1 batch
+echo 'views hit site page --database memory:' | mcds batch
+# a host that only counts does not make the file
+run views hit site page --database lmdb:./elsewhere.mdb
+test -e elsewhere.mdb || echo no file
+# a drop leaves the database, whose table is dropped first
+run views hit gone page 5 --database lmdb:./gone.mdb
+run views drop gone --database lmdb:./gone.mdb
+run views get gone page --database lmdb:./gone.mdb
+run views drop never --database lmdb:./gone.mdb
+run views drop gone --flush-every 10ms

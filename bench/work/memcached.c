@@ -1,0 +1,187 @@
+/* A counter on memcached, waiting and pipelined: against a raw loop with the same bytes,
+ * libmemcached, the article's algorithm over it, and Redis. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "peers/peers.h"
+#include "raw.h"
+#include "relay.h"
+#include "work/work.h"
+
+#define WARM_UP 8
+#define DISTANCE_NS INT64_C(250000)
+
+#define RAW_GOAL_WAITING 0.97
+#define RAW_GOAL_PIPELINED 0.85
+#define PEER_GOAL 1.0
+#define CPU_GOAL (1 / 0.7) /* 0.7 of libmemcached's */
+#define USUAL_DEPTH 128
+#define GREAT_DEPTH 1024
+
+/* One way to reach the servers. */
+struct way {
+    const char *name;
+    const char *where; /* as of the servers */
+    const struct server *memcached;
+    const struct server *redis;
+    const char *no_redis; /* why there is none, or NULL */
+    bool is_judged;       /* has goals; waiting calls also compete with the article */
+};
+
+/* Record the bytes that mcds sends for raw->depth adds, and count the line feeds of the
+ * replies. */
+static bool record(const struct bench *bench, const struct way *way, struct raw *raw)
+{
+    struct relay relay;
+    struct tool tool;
+    char uri[160];
+    if (!relay_start(&relay, bench->place, "record.sock", way->memcached, 0))
+        return false;
+    server_uri(&relay.server, uri, sizeof uri);
+    bool fine = tool_open(&tool, uri, "bench", raw->depth);
+    bool (*const run)(void *, uint64_t) = raw->depth == 1 ? tool_add : tool_add_pipelined;
+    if (fine) {
+        fine = run(&tool, (uint64_t)WARM_UP * raw->depth);
+        relay_begin(&relay);
+        fine = fine && run(&tool, raw->depth);
+        raw->requests = relay_end(&relay, &raw->length, &raw->feeds);
+        fine = fine && raw->requests != NULL && raw->length > 0;
+        tool_close(&tool);
+    }
+    relay_stop(&relay);
+    return fine;
+}
+
+static void compete_with(struct bench *bench, const struct way *way, const char *work,
+                         struct tool *tool, struct raw *raw)
+{
+    struct old_client old_client = {0};
+    struct redis redis = {0};
+    bool waits = raw->depth == 1;
+    double raw_goal = waits ? RAW_GOAL_WAITING : RAW_GOAL_PIPELINED;
+    const char *no_old_client = old_client_open(&old_client, way->memcached);
+    const char *no_redis = way->no_redis != NULL ? way->no_redis
+                                                 : redis_open(&redis, way->redis, raw->depth);
+    struct comparison comparison = {
+        .work = work,
+        .step = raw->depth,
+        .count = waits && way->is_judged ? 5 : 4,
+        .list = {{.name = "mcds", .run = waits ? tool_add : tool_add_pipelined, .state = tool},
+                 {.name = waits ? "raw loop, same bytes" : "raw pipelined loop, same bytes",
+                  .goal = way->is_judged ? raw_goal : 0,
+                  .run = raw_add,
+                  .state = raw},
+                 {.name = "libmemcached, waiting",
+                  .skipped = no_old_client,
+                  .goal = waits && way->is_judged ? PEER_GOAL : 0,
+                  .cpu_goal = waits && way->is_judged ? CPU_GOAL : 0,
+                  .run = old_client_add,
+                  .state = &old_client},
+                 {.name = waits ? "Redis INCR, waiting" : "Redis INCR, same depth",
+                  .skipped = no_redis,
+                  .goal = !waits && way->is_judged ? PEER_GOAL : 0,
+                  .run = redis_add,
+                  .state = &redis},
+                 {.name = "the article, libmemcached",
+                  .skipped = no_old_client,
+                  .run = article_add,
+                  .state = &old_client}}};
+    comparison_run(bench, &comparison);
+    old_client_close(&old_client);
+    redis_close(&redis);
+}
+
+static void compete(struct bench *bench, const struct way *way, uint32_t depth)
+{
+    char work[80];
+    char uri[160];
+    struct tool tool;
+    struct raw raw = {.depth = depth};
+    if (depth == 1)
+        (void)snprintf(work, sizeof work, "counter add, waiting, %s%s", way->name, way->where);
+    else
+        (void)snprintf(work, sizeof work, "counter add, %u in flight, %s%s", (unsigned)depth,
+                       way->name, way->where);
+    if (!comparison_is_wanted(bench, work))
+        return;
+    server_uri(way->memcached, uri, sizeof uri);
+    if (!record(bench, way, &raw) || !tool_open(&tool, uri, "bench", depth)) {
+        bench->failed = true;
+        free(raw.requests);
+        return;
+    }
+    raw.fd = server_connect(way->memcached);
+    compete_with(bench, way, work, &tool, &raw);
+    if (raw.fd >= 0)
+        (void)close(raw.fd);
+    free(raw.requests);
+    tool_close(&tool);
+}
+
+/* The same servers through a relay with the latency of a network. */
+static void compete_afar(struct bench *bench, const struct servers *servers)
+{
+    struct relay to_memcached;
+    struct relay to_redis;
+    const struct way far = {.name = "0.5 ms away",
+                            .where = servers->where,
+                            .memcached = &to_memcached.server,
+                            .redis = &to_redis.server,
+                            .no_redis = servers_no_redis(servers)};
+    if (!relay_start(&to_memcached, bench->place, "far-m.sock", &servers->memcached_unix,
+                     DISTANCE_NS) ||
+        !relay_start(&to_redis, bench->place, "far-r.sock", &servers->redis_unix,
+                     DISTANCE_NS)) {
+        bench->failed = true;
+        return;
+    }
+    compete(bench, &far, USUAL_DEPTH);
+    relay_stop(&to_memcached);
+    relay_stop(&to_redis);
+}
+
+static struct way unix_way(const struct servers *servers, bool is_judged)
+{
+    return (struct way){.name = "unix socket",
+                        .where = servers->where,
+                        .memcached = &servers->memcached_unix,
+                        .redis = &servers->redis_unix,
+                        .no_redis = servers_no_redis(servers),
+                        .is_judged = is_judged};
+}
+
+static void compete_nearby(struct bench *bench, const struct servers *servers, uint32_t depth)
+{
+    const struct way tcp = {.name = "TCP",
+                            .where = servers->where,
+                            .memcached = &servers->memcached_tcp,
+                            .redis = &servers->redis_tcp,
+                            .no_redis = servers_no_redis(servers),
+                            .is_judged = true};
+    const struct way local = unix_way(servers, true);
+    compete(bench, &tcp, depth);
+    compete(bench, &local, depth);
+}
+
+void work_memcached_waiting(struct bench *bench, const struct servers *servers)
+{
+    compete_nearby(bench, servers, 1);
+}
+
+void work_memcached(struct bench *bench, const struct servers *servers)
+{
+    if (servers->memcached_tcp.pid == 0 || servers->memcached_unix.pid == 0) {
+        comparison_skip(bench, "counter add on memcached", "memcached did not start");
+        return;
+    }
+    compete_nearby(bench, servers, 1);
+    compete_nearby(bench, servers, USUAL_DEPTH);
+    compete_nearby(bench, servers, GREAT_DEPTH);
+    compete_afar(bench, servers);
+}
+
+void work_memcached_depth(struct bench *bench, const struct servers *servers, uint32_t depth)
+{
+    const struct way local = unix_way(servers, false);
+    compete(bench, &local, depth);
+}

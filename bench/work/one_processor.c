@@ -1,0 +1,53 @@
+/* Waiting calls again, with client and servers on one processor. On several processors a round
+ * trip is two wake-ups, and the kernel's placement of both sides changes the result by a factor
+ * of three. */
+#include <sched.h>
+#include <stddef.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "work/work.h"
+
+/* One of these processors. */
+static cpu_set_t last_of(const cpu_set_t *all)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (size_t i = CPU_SETSIZE; i > 0 && CPU_COUNT(&one) == 0; i--)
+        if (CPU_ISSET(i - 1, all))
+            CPU_SET(i - 1, &one);
+    return one;
+}
+
+static void compete(struct bench *bench, const char *place)
+{
+    struct servers servers;
+    servers_start(&servers, place);
+    servers.where = ", one CPU";
+    if (servers.memcached_tcp.pid != 0 && servers.memcached_unix.pid != 0) {
+        work_memcached_waiting(bench, &servers);
+        work_lock(bench, &servers);
+    } else {
+        comparison_skip(bench, "waiting calls, one CPU", "memcached did not start");
+    }
+    servers_stop(&servers);
+}
+
+void work_one_processor(struct bench *bench)
+{
+    cpu_set_t all;
+    char place[sizeof bench->place + 4];
+    (void)snprintf(place, sizeof place, "%s/one", bench->place);
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2) {
+        comparison_skip(bench, "waiting calls, one CPU", "there is only one");
+        return;
+    }
+    cpu_set_t one = last_of(&all);
+    if (mkdir(place, 0700) != 0 || sched_setaffinity(0, sizeof one, &one) != 0) {
+        bench->failed = true;
+        return;
+    }
+    compete(bench, place);
+    (void)sched_setaffinity(0, sizeof all, &all);
+    (void)rmdir(place);
+}

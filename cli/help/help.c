@@ -1,0 +1,271 @@
+/* Help, the list of exit codes and the commands of the manual page, all from the table. */
+#include "help/help.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "help/usage.h"
+#include "io/exit.h"
+#include "io/report.h"
+#include "parse/options.h"
+#include "run/session.h"
+#include "table/commands.h"
+#include "table/nouns.h"
+
+#define WIDTH 79
+#define INDENT 22
+#define HELP_MAX 400
+
+/* Prints the words of `text` in lines. The first begins at `column`, the others at `indent`. */
+static void print_wrapped(const char *text, size_t column, size_t indent)
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, " ");
+        if (column > indent && column + 1 + length > WIDTH) {
+            output_print("\n%*s", (int)indent, "");
+            column = indent;
+        } else if (column > indent) {
+            output_print(" ");
+            column++;
+        }
+        output_print("%.*s", (int)length, text);
+        column += length;
+        text += length;
+        text += strspn(text, " ");
+    }
+    output_print("\n");
+}
+
+static void print_item(const char *item, const char *text)
+{
+    output_print("  %-*s", INDENT - 2, item);
+    if (strlen(item) + 3 > INDENT)
+        output_print("\n%*s", INDENT, "");
+    print_wrapped(text, INDENT, INDENT);
+}
+
+static void print_parameter(const struct parameter *parameter)
+{
+    char item[80];
+    const char *value = parameter->placeholder != NULL ? parameter->placeholder : "";
+    if (parameter->word == NULL)
+        (void)snprintf(item, sizeof item, "%s", value);
+    else if (parameter->letter != '\0')
+        (void)snprintf(item, sizeof item, "-%c, --%s %s", parameter->letter, parameter->word,
+                       value);
+    else
+        (void)snprintf(item, sizeof item, "--%s %s", parameter->word, value);
+    print_item(item, parameter->help);
+}
+
+static void print_options(uint64_t which)
+{
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if ((which & BIT(id)) != 0)
+            print_parameter(&options[id]);
+}
+
+static void explain_verb(const struct noun *noun, const struct verb *verb)
+{
+    char usage[USAGE_MAX];
+    write_usage(noun, verb, usage);
+    output_print("usage: mcds %s\n\n", usage);
+    print_wrapped(verb->help, 0, 0);
+    if (verb->arguments[0] != NULL || verb->options != 0)
+        output_print("\n");
+    for (const struct parameter *const *at = verb->arguments; *at != NULL; at++)
+        print_parameter(*at);
+    print_options(verb->options);
+}
+
+/* The noun, its meaning and its verbs. */
+static void print_noun(const struct noun *noun)
+{
+    char text[HELP_MAX];
+    size_t length = (size_t)snprintf(text, sizeof text, "%s", noun->help);
+    for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
+        if (verb->word[0] != '\0')
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
+                                       verb == noun->verbs ? ": " : " ", verb->word);
+    print_item(noun->word, text);
+}
+
+static void explain_noun(const struct noun *noun)
+{
+    output_print("%s: %s\n\n", noun->word, noun->help);
+    for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++) {
+        char usage[USAGE_MAX];
+        write_usage(noun, verb, usage);
+        output_print("  mcds %s\n      ", usage);
+        print_wrapped(verb->help, 6, 6);
+    }
+    output_print("\n'mcds help %s VERB' explains the options of a verb.\n", noun->word);
+}
+
+static void explain_all(const struct noun *nouns)
+{
+    output_print(
+        "usage: mcds [-s URI] [-N NAMESPACE] [--json] [-q] [--timeout TIME] COMMAND\n\n"
+        "Locks, counters, sets, tables, lists, logs and more that many processes and\n"
+        "machines share, in one file or on memcached servers.\n\n");
+    for (const struct noun *noun = nouns; noun->word != NULL; noun++)
+        print_noun(noun);
+    output_print("\n");
+    print_options(OPTIONS_GLOBAL);
+    output_print(
+        "\nA TIME is 500ms 30s 5m 1h 2d; a bare number is seconds. A WHEN is now,\n"
+        "10m (ago), 2026-11-21T10:30:15Z or @1795257015 (Unix time).\n"
+        "'mcds help NOUN [VERB]' explains a command, 'mcds help exit' the exit codes.\n\n"
+        "Try: mcds counter add visits; mcds lock job -- sleep 3\n");
+}
+
+void explain(const struct noun *nouns, const struct noun *noun, const struct verb *verb)
+{
+    if (noun == NULL)
+        explain_all(nouns);
+    else if (verb == NULL)
+        explain_noun(noun);
+    else
+        explain_verb(noun, verb);
+}
+
+static void explain_exit(void)
+{
+    char code[8];
+#define PRINT_STATUS(name, number, text)                                                       \
+    (void)snprintf(code, sizeof code, "%d", number);                                           \
+    print_item(code, text);
+    STATUS_MAP(PRINT_STATUS)
+#undef PRINT_STATUS
+    print_item("other", "the exit code of COMMAND; 128 + N when signal N ended it");
+}
+
+/* Text for mdoc, which gives a backslash and a leading dot or quote a meaning. */
+static void print_mdoc(const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        output_print("\\&");
+    for (; *text != '\0'; text++) {
+        if (*text == '\\')
+            output_print("\\e");
+        else if (*text == '-')
+            output_print("\\-");
+        else
+            output_print("%c", *text);
+        if (*text == '.' && text[1] == ' ') {
+            output_print("\n");
+            text++;
+        }
+    }
+    output_print("\n");
+}
+
+static void print_mdoc_parameter(const struct parameter *parameter)
+{
+    output_print(".It");
+    if (parameter->letter != '\0')
+        output_print(" Fl %c ,", parameter->letter);
+    if (parameter->word != NULL)
+        output_print(" Fl \\-%s", parameter->word);
+    if (parameter->placeholder != NULL)
+        output_print(" Ar %s", parameter->placeholder);
+    output_print("\n");
+    print_mdoc(parameter->help);
+}
+
+static void print_mdoc_options(uint64_t which)
+{
+    output_print(".Bl -tag -width Ds\n");
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if ((which & BIT(id)) != 0)
+            print_mdoc_parameter(&options[id]);
+    output_print(".El\n");
+}
+
+static void print_mdoc_verb(const struct noun *noun, const struct verb *verb)
+{
+    output_print(".It Nm mcds Cm %s", noun->word);
+    if (verb->word[0] != '\0')
+        output_print(" %s", verb->word);
+    const char *end = "";
+    for (const struct parameter *const *at = verb->arguments; *at != NULL; at++) {
+        output_print("%s%s Ar %s%s", (*at)->optional ? end : "", (*at)->optional ? " Oo" : "",
+                     (*at)->placeholder, (*at)->many ? " ..." : "");
+        end = (*at)->optional ? " Oc" : end;
+    }
+    output_print("%s", end);
+    if (verb->options != 0)
+        output_print(" Oo Ar OPTIONS Oc");
+    output_print(takes_program(verb) ? " Oo Fl \\- Ar COMMAND ... Oc\n" : "\n");
+    print_mdoc(verb->help);
+    if (verb->options != 0)
+        print_mdoc_options(verb->options);
+}
+
+static void print_man(const struct noun *nouns)
+{
+    output_print(".Sh OPTIONS\nThese are accepted anywhere before\n.Fl \\- .\n");
+    print_mdoc_options(OPTIONS_GLOBAL);
+    output_print(".Sh COMMANDS\n.Bl -tag -width Ds\n");
+    for (const struct noun *noun = nouns; noun->word != NULL; noun++)
+        for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
+            print_mdoc_verb(noun, verb);
+    output_print(".El\n");
+}
+
+static void print_man_exit(void)
+{
+    output_print(".Sh EXIT STATUS\n.Bl -tag -width 1234\n");
+#define PRINT_STATUS(name, number, text)                                                       \
+    output_print(".It %d\n", number);                                                          \
+    print_mdoc(text);
+    STATUS_MAP(PRINT_STATUS)
+#undef PRINT_STATUS
+    output_print(
+        ".It other\nthe exit code of\n.Ar COMMAND ,\nor 128 + N when signal N ended it\n"
+        ".El\n");
+}
+
+static int unknown_topic(struct session *session, const struct command *command,
+                         const char *topic, const char *near)
+{
+    char sentence[SENTENCE_MAX];
+    (void)snprintf(sentence, sizeof sentence, "there is no help on '%.60s'%s%s%s", topic,
+                   near != NULL ? "; did you mean '" : "; 'mcds help' lists the commands",
+                   near != NULL ? near : "", near != NULL ? "'?" : "");
+    report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
+    return STATUS_USAGE;
+}
+
+int help_run(struct session *session, const struct command *command)
+{
+    const struct noun *nouns = session->nouns;
+    const char *topic = command->arguments[0];
+    const char *word = command->arguments[1];
+    if (topic == NULL) {
+        explain_all(nouns);
+        return STATUS_DONE;
+    }
+    if (strcmp(topic, "exit") == 0) {
+        explain_exit();
+        return STATUS_DONE;
+    }
+    if (strcmp(topic, "man") == 0) {
+        if (word != NULL && strcmp(word, "exit") == 0)
+            print_man_exit();
+        else
+            print_man(nouns);
+        return STATUS_DONE;
+    }
+    const struct noun *noun = find_noun(nouns, topic);
+    if (noun == NULL)
+        return unknown_topic(session, command, topic, nearest_noun(nouns, topic));
+    const struct verb *verb = is_whole_command(noun) ? &noun->verbs[0] : NULL;
+    if (verb == NULL && word != NULL) {
+        verb = find_verb(noun, word);
+        if (verb == NULL)
+            return unknown_topic(session, command, word, nearest_verb(noun, word));
+    }
+    explain(nouns, noun, verb);
+    return STATUS_DONE;
+}

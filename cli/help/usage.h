@@ -1,0 +1,15 @@
+/* Usage: one-line summaries of commands. */
+#ifndef MCDS_CLI_HELP_USAGE_H
+#define MCDS_CLI_HELP_USAGE_H
+
+#include "table/command.h"
+
+#define USAGE_MAX 200
+/* How the command is typed, without "mcds": "counter add NAME [N] [OPTIONS]". */
+void write_usage(const struct noun *noun, const struct verb *verb, char out[USAGE_MAX]);
+/* "counter get, table get": where a verb without a noun belongs. */
+void list_nouns_with(const struct noun *nouns, const char *verb, char out[USAGE_MAX]);
+/* "add, get, take, drop". */
+void list_verbs_of(const struct noun *noun, char out[USAGE_MAX]);
+
+#endif

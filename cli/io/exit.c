@@ -1,0 +1,57 @@
+/* Exit codes and advice for the results of the library. */
+#include "io/exit.h"
+
+#include "mcds.h"
+
+int status_of(int result)
+{
+    switch (result) {
+    case MCDS_OK:
+    case MCDS_EXISTS:
+    case MCDS_IDLE:
+        return STATUS_DONE;
+    case MCDS_NOT_FOUND:
+    case MCDS_TOO_OLD:
+    case MCDS_TOO_FUTURE:
+        return STATUS_NO;
+    case MCDS_BUSY:
+        return STATUS_BUSY;
+    case MCDS_AMBIGUOUS:
+        return STATUS_AMBIGUOUS;
+    case MCDS_LOST:
+    case MCDS_EXPIRED:
+        return STATUS_LOST;
+    case MCDS_TIMEOUT:
+    case MCDS_UNAVAILABLE:
+        return STATUS_UNREACHABLE;
+    case MCDS_INVALID:
+        return STATUS_USAGE;
+    case MCDS_TOO_BIG:
+    case MCDS_CORRUPT:
+    case MCDS_OVERFLOW:
+        return STATUS_DATA;
+    case MCDS_UNSUPPORTED:
+    case MCDS_PROTOCOL:
+        return STATUS_PROTOCOL;
+    case MCDS_NO_MEMORY:
+        return STATUS_INTERNAL;
+    default:
+        return STATUS_IO;
+    }
+}
+
+const char *advice_on(int result)
+{
+    switch (result) {
+    case MCDS_TIMEOUT:
+        return "; --timeout allows more time";
+    case MCDS_UNAVAILABLE:
+        return "; 'mcds doctor' reports more";
+    case MCDS_CORRUPT:
+        return "; choose another NAME or namespace (-N)";
+    case MCDS_PROTOCOL:
+        return "; is this the port of a memcached server?";
+    default:
+        return "";
+    }
+}

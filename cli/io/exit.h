@@ -1,0 +1,37 @@
+/* Exit codes of the command. */
+#ifndef MCDS_CLI_IO_EXIT_H
+#define MCDS_CLI_IO_EXIT_H
+
+#define STATUS_MAP(X)                                                                          \
+    X(STATUS_DONE, 0, "done")                                                                  \
+    X(STATUS_NO, 1,                                                                            \
+      "a clean no: absent, another value, a free lock, problems found by doctor")              \
+    X(STATUS_USAGE, 64, "the command line or an argument is wrong")                            \
+    X(STATUS_DATA, 65, "bad data: not a number, too big, not written by mcds, a bad line")     \
+    X(STATUS_UNREACHABLE, 69, "the store cannot be reached, or did not answer in time")        \
+    X(STATUS_INTERNAL, 70,                                                                     \
+      "out of memory or of another resource; or mcds-lock-guard was killed, and COMMAND too")  \
+    X(STATUS_IO, 74, "the store refused or is full, or the output cannot be written")          \
+    X(STATUS_BUSY, 75, "the lock is held by another, or the wait ran out; -E changes it")      \
+    X(STATUS_PROTOCOL, 76, "the server does not speak memcached's protocol or is too old")     \
+    X(STATUS_LOST, 79, "lost: the lease, and COMMAND was stopped; or data that must exist")    \
+    X(STATUS_AMBIGUOUS, 80, "the reply was lost: it may have been applied, or may still be")   \
+    X(STATUS_CANNOT_RUN, 126, "COMMAND cannot be run")                                         \
+    X(STATUS_NOT_FOUND, 127, "there is no such COMMAND")
+
+enum status {
+#define STATUS_ENUM(name, code, text) name = code,
+    STATUS_MAP(STATUS_ENUM)
+#undef STATUS_ENUM
+};
+
+/* Added to the number of the signal that ended COMMAND or mcds. */
+#define STATUS_SIGNAL 128
+
+/* The exit status for a result of the library. */
+int status_of(int result);
+
+/* Advice on a result, to append to its sentence; "" when the sentence has it. */
+const char *advice_on(int result);
+
+#endif

@@ -1,0 +1,194 @@
+/* Sentences about failures of the library, with the verbs and options of the command. */
+#include "io/failure.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/exit.h"
+#include "parse/values.h"
+#include "table/nouns.h"
+
+#define NAME_SHOWN 200
+#define OPTION_CAPACITY 40
+
+/* Sentences about options whose value is not a number on the command line. */
+static const struct saying {
+    const char *noun; /* NULL: any */
+    const char *option;
+    int64_t found;
+    const char *text;
+} sayings[] = {
+    {"set", "form", MCDS_SET_PLAIN, "it is a plain set; leave --bag and --list out"},
+    {"set", "form", MCDS_SET_BAG, "it is a bag; give --bag"},
+    {"set", "form", MCDS_SET_LIST, "it is a list with removal; give --list"},
+    {NULL, "members", MCDS_MEMBERS_NONE,
+     "its members are not kept; leave --exact and --estimated out"},
+    {NULL, "members", MCDS_MEMBERS_EXACT, "its members are kept; give --exact"},
+    {NULL, "members", MCDS_MEMBERS_ESTIMATED, "its members are estimated; give --estimated"},
+    {"counter", "stripes", 0, "it was made without --stripes; leave that out"},
+    {"counter", "copies", 0, "it was made without --exact; leave that out"},
+    {"log", "flags", 0, "it was made without --by-arrival; leave the option out"},
+};
+
+/* Sentences about a cause, by the structure, the result and the option. */
+static const struct cause_saying {
+    const char *noun;
+    mcds_cause cause;
+    int result;
+    const char *option;
+    const char *text;
+} cause_sayings[] = {
+    {"counter", MCDS_CAUSE_CONFLICT, MCDS_INVALID, "flags",
+     "--exact goes with neither --stripes nor --ttl"},
+    {"counter", MCDS_CAUSE_CONFLICT, MCDS_INVALID, "delta",
+     "a negative N needs a counter that is not --plain"},
+    {"counter", MCDS_CAUSE_FORM_DIFFERS, MCDS_CORRUPT, "",
+     "it was made with --exact, --copies or --stripes; give that"},
+    {"counter", MCDS_CAUSE_FORM_DIFFERS, MCDS_INVALID, "",
+     "it was made with --plain and cannot go down; drop it to start again"},
+    {"counter", MCDS_CAUSE_NOT_A_NUMBER, MCDS_CORRUPT, "",
+     "the key does not hold a number; if it was made with --exact or --stripes, give that"},
+};
+
+static bool is_in_ms(const char *option)
+{
+    size_t length = strlen(option);
+    return length > 3 && memcmp(option + length - 3, "_ms", 3) == 0;
+}
+
+/* "period_ms" is typed as --period, and "flush_ms" as --flush-every. */
+static void write_option(char out[OPTION_CAPACITY], const char *option)
+{
+    if (strcmp(option, "flush_ms") == 0)
+        option = "flush_every_ms";
+    size_t length = strlen(option) - (is_in_ms(option) ? 3 : 0);
+    (void)snprintf(out, OPTION_CAPACITY, "--%.*s", (int)length, option);
+    for (char *at = out; *at != '\0'; at++)
+        if (*at == '_')
+            *at = '-';
+}
+
+static void write_value(char out[DURATION_CAPACITY], const char *option, int64_t value)
+{
+    if (is_in_ms(option) && value >= 0)
+        format_duration((uint64_t)value, out);
+    else
+        (void)snprintf(out, DURATION_CAPACITY, "%" PRId64, value);
+}
+
+static void write_difference(char *out, size_t capacity, const mcds_error *error)
+{
+    char option[OPTION_CAPACITY];
+    char found[DURATION_CAPACITY];
+    char wanted[DURATION_CAPACITY];
+    for (size_t i = 0; i < sizeof sayings / sizeof sayings[0]; i++) {
+        const struct saying *saying = &sayings[i];
+        if (saying->found == error->found_number &&
+            strcmp(saying->option, error->option) == 0 &&
+            (saying->noun == NULL || strcmp(saying->noun, error->noun) == 0)) {
+            (void)snprintf(out, capacity, "%s", saying->text);
+            return;
+        }
+    }
+    write_option(option, error->option);
+    write_value(found, error->option, error->found_number);
+    write_value(wanted, error->option, error->wanted_max);
+    (void)snprintf(out, capacity, "it was made with %s %s, not %s; %s", option, found, wanted,
+                   strcmp(error->noun, "log") == 0 ? "leave the option out" : "give that");
+}
+
+static void write_range(char *out, size_t capacity, const mcds_error *error)
+{
+    char option[OPTION_CAPACITY];
+    char found[DURATION_CAPACITY];
+    char least[DURATION_CAPACITY];
+    char most[DURATION_CAPACITY];
+    write_option(option, error->option);
+    write_value(found, error->option, error->found_number);
+    write_value(least, error->option, error->wanted_min);
+    write_value(most, error->option, error->wanted_max);
+    (void)snprintf(out, capacity, "%s must be %s to %s%s, not %s", option, least, most,
+                   strcmp(error->option, "period_ms") == 0 ? ", or 0 for all time" : "", found);
+}
+
+/* Whether `option` of the library is one that is typed, and has a range of numbers. */
+static bool has_typed_range(const mcds_error *error)
+{
+    return error->cause == MCDS_CAUSE_OUT_OF_RANGE && error->wanted_min < error->wanted_max &&
+           strcmp(error->option, "delta") != 0 && strcmp(error->option, "when_ms") != 0;
+}
+
+/* The cause without the names before it. */
+static void write_reason(char *out, size_t capacity, const mcds_error *error)
+{
+    for (size_t i = 0; i < sizeof cause_sayings / sizeof cause_sayings[0]; i++) {
+        const struct cause_saying *saying = &cause_sayings[i];
+        if (saying->cause == error->cause && saying->result == error->result &&
+            strcmp(saying->noun, error->noun) == 0 &&
+            strcmp(saying->option, error->option) == 0) {
+            (void)snprintf(out, capacity, "%s", saying->text);
+            return;
+        }
+    }
+    if (error->cause == MCDS_CAUSE_OPTION_DIFFERS)
+        write_difference(out, capacity, error);
+    else if (has_typed_range(error))
+        write_range(out, capacity, error);
+    else
+        (void)snprintf(out, capacity, "%s", error->reason);
+}
+
+/* The failure is that of the value of a key, not of the table. */
+static bool is_about_a_key(const struct command *command, const mcds_error *error)
+{
+    return error->cause == MCDS_CAUSE_NOT_A_NUMBER && command != NULL &&
+           command->verb->start == table_incr && command->bytes[1].length > 0;
+}
+
+void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
+{
+    const mcds_error *error = mcds_last_error();
+    const char *typed = command != NULL ? command->verb->word : "";
+    const char *verb = error->verb[0] != '\0' && typed[0] != '\0' ? typed : error->verb;
+    char reason[FAILURE_CAPACITY / 2];
+    if (error->name[0] == '\0') {
+        (void)snprintf(out, FAILURE_CAPACITY, "%s", mcds_errmsg());
+        return;
+    }
+    if (is_about_a_key(command, error)) {
+        mcds_bytes key = command->bytes[1];
+        (void)snprintf(out, FAILURE_CAPACITY, "%s '%.*s': the value of '%.*s' is not a number",
+                       error->noun, NAME_SHOWN, error->name,
+                       key.length < NAME_SHOWN ? (int)key.length : NAME_SHOWN,
+                       (const char *)key.at);
+        return;
+    }
+    write_reason(reason, sizeof reason, error);
+    (void)snprintf(out, FAILURE_CAPACITY, "%s '%.*s'%s%s%s%s: %s", error->noun, NAME_SHOWN,
+                   error->name, verb[0] != '\0' ? ": " : "", verb,
+                   error->peer[0] != '\0' ? ": " : "", error->peer, reason);
+}
+
+/* As advice_on, and names the verb that also erases what mcds did not write. */
+static const char *advice_for(const struct command *command, int result)
+{
+    if (result == MCDS_CORRUPT && command->verb->start == counter_drop)
+        return "";
+    if (result == MCDS_CORRUPT && command->noun->open == counter_open)
+        return "; choose another NAME or namespace (-N), or drop it";
+    if (result == MCDS_CORRUPT && command->noun->open == lock_open)
+        return "; choose another NAME or namespace (-N), or --break it";
+    if (result == MCDS_PROTOCOL && mcds_last_error()->cause == MCDS_CAUSE_PASSWORD)
+        return "";
+    return advice_on(result);
+}
+
+void explain_failure(char *out, size_t capacity, const struct command *command)
+{
+    const mcds_error *error = mcds_last_error();
+    char said[FAILURE_CAPACITY];
+    describe_failure(said, command);
+    (void)snprintf(out, capacity, "%s%s", said,
+                   is_about_a_key(command, error) ? "" : advice_for(command, error->result));
+}

@@ -1,0 +1,17 @@
+/* Sentences about failures of the library, with the verbs and options of the command. */
+#ifndef MCDS_CLI_IO_FAILURE_H
+#define MCDS_CLI_IO_FAILURE_H
+
+#include "table/command.h"
+
+/* Size of a sentence of describe_failure. */
+#define FAILURE_CAPACITY 512
+
+/* Describes this thread's last failure as a failure of `command`, which may be NULL: with the verb
+ * that was typed and the options as they are typed. Truncated to fit. */
+void describe_failure(char out[FAILURE_CAPACITY], const struct command *command);
+
+/* The same, with advice. */
+void explain_failure(char *out, size_t capacity, const struct command *command);
+
+#endif

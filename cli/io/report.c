@@ -1,0 +1,215 @@
+/* Prints the result of a command: a line, an object, a sentence. */
+#include "io/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/exit.h"
+#include "io/failure.h"
+#include "table/nouns.h"
+
+#define SHOWN_MAX 200 /* bytes of a key in a sentence */
+
+static void print_head(struct output *output, const struct command *command)
+{
+    output_begin(output);
+    if (command->noun == NULL)
+        return;
+    output_text(output, "noun", command->noun->word, HIDDEN);
+    if (command->verb != NULL && command->verb->word[0] != '\0')
+        output_text(output, "verb", command->verb->word, HIDDEN);
+    if (command->arguments[0] != NULL)
+        output_name(output, "name", command->arguments[0], HIDDEN);
+}
+
+void report_failure(struct output *output, const struct command *command, int status,
+                    const char *name, const char *sentence)
+{
+    bool is_an_answer = status == STATUS_NO || status == STATUS_BUSY;
+    if (!output->quiet || !is_an_answer)
+        complain(output, "%s", sentence);
+    if (output->json) {
+        print_head(output, command);
+        output_text(output, "error", sentence, HIDDEN);
+        output_text(output, "result", name, HIDDEN);
+        output_number(output, "exit", status, HIDDEN);
+        output_end(output);
+    } else if (output->line > 0) {
+        output_begin(output);
+        output_text(output, "", "-", SHOWN);
+        output_end(output);
+    }
+}
+
+/* Prints what may have been done, and what to do now. */
+static void add_doubt(char sentence[SENTENCE_MAX], const struct command *command,
+                      const struct answer *answer)
+{
+    const char *done = command->verb->done != NULL ? command->verb->done : "applied";
+    if (is_given(command, OPTION_DROP)) /* of a lock */
+        done = "dropped";
+    char what[24] = "it";
+    if (command->verb->start == counter_take)
+        (void)snprintf(what, sizeof what, "%" PRId64, answer->number);
+    size_t end = strlen(sentence);
+    (void)snprintf(sentence + end, SENTENCE_MAX - end,
+                   "; %s may have been %s, or may still be: check before you repeat it", what,
+                   done);
+}
+
+/* Of a positive result. */
+static const char *saying_of(const struct command *command, int result)
+{
+    bool drops_lock = is_given(command, OPTION_DROP);
+    if (result == MCDS_NOT_FOUND)
+        return drops_lock ? "there is none" : command->noun->missing;
+    if (result == MCDS_BUSY && drops_lock)
+        return "it is held; drop it after its holder has released it, or --break it first";
+    if (result == MCDS_TOO_OLD && command->verb->start == online_beat)
+        return "a beat of this visitor is more than 31 buckets later: set the clocks of the "
+               "machines";
+    if (result == MCDS_TOO_OLD)
+        return "earlier than the log accepts: more than its --late (1m if it was made without) "
+               "ago";
+    if (result == MCDS_TOO_FUTURE)
+        return "later than the log accepts: more than its --ahead (5s if it was made without) "
+               "ahead";
+    return mcds_strerror(result);
+}
+
+void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
+                    const struct answer *answer, int result, const char *message)
+{
+    const char *noun = command->noun->word;
+    const char *name = command->arguments[0];
+    const struct verb *verb = command->verb;
+    mcds_bytes key = command->bytes[1];
+    int length = key.length < SHOWN_MAX ? (int)key.length : SHOWN_MAX;
+    bool is_of_key = length > 0 && verb->arguments[1]->kind == KIND_NAME;
+    const char *refused = is_given(command, OPTION_IF_ABSENT) ? "has a value" : verb->refused;
+    if (result < 0 && message != NULL) {
+        (void)snprintf(sentence, SENTENCE_MAX, "%s", message);
+    } else if (result < 0) {
+        explain_failure(sentence, SENTENCE_MAX, command);
+    } else if (result == MCDS_NOT_FOUND && is_of_key) {
+        (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s' has no '%.*s'", noun, name, length,
+                       (const char *)key.at);
+    } else if (result == MCDS_EXISTS && verb->refused != NULL) {
+        (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': '%.*s' %s", noun, name, length,
+                       (const char *)key.at, refused);
+    } else {
+        (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': %s", noun, name,
+                       saying_of(command, result));
+    }
+    if (result == MCDS_AMBIGUOUS)
+        add_doubt(sentence, command, answer);
+}
+
+static int status_of_command(const struct command *command, int result)
+{
+    bool is_refused = result == MCDS_EXISTS && command->verb->refused != NULL;
+    return is_refused ? STATUS_NO : status_of(result);
+}
+
+static void print_done(struct output *output, const struct command *command,
+                       const struct answer *answer, int result)
+{
+    const struct verb *verb = command->verb;
+    bool is_streamed = verb->is_many && answer->items == output;
+    if (is_streamed && (verb->has_more == NULL || !verb->has_more(answer)))
+        return;
+    print_head(output, command);
+    if (verb->is_many && !is_streamed)
+        output_copy(output, "items", answer->gathered);
+    if (verb->print != NULL)
+        verb->print(output, command, answer, result);
+    output_end(output);
+}
+
+/* Whether a part of what was counted is lost, and the value is what is left. */
+static bool has_lost(const struct command *command, const struct answer *answer)
+{
+    const struct verb *verb = command->verb;
+    if (verb->start == visitors_get)
+        return answer->visitors.reborn;
+    if (verb->start == online_count)
+        return answer->online.reborn;
+    return verb->start == counter_get && answer->counter.reborn;
+}
+
+static int complain_of_loss(const struct output *output, const struct command *command)
+{
+    if (!output->json)
+        complain(output, "%s '%.200s': a part of what was counted is lost; this is the rest",
+                 command->noun->word, command->arguments[0]);
+    return status_of(MCDS_LOST);
+}
+
+/* Whether an operation that succeeded has changed the store. */
+static bool has_changed(const struct command *command, const struct answer *answer)
+{
+    const struct verb *verb = command->verb;
+    bool looks = verb->start == lock_look && !is_given(command, OPTION_BREAK) &&
+                 !is_given(command, OPTION_DROP);
+    return verb->done != NULL && !looks && (verb->change == CHANGE_UNTOLD || answer->changed);
+}
+
+/* The value taken is no longer in the store, so it is printed before anything else is done. */
+static void print_taken(struct output *output, const struct command *command,
+                        const struct answer *answer)
+{
+    if (!output_pass_on(output))
+        complain(output, "counter '%.200s': the value that was taken is %" PRId64,
+                 command->arguments[0], answer->number);
+}
+
+int report(struct output *output, const struct command *command, const struct answer *answer,
+           int result, const char *message)
+{
+    char gaps[SENTENCE_MAX];
+    if (command->verb->change == CHANGE_DEMANDED && result == MCDS_OK && !answer->changed)
+        result = MCDS_NOT_FOUND;
+    if (result == MCDS_OK && (answer->info.gaps > 0 || answer->info.corrupt > 0)) {
+        (void)snprintf(gaps, sizeof gaps,
+                       "%s '%.200s': events are missing in %" PRIu64 " places",
+                       command->noun->word, command->arguments[0],
+                       answer->info.gaps + answer->info.corrupt);
+        message = gaps;
+        result = MCDS_LOST;
+    }
+    int status = status_of_command(command, result);
+    if (status == STATUS_DONE) {
+        output->changes += has_changed(command, answer) ? 1 : 0;
+        print_done(output, command, answer, result);
+        if (command->verb->start == counter_take)
+            print_taken(output, command, answer);
+        return has_lost(command, answer) ? complain_of_loss(output, command) : STATUS_DONE;
+    }
+    char sentence[SENTENCE_MAX];
+    write_sentence(sentence, command, answer, result, message);
+    report_failure(output, command, status, mcds_result_name(result), sentence);
+    return status;
+}
+
+void report_done(struct output *output, const struct command *command, const char *done)
+{
+    if (!output->json)
+        return;
+    print_head(output, command);
+    output_text(output, "done", done, HIDDEN);
+    output_end(output);
+}
+
+void report_feed(struct output *output, const struct command *command, uint64_t read,
+                 uint64_t changed, uint64_t doubtful)
+{
+    output->changes += changed;
+    print_head(output, command);
+    output_word(output, "done", command->verb->done);
+    output_unsigned(output, "changed", changed, SHOWN);
+    output_unsigned(output, "read", read, HIDDEN);
+    if (doubtful > 0)
+        output_unsigned(output, "in_doubt", doubtful, HIDDEN);
+    output_end(output);
+}

@@ -1,0 +1,29 @@
+/* Prints the result of a command. */
+#ifndef MCDS_CLI_IO_REPORT_H
+#define MCDS_CLI_IO_REPORT_H
+
+#include "table/command.h"
+
+#define SENTENCE_MAX 1024
+
+/* Prints why a command was not executed. `message` of a negative result: as explain_failure writes
+ * it; NULL: this thread's last failure. */
+void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
+                    const struct answer *answer, int result, const char *message);
+
+/* Prints the outcome of one operation; `message` as above. Returns the exit code. */
+int report(struct output *output, const struct command *command, const struct answer *answer,
+           int result, const char *message);
+
+/* Prints that a command failed. `name` is that of the result, for --json. */
+void report_failure(struct output *output, const struct command *command, int status,
+                    const char *name, const char *sentence);
+
+/* Prints that a command succeeded, with --json only. */
+void report_done(struct output *output, const struct command *command, const char *done);
+
+/* Prints the result of `read` lines of standard input, `doubtful` of which are AMBIGUOUS. */
+void report_feed(struct output *output, const struct command *command, uint64_t read,
+                 uint64_t changed, uint64_t doubtful);
+
+#endif

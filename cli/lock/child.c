@@ -1,0 +1,270 @@
+/* Child: a program in its own process group, with the terminal if there is one. */
+#include "lock/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "io/exit.h"
+#include "lock/processes.h"
+
+/* How often orphans are killed, and the time between: in all as long as a sweep of the
+ * supervisor. */
+#define ORPHAN_STEPS 250
+#define ORPHAN_STEP_MS 20
+
+/* Whether our group is the foreground of the terminal. */
+static bool is_foreground(int tty)
+{
+    return tty >= 0 && tcgetpgrp(tty) == getpgrp();
+}
+
+/* What the process of the program needs between fork and exec. */
+struct start {
+    char *const *program;
+    int tty; /* to come to the foreground of, or -1 */
+    const struct inheritance *inheritance;
+};
+
+/* In the process of the program, below the supervisor: only what is safe between fork and exec. */
+static void become(const void *context, int report)
+{
+    const struct start *start = context;
+    pid_t supervisor = getppid();
+    (void)setpgid(0, 0);
+    if (start->tty >= 0)
+        (void)tcsetpgrp(start->tty, getpid()); /* SIGTTOU is blocked here */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != supervisor)
+        _exit(1); /* it died before we could ask for the signal */
+    (void)sigaction(SIGPIPE, &start->inheritance->pipe, NULL);
+    (void)sigaction(SIGXFSZ, &start->inheritance->size, NULL);
+    (void)sigaction(SIGCHLD, &start->inheritance->child, NULL);
+    (void)sigprocmask(SIG_SETMASK, &start->inheritance->mask, NULL);
+    (void)execvp(start->program[0], start->program);
+    int reason = errno;
+    ssize_t told = write(report, &reason, sizeof reason);
+    _exit(told == (ssize_t)sizeof reason ? STATUS_CANNOT_RUN : STATUS_INTERNAL);
+}
+
+/* The supervisor was killed, and its children are ours now: the program, which died with it, and
+ * others. Returns whether a child is left. */
+static bool reap_ours(struct child *child)
+{
+    int status;
+    pid_t pid;
+    bool was_running = !child->is_ended;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == child->supervisor.pid) {
+            child->is_unwatched = true;
+            child->is_orphaned = was_running;
+        }
+        if (pid == child->group && !child->is_ended) {
+            child->is_ended = true;
+            child->wait_status = status;
+        }
+    }
+    return pid == 0;
+}
+
+static bool reap_orphans(void *context, bool wait)
+{
+    (void)wait;
+    return reap_ours(context);
+}
+
+/* Returns whether something may be left. */
+static bool kill_orphans(struct child *child)
+{
+    bool is_left = descendants_kill(&child->descendants, reap_orphans, child);
+    (void)reap_ours(child);
+    return is_left;
+}
+
+/* Repeats that until no process is left that can be killed. */
+static void end_orphans(struct child *child)
+{
+    for (int step = 0; step < ORPHAN_STEPS && kill_orphans(child); step++)
+        (void)poll(NULL, 0, ORPHAN_STEP_MS);
+}
+
+int child_start(struct child *child, char *const *program, int64_t kill_at_ns,
+                const struct inheritance *inheritance)
+{
+    *child = (struct child){.group = -1, .tty = open("/dev/tty", O_RDWR | O_CLOEXEC)};
+    child->descendants.group = -1;
+    descendants_spare(&child->descendants);
+    /* In a shell pipeline, the other commands need the foreground, which they share with mcds. */
+    bool whole = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
+    struct start start = {program, whole && is_foreground(child->tty) ? child->tty : -1,
+                          inheritance};
+    struct supervisor_news news = {NEWS_FAILED, ECHILD};
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* for when the supervisor is killed */
+    int reason = supervisor_start(&child->supervisor, kill_at_ns, become, &start);
+    child->descendants.cgroup = child->supervisor.cgroup;
+    if (reason == 0 && !supervisor_next(&child->supervisor, true, &news))
+        end_orphans(child); /* it was killed before it could report */
+    if (reason == 0 && news.kind == NEWS_STARTED)
+        child->group = child->descendants.group = news.number;
+    else if (reason == 0)
+        reason = news.number;
+    if (reason != 0)
+        child_end(child);
+    return reason;
+}
+
+void child_reap(struct child *child)
+{
+    struct supervisor_news news;
+    while (supervisor_next(&child->supervisor, false, &news)) {
+        if (news.kind == NEWS_STOPPED)
+            child->stopped_by = news.number;
+        if (news.kind == NEWS_ENDED) {
+            child->stopped_by = 0;
+            child->is_ended = true;
+            child->wait_status = news.number;
+        }
+    }
+    (void)reap_ours(child);
+}
+
+int child_news(const struct child *child)
+{
+    return child->is_unwatched ? -1 : child->supervisor.news;
+}
+
+struct group_look {
+    pid_t group;
+    bool seen;
+    bool lives;
+    char *sentence; /* on a process that may not be signalled, or NULL */
+    size_t sentence_capacity;
+};
+
+static bool look_for_life(void *context, const struct process *process)
+{
+    struct group_look *look = context;
+    if (process->group != look->group)
+        return true;
+    look->seen = true;
+    look->lives = process->state != 'Z' || process->threads > 1;
+    return !look->lives;
+}
+
+/* Whether what is left of the group are zombies whose parents do not look after them. They hold
+ * nothing any more and no signal ends them. In doubt: no. */
+static bool is_all_zombies(pid_t group)
+{
+    struct group_look look = {.group = group};
+    return processes_visit(look_for_life, &look) && look.seen && !look.lives;
+}
+
+bool child_lives(struct child *child)
+{
+    bool is_orphan_left = child->is_orphaned && kill_orphans(child);
+    if (is_orphan_left || !child->is_ended)
+        return true;
+    if (kill(-child->group, 0) == 0)
+        return !is_all_zombies(child->group);
+    return errno == EPERM;
+}
+
+void child_signal(const struct child *child, int number)
+{
+    (void)kill(-child->group, number);
+}
+
+static bool look_for_others(void *context, const struct process *process)
+{
+    struct group_look *look = context;
+    if (process->group != look->group || process->state == 'Z' || kill(process->pid, 0) == 0 ||
+        errno != EPERM)
+        return true;
+    look->seen = true;
+    (void)snprintf(look->sentence, look->sentence_capacity, "process %ld (%s)",
+                   (long)process->pid, process->name);
+    return false;
+}
+
+bool child_is_out_of_reach(const struct child *child, char *sentence, size_t capacity)
+{
+    struct group_look look = {
+        .group = child->group, .sentence = sentence, .sentence_capacity = capacity};
+    if (!processes_visit(look_for_others, &look)) {
+        look.seen = kill(-child->group, 0) != 0 && errno == EPERM;
+        (void)snprintf(sentence, capacity, "a process of the command");
+    }
+    return look.seen;
+}
+
+void child_deadline(const struct child *child, int64_t kill_at_ns)
+{
+    supervisor_deadline(&child->supervisor, kill_at_ns);
+}
+
+void child_sweep(struct child *child)
+{
+    struct supervisor_news news = {NEWS_STARTED, 0};
+    (void)kill(child->supervisor.pid, SIGCONT); /* if it is stopped */
+    supervisor_sweep(&child->supervisor);
+    while (news.kind != NEWS_SWEPT && supervisor_next(&child->supervisor, true, &news)) {
+    }
+    if (news.kind != NEWS_SWEPT)
+        end_orphans(child);
+}
+
+/* Whether a process of our session would continue us. */
+static bool has_shell(void)
+{
+    pid_t session = getsid(getppid());
+    return session >= 0 && session == getsid(0);
+}
+
+static void resume(struct child *child)
+{
+    child->is_following = false;
+    if (is_foreground(child->tty))
+        (void)tcsetpgrp(child->tty, child->group);
+    child_signal(child, SIGCONT);
+}
+
+void child_follow_stop(struct child *child)
+{
+    int number = child->stopped_by;
+    child->stopped_by = 0;
+    if (child->tty < 0 || (number != SIGTSTP && number != SIGTTIN && number != SIGTTOU))
+        return;
+    bool wants_terminal = number != SIGTSTP && is_foreground(child->tty);
+    if (wants_terminal || (number == SIGTSTP && !has_shell())) {
+        resume(child);
+        return;
+    }
+    if (tcgetpgrp(child->tty) == child->group)
+        (void)tcsetpgrp(child->tty, getpgrp());
+    child->is_following = true;
+    (void)kill(0, number == SIGTSTP ? SIGTSTP : SIGTTIN); /* SIGTTOU is blocked */
+}
+
+void child_continue(struct child *child)
+{
+    if (child->is_following)
+        resume(child);
+}
+
+void child_end(struct child *child)
+{
+    if (child->supervisor.orders > 0)
+        supervisor_leave(&child->supervisor);
+    if (child->is_unwatched)
+        cgroup_remove(&child->descendants.cgroup);
+    if (child->tty < 0)
+        return;
+    if (child->group > 0 && tcgetpgrp(child->tty) == child->group)
+        (void)tcsetpgrp(child->tty, getpgrp());
+    (void)close(child->tty);
+    child->tty = -1;
+}

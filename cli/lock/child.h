@@ -1,0 +1,71 @@
+/* Child: a program in its own process group, under a supervisor. */
+#ifndef MCDS_CLI_LOCK_CHILD_H
+#define MCDS_CLI_LOCK_CHILD_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "lock/descendants.h"
+#include "lock/supervisor.h"
+
+struct child {
+    struct supervisor supervisor;
+    pid_t group;                    /* also the process id of the program */
+    int tty;                        /* the controlling terminal, or -1 */
+    bool is_ended;                  /* the program itself; others of its group may live on */
+    int wait_status;                /* as waitpid gives it, when it has ended */
+    int stopped_by;                 /* the signal that has stopped the program, or 0 */
+    bool is_following;              /* we have stopped with it */
+    bool is_unwatched;              /* the supervisor was killed */
+    bool is_orphaned;               /* and the program had not ended by then */
+    struct descendants descendants; /* which are ours to kill when it is orphaned */
+};
+
+/* What the program inherits: the signal actions that mcds was started with. */
+struct inheritance {
+    sigset_t mask;
+    struct sigaction pipe;
+    struct sigaction size;
+    struct sigaction child;
+};
+
+/* Starts `program`, found by $PATH. All its descendants die with mcds, and at `kill_at_ns` unless
+ * child_deadline moves that. When mcds is in the foreground of a terminal and both standard streams
+ * are that terminal, the group becomes the foreground group. Returns 0, or the errno of why it
+ * cannot be run; ETIME: that time was over before it could start. */
+int child_start(struct child *child, char *const *program, int64_t kill_at_ns,
+                const struct inheritance *inheritance);
+
+/* Records which processes have ended or stopped. */
+void child_reap(struct child *child);
+
+/* Whether the program or a process of its group lives; a zombie does not. When the program
+ * is_orphaned, whether any descendant of it may live: each call kills those that it finds. */
+bool child_lives(struct child *child);
+
+/* Sends a signal to the whole group. */
+void child_signal(const struct child *child, int number);
+/* Whether a process of the group cannot be signalled, because it runs as another user; which.
+ * Without /proc: whether none of the group can, and not which. */
+bool child_is_out_of_reach(const struct child *child, char *sentence, size_t capacity);
+
+/* Readable when child_reap has something to take; -1: never. */
+int child_news(const struct child *child);
+
+/* Has all killed at this time, even if mcds is stopped then. */
+void child_deadline(const struct child *child, int64_t kill_at_ns);
+/* Kills all descendants of the program, in its group or not, and waits for their end. */
+void child_sweep(struct child *child);
+
+/* After a stop by the terminal: when mcds is in the foreground, a program that only waited for the
+ * terminal gets it. Otherwise mcds stops its own group too, so that the shell shows its prompt;
+ * child_continue continues the program when the shell continues mcds. A stop by another process
+ * changes nothing: the lock is held meanwhile. */
+void child_follow_stop(struct child *child);
+void child_continue(struct child *child);
+
+/* Gives the terminal back to our own group and ends the supervisor. */
+void child_end(struct child *child);
+
+#endif

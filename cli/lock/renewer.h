@@ -1,0 +1,34 @@
+/* Renewer: a thread that renews the lease, so that a slow store does not keep the lock runner from
+ * watching its clock. Only the thread uses the lease while a renewal is in flight. */
+#ifndef MCDS_CLI_LOCK_RENEWER_H
+#define MCDS_CLI_LOCK_RENEWER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "mcds.h"
+
+#define RENEWER_MESSAGE_CAPACITY 512
+
+struct renewer {
+    mcds_lock *lock;
+    mcds_lease *lease;
+    pthread_t thread;
+    int ask[2]; /* a byte: renew; closed: end */
+    int answer; /* readable when a renewal is done */
+    bool is_busy;
+    int result;                             /* of the last one */
+    char message[RENEWER_MESSAGE_CAPACITY]; /* its sentence, or "" */
+    char said[RENEWER_MESSAGE_CAPACITY]; /* used by the thread while a renewal is in flight */
+};
+
+/* False when the thread cannot be created. */
+bool renewer_start(struct renewer *renewer, mcds_lock *lock, mcds_lease *lease);
+/* Begins a renewal; none may be in flight. */
+void renewer_ask(struct renewer *renewer);
+/* Reads the outcome after `answer` has become readable. */
+void renewer_take(struct renewer *renewer);
+/* Ends the thread after the renewal in flight. */
+void renewer_end(struct renewer *renewer);
+
+#endif

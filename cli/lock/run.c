@@ -1,0 +1,493 @@
+/* mcds lock NAME -- COMMAND: acquire, run, watch, release.
+ *
+ *   asked          renewed      renewed                stop     kill  deadline
+ *     |---- span/3 ---|---- span/3 ---|----- ... --------|--------|------|
+ *
+ * Each renewal that succeeds moves everything after it. Only when none does, the group is asked
+ * to end (TERM) at `stop` and ended (KILL) at `kill`, and between `kill` and the deadline the
+ * supervisor kills what is left, even if we are stopped. Nothing runs at the deadline but what
+ * this user may not signal. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "io/exit.h"
+#include "io/failure.h"
+#include "io/report.h"
+#include "lock/child.h"
+#include "lock/renewer.h"
+#include "lock/watch.h"
+#include "nouns/lock.h"
+#include "run/session.h"
+#include "table/nouns.h"
+
+#define NS_PER_MS INT64_C(1000000)
+#define DAY_MS UINT64_C(86400000)
+/* How long a wait for a held lock continues before it checks for signals. */
+#define WAIT_SLICE_NS (100 * NS_PER_MS)
+/* Time reserved at the end of a wait for the last replies of the store: a call with less time
+ * could be ambiguous on a store that answers. */
+#define RESERVE_NS (200 * NS_PER_MS)
+#define STOP_MAX_NS (5000 * NS_PER_MS)
+#define KILL_MAX_NS (1000 * NS_PER_MS)
+#define RETRY_MIN_NS (10 * NS_PER_MS)
+/* Processes that COMMAND leaves in its group have this time to end by themselves. */
+#define REST_NS (1000 * NS_PER_MS)
+/* How often to check whether the group has ended: the end of an orphan is not reported. */
+#define LOOK_NS (20 * NS_PER_MS)
+/* A process that lives longer than this after KILL is stuck in the kernel. */
+#define STUCK_NS (5000 * NS_PER_MS)
+
+enum phase {
+    PHASE_RUNNING,
+    PHASE_RESTING,  /* COMMAND has ended; the rest of its group may end by itself */
+    PHASE_STOPPING, /* TERM was sent because of the lease, or to the rest */
+    PHASE_KILLED
+};
+
+struct runner {
+    struct session *session;
+    const struct command *command;
+    const char *name;
+    mcds_lock *lock;
+    mcds_lease lease;
+    struct watch watch;
+    struct child child;
+    struct renewer renewer;
+    enum phase phase;
+    bool is_lost;
+    bool is_trouble_told; /* that the store does not answer while we wait */
+    bool is_reach_told;   /* that a process cannot be signalled */
+    int64_t wait_end_ns;  /* of the wait for the lock; INT64_MAX: never */
+    int64_t deadline_ns;
+    int64_t span_ns;  /* from a renewal to its deadline */
+    int64_t asked_ns; /* when the last renewal was begun */
+    int64_t renew_at_ns;
+    int64_t next_at_ns; /* when the phase ends, unless the lease ends it before */
+};
+
+static void say(const struct runner *runner, const char *what)
+{
+    complain(&runner->session->output, "lock '%.200s': %s", runner->name, what);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Times between TERM and KILL, and between KILL and the deadline. */
+static int64_t stop_ahead_ns(const struct runner *runner)
+{
+    return least(runner->span_ns / 4, STOP_MAX_NS);
+}
+
+static int64_t kill_ahead_ns(const struct runner *runner)
+{
+    return least(runner->span_ns / 10, KILL_MAX_NS);
+}
+
+static void take_deadline(struct runner *runner)
+{
+    runner->deadline_ns = runner->lease.deadline_ns;
+    runner->span_ns = runner->deadline_ns - runner->asked_ns;
+    runner->renew_at_ns = runner->asked_ns + runner->span_ns / 3;
+}
+
+/* The time at which the supervisor kills what mcds has not. */
+static int64_t guard_at_ns(const struct runner *runner)
+{
+    return runner->deadline_ns - kill_ahead_ns(runner) / 2;
+}
+
+/* Whether a wait continues after this result. Only a wait requested with -w continues while the
+ * store does not answer; `row` counts such results in a row. */
+static bool is_worth_waiting(struct runner *runner, int result, int row)
+{
+    char said[FAILURE_CAPACITY];
+    bool asked_for = is_given(runner->command, OPTION_WAIT);
+    bool silent = result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE;
+    if (result == MCDS_BUSY || (result == MCDS_AMBIGUOUS && row == 1))
+        return true;
+    if (!asked_for || (!silent && result != MCDS_AMBIGUOUS))
+        return false;
+    if (!runner->is_trouble_told) {
+        describe_failure(said, runner->command);
+        complain(&runner->session->output, "%s; still waiting for the lock", said);
+    }
+    runner->is_trouble_told = true;
+    return true;
+}
+
+/* Limits the next call to `most_ns`. */
+static void hurry(const struct runner *runner, int64_t most_ns)
+{
+    int64_t most_ms = least(most_ns / NS_PER_MS, UINT32_MAX);
+    mcds_limit_timeout(runner->session->store, most_ms > 0 ? (uint32_t)most_ms : 1);
+}
+
+/* One call for the lock, of a wait that ends at `until_ns`. It waits a slice for another holder and
+ * leaves the rest of the time to the store. */
+static int acquire_slice(struct runner *runner, int64_t until_ns)
+{
+    int64_t left_ns = until_ns - runner->asked_ns;
+    int64_t slice_ns = least(left_ns / 2, WAIT_SLICE_NS);
+    hurry(runner, left_ns - slice_ns);
+    return mcds_lock_acquire(runner->lock, (uint32_t)(slice_ns / NS_PER_MS), &runner->lease);
+}
+
+/* Acquires in slices, between which a signal can end the wait. Returns the result of the
+ * library, or the number of a signal in *signal_out. */
+static int acquire(struct runner *runner, int *signal_out)
+{
+    const struct command *command = runner->command;
+    int64_t wait_ns = (int64_t)number_of(command, OPTION_WAIT, DAY_MS) * NS_PER_MS;
+    bool once = is_given(command, OPTION_NOWAIT) || wait_ns == 0;
+    int64_t reserve_ns = least(wait_ns / 2, RESERVE_NS);
+    int row = 0;
+    runner->wait_end_ns = once ? INT64_MAX : runner->asked_ns + wait_ns;
+    runner->asked_ns = watch_now_ns();
+    for (;;) {
+        int result = once ? mcds_lock_try_acquire(runner->lock, &runner->lease)
+                          : acquire_slice(runner, runner->wait_end_ns);
+        row = result == MCDS_BUSY ? 0 : row + 1;
+        if (result == MCDS_OK || once || !is_worth_waiting(runner, result, row))
+            return result;
+        while ((*signal_out = watch_signal(&runner->watch)) != 0)
+            if (*signal_out != SIGCHLD && *signal_out != SIGCONT)
+                return result;
+        runner->asked_ns = watch_now_ns();
+        if (runner->asked_ns > runner->wait_end_ns - reserve_ns)
+            return result;
+    }
+}
+
+/* Prints why the lock was not acquired; returns the exit code. */
+static int report_busy(struct runner *runner)
+{
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
+    char sentence[400];
+    int result = mcds_lock_get_holder(runner->lock, &holder);
+    if (result == MCDS_OK && holder.remaining_ms >= 0)
+        (void)snprintf(sentence, sizeof sentence,
+                       "lock '%.100s': held by %.200s for %" PRId64 ".%" PRId64 " s more",
+                       runner->name, holder.label[0] != '\0' ? holder.label : "somebody",
+                       holder.remaining_ms / 1000, holder.remaining_ms % 1000 / 100);
+    else
+        (void)snprintf(sentence, sizeof sentence, "lock '%.100s': held by %.200s", runner->name,
+                       result == MCDS_OK && holder.label[0] != '\0' ? holder.label
+                                                                    : "somebody");
+    report_failure(&runner->session->output, runner->command, STATUS_BUSY, "MCDS_BUSY",
+                   sentence);
+    return (int)number_of(runner->command, OPTION_EXIT, STATUS_BUSY);
+}
+
+/* Releases a lock that this process may hold; the result does not matter any more. */
+static void give_up(struct runner *runner)
+{
+    int result = mcds_lock_release(runner->lock, &runner->lease);
+    (void)result;
+}
+
+static int report_failed_acquire(struct runner *runner, int result)
+{
+    char said[FAILURE_CAPACITY];
+    char sentence[600];
+    if (result == MCDS_BUSY)
+        return report_busy(runner);
+    describe_failure(said, runner->command);
+    (void)snprintf(sentence, sizeof sentence, "%s%s%s", said, advice_on(result),
+                   result == MCDS_CORRUPT ? ", or --break it" : "");
+    if (result == MCDS_AMBIGUOUS)
+        give_up(runner);
+    report_failure(&runner->session->output, runner->command, status_of(result),
+                   mcds_result_name(result), sentence);
+    return status_of(result);
+}
+
+/* Reports at once that a process cannot be signalled, and whether the lock is kept. */
+static void tell_of_reach(struct runner *runner)
+{
+    char process[64];
+    if (runner->is_reach_told ||
+        !child_is_out_of_reach(&runner->child, process, sizeof process))
+        return;
+    runner->is_reach_told = true;
+    complain(&runner->session->output,
+             "lock '%.200s': %s runs as another user and cannot be stopped; %s", runner->name,
+             process,
+             runner->is_lost ? "it may keep running while another holds the lock"
+                             : "the lock is held until it ends");
+}
+
+static void stop_group(struct runner *runner, int64_t kill_at_ns)
+{
+    child_signal(&runner->child, SIGTERM);
+    child_signal(&runner->child, SIGCONT); /* a stopped one could not end */
+    tell_of_reach(runner);
+    runner->phase = PHASE_STOPPING;
+    runner->next_at_ns = kill_at_ns;
+}
+
+static void kill_group(struct runner *runner, int64_t now_ns)
+{
+    child_signal(&runner->child, SIGKILL);
+    tell_of_reach(runner);
+    runner->phase = PHASE_KILLED;
+    runner->next_at_ns = now_ns + STUCK_NS;
+}
+
+/* `cause` is the library's sentence, or "". */
+static void lose(struct runner *runner, const char *why, const char *cause)
+{
+    if (!runner->is_lost && cause[0] != '\0')
+        complain(&runner->session->output, "lock '%.200s': %s (%s)", runner->name, why, cause);
+    else if (!runner->is_lost)
+        say(runner, why);
+    runner->is_lost = true;
+}
+
+/* Handles the outcome of a renewal. */
+static void learn(struct runner *runner)
+{
+    renewer_take(&runner->renewer);
+    int64_t now_ns = watch_now_ns();
+    switch (runner->renewer.result) {
+    case MCDS_OK:
+        take_deadline(runner);
+        child_deadline(&runner->child, guard_at_ns(runner));
+        break;
+    case MCDS_LOST:
+    case MCDS_EXPIRED:
+        lose(runner, "the lease was lost; stopping the command", runner->renewer.message);
+        if (runner->phase < PHASE_STOPPING)
+            stop_group(runner, least(now_ns + kill_ahead_ns(runner), runner->deadline_ns));
+        runner->renew_at_ns = INT64_MAX;
+        break;
+    default:
+        runner->renew_at_ns = now_ns + runner->span_ns / 12 + RETRY_MIN_NS;
+        break;
+    }
+}
+
+/* Whether the next renewal is scheduled. After KILL the lease is still renewed, unless its loss was
+ * the reason. */
+static bool is_to_renew(const struct runner *runner)
+{
+    return !runner->renewer.is_busy && (runner->phase != PHASE_KILLED || !runner->is_lost);
+}
+
+/* Does what is due at this time. */
+static void keep_time(struct runner *runner, int64_t now_ns)
+{
+    if (runner->phase < PHASE_KILLED && now_ns >= runner->deadline_ns - kill_ahead_ns(runner)) {
+        lose(runner, "the lease could not be renewed in time; the command was killed",
+             runner->renewer.message);
+        kill_group(runner, now_ns);
+    } else if (runner->phase < PHASE_STOPPING &&
+               now_ns >= runner->deadline_ns - stop_ahead_ns(runner)) {
+        lose(runner, "the lease cannot be renewed; stopping the command",
+             runner->renewer.message);
+        stop_group(runner, runner->deadline_ns - kill_ahead_ns(runner));
+    } else if (runner->phase == PHASE_RESTING && now_ns >= runner->next_at_ns) {
+        stop_group(runner, now_ns + STOP_MAX_NS);
+    } else if (runner->phase == PHASE_STOPPING && now_ns >= runner->next_at_ns) {
+        kill_group(runner, now_ns);
+    }
+    if (is_to_renew(runner) && now_ns >= runner->renew_at_ns) {
+        runner->asked_ns = now_ns;
+        runner->renew_at_ns = INT64_MAX;
+        renewer_ask(&runner->renewer);
+    }
+}
+
+/* When keep_time has something to do; it does all that is due, so this lies in the future. */
+static int64_t next_wake_ns(const struct runner *runner)
+{
+    int64_t wake_ns = is_to_renew(runner) ? runner->renew_at_ns : INT64_MAX;
+    if (runner->phase != PHASE_RUNNING)
+        wake_ns = least(wake_ns, runner->next_at_ns);
+    if (runner->phase < PHASE_STOPPING)
+        wake_ns = least(wake_ns, runner->deadline_ns - stop_ahead_ns(runner));
+    if (runner->phase < PHASE_KILLED)
+        wake_ns = least(wake_ns, runner->deadline_ns - kill_ahead_ns(runner));
+    return wake_ns;
+}
+
+static void take_signals(struct runner *runner)
+{
+    int number;
+    while ((number = watch_signal(&runner->watch)) != 0) {
+        if (number == SIGCONT)
+            child_continue(&runner->child);
+        else if (number != SIGCHLD)
+            child_signal(&runner->child, number);
+    }
+    child_reap(&runner->child);
+    if (runner->child.is_orphaned && runner->phase != PHASE_KILLED) {
+        say(runner, "mcds-lock-guard was killed, so the command and its descendants are too");
+        kill_group(runner, watch_now_ns());
+    }
+    if (runner->child.stopped_by != 0)
+        child_follow_stop(&runner->child);
+    if (runner->child.is_ended && runner->phase == PHASE_RUNNING) {
+        runner->phase = PHASE_RESTING;
+        runner->next_at_ns = watch_now_ns() + REST_NS;
+    }
+}
+
+/* KILL was sent, and a process is still alive. A lock that is still ours is kept, so that no other
+ * holder gets it meanwhile. Returns true when it is no longer ours and nothing is left to do. */
+static bool leave_stuck(struct runner *runner)
+{
+    if (!runner->is_reach_told)
+        say(runner, runner->is_lost ? "a process of the command does not end even when killed"
+                                    : "a process of the command does not end even when killed; "
+                                      "the lock is held until it does");
+    runner->next_at_ns = INT64_MAX;
+    return runner->is_lost;
+}
+
+/* From the start of the command to the end of its group. */
+static void watch_group(struct runner *runner)
+{
+    struct child *child = &runner->child;
+    while (child_lives(child)) {
+        int64_t now_ns = watch_now_ns();
+        if (runner->phase == PHASE_KILLED && now_ns >= runner->next_at_ns &&
+            leave_stuck(runner))
+            return;
+        keep_time(runner, now_ns);
+        int64_t wake_ns = least(next_wake_ns(runner),
+                                runner->phase == PHASE_RUNNING ? INT64_MAX : now_ns + LOOK_NS);
+        if (watch_wait(&runner->watch, wake_ns, child_news(child), runner->renewer.answer))
+            learn(runner);
+        /* Checked before a signal that continues the group: the lease may have ended. */
+        keep_time(runner, watch_now_ns());
+        take_signals(runner);
+    }
+}
+
+static int own_status(const struct child *child)
+{
+    if (child->is_orphaned)
+        return STATUS_INTERNAL;
+    if (WIFSIGNALED(child->wait_status))
+        return STATUS_SIGNAL + WTERMSIG(child->wait_status);
+    return WEXITSTATUS(child->wait_status);
+}
+
+/* Releases the lock and chooses the exit code. */
+static int release(struct runner *runner, int status)
+{
+    int result = mcds_lock_release(runner->lock, &runner->lease);
+    struct output *output = &runner->session->output;
+    char said[FAILURE_CAPACITY];
+    if (result == MCDS_OK)
+        return status;
+    if (result == MCDS_LOST || result == MCDS_EXPIRED) {
+        say(runner, "the lease had ended before the command did; its work may have overlapped "
+                    "with another's");
+        return STATUS_LOST;
+    }
+    describe_failure(said, runner->command);
+    complain(output, "%s; the lock %s released, and expires by itself%s", said,
+             result == MCDS_AMBIGUOUS ? "may not have been" : "was not", advice_on(result));
+    return result == MCDS_AMBIGUOUS && status == 0 ? STATUS_AMBIGUOUS : status;
+}
+
+static int report_not_run(const struct runner *runner, int reason)
+{
+    char sentence[600];
+    bool is_missing = reason == ENOENT;
+    int status = is_missing ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+    (void)snprintf(sentence, sizeof sentence, "lock '%.200s': %.200s cannot be run: %s",
+                   runner->name, runner->command->program[0], strerror(reason));
+    report_failure(&runner->session->output, runner->command, status,
+                   is_missing ? "MCDS_NOT_FOUND" : "MCDS_IO", sentence);
+    return status;
+}
+
+/* Runs the command under a lock that this process holds. */
+static int run_program(struct runner *runner)
+{
+    char *const *program = runner->command->program;
+    lock_set_environment(runner->name, runner->lease.fence,
+                         mcds_lock_remaining_ms(runner->lock, &runner->lease));
+    int reason = child_start(&runner->child, program, guard_at_ns(runner),
+                             &runner->watch.inheritance);
+    if (reason == ETIME) {
+        lose(runner, "the lease ended before the command could start", "");
+        give_up(runner);
+        return STATUS_LOST;
+    }
+    if (reason != 0)
+        return release(runner, report_not_run(runner, reason));
+    if (!renewer_start(&runner->renewer, runner->lock, &runner->lease)) {
+        say(runner, "no thread available for renewals");
+        child_sweep(&runner->child);
+        child_end(&runner->child);
+        return STATUS_INTERNAL;
+    }
+    watch_group(runner);
+    if (runner->is_lost)
+        child_sweep(&runner->child);
+    child_end(&runner->child);
+    renewer_end(&runner->renewer);
+    if (runner->is_lost) {
+        give_up(runner);
+        return STATUS_LOST;
+    }
+    return release(runner, own_status(&runner->child));
+}
+
+static int acquire_and_run(struct runner *runner)
+{
+    int number = 0;
+    int result = acquire(runner, &number);
+    if (number != 0)
+        return STATUS_SIGNAL + number;
+    hurry(runner, runner->wait_end_ns - watch_now_ns());
+    if (result != MCDS_OK)
+        return report_failed_acquire(runner, result);
+    mcds_limit_timeout(runner->session->store, 0);
+    take_deadline(runner);
+    return run_program(runner);
+}
+
+int lock_run(struct session *session, const struct command *command)
+{
+    if (session_is_private(session)) {
+        char sentence[400];
+        (void)snprintf(
+            sentence, sizeof sentence,
+            "lock '%.200s': only this process sees a memory: store, so the lock would "
+            "exclude nobody; name a shared store with -s",
+            command->arguments[0]);
+        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
+        return STATUS_USAGE;
+    }
+    struct runner runner = {.session = session,
+                            .command = command,
+                            .name = command->arguments[0],
+                            .lease = MCDS_LEASE_INIT};
+    int status = session_open_store(session);
+    if (status != STATUS_DONE)
+        return status;
+    void *handle = NULL;
+    runner.asked_ns = watch_now_ns();
+    int result = lock_open_known(session->store, command, &handle);
+    if (result != MCDS_OK)
+        return report(&session->output, command, NULL, result, NULL);
+    runner.lock = handle;
+    if (!watch_open(&runner.watch, &session->pipe_before, &session->size_before)) {
+        say(&runner, "no file descriptors available for signals and time");
+        status = STATUS_INTERNAL;
+    } else {
+        status = acquire_and_run(&runner);
+    }
+    mcds_lock_close(runner.lock);
+    return status;
+}

@@ -1,0 +1,59 @@
+/* Supervisor: the process between mcds and the command of `mcds lock`; ends the command when mcds
+ * cannot.
+ *
+ *   mcds  --orders-->  supervisor  -- parent of -->  the command's group, and its orphans
+ *         <---news---
+ *
+ * The supervisor kills every descendant of the command, in its process group or not, when mcds dies
+ * (the pipe of orders ends), when mcds has not moved the deadline in time (it is stopped, or
+ * gets no processor time), or when mcds orders it. Where it can make a cgroup, it kills through
+ * that, which reaches set-user-ID programs too. It finds processes in /proc, or, where that is
+ * not mounted, by trying process ids.
+ *
+ * It keeps no file of mcds open except its ends of the pipes. */
+#ifndef MCDS_CLI_LOCK_SUPERVISOR_H
+#define MCDS_CLI_LOCK_SUPERVISOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "lock/cgroup.h"
+
+struct supervisor {
+    pid_t pid;
+    int orders;           /* to it */
+    int news;             /* from it, without blocking */
+    struct cgroup cgroup; /* of the command; the supervisor removes it */
+};
+
+enum supervisor_news_kind {
+    NEWS_STARTED, /* number: the process id of the command */
+    NEWS_FAILED,  /* number: the errno of the failed start */
+    NEWS_STOPPED, /* number: the signal */
+    NEWS_ENDED,   /* number: as waitpid gives it */
+    NEWS_SWEPT    /* number: 1 if processes could not be killed, else 0 */
+};
+
+struct supervisor_news {
+    int32_t kind;
+    int32_t number;
+};
+
+/* Forks the supervisor. It calls `become`, which does not return, in the process of the command;
+ * when the command cannot be run, `become` writes an errno to `report`. The supervisor kills all at
+ * `kill_at_ns`, as after supervisor_deadline. From that time on it does not start the command, and
+ * NEWS_FAILED has the number ETIME. Returns 0 or an errno. */
+int supervisor_start(struct supervisor *supervisor, int64_t kill_at_ns,
+                     void (*become)(const void *context, int report), const void *context);
+/* Kills all at this time, unless a later call moves it; INT64_MAX: never. */
+void supervisor_deadline(const struct supervisor *supervisor, int64_t kill_at_ns);
+/* Kills all now. NEWS_SWEPT follows. */
+void supervisor_sweep(const struct supervisor *supervisor);
+/* The next news. False: none yet; or, with `wait`, none will come. */
+bool supervisor_next(const struct supervisor *supervisor, bool wait,
+                     struct supervisor_news *news_out);
+/* Ends the supervisor without killing processes that have left the command's group. */
+void supervisor_leave(struct supervisor *supervisor);
+
+#endif

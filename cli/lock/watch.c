@@ -1,0 +1,65 @@
+/* Signals and time as file descriptors. */
+#include "lock/watch.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "mcds.h"
+
+#define NS_PER_S INT64_C(1000000000)
+
+/* Signals that end mcds are passed on. One that was ignored at the start stays ignored (nohup). */
+static const int watched[] = {SIGCHLD, SIGCONT, SIGTERM, SIGINT,
+                              SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2};
+
+bool watch_open(struct watch *watch, const struct sigaction *pipe_before,
+                const struct sigaction *size_before)
+{
+    struct inheritance *inheritance = &watch->inheritance;
+    struct sigaction usual;
+    memset(&usual, 0, sizeof usual);
+    usual.sa_handler = SIG_DFL;
+    inheritance->pipe = *pipe_before;
+    inheritance->size = *size_before;
+    (void)sigaction(SIGCHLD, &usual, &inheritance->child);
+    sigset_t set;
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < sizeof watched / sizeof watched[0]; i++)
+        (void)sigaddset(&set, watched[i]);
+    watch->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    watch->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    (void)sigaddset(&set, SIGTTOU); /* so that we can take the terminal back */
+    (void)sigprocmask(SIG_BLOCK, &set, &inheritance->mask);
+    return watch->signals >= 0 && watch->timer >= 0;
+}
+
+int64_t watch_now_ns(void)
+{
+    const mcds_env *env = mcds_env_system();
+    return env->monotonic_ns(env->self);
+}
+
+bool watch_wait(struct watch *watch, int64_t wake_ns, int news, int fd)
+{
+    int64_t at_ns = wake_ns > 0 ? wake_ns : 1; /* 0 would switch the timer off */
+    struct itimerspec when = {{0, 0}, {(time_t)(at_ns / NS_PER_S), (long)(at_ns % NS_PER_S)}};
+    (void)timerfd_settime(watch->timer, TFD_TIMER_ABSTIME, &when, NULL);
+    struct pollfd waited[] = {{watch->signals, POLLIN, 0},
+                              {watch->timer, POLLIN, 0},
+                              {fd, POLLIN, 0},
+                              {news, POLLIN, 0}};
+    if (poll(waited, sizeof waited / sizeof waited[0], -1) <= 0)
+        return false;
+    return (waited[2].revents & POLLIN) != 0;
+}
+
+int watch_signal(struct watch *watch)
+{
+    struct signalfd_siginfo info;
+    ssize_t got = read(watch->signals, &info, sizeof info);
+    return got == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+}

@@ -1,0 +1,30 @@
+/* Signals and time as file descriptors, so that one poll waits for all of them. */
+#ifndef MCDS_CLI_LOCK_WATCH_H
+#define MCDS_CLI_LOCK_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lock/child.h"
+
+struct watch {
+    int signals;
+    int timer;
+    struct inheritance inheritance;
+};
+
+/* From this call on, the signals of a lock runner arrive only through the watch.
+ * `pipe_before` and `size_before` are what a program inherits for SIGPIPE and SIGXFSZ. */
+bool watch_open(struct watch *watch, const struct sigaction *pipe_before,
+                const struct sigaction *size_before);
+
+/* Nanoseconds of the clock of leases, which keeps running during suspend. */
+int64_t watch_now_ns(void);
+
+/* Waits until wake_ns, a signal, or until `news` or `fd` is readable; true in the last case. */
+bool watch_wait(struct watch *watch, int64_t wake_ns, int news, int fd);
+
+/* The next signal received, or 0. */
+int watch_signal(struct watch *watch);
+
+#endif

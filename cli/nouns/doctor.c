@@ -1,0 +1,66 @@
+/* mcds doctor: describes the store, why it was selected, and its problems. */
+#include "io/exit.h"
+#include "run/session.h"
+#include "table/nouns.h"
+
+struct visit {
+    struct output *output;
+    bool has_problem;
+};
+
+static bool print_finding(void *context, const mcds_finding *finding)
+{
+    static const char *const severities[] = {"fact", "advice", "problem"};
+    struct visit *visit = context;
+    struct output *output = visit->output;
+    visit->has_problem = visit->has_problem || finding->severity == MCDS_PROBLEM;
+    output_begin(output);
+    output_text(output, "severity", severities[finding->severity], SHOWN);
+    output_name(output, "subject", finding->subject, SHOWN);
+    output_name(output, "what", finding->what, SHOWN);
+    if (output->json || finding->fix[0] != '\0')
+        output_name(output, "fix", finding->fix, SHOWN);
+    output_end(output);
+    return true;
+}
+
+static void print_fact(struct visit *visit, const char *subject, const char *what)
+{
+    mcds_finding finding = {MCDS_FACT, subject, what, ""};
+    (void)print_finding(visit, &finding);
+}
+
+static int problem(struct visit *visit, const char *subject, int result, const char *fix)
+{
+    mcds_finding finding = {MCDS_PROBLEM, subject, mcds_errmsg(), fix};
+    (void)print_finding(visit, &finding);
+    return status_of(result);
+}
+
+/* What to do where the store could not be opened, unless the sentence says it. */
+static const char *fix_for(int result)
+{
+    switch (result) {
+    case MCDS_INVALID:
+        return "correct the store URI: -s or $MCDS_STORE";
+    case MCDS_NO_MEMORY:
+        return "let this program have more memory (ulimit -v)";
+    default:
+        return "";
+    }
+}
+
+int doctor_run(struct session *session, const struct command *command)
+{
+    (void)command;
+    struct visit visit = {&session->output, false};
+    print_fact(&visit, "mcds", mcds_version());
+    print_fact(&visit, session->uri, session->uri_origin);
+    int result = mcds_open(session->uri, &session->options, &session->store);
+    if (result != MCDS_OK)
+        return problem(&visit, session->uri, result, fix_for(result));
+    result = mcds_inspect(session->store, print_finding, &visit);
+    if (result != MCDS_OK)
+        return problem(&visit, session->uri, result, "make the store reachable");
+    return visit.has_problem ? STATUS_NO : STATUS_DONE;
+}

@@ -1,0 +1,142 @@
+/* mcds views: counts views in the store and saves them into a table of a durable store. */
+#include "nouns/views.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "table/nouns.h"
+
+#define DURABLE "lmdb:"
+
+struct viewer {
+    mcds_views *views;
+    struct base *base; /* NULL until something is read from or saved into it */
+};
+
+/* Where nothing else is given the store itself is the database. */
+static const char *database_of(const struct command *command)
+{
+    if (is_given(command, OPTION_DATABASE))
+        return command->options[OPTION_DATABASE].text;
+    return command->store_uri;
+}
+
+const char *views_why_not(const struct command *command)
+{
+    if (strncmp(database_of(command), DURABLE, strlen(DURABLE)) == 0)
+        return NULL;
+    if (is_given(command, OPTION_DATABASE))
+        return "--database URI must name a durable store for the views, such as lmdb:PATH";
+    return "this store is not durable, so --database URI must name a durable one for the "
+           "views, such as lmdb:PATH";
+}
+
+static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
+{
+    return base_load(((struct viewer *)context)->base, page, upto_slot, views_out);
+}
+
+static int save(void *context, const char *page, uint64_t slot, int64_t views)
+{
+    return base_save(((struct viewer *)context)->base, page, slot, views);
+}
+
+int views_open(mcds_store *store, const struct command *command, void **handle_out)
+{
+    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    struct viewer *viewer = calloc(1, sizeof *viewer);
+    if (viewer == NULL)
+        return MCDS_NO_MEMORY;
+    options.flush_ms = (uint32_t)number_of(command, OPTION_FLUSH, 0);
+    options.load = load;
+    options.save = save;
+    options.context = viewer;
+    int result = mcds_views_open(store, command->arguments[0], &options, &viewer->views);
+    if (result == MCDS_OK)
+        *handle_out = viewer;
+    else
+        free(viewer);
+    return result;
+}
+
+/* Hits need no database: hosts that only count views do not make the file. */
+static int open_base(struct viewer *viewer, const struct command *command)
+{
+    mcds_options options = MCDS_OPTIONS_INIT;
+    if (viewer->base != NULL)
+        return MCDS_OK;
+    options.ns = command->store_ns;
+    return base_open(database_of(command), &options, command->arguments[0], &viewer->base);
+}
+
+void views_close(void *handle)
+{
+    struct viewer *viewer = handle;
+    if (viewer == NULL)
+        return;
+    mcds_views_close(viewer->views);
+    base_close(viewer->base);
+    free(viewer);
+}
+
+int views_hit(void *handle, const struct command *command, struct answer *answer,
+              mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)answer;
+    return mcds_views_hit_start(((struct viewer *)handle)->views, command->arguments[1],
+                                (uint32_t)command->delta, pipeline, tag);
+}
+
+void views_print_hit(struct output *output, const struct command *command,
+                     const struct answer *answer, int result)
+{
+    (void)answer;
+    (void)result;
+    output_name(output, "page", command->arguments[1], HIDDEN);
+    output_word(output, "done", "counted");
+}
+
+int views_get(void *handle, const struct command *command, struct answer *answer,
+              mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct viewer *viewer = handle;
+    int result = open_base(viewer, command);
+    if (result != MCDS_OK)
+        return result;
+    return mcds_views_get_start(viewer->views, command->arguments[1], &answer->number, pipeline,
+                                tag);
+}
+
+void views_print_get(struct output *output, const struct command *command,
+                     const struct answer *answer, int result)
+{
+    (void)result;
+    output_name(output, "page", command->arguments[1], HIDDEN);
+    output_number(output, "views", answer->number, SHOWN);
+}
+
+int views_flush(void *handle, const struct command *command, struct answer *answer,
+                mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)answer;
+    struct viewer *viewer = handle;
+    int result = open_base(viewer, command);
+    return result == MCDS_OK ? mcds_views_flush_start(viewer->views, pipeline, tag) : result;
+}
+
+void views_print_flush(struct output *output, const struct command *command,
+                       const struct answer *answer, int result)
+{
+    (void)command;
+    (void)answer;
+    (void)result;
+    output_word(output, "done", "flushed");
+}
+
+int views_drop(void *handle, const struct command *command, struct answer *answer,
+               mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)command;
+    (void)answer;
+    return mcds_views_drop_start(((struct viewer *)handle)->views, pipeline, tag);
+}

@@ -1,0 +1,485 @@
+/* Parses a command line by the table. */
+#include "parse/options.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "help/usage.h"
+#include "parse/synonyms.h"
+#include "parse/values.h"
+#include "table/commands.h"
+
+#define NAME_MAX_BYTES 1024
+
+struct reader {
+    const struct noun *nouns;
+    char *const *next; /* the word to read */
+    struct command *command;
+    struct mistake *mistake;
+    size_t argument_count;
+    bool options_over; /* after -- */
+    char subject[40];  /* "counter add", or "lock" */
+};
+
+/* Always false, so that a reader can return it. */
+static bool MCDS_PRINTF(2, 3) wrong(struct reader *reader, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(reader->mistake->sentence, sizeof reader->mistake->sentence, format,
+                    arguments);
+    va_end(arguments);
+    return false;
+}
+
+static bool wrong_usage(struct reader *reader, const char *what)
+{
+    char usage[USAGE_MAX];
+    write_usage(reader->command->noun, reader->command->verb, usage);
+    return wrong(reader, "%s; usage: mcds %s", what, usage);
+}
+
+static bool wrong_range(struct reader *reader, const struct parameter *parameter,
+                        const char *called, const char *text)
+{
+    char min[DURATION_CAPACITY];
+    char max[DURATION_CAPACITY];
+    if (parameter->kind == KIND_DURATION) {
+        format_duration(parameter->min, min);
+        format_duration(parameter->max, max);
+        return wrong(reader,
+                     "%s %.60s: not a time from %s to %s; times are written 500ms 30s 5m 1h 2d",
+                     called, text, min, max);
+    }
+    return wrong(reader, "%s %.60s: not a whole number from %" PRIu64 " to %" PRIu64, called,
+                 text, parameter->min, parameter->max);
+}
+
+/* The words that say what is being read. */
+static const char *subject_of(struct reader *reader)
+{
+    const struct command *command = reader->command;
+    const char *verb = command->verb->word;
+    (void)snprintf(reader->subject, sizeof reader->subject, "%s%s%s", command->noun->word,
+                   verb[0] != '\0' ? " " : "", verb);
+    return reader->subject;
+}
+
+/* Allocates memory for all elements that the remaining words may have. */
+static bool has_room(struct reader *reader)
+{
+    struct command *command = reader->command;
+    if (command->elements != NULL)
+        return true;
+    size_t count = 1;
+    for (char *const *word = reader->next; *word != NULL; word++)
+        count++;
+    command->elements = calloc(count, sizeof command->elements[0]);
+    if (command->elements == NULL)
+        return wrong(reader, "out of memory");
+    command->removals = command->elements + count;
+    return true;
+}
+
+/* Elements fill their memory from the front, removals from the end. */
+static bool keep_element(struct reader *reader, const char *text, bool is_removal)
+{
+    struct command *command = reader->command;
+    if (!has_room(reader))
+        return false;
+    if (is_removal) {
+        *--command->removals = mcds_text(text);
+        command->removal_count++;
+    } else {
+        command->elements[command->element_count++] = mcds_text(text);
+    }
+    return true;
+}
+
+static bool check_name(struct reader *reader, const struct parameter *parameter,
+                       const char *typed)
+{
+    if (typed[0] == '\0')
+        return wrong(reader, "%s: the %s is empty", subject_of(reader), parameter->placeholder);
+    if (strlen(typed) > NAME_MAX_BYTES)
+        return wrong(reader, "%s: the %s is longer than %d bytes", subject_of(reader),
+                     parameter->placeholder, NAME_MAX_BYTES);
+    return true;
+}
+
+static bool read_moment(struct reader *reader, const struct parameter *option,
+                        const char *called, const char *text, struct value *value)
+{
+    const mcds_env *env = mcds_env_system();
+    int64_t ms = 0;
+    if (!parse_moment(text, env->wall_ns(env->self) / 1000000, &ms))
+        return wrong(reader,
+                     "%s %.60s: not a point in time, such as now, 10m (ago), "
+                     "2026-11-21T10:30:15Z or @1795257015 (Unix time)",
+                     called, text);
+    if (ms < 1 && option == &options[OPTION_AT])
+        return wrong(reader, "%s %.60s: not after 1970-01-01T00:00:00Z", called, text);
+    value->number = ms > 1 ? (uint64_t)ms : 1; /* where a range begins or ends */
+    return true;
+}
+
+/* So that options can be compared when their words are gone. */
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static bool read_value(struct reader *reader, const struct parameter *option,
+                       const char *called, const char *text, struct value *value)
+{
+    value->given = true;
+    value->text = text;
+    if (option->many)
+        return keep_element(reader, text, option == &options[OPTION_REMOVE]);
+    if (option->kind == KIND_TEXT) {
+        value->number = hash_of(text);
+        if (option->max > 0 && strlen(text) > option->max)
+            return wrong(reader, "%s: longer than %" PRIu64 " bytes", called, option->max);
+        return true;
+    }
+    if (option->kind == KIND_MOMENT)
+        return read_moment(reader, option, called, text, value);
+    bool fine = option->kind == KIND_DURATION ? parse_duration(text, &value->number)
+                                              : parse_whole(text, &value->number);
+    if (!fine || value->number < option->min || value->number > option->max)
+        return wrong_range(reader, option, called, text);
+    return true;
+}
+
+static uint64_t allowed_options(const struct command *command)
+{
+    return OPTIONS_GLOBAL | (command->verb != NULL ? command->verb->options : 0);
+}
+
+static int find_letter(const struct command *command, char letter)
+{
+    uint64_t allowed = allowed_options(command);
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if ((allowed & BIT(id)) != 0 && options[id].letter == letter)
+            return id;
+    return -1;
+}
+
+static int find_word(const struct command *command, const char *word, size_t length)
+{
+    uint64_t allowed = allowed_options(command);
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if ((allowed & BIT(id)) != 0 && strlen(options[id].word) == length &&
+            memcmp(options[id].word, word, length) == 0)
+            return id;
+    return -1;
+}
+
+/* An option that does not exist, or that this verb does not take. */
+static bool no_option(struct reader *reader, const char *typed)
+{
+    if (reader->command->verb == NULL)
+        return wrong(reader, "there is no option %.60s; 'mcds help' lists them", typed);
+    const char *subject = subject_of(reader);
+    return wrong(reader, "%s has no option %.60s; 'mcds help %s' lists its options", subject,
+                 typed, subject);
+}
+
+static bool unknown_option(struct reader *reader, const char *typed)
+{
+    const char *near = nearest_option(reader->command->verb, typed + 2);
+    if (typed[1] == '-' && near != NULL)
+        return wrong(reader, "there is no option %.60s; did you mean --%s?", typed, near);
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (typed[1] == '-' && strcmp(options[id].word, typed + 2) == 0)
+            return no_option(reader, typed);
+    const struct verb *verb = reader->command->verb;
+    if (typed[1] == 'n' && verb != NULL && (verb->options & BIT(OPTION_LAST)) != 0)
+        return wrong(reader, "there is no option %.60s here; did you mean --last N?", typed);
+    char other = (char)(typed[1] ^ ('a' ^ 'A'));
+    if (typed[1] != '-' && typed[2] == '\0' && find_letter(reader->command, other) >= 0)
+        return wrong(reader, "there is no option %s; did you mean -%c?", typed, other);
+    const struct parameter *next = verb != NULL ? verb->arguments[reader->argument_count]
+                                                : NULL;
+    if (next != NULL && next->kind != KIND_DELTA)
+        return wrong(reader, "there is no option %.60s here; if it is the %s, write -- %.60s",
+                     typed, next->placeholder, typed);
+    return no_option(reader, typed);
+}
+
+/* --word, --word=value or --word value. */
+static bool read_long_option(struct reader *reader)
+{
+    const char *typed = *reader->next++;
+    const char *equals = strchr(typed, '=');
+    size_t length = equals != NULL ? (size_t)(equals - typed) : strlen(typed);
+    int id = find_word(reader->command, typed + 2, length - 2);
+    if (id < 0)
+        return unknown_option(reader, typed);
+    struct value *value = &reader->command->options[id];
+    char called[40];
+    (void)snprintf(called, sizeof called, "--%s", options[id].word);
+    if (options[id].kind == KIND_FLAG) {
+        value->given = true;
+        return equals == NULL || wrong(reader, "%s takes no value", called);
+    }
+    const char *text = equals != NULL ? equals + 1 : *reader->next;
+    if (text == NULL)
+        return wrong(reader, "%s needs a value: %s %s", called, called,
+                     options[id].placeholder);
+    if (equals == NULL)
+        reader->next++;
+    return read_value(reader, &options[id], called, text, value);
+}
+
+/* -x, several letters of flags together, -x value or -xvalue. */
+static bool read_short_options(struct reader *reader)
+{
+    const char *typed = *reader->next++;
+    for (const char *letter = typed + 1; *letter != '\0'; letter++) {
+        char called[3] = {'-', *letter, '\0'};
+        int id = find_letter(reader->command, *letter);
+        if (id < 0)
+            return unknown_option(reader, letter == typed + 1 ? typed : called);
+        struct value *value = &reader->command->options[id];
+        value->given = true;
+        if (options[id].kind == KIND_FLAG)
+            continue;
+        const char *text = letter[1] != '\0' ? letter + 1 : *reader->next;
+        if (text == NULL)
+            return wrong(reader, "%s needs a value: %s %s", called, called,
+                         options[id].placeholder);
+        if (letter[1] == '\0')
+            reader->next++;
+        return read_value(reader, &options[id], called, text, value);
+    }
+    return true;
+}
+
+static bool unknown_noun(struct reader *reader, const char *typed)
+{
+    char those[USAGE_MAX];
+    const char *meant = meant_by("", typed);
+    if (meant != NULL)
+        return wrong(reader, "there is no command '%.60s'; %s", typed, meant);
+    list_nouns_with(reader->nouns, typed, those);
+    if (typed[0] != '\0' && those[0] != '\0')
+        return wrong(reader, "there is no command '%.60s', but %s", typed, those);
+    if (find_word(reader->command, typed, strlen(typed)) >= 0)
+        return wrong(reader, "there is no command '%.60s'; did you mean --%s?", typed, typed);
+    const char *near = nearest_noun(reader->nouns, typed);
+    if (near != NULL)
+        return wrong(reader, "there is no command '%.60s'; did you mean '%s'?", typed, near);
+    return wrong(reader, "there is no command '%.60s'; 'mcds help' lists them", typed);
+}
+
+static bool read_noun(struct reader *reader)
+{
+    const char *typed = *reader->next++;
+    struct command *command = reader->command;
+    command->noun = find_noun(reader->nouns, typed);
+    if (command->noun == NULL)
+        return unknown_noun(reader, typed);
+    if (is_whole_command(command->noun))
+        command->verb = &command->noun->verbs[0];
+    return true;
+}
+
+static bool read_verb(struct reader *reader)
+{
+    const char *typed = *reader->next++;
+    struct command *command = reader->command;
+    command->verb = find_verb(command->noun, typed);
+    if (command->verb != NULL)
+        return true;
+    const char *meant = meant_by(command->noun->word, typed);
+    if (meant != NULL)
+        return wrong(reader, "%s has no verb '%.60s'; %s", command->noun->word, typed, meant);
+    const char *near = nearest_verb(command->noun, typed);
+    if (near != NULL)
+        return wrong(reader, "%s has no verb '%.60s'; did you mean '%s'?", command->noun->word,
+                     typed, near);
+    char verbs[USAGE_MAX];
+    list_verbs_of(command->noun, verbs);
+    return wrong(reader, "%s has no verb '%.60s'; it has %s", command->noun->word, typed,
+                 verbs);
+}
+
+static bool one_too_many(struct reader *reader, const char *typed)
+{
+    char what[MISTAKE_MAX / 2];
+    (void)snprintf(what, sizeof what,
+                   takes_program(reader->command->verb)
+                       ? "'%.60s': the command to run comes after --"
+                       : "'%.60s' is one argument too many",
+                   typed);
+    return wrong_usage(reader, what);
+}
+
+/* Takes this argument from standard input. */
+static bool take_input(struct reader *reader, const struct parameter *parameter)
+{
+    struct command *command = reader->command;
+    if (command->element_count > 0)
+        return wrong(
+            reader,
+            "%s: - among other %ss; after -- it is one of them, alone it means standard input",
+            subject_of(reader), parameter->placeholder);
+    command->input = parameter->input;
+    reader->argument_count++;
+    while (parameter->input == INPUT_LINES &&
+           command->verb->arguments[reader->argument_count] != NULL)
+        reader->argument_count++;
+    return true;
+}
+
+static bool read_count(struct reader *reader, const struct parameter *parameter,
+                       const char *typed)
+{
+    uint64_t number;
+    if (!parse_whole(typed, &number) || number < parameter->min || number > parameter->max)
+        return wrong_range(reader, parameter, parameter->placeholder, typed);
+    reader->command->delta = (int64_t)number;
+    return true;
+}
+
+static bool read_argument(struct reader *reader)
+{
+    const char *typed = *reader->next++;
+    struct command *command = reader->command;
+    const struct parameter *parameter = command->verb->arguments[reader->argument_count];
+    if (parameter == NULL)
+        return one_too_many(reader, typed);
+    if (parameter->input != INPUT_NONE && !reader->options_over && strcmp(typed, "-") == 0)
+        return take_input(reader, parameter);
+    if (parameter->kind == KIND_NAME && !check_name(reader, parameter, typed))
+        return false;
+    if (parameter->kind == KIND_DELTA &&
+        (!parse_signed(typed, &command->delta) || command->delta > (int64_t)parameter->max ||
+         command->delta < -(int64_t)parameter->max - (parameter->max == INT64_MAX)))
+        return wrong(reader, "%s: '%.60s' is not a whole number %s", subject_of(reader), typed,
+                     parameter->max == INT64_MAX ? "from -2^63 to 2^63 - 1" : "below 2^61");
+    if (parameter->kind == KIND_NUMBER && !read_count(reader, parameter, typed))
+        return false;
+    if (parameter->many)
+        return keep_element(reader, typed, false);
+    command->arguments[reader->argument_count] = typed;
+    command->bytes[reader->argument_count++] = mcds_text(typed);
+    return true;
+}
+
+/* -x or --word; a number with a minus and a lone - are arguments. */
+static bool is_option(const char *word)
+{
+    return word[0] == '-' && word[1] != '\0' && !(word[1] >= '0' && word[1] <= '9');
+}
+
+static bool read_word(struct reader *reader)
+{
+    const char *word = *reader->next;
+    struct command *command = reader->command;
+    if (!reader->options_over && strcmp(word, "--") == 0) {
+        reader->options_over = true;
+        reader->next++;
+        if (command->verb != NULL && takes_program(command->verb)) {
+            command->program = reader->next;
+            while (*reader->next != NULL)
+                reader->next++;
+        }
+        return true;
+    }
+    if (!reader->options_over && is_option(word))
+        return word[1] == '-' ? read_long_option(reader) : read_short_options(reader);
+    if (command->noun == NULL)
+        return read_noun(reader);
+    if (command->verb == NULL)
+        return read_verb(reader);
+    return read_argument(reader);
+}
+
+/* `mcds lock` runs a command, or has one of --info, --break and --drop: exactly one of these. */
+static bool is_one_way(struct reader *reader)
+{
+    const struct command *command = reader->command;
+    bool runs = command->program != NULL;
+    if (runs && command->program[0] == NULL)
+        return wrong_usage(reader, "the command to run is missing after --");
+    int ways = runs + is_given(command, OPTION_INFO) + is_given(command, OPTION_BREAK) +
+               is_given(command, OPTION_DROP);
+    if (ways == 0)
+        return wrong_usage(reader, "nothing to do: give a command after --, or --info");
+    if (ways > 1)
+        return wrong_usage(reader, "a command, --info, --break and --drop exclude each other");
+    if (is_given(command, OPTION_WAIT) && is_given(command, OPTION_NOWAIT))
+        return wrong_usage(reader, "--wait and --no-wait exclude each other");
+    return true;
+}
+
+static bool excludes(struct reader *reader, enum option_id one, enum option_id other)
+{
+    if (!is_given(reader->command, one) || !is_given(reader->command, other))
+        return true;
+    return wrong(reader, "%s: --%s and --%s exclude each other", subject_of(reader),
+                 options[one].word, options[other].word);
+}
+
+static bool is_everything_there(struct reader *reader)
+{
+    struct command *command = reader->command;
+    if (command->noun == NULL)
+        return wrong(reader, "there is no command; 'mcds help' lists the commands");
+    if (command->verb == NULL) {
+        char verbs[USAGE_MAX];
+        list_verbs_of(command->noun, verbs);
+        return wrong(reader, "%s needs a verb: %s", command->noun->word, verbs);
+    }
+    const struct parameter *missing = command->verb->arguments[reader->argument_count];
+    if (missing != NULL && !missing->optional) {
+        char what[MISTAKE_MAX / 2];
+        (void)snprintf(what, sizeof what, "the %s is missing", missing->placeholder);
+        return wrong_usage(reader, what);
+    }
+    if (missing != NULL && missing->input == INPUT_LINES && command->element_count == 0) {
+        command->input = INPUT_LINES;
+        command->is_input_untold = true;
+    }
+    if ((command->verb->options & BIT(OPTION_ADD)) != 0 && !is_given(command, OPTION_ADD) &&
+        !is_given(command, OPTION_REMOVE))
+        return wrong_usage(reader, "nothing to do: give --add or --remove");
+    if (is_given(command, OPTION_TIMED) && command->input != INPUT_LINES)
+        return wrong_usage(reader, "--timed is for lines of standard input");
+    return excludes(reader, OPTION_BAG, OPTION_LIST) &&
+           excludes(reader, OPTION_FROM, OPTION_LAST) &&
+           excludes(reader, OPTION_CURSOR_FILE, OPTION_LAST) &&
+           excludes(reader, OPTION_AT, OPTION_TIMED) &&
+           excludes(reader, OPTION_IF_ABSENT, OPTION_IF_IS) &&
+           (!takes_program(command->verb) || is_one_way(reader));
+}
+
+bool read_command(const struct noun *nouns, char *const *words, struct command *command,
+                  struct mistake *mistake)
+{
+    memset(command, 0, sizeof *command);
+    command->delta = 1;
+    struct reader reader = {
+        .nouns = nouns, .next = words, .command = command, .mistake = mistake};
+    while (*reader.next != NULL) {
+        if (!read_word(&reader))
+            return false;
+        if (is_given(command, OPTION_HELP) || is_given(command, OPTION_VERSION))
+            return true;
+    }
+    return is_everything_there(&reader);
+}
+
+void free_command(struct command *command)
+{
+    free(command->elements);
+    command->elements = NULL;
+}

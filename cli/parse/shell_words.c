@@ -1,0 +1,182 @@
+/* Shell quoting. The unquoted text is never longer than the quoted, so it is written over it.
+ */
+#include "parse/shell_words.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/quote.h"
+
+struct scan {
+    const char *in;
+    char *out;
+    const char *error;
+    bool takes_nul;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+static void copy_single_quoted(struct scan *scan)
+{
+    while (*scan->in != '\'' && *scan->in != '\0')
+        *scan->out++ = *scan->in++;
+}
+
+static void copy_double_quoted(struct scan *scan)
+{
+    while (*scan->in != '"' && *scan->in != '\0') {
+        char next = scan->in[1];
+        if (*scan->in == '\\' && (next == '"' || next == '\\' || next == '$' || next == '`'))
+            scan->in++;
+        *scan->out++ = *scan->in++;
+    }
+}
+
+/* Copies one escape of $'...'; scan->in is at the letter after the backslash. */
+static void copy_escape(struct scan *scan)
+{
+    static const char letters[] = "nrte\\'\"";
+    static const char meanings[] = "\n\r\t\033\\'\"";
+    char letter = *scan->in;
+    for (int i = 0; letters[i] != '\0'; i++)
+        if (letters[i] == letter) {
+            *scan->out++ = meanings[i];
+            scan->in++;
+            return;
+        }
+    int high = letter == 'x' ? hex_value(scan->in[1]) : -1;
+    int low = high < 0 ? -1 : hex_value(scan->in[2]);
+    if (low < 0) {
+        scan->error = "$'...' knows only \\n \\r \\t \\e \\\\ \\' \\\" and \\xHH";
+    } else if (high == 0 && low == 0 && !scan->takes_nul) {
+        scan->error = "a name cannot hold a NUL";
+    } else {
+        *scan->out++ = (char)(high << 4 | low);
+        scan->in += 3;
+    }
+}
+
+static void copy_dollar_quoted(struct scan *scan)
+{
+    while (*scan->in != '\'' && *scan->in != '\0' && scan->error == NULL) {
+        if (*scan->in == '\\') {
+            scan->in++;
+            copy_escape(scan);
+        } else {
+            *scan->out++ = *scan->in++;
+        }
+    }
+}
+
+static void close_quote(struct scan *scan)
+{
+    if (scan->error != NULL)
+        return;
+    if (*scan->in == '\0')
+        scan->error = "a quote is not closed";
+    else
+        scan->in++;
+}
+
+static void copy_word(struct scan *scan)
+{
+    while (*scan->in != '\0' && !is_blank(*scan->in) && scan->error == NULL) {
+        if (*scan->in == '\'') {
+            scan->in++;
+            copy_single_quoted(scan);
+            close_quote(scan);
+        } else if (*scan->in == '"') {
+            scan->in++;
+            copy_double_quoted(scan);
+            close_quote(scan);
+        } else if (scan->in[0] == '$' && scan->in[1] == '\'') {
+            scan->in += 2;
+            copy_dollar_quoted(scan);
+            close_quote(scan);
+        } else if (*scan->in == '\\' && scan->in[1] == '\0') {
+            scan->error = "a backslash ends the line; a command cannot continue on the next";
+        } else {
+            if (*scan->in == '\\')
+                scan->in++;
+            *scan->out++ = *scan->in++;
+        }
+    }
+}
+
+int split_words(char *line, char **words, size_t max, const char **error_out)
+{
+    struct scan scan = {line, line, NULL, false};
+    size_t count = 0;
+    for (;;) {
+        while (is_blank(*scan.in))
+            scan.in++;
+        if (*scan.in == '\0' || *scan.in == '#')
+            return (int)count;
+        if (count == max) {
+            *error_out = "there are too many words";
+            return -1;
+        }
+        words[count++] = scan.out;
+        copy_word(&scan);
+        if (scan.error != NULL) {
+            *error_out = scan.error;
+            return -1;
+        }
+        bool last = *scan.in == '\0';
+        scan.in += last ? 0 : 1;
+        *scan.out++ = '\0';
+        if (last)
+            return (int)count;
+    }
+}
+
+/* Whether `field` is exactly what is shown for `text`. */
+static bool is_shown_as(const char *text, size_t length, const char *field, size_t field_length)
+{
+    const char *at = field + 2;
+    const char *end = field + field_length;
+    for (size_t i = 0, taken; i < length; i += taken) {
+        char quoted[QUOTED_CAPACITY];
+        size_t shown = quote_next(text + i, length - i, quoted, &taken);
+        if (shown > (size_t)(end - at) || memcmp(at, quoted, shown) != 0)
+            return false;
+        at += shown;
+    }
+    return end - at == 1 && *at == '\'';
+}
+
+bool unquote_field(char *field, size_t *length)
+{
+    if (*length < 3 || field[0] != '$' || field[1] != '\'' || field[*length - 1] != '\'')
+        return true;
+    char *copy = malloc(*length + 1);
+    if (copy == NULL)
+        return false;
+    memcpy(copy, field, *length + 1);
+    struct scan scan = {copy + 2, copy, NULL, true};
+    copy_dollar_quoted(&scan);
+    size_t unquoted = (size_t)(scan.out - copy);
+    if (scan.error == NULL && needs_quotes(copy, unquoted) &&
+        is_shown_as(copy, unquoted, field, *length)) {
+        memcpy(field, copy, unquoted);
+        field[unquoted] = '\0';
+        *length = unquoted;
+    }
+    free(copy);
+    return true;
+}

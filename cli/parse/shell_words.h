@@ -1,0 +1,21 @@
+/* Splits a line into words by shell quoting. */
+#ifndef MCDS_CLI_PARSE_SHELL_WORDS_H
+#define MCDS_CLI_PARSE_SHELL_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Splits `line` (ended by NUL, changed in place) at blanks into at most `max` words, which point
+ * into it. '...' takes everything as it is; "..." all but \" \\ \$ and \`; outside of quotes a
+ * backslash takes the next byte as it is; $'...' knows \n \r \t \e \\ \' \" and \xHH. A # where
+ * a word would begin starts a comment. Nothing else is special: no variables, no patterns.
+ *
+ * Returns how many words there are, or -1 with a sentence in *error_out. */
+int split_words(char *line, char **words, size_t max, const char **error_out);
+
+/* Read back what output_bytes has written: a field that is what it writes for other bytes is
+ * unquoted in place; any other, also one that only begins like that, is its own bytes. `field` has
+ * a NUL after its *length bytes. False: out of memory. */
+bool unquote_field(char *field, size_t *length);
+
+#endif

@@ -1,0 +1,87 @@
+/* Synonyms: words of other programs and the equivalent commands. A word that erases is explained,
+ * never offered as a guess. */
+#include "parse/synonyms.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+static const struct synonym {
+    const char *noun;
+    const char *words; /* with blanks around each */
+    const char *meant;
+} synonyms[] = {
+    {"", " incr inc increment incrby ", "'counter add' counts, 'table incr' adds to a value"},
+    {"", " decr dec ", "'counter add NAME -1' counts down"},
+    {"", " del rm delete erase unset ", "each noun has its own verb for that; see 'mcds help'"},
+    {"", " keys names dir all ", "'ls' lists names"},
+    {"", " members smembers items ", "'set scan' prints the elements of a set"},
+    {"", " watch follow subscribe ", "'log tail NAME -f' follows a log"},
+    {"", " top stats status info check ping ",
+     "'doctor' describes the store, 'ls' lists names"},
+    {"", " hash map dict kv hset hget ", "'table' keeps values by key"},
+    {"", " queue range lrange rpush ", "'list' keeps values in the order of their pushes"},
+    {"", " mutex flock semaphore lease run ", "'lock NAME -- COMMAND' runs one at a time"},
+    {"counter", " incr inc increment incrby plus ", "'counter add' does that"},
+    {"counter", " decr dec decrement minus sub ", "'counter add NAME -1' does that"},
+    {"counter", " show value read print cat count ", "'counter get' does that"},
+    {"counter", " set put ", "a counter has only additions; a table has 'put'"},
+    {"counter", " reset ", "'counter take' prints the value and subtracts it"},
+    {"counter", " del rm delete erase remove ", "'counter drop' erases the counter"},
+    {"visitors", " add count beat ", "'visitors hit' does that"},
+    {"visitors", " show members ", "'visitors get' prints the number of visitors"},
+    {"online", " add hit count-me join ", "'online beat' does that"},
+    {"online", " count show members list ",
+     "'online get' prints the number of active visitors"},
+    {"views", " add count incr ", "'views hit' does that"},
+    {"set", " members smembers list ls show all get items keys fetch ",
+     "'set scan' prints the elements"},
+    {"set", " contains ismember exists in ", "'set has' does that"},
+    {"set", " insert put push ", "'set add' does that"},
+    {"set", " del rm delete ", "'set remove' removes an element, 'set drop' the whole set"},
+    {"set", " len length count size card ", "'set scan NAME | wc -l' counts the elements"},
+    {"set", " pop ", "'set remove' removes an element by its value"},
+    {"table", " keys list ls fetch all dump items range ", "'table scan' prints all entries"},
+    {"table", " set add insert hset ", "'table put' does that"},
+    {"table", " exists contains ", "'table has' does that"},
+    {"table", " inc increment incrby ", "'table incr' does that"},
+    {"table", " decr dec ", "'table incr NAME KEY -1' does that"},
+    {"table", " del rm delete unset ",
+     "'table remove' removes an entry, 'table drop' the whole table"},
+    {"table", " len length count size ", "'table scan NAME | wc -l' counts the entries"},
+    {"list", " add append rpush put insert ", "'list push' does that"},
+    {"list", " get range lrange ls show all fetch members ", "'list scan' prints the values"},
+    {"list", " pop shift lpop rpop take del rm delete remove ",
+     "a list does not remove single values; a set with --list does"},
+    {"list", " len length count size ", "'list scan NAME | wc -l' counts the values"},
+    {"log", " add append write push ", "'log put' does that"},
+    {"log", " get range show cat read all fetch ", "'log scan' prints events"},
+    {"log", " watch follow subscribe top last ",
+     "'log tail' does that; -f waits for new events"},
+    {"log", " del rm delete remove clear ",
+     "events leave a log when its retention is over; 'log drop' erases the log"},
+    {"array", " fetch get show list ls all members range ", "'array scan' prints the elements"},
+    {"array", " put write ", "'array set' does that"},
+    {"array", " add push append insert ", "'array change NAME --add ELEMENT' does that"},
+    {"array", " del rm delete remove pop ", "'array change NAME --remove ELEMENT' does that"},
+    {"array", " len length count size ", "'array scan NAME | wc -l' counts the elements"},
+};
+
+static bool has_word(const char *words, const char *typed)
+{
+    size_t length = strlen(typed);
+    for (const char *at = words; length > 0 && (at = strstr(at, typed)) != NULL; at++)
+        if (at[-1] == ' ' && at[length] == ' ')
+            return true;
+    return false;
+}
+
+const char *meant_by(const char *noun, const char *typed)
+{
+    if (strchr(typed, ' ') != NULL)
+        return NULL;
+    for (size_t i = 0; i < sizeof synonyms / sizeof synonyms[0]; i++)
+        if (strcmp(synonyms[i].noun, noun) == 0 && has_word(synonyms[i].words, typed))
+            return synonyms[i].meant;
+    return NULL;
+}

@@ -1,0 +1,14 @@
+/* Opens structures with the options that they were made with. Commands that may make a structure do
+ * not use this: what they make must not depend on an earlier structure. */
+#include "run/made_with.h"
+
+bool takes_as_made(const struct command *command)
+{
+    const struct noun *noun = command->noun;
+    if (!noun->keeps_options || command->verb->makes)
+        return false;
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if ((noun->shape & BIT(id)) != 0 && command->options[id].given)
+            return false;
+    return true;
+}

@@ -1,0 +1,32 @@
+/* Executes one command: by its own function, or as one or many operations of a structure. */
+#include "run/run.h"
+
+#include "io/exit.h"
+#include "run/stdin_feed.h"
+#include "table/nouns.h"
+
+/* A change whose answer cannot be printed would look like a failure, so it is refused before it
+ * begins. With -q there may be nothing to print. */
+static bool is_heard(struct session *session, const struct command *command)
+{
+    const struct verb *verb = command->verb;
+    bool prints = verb->run == batch_run ||
+                  (command->program == NULL && verb->done != NULL && !session->output.quiet) ||
+                  verb->start == counter_take;
+    return !prints || output_may_begin(&session->output);
+}
+
+int run_command(struct session *session, const struct command *command)
+{
+    const struct verb *verb = command->verb;
+    if (!is_heard(session, command))
+        return STATUS_IO;
+    if (verb->run != NULL && (verb->start == NULL || command->program != NULL))
+        return verb->run(session, command);
+    int status = command->input != INPUT_NONE ? feed_run(session, command)
+                                              : session_operate(session, command);
+    if (status == STATUS_DONE && session_is_private(session))
+        complain(&session->output, "only this command sees a memory: store, which is gone when "
+                                   "it ends; 'batch' runs several commands on one");
+    return status;
+}

@@ -1,0 +1,108 @@
+/* Session: selects and opens the store, and executes one command on it. */
+#include "run/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "io/exit.h"
+#include "io/report.h"
+#include "run/default_store.h"
+
+static int choose_default(struct session *session)
+{
+    char sentence[SENTENCE_MAX];
+    int status = default_store(session->uri, sizeof session->uri, &session->uri_origin,
+                               sentence, sizeof sentence);
+    if (status != STATUS_DONE)
+        report_failure(&session->output, session->command, status,
+                       status == STATUS_USAGE ? "MCDS_INVALID" : "MCDS_IO", sentence);
+    return status;
+}
+
+int session_choose_store(struct session *session, const struct command *command)
+{
+    session->command = command;
+    session->options.ns = command->options[OPTION_NAMESPACE].text;
+    session->options.timeout_ms = (uint32_t)number_of(command, OPTION_TIMEOUT, 0);
+    const char *environment = trusted_environment("MCDS_STORE");
+    const char *uri = command->options[OPTION_STORE].text;
+    session->uri_origin = "given with -s";
+    if (uri == NULL && environment != NULL && environment[0] != '\0') {
+        uri = environment;
+        session->uri_origin = "from $MCDS_STORE";
+        session->is_from_environment = true;
+    }
+    if (uri == NULL)
+        return choose_default(session);
+    if (strlen(uri) >= sizeof session->uri) {
+        char sentence[80];
+        (void)snprintf(sentence, sizeof sentence, "the store URI is longer than %d bytes",
+                       URI_MAX - 1);
+        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
+        return STATUS_USAGE;
+    }
+    memcpy(session->uri, uri, strlen(uri) + 1);
+    return STATUS_DONE;
+}
+
+bool session_is_private(const struct session *session)
+{
+    return strncmp(session->uri, "memory:", strlen("memory:")) == 0;
+}
+
+int session_open_store(struct session *session)
+{
+    int result = mcds_open(session->uri, &session->options, &session->store);
+    if (result == MCDS_OK)
+        return STATUS_DONE;
+    char sentence[SENTENCE_MAX];
+    int length = snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
+    if (session->is_from_environment && length >= 0 && (size_t)length < sizeof sentence)
+        (void)snprintf(sentence + length, sizeof sentence - (size_t)length,
+                       " ($MCDS_STORE is %.200s)", session->uri);
+    report_failure(&session->output, session->command, status_of(result),
+                   mcds_result_name(result), sentence);
+    return status_of(result);
+}
+
+/* One operation in a pipeline of depth one. */
+static int wait_for(mcds_pipeline *pipeline, void *handle, const struct command *command,
+                    struct answer *answer)
+{
+    int result = command->verb->start(handle, command, answer, pipeline, 0);
+    if (result != MCDS_OK)
+        return result;
+    mcds_completion done;
+    result = mcds_pipeline_next(pipeline, &done);
+    return result == MCDS_OK ? done.result : result;
+}
+
+int session_operate(struct session *session, const struct command *command)
+{
+    const char *against = command->noun->why_not != NULL ? command->noun->why_not(command)
+                                                         : NULL;
+    if (against != NULL) {
+        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", against);
+        return STATUS_USAGE;
+    }
+    int status = session_open_store(session);
+    if (status != STATUS_DONE)
+        return status;
+    mcds_pipeline_options options = MCDS_PIPELINE_OPTIONS_INIT;
+    options.depth = 1;
+    mcds_pipeline *pipeline = NULL;
+    void *handle = NULL;
+    struct answer answer;
+    memset(&answer, 0, sizeof answer);
+    answer.items = &session->output;
+    int result = mcds_pipeline_open(session->store, &options, &pipeline);
+    if (result == MCDS_OK)
+        result = command->noun->open(session->store, command, &handle);
+    if (result == MCDS_OK)
+        result = wait_for(pipeline, handle, command, &answer);
+    status = report(&session->output, command, &answer, result, NULL);
+    mcds_value_free(&answer.value);
+    mcds_pipeline_close(pipeline);
+    command->noun->close(handle);
+    return status;
+}

@@ -1,0 +1,36 @@
+/* Session: the output and the store that all commands of one run share. */
+#ifndef MCDS_CLI_RUN_SESSION_H
+#define MCDS_CLI_RUN_SESSION_H
+
+#include <signal.h>
+
+#include "table/command.h"
+
+#define URI_MAX 4096
+
+struct session {
+    const struct noun *nouns; /* the table of commands */
+    struct output output;
+    mcds_options options;
+    char uri[URI_MAX];
+    const char *uri_origin; /* why it is this one */
+    bool is_from_environment;
+    mcds_store *store;
+    const struct command *command; /* that opens it */
+    struct sigaction pipe_before;  /* what SIGPIPE did when we were started */
+    struct sigaction size_before;  /* what SIGXFSZ did */
+};
+
+/* Selects the store without opening it. Returns 0 or, with the sentence printed, the exit code. */
+int session_choose_store(struct session *session, const struct command *command);
+
+/* Whether the selected store is private to this process and ends with it. */
+bool session_is_private(const struct session *session);
+/* Opens the store. Returns 0 or, with the sentence printed, the exit code. */
+int session_open_store(struct session *session);
+
+/* Executes one command that is an operation of a structure, and prints the result; returns the exit
+ * code. */
+int session_operate(struct session *session, const struct command *command);
+
+#endif

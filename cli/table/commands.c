@@ -1,0 +1,448 @@
+/* The table of all commands. */
+#include "table/commands.h"
+
+#include "table/nouns.h"
+#include "table/parameters.h"
+
+#define STRIPES BIT(OPTION_STRIPES)
+#define EXACT (BIT(OPTION_EXACT) | BIT(OPTION_COPIES))
+#define COUNTER (BIT(OPTION_SIGNED) | BIT(OPTION_PLAIN) | STRIPES | EXACT | BIT(OPTION_TTL))
+#define LOCK                                                                                   \
+    (BIT(OPTION_LEASE) | BIT(OPTION_WAIT) | BIT(OPTION_NOWAIT) | BIT(OPTION_EXIT) |            \
+     BIT(OPTION_LABEL) | BIT(OPTION_INFO) | BIT(OPTION_BREAK) | BIT(OPTION_DROP))
+#define MEMBERS (BIT(OPTION_EXACT_MEMBERS) | BIT(OPTION_ESTIMATED))
+#define PERIOD (BIT(OPTION_PERIOD) | MEMBERS)
+#define WINDOW (BIT(OPTION_BUCKETS) | BIT(OPTION_WIDTH) | MEMBERS)
+#define LOG                                                                                    \
+    (BIT(OPTION_BY_ARRIVAL) | BIT(OPTION_RETENTION) | BIT(OPTION_CHUNK) | BIT(OPTION_LATE) |   \
+     BIT(OPTION_AHEAD))
+#define VIEWS (BIT(OPTION_DATABASE) | BIT(OPTION_FLUSH))
+#define FORM (BIT(OPTION_BAG) | BIT(OPTION_LIST))
+#define RAW BIT(OPTION_RAW_LINES)
+#define DROP                                                                                   \
+    .word = "drop", .erases = true, .arguments = takes_name, .overlap = OVERLAP_NEVER,         \
+    .print = print_dropped, .done = "dropped"
+
+static const struct verb counter_verbs[] = {
+    {.word = "add",
+     .arguments = takes_delta,
+     .options = COUNTER,
+     .overlap = OVERLAP_SETTLED,
+     .makes = true,
+     .start = counter_add,
+     .print = counter_print_add,
+     .done = "added",
+     .help =
+         "Add N and print the new value; with --stripes, --exact or --copies, print 'added' "
+         "instead. Makes the counter when there is none."},
+    {.word = "get",
+     .arguments = takes_name,
+     .options = STRIPES | EXACT,
+     .overlap = OVERLAP_FREELY,
+     .start = counter_get,
+     .print = counter_print_get,
+     .help = "Print the value."},
+    {.word = "take",
+     .erases = true,
+     .arguments = takes_name,
+     .options = STRIPES,
+     .overlap = OVERLAP_NEVER,
+     .start = counter_take,
+     .print = counter_print_take,
+     .done = "taken",
+     .help = "Print the value and subtract it; additions made meanwhile stay. Several takers "
+             "at once get different parts."},
+    {DROP, .options = STRIPES | EXACT, .start = counter_drop, .help = "Erase the counter."},
+    {.word = NULL},
+};
+
+static const struct verb lock_verbs[] = {
+    {.word = "",
+     .arguments = takes_name,
+     .options = LOCK,
+     .overlap = OVERLAP_NEVER,
+     .start = lock_look,
+     .print = lock_print,
+     .run = lock_run,
+     .done = "broken",
+     .help =
+         "Run COMMAND while holding the lock NAME, in its own process group, and renew the "
+         "lease meanwhile. If that fails, or mcds is killed, COMMAND and all its descendants "
+         "are ended before another host can get the lock. A process that runs as another "
+         "user (sudo) cannot be ended: it is named, and the lock is held until it ends. The "
+         "environment of COMMAND has MCDS_LOCK_NAME, MCDS_LOCK_FENCE (a number larger than "
+         "that of every earlier holder) and MCDS_LOCK_DEADLINE (Unix time in ms at which the "
+         "lease ends without a renewal). The default store is a file of this user on this "
+         "machine: other users and machines do not see its locks; name a store that they "
+         "share with -s."},
+    {.word = NULL},
+};
+
+static const struct verb visitors_verbs[] = {
+    {.word = "hit",
+     .arguments = takes_maybe_visitor,
+     .options = PERIOD,
+     .overlap = OVERLAP_APART,
+     .makes = true,
+     .start = visitors_hit,
+     .print = print_counted,
+     .done = "counted",
+     .help = "Count a visit. Prints 'counted', or 'known' when this period has counted "
+             "VISITOR before."},
+    {.word = "get",
+     .arguments = takes_name,
+     .options = PERIOD | BIT(OPTION_CLOSED),
+     .overlap = OVERLAP_FREELY,
+     .start = visitors_get,
+     .print = visitors_print_get,
+     .help = "Print the number of visitors in the current period."},
+    {.word = "estimate",
+     .arguments = takes_name,
+     .options = PERIOD,
+     .overlap = OVERLAP_FREELY,
+     .start = visitors_get,
+     .print = visitors_print_estimate,
+     .help = "Print an estimate of the number of visitors within one period before now."},
+    {DROP, .options = PERIOD, .start = visitors_drop,
+     .help = "Erase the current period and the one before it. Without --exact or --estimated, "
+             "visitors that they have counted stay known until the period is over."},
+    {.word = NULL},
+};
+
+static const struct verb online_verbs[] = {
+    {.word = "beat",
+     .arguments = takes_visitor,
+     .options = WINDOW,
+     .overlap = OVERLAP_APART,
+     .makes = true,
+     .start = online_beat,
+     .print = print_counted,
+     .done = "counted",
+     .help = "Report that VISITOR is active. Prints 'counted', or 'known' when this bucket has "
+             "counted VISITOR before."},
+    {.word = "get",
+     .arguments = takes_name,
+     .options = WINDOW,
+     .overlap = OVERLAP_FREELY,
+     .start = online_count,
+     .print = online_print_count,
+     .help = "Print the number of visitors with a beat in the window, the N buckets before "
+             "now. Each visitor counts once."},
+    {DROP, .options = WINDOW, .start = online_drop,
+     .help = "Erase the counts of the window. Without --exact or --estimated, visitors that it "
+             "has counted stay known until the window has passed."},
+    {.word = NULL},
+};
+
+static const struct verb views_verbs[] = {
+    {.word = "hit",
+     .arguments = takes_page_count,
+     .options = VIEWS,
+     .overlap = OVERLAP_FREELY,
+     .start = views_hit,
+     .print = views_print_hit,
+     .done = "counted",
+     .help = "Count N views of PAGE."},
+    {.word = "get",
+     .arguments = takes_page,
+     .options = VIEWS,
+     .overlap = OVERLAP_FREELY,
+     .start = views_get,
+     .print = views_print_get,
+     .help = "Print the total number of views of PAGE."},
+    {.word = "flush",
+     .arguments = takes_name,
+     .options = VIEWS,
+     .overlap = OVERLAP_NEVER,
+     .start = views_flush,
+     .print = views_print_flush,
+     .done = "flushed",
+     .help = "Save the views of the intervals that have ended into the database. Run it about "
+             "every minute, and at least once a day; more often does no harm."},
+    {DROP, .options = VIEWS, .start = views_drop,
+     .help =
+         "Erase what the store holds of the views. The database keeps what was saved: before "
+         "this, erase its table, 'table drop views:NAME'."},
+    {.word = NULL},
+};
+
+static const struct verb set_verbs[] = {
+    {.word = "add",
+     .arguments = takes_elements,
+     .options = FORM | RAW,
+     .overlap = OVERLAP_APART,
+     .feed = FEED_EACH,
+     .makes = true,
+     .start = set_add,
+     .print = set_print_add,
+     .change = CHANGE_TOLD,
+     .done = "added",
+     .help = "Add ELEMENT. Prints 'added', or 'known' when the set had it. Makes the set when "
+             "there is none."},
+    {.word = "remove",
+     .erases = true,
+     .arguments = takes_elements,
+     .options = FORM | RAW,
+     .overlap = OVERLAP_APART,
+     .feed = FEED_EACH,
+     .start = set_remove,
+     .print = set_print_remove,
+     .change = CHANGE_DEMANDED,
+     .done = "removed",
+     .help = "Remove ELEMENT. Exits with 1 when the set does not have it."},
+    {.word = "has",
+     .arguments = takes_element,
+     .options = FORM,
+     .overlap = OVERLAP_FREELY,
+     .start = set_has,
+     .print = set_print_has,
+     .help = "Print 'yes', or exit with 1."},
+    {.word = "scan",
+     .arguments = takes_name,
+     .options = FORM | RAW,
+     .overlap = OVERLAP_NEVER,
+     .is_many = true,
+     .start = set_fetch,
+     .help = "Print all elements, one per line: those of a bag with their counts, those of a "
+             "list in order, others in no order."},
+    {DROP, .options = FORM, .start = set_drop, .help = "Erase the set."},
+    {.word = NULL},
+};
+
+static const struct verb table_verbs[] = {
+    {.word = "put",
+     .arguments = takes_entries,
+     .options = BIT(OPTION_ENTRY_TTL) | BIT(OPTION_IF_ABSENT) | BIT(OPTION_IF_IS) | RAW,
+     .overlap = OVERLAP_APART,
+     .feed = FEED_EACH,
+     .start = table_put,
+     .print = table_print_put,
+     .refused = "has another value",
+     .done = "put",
+     .help = "Set the value of KEY. Makes the table when there is none."},
+    {.word = "get",
+     .arguments = takes_key,
+     .options = BIT(OPTION_RAW),
+     .overlap = OVERLAP_FREELY,
+     .start = table_get,
+     .print = table_print_get,
+     .help = "Print the value of KEY, or exit with 1."},
+    {.word = "has",
+     .arguments = takes_key,
+     .overlap = OVERLAP_FREELY,
+     .start = table_has,
+     .print = table_print_has,
+     .help = "Print 'yes', or exit with 1 when there is no value for KEY."},
+    {.word = "remove",
+     .erases = true,
+     .arguments = takes_keys,
+     .options = RAW,
+     .overlap = OVERLAP_APART,
+     .feed = FEED_EACH,
+     .start = table_remove,
+     .print = table_print_remove,
+     .change = CHANGE_DEMANDED,
+     .done = "removed",
+     .help = "Remove KEY and its value. Exits with 1 when there is none."},
+    {.word = "incr",
+     .arguments = takes_key_delta,
+     .overlap = OVERLAP_APART,
+     .start = table_incr,
+     .print = table_print_incr,
+     .done = "added",
+     .help = "Add N to a value that is a number and print the new value; no value counts as "
+             "0."},
+    {.word = "scan",
+     .arguments = takes_name,
+     .options = BIT(OPTION_CURSOR) | BIT(OPTION_LIMIT) | RAW,
+     .overlap = OVERLAP_NEVER,
+     .is_many = true,
+     .start = table_scan,
+     .print = table_print_scan,
+     .has_more = table_has_more,
+     .help = "Print all entries in no order, one per line: KEY, a tab, the value. When --limit "
+             "leaves entries, standard error names the CURSOR that continues the scan; with "
+             "--json, the last line does."},
+    {DROP, .start = table_drop, .help = "Erase the table."},
+    {.word = NULL},
+};
+
+static const struct verb list_verbs[] = {
+    {.word = "push",
+     .arguments = takes_values,
+     .options = RAW,
+     .overlap = OVERLAP_NEVER,
+     .feed = FEED_CHUNKS,
+     .start = list_push,
+     .print = list_print_push,
+     .done = "pushed",
+     .help = "Add values at the end. Makes the list when there is none."},
+    {.word = "scan",
+     .arguments = takes_name,
+     .options = BIT(OPTION_SKIP) | BIT(OPTION_LIMIT) | RAW,
+     .overlap = OVERLAP_NEVER,
+     .is_many = true,
+     .start = list_fetch,
+     .help = "Print the values in the order in which they were pushed, one per line."},
+    {.word = "clear",
+     .erases = true,
+     .arguments = takes_name,
+     .overlap = OVERLAP_NEVER,
+     .start = list_clear,
+     .print = list_print_clear,
+     .done = "cleared",
+     .help = "Remove all values. The list exists and is empty."},
+    {DROP, .start = list_drop, .help = "Erase the list."},
+    {.word = NULL},
+};
+
+static const struct verb log_verbs[] = {
+    {.word = "put",
+     .arguments = takes_events,
+     .options = BIT(OPTION_AT) | BIT(OPTION_TIMED) | LOG | RAW,
+     .overlap = OVERLAP_NEVER,
+     .feed = FEED_CHUNKS,
+     .start = log_put,
+     .print = log_print_put,
+     .done = "put",
+     .help = "Put events into the log. The first put makes the log and sets its options; a "
+             "later put with other options is refused. With the default options the clocks of "
+             "writers and readers may differ by up to 70 minutes."},
+    {.word = "scan",
+     .arguments = takes_name,
+     .options = BIT(OPTION_FROM) | BIT(OPTION_TO) | BIT(OPTION_LIMIT) |
+                BIT(OPTION_NEWEST_FIRST) | RAW,
+     .overlap = OVERLAP_NEVER,
+     .is_many = true,
+     .start = log_fetch,
+     .help = "Print the events by their time, one per line: the time, a tab, the event."},
+    {.word = "tail",
+     .arguments = takes_name,
+     .options = BIT(OPTION_FOLLOW) | BIT(OPTION_LAST) | BIT(OPTION_FROM) |
+                BIT(OPTION_CURSOR_FILE) | RAW,
+     .overlap = OVERLAP_NEVER,
+     .run = log_tail,
+     .help = "Print the last 10 events, or those that --last, --from or --cursor names. With "
+             "-f, then wait for new events and print each once."},
+    {DROP, .start = log_drop, .help = "Erase the log."},
+    {.word = NULL},
+};
+
+static const struct verb array_verbs[] = {
+    {.word = "scan",
+     .arguments = takes_name,
+     .options = RAW,
+     .overlap = OVERLAP_NEVER,
+     .is_many = true,
+     .start = array_get,
+     .help = "Print all elements in order, one per line."},
+    {.word = "set",
+     .arguments = takes_array,
+     .options = RAW,
+     .overlap = OVERLAP_NEVER,
+     .feed = FEED_ALL,
+     .start = array_set,
+     .print = array_print_set,
+     .done = "set",
+     .help = "Replace all elements by these."},
+    {.word = "change",
+     .arguments = takes_name,
+     .options = BIT(OPTION_ADD) | BIT(OPTION_REMOVE),
+     .overlap = OVERLAP_NEVER,
+     .start = array_change,
+     .print = array_print_change,
+     .done = "changed",
+     .help =
+         "Remove the first element equal to each of some, and add others at the end, in one "
+         "step. Makes the array when there is none."},
+    {DROP, .start = array_drop, .help = "Erase the array."},
+    {.word = NULL},
+};
+
+static const struct verb batch_verbs[] = {
+    {.word = "",
+     .arguments = takes_nothing,
+     .run = batch_run,
+     .help =
+         "Read commands from standard input, one per line, as typed after 'mcds', quoted as in "
+         "a shell, and execute many at once. Each prints one line, in the order of the input; "
+         "'-' is a command that failed. Commands on one name take effect in order."},
+    {.word = NULL},
+};
+
+static const struct verb ls_verbs[] = {
+    {.word = "",
+     .arguments = takes_prefix,
+     .run = ls_run,
+     .help = "Print noun, a tab and name of every structure in the namespace. Slow, and on "
+             "memcached not complete."},
+    {.word = NULL},
+};
+
+static const struct verb backup_verbs[] = {
+    {.word = "",
+     .arguments = takes_file,
+     .run = backup_run,
+     .help =
+         "Copy a whole lmdb: store to FILE, which must not exist, while others use the store: "
+         "cp of a store in use makes a damaged copy. The copy is on the disk when the command "
+         "ends and has mode 0600; open it as lmdb:FILE."},
+    {.word = NULL},
+};
+
+static const struct verb doctor_verbs[] = {
+    {.word = "",
+     .arguments = takes_nothing,
+     .run = doctor_run,
+     .help = "Describe the store: which one is used and why, what it can do, and its problems. "
+             "Exits with 1 when it finds a problem."},
+    {.word = NULL},
+};
+
+static const struct verb help_verbs[] = {
+    {.word = "",
+     .arguments = takes_topic,
+     .run = help_run,
+     .help =
+         "Explain the commands, one command, the exit codes (exit), or print the commands for "
+         "the manual page (man)."},
+    {.word = NULL},
+};
+
+static const struct verb completion_verbs[] = {
+    {.word = "",
+     .arguments = takes_shell,
+     .run = completion_run,
+     .help = "Print a completion script, for example: source <(mcds completion bash)"},
+    {.word = NULL},
+};
+
+#define NOUN(noun, none, text)                                                                 \
+    .word = #noun, .missing = none, .open = noun##_open, .close = noun##_close,                \
+    .verbs = noun##_verbs, .help = text
+
+const struct noun all_nouns[] = {
+    {NOUN(counter, "there is none", "a number that many processes add to"), .shape = COUNTER,
+     .keeps_options = true},
+    {NOUN(lock, "nobody holds it", "run a command on one host at a time"),
+     .shape = BIT(OPTION_LEASE)},
+    {NOUN(visitors, "there is none", "number of visitors in each period"), .shape = PERIOD,
+     .keeps_options = true},
+    {NOUN(online, "there is none", "number of visitors active now"), .shape = WINDOW,
+     .keeps_options = true},
+    {NOUN(views, "there is none", "total number of views of each page"), .shape = VIEWS,
+     .why_not = views_why_not},
+    {NOUN(set, "there is none", "elements that many processes add and remove"), .shape = FORM,
+     .keeps_options = true},
+    {NOUN(table, "there is none", "values by key")},
+    {NOUN(list, "there is none", "values in the order in which they were pushed")},
+    {NOUN(log, "there is none", "events with a time, kept for a retention time"), .shape = LOG},
+    {NOUN(array, "there is none", "elements in order, changed as a whole")},
+    {.word = "batch", .verbs = batch_verbs, .help = "many commands from standard input"},
+    {.word = "ls", .verbs = ls_verbs, .help = "list the structures"},
+    {.word = "backup", .verbs = backup_verbs, .help = "copy a store in use to a new file"},
+    {.word = "doctor", .verbs = doctor_verbs, .help = "describe the store and its problems"},
+    {.word = "help", .verbs = help_verbs, .help = "explain a command, or the exit codes"},
+    {.word = "completion", .verbs = completion_verbs, .help = "completion for a shell"},
+    {.word = NULL},
+};

@@ -1,0 +1,125 @@
+/* The functions that the table names. */
+#ifndef MCDS_CLI_TABLE_NOUNS_H
+#define MCDS_CLI_TABLE_NOUNS_H
+
+#include "table/command.h"
+
+#define START(name)                                                                            \
+    int name(void *handle, const struct command *command, struct answer *answer,               \
+             mcds_pipeline *pipeline, uint64_t tag)
+#define PRINT(name)                                                                            \
+    void name(struct output *output, const struct command *command,                            \
+              const struct answer *answer, int result)
+#define OPEN(name) int name(mcds_store *store, const struct command *command, void **handle_out)
+#define CLOSE(name) void name(void *handle)
+#define RUN(name) int name(struct session *session, const struct command *command)
+
+OPEN(counter_open);
+CLOSE(counter_close);
+START(counter_add);
+PRINT(counter_print_add);
+START(counter_get);
+PRINT(counter_print_get);
+START(counter_take);
+PRINT(counter_print_take);
+START(counter_drop);
+PRINT(print_dropped);
+
+OPEN(lock_open);
+CLOSE(lock_close);
+START(lock_look);
+PRINT(lock_print);
+RUN(lock_run);
+
+/* What --exact and --estimated ask for. */
+uint32_t members_of(const struct command *command);
+OPEN(visitors_open);
+CLOSE(visitors_close);
+START(visitors_hit);
+PRINT(print_counted);
+START(visitors_get);
+PRINT(visitors_print_get);
+PRINT(visitors_print_estimate);
+START(visitors_drop);
+
+OPEN(online_open);
+CLOSE(online_close);
+START(online_beat);
+START(online_count);
+PRINT(online_print_count);
+START(online_drop);
+
+OPEN(set_open);
+CLOSE(set_close);
+START(set_add);
+PRINT(set_print_add);
+START(set_remove);
+PRINT(set_print_remove);
+START(set_has);
+PRINT(set_print_has);
+START(set_fetch);
+START(set_drop);
+
+OPEN(table_open);
+CLOSE(table_close);
+START(table_put);
+PRINT(table_print_put);
+START(table_get);
+PRINT(table_print_get);
+START(table_has);
+PRINT(table_print_has);
+START(table_remove);
+PRINT(table_print_remove);
+START(table_incr);
+PRINT(table_print_incr);
+START(table_scan);
+bool table_has_more(const struct answer *answer);
+PRINT(table_print_scan);
+START(table_drop);
+
+OPEN(list_open);
+CLOSE(list_close);
+START(list_push);
+PRINT(list_print_push);
+START(list_fetch);
+START(list_clear);
+PRINT(list_print_clear);
+START(list_drop);
+
+OPEN(log_open);
+CLOSE(log_close);
+START(log_put);
+PRINT(log_print_put);
+START(log_fetch);
+RUN(log_tail);
+START(log_drop);
+
+OPEN(views_open);
+CLOSE(views_close);
+const char *views_why_not(const struct command *command);
+START(views_hit);
+PRINT(views_print_hit);
+START(views_get);
+PRINT(views_print_get);
+START(views_flush);
+PRINT(views_print_flush);
+START(views_drop);
+
+OPEN(array_open);
+CLOSE(array_close);
+bool print_element(void *context, mcds_bytes element);
+START(array_get);
+START(array_set);
+PRINT(array_print_set);
+START(array_change);
+PRINT(array_print_change);
+START(array_drop);
+
+RUN(batch_run);
+RUN(ls_run);
+RUN(doctor_run);
+RUN(backup_run);
+RUN(help_run);
+RUN(completion_run);
+
+#endif

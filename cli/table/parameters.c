@@ -1,0 +1,285 @@
+/* The table of all options, and of all arguments. */
+#include "table/parameters.h"
+
+#include "table/commands.h"
+
+#define MINUTE_MS UINT64_C(60000)
+#define DAY_MS UINT64_C(86400000)
+#define YEAR_MS (366 * DAY_MS)
+
+#define NONE '\0'
+#define FLAG(c, w, text)                                                                       \
+    {                                                                                          \
+        .letter = c, .word = w, .kind = KIND_FLAG, .help = text                                \
+    }
+#define TEXT(c, w, p, most, text)                                                              \
+    {                                                                                          \
+        .letter = c, .word = w, .placeholder = p, .kind = KIND_TEXT, .max = most, .help = text \
+    }
+#define TIME(c, w, p, least, most, text)                                                       \
+    {                                                                                          \
+        .letter = c, .word = w, .placeholder = p, .kind = KIND_DURATION, .min = least,         \
+        .max = most, .help = text                                                              \
+    }
+#define NUMBER(c, w, p, least, most, text)                                                     \
+    {                                                                                          \
+        .letter = c, .word = w, .placeholder = p, .kind = KIND_NUMBER, .min = least,           \
+        .max = most, .help = text                                                              \
+    }
+#define MOMENT(w, text)                                                                        \
+    {                                                                                          \
+        .word = w, .placeholder = "WHEN", .kind = KIND_MOMENT, .help = text                    \
+    }
+#define ELEMENT(w, text)                                                                       \
+    {                                                                                          \
+        .word = w, .placeholder = "ELEMENT", .kind = KIND_TEXT, .many = true, .help = text     \
+    }
+
+const struct parameter options[OPTION_COUNT] = {
+    [OPTION_STORE] = TEXT(
+        's', "store", "URI", 0,
+        "the store: memory: or lmdb:PATH or memcached://HOST[:PORT][,...]; otherwise "
+        "$MCDS_STORE, otherwise a file under $XDG_STATE_HOME/mcds"),
+    [OPTION_NAMESPACE] = TEXT('N', "namespace", "NS", 0, "prefix of all keys (mcds)"),
+    [OPTION_TIMEOUT] = TIME(NONE, "timeout", "TIME", 1, 60 * MINUTE_MS,
+                            "longest time of one operation (1s)"),
+    [OPTION_JSON] = FLAG(NONE, "json",
+                         "print one JSON object per line; numbers beyond 2^53 are strings"),
+    [OPTION_QUIET] = FLAG(
+        'q', "quiet",
+        "values only: no confirming words, and no sentence for exit codes 1 and "
+        "75"),
+    [OPTION_HELP] = FLAG('h', "help", "help on the command before it"),
+    [OPTION_VERSION] = FLAG('V', "version", "print the version"),
+    [OPTION_SIGNED] = FLAG(NONE, "signed",
+                           "a new counter may go below zero (this is the default)"),
+    [OPTION_PLAIN] = FLAG(NONE, "plain",
+                          "a new counter only grows, and other memcached clients can read it"),
+    [OPTION_STRIPES] = NUMBER(
+        NONE, "stripes", "K", 1, 32,
+        "spread the counter over K keys; all that change it must give the same (1)"),
+    [OPTION_EXACT] = FLAG(
+        NONE, "exact",
+        "count each addition exactly once, even if replies are lost; all that "
+        "change it must give the same"),
+    [OPTION_COPIES] = NUMBER(
+        NONE, "copies", "R", 1, 7,
+        "keep the counter on R servers, exact; any minority of them may die and restart "
+        "empty; all that change it must give the same (1)"),
+    [OPTION_TTL] = TIME(NONE, "ttl", "TIME", 1000, YEAR_MS,
+                        "a new counter expires this long after its first add (never)"),
+    [OPTION_LEASE] = TIME('t', "lease", "TIME", 50, DAY_MS,
+                          "time of the lease; renewed at a third of it (15s; at least 3s on "
+                          "memcached)"),
+    [OPTION_WAIT] = TIME(
+        'w', "wait", "TIME", 0, DAY_MS,
+        "wait at most this long for the lock, also while the store does not answer "
+        "(1d, but no wait for a store that does not answer)"),
+    [OPTION_NOWAIT] = FLAG('n', "no-wait",
+                           "do not wait: when another holds the lock, exit with 75"),
+    [OPTION_EXIT] = NUMBER('E', "busy-exit", "CODE", 0, 255,
+                           "exit code when the lock cannot be acquired (75)"),
+    [OPTION_LABEL] = TEXT(NONE, "label", "TEXT", 200,
+                          "name of this holder, shown to others that wait (HOST:PID)"),
+    [OPTION_INFO] = FLAG(
+        NONE, "info",
+        "print the label of the holder, the seconds left, and the newest fence: that of the "
+        "holder, or a larger one that an attempt to acquire the held lock has drawn"),
+    [OPTION_BREAK] = FLAG(
+        NONE, "break",
+        "take the lock from its holder; a command run by 'mcds lock' is stopped at "
+        "its next renewal"),
+    [OPTION_DROP] = FLAG(
+        NONE, "drop",
+        "erase a free lock and its fence, which is otherwise kept for ever; a lock held "
+        "within the last minute is erased after a minute"),
+    [OPTION_PERIOD] = TIME(
+        NONE, "period", "TIME", 0, YEAR_MS,
+        "length of a period, at least 1s; 0 = all time; all that change it must give "
+        "the same (1d)"),
+    [OPTION_CLOSED] = FLAG(NONE, "closed",
+                           "print the last complete period instead of the current one"),
+    [OPTION_BUCKETS] = NUMBER(NONE, "buckets", "N", 1, 32,
+                              "number of buckets of the window (5)"),
+    [OPTION_WIDTH] = TIME(NONE, "width", "TIME", 1000, DAY_MS,
+                          "length of a bucket; all that change it must give the same (60s)"),
+    [OPTION_EXACT_MEMBERS] = FLAG(NONE, "exact",
+                                  "keep all visitors: each counts once, even if replies are "
+                                  "lost; all that change it must "
+                                  "give the same"),
+    [OPTION_ESTIMATED] = FLAG(
+        NONE, "estimated",
+        "keep about 30 KB for any number of visitors, and estimate the number with a standard "
+        "error of 1.6 %; all that change it must give the same"),
+    [OPTION_BAG] = FLAG(
+        NONE, "bag",
+        "the set keeps a count of each element: additions minus removals; all that change it "
+        "must give the same"),
+    [OPTION_LIST] = FLAG(
+        NONE, "list",
+        "the set keeps every addition in order, and a removal removes the first equal "
+        "element; all that change it must give the same"),
+    [OPTION_ENTRY_TTL] = TIME(NONE, "ttl", "TIME", 1, YEAR_MS,
+                              "the entry expires after this long (never)"),
+    [OPTION_IF_ABSENT] = FLAG(
+        NONE, "if-absent", "only where the table has no value for KEY; otherwise exit with 1"),
+    [OPTION_IF_IS] = TEXT(NONE, "if-is", "OLD", 0,
+                          "only where the value is OLD; otherwise exit with 1"),
+    [OPTION_RAW] = FLAG(NONE, "raw", "write the value unchanged, with no line end after it"),
+    [OPTION_RAW_LINES] = FLAG(
+        NONE, "raw", "unchanged bytes: output is not quoted, and input is not unquoted"),
+    [OPTION_CURSOR] = NUMBER(NONE, "cursor", "CURSOR", 0, UINT64_MAX,
+                             "continue where an earlier scan stopped"),
+    [OPTION_LIMIT] = NUMBER(NONE, "limit", "N", 1, UINT64_MAX, "at most N (all)"),
+    [OPTION_SKIP] = NUMBER(NONE, "skip", "N", 0, UINT64_MAX, "skip the first N (0)"),
+    [OPTION_AT] = MOMENT("at", "time of the event (now)"),
+    [OPTION_TIMED] = FLAG(NONE, "timed",
+                          "each line of standard input is the time of the event, a tab and the "
+                          "event, as scan prints it"),
+    [OPTION_BY_ARRIVAL] = FLAG(
+        NONE, "by-arrival",
+        "a new log sorts events by the time of their arrival, and accepts events of any age"),
+    [OPTION_RETENTION] = TIME(NONE, "retention", "TIME", 1000, YEAR_MS,
+                              "a new log keeps each event this long (7d)"),
+    [OPTION_CHUNK] = TIME(NONE, "chunk", "TIME", 1000, DAY_MS,
+                          "a new log stores the events of this much time together, and erases "
+                          "them together (a thousandth of the retention)"),
+    [OPTION_LATE] = TIME(NONE, "late", "TIME", 1, 49 * DAY_MS,
+                         "a new log refuses events older than this (60s)"),
+    [OPTION_AHEAD] = TIME(
+        NONE, "ahead", "TIME", 1, 49 * DAY_MS,
+        "a new log refuses events further ahead of this machine's clock than this (5s)"),
+    [OPTION_FROM] = MOMENT(
+        "from", "begin with the first event at or after this time (the oldest event)"),
+    [OPTION_TO] = MOMENT("to", "end before this time (after the newest event)"),
+    [OPTION_NEWEST_FIRST] = FLAG(NONE, "newest-first", "print the newest event first"),
+    [OPTION_FOLLOW] = FLAG('f', "follow", "then wait for new events and print each"),
+    [OPTION_LAST] = NUMBER(NONE, "last", "N", 0, 1000000, "begin with the last N events (10)"),
+    [OPTION_CURSOR_FILE] = TEXT(NONE, "cursor", "FILE", 0,
+                                "begin where the call ended that wrote FILE (with the oldest "
+                                "event if there is no FILE), and write FILE at the end"),
+    [OPTION_DATABASE] = TEXT(
+        NONE, "database", "URI", 0,
+        "the durable store for the views, lmdb:PATH, in the table views:NAME; all users of it "
+        "must give the same (the store itself if it is lmdb:)"),
+    [OPTION_FLUSH] = TIME(
+        NONE, "flush-every", "TIME", 1000, DAY_MS,
+        "length of the intervals of views; all users of it must give the same (1m)"),
+    [OPTION_ADD] = ELEMENT("add", "add ELEMENT; may be given again"),
+    [OPTION_REMOVE] = ELEMENT("remove", "remove ELEMENT; may be given again"),
+};
+
+#define NAME_HELP "any name of 1 to 1024 bytes"
+
+static const struct parameter name = {
+    .placeholder = "NAME", .kind = KIND_NAME, .help = NAME_HELP};
+static const struct parameter visitor = {
+    .placeholder = "VISITOR", .kind = KIND_NAME, .help = NAME_HELP};
+static const struct parameter maybe_visitor = {
+    .placeholder = "VISITOR",
+    .kind = KIND_NAME,
+    .optional = true,
+    .help = "counted once per period; without it every call counts"};
+static const struct parameter delta = {.placeholder = "N",
+                                       .kind = KIND_DELTA,
+                                       .optional = true,
+                                       .max = (uint64_t)MCDS_COUNTER_MAX - 1,
+                                       .help = "number to add (1); may be negative"};
+static const struct parameter field_delta = {.placeholder = "N",
+                                             .kind = KIND_DELTA,
+                                             .optional = true,
+                                             .max = INT64_MAX,
+                                             .help = "number to add (1); may be negative"};
+static const struct parameter prefix = {.placeholder = "PREFIX",
+                                        .kind = KIND_TEXT,
+                                        .optional = true,
+                                        .help = "only names that begin with PREFIX"};
+static const struct parameter shell = {
+    .placeholder = "SHELL", .kind = KIND_TEXT, .help = "bash, zsh or fish"};
+static const struct parameter file = {
+    .placeholder = "FILE", .kind = KIND_TEXT, .help = "a new file"};
+static const struct parameter topic = {.placeholder = "TOPIC",
+                                       .kind = KIND_TEXT,
+                                       .optional = true,
+                                       .help = "a noun, or one of: exit man"};
+static const struct parameter subtopic = {
+    .placeholder = "VERB", .kind = KIND_TEXT, .optional = true, .help = "a verb of that noun"};
+static const struct parameter element = {
+    .placeholder = "ELEMENT", .kind = KIND_NAME, .help = "1 to 1024 bytes"};
+static const struct parameter fed_element = {
+    .placeholder = "ELEMENT",
+    .kind = KIND_NAME,
+    .optional = true,
+    .input = INPUT_LINES,
+    .help = "1 to 1024 bytes; without it, or for -, each line of standard input is one"};
+static const struct parameter fed_values = {
+    .placeholder = "VALUE",
+    .kind = KIND_TEXT,
+    .optional = true,
+    .many = true,
+    .input = INPUT_LINES,
+    .help = "any text; without it, or for -, each line of standard input is one"};
+static const struct parameter fed_events = {
+    .placeholder = "EVENT",
+    .kind = KIND_TEXT,
+    .optional = true,
+    .many = true,
+    .input = INPUT_LINES,
+    .help = "any text; without it, or for -, each line of standard input is one"};
+static const struct parameter page = {
+    .placeholder = "PAGE", .kind = KIND_NAME, .help = NAME_HELP};
+static const struct parameter view_count = {.placeholder = "N",
+                                            .kind = KIND_NUMBER,
+                                            .min = 1,
+                                            .max = UINT32_MAX,
+                                            .optional = true,
+                                            .help = "number of views (1)"};
+static const struct parameter array_elements = {
+    .placeholder = "ELEMENT",
+    .kind = KIND_TEXT,
+    .optional = true,
+    .many = true,
+    .input = INPUT_LINES,
+    .help = "any text; without it, or for -, each line of standard input is one"};
+static const struct parameter key = {
+    .placeholder = "KEY", .kind = KIND_NAME, .help = "1 to 1024 bytes"};
+static const struct parameter fed_key = {
+    .placeholder = "KEY",
+    .kind = KIND_NAME,
+    .optional = true,
+    .input = INPUT_LINES,
+    .help = "1 to 1024 bytes; without it, or for -, each line of standard input is one"};
+static const struct parameter fed_entry = {
+    .placeholder = "KEY",
+    .kind = KIND_NAME,
+    .optional = true,
+    .input = INPUT_LINES,
+    .help = "1 to 1024 bytes; without it, or for -, each line of standard input is KEY, tab, "
+            "VALUE"};
+static const struct parameter value = {
+    .placeholder = "VALUE",
+    .kind = KIND_TEXT,
+    .input = INPUT_WHOLE,
+    .help = "at most a quarter of the largest value of the store, 255 KB on memcached; for -, "
+            "all of standard input, unchanged"};
+
+const struct parameter *const takes_nothing[] = {NULL};
+const struct parameter *const takes_name[] = {&name, NULL};
+const struct parameter *const takes_delta[] = {&name, &delta, NULL};
+const struct parameter *const takes_visitor[] = {&name, &visitor, NULL};
+const struct parameter *const takes_maybe_visitor[] = {&name, &maybe_visitor, NULL};
+const struct parameter *const takes_element[] = {&name, &element, NULL};
+const struct parameter *const takes_elements[] = {&name, &fed_element, NULL};
+const struct parameter *const takes_key[] = {&name, &key, NULL};
+const struct parameter *const takes_keys[] = {&name, &fed_key, NULL};
+const struct parameter *const takes_entries[] = {&name, &fed_entry, &value, NULL};
+const struct parameter *const takes_key_delta[] = {&name, &key, &field_delta, NULL};
+const struct parameter *const takes_values[] = {&name, &fed_values, NULL};
+const struct parameter *const takes_events[] = {&name, &fed_events, NULL};
+const struct parameter *const takes_page[] = {&name, &page, NULL};
+const struct parameter *const takes_page_count[] = {&name, &page, &view_count, NULL};
+const struct parameter *const takes_array[] = {&name, &array_elements, NULL};
+const struct parameter *const takes_prefix[] = {&prefix, NULL};
+const struct parameter *const takes_shell[] = {&shell, NULL};
+const struct parameter *const takes_file[] = {&file, NULL};
+const struct parameter *const takes_topic[] = {&topic, &subtopic, NULL};

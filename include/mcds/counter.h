@@ -1,0 +1,199 @@
+/* mcds/counter.h: a number that many handles add to. mcds.h has the rules of all calls. */
+#ifndef MCDS_COUNTER_H
+#define MCDS_COUNTER_H
+
+#include "pipeline.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A number that many handles add to. It takes one key, or `stripes` keys. The value of a key is the
+ * number in memcached's own text form; its client flags hold the second in which it was made.
+ *
+ * Promise: at most once. An add whose reply was lost is MCDS_AMBIGUOUS and is not repeated.
+ *
+ * With MCDS_COUNTER_EXACT: exactly once, even if replies are lost, connections break and writers
+ * die. The handle sums its adds and writes the sum to the store in one round trip (a flush). The
+ * value may go up and down.
+ *  - An add is as durable as the store when a flush that began after it has returned MCDS_OK. An
+ *    add flushes when `flush_ms` have passed since the last flush; mcds_counter_flush flushes at
+ *    any time. No background thread flushes.
+ *  - Adds that were not flushed are lost when the process ends. What a failed flush leaves in the
+ *    handle is written once by the next flush: do not add it again.
+ *  - When a server has lost the counter, each open handle restores what it has added since it was
+ *    opened (or since it was last idle for a minute). The adds of closed handles are lost, and
+ *    `reborn` is set for each handle that had seen them. A handle that first reads the counter
+ *    after the loss cannot know of it: it gets `reborn` only where the counter's first key is lost
+ *    and others are left.
+ *  - Each flushing handle is a writer with its own key, up to 63; further handles share keys and
+ *    need more round trips.
+ * With `copies` = R the counter is kept on R servers. A flush succeeds when a majority has stored
+ * it, a read when a majority has answered. Any minority of the servers may be killed and restart
+ * empty without loss. The next get fills a server that restarted empty; until then it counts as
+ * unavailable. */
+typedef struct mcds_counter mcds_counter;
+
+typedef enum mcds_counter_flag {
+    /* Deltas and the value may be negative. Plain counters only grow: a negative delta is
+     * MCDS_INVALID. Each form reads and adds to counters that the other has made. */
+    MCDS_COUNTER_SIGNED = 1,
+    /* MCDS_LOST when the key of a counter that this handle has seen is gone or was made again.
+     * Costs one more request in the same round trip. */
+    MCDS_COUNTER_STRICT = 2,
+    /* Each add counts exactly once; see above. */
+    MCDS_COUNTER_EXACT = 4
+} mcds_counter_flag;
+
+typedef struct mcds_counter_options {
+    size_t size;    /* sizeof(mcds_counter_options) */
+    uint32_t flags; /* mcds_counter_flag */
+    /* 1..32 keys that share the load; 0 = 1. Stored with the counter. On a handle with another
+     * number the first call returns MCDS_INVALID; MCDS_CORRUPT on a handle with 1. */
+    uint32_t stripes;
+    /* The counter expires so long after it was made, at most 366 days; 0 = never. */
+    uint64_t ttl_ms;
+    /* Only for EXACT, which has no stripes and no ttl: */
+    uint32_t copies; /* 1..7 servers; 0 = 1. More than 1 implies EXACT. */
+    /* An add flushes when so much time has passed since the last flush, at most 3 600 000; 0 = 100;
+     * MCDS_COUNTER_FLUSH_EACH: each add flushes. */
+    uint32_t flush_ms;
+} mcds_counter_options;
+#define MCDS_COUNTER_FLUSH_EACH UINT32_MAX
+#define MCDS_COUNTER_OPTIONS_INIT                                                              \
+    {                                                                                          \
+        sizeof(mcds_counter_options), 0, 0, 0, 0, 0                                            \
+    }
+
+#define MCDS_COUNTER_MAX (INT64_C(1) << 61) /* |value| and |delta| stay below */
+
+typedef struct mcds_counter_value {
+    size_t size; /* sizeof(mcds_counter_value) */
+    int64_t value;
+    uint32_t since_s; /* second (Unix time) in which the oldest stripe was made; EXACT: 0 */
+    bool reborn;      /* lost and made again since this handle saw it: counts are lost */
+    bool reserved[3];
+} mcds_counter_value;
+#define MCDS_COUNTER_VALUE_INIT                                                                \
+    {                                                                                          \
+        sizeof(mcds_counter_value), 0, 0, false,                                               \
+        {                                                                                      \
+            false, false, false                                                                \
+        }                                                                                      \
+    }
+
+/* Opens a counter.
+ * Arguments:   counter_out  the handle
+ * Returns:     MCDS_OK; MCDS_INVALID: an option is out of its range, or two exclude each other;
+ *              MCDS_NO_MEMORY
+ * Cost:        none */
+MCDS_API MCDS_CHECKED int mcds_counter_open(mcds_store *store, const char *name,
+                                            const mcds_counter_options *options,
+                                            mcds_counter **counter_out);
+/* Closes the handle. EXACT: tries to flush what is left and to free the writer's key for other
+ * handles. It does not report failure: call mcds_counter_flush first. With operations in flight this
+ * happens when the last completion is taken or its pipeline is closed.
+ * Arguments:   counter  NULL is allowed
+ * Cost:        none; EXACT: that of a flush, at most the store's timeout
+ * Lost reply:  EXACT: what was added since the last flush counts once or not at all */
+MCDS_API void mcds_counter_close(mcds_counter *counter);
+
+/* Reads what a counter was made with: stripes, copies and the flag EXACT. The other options stay as
+ * they are, so that the counter can be opened with them.
+ * Arguments:   options  in and out; not NULL
+ * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such counter
+ * Cost:        1 */
+MCDS_API MCDS_CHECKED int mcds_counter_made_with(mcds_store *store, const char *name,
+                                                 mcds_counter_options *options);
+
+/* Adds `delta`. Makes the counter when it does not exist.
+ * Arguments:   delta      |delta| < MCDS_COUNTER_MAX; negative only with SIGNED or EXACT
+ *              value_out  the value directly after this add; NULL is allowed, and required for
+ *                         striped and EXACT counters
+ * Returns:     MCDS_OK         counted once; EXACT: in the handle; FLUSH_EACH: and in the store
+ *              MCDS_AMBIGUOUS  see below
+ *              MCDS_OVERFLOW   the value would leave its range; not counted
+ *              MCDS_CORRUPT    the key does not hold a number; not counted
+ *              MCDS_LOST       STRICT: the counter was lost since this handle saw it. SIGNED: the
+ *                              counter was lost and made again without SIGNED; the subtraction
+ *                              stopped at zero
+ *              MCDS_BUSY       the key vanished again and again; not counted
+ *              EXACT: the range is that of the sum of one handle. Where the sums of several handles
+ *              leave it together, mcds_counter_get returns MCDS_OVERFLOW until an add brings the
+ *              value back. With FLUSH_EACH an add that returns a failure is not counted. Without it,
+ *              MCDS_INVALID, MCDS_UNSUPPORTED, MCDS_CORRUPT: counted in the handle; the flush found
+ *              that this counter cannot be used with these options.
+ * Cost:        1; one more for the add that makes the counter, for the first subtraction of a handle
+ *              that has not seen the counter, and for a handle's first add to stripes. EXACT: 0, or
+ *              that of a flush
+ * Lost reply:  MCDS_AMBIGUOUS: counted once or not at all. Not repeated. EXACT with FLUSH_EACH:
+ *              counted in the handle; the next flush writes it once */
+MCDS_API MCDS_CHECKED int mcds_counter_add(mcds_counter *counter, int64_t delta,
+                                           int64_t *value_out);
+MCDS_API MCDS_CHECKED int mcds_counter_add_start(mcds_counter *counter, int64_t delta,
+                                                 int64_t *value_out, mcds_pipeline *pipeline,
+                                                 uint64_t tag);
+
+/* EXACT: writes to the store everything that any thread added before this call.
+ * Returns:     MCDS_OK           all of it is in the store; also for counters that are not EXACT
+ *              MCDS_AMBIGUOUS    see below
+ *              MCDS_BUSY         others kept changing the key
+ *              MCDS_UNAVAILABLE  also: too few servers
+ *              MCDS_INVALID      the counter was made without EXACT, or with other copies
+ *              MCDS_UNSUPPORTED  also: there are fewer servers than copies
+ *              After a failure the handle keeps what was not written.
+ * Cost:        1; 2 for a handle's first flush, 3 for the first flush of the counter; 0 when there
+ *              is nothing to write. More while others write to the same key
+ * Lost reply:  MCDS_AMBIGUOUS: a part may be in the store; the handle keeps the rest. Call again:
+ *              nothing counts twice */
+MCDS_API MCDS_CHECKED int mcds_counter_flush(mcds_counter *counter);
+MCDS_API MCDS_CHECKED int mcds_counter_flush_start(mcds_counter *counter,
+                                                   mcds_pipeline *pipeline, uint64_t tag);
+
+/* Reads the value. Striped and EXACT: the sum lies between the true values at the beginning and at
+ * the end of the call. EXACT: includes what this handle has not flushed, and excludes what other
+ * handles have not flushed.
+ * Arguments:   value_out  filled
+ * Returns:     MCDS_OK
+ *              MCDS_NOT_FOUND  never made, or lost before this handle saw it
+ *              MCDS_LOST       this handle saw it and it is gone; STRICT: or was made again
+ *              MCDS_OVERFLOW   the sum leaves its range
+ *              MCDS_CORRUPT    a key does not hold a number
+ * Cost:        1; 2 for a handle's first get with stripes */
+MCDS_API MCDS_CHECKED int mcds_counter_get(mcds_counter *counter,
+                                           mcds_counter_value *value_out);
+MCDS_API MCDS_CHECKED int mcds_counter_get_start(mcds_counter *counter,
+                                                 mcds_counter_value *value_out,
+                                                 mcds_pipeline *pipeline, uint64_t tag);
+
+/* Reads the value and sets it to zero by compare-and-set, so that no add is lost and concurrent
+ * takers get different parts. EXACT: MCDS_UNSUPPORTED, because two takers could get the same part.
+ * Arguments:   taken_out  what was taken; after MCDS_AMBIGUOUS, what may have been taken
+ * Returns:     MCDS_OK
+ *              MCDS_NOT_FOUND    no such counter
+ *              MCDS_AMBIGUOUS    see below
+ *              MCDS_BUSY         others kept changing it until the timeout
+ *              MCDS_LOST, MCDS_OVERFLOW, MCDS_CORRUPT  as for mcds_counter_add
+ *              MCDS_UNSUPPORTED  EXACT, or a store without compare-and-set
+ * Cost:        2; 1 where there is nothing to take
+ * Lost reply:  MCDS_AMBIGUOUS: each key of the counter is zero, or unchanged */
+MCDS_API MCDS_CHECKED int mcds_counter_take(mcds_counter *counter, int64_t *taken_out);
+MCDS_API MCDS_CHECKED int mcds_counter_take_start(mcds_counter *counter, int64_t *taken_out,
+                                                  mcds_pipeline *pipeline, uint64_t tag);
+
+/* Erases the counter. EXACT: other open handles write their part again.
+ * Returns:     MCDS_OK
+ *              MCDS_NOT_FOUND  no such counter
+ *              MCDS_AMBIGUOUS  see below
+ *              MCDS_INVALID    a counter of another form is there; MCDS_CORRUPT on a handle with
+ *                              one stripe. Nothing is erased.
+ * Cost:        1 to 2
+ * Lost reply:  MCDS_AMBIGUOUS: all of it is erased, a part, or nothing; call again */
+MCDS_API int mcds_counter_drop(mcds_counter *counter);
+MCDS_API MCDS_CHECKED int mcds_counter_drop_start(mcds_counter *counter,
+                                                  mcds_pipeline *pipeline, uint64_t tag);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

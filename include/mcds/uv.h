@@ -1,0 +1,128 @@
+/* mcds/uv.h: a pipeline in a libuv loop.
+ *
+ *   mcds_uv adapter;
+ *   mcds_uv_attach(&adapter, loop, pipeline, on_done, context);
+ *   ... mcds_X_start(..., pipeline, tag), here or in any callback of the loop ...
+ *   uv_run(loop, UV_RUN_DEFAULT);    on_done is called for each operation that has finished
+ *   mcds_uv_detach(&adapter);        then run the loop once more: libuv closes handles in it
+ *
+ * The loop stays alive while operations are in flight. on_done may start others. It may also detach
+ * the adapter and close the pipeline, its structures and their store; it is then not called again.
+ *
+ * mcds.h has the rules of all calls. For those of this header:
+ *
+ * Threads:     that of the loop, which is also that of the pipeline */
+#ifndef MCDS_UV_H
+#define MCDS_UV_H
+
+#include <stdbool.h>
+#include <uv.h>
+
+#include "pipeline.h"
+
+/* Most completions that one loop iteration takes, so that other handles are not delayed. */
+#define MCDS_UV_TURN 1024
+
+typedef struct mcds_uv {
+    mcds_pipeline *pipeline; /* NULL: detached */
+    mcds_done_cb done;
+    void *context;
+    bool has_poll;
+    uv_prepare_t prepare;
+    uv_timer_t timer;
+    uv_poll_t poll;
+} mcds_uv;
+
+/* Private. */
+static inline void mcds_uv_woken(uv_timer_t *timer)
+{
+    (void)timer; /* the next loop iteration calls mcds_uv_turn */
+}
+
+/* Private. */
+static inline void mcds_uv_readable(uv_poll_t *handle, int status, int events)
+{
+    (void)status;
+    (void)events;
+    (void)uv_poll_stop(handle); /* until mcds_uv_turn has polled the pipeline */
+}
+
+/* Private. Sends the collected requests and arms the loop's handles; stops them when the pipeline is
+ * idle. */
+static inline void mcds_uv_wait(mcds_uv *adapter, bool has_more)
+{
+    mcds_wait wait = MCDS_WAIT_INIT;
+    bool is_idle = mcds_pipeline_is_idle(adapter->pipeline);
+    mcds_pipeline_prepare(adapter->pipeline, &wait);
+    int timeout_ms = has_more ? 0 : wait.timeout_ms;
+    if (!adapter->has_poll && wait.fd >= 0)
+        adapter->has_poll = uv_poll_init(adapter->prepare.loop, &adapter->poll, wait.fd) == 0;
+    if (adapter->has_poll && !is_idle)
+        (void)uv_poll_start(&adapter->poll, UV_READABLE, mcds_uv_readable);
+    else if (adapter->has_poll)
+        (void)uv_poll_stop(&adapter->poll);
+    if (is_idle || timeout_ms < 0)
+        (void)uv_timer_stop(&adapter->timer);
+    else
+        (void)uv_timer_start(&adapter->timer, mcds_uv_woken, (uint64_t)timeout_ms, 0);
+}
+
+/* Private. Called before the loop waits: takes the completions, then sends what was started. */
+static inline void mcds_uv_turn(uv_prepare_t *handle)
+{
+    mcds_uv *adapter = (mcds_uv *)handle->data;
+    mcds_completion done;
+    int taken = 0;
+    while (taken < MCDS_UV_TURN && adapter->pipeline != NULL &&
+           mcds_pipeline_poll(adapter->pipeline, &done) == MCDS_OK) {
+        adapter->done(adapter->context, &done);
+        taken++;
+    }
+    if (adapter->pipeline == NULL)
+        return;
+    uv_update_time(handle->loop);
+    mcds_uv_wait(adapter, taken == MCDS_UV_TURN);
+}
+
+/* Puts a pipeline into a loop.
+ * Arguments:   adapter   the program's memory
+ *              loop      the program's, which outlives the adapter
+ *              done      called in the loop for each operation that has finished
+ *              context   passed to `done`
+ * Returns:     0, or an error code of libuv
+ * Cost:        none
+ * Lifetime:    the adapter must not move until it is detached and the loop has run once more */
+static inline int mcds_uv_attach(mcds_uv *adapter, uv_loop_t *loop, mcds_pipeline *pipeline,
+                                 mcds_done_cb done, void *context)
+{
+    adapter->pipeline = pipeline;
+    adapter->done = done;
+    adapter->context = context;
+    adapter->has_poll = false;
+    int code = uv_timer_init(loop, &adapter->timer);
+    if (code == 0)
+        code = uv_prepare_init(loop, &adapter->prepare);
+    if (code != 0)
+        return code;
+    adapter->prepare.data = adapter;
+    code = uv_prepare_start(&adapter->prepare, mcds_uv_turn);
+    uv_unref((uv_handle_t *)&adapter->prepare);
+    /* A first iteration sends what was started before. */
+    return code != 0 ? code : uv_timer_start(&adapter->timer, mcds_uv_woken, 0, 0);
+}
+
+/* Takes the pipeline out of the loop. Operations in flight stay in the pipeline.
+ * Arguments:   adapter  attached
+ * Cost:        none
+ * Lifetime:    the pipeline may be closed directly after this call; the adapter must not move or be
+ *              freed before the loop has run once more */
+static inline void mcds_uv_detach(mcds_uv *adapter)
+{
+    adapter->pipeline = NULL;
+    uv_close((uv_handle_t *)&adapter->prepare, NULL);
+    uv_close((uv_handle_t *)&adapter->timer, NULL);
+    if (adapter->has_poll)
+        uv_close((uv_handle_t *)&adapter->poll, NULL);
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* Descriptor: the value of a structure's root key: its kind, its life and its settings.
+ *
+ * `add` creates it together with the structure. Erasing it ends the structure's life. A client
+ * that knows the life sees from the root alone that it is over:
+ *
+ *   add root (life A)   keys with A count   erase root   keys with A are garbage
+ *                                           add root (life B)   keys with B count
+ *
+ * The value is a frame of type D, version 1. Numbers are little-endian:
+ *
+ *   layout u8 | needs u8 | kind u8 | form u8 | born u32 | life u64 | hash key 16 bytes
+ *   | count u8 | count numbers u64
+ *
+ * `layout` is the version of this payload, and `needs` the lowest layout that a reader must
+ * know: a later layout may add bytes at the end, and `needs` says whether a reader may ignore
+ * them.
+ *
+ * `life` is random and odd. Keys that carry it are never confused with those of another life
+ * of the same name. The client flags of the root contain 30 bits of it, so a read of the flags
+ * alone proves to which life the root belongs. */
+#ifndef MCDS_CORE_DESCRIPTOR_DESCRIPTOR_H
+#define MCDS_CORE_DESCRIPTOR_DESCRIPTOR_H
+
+#include "base/frame.h"
+
+#define MCDS__DESCRIPTOR_LAYOUT 1
+#define MCDS__DESCRIPTOR_FIXED 33
+#define MCDS__DESCRIPTOR_SETTINGS_MAX 16
+#define MCDS__DESCRIPTOR_HASH_KEY 16
+#define MCDS__DESCRIPTOR_CAPACITY                                                              \
+    (MCDS__FRAME_OVERHEAD + MCDS__DESCRIPTOR_FIXED + 8 * MCDS__DESCRIPTOR_SETTINGS_MAX)
+
+/* The kind of the structure. The characters are stored. */
+enum mcds__descriptor_kind {
+    MCDS__KIND_COUNTER = 'c',
+    MCDS__KIND_LOG = 'e',
+    MCDS__KIND_LIST = 'l',
+    MCDS__KIND_MEMBERS = 'm',
+    MCDS__KIND_ONLINE = 'o',
+    MCDS__KIND_PAGES = 'p',
+    MCDS__KIND_SET = 's',
+    MCDS__KIND_TABLE = 't',
+    MCDS__KIND_VISITORS = 'v',
+    MCDS__KIND_VIEWS = 'w'
+};
+
+struct mcds__descriptor {
+    uint8_t kind;
+    uint8_t form; /* of one kind; 0 if it has only one */
+    uint32_t born_s;
+    uint64_t life;                                    /* never 0 */
+    uint8_t hash_key[MCDS__DESCRIPTOR_HASH_KEY];      /* zero if nothing is hashed */
+    uint8_t count;                                    /* of settings */
+    uint64_t settings[MCDS__DESCRIPTOR_SETTINGS_MAX]; /* their meaning depends on the kind */
+};
+
+/* A descriptor of a new life, made now; `hashes`: with a random hash key. No settings. */
+void mcds__descriptor_draw(struct mcds__descriptor *descriptor, const mcds_env *env,
+                           enum mcds__descriptor_kind kind, uint8_t form, bool hashes);
+/* Write the value of the root under `key`; returns its length. */
+size_t mcds__descriptor_seal(const struct mcds__descriptor *descriptor, mcds_bytes key,
+                             uint8_t out[MCDS__DESCRIPTOR_CAPACITY]);
+/* Read it. MCDS_OK; MCDS_CORRUPT: not a descriptor, or of another kind; MCDS_UNSUPPORTED: made
+ * by a newer version of mcds. On failure *detail_out is set. */
+int mcds__descriptor_open(struct mcds__descriptor *descriptor_out, mcds_bytes value,
+                          mcds_bytes key, enum mcds__descriptor_kind kind,
+                          const mcds_reason **detail_out);
+
+/* The client flags of a root of this life. */
+uint32_t mcds__descriptor_flags(uint64_t life);
+/* The 30 bits of the life that the flags contain. */
+static inline uint64_t mcds__descriptor_stem(uint32_t flags)
+{
+    return flags >> 2;
+}
+/* Whether a root with these flags is of this life. */
+bool mcds__descriptor_is_of(uint32_t flags, uint64_t life);
+
+#endif

@@ -1,0 +1,57 @@
+/* Descriptor: read, make, replace and erase the root of a structure that can be cleared as a
+ * whole. The root holds its current generation and the settings that it was made with.
+ *
+ * A generation is the life in the descriptor, a number that is never used again: keys that
+ * contain it are never confused with those of another life. */
+#ifndef MCDS_CORE_DESCRIPTOR_GENERATION_H
+#define MCDS_CORE_DESCRIPTOR_GENERATION_H
+
+#include "core/descriptor/descriptor.h"
+#include "engine/operation.h"
+
+struct mcds__generation {
+    mcds_store *store;
+    struct mcds__key key;
+    enum mcds__descriptor_kind kind;
+    _Atomic uint64_t known; /* 0 = not yet */
+};
+
+void mcds__generation_init(struct mcds__generation *generation, mcds_store *store,
+                           const struct mcds__key *key, enum mcds__descriptor_kind kind);
+
+/* Read the root. */
+struct mcds__root {
+    struct mcds__generation *generation;
+    uint64_t number;                                  /* out */
+    mcds_cas_token token;                             /* out: of the root as read */
+    uint64_t settings[MCDS__DESCRIPTOR_SETTINGS_MAX]; /* in: for making; out: as read */
+    uint8_t count;                                    /* of the settings */
+    uint8_t stage;                                    /* private, as all that follow */
+    bool ambiguous;
+    uint64_t next;
+    mcds_request requests[2];
+    uint8_t frame[MCDS__DESCRIPTOR_CAPACITY];
+};
+/* Prepare to read it, before each use. */
+void mcds__root_begin(struct mcds__root *root, struct mcds__generation *generation);
+/* DONE with MCDS_OK; MCDS_NOT_FOUND: there is none; MCDS_CORRUPT; MCDS_UNSUPPORTED: a newer
+ * version of mcds has made it; failures of reading. */
+enum mcds__step mcds__root_read_step(struct mcds__root *root,
+                                     struct mcds__operation *operation);
+/* The same; creates it if it is missing, as generation `number`, or a new one for 0. After
+ * MCDS_TIMEOUT or MCDS_UNAVAILABLE it may or may not have been created. */
+enum mcds__step mcds__root_make_step(struct mcds__root *root,
+                                     struct mcds__operation *operation);
+/* After reading: replace generation `number` by a new one, or erase the root. DONE with
+ * MCDS_OK: `number` is over; `root->number` is the new one, or 0. MCDS_AMBIGUOUS and others. */
+enum mcds__step mcds__root_replace_step(struct mcds__root *root,
+                                        struct mcds__operation *operation);
+/* After reading: add one setting to the root of `number` if it has none. DONE with MCDS_OK: it
+ * has one, or `root->number` is the current generation instead, 0 for none. A store without
+ * compare-and-set adds none. */
+enum mcds__step mcds__root_set_step(struct mcds__root *root, struct mcds__operation *operation,
+                                    uint64_t setting);
+enum mcds__step mcds__root_erase_step(struct mcds__root *root,
+                                      struct mcds__operation *operation);
+
+#endif

@@ -1,0 +1,101 @@
+/* Descriptor: the settings, which are the options that a structure was made with. A handle with
+ * other options is refused.
+ *
+ * The numbers that determine the keys of a structure are stored in a key of their own. A handle
+ * adds that key at its first change and reads it at its first call of any kind. It continues
+ * only if the numbers equal its own. If the keys of a structure expire, the settings live
+ * longer, and a handle in use renews them.
+ *
+ * The value of that key is a descriptor. */
+#ifndef MCDS_CORE_DESCRIPTOR_SETTINGS_H
+#define MCDS_CORE_DESCRIPTOR_SETTINGS_H
+
+#include <stdatomic.h>
+
+#include "core/descriptor/descriptor.h"
+#include "core/tally/tally.h"
+
+#define MCDS__SETTINGS_MAX 3
+
+struct mcds__setting {
+    const char *name;
+    uint64_t number;
+    /* The reason for refusing a handle with another number, by the stored number; NULL:
+     * OPTION_DIFFERS. */
+    const mcds_reason *const *reasons;
+    uint64_t reason_count;
+};
+
+struct mcds__settings {
+    /* These come first, beside the other members that each operation reads. */
+    _Atomic int64_t seen_till_ns; /* until then reads need not compare; 0: not yet */
+    _Atomic int64_t kept_till_ns; /* the same for changes */
+    struct mcds__key key;
+    struct mcds__setting list[MCDS__SETTINGS_MAX];
+    uint32_t count; /* 0: nothing to compare */
+    uint64_t ttl_ms;
+    const mcds_reason *foreign; /* the reason for a value that is not settings; NULL: CORRUPT */
+    enum mcds__descriptor_kind kind;
+    uint32_t flags;
+    size_t frame_length;
+    uint8_t frame[MCDS__DESCRIPTOR_CAPACITY];
+};
+
+/* Prepares the descriptor that this handle would add, for a structure of `kind`. `data_ttl_ms`
+ * is the ttl of the other keys, 0: none. `list` is copied. */
+void mcds__settings_init(struct mcds__settings *settings, const mcds_env *env,
+                         enum mcds__descriptor_kind kind, const struct mcds__key *key,
+                         const struct mcds__setting *list, uint32_t count,
+                         uint64_t data_ttl_ms);
+/* Whether changes need not compare the settings again. */
+static inline bool mcds__settings_are_kept(const struct mcds__settings *settings)
+{
+    return atomic_load_explicit(&settings->kept_till_ns, memory_order_relaxed) == INT64_MAX;
+}
+/* The settings were erased; the next call compares again. */
+void mcds__settings_forget(struct mcds__settings *settings);
+
+/* The first step of an operation: compare the settings. */
+struct mcds__settings_check {
+    struct mcds__settings *settings;
+    bool makes; /* the operation may make the structure */
+    /* It continues without settings in a full store. Set it after the begin. */
+    bool may_lack;
+    bool is_done;
+    uint8_t stage;
+    uint8_t count;
+    mcds_request requests[2];
+    uint32_t differs; /* the setting that differs, */
+    uint64_t found;   /* and its stored value */
+};
+void mcds__settings_check_begin(struct mcds__settings_check *check,
+                                struct mcds__settings *settings, bool makes,
+                                const struct mcds__operation *operation);
+/* The next step, if it is not done. */
+bool mcds__settings_check_step_on(struct mcds__settings_check *check,
+                                  struct mcds__operation *operation, enum mcds__step *step_out);
+/* True: the operation continues. False: its step returns *step_out; DONE with MCDS_INVALID if
+ * the structure was made with other settings, MCDS_CORRUPT, or a failure of reading. Costs one
+ * round trip at a handle's first change and first read, and at each read until the structure
+ * exists. If keys expire, it costs one or two more after each of their lifetimes. */
+static inline bool mcds__settings_check_step(struct mcds__settings_check *check,
+                                             struct mcds__operation *operation,
+                                             enum mcds__step *step_out)
+{
+    return check->is_done || mcds__settings_check_step_on(check, operation, step_out);
+}
+
+/* Erase the settings, after everything else. `found`: something else existed. DONE with
+ * MCDS_OK; MCDS_NOT_FOUND: nothing existed; or failures. */
+struct mcds__settings_drop {
+    bool is_begun; /* false at the start */
+    bool found;    /* private, as what follows */
+    uint8_t stage;
+    mcds_request request;
+};
+void mcds__settings_drop_begin(struct mcds__settings_drop *drop, bool found);
+enum mcds__step mcds__settings_drop_step(struct mcds__settings_drop *drop,
+                                         struct mcds__settings *settings,
+                                         struct mcds__operation *operation);
+
+#endif

@@ -1,0 +1,339 @@
+/* Lease: acquire.
+ *
+ *   TRY    add lease | increment fence | get lease        ours if the get shows our token
+ *   TAKE   cas lease | increment fence | get lease        replaces a tombstone
+ *   MARK   cas lease | increment fence | get lease        ours, extension 1: an earlier add of ours
+ *                                                         may still arrive, with extension 0
+ *   FENCE  add fence SEED | increment fence | get lease   the fence key was missing
+ *   POLL   get lease                                      while another client holds it
+ *   UNDO   compare and delete, or cas to a tombstone      ours, but too late or without a fence
+ *
+ * A holder that finds no fence creates it; the increment never does: a late increment would
+ * create it from an old time, and fences would decrease.
+ *
+ * A batch that was not answered is repeated with the same token: at worst the fence skips a
+ * number. */
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/environment.h"
+#include "base/number.h"
+#include "core/lease/value.h"
+#include "core/tally/tally.h"
+
+/* How often one call tries to replace a tombstone before it treats the lease as held. */
+#define TAKES_MAX 3
+
+enum { BEGIN, TRY, TAKE, MARK, FENCE, POLL, UNDO };
+
+/* Greater than every fence drawn so far, as far as clocks agree, and than those that this
+ * handle has seen. */
+static uint64_t fence_seed(const struct mcds__lease_call *call,
+                           const struct mcds__operation *operation)
+{
+    uint64_t newest = atomic_load_explicit(call->fence_newest, memory_order_relaxed);
+    int64_t now_ns = mcds__wall_ns(operation->env);
+    uint64_t seed = now_ns > 0 ? (uint64_t)now_ns : 1;
+    return seed > newest ? seed : newest + 1;
+}
+
+static void remember_fence(struct mcds__lease_call *call, uint64_t fence)
+{
+    uint64_t newest = atomic_load_explicit(call->fence_newest, memory_order_relaxed);
+    while (fence > newest &&
+           !atomic_compare_exchange_weak(call->fence_newest, &newest, fence)) {
+    }
+}
+
+/* Put the increment of the fence and the get after request `first`, route all to the lease's
+ * server, and ask. */
+static enum mcds__step ask_three(struct mcds__lease_call *call,
+                                 struct mcds__operation *operation, uint8_t stage)
+{
+    assert(stage == TRY || stage == TAKE || stage == MARK || stage == FENCE);
+    call->requests[1] = (mcds_request){
+        .command = MCDS_INCR,
+        .delta = 1,
+        .key = mcds__key_bytes(&call->keys->fence),
+    };
+    call->requests[2] = mcds__lease_get(call);
+    for (int i = 0; i < 3; i++)
+        call->requests[i].route = mcds__key_bytes(&call->keys->lease);
+    call->stage = stage;
+    return mcds__operation_ask_repeatable(operation, call->requests, 3);
+}
+
+/* A new token for every attempt, unless an earlier one may still be in the store. */
+static void draw_token(mcds_lease *lease, struct mcds__operation *operation)
+{
+    if ((lease->state & MCDS__LEASE_TOKEN) != 0)
+        return;
+    mcds__lease_clear(lease);
+    assert((lease->state & MCDS__LEASE_HELD) == 0);
+    operation->env->random(operation->env->self, lease->token, sizeof lease->token);
+}
+
+static enum mcds__step ask_try(struct mcds__lease_call *call, struct mcds__operation *operation)
+{
+    mcds_lease *lease = call->lease;
+    draw_token(lease, operation);
+    call->requests[0] = mcds__lease_write(call, MCDS_ADD, 0, (mcds_cas_token){0, 0});
+    enum mcds__step step = ask_three(call, operation, TRY);
+    /* If an earlier add is in doubt, the time of the lease may have begun with the first one. */
+    if ((lease->state & MCDS__LEASE_TOKEN) == 0)
+        lease->asked_ns = operation->sent_ns;
+    return step;
+}
+
+/* Replace a tombstone. If an add is in doubt, the time of the lease may have begun when the
+ * tombstone was seen; otherwise not before this write. */
+static enum mcds__step ask_take(struct mcds__lease_call *call,
+                                struct mcds__operation *operation, mcds_cas_token cas)
+{
+    mcds_lease *lease = call->lease;
+    int64_t seen_ns = operation->sent_ns;
+    draw_token(lease, operation);
+    call->requests[0] = mcds__lease_write(call, MCDS_CAS, 0, cas);
+    operation->connection = cas.connection;
+    enum mcds__step step = ask_three(call, operation, TAKE);
+    lease->asked_ns = (lease->state & MCDS__LEASE_TOKEN) != 0 ? seen_ns : operation->sent_ns;
+    return step;
+}
+
+/* The time of the lease still counts from the earlier request, so it is never too long. */
+static enum mcds__step lease_acquire_ask_mark(struct mcds__lease_call *call,
+                                              struct mcds__operation *operation,
+                                              mcds_cas_token cas)
+{
+    assert((call->lease->state & MCDS__LEASE_TOKEN) != 0);
+    assert((call->lease->state & MCDS__LEASE_DOUBT) != 0);
+    call->requests[0] = mcds__lease_write(call, MCDS_CAS, 1, cas);
+    operation->connection = cas.connection;
+    return ask_three(call, operation, MARK);
+}
+
+static enum mcds__step lease_acquire_ask_fence(struct mcds__lease_call *call,
+                                               struct mcds__operation *operation)
+{
+    call->requests[0] = (mcds_request){
+        .command = MCDS_ADD,
+        .flags = mcds__tally_incarnation(operation->env),
+        .key = mcds__key_bytes(&call->keys->fence),
+        .value = {call->seed_text,
+                  mcds__format_u64(fence_seed(call, operation), call->seed_text)},
+    };
+    return ask_three(call, operation, FENCE);
+}
+
+static enum mcds__step lease_acquire_ask_poll(struct mcds__lease_call *call,
+                                              struct mcds__operation *operation)
+{
+    call->stage = POLL;
+    call->requests[0] = mcds__lease_get(call);
+    call->requests[0].route = mcds__key_bytes(&call->keys->lease);
+    return mcds__operation_ask_repeatable(operation, call->requests, 1);
+}
+
+static enum mcds__step ask_undo(struct mcds__lease_call *call,
+                                struct mcds__operation *operation, mcds_cas_token cas,
+                                int outcome)
+{
+    assert(outcome != MCDS_OK); /* what is undone was not granted */
+    call->stage = UNDO;
+    call->outcome = outcome;
+    bool doubt = (call->lease->state & MCDS__LEASE_DOUBT) != 0;
+    call->requests[0] = doubt ? mcds__lease_bury(call, MCDS_CAS, cas)
+                              : mcds__lease_delete(call, cas);
+    operation->connection = cas.connection;
+    return mcds__operation_ask_repeatable(operation, call->requests, 1);
+}
+
+/* If the undo failed, the lease may still be in the store, and a late add may still arrive. */
+static enum mcds__step lease_acquire_end_undo(struct mcds__lease_call *call,
+                                              struct mcds__operation *operation)
+{
+    mcds_outcome outcome = call->requests[0].reply.outcome;
+    bool doubt = (call->lease->state & MCDS__LEASE_DOUBT) != 0;
+    bool gone = outcome == MCDS_OUT_MISS || outcome == MCDS_OUT_EXISTS;
+    if (outcome != MCDS_OUT_OK && (doubt || !gone))
+        return mcds__operation_finish(operation, MCDS_AMBIGUOUS);
+    mcds__lease_clear(call->lease);
+    return mcds__operation_finish(operation, call->outcome);
+}
+
+/* Whether to poll again, and then at wake_ns. The last poll is at the end of the wait. */
+static bool wait_more(const struct mcds__lease_call *call, struct mcds__operation *operation,
+                      int64_t hint_ns)
+{
+    if (mcds__monotonic_ns(operation->env) >= call->wait_until_ns ||
+        !mcds__operation_wait(operation, hint_ns))
+        return false;
+    if (operation->wake_ns > call->wait_until_ns)
+        operation->wake_ns = call->wait_until_ns;
+    assert(operation->wake_ns <= call->wait_until_ns);
+    return true;
+}
+
+/* The replies decide nothing: repeat the batch while the caller waits, or fail. */
+static enum mcds__step lease_acquire_take_trouble(struct mcds__lease_call *call,
+                                                  struct mcds__operation *operation,
+                                                  const mcds_reply *reply)
+{
+    call->stage = BEGIN;
+    call->polls = false;
+    if (!mcds__is_refusal(reply) &&
+        (wait_more(call, operation, 0) || mcds__operation_again(operation)))
+        return MCDS__SLEEP;
+    (void)mcds__operation_fail_read(operation, reply);
+    if ((call->lease->state & MCDS__LEASE_TOKEN) != 0)
+        operation->result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
+/* The get has shown our token, and `fence` is the reply of the increment before it. */
+static enum mcds__step lease_acquire_take_mine(struct mcds__lease_call *call,
+                                               struct mcds__operation *operation,
+                                               const mcds_reply *fence, const mcds_reply *look,
+                                               uint64_t extension)
+{
+    mcds_lease *lease = call->lease;
+    lease->state |= MCDS__LEASE_TOKEN;
+    if (extension == 0 && (lease->state & MCDS__LEASE_DOUBT) != 0)
+        return call->takes++ < TAKES_MAX ? lease_acquire_ask_mark(call, operation, look->cas)
+                                         : lease_acquire_take_trouble(call, operation, look);
+    if (fence->outcome == MCDS_OUT_MISS && call->stage != FENCE)
+        return lease_acquire_ask_fence(call, operation);
+    if (mcds__is_transport_trouble(fence))
+        return lease_acquire_take_trouble(call, operation, fence);
+    if (fence->outcome != MCDS_OUT_OK) {
+        bool unborn = fence->outcome == MCDS_OUT_MISS;
+        (void)mcds__operation_fail(operation, unborn ? &call->requests[0].reply : fence);
+        if (operation->result >= 0)
+            /* Stored, but missing: the store has no room for it. */
+            operation->result = MCDS_FULL;
+        return ask_undo(call, operation, look->cas, operation->result);
+    }
+    int64_t deadline_ns = mcds__lease_deadline(call, lease->asked_ns);
+    if (mcds__monotonic_ns(operation->env) >= deadline_ns) {
+        operation->detail = MCDS__WHY(GRANTED_LATE);
+        return ask_undo(call, operation, look->cas, MCDS_TIMEOUT);
+    }
+    assert(deadline_ns > lease->asked_ns);
+    assert(extension > 0 ||
+           (lease->state & MCDS__LEASE_DOUBT) == 0); /* no late add is taken for it */
+    lease->fence = fence->number;
+    lease->deadline_ns = deadline_ns;
+    lease->extension = extension;
+    lease->state |= MCDS__LEASE_HELD;
+    mcds__lease_remember_cas(lease, look->cas);
+    remember_fence(call, fence->number);
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+/* The lease is not held. An add in doubt may still acquire it later. */
+static enum mcds__step end_not_ours(struct mcds__lease_call *call,
+                                    struct mcds__operation *operation,
+                                    const mcds_reason *detail)
+{
+    if ((call->lease->state & MCDS__LEASE_DOUBT) == 0)
+        return mcds__operation_explain(operation, MCDS_BUSY, detail);
+    return mcds__operation_explain(operation, MCDS_AMBIGUOUS, MCDS__WHY(REQUEST_MAY_ARRIVE));
+}
+
+/* Another client holds it. An add that was certainly refused needs no repetition of its
+ * token. */
+static enum mcds__step take_others(struct mcds__lease_call *call,
+                                   struct mcds__operation *operation, const mcds_reply *look)
+{
+    mcds_lease *lease = call->lease;
+    if ((lease->state & MCDS__LEASE_DOUBT) == 0)
+        mcds__lease_clear(lease);
+    else
+        lease->asked_ns = operation->sent_ns; /* the lease was not held at this time */
+    call->stage = BEGIN;
+    call->polls = true;
+    operation->tries = 1; /* earlier failures no longer count */
+    int64_t hint_ns = look->ttl_ms > 0 ? look->ttl_ms * NS_PER_MS : 0;
+    if (wait_more(call, operation, hint_ns))
+        return MCDS__SLEEP;
+    return end_not_ours(call, operation, MCDS__WHY(HELD_BY_ANOTHER));
+}
+
+/* The write was refused, or its lease expired or was evicted before the get. */
+static enum mcds__step take_missing(struct mcds__lease_call *call,
+                                    struct mcds__operation *operation)
+{
+    const mcds_reply *written = &call->requests[0].reply;
+    if (mcds__is_refusal(written)) {
+        (void)mcds__operation_fail(operation, written);
+        if ((call->lease->state & MCDS__LEASE_DOUBT) != 0)
+            operation->result = MCDS_AMBIGUOUS;
+        return MCDS__DONE;
+    }
+    if ((call->lease->state & MCDS__LEASE_DOUBT) == 0)
+        call->lease->state &= ~(uint32_t)MCDS__LEASE_TOKEN;
+    else
+        call->lease->asked_ns = operation->sent_ns; /* the lease was not held at this time */
+    call->stage = BEGIN;
+    call->polls = false;
+    if (mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    return end_not_ours(call, operation, MCDS__WHY(KEY_VANISHES));
+}
+
+/* Update the state of the lease from the reply to the write. */
+static void note_write(struct mcds__lease_call *call)
+{
+    mcds_outcome outcome = call->requests[0].reply.outcome;
+    if (call->stage != TRY && call->stage != TAKE && call->stage != MARK)
+        return;
+    if (outcome == MCDS_OUT_UNKNOWN)
+        call->lease->state |= MCDS__LEASE_TOKEN | MCDS__LEASE_DOUBT;
+    if (outcome == MCDS_OUT_OK)
+        call->lease->state |= MCDS__LEASE_TOKEN;
+}
+
+static enum mcds__step lease_acquire_take_replies(struct mcds__lease_call *call,
+                                                  struct mcds__operation *operation)
+{
+    const mcds_request *look = call->stage == POLL ? &call->requests[0] : &call->requests[2];
+    struct mcds__lease_value value;
+    note_write(call);
+    switch (mcds__lease_read(call, &operation->batch, look, &value)) {
+    case LEASE_MINE:
+        if (call->stage == POLL)
+            return ask_try(call, operation);
+        return lease_acquire_take_mine(call, operation, &call->requests[1].reply, &look->reply,
+                                       value.extension);
+    case LEASE_OTHERS:
+        return take_others(call, operation, &look->reply);
+    case LEASE_FREE:
+        if (call->takes++ >= TAKES_MAX)
+            return take_others(call, operation, &look->reply);
+        return ask_take(call, operation, look->reply.cas);
+    case LEASE_MISSING:
+        if (call->stage == POLL)
+            return ask_try(call, operation);
+        return take_missing(call, operation);
+    case LEASE_DAMAGED:
+        operation->peer = look->reply.peer;
+        operation->result = mcds__lease_refuse(mcds__reply_value(&operation->batch, look),
+                                               look->key, &operation->detail);
+        return MCDS__DONE;
+    default:
+        return lease_acquire_take_trouble(call, operation, &look->reply);
+    }
+}
+
+enum mcds__step mcds__lease_acquire_step(struct mcds__lease_call *call,
+                                         struct mcds__operation *operation)
+{
+    switch (call->stage) {
+    case BEGIN:
+        return call->polls ? lease_acquire_ask_poll(call, operation) : ask_try(call, operation);
+    case UNDO:
+        return lease_acquire_end_undo(call, operation);
+    default:
+        return lease_acquire_take_replies(call, operation);
+    }
+}

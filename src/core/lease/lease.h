@@ -1,0 +1,79 @@
+/* Lease: one holder of a key at a time, until it releases the lease or its time ends.
+ *
+ * Two keys on one server: the lease (a token of the holder, with a ttl) and the fence (a number
+ * that only grows, created from the clock so that it still grows after the server lost it).
+ *
+ *   acquire   add lease TOKEN | increment fence | get lease     one ordered batch
+ *   renew     cas lease | get lease                             with the token of the lease
+ *   release   compare and delete, or cas to a tombstone
+ *
+ * The client has acquired the lease if and only if the get returns its token. The fence was
+ * then drawn between two moments at which the client held the lease, so fences grow in the
+ * order of tenures. models/lock.pml shows what fails otherwise. */
+#ifndef MCDS_CORE_LEASE_LEASE_H
+#define MCDS_CORE_LEASE_LEASE_H
+
+#include "engine/operation.h"
+#include "mcds.h"
+
+#define MCDS__LEASE_LABEL_MAX 200
+#define MCDS__LEASE_VALUE_MAX (8 + 1 + 16 + 8 + MCDS__LEASE_LABEL_MAX)
+
+struct mcds__lease_keys {
+    struct mcds__key lease;
+    struct mcds__key fence;
+};
+
+/* mcds_lease.state, or-ed. */
+enum {
+    MCDS__LEASE_TOKEN = 1,  /* our token may be in the store */
+    MCDS__LEASE_HELD = 2,   /* the token was seen in the store, and a fence was drawn */
+    MCDS__LEASE_DOUBT = 4,  /* an add was not answered and may still arrive */
+    MCDS__LEASE_LET_GO = 8, /* a release was not answered */
+    MCDS__LEASE_GONE = 16   /* empty, because the lease was lost or may have been */
+};
+
+/* The value of a lease key. */
+struct mcds__lease_value {
+    bool free; /* released; any client may replace it by compare-and-set */
+    uint64_t token[2];
+    uint64_t extension; /* how often it was renewed */
+    uint32_t label_length;
+    char label[MCDS__LEASE_LABEL_MAX + 1];
+};
+
+/* False: not written by this library, or by a newer version. */
+bool mcds__lease_decode(mcds_bytes value, mcds_bytes key, struct mcds__lease_value *out);
+/* Of what mcds__lease_decode refuses: MCDS_UNSUPPORTED when a newer version of mcds has written
+ * it, else MCDS_CORRUPT. *detail_out says so. */
+int mcds__lease_refuse(mcds_bytes value, mcds_bytes key, const mcds_reason **detail_out);
+
+/* One acquire, renew or release. The caller fills the first part. */
+struct mcds__lease_call {
+    const struct mcds__lease_keys *keys;
+    mcds_lease *lease;
+    const char *label;
+    uint32_t lease_ms;
+    uint32_t ttl_early_ms;          /* how much earlier the store may expire it */
+    _Atomic uint64_t *fence_newest; /* the newest fence that this handle has seen */
+    int64_t wait_until_ns;          /* acquire: poll until then while another client holds it */
+    uint8_t stage;                  /* private; 0 at the start, as all that follow */
+    bool doubt;                     /* a write of this call was not answered */
+    bool polls;
+    bool ghost; /* the key holds a late add of this client, not its tenure */
+    uint8_t takes;
+    int outcome; /* the result after an undo */
+    int64_t asked_ns;
+    char seed_text[24];
+    mcds_request requests[4];
+    uint8_t value[MCDS__LEASE_VALUE_MAX];
+};
+
+enum mcds__step mcds__lease_acquire_step(struct mcds__lease_call *call,
+                                         struct mcds__operation *operation);
+enum mcds__step mcds__lease_renew_step(struct mcds__lease_call *call,
+                                       struct mcds__operation *operation);
+enum mcds__step mcds__lease_release_step(struct mcds__lease_call *call,
+                                         struct mcds__operation *operation);
+
+#endif

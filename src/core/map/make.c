@@ -1,0 +1,189 @@
+/* Map: create a structure with its first record. */
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "core/map/map.h"
+
+enum { MAKE_BEGIN, MAKE_ASKING, MAKE_DISCARDING };
+/* The order of the requests: the first key is added before the root that declares it. */
+enum { ADD_KEY, APPEND, ADD_ROOT, SEE_ROOT, LOOK, REQUESTS };
+
+void mcds__map_make_free(struct mcds__map_making *making, struct mcds__map *map)
+{
+    assert(!making->is_claimed || atomic_load(&map->is_making));
+    if (making->is_claimed)
+        atomic_store(&map->is_making, false);
+    making->is_claimed = false;
+    mcds__map_free_scratch(&making->scratch, map->env);
+}
+
+static enum mcds__step map_make_finish(struct mcds__map_making *making, struct mcds__map *map,
+                                       struct mcds__operation *operation, int result)
+{
+    assert(!making->is_claimed || atomic_load(&map->is_making));
+    if (making->is_claimed)
+        atomic_store(&map->is_making, false);
+    making->is_claimed = false;
+    making->stage = MAKE_BEGIN;
+    return mcds__operation_finish(operation, result);
+}
+
+/* One operation of a handle creates it; the others wait. */
+static bool map_make_claim(struct mcds__map_making *making, struct mcds__map *map)
+{
+    assert(!making->is_claimed);
+    bool expected = false;
+    making->is_claimed = atomic_compare_exchange_strong(&map->is_making, &expected, true);
+    return making->is_claimed;
+}
+
+/* The value of the first key, empty, and that of the root. False: no memory. */
+static bool map_make_encode(struct mcds__map_making *making, struct mcds__map *map,
+                            mcds_bytes key, const struct mcds__descriptor *descriptor)
+{
+    struct mcds__bucket nothing;
+    uint32_t floor_s;
+    mcds_buffer *root = &making->scratch->values[ADD_ROOT];
+    mcds__bucket_init(&nothing, map->env, key, (mcds_bytes){NULL, 0});
+    if (!mcds__buffer_reserve(root, MCDS__DESCRIPTOR_CAPACITY))
+        return false;
+    root->length = mcds__descriptor_seal(descriptor, mcds__key_bytes(&map->root), root->at);
+    assert(root->length <= MCDS__DESCRIPTOR_CAPACITY);
+    return mcds__bucket_encode(&nothing, key, 0, MCDS__MAP_ALL, 0,
+                               &making->scratch->values[ADD_KEY], &floor_s);
+}
+
+static enum mcds__step map_make_ask(struct mcds__map_making *making, struct mcds__map *map,
+                                    struct mcds__operation *operation)
+{
+    assert(making->is_claimed && making->life.number != 0);
+    struct mcds__map_scratch *scratch = making->scratch;
+    const mcds_buffer *first = &scratch->values[ADD_KEY];
+    const mcds_buffer *root = &scratch->values[ADD_ROOT];
+    mcds_bytes key = mcds__key_bytes(&scratch->keys[0]);
+    mcds_request of_key = {.key = key, .route = mcds__map_route(map, 0)};
+    mcds_request of_root = {.key = mcds__key_bytes(&map->root)};
+    for (int i = 0; i < REQUESTS; i++)
+        scratch->requests[i] = i == ADD_ROOT || i == SEE_ROOT ? of_root : of_key;
+    scratch->requests[ADD_KEY].command = scratch->requests[ADD_ROOT].command = MCDS_ADD;
+    scratch->requests[ADD_KEY].ttl_ms = scratch->requests[ADD_ROOT].ttl_ms = map->ttl_ms;
+    scratch->requests[ADD_KEY].flags = mcds__map_flags(MCDS__MAP_OPEN, first->length, 0);
+    scratch->requests[ADD_KEY].value = (mcds_bytes){first->at, first->length};
+    scratch->requests[ADD_ROOT].flags = mcds__descriptor_flags(making->life.number);
+    scratch->requests[ADD_ROOT].value = (mcds_bytes){root->at, root->length};
+    scratch->requests[APPEND].command = MCDS_APPEND;
+    scratch->requests[APPEND].value = (mcds_bytes){making->record->at, making->record->length};
+    scratch->requests[SEE_ROOT].command = scratch->requests[LOOK].command = MCDS_GET;
+    scratch->requests[LOOK].options = making->wants_value ? 0 : MCDS_NO_VALUE;
+    making->stage = MAKE_ASKING;
+    return mcds__operation_ask_repeatable(operation, scratch->requests, REQUESTS);
+}
+
+static enum mcds__step map_make_begin(struct mcds__map_making *making, struct mcds__map *map,
+                                      struct mcds__operation *operation)
+{
+    struct mcds__descriptor descriptor;
+    mcds_capabilities can;
+    making->doubt = false;
+    making->may_repeat = false;
+    mcds__store_capabilities(map->store, &can); /* by now its server has answered */
+    if (!can.compare_and_set)
+        return mcds__operation_explain(operation, MCDS_UNSUPPORTED,
+                                       MCDS__WHY(GROWTH_WITHOUT_CAS));
+    if (!map_make_claim(making, map))
+        return mcds__operation_finish(operation, MCDS_EXISTS);
+    if (mcds__map_get_scratch(&making->scratch, operation->env) == NULL)
+        return map_make_finish(making, map, operation, MCDS_NO_MEMORY);
+    making->life = mcds__map_draw(map, &descriptor);
+    struct mcds__key *key = &making->scratch->keys[0];
+    mcds__map_key(map, making->life.number, 0, 0, key);
+    mcds__map_readdress(making->record, mcds__key_bytes(key));
+    if (!map_make_encode(making, map, mcds__key_bytes(key), &descriptor))
+        return map_make_finish(making, map, operation, MCDS_NO_MEMORY);
+    return map_make_ask(making, map, operation);
+}
+
+/* Erase the keys that were made and are not used. A failure leaves nothing that others see,
+ * except a root without its first key. */
+static enum mcds__step discard(struct mcds__map_making *making,
+                               struct mcds__operation *operation, bool with_root)
+{
+    assert(making->is_claimed && making->stage == MAKE_ASKING);
+    mcds_request *requests = making->scratch->requests;
+    mcds_bytes root = requests[ADD_ROOT].key;
+    mcds_request erase = {
+        .command = MCDS_DELETE, .key = requests[ADD_KEY].key, .route = requests[ADD_KEY].route};
+    making->stage = MAKE_DISCARDING;
+    requests[1] = erase;
+    requests[0] = (mcds_request){.command = MCDS_DELETE, .key = root};
+    return mcds__operation_ask(operation, requests + !with_root, 1u + with_root);
+}
+
+/* Another client has created it first. */
+static enum mcds__step yield(struct mcds__map_making *making, struct mcds__map *map,
+                             struct mcds__operation *operation)
+{
+    assert(making->stage == MAKE_ASKING);
+    const mcds_request *seen = &making->scratch->requests[SEE_ROOT];
+    struct mcds__map_life life;
+    const mcds_reason *detail = NULL;
+    making->failure.outcome = MCDS_OUT_EXISTS;
+    if (seen->reply.outcome == MCDS_OUT_OK &&
+        mcds__map_read_root(map, mcds__reply_value(&operation->batch, seen), &life, &detail) ==
+            MCDS_OK)
+        mcds__map_adopt(map, &life);
+    return discard(making, operation, false);
+}
+
+static enum mcds__step map_make_take(struct mcds__map_making *making, struct mcds__map *map,
+                                     struct mcds__operation *operation)
+{
+    const mcds_reply *root = &making->scratch->requests[ADD_ROOT].reply;
+    const mcds_reply *key = &making->scratch->requests[ADD_KEY].reply;
+    switch (root->outcome) {
+    case MCDS_OUT_OK:
+        if (mcds__is_refusal(key)) {
+            making->failure = *key;
+            return discard(making, operation, true);
+        }
+        mcds__map_adopt(map, &making->life);
+        return map_make_finish(making, map, operation, MCDS_OK);
+    case MCDS_OUT_NOT_STORED:
+        return yield(making, map, operation);
+    case MCDS_OUT_UNSENT:
+    case MCDS_OUT_UNKNOWN:
+        making->doubt = root->outcome == MCDS_OUT_UNKNOWN;
+        making->may_repeat = true;
+        (void)map_make_finish(making, map, operation, MCDS_OK);
+        return mcds__operation_fail(operation, root);
+    default:
+        making->failure = *root;
+        return discard(making, operation, false);
+    }
+}
+
+enum mcds__step mcds__map_make_step(struct mcds__map_making *making, struct mcds__map *map,
+                                    struct mcds__operation *operation)
+{
+    assert(making->stage <= MAKE_DISCARDING);
+    switch (making->stage) {
+    case MAKE_BEGIN:
+        return map_make_begin(making, map, operation);
+    case MAKE_ASKING:
+        return map_make_take(making, map, operation);
+    default:
+        (void)map_make_finish(making, map, operation, MCDS_EXISTS);
+        if (making->failure.outcome == MCDS_OUT_EXISTS)
+            return MCDS__DONE;
+        return mcds__operation_fail(operation, &making->failure);
+    }
+}
+
+void mcds__map_take_making(const struct mcds__map_making *making, mcds_request *append_out,
+                           mcds_request *look_out)
+{
+    *append_out = making->scratch->requests[APPEND];
+    *look_out = making->scratch->requests[LOOK];
+}

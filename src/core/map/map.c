@@ -1,0 +1,196 @@
+/* Map: the state of a handle, and the names of the keys. */
+#include "core/map/map.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+
+/* A child's value, or a rewritten one; no store has larger values. */
+#define VALUE_MAX ((size_t)1 << 27)
+
+/* An entry of the tables of depths: the depth, and whether the split above it has ended. */
+#define DEPTH_BITS 15
+#define HAS_SPLIT_ABOVE 128
+
+void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds__key *root,
+                    uint8_t kind, uint8_t form, const mcds_reason *const *forms,
+                    uint64_t ttl_ms)
+{
+    assert(form < MCDS__MAP_FORM_MAX);
+    map->store = store;
+    map->env = mcds__store_env(store);
+    map->kind = kind;
+    map->form = form;
+    map->forms = forms;
+    map->ttl_ms = ttl_ms;
+    map->root = *root;
+    map->writer = mcds__random_u64(map->env);
+    (void)pthread_mutex_init(&map->mutex, NULL);
+    map->next_ticket = 1;
+    map->last_place = 0;
+    map->earlier = map->current = (struct mcds__map_span){1, 0};
+    atomic_init(&map->life_version, 0);
+    for (int i = 0; i < 3; i++)
+        atomic_init(&map->life[i], 0);
+    atomic_init(&map->mark, 0);
+    for (int i = 0; i < MCDS__MAP_PROOFS; i++)
+        atomic_init(&map->proofs[i], 0);
+    atomic_init(&map->seen_ns, INT64_MIN / 2);
+    atomic_init(&map->rest, 0);
+    atomic_init(&map->is_making, false);
+    atomic_init(&map->has_guess, false);
+    for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++)
+        atomic_init(&map->growing[i], 0);
+    for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++)
+        atomic_init(&map->under_way[i], 0);
+    atomic_init(&map->founder, 0);
+    for (int i = 0; i < MCDS__MAP_DEPTHS; i++)
+        atomic_init(&map->depths[i], 0);
+    atomic_init(&map->depths_wide, NULL);
+}
+
+void mcds__map_destroy(struct mcds__map *map)
+{
+    (void)pthread_mutex_destroy(&map->mutex);
+    mcds__free(map->env, atomic_load(&map->depths_wide));
+}
+
+void mcds__map_key(const struct mcds__map *map, uint64_t life, uint64_t hash, uint32_t depth,
+                   struct mcds__key *key_out)
+{
+    *key_out = map->root;
+    mcds__key_add_hex(key_out, life, 16);
+    if (depth > 0)
+        mcds__key_add_hex(key_out, hash, depth);
+}
+
+mcds_bytes mcds__map_route(const struct mcds__map *map, uint32_t depth)
+{
+    return depth == 0 ? mcds__key_bytes(&map->root) : (mcds_bytes){NULL, 0};
+}
+
+mcds_request mcds__map_get_at(const struct mcds__map *map, mcds_bytes key, uint32_t depth)
+{
+    return (mcds_request){
+        .command = MCDS_GET,
+        .options = MCDS_NO_VALUE,
+        .key = key,
+        .route = mcds__map_route(map, depth),
+    };
+}
+
+/* The entry of this hash, and how many of its bits choose the entry. */
+static uint8_t entry_of(const struct mcds__map *map, uint64_t hash, unsigned *bits_out)
+{
+    _Atomic uint8_t *wide = atomic_load_explicit(&map->depths_wide, memory_order_acquire);
+    *bits_out = wide != NULL ? 16 : 8;
+    if (wide != NULL)
+        return atomic_load_explicit(&wide[hash >> 48], memory_order_relaxed);
+    return atomic_load_explicit(&map->depths[hash >> 56], memory_order_relaxed);
+}
+
+uint32_t mcds__map_depth(const struct mcds__map *map, uint64_t hash)
+{
+    unsigned bits;
+    return entry_of(map, hash, &bits) & DEPTH_BITS;
+}
+
+bool mcds__map_has_split_above(const struct mcds__map *map, uint64_t hash, uint32_t depth)
+{
+    unsigned bits;
+    uint8_t entry = entry_of(map, hash, &bits);
+    return depth == 0 ||
+           (entry == (depth | HAS_SPLIT_ABOVE) && MCDS__MAP_LEVEL_BITS * (depth - 1) <= bits);
+}
+
+/* The wide table, filled from the small one. NULL: no memory, and the small one is used. */
+static _Atomic uint8_t *widen(struct mcds__map *map)
+{
+    _Atomic uint8_t *wide = mcds__allocate_zero(map->env, MCDS__MAP_DEPTHS_WIDE);
+    if (wide == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < MCDS__MAP_DEPTHS_WIDE; i++)
+        atomic_init(&wide[i], atomic_load_explicit(&map->depths[i >> 8], memory_order_relaxed));
+    _Atomic uint8_t *expected = NULL;
+    if (atomic_compare_exchange_strong(&map->depths_wide, &expected, wide))
+        return wide;
+    mcds__free(map->env, (void *)wide);
+    return expected;
+}
+
+/* The table that serves this depth, and how many bits of the hash choose the entry. */
+static _Atomic uint8_t *table_for(struct mcds__map *map, uint32_t depth, unsigned *bits_out)
+{
+    _Atomic uint8_t *wide = atomic_load_explicit(&map->depths_wide, memory_order_acquire);
+    if (wide == NULL && depth > 2)
+        wide = widen(map);
+    *bits_out = wide != NULL ? 16 : 8;
+    return wide != NULL ? wide : map->depths;
+}
+
+/* Set the entries of all hashes that the key of depth `of` holds: those that are deeper than
+ * `keep` stay. */
+static void set_entries(struct mcds__map *map, uint64_t hash, uint32_t of, uint8_t entry,
+                        uint32_t keep)
+{
+    assert(of <= MCDS__MAP_DEPTH_MAX && (entry & DEPTH_BITS) <= MCDS__MAP_DEPTH_MAX);
+    unsigned bits;
+    _Atomic uint8_t *table = table_for(map, entry & DEPTH_BITS, &bits);
+    unsigned known = MCDS__MAP_LEVEL_BITS * of < bits ? MCDS__MAP_LEVEL_BITS * of : bits;
+    size_t count = (size_t)1 << (bits - known);
+    size_t first = (size_t)(hash >> (64 - bits)) & ~(count - 1);
+    assert(first + count <= (size_t)1 << bits);
+    for (size_t i = first; i < first + count; i++)
+        if ((atomic_load_explicit(&table[i], memory_order_relaxed) & DEPTH_BITS) <= keep)
+            atomic_store_explicit(&table[i], entry, memory_order_relaxed);
+}
+
+void mcds__map_note_depth(struct mcds__map *map, uint64_t hash, uint32_t depth)
+{
+    if (mcds__map_depth(map, hash) != depth)
+        set_entries(map, hash, depth, (uint8_t)depth, MCDS__MAP_DEPTH_MAX);
+}
+
+void mcds__map_note_found(struct mcds__map *map, uint64_t hash, uint32_t depth)
+{
+    if (!atomic_exchange(&map->has_guess, true))
+        set_entries(map, hash, 0, (uint8_t)depth, 0);
+    mcds__map_note_depth(map, hash, depth);
+}
+
+void mcds__map_note_moved(struct mcds__map *map, uint64_t hash, uint32_t depth)
+{
+    if (depth < MCDS__MAP_DEPTH_MAX) /* no key is deeper, whatever a store replies */
+        set_entries(map, hash, depth, (uint8_t)(depth + 1) | HAS_SPLIT_ABOVE, depth + 1);
+}
+
+void mcds__map_forget_depths(struct mcds__map *map)
+{
+    atomic_store(&map->has_guess, false);
+    _Atomic uint8_t *wide = atomic_load_explicit(&map->depths_wide, memory_order_acquire);
+    for (uint32_t i = 0; wide != NULL && i < MCDS__MAP_DEPTHS_WIDE; i++)
+        atomic_store_explicit(&wide[i], 0, memory_order_relaxed);
+    for (uint32_t i = 0; i < MCDS__MAP_DEPTHS; i++)
+        atomic_store_explicit(&map->depths[i], 0, memory_order_relaxed);
+}
+
+struct mcds__map_scratch *mcds__map_get_scratch(struct mcds__map_scratch **scratch,
+                                                const mcds_env *env)
+{
+    if (*scratch != NULL)
+        return *scratch;
+    *scratch = mcds__allocate(env, sizeof **scratch);
+    for (uint32_t i = 0; *scratch != NULL && i < MCDS__MAP_CAPACITY; i++)
+        mcds__buffer_init(&(*scratch)->values[i], env, VALUE_MAX);
+    return *scratch;
+}
+
+void mcds__map_free_taken_scratch(struct mcds__map_scratch **scratch, const mcds_env *env)
+{
+    for (uint32_t i = 0; i < MCDS__MAP_CAPACITY; i++)
+        mcds__buffer_free(&(*scratch)->values[i]);
+    mcds__free(env, *scratch);
+    *scratch = NULL;
+}

@@ -1,0 +1,439 @@
+/* Map: any number of entries under one name, in keys that split as they grow. A change appends
+ * a record.
+ *
+ * A key's value is a bucket: a snapshot and, after it, records. Readers apply the records to
+ * the snapshot (core/map/bucket/bucket.h). An append needs no read and has no conflict.
+ *
+ *   update   append record | get flags               one ordered batch; OPEN: done
+ *   get      get key                                 MOVED: get the child
+ *   scan     get 64 keys, in the order of the hashes
+ *
+ * A key that has grown is rewritten by cas: its records become part of the snapshot. When it
+ * has many entries, it is split sixteen ways by the next four bits of their hash:
+ *
+ *   seal   cas the key to its snapshot, SEALED: records appended from then on are void;
+ *   make   add the sixteen children, each with its entries; every client makes the same ones;
+ *   move   replace the key by an empty mark, MOVED.
+ *
+ * A writer's request is an ordered batch: append the record, then read the key's flags. OPEN:
+ * the record counts. SEALED or MOVED: the same record, with the same id, goes into the child;
+ * the ids that the snapshot inherits make the repetition harmless. A client that meets a SEALED
+ * key finishes the split. A record counts in a child only after the split: while the key is
+ * SEALED, a child that the store evicts is made again from the snapshot, and the loss of a
+ * record that counted in it would not be noticed. So each update knows, before it appends, that
+ * the key above is MOVED or gone; below a MOVED key, a missing child is LOST. A key name is
+ * never used for anything else: MOVED marks stay, so that late records find them.
+ *
+ * An id is a writer (one handle) and its sequence number. Each record also has the oldest
+ * number that its writer has in flight; a snapshot keeps the numbers from there on, with
+ * their outcomes, so a writer whose reply was lost reads the outcome later, and a record that
+ * arrives after its writer gave it up is void.
+ *
+ * The key of the root is NS:TAG:NAME. It holds a descriptor (core/descriptor/descriptor.h),
+ * which is added when the structure is made, never changed, and erased first when it is
+ * dropped; the time between is its life. All entries are in keys that contain the life,
+ * NS:TAG:NAME:LIFE and NS:TAG:NAME:LIFE:DIGITS, and are placed by a hash with the descriptor's
+ * hash key. So nothing of an earlier life can come back, and a user who does not read the store
+ * cannot choose elements that collide.
+ *
+ * A life, once over, never begins again. The rules that follow from it:
+ *
+ *  1. To make a structure, a client adds the first key before the root, in one ordered batch on
+ *     one server. So a root without its keys has lost them.
+ *  2. An operation that answers from the keys of a life has seen its root: a scan at its first
+ *     key, others at their end. A write to a life that is over is never acknowledged; a read in it
+ *     counts as a read before its end.
+ *  3. An update whose record may be in a life that is over is AMBIGUOUS and is never repeated in
+ *     another. An update whose record certainly is not starts again in the current life.
+ *  4. To end a life, a client writes its end mark, NS:TAG:NAME:LIFE:LIFE, and then erases the root,
+ *     in one ordered batch on one server. So a life whose root is gone and that has no end mark
+ *     was lost by the store: LOST, once for each handle. A handle that then finds no root, or
+ *     another root, uses that. An end mark is kept for a day, so a handle that last saw the root
+ *     half a day ago reports nothing unless keys of that life are left, in two reads. A map with a
+ *     ttl has no end marks. */
+#ifndef MCDS_CORE_MAP_MAP_H
+#define MCDS_CORE_MAP_MAP_H
+
+#include <pthread.h>
+
+#include "core/descriptor/descriptor.h"
+#include "core/map/bucket/bucket.h"
+#include "engine/operation.h"
+
+/* A key is rewritten when it is larger than its soft size and has doubled since it was last
+ * rewritten. The first value is the soft size of the first key. That of another key is between
+ * the other two values and derived from its name. Hashes are uniform, so keys with equal soft
+ * sizes would all split at the same time. */
+#define MCDS__MAP_SOFT 1536
+#define MCDS__MAP_SOFT_MIN 1024
+#define MCDS__MAP_SOFT_MAX 3072
+#define MCDS__MAP_REWRITES_MAX 64
+/* How long an end mark is kept, and how long after its last proof a life needs one. */
+#define MCDS__MAP_END_TTL_MS (UINT64_C(24) * 3600 * 1000)
+#define MCDS__MAP_END_TRUSTED_NS (INT64_C(12) * 3600 * NS_PER_S)
+#define MCDS__MAP_DEPTHS 256
+#define MCDS__MAP_DEPTHS_WIDE 65536
+
+/* A group of operations in flight. There are two: `earlier` and `current`. */
+struct mcds__map_span {
+    uint64_t begin; /* ticket */
+    uint32_t open;
+};
+
+/* A life, as its descriptor states it. */
+struct mcds__map_life {
+    uint64_t number; /* 0: not known, or none */
+    uint64_t hash_key[2];
+    uint64_t mark; /* from the store, taken before the root was read; 0: none */
+};
+
+/* The form of the entries, 0 to 2; a handle with another form is refused. */
+#define MCDS__MAP_FORM_MAX 3
+
+/* Rounds of pipelines of one handle in which the root is being read or was seen. */
+#define MCDS__MAP_PROOFS 16
+
+/* The state of one handle; any number of threads use it. */
+struct mcds__map {
+    mcds_store *store;
+    const mcds_env *env;
+    uint8_t kind; /* mcds__descriptor_kind */
+    uint8_t form;
+    /* The reasons for refusing another form, by the stored form. */
+    const mcds_reason *const *forms;
+    uint64_t ttl_ms; /* of all keys, from their creation; 0 = for ever */
+    struct mcds__key root;
+    uint64_t writer;
+    pthread_mutex_t mutex; /* guards the tickets and positions */
+    uint64_t next_ticket;
+    uint64_t last_place; /* the last position of a PUSH; those of one handle increase */
+    struct mcds__map_span earlier, current;
+    _Atomic uint32_t life_version;             /* odd while the life is written */
+    _Atomic uint64_t life[3];                  /* number and hash key */
+    _Atomic uint64_t mark;                     /* of the root of that life */
+    _Atomic uint64_t proofs[MCDS__MAP_PROOFS]; /* map/life.c */
+    _Atomic int64_t seen_ns; /* when this handle last saw the root, on the monotonic clock */
+    _Atomic uint64_t rest;   /* a life whose keys a drop has not erased completely */
+    _Atomic bool is_making;  /* an operation is creating the root */
+    _Atomic uint64_t growing[MCDS__MAP_REWRITES_MAX];   /* keys that this handle is rewriting */
+    _Atomic uint32_t under_way[MCDS__MAP_REWRITES_MAX]; /* bytes in flight, by key */
+    _Atomic uint64_t founder; /* the update that reads the root; 0: none */
+    _Atomic bool has_guess;   /* the assumed depth of keys that it has not seen */
+    _Atomic uint8_t depths[MCDS__MAP_DEPTHS]; /* by the first bits of the hash */
+    _Atomic(_Atomic uint8_t *) depths_wide;   /* with more bits; allocated when needed */
+};
+
+/* `forms`: the reasons for refusing another stored form, one up to MCDS__MAP_FORM_MAX, and
+ * one for those beyond. */
+void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds__key *root,
+                    uint8_t kind, uint8_t form, const mcds_reason *const *forms,
+                    uint64_t ttl_ms);
+void mcds__map_destroy(struct mcds__map *map);
+
+/* The key that holds the hash at this depth. */
+void mcds__map_key(const struct mcds__map *map, uint64_t life, uint64_t hash, uint32_t depth,
+                   struct mcds__key *key_out);
+/* The route, which selects the server: the first key is on the server of the root. */
+mcds_bytes mcds__map_route(const struct mcds__map *map, uint32_t depth);
+/* A GET of a key of this depth, without its value. */
+mcds_request mcds__map_get_at(const struct mcds__map *map, mcds_bytes key, uint32_t depth);
+/* The depth at which this hash, or another hash of the same key, was last found. */
+uint32_t mcds__map_depth(const struct mcds__map *map, uint64_t hash);
+/* Whether this handle knows that the split which made the key of this depth has ended: the key
+ * above it is MOVED, or gone. False also if it does not remember that; it never does for keys
+ * deeper than 5. */
+bool mcds__map_has_split_above(const struct mcds__map *map, uint64_t hash, uint32_t depth);
+void mcds__map_note_depth(struct mcds__map *map, uint64_t hash, uint32_t depth);
+/* Record that the hash was found at this depth. The first key that a handle finds sets the
+ * assumed depth of all others: hashes are uniform, so they probably have the same depth. A
+ * wrong guess costs one round trip. */
+void mcds__map_note_found(struct mcds__map *map, uint64_t hash, uint32_t depth);
+/* The key of this depth is MOVED, or is gone after it was: its entries are deeper. */
+void mcds__map_note_moved(struct mcds__map *map, uint64_t hash, uint32_t depth);
+/* Forget the depths of all keys. */
+void mcds__map_forget_depths(struct mcds__map *map);
+/* More moves than a path has keys: another client erases the keys as fast as they are found. */
+#define MCDS__MAP_MOVES_MAX 32
+
+/* The life that this handle knows; number 0: none. */
+struct mcds__map_life mcds__map_life(const struct mcds__map *map);
+/* Set the life of a root, and forget the state of another life. */
+void mcds__map_adopt(struct mcds__map *map, const struct mcds__map_life *life);
+/* This life is over. Returns true for the first call about it. */
+bool mcds__map_forget(struct mcds__map *map, uint64_t life);
+/* The root of the known life was there at this time or later. */
+void mcds__map_note_seen(struct mcds__map *map, int64_t sent_ns);
+/* The request that reads the end mark of a life; `key` holds its key. */
+mcds_request mcds__map_request_end_mark(const struct mcds__map *map, uint64_t life,
+                                        struct mcds__key *key);
+/* Draw a new life. */
+struct mcds__map_life mcds__map_draw(const struct mcds__map *map,
+                                     struct mcds__descriptor *descriptor_out);
+/* The life in a value of the root. Returns MCDS_OK; MCDS_CORRUPT, MCDS_UNSUPPORTED or
+ * MCDS_INVALID (another form) with *detail_out. */
+int mcds__map_read_root(const struct mcds__map *map, mcds_bytes value,
+                        struct mcds__map_life *life_out, const mcds_reason **detail_out);
+/* Finish with the result of mcds__map_read_root. */
+enum mcds__step mcds__map_refuse(const struct mcds__map *map, struct mcds__operation *operation,
+                                 int result, const mcds_reason *detail);
+/* A GET of the root, without its value. */
+mcds_request mcds__map_request_root(const struct mcds__map *map);
+
+/* The proof that a life is not over, needed at an operation's end. All zero at the start. */
+struct mcds__map_proof {
+    uint64_t seen;  /* the life whose root it has seen */
+    uint64_t over;  /* the life whose root it has found gone */
+    uint64_t round; /* another operation reads the root in this round */
+    bool looks;     /* the batch of this operation reads the root */
+    bool is_alone;  /* in: the operation must read the root itself */
+};
+enum mcds__map_truth { MCDS__MAP_UNPROVED, MCDS__MAP_ALIVE, MCDS__MAP_OVER };
+/* Prepare a batch. Returns the number of requests to add at its end: none, or a read of the
+ * root, in *request_out. */
+uint32_t mcds__map_prove_along(struct mcds__map_proof *proof, struct mcds__map *map,
+                               const struct mcds__operation *operation,
+                               mcds_request *request_out);
+/* Process the reply of that read; `life` is the life that the batch was for. */
+void mcds__map_take_proof(struct mcds__map_proof *proof, struct mcds__map *map, uint64_t life,
+                          const mcds_reply *reply);
+/* Whether this life is over. If that is not known and the store is in this process, the root is
+ * read at once. UNPROVED: the operation must read the root. */
+enum mcds__map_truth mcds__map_is_alive(struct mcds__map_proof *proof, struct mcds__map *map,
+                                        uint64_t life);
+
+/* Sixteen children, their parent, and then the root; or the keys of all depths, the root and the
+ * end mark. */
+#define MCDS__MAP_CAPACITY (MCDS__MAP_CHILDREN + 2)
+#define MCDS__MAP_PARENT MCDS__MAP_CHILDREN
+
+/* Scratch memory that only rare paths need. */
+struct mcds__map_scratch {
+    struct mcds__key keys[MCDS__MAP_CAPACITY];
+    mcds_request requests[MCDS__MAP_CAPACITY];
+    mcds_buffer values[MCDS__MAP_CAPACITY];
+};
+
+/* The scratch memory, allocated at the first call; NULL: no memory. */
+struct mcds__map_scratch *mcds__map_get_scratch(struct mcds__map_scratch **scratch,
+                                                const mcds_env *env);
+void mcds__map_free_taken_scratch(struct mcds__map_scratch **scratch, const mcds_env *env);
+static inline void mcds__map_free_scratch(struct mcds__map_scratch **scratch,
+                                          const mcds_env *env)
+{
+    if (*scratch != NULL)
+        mcds__map_free_taken_scratch(scratch, env);
+}
+
+/* Find the key that holds an element or a hash: ask for the root and the keys of all depths at
+ * once. DONE with
+ *
+ *   MCDS_OK         `depth` is where it is in `life`, which lives, `state` OPEN or SEALED;
+ *                   where OPEN, the split above has ended
+ *   MCDS_NOT_FOUND  there is no root
+ *   MCDS_LOST       a key is missing that must be there: the one below `depth`, the first where
+ *                   `depth` is 0 and the first is missing, or, with `lost_root`, the root
+ *   others          failures of reading, never AMBIGUOUS */
+struct mcds__map_place {
+    mcds_bytes element; /* hashed again in each life; empty: `hash` is used in all */
+    uint64_t hash;
+    struct mcds__map_life life;
+    bool is_rootless; /* in: `life` is over; find the remains of its keys */
+    bool lost_root;   /* out, with LOST */
+    uint32_t depth;
+    enum mcds__map_state state;
+    uint8_t stage;         /* private; 0 at the start, as all that follow */
+    uint8_t missing_depth; /* what was missing at the last read */
+    bool was_open;         /* the key above was OPEN at a read */
+    struct mcds__map_scratch *scratch;
+};
+enum mcds__step mcds__map_locate_step(struct mcds__map_place *place, struct mcds__map *map,
+                                      struct mcds__operation *operation);
+
+/* A client that waits for another to rewrite a key tries again after this time. */
+#define MCDS__MAP_REWRITE_WAIT_NS NS_PER_MS
+
+enum mcds__map_outcome_state { MCDS__MAP_UNDECIDED, MCDS__MAP_COUNTED, MCDS__MAP_VOID };
+
+/* Rewrite a key that has grown, or finish the rewriting of another client. DONE with MCDS_OK
+ * also if it is not complete: the next client that uses the key continues. Or DONE with the
+ * store's refusal, for instance MCDS_FULL. */
+struct mcds__map_rewrite {
+    uint64_t hash;
+    struct mcds__map_life life;
+    uint32_t depth;
+    uint32_t seq; /* the sequence number of the record whose outcome is wanted */
+    uint64_t writer;
+    enum mcds__map_outcome_state fate; /* out, of that record */
+    enum mcds__map_code code;          /* out, where it is COUNTED */
+    int64_t number;                    /* the same */
+    bool moved;    /* out: the key is MOVED, so updates may append to its children */
+    uint8_t stage; /* private; 0 at the start, as all that follow */
+    _Atomic uint64_t *claimed;
+    mcds_cas_token token;
+    struct mcds__map_scratch *scratch;
+};
+enum mcds__step mcds__map_rewrite_step(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                       struct mcds__operation *operation);
+/* Whether the key that holds the hash at this depth must be rewritten at this size. */
+bool mcds__map_has_grown(uint64_t hash, uint32_t depth, uint32_t flags, size_t size);
+/* Whether an operation of this handle is rewriting the key that holds the hash at this depth. */
+bool mcds__map_is_growing(struct mcds__map *map, uint64_t hash, uint32_t depth);
+/* The bytes that this handle has in flight to the key, and perhaps to a few others. */
+_Atomic uint32_t *mcds__map_bytes_under_way(struct mcds__map *map, uint64_t hash,
+                                            uint32_t depth);
+void mcds__map_rewrite_free(struct mcds__map_rewrite *rewrite, const mcds_env *env);
+
+/* Create the structure with one record, in one round trip: the first key, the record, and then
+ * the root. DONE with
+ *
+ *   MCDS_OK      made; `life` is the new life; mcds__map_take_making returns the replies
+ *   MCDS_EXISTS  another client has made it or is making it; nothing was changed
+ *   others       failures; with `doubt`, it may have been made nevertheless, as `life` */
+struct mcds__map_making {
+    mcds_buffer *record;
+    bool wants_value; /* of the first key, in the same round trip */
+    bool doubt;       /* out */
+    bool may_repeat;  /* out: the store could not be reached */
+    struct mcds__map_life life;
+    uint8_t stage; /* private; 0 at the start, as all that follow */
+    bool is_claimed;
+    mcds_reply failure;
+    struct mcds__map_scratch *scratch;
+};
+enum mcds__step mcds__map_make_step(struct mcds__map_making *making, struct mcds__map *map,
+                                    struct mcds__operation *operation);
+/* The answered requests that appended the record and read the key. */
+void mcds__map_take_making(const struct mcds__map_making *making, mcds_request *append_out,
+                           mcds_request *look_out);
+void mcds__map_make_free(struct mcds__map_making *making, struct mcds__map *map);
+
+/* One update. The caller fills the first part with mcds__map_update_begin, then steps until
+ * DONE with the operation's result:
+ *
+ *   MCDS_OK         the command was executed once; sets `code` and `number`, if wanted
+ *   MCDS_AMBIGUOUS  once, not at all, or not yet; also if the structure was dropped or lost
+ *                   meanwhile
+ *   MCDS_NOT_FOUND  must_exist, and there is no root
+ *   MCDS_LOST       the key that should hold the element is gone
+ *   others          not executed */
+struct mcds__map_update {
+    struct mcds__map *map;
+    bool must_exist;          /* do not create a root */
+    bool wants_code;          /* read the value in the same round trip */
+    enum mcds__map_code code; /* out */
+    int64_t number;           /* out */
+    uint8_t stage;            /* private, as all that follow */
+    bool doubt;               /* a record may be in flight */
+    bool numbered;
+    bool has_asked; /* its first request was asked for, so it may be in a key */
+    uint8_t rootings;
+    uint8_t rejections;
+    uint8_t moves;
+    uint32_t depth;
+    uint32_t deepest; /* to which an append was sent */
+    bool grows;       /* the update is done, and the key has grown */
+    uint64_t hash;
+    struct mcds__map_life life;
+    uint64_t ticket;
+    _Atomic uint32_t *under_way; /* the counter of its bytes in flight, or NULL */
+    uint64_t writer;
+    uint32_t seq;
+    int64_t time_ms;
+    mcds_bytes element; /* inside the record */
+    struct mcds__map_place place;
+    struct mcds__map_rewrite rewrite;
+    struct mcds__map_making making;
+    struct mcds__map_proof proof;
+    struct mcds__key key;
+    mcds_request requests[3]; /* the append, a read of the key, a read of the root */
+    mcds_buffer record;
+    uint8_t record_scratch[192];
+};
+/* False: no memory. The command's bytes are copied. */
+bool mcds__map_update_begin(struct mcds__map_update *update, struct mcds__map *map,
+                            const struct mcds__map_command *command);
+enum mcds__step mcds__map_update_step(struct mcds__map_update *update,
+                                      struct mcds__operation *operation);
+/* Call it from the operation's release. */
+void mcds__map_update_free(struct mcds__map_update *update);
+
+/* Read one element. DONE with MCDS_OK: `value` is valid until the operation's next request;
+ * MCDS_NOT_FOUND; MCDS_LOST; failures of reading. */
+struct mcds__map_get {
+    struct mcds__map *map;
+    mcds_bytes value; /* out */
+    uint8_t stage;    /* private, as all that follow */
+    uint8_t moves;
+    bool has_missed; /* the child of a SEALED key was missing at the last read */
+    uint32_t depth;
+    uint64_t hash;
+    struct mcds__map_life life;
+    struct mcds__map_place place;
+    struct mcds__map_proof proof;
+    uint8_t count; /* of requests for keys */
+    struct mcds__key keys[2];
+    mcds_request requests[3];
+    mcds_buffer element;
+    uint8_t element_scratch[64];
+};
+/* False: no memory. The element's bytes are copied. */
+bool mcds__map_get_begin(struct mcds__map_get *get, struct mcds__map *map, mcds_bytes element);
+enum mcds__step mcds__map_get_step(struct mcds__map_get *get,
+                                   struct mcds__operation *operation);
+void mcds__map_get_free(struct mcds__map_get *get);
+/* The same without an operation, if the store can show the key at once and the key decides
+ * about the element. `take` gets the value in place, during this call. It must not call the
+ * store, and returns false if memory is refused. Sets *result_out to MCDS_OK or MCDS_NOT_FOUND.
+ * False: use an operation, which returns all other results. */
+bool mcds__map_get_at_once(struct mcds__map *map, mcds_bytes element,
+                           bool (*take)(void *context, mcds_bytes value), void *context,
+                           int *result_out);
+
+/* Scan: visit all entries in the order of their hashes, 64 keys in one round trip; or erase the
+ * root and then all keys, each before the MOVED keys above it. Every round trip has the store's
+ * whole timeout. DONE with
+ *
+ *   MCDS_OK         `complete`; or `visit` returned false, and `position` is where to continue
+ *   MCDS_NOT_FOUND  there is no root
+ *   MCDS_LOST       the same as OK, but a key was missing that must be there
+ *   MCDS_AMBIGUOUS  erasing: some keys are gone, or may be
+ *   others          failures; `position` is where to continue; nothing has been erased */
+struct mcds__map_scan_scratch;
+struct mcds__map_scan {
+    struct mcds__map *map;
+    bool erases;
+    bool (*visit)(void *context, const struct mcds__map_entry *entry);
+    void *context;
+    uint64_t position; /* in and out: a hash; valid in one life */
+    uint64_t begun_at;
+    bool complete; /* out */
+    bool lost;     /* out */
+    uint8_t stage; /* private, as all that follow */
+    uint8_t moves;
+    bool erased;
+    uint32_t depth;
+    uint32_t count;
+    uint32_t erasures;
+    uint32_t marks;
+    bool is_below;   /* reading the children of a SEALED key */
+    uint32_t missed; /* a bit for each of those keys that was missing at the previous read */
+    /* Keys above those that are being read, from the one with this number on, that have been
+     * split: a bit for each. */
+    uint8_t parents_depth;
+    uint32_t parents;
+    uint64_t parents_first;
+    uint64_t slice; /* of the hashes, in which the position was when the deadline was renewed */
+    /* The time by which an entry must be visited or this slice passed; 0: not set. */
+    int64_t by_ns;
+    struct mcds__map_life life;
+    bool is_proved;       /* the root has been seen; erasing: it is gone */
+    mcds_cas_token token; /* erasing: of the root */
+    struct mcds__map_place place;
+    struct mcds__map_scan_scratch *scratch;
+};
+void mcds__map_scan_begin(struct mcds__map_scan *sweep, struct mcds__map *map);
+enum mcds__step mcds__map_scan_step(struct mcds__map_scan *sweep,
+                                    struct mcds__operation *operation);
+void mcds__map_scan_free(struct mcds__map_scan *sweep);
+
+#endif

@@ -1,0 +1,429 @@
+/* Map: rewrite a key that has grown: compact it, or split it sixteen ways. */
+#include <assert.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "core/map/map.h"
+
+/* A key is not split if its entries take less than this fraction of the soft size. */
+#define SPLIT_WEIGHT_PART 4
+
+enum {
+    GROW_BEGIN,
+    GROW_READING,
+    GROW_COMPACTING,
+    GROW_SEALING,
+    GROW_MAKING,
+    GROW_MOVING,
+    GROW_UNDOING
+};
+
+void mcds__map_rewrite_free(struct mcds__map_rewrite *rewrite, const mcds_env *env)
+{
+    assert(rewrite->claimed == NULL || atomic_load(rewrite->claimed) != 0);
+    if (rewrite->claimed != NULL)
+        atomic_store(rewrite->claimed, 0);
+    rewrite->claimed = NULL;
+    mcds__map_free_scratch(&rewrite->scratch, env);
+}
+
+static void map_rewrite_end(struct mcds__map_rewrite *rewrite,
+                            struct mcds__operation *operation)
+{
+    mcds__map_rewrite_free(rewrite, operation->env);
+    rewrite->stage = GROW_BEGIN;
+    operation->connection = 0;
+}
+
+static enum mcds__step map_rewrite_finish(struct mcds__map_rewrite *rewrite,
+                                          struct mcds__operation *operation)
+{
+    map_rewrite_end(rewrite, operation);
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+/* The store has refused. Copy the reply: map_rewrite_end() may free its memory. */
+static enum mcds__step map_rewrite_refuse(struct mcds__map_rewrite *rewrite,
+                                          struct mcds__operation *operation,
+                                          const mcds_reply *reply)
+{
+    enum mcds__step step = mcds__operation_fail(operation, reply);
+    map_rewrite_end(rewrite, operation);
+    return step;
+}
+
+/* Set the outcome of the record that the caller asks about, as far as this value shows it. A
+ * record that is not in the snapshot of a sealed key is void, whenever it arrives. */
+static void note_fate(struct mcds__map_rewrite *rewrite, struct mcds__bucket *bucket,
+                      enum mcds__map_state state)
+{
+    assert(state == MCDS__MAP_OPEN || state == MCDS__MAP_SEALED);
+    const struct mcds__map_id *id = mcds__map_outcome(bucket, rewrite->writer, rewrite->seq);
+    rewrite->fate = MCDS__MAP_UNDECIDED;
+    if (id != NULL) {
+        rewrite->fate = MCDS__MAP_COUNTED;
+        rewrite->code = id->code;
+        rewrite->number = id->number;
+    } else if (state == MCDS__MAP_SEALED) {
+        rewrite->fate = MCDS__MAP_VOID;
+    }
+}
+
+/* The value for a key in `growing`, never 0. */
+static uint64_t mark_of(uint64_t hash, uint32_t depth)
+{
+    assert(depth <= MCDS__MAP_DEPTH_MAX);
+    unsigned shift = 64 - MCDS__MAP_LEVEL_BITS * depth;
+    uint64_t prefix = depth == 0 ? 0 : hash >> shift;
+    return prefix << 4 | (depth + 1);
+}
+
+static size_t soft_size(uint64_t hash, uint32_t depth)
+{
+    if (depth == 0)
+        return MCDS__MAP_SOFT;
+    uint64_t mixed = mark_of(hash, depth) * UINT64_C(0x9E3779B97F4A7C15) >> 32;
+    return MCDS__MAP_SOFT_MIN + mixed % (MCDS__MAP_SOFT_MAX - MCDS__MAP_SOFT_MIN);
+}
+
+bool mcds__map_has_grown(uint64_t hash, uint32_t depth, uint32_t flags, size_t size)
+{
+    return size > soft_size(hash, depth) && size > 2 * mcds__map_snapshot_end(flags);
+}
+
+static uint32_t map_rewrite_number_of(uint64_t mark)
+{
+    return (uint32_t)((mark >> 4 ^ mark) % MCDS__MAP_REWRITES_MAX);
+}
+
+static _Atomic uint64_t *mark_slot(struct mcds__map *map, uint64_t mark)
+{
+    return &map->growing[map_rewrite_number_of(mark)];
+}
+
+_Atomic uint32_t *mcds__map_bytes_under_way(struct mcds__map *map, uint64_t hash,
+                                            uint32_t depth)
+{
+    return &map->under_way[map_rewrite_number_of(mark_of(hash, depth))];
+}
+
+bool mcds__map_is_growing(struct mcds__map *map, uint64_t hash, uint32_t depth)
+{
+    uint64_t mark = mark_of(hash, depth);
+    return atomic_load_explicit(mark_slot(map, mark), memory_order_relaxed) == mark;
+}
+
+/* One operation of a handle at a time rewrites a key; the others wait. */
+static bool map_rewrite_claim(struct mcds__map_rewrite *rewrite, struct mcds__map *map)
+{
+    assert(rewrite->claimed == NULL);
+    uint64_t mark = mark_of(rewrite->hash, rewrite->depth);
+    _Atomic uint64_t *place = mark_slot(map, mark);
+    uint64_t expected = 0;
+    if (!atomic_compare_exchange_strong(place, &expected, mark))
+        return false;
+    rewrite->claimed = place;
+    return true;
+}
+
+static mcds_request *parent_request(struct mcds__map_rewrite *rewrite)
+{
+    return &rewrite->scratch->requests[MCDS__MAP_PARENT];
+}
+
+static mcds_bytes parent_key(const struct mcds__map_rewrite *rewrite)
+{
+    return mcds__key_bytes(&rewrite->scratch->keys[MCDS__MAP_PARENT]);
+}
+
+static enum mcds__step ask_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                  struct mcds__operation *operation)
+{
+    assert(rewrite->claimed != NULL);
+    *parent_request(rewrite) = (mcds_request){
+        .command = MCDS_GET,
+        .key = parent_key(rewrite),
+        .route = mcds__map_route(map, rewrite->depth),
+    };
+    rewrite->stage = GROW_READING;
+    return mcds__operation_ask(operation, parent_request(rewrite), 1);
+}
+
+static enum mcds__step map_rewrite_begin(struct mcds__map_rewrite *rewrite,
+                                         struct mcds__map *map,
+                                         struct mcds__operation *operation)
+{
+    rewrite->moved = false;
+    rewrite->fate = MCDS__MAP_UNDECIDED;
+    if (!map_rewrite_claim(rewrite, map) ||
+        mcds__map_get_scratch(&rewrite->scratch, operation->env) == NULL)
+        return map_rewrite_finish(rewrite, operation);
+    mcds__map_key(map, rewrite->life.number, rewrite->hash, rewrite->depth,
+                  &rewrite->scratch->keys[MCDS__MAP_PARENT]);
+    return ask_parent(rewrite, map, operation);
+}
+
+/* Replace the parent's value by its buffer, if it is unchanged since it was read. */
+static enum mcds__step ask_swap(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                struct mcds__operation *operation, uint32_t flags,
+                                uint8_t stage)
+{
+    assert(stage == GROW_COMPACTING || stage == GROW_SEALING);
+    const mcds_buffer *value = &rewrite->scratch->values[MCDS__MAP_PARENT];
+    assert(rewrite->claimed != NULL && value->length >= MCDS__MAP_HEAD);
+    *parent_request(rewrite) = (mcds_request){
+        .command = MCDS_CAS,
+        .flags = flags,
+        .ttl_ms = map->ttl_ms,
+        .key = parent_key(rewrite),
+        .route = mcds__map_route(map, rewrite->depth),
+        .value = {value->at, value->length},
+        .cas = rewrite->token,
+    };
+    rewrite->stage = stage;
+    operation->connection = rewrite->token.connection;
+    return mcds__operation_ask(operation, parent_request(rewrite), 1);
+}
+
+static bool make_child(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                       struct mcds__bucket *bucket, uint32_t digit, int64_t now_ms)
+{
+    assert(digit < MCDS__MAP_CHILDREN && rewrite->depth < MCDS__MAP_DEPTH_MAX);
+    struct mcds__map_scratch *scratch = rewrite->scratch;
+    unsigned shift = 64 - MCDS__MAP_LEVEL_BITS * (rewrite->depth + 1);
+    uint64_t child = (rewrite->hash & ~(UINT64_C(15) << shift)) | (uint64_t)digit << shift;
+    uint32_t floor_s;
+    mcds__map_key(map, rewrite->life.number, child, rewrite->depth + 1, &scratch->keys[digit]);
+    mcds_bytes key = mcds__key_bytes(&scratch->keys[digit]);
+    mcds_buffer *value = &scratch->values[digit];
+    if (!mcds__bucket_encode(bucket, key, rewrite->depth, (int)digit, now_ms, value, &floor_s))
+        return false;
+    scratch->requests[digit] = (mcds_request){
+        .command = MCDS_ADD,
+        .flags = mcds__map_flags(MCDS__MAP_OPEN, value->length, floor_s),
+        .ttl_ms = map->ttl_ms,
+        .key = key,
+        .value = {value->at, value->length},
+    };
+    return true;
+}
+
+/* The children are computed from the sealed value, so every client makes the same children. */
+static enum mcds__step ask_children(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                    struct mcds__bucket *bucket,
+                                    struct mcds__operation *operation)
+{
+    assert(rewrite->claimed != NULL && rewrite->stage < GROW_MAKING);
+    int64_t now_ms = mcds__wall_ms(operation->env);
+    bool made = true;
+    for (uint32_t digit = 0; made && digit < MCDS__MAP_CHILDREN; digit++)
+        made = make_child(rewrite, map, bucket, digit, now_ms);
+    if (!made)
+        return map_rewrite_finish(rewrite, operation);
+    rewrite->stage = GROW_MAKING;
+    return mcds__operation_ask_any_order(operation, rewrite->scratch->requests,
+                                         MCDS__MAP_CHILDREN);
+}
+
+/* Without its mark the key stays SEALED: the next call of this handle must begin at it. */
+static enum mcds__step finish_unmarked(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                       struct mcds__operation *operation)
+{
+    mcds__map_note_depth(map, rewrite->hash, rewrite->depth);
+    return map_rewrite_finish(rewrite, operation);
+}
+
+/* Only this mark ever replaces a sealed value, so it needs no token: void records that other
+ * clients append meanwhile would make a compare-and-set fail again and again. */
+static enum mcds__step map_rewrite_ask_mark(struct mcds__map_rewrite *rewrite,
+                                            struct mcds__map *map,
+                                            struct mcds__operation *operation)
+{
+    assert(rewrite->stage == GROW_MAKING);
+    mcds_buffer *value = &rewrite->scratch->values[MCDS__MAP_PARENT];
+    struct mcds__bucket nothing;
+    uint32_t floor_s;
+    mcds__bucket_init(&nothing, operation->env, parent_key(rewrite), (mcds_bytes){NULL, 0});
+    if (!mcds__bucket_encode(&nothing, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL, 0,
+                             value, &floor_s))
+        return finish_unmarked(rewrite, map, operation);
+    *parent_request(rewrite) = (mcds_request){
+        .command = MCDS_REPLACE,
+        .flags = mcds__map_flags(MCDS__MAP_MOVED, value->length, 0),
+        .ttl_ms = map->ttl_ms,
+        .key = parent_key(rewrite),
+        .route = mcds__map_route(map, rewrite->depth),
+        .value = {value->at, value->length},
+    };
+    parent_request(rewrite)[1] = mcds__map_request_root(map);
+    rewrite->stage = GROW_MOVING;
+    operation->connection = 0;
+    return mcds__operation_ask(operation, parent_request(rewrite), 2);
+}
+
+static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                      struct mcds__bucket *bucket,
+                                      struct mcds__operation *operation)
+{
+    assert(rewrite->stage == GROW_READING);
+    int64_t now_ms = mcds__wall_ms(operation->env);
+    mcds_buffer *value = &rewrite->scratch->values[MCDS__MAP_PARENT];
+    uint32_t count;
+    uint32_t floor_s;
+    size_t weight = mcds__map_weight(bucket, now_ms, &count);
+    bool splits = count >= 2 && rewrite->depth < MCDS__MAP_DEPTH_MAX &&
+                  weight > soft_size(rewrite->hash, rewrite->depth) / SPLIT_WEIGHT_PART;
+    if (!mcds__bucket_encode(bucket, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL, now_ms,
+                             value, &floor_s))
+        return map_rewrite_finish(rewrite, operation);
+    enum mcds__map_state state = splits ? MCDS__MAP_SEALED : MCDS__MAP_OPEN;
+    return ask_swap(rewrite, map, operation, mcds__map_flags(state, value->length, floor_s),
+                    splits ? GROW_SEALING : GROW_COMPACTING);
+}
+
+static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                   struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &parent_request(rewrite)->reply;
+    enum mcds__map_state state = mcds__map_state_of(reply->flags);
+    bool may_split = rewrite->depth < MCDS__MAP_DEPTH_MAX;
+    rewrite->moved = reply->outcome == MCDS_OUT_OK && state == MCDS__MAP_MOVED && may_split;
+    if (reply->outcome != MCDS_OUT_OK || state == MCDS__MAP_MOVED) {
+        if (rewrite->moved)
+            mcds__map_note_moved(map, rewrite->hash, rewrite->depth);
+        return map_rewrite_finish(rewrite, operation);
+    }
+    rewrite->token = reply->cas;
+    struct mcds__bucket bucket;
+    mcds__bucket_init(&bucket, operation->env, parent_key(rewrite), (mcds_bytes){NULL, 0});
+    memcpy(bucket.hash_key, rewrite->life.hash_key, sizeof bucket.hash_key);
+    bucket.form = map->form;
+    mcds_bytes value = mcds__reply_value(&operation->batch, parent_request(rewrite));
+    enum mcds__step step;
+    int result = mcds__map_load(&bucket, value, reply->flags);
+    if (result == MCDS_OK)
+        note_fate(rewrite, &bucket, state);
+    if (result != MCDS_OK || (state == MCDS__MAP_SEALED && !may_split))
+        step = map_rewrite_finish(rewrite, operation);
+    else if (state == MCDS__MAP_SEALED)
+        step = ask_children(rewrite, map, &bucket, operation);
+    else if (mcds__map_has_grown(rewrite->hash, rewrite->depth, reply->flags, value.length))
+        step = rewrite_parent(rewrite, map, &bucket, operation);
+    else
+        step = map_rewrite_finish(rewrite, operation);
+    mcds__bucket_free(&bucket);
+    return step;
+}
+
+/* The key is sealed, or the cas failed. */
+static enum mcds__step take_seal(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                 struct mcds__operation *operation)
+{
+    const mcds_request *request = parent_request(rewrite);
+    if (mcds__is_refusal(&request->reply))
+        return map_rewrite_refuse(rewrite, operation, &request->reply);
+    if (request->reply.outcome != MCDS_OUT_OK)
+        return map_rewrite_finish(rewrite, operation);
+    struct mcds__bucket bucket;
+    mcds__bucket_init(&bucket, operation->env, parent_key(rewrite), (mcds_bytes){NULL, 0});
+    memcpy(bucket.hash_key, rewrite->life.hash_key, sizeof bucket.hash_key);
+    bucket.form = map->form;
+    int result = mcds__map_load(&bucket, request->value, request->flags);
+    if (result == MCDS_OK)
+        note_fate(rewrite, &bucket, MCDS__MAP_SEALED);
+    enum mcds__step step = result == MCDS_OK ? ask_children(rewrite, map, &bucket, operation)
+                                             : map_rewrite_finish(rewrite, operation);
+    mcds__bucket_free(&bucket);
+    return step;
+}
+
+static bool is_made(const mcds_reply *reply)
+{
+    return reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_NOT_STORED;
+}
+
+static enum mcds__step take_children(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                     struct mcds__operation *operation)
+{
+    const mcds_request *requests = rewrite->scratch->requests;
+    const mcds_reply *missing = NULL;
+    for (uint32_t digit = 0; digit < MCDS__MAP_CHILDREN && missing == NULL; digit++)
+        if (!is_made(&requests[digit].reply))
+            missing = &requests[digit].reply;
+    if (missing != NULL)
+        return mcds__is_refusal(missing) ? map_rewrite_refuse(rewrite, operation, missing)
+                                         : map_rewrite_finish(rewrite, operation);
+    return map_rewrite_ask_mark(rewrite, map, operation);
+}
+
+static enum mcds__step take_compaction(struct mcds__map_rewrite *rewrite,
+                                       struct mcds__operation *operation)
+{
+    assert(rewrite->stage == GROW_COMPACTING);
+    const mcds_reply *reply = &parent_request(rewrite)->reply;
+    return mcds__is_refusal(reply) ? map_rewrite_refuse(rewrite, operation, reply)
+                                   : map_rewrite_finish(rewrite, operation);
+}
+
+/* The life is over, and the drop may have erased this key before the children were made. */
+static enum mcds__step undo(struct mcds__map_rewrite *rewrite,
+                            struct mcds__operation *operation)
+{
+    assert(rewrite->stage == GROW_MOVING);
+    struct mcds__map_scratch *scratch = rewrite->scratch;
+    for (uint32_t digit = 0; digit < MCDS__MAP_CHILDREN; digit++)
+        scratch->requests[digit] = (mcds_request){
+            .command = MCDS_DELETE,
+            .key = mcds__key_bytes(&scratch->keys[digit]),
+        };
+    rewrite->stage = GROW_UNDOING;
+    return mcds__operation_ask_any_order(operation, scratch->requests, MCDS__MAP_CHILDREN);
+}
+
+/* Only now may updates append to the children. If there was no key to replace, the store has
+ * lost the sealed one, and no client makes its children again. */
+static enum mcds__step map_rewrite_take_mark(struct mcds__map_rewrite *rewrite,
+                                             struct mcds__map *map,
+                                             struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &parent_request(rewrite)->reply;
+    const mcds_reply *root = &parent_request(rewrite)[1].reply;
+    bool is_there = root->outcome == MCDS_OUT_OK &&
+                    mcds__descriptor_is_of(root->flags, rewrite->life.number);
+    if (!is_there && (root->outcome == MCDS_OUT_OK || root->outcome == MCDS_OUT_MISS))
+        return undo(rewrite, operation);
+    if (mcds__is_refusal(reply)) {
+        mcds__map_note_depth(map, rewrite->hash, rewrite->depth);
+        return map_rewrite_refuse(rewrite, operation, reply);
+    }
+    if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_NOT_STORED)
+        return finish_unmarked(rewrite, map, operation);
+    rewrite->moved = true;
+    mcds__map_note_moved(map, rewrite->hash, rewrite->depth);
+    return map_rewrite_finish(rewrite, operation);
+}
+
+enum mcds__step mcds__map_rewrite_step(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
+                                       struct mcds__operation *operation)
+{
+    assert((rewrite->stage == GROW_BEGIN) == (rewrite->claimed == NULL));
+    assert(rewrite->stage <= GROW_UNDOING);
+    switch (rewrite->stage) {
+    case GROW_BEGIN:
+        return map_rewrite_begin(rewrite, map, operation);
+    case GROW_READING:
+        return take_parent(rewrite, map, operation);
+    case GROW_SEALING:
+        return take_seal(rewrite, map, operation);
+    case GROW_MAKING:
+        return take_children(rewrite, map, operation);
+    case GROW_MOVING:
+        return map_rewrite_take_mark(rewrite, map, operation);
+    case GROW_UNDOING:
+        return map_rewrite_finish(rewrite, operation);
+    default:
+        return take_compaction(rewrite, operation);
+    }
+}

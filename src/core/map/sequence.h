@@ -1,0 +1,43 @@
+/* Map: the updates of one handle share sequence numbers, positions and space in a key. */
+#ifndef MCDS_CORE_MAP_SEQUENCE_H
+#define MCDS_CORE_MAP_SEQUENCE_H
+
+#include "core/map/map.h"
+
+/* Give the update's record its number, unless it has one: before its first request, so that the
+ * oldest number in flight is never that of an update that waits; that of an addition to a list
+ * when it is started, since numbers give the order of those. */
+void mcds__map_take_number(struct mcds__map_update *update);
+void mcds__map_give_number(struct mcds__map_update *update);
+int64_t mcds__map_take_place(struct mcds__map *map, int64_t wall_ns);
+
+/* Wait while an operation of this handle rewrites the key of this depth, or too much is in flight
+ * to it. True: the step is *step_out. False: the update may append. */
+bool mcds__map_waits_for_turn(struct mcds__map_update *update,
+                              struct mcds__operation *operation, uint32_t depth,
+                              enum mcds__step *step_out);
+/* The same while another operation of this handle reads the root. False: this one reads it. */
+bool mcds__map_waits_for_root(struct mcds__map_update *update,
+                              struct mcds__operation *operation, enum mcds__step *step_out);
+/* Its append to the key is in flight, or was answered. */
+void mcds__map_take_turn(struct mcds__map_update *update, struct mcds__operation *operation);
+void mcds__map_give_turn(struct mcds__map_update *update);
+
+/* Continue in this life. */
+void mcds__map_update_set_life(struct mcds__map_update *update,
+                               const struct mcds__map_life *life);
+
+void mcds__map_resign(struct mcds__map_update *update);
+
+/* The outcome of the record, from the value that was read after the append. */
+int mcds__map_read_code(struct mcds__map_update *update, struct mcds__operation *operation);
+
+/* The key exists now and refused the append. memcached answers NOT_STORED if it has no memory,
+ * and also if the key was missing and another client has created it since: a read before the
+ * append and one after it distinguish these. The first function fills the three requests; the
+ * second takes their replies and moves those of the append and the read after it to their
+ * usual positions. True: the key existed all the time. */
+void mcds__map_fill_room_check(struct mcds__map_update *update);
+bool mcds__map_take_room_check(struct mcds__map_update *update);
+
+#endif

@@ -1,0 +1,490 @@
+/* Map: one update. */
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "core/map/sequence.h"
+
+/* Between the creation of the first key and the append to it, in one ordered batch, the key can
+ * only vanish by eviction. A store that evicts it this often in a row has no room for it. */
+#define ROOTINGS_MAX 3
+#define REJECTIONS_MAX 2
+/* The requests of an update. */
+enum { APPEND, LOOK, ROOT };
+
+enum {
+    UPDATE_BEGIN,
+    UPDATE_APPENDING,
+    UPDATE_CHECKING_ROOM, /* appending, with a read before it */
+    UPDATE_LOCATING,
+    UPDATE_LOOKING_ABOVE, /* reading whether the split that made its key has ended */
+    UPDATE_MAKING,
+    UPDATE_UNPROVED, /* done, if the life is not over */
+    UPDATE_PROVING,
+    UPDATE_HELPING, /* finish the split of another client, or make room, then try again */
+    UPDATE_GROWING  /* the update is done; the key has grown */
+};
+
+/* Append the record, then read the flags and perhaps the root: in this order, on one server. */
+static enum mcds__step map_update_ask_at(struct mcds__map_update *update,
+                                         struct mcds__operation *operation, uint32_t depth)
+{
+    struct mcds__map *map = update->map;
+    assert(update->numbered && update->life.number != 0 && depth <= MCDS__MAP_DEPTH_MAX);
+    update->depth = depth;
+    if (depth > update->deepest)
+        update->deepest = depth;
+    mcds__map_key(map, update->life.number, update->hash, depth, &update->key);
+    mcds_bytes key = mcds__key_bytes(&update->key);
+    mcds_bytes route = mcds__map_route(map, depth);
+    mcds__map_readdress(&update->record, key);
+    update->requests[APPEND] = (mcds_request){
+        .command = MCDS_APPEND,
+        .key = key,
+        .route = route,
+        .value = {update->record.at, update->record.length},
+    };
+    update->requests[LOOK] = (mcds_request){
+        .command = MCDS_GET,
+        .options = update->wants_code ? 0 : MCDS_NO_VALUE,
+        .key = key,
+        .route = route,
+    };
+    uint32_t count = ROOT + mcds__map_prove_along(&update->proof, map, operation,
+                                                  &update->requests[ROOT]);
+    update->stage = UPDATE_APPENDING;
+    mcds__map_take_turn(update, operation);
+    if (count > ROOT)
+        return mcds__operation_ask_repeatable(operation, update->requests, count);
+    return mcds__operation_ask_combinable(operation, update->requests, count);
+}
+
+static enum mcds__step map_update_finish(struct mcds__map_update *update,
+                                         struct mcds__operation *operation, int result,
+                                         const mcds_reason *detail)
+{
+    if (update->doubt && result != MCDS_OK)
+        result = MCDS_AMBIGUOUS;
+    return mcds__operation_explain(operation, result, detail);
+}
+
+/* The deadline has passed: other clients rewrote the key, or the store could not be reached. */
+static enum mcds__step finish_waiting(struct mcds__map_update *update,
+                                      struct mcds__operation *operation,
+                                      const mcds_reason *detail)
+{
+    (void)mcds__operation_fail_waiting(operation, detail);
+    return map_update_finish(update, operation, operation->result, operation->detail);
+}
+
+static enum mcds__step finish_done(struct mcds__map_update *update,
+                                   struct mcds__operation *operation)
+{
+    update->doubt = false;
+    operation->peer = NULL;
+    return map_update_finish(update, operation, MCDS_OK, NULL);
+}
+
+/* The life in which the record may count is over. */
+static enum mcds__step finish_over(struct mcds__map_update *update,
+                                   struct mcds__operation *operation)
+{
+    (void)mcds__map_forget(update->map, update->life.number);
+    update->doubt = true;
+    return map_update_finish(update, operation, MCDS_AMBIGUOUS, MCDS__WHY(DROPPED_MEANWHILE));
+}
+
+/* Finish with the result of a reply, or AMBIGUOUS after doubt. */
+static enum mcds__step map_update_fail(struct mcds__map_update *update,
+                                       struct mcds__operation *operation,
+                                       const mcds_reply *reply)
+{
+    (void)mcds__operation_fail(operation, reply);
+    operation->result = update->doubt ? MCDS_AMBIGUOUS : operation->result;
+    return MCDS__DONE;
+}
+
+static enum mcds__step map_update_locate(struct mcds__map_update *update,
+                                         struct mcds__operation *operation);
+static enum mcds__step map_update_begin(struct mcds__map_update *update,
+                                        struct mcds__operation *operation);
+static enum mcds__step prove(struct mcds__map_update *update,
+                             struct mcds__operation *operation);
+static enum mcds__step take_making(struct mcds__map_update *update,
+                                   struct mcds__operation *operation);
+
+/* A pause, then another try from the beginning with the same id. */
+static enum mcds__step try_later(struct mcds__map_update *update,
+                                 struct mcds__operation *operation, const mcds_reply *reply)
+{
+    update->stage = UPDATE_BEGIN;
+    if (mcds__operation_wait(operation, 0))
+        return MCDS__SLEEP;
+    return map_update_fail(update, operation, reply);
+}
+
+/* The store has no room to rewrite the key. The outcome of the record is certain if the key's
+ * value contains it and no append was sent to a deeper key. */
+static enum mcds__step take_refused_rewrite(struct mcds__map_update *update,
+                                            struct mcds__operation *operation)
+{
+    const struct mcds__map_rewrite *rewrite = &update->rewrite;
+    if (rewrite->fate == MCDS__MAP_COUNTED) {
+        update->code = rewrite->code;
+        update->number = rewrite->number;
+        return prove(update, operation);
+    }
+    if (rewrite->fate == MCDS__MAP_VOID && update->deepest <= update->depth)
+        update->doubt = false;
+    return map_update_finish(update, operation, operation->result, operation->detail);
+}
+
+/* Continue the rewriting of the key, or finish after it. */
+static enum mcds__step take_rewrite(struct mcds__map_update *update,
+                                    struct mcds__operation *operation)
+{
+    assert(update->stage == UPDATE_HELPING || update->stage == UPDATE_GROWING);
+    enum mcds__step step = mcds__map_rewrite_step(&update->rewrite, update->map, operation);
+    if (step != MCDS__DONE)
+        return step;
+    if (update->stage == UPDATE_GROWING)
+        return finish_done(update, operation);
+    if (operation->result != MCDS_OK)
+        return take_refused_rewrite(update, operation);
+    update->stage = UPDATE_BEGIN;
+    if (update->rewrite.moved && update->moves++ < MCDS__MAP_MOVES_MAX)
+        return map_update_begin(update, operation);
+    if (mcds__operation_wait(operation, MCDS__MAP_REWRITE_WAIT_NS))
+        return MCDS__SLEEP;
+    return finish_waiting(update, operation, MCDS__WHY(KEY_REWRITTEN));
+}
+
+static enum mcds__step map_update_grow(struct mcds__map_update *update,
+                                       struct mcds__operation *operation, uint8_t stage)
+{
+    assert(stage == UPDATE_HELPING || stage == UPDATE_GROWING);
+    assert(update->numbered || stage == UPDATE_GROWING);
+    update->rewrite.life = update->life;
+    update->rewrite.hash = update->hash;
+    update->rewrite.depth = update->depth;
+    update->rewrite.writer = update->writer;
+    update->rewrite.seq = update->seq;
+    update->stage = stage;
+    return take_rewrite(update, operation);
+}
+
+/* The record counts, if its life is not over. */
+static enum mcds__step prove(struct mcds__map_update *update, struct mcds__operation *operation)
+{
+    assert(update->life.number != 0);
+    switch (mcds__map_is_alive(&update->proof, update->map, update->life.number)) {
+    case MCDS__MAP_ALIVE:
+        mcds__map_note_seen(update->map, operation->sent_ns);
+        break;
+    case MCDS__MAP_OVER:
+        return finish_over(update, operation);
+    default:
+        update->doubt = true;
+        update->stage = UPDATE_PROVING;
+        update->requests[ROOT] = mcds__map_request_root(update->map);
+        return mcds__operation_ask_repeatable(operation, &update->requests[ROOT], 1);
+    }
+    if (!update->grows)
+        return finish_done(update, operation);
+    mcds__map_give_number(update);
+    return map_update_grow(update, operation, UPDATE_GROWING);
+}
+
+static enum mcds__step take_proof(struct mcds__map_update *update,
+                                  struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &update->requests[ROOT].reply;
+    if (mcds__is_refusal(reply))
+        return map_update_fail(update, operation, reply);
+    mcds__map_take_proof(&update->proof, update->map, update->life.number, reply);
+    if (!mcds__is_transport_trouble(reply))
+        return prove(update, operation);
+    update->stage = UPDATE_UNPROVED;
+    if (mcds__operation_wait(operation, 0))
+        return MCDS__SLEEP;
+    return map_update_fail(update, operation, reply);
+}
+
+/* There is no such structure. */
+static enum mcds__step make(struct mcds__map_update *update, struct mcds__operation *operation)
+{
+    if (update->doubt)
+        return finish_over(update, operation);
+    if (update->must_exist)
+        return map_update_finish(update, operation, MCDS_NOT_FOUND, NULL);
+    if (update->rootings++ == ROOTINGS_MAX)
+        return map_update_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+    update->stage = UPDATE_MAKING;
+    update->making.wants_value = update->wants_code;
+    return take_making(update, operation);
+}
+
+static enum mcds__step map_update_locate(struct mcds__map_update *update,
+                                         struct mcds__operation *operation)
+{
+    if (update->stage != UPDATE_LOCATING && update->moves++ == MCDS__MAP_MOVES_MAX)
+        return map_update_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+    update->stage = UPDATE_LOCATING;
+    enum mcds__step step = mcds__map_locate_step(&update->place, update->map, operation);
+    if (step != MCDS__DONE)
+        return step;
+    const struct mcds__map_place *place = &update->place;
+    update->place.stage = 0;
+    if (operation->result == MCDS_NOT_FOUND)
+        return make(update, operation);
+    if (operation->result != MCDS_OK) {
+        if (update->doubt)
+            operation->result = MCDS_AMBIGUOUS;
+        return MCDS__DONE;
+    }
+    if (update->doubt && place->life.number != update->life.number)
+        return finish_over(update, operation);
+    mcds__map_update_set_life(update, &place->life);
+    update->proof.seen = place->life.number;
+    update->depth = place->depth;
+    if (place->state == MCDS__MAP_SEALED)
+        return map_update_grow(update, operation, UPDATE_HELPING);
+    return map_update_ask_at(update, operation, update->depth);
+}
+
+static enum mcds__step take_open(struct mcds__map_update *update,
+                                 struct mcds__operation *operation)
+{
+    const mcds_reply *looked = &update->requests[LOOK].reply;
+    size_t size = looked->value_length;
+    if (mcds__map_is_below_floor(looked->flags, update->time_ms))
+        return map_update_finish(update, operation, MCDS_IO, MCDS__WHY(CLOCK_BEHIND));
+    if (size >= update->record.length &&
+        !mcds__map_has_room_at(looked->flags, size - update->record.length)) {
+        update->doubt = true;
+        return map_update_grow(update, operation, UPDATE_HELPING);
+    }
+    int result = update->wants_code ? mcds__map_read_code(update, operation) : MCDS_OK;
+    if (result == MCDS_NOT_FOUND)
+        return map_update_grow(update, operation, UPDATE_HELPING);
+    /* It counts, but its outcome cannot be returned. */
+    update->doubt = update->doubt || result == MCDS_NO_MEMORY;
+    if (result != MCDS_OK)
+        return map_update_finish(update, operation, result, mcds__map_reason(result));
+    mcds__map_note_depth(update->map, update->hash, update->depth);
+    update->grows = mcds__map_has_grown(update->hash, update->depth, looked->flags, size);
+    return prove(update, operation);
+}
+
+/* The key is not open, or must be rewritten first. */
+static enum mcds__step map_update_go_on(struct mcds__map_update *update,
+                                        struct mcds__operation *operation,
+                                        enum mcds__map_state state)
+{
+    assert(state != MCDS__MAP_OPEN);
+    switch (state) {
+    case MCDS__MAP_SEALED:
+        return map_update_grow(update, operation, UPDATE_HELPING);
+    case MCDS__MAP_MOVED:
+        if (update->depth >= MCDS__MAP_DEPTH_MAX)
+            return map_update_finish(update, operation, MCDS_CORRUPT, NULL);
+        mcds__map_note_moved(update->map, update->hash, update->depth);
+        return update->depth == 0 ? map_update_locate(update, operation)
+                                  : map_update_ask_at(update, operation, update->depth + 1);
+    default:
+        return map_update_finish(update, operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    }
+}
+
+/* The record was appended; the key's state after it decides. SEALED or MOVED: it was appended
+ * before the seal, and counts, or after it. */
+static enum mcds__step map_update_take_look(struct mcds__map_update *update,
+                                            struct mcds__operation *operation)
+{
+    enum mcds__map_state state = mcds__map_state_of(update->requests[LOOK].reply.flags);
+    if (state == MCDS__MAP_OPEN)
+        return take_open(update, operation);
+    update->doubt = true;
+    return map_update_go_on(update, operation, state);
+}
+
+static enum mcds__step check_room(struct mcds__map_update *update,
+                                  struct mcds__operation *operation)
+{
+    mcds__map_fill_room_check(update);
+    assert(update->rejections <= REJECTIONS_MAX);
+    update->stage = UPDATE_CHECKING_ROOM;
+    mcds__map_take_turn(update, operation);
+    return mcds__operation_ask_repeatable(operation, update->requests, 3);
+}
+
+/* The append was refused: the key is missing or full. Late records may fill a MOVED key too. */
+static enum mcds__step map_update_take_refusal(struct mcds__map_update *update,
+                                               struct mcds__operation *operation)
+{
+    mcds_capabilities can;
+    const mcds_reply *looked = &update->requests[LOOK].reply;
+    if (looked->outcome == MCDS_OUT_MISS)
+        return map_update_locate(update, operation);
+    enum mcds__map_state state = mcds__map_state_of(looked->flags);
+    if (state != MCDS__MAP_OPEN)
+        return map_update_go_on(update, operation, state);
+    mcds__store_capabilities(update->map->store, &can);
+    if (looked->value_length + update->record.length > can.value_max)
+        return map_update_grow(update, operation, UPDATE_HELPING);
+    if (update->rejections < REJECTIONS_MAX) {
+        update->rejections++;
+        return check_room(update, operation);
+    }
+    update->stage = UPDATE_BEGIN;
+    return mcds__operation_wait(operation, 0)
+               ? MCDS__SLEEP
+               : map_update_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
+}
+
+static enum mcds__step map_update_take_append(struct mcds__map_update *update,
+                                              struct mcds__operation *operation)
+{
+    const mcds_reply *appended = &update->requests[APPEND].reply;
+    const mcds_reply *looked = &update->requests[LOOK].reply;
+    mcds__map_give_turn(update);
+    update->doubt = update->doubt || appended->outcome == MCDS_OUT_UNKNOWN;
+    if (update->proof.looks)
+        mcds__map_take_proof(&update->proof, update->map, update->life.number,
+                             &update->requests[ROOT].reply);
+    if (mcds__is_transport_trouble(appended))
+        return try_later(update, operation, appended);
+    if (mcds__is_refusal(appended))
+        return map_update_fail(update, operation, appended);
+    if (appended->outcome == MCDS_OUT_OK)
+        update->doubt = update->doubt || looked->outcome != MCDS_OUT_OK;
+    if (mcds__is_transport_trouble(looked))
+        return try_later(update, operation, looked);
+    if (looked->outcome != MCDS_OUT_OK && looked->outcome != MCDS_OUT_MISS)
+        return map_update_fail(update, operation, looked);
+    if (appended->outcome != MCDS_OUT_OK)
+        return map_update_take_refusal(update, operation);
+    if (looked->outcome == MCDS_OUT_MISS)
+        return map_update_locate(update, operation);
+    return map_update_take_look(update, operation);
+}
+
+static enum mcds__step take_room_check(struct mcds__map_update *update,
+                                       struct mcds__operation *operation)
+{
+    if (!mcds__map_take_room_check(update))
+        return map_update_take_append(update, operation);
+    mcds__map_give_turn(update);
+    return map_update_finish(update, operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_IT));
+}
+
+/* The structure was created with the record, or by another client, or not. */
+static enum mcds__step take_making(struct mcds__map_update *update,
+                                   struct mcds__operation *operation)
+{
+    const struct mcds__map_making *making = &update->making;
+    enum mcds__step step = mcds__map_make_step(&update->making, update->map, operation);
+    if (step != MCDS__DONE)
+        return step;
+    if (operation->result == MCDS_OK || making->doubt) {
+        mcds__map_update_set_life(update, &making->life);
+        update->doubt = making->doubt;
+    }
+    update->stage = UPDATE_BEGIN;
+    if (operation->result == MCDS_OK) {
+        update->depth = 0;
+        update->key = making->scratch->keys[0];
+        update->proof = (struct mcds__map_proof){.seen = making->life.number};
+        mcds__map_take_making(making, &update->requests[APPEND], &update->requests[LOOK]);
+        return map_update_take_append(update, operation);
+    }
+    bool is_other = operation->result == MCDS_EXISTS;
+    update->rootings -= is_other;
+    if (is_other && mcds__map_life(update->map).number != 0)
+        return map_update_begin(update, operation);
+    if (!is_other && !making->may_repeat)
+        return MCDS__DONE;
+    if (mcds__operation_wait(operation, is_other ? MCDS__MAP_REWRITE_WAIT_NS : 0))
+        return MCDS__SLEEP;
+    if (is_other)
+        return finish_waiting(update, operation, MCDS__WHY(OTHERS_MAKE_IT));
+    return map_update_finish(update, operation, operation->result, operation->detail);
+}
+
+/* A record is appended to a key only after the split that made it has ended. */
+static enum mcds__step ask_above(struct mcds__map_update *update,
+                                 struct mcds__operation *operation, uint32_t depth)
+{
+    update->depth = depth;
+    mcds__map_key(update->map, update->life.number, update->hash, depth - 1, &update->key);
+    update->requests[LOOK] = mcds__map_get_at(update->map, mcds__key_bytes(&update->key),
+                                              depth - 1);
+    update->stage = UPDATE_LOOKING_ABOVE;
+    return mcds__operation_ask_repeatable(operation, &update->requests[LOOK], 1);
+}
+
+static enum mcds__step take_above(struct mcds__map_update *update,
+                                  struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &update->requests[LOOK].reply;
+    if (mcds__is_transport_trouble(reply))
+        return try_later(update, operation, reply);
+    if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
+        return map_update_fail(update, operation, reply);
+    if (reply->outcome == MCDS_OUT_MISS || mcds__map_state_of(reply->flags) != MCDS__MAP_MOVED)
+        return map_update_locate(update, operation);
+    mcds__map_note_moved(update->map, update->hash, update->depth - 1);
+    return map_update_ask_at(update, operation, update->depth);
+}
+
+static enum mcds__step map_update_begin(struct mcds__map_update *update,
+                                        struct mcds__operation *operation)
+{
+    assert(update->under_way == NULL);
+    struct mcds__map_life life = mcds__map_life(update->map);
+    enum mcds__step step;
+    if (life.number == 0 && mcds__map_waits_for_root(update, operation, &step))
+        return step;
+    if (life.number == 0 || (update->doubt && life.number != update->life.number)) {
+        mcds__map_take_number(update);
+        update->has_asked = true;
+        return map_update_locate(update, operation);
+    }
+    mcds__map_resign(update);
+    mcds__map_update_set_life(update, &life);
+    uint32_t depth = mcds__map_depth(update->map, update->hash);
+    if (mcds__map_waits_for_turn(update, operation, depth, &step))
+        return step;
+    mcds__map_take_number(update);
+    update->has_asked = true;
+    if (!mcds__map_has_split_above(update->map, update->hash, depth))
+        return ask_above(update, operation, depth);
+    return map_update_ask_at(update, operation, depth);
+}
+
+enum mcds__step mcds__map_update_step(struct mcds__map_update *update,
+                                      struct mcds__operation *operation)
+{
+    assert(update->stage <= UPDATE_GROWING);
+    switch (update->stage) {
+    case UPDATE_BEGIN:
+        return map_update_begin(update, operation);
+    case UPDATE_APPENDING:
+        return map_update_take_append(update, operation);
+    case UPDATE_CHECKING_ROOM:
+        return take_room_check(update, operation);
+    case UPDATE_LOCATING:
+        return map_update_locate(update, operation);
+    case UPDATE_LOOKING_ABOVE:
+        return take_above(update, operation);
+    case UPDATE_MAKING:
+        return take_making(update, operation);
+    case UPDATE_UNPROVED:
+        return prove(update, operation);
+    case UPDATE_PROVING:
+        return take_proof(update, operation);
+    default:
+        return take_rewrite(update, operation);
+    }
+}

@@ -1,0 +1,164 @@
+/* Map: begin an update: encode its record, and free what it holds. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "core/map/sequence.h"
+
+/* The requests of an update. */
+enum { APPEND, LOOK, LOOK_AFTER };
+
+#define RECORD_MAX ((size_t)1 << 27)
+/* To load all elements costs as much as to load a few times only those of one element. */
+#define SHARED_FROM 4
+
+void mcds__map_update_free(struct mcds__map_update *update)
+{
+    mcds__map_give_turn(update);
+    mcds__map_resign(update);
+    mcds__map_give_number(update);
+    mcds__buffer_free(&update->record);
+    mcds__map_free_scratch(&update->place.scratch, update->map->env);
+    mcds__map_rewrite_free(&update->rewrite, update->map->env);
+    mcds__map_make_free(&update->making, update->map);
+}
+
+bool mcds__map_update_begin(struct mcds__map_update *update, struct mcds__map *map,
+                            const struct mcds__map_command *command)
+{
+    update->map = map;
+    update->numbered = false;
+    update->has_asked = false;
+    update->must_exist = false;
+    update->wants_code = false;
+    update->code = MCDS__MAP_ABSENT;
+    update->number = 0;
+    update->stage = 0;
+    update->under_way = NULL;
+    update->doubt = false;
+    update->rootings = 0;
+    update->moves = 0;
+    update->deepest = 0;
+    update->rejections = 0;
+    update->grows = false;
+    update->hash = 0;
+    update->life = (struct mcds__map_life){0};
+    update->proof = (struct mcds__map_proof){0};
+    int64_t wall_ns = mcds__wall_ns(map->env);
+    update->time_ms = wall_ns / NS_PER_MS;
+    update->place = (struct mcds__map_place){0};
+    update->rewrite = (struct mcds__map_rewrite){0};
+    update->making = (struct mcds__map_making){.record = &update->record};
+    mcds__buffer_init_in(&update->record, map->env, RECORD_MAX, update->record_scratch,
+                         sizeof update->record_scratch);
+    struct mcds__map_record record = {.command = *command, .time_ms = update->time_ms};
+    if (command->verb == MCDS__MAP_PUSH)
+        record.command.delta = mcds__map_take_place(map, wall_ns);
+    if (!mcds__map_write_record(&update->record, &record, &update->element)) {
+        mcds__map_update_free(update);
+        return false;
+    }
+    update->place.element = update->element;
+    /* Additions of one handle to a list are in the order of their numbers. They get them in the
+     * order of their starts, whichever is sent first. */
+    if (command->verb == MCDS__MAP_PUSH)
+        mcds__map_take_number(update);
+    return true;
+}
+
+/* The code and number of the update's record in a bucket that was loaded with this result. */
+static int take_code(struct mcds__map_update *update, struct mcds__bucket *bucket, int result)
+{
+    const struct mcds__map_id *id = mcds__map_outcome(bucket, update->writer, update->seq);
+    if (result != MCDS_OK || id == NULL)
+        return result != MCDS_OK ? result : MCDS_NOT_FOUND;
+    update->code = id->code;
+    update->number = id->number;
+    return MCDS_OK;
+}
+
+/* A bucket with all elements, for all updates of a combined batch. */
+struct shared_bucket {
+    struct mcds__bucket bucket;
+    int result; /* of loading it */
+};
+
+static void release_bucket(void *made)
+{
+    struct shared_bucket *shared = made;
+    const mcds_env *env = shared->bucket.env;
+    mcds__bucket_free(&shared->bucket);
+    mcds__free(env, shared);
+}
+
+/* The bucket of the batch, loaded by the first that asks for it. NULL: each loads its own. */
+static struct shared_bucket *share_bucket(const struct mcds__map_update *update,
+                                          const struct mcds__operation *operation)
+{
+    struct mcds__shared *shared = operation->shared;
+    const mcds_request *looked = &update->requests[LOOK];
+    if (shared == NULL || ++shared->uses < SHARED_FROM)
+        return NULL;
+    if (shared->made != NULL)
+        return shared->release == release_bucket ? shared->made : NULL;
+    struct shared_bucket *made = mcds__allocate(operation->env, sizeof *made);
+    if (made == NULL)
+        return NULL;
+    mcds__bucket_init(&made->bucket, operation->env, looked->key, (mcds_bytes){NULL, 0});
+    memcpy(made->bucket.hash_key, update->life.hash_key, sizeof made->bucket.hash_key);
+    made->bucket.form = update->map->form;
+    made->result = mcds__map_load(&made->bucket, mcds__reply_value(&operation->batch, looked),
+                                  looked->reply.flags);
+    shared->made = made;
+    shared->release = release_bucket;
+    return made;
+}
+
+int mcds__map_read_code(struct mcds__map_update *update, struct mcds__operation *operation)
+{
+    assert(update->wants_code);
+    const mcds_request *looked = &update->requests[LOOK];
+    struct shared_bucket *shared = share_bucket(update, operation);
+    if (shared != NULL && shared->result != MCDS_NO_MEMORY)
+        return take_code(update, &shared->bucket, shared->result);
+    struct mcds__bucket bucket;
+    mcds__bucket_init(&bucket, operation->env, looked->key, update->element);
+    int result = mcds__map_load(&bucket, mcds__reply_value(&operation->batch, looked),
+                                looked->reply.flags);
+    result = take_code(update, &bucket, result);
+    mcds__bucket_free(&bucket);
+    return result;
+}
+
+void mcds__map_fill_room_check(struct mcds__map_update *update)
+{
+    update->requests[LOOK_AFTER] = update->requests[LOOK];
+    update->requests[1] = update->requests[APPEND];
+    update->requests[0] = update->requests[LOOK_AFTER];
+    update->requests[0].options = MCDS_NO_VALUE;
+    update->proof.looks = false;
+}
+
+bool mcds__map_take_room_check(struct mcds__map_update *update)
+{
+    assert(!update->proof.looks);
+    mcds_reply before = update->requests[0].reply;
+    update->requests[APPEND] = update->requests[1];
+    update->requests[LOOK] = update->requests[LOOK_AFTER];
+    const mcds_reply *after = &update->requests[LOOK].reply;
+    return update->requests[APPEND].reply.outcome == MCDS_OUT_NOT_STORED &&
+           before.outcome == MCDS_OUT_OK && after->outcome == MCDS_OUT_OK &&
+           before.cas.connection != 0 && before.cas.unique == after->cas.unique;
+}
+
+void mcds__map_update_set_life(struct mcds__map_update *update,
+                               const struct mcds__map_life *life)
+{
+    if (update->life.number == life->number)
+        return;
+    assert(!update->doubt); /* a record that may be in the earlier life is not repeated */
+    update->life = *life;
+    update->hash = mcds__map_hash(life->hash_key, update->element);
+    update->deepest = 0;
+}

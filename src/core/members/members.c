@@ -1,0 +1,219 @@
+/* Members: the intervals that a handle remembers, and the hit of a member. */
+#include "core/members/members.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/hash/hash.h"
+
+#define REGISTER_SEED 12
+
+enum { BEGIN, CHANGE };
+
+const mcds_reason *const mcds__members_reasons[MCDS__MEMBERS_REASONS] = {
+    MCDS__WHY(MEMBERS_NOT_KEPT),
+    MCDS__WHY(MEMBERS_EXACT),
+    MCDS__WHY(MEMBERS_ESTIMATED),
+};
+
+static const mcds_reason *const forms[] = {
+    MCDS__WHY(MEMBERS_EXACT),
+    MCDS__WHY(MEMBERS_ESTIMATED),
+    MCDS__WHY(UNKNOWN_MEMBERS),
+    MCDS__WHY(UNKNOWN_MEMBERS),
+};
+
+struct mcds__members *mcds__members_open(mcds_store *store, const struct mcds__key *roots,
+                                         bool estimated, uint64_t ttl_ms)
+{
+    const mcds_env *env = mcds__store_env(store);
+    struct mcds__members *members = mcds__allocate_zero(env, sizeof *members);
+    if (members == NULL)
+        return NULL;
+    members->store = store;
+    members->estimated = estimated;
+    members->ttl_ms = ttl_ms;
+    members->roots = *roots;
+    if (pthread_mutex_init(&members->mutex, NULL) == 0)
+        return members;
+    mcds__free(env, members);
+    return NULL;
+}
+
+static void close_place(struct mcds__members *members, struct mcds__members_place *place)
+{
+    assert(place->users == 0);
+    if (!place->is_open)
+        return;
+    mcds__map_destroy(&place->map);
+    mcds__free(mcds__store_env(members->store), place->ranks);
+    place->ranks = NULL;
+    place->is_open = false;
+}
+
+void mcds__members_close(struct mcds__members *members)
+{
+    if (members == NULL)
+        return;
+    const mcds_env *env = mcds__store_env(members->store);
+    for (int i = 0; i < MCDS__MEMBERS_PLACES; i++)
+        close_place(members, &members->places[i]);
+    (void)pthread_mutex_destroy(&members->mutex);
+    mcds__free(env, members);
+}
+
+static void open_place(struct mcds__members *members, struct mcds__members_place *place,
+                       uint64_t tally)
+{
+    assert(place->users == 0);
+    struct mcds__key root = members->roots;
+    mcds__key_add_number(&root, tally);
+    close_place(members, place);
+    mcds__map_init(&place->map, members->store, &root, MCDS__KIND_MEMBERS, members->estimated,
+                   forms, members->ttl_ms);
+    /* Without memory for known registers, each member costs a request. */
+    if (members->estimated)
+        place->ranks = mcds__allocate_zero(mcds__store_env(members->store),
+                                           MCDS__HLL_REGISTERS);
+    place->tally = tally;
+    place->seen = false;
+    place->is_open = true;
+}
+
+struct mcds__members_place *mcds__members_take(struct mcds__members *members, uint64_t tally)
+{
+    struct mcds__members_place *free_place = NULL;
+    struct mcds__members_place *found = NULL;
+    (void)pthread_mutex_lock(&members->mutex);
+    for (int i = 0; i < MCDS__MEMBERS_PLACES && found == NULL; i++) {
+        struct mcds__members_place *place = &members->places[i];
+        if (place->is_open && place->tally == tally)
+            found = place;
+        else if (place->users == 0 && (free_place == NULL || place->tally < free_place->tally))
+            free_place = place;
+    }
+    if (found == NULL && free_place != NULL) {
+        open_place(members, free_place, tally);
+        found = free_place;
+    }
+    if (found != NULL)
+        found->users++;
+    (void)pthread_mutex_unlock(&members->mutex);
+    return found;
+}
+
+void mcds__members_give(struct mcds__members *members, struct mcds__members_place *place)
+{
+    (void)pthread_mutex_lock(&members->mutex);
+    assert(place->users > 0);
+    place->users--;
+    (void)pthread_mutex_unlock(&members->mutex);
+}
+
+void mcds__members_hit_begin(struct mcds__members_hit *hit, struct mcds__members *members,
+                             uint64_t tally, const char *visitor)
+{
+    size_t length = strlen(visitor);
+    hit->members = members;
+    hit->place = NULL;
+    hit->tally = tally;
+    hit->stage = BEGIN;
+    hit->index = mcds__hll_register(mcds__hash(REGISTER_SEED, (mcds_bytes){visitor, length}),
+                                    &hit->rank);
+    assert(length < sizeof hit->element);
+    memcpy(hit->element, visitor, length + 1);
+}
+
+void mcds__members_hit_end(struct mcds__members_hit *hit)
+{
+    if (hit->place == NULL)
+        return;
+    mcds__map_update_free(&hit->change);
+    mcds__members_give(hit->members, hit->place);
+    hit->place = NULL;
+}
+
+/* False: no memory. */
+static bool begin_change(struct mcds__members_hit *hit)
+{
+    uint8_t index[MCDS__HLL_INDEX_LENGTH];
+    struct mcds__map_command command = {.verb = MCDS__MAP_PUT_NEW,
+                                        .element = mcds_text(hit->element)};
+    mcds__hll_encode_index(hit->index, index);
+    if (hit->members->estimated)
+        command = (struct mcds__map_command){.verb = MCDS__MAP_RAISE,
+                                             .element = {index, sizeof index},
+                                             .value = {&hit->rank, 1}};
+    if (!mcds__map_update_begin(&hit->change, &hit->place->map, &command))
+        return false;
+    hit->change.wants_code = true;
+    return true;
+}
+
+static bool is_known(const struct mcds__members_hit *hit)
+{
+    assert(hit->index < MCDS__HLL_REGISTERS && hit->rank >= 1);
+    const _Atomic uint8_t *ranks = hit->place->ranks;
+    return ranks != NULL &&
+           atomic_load_explicit(&ranks[hit->index], memory_order_relaxed) >= hit->rank;
+}
+
+static void note_rank(struct mcds__members_hit *hit)
+{
+    _Atomic uint8_t *ranks = hit->place->ranks;
+    if (ranks == NULL)
+        return;
+    uint8_t known = atomic_load_explicit(&ranks[hit->index], memory_order_relaxed);
+    while (known < hit->rank &&
+           !atomic_compare_exchange_weak(&ranks[hit->index], &known, hit->rank)) {
+        /* another thread has raised it meanwhile; `known` is its value now */
+    }
+}
+
+static enum mcds__step take_change(struct mcds__members_hit *hit,
+                                   struct mcds__operation *operation)
+{
+    assert(hit->stage == CHANGE);
+    if (operation->result != MCDS_OK)
+        return MCDS__DONE;
+    note_rank(hit);
+    bool changed = hit->change.code == MCDS__MAP_CHANGED;
+    return mcds__operation_finish(operation, changed ? MCDS_OK : MCDS_EXISTS);
+}
+
+static enum mcds__step members_begin(struct mcds__members_hit *hit,
+                                     struct mcds__operation *operation)
+{
+    assert(hit->place == NULL);
+    struct mcds__members_place *place = mcds__members_take(hit->members, hit->tally);
+    if (place == NULL && mcds__operation_wait(operation, 0))
+        return MCDS__SLEEP;
+    if (place == NULL)
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(TOO_MANY_INTERVALS));
+    hit->place = place;
+    if (is_known(hit)) {
+        mcds__members_give(hit->members, place);
+        hit->place = NULL;
+        return mcds__operation_finish(operation, MCDS_EXISTS);
+    }
+    if (!begin_change(hit)) {
+        mcds__members_give(hit->members, place);
+        hit->place = NULL;
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    }
+    hit->stage = CHANGE;
+    return mcds__map_update_step(&hit->change, operation);
+}
+
+enum mcds__step mcds__members_hit_step(struct mcds__members_hit *hit,
+                                       struct mcds__operation *operation)
+{
+    assert(hit->stage <= CHANGE);
+    enum mcds__step step = hit->stage == BEGIN ? members_begin(hit, operation)
+                                               : mcds__map_update_step(&hit->change, operation);
+    if (step != MCDS__DONE || hit->place == NULL)
+        return step;
+    return take_change(hit, operation);
+}

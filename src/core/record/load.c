@@ -1,0 +1,207 @@
+/* Record: read the value, with its blocks. */
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "base/frame.h"
+#include "core/record/record.h"
+
+/* A reader slower than the writers finds its blocks erased, and reads the key again. */
+#define LOSSES_MAX 20
+#define BLOCK_MAX ((size_t)512 << 10)
+
+enum { LOAD_BEGIN, LOAD_ROOT, LOAD_BLOCKS };
+
+size_t mcds__record_block_length(const mcds_store *store)
+{
+    mcds_capabilities can;
+    mcds__store_capabilities(store, &can);
+    return can.value_max / 2 < BLOCK_MAX ? (size_t)can.value_max / 2 : BLOCK_MAX;
+}
+
+void mcds__record_block_key(const struct mcds__key *begin, uint64_t name, uint32_t number,
+                            struct mcds__key *key_out)
+{
+    *key_out = *begin;
+    mcds__key_add_hex(key_out, name, 16);
+    mcds__key_add_number(key_out, number);
+}
+
+struct mcds__record_scratch *mcds__record_get_scratch(struct mcds__record_scratch **scratch,
+                                                      const mcds_env *env)
+{
+    if (*scratch == NULL)
+        *scratch = mcds__allocate(env, sizeof **scratch);
+    return *scratch;
+}
+
+void mcds__record_load_begin(struct mcds__record_load *load, const mcds_env *env)
+{
+    load->skips_blocks = false;
+    load->is_there = false;
+    load->is_known = false;
+    load->stage = LOAD_BEGIN;
+    load->losses = 0;
+    load->lost_version = 0;
+    load->scratch = NULL;
+    mcds__buffer_init(&load->held, env, (size_t)MCDS__RECORD_LENGTH_MAX + BLOCK_MAX);
+}
+
+void mcds__record_load_free(struct mcds__record_load *load, const mcds_env *env)
+{
+    mcds__buffer_free(&load->held);
+    mcds__free(env, load->scratch);
+    load->scratch = NULL;
+}
+
+static enum mcds__step record_load_ask_root(struct mcds__record_load *load,
+                                            struct mcds__operation *operation)
+{
+    assert(load->stage == LOAD_BEGIN);
+    load->is_there = false;
+    load->is_known = false;
+    load->was_seen = atomic_load(load->seen);
+    load->stage = LOAD_ROOT;
+    load->request = (mcds_request){.command = MCDS_GET, .key = mcds__key_bytes(&load->key)};
+    return mcds__operation_ask_repeatable(operation, &load->request, 1);
+}
+
+static enum mcds__step record_load_finish(struct mcds__record_load *load,
+                                          struct mcds__operation *operation, bool is_there,
+                                          mcds_bytes bytes)
+{
+    assert(is_there || bytes.length == 0);
+    load->stage = LOAD_BEGIN;
+    load->is_there = is_there;
+    load->bytes = bytes;
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+static enum mcds__step record_load_again(struct mcds__record_load *load,
+                                         struct mcds__operation *operation,
+                                         const mcds_reply *reply)
+{
+    load->stage = LOAD_BEGIN;
+    if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    return mcds__operation_fail_read(operation, reply);
+}
+
+static enum mcds__step record_load_ask_blocks(struct mcds__record_load *load,
+                                              struct mcds__operation *operation)
+{
+    struct mcds__record_scratch *scratch = mcds__record_get_scratch(&load->scratch,
+                                                                    operation->env);
+    uint32_t count = 0;
+    if (scratch == NULL)
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    for (uint32_t i = load->next_block;
+         count < MCDS__RECORD_BATCH && i < load->value.blocks.count; i++, count++) {
+        mcds__record_block_key(&load->blocks_key, load->value.blocks.name, i,
+                               &scratch->keys[count]);
+        scratch->requests[count] = (mcds_request){
+            .command = MCDS_GET, .key = mcds__key_bytes(&scratch->keys[count])};
+    }
+    assert(count > 0 && count <= MCDS__RECORD_BATCH);
+    load->stage = LOAD_BLOCKS;
+    return mcds__operation_ask_any_order(operation, scratch->requests, count);
+}
+
+/* What the server of the root holds is not a value that this version can read. */
+static enum mcds__step refuse_value(const struct mcds__record_load *load,
+                                    struct mcds__operation *operation, int result,
+                                    const mcds_reason *detail)
+{
+    operation->peer = load->request.reply.peer;
+    return mcds__operation_explain(operation, result, detail);
+}
+
+static enum mcds__step record_load_take_root(struct mcds__record_load *load,
+                                             struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &load->request.reply;
+    /* A value that another call of this handle has created since the request need not have
+     * existed then. */
+    if (reply->outcome == MCDS_OUT_MISS && load->was_seen &&
+        atomic_exchange(load->seen, false) && !load->skips_blocks)
+        return refuse_value(load, operation, MCDS_LOST, MCDS__WHY(VALUE_GONE));
+    if (reply->outcome == MCDS_OUT_MISS)
+        return record_load_finish(load, operation, false, (mcds_bytes){NULL, 0});
+    if (reply->outcome != MCDS_OUT_OK)
+        return record_load_again(load, operation, reply);
+    assert(load->stage == LOAD_ROOT && !load->is_known);
+    mcds_bytes bytes = mcds__reply_value(&operation->batch, &load->request);
+    load->held.length = 0;
+    if (!mcds_buffer_append(&load->held, bytes.at, bytes.length))
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    bytes.at = load->held.at;
+    if (mcds__record_is_newer(bytes, load->request.key))
+        return refuse_value(load, operation, MCDS_UNSUPPORTED, MCDS__WHY(NEWER));
+    if (!mcds__record_decode(bytes, load->request.key, &load->value))
+        return refuse_value(load, operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    load->is_known = true;
+    load->token = reply->cas;
+    atomic_store(load->seen, load->value.kind != MCDS__RECORD_REMOVED);
+    if (load->value.kind == MCDS__RECORD_REMOVED)
+        return record_load_finish(load, operation, false, (mcds_bytes){NULL, 0});
+    if (load->value.kind == MCDS__RECORD_INLINE)
+        return record_load_finish(load, operation, true, load->value.inlined);
+    if (load->skips_blocks)
+        return record_load_finish(load, operation, true, (mcds_bytes){NULL, 0});
+    if (load->value.blocks.length > MCDS__RECORD_LENGTH_MAX)
+        return refuse_value(load, operation, MCDS_CORRUPT, NULL);
+    load->held.length = 0;
+    load->next_block = 0;
+    return record_load_ask_blocks(load, operation);
+}
+
+/* The blocks were erased because the value has changed, or they are lost. */
+static enum mcds__step record_load_take_loss(struct mcds__record_load *load,
+                                             struct mcds__operation *operation)
+{
+    assert(load->value.kind == MCDS__RECORD_IN_BLOCKS && load->losses <= LOSSES_MAX);
+    bool is_lost = load->lost_version == load->value.version;
+    load->lost_version = load->value.version;
+    load->stage = LOAD_BEGIN;
+    if (is_lost || load->losses++ == LOSSES_MAX)
+        return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(VALUE_BLOCK_GONE));
+    return record_load_ask_root(load, operation);
+}
+
+static enum mcds__step take_blocks(struct mcds__record_load *load,
+                                   struct mcds__operation *operation)
+{
+    for (uint32_t i = 0; i < operation->batch.count; i++) {
+        const mcds_request *request = &load->scratch->requests[i];
+        if (request->reply.outcome == MCDS_OUT_MISS)
+            return record_load_take_loss(load, operation);
+        if (request->reply.outcome != MCDS_OUT_OK)
+            return record_load_again(load, operation, &request->reply);
+        mcds_bytes block = mcds__reply_value(&operation->batch, request);
+        if (!mcds_buffer_append(&load->held, block.at, block.length))
+            return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    }
+    load->next_block += operation->batch.count;
+    assert(load->next_block <= load->value.blocks.count);
+    if (load->next_block < load->value.blocks.count)
+        return record_load_ask_blocks(load, operation);
+    if (load->held.length != load->value.blocks.length)
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(VALUE_LENGTH));
+    return record_load_finish(load, operation, true,
+                              (mcds_bytes){load->held.at, load->held.length});
+}
+
+enum mcds__step mcds__record_load_step(struct mcds__record_load *load,
+                                       struct mcds__operation *operation)
+{
+    assert(load->stage <= LOAD_BLOCKS);
+    switch (load->stage) {
+    case LOAD_BEGIN:
+        return record_load_ask_root(load, operation);
+    case LOAD_ROOT:
+        return record_load_take_root(load, operation);
+    default:
+        return take_blocks(load, operation);
+    }
+}

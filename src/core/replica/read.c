@@ -1,0 +1,359 @@
+/* Replica: read the sum, and repair servers that lack slots.
+ *
+ *   SURVEY   get all slots
+ *   FILL     add or cas each copy of a slot that is missing or old
+ *   FOUND    add the head to servers that hold all slots again */
+#include <assert.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "core/replica/write.h"
+
+/* A reader updates a copy that is older than this. Before that, its writer probably does. */
+#define LAG_S 2
+#define VALUES_MAX ((size_t)MCDS_BATCH_MAX * MCDS__REPLICA_VALUE_MAX)
+
+enum { BEGIN, SURVEY, FILL, FOUND, ERASE };
+
+static enum mcds__step replica_read_ask_survey(struct mcds__replica_read *read,
+                                               struct mcds__operation *operation)
+{
+    struct mcds__replica *replica = read->survey.replica;
+    (void)pthread_mutex_lock(&replica->mutex);
+    read->owner = replica->owner;
+    (void)pthread_mutex_unlock(&replica->mutex);
+    read->stage = SURVEY;
+    return mcds__replica_ask_survey(&read->survey, operation);
+}
+
+/* The part of this handle's total that its slot in the store does not contain. */
+static uint64_t own_rest(const struct mcds__replica *replica, struct mcds__replica_state *state)
+{
+    const struct mcds__replica_entry *entry = mcds__replica_find(state, replica->owner);
+    if (entry != NULL)
+        return replica->total - entry->mine;
+    bool settled = replica->known && state->count > 0 &&
+                   state->generation == replica->generation &&
+                   state->epoch >= replica->epoch + 2;
+    if (!settled)
+        return replica->total;
+    return replica->total - (replica->doubt ? replica->issued : replica->stored);
+}
+
+/* Whether this handle has seen another generation of the slot. The mutex is held. */
+static bool was_reborn(struct mcds__replica *replica, uint32_t slot, int there,
+                       uint64_t generation)
+{
+    assert(slot < replica->slots);
+    uint64_t *known = &replica->generations[slot];
+    if (there == 0)
+        return *known != 0;
+    if (*known == 0)
+        *known = generation;
+    return *known != generation;
+}
+
+/* Add up all slots. The mutex is held. Returns a result. */
+static int sum_slots(struct mcds__replica_read *read, const mcds_batch *batch)
+{
+    struct mcds__replica *replica = read->survey.replica;
+    int64_t whole = replica->owner == 0 ? (int64_t)replica->total : 0;
+    bool leaves_range = false;
+    for (uint32_t slot = 0; slot < replica->slots; slot++) {
+        struct mcds__replica_state state;
+        memset(&state, 0, sizeof state);
+        int there = mcds__replica_gather(&read->survey, batch, slot, &state);
+        if (there < 0)
+            return MCDS_CORRUPT;
+        bool own = replica->owner != 0 && slot == replica->slot;
+        if (!own && was_reborn(replica, slot, there, state.generation))
+            read->reborn = true;
+        uint64_t sum = mcds__replica_sum(&state);
+        if (own)
+            sum += own_rest(replica, &state);
+        leaves_range = leaves_range || __builtin_add_overflow(whole, (int64_t)sum, &whole);
+    }
+    if (leaves_range || whole >= MCDS_COUNTER_MAX || whole <= -MCDS_COUNTER_MAX)
+        return MCDS_OVERFLOW;
+    assert(whole < MCDS_COUNTER_MAX && whole > -MCDS_COUNTER_MAX);
+    read->value = whole;
+    return MCDS_OK;
+}
+
+/* Write `state` to copy `i` of a slot. False: the batch is full. */
+static bool fill_copy(struct mcds__replica_read *read, uint32_t copy, uint32_t slot,
+                      size_t value_at, size_t length)
+{
+    const struct mcds__replica *replica = read->survey.replica;
+    const mcds_request *survey = mcds__replica_reply(&read->survey, copy, slot);
+    bool there = survey->reply.outcome == MCDS_OUT_OK;
+    assert(length > 0 && value_at + length <= read->values.length);
+    if (read->repairs == MCDS_BATCH_MAX)
+        return false;
+    assert(read->repairs < MCDS_BATCH_MAX);
+    mcds_request *request = &read->requests[read->repairs++];
+    *request = (mcds_request){
+        .command = there ? MCDS_CAS : MCDS_ADD,
+        .key = survey->key,
+        .value = {NULL, length},
+        .route = mcds__key_bytes(&replica->head),
+        .copy = copy,
+    };
+    request->reply.value_at = value_at; /* an offset until the buffer has stopped growing */
+    if (there)
+        request->cas = survey->reply.cas;
+    return true;
+}
+
+/* Find what the copies of a slot lack. */
+static void compare_copies(struct mcds__replica_read *read, const mcds_batch *batch,
+                           uint32_t slot, uint32_t now_s)
+{
+    assert(read->survey.replica->copies > 1);
+    const struct mcds__replica *replica = read->survey.replica;
+    struct mcds__replica_state state;
+    uint8_t value[MCDS__REPLICA_VALUE_MAX];
+    size_t at = read->values.length;
+    if (mcds__replica_gather(&read->survey, batch, slot, &state) <= 0)
+        return;
+    size_t length = mcds__replica_encode(&state, mcds__key_bytes(&replica->keys[slot]), value);
+    bool lags = (uint64_t)mcds__replica_newest_s(&state) + LAG_S < now_s;
+    for (uint32_t copy = 0; copy < replica->copies; copy++) {
+        bool empty = read->servers[copy] == MCDS__REPLICA_EMPTY;
+        if (!empty && !(lags && read->servers[copy] == MCDS__REPLICA_WHOLE))
+            continue;
+        mcds_bytes holds = mcds__reply_value(batch,
+                                             mcds__replica_reply(&read->survey, copy, slot));
+        if (holds.length == length && memcmp(holds.at, value, length) == 0)
+            continue;
+        if (read->values.length == at && !mcds_buffer_append(&read->values, value, length))
+            read->filled[copy] = false;
+        else if (!fill_copy(read, copy, slot, at, length))
+            read->filled[copy] = false;
+    }
+}
+
+static enum mcds__step ask_heads(struct mcds__replica_read *read,
+                                 struct mcds__operation *operation)
+{
+    const struct mcds__replica *replica = read->survey.replica;
+    uint32_t count = 0;
+    for (uint32_t copy = 0; copy < replica->copies; copy++) {
+        if (!read->filled[copy])
+            continue;
+        read->requests[count] = mcds__replica_head_add(replica, copy, read->head);
+        read->requests[count++].route = mcds__key_bytes(&replica->head);
+    }
+    if (count == 0)
+        return mcds__operation_finish(operation, MCDS_OK);
+    assert(count <= read->survey.replica->copies);
+    read->stage = FOUND;
+    return mcds__operation_ask_repeatable(operation, read->requests, count);
+}
+
+/* The sum is known; complete the servers that lack something, as far as possible. */
+static enum mcds__step ask_fill(struct mcds__replica_read *read,
+                                struct mcds__operation *operation)
+{
+    assert(read->stage == BEGIN && read->repairs == 0);
+    const struct mcds__replica *replica = read->survey.replica;
+    uint32_t now_s = mcds__replica_now_s(replica->env);
+    for (uint32_t copy = 0; copy < replica->copies; copy++)
+        read->filled[copy] = read->servers[copy] == MCDS__REPLICA_EMPTY;
+    for (uint32_t slot = 0; slot < replica->slots && replica->copies > 1; slot++)
+        compare_copies(read, &operation->batch, slot, now_s);
+    if (read->repairs == 0)
+        return ask_heads(read, operation);
+    for (uint32_t i = 0; i < read->repairs; i++)
+        read->requests[i].value.at = read->values.at + read->requests[i].reply.value_at;
+    read->stage = FILL;
+    operation->connection = 0;
+    return mcds__operation_ask_repeatable(operation, read->requests, read->repairs);
+}
+
+static enum mcds__step take_fill(struct mcds__replica_read *read,
+                                 struct mcds__operation *operation)
+{
+    assert(read->repairs > 0 && read->repairs <= MCDS_BATCH_MAX);
+    for (uint32_t i = 0; i < read->repairs; i++)
+        if (read->requests[i].reply.outcome != MCDS_OUT_OK)
+            read->filled[read->requests[i].copy] = false;
+    return ask_heads(read, operation);
+}
+
+/* The store holds nothing; the handle may still hold a contribution. The mutex is held. */
+static int replica_read_take_nothing(struct mcds__replica_read *read)
+{
+    assert(read->owner == read->survey.replica->owner);
+    const struct mcds__replica *replica = read->survey.replica;
+    read->value = (int64_t)replica->total;
+    read->reborn = replica->seen;
+    if (replica->total != 0)
+        return MCDS_OK;
+    return replica->seen ? MCDS_LOST : MCDS_NOT_FOUND;
+}
+
+/* Add up the survey. Returns a result, or MCDS_BUSY: this handle has moved to another slot
+ * meanwhile, so the survey may contain a part of its total twice. */
+static int take_sum(struct mcds__replica_read *read, const mcds_batch *batch,
+                    enum mcds__replica_verdict verdict)
+{
+    struct mcds__replica *replica = read->survey.replica;
+    int result = MCDS_BUSY;
+    (void)pthread_mutex_lock(&replica->mutex);
+    read->reborn = replica->reborn || verdict == MCDS__REPLICA_LOST;
+    if (replica->owner == read->owner)
+        result = verdict == MCDS__REPLICA_NONE ? replica_read_take_nothing(read)
+                                               : sum_slots(read, batch);
+    replica->seen = replica->seen || (result == MCDS_OK && verdict != MCDS__REPLICA_NONE);
+    (void)pthread_mutex_unlock(&replica->mutex);
+    return result;
+}
+
+static enum mcds__step replica_read_take_survey(struct mcds__replica_read *read,
+                                                struct mcds__operation *operation)
+{
+    enum mcds__replica_verdict verdict = mcds__replica_judge(&read->survey, operation,
+                                                             read->servers);
+    read->stage = BEGIN;
+    if (verdict == MCDS__REPLICA_FOREIGN)
+        return mcds__operation_finish(operation, MCDS_INVALID);
+    if (verdict == MCDS__REPLICA_AWAY) {
+        const mcds_reply *trouble = mcds__replica_trouble(&read->survey);
+        if (mcds__is_transport_trouble(trouble) && mcds__operation_again(operation))
+            return MCDS__SLEEP;
+        return mcds__operation_fail_read(operation, trouble);
+    }
+    int result = take_sum(read, &operation->batch, verdict);
+    if (result == MCDS_BUSY && mcds__operation_wait(operation, NS_PER_MS))
+        return MCDS__SLEEP;
+    if (result == MCDS_LOST)
+        operation->detail = MCDS__WHY(COUNTER_GONE);
+    if (result != MCDS_OK || verdict == MCDS__REPLICA_NONE)
+        return mcds__operation_finish(operation, result);
+    return ask_fill(read, operation);
+}
+
+void mcds__replica_read_begin(struct mcds__replica_read *read, struct mcds__replica *replica)
+{
+    read->survey.replica = replica;
+    read->stage = BEGIN;
+    mcds__buffer_init(&read->values, replica->env, VALUES_MAX);
+}
+
+void mcds__replica_read_end(struct mcds__replica_read *read)
+{
+    mcds__buffer_free(&read->values);
+}
+
+enum mcds__step mcds__replica_read_step(struct mcds__replica_read *read,
+                                        struct mcds__operation *operation)
+{
+    assert(read->stage <= FOUND);
+    switch (read->stage) {
+    case BEGIN:
+        read->values.length = 0;
+        read->repairs = 0;
+        return replica_read_ask_survey(read, operation);
+    case SURVEY:
+        return replica_read_take_survey(read, operation);
+    case FILL:
+        return take_fill(read, operation);
+    default:
+        return mcds__operation_finish(operation, MCDS_OK);
+    }
+}
+
+/* Forget the contribution of the handle too. */
+static void forget(struct mcds__replica *replica)
+{
+    (void)pthread_mutex_lock(&replica->mutex);
+    assert(replica->busy && replica->flushed <= replica->added);
+    replica->owner = 0;
+    replica->total = 0;
+    replica->flushed = replica->added;
+    replica->withdrawn = 0;
+    replica->doubt = false;
+    replica->seen = false;
+    replica->reborn = false;
+    memset(replica->generations, 0, sizeof replica->generations);
+    (void)pthread_mutex_unlock(&replica->mutex);
+}
+
+/* Read all slots, when no flush of this handle is in progress. */
+static enum mcds__step replica_read_ask_first(struct mcds__replica_drop *drop,
+                                              struct mcds__operation *operation)
+{
+    struct mcds__replica *replica = drop->survey.replica;
+    if (!drop->holds) {
+        (void)pthread_mutex_lock(&replica->mutex);
+        drop->holds = !replica->busy;
+        replica->busy = true;
+        (void)pthread_mutex_unlock(&replica->mutex);
+    }
+    if (!drop->holds && mcds__operation_wait(operation, NS_PER_MS))
+        return MCDS__SLEEP;
+    if (!drop->holds)
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(FLUSH_ENDLESS));
+    drop->stage = SURVEY;
+    return mcds__replica_ask_survey(&drop->survey, operation);
+}
+
+static enum mcds__step ask_erase(struct mcds__replica_drop *drop,
+                                 struct mcds__operation *operation)
+{
+    assert(drop->holds);
+    const struct mcds__replica *replica = drop->survey.replica;
+    uint32_t count = replica->copies * (replica->slots + 1);
+    assert(count <= MCDS_BATCH_MAX);
+    drop->stage = ERASE;
+    (void)mcds__replica_ask_survey(&drop->survey, operation);
+    for (uint32_t i = 0; i < count; i++)
+        drop->survey.requests[i].command = MCDS_DELETE;
+    return MCDS__ASK;
+}
+
+void mcds__replica_drop_end(struct mcds__replica_drop *drop)
+{
+    struct mcds__replica *replica = drop->survey.replica;
+    if (!drop->holds)
+        return;
+    (void)pthread_mutex_lock(&replica->mutex);
+    assert(replica->busy);
+    replica->busy = false;
+    (void)pthread_mutex_unlock(&replica->mutex);
+    drop->holds = false;
+}
+
+enum mcds__step mcds__replica_drop_step(struct mcds__replica_drop *drop,
+                                        struct mcds__operation *operation)
+{
+    struct mcds__replica *replica = drop->survey.replica;
+    uint32_t count = replica->copies * (replica->slots + 1);
+    assert(drop->stage == BEGIN || drop->holds);
+    const mcds_reply *trouble = NULL;
+    if (drop->stage == BEGIN)
+        return replica_read_ask_first(drop, operation);
+    if (drop->stage == SURVEY) {
+        if (mcds__replica_judge(&drop->survey, operation, drop->servers) ==
+            MCDS__REPLICA_FOREIGN)
+            return mcds__operation_finish(operation, MCDS_INVALID);
+        operation->tries = 1;
+        return ask_erase(drop, operation);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const mcds_reply *reply = &drop->survey.requests[i].reply;
+        drop->erased = drop->erased || reply->outcome == MCDS_OUT_OK;
+        if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
+            trouble = reply;
+    }
+    drop->stage = BEGIN;
+    if (trouble != NULL && trouble->outcome == MCDS_OUT_UNSENT &&
+        mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    if (trouble != NULL)
+        return mcds__operation_fail(operation, trouble);
+    forget(replica);
+    return mcds__operation_finish(operation, drop->erased ? MCDS_OK : MCDS_NOT_FOUND);
+}

@@ -1,0 +1,454 @@
+/* Segment: read the records that count. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "base/frame.h"
+#include "core/segment/segment.h"
+
+#define VALUES_MAX ((size_t)1 << 27)
+#define ITEMS_MIN 256
+
+enum { READ_BEGIN, READ_ASKED, READ_FIND };
+
+void mcds__segment_read_begin(struct mcds__segment_read *read, struct mcds__segments *segments,
+                              uint64_t stream)
+{
+    *read = (struct mcds__segment_read){.segments = segments,
+                                        .stream = stream,
+                                        .want = 1,
+                                        .seed = mcds__random_u64(segments->env)};
+    mcds__buffer_init(&read->values, segments->env, VALUES_MAX);
+}
+
+void mcds__segment_read_free(struct mcds__segment_read *read)
+{
+    const mcds_env *env = read->segments->env;
+    mcds__buffer_free(&read->values);
+    mcds__free(env, read->all);
+    mcds__free(env, read->table);
+    mcds__free(env, read->scratch);
+    read->all = read->items = NULL;
+    read->table = NULL;
+    read->scratch = NULL;
+}
+
+/* The request for the i-th of the segments read with their values. */
+static const mcds_request *request_of(const struct mcds__segment_read *read, uint32_t i)
+{
+    assert(i < read->near);
+    return &read->scratch->requests[read->base + read->near - 1 - i];
+}
+
+static enum mcds__step segment_read_ask(struct mcds__segment_read *read,
+                                        struct mcds__operation *operation)
+{
+    mcds_capabilities can;
+    uint64_t from = read->from;
+    assert(read->want >= 1 && read->want <= MCDS__SEGMENT_WANT_MAX);
+    if (mcds__segment_get_scratch(&read->scratch, operation->env) == NULL)
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    read->back = from < MCDS__SEGMENT_DISTANCE_MAX ? (uint32_t)from
+                                                   : MCDS__SEGMENT_DISTANCE_MAX;
+    read->near = read->back + read->want;
+    uint64_t end = from + read->want;
+    uint32_t count = read->head = 1;
+    read->sight = (struct mcds__segment_sight){.stream = read->stream};
+    if (read->recalls)
+        read->sight = mcds__segment_sight_copy(read->segments, read->stream);
+    mcds__segment_fill_count(read->segments, read->stream, read->scratch, 0);
+    for (uint64_t segment = end; segment < end + MCDS__SEGMENT_AHEAD; segment++)
+        mcds__segment_fill_get(read->segments, read->stream, read->scratch, count++, segment,
+                               MCDS_NO_VALUE);
+    read->base = count = mcds__segment_fill_far(read->segments, read->stream, read->scratch,
+                                                count, end + MCDS__SEGMENT_AHEAD - 2);
+    for (uint32_t i = 1; i <= read->near; i++)
+        mcds__segment_fill_get(read->segments, read->stream, read->scratch, count++, end - i,
+                               0);
+    assert(count == read->base + read->near && count <= MCDS__SEGMENT_CAPACITY);
+    read->stage = READ_ASKED;
+    mcds__store_capabilities(operation->store, &can);
+    (void)mcds__operation_ask_repeatable(operation, read->scratch->requests, count);
+    operation->batch.independent = !can.ordered_batch;
+    read->values.length = 0;
+    operation->batch.values = &read->values;
+    return MCDS__ASK;
+}
+
+static bool exists(const struct mcds__segment_read *read, uint32_t i)
+{
+    return request_of(read, i)->reply.outcome == MCDS_OUT_OK;
+}
+
+/* A segment that did not exist at the time of the request, and after which none did. */
+static uint64_t find_bound(const struct mcds__segment_read *read)
+{
+    uint64_t end = read->from + read->want;
+    uint64_t bound = end;
+    for (uint32_t i = read->head; i < read->base; i++) /* in the order of the segments */
+        if (read->scratch->requests[i].reply.outcome == MCDS_OUT_OK)
+            bound = end +
+                    2 * (read->scratch->positions[i] - end + 1); /* the distances double */
+    uint64_t counted = read->known > 0 ? read->known + MCDS__SEGMENT_AHEAD + 1 : 0;
+    return bound > counted ? bound : counted;
+}
+
+/* The next segment that exists, of those asked for; or the count, if it is beyond; or 0. */
+static uint64_t find_beyond(const struct mcds__segment_read *read)
+{
+    for (uint32_t i = read->head; i < read->base; i++)
+        if (read->scratch->requests[i].reply.outcome == MCDS_OUT_OK)
+            return read->scratch->positions[i];
+    return read->known > read->from + read->want ? read->known : 0;
+}
+
+/* The number of segments to read: up to the last one that is followed by another, or was. */
+static uint32_t count_known(const struct mcds__segment_read *read)
+{
+    if (find_beyond(read) > 0)
+        return read->near + 1;
+    uint64_t begin = read->from - read->back;
+    assert(read->back <= read->from);
+    uint32_t counted = read->known > begin ? (uint32_t)(read->known - begin) : 0;
+    uint32_t count = read->near;
+    while (count > counted && !exists(read, count - 1))
+        count--;
+    return count;
+}
+
+static bool add_item(struct mcds__segment_read *read, uint32_t index, size_t begin)
+{
+    const mcds_env *env = read->segments->env;
+    if (read->all_count == read->all_scratch) {
+        uint32_t scratch = read->all_scratch > 0 ? 2 * read->all_scratch : ITEMS_MIN;
+        struct mcds__segment_item *moved = env->reallocate(env->self, read->all,
+                                                           scratch * sizeof moved[0]);
+        if (moved == NULL)
+            return false;
+        read->all = moved;
+        read->all_scratch = scratch;
+    }
+    assert(read->all_count < read->all_scratch && index < read->near);
+    read->all[read->all_count++] = (struct mcds__segment_item){index, (uint32_t)begin};
+    return true;
+}
+
+static mcds_bytes value_of(const struct mcds__segment_read *read, uint32_t i)
+{
+    const mcds_reply *reply = &request_of(read, i)->reply;
+    if (reply->value_length == 0)
+        return (mcds_bytes){NULL, 0};
+    return (mcds_bytes){read->values.at + reply->value_at, reply->value_length};
+}
+
+/* Whether the loss that a record of the i-th segment shows is counted elsewhere: the caller has
+ * read the record, or counts the loss of the segment that the record, or its first copy, is in; or
+ * the missing segment before is the gap. */
+static bool is_loss_counted(const struct mcds__segment_read *read, uint32_t i,
+                            const struct mcds__segment_record *record)
+{
+    uint32_t seen = read->seen_incarnation;
+    uint32_t first = read->back + (record->flags & MCDS__SEGMENT_DISTANCE);
+    if (i == read->back && seen != 0 && record->begin < read->seen_size)
+        return true;
+    if (i == first && seen != 0 && seen != request_of(read, read->back)->reply.flags)
+        return true;
+    if (read->counted > 0 && i < first + read->counted)
+        return true;
+    return read->head > 0 && i > 0 && !exists(read, i - 1);
+}
+
+/* Whether this record of the i-th segment shows a loss. */
+static bool shows_loss(const struct mcds__segment_read *read, uint32_t i,
+                       const struct mcds__segment_record *record)
+{
+    if ((record->flags & MCDS__SEGMENT_HEADER) == 0)
+        return (record->flags & MCDS__SEGMENT_LOSS) != 0;
+    return i > 0 && exists(read, i - 1) && record->before != 0 &&
+           record->before != request_of(read, i - 1)->reply.flags;
+}
+
+/* Add the records of one segment. All writers that have seen a loss record it, so a segment shows
+ * one gap at most. False: no memory. */
+static bool scan_segment(struct mcds__segment_read *read, uint32_t i)
+{
+    struct mcds__segment_scan scan;
+    struct mcds__segment_record record;
+    bool is_wanted = i >= read->back;
+    bool is_shown = false;
+    assert(exists(read, i));
+    mcds__segment_scan_begin(&scan, request_of(read, i)->key, value_of(read, i));
+    while (mcds__segment_scan_next(&scan, &record)) {
+        if (is_wanted && !is_shown && shows_loss(read, i, &record)) {
+            is_shown = true;
+            read->gaps += !is_loss_counted(read, i, &record);
+        }
+        if ((record.flags & MCDS__SEGMENT_HEADER) == 0 && !add_item(read, i, record.begin))
+            return false;
+    }
+    if (is_wanted) {
+        read->corrupt += scan.corrupt;
+        read->is_newer = read->is_newer || scan.newer > 0;
+    }
+    return true;
+}
+
+static enum mcds__step segment_read_finish(struct mcds__segment_read *read,
+                                           struct mcds__operation *operation)
+{
+    if (!mcds__segment_drop_copies(read))
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    uint32_t first = 0;
+    while (first < read->all_count && read->all[first].index < read->back)
+        first++;
+    assert(first <= read->all_count);
+    read->items = first > 0 ? read->all + first : read->all; /* which may be NULL */
+    read->count = read->all_count - first;
+    read->stage = READ_BEGIN;
+    if (read->is_newer)
+        return mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__WHY(NEWER));
+    return mcds__operation_finish(operation, MCDS_OK);
+}
+
+/* This is the last segment of the stream, as far as is known. */
+static void stop_at(struct mcds__segment_read *read, uint32_t i)
+{
+    read->more = false;
+    read->next = read->from - read->back + i;
+    read->next_size = 0;
+    read->next_incarnation = 0;
+    if (i < read->near && exists(read, i)) {
+        const mcds_reply *reply = &request_of(read, i)->reply;
+        read->next_incarnation = reply->flags;
+        read->next_size = reply->value_length;
+        read->ended = reply->flags == MCDS__SEGMENT_END;
+    }
+}
+
+/* Whether a segment exists that no writer makes before the i-th is closed. */
+static bool has_distant(const struct mcds__segment_read *read, uint32_t i)
+{
+    uint64_t from = read->from - read->back + i + MCDS__SEGMENT_AHEAD;
+    if (read->known > from + 1)
+        return true;
+    for (uint32_t k = read->head; k < read->base + read->near; k++)
+        if (read->scratch->positions[k] > from &&
+            read->scratch->requests[k].reply.outcome == MCDS_OUT_OK)
+            return true;
+    return false;
+}
+
+/* Whether the header of the segment after the i-th names another incarnation. */
+static bool is_disowned(const struct mcds__segment_read *read, uint32_t i)
+{
+    struct mcds__segment_scan scan;
+    struct mcds__segment_record record;
+    if (i + 1 >= read->near || !exists(read, i + 1))
+        return false;
+    mcds__segment_scan_begin(&scan, request_of(read, i + 1)->key, value_of(read, i + 1));
+    return mcds__segment_scan_next(&scan, &record) &&
+           (record.flags & MCDS__SEGMENT_HEADER) != 0 && record.before != 0 &&
+           record.before != request_of(read, i)->reply.flags;
+}
+
+/* Whether reading ends with the i-th segment, which exists. Nothing after an open segment has
+ * been acknowledged, unless the segment was lost and made again. */
+static bool is_end(struct mcds__segment_read *read, uint32_t i, uint32_t known)
+{
+    const mcds_reply *reply = &request_of(read, i)->reply;
+    if (i < read->back)
+        return false;
+    if (reply->flags == MCDS__SEGMENT_END)
+        return true;
+    if (mcds__segment_is_closed(reply->value_length, reply->flags))
+        return false;
+    if (i + 1 >= known)
+        return true;
+    if (is_disowned(read, i)) /* the next segment counts the gap */
+        return false;
+    bool is_remade = has_distant(read, i);
+    read->gaps += is_remade;
+    return !is_remade;
+}
+
+/* Continue at the next segment that exists, or, if none does, at the end of the stream. */
+static enum mcds__step segment_read_step_find(struct mcds__segment_read *read,
+                                              struct mcds__operation *operation)
+{
+    assert(read->find.stream == read->stream);
+    enum mcds__step step = mcds__segment_find_step(&read->find, read->segments, read->scratch,
+                                                   operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    read->next = read->find.found ? read->find.segment : read->find.high;
+    return segment_read_finish(read, operation);
+}
+
+static enum mcds__step find_next(struct mcds__segment_read *read,
+                                 struct mcds__operation *operation)
+{
+    assert(read->more && read->is_empty && find_beyond(read) >= read->next);
+    read->stage = READ_FIND;
+    read->all_count = 0; /* they are in memory that is reused */
+    read->find = (struct mcds__segment_find){
+        .stream = read->stream, .low = read->next, .high = find_beyond(read)};
+    return segment_read_step_find(read, operation);
+}
+
+/* The last of the segments that have been seen. */
+static void note_segments(const struct mcds__segment_read *read)
+{
+    const mcds_request *last = NULL;
+    uint64_t segment = 0;
+    for (uint32_t i = read->head; i < read->base + read->near; i++) {
+        const mcds_request *request = &read->scratch->requests[i];
+        if (request->reply.outcome != MCDS_OUT_OK ||
+            request->reply.flags == MCDS__SEGMENT_END ||
+            (last != NULL && read->scratch->positions[i] < segment))
+            continue;
+        last = request;
+        segment = read->scratch->positions[i];
+    }
+    if (last != NULL)
+        mcds__segment_note_made(read->segments, read->stream, segment, last->reply.flags);
+}
+
+/* Whether the i-th segment differs from the last one that this handle has seen. */
+static bool is_another(const struct mcds__segment_read *read, uint32_t i)
+{
+    uint64_t segment = read->from - read->back + i;
+    return i >= read->back && segment > 0 && segment + 1 == read->sight.made &&
+           request_of(read, i)->reply.flags != MCDS__SEGMENT_END &&
+           request_of(read, i)->reply.flags != read->sight.last;
+}
+
+static enum mcds__step segment_read_take(struct mcds__segment_read *read,
+                                         struct mcds__operation *operation)
+{
+    const mcds_reply *count = &read->scratch->requests[0].reply;
+    read->made = mcds__segment_count_of(count, &read->values);
+    read->known = read->sight.made > read->made ? read->sight.made : read->made;
+    note_segments(read);
+    uint32_t known = count_known(read);
+    assert(known <= read->near + 1);
+    read->all_count = 0;
+    read->bound = find_bound(read);
+    read->more = read->ended = false;
+    read->is_empty = true;
+    for (uint32_t i = 0; i < read->near; i++) {
+        if (!exists(read, i)) {
+            if (i < read->back)
+                continue;
+            if (i >= known) {
+                stop_at(read, i);
+                return segment_read_finish(read, operation);
+            }
+            if (i == read->back || exists(read, i - 1))
+                read->gaps += i >= read->back + read->counted;
+            continue;
+        }
+        read->is_empty = read->is_empty && i < read->back;
+        uint64_t gaps = read->gaps;
+        bool ends = is_end(read, i, known);
+        if (ends)
+            stop_at(read, i);
+        if (request_of(read, i)->reply.flags != MCDS__SEGMENT_END && !scan_segment(read, i))
+            return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+        read->gaps += read->gaps == gaps && is_another(read, i);
+        if (ends)
+            return segment_read_finish(read, operation);
+    }
+    stop_at(read, read->near);
+    read->more = known > read->near;
+    if (read->more && read->is_empty && !read->stays)
+        return find_next(read, operation);
+    return segment_read_finish(read, operation);
+}
+
+/* Handle failures, and repeat after transport failures. False: none has happened. */
+static bool fails(struct mcds__segment_read *read, struct mcds__operation *operation,
+                  enum mcds__step *step_out)
+{
+    for (uint32_t i = 0; i < operation->batch.count; i++) {
+        const mcds_reply *reply = &operation->batch.requests[i].reply;
+        if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
+            continue;
+        read->stage = READ_BEGIN;
+        *step_out = MCDS__SLEEP;
+        if (!mcds__is_transport_trouble(reply) || !mcds__operation_again(operation))
+            *step_out = mcds__operation_fail_read(operation, reply);
+        return true;
+    }
+    return false;
+}
+
+enum mcds__step mcds__segment_read_step(struct mcds__segment_read *read,
+                                        struct mcds__operation *operation)
+{
+    enum mcds__step step;
+    if (read->stage == READ_FIND)
+        return segment_read_step_find(read, operation);
+    if (read->stage != READ_ASKED)
+        return segment_read_ask(read, operation);
+    return fails(read, operation, &step) ? step : segment_read_take(read, operation);
+}
+
+/* Ask for the count of each stream, and then for its first segment. */
+static enum mcds__step segment_read_ask_survey(struct mcds__segment_read *read, uint32_t count,
+                                               bool down, struct mcds__operation *operation)
+{
+    struct mcds__segment_scratch *scratch = mcds__segment_get_scratch(&read->scratch,
+                                                                      operation->env);
+    if (scratch == NULL)
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    assert(count >= 1 && count <= MCDS__SEGMENT_SURVEY_MAX);
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t stream = down ? read->stream - i : read->stream + i;
+        mcds__segment_fill_count(read->segments, stream, scratch, i);
+        mcds__segment_fill_get(read->segments, stream, scratch, 2 * count - 1 - i, 0, 0);
+    }
+    read->back = 0;
+    read->near = count;
+    read->head = 0;
+    read->base = count;
+    read->stage = READ_ASKED;
+    if (read->looks)
+        scratch->requests[2 * count] = mcds__segment_request_root(read->segments);
+    (void)mcds__operation_ask_repeatable(operation, scratch->requests, 2 * count + read->looks);
+    operation->batch.independent = true;
+    read->values.length = 0;
+    operation->batch.values = &read->values;
+    return MCDS__ASK;
+}
+
+enum mcds__step mcds__segment_survey_step(struct mcds__segment_read *read, uint32_t count,
+                                          bool down, struct mcds__operation *operation)
+{
+    enum mcds__step step;
+    if (read->stage != READ_ASKED)
+        return segment_read_ask_survey(read, count, down, operation);
+    if (fails(read, operation, &step))
+        return step;
+    read->all_count = 0;
+    if (read->looks)
+        read->truth = (uint8_t)mcds__segment_truth_of(
+            read->stream, &read->scratch->requests[2 * count].reply);
+    for (uint32_t i = 0; i < count; i++) {
+        const mcds_reply *reply = &request_of(read, i)->reply;
+        read->births[i] = exists(read, i) ? reply->flags : 0;
+        read->kinds[i] = exists(read, i) ? MCDS__SEGMENT_SHORT : MCDS__SEGMENT_NOTHING;
+        if (mcds__segment_count_of(&read->scratch->requests[i].reply, &read->values) > 0 ||
+            (exists(read, i) && mcds__segment_is_closed(reply->value_length, reply->flags)))
+            read->kinds[i] = MCDS__SEGMENT_LONG;
+        else if (exists(read, i) && !scan_segment(read, i))
+            return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    }
+    return segment_read_finish(read, operation);
+}
+
+uint32_t mcds__segment_read_incarnation(const struct mcds__segment_read *read,
+                                        const struct mcds__segment_item *item)
+{
+    return request_of(read, item->index)->reply.flags;
+}

@@ -1,0 +1,213 @@
+/* Segment: the layout of the value of one segment. */
+#include "core/segment/record.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/frame.h"
+#include "base/hash/crc32c.h"
+
+#define MARK 0xA7
+#define HEAD 7
+#define ID 13
+#define TIME 6
+/* How often a scan searches for a record after garbage. Each search may sum a whole segment. */
+#define CHANCES 64
+
+static void segment_record_put_number(uint8_t *out, uint64_t number, unsigned width)
+{
+    for (unsigned i = 0; i < width; i++)
+        out[i] = (uint8_t)(number >> (8 * i));
+}
+
+/* With a constant width of 2 or 4 it becomes one load. */
+static inline uint64_t get_number(const uint8_t *in, unsigned width)
+{
+    uint64_t number = 0;
+    memcpy(&number, in, width);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    number = __builtin_bswap64(number);
+#endif
+    return number;
+}
+
+static inline int64_t get_time(const uint8_t *in)
+{
+    return (int64_t)(get_number(in, 4) | get_number(in + 4, TIME - 4) << 32);
+}
+
+static size_t times_length(uint8_t flags)
+{
+    size_t length = (flags & MCDS__SEGMENT_FILED) != 0 ? TIME : 0;
+    return (flags & MCDS__SEGMENT_STAMPED) != 0 ? length + TIME : length;
+}
+
+bool mcds__segment_put(mcds_buffer *out, const struct mcds__segment_record *record)
+{
+    uint8_t head[HEAD + ID + 2 * TIME];
+    size_t length = HEAD + ID + times_length(record->flags);
+    uint8_t *body = head + HEAD;
+    head[0] = MARK;
+    segment_record_put_number(head + 1, length - HEAD + record->payload.length, 2);
+    segment_record_put_number(head + 3, 0, 4);
+    body[0] = record->flags;
+    mcds__put_u64(body + 1, record->writer);
+    segment_record_put_number(body + 9, record->seq, 4);
+    uint8_t *time = body + ID;
+    if ((record->flags & MCDS__SEGMENT_FILED) != 0) {
+        segment_record_put_number(time, (uint64_t)record->filed_ms, TIME);
+        time += TIME;
+    }
+    if ((record->flags & MCDS__SEGMENT_STAMPED) != 0)
+        segment_record_put_number(time, (uint64_t)record->when_ms, TIME);
+    assert(length + record->payload.length <= HEAD + UINT16_MAX && length <= sizeof head);
+    size_t before = out->length;
+    if (mcds_buffer_append(out, head, length) &&
+        mcds_buffer_append(out, record->payload.at, record->payload.length))
+        return true;
+    out->length = before;
+    return false;
+}
+
+size_t mcds__segment_put_opening(uint8_t *out, mcds_bytes key, uint32_t before)
+{
+    assert(key.length > 0);
+    uint32_t sum = mcds__crc32c(0, key.at, key.length);
+    out[0] = MARK;
+    segment_record_put_number(out + 1, MCDS__SEGMENT_HEADER_LENGTH - HEAD, 2);
+    out[HEAD] = MCDS__SEGMENT_HEADER;
+    segment_record_put_number(out + HEAD + 1, before, 4);
+    segment_record_put_number(
+        out + 3, mcds__crc32c(sum, out + HEAD, MCDS__SEGMENT_HEADER_LENGTH - HEAD), 4);
+    return MCDS__SEGMENT_HEADER_LENGTH;
+}
+
+size_t mcds__segment_length(const uint8_t *record)
+{
+    return HEAD + (size_t)get_number(record + 1, 2);
+}
+
+void mcds__segment_address(uint8_t *records, size_t length, mcds_bytes key, uint8_t flags)
+{
+    static const uint8_t changing = MCDS__SEGMENT_DISTANCE | MCDS__SEGMENT_LOSS;
+    assert((flags & ~changing) == 0);
+    uint32_t key_sum = mcds__crc32c(0, key.at, key.length);
+    for (size_t at = 0; at < length;) {
+        uint8_t *record = records + at;
+        size_t whole = mcds__segment_length(record);
+        record[HEAD] = (uint8_t)((record[HEAD] & ~changing) | flags);
+        segment_record_put_number(record + 3,
+                                  mcds__crc32c(key_sum, record + HEAD, whole - HEAD), 4);
+        assert(whole >= HEAD + ID && whole <= length - at);
+        at += whole;
+    }
+}
+
+void mcds__segment_get(mcds_bytes value, size_t begin, struct mcds__segment_record *record_out)
+{
+    const uint8_t *record = (const uint8_t *)value.at + begin;
+    const uint8_t *body = record + HEAD;
+    size_t length = mcds__segment_length(record);
+    assert(record[0] == MARK && begin + length <= value.length);
+    *record_out = (struct mcds__segment_record){
+        .flags = body[0], .begin = begin, .end = begin + length};
+    if ((body[0] & MCDS__SEGMENT_HEADER) != 0) {
+        record_out->before = (uint32_t)get_number(body + 1, 4);
+        return;
+    }
+    record_out->writer = mcds__get_u64(body + 1);
+    record_out->seq = (uint32_t)get_number(body + 9, 4);
+    const uint8_t *at = body + ID;
+    if ((body[0] & MCDS__SEGMENT_FILED) != 0) {
+        record_out->when_ms = record_out->filed_ms = get_time(at);
+        at += TIME;
+    }
+    if ((body[0] & MCDS__SEGMENT_STAMPED) != 0) {
+        record_out->when_ms = get_time(at);
+        at += TIME;
+    }
+    assert((size_t)(at - record) <= length);
+    record_out->payload = (mcds_bytes){at, length - (size_t)(at - record)};
+}
+
+void mcds__segment_scan_begin(struct mcds__segment_scan *scan, mcds_bytes key, mcds_bytes value)
+{
+    *scan = (struct mcds__segment_scan){
+        .bytes = value.at,
+        .length = value.length,
+        .key_sum = mcds__crc32c(0, key.at, key.length),
+        .chances = CHANCES,
+    };
+}
+
+/* Whether the bytes at `at` are a record, counting or void. */
+static bool is_record(const struct mcds__segment_scan *scan, size_t at)
+{
+    assert(at < scan->length);
+    size_t left = scan->length - at;
+    const uint8_t *record = scan->bytes + at;
+    if (left < HEAD || record[0] != MARK || left < mcds__segment_length(record))
+        return false;
+    size_t length = mcds__segment_length(record) - HEAD;
+    if (length == 0)
+        return false;
+    if ((record[HEAD] & MCDS__SEGMENT_NEWER) != 0)
+        return mcds__crc32c(scan->key_sum, record + HEAD, length) == get_number(record + 3, 4);
+    bool opens = (record[HEAD] & MCDS__SEGMENT_HEADER) != 0;
+    size_t least = opens ? MCDS__SEGMENT_HEADER_LENGTH - HEAD : ID + times_length(record[HEAD]);
+    return length >= least && (!opens || length == least) &&
+           mcds__crc32c(scan->key_sum, record + HEAD, length) == get_number(record + 3, 4);
+}
+
+/* Skip bytes that are not a record. False: no record follows. */
+static bool skip_garbage(struct mcds__segment_scan *scan)
+{
+    scan->corrupt++;
+    while (++scan->at < scan->length && scan->at < MCDS__SEGMENT_LIMIT) {
+        if (scan->bytes[scan->at] != MARK)
+            continue;
+        if (is_record(scan, scan->at))
+            return true;
+        if (scan->chances-- == 0)
+            break;
+    }
+    scan->at = scan->length;
+    return false;
+}
+
+bool mcds__segment_scan_next(struct mcds__segment_scan *scan,
+                             struct mcds__segment_record *record_out)
+{
+    for (;;) {
+        if (scan->at >= scan->length || scan->at >= MCDS__SEGMENT_LIMIT ||
+            scan->bytes[scan->at] == 0)
+            return false;
+        if (!is_record(scan, scan->at) && !skip_garbage(scan))
+            return false;
+        size_t begin = scan->at;
+        size_t end = begin + mcds__segment_length(scan->bytes + begin);
+        assert(end <= scan->length);
+        scan->at = end <= MCDS__SEGMENT_LIMIT ? end : scan->length;
+        if (end > MCDS__SEGMENT_LIMIT)
+            return false;
+        if ((scan->bytes[begin + HEAD] & MCDS__SEGMENT_NEWER) == 0) {
+            mcds__segment_get((mcds_bytes){scan->bytes, scan->length}, begin, record_out);
+            return true;
+        }
+        scan->newer++;
+    }
+}
+
+bool mcds__segment_holds(mcds_bytes key, mcds_bytes value, const uint8_t *record)
+{
+    struct mcds__segment_scan scan;
+    struct mcds__segment_record own;
+    struct mcds__segment_record other;
+    mcds__segment_get((mcds_bytes){record, mcds__segment_length(record)}, 0, &own);
+    mcds__segment_scan_begin(&scan, key, value);
+    while (mcds__segment_scan_next(&scan, &other))
+        if ((other.flags & MCDS__SEGMENT_HEADER) == 0 && other.writer == own.writer &&
+            other.seq == own.seq)
+            return true;
+    return false;
+}

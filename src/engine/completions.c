@@ -1,0 +1,94 @@
+/* The finished operations of a pipeline, until the caller takes their completions. */
+#include "engine/completions.h"
+
+#include <assert.h>
+
+#include "base/environment.h"
+
+#define CAPACITY_MIN 64
+
+struct mcds__completion {
+    mcds_completion completion;
+    struct mcds__handle *handle; /* to which `name` belongs */
+    const struct mcds__operation_kind *kind;
+    const char *name;
+    /* Of a failure. */
+    const mcds_reason *detail;
+    const char *peer;
+    struct mcds__difference difference;
+};
+
+/* The one at this position after the oldest. */
+static struct mcds__completion *completion_at(const struct mcds__completions *completions,
+                                              uint32_t later)
+{
+    assert(later < completions->capacity);
+    assert((completions->capacity & (completions->capacity - 1)) == 0);
+    return &completions->ring[(completions->first + later) & (completions->capacity - 1)];
+}
+
+bool mcds__completions_reserve(struct mcds__completions *completions, uint32_t more)
+{
+    uint32_t needed = completions->count + more;
+    if (needed <= completions->capacity)
+        return true;
+    uint32_t capacity = completions->capacity > 0 ? completions->capacity : CAPACITY_MIN;
+    while (capacity < needed) {
+        if (capacity > UINT32_MAX / 4)
+            return false;
+        capacity *= 2;
+    }
+    assert(capacity >= needed && (capacity & (capacity - 1)) == 0);
+    struct mcds__completion *ring = mcds__allocate(completions->env, capacity * sizeof *ring);
+    if (ring == NULL)
+        return false;
+    for (uint32_t i = 0; i < completions->count; i++)
+        ring[i] = *completion_at(completions, i);
+    mcds__free(completions->env, completions->ring);
+    completions->ring = ring;
+    completions->capacity = capacity;
+    completions->first = 0;
+    return true;
+}
+
+void mcds__completions_put(struct mcds__completions *completions,
+                           const struct mcds__operation *operation)
+{
+    struct mcds__completion *newest = completion_at(completions, completions->count);
+    newest->completion = (mcds_completion){operation->tag, operation->result};
+    newest->handle = NULL;
+    newest->kind = operation->kind;
+    newest->name = operation->name;
+    if (mcds__result_has_cause(operation->result)) {
+        newest->detail = operation->detail;
+        newest->peer = operation->peer;
+        newest->difference = operation->difference;
+    }
+    completions->count++;
+}
+
+void mcds__completions_hold(struct mcds__completions *completions, struct mcds__handle *handle)
+{
+    assert(completions->count > 0);
+    completion_at(completions, completions->count - 1)->handle = handle;
+}
+
+void mcds__completions_take(struct mcds__completions *completions, mcds_completion *done)
+{
+    assert(completions->count > 0);
+    const struct mcds__completion *oldest = completion_at(completions, 0);
+    completions->first = (completions->first + 1) & (completions->capacity - 1);
+    completions->count--;
+    *done = oldest->completion;
+    if (mcds__result_has_cause(done->result))
+        mcds__describe_failure(oldest->kind, oldest->name, done->result, oldest->peer,
+                               oldest->detail, &oldest->difference);
+    mcds__handle_release(oldest->handle);
+}
+
+void mcds__completions_free(struct mcds__completions *completions)
+{
+    for (uint32_t i = 0; i < completions->count; i++)
+        mcds__handle_release(completion_at(completions, i)->handle);
+    mcds__free(completions->env, completions->ring);
+}

@@ -1,0 +1,31 @@
+/* The finished operations of a pipeline, until the caller takes their completions. */
+#ifndef MCDS_ENGINE_COMPLETIONS_H
+#define MCDS_ENGINE_COMPLETIONS_H
+
+#include "engine/handle.h"
+#include "engine/operation.h"
+#include "mcds.h"
+
+struct mcds__completion;
+
+/* A ring, in the order in which they finished. All zero at the start, except for `env`. */
+struct mcds__completions {
+    const mcds_env *env;
+    struct mcds__completion *ring;
+    uint32_t capacity; /* a power of two */
+    uint32_t first;
+    uint32_t count;
+};
+
+/* Reserve space for so many more. False: no memory. */
+bool mcds__completions_reserve(struct mcds__completions *completions, uint32_t more);
+/* The operation has ended; there is space for it. mcds__completions_hold follows. */
+void mcds__completions_put(struct mcds__completions *completions,
+                           const struct mcds__operation *operation);
+/* The handle of the newest, to which its name belongs; takes over the reference. */
+void mcds__completions_hold(struct mcds__completions *completions, struct mcds__handle *handle);
+/* Take the oldest, and leave its sentence in mcds_errmsg(). There is one. */
+void mcds__completions_take(struct mcds__completions *completions, mcds_completion *done);
+void mcds__completions_free(struct mcds__completions *completions);
+
+#endif

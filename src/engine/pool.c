@@ -1,0 +1,66 @@
+/* A pool of memory for the operations of one pipeline. */
+#include "engine/pool.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+#include "base/environment.h"
+#include "engine/operation.h"
+
+#define BITS_MIN 10
+
+struct mcds__pool_block {
+    struct mcds__pool_block *all;   /* the next of all blocks */
+    struct mcds__pool_block *spare; /* the next free one of its class */
+    struct mcds__handle *handle;    /* of its operation; NULL: it is free */
+    uint32_t size_class;
+    _Alignas(max_align_t) uint8_t memory[];
+};
+
+void *mcds__pool_take(struct mcds__pool *pool, struct mcds__handle *handle, size_t size)
+{
+    assert(size > 0);
+    unsigned long long beyond = (unsigned long long)(size - 1) >> BITS_MIN;
+    uint32_t size_class = beyond > 0 ? 64 - (uint32_t)__builtin_clzll(beyond) : 0;
+    assert(size_class < MCDS__POOL_CLASSES);
+    struct mcds__pool_block *block = pool->spare[size_class];
+    if (block != NULL) {
+        assert(block->handle == NULL && block->size_class == size_class);
+        pool->spare[size_class] = block->spare;
+    } else {
+        block = mcds__allocate(pool->env,
+                               sizeof *block + ((size_t)1 << (BITS_MIN + size_class)));
+        if (block == NULL)
+            return NULL;
+        block->size_class = size_class;
+        block->all = pool->all;
+        pool->all = block;
+    }
+    mcds__handle_hold(handle);
+    block->handle = handle;
+    return block->memory;
+}
+
+struct mcds__handle *mcds__pool_give(struct mcds__pool *pool, void *operation)
+{
+    struct mcds__pool_block *block =
+        (struct mcds__pool_block *)((uint8_t *)operation -
+                                    offsetof(struct mcds__pool_block, memory));
+    assert(block->handle != NULL && block->size_class < MCDS__POOL_CLASSES);
+    struct mcds__handle *handle = block->handle;
+    block->handle = NULL;
+    block->spare = pool->spare[block->size_class];
+    pool->spare[block->size_class] = block;
+    return handle;
+}
+
+void mcds__pool_free(struct mcds__pool *pool)
+{
+    for (struct mcds__pool_block *block = pool->all, *next; block != NULL; block = next) {
+        next = block->all;
+        if (block->handle != NULL)
+            mcds__operation_free((struct mcds__operation *)(void *)block->memory);
+        mcds__handle_release(block->handle);
+        mcds__free(pool->env, block);
+    }
+}

@@ -1,0 +1,72 @@
+/* The timeline of a simulated world: its last events as lines of text, in a ring. */
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "sim/world.h"
+
+void mcds_sim_note(mcds_sim *sim, const mcds_sim_client *client, const char *format, ...)
+{
+    if (sim == NULL || format == NULL)
+        return;
+    char *line = sim->lines[sim->line_count++ % MCDS__SIM_LINES];
+    char who[16] = "  ";
+    if (client != NULL)
+        (void)snprintf(who, sizeof who, "c%u", client->number);
+    int length = snprintf(line, MCDS__SIM_LINE_MAX, "%12.6f %s ",
+                          (double)sim->now_ns / (double)NS_PER_S, who);
+    assert(length > 0 && length < MCDS__SIM_LINE_MAX);
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(line + length, (size_t)(MCDS__SIM_LINE_MAX - length), format, arguments);
+    va_end(arguments);
+}
+
+const char *mcds__sim_command_name(mcds_command command)
+{
+    static const char *const names[] = {"?",       "get", "set",    "add",  "replace", "append",
+                                        "prepend", "cas", "delete", "incr", "decr",    "touch"};
+    assert((size_t)command < sizeof names / sizeof names[0]);
+    return names[command];
+}
+
+static const char *outcome_name(mcds_outcome outcome)
+{
+    static const char *const names[] = {
+        "none",        "ok",        "miss",      "exists",      "not stored",
+        "too big",     "no memory", "no buffer", "not numeric", "bad request",
+        "unsupported", "failed",    "protocol",  "unsent",      "unknown"};
+    assert((size_t)outcome < sizeof names / sizeof names[0]);
+    return names[outcome];
+}
+
+void mcds__sim_note_request(const mcds_sim_client *client, const mcds_request *request,
+                            const char *what)
+{
+    mcds_sim_note(client->sim, client, "%s %.*s -> %s%s",
+                  mcds__sim_command_name(request->command), (int)request->key.length,
+                  (const char *)request->key.at, outcome_name(request->reply.outcome), what);
+}
+
+size_t mcds_sim_timeline(const mcds_sim *sim, char *out, size_t capacity)
+{
+    size_t length = 0;
+    if (out == NULL || capacity == 0)
+        return 0;
+    uint64_t lines = sim != NULL ? sim->line_count : 0;
+    uint64_t first = lines > MCDS__SIM_LINES ? lines - MCDS__SIM_LINES : 0;
+    for (uint64_t i = first; i < lines; i++) {
+        const char *line = sim->lines[i % MCDS__SIM_LINES];
+        size_t line_length = strlen(line);
+        if (length + line_length + 2 > capacity)
+            break;
+        memcpy(out + length, line, line_length);
+        length += line_length;
+        out[length++] = '\n';
+    }
+    assert(length < capacity);
+    out[length] = '\0';
+    return length;
+}

@@ -1,0 +1,196 @@
+/* Inspects an lmdb: file for people: lists its keys and reports findings. */
+#include <errno.h>
+#include <lmdb.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/key.h"
+#include "store/finding.h"
+#include "store/lmdb/commit/publications.h"
+
+#define KEYS_MAX 64 /* copied in one read transaction, which must be short */
+#define WAIT_NS (10 * NS_PER_S)
+#define STUCK_NS NS_PER_S
+#define MIB (1024.0 * 1024.0)
+
+struct keys {
+    uint32_t count;
+    struct mcds__key key[KEYS_MAX];
+    struct mcds__key last; /* where to continue, after this key; empty at the start */
+};
+
+static MDB_val val_of(const struct mcds__key *key)
+{
+    return (MDB_val){key->length, (void *)(uintptr_t)key->bytes};
+}
+
+static bool begins_with(MDB_val at, mcds_bytes prefix)
+{
+    return at.mv_size >= prefix.length &&
+           (prefix.length == 0 || memcmp(at.mv_data, prefix.at, prefix.length) == 0);
+}
+
+static void copy_key(struct mcds__key *key, MDB_val at)
+{
+    key->length = (uint8_t)at.mv_size;
+    memcpy(key->bytes, at.mv_data, at.mv_size);
+    key->bytes[at.mv_size] = '\0';
+}
+
+/* Gather the keys after `last`. MDB_NOTFOUND: there are no more. */
+static int lmdb_inspect_gather(MDB_cursor *cursor, mcds_bytes prefix, uint64_t now_ms,
+                               struct keys *keys)
+{
+    MDB_val at = keys->last.length > 0 ? val_of(&keys->last)
+                                       : (MDB_val){prefix.length, (void *)(uintptr_t)prefix.at};
+    MDB_val data;
+    MDB_cursor_op how = at.mv_size > 0 ? MDB_SET_RANGE : MDB_FIRST;
+    int code = mdb_cursor_get(cursor, &at, &data, how);
+    if (code == 0 && keys->last.length > 0 && at.mv_size == keys->last.length &&
+        memcmp(at.mv_data, keys->last.bytes, at.mv_size) == 0)
+        code = mdb_cursor_get(cursor, &at, &data, MDB_NEXT);
+    for (uint32_t i = 0; i < KEYS_MAX && code == 0; i++) {
+        if (!begins_with(at, prefix))
+            return MDB_NOTFOUND;
+        struct mcds__record record;
+        bool sound = mcds__record_read((mcds_bytes){data.mv_data, data.mv_size}, &record);
+        if (at.mv_size <= MCDS__KEY_MAX) {
+            copy_key(&keys->last, at);
+            if (!sound || record.expires_ms == MCDS__RECORD_NEVER || now_ms < record.expires_ms)
+                keys->key[keys->count++] = keys->last;
+        }
+        code = mdb_cursor_get(cursor, &at, &data, MDB_NEXT);
+    }
+    return code;
+}
+
+static int gather_once(struct mcds__lmdb_file *file, const mcds_env *env, mcds_bytes prefix,
+                       struct keys *keys)
+{
+    struct mcds__lmdb_reader *reader;
+    MDB_cursor *cursor;
+    keys->count = 0;
+    int code = mcds__lmdb_read_begin(file, env, mcds__monotonic_ns(env) + WAIT_NS, &reader);
+    if (code != 0)
+        return code;
+    code = mdb_cursor_open(reader->txn, file->items, &cursor);
+    if (code == 0) {
+        code = lmdb_inspect_gather(cursor, prefix, mcds__lmdb_now_ms(file, env), keys);
+        mdb_cursor_close(cursor);
+    }
+    mcds__lmdb_read_end(file, reader);
+    return code;
+}
+
+int mcds__lmdb_keys(struct mcds__lmdb_file *file, const mcds_env *env, mcds_bytes prefix,
+                    bool (*visit)(void *context, mcds_bytes key), void *context)
+{
+    struct keys *keys = mcds__allocate_zero(env, sizeof *keys);
+    if (keys == NULL)
+        return mcds__fail_memory("store", NULL, NULL);
+    int code = 0;
+    bool going_on = true;
+    while (code == 0 && going_on) {
+        code = gather_once(file, env, prefix, keys);
+        for (uint32_t i = 0; i < keys->count && going_on; i++)
+            going_on = visit(context, mcds__key_bytes(&keys->key[i]));
+    }
+    mcds__free(env, keys);
+    if (code == 0 || code == MDB_NOTFOUND)
+        return MCDS_OK;
+    return mcds__fail_why(MCDS_IO, mcds__lmdb_reason(code), .noun = "store",
+                          .peer = file->path);
+}
+
+/* What LMDB reports of the file at one moment. */
+struct figures {
+    MDB_envinfo info;
+    MDB_stat items;
+    MDB_stat expiry;
+};
+
+static int lmdb_inspect_look(struct mcds__lmdb_file *file, const mcds_env *env,
+                             struct figures *out)
+{
+    struct mcds__lmdb_reader *reader;
+    int code = mcds__lmdb_read_begin(file, env, mcds__monotonic_ns(env) + WAIT_NS, &reader);
+    if (code != 0)
+        return code;
+    code = mdb_env_info(file->env, &out->info);
+    if (code == 0)
+        code = mdb_stat(reader->txn, file->items, &out->items);
+    if (code == 0)
+        code = mdb_stat(reader->txn, file->expiry, &out->expiry);
+    mcds__lmdb_read_end(file, reader);
+    return code;
+}
+
+static void tell_figures(struct mcds__lmdb_file *file, const struct figures *figures,
+                         struct mcds__report *report)
+{
+    (void)pthread_mutex_lock(&file->map_mutex);
+    uint64_t map_max = file->map_max;
+    (void)pthread_mutex_unlock(&file->map_mutex);
+    (void)pthread_mutex_lock(&file->queue_mutex);
+    uint64_t batches = file->batches;
+    uint64_t commits = file->commits;
+    uint32_t waiting = file->waiting;
+    (void)pthread_mutex_unlock(&file->queue_mutex);
+    uint64_t used = ((uint64_t)figures->info.me_last_pgno + 1) * file->page_size;
+    mcds__report(report, MCDS_FACT, "", "%llu items, %llu of them expire; %.1f MiB",
+                 (unsigned long long)figures->items.ms_entries,
+                 (unsigned long long)figures->expiry.ms_entries, (double)used / MIB);
+    if (used > map_max / 10 * 8)
+        mcds__report(report, MCDS_ADVICE, "raise map_max in the store's URI",
+                     "it may grow to %.0f MiB and has reached %.0f MiB", (double)map_max / MIB,
+                     (double)used / MIB);
+    mcds__report(report, MCDS_FACT, "",
+                 "this process has written %llu batches in %llu commits; %u writers wait for "
+                 "their turn, and %u processes have posted requests that another commits",
+                 (unsigned long long)batches, (unsigned long long)commits, waiting,
+                 mcds__lmdb_publications_posted(file));
+    if (file->snapshot >= 0)
+        return; /* the readers of the copy are not those of the file */
+    int dead = 0;
+    (void)mdb_reader_check(file->env, &dead);
+    mcds__report(
+        report, MCDS_FACT, "",
+        "%u of %u places for readers have been in use; %d left by dead processes were cleared",
+        figures->info.me_numreaders, figures->info.me_maxreaders, dead + file->stale_readers);
+}
+
+static void tell_writer(struct mcds__lmdb_file *file, const mcds_env *env,
+                        struct mcds__report *report)
+{
+    int64_t process = mcds__lmdb_stuck_writer(file, env, mcds__monotonic_ns(env) + STUCK_NS);
+    if (process != 0)
+        mcds__report(report, MCDS_PROBLEM, "let that process continue (kill -CONT), or end it",
+                     "process %lld has been writing for more than a second; all others wait",
+                     (long long)process);
+}
+
+int mcds__lmdb_findings(struct mcds__lmdb_file *file, const mcds_env *env, bool full,
+                        bool (*finding)(void *context, const mcds_finding *finding),
+                        void *context)
+{
+    struct mcds__report report = {file->path, finding, context, false};
+    struct figures figures;
+    int code = lmdb_inspect_look(file, env, &figures);
+    if (code != 0)
+        return mcds__fail_why(MCDS_IO, mcds__lmdb_reason(code), .noun = "store",
+                              .peer = file->path);
+    tell_figures(file, &figures, &report);
+    if (!file->read_only)
+        tell_writer(file, env, &report);
+    mcds__lmdb_tell_files(file, &report);
+    mcds__lmdb_tell_readers(file, figures.info.me_last_txnid, &report);
+    mcds__report(&report, MCDS_FACT, "",
+                 "sync=%s; mcds backup copies it while it is used, cp does not",
+                 full ? "full" : "async");
+    if (!full)
+        mcds__report(
+            &report, MCDS_ADVICE, "use sync=full for what must not be lost",
+            "sync=async: a power loss loses up to a second of writes and may damage the file");
+    return MCDS_OK;
+}

@@ -1,0 +1,193 @@
+/* Checks that a file has all pages to which its newest transaction refers. A read through
+ * LMDB's map beyond the end of the file would kill the process; a file that was cut short has
+ * its root, but not the pages to which the root refers.
+ *
+ * A sound file may be shorter than its last page number says: LMDB does not write a page that
+ * was freed again in the transaction that allocated it. So the trees of a short file are
+ * walked. */
+#include <assert.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "store/lmdb/guard.h"
+
+#define LOOKS_MAX 20
+#define LEVELS_MAX 64
+/* Offsets in a meta page, if LMDB's numbers have 8 bytes. */
+#define META_BYTES 152
+#define PAGE_SIZE_AT 40
+#define FREE_ROOT_AT 80
+#define MAIN_ROOT_AT 128
+#define LAST_PAGE_AT 136
+#define TRANSACTION_AT 144
+#define PAGE_SIZE_MAX 65536
+/* Offsets in the other pages, and in their nodes. */
+#define HEAD_BYTES 16
+#define FLAGS_AT 10
+#define LOWER_AT 12
+#define PAGE_BRANCH 1
+#define PAGE_LEAF 2
+#define PAGE_FIXED_LEAF 0x20
+#define NODE_BYTES 8
+#define NODE_BIG 1
+#define NODE_TREE 2
+#define TREE_BYTES 48
+#define TREE_ROOT_AT 40
+#define NO_PAGE UINT64_MAX
+
+static bool read_meta(int descriptor, off_t at, struct mcds__lmdb_meta *out)
+{
+    uint8_t bytes[META_BYTES];
+    if (pread(descriptor, bytes, sizeof bytes, at) != (ssize_t)sizeof bytes)
+        return false;
+    memcpy(&out->transaction, bytes + TRANSACTION_AT, sizeof out->transaction);
+    memcpy(&out->last_page, bytes + LAST_PAGE_AT, sizeof out->last_page);
+    memcpy(&out->free_root, bytes + FREE_ROOT_AT, sizeof out->free_root);
+    memcpy(&out->main_root, bytes + MAIN_ROOT_AT, sizeof out->main_root);
+    memcpy(&out->page_size, bytes + PAGE_SIZE_AT, sizeof out->page_size);
+    return out->page_size >= META_BYTES && out->page_size <= PAGE_SIZE_MAX;
+}
+
+bool mcds__lmdb_read_meta(int descriptor, struct mcds__lmdb_meta *out)
+{
+    struct mcds__lmdb_meta other;
+    if (!read_meta(descriptor, 0, out) || !read_meta(descriptor, (off_t)out->page_size, &other))
+        return false;
+    if (other.transaction > out->transaction)
+        *out = other;
+    return true;
+}
+
+struct walk {
+    const uint8_t *pages;
+    uint64_t end;  /* the number of whole pages in the file */
+    uint64_t left; /* the pages that may still be visited: a damaged file may contain a cycle */
+    size_t page_size;
+};
+
+static uint16_t two_bytes(const uint8_t *at)
+{
+    uint16_t number;
+    memcpy(&number, at, sizeof number);
+    return number;
+}
+
+static uint64_t eight_bytes(const uint8_t *at)
+{
+    uint64_t number;
+    memcpy(&number, at, sizeof number);
+    return number;
+}
+
+static bool has_pages(const struct walk *walk, uint64_t first, uint64_t count)
+{
+    return first < walk->end && count <= walk->end - first;
+}
+
+/* The root page of the tree below this leaf node; NO_PAGE if there is none. */
+static bool check_leaf(const struct walk *walk, const uint8_t *node, size_t capacity,
+                       uint64_t *root)
+{
+    assert(capacity >= NODE_BYTES);
+    uint16_t flags = two_bytes(node + 4);
+    size_t at = NODE_BYTES + (size_t)two_bytes(node + 6);
+    uint64_t length = two_bytes(node) | (uint64_t)two_bytes(node + 2) << 16;
+    *root = NO_PAGE;
+    if ((flags & NODE_BIG) != 0)
+        return at + 8 <= capacity &&
+               has_pages(walk, eight_bytes(node + at),
+                         (length + HEAD_BYTES + walk->page_size - 1) / walk->page_size);
+    if ((flags & NODE_TREE) == 0)
+        return true;
+    if (at + TREE_BYTES > capacity)
+        return false;
+    *root = eight_bytes(node + at + TREE_ROOT_AT);
+    return true;
+}
+
+static uint64_t child_of(const uint8_t *node)
+{
+    return two_bytes(node) | (uint64_t)two_bytes(node + 2) << 16 |
+           (uint64_t)two_bytes(node + 4) << 32;
+}
+
+/* NOLINTNEXTLINE(misc-no-recursion): at most LEVELS_MAX deep */
+static bool has_tree(struct walk *walk, uint64_t number, int level)
+{
+    assert(level >= 0 && level <= LEVELS_MAX);
+    if (number == NO_PAGE)
+        return true;
+    if (!has_pages(walk, number, 1) || level == LEVELS_MAX || walk->left-- == 0)
+        return false;
+    assert(number < walk->end);
+    const uint8_t *page = walk->pages + number * walk->page_size;
+    uint16_t flags = two_bytes(page + FLAGS_AT);
+    size_t lower = two_bytes(page + LOWER_AT);
+    if (eight_bytes(page) != number || (flags & (PAGE_BRANCH | PAGE_LEAF)) == 0 ||
+        lower > walk->page_size)
+        return false;
+    for (size_t at = HEAD_BYTES; (flags & PAGE_FIXED_LEAF) == 0 && at + 2 <= lower; at += 2) {
+        size_t node = two_bytes(page + at);
+        uint64_t below = NO_PAGE;
+        if (node + NODE_BYTES > walk->page_size)
+            return false;
+        if ((flags & PAGE_BRANCH) != 0) {
+            assert(node + NODE_BYTES <= walk->page_size);
+            below = child_of(page + node);
+        } else if (!check_leaf(walk, page + node, walk->page_size - node, &below))
+            return false;
+        if (!has_tree(walk, below, level + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool has_trees(int descriptor, uint64_t size, const struct mcds__lmdb_meta *meta)
+{
+    void *pages = mmap(NULL, (size_t)size, PROT_READ, MAP_SHARED, descriptor, 0);
+    if (pages == MAP_FAILED)
+        return true; /* LMDB cannot map it either */
+    struct walk walk = {pages, size / meta->page_size, size / meta->page_size, meta->page_size};
+    bool whole = has_tree(&walk, meta->free_root, 0) && has_tree(&walk, meta->main_root, 0);
+    (void)munmap(pages, (size_t)size);
+    return whole;
+}
+
+/* If the file is written meanwhile, check it again: its pages belong to another transaction. */
+static bool lmdb_length_is_whole(int descriptor, struct mcds__lmdb_meta *meta, uint64_t *size)
+{
+    struct stat status;
+    struct mcds__lmdb_meta after;
+    for (int i = 0; i < LOOKS_MAX; i++) {
+        if (fstat(descriptor, &status) != 0 || !mcds__lmdb_read_meta(descriptor, meta))
+            return true; /* LMDB reports what it is */
+        *size = (uint64_t)status.st_size;
+        if (*size / meta->page_size > meta->last_page || has_trees(descriptor, *size, meta))
+            return true;
+        if (!mcds__lmdb_read_meta(descriptor, &after) || after.transaction == meta->transaction)
+            return false;
+    }
+    return true;
+}
+
+int mcds__lmdb_check_length(const struct mcds__lmdb_file *file)
+{
+#if SIZE_MAX > UINT32_MAX
+    struct mcds__lmdb_meta meta;
+    uint64_t size;
+    if (!lmdb_length_is_whole(file->held, &meta, &size))
+        return mcds__fail_at(
+            MCDS_IO, DAMAGED, file->path,
+            "it is damaged: it has been cut short, as by a copy that was interrupted, and has "
+            "%llu of %llu bytes; move it away, and copy the backup again",
+            (unsigned long long)size,
+            (unsigned long long)((meta.last_page + 1) * meta.page_size));
+#else
+    (void)file;
+#endif
+    return MCDS_OK;
+}

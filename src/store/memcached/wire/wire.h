@@ -1,0 +1,116 @@
+/* memcached's two text protocols as pure functions: a request to bytes, and bytes to a reply.
+ * They use no sockets and no clocks, and keep no state between calls. */
+#ifndef MCDS_STORE_MEMCACHED_WIRE_WIRE_H
+#define MCDS_STORE_MEMCACHED_WIRE_WIRE_H
+
+#include <string.h>
+
+#include "base/number.h"
+#include "mcds/backend.h"
+
+enum mcds__parse {
+    PARSE_MORE,  /* the reply is incomplete */
+    PARSE_DONE,  /* *consumed bytes belong to it */
+    PARSE_BROKEN /* not a reply to this request: the stream cannot be trusted */
+};
+
+/* What a reply proves about its place in the stream. */
+enum mcds__proof {
+    PROOF_NONE,    /* nothing, like every reply of the classic protocol */
+    PROOF_MISSING, /* nothing, because it is an error line, which has no opaque */
+    PROOF_FAILED,  /* it is the reply to another request; only with PARSE_BROKEN */
+    PROOF_MADE     /* it has its opaque: this reply and those before it are in their places */
+};
+
+/* The contents of one reply. `value` points into the parsed bytes. */
+struct mcds__wire_reply {
+    mcds_outcome outcome;
+    uint32_t flags;
+    int64_t ttl_ms;
+    uint64_t number;
+    uint64_t cas;
+    uint64_t size; /* of the value, if the value itself was not sent */
+    mcds_bytes value;
+    const mcds_reason *detail;
+    enum mcds__proof proof;
+};
+
+/* One protocol. */
+struct mcds__wire {
+    const char *name;
+    /* Append the bytes of a request. `sequence` is its number on its connection, which the reply
+     * returns; `wall_s` is Unix time, for a ttl of more than thirty days. False: no memory, and
+     * `out` is unchanged. */
+    bool (*encode)(const mcds_request *request, uint32_t sequence, int64_t wall_s,
+                   mcds_buffer *out);
+    /* Parse the reply to `request` from the first `length` bytes. With PARSE_MORE, `*needed` is
+     * a length below which the reply cannot be complete. A reply to another request is
+     * PARSE_BROKEN. */
+    enum mcds__parse (*parse)(const mcds_request *request, uint32_t sequence, const char *bytes,
+                              size_t length, struct mcds__wire_reply *reply, size_t *consumed,
+                              size_t *needed);
+};
+
+extern const struct mcds__wire mcds__wire_meta;
+extern const struct mcds__wire mcds__wire_careful; /* meta, for servers that do not evict */
+extern const struct mcds__wire mcds__wire_classic;
+extern const struct mcds__wire mcds__wire_plain; /* classic, for servers without gets and cas */
+
+/* Find the end of a line; false: it has not arrived. *line_length excludes the end and
+ * *consumed includes it. Lines longer than MCDS__WIRE_LINE_MAX are broken. */
+#define MCDS__WIRE_LINE_MAX 2048
+enum mcds__parse mcds__wire_line(const char *bytes, size_t length, size_t *line_length,
+                                 size_t *consumed);
+
+/* ttl_ms as memcached expects it: whole seconds, rounded up; absolute beyond thirty days. */
+uint64_t mcds__wire_exptime(uint64_t ttl_ms, int64_t wall_s);
+
+/* The meaning of an error line; PARSE_BROKEN: a valid request cannot cause it. */
+enum mcds__parse mcds__wire_error(const mcds_request *request, const char *line, size_t length,
+                                  struct mcds__wire_reply *reply);
+
+/* Whether the request stores a value. */
+static inline bool mcds__wire_is_store(const mcds_request *request)
+{
+    return request->command >= MCDS_SET && request->command <= MCDS_CAS;
+}
+
+static inline bool mcds__wire_is_count(const mcds_request *request)
+{
+    return request->command == MCDS_INCR || request->command == MCDS_DECR;
+}
+
+/* Whether the line is exactly `text`. */
+static inline bool mcds__wire_is(const char *line, size_t length, const char *text)
+{
+    return length == strlen(text) && memcmp(line, text, length) == 0;
+}
+
+/* Whether the line begins with `text`. */
+static inline bool mcds__wire_begins(const char *line, size_t length, const char *text)
+{
+    size_t text_length = strlen(text);
+    return length >= text_length && memcmp(line, text, text_length) == 0;
+}
+
+/* Write into space that was reserved. */
+static inline char *mcds__wire_put(char *at, const char *text)
+{
+    size_t length = strlen(text);
+    memcpy(at, text, length);
+    return at + length;
+}
+
+static inline char *mcds__wire_put_bytes(char *at, mcds_bytes bytes)
+{
+    if (bytes.length > 0)
+        memcpy(at, bytes.at, bytes.length);
+    return at + bytes.length;
+}
+
+static inline char *mcds__wire_put_u64(char *at, uint64_t number)
+{
+    return at + mcds__format_u64(number, at);
+}
+
+#endif

@@ -1,0 +1,292 @@
+/* Counter: exactly-once counters, on core/replica. */
+
+#include <assert.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "structures/counter/counter.h"
+
+/* After a failed flush, additions do not flush for this long. */
+#define RETRY_MS 1000
+
+int mcds__exact_open(mcds_counter *counter, uint32_t copies)
+{
+    assert(counter->replica == NULL);
+    assert(copies > 0 && copies <= MCDS__REPLICA_COPIES_MAX);
+    const mcds_env *env = mcds__store_env(counter->store);
+    mcds_capabilities can;
+    mcds__store_capabilities(counter->store, &can);
+    if (copies > can.places)
+        return mcds__fail(MCDS_UNSUPPORTED, FEW_SERVERS, .noun = "counter",
+                          .name = counter->name, .option = "copies", .wanted_max = can.places,
+                          .found_number = copies);
+    struct mcds__replica *replica = mcds__allocate_zero(env, sizeof *replica);
+    if (replica == NULL || !mcds__replica_open(replica, env, mcds__store_ns(counter->store),
+                                               counter->name, copies)) {
+        mcds__free(env, replica);
+        return mcds__fail_memory("counter", counter->name, NULL);
+    }
+    counter->replica = replica;
+    return MCDS_OK;
+}
+
+struct counter_flush {
+    struct mcds__operation base;
+    mcds_counter *counter;
+    bool of_add; /* part of an add: the handle keeps the addition when the flush fails */
+    bool overflows;
+    bool rests; /* nothing shall be flushed yet */
+    struct mcds__replica_flush flush;
+};
+
+/* The result of an addition, given that of its flush. With FLUSH_EACH, an addition that was not
+ * taken back may still be written by a later flush. */
+static int result_of_add(const mcds_counter *counter, const struct mcds__replica_flush *flush,
+                         int result)
+{
+    assert(flush->waits == (counter->flush_ms == 0));
+    if (counter->flush_ms == 0)
+        return result == MCDS_OK || flush->is_withdrawn ? result : MCDS_AMBIGUOUS;
+    switch (result) {
+    case MCDS_INVALID:
+    case MCDS_UNSUPPORTED:
+    case MCDS_CORRUPT:
+    case MCDS_OK:
+        return result;
+    default:
+        return MCDS_OK;
+    }
+}
+
+static enum mcds__step counter_exact_step_flush(struct mcds__operation *operation)
+{
+    struct counter_flush *flush = (struct counter_flush *)operation;
+    if (flush->overflows)
+        return mcds__operation_explain(operation, MCDS_OVERFLOW, MCDS__WHY(SUM_TOO_LARGE));
+    if (flush->rests)
+        return mcds__operation_finish(operation, MCDS_OK);
+    enum mcds__step step = mcds__replica_flush_step(&flush->flush, operation);
+    if (step == MCDS__DONE && flush->of_add)
+        operation->result = result_of_add(flush->counter, &flush->flush, operation->result);
+    return step;
+}
+
+static void counter_exact_release_flush(struct mcds__operation *operation)
+{
+    mcds__replica_flush_end(&((struct counter_flush *)operation)->flush);
+}
+
+static const struct mcds__operation_kind flush_kind = {
+    "counter", "flush", sizeof(struct counter_flush), counter_exact_step_flush};
+static const struct mcds__operation_kind add_kind = {
+    "counter", "add", sizeof(struct counter_flush), counter_exact_step_flush};
+
+static void begin_flush(struct counter_flush *flush, const struct mcds__operation_kind *kind,
+                        mcds_counter *counter)
+{
+    mcds__operation_begin(&flush->base, kind, counter->store, counter->name, 0);
+    flush->base.release = counter_exact_release_flush;
+    flush->counter = counter;
+    flush->of_add = kind == &add_kind;
+    flush->overflows = false;
+    flush->rests = false;
+    mcds__replica_flush_begin(&flush->flush, counter->replica);
+}
+
+/* Whether an addition flushes: flush_ms have passed, and no other flush is in flight. */
+static bool counter_exact_is_due(const mcds_counter *counter)
+{
+    struct mcds__replica *replica = counter->replica;
+    if (counter->flush_ms == 0)
+        return true;
+    int64_t now_ns = mcds__monotonic_ns(replica->env);
+    (void)pthread_mutex_lock(&replica->mutex);
+    uint32_t pause_ms = counter->flush_ms;
+    if (replica->failed && pause_ms < RETRY_MS)
+        pause_ms = RETRY_MS;
+    bool due = !replica->busy && now_ns - replica->flushed_ns >= pause_ms * NS_PER_MS;
+    (void)pthread_mutex_unlock(&replica->mutex);
+    return due;
+}
+
+static int refuse_sum(const mcds_counter *counter)
+{
+    return mcds__fail_why(MCDS_OVERFLOW, MCDS__WHY(SUM_TOO_LARGE), .noun = "counter",
+                          .name = counter->name, .verb = "add");
+}
+
+/* With FLUSH_EACH, a failed flush may take the addition back. */
+static void flush_addition(struct counter_flush *flush,
+                           const struct mcds__replica_addition *addition)
+{
+    assert(flush->of_add);
+    flush->flush.waits = flush->counter->flush_ms == 0;
+    if (flush->flush.waits)
+        flush->flush.own = *addition;
+}
+
+static int add_in_pipeline(mcds_counter *counter, int64_t delta, mcds_pipeline *pipeline,
+                           uint64_t tag)
+{
+    int result = MCDS_OK;
+    struct counter_flush *flush = mcds__pipeline_new(pipeline, &counter->handle, &add_kind,
+                                                     &result);
+    if (flush == NULL)
+        return result;
+    begin_flush(flush, &add_kind, counter);
+    struct mcds__replica_addition addition = {0, 0};
+    flush->overflows = !mcds__replica_add(counter->replica, delta, &addition);
+    flush->rests = !counter_exact_is_due(counter);
+    flush_addition(flush, &addition);
+    return mcds__launch(&flush->base, pipeline, tag);
+}
+
+int mcds__exact_add(mcds_counter *counter, int64_t delta, bool piped, mcds_pipeline *pipeline,
+                    uint64_t tag)
+{
+    if (piped)
+        return add_in_pipeline(counter, delta, pipeline, tag);
+    struct mcds__replica_addition addition;
+    if (!mcds__replica_add(counter->replica, delta, &addition))
+        return refuse_sum(counter);
+    if (!counter_exact_is_due(counter))
+        return MCDS_OK;
+    struct counter_flush flush;
+    begin_flush(&flush, &add_kind, counter);
+    flush_addition(&flush, &addition);
+    return mcds__launch(&flush.base, NULL, 0);
+}
+
+static int counter_exact_launch_flush(struct counter_flush *flush, mcds_counter *counter,
+                                      mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = mcds__counter_check(counter, counter, "flush");
+    if (result != MCDS_OK)
+        return result;
+    if (flush == NULL)
+        flush = mcds__pipeline_new(pipeline, &counter->handle, &flush_kind, &result);
+    if (flush == NULL)
+        return result;
+    begin_flush(flush, &flush_kind, counter);
+    flush->rests = counter->replica == NULL;
+    flush->flush.waits = true;
+    return mcds__launch(&flush->base, pipeline, tag);
+}
+
+int mcds_counter_flush(mcds_counter *counter)
+{
+    struct counter_flush flush;
+    return counter_exact_launch_flush(&flush, counter, NULL, 0);
+}
+
+int mcds_counter_flush_start(mcds_counter *counter, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return counter_exact_launch_flush(NULL, counter, pipeline, tag);
+}
+
+void mcds__exact_close(mcds_counter *counter)
+{
+    struct counter_flush flush;
+    struct mcds__failure failure;
+    /* Taking the completion of a failed operation may close the counter. */
+    mcds__failure_save(&failure);
+    begin_flush(&flush, &flush_kind, counter);
+    flush.flush.waits = true;
+    flush.flush.leaves = true;
+    (void)mcds__launch(&flush.base, NULL, 0);
+    mcds__failure_restore(&failure);
+    mcds__replica_close(counter->replica);
+    mcds__free(mcds__store_env(counter->store), counter->replica);
+}
+
+struct counter_read {
+    struct mcds__operation base;
+    const mcds_counter *counter;
+    mcds_counter_value *value_out;
+    struct mcds__replica_read read;
+};
+
+static enum mcds__step counter_exact_step_read(struct mcds__operation *operation)
+{
+    struct counter_read *read = (struct counter_read *)operation;
+    enum mcds__step step = mcds__replica_read_step(&read->read, operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    if (read->read.reborn && mcds__counter_is_strict(read->counter))
+        return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(SERVER_PART_LOST));
+    mcds_counter_value value = {.value = read->read.value, .reborn = read->read.reborn};
+    mcds__sized_write(MCDS__SIZED_mcds_counter_value, read->value_out, &value);
+    return step;
+}
+
+static void release_read(struct mcds__operation *operation)
+{
+    mcds__replica_read_end(&((struct counter_read *)operation)->read);
+}
+
+static const struct mcds__operation_kind read_kind = {
+    "counter", "get", sizeof(struct counter_read), counter_exact_step_read};
+
+static int launch_read(struct counter_read *read, mcds_counter *counter,
+                       mcds_counter_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = MCDS_OK;
+    if (read == NULL)
+        read = mcds__pipeline_new(pipeline, &counter->handle, &read_kind, &result);
+    if (read == NULL)
+        return result;
+    mcds__operation_begin(&read->base, &read_kind, counter->store, counter->name, 0);
+    read->base.release = release_read;
+    read->counter = counter;
+    read->value_out = value_out;
+    mcds__replica_read_begin(&read->read, counter->replica);
+    return mcds__launch(&read->base, pipeline, tag);
+}
+
+int mcds__exact_get(mcds_counter *counter, mcds_counter_value *value_out, bool piped,
+                    mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct counter_read read;
+    return launch_read(piped ? NULL : &read, counter, value_out, pipeline, tag);
+}
+
+struct counter_erase {
+    struct mcds__operation base;
+    struct mcds__replica_drop drop;
+};
+
+static enum mcds__step step_erase(struct mcds__operation *operation)
+{
+    return mcds__replica_drop_step(&((struct counter_erase *)operation)->drop, operation);
+}
+
+static void release_erase(struct mcds__operation *operation)
+{
+    mcds__replica_drop_end(&((struct counter_erase *)operation)->drop);
+}
+
+static const struct mcds__operation_kind erase_kind = {
+    "counter", "drop", sizeof(struct counter_erase), step_erase};
+
+static int launch_erase(struct counter_erase *erase, mcds_counter *counter,
+                        mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = MCDS_OK;
+    if (erase == NULL)
+        erase = mcds__pipeline_new(pipeline, &counter->handle, &erase_kind, &result);
+    if (erase == NULL)
+        return result;
+    mcds__operation_begin(&erase->base, &erase_kind, counter->store, counter->name, 0);
+    erase->base.release = release_erase;
+    erase->drop.survey.replica = counter->replica;
+    erase->drop.stage = 0;
+    erase->drop.holds = false;
+    erase->drop.erased = false;
+    return mcds__launch(&erase->base, pipeline, tag);
+}
+
+int mcds__exact_drop(mcds_counter *counter, bool piped, mcds_pipeline *pipeline, uint64_t tag)
+{
+    struct counter_erase erase;
+    return launch_erase(piped ? NULL : &erase, counter, pipeline, tag);
+}

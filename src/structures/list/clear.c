@@ -1,0 +1,445 @@
+/* List: clear and drop, by ending the stream of segments and starting a new generation.
+ *
+ * A clear first ends the stream: it fills the last segments and adds a mark after them, so that no
+ * push can be acknowledged in it any more. Then it writes another generation into the root: the
+ * list is now empty. Then it replaces the segments by marks, which stay for a day, so that late
+ * requests cannot create a segment again. A push that finds the mark before the root has changed
+ * changes the root itself. */
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "structures/list/list.h"
+
+enum {
+    CLEAR_ROOT,
+    CLEAR_LOCATE,
+    CLEAR_FILL, /* filling the last segments before the mark is asked for */
+    CLEAR_MARK,
+    CLEAR_REPLACE,
+    CLEAR_READ,
+    CLEAR_ERASE
+};
+
+struct list_clear {
+    struct mcds__operation base;
+    mcds_list *list;
+    bool drops;
+    bool begun;     /* there is a mark, or may be: a push continues the clear */
+    bool is_filled; /* the last segments have taken the filling once */
+    uint8_t stage;
+    uint64_t stream;
+    uint64_t from; /* the first segment that has not been erased */
+    uint32_t item; /* the record read whose blocks may have to be erased */
+    uint32_t block;
+    struct mcds__root root;
+    struct mcds__segment_locate locate;
+    struct mcds__segment_read read;
+    struct mcds__segment_scratch *scratch;
+};
+
+static void release_clear(struct mcds__operation *operation)
+{
+    struct list_clear *clear = (struct list_clear *)operation;
+    mcds__segment_read_free(&clear->read);
+    mcds__free(operation->env, clear->locate.scratch);
+    mcds__free(operation->env, clear->scratch);
+    clear->locate.scratch = clear->scratch = NULL;
+}
+
+static enum mcds__step list_clear_advance(struct list_clear *clear);
+
+static enum mcds__step list_clear_go_to(struct list_clear *clear, uint8_t stage)
+{
+    assert(stage > CLEAR_ROOT && stage <= CLEAR_ERASE);
+    clear->stage = stage;
+    return list_clear_advance(clear);
+}
+
+static void list_clear_set_mark(mcds_request *request, mcds_command command)
+{
+    request->command = command;
+    request->options = MCDS_MAKES_ROOM;
+    request->flags = MCDS__SEGMENT_END;
+    request->ttl_ms = LIST_MARK_TTL_MS;
+}
+
+/* Whether the store may refuse the filling for want of room and then accept the mark, which is
+ * smaller. */
+static bool list_clear_must_fill(const struct list_clear *clear)
+{
+    mcds_capabilities can;
+    mcds__store_capabilities(clear->list->store, &can);
+    return !can.evicts && !can.durable && clear->locate.exists && !clear->is_filled;
+}
+
+/* The segments that have to be full below the mark: from the first to the one before it. */
+static uint64_t first_below(uint64_t mark)
+{
+    return mark > MCDS__SEGMENT_AHEAD + 1 ? mark - MCDS__SEGMENT_AHEAD - 1 : 0;
+}
+
+/* Fills the last segments and reads whether they are full. A refusal here changes
+ * nothing. */
+static enum mcds__step list_clear_ask_filling(struct list_clear *clear)
+{
+    const struct mcds__segments *segments = &clear->list->segments;
+    struct mcds__segment_scratch *scratch = clear->scratch;
+    uint64_t last = clear->locate.segment;
+    uint32_t count = 0;
+    assert(clear->locate.exists && scratch != NULL);
+    for (uint64_t segment = first_below(last + 1); segment <= last; segment++) {
+        mcds__segment_fill_close(segments, clear->stream, scratch, count, segment,
+                                 segment == last ? clear->locate.size : 0);
+        scratch->requests[count++].options = MCDS_MAKES_ROOM;
+        mcds__segment_fill_get(segments, clear->stream, scratch, count++, segment,
+                               MCDS_NO_VALUE);
+    }
+    clear->stage = CLEAR_FILL;
+    return mcds__operation_ask_repeatable(&clear->base, scratch->requests, count);
+}
+
+/* Adds the mark and reads it, as the last requests of a batch. */
+static enum mcds__step list_clear_end_with_mark(struct list_clear *clear, uint64_t mark,
+                                                uint32_t count)
+{
+    const struct mcds__segments *segments = &clear->list->segments;
+    struct mcds__segment_scratch *scratch = clear->scratch;
+    mcds__segment_fill_get(segments, clear->stream, scratch, count, mark, 0);
+    list_clear_set_mark(&scratch->requests[count++], MCDS_ADD);
+    mcds__segment_fill_get(segments, clear->stream, scratch, count++, mark, MCDS_NO_VALUE);
+    assert(count >= 2 && count <= MCDS__SEGMENT_CAPACITY);
+    clear->stage = CLEAR_MARK;
+    return mcds__operation_ask_repeatable(&clear->base, scratch->requests, count);
+}
+
+/* Fills the last segments, adds the mark after them and reads it: in this order, so that a mark is
+ * never seen after a segment that can receive records. Where the last segment is lost, missing
+ * segments get a mark too, so that no handle makes them. */
+static enum mcds__step list_clear_ask_mark(struct list_clear *clear)
+{
+    const struct mcds__segments *segments = &clear->list->segments;
+    struct mcds__segment_scratch *scratch = mcds__segment_get_scratch(&clear->scratch,
+                                                                      clear->base.env);
+    const struct mcds__segment_locate *found = &clear->locate;
+    uint64_t mark = found->exists ? found->segment + 1 : found->segment;
+    uint32_t count = 0;
+    if (scratch == NULL)
+        return mcds__operation_finish(&clear->base, MCDS_NO_MEMORY);
+    if (list_clear_must_fill(clear))
+        return list_clear_ask_filling(clear);
+    for (uint64_t segment = first_below(mark); segment < mark; segment++) {
+        if (!found->exists) {
+            mcds__segment_fill_get(segments, clear->stream, scratch, count, segment, 0);
+            list_clear_set_mark(&scratch->requests[count++], MCDS_ADD);
+        }
+        mcds__segment_fill_close(segments, clear->stream, scratch, count, segment,
+                                 segment + 1 == mark ? found->size : 0);
+        scratch->requests[count++].options = MCDS_MAKES_ROOM;
+    }
+    return list_clear_end_with_mark(clear, mark, count);
+}
+
+/* A mark ends the stream, and without compare-and-set nothing can begin another: all later pushes
+ * would be refused. What the store can do is known once it has answered. */
+static bool list_clear_may_mark(const struct list_clear *clear)
+{
+    mcds_capabilities can;
+    mcds__store_capabilities(clear->list->store, &can);
+    return clear->drops || can.compare_and_set;
+}
+
+static enum mcds__step list_clear_take_location(struct list_clear *clear, enum mcds__step step)
+{
+    assert(clear->stage == CLEAR_LOCATE);
+    if (step != MCDS__DONE || clear->base.result != MCDS_OK)
+        return step;
+    clear->locate.stage = 0;
+    if (clear->locate.ended)
+        return list_clear_go_to(clear, CLEAR_REPLACE);
+    if (!list_clear_may_mark(clear))
+        return mcds__operation_explain(&clear->base, MCDS_UNSUPPORTED,
+                                       MCDS__WHY(NO_COMPARE_AND_SET));
+    return list_clear_ask_mark(clear);
+}
+
+/* Why a segment is not full after its filling; NULL: it is, or is missing. */
+static const mcds_reply *find_trouble(const mcds_request *filling)
+{
+    const mcds_reply *looked = &filling[1].reply;
+    if (mcds__is_refusal(looked) || mcds__is_transport_trouble(looked))
+        return looked;
+    bool is_open = looked->outcome == MCDS_OUT_OK &&
+                   !mcds__segment_is_closed(looked->value_length, looked->flags);
+    return is_open ? &filling[0].reply : NULL;
+}
+
+/* memcached without memory answers an append as if the segment were missing. */
+static enum mcds__step list_clear_take_filling(struct list_clear *clear)
+{
+    for (uint32_t i = 0; i < clear->base.batch.count; i += 2) {
+        const mcds_reply *trouble = find_trouble(&clear->scratch->requests[i]);
+        if (trouble == NULL)
+            continue;
+        clear->stage = CLEAR_LOCATE;
+        if (trouble->outcome == MCDS_OUT_NOT_STORED) {
+            clear->base.peer = trouble->peer;
+            return mcds__operation_explain(&clear->base, MCDS_FULL,
+                                           MCDS__WHY(SERVER_FULL_FOR_VALUE));
+        }
+        if (!mcds__is_refusal(trouble) && mcds__operation_again(&clear->base))
+            return MCDS__SLEEP;
+        return mcds__operation_fail_read(&clear->base, trouble);
+    }
+    clear->is_filled = true;
+    return list_clear_end_with_mark(clear, clear->locate.segment + 1, 0);
+}
+
+/* The stream has ended when all segments were filled and the read shows the mark. */
+static enum mcds__step list_clear_take_mark(struct list_clear *clear)
+{
+    assert(clear->stage == CLEAR_MARK && clear->base.batch.count >= 2);
+    const mcds_request *requests = clear->scratch->requests;
+    const mcds_reply *trouble = NULL;
+    uint32_t last = clear->base.batch.count - 1;
+    mcds_outcome marked = requests[last - 1].reply.outcome;
+    clear->begun = clear->begun || marked == MCDS_OUT_OK || marked == MCDS_OUT_UNKNOWN;
+    bool is_marked = requests[last].reply.outcome == MCDS_OUT_OK &&
+                     requests[last].reply.flags == MCDS__SEGMENT_END;
+    for (uint32_t i = 0; i <= last; i++) {
+        const mcds_reply *reply = &requests[i].reply;
+        if (mcds__is_refusal(reply))
+            return mcds__operation_fail(&clear->base, reply);
+        if (mcds__is_transport_trouble(reply))
+            trouble = reply;
+    }
+    if (is_marked && trouble == NULL)
+        return list_clear_go_to(clear, CLEAR_REPLACE);
+    clear->stage = CLEAR_LOCATE;
+    if (mcds__operation_wait(&clear->base, 0))
+        return MCDS__SLEEP;
+    if (trouble != NULL)
+        return mcds__operation_fail_read(&clear->base, trouble);
+    return mcds__operation_explain(&clear->base, MCDS_BUSY, MCDS__WHY(OTHERS_PUSH));
+}
+
+static enum mcds__step list_clear_finish(struct list_clear *clear)
+{
+    return mcds__operation_finish(&clear->base, MCDS_OK);
+}
+
+/* Where there is no room for another root, the list is cleared without one: the next push makes
+ * it. */
+static enum mcds__step take_replacement(struct list_clear *clear, enum mcds__step step)
+{
+    assert(clear->stage == CLEAR_REPLACE);
+    if (step == MCDS__DONE && clear->base.result == MCDS_FULL && !clear->drops) {
+        clear->drops = true;
+        clear->root.stage = 0;
+        return mcds__root_erase_step(&clear->root, &clear->base);
+    }
+    if (step != MCDS__DONE || clear->base.result != MCDS_OK)
+        return step;
+    atomic_store(&clear->list->generation.known, clear->root.number);
+    mcds__segment_forget(&clear->list->segments, clear->stream);
+    mcds__segment_read_begin(&clear->read, &clear->list->segments, clear->stream);
+    clear->read.want = MCDS__SEGMENT_WANT_MAX;
+    return list_clear_go_to(clear, CLEAR_READ);
+}
+
+static void list_clear_add_erasure(struct list_clear *clear, mcds_bytes route, uint32_t *count)
+{
+    assert(*count < MCDS__SEGMENT_CAPACITY);
+    struct mcds__segment_scratch *scratch = clear->scratch;
+    scratch->requests[*count] = (mcds_request){
+        .command = MCDS_DELETE,
+        .key = mcds__key_bytes(&scratch->keys[*count]),
+        .route = route,
+    };
+    ++*count;
+}
+
+/* Adds requests that erase the blocks of large values, from the next one on. Returns how many. */
+static uint32_t list_clear_add_blocks(struct list_clear *clear)
+{
+    uint32_t count = 0;
+    for (; clear->item < clear->read.count; clear->item++, clear->block = 0) {
+        struct mcds__segment_record record;
+        uint64_t length;
+        uint32_t most;
+        (void)mcds__segment_read_item(&clear->read, &clear->read.items[clear->item], &record);
+        if ((record.flags & MCDS__SEGMENT_LARGE) == 0)
+            continue;
+        uint32_t blocks = mcds__segment_block_count(&record, &length, &most);
+        for (; clear->block < blocks; clear->block++) {
+            if (count == MCDS__SEGMENT_CAPACITY)
+                return count;
+            mcds_bytes route = mcds__segment_block_key(&clear->list->segments, clear->stream,
+                                                       record.writer, record.seq, clear->block,
+                                                       &clear->scratch->keys[count]);
+            list_clear_add_erasure(clear, route, &count);
+        }
+    }
+    return count;
+}
+
+/* Erases the segments that were read; after the last, those that were begun before the mark. */
+static uint32_t list_clear_add_segments(struct list_clear *clear)
+{
+    const struct mcds__segment_read *read = &clear->read;
+    uint32_t count = 0;
+    uint64_t end = read->next + (read->more ? 0 : MCDS__SEGMENT_AHEAD + 1);
+    for (uint64_t segment = clear->from; segment < end && count < MCDS__SEGMENT_CAPACITY;
+         segment++) {
+        if (!read->more && segment == read->next && read->ended)
+            continue;
+        mcds__segment_fill_get(&clear->list->segments, clear->stream, clear->scratch, count,
+                               segment, 0);
+        list_clear_set_mark(&clear->scratch->requests[count++], MCDS_SET);
+    }
+    clear->from = end;
+    if (!read->more && count < MCDS__SEGMENT_CAPACITY)
+        list_clear_add_erasure(clear,
+                               mcds__segment_count_key(&clear->list->segments, clear->stream,
+                                                       &clear->scratch->keys[count]),
+                               &count);
+    return count;
+}
+
+static enum mcds__step list_clear_ask_erasures(struct list_clear *clear)
+{
+    assert(clear->stage == CLEAR_ERASE);
+    uint32_t count = list_clear_add_blocks(clear);
+    if (count == 0 && clear->from <= clear->read.next)
+        count = list_clear_add_segments(clear);
+    if (count > 0) {
+        mcds__operation_renew(&clear->base);
+        return mcds__operation_ask_any_order(&clear->base, clear->scratch->requests, count);
+    }
+    if (!clear->read.more || clear->read.next > clear->locate.segment + MCDS__SEGMENT_AHEAD + 1)
+        return list_clear_finish(clear);
+    clear->read.from = clear->read.next;
+    return list_clear_go_to(clear, CLEAR_READ);
+}
+
+/* A segment that cannot be erased is never read again. */
+static enum mcds__step list_clear_take_read(struct list_clear *clear, enum mcds__step step)
+{
+    assert(clear->stage == CLEAR_READ);
+    if (step != MCDS__DONE)
+        return step;
+    if (clear->base.result != MCDS_OK ||
+        mcds__segment_get_scratch(&clear->scratch, clear->base.env) == NULL)
+        return list_clear_finish(clear);
+    clear->from = clear->read.from;
+    clear->item = clear->block = 0;
+    clear->stage = CLEAR_ERASE;
+    return list_clear_ask_erasures(clear);
+}
+
+static enum mcds__step list_clear_take_root(struct list_clear *clear, enum mcds__step step)
+{
+    assert(clear->stage == CLEAR_ROOT);
+    if (step != MCDS__DONE)
+        return step;
+    if (clear->base.result == MCDS_NOT_FOUND)
+        atomic_store(&clear->list->generation.known, 0);
+    if (clear->base.result != MCDS_OK)
+        return step;
+    clear->stream = clear->root.number;
+    clear->locate = (struct mcds__segment_locate){.stream = clear->stream};
+    clear->root.stage = 0;
+    return list_clear_go_to(clear, CLEAR_LOCATE);
+}
+
+static enum mcds__step list_clear_advance(struct list_clear *clear)
+{
+    assert(clear->stage <= CLEAR_ERASE);
+    struct mcds__operation *operation = &clear->base;
+    switch (clear->stage) {
+    case CLEAR_ROOT:
+        return list_clear_take_root(clear, mcds__root_read_step(&clear->root, operation));
+    case CLEAR_LOCATE:
+        return list_clear_take_location(
+            clear,
+            mcds__segment_locate_step(&clear->locate, &clear->list->segments, operation));
+    case CLEAR_FILL:
+        return list_clear_take_filling(clear);
+    case CLEAR_MARK:
+        return list_clear_take_mark(clear);
+    case CLEAR_REPLACE:
+        return take_replacement(clear, clear->drops
+                                           ? mcds__root_erase_step(&clear->root, operation)
+                                           : mcds__root_replace_step(&clear->root, operation));
+    case CLEAR_READ:
+        return list_clear_take_read(clear, mcds__segment_read_step(&clear->read, operation));
+    default:
+        return list_clear_ask_erasures(clear);
+    }
+}
+
+/* Another handle may complete this clear, so it cannot be reported as not done. */
+static enum mcds__step step_clear(struct mcds__operation *operation)
+{
+    struct list_clear *clear = (struct list_clear *)operation;
+    enum mcds__step step = list_clear_advance(clear);
+    if (step == MCDS__DONE && clear->begun && operation->result != MCDS_OK &&
+        operation->result != MCDS_CORRUPT)
+        operation->result = MCDS_AMBIGUOUS;
+    return step;
+}
+
+static const struct mcds__operation_kind clear_kind = {"list", "clear",
+                                                       sizeof(struct list_clear), step_clear};
+static const struct mcds__operation_kind drop_kind = {"list", "drop", sizeof(struct list_clear),
+                                                      step_clear};
+
+static int launch_clear(struct list_clear *clear, const struct mcds__operation_kind *kind,
+                        mcds_list *list, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = MCDS_OK;
+    mcds_capabilities can;
+    if (list == NULL)
+        return mcds__fail_missing("list", kind->verb, "a list");
+    mcds__store_capabilities(list->store, &can);
+    if (!can.compare_and_set && kind != &drop_kind)
+        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(NO_COMPARE_AND_SET), .noun = "list",
+                              .name = list->name, .verb = "clear");
+    if (clear == NULL)
+        clear = mcds__pipeline_new(pipeline, &list->handle, kind, &result);
+    if (clear == NULL)
+        return result;
+    mcds__operation_begin(&clear->base, kind, list->store, list->name, 0);
+    clear->list = list;
+    clear->drops = kind == &drop_kind;
+    clear->begun = clear->is_filled = false;
+    clear->stage = CLEAR_ROOT;
+    clear->locate.scratch = clear->scratch = NULL;
+    mcds__root_begin(&clear->root, &list->generation);
+    mcds__segment_read_begin(&clear->read, &list->segments, 0);
+    clear->base.release = release_clear;
+    return mcds__launch(&clear->base, pipeline, tag);
+}
+
+int mcds_list_clear(mcds_list *list)
+{
+    struct list_clear clear;
+    return launch_clear(&clear, &clear_kind, list, NULL, 0);
+}
+
+int mcds_list_clear_start(mcds_list *list, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_clear(NULL, &clear_kind, list, pipeline, tag);
+}
+
+int mcds_list_drop(mcds_list *list)
+{
+    struct list_clear clear;
+    return launch_clear(&clear, &drop_kind, list, NULL, 0);
+}
+
+int mcds_list_drop_start(mcds_list *list, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_clear(NULL, &drop_kind, list, pipeline, tag);
+}

@@ -1,0 +1,418 @@
+/* List: push, open and close. A list is a stream of records (core/segment). */
+#include "structures/list/list.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+
+/* How often a push may meet a clear before it gives up. */
+#define CLEARS_MAX 16
+
+enum {
+    PUSH_BEGIN,
+    PUSH_ROOT,
+    PUSH_APPEND,
+    PUSH_HELP,
+    PUSH_HEAL,
+    PUSH_USE,
+    PUSH_JUDGE,
+    PUSH_PROVE
+};
+
+struct list_push {
+    struct mcds__operation base;
+    mcds_list *list;
+    const mcds_bytes *values; /* not yet in the append */
+    size_t count;
+    size_t *pushed; /* output: how many have been pushed; may be NULL */
+    size_t put;     /* how many are in the append */
+    uint8_t stage;
+    uint8_t clears;
+    struct mcds__root root;
+    struct mcds__segment_locate locate;
+    struct mcds__segment_append append;
+};
+
+static void release_push(struct mcds__operation *operation)
+{
+    struct list_push *push = (struct list_push *)operation;
+    mcds__segment_append_free(&push->append);
+    mcds__free(operation->env, push->locate.scratch);
+    push->locate.scratch = NULL;
+}
+
+/* Adds to the append as many values as fit into one batch. */
+static int put_values(struct list_push *push)
+{
+    while (push->count > 0 && mcds__segment_append_fits(&push->append, push->values->length)) {
+        int result = mcds__segment_append_put(&push->append, 0, 0, 0, *push->values);
+        if (result != MCDS_OK)
+            return result;
+        push->values++;
+        push->count--;
+        push->put++;
+    }
+    return MCDS_OK;
+}
+
+static enum mcds__step step_push(struct mcds__operation *operation);
+
+static enum mcds__step begin_append(struct list_push *push, uint64_t generation, bool is_fresh)
+{
+    assert(generation != 0 && !push->append.under_way);
+    push->stage = PUSH_APPEND;
+    push->append.had_segments = atomic_load(&push->list->used) == generation;
+    if (mcds__segment_append_move(&push->append, generation, is_fresh))
+        return step_push(&push->base);
+    return mcds__operation_finish(&push->base, MCDS_AMBIGUOUS);
+}
+
+void mcds__list_note_life(mcds_list *list, uint64_t life, int64_t now_ns)
+{
+    uint64_t before = atomic_exchange(&list->generation.known, life);
+    int64_t seen_ns = atomic_exchange(&list->seen_ns, now_ns);
+    if (before == 0 || before == life)
+        return;
+    atomic_store(&list->former_ns, seen_ns);
+    atomic_store(&list->former, before);
+}
+
+static enum mcds__step list_read_root(struct list_push *push)
+{
+    push->stage = PUSH_ROOT;
+    mcds__root_begin(&push->root, &push->list->generation);
+    return step_push(&push->base);
+}
+
+/* Some of the values may be stored, and others not. */
+static enum mcds__step list_fail(struct list_push *push)
+{
+    if (push->append.doubt)
+        push->base.result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
+static enum mcds__step list_take_root(struct list_push *push, enum mcds__step step)
+{
+    assert(push->stage == PUSH_ROOT);
+    if (step != MCDS__DONE)
+        return step;
+    if (push->base.result != MCDS_OK)
+        return list_fail(push);
+    bool is_same = push->root.number == push->append.stream;
+    if (push->append.ended && push->append.is_marked)
+        atomic_store(&push->list->generation.known, push->root.number);
+    else
+        mcds__list_note_life(push->list, push->root.number, push->base.sent_ns);
+    if (push->root.count > 0)
+        atomic_store(&push->list->used, push->root.number);
+    if (is_same && push->append.ended && push->append.is_marked) {
+        push->stage = PUSH_HELP;
+        push->root.stage = 0;
+        return step_push(&push->base);
+    }
+    return begin_append(push, push->root.number, true);
+}
+
+/* This handle or another has completed a clear that had begun. */
+static enum mcds__step take_help(struct list_push *push, enum mcds__step step)
+{
+    assert(push->stage == PUSH_HELP);
+    if (step != MCDS__DONE)
+        return step;
+    if (push->base.result != MCDS_OK)
+        return list_fail(push);
+    return list_read_root(push);
+}
+
+static enum mcds__step list_go_on(struct list_push *push)
+{
+    assert(!push->append.under_way);
+    if (push->pushed != NULL)
+        *push->pushed += push->put;
+    push->put = 0;
+    if (push->count == 0)
+        return mcds__operation_finish(&push->base, MCDS_OK);
+    mcds__segment_append_again(&push->append);
+    mcds__operation_note_result(&push->base);
+    mcds__operation_renew(&push->base);
+    int result = put_values(push);
+    if (result != MCDS_OK)
+        return mcds__operation_finish(&push->base, result);
+    push->stage = PUSH_BEGIN;
+    return step_push(&push->base);
+}
+
+/* Without the root the list could not be found: a root that is missing is added again. It records
+ * that the list has a value before the first one is acknowledged. */
+static enum mcds__step heal(struct list_push *push)
+{
+    assert(push->append.is_in && push->append.stream != 0);
+    push->stage = PUSH_HEAL;
+    mcds__root_begin(&push->root, &push->list->generation);
+    push->root.number = push->append.stream;
+    push->root.count = 1;
+    push->root.settings[0] = LIST_USED;
+    return step_push(&push->base);
+}
+
+/* The values are stored, but the root does not record it, so a loss of all of them would not be
+ * reported. A store that has no space for the record does not evict. Without the root nobody can
+ * read them until another handle adds it. */
+static enum mcds__step finish_unused(struct list_push *push)
+{
+    int result = push->base.result;
+    if (push->append.truth == MCDS__SEGMENT_ALIVE &&
+        (result == MCDS_FULL || result == MCDS_NO_MEMORY ||
+         atomic_load(&push->list->used) == push->append.stream))
+        return list_go_on(push);
+    push->base.result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
+/* Finds the end of the life in which the values are stored, or the mark. */
+static enum mcds__step list_locate(struct list_push *push, uint8_t stage)
+{
+    assert(stage == PUSH_PROVE || stage == PUSH_JUDGE);
+    push->stage = stage;
+    push->locate = (struct mcds__segment_locate){.stream = push->append.stream,
+                                                 .scratch = push->locate.scratch};
+    return step_push(&push->base);
+}
+
+static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
+{
+    assert(push->stage == PUSH_HEAL || push->stage == PUSH_USE);
+    if (step != MCDS__DONE)
+        return step;
+    if (push->base.result != MCDS_OK)
+        return finish_unused(push);
+    if (push->root.number == push->append.stream && push->stage == PUSH_HEAL &&
+        push->root.count == 0) {
+        push->stage = PUSH_USE;
+        push->root.stage = 0;
+        return step_push(&push->base);
+    }
+    if (push->root.number == push->append.stream) {
+        atomic_store(&push->list->used, push->root.number);
+        return list_go_on(push);
+    }
+    return list_locate(push, PUSH_JUDGE);
+}
+
+/* The values are in a life that has ended, perhaps before the push began, so they are pushed into
+ * the current one. Nobody reads the former again. */
+static enum mcds__step list_push_again(struct list_push *push)
+{
+    assert(push->locate.ended && !push->append.under_way);
+    if (push->append.records.length == 0 || push->append.is_partly_in ||
+        push->clears++ == CLEARS_MAX)
+        return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS,
+                                       MCDS__WHY(LIST_CLEAR_IN_DOUBT));
+    push->append.doubt = false;
+    push->append.ended = push->append.is_marked = true;
+    return list_read_root(push);
+}
+
+/* The values are stored, but their root is missing or of another life: it was cleared or dropped,
+ * or lost. A root that was lost is added again. */
+static enum mcds__step list_take_proof(struct list_push *push, enum mcds__step step)
+{
+    assert(push->stage == PUSH_PROVE);
+    if (step != MCDS__DONE)
+        return step;
+    if (push->base.result != MCDS_OK)
+        return list_fail(push);
+    return push->locate.ended ? list_push_again(push) : heal(push);
+}
+
+/* Another generation is current: this one was cleared, or its root was lost. */
+static enum mcds__step list_take_judgement(struct list_push *push, enum mcds__step step)
+{
+    if (step != MCDS__DONE)
+        return step;
+    if (push->base.result == MCDS_OK && push->locate.ended)
+        return list_push_again(push);
+    if (push->base.result != MCDS_OK)
+        return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS,
+                                       MCDS__WHY(LIST_CLEAR_IN_DOUBT));
+    atomic_store(&push->list->generation.known, push->root.number);
+    return mcds__operation_explain(&push->base, MCDS_LOST, MCDS__WHY(LIST_MADE_AGAIN));
+}
+
+static enum mcds__step list_take_append(struct list_push *push, enum mcds__step step)
+{
+    if (step != MCDS__DONE)
+        return step;
+    bool is_used = atomic_load(&push->list->used) == push->append.stream;
+    if (push->base.result == MCDS_OK && push->append.truth == MCDS__SEGMENT_OVER)
+        return list_locate(push, PUSH_PROVE);
+    if (push->base.result == MCDS_OK)
+        atomic_store(&push->list->seen_ns, push->base.sent_ns);
+    if (push->base.result == MCDS_OK)
+        return is_used ? list_go_on(push) : heal(push);
+    if (!push->append.ended)
+        return step;
+    if (push->clears++ == CLEARS_MAX)
+        return step;
+    return list_read_root(push);
+}
+
+static enum mcds__step step_push(struct mcds__operation *operation)
+{
+    struct list_push *push = (struct list_push *)operation;
+    switch (push->stage) {
+    case PUSH_BEGIN: {
+        if (push->append.records.length == 0)
+            return mcds__operation_finish(operation, MCDS_OK);
+        uint64_t generation = atomic_load(&push->list->generation.known);
+        if (generation == 0)
+            return list_read_root(push);
+        return begin_append(push, generation, false);
+    }
+    case PUSH_ROOT:
+        return list_take_root(push, mcds__root_make_step(&push->root, operation));
+    case PUSH_HELP:
+        return take_help(push, mcds__root_replace_step(&push->root, operation));
+    case PUSH_HEAL:
+        return take_heal(push, mcds__root_make_step(&push->root, operation));
+    case PUSH_USE:
+        return take_heal(push, mcds__root_set_step(&push->root, operation, LIST_USED));
+    case PUSH_PROVE:
+        return list_take_proof(
+            push, mcds__segment_locate_step(&push->locate, &push->list->segments, operation));
+    case PUSH_JUDGE:
+        return list_take_judgement(
+            push, mcds__segment_locate_step(&push->locate, &push->list->segments, operation));
+    default:
+        return list_take_append(push, mcds__segment_append_step(&push->append, operation));
+    }
+}
+
+static const struct mcds__operation_kind push_kind = {"list", "push", sizeof(struct list_push),
+                                                      step_push};
+static const struct mcds__operation_kind push_many_kind = {"list", "push_many",
+                                                           sizeof(struct list_push), step_push};
+
+static int list_check_values(const mcds_list *list, const struct mcds__operation_kind *kind,
+                             const mcds_bytes *values, size_t count)
+{
+    if (list == NULL || (values == NULL && count > 0))
+        return mcds__fail_missing("list", kind->verb, "a list and its values");
+    for (size_t i = 0; i < count; i++) {
+        if (values[i].at == NULL && values[i].length > 0)
+            return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "list",
+                              .name = list->name, .verb = kind->verb, .option = "value");
+        if (values[i].length > MCDS__SEGMENT_LARGE_MAX)
+            return mcds__fail(MCDS_TOO_BIG, TOO_BIG, .noun = "list", .name = list->name,
+                              .verb = kind->verb, .option = "value", .wanted = "64 MB",
+                              .wanted_max = MCDS__SEGMENT_LARGE_MAX,
+                              MCDS__FOUND(values[i].length));
+    }
+    return MCDS_OK;
+}
+
+static int launch_push(struct list_push *push, const struct mcds__operation_kind *kind,
+                       mcds_list *list, const mcds_bytes *values, size_t count,
+                       size_t *pushed_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = list_check_values(list, kind, values, count);
+    if (pushed_out != NULL)
+        *pushed_out = 0;
+    if (result != MCDS_OK)
+        return result;
+    if (push == NULL)
+        push = mcds__pipeline_new(pipeline, &list->handle, kind, &result);
+    if (push == NULL)
+        return result;
+    mcds__operation_begin(&push->base, kind, list->store, list->name, 0);
+    push->list = list;
+    push->values = values;
+    push->count = count;
+    push->pushed = pushed_out;
+    push->put = 0;
+    push->stage = PUSH_BEGIN;
+    push->clears = 0;
+    push->locate.scratch = NULL;
+    mcds__segment_append_begin(&push->append, &list->segments, 0, 0);
+    push->base.release = release_push;
+    result = put_values(push);
+    if (result != MCDS_OK) {
+        mcds__operation_free(&push->base);
+        mcds__pipeline_forget(pipeline, push);
+        return mcds__fail_plain(&(const mcds_error){
+            .result = result, .noun = "list", .name = list->name, .verb = kind->verb});
+    }
+    return mcds__launch(&push->base, pipeline, tag);
+}
+
+int mcds_list_push(mcds_list *list, mcds_bytes value)
+{
+    struct list_push push;
+    return launch_push(&push, &push_kind, list, &value, 1, NULL, NULL, 0);
+}
+
+int mcds_list_push_start(mcds_list *list, mcds_bytes value, mcds_pipeline *pipeline,
+                         uint64_t tag)
+{
+    return launch_push(NULL, &push_kind, list, &value, 1, NULL, pipeline, tag);
+}
+
+int mcds_list_push_many(mcds_list *list, const mcds_bytes *values, size_t count,
+                        size_t *pushed_out)
+{
+    struct list_push push;
+    return launch_push(&push, &push_many_kind, list, values, count, pushed_out, NULL, 0);
+}
+
+int mcds_list_push_many_start(mcds_list *list, const mcds_bytes *values, size_t count,
+                              size_t *pushed_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return launch_push(NULL, &push_many_kind, list, values, count, pushed_out, pipeline, tag);
+}
+
+static void destroy_list(struct mcds__handle *handle)
+{
+    mcds_list *list = (mcds_list *)handle;
+    const mcds_env *env = mcds__store_env(list->store);
+    mcds__segments_destroy(&list->segments);
+    mcds__free(env, list->name);
+    mcds__free(env, list);
+}
+
+int mcds_list_open(mcds_store *store, const char *name, const mcds_list_options *options,
+                   mcds_list **list_out)
+{
+    mcds_list_options own;
+    struct mcds__key key;
+    int result = mcds__check_open("list", NULL, store, name, list_out);
+    if (result == MCDS_OK)
+        result = mcds__sized_read(MCDS__SIZED_mcds_list_options, options, &own);
+    if (result != MCDS_OK)
+        return result;
+    const mcds_env *env = mcds__store_env(store);
+    mcds_list *list = mcds__allocate_zero(env, sizeof *list);
+    char *own_name = mcds__copy_string(env, name);
+    if (list == NULL || own_name == NULL) {
+        mcds__free(env, list);
+        mcds__free(env, own_name);
+        return mcds__fail_memory("list", name, NULL);
+    }
+    list->store = store;
+    list->name = own_name;
+    mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LIST, name);
+    mcds__generation_init(&list->generation, store, &key, MCDS__KIND_LIST);
+    mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LIST_SEGMENT, name);
+    mcds__segments_init(&list->segments, store, &key, &list->generation.key, true);
+    mcds__handle_begin(&list->handle, store, destroy_list);
+    *list_out = list;
+    return MCDS_OK;
+}
+
+void mcds_list_close(mcds_list *list)
+{
+    if (list != NULL)
+        mcds__handle_release(&list->handle);
+}

@@ -1,0 +1,395 @@
+/* Log: put, open and close. Each chunk of time is a stream of records (core/segment). */
+#include "structures/log/log.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "base/error.h"
+
+#define HELD_SCRATCH 160
+
+/* Most times that a put may find its life ended before it fails. */
+#define TURNS_MAX 16
+
+enum { PUT_BEGIN, PUT_LOOK, PUT_ROOT, PUT_APPEND, PUT_TURN };
+
+struct log_put {
+    struct mcds__operation base;
+    mcds_log *log;
+    int64_t when_ms;
+    int64_t began_ns; /* of the batch of events in flight */
+    uint64_t life;    /* in which they are put */
+    uint8_t turns;
+    bool doubt; /* they may be stored in a life that has ended */
+    const mcds_bytes *events;
+    size_t count;
+    size_t *put_out;  /* output: how many have been put; may be NULL */
+    size_t under_way; /* how many are in the append */
+    uint8_t stage;
+    struct mcds__log_begin begin;
+    struct mcds__log_turn turn;
+    struct mcds__segment_append append;
+    mcds_bytes own; /* a single event in a pipeline, copied into */
+    mcds_buffer held;
+    uint8_t held_scratch[HELD_SCRATCH];
+};
+
+static void release_put(struct mcds__operation *operation)
+{
+    struct log_put *put = (struct log_put *)operation;
+    if (put->append.segments != NULL)
+        mcds__segment_append_free(&put->append);
+    mcds__buffer_free(&put->held);
+}
+
+static enum mcds__step step_put(struct mcds__operation *operation);
+
+/* Returns MCDS_OK and the time under which the events are filed, or why a log with these settings
+ * does not accept them. */
+static int judge(const struct log_put *put, const struct mcds__log_settings *settings,
+                 int64_t *filed_out)
+{
+    int64_t now_ms = mcds__wall_ms(put->base.env);
+    bool by_arrival = (settings->flags & MCDS_LOG_BY_ARRIVAL) != 0;
+    *filed_out = by_arrival || put->when_ms == 0 ? now_ms : put->when_ms;
+    if (*filed_out < now_ms - (int64_t)settings->late_ms)
+        return MCDS_TOO_OLD;
+    if (*filed_out > now_ms + (int64_t)settings->ahead_ms)
+        return MCDS_TOO_FUTURE;
+    return MCDS_OK;
+}
+
+/* An event in flight may be stored in the life whose root was missing. */
+static enum mcds__step log_fail(struct log_put *put)
+{
+    if (put->doubt || (put->under_way > 0 && put->append.doubt))
+        put->base.result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
+/* Adds to the append as many events as fit into one batch. */
+static enum mcds__step put_events(struct log_put *put, uint64_t life)
+{
+    assert(put->under_way == 0);
+    int64_t filed_ms;
+    int result = judge(put, &put->log->settings, &filed_ms);
+    uint8_t flags = MCDS__SEGMENT_FILED;
+    if (put->when_ms != 0 && put->when_ms != filed_ms)
+        flags |= MCDS__SEGMENT_STAMPED;
+    if (put->append.segments == NULL)
+        mcds__segment_append_begin(&put->append, &put->log->segments, 0,
+                                   mcds__log_ttl_ms(&put->log->settings));
+    else
+        mcds__segment_append_again(&put->append);
+    while (result == MCDS_OK && put->count > 0 &&
+           mcds__segment_append_fits(&put->append, put->events->length)) {
+        result = mcds__segment_append_put(&put->append, flags, filed_ms, put->when_ms,
+                                          *put->events);
+        put->events++;
+        put->count--;
+        put->under_way++;
+    }
+    if (result != MCDS_OK) {
+        (void)mcds__operation_finish(&put->base, result);
+        return log_fail(put);
+    }
+    uint64_t chunk = mcds__log_chunk(put->log, filed_ms);
+    (void)mcds__segment_append_move(&put->append, mcds__log_stream(mcds__log_stem(life), chunk),
+                                    true);
+    put->life = life;
+    put->began_ns = mcds__operation_now_ns(&put->base);
+    put->stage = PUT_APPEND;
+    return mcds__segment_append_step(&put->append, &put->base);
+}
+
+/* The current life is known again. Events stored in another life do not count, so they are put
+ * again. */
+static enum mcds__step go_on_in(struct log_put *put, uint64_t life)
+{
+    if (put->under_way > 0 && life == put->life) {
+        mcds__segment_append_resume(&put->append);
+        put->stage = PUT_APPEND;
+    } else {
+        put->doubt = put->doubt || (put->under_way > 0 && put->append.doubt);
+        put->events -= put->under_way;
+        put->count += put->under_way;
+        put->under_way = 0;
+        put->stage = PUT_BEGIN;
+    }
+    return step_put(&put->base);
+}
+
+static enum mcds__step log_go_on(struct log_put *put)
+{
+    if (put->put_out != NULL)
+        *put->put_out += put->under_way;
+    put->under_way = 0;
+    put->doubt = false;
+    if (put->count == 0)
+        return mcds__operation_finish(&put->base, MCDS_OK);
+    mcds__operation_note_result(&put->base);
+    mcds__operation_renew(&put->base);
+    put->stage = PUT_BEGIN;
+    return step_put(&put->base);
+}
+
+/* A reader that follows the log waits this long for late events. */
+static bool took_too_long(const struct log_put *put)
+{
+    int64_t took_ns = mcds__monotonic_ns(put->base.env) - put->began_ns;
+    return took_ns > MCDS__LOG_SETTLE_MS * NS_PER_MS;
+}
+
+static enum mcds__step log_take_append(struct log_put *put, enum mcds__step step)
+{
+    assert(put->stage == PUT_APPEND);
+    if (step != MCDS__DONE)
+        return step;
+    if (put->append.ended && put->turns++ < TURNS_MAX) {
+        put->stage = PUT_TURN;
+        mcds__log_turn_begin(&put->turn, put->log, mcds__log_stem(put->life));
+        return step_put(&put->base);
+    }
+    if (put->base.result != MCDS_OK)
+        return log_fail(put);
+    if (took_too_long(put))
+        return mcds__operation_explain(&put->base, MCDS_AMBIGUOUS, MCDS__WHY(LOG_LATE));
+    return log_go_on(put);
+}
+
+/* The settings to make the log with: those that this handle knows, if it knows any. */
+static struct mcds__log_settings settings_of(const mcds_log *log)
+{
+    return atomic_load(&log->is_ready) ? log->settings : mcds__log_complete(&log->wanted);
+}
+
+/* There is no log. An event that is refused does not make it. */
+static enum mcds__step make_root(struct log_put *put, uint64_t life)
+{
+    struct mcds__log_settings settings = settings_of(put->log);
+    int64_t filed_ms;
+    int result = judge(put, &settings, &filed_ms);
+    if (result != MCDS_OK)
+        return mcds__operation_finish(&put->base, result);
+    put->stage = PUT_ROOT;
+    mcds__log_begin(&put->begin, put->log);
+    put->begin.root.count = mcds__log_encode(&settings, put->begin.root.settings);
+    put->begin.root.number = life;
+    return step_put(&put->base);
+}
+
+static enum mcds__step log_take_root(struct log_put *put, enum mcds__step step)
+{
+    if (step == MCDS__DONE && put->base.result == MCDS_NOT_FOUND)
+        return make_root(put, mcds__random_u64(put->base.env) | 1);
+    if (step != MCDS__DONE)
+        return step;
+    if (put->base.result != MCDS_OK)
+        return log_fail(put);
+    return go_on_in(put, put->begin.root.number);
+}
+
+/* The life has ended, or its root was missing. A root that the store has lost is made again; all
+ * events of its life are then readable as before. */
+static enum mcds__step log_take_turn(struct log_put *put, enum mcds__step step)
+{
+    assert(put->stage == PUT_TURN);
+    if (step != MCDS__DONE)
+        return step;
+    if (put->base.result == MCDS_OK)
+        return go_on_in(put, put->turn.begin.root.number);
+    if (put->base.result != MCDS_NOT_FOUND)
+        return log_fail(put);
+    return make_root(put,
+                     put->turn.was_dropped ? mcds__random_u64(put->base.env) | 1 : put->life);
+}
+
+static enum mcds__step step_put(struct mcds__operation *operation)
+{
+    struct log_put *put = (struct log_put *)operation;
+    uint64_t life;
+    switch (put->stage) {
+    case PUT_BEGIN:
+        if (put->count == 0)
+            return mcds__operation_finish(operation, MCDS_OK);
+        life = atomic_load(&put->log->generation.known);
+        if (life != 0)
+            return put_events(put, life);
+        put->stage = PUT_LOOK;
+        mcds__log_begin(&put->begin, put->log);
+        return step_put(operation);
+    case PUT_LOOK:
+        return log_take_root(put, mcds__log_begin_step(&put->begin, false, operation));
+    case PUT_ROOT:
+        return log_take_root(put, mcds__log_begin_step(&put->begin, true, operation));
+    case PUT_TURN:
+        return log_take_turn(put, mcds__log_turn_step(&put->turn, operation));
+    default:
+        return log_take_append(put, mcds__segment_append_step(&put->append, operation));
+    }
+}
+
+static const struct mcds__operation_kind put_kind = {"log", "put", sizeof(struct log_put),
+                                                     step_put};
+static const struct mcds__operation_kind put_many_kind = {"log", "put_many",
+                                                          sizeof(struct log_put), step_put};
+
+static int check_events(const mcds_log *log, const struct mcds__operation_kind *kind,
+                        int64_t when_ms, const mcds_bytes *events, size_t count)
+{
+    if (log == NULL || (events == NULL && count > 0))
+        return mcds__fail_missing("log", kind->verb, "a log and its events");
+    if (when_ms < 0 || when_ms >= INT64_C(1) << 47)
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = log->name,
+                          .verb = kind->verb, .option = "when_ms",
+                          .wanted = "in the years 1970 to 6429",
+                          .wanted_max = (INT64_C(1) << 47) - 1, .found_number = when_ms);
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].at == NULL && events[i].length > 0)
+            return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "log", .name = log->name,
+                              .verb = kind->verb, .option = "event");
+        if (events[i].length > MCDS__SEGMENT_LARGE_MAX)
+            return mcds__fail(MCDS_TOO_BIG, TOO_BIG, .noun = "log", .name = log->name,
+                              .verb = kind->verb, .option = "event", .wanted = "64 MB",
+                              .wanted_max = MCDS__SEGMENT_LARGE_MAX,
+                              MCDS__FOUND(events[i].length));
+    }
+    return MCDS_OK;
+}
+
+static int log_launch_put(struct log_put *put, const struct mcds__operation_kind *kind,
+                          mcds_log *log, int64_t when_ms, const mcds_bytes *events,
+                          size_t count, size_t *put_out, mcds_pipeline *pipeline, uint64_t tag)
+{
+    int result = check_events(log, kind, when_ms, events, count);
+    if (put_out != NULL)
+        *put_out = 0;
+    bool is_waiting = put != NULL;
+    if (result != MCDS_OK)
+        return result;
+    if (put == NULL)
+        put = mcds__pipeline_new(pipeline, &log->handle, kind, &result);
+    if (put == NULL)
+        return result;
+    mcds__operation_begin(&put->base, kind, log->store, log->name, 0);
+    put->log = log;
+    put->when_ms = when_ms;
+    put->events = events;
+    put->count = count;
+    put->put_out = put_out;
+    put->under_way = 0;
+    put->turns = 0;
+    put->doubt = false;
+    put->stage = PUT_BEGIN;
+    put->append.segments = NULL;
+    mcds__buffer_init_in(&put->held, put->base.env, (size_t)MCDS__SEGMENT_LARGE_MAX,
+                         put->held_scratch, sizeof put->held_scratch);
+    put->base.release = release_put;
+    if (!is_waiting && kind == &put_kind) {
+        if (!mcds_buffer_append(&put->held, events->at, events->length)) {
+            mcds__operation_free(&put->base);
+            mcds__pipeline_forget(pipeline, put);
+            return mcds__fail_memory("log", log->name, "put");
+        }
+        put->own = (mcds_bytes){put->held.at, put->held.length};
+        put->events = &put->own;
+    }
+    return mcds__launch(&put->base, pipeline, tag);
+}
+
+int mcds_log_put(mcds_log *log, int64_t when_ms, mcds_bytes event)
+{
+    struct log_put put;
+    return log_launch_put(&put, &put_kind, log, when_ms, &event, 1, NULL, NULL, 0);
+}
+
+int mcds_log_put_start(mcds_log *log, int64_t when_ms, mcds_bytes event,
+                       mcds_pipeline *pipeline, uint64_t tag)
+{
+    return log_launch_put(NULL, &put_kind, log, when_ms, &event, 1, NULL, pipeline, tag);
+}
+
+int mcds_log_put_many(mcds_log *log, int64_t when_ms, const mcds_bytes *events, size_t count,
+                      size_t *put_out)
+{
+    struct log_put put;
+    return log_launch_put(&put, &put_many_kind, log, when_ms, events, count, put_out, NULL, 0);
+}
+
+int mcds_log_put_many_start(mcds_log *log, int64_t when_ms, const mcds_bytes *events,
+                            size_t count, size_t *put_out, mcds_pipeline *pipeline,
+                            uint64_t tag)
+{
+    return log_launch_put(NULL, &put_many_kind, log, when_ms, events, count, put_out, pipeline,
+                          tag);
+}
+
+static void destroy_log(struct mcds__handle *handle)
+{
+    mcds_log *log = (mcds_log *)handle;
+    const mcds_env *env = mcds__store_env(log->store);
+    if (atomic_load(&log->is_ready))
+        mcds__segments_destroy(&log->segments);
+    (void)pthread_mutex_destroy(&log->mutex);
+    mcds__free(env, log->name);
+    mcds__free(env, log);
+}
+
+void mcds__log_add_info(mcds_log_info *info_out, uint64_t gaps, uint64_t corrupt)
+{
+    mcds_log_info info;
+    if (info_out == NULL)
+        return;
+    mcds__sized_take(MCDS__SIZED_mcds_log_info, info_out, &info);
+    info.gaps += gaps;
+    info.corrupt += corrupt;
+    mcds__sized_write(MCDS__SIZED_mcds_log_info, info_out, &info);
+}
+
+int mcds_log_open(mcds_store *store, const char *name, const mcds_log_options *options,
+                  mcds_log **log_out)
+{
+    mcds_log_options own;
+    struct mcds__key key;
+    int result = mcds__check_open("log", NULL, store, name, log_out);
+    if (result == MCDS_OK)
+        result = mcds__sized_read(MCDS__SIZED_mcds_log_options, options, &own);
+    if (result != MCDS_OK)
+        return result;
+    struct mcds__log_settings wanted = {
+        .flags = own.flags,
+        .late_ms = own.late_ms,
+        .ahead_ms = own.ahead_ms,
+        .retention_ms = own.retention_ms,
+        .chunk_ms = own.chunk_ms,
+    };
+    result = mcds__log_check(name, &wanted);
+    if (result != MCDS_OK)
+        return result;
+    const mcds_env *env = mcds__store_env(store);
+    mcds_log *log = mcds__allocate_zero(env, sizeof *log);
+    char *own_name = mcds__copy_string(env, name);
+    if (log == NULL || own_name == NULL) {
+        mcds__free(env, log);
+        mcds__free(env, own_name);
+        return mcds__fail_memory("log", name, NULL);
+    }
+    log->store = store;
+    log->name = own_name;
+    log->wanted = wanted;
+    mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LOG, name);
+    mcds__generation_init(&log->generation, store, &key, MCDS__KIND_LOG);
+    (void)pthread_mutex_init(&log->mutex, NULL);
+    atomic_init(&log->is_ready, false);
+    mcds__handle_begin(&log->handle, store, destroy_log);
+    *log_out = log;
+    return MCDS_OK;
+}
+
+void mcds_log_close(mcds_log *log)
+{
+    if (log != NULL)
+        mcds__handle_release(&log->handle);
+}

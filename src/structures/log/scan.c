@@ -1,0 +1,495 @@
+/* Log: scan a range, chunk by chunk.
+ *
+ * One round trip surveys up to 28 chunks and reads those of a single segment; a longer chunk is
+ * read by itself. The survey after a long chunk covers no more chunks than were short in a row. */
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "structures/log/log.h"
+
+/* Segments in the first round trip of a long chunk, when read from its end. */
+#define WANT_FIRST 8
+/* Most times that a scan may find its life ended before it fails. */
+#define TURNS_MAX 16
+
+enum {
+    SCAN_ROOT,
+    SCAN_TURN,
+    SCAN_SURVEY,
+    SCAN_LOCATE,
+    SCAN_READ,
+    SCAN_FIND,
+    SCAN_VISIT,
+    SCAN_LARGE,
+    SCAN_ROOT_AFTER
+};
+
+struct log_scan {
+    struct mcds__operation base;
+    mcds_log *log;
+    mcds_log_range range;
+    mcds_log_scan_cb visit;
+    void *context;
+    mcds_log_info *info_out;
+    uint8_t stage;
+    bool goes_on;
+    bool is_survey; /* the last read was a survey of several chunks */
+    bool exists;    /* the log exists: its root or a segment has been seen */
+    uint64_t life;  /* whose events are scanned */
+    uint64_t first; /* streams that are left, both ends included */
+    uint64_t last;
+    uint32_t width; /* of the survey */
+    uint32_t births
+        [MCDS__SEGMENT_SURVEY_MAX]; /* incarnations that this handle knew before the read */
+    uint32_t chunk;                 /* of the survey: the one being visited */
+    uint32_t item;                  /* the next to visit, counted from where the visit begins */
+    uint32_t begin;                 /* items of the chunk that is visited: [begin, end) */
+    uint32_t end;
+    uint64_t bound; /* of a long chunk: no segment existed from here on; 0: not known */
+    uint64_t low;   /* newest first: segments below this have not been read */
+    uint8_t turns;
+    uint64_t gaps; /* of the lives before this one */
+    struct mcds__log_begin root;
+    struct mcds__log_turn turn;
+    struct mcds__segment_locate locate;
+    struct mcds__segment_find find;
+    struct mcds__segment_read read;
+    struct mcds__segment_fetch large;
+};
+
+static void log_scan_release(struct mcds__operation *operation)
+{
+    struct log_scan *scan = (struct log_scan *)operation;
+    if (scan->read.segments != NULL) {
+        mcds__segment_read_free(&scan->read);
+        mcds__segment_fetch_free(&scan->large);
+    }
+    mcds__free(operation->env, scan->locate.scratch);
+    scan->locate.scratch = NULL;
+}
+
+/* Continues with another stage without a round trip. */
+static enum mcds__step log_scan_go_to(struct log_scan *scan, uint8_t stage)
+{
+    assert(stage > SCAN_ROOT && stage <= SCAN_ROOT_AFTER);
+    scan->stage = stage;
+    scan->goes_on = true;
+    return MCDS__SLEEP;
+}
+
+static void add_info(struct log_scan *scan)
+{
+    mcds__log_add_info(scan->info_out, scan->read.gaps, scan->read.corrupt);
+}
+
+/* A log without root and segments may not exist. */
+static enum mcds__step log_scan_finish(struct log_scan *scan)
+{
+    if (!scan->exists) {
+        mcds__operation_renew(&scan->base);
+        return log_scan_go_to(scan, SCAN_ROOT_AFTER);
+    }
+    add_info(scan);
+    return mcds__operation_finish(&scan->base, MCDS_OK);
+}
+
+/* The next chunk. */
+static uint64_t next_chunk(const struct log_scan *scan)
+{
+    return scan->range.newest_first ? scan->last : scan->first;
+}
+
+static bool is_left(const struct log_scan *scan)
+{
+    return scan->first <= scan->last && scan->last != UINT64_MAX;
+}
+
+/* Continue after the next chunk. */
+static void log_scan_pass_chunk(struct log_scan *scan)
+{
+    assert(is_left(scan));
+    if (scan->range.newest_first)
+        scan->last--;
+    else
+        scan->first++;
+}
+
+static enum mcds__step log_scan_survey(struct log_scan *scan)
+{
+    if (!is_left(scan))
+        return log_scan_finish(scan);
+    uint64_t left = scan->last - scan->first + 1;
+    scan->read.stream = next_chunk(scan);
+    scan->read.stage = 0;
+    if (scan->width > left)
+        scan->width = (uint32_t)left;
+    assert(scan->width > 0 && scan->width <= MCDS__SEGMENT_SURVEY_MAX);
+    for (uint32_t i = 0; i < scan->width; i++) {
+        uint64_t stream = scan->range.newest_first ? scan->last - i : scan->first + i;
+        scan->births[i] = mcds__segment_sight_of(&scan->log->segments, stream);
+    }
+    mcds__operation_renew(&scan->base);
+    return log_scan_go_to(scan, SCAN_SURVEY);
+}
+
+/* Events are lost where the first segment is not the one that this handle has seen, or where it is
+ * missing and nothing else accounts for it. */
+static void note_first_segment(struct log_scan *scan)
+{
+    assert(scan->is_survey && scan->chunk < scan->width);
+    uint32_t known = scan->births[scan->chunk];
+    uint32_t incarnation = scan->read.births[scan->chunk];
+    if (incarnation != 0)
+        mcds__segment_note_sight(&scan->log->segments, next_chunk(scan), incarnation);
+    if (known != 0 && known != incarnation &&
+        (incarnation != 0 || scan->read.kinds[scan->chunk] == MCDS__SEGMENT_NOTHING))
+        scan->read.gaps++;
+}
+
+/* Finds the records of the next chunk of the survey that has any, or the end of the survey. */
+static enum mcds__step visit_survey(struct log_scan *scan)
+{
+    assert(scan->end <= scan->read.count);
+    for (; scan->chunk < scan->width; scan->chunk++, log_scan_pass_chunk(scan)) {
+        enum mcds__segment_kind kind = scan->read.kinds[scan->chunk];
+        note_first_segment(scan);
+        scan->exists = scan->exists || kind != MCDS__SEGMENT_NOTHING;
+        scan->begin = scan->end;
+        while (scan->end < scan->read.count && scan->read.items[scan->end].index == scan->chunk)
+            scan->end++;
+        scan->item = 0;
+        if (kind == MCDS__SEGMENT_LONG) {
+            scan->width = scan->chunk > 0 ? scan->chunk : 1;
+            scan->is_survey = false;
+            scan->locate = (struct mcds__segment_locate){.stream = next_chunk(scan),
+                                                         .scratch = scan->locate.scratch};
+            scan->read.stream = scan->locate.stream;
+            scan->read.from = 0;
+            scan->read.want = WANT_FIRST;
+            scan->read.stays = scan->range.newest_first;
+            scan->bound = 0;
+            return log_scan_go_to(scan, scan->range.newest_first ? SCAN_LOCATE : SCAN_READ);
+        }
+        if (kind == MCDS__SEGMENT_SHORT && scan->begin < scan->end)
+            return log_scan_go_to(scan, SCAN_VISIT);
+    }
+    scan->width = scan->width < MCDS__SEGMENT_SURVEY_MAX / 2 ? 2 * scan->width
+                                                             : MCDS__SEGMENT_SURVEY_MAX;
+    return log_scan_survey(scan);
+}
+
+/* Reads the segments below this one, as many as one read takes. */
+static enum mcds__step log_scan_read_below(struct log_scan *scan, uint64_t segment)
+{
+    assert(segment > 0 && scan->range.newest_first);
+    scan->read.want = segment < MCDS__SEGMENT_WANT_MAX ? (uint32_t)segment
+                                                       : MCDS__SEGMENT_WANT_MAX;
+    scan->low = scan->read.from = segment - scan->read.want;
+    return log_scan_go_to(scan, SCAN_READ);
+}
+
+/* Continues below segments that are all missing. */
+static enum mcds__step log_scan_step_find(struct log_scan *scan)
+{
+    enum mcds__step step = mcds__segment_find_step(&scan->find, &scan->log->segments,
+                                                   scan->read.scratch, &scan->base);
+    if (step != MCDS__DONE || scan->base.result != MCDS_OK)
+        return step;
+    if (scan->find.found)
+        return log_scan_read_below(scan, scan->find.segment + 1);
+    log_scan_pass_chunk(scan);
+    return log_scan_survey(scan);
+}
+
+/* All records that were read have been visited: continues with the next read. */
+static enum mcds__step log_scan_go_on(struct log_scan *scan)
+{
+    assert(scan->item == scan->end - scan->begin);
+    if (scan->is_survey) {
+        scan->chunk++;
+        log_scan_pass_chunk(scan);
+        return visit_survey(scan);
+    }
+    struct mcds__segment_read *read = &scan->read;
+    if (read->count > 0)
+        mcds__operation_renew(&scan->base);
+    if (!scan->range.newest_first && read->more && read->next < scan->bound) {
+        read->from = read->next;
+        read->want = MCDS__SEGMENT_WANT_MAX;
+        return log_scan_go_to(scan, SCAN_READ);
+    }
+    if (scan->range.newest_first && scan->low > 0) {
+        if (!read->is_empty)
+            return log_scan_read_below(scan, scan->low);
+        scan->find = (struct mcds__segment_find){
+            .stream = read->stream, .high = scan->low, .down = true};
+        return log_scan_go_to(scan, SCAN_FIND);
+    }
+    log_scan_pass_chunk(scan);
+    return log_scan_survey(scan);
+}
+
+static const struct mcds__segment_item *item_of(const struct log_scan *scan)
+{
+    assert(scan->item < scan->end - scan->begin);
+    uint32_t i = scan->range.newest_first ? scan->end - 1 - scan->item
+                                          : scan->begin + scan->item;
+    return &scan->read.items[i];
+}
+
+/* Returns true after the last event. */
+static bool log_scan_show(struct log_scan *scan, const struct mcds__segment_record *record,
+                          mcds_bytes payload)
+{
+    mcds_log_event event = mcds__log_event(record, payload);
+    scan->item++;
+    mcds__operation_note_result(&scan->base);
+    return !scan->visit(scan->context, &event) ||
+           (scan->range.limit > 0 && --scan->range.limit == 0);
+}
+
+static enum mcds__step log_scan_visit_items(struct log_scan *scan)
+{
+    struct mcds__segment_record record;
+    while (scan->item < scan->end - scan->begin) {
+        (void)mcds__segment_read_item(&scan->read, item_of(scan), &record);
+        if (record.filed_ms < scan->range.first_ms || record.filed_ms >= scan->range.last_ms)
+            scan->item++;
+        else if ((record.flags & MCDS__SEGMENT_LARGE) != 0)
+            return log_scan_go_to(scan, SCAN_LARGE);
+        else if (log_scan_show(scan, &record, record.payload))
+            return log_scan_finish(scan);
+    }
+    return log_scan_go_on(scan);
+}
+
+static enum mcds__step log_scan_step_large(struct log_scan *scan)
+{
+    struct mcds__segment_record record;
+    (void)mcds__segment_read_item(&scan->read, item_of(scan), &record);
+    enum mcds__step step = mcds__segment_fetch_step(&scan->large, next_chunk(scan), &record,
+                                                    &scan->base);
+    if (step != MCDS__DONE)
+        return step;
+    int result = scan->base.result;
+    if (result != MCDS_OK && result != MCDS_LOST && result != MCDS_CORRUPT)
+        return step;
+    scan->read.gaps += result == MCDS_LOST;
+    scan->read.corrupt += result == MCDS_CORRUPT;
+    if (result != MCDS_OK)
+        scan->item++;
+    else if (log_scan_show(scan, &record, scan->large.payload))
+        return log_scan_finish(scan);
+    return log_scan_go_to(scan, SCAN_VISIT);
+}
+
+/* The chunks of the range that are kept, in this life. */
+static enum mcds__step log_scan_begin(struct log_scan *scan, uint64_t life)
+{
+    mcds_log *log = scan->log;
+    uint64_t stem = mcds__log_stem(life);
+    int64_t now_ms = mcds__wall_ms(scan->base.env);
+    int64_t oldest_ms = now_ms - (int64_t)log->settings.retention_ms;
+    if (scan->range.first_ms < oldest_ms)
+        scan->range.first_ms = oldest_ms;
+    if (scan->range.last_ms == 0)
+        scan->range.last_ms = INT64_MAX;
+    if (scan->range.first_ms >= scan->range.last_ms)
+        return log_scan_finish(scan);
+    uint64_t last = mcds__log_chunk(log, scan->range.last_ms - 1);
+    uint64_t farthest = mcds__log_newest(log, now_ms) + mcds__log_reach(&log->settings);
+    if (last > farthest)
+        last = farthest;
+    uint64_t first = mcds__log_chunk(log, scan->range.first_ms);
+    if (first > last)
+        return log_scan_finish(scan);
+    scan->life = life;
+    scan->first = mcds__log_stream(stem, first);
+    scan->last = mcds__log_stream(stem, last);
+    scan->width = MCDS__SEGMENT_SURVEY_MAX;
+    scan->read.looks = true;
+    return log_scan_survey(scan);
+}
+
+static enum mcds__step log_scan_take_survey(struct log_scan *scan, enum mcds__step step)
+{
+    if (step != MCDS__DONE || scan->base.result != MCDS_OK)
+        return step;
+    scan->is_survey = true;
+    scan->chunk = 0;
+    scan->begin = scan->end = 0;
+    if (!scan->read.looks)
+        return visit_survey(scan);
+    scan->read.looks = false;
+    if (scan->read.truth == MCDS__SEGMENT_ALIVE) {
+        scan->exists = true;
+        return visit_survey(scan);
+    }
+    mcds__operation_renew(&scan->base);
+    mcds__log_turn_begin(&scan->turn, scan->log, mcds__log_stem(scan->life));
+    return log_scan_go_to(scan, SCAN_TURN);
+}
+
+/* The root of the life was missing. */
+static enum mcds__step log_scan_take_turn(struct log_scan *scan, enum mcds__step step)
+{
+    const struct mcds__log_turn *turn = &scan->turn;
+    if (step != MCDS__DONE)
+        return step;
+    int result = scan->base.result;
+    if (result == MCDS_OK && turn->begin.root.number != scan->life) {
+        /* Nothing of the life that has ended is visited, so what its survey found is not counted. */
+        scan->gaps += !turn->was_dropped;
+        scan->read.gaps = scan->gaps;
+        scan->read.corrupt = 0;
+        scan->read.is_newer = false;
+        return scan->turns++ < TURNS_MAX ? log_scan_begin(scan, turn->begin.root.number)
+                                         : mcds__operation_finish(&scan->base, MCDS_BUSY);
+    }
+    if (result != MCDS_OK && result != MCDS_NOT_FOUND)
+        return step;
+    if (result == MCDS_NOT_FOUND && turn->was_dropped)
+        return step;
+    scan->exists = scan->exists || result == MCDS_OK;
+    return visit_survey(scan);
+}
+
+static enum mcds__step log_scan_take_location(struct log_scan *scan, enum mcds__step step)
+{
+    if (step != MCDS__DONE || scan->base.result != MCDS_OK)
+        return step;
+    uint64_t segments = scan->locate.segment + 1;
+    uint64_t seen = mcds__segment_sight_copy(&scan->log->segments, scan->locate.stream).made;
+    if (segments < seen)
+        segments = seen;
+    scan->read.want = segments < WANT_FIRST ? (uint32_t)segments : WANT_FIRST;
+    scan->low = scan->read.from = segments - scan->read.want;
+    assert(scan->read.want > 0 && scan->read.want <= segments);
+    return log_scan_go_to(scan, SCAN_READ);
+}
+
+static enum mcds__step log_scan_take_read(struct log_scan *scan, enum mcds__step step)
+{
+    if (step != MCDS__DONE || scan->base.result != MCDS_OK)
+        return step;
+    if (scan->bound == 0)
+        scan->bound = scan->read.bound;
+    scan->begin = scan->item = 0;
+    scan->end = scan->read.count;
+    return log_scan_go_to(scan, SCAN_VISIT);
+}
+
+static enum mcds__step log_scan_take_root(struct log_scan *scan, enum mcds__step step)
+{
+    mcds_log *log = scan->log;
+    if (step != MCDS__DONE || scan->base.result != MCDS_OK)
+        return step;
+    mcds__segment_read_begin(&scan->read, &log->segments, 0);
+    mcds__segment_fetch_begin(&scan->large, &log->segments);
+    scan->read.recalls = true;
+    return log_scan_begin(scan, scan->root.root.number);
+}
+
+static enum mcds__step take_root_after(struct log_scan *scan, enum mcds__step step)
+{
+    if (step == MCDS__DONE &&
+        (scan->base.result == MCDS_OK || scan->base.result == MCDS_NOT_FOUND))
+        add_info(scan);
+    return step;
+}
+
+static enum mcds__step log_scan_step_stage(struct log_scan *scan,
+                                           struct mcds__operation *operation)
+{
+    assert(scan->stage <= SCAN_ROOT_AFTER);
+    switch (scan->stage) {
+    case SCAN_ROOT:
+        scan->root.root.number = atomic_load(&scan->log->generation.known);
+        if (scan->root.root.stage == 0 && scan->root.root.number != 0)
+            return log_scan_take_root(scan, mcds__operation_finish(operation, MCDS_OK));
+        scan->exists = true;
+        return log_scan_take_root(scan, mcds__log_begin_step(&scan->root, false, operation));
+    case SCAN_TURN:
+        return log_scan_take_turn(scan, mcds__log_turn_step(&scan->turn, operation));
+    case SCAN_ROOT_AFTER:
+        return take_root_after(scan, mcds__log_begin_step(&scan->root, false, operation));
+    case SCAN_SURVEY:
+        return log_scan_take_survey(scan, mcds__segment_survey_step(&scan->read, scan->width,
+                                                                    scan->range.newest_first,
+                                                                    operation));
+    case SCAN_LOCATE:
+        return log_scan_take_location(
+            scan, mcds__segment_locate_step(&scan->locate, &scan->log->segments, operation));
+    case SCAN_READ:
+        return log_scan_take_read(scan, mcds__segment_read_step(&scan->read, operation));
+    case SCAN_FIND:
+        return log_scan_step_find(scan);
+    case SCAN_VISIT:
+        return log_scan_visit_items(scan);
+    default:
+        return log_scan_step_large(scan);
+    }
+}
+
+static enum mcds__step log_scan_step(struct mcds__operation *operation)
+{
+    struct log_scan *scan = (struct log_scan *)operation;
+    enum mcds__step step = MCDS__DONE;
+    do {
+        scan->goes_on = false;
+        step = log_scan_step_stage(scan, operation);
+    } while (scan->goes_on);
+    return step;
+}
+
+static const struct mcds__operation_kind scan_kind = {"log", "scan", sizeof(struct log_scan),
+                                                      log_scan_step};
+
+static int log_scan_launch(struct log_scan *scan, mcds_log *log, const mcds_log_range *range,
+                           mcds_log_scan_cb visit, void *context, mcds_log_info *info_out,
+                           mcds_pipeline *pipeline, uint64_t tag)
+{
+    mcds_log_range own;
+    if (log == NULL || visit == NULL)
+        return mcds__fail_missing("log", "scan", "a log and a visitor");
+    int result = mcds__sized_read(MCDS__SIZED_mcds_log_range, range, &own);
+    if (result == MCDS_OK && info_out != NULL)
+        result = mcds__sized_check(MCDS__SIZED_mcds_log_info, info_out);
+    if (result != MCDS_OK)
+        return result;
+    if (scan == NULL)
+        scan = mcds__pipeline_new(pipeline, &log->handle, &scan_kind, &result);
+    if (scan == NULL)
+        return result;
+    mcds__operation_begin(&scan->base, &scan_kind, log->store, log->name, 0);
+    scan->log = log;
+    scan->range = own;
+    scan->visit = visit;
+    scan->context = context;
+    scan->info_out = info_out;
+    scan->stage = SCAN_ROOT;
+    scan->exists = false;
+    scan->turns = 0;
+    scan->gaps = 0;
+    scan->locate.scratch = NULL;
+    scan->read.segments = NULL;
+    mcds__log_begin(&scan->root, log);
+    scan->base.release = log_scan_release;
+    return mcds__launch(&scan->base, pipeline, tag);
+}
+
+int mcds_log_scan(mcds_log *log, const mcds_log_range *range, mcds_log_scan_cb visit,
+                  void *context, mcds_log_info *info_out)
+{
+    struct log_scan scan;
+    return log_scan_launch(&scan, log, range, visit, context, info_out, NULL, 0);
+}
+
+int mcds_log_scan_start(mcds_log *log, const mcds_log_range *range, mcds_log_scan_cb visit,
+                        void *context, mcds_log_info *info_out, mcds_pipeline *pipeline,
+                        uint64_t tag)
+{
+    return log_scan_launch(NULL, log, range, visit, context, info_out, pipeline, tag);
+}

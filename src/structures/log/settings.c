@@ -1,0 +1,249 @@
+/* Log: the settings in the root: defaults, limits, and the times derived from them. */
+#include <assert.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "structures/log/log.h"
+
+/* Numbers in the root. */
+#define COUNT 5
+#define DAY_MS UINT64_C(86400000)
+#define RETENTION_DEFAULT_MS (7 * DAY_MS)
+#define RETENTION_MAX_MS (366 * DAY_MS)
+#define RETENTION_MIN_MS UINT64_C(1000)
+#define CHUNK_MIN_MS UINT64_C(1000)
+#define CHUNK_MAX_MS DAY_MS
+#define CHUNKS_DEFAULT 1000
+#define CHUNKS_MAX 4096
+#define LATE_DEFAULT_MS 60000
+#define AHEAD_DEFAULT_MS 5000
+/* Time that a cursor allows for different clocks and slow puts. */
+#define CLOCKS_MS (2 * (MCDS__LOG_SKEW_MS + MCDS__LOG_SETTLE_MS))
+/* Chunks that still take events must fit into a cursor, with one to spare at either end. */
+#define LIVE_MAX (MCDS_LOG_CURSOR_CHUNKS - 3)
+#define LIVE_DEFAULT 8
+/* Allowance for early expiry and for the clocks of servers. */
+#define TTL_SLACK_MS 4000
+
+static uint64_t at_least(uint64_t number, uint64_t least)
+{
+    return number > least ? number : least;
+}
+
+/* How long a chunk takes events, in addition to its own length. */
+static uint64_t live_ms(const struct mcds__log_settings *settings)
+{
+    return (uint64_t)settings->late_ms + settings->ahead_ms + CLOCKS_MS;
+}
+
+struct mcds__log_settings mcds__log_complete(const struct mcds__log_settings *wanted)
+{
+    struct mcds__log_settings settings = *wanted;
+    if (settings.retention_ms == 0)
+        settings.retention_ms = RETENTION_DEFAULT_MS;
+    if (settings.late_ms == 0)
+        settings.late_ms = settings.retention_ms < LATE_DEFAULT_MS
+                               ? (uint32_t)settings.retention_ms
+                               : LATE_DEFAULT_MS;
+    if (settings.ahead_ms == 0)
+        settings.ahead_ms = AHEAD_DEFAULT_MS;
+    if (settings.chunk_ms == 0) {
+        uint64_t chunk_ms = at_least(settings.retention_ms / CHUNKS_DEFAULT, CHUNK_MIN_MS);
+        chunk_ms = at_least(chunk_ms, live_ms(&settings) / LIVE_DEFAULT);
+        settings.chunk_ms = chunk_ms < CHUNK_MAX_MS ? chunk_ms : CHUNK_MAX_MS;
+    }
+    assert(settings.retention_ms > 0 && settings.chunk_ms > 0);
+    return settings;
+}
+
+static int fail_live(const char *name, const struct mcds__log_settings *settings)
+{
+    uint64_t least_ms = live_ms(settings) / LIVE_MAX + 1;
+    const mcds_error error = {
+        .result = MCDS_INVALID,
+        .cause = MCDS_CAUSE_OUT_OF_RANGE,
+        .noun = "log",
+        .name = name,
+        .option = "chunk_ms",
+        .wanted_min = (int64_t)least_ms,
+        .wanted_max = CHUNK_MAX_MS,
+        MCDS__FOUND(settings->chunk_ms),
+    };
+    return mcds__fail_saying(
+        &error,
+        "late_ms, ahead_ms and %d s for clocks and slow puts span more than %d "
+        "chunks; choose chunks of %llu ms or more",
+        CLOCKS_MS / 1000, LIVE_MAX, (unsigned long long)least_ms);
+}
+
+int mcds__log_check(const char *name, const struct mcds__log_settings *wanted)
+{
+    struct mcds__log_settings settings = mcds__log_complete(wanted);
+    if ((settings.flags & ~(uint32_t)MCDS_LOG_BY_ARRIVAL) != 0)
+        return mcds__fail(MCDS_INVALID, UNKNOWN_VALUE, .noun = "log", .name = name,
+                          .option = "flags", .wanted_max = MCDS_LOG_BY_ARRIVAL,
+                          .found_number = settings.flags);
+    if (settings.retention_ms < RETENTION_MIN_MS || settings.retention_ms > RETENTION_MAX_MS)
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name,
+                          .option = "retention_ms", .wanted_min = RETENTION_MIN_MS,
+                          .wanted_max = RETENTION_MAX_MS, MCDS__FOUND(settings.retention_ms));
+    if (settings.chunk_ms < CHUNK_MIN_MS || settings.chunk_ms > CHUNK_MAX_MS)
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name,
+                          .option = "chunk_ms", .wanted_min = CHUNK_MIN_MS,
+                          .wanted_max = CHUNK_MAX_MS, MCDS__FOUND(settings.chunk_ms));
+    if (settings.retention_ms / settings.chunk_ms > CHUNKS_MAX)
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name,
+                          .option = "chunk_ms",
+                          .wanted_min = (int64_t)(settings.retention_ms / CHUNKS_MAX),
+                          .wanted_max = CHUNK_MAX_MS, MCDS__FOUND(settings.chunk_ms));
+    if (settings.late_ms > settings.retention_ms)
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name,
+                          .option = "late_ms", .wanted_max = (int64_t)settings.retention_ms,
+                          .found_number = settings.late_ms);
+    if (live_ms(&settings) / settings.chunk_ms > LIVE_MAX)
+        return fail_live(name, &settings);
+    return MCDS_OK;
+}
+
+uint8_t mcds__log_encode(const struct mcds__log_settings *wanted, uint64_t *out)
+{
+    struct mcds__log_settings settings = mcds__log_complete(wanted);
+    out[0] = settings.flags;
+    out[1] = settings.late_ms;
+    out[2] = settings.ahead_ms;
+    out[3] = settings.retention_ms;
+    out[4] = settings.chunk_ms;
+    return COUNT;
+}
+
+static bool log_settings_decode(const struct mcds__root *root,
+                                struct mcds__log_settings *settings)
+{
+    const uint64_t *in = root->settings;
+    if (root->count != COUNT || in[0] > MCDS_LOG_BY_ARRIVAL || in[1] > UINT32_MAX ||
+        in[2] > UINT32_MAX)
+        return false;
+    settings->flags = (uint32_t)in[0];
+    settings->late_ms = (uint32_t)in[1];
+    settings->ahead_ms = (uint32_t)in[2];
+    settings->retention_ms = in[3];
+    settings->chunk_ms = in[4];
+    return settings->chunk_ms >= CHUNK_MIN_MS && settings->chunk_ms <= CHUNK_MAX_MS &&
+           settings->retention_ms >= RETENTION_MIN_MS &&
+           settings->retention_ms <= RETENTION_MAX_MS &&
+           settings->retention_ms / settings->chunk_ms <= CHUNKS_MAX &&
+           live_ms(settings) / settings->chunk_ms <= LIVE_MAX;
+}
+
+/* Whether the log has the wanted settings; if not, *difference_out is the first that differs. */
+static bool log_settings_fits(const struct mcds__log_settings *wanted,
+                              const struct mcds__log_settings *has,
+                              struct mcds__difference *difference_out)
+{
+    const struct mcds__difference rows[] = {
+        {"retention_ms", (int64_t)wanted->retention_ms, (int64_t)has->retention_ms},
+        {"chunk_ms", (int64_t)wanted->chunk_ms, (int64_t)has->chunk_ms},
+        {"late_ms", wanted->late_ms, has->late_ms},
+        {"ahead_ms", wanted->ahead_ms, has->ahead_ms},
+        {"flags", wanted->flags, has->flags},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].wanted == 0 || rows[i].wanted == rows[i].found)
+            continue;
+        *difference_out = rows[i];
+        return false;
+    }
+    return true;
+}
+
+/* The keys contain the settings, so logs with different settings have different keys. */
+static enum mcds__step adopt(struct mcds__log_begin *begin, struct mcds__operation *operation)
+{
+    assert(operation->result == MCDS_OK);
+    mcds_log *log = begin->log;
+    struct mcds__log_settings settings;
+    struct mcds__difference difference;
+    struct mcds__key key;
+    if (!log_settings_decode(&begin->root, &settings))
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    if (!log_settings_fits(&log->wanted, &settings, &difference))
+        return mcds__operation_differ(operation, MCDS__WHY(OPTION_DIFFERS_OR_0), difference);
+    (void)pthread_mutex_lock(&log->mutex);
+    if (!atomic_load(&log->is_ready)) {
+        log->settings = settings;
+        mcds__key_begin(&key, mcds__store_ns(log->store), MCDS__TAG_LOG_SEGMENT, log->name);
+        mcds__key_add_number(&key, settings.chunk_ms);
+        mcds__segments_init(&log->segments, log->store, &key, &log->generation.key, false);
+        atomic_store(&log->is_ready, true);
+    }
+    bool is_fine = settings.chunk_ms == log->settings.chunk_ms;
+    if (is_fine)
+        atomic_store(&log->generation.known, begin->root.number);
+    (void)pthread_mutex_unlock(&log->mutex);
+    if (is_fine)
+        return mcds__operation_finish(operation, MCDS_OK);
+    return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(LOG_MADE_AGAIN));
+}
+
+void mcds__log_begin(struct mcds__log_begin *begin, mcds_log *log)
+{
+    begin->log = log;
+    mcds__root_begin(&begin->root, &log->generation);
+    begin->root.count = mcds__log_encode(&log->wanted, begin->root.settings);
+}
+
+enum mcds__step mcds__log_begin_step(struct mcds__log_begin *begin, bool makes,
+                                     struct mcds__operation *operation)
+{
+    enum mcds__step step = makes ? mcds__root_make_step(&begin->root, operation)
+                                 : mcds__root_read_step(&begin->root, operation);
+    if (step != MCDS__DONE || operation->result != MCDS_OK)
+        return step;
+    return adopt(begin, operation);
+}
+
+uint64_t mcds__log_oldest(const mcds_log *log, int64_t now_ms)
+{
+    return mcds__log_chunk(log, now_ms - (int64_t)log->settings.retention_ms);
+}
+
+uint64_t mcds__log_live(const mcds_log *log, int64_t now_ms)
+{
+    return mcds__log_chunk(log, now_ms - (int64_t)mcds__log_open_ms(&log->settings));
+}
+
+uint64_t mcds__log_newest(const mcds_log *log, int64_t now_ms)
+{
+    return mcds__log_chunk(log, now_ms + log->settings.ahead_ms + MCDS__LOG_SKEW_MS);
+}
+
+uint64_t mcds__log_reach(const struct mcds__log_settings *settings)
+{
+    /* The chunks that take events, where the first and the last of them have just begun. */
+    assert(settings->chunk_ms >= CHUNK_MIN_MS);
+    uint64_t taking = live_ms(settings) / settings->chunk_ms + 2;
+    assert(taking < MCDS_LOG_CURSOR_CHUNKS);
+    return (MCDS_LOG_CURSOR_CHUNKS - taking) / 2;
+}
+
+uint64_t mcds__log_open_ms(const struct mcds__log_settings *settings)
+{
+    return (uint64_t)settings->late_ms + 2 * MCDS__LOG_SETTLE_MS + MCDS__LOG_SKEW_MS;
+}
+
+uint64_t mcds__log_ttl_ms(const struct mcds__log_settings *settings)
+{
+    /* A key may be made before its chunk begins: ahead_ms, and by a clock that is ahead. */
+    return mcds__log_reach(settings) * settings->chunk_ms + settings->ahead_ms +
+           MCDS__LOG_SKEW_MS + settings->chunk_ms + mcds__log_open_ms(settings) +
+           settings->retention_ms + TTL_SLACK_MS;
+}
+
+uint64_t mcds__log_unexpired(const mcds_log *log, int64_t now_ms)
+{
+    const struct mcds__log_settings *settings = &log->settings;
+    return mcds__log_chunk(
+        log, now_ms - (int64_t)(settings->retention_ms + mcds__log_open_ms(settings)));
+}

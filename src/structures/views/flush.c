@@ -1,0 +1,253 @@
+/* Views: flush, which saves the numbers of the intervals that have ended into the database.
+ *
+ * For each interval that has ended since the last flush, and for a few before it that may have
+ * grown late, a flush reads the list of pages and their numbers, and passes each number to `save`.
+ * Numbers are absolute, so two programs may flush at once, a flush may be repeated, and an interval
+ * may be saved before it ends: the next flush begins at the mark, before every interval that can
+ * grow. */
+#include <assert.h>
+
+#include "base/environment.h"
+#include "base/error.h"
+#include "structures/views/listing.h"
+
+#define KEYS_MAX 16
+
+struct views_flush {
+    struct mcds__operation base;
+    mcds_views *views;
+    uint8_t stage;
+    struct mcds__settings_check check;
+    bool marked;
+    mcds_cas_token token; /* of the mark */
+    uint64_t slot;
+    bool is_final; /* also saves the current interval */
+    uint64_t end;  /* the last interval to flush */
+    uint64_t mark; /* the last of them that has settled */
+    struct mcds__views_listing listing;
+    uint32_t count;
+    const char *asked[KEYS_MAX];
+    struct mcds__key keys[KEYS_MAX];
+    mcds_request requests[KEYS_MAX];
+    uint8_t pair[MCDS__VIEWS_PAIR];
+};
+
+enum { FLUSH_BEGIN, FLUSH_MARK, FLUSH_LISTING, FLUSH_COUNTING, FLUSH_MARKING };
+
+static void views_flush_release(struct mcds__operation *operation)
+{
+    mcds__views_listing_free(&((struct views_flush *)operation)->listing);
+}
+
+/* The timeout applies to each round trip. */
+static enum mcds__step views_flush_ask(struct views_flush *flush, uint32_t count, uint8_t stage)
+{
+    assert(count > 0 && count <= KEYS_MAX && stage <= FLUSH_MARKING);
+    struct mcds__operation *operation = &flush->base;
+    mcds__operation_renew(operation);
+    flush->count = count;
+    flush->stage = stage;
+    return mcds__operation_ask_any_order(operation, flush->requests, count);
+}
+
+static enum mcds__step views_flush_ask_mark(struct views_flush *flush)
+{
+    flush->keys[0] = flush->views->mark;
+    flush->requests[0] = (mcds_request){.command = MCDS_GET,
+                                        .key = mcds__key_bytes(&flush->keys[0])};
+    return views_flush_ask(flush, 1, FLUSH_MARK);
+}
+
+static enum mcds__step write_mark(struct views_flush *flush)
+{
+    assert(flush->slot == flush->end && flush->mark <= flush->end);
+    mcds_bytes key = mcds__key_bytes(&flush->views->mark);
+    size_t length = mcds__views_put_pair(flush->pair, MCDS__VIEWS_MARK, key, flush->mark, 0);
+    flush->requests[0] = (mcds_request){
+        .command = flush->marked ? MCDS_CAS : MCDS_ADD,
+        .key = key,
+        .value = {flush->pair, length},
+        .cas = flush->token,
+    };
+    flush->base.connection = flush->token.connection;
+    return views_flush_ask(flush, 1, FLUSH_MARKING);
+}
+
+static enum mcds__step list(struct views_flush *flush);
+
+static enum mcds__step next_slot(struct views_flush *flush)
+{
+    assert(flush->slot <= flush->end && flush->listing.map == NULL);
+    if (flush->slot == flush->end)
+        return write_mark(flush);
+    flush->slot++;
+    flush->stage = FLUSH_LISTING;
+    return list(flush);
+}
+
+static enum mcds__step ask_counts(struct views_flush *flush)
+{
+    uint32_t count = 0;
+    const char *page;
+    while (count < KEYS_MAX && (page = mcds__views_listing_take(&flush->listing)) != NULL) {
+        flush->asked[count] = page;
+        flush->keys[count] = mcds__views_count_key(flush->views, flush->slot, page);
+        flush->requests[count] = (mcds_request){.command = MCDS_GET,
+                                                .key = mcds__key_bytes(&flush->keys[count])};
+        count++;
+    }
+    return count > 0 ? views_flush_ask(flush, count, FLUSH_COUNTING) : next_slot(flush);
+}
+
+/* Lists the pages of the interval. Intervals without pages must not nest function calls. */
+static enum mcds__step list(struct views_flush *flush)
+{
+    assert(flush->stage == FLUSH_LISTING);
+    struct mcds__operation *operation = &flush->base;
+    enum mcds__step step = mcds__views_listing_read_step(&flush->listing, flush->slot,
+                                                         operation);
+    if (step != MCDS__DONE ||
+        (operation->result != MCDS_OK && operation->result != MCDS_NOT_FOUND))
+        return step;
+    return ask_counts(flush);
+}
+
+/* The last interval that has ended; for a final flush, the last that any machine may count in. */
+static uint64_t last_slot(const struct views_flush *flush)
+{
+    int64_t now_ms = mcds__wall_ms(flush->base.env);
+    uint64_t width_ms = flush->views->flush_ms;
+    uint64_t last = flush->is_final ? mcds__tally_at(now_ms + MCDS__VIEWS_SETTLE_MS, width_ms)
+                                    : mcds__tally_at(now_ms, width_ms) - 1;
+    return last > flush->mark ? last : flush->mark;
+}
+
+static enum mcds__step views_flush_take_mark(struct views_flush *flush)
+{
+    const mcds_request *request = &flush->requests[0];
+    mcds_views *views = flush->views;
+    uint64_t now = mcds__views_unsettled(views);
+    uint64_t upto = now > views->keep_slots ? now - views->keep_slots : 0;
+    uint64_t marked = 0;
+    uint64_t nothing;
+    if (request->reply.outcome != MCDS_OUT_OK && request->reply.outcome != MCDS_OUT_MISS)
+        return mcds__operation_fail_read(&flush->base, &request->reply);
+    flush->marked = request->reply.outcome == MCDS_OUT_OK;
+    flush->token = request->reply.cas;
+    if (flush->marked &&
+        !mcds__views_get_pair(mcds__reply_value(&flush->base.batch, request), MCDS__VIEWS_MARK,
+                              request->key, &marked, &nothing))
+        return mcds__operation_finish(&flush->base, MCDS_CORRUPT);
+    if (now == 0)
+        return mcds__operation_finish(&flush->base, MCDS_OK);
+    if (mcds__views_is_ahead(views, marked)) /* saves again all that the store holds */
+        marked = 0;
+    if (marked > upto + MCDS__VIEWS_AGAIN_SLOTS)
+        upto = marked - MCDS__VIEWS_AGAIN_SLOTS;
+    flush->mark = now - 1 > marked ? now - 1 : marked;
+    flush->end = last_slot(flush);
+    flush->slot = upto;
+    return next_slot(flush);
+}
+
+static enum mcds__step take_counts(struct views_flush *flush)
+{
+    assert(flush->stage == FLUSH_COUNTING && flush->count <= KEYS_MAX);
+    mcds_views *views = flush->views;
+    for (uint32_t i = 0; i < flush->count; i++) {
+        const mcds_request *request = &flush->requests[i];
+        uint64_t number;
+        if (request->reply.outcome == MCDS_OUT_MISS)
+            continue;
+        if (request->reply.outcome != MCDS_OUT_OK)
+            return mcds__operation_fail_read(&flush->base, &request->reply);
+        if (!mcds__tally_parse(mcds__reply_value(&flush->base.batch, request), &number) ||
+            number > INT64_MAX)
+            return mcds__operation_finish(&flush->base, MCDS_CORRUPT);
+        mcds__operation_note_result(&flush->base);
+        if (views->save(views->context, flush->asked[i], flush->slot, (int64_t)number) != 0)
+            return mcds__operation_explain(&flush->base, MCDS_IO, MCDS__WHY(SAVE_FAILED));
+    }
+    return ask_counts(flush);
+}
+
+/* Everything is saved. If the mark cannot be set, the next flush saves these intervals again. */
+static enum mcds__step take_marking(struct views_flush *flush)
+{
+    assert(flush->stage == FLUSH_MARKING);
+    const mcds_reply *reply = &flush->requests[0].reply;
+    if (mcds__is_refusal(reply) && reply->outcome != MCDS_OUT_NO_MEMORY)
+        return mcds__operation_fail(&flush->base, reply);
+    return mcds__operation_finish(&flush->base, MCDS_OK);
+}
+
+static enum mcds__step views_flush_step(struct mcds__operation *operation)
+{
+    enum mcds__step step;
+    struct views_flush *flush = (struct views_flush *)operation;
+    if (!mcds__settings_check_step(&flush->check, operation, &step))
+        return step;
+    assert(flush->stage <= FLUSH_MARKING);
+    switch (flush->stage) {
+    case FLUSH_BEGIN:
+        return views_flush_ask_mark(flush);
+    case FLUSH_MARK:
+        return views_flush_take_mark(flush);
+    case FLUSH_LISTING:
+        return list(flush);
+    case FLUSH_COUNTING:
+        return take_counts(flush);
+    default:
+        return take_marking(flush);
+    }
+}
+
+static const struct mcds__operation_kind flush_kind = {
+    "views", "flush", sizeof(struct views_flush), views_flush_step};
+
+static const struct mcds__operation_kind final_kind = {
+    "views", "flush_final", sizeof(struct views_flush), views_flush_step};
+
+static int views_flush_launch(struct views_flush *flush, mcds_views *views, bool is_final,
+                              mcds_pipeline *pipeline, uint64_t tag)
+{
+    const struct mcds__operation_kind *kind = is_final ? &final_kind : &flush_kind;
+    int result = MCDS_OK;
+    if (views == NULL)
+        return mcds__fail_missing("views", kind->verb, "a handle");
+    if (flush == NULL)
+        flush = mcds__pipeline_new(pipeline, &views->handle, kind, &result);
+    if (flush == NULL)
+        return result;
+    mcds__operation_begin(&flush->base, kind, views->store, views->name, 0);
+    mcds__settings_check_begin(&flush->check, &views->settings, true, &flush->base);
+    flush->check.may_lack = true;
+    flush->views = views;
+    flush->is_final = is_final;
+    flush->stage = FLUSH_BEGIN;
+    mcds__views_listing_init(&flush->listing, views, flush->base.env);
+    flush->base.release = views_flush_release;
+    return mcds__launch(&flush->base, pipeline, tag);
+}
+
+int mcds_views_flush(mcds_views *views)
+{
+    struct views_flush flush;
+    return views_flush_launch(&flush, views, false, NULL, 0);
+}
+
+int mcds_views_flush_start(mcds_views *views, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return views_flush_launch(NULL, views, false, pipeline, tag);
+}
+
+int mcds_views_flush_final(mcds_views *views)
+{
+    struct views_flush flush;
+    return views_flush_launch(&flush, views, true, NULL, 0);
+}
+
+int mcds_views_flush_final_start(mcds_views *views, mcds_pipeline *pipeline, uint64_t tag)
+{
+    return views_flush_launch(NULL, views, true, pipeline, tag);
+}

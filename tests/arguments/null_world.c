@@ -1,0 +1,83 @@
+/* Opens one handle of every kind that a program can open. */
+#include "arguments/null_world.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
+{
+    (void)context;
+    (void)page;
+    (void)upto_slot;
+    *views_out = 0;
+    return 0;
+}
+
+static int save(void *context, const char *page, uint64_t slot, int64_t views)
+{
+    (void)context;
+    (void)page;
+    (void)slot;
+    (void)views;
+    return 0;
+}
+
+mcds_views_options views_options(void)
+{
+    mcds_views_options options = MCDS_VIEWS_OPTIONS_INIT;
+    options.load = load;
+    options.save = save;
+    return options;
+}
+
+void no_program(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    (void)context;
+    (void)client;
+    (void)done;
+}
+
+void assert_missing(int result, const char *noun, const char *verb)
+{
+    const mcds_error *error = mcds_last_error();
+    assert_int_equal(result, MCDS_INVALID);
+    assert_int_equal(error->result, MCDS_INVALID);
+    assert_string_equal(mcds_cause_name((int)error->cause), "MCDS_CAUSE_ARGUMENT_MISSING");
+    assert_string_equal(error->noun, noun);
+    assert_string_equal(error->verb, verb);
+    assert_string_not_equal(error->wanted, "");
+}
+
+void begin(struct world *world)
+{
+    mcds_views_options views = views_options();
+    memset(world, 0, sizeof *world);
+    (void)snprintf(world->path, sizeof world->path, "/nonexistent/%ld", (long)getpid());
+    assert_int_equal(mcds_open("memory:", NULL, &world->store), MCDS_OK);
+    assert_int_equal(mcds_pipeline_open(world->store, NULL, &world->pipeline), MCDS_OK);
+    assert_int_equal(mcds_views_open(world->store, "n", &views, &world->views), MCDS_OK);
+    assert_int_equal(mcds_sim_open(NULL, &world->sim), MCDS_OK);
+    assert_int_equal(mcds_sim_client_add(world->sim, no_program, NULL, &world->client),
+                     MCDS_OK);
+#define OPEN(name)                                                                             \
+    assert_int_equal(mcds_##name##_open(world->store, "n", NULL, &world->name), MCDS_OK);
+    EACH_STRUCTURE(OPEN)
+#undef OPEN
+}
+
+void end(struct world *world)
+{
+    mcds_pipeline_close(world->pipeline);
+    mcds_pipeline_close(world->made_pipeline);
+    mcds_views_close(world->views);
+    mcds_views_close(world->made_views);
+#define CLOSE(name)                                                                            \
+    mcds_##name##_close(world->name);                                                          \
+    mcds_##name##_close(world->made_##name);
+    EACH_STRUCTURE(CLOSE)
+#undef CLOSE
+    mcds_close(world->store);
+    mcds_close(world->made_store);
+    mcds_sim_close(world->sim);
+    mcds_sim_close(world->made_sim);
+}

@@ -1,0 +1,39 @@
+/* One handle of every kind that a program can open, for calls with one argument missing. */
+#ifndef MCDS_TESTS_ARGUMENTS_NULL_WORLD_H
+#define MCDS_TESTS_ARGUMENTS_NULL_WORLD_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "mcds.h"
+#include "mcds/backend.h"
+#include "mcds/sim.h"
+
+#define EACH_STRUCTURE(X)                                                                      \
+    X(counter) X(lock) X(visitors) X(online) X(set) X(table) X(array) X(list) X(log)
+
+struct world {
+    mcds_store *store, *made_store;
+    mcds_pipeline *pipeline, *made_pipeline;
+    mcds_views *views, *made_views;
+    mcds_sim *sim, *made_sim;
+    mcds_sim_client *client, *made_client;
+#define MEMBER(name) mcds_##name *name, *made_##name;
+    EACH_STRUCTURE(MEMBER)
+#undef MEMBER
+    char path[64]; /* of no file */
+};
+
+/* The call lacked an argument, and its sentence says which call of what. */
+void assert_missing(int result, const char *noun, const char *verb);
+void begin(struct world *world);
+/* Close it, and what a call has opened. */
+void end(struct world *world);
+mcds_views_options views_options(void);
+void no_program(void *context, mcds_sim_client *client, const mcds_completion *done);
+
+#endif

@@ -1,0 +1,141 @@
+"""Lines of standard input in flight when the server goes away: the exit code says that some may have been applied,
+and the last sentence counts what was carried out and what is in doubt."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import unittest
+
+from fixture import SKIPPED, Fixture, is_possible
+
+MCDS = os.path.abspath(sys.argv[1])
+AMBIGUOUS = 80
+LINES = 2000
+TIMEOUT_MS = 1000
+BEGIN = r"mcds: standard input: (\d+) lines? (?:was|were) carried out; "
+DOUBT = re.compile(BEGIN + r"(\d+) may have been, or may still be, from line (\d+) on: check before you repeat\n")
+CLEAR = re.compile(BEGIN + r"the first that was not is line \d+\n")
+
+
+class Relay:
+    """In front of a server, until it has passed this many bytes of replies; then it is gone, and refuses connections."""
+
+    def __init__(self, path, server, left):
+        self.path, self.server, self.left = path, server, left
+        self.is_over = False
+        self.mutex = threading.Lock()
+        self.ends = []
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(self.server)
+            except OSError:
+                return
+            with self.mutex:
+                self.ends += [client, server]
+            threading.Thread(target=self.pump, args=(client, server, False), daemon=True).start()
+            threading.Thread(target=self.pump, args=(server, client, True), daemon=True).start()
+
+    def pump(self, source, target, is_reply):
+        try:
+            while data := source.recv(1 << 16):
+                if is_reply:
+                    self.left -= len(data)
+                    data = data[:self.left] if self.left < 0 else data
+                target.sendall(data)
+                if is_reply and self.left < 0:
+                    self.close()
+        except OSError:
+            pass
+
+    def close(self):
+        with self.mutex:
+            self.is_over = True
+            for end in [self.listener, *self.ends]:
+                try:
+                    end.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+                end.close()
+            self.ends = []
+
+
+class DoubtTest(unittest.TestCase):
+    def setUp(self):
+        self.fixture = Fixture("memcached").__enter__()
+        self.addCleanup(self.fixture.__exit__)
+        self.environment = self.fixture.environment(MCDS)
+        self.rounds = 0
+
+    def mcds(self, command, namespace, store=None, data=None):
+        uri = store or f"memcached://{self.fixture.socket}?timeout=120000"
+        return subprocess.run([MCDS, "-s", uri, "-N", namespace, *command.split()],
+                              env=self.environment, check=False, input=data, capture_output=True, text=True,
+                              stdin=subprocess.DEVNULL if data is None else None)
+
+    def cut(self, command, data, passed):
+        """Cuts the connection after this many bytes of replies."""
+        self.rounds += 1
+        namespace, path = f"n{self.rounds}", f"{self.fixture.folder}/relay{self.rounds}"
+        relay = Relay(path, self.fixture.socket, passed)
+        done = self.mcds(command, namespace, f"memcached://{path}?timeout={TIMEOUT_MS}", data)
+        relay.close()
+        return done, namespace
+
+    def check(self, command, data, count):
+        """True: some of the lines were in doubt."""
+        is_ever_in_doubt = False
+        for passed in (300, 1000, 3000, 5000):
+            done, namespace = self.cut(command, data, passed)
+            with self.subTest(command=command, passed=passed):
+                applied = count(namespace)
+                if done.returncode == 0:  # not as many bytes were needed
+                    self.assertEqual(applied, LINES)
+                    continue
+                doubt, clear = DOUBT.search(done.stderr), CLEAR.search(done.stderr)
+                self.assertEqual(done.returncode == AMBIGUOUS, "may have been" in done.stderr)
+                self.assertEqual(done.returncode == AMBIGUOUS, doubt is not None, done.stderr)
+                if doubt is not None:
+                    carried_out, doubtful, first = map(int, doubt.groups())
+                    self.assertLessEqual(carried_out, applied, done.stderr)
+                    self.assertLessEqual(applied, carried_out + doubtful, done.stderr)
+                    self.assertLessEqual(first, LINES)
+                    is_ever_in_doubt = True
+                elif command != "batch":
+                    self.assertEqual(int(clear.group(1)) if clear else 0, applied, done.stderr)
+        return is_ever_in_doubt
+
+    def lines(self, command):
+        return lambda namespace: len(self.mcds(command, namespace).stdout.splitlines())
+
+    def test_each_line_by_itself(self):
+        numbers = "".join(f"{i}\n" for i in range(LINES))
+        self.assertTrue(self.check("set add x", numbers, self.lines("set scan x")))
+        self.check("table put x", "".join(f"{i}\tv\n" for i in range(LINES)), self.lines("table scan x"))
+
+    def test_many_lines_in_one_change(self):
+        numbers = "".join(f"{i}\n" for i in range(LINES))
+        self.assertTrue(self.check("list push x", numbers, self.lines("list scan x")))
+        self.assertTrue(self.check("log put x", numbers, self.lines("log scan x")))
+
+    def test_batch(self):
+        def count(namespace):
+            return int(self.mcds("counter get x", namespace).stdout or 0)
+        self.assertTrue(self.check("batch", "counter add x\n" * LINES, count))
+
+
+if __name__ == "__main__":
+    if not is_possible("memcached"):
+        print("doubt: skipped: memcached is not installed")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])

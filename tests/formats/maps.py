@@ -1,0 +1,260 @@
+"""Folds, and what sets, tables and members keep in them, as docs/formats.md says."""
+
+import math
+import re
+import struct
+
+import reader
+from reader import Bytes, crc32c
+
+
+OPEN, SEALED, MOVED = 1, 2, 3
+PLAIN, BAG, LIST, ESTIMATED = 0, 1, 2, 1
+
+WORD = 2**64 - 1
+
+
+def rotated(word, bits):
+    return (word << bits | word >> 64 - bits) & WORD
+
+
+def sip_round(a, b, c, d):
+    a, c = a + b & WORD, c + d & WORD
+    b, d = rotated(b, 13) ^ a, rotated(d, 16) ^ c
+    a, c = rotated(a, 32) + d & WORD, c + b & WORD
+    return a, rotated(b, 17) ^ c, rotated(c, 32), rotated(d, 21) ^ a
+
+
+def siphash(key, data):
+    """SipHash-1-3 of these bytes, under a key of 16 bytes."""
+    low, high = struct.unpack("<QQ", key)
+    state = (low ^ 0x736F6D6570736575, high ^ 0x646F72616E646F6D,
+             low ^ 0x6C7967656E657261, high ^ 0x7465646279746573)
+    whole = len(data) // 8 * 8
+    last = int.from_bytes(data[whole:], "little") | (len(data) & 255) << 56
+    for word in [*(at for at, in struct.iter_unpack("<Q", data[:whole])), last]:
+        a, b, c, d = state
+        a, b, c, d = sip_round(a, b, c, d ^ word)
+        state = a ^ word, b, c, d
+    a, b, c, d = state
+    state = a, b, c ^ 255, d
+    for _ in range(3):
+        state = sip_round(*state)
+    return state[0] ^ state[1] ^ state[2] ^ state[3]
+
+
+SECRET = struct.unpack("<7Q", bytes.fromhex(
+    "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578"
+    "825ad07dccff7221b8084674f743248e"))
+
+
+def swapped(number, length):
+    return int.from_bytes(number.to_bytes(length, "little"), "big")
+
+
+def xxh3(data, seed=0):
+    """XXH3, 64 bits, of 4 to 16 bytes."""
+    if len(data) > 8:
+        low, high = (int.from_bytes(part, "little") for part in (data[:8], data[-8:]))
+        low ^= (SECRET[3] ^ SECRET[4]) + seed & WORD
+        high ^= (SECRET[5] ^ SECRET[6]) - seed & WORD
+        product = low * high
+        total = len(data) + swapped(low, 8) + high + (product & WORD ^ product >> 64) & WORD
+        total = (total ^ total >> 37) * 0x165667919E3779F9 & WORD
+        return total ^ total >> 32
+    first, last = (int.from_bytes(part, "little") for part in (data[:4], data[-4:]))
+    seed ^= swapped(seed & 0xFFFFFFFF, 4) << 32
+    total = (last + (first << 32)) ^ (SECRET[1] ^ SECRET[2]) - seed & WORD
+    total ^= (total << 49 | total >> 15) & WORD ^ (total << 24 | total >> 40) & WORD
+    total = total * 0x9FB21C651E98DF25 & WORD
+    total = (total ^ (total >> 35) + len(data)) * 0x9FB21C651E98DF25 & WORD
+    return total ^ total >> 28
+
+
+def map_record(bytes_, key):
+    assert bytes_.number(1) == 0xA7
+    length, total = bytes_.varint(), bytes_.number(4)
+    body = Bytes(bytes_.take(length))
+    assert crc32c(key, body.value) == total
+    verb, parts, writer, seq = body.number(1), body.number(1), body.number(8), body.number(4)
+    assert parts < 16
+    low, time_ms, element = seq - body.varint(), body.number(6), body.take(body.varint())
+    value = body.take(body.varint()) if parts & 1 else b""
+    expires = body.number(6) if parts & 2 else 0
+    expected = body.take(body.varint()) if parts & 4 else b""
+    delta = body.number(8, signed=True) if parts & 8 else 0
+    assert body.is_over()
+    return verb, writer, seq, low, time_ms, element, value, expires, expected, delta
+
+
+def to_number(text):
+    if not re.fullmatch(rb"-?\d{1,20}", text) or not -2**63 <= int(text) < 2**63:
+        return None
+    return int(text)
+
+
+def add(entries, element, delta, ends_at_zero):
+    text, expires = entries.get(element, (b"0", 0))
+    count = to_number(text)
+    if count is None or not -2**63 <= count + delta < 2**63:
+        return
+    entries[element] = b"%d" % (count + delta), expires
+    if ends_at_zero and count + delta <= 0:
+        del entries[element]
+
+
+def place_of(entries, own, seq, low, chosen):
+    """Where an addition belongs; `own`: the places of its writer's others by their numbers."""
+    taken = [place for v, _ in entries.values() for (place,) in struct.iter_unpack("<Q", v)]
+    known = {other: place for other, place in own.items() if place}
+    floor = known[max(o for o in known if o < seq)] if any(o < seq for o in known) else 0
+    later = min((o for o in known if o > seq), default=None)
+    last = max((p for p in taken if later is None or p < known[later]), default=0)
+    if chosen > floor and (chosen > last or last - chosen < 30000 << 20):
+        return chosen
+    if later is not None:
+        return known[later] - (later - seq)
+    return max(last, floor) + 1 + seq - low
+
+
+def places_with(places, place):
+    return b"".join(sorted([places[i:i + 8] for i in range(0, len(places), 8)]
+                           + [struct.pack("<Q", place)], key=lambda p: struct.unpack("<Q", p)))
+
+
+def apply(entries, own, seq, low, verb, time_ms, element, value, expires, expected, delta):
+    """Returns the place of an addition to a list, else 0."""
+    if 0 < entries.get(element, (b"", 0))[1] <= time_ms:
+        del entries[element]
+    old = entries.get(element)
+    assert 1 <= verb <= 9
+    if verb == 1 or verb == 2 and old is None or verb == 3 and old and old[0] == expected:
+        entries[element] = value, expires
+    elif verb == 4 and old:
+        del entries[element]
+    elif verb in (5, 6) and (verb == 5 or old or delta > 0):
+        add(entries, element, delta, verb == 6)
+    elif verb == 7:
+        place = place_of(entries, own, seq, low, (time_ms << 20) + delta)
+        entries[element] = places_with(old[0] if old else b"", place), 0
+        return place
+    elif verb == 8 and old:
+        entries[element] = old[0][8:], 0
+        if not entries[element][0]:
+            del entries[element]
+    elif verb == 9 and (not old or old[0] < value):
+        entries[element] = value, 0
+    return 0
+
+
+def map_key(key, flags, value):
+    """State, and {element: (value, expiry)} of one key."""
+    assert value[:4] == b"mdF\2" and flags & 15 in (OPEN, SEALED, MOVED)
+    head = Bytes(value, 4)
+    length = head.number(4)
+    _, floor, total = head.number(4), head.number(4), head.number(4)
+    assert crc32c(key, value[:16], value[20:20 + length]) == total
+    snapshot, entries, done, lows = Bytes(value[20:20 + length]), {}, {}, {}
+    for _ in range(snapshot.varint()):
+        writer = snapshot.number(8)
+        lows[writer] = snapshot.number(4)
+        snapshot.take(4)
+        numbers = done.setdefault(writer, {})
+        for _ in range(snapshot.varint()):
+            seq, _, numbers[seq] = snapshot.number(4), snapshot.take(1), snapshot.number(8)
+    for _ in range(snapshot.varint()):
+        size, twice = snapshot.varint(), snapshot.varint()
+        element, kept = snapshot.take(size), snapshot.take(twice >> 1)
+        assert element not in entries and 1 <= len(element) <= 1024
+        entries[element] = kept, snapshot.number(6) if twice & 1 else 0
+    assert snapshot.is_over()
+    records = Bytes(value, 20 + length)
+    while flags & 3 == OPEN and not records.is_over():
+        verb, writer, seq, low, time_ms, *rest = map_record(records, key)
+        own = done.setdefault(writer, {})
+        if seq >= lows.get(writer, 0) and seq not in own and time_ms // 1000 >= floor:
+            lows[writer] = max(low, lows.get(writer, 0))
+            own[seq] = apply(entries, own, seq, low, verb, time_ms, *rest)
+    return flags & 3, entries
+
+
+def digits_of(element, life):
+    return b"%016x" % siphash(life.hash_key, element)
+
+
+def child(server, life, digits, above):
+    """The entries of one child; `above`: what its sealed parent has."""
+    if server.get(life.key(digits)) is None:
+        assert above is not None, life.key(digits)
+        return {one: kept for one, kept in above.items() if digits_of(one, life).startswith(digits)}
+    return below(server, life, digits)
+
+
+def below(server, life, digits):
+    """{element: (value, expiry)} of a key and all below it."""
+    key = life.key(digits)
+    state, entries = map_key(key, *server.get(key))
+    for element in entries:
+        assert digits_of(element, life).startswith(digits), (key, element)
+    if state == OPEN:
+        return entries
+    assert len(digits) < 8
+    found = {}
+    for digit in b"0123456789abcdef":
+        longer = digits + bytes([digit])
+        found.update(child(server, life, longer, entries if state == SEALED else None))
+    return found
+
+
+def read(server, root):
+    """{element: (value, expiry)} of a whole map."""
+    return below(server, reader.descriptor(root, *server.get(root)), b"")
+
+
+def places(entries):
+    """The elements of a list with removal, in their order."""
+    found = []
+    for element, (value, _) in entries.items():
+        found += [(place, element) for (place,) in struct.iter_unpack("<Q", value)]
+    return [element for _, element in sorted(found)]
+
+
+def series(first, term):
+    """The sum of `first` and term(1), term(2), ... as far as a float can tell."""
+    total, k = first, 1
+    while total + term(k) != total:
+        total, k = total + term(k), k + 1
+    return total
+
+
+def registers(entries):
+    """{register: rank} as a map keeps them."""
+    found = {}
+    for element, (value, _) in entries.items():
+        register, = struct.unpack("<H", element)
+        assert register < 4096 and len(value) == 1 and 1 <= value[0] <= 53
+        found[register] = value[0]
+    return found
+
+
+def registers_of(visitors):
+    """The registers to which these visitors lead."""
+    found = {}
+    for visitor in visitors:
+        total = xxh3(visitor, 12)
+        rank = 53 - (total & 2**52 - 1).bit_length()
+        found[total >> 52] = max(rank, found.get(total >> 52, 0))
+    return found
+
+
+def estimate(known):
+    """How many members came, from their registers."""
+    ranks = [known.get(register, 0) for register in range(4096)]
+    m, counts = 4096, [ranks.count(rank) for rank in range(54)]
+    few, many = counts[0] / m, 1 - counts[53] / m
+    if few == 1:
+        return 0.0
+    low = series(few, lambda k: few**2**k * 2**(k - 1))
+    high = (1 - many + series(0.0, lambda k: -(1 - many**0.5**k)**2 / 2**k)) / 3
+    middle = sum(counts[k] / 2**k for k in range(1, 53))
+    return m * m / (2 * math.log(2) * (m * low + middle + m * high / 2**52))

@@ -1,0 +1,185 @@
+/* A server that loses single keys of a list or a log. */
+#include "sim/loss.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/environment.h"
+#include "sim/play.h"
+#include "sim/world.h"
+#include "support/dice.h"
+
+#define KEYS_MAX 256
+#define KEY_TEXT 128
+#define TRIES 40
+#define REST_MS 8000
+
+struct keys {
+    const struct loss_places *places;
+    uint32_t count;
+    char text[KEYS_MAX][KEY_TEXT];
+};
+
+static bool note_key(void *context, mcds_bytes key)
+{
+    struct keys *keys = context;
+    if (keys->count == KEYS_MAX || key.length >= KEY_TEXT)
+        return false;
+    memcpy(keys->text[keys->count], key.at, key.length);
+    keys->text[keys->count++][key.length] = '\0';
+    return true;
+}
+
+static uint32_t colons_of(const struct keys *keys, const char *key)
+{
+    uint32_t colons = 0;
+    for (const char *at = key + strlen(keys->places->streams); *at != '\0'; at++)
+        colons += *at == ':';
+    return colons;
+}
+
+static bool is_segment(const struct keys *keys, const char *key)
+{
+    return colons_of(keys, key) == keys->places->colons + 1;
+}
+
+static bool is_first(const struct keys *keys, const char *key)
+{
+    return is_segment(keys, key) && strcmp(strrchr(key, ':'), ":0") == 0;
+}
+
+/* The count of the stream of a segment; NULL: it has none. */
+static const char *count_of(const struct keys *keys, const char *key)
+{
+    size_t length = (size_t)(strrchr(key, ':') - key);
+    for (uint32_t i = 0; i < keys->count; i++)
+        if (strlen(keys->text[i]) == length && memcmp(keys->text[i], key, length) == 0)
+            return keys->text[i];
+    return NULL;
+}
+
+/* Whether the next segment of the stream is there. */
+static bool has_next(const struct keys *keys, const char *key)
+{
+    char next[KEY_TEXT];
+    const char *number = strrchr(key, ':') + 1;
+    (void)snprintf(next, sizeof next, "%.*s%llu", (int)(number - key), key,
+                   strtoull(number, NULL, 10) + 1);
+    for (uint32_t i = 0; i < keys->count; i++)
+        if (strcmp(keys->text[i], next) == 0)
+            return true;
+    return false;
+}
+
+static bool is_wanted(const struct keys *keys, const char *key, enum loss kind)
+{
+    switch (kind) {
+    case LOSS_COUNT:
+        return colons_of(keys, key) == keys->places->colons;
+    case LOSS_FIRST:
+        return is_first(keys, key) && count_of(keys, key) != NULL;
+    case LOSS_LATER:
+        return is_segment(keys, key) && !is_first(keys, key) && has_next(keys, key);
+    case LOSS_LAST:
+        return is_segment(keys, key) && !is_first(keys, key) && !has_next(keys, key);
+    default:
+        return is_first(keys, key);
+    }
+}
+
+/* Keys of a table have no order, so the choice is one of all keys in their order. */
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static const char *choose_key(struct loser *loser, struct keys *keys, enum loss kind)
+{
+    uint32_t found = 0;
+    uint32_t wanted[KEYS_MAX];
+    keys->places = &loser->places;
+    keys->count = 0;
+    (void)mcds__keyspace_keys(loser->sim->keyspace, loser->sim->now_ns / NS_PER_MS,
+                              mcds_text(loser->places.streams), note_key, keys);
+    qsort(keys->text, keys->count, KEY_TEXT, compare_keys);
+    for (uint32_t i = 0; i < keys->count; i++)
+        if (is_wanted(keys, keys->text[i], kind))
+            wanted[found++] = i;
+    return found > 0 ? keys->text[wanted[dice_roll(&loser->random, found)]] : NULL;
+}
+
+static bool lose_root(struct loser *loser)
+{
+    uint32_t flags = 0;
+    (void)play_peek_flags(loser->sim, loser->places.root, 0, &flags);
+    if (flags == 0)
+        return false;
+    if (loser->roots++ == 0)
+        loser->root_flags = flags;
+    return true;
+}
+
+/* False: there is nothing of this kind now. */
+static bool lose(struct loser *loser, enum loss kind)
+{
+    static struct keys keys;
+    mcds_sim *sim = loser->sim;
+    if (kind == LOSS_ROOT)
+        return lose_root(loser) && mcds__sim_evict(sim, mcds_text(loser->places.root));
+    if (kind == LOSS_ALL) {
+        if (!lose_root(loser))
+            return false;
+        mcds__sim_restart(sim);
+        return true;
+    }
+    const char *key = choose_key(loser, &keys, kind);
+    if (key == NULL)
+        return false;
+    const char *count = kind == LOSS_BEGIN ? count_of(&keys, key) : NULL;
+    if (count != NULL)
+        (void)mcds__sim_evict(sim, mcds_text(count));
+    return mcds__sim_evict(sim, mcds_text(key));
+}
+
+static void note_loss(struct loser *loser, enum loss kind)
+{
+    const uint32_t both = LOSS_BIT(LOSS_COUNT) | LOSS_BIT(LOSS_FIRST);
+    if (loser->happened == 0)
+        loser->first_ns = loser->sim->now_ns;
+    loser->happened++;
+    loser->seen |= LOSS_BIT(kind);
+    loser->last_ns = loser->sim->now_ns;
+    loser->is_blind = kind == LOSS_BEGIN || loser->is_blind || (loser->seen & both) == both;
+}
+
+static void lose_on(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    struct loser *loser = context;
+    enum loss kind = (enum loss)dice_roll(&loser->random, LOSS_KINDS);
+    if (done != NULL && (loser->kinds & LOSS_BIT(kind)) != 0 &&
+        mcds__sim_fault(loser->sim, 1000000) && lose(loser, kind))
+        note_loss(loser, kind);
+    if (loser->happened == loser->wanted || loser->tries++ == TRIES)
+        return;
+    int64_t rest_ns = (int64_t)(1 + dice_roll(&loser->random, REST_MS)) * NS_PER_MS;
+    assert_int_equal(mcds_sim_client_sleep(client, rest_ns, 0), MCDS_OK);
+}
+
+void loss_begin(struct loser *loser)
+{
+    assert_int_equal(mcds_sim_client_add(loser->sim, lose_on, loser, NULL), MCDS_OK);
+}
+
+bool loss_of_data(const struct loser *loser)
+{
+    uint32_t flags = 0;
+    (void)play_peek_flags(loser->sim, loser->places.root, 0, &flags);
+    return (loser->seen & LOSS_DATA) != 0 || loser->roots > 1 ||
+           (loser->roots == 1 && flags != loser->root_flags);
+}

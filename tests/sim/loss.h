@@ -1,0 +1,52 @@
+/* A server that loses single keys of a list or a log: the root, the count of a stream, its first
+ * segment or a later one. A simulated client that evicts them in the middle of a run. */
+#ifndef MCDS_TESTS_SIM_LOSS_H
+#define MCDS_TESTS_SIM_LOSS_H
+
+#include "mcds/sim.h"
+
+enum loss {
+    LOSS_ROOT,
+    LOSS_COUNT,
+    LOSS_FIRST, /* segment 0 of a stream that has a count */
+    LOSS_LATER, /* one between the first and the last */
+    LOSS_LAST,  /* the last segment, if it is not the first */
+    LOSS_BEGIN, /* segment 0, and the count if there is one: what is left may not show it */
+    LOSS_ALL,
+    LOSS_KINDS
+};
+#define LOSS_BIT(kind) (1u << (kind))
+#define LOSS_EVERY (LOSS_BIT(LOSS_KINDS) - 1)
+/* Of a segment. */
+#define LOSS_DATA (LOSS_EVERY & ~(LOSS_BIT(LOSS_ROOT) | LOSS_BIT(LOSS_COUNT)))
+
+/* Where the keys are. */
+struct loss_places {
+    const char *root;
+    const char *streams; /* the beginning of all other keys */
+    uint32_t colons;     /* in the rest of the key of a count; a segment has one more */
+};
+
+struct loser {
+    mcds_sim *sim;
+    struct loss_places places;
+    uint32_t kinds; /* bits: which may happen */
+    uint32_t wanted;
+    uint64_t random;
+    uint32_t tries;      /* private */
+    uint32_t happened;   /* out, as what follows */
+    uint32_t seen;       /* bits: the kinds that have happened */
+    int64_t first_ns;    /* when the first has happened */
+    int64_t last_ns;     /* and the last */
+    bool is_blind;       /* a stream has lost its first segment and its count */
+    uint32_t roots;      /* how many */
+    uint32_t root_flags; /* of the root that was lost first: they name its life */
+};
+
+/* Adds the client. */
+void loss_begin(struct loser *loser);
+/* Whether acknowledged values may be gone: with a segment, or with a root that another has
+ * replaced. */
+bool loss_of_data(const struct loser *loser);
+
+#endif

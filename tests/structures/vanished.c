@@ -1,0 +1,403 @@
+/* Sets and tables that the store has lost as a whole: a handle that has seen one reports that
+ * once, whatever it calls first, and then uses what is there. A drop is no loss. */
+#include "structures/suite.h"
+
+#define KEYS_MAX 512
+#define LARGE 300 /* elements in several keys */
+#define HOUR_MS INT64_C(3600000)
+
+struct listing {
+    struct mcds__key root;
+    struct mcds__key keys[KEYS_MAX];
+    size_t count;
+};
+
+static bool list_key(void *context, mcds_bytes key)
+{
+    struct listing *listing = context;
+    size_t length = listing->root.length;
+    const char *bytes = key.at;
+    if (key.length < length || memcmp(bytes, listing->root.bytes, length) != 0 ||
+        (key.length > length && bytes[length] != ':'))
+        return true;
+    assert_true(listing->count < KEYS_MAX);
+    memcpy(listing->keys[listing->count].bytes, bytes, key.length);
+    listing->keys[listing->count++].length = (uint8_t)key.length;
+    return true;
+}
+
+/* The store forgets all keys of a structure: each is on the server of the key itself or of its
+ * root. */
+static void lose(struct suite *suite, const char *tag, const char *name)
+{
+    static struct listing listing;
+    struct raw_key root = raw_key(suite, tag, name, -1);
+    listing = (struct listing){.root = root.key};
+    mcds_bytes every = {root.key.bytes, strlen(mcds__store_ns(suite->store)) + 1};
+    CHECK_RESULT(MCDS_OK, mcds__store_keys(suite->store, every, list_key, &listing));
+    assert_true(listing.count > 0);
+    for (size_t i = 0; i < listing.count; i++) {
+        struct raw_key own = {listing.keys[i], listing.keys[i]};
+        struct raw_key beside = {listing.keys[i], root.key};
+        mcds_outcome outcome = raw_delete(suite, &own);
+        if (outcome == MCDS_OUT_MISS)
+            outcome = raw_delete(suite, &beside);
+        assert_int_equal(outcome, MCDS_OUT_OK);
+    }
+}
+
+static bool see_key(void *context, mcds_bytes key)
+{
+    (void)context;
+    (void)key;
+    return false;
+}
+
+/* A loss is made with a listing of the keys. */
+static void skip_without_listing(struct suite *suite)
+{
+    if (mcds__store_keys(suite->store, mcds_text("none:"), see_key, NULL) == MCDS_OK)
+        return;
+    print_message("skipped: the keys cannot be listed here: %s\n", mcds_errmsg());
+    skip();
+}
+
+static bool see_nothing(void *context, mcds_bytes element, uint64_t count)
+{
+    (void)element;
+    (void)count;
+    ++*(uint32_t *)context;
+    return true;
+}
+
+static mcds_set *open_set(mcds_store *store, const char *name, mcds_set_form form)
+{
+    mcds_set *set = NULL;
+    mcds_set_options options = MCDS_SET_OPTIONS_INIT;
+    options.form = form;
+    CHECK_RESULT(MCDS_OK, mcds_set_open(store, name, &options, &set));
+    return set;
+}
+
+enum set_verb { HAS, SET_SCAN, ADD, ADD_ASKING, SET_REMOVE, REMOVE_ASKING, SET_VERBS };
+
+static int call_set(struct suite *suite, mcds_set *set, enum set_verb verb)
+{
+    bool changed;
+    uint32_t seen = 0;
+    mcds_bytes element = mcds_text("a");
+    switch (verb) {
+    case HAS:
+        return CALL(suite, mcds_set_has, set, element);
+    case SET_SCAN:
+        return CALL(suite, mcds_set_scan, set, see_nothing, &seen);
+    case ADD:
+        return CALL(suite, mcds_set_add, set, element, NULL);
+    case ADD_ASKING:
+        return CALL(suite, mcds_set_add, set, element, &changed);
+    case SET_REMOVE:
+        return CALL(suite, mcds_set_remove, set, element, NULL);
+    default:
+        return CALL(suite, mcds_set_remove, set, element, &changed);
+    }
+}
+
+/* What a set that does not exist answers. */
+static int of_no_set(enum set_verb verb)
+{
+    return verb == HAS || verb == SET_SCAN ? MCDS_NOT_FOUND : MCDS_OK;
+}
+
+static void fill_set(struct suite *suite, mcds_set *set, uint32_t count)
+{
+    CHECK(MCDS_OK, suite, mcds_set_add, set, mcds_text("a"), NULL);
+    for (uint32_t i = 1; i < count; i++) {
+        char element[80];
+        (void)snprintf(element, sizeof element, "%070u", i);
+        CHECK_RESULT(MCDS_OK, mcds_set_add(set, mcds_text(element), NULL));
+    }
+}
+
+/* What happens to a set that `reader` has seen. */
+enum fate { LOST, LOST_AND_MADE_AGAIN, DROPPED, DROPPED_AND_MADE_AGAIN };
+
+static void play_set(struct suite *suite, mcds_set_form form, uint32_t count, enum fate fate)
+{
+    enum set_verb end = count < LARGE ? SET_VERBS : ADD; /* a large one takes time */
+    for (enum set_verb verb = HAS; verb < end; verb++) {
+        const char *name = fresh_name(suite, "set");
+        mcds_set *writer = open_set(suite->store, name, form);
+        mcds_set *reader = open_set(suite->store, name, form);
+        mcds_set *fresh = open_set(suite->store, name, form);
+        fill_set(suite, writer, count);
+        CHECK(MCDS_OK, suite, mcds_set_has, reader, mcds_text("a"));
+        if (fate == LOST || fate == LOST_AND_MADE_AGAIN)
+            lose(suite, MCDS__TAG_SET, name);
+        else
+            CHECK(MCDS_OK, suite, mcds_set_drop, writer);
+        bool is_made_again = fate == LOST_AND_MADE_AGAIN || fate == DROPPED_AND_MADE_AGAIN;
+        if (is_made_again)
+            CHECK(MCDS_OK, suite, mcds_set_add, fresh, mcds_text("a"), NULL);
+        if (fate == LOST || fate == LOST_AND_MADE_AGAIN)
+            CHECK_RESULT(MCDS_LOST, call_set(suite, reader, verb));
+        CHECK_RESULT(is_made_again ? MCDS_OK : of_no_set(verb), call_set(suite, reader, verb));
+        mcds_set_close(fresh);
+        mcds_set_close(reader);
+        mcds_set_close(writer);
+    }
+}
+
+static void a_set_that_is_lost_is_reported_once(struct suite *suite)
+{
+    skip_without_listing(suite);
+    play_set(suite, MCDS_SET_PLAIN, 3, LOST);
+    play_set(suite, MCDS_SET_BAG, 3, LOST);
+    play_set(suite, MCDS_SET_LIST, 3, LOST);
+    play_set(suite, MCDS_SET_PLAIN, 3, LOST_AND_MADE_AGAIN);
+}
+
+static void a_set_of_many_keys_that_is_lost_is_reported_once(struct suite *suite)
+{
+    skip_without_listing(suite);
+    play_set(suite, MCDS_SET_PLAIN, LARGE, LOST);
+}
+
+static void a_set_that_is_dropped_is_not_lost(struct suite *suite)
+{
+    play_set(suite, MCDS_SET_PLAIN, 3, DROPPED);
+    play_set(suite, MCDS_SET_LIST, 3, DROPPED_AND_MADE_AGAIN);
+}
+
+static bool see_entry(void *context, mcds_bytes key, mcds_bytes value)
+{
+    (void)value;
+    return see_nothing(context, key, 1);
+}
+
+static mcds_table *open_table(mcds_store *store, const char *name)
+{
+    mcds_table *table = NULL;
+    CHECK_RESULT(MCDS_OK, mcds_table_open(store, name, NULL, &table));
+    return table;
+}
+
+enum table_verb {
+    GET,
+    TABLE_HAS,
+    TABLE_SCAN,
+    PUT,
+    PUT_IF_ABSENT,
+    COMPARE_AND_SET,
+    TABLE_REMOVE,
+    INCR,
+    TABLE_VERBS
+};
+
+static int call_table(struct suite *suite, mcds_table *table, enum table_verb verb)
+{
+    mcds_bytes key = mcds_text("k"), one = mcds_text("1");
+    mcds_value value = MCDS_VALUE_INIT;
+    mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
+    bool changed;
+    uint32_t seen = 0;
+    int result;
+    switch (verb) {
+    case GET:
+        result = CALL(suite, mcds_table_get, table, key, &value);
+        mcds_value_free(&value);
+        return result;
+    case TABLE_HAS:
+        return CALL(suite, mcds_table_has, table, key);
+    case TABLE_SCAN:
+        result = CALL(suite, mcds_table_scan, table, &cursor, 1, see_entry, &seen);
+        assert_true(seen == 1 || cursor.done);
+        return result;
+    case PUT:
+        return CALL(suite, mcds_table_put, table, key, one, 0);
+    case PUT_IF_ABSENT:
+        return CALL(suite, mcds_table_put_if_absent, table, key, one, 0);
+    case COMPARE_AND_SET:
+        return CALL(suite, mcds_table_compare_and_set, table, key, one, one, 0);
+    case TABLE_REMOVE:
+        return CALL(suite, mcds_table_remove, table, key, &changed);
+    default:
+        return CALL(suite, mcds_table_incr, table, key, 1, NULL);
+    }
+}
+
+/* What a table answers that does not exist, or that has the entry k = 1. */
+static int of_table(enum table_verb verb, bool exists)
+{
+    if (verb == PUT_IF_ABSENT && exists)
+        return MCDS_EXISTS;
+    bool needs_entry = verb <= TABLE_SCAN || verb == COMPARE_AND_SET;
+    return exists || !needs_entry ? MCDS_OK : MCDS_NOT_FOUND;
+}
+
+static void play_table(struct suite *suite, enum fate fate)
+{
+    for (enum table_verb verb = GET; verb < TABLE_VERBS; verb++) {
+        const char *name = fresh_name(suite, "table");
+        mcds_table *writer = open_table(suite->store, name);
+        mcds_table *reader = open_table(suite->store, name);
+        mcds_table *fresh = open_table(suite->store, name);
+        bool is_made_again = fate == LOST_AND_MADE_AGAIN || fate == DROPPED_AND_MADE_AGAIN;
+        CHECK_RESULT(MCDS_OK, call_table(suite, writer, PUT));
+        CHECK_RESULT(MCDS_OK, call_table(suite, reader, GET));
+        if (fate == LOST || fate == LOST_AND_MADE_AGAIN)
+            lose(suite, MCDS__TAG_TABLE, name);
+        else
+            CHECK(MCDS_OK, suite, mcds_table_drop, writer);
+        if (is_made_again)
+            CHECK_RESULT(MCDS_OK, call_table(suite, fresh, PUT));
+        if (fate == LOST || fate == LOST_AND_MADE_AGAIN)
+            CHECK_RESULT(MCDS_LOST, call_table(suite, reader, verb));
+        CHECK_RESULT(of_table(verb, is_made_again), call_table(suite, reader, verb));
+        mcds_table_close(fresh);
+        mcds_table_close(reader);
+        mcds_table_close(writer);
+    }
+}
+
+static void a_table_that_is_lost_is_reported_once(struct suite *suite)
+{
+    skip_without_listing(suite);
+    play_table(suite, LOST);
+    play_table(suite, LOST_AND_MADE_AGAIN);
+}
+
+static void a_table_that_is_dropped_is_not_lost(struct suite *suite)
+{
+    play_table(suite, DROPPED);
+    play_table(suite, DROPPED_AND_MADE_AGAIN);
+}
+
+/* A drop finds nothing to erase, and ends what the handle has seen. */
+static void a_drop_after_the_loss_finds_nothing(struct suite *suite)
+{
+    skip_without_listing(suite);
+    const char *name = fresh_name(suite, "table");
+    mcds_table *table = open_table(suite->store, name);
+    CHECK_RESULT(MCDS_OK, call_table(suite, table, PUT));
+    lose(suite, MCDS__TAG_TABLE, name);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_table_drop, table);
+    CHECK_RESULT(MCDS_NOT_FOUND, call_table(suite, table, GET));
+    mcds_table_close(table);
+}
+
+/* The mark of a drop is kept for a day; a handle that last saw the table half a day ago does not
+ * take its absence for a loss. */
+static void a_drop_of_long_ago_is_not_a_loss(struct suite *suite)
+{
+    if (suite->own_clock)
+        skip_because("this store's clock is its own");
+    const char *name = fresh_name(suite, "table");
+    mcds_table *writer = open_table(suite->store, name);
+    mcds_table *reader = open_table(suite->store, name);
+    CHECK_RESULT(MCDS_OK, call_table(suite, writer, PUT));
+    CHECK_RESULT(MCDS_OK, call_table(suite, reader, GET));
+    pass_ms(suite, 11 * HOUR_MS);
+    CHECK(MCDS_OK, suite, mcds_table_drop, writer);
+    pass_ms(suite, 30 * HOUR_MS);
+    CHECK_RESULT(MCDS_NOT_FOUND, call_table(suite, reader, GET));
+    CHECK_RESULT(MCDS_OK, call_table(suite, writer, PUT));
+    CHECK_RESULT(MCDS_OK, call_table(suite, reader, INCR));
+    pass_ms(suite, 11 * HOUR_MS);
+    lose(suite, MCDS__TAG_TABLE, name);
+    CHECK_RESULT(MCDS_LOST, call_table(suite, reader, GET));
+    mcds_table_close(reader);
+    mcds_table_close(writer);
+}
+
+/* The store forgets every key: each is placed by itself or by the beginning of it. */
+static void lose_all(struct suite *suite)
+{
+    static struct listing listing;
+    const char *ns = mcds__store_ns(suite->store);
+    listing = (struct listing){.root = {.length = (uint8_t)strlen(ns)}};
+    memcpy(listing.root.bytes, ns, strlen(ns));
+    char every[MCDS__NS_MAX + 2];
+    (void)snprintf(every, sizeof every, "%s:", ns);
+    CHECK_RESULT(MCDS_OK, mcds__store_keys(suite->store, mcds_text(every), list_key, &listing));
+    for (size_t i = 0; i < listing.count; i++) {
+        struct raw_key key = {listing.keys[i], listing.keys[i]};
+        while (raw_delete(suite, &key) != MCDS_OUT_OK && key.route.length > 1)
+            key.route.length--;
+    }
+}
+
+static bool see_bytes(void *context, mcds_bytes value)
+{
+    return see_nothing(context, value, 1);
+}
+
+static bool see_event(void *context, const mcds_log_event *event)
+{
+    return see_nothing(context, event->event, 1);
+}
+
+/* The table of docs/guarantees.md: what a handle reads that has seen what is lost. */
+static void what_each_structure_answers(struct suite *suite)
+{
+    skip_without_listing(suite);
+    mcds_counter_options forms[3] = {MCDS_COUNTER_OPTIONS_INIT, MCDS_COUNTER_OPTIONS_INIT,
+                                     MCDS_COUNTER_OPTIONS_INIT};
+    mcds_counter *counters[3];
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    mcds_array *array;
+    mcds_list *list;
+    mcds_log *log;
+    mcds_log_info info = {.size = sizeof(mcds_log_info)};
+    mcds_bytes one = mcds_text("1");
+    uint32_t seen = 0;
+    forms[1].flags = MCDS_COUNTER_STRICT;
+    forms[2].flags = MCDS_COUNTER_EXACT;
+    forms[2].flush_ms = MCDS_COUNTER_FLUSH_EACH;
+    for (int i = 0; i < 3; i++) {
+        CHECK_RESULT(MCDS_OK, mcds_counter_open(suite->store, fresh_name(suite, "c"), &forms[i],
+                                                &counters[i]));
+        CHECK_RESULT(MCDS_OK, mcds_counter_add(counters[i], 5, NULL));
+    }
+    CHECK_RESULT(MCDS_OK, mcds_array_open(suite->store, fresh_name(suite, "a"), NULL, &array));
+    CHECK_RESULT(MCDS_OK, mcds_list_open(suite->store, fresh_name(suite, "l"), NULL, &list));
+    CHECK_RESULT(MCDS_OK, mcds_log_open(suite->store, fresh_name(suite, "e"), NULL, &log));
+    CHECK_RESULT(MCDS_OK, mcds_array_set(array, &one, 1));
+    CHECK_RESULT(MCDS_OK, mcds_list_push(list, one));
+    CHECK_RESULT(MCDS_OK, mcds_list_scan(list, 0, 0, see_bytes, &seen));
+    CHECK_RESULT(MCDS_OK, mcds_log_put(log, 0, one));
+    CHECK_RESULT(MCDS_OK, mcds_log_scan(log, NULL, see_event, &seen, &info));
+    lose_all(suite);
+    seen = 0;
+    for (int again = 0; again < 2; again++) {
+        CHECK_RESULT(MCDS_LOST, mcds_counter_get(counters[0], &value));
+        CHECK_RESULT(MCDS_LOST, mcds_counter_get(counters[1], &value));
+        CHECK_RESULT(MCDS_OK, mcds_counter_get(counters[2], &value));
+        assert_int_equal(value.value, 5);
+        assert_true(value.reborn);
+        int once = again == 0 ? MCDS_LOST : MCDS_NOT_FOUND;
+        CHECK_RESULT(once, mcds_array_scan(array, see_bytes, &seen));
+        CHECK_RESULT(once, mcds_list_scan(list, 0, 0, see_bytes, &seen));
+        info.gaps = 0;
+        CHECK_RESULT(MCDS_NOT_FOUND, mcds_log_scan(log, NULL, see_event, &seen, &info));
+        assert_true(info.gaps > 0);
+    }
+    assert_int_equal(seen, 0);
+    for (int i = 0; i < 3; i++)
+        mcds_counter_close(counters[i]);
+    mcds_log_close(log);
+    mcds_list_close(list);
+    mcds_array_close(array);
+}
+
+static const struct suite_case cases[] = {
+    CASE(a_set_that_is_lost_is_reported_once),
+    CASE_ONCE(a_set_of_many_keys_that_is_lost_is_reported_once),
+    CASE(a_set_that_is_dropped_is_not_lost),
+    CASE(a_table_that_is_lost_is_reported_once),
+    CASE(a_table_that_is_dropped_is_not_lost),
+    CASE_TWICE(a_drop_after_the_loss_finds_nothing),
+    CASE_TWICE(a_drop_of_long_ago_is_not_a_loss),
+    CASE_ONCE(what_each_structure_answers),
+};
+
+const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

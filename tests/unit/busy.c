@@ -1,0 +1,150 @@
+/* The cause of MCDS_BUSY: another holds it, or others kept changing it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "mcds.h"
+#include "support/fake_env.h"
+#include "support/hooked_backend.h"
+
+struct world {
+    struct fake_env fake;
+    struct hooked_backend backend;
+    mcds_store *store;
+    bool has_written;
+};
+
+static int set_up(void **state)
+{
+    static struct world world;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    memset(&world, 0, sizeof world);
+    fake_env_init(&world.fake, 1);
+    options.env = &world.fake.env;
+    *state = &world;
+    return hooked_backend_open(&world.backend, &options, &world.store);
+}
+
+static int tear_down(void **state)
+{
+    struct world *world = *state;
+    mcds_close(world->store);
+    return 0;
+}
+
+/* Another client changes each key between the read and the compare-and-set. */
+static bool others_change_it(void *context, mcds_request *request)
+{
+    (void)context;
+    if (request->command != MCDS_CAS)
+        return false;
+    request->reply.outcome = MCDS_OUT_EXISTS;
+    return true;
+}
+
+/* From the first write on, each key is there for a write, and gone for the read after it. */
+static bool keys_vanish(void *context, mcds_request *request)
+{
+    struct world *world = context;
+    world->has_written = world->has_written || request->command == MCDS_ADD;
+    if (!world->has_written)
+        return false;
+    request->reply.outcome = request->command == MCDS_ADD ? MCDS_OUT_NOT_STORED : MCDS_OUT_MISS;
+    return true;
+}
+
+static void check(int result, mcds_cause cause, const char *sentence)
+{
+    const mcds_error *error = mcds_last_error();
+    assert_int_equal(result, MCDS_BUSY);
+    assert_int_equal(error->result, MCDS_BUSY);
+    assert_string_equal(mcds_cause_name((int)error->cause), mcds_cause_name((int)cause));
+    assert_string_equal(mcds_errmsg(), sentence);
+}
+
+static void a_held_lock_is_held(void **state)
+{
+    struct world *world = *state;
+    mcds_lock *lock;
+    mcds_lease mine = MCDS_LEASE_INIT;
+    mcds_lease other = MCDS_LEASE_INIT;
+    assert_int_equal(mcds_lock_open(world->store, "l", NULL, &lock), MCDS_OK);
+    assert_int_equal(mcds_lock_try_acquire(lock, &mine), MCDS_OK);
+    check(mcds_lock_try_acquire(lock, &other), MCDS_CAUSE_HELD,
+          "lock 'l': acquire: another holds it");
+    check(mcds_lock_drop(lock), MCDS_CAUSE_HELD,
+          "lock 'l': drop: it is held; drop it after its holder has released it");
+    mcds_lock_close(lock);
+}
+
+static void a_lock_whose_key_vanishes_is_not_held(void **state)
+{
+    struct world *world = *state;
+    mcds_lock *lock;
+    mcds_lease lease = MCDS_LEASE_INIT;
+    assert_int_equal(mcds_lock_open(world->store, "l", NULL, &lock), MCDS_OK);
+    assert_int_equal(mcds_lock_try_acquire(lock, &lease), MCDS_OK);
+    assert_int_equal(mcds_lock_release(lock, &lease), MCDS_OK);
+    world->backend.hook = keys_vanish;
+    world->backend.context = world;
+    check(mcds_lock_try_acquire(lock, &lease), MCDS_CAUSE_CONTENDED,
+          "lock 'l': acquire: the key vanishes again and again");
+    world->has_written = false;
+    check(mcds_lock_drop(lock), MCDS_CAUSE_CONTENDED,
+          "lock 'l': drop: the key vanishes again and again");
+    mcds_lock_close(lock);
+}
+
+static void what_others_change_is_contended(void **state)
+{
+    struct world *world = *state;
+    mcds_counter *counter;
+    mcds_array *array;
+    mcds_bytes element = mcds_text("e");
+    int64_t taken;
+    assert_int_equal(mcds_counter_open(world->store, "c", NULL, &counter), MCDS_OK);
+    assert_int_equal(mcds_array_open(world->store, "a", NULL, &array), MCDS_OK);
+    assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
+    assert_int_equal(mcds_array_set(array, &element, 1), MCDS_OK);
+    world->backend.hook = others_change_it;
+    check(mcds_counter_take(counter, &taken), MCDS_CAUSE_CONTENDED,
+          "counter 'c': take: others kept changing it");
+    check(mcds_array_change(array, &element, 1, NULL, 0), MCDS_CAUSE_CONTENDED,
+          "array 'a': change: others change it all the time");
+    mcds_counter_close(counter);
+    mcds_array_close(array);
+}
+
+static void a_completion_has_its_cause(void **state)
+{
+    struct world *world = *state;
+    mcds_counter *counter;
+    mcds_pipeline *pipeline;
+    mcds_completion done;
+    int64_t taken;
+    assert_int_equal(mcds_counter_open(world->store, "c", NULL, &counter), MCDS_OK);
+    assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
+    assert_int_equal(mcds_pipeline_open(world->store, NULL, &pipeline), MCDS_OK);
+    world->backend.hook = others_change_it;
+    assert_int_equal(mcds_counter_take_start(counter, &taken, pipeline, 1), MCDS_OK);
+    assert_int_equal(mcds_pipeline_next(pipeline, &done), MCDS_OK);
+    check(done.result, MCDS_CAUSE_CONTENDED, "counter 'c': take: others kept changing it");
+    mcds_pipeline_close(pipeline);
+    mcds_counter_close(counter);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_held_lock_is_held, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_lock_whose_key_vanishes_is_not_held, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_others_change_is_contended, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_completion_has_its_cause, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+/* Writers of a log whose clocks are slow or fast, in virtual time: each event is fetched, and
+ * followed once, as soon as it was put. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "mcds.h"
+#include "support/dice.h"
+#include "support/fake_env.h"
+#include "support/hooked_backend.h"
+
+#define OK(call) assert_int_equal(MCDS_OK, call)
+#define MINUTE_MS INT64_C(60000)
+#define EVENTS 200
+/* With the default settings. */
+#define APART_MS (70 * MINUTE_MS)
+
+struct machine {
+    struct fake_env fake;
+    struct hooked_backend backend;
+    mcds_store *store;
+    mcds_log *log;
+};
+
+struct reader {
+    uint32_t seen[EVENTS];
+    mcds_log_cursor cursor;
+    mcds_log_info info;
+};
+
+struct world {
+    struct machine reading;
+    struct machine right; /* a writer whose clock is the readers' */
+    struct machine wrong;
+    struct reader early; /* a follower from the beginning of time on */
+    struct reader late;  /* one that begins when events are there */
+    uint32_t events;
+};
+
+static void leave_open(void *state)
+{
+    (void)state;
+}
+
+/* `first` has the store; NULL: this one. */
+static void open_machine(struct machine *machine, const struct machine *first, uint64_t seed,
+                         int64_t apart_ms)
+{
+    mcds_options options = MCDS_OPTIONS_INIT;
+    fake_env_init(&machine->fake, seed);
+    machine->fake.wall_ns += apart_ms * 1000000;
+    options.env = &machine->fake.env;
+    if (first == NULL) {
+        OK(hooked_backend_open(&machine->backend, &options, &machine->store));
+    } else {
+        machine->backend = first->backend;
+        machine->backend.table.close = leave_open;
+        OK(mcds_open_backend(&machine->backend.table, &machine->backend, &options,
+                             &machine->store));
+    }
+    OK(mcds_log_open(machine->store, "log", NULL, &machine->log));
+}
+
+static void close_machine(struct machine *machine)
+{
+    mcds_log_close(machine->log);
+    mcds_close(machine->store);
+    assert_int_equal(machine->fake.blocks, 0);
+}
+
+static bool see(void *context, const mcds_log_event *event)
+{
+    uint32_t *seen = context;
+    uint32_t number;
+    assert_int_equal(event->event.length, sizeof number);
+    memcpy(&number, event->event.at, sizeof number);
+    assert_in_range(number, 0, EVENTS - 1);
+    seen[number]++;
+    return true;
+}
+
+static void put(struct world *world, struct machine *writer)
+{
+    uint32_t number = world->events++;
+    assert_in_range(number, 0, EVENTS - 1);
+    OK(mcds_log_put(writer->log, 0, (mcds_bytes){&number, sizeof number}));
+}
+
+static void pass_ms(struct world *world, int64_t ms)
+{
+    fake_env_advance_ms(&world->reading.fake, ms);
+    fake_env_advance_ms(&world->right.fake, ms);
+    fake_env_advance_ms(&world->wrong.fake, ms);
+}
+
+static void follow(struct world *world, struct reader *reader, uint32_t from, int64_t apart_ms)
+{
+    OK(mcds_log_tail(world->reading.log, &reader->cursor, see, reader->seen, &reader->info));
+    assert_int_equal(reader->info.gaps, 0);
+    for (uint32_t i = 0; i < world->events; i++)
+        if (reader->seen[i] != (i >= from))
+            fail_msg("apart %lld ms, event %u: followed %u times", (long long)apart_ms, i,
+                     reader->seen[i]);
+}
+
+static void fetch(struct world *world, bool newest_first, int64_t apart_ms)
+{
+    uint32_t seen[EVENTS] = {0};
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    range.newest_first = newest_first;
+    OK(mcds_log_scan(world->reading.log, &range, see, seen, &info));
+    assert_int_equal(info.gaps, 0);
+    for (uint32_t i = 0; i < world->events; i++)
+        if (seen[i] != 1)
+            fail_msg("apart %lld ms, event %u: fetched %u times", (long long)apart_ms, i,
+                     seen[i]);
+}
+
+static void play(int64_t apart_ms, uint64_t seed)
+{
+    static struct world world;
+    uint64_t dice = seed;
+    uint32_t from = 4;
+    memset(&world, 0, sizeof world);
+    world.early.cursor.from_ms = 1;
+    open_machine(&world.reading, NULL, 3 * seed + 1, 0);
+    open_machine(&world.right, &world.reading, 3 * seed + 2, 0);
+    open_machine(&world.wrong, &world.reading, 3 * seed + 3, apart_ms);
+    put(&world, &world.right);
+    put(&world, &world.wrong);
+    follow(&world, &world.early, 0, apart_ms);
+    put(&world, &world.right);
+    put(&world, &world.wrong);
+    OK(mcds_log_tail(world.reading.log, &world.late.cursor, see, world.late.seen, NULL));
+    for (int i = 0; i < 40; i++) {
+        put(&world, dice_roll(&dice, 2) == 0 ? &world.right : &world.wrong);
+        if (dice_roll(&dice, 2) == 0)
+            follow(&world, &world.early, 0, apart_ms);
+        if (dice_roll(&dice, 2) == 0)
+            follow(&world, &world.late, from, apart_ms);
+        fetch(&world, i % 2 == 1, apart_ms);
+        pass_ms(&world, (int64_t)dice_roll(&dice, (uint32_t)(4 * MINUTE_MS)));
+    }
+    follow(&world, &world.early, 0, apart_ms);
+    follow(&world, &world.late, from, apart_ms);
+    OK(mcds_log_drop(world.reading.log));
+    close_machine(&world.right);
+    close_machine(&world.wrong);
+    close_machine(&world.reading);
+}
+
+static void a_writer_behind_is_read(void **state)
+{
+    (void)state;
+    play(-60 * MINUTE_MS, 1);
+    for (uint64_t seed = 2; seed < 40; seed++) {
+        uint64_t dice = seed;
+        play(-(int64_t)dice_roll(&dice, (uint32_t)APART_MS), seed);
+    }
+}
+
+static void a_writer_ahead_is_read(void **state)
+{
+    (void)state;
+    play(60 * MINUTE_MS, 1);
+    for (uint64_t seed = 2; seed < 40; seed++) {
+        uint64_t dice = seed;
+        play((int64_t)dice_roll(&dice, (uint32_t)APART_MS), seed);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_writer_behind_is_read),
+        cmocka_unit_test(a_writer_ahead_is_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,318 @@
+/* A cursor belongs to one log: another log refuses it and leaves it unchanged. It reports a
+ * loss once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "mcds.h"
+#include "support/fake_env.h"
+#include "support/hooked_backend.h"
+
+#define OK(call) assert_int_equal(MCDS_OK, call)
+
+static bool count_one(void *context, const mcds_log_event *event)
+{
+    (void)event;
+    ++*(int *)context;
+    return true;
+}
+
+static mcds_store *open_store(struct fake_env *fake, const char *uri)
+{
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_store *store;
+    options.env = &fake->env;
+    OK(mcds_open(uri, &options, &store));
+    return store;
+}
+
+static mcds_log *open_log(mcds_store *store, const char *name)
+{
+    mcds_log *log;
+    OK(mcds_log_open(store, name, NULL, &log));
+    return log;
+}
+
+static void put(mcds_log *log, int count)
+{
+    for (int i = 0; i < count; i++)
+        OK(mcds_log_put(log, 0, mcds_text("event")));
+}
+
+/* How many events the cursor gets; it is saved and loaded first. */
+static int tail(mcds_log *log, mcds_log_cursor *cursor)
+{
+    char text[MCDS_LOG_CURSOR_TEXT];
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    int count = 0;
+    mcds_log_cursor_save(cursor, text);
+    memset(cursor, 0xff, sizeof *cursor);
+    OK(mcds_log_cursor_load(cursor, text));
+    OK(mcds_log_tail(log, cursor, count_one, &count, &info));
+    assert_int_equal(info.gaps, 0);
+    return count;
+}
+
+static void check_refused(mcds_log *log, const mcds_log_cursor *cursor, const char *sentence)
+{
+    mcds_log_cursor used = *cursor;
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    int count = 0;
+    assert_int_equal(MCDS_INVALID, mcds_log_tail(log, &used, count_one, &count, &info));
+    assert_string_equal(mcds_errmsg(), sentence);
+    assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_BAD_CURSOR);
+    assert_int_equal(count, 0);
+    assert_int_equal(info.gaps, 0);
+    assert_memory_equal(&used, cursor, sizeof used);
+}
+
+static void a_cursor_of_another_log_is_refused(void **state)
+{
+    struct fake_env fake;
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    (void)state;
+    fake_env_init(&fake, 1);
+    mcds_store *store = open_store(&fake, "memory:one");
+    mcds_store *strange = open_store(&fake, "memory:one?ns=strange");
+    mcds_log *q = open_log(store, "q:1");
+    mcds_log *o = open_log(store, "o");
+    mcds_log *q_strange = open_log(strange, "q:1");
+    put(q, 3);
+    put(o, 2);
+    put(q_strange, 2);
+    cursor.from_ms = 1;
+    assert_int_equal(tail(q, &cursor), 3);
+    check_refused(o, &cursor,
+                  "log 'o': tail: the cursor belongs to log 'q:1'; begin a new cursor");
+    check_refused(q_strange, &cursor,
+                  "log 'q:1': tail: the cursor belongs to log 'q:1' of namespace 'mcds'; begin "
+                  "a new cursor");
+    put(q, 1);
+    assert_int_equal(tail(q, &cursor), 1);
+    mcds_log_close(q);
+    mcds_log_close(o);
+    mcds_log_close(q_strange);
+    mcds_close(strange);
+    mcds_close(store);
+}
+
+#define OTHER_STORE                                                                            \
+    "log 'q': tail: the cursor belongs to a log of this name in another store; begin a new "   \
+    "cursor"
+
+static void a_cursor_of_another_store_is_refused(void **state)
+{
+    struct fake_env fake;
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    mcds_log_cursor empty = MCDS_LOG_CURSOR_INIT;
+    (void)state;
+    fake_env_init(&fake, 1);
+    mcds_store *store = open_store(&fake, "memory:one");
+    mcds_store *other = open_store(&fake, "memory:two");
+    mcds_store *again = open_store(&fake, "memory:one?strict=0");
+    mcds_log *q = open_log(store, "q");
+    mcds_log *q_other = open_log(other, "q");
+    mcds_log *q_again = open_log(again, "q");
+    put(q, 3);
+    cursor.from_ms = 1;
+    assert_int_equal(tail(q, &cursor), 3);
+    mcds_log_cursor unused = cursor;
+    int count = 0;
+    assert_int_equal(MCDS_NOT_FOUND, mcds_log_tail(q_other, &cursor, count_one, &count, NULL));
+    assert_memory_equal(&unused, &cursor, sizeof cursor);
+    put(q_other, 2);
+    check_refused(q_other, &cursor, OTHER_STORE);
+    empty.from_ms = 1;
+    assert_int_equal(tail(q_other, &empty), 2);
+    put(q, 1);
+    assert_int_equal(tail(q_again, &cursor), 1);
+    mcds_log_close(q);
+    mcds_log_close(q_other);
+    mcds_log_close(q_again);
+    mcds_close(again);
+    mcds_close(other);
+    mcds_close(store);
+}
+
+/* As saved before a cursor named its log. */
+static void a_cursor_without_a_name_is_read(void **state)
+{
+    struct fake_env fake;
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    char text[MCDS_LOG_CURSOR_TEXT];
+    (void)state;
+    fake_env_init(&fake, 1);
+    mcds_store *store = open_store(&fake, "memory:one");
+    mcds_log *q = open_log(store, "q");
+    mcds_log *o = open_log(store, "o");
+    put(q, 3);
+    put(o, 1);
+    (void)snprintf(text, sizeof text, "2:%lld:0:0", (long long)(fake.wall_ns / 1000000 - 1000));
+    OK(mcds_log_cursor_load(&cursor, text));
+    assert_int_equal(tail(q, &cursor), 3);
+    check_refused(o, &cursor,
+                  "log 'o': tail: the cursor belongs to log 'q'; begin a new cursor");
+    mcds_log_close(q);
+    mcds_log_close(o);
+    mcds_close(store);
+}
+
+/* The server restarts: everything is gone. */
+static void lose_all(struct hooked_backend *backend, struct fake_env *fake)
+{
+    static struct mcds_uri uri;
+    mcds__backend_memory.close(backend->inner);
+    OK(mcds__uri_parse("memory:", &uri));
+    OK(mcds__backend_memory.open(&uri, &fake->env, &backend->inner));
+}
+
+static void check_told(mcds_log *log, mcds_log_cursor *cursor, int result, int events,
+                       uint64_t gaps)
+{
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    int count = 0;
+    assert_int_equal(result, mcds_log_tail(log, cursor, count_one, &count, &info));
+    assert_int_equal(count, events);
+    assert_int_equal(info.gaps, gaps);
+}
+
+/* Whether the reader comes between the loss and the next put, or after it. */
+static void a_loss_is_told_once(void **state)
+{
+    struct fake_env fake;
+    struct hooked_backend backend;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    mcds_store *store;
+    (void)state;
+    fake_env_init(&fake, 1);
+    options.env = &fake.env;
+    OK(hooked_backend_open(&backend, &options, &store));
+    mcds_log *reader = open_log(store, "r");
+    cursor.from_ms = 1;
+    for (int i = 0; i < 6; i++) {
+        mcds_log *writer = open_log(store, "r"); /* which knows nothing of a loss */
+        put(writer, 2);
+        check_told(reader, &cursor, MCDS_OK, 2, i > 0 && i % 2 == 0);
+        lose_all(&backend, &fake);
+        if (i % 2 == 0) {
+            check_told(reader, &cursor, MCDS_NOT_FOUND, 0, 1);
+            check_told(reader, &cursor, MCDS_NOT_FOUND, 0, 0);
+        }
+        mcds_log_close(writer);
+    }
+    mcds_log_close(reader);
+    mcds_close(store);
+}
+
+/* Adds what the cursor gets to the events and gaps. */
+static void follow(mcds_log *log, mcds_log_cursor *cursor, int *events, mcds_log_info *info)
+{
+    char text[MCDS_LOG_CURSOR_TEXT];
+    mcds_log_cursor_save(cursor, text);
+    OK(mcds_log_cursor_load(cursor, text));
+    int result = mcds_log_tail(log, cursor, count_one, events, info);
+    assert_true(result == MCDS_OK || result == MCDS_NOT_FOUND);
+}
+
+/* Writers whose handles were open before the loss record it, each with its first event after it.
+ * Without `new_first`, one of them makes the log again. */
+static void lose_before_writers(bool tails, bool new_first, bool one_at_once)
+{
+    struct fake_env fake;
+    struct hooked_backend backend;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT, late = MCDS_LOG_CURSOR_INIT;
+    mcds_log_info info = MCDS_LOG_INFO_INIT, late_info = MCDS_LOG_INFO_INIT;
+    mcds_store *store;
+    mcds_log *writers[3];
+    int events = 0, late_events = 0;
+    fake_env_init(&fake, 1);
+    options.env = &fake.env;
+    OK(hooked_backend_open(&backend, &options, &store));
+    cursor.from_ms = late.from_ms = 1;
+    for (int i = 0; i < 3; i++)
+        put(writers[i] = open_log(store, "r"), 1);
+    follow(writers[0], &cursor, &events, &info);
+    assert_int_equal(info.gaps, 0);
+    lose_all(&backend, &fake);
+    if (tails)
+        follow(writers[0], &cursor, &events, &info);
+    mcds_log *fresh = open_log(store, "r");
+    put(fresh, new_first);
+    put(writers[0], one_at_once || !new_first);
+    for (int i = 0; i < 3; i++) {
+        follow(writers[0], &cursor, &events, &info);
+        assert_int_equal(info.gaps, 1);
+        follow(writers[0], &late, &late_events, &late_info);
+        put(writers[i], 1);
+        put(fresh, 1);
+    }
+    follow(writers[0], &cursor, &events, &info);
+    follow(writers[0], &late, &late_events, &late_info);
+    assert_int_equal(info.gaps, 1);
+    /* A writer that knows nothing makes another life of the log. */
+    assert_int_equal(late_info.gaps, !new_first);
+    assert_int_equal(late_events, 6 + new_first + (one_at_once || !new_first));
+    assert_int_equal(events, 3 + late_events);
+    mcds_log_close(fresh);
+    for (int i = 0; i < 3; i++)
+        mcds_log_close(writers[i]);
+    mcds_close(store);
+}
+
+static void a_loss_that_writers_record_is_one_gap(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        lose_before_writers((i & 1) != 0, (i & 2) != 0, (i & 4) != 0);
+}
+
+/* The first call finds no log, so all events are new, whatever their times. */
+static void a_waiting_cursor_sees_late_events(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct fake_env fake;
+        mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+        mcds_log_info info = MCDS_LOG_INFO_INIT;
+        int events = 0;
+        fake_env_init(&fake, 1);
+        mcds_store *store = open_store(&fake, "memory:");
+        mcds_log *log = open_log(store, "r");
+        for (int k = 0; k < 2; k++) {
+            follow(log, &cursor, &events, &info);
+            fake.wall_ns += (i & 1) * INT64_C(3600000000000);
+        }
+        if ((i & 2) != 0) {
+            put(log, 1);
+            follow(log, &cursor, &events, &info);
+        }
+        OK(mcds_log_put(log, fake.wall_ns / 1000000 - 3000, mcds_text("late")));
+        follow(log, &cursor, &events, &info);
+        assert_int_equal(events, 1 + (i & 2) / 2);
+        put(log, 1);
+        follow(log, &cursor, &events, &info);
+        assert_int_equal(events, 2 + (i & 2) / 2);
+        assert_int_equal(info.gaps, 0);
+        mcds_log_close(log);
+        mcds_close(store);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_cursor_of_another_log_is_refused),
+        cmocka_unit_test(a_cursor_of_another_store_is_refused),
+        cmocka_unit_test(a_cursor_without_a_name_is_read),
+        cmocka_unit_test(a_loss_is_told_once),
+        cmocka_unit_test(a_loss_that_writers_record_is_one_gap),
+        cmocka_unit_test(a_waiting_cursor_sees_late_events),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,304 @@
+/* An exact counter on several servers, which are killed and come back empty. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "mcds.h"
+#include "support/server.h"
+
+#define SERVERS_MAX 5
+#define NEVER_MS 3600000
+
+struct cluster {
+    struct server servers[SERVERS_MAX];
+    uint32_t count;
+    char uri[1024];
+};
+
+static void run(struct cluster *cluster, uint32_t count)
+{
+    size_t length = (size_t)snprintf(cluster->uri, sizeof cluster->uri, "memcached://");
+    for (uint32_t i = 0; i < count; i++) {
+        char one[160];
+        cluster->count++;
+        if (!server_start_memcached_unix(&cluster->servers[i])) {
+            print_message("skipped: memcached does not start\n");
+            skip();
+        }
+        server_uri(&cluster->servers[i], one, sizeof one);
+        length += (size_t)snprintf(cluster->uri + length, sizeof cluster->uri - length, "%s%s",
+                                   i > 0 ? "," : "", one + strlen("memcached://"));
+    }
+}
+
+static int set_up(void **state)
+{
+    *state = calloc(1, sizeof(struct cluster));
+    return *state != NULL ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    struct cluster *cluster = *state;
+    for (uint32_t i = 0; i < cluster->count; i++)
+        server_stop(&cluster->servers[i]);
+    free(cluster);
+    return 0;
+}
+
+static mcds_store *open_store(const struct cluster *cluster)
+{
+    mcds_store *store = NULL;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    options.timeout_ms = 5000;
+    assert_int_equal(mcds_open(cluster->uri, &options, &store), MCDS_OK);
+    return store;
+}
+
+static mcds_counter *open_counter(mcds_store *store, uint32_t copies)
+{
+    mcds_counter *counter = NULL;
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    options.copies = copies;
+    options.flush_ms = NEVER_MS;
+    assert_int_equal(mcds_counter_open(store, "orders", &options, &counter), MCDS_OK);
+    return counter;
+}
+
+static void check(int result, int expected, int line)
+{
+    if (result == expected)
+        return;
+    print_error("line %d: expected %s, got %s: %s\n", line, mcds_result_name(expected),
+                mcds_result_name(result), result < 0 ? mcds_errmsg() : "");
+    fail();
+}
+#define CHECK(expected, call) check(call, expected, __LINE__)
+
+/* Too few servers have answered: the others are away, or, on a busy machine, too late. */
+static bool is_unanswered(int result)
+{
+    return result == MCDS_UNAVAILABLE || result == MCDS_TIMEOUT;
+}
+
+/* A store does not try for a while to reach a server that was down, though it be up again; so
+ * more than one may seem to be away. Each call waits a little. */
+#define TRIES_MAX 1000
+
+static void add(mcds_counter *counter, int64_t delta)
+{
+    int result = MCDS_UNAVAILABLE;
+    CHECK(MCDS_OK, mcds_counter_add(counter, delta, NULL));
+    for (int i = 0; i < TRIES_MAX && result != MCDS_OK; i++) {
+        result = mcds_counter_flush(counter);
+        assert_true(result == MCDS_OK || result == MCDS_UNAVAILABLE ||
+                    result == MCDS_AMBIGUOUS);
+    }
+    CHECK(MCDS_OK, result);
+}
+
+static void check_value(mcds_counter *counter, int64_t expected, int line)
+{
+    mcds_counter_value value = {.size = sizeof(mcds_counter_value), .reborn = true};
+    check(mcds_counter_get(counter, &value), MCDS_OK, line);
+    if (value.value == expected && !value.reborn)
+        return;
+    print_error("line %d: expected %lld, got %lld%s\n", line, (long long)expected,
+                (long long)value.value, value.reborn ? ", reborn" : "");
+    fail();
+}
+#define CHECK_VALUE(counter, expected) check_value(counter, expected, __LINE__)
+
+/* As one sees it who comes afresh, and to whom no server seems to be away that is not. */
+static void check_afresh(const struct cluster *cluster, uint32_t copies, int64_t expected,
+                         int line)
+{
+    mcds_store *store = open_store(cluster);
+    mcds_counter *counter = open_counter(store, copies);
+    check_value(counter, expected, line);
+    mcds_counter_close(counter);
+    mcds_close(store);
+}
+#define CHECK_AFRESH(cluster, copies, expected)                                                \
+    check_afresh(cluster, copies, expected, __LINE__)
+
+/* What was counted by somebody who is no more. */
+static void count_and_leave(const struct cluster *cluster, uint32_t copies, int64_t delta)
+{
+    mcds_store *store = open_store(cluster);
+    mcds_counter *counter = open_counter(store, copies);
+    add(counter, delta);
+    mcds_counter_close(counter);
+    mcds_close(store);
+}
+
+static void one_after_the_other_comes_back_empty(void **state)
+{
+    struct cluster *cluster = *state;
+    run(cluster, 3);
+    count_and_leave(cluster, 3, 1000);
+    mcds_store *store = open_store(cluster);
+    mcds_counter *writer = open_counter(store, 3);
+    int64_t expected = 1000;
+    for (int round = 0; round < 6; round++) {
+        add(writer, 1);
+        expected++;
+        CHECK_AFRESH(cluster, 3, expected);
+        assert_true(server_restart(&cluster->servers[round % 3]));
+        CHECK_AFRESH(cluster, 3, expected);
+    }
+    mcds_counter_close(writer);
+    mcds_close(store);
+}
+
+static void a_server_that_is_down_is_not_missed(void **state)
+{
+    struct cluster *cluster = *state;
+    run(cluster, 3);
+    count_and_leave(cluster, 3, 1000);
+    mcds_store *store = open_store(cluster);
+    mcds_counter *writer = open_counter(store, 3);
+    int64_t expected = 1000;
+    for (int i = 0; i < 3; i++) {
+        server_kill(&cluster->servers[i]);
+        add(writer, 1);
+        expected++;
+        CHECK_AFRESH(cluster, 3, expected);
+        count_and_leave(cluster, 3, 10);
+        expected += 10;
+        assert_true(server_restart(&cluster->servers[i]));
+        CHECK_AFRESH(cluster, 3, expected);
+    }
+    mcds_counter_close(writer);
+    mcds_close(store);
+}
+
+static void without_a_majority_nothing_is_claimed(void **state)
+{
+    struct cluster *cluster = *state;
+    mcds_counter_value value = {.size = sizeof(mcds_counter_value), .value = -1};
+    run(cluster, 3);
+    mcds_store *store = open_store(cluster);
+    mcds_counter *writer = open_counter(store, 3);
+    mcds_counter *reader = open_counter(store, 3);
+    add(writer, 5);
+    server_kill(&cluster->servers[0]);
+    server_kill(&cluster->servers[1]);
+    assert_true(is_unanswered(mcds_counter_get(reader, &value)));
+    assert_int_equal(value.value, -1);
+    CHECK(MCDS_OK, mcds_counter_add(writer, 7, NULL));
+    /* The third server may have it. */
+    CHECK(MCDS_AMBIGUOUS, mcds_counter_flush(writer));
+    assert_true(server_restart(&cluster->servers[0]));
+    /* One server of three is whole, one is empty, one is away: still no majority. */
+    assert_true(is_unanswered(mcds_counter_get(reader, &value)));
+    assert_int_equal(value.value, -1);
+    assert_true(server_restart(&cluster->servers[1]));
+    add(writer, 0);
+    /* Two of three have lost all; the last one knows, but whether that is all is not known. */
+    int result = MCDS_UNAVAILABLE;
+    for (int i = 0; i < TRIES_MAX && is_unanswered(result); i++)
+        result = mcds_counter_get(reader, &value);
+    CHECK(MCDS_OK, result);
+    assert_int_equal(value.value, 12);
+    assert_true(value.reborn);
+    CHECK_VALUE(writer, 12);
+    mcds_counter_close(writer);
+    mcds_counter_close(reader);
+    mcds_close(store);
+}
+
+static void two_of_five_die_at_once(void **state)
+{
+    struct cluster *cluster = *state;
+    run(cluster, 5);
+    count_and_leave(cluster, 5, 1000);
+    CHECK_AFRESH(cluster, 5, 1000);
+    for (int i = 0; i < 5; i++) {
+        server_kill(&cluster->servers[i]);
+        server_kill(&cluster->servers[(i + 2) % 5]);
+        CHECK_AFRESH(cluster, 5, 1000);
+        assert_true(server_restart(&cluster->servers[i]));
+        assert_true(server_restart(&cluster->servers[(i + 2) % 5]));
+        CHECK_AFRESH(cluster, 5, 1000);
+    }
+}
+
+/* A server that does not answer costs time, not correctness. */
+static void a_server_that_is_paused_is_not_missed(void **state)
+{
+    struct cluster *cluster = *state;
+    run(cluster, 3);
+    mcds_store *store = open_store(cluster);
+    mcds_counter *writer = open_counter(store, 3);
+    mcds_counter *reader = open_counter(store, 3);
+    add(writer, 5);
+    assert_true(server_pause(&cluster->servers[1]));
+    add(writer, 7);
+    CHECK_VALUE(reader, 12);
+    assert_true(server_resume(&cluster->servers[1]));
+    add(writer, 1);
+    CHECK_VALUE(reader, 13);
+    mcds_counter_close(writer);
+    mcds_counter_close(reader);
+    mcds_close(store);
+}
+
+static void a_counter_keeps_its_copies(void **state)
+{
+    struct cluster *cluster = *state;
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    int64_t sum = 5;
+    run(cluster, 3);
+    count_and_leave(cluster, 3, sum);
+    mcds_store *store = open_store(cluster);
+    for (uint32_t copies = 1; copies <= 2; copies++) {
+        mcds_counter *counter = NULL;
+        options.flags = MCDS_COUNTER_EXACT;
+        options.copies = copies;
+        CHECK(MCDS_OK, mcds_counter_open(store, "orders", &options, &counter));
+        int result = mcds_counter_get(counter, &value);
+        for (int i = 0; i < TRIES_MAX && result == MCDS_NOT_FOUND; i++, sum++) {
+            /* A server that is slow misses additions that the others have. */
+            count_and_leave(cluster, 3, 1);
+            result = mcds_counter_get(counter, &value);
+        }
+        CHECK(MCDS_INVALID, result);
+        assert_non_null(strstr(mcds_errmsg(), "copies 3, not "));
+        CHECK(MCDS_INVALID, mcds_counter_drop(counter));
+        assert_non_null(strstr(mcds_errmsg(), "copies 3, not "));
+        mcds_counter_close(counter);
+    }
+    mcds_counter *counter = NULL;
+    options.copies = 3;
+    CHECK(MCDS_OK, mcds_counter_open(store, "orders", &options, &counter));
+    CHECK(MCDS_OK, mcds_counter_get(counter, &value));
+    assert_int_equal(value.value, sum);
+    mcds_counter_close(counter);
+    options.copies = 4;
+    CHECK(MCDS_UNSUPPORTED, mcds_counter_open(store, "orders", &options, &counter));
+    assert_non_null(strstr(mcds_errmsg(), "this store has 3"));
+    mcds_close(store);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_after_the_other_comes_back_empty, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_server_that_is_down_is_not_missed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_a_majority_nothing_is_claimed, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(two_of_five_die_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_server_that_is_paused_is_not_missed, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_counter_keeps_its_copies, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

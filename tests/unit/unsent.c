@@ -1,0 +1,207 @@
+/* A call that could not be sent in time names the last obstacle on its way, and is UNAVAILABLE;
+ * where there was none but the deadline, it is TIMEOUT. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/reason.h"
+#include "mcds.h"
+#include "support/fake_env.h"
+#include "support/hooked_backend.h"
+
+#define TIMEOUT_MS 1000
+#define STEP_MS 30
+#define OBSTACLES 3   /* requests that meet an obstacle before only time runs out */
+#define ELEMENTS 4000 /* more than one key can contain */
+#define PEER "server-1:11211"
+
+struct world {
+    struct fake_env fake;
+    struct hooked_backend backend;
+    mcds_store *store;
+    uint32_t unsent;    /* requests so far */
+    uint32_t obstacles; /* how many of them are refused a connection */
+    bool is_split;      /* only requests that make the children of a key are not sent */
+};
+
+static bool keep_back(void *context, mcds_request *request)
+{
+    struct world *world = context;
+    if (world->is_split && request->command != MCDS_ADD)
+        return false;
+    bool is_obstacle = world->unsent++ < world->obstacles;
+    fake_env_advance_ms(&world->fake, world->is_split ? 1 : STEP_MS);
+    request->reply.outcome = MCDS_OUT_UNSENT;
+    request->reply.detail = is_obstacle ? MCDS__WHY(CONNECTION_REFUSED)
+                                        : MCDS__WHY(PAST_DEADLINE);
+    request->reply.peer = is_obstacle ? PEER : NULL;
+    return true;
+}
+
+static void open_world(struct world *world)
+{
+    mcds_options options = MCDS_OPTIONS_INIT;
+    memset(world, 0, sizeof *world);
+    fake_env_init(&world->fake, 3);
+    options.env = &world->fake.env;
+    options.timeout_ms = TIMEOUT_MS;
+    assert_int_equal(hooked_backend_open(&world->backend, &options, &world->store), MCDS_OK);
+    world->backend.context = world;
+}
+
+static int add_to_counter(mcds_store *store)
+{
+    mcds_counter *counter;
+    assert_int_equal(mcds_counter_open(store, "x", NULL, &counter), MCDS_OK);
+    int result = mcds_counter_add(counter, 1, NULL);
+    mcds_counter_close(counter);
+    return result;
+}
+
+static int add_to_set(mcds_store *store)
+{
+    mcds_set *set;
+    assert_int_equal(mcds_set_open(store, "x", NULL, &set), MCDS_OK);
+    int result = mcds_set_add(set, mcds_text("e"), NULL);
+    mcds_set_close(set);
+    return result;
+}
+
+static int look_into_table(mcds_store *store)
+{
+    mcds_table *table;
+    assert_int_equal(mcds_table_open(store, "x", NULL, &table), MCDS_OK);
+    int result = mcds_table_has(table, mcds_text("k"));
+    mcds_table_close(table);
+    return result;
+}
+
+static int set_array(mcds_store *store)
+{
+    mcds_bytes element = mcds_text("e");
+    mcds_array *array;
+    assert_int_equal(mcds_array_open(store, "x", NULL, &array), MCDS_OK);
+    int result = mcds_array_set(array, &element, 1);
+    mcds_array_close(array);
+    return result;
+}
+
+static int push_to_list(mcds_store *store)
+{
+    mcds_list *list;
+    assert_int_equal(mcds_list_open(store, "x", NULL, &list), MCDS_OK);
+    int result = mcds_list_push(list, mcds_text("e"));
+    mcds_list_close(list);
+    return result;
+}
+
+static int put_to_log(mcds_store *store)
+{
+    mcds_log *log;
+    assert_int_equal(mcds_log_open(store, "x", NULL, &log), MCDS_OK);
+    int result = mcds_log_put(log, 0, mcds_text("e"));
+    mcds_log_close(log);
+    return result;
+}
+
+static int acquire_lock(mcds_store *store)
+{
+    mcds_lease lease = MCDS_LEASE_INIT;
+    mcds_lock *lock;
+    assert_int_equal(mcds_lock_open(store, "x", NULL, &lock), MCDS_OK);
+    int result = mcds_lock_try_acquire(lock, &lease);
+    mcds_lock_close(lock);
+    return result;
+}
+
+static int (*const calls[])(mcds_store *store) = {add_to_counter, add_to_set,   look_into_table,
+                                                  set_array,      push_to_list, put_to_log,
+                                                  acquire_lock};
+
+static void check(int found, int result, mcds_cause cause, const char *peer)
+{
+    const mcds_error *error = mcds_last_error();
+    assert_int_equal(found, result);
+    assert_string_equal(mcds_cause_name((int)error->cause), mcds_cause_name((int)cause));
+    assert_string_equal(error->peer, peer);
+}
+
+static void check_calls(uint32_t obstacles, int result, mcds_cause cause, const char *peer)
+{
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        struct world world;
+        open_world(&world);
+        world.backend.hook = keep_back;
+        world.obstacles = obstacles;
+        check(calls[i](world.store), result, cause, peer);
+        mcds_close(world.store);
+    }
+}
+
+static void an_obstacle_is_named_until_the_deadline(void **state)
+{
+    (void)state;
+    check_calls(UINT32_MAX, MCDS_UNAVAILABLE, MCDS_CAUSE_CONNECTION_REFUSED, PEER);
+}
+
+static void a_deadline_does_not_replace_an_obstacle(void **state)
+{
+    (void)state;
+    check_calls(OBSTACLES, MCDS_UNAVAILABLE, MCDS_CAUSE_CONNECTION_REFUSED, PEER);
+}
+
+static void a_deadline_alone_is_a_timeout(void **state)
+{
+    (void)state;
+    check_calls(0, MCDS_TIMEOUT, MCDS_CAUSE_TIMEOUT, "");
+}
+
+/* Add until a key has been sealed for a split whose children cannot be made. Returns the result
+ * of the addition that needs one of them; its record is in the sealed key, so it is in doubt. */
+static int add_until_split(struct world *world, mcds_set *set)
+{
+    char element[64];
+    int result = MCDS_OK;
+    world->backend.hook = keep_back;
+    world->is_split = true;
+    for (int i = 0; i < ELEMENTS && result == MCDS_OK; i++) {
+        (void)snprintf(element, sizeof element, "%050d", i);
+        result = mcds_set_add(set, mcds_text(element), NULL);
+    }
+    return result;
+}
+
+static void check_split(uint32_t obstacles, mcds_cause cause, const char *peer)
+{
+    struct world world;
+    mcds_set *set;
+    open_world(&world);
+    assert_int_equal(mcds_set_open(world.store, "x", NULL, &set), MCDS_OK);
+    assert_int_equal(mcds_set_add(set, mcds_text("first"), NULL), MCDS_OK);
+    world.obstacles = obstacles;
+    check(add_until_split(&world, set), MCDS_AMBIGUOUS, cause, peer);
+    mcds_set_close(set);
+    mcds_close(world.store);
+}
+
+static void what_waits_for_a_split_names_it_too(void **state)
+{
+    (void)state;
+    check_split(UINT32_MAX, MCDS_CAUSE_CONNECTION_REFUSED, PEER);
+    check_split(0, MCDS_CAUSE_UNFINISHED, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_obstacle_is_named_until_the_deadline),
+        cmocka_unit_test(a_deadline_does_not_replace_an_obstacle),
+        cmocka_unit_test(a_deadline_alone_is_a_timeout),
+        cmocka_unit_test(what_waits_for_a_split_names_it_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
