@@ -14,7 +14,7 @@ static struct hostile_kept *find(struct hostile *hostile, mcds_bytes key)
 {
     for (uint32_t i = 0; i < HOSTILE_KEPT; i++)
         if (hostile->kept[i].key_length == key.length &&
-            memcmp(hostile->kept[i].key, key.at, key.length) == 0)
+            memcmp(hostile->kept[i].key, key.data, key.length) == 0)
             return &hostile->kept[i];
     return NULL;
 }
@@ -27,7 +27,7 @@ static void keep(struct hostile *hostile, const mcds_request *request)
         kept = &hostile->kept[hostile->kept_count++ % HOSTILE_KEPT];
         kept->length = 0;
         kept->key_length = request->key.length;
-        memcpy(kept->key, request->key.at, request->key.length);
+        memcpy(kept->key, request->key.data, request->key.length);
     }
     if (request->command != MCDS_APPEND) {
         kept->length = 0;
@@ -37,7 +37,7 @@ static void keep(struct hostile *hostile, const mcds_request *request)
     if (length > sizeof kept->value - kept->length)
         length = sizeof kept->value - kept->length;
     if (length > 0)
-        memcpy(kept->value + kept->length, request->value.at, length);
+        memcpy(kept->value + kept->length, request->value.data, length);
     kept->length += length;
 }
 
@@ -64,7 +64,7 @@ static size_t make_frame(struct hostile *hostile, mcds_bytes key, uint8_t *out)
     char type = types[next_byte(hostile->input) % (sizeof types - 1)];
     mcds_bytes payload = next_bytes(hostile->input, PAYLOAD_MAX);
     if (payload.length > 0)
-        memcpy(out + MCDS__FRAME_HEAD, payload.at, payload.length);
+        memcpy(out + MCDS__FRAME_HEAD, payload.data, payload.length);
     return mcds__frame_seal(out, type, 1, key, payload.length);
 }
 
@@ -93,7 +93,7 @@ static size_t make_value(struct hostile *hostile, mcds_bytes key, uint8_t *out)
     case 0:
         raw = next_bytes(hostile->input, PAYLOAD_MAX);
         if (raw.length > 0)
-            memcpy(out, raw.at, raw.length);
+            memcpy(out, raw.data, raw.length);
         return raw.length;
     case 1:
         return mcds__format_u64(next_number(hostile->input, 8), (char *)out);

@@ -161,7 +161,7 @@ void describe_failure(char out[FAILURE_CAPACITY], const struct command *command)
         (void)snprintf(out, FAILURE_CAPACITY, "%s '%.*s': the value of '%.*s' is not a number",
                        error->noun, NAME_SHOWN, error->name,
                        key.length < NAME_SHOWN ? (int)key.length : NAME_SHOWN,
-                       (const char *)key.at);
+                       (const char *)key.data);
         return;
     }
     write_reason(reason, sizeof reason, error);

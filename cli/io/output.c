@@ -38,7 +38,7 @@ static void put_json_escape(const struct output *output, const unsigned char *at
 static bool put_json_string(const struct output *output, mcds_bytes bytes)
 {
     bool is_lossy = false;
-    const char *at = bytes.at;
+    const char *at = bytes.data;
     const char *end = at + bytes.length;
     put(output, "\"");
     while (at < end) {
@@ -62,7 +62,7 @@ static void put_base64(const struct output *output, mcds_bytes bytes)
 {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *at = bytes.at;
+    const unsigned char *at = bytes.data;
     for (size_t left = bytes.length; left > 0;) {
         size_t taken = left < 3 ? left : 3;
         uint32_t three = (uint32_t)at[0] << 16;
@@ -77,7 +77,7 @@ static void put_base64(const struct output *output, mcds_bytes bytes)
 
 static void put_plain(const struct output *output, mcds_bytes bytes)
 {
-    const char *text = bytes.at;
+    const char *text = bytes.data;
     if (output->raw || !needs_quotes(text, bytes.length)) {
         (void)fwrite(text, 1, bytes.length, output->file);
         return;
@@ -167,8 +167,8 @@ void output_bytes(struct output *output, const char *key, mcds_bytes bytes, enum
 {
     if (!begin_field(output, key, show))
         return;
-    if (bytes.at == NULL)
-        bytes.at = "";
+    if (bytes.data == NULL)
+        bytes.data = "";
     if (!output->json) {
         put_plain(output, bytes);
     } else if (put_json_string(output, bytes)) {
@@ -181,7 +181,7 @@ void output_bytes(struct output *output, const char *key, mcds_bytes bytes, enum
 void output_raw(struct output *output, mcds_bytes bytes)
 {
     if (bytes.length > 0)
-        (void)fwrite(bytes.at, 1, bytes.length, output->file);
+        (void)fwrite(bytes.data, 1, bytes.length, output->file);
 }
 
 void output_copy(struct output *output, const char *key, const char *printed)

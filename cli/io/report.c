@@ -94,10 +94,10 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
         explain_failure(sentence, SENTENCE_MAX, command);
     } else if (result == MCDS_NOT_FOUND && is_of_key) {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s' has no '%.*s'", noun, name, length,
-                       (const char *)key.at);
+                       (const char *)key.data);
     } else if (result == MCDS_EXISTS && verb->refused != NULL) {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': '%.*s' %s", noun, name, length,
-                       (const char *)key.at, refused);
+                       (const char *)key.data, refused);
     } else {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': %s", noun, name,
                        saying_of(command, result));

@@ -51,12 +51,12 @@ static bool keep(void *context, const mcds_log_event *event)
         return false;
     }
     if (event->event.length > 0)
-        memcpy(copy, event->event.at, event->event.length);
+        memcpy(copy, event->event.data, event->event.length);
     struct kept *place = &tail->ring[tail->seen++ % tail->capacity];
     free(place->copy);
     place->copy = copy;
     place->event = *event;
-    place->event.event.at = copy;
+    place->event.event.data = copy;
     return true;
 }
 

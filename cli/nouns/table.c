@@ -56,7 +56,7 @@ void table_print_get(struct output *output, const struct command *command,
                      const struct answer *answer, int result)
 {
     (void)result;
-    mcds_bytes value = {answer->value.at, answer->value.length};
+    mcds_bytes value = {answer->value.data, answer->value.length};
     print_key(output, command);
     if (is_given(command, OPTION_RAW) && !output->json)
         output_raw(output, value);

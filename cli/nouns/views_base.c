@@ -79,7 +79,7 @@ static bool take_number(const char **at, const char *end, uint64_t *out)
 
 static bool parse_page(const mcds_value *value, struct page *page)
 {
-    const char *at = (const char *)value->at;
+    const char *at = (const char *)value->data;
     const char *end = at + value->length;
     uint64_t number;
     page->count = 0;
@@ -179,7 +179,7 @@ int base_save(void *context, const char *page_name, uint64_t slot, int64_t views
         }
         bool is_new = result == MCDS_NOT_FOUND;
         mcds_bytes fresh = print_page(page, text, capacity);
-        mcds_bytes old = {value.at, value.length};
+        mcds_bytes old = {value.data, value.length};
         result = is_new ? mcds_table_put_if_absent(base->table, key, fresh, 0)
                         : mcds_table_compare_and_set(base->table, key, old, fresh, 0);
     }

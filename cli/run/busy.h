@@ -13,7 +13,7 @@ struct busy {
 
 static inline uint32_t busy_hash(uint32_t hash, mcds_bytes bytes)
 {
-    const unsigned char *at = bytes.at;
+    const unsigned char *at = bytes.data;
     for (size_t i = 0; i < bytes.length; i++)
         hash = (hash ^ at[i]) * UINT32_C(16777619);
     return hash;

@@ -225,7 +225,7 @@ static void find_elements(struct chunk *chunk)
 {
     const char *at = chunk->text != NULL ? chunk->text : "";
     for (size_t i = 0; i < chunk->count; i++) {
-        chunk->elements[i].at = at;
+        chunk->elements[i].data = at;
         at += chunk->elements[i].length;
     }
 }
@@ -465,7 +465,7 @@ static int feed_whole(struct session *session, const struct command *command)
     lines_open(&lines, WHOLE_MAX);
     char *text = NULL;
     enum line kind = lines_read_all(&lines, &text, &whole.bytes[at].length);
-    whole.bytes[at].at = text;
+    whole.bytes[at].data = text;
     char sentence[SENTENCE_MAX];
     int status = kind == LINE_TOO_LONG ? STATUS_DATA : STATUS_IO;
     if (kind == LINE_TOO_LONG)

@@ -102,7 +102,7 @@ static enum answer ask(struct memcache *mc, mcds_request *request, const char *k
     if (value_out != NULL) {
         mcds_bytes value = mcds__reply_value(&batch, request);
         value_out->length = 0;
-        text_fill(value_out, value.at, value.length);
+        text_fill(value_out, value.data, value.length);
     }
     mcds__buffer_free(&values);
     return answer_of(mc, request->reply.outcome);

@@ -43,7 +43,8 @@ static int take_out(mcds_array *array, const char *element)
 static bool write_down(void *context, mcds_bytes element)
 {
     char ended[24];
-    (void)snprintf(ended, sizeof ended, "%.*s;", (int)element.length, (const char *)element.at);
+    (void)snprintf(ended, sizeof ended, "%.*s;", (int)element.length,
+                   (const char *)element.data);
     text_add(context, ended);
     return true;
 }

@@ -20,7 +20,7 @@ static bool write_down(void *context, mcds_bytes value)
 {
     struct text *text = context;
     char one[24];
-    (void)snprintf(one, sizeof one, "%.*s,", (int)value.length, (const char *)value.at);
+    (void)snprintf(one, sizeof one, "%.*s,", (int)value.length, (const char *)value.data);
     text_add(text, one);
     return true;
 }
@@ -204,7 +204,7 @@ static bool note(void *context, mcds_bytes element, uint64_t count)
 {
     struct letters *letters = context;
     for (uint64_t i = 0; i < count && letters->count + 1 < sizeof letters->at; i++)
-        letters->at[letters->count++] = *(const char *)element.at;
+        letters->at[letters->count++] = *(const char *)element.data;
     return true;
 }
 
@@ -410,7 +410,7 @@ static bool is_next(void *context, mcds_bytes value)
     char expected[24];
     int length = snprintf(expected, sizeof expected, "value%u", order->next++);
     order->wrong = order->wrong || value.length != (size_t)length ||
-                   memcmp(value.at, expected, value.length) != 0;
+                   memcmp(value.data, expected, value.length) != 0;
     return true;
 }
 

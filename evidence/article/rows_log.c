@@ -37,7 +37,7 @@ static bool write_down(void *context, const mcds_log_event *event)
 {
     char ended[24];
     (void)snprintf(ended, sizeof ended, "%.*s;", (int)event->event.length,
-                   (const char *)event->event.at);
+                   (const char *)event->event.data);
     text_add(context, ended);
     return true;
 }

@@ -293,7 +293,7 @@ static bool G11_no_sizes_ours(struct world *world)
     ANSWERS(MCDS_TOO_BIG,
             mcds_table_put(table, mcds_text("k"), (mcds_bytes){large, sizeof large}, 0));
     ANSWERS(MCDS_OK, mcds_table_get(table, mcds_text("k"), &value));
-    bool stands = value.length == 3 && memcmp(value.at, "old", 3) == 0;
+    bool stands = value.length == 3 && memcmp(value.data, "old", 3) == 0;
     mcds_value_free(&value);
     SHOW(stands);
     return true;

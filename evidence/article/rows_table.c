@@ -45,9 +45,9 @@ static bool note(void *context, mcds_bytes key, mcds_bytes value)
     found->count++;
     if (key.length != 1 || at + 2 > sizeof found->keys)
         return true;
-    for (; at > 0 && found->keys[at - 1] > *(const char *)key.at; at--)
+    for (; at > 0 && found->keys[at - 1] > *(const char *)key.data; at--)
         found->keys[at] = found->keys[at - 1];
-    found->keys[at] = *(const char *)key.at;
+    found->keys[at] = *(const char *)key.data;
     return true;
 }
 
@@ -448,7 +448,8 @@ static bool T10_key_of_users_ours(struct world *world)
         ANSWERS(MCDS_OK, mcds_table_put(table, keys[i], keys[i], 0));
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         ANSWERS(MCDS_OK, mcds_table_get(table, keys[i], &value));
-        SHOW(value.length == keys[i].length && memcmp(value.at, keys[i].at, value.length) == 0);
+        SHOW(value.length == keys[i].length &&
+             memcmp(value.data, keys[i].data, value.length) == 0);
     }
     mcds_value_free(&value);
     return true;
@@ -493,7 +494,7 @@ static bool is_once(mcds_table *table, int answer, int64_t number, bool makes)
     SHOW(answer == MCDS_OK || (makes && answer == MCDS_AMBIGUOUS));
     SHOW(answer != MCDS_OK || number == 1);
     int got = mcds_table_get(table, mcds_text("k"), &value);
-    bool is_one = got == MCDS_OK && value.length == 1 && *(const char *)value.at == '1';
+    bool is_one = got == MCDS_OK && value.length == 1 && *(const char *)value.data == '1';
     mcds_value_free(&value);
     SHOW(is_one || (answer == MCDS_AMBIGUOUS && got == MCDS_NOT_FOUND));
     return true;

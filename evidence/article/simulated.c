@@ -36,7 +36,7 @@ static mcds_outcome peek(struct world *world, const char *key, struct text *valu
     mcds__sim_serve(world->sim, &request, &values);
     text_set(value_out, "");
     if (request.reply.outcome == MCDS_OUT_OK && request.reply.value_length > 0)
-        text_fill(value_out, values.at + request.reply.value_at, request.reply.value_length);
+        text_fill(value_out, values.data + request.reply.value_at, request.reply.value_length);
     mcds__buffer_free(&values);
     return request.reply.outcome;
 }

@@ -146,7 +146,7 @@ struct found {
 static bool find(void *context, mcds_bytes key)
 {
     struct found *found = context;
-    memcpy(found->key, key.at, key.length);
+    memcpy(found->key, key.data, key.length);
     found->length = key.length;
     found->count++;
     return true;

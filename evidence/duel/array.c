@@ -89,7 +89,7 @@ static enum told remove_ours(struct player *player, void *handle, const char *na
 
 static bool visit(void *context, mcds_bytes element)
 {
-    tally_note(context, element.at, element.length);
+    tally_note(context, element.data, element.length);
     return true;
 }
 

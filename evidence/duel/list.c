@@ -59,7 +59,7 @@ static enum told push_ours(struct player *player, void *handle, const char *name
 
 static bool visit(void *context, mcds_bytes value)
 {
-    tally_note(context, value.at, value.length);
+    tally_note(context, value.data, value.length);
     return true;
 }
 

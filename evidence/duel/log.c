@@ -67,7 +67,7 @@ static enum told put_ours(struct player *player, void *handle, const char *name,
 
 static bool visit(void *context, const mcds_log_event *event)
 {
-    tally_note(context, event->event.at, event->event.length);
+    tally_note(context, event->event.data, event->event.length);
     return true;
 }
 

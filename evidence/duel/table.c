@@ -82,8 +82,8 @@ static enum told remove_ours(struct player *player, void *handle, const char *na
 static bool visit(void *context, mcds_bytes key, mcds_bytes value)
 {
     struct tally *tally = context;
-    if (key.length == value.length && memcmp(key.at, value.at, key.length) == 0)
-        tally_note(tally, key.at, key.length);
+    if (key.length == value.length && memcmp(key.data, value.data, key.length) == 0)
+        tally_note(tally, key.data, key.length);
     else
         tally->foreign++;
     return true;

@@ -66,13 +66,13 @@ static bool judge(const struct customer *customers, char sentence[SENTENCE_CAPAC
                                     &holder);
         size_t length = result == MCDS_OK ? holder.length : 0;
         fine = length == strlen(purchase->customer) &&
-               memcmp(holder.at, purchase->customer, length) == 0;
+               memcmp(holder.data, purchase->customer, length) == 0;
         if (!fine)
             (void)snprintf(sentence, SENTENCE_CAPACITY,
                            "%.20s was sold to %.20s, but it is %.*s's", purchase->seat,
                            purchase->customer,
                            length > 0 ? (int)(length < 100 ? length : 100) : NOBODY_LENGTH,
-                           length > 0 ? (const char *)holder.at : NOBODY);
+                           length > 0 ? (const char *)holder.data : NOBODY);
     }
     mcds_value_free(&holder);
     return fine;

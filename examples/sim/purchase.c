@@ -115,7 +115,7 @@ static bool is_ours(const struct purchase *purchase)
 {
     const mcds_value *holder = &purchase->holder;
     return holder->length == strlen(purchase->customer) &&
-           memcmp(holder->at, purchase->customer, holder->length) == 0;
+           memcmp(holder->data, purchase->customer, holder->length) == 0;
 }
 
 /* One operation decides. Where its answer is lost, or it is not the first, the seat that another

@@ -11,11 +11,11 @@ static bool take_host(void *context, mcds_bytes key, mcds_bytes value)
 {
     struct finds *finds = context;
     char digits[NUMBER_MAX];
-    uint32_t index = names_find(&finds->hosts, (struct text){key.at, key.length});
+    uint32_t index = names_find(&finds->hosts, (struct text){key.data, key.length});
     if (index == NAMES_NONE)
         return false;
     if (value.length < sizeof digits) {
-        memcpy(digits, value.at, value.length);
+        memcpy(digits, value.data, value.length);
         digits[value.length] = '\0';
         (void)sscanf(digits, "%20" SCNu64, &finds->hosts.at[index].count);
     }
@@ -44,7 +44,7 @@ static bool keep_event(void *context, const mcds_log_event *event)
     size_t length = event->event.length < FINDS_ERROR_MAX ? event->event.length
                                                           : FINDS_ERROR_MAX;
     char *bytes = finds->error_bytes[finds->error_count];
-    memcpy(bytes, event->event.at, length);
+    memcpy(bytes, event->event.data, length);
     finds->errors[finds->error_count++] = (struct text){bytes, length};
     return finds->error_count < FINDS_ERRORS;
 }

@@ -48,7 +48,7 @@ static bool insert_element(void *context, mcds_bytes element)
     int length = 0;
     if (element.length >= sizeof text)
         return true;
-    memcpy(text, element.at, element.length);
+    memcpy(text, element.data, element.length);
     text[element.length] = '\0';
     if (sscanf(text, "%20" SCNu64 "%n", &size, &length) == 1 && text[length] == '\t' &&
         strlen(text + length + 1) < FIGURES_FIT_MAX)

@@ -14,7 +14,7 @@ static struct hostile hostile;
 /* Bytes handed out are read, so that the sanitizers see where they lie. */
 static uint64_t look_at(mcds_bytes bytes)
 {
-    const uint8_t *at = bytes.at;
+    const uint8_t *at = bytes.data;
     uint64_t sum = 0;
     for (size_t i = 0; i < bytes.length; i++)
         sum += at[i];
@@ -238,7 +238,7 @@ static void use_table(mcds_store *store, struct fuzz_input *input)
     judge(mcds_table_open(store, "n", NULL, &table));
     for (int i = 0; i < CALLS_MAX; i++)
         judge(call_table(table, next_byte(input), &value));
-    MUST(look_at((mcds_bytes){value.at, value.length}) <= value.length * 255);
+    MUST(look_at((mcds_bytes){value.data, value.length}) <= value.length * 255);
     mcds_value_free(&value);
     mcds_table_close(table);
 }

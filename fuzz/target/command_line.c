@@ -17,7 +17,7 @@ static bool is_a_word(char *const *words, mcds_bytes text)
 {
     for (; *words != NULL; words++) {
         const char *end = *words + strlen(*words);
-        const char *at = text.at;
+        const char *at = text.data;
         if (at >= *words && at <= end)
             return at + text.length == end;
     }

@@ -45,7 +45,7 @@ static enum line take(struct lines *lines, const struct cut *cuts, size_t count,
         MUST(*at < count && kind == cuts[*at].kind);
         if (kind == LINE_READY) {
             MUST(length == cuts[*at].line.length && line[length] == '\0');
-            MUST(memcmp(line, cuts[*at].line.at, length) == 0);
+            MUST(memcmp(line, cuts[*at].line.data, length) == 0);
             memset(line, 'x', length); /* which the reader may do */
         }
         ++*at;

@@ -39,7 +39,7 @@ static uint32_t reload(struct mcds__bucket *bucket, mcds_bytes where, int digit)
     MUST(mcds__bucket_encode(bucket, where, 0, digit, NOW_MS, &value, &floor_s));
     mcds__bucket_init(&again, mcds_env_system(), where, all);
     uint32_t flags = mcds__map_flags(MCDS__MAP_OPEN, value.length, floor_s);
-    MUST(mcds__map_load(&again, (mcds_bytes){value.at, value.length}, flags) == MCDS_OK);
+    MUST(mcds__map_load(&again, (mcds_bytes){value.data, value.length}, flags) == MCDS_OK);
     uint32_t count = count_kept(&again);
     for (uint32_t i = 0; i < again.entry_count; i++) {
         const struct mcds__map_entry *entry = &again.entries[i];
@@ -81,21 +81,22 @@ static void frame(struct fuzz_input input)
     value.length = MCDS__MAP_HEAD;
     uint32_t floor_s = next_byte(&input);
     mcds_bytes snapshot = next_bytes(&input, 255);
-    MUST(mcds_buffer_append(&value, snapshot.at, snapshot.length));
+    MUST(mcds_buffer_append(&value, snapshot.data, snapshot.length));
     struct mcds__map_head head = {.rewrites = 1, .floor_s = floor_s};
     mcds__map_seal_head(&value, key, &head);
     while (input.left > 0) {
         static const uint8_t mark = 0xA7;
         mcds_bytes body = next_bytes(&input, 120);
-        uint32_t sum = mcds__crc32c(mcds__crc32c(0, key.at, key.length), body.at, body.length);
+        uint32_t sum = mcds__crc32c(mcds__crc32c(0, key.data, key.length), body.data,
+                                    body.length);
         if (!mcds_buffer_append(&value, &mark, 1) ||
             !mcds__bucket_put_varint(&value, body.length) ||
             !mcds__bucket_put_u32(&value, sum) ||
-            !mcds_buffer_append(&value, body.at, body.length))
+            !mcds_buffer_append(&value, body.data, body.length))
             break;
     }
-    (void)load((mcds_bytes){value.at, value.length}, OPEN_FLAGS);
-    (void)load((mcds_bytes){value.at, value.length}, MCDS__MAP_SEALED);
+    (void)load((mcds_bytes){value.data, value.length}, OPEN_FLAGS);
+    (void)load((mcds_bytes){value.data, value.length}, MCDS__MAP_SEALED);
     mcds__buffer_free(&value);
 }
 
@@ -155,22 +156,22 @@ static void commands(struct fuzz_input input)
         has_places = has_places || record.command.verb == MCDS__MAP_PUSH;
         size_t at = value.length;
         MUST(mcds__bucket_put_record(&value, key, &record));
-        MUST(mcds__map_next_record((mcds_bytes){value.at, value.length}, mcds__map_key_sum(key),
-                                   &at, &read) == MCDS_OK);
+        MUST(mcds__map_next_record((mcds_bytes){value.data, value.length},
+                                   mcds__map_key_sum(key), &at, &read) == MCDS_OK);
         MUST(at == value.length && read.command.verb == record.command.verb);
         MUST(read.command.delta == record.command.delta && read.low == record.low);
         MUST(read.command.value.length == record.command.value.length);
     }
-    MUST(load((mcds_bytes){value.at, value.length}, OPEN_FLAGS) == MCDS_OK);
+    MUST(load((mcds_bytes){value.data, value.length}, OPEN_FLAGS) == MCDS_OK);
     /* The places that are pushed depend on all others. */
     if (!has_places)
-        look_alone((mcds_bytes){value.at, value.length});
+        look_alone((mcds_bytes){value.data, value.length});
     mcds__bucket_free(&bucket);
     /* Any bit of it is covered by a sum. */
     if (value.length > 0) {
         size_t bit = (input.left * 257 + value.length * 31) % (value.length * 8);
-        value.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        MUST(load((mcds_bytes){value.at, value.length}, OPEN_FLAGS) == MCDS_CORRUPT);
+        value.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        MUST(load((mcds_bytes){value.data, value.length}, OPEN_FLAGS) == MCDS_CORRUPT);
     }
     mcds__buffer_free(&value);
 }

@@ -29,7 +29,7 @@ static void decode_record(mcds_bytes bytes)
     MUST(value.id_count <= MCDS__RECORD_IDS && value.inlined.length < bytes.length);
     mcds__buffer_init(&again, mcds_env_system(), (size_t)1 << 20);
     MUST(mcds__record_encode(&value, key, &again));
-    MUST(again.length == bytes.length && memcmp(again.at, bytes.at, bytes.length) == 0);
+    MUST(again.length == bytes.length && memcmp(again.data, bytes.data, bytes.length) == 0);
     struct mcds__record_id id = {7, 7};
     mcds__record_push_id(&value, id);
     MUST(mcds__record_has_id(&value, id) && value.id_count <= MCDS__RECORD_IDS);
@@ -43,7 +43,7 @@ static bool decode_slot(mcds_bytes bytes, struct mcds__replica_state *state)
         return false;
     MUST(state->count <= MCDS__REPLICA_ENTRIES_MAX);
     size_t length = mcds__replica_encode(state, key, again);
-    MUST(length == bytes.length && memcmp(again, bytes.at, length) == 0);
+    MUST(length == bytes.length && memcmp(again, bytes.data, length) == 0);
     return true;
 }
 

@@ -24,14 +24,14 @@ static uint32_t scan(mcds_bytes value, uint32_t *corrupt_out)
     while (mcds__segment_scan_next(&scan, &record)) {
         MUST(record.begin >= before && record.end > record.begin);
         MUST(record.end <= value.length && record.end <= MCDS__SEGMENT_LIMIT);
-        const uint8_t *payload = record.payload.at;
+        const uint8_t *payload = record.payload.data;
         if (record.payload.length > 0)
-            MUST(payload + record.payload.length == (const uint8_t *)value.at + record.end);
+            MUST(payload + record.payload.length == (const uint8_t *)value.data + record.end);
         mcds__segment_get(value, record.begin, &again);
         MUST(again.writer == record.writer && again.seq == record.seq &&
              again.flags == record.flags && again.when_ms == record.when_ms);
         if ((record.flags & MCDS__SEGMENT_HEADER) == 0)
-            MUST(mcds__segment_holds(key, value, (const uint8_t *)value.at + record.begin));
+            MUST(mcds__segment_holds(key, value, (const uint8_t *)value.data + record.begin));
         before = record.end;
         count++;
     }
@@ -48,7 +48,7 @@ static size_t count_marks(const mcds_buffer *value)
 {
     size_t count = 0;
     for (size_t i = 0; i < value->length; i++)
-        count += value->at[i] == MARK;
+        count += value->data[i] == MARK;
     return count;
 }
 
@@ -74,12 +74,12 @@ static void write(const uint8_t *data, size_t size)
         put++;
         at += 4 + length;
     }
-    mcds__segment_address(value.at, value.length, key, data[0] & MCDS__SEGMENT_DISTANCE);
-    MUST(scan((mcds_bytes){value.at, value.length}, &corrupt) == put && corrupt == 0);
+    mcds__segment_address(value.data, value.length, key, data[0] & MCDS__SEGMENT_DISTANCE);
+    MUST(scan((mcds_bytes){value.data, value.length}, &corrupt) == put && corrupt == 0);
     if (put > 0) {
         size_t bit = (data[0] * 997u + size * 31) % (value.length * 8);
-        value.at[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        uint32_t left = scan((mcds_bytes){value.at, value.length}, &corrupt);
+        value.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        uint32_t left = scan((mcds_bytes){value.data, value.length}, &corrupt);
         /* A first byte that became 0 would be the end; one bit does not make it so. */
         MUST(corrupt == 1 && left < put);
         MUST(left + 1 == put || count_marks(&value) > MARKS_MAX);

@@ -31,7 +31,7 @@ static void decode(mcds_bytes value)
         char digits[MCDS__U64_DIGITS];
         MUST(mcds__format_u64(number, digits) <= value.length);
     }
-    (void)mcds__parse_stored_u64(value.at, value.length, &number);
+    (void)mcds__parse_stored_u64(value.data, value.length, &number);
 }
 
 /* Sealed, opened, and refused after any one bit has changed. */
@@ -45,7 +45,7 @@ static void seal(const uint8_t *data, size_t size)
     size_t whole = mcds__frame_seal(frame, 'L', 1, key, length);
     mcds_bytes payload;
     MUST(mcds__frame_open((mcds_bytes){frame, whole}, 'L', 1, key, &payload));
-    MUST(payload.length == length && memcmp(payload.at, data, length) == 0);
+    MUST(payload.length == length && memcmp(payload.data, data, length) == 0);
     decode((mcds_bytes){frame, whole});
 
     size_t bit = size > 0 ? (data[0] * 257u + size) % (whole * 8) : 0;

@@ -91,8 +91,8 @@ static void try_one(const struct mcds__wire *wire, const mcds_request *request,
         MUST(memmem(bytes, consumed, " O00", 4) != NULL);
     MUST(reply.value.length <= consumed);
     if (reply.value.length > 0)
-        MUST((const char *)reply.value.at >= bytes &&
-             (const char *)reply.value.at + reply.value.length <= bytes + consumed);
+        MUST((const char *)reply.value.data >= bytes &&
+             (const char *)reply.value.data + reply.value.length <= bytes + consumed);
     cut(wire, request, length, &reply, consumed);
 }
 

@@ -28,15 +28,15 @@ static void encode(const struct mcds__wire *wire, const mcds_request *request, i
     mcds__buffer_init(&out, mcds_env_system(), (size_t)1 << 20);
     MUST(mcds_buffer_append(&out, "before", 6));
     MUST(wire->encode(request, 0, wall_s, &out) && out.length > 6);
-    const char *line = (const char *)out.at + 6;
+    const char *line = (const char *)out.data + 6;
     size_t length = out.length - 6;
     const char *end = memchr(line, '\r', length);
-    MUST(memcmp(out.at, "before", 6) == 0 && end != NULL && end[1] == '\n');
+    MUST(memcmp(out.data, "before", 6) == 0 && end != NULL && end[1] == '\n');
     for (const char *at = line; at < end; at++)
         MUST((unsigned char)*at >= ' ' && (unsigned char)*at < 0x7f);
     const char *key = memchr(line, ' ', (size_t)(end - line));
     MUST(key != NULL && (size_t)(end - key) > request->key.length);
-    MUST(memcmp(key + 1, request->key.at, request->key.length) == 0);
+    MUST(memcmp(key + 1, request->key.data, request->key.length) == 0);
     MUST(key + 1 + request->key.length == end || key[1 + request->key.length] == ' ');
     size_t behind = length - (size_t)(end + 2 - line);
     ptrdiff_t value = value_length(wire, request);
@@ -44,7 +44,7 @@ static void encode(const struct mcds__wire *wire, const mcds_request *request, i
     if (value >= 0)
         MUST(memcmp(line + length - 2, "\r\n", 2) == 0);
     if (value > 0)
-        MUST(memcmp(end + 2, request->value.at, (size_t)value) == 0);
+        MUST(memcmp(end + 2, request->value.data, (size_t)value) == 0);
     mcds__buffer_free(&out);
 }
 
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t length = name.length > 0 ? name.length : 1;
     key[0] = 'k';
     for (size_t i = 0; i < name.length; i++)
-        key[i] = (char)(0x21 + ((const uint8_t *)name.at)[i] % (0x7f - 0x21));
+        key[i] = (char)(0x21 + ((const uint8_t *)name.data)[i] % (0x7f - 0x21));
     request.key = (mcds_bytes){key, length};
     request.value = (mcds_bytes){input.at, input.left};
     if (request.command != MCDS_CAS && request.command != MCDS_DELETE)

@@ -38,7 +38,7 @@ extern "C" {
 /* Bytes that grow up to capacity_max. A buffer may start in memory of the caller (`borrowed`) and
  * moves to memory of the environment when that is full. */
 typedef struct mcds_buffer {
-    uint8_t *at;
+    uint8_t *data;
     size_t length;
     size_t capacity;
     size_t capacity_max;

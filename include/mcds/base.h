@@ -235,7 +235,7 @@ MCDS_API const mcds_env *mcds_env_system(void);
 
 /* Bytes that the caller owns. */
 typedef struct mcds_bytes {
-    const void *at;
+    const void *data;
     size_t length;
 } mcds_bytes;
 
@@ -255,7 +255,7 @@ static inline mcds_bytes mcds_text(const char *text)
  * one at a time, and free it with mcds_value_free(). It grows as needed; each call replaces its
  * content. */
 typedef struct mcds_value {
-    uint8_t *at;
+    uint8_t *data;
     size_t length;
     /* private */
     size_t capacity;

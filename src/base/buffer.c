@@ -15,9 +15,9 @@ void mcds__buffer_init(mcds_buffer *buffer, const mcds_env *env, size_t capacity
 
 void mcds__buffer_free(mcds_buffer *buffer)
 {
-    assert(buffer->length <= buffer->capacity || buffer->at == NULL);
+    assert(buffer->length <= buffer->capacity || buffer->data == NULL);
     if (!buffer->borrowed)
-        mcds__free(buffer->env, buffer->at);
+        mcds__free(buffer->env, buffer->data);
     mcds__buffer_init(buffer, buffer->env, buffer->capacity_max);
 }
 
@@ -32,12 +32,12 @@ bool mcds__buffer_grow(mcds_buffer *buffer, size_t more)
         capacity = capacity > buffer->capacity_max / 2 ? buffer->capacity_max : capacity * 2;
     assert(capacity >= wanted);
     uint8_t *moved = buffer->env->reallocate(buffer->env->self,
-                                             buffer->borrowed ? NULL : buffer->at, capacity);
+                                             buffer->borrowed ? NULL : buffer->data, capacity);
     if (moved == NULL)
         return false;
     if (buffer->borrowed && buffer->length > 0)
-        memcpy(moved, buffer->at, buffer->length);
-    buffer->at = moved;
+        memcpy(moved, buffer->data, buffer->length);
+    buffer->data = moved;
     buffer->capacity = capacity;
     buffer->borrowed = false;
     return true;
@@ -50,7 +50,7 @@ bool mcds_buffer_append(mcds_buffer *buffer, const void *bytes, size_t length)
         return false;
     assert(length <= buffer->capacity - buffer->length);
     if (length > 0)
-        memcpy(buffer->at + buffer->length, bytes, length);
+        memcpy(buffer->data + buffer->length, bytes, length);
     buffer->length += length;
     return true;
 }
@@ -59,6 +59,6 @@ void mcds__buffer_consume(mcds_buffer *buffer, size_t length)
 {
     assert(length <= buffer->length);
     if (length < buffer->length)
-        memmove(buffer->at, buffer->at + length, buffer->length - length);
+        memmove(buffer->data, buffer->data + length, buffer->length - length);
     buffer->length -= length;
 }

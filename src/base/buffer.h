@@ -10,7 +10,7 @@ void mcds__buffer_init(mcds_buffer *buffer, const mcds_env *env, size_t capacity
 static inline void mcds__buffer_init_in(mcds_buffer *buffer, const mcds_env *env,
                                         size_t capacity_max, void *storage, size_t capacity)
 {
-    buffer->at = storage;
+    buffer->data = storage;
     buffer->length = 0;
     buffer->capacity = capacity;
     buffer->capacity_max = capacity_max;

@@ -38,7 +38,7 @@ uint64_t mcds__get_u64(const uint8_t *in)
 
 static uint32_t frame_sum_of(mcds_bytes key, const uint8_t *bytes, size_t length)
 {
-    return mcds__crc32c(mcds__crc32c(0, key.at, key.length), bytes, length);
+    return mcds__crc32c(mcds__crc32c(0, key.data, key.length), bytes, length);
 }
 
 size_t mcds__frame_seal(uint8_t *out, char type, uint8_t version, mcds_bytes key,
@@ -57,7 +57,7 @@ size_t mcds__frame_seal(uint8_t *out, char type, uint8_t version, mcds_bytes key
 /* Whether it is a whole frame of this type, of any version. */
 static bool frame_is_whole(mcds_bytes value, char type, mcds_bytes key)
 {
-    const uint8_t *bytes = value.at;
+    const uint8_t *bytes = value.data;
     if (value.length < MCDS__FRAME_OVERHEAD || bytes[0] != 'm' || bytes[1] != 'd' ||
         bytes[2] != (uint8_t)type)
         return false;
@@ -68,10 +68,10 @@ static bool frame_is_whole(mcds_bytes value, char type, mcds_bytes key)
 bool mcds__frame_open(mcds_bytes value, char type, uint8_t version, mcds_bytes key,
                       mcds_bytes *payload_out)
 {
-    const uint8_t *bytes = value.at;
+    const uint8_t *bytes = value.data;
     if (!frame_is_whole(value, type, key) || bytes[3] != version)
         return false;
-    payload_out->at = bytes + MCDS__FRAME_HEAD;
+    payload_out->data = bytes + MCDS__FRAME_HEAD;
     payload_out->length = value.length - MCDS__FRAME_OVERHEAD;
     assert(payload_out->length < value.length);
     return true;
@@ -79,5 +79,5 @@ bool mcds__frame_open(mcds_bytes value, char type, uint8_t version, mcds_bytes k
 
 bool mcds__frame_is_newer(mcds_bytes value, char type, uint8_t version, mcds_bytes key)
 {
-    return frame_is_whole(value, type, key) && ((const uint8_t *)value.at)[3] > version;
+    return frame_is_whole(value, type, key) && ((const uint8_t *)value.data)[3] > version;
 }

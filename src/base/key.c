@@ -137,7 +137,7 @@ void mcds__key_add_element(struct mcds__key *key, const char *element)
 
 bool mcds__key_next_part(mcds_bytes key, size_t *at, char *out)
 {
-    const char *bytes = key.at;
+    const char *bytes = key.data;
     size_t length = 0;
     if (*at > key.length || key.length > MCDS__KEY_MAX)
         return false;
@@ -178,7 +178,7 @@ static uint64_t eight_at(const uint8_t *bytes)
 
 bool mcds__key_is_legal(mcds_bytes key)
 {
-    const uint8_t *bytes = key.at;
+    const uint8_t *bytes = key.data;
     uint64_t odd = 0;
     if (key.length == 0 || key.length > MCDS__KEY_MAX)
         return false;

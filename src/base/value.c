@@ -7,28 +7,28 @@
 
 bool mcds__value_set(mcds_value *value, const mcds_env *env, mcds_bytes bytes)
 {
-    if (value->at == NULL || value->capacity < bytes.length) {
+    if (value->data == NULL || value->capacity < bytes.length) {
         size_t capacity = bytes.length > ROOM_MIN ? bytes.length : ROOM_MIN;
-        if (value->at == NULL) {
+        if (value->data == NULL) {
             value->self = env->self;
             value->reallocate = env->reallocate;
         }
-        uint8_t *moved = value->reallocate(value->self, value->at, capacity);
+        uint8_t *moved = value->reallocate(value->self, value->data, capacity);
         if (moved == NULL)
             return false;
-        value->at = moved;
+        value->data = moved;
         value->capacity = capacity;
     }
     if (bytes.length > 0)
-        memcpy(value->at, bytes.at, bytes.length);
+        memcpy(value->data, bytes.data, bytes.length);
     value->length = bytes.length;
     return true;
 }
 
 void mcds_value_free(mcds_value *value)
 {
-    if (value == NULL || value->at == NULL)
+    if (value == NULL || value->data == NULL)
         return;
-    (void)value->reallocate(value->self, value->at, 0);
+    (void)value->reallocate(value->self, value->data, 0);
     *value = (mcds_value)MCDS_VALUE_INIT;
 }

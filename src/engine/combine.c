@@ -53,8 +53,8 @@ static bool has_add(const mcds_batch *batch)
 
 static bool combine_is_same(mcds_bytes left, mcds_bytes right)
 {
-    return left.length == right.length && (left.at == right.at || left.length == 0 ||
-                                           memcmp(left.at, right.at, left.length) == 0);
+    return left.length == right.length && (left.data == right.data || left.length == 0 ||
+                                           memcmp(left.data, right.data, left.length) == 0);
 }
 
 /* Whether the batch has the form of a combinable one; others are sent as they are. */
@@ -131,7 +131,7 @@ static void fill_requests(struct mcds__combined *combined, const mcds_batch *par
     if (add != NULL)
         combined->requests[count++] = *add;
     combined->requests[count] = *append_of(parts);
-    combined->requests[count++].value = (mcds_bytes){combined->value.at,
+    combined->requests[count++].value = (mcds_bytes){combined->value.data,
                                                      combined->value.length};
     if (read != NULL)
         combined->requests[count++] = *read;
@@ -156,7 +156,7 @@ static mcds_batch *combine_join(struct mcds__combiner *combiner,
     int64_t deadline_ns = INT64_MAX;
     for (const mcds_batch *part = slot->first; part != NULL; part = part->next) {
         mcds_bytes value = append_of(part)->value;
-        (void)mcds_buffer_append(&combined->value, value.at, value.length);
+        (void)mcds_buffer_append(&combined->value, value.data, value.length);
         if (part->deadline_ns < deadline_ns)
             deadline_ns = part->deadline_ns;
     }

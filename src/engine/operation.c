@@ -383,7 +383,7 @@ enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation)
 int mcds__operation_run(struct mcds__operation *operation)
 {
     uint8_t capacity[VALUES_ROOM_WAITING];
-    if (operation->values.at == operation->values_room)
+    if (operation->values.data == operation->values_room)
         mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, capacity,
                              sizeof capacity);
     enum mcds__step step;

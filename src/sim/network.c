@@ -87,7 +87,7 @@ static void hand_back(struct mcds__sim_message *message, uint32_t answered, uint
         reply->peer = "server";
     }
     if (batch->values != NULL &&
-        !mcds_buffer_append(batch->values, message->values.at, message->values.length))
+        !mcds_buffer_append(batch->values, message->values.data, message->values.length))
         for (uint32_t i = 0; i < message->count; i++)
             batch->requests[i].reply.outcome = MCDS_OUT_UNKNOWN;
     batch->answered = batch->count;
@@ -173,7 +173,7 @@ static bool reads_key(const mcds_request *request, mcds_bytes key)
 {
     return request->command == MCDS_GET && request->reply.outcome == MCDS_OUT_OK &&
            request->key.length == key.length &&
-           memcmp(request->key.at, key.at, key.length) == 0;
+           memcmp(request->key.data, key.data, key.length) == 0;
 }
 
 /* The read of this item whose reply another connection is about to get; NULL: there is none. */
@@ -330,12 +330,12 @@ static struct mcds__sim_message *copy_batch(struct mcds__sim_session *session,
     for (uint32_t i = 0; i < batch->count; i++) {
         mcds_request *copy = &message->requests[i];
         *copy = batch->requests[i];
-        memcpy(at, copy->key.at, copy->key.length);
-        copy->key.at = at;
+        memcpy(at, copy->key.data, copy->key.length);
+        copy->key.data = at;
         at += copy->key.length;
         if (copy->value.length > 0)
-            memcpy(at, copy->value.at, copy->value.length);
-        copy->value.at = at;
+            memcpy(at, copy->value.data, copy->value.length);
+        copy->value.data = at;
         at += copy->value.length;
     }
     assert(at == (uint8_t *)message + head + bytes);

@@ -20,7 +20,7 @@ void mcds__sim_server_restart(mcds_sim *sim)
 
 bool mcds__sim_evict(mcds_sim *sim, mcds_bytes key)
 {
-    mcds_sim_note(sim, NULL, "the server evicts %.*s", (int)key.length, (const char *)key.at);
+    mcds_sim_note(sim, NULL, "the server evicts %.*s", (int)key.length, (const char *)key.data);
     return mcds__keyspace_evict(sim->keyspace, key, mcds__hash(KEYSPACE_SEED, key));
 }
 

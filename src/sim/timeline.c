@@ -47,7 +47,7 @@ void mcds__sim_note_request(const mcds_sim_client *client, const mcds_request *r
 {
     mcds_sim_note(client->sim, client, "%s %.*s -> %s%s",
                   mcds__sim_command_name(request->command), (int)request->key.length,
-                  (const char *)request->key.at, outcome_name(request->reply.outcome), what);
+                  (const char *)request->key.data, outcome_name(request->reply.outcome), what);
 }
 
 size_t mcds_sim_timeline(const mcds_sim *sim, char *out, size_t capacity)

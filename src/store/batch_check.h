@@ -11,7 +11,7 @@
 /* Whether both keys are the same bytes in memory, as for an append and the GET after it. */
 static inline bool mcds__replicas_key(const mcds_request *a, const mcds_request *b)
 {
-    return a->key.at == b->key.at && a->key.length == b->key.length;
+    return a->key.data == b->key.data && a->key.length == b->key.length;
 }
 
 /* Why no backend accepts this request; NULL: they accept it. `before` is an accepted request of

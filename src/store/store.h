@@ -72,7 +72,7 @@ static inline mcds_bytes mcds__reply_value(const mcds_batch *batch, const mcds_r
 {
     if (batch->values == NULL || request->reply.value_length == 0)
         return (mcds_bytes){NULL, 0};
-    return (mcds_bytes){batch->values->at + request->reply.value_at,
+    return (mcds_bytes){batch->values->data + request->reply.value_at,
                         request->reply.value_length};
 }
 

@@ -44,7 +44,7 @@ static int put_element(mcds_buffer *out, mcds_bytes element, size_t most)
     if (used > most - out->length || element.length > most - out->length - used)
         return MCDS_TOO_BIG;
     return mcds_buffer_append(out, length, used) &&
-                   mcds_buffer_append(out, element.at, element.length)
+                   mcds_buffer_append(out, element.data, element.length)
                ? MCDS_OK
                : MCDS_NO_MEMORY;
 }
@@ -63,7 +63,7 @@ static int fail_element(int result, const char *name, const char *verb)
 static bool next_element(mcds_bytes value, size_t *at, mcds_bytes *element_out)
 {
     assert(*at <= value.length);
-    const uint8_t *bytes = value.at;
+    const uint8_t *bytes = value.data;
     uint64_t length = 0;
     size_t next = *at;
     for (unsigned shift = 0; shift < 7 * VARINT_MAX; shift += 7) {
@@ -84,7 +84,7 @@ static bool next_element(mcds_bytes value, size_t *at, mcds_bytes *element_out)
 
 int mcds_elements_add(mcds_elements *elements, mcds_bytes element)
 {
-    if (elements == NULL || (element.at == NULL && element.length > 0))
+    if (elements == NULL || (element.data == NULL && element.length > 0))
         return mcds__fail_missing("array", "elements_add", "elements and bytes");
     int result = put_element(elements->value, element, ARRAY_MAX);
     return result == MCDS_OK ? MCDS_OK : fail_element(result, NULL, "elements_add");
@@ -193,7 +193,7 @@ static enum mcds__record_decision decide_set(void *context, const mcds_bytes *ol
 {
     struct array_change *change = context;
     (void)old;
-    if (!mcds_buffer_append(fresh, change->asked.at, change->asked.length))
+    if (!mcds_buffer_append(fresh, change->asked.data, change->asked.length))
         return leave(result, MCDS_NO_MEMORY);
     return MCDS__RECORD_WRITE;
 }
@@ -201,7 +201,7 @@ static enum mcds__record_decision decide_set(void *context, const mcds_bytes *ol
 static bool list_removals(const struct array_change *change, struct mcds__byte_set *removals)
 {
     assert(change->remove_at <= change->asked.length);
-    mcds_bytes asked = {change->asked.at, change->asked.length};
+    mcds_bytes asked = {change->asked.data, change->asked.length};
     size_t at = change->remove_at;
     mcds_bytes removed;
     while (next_element(asked, &at, &removed))
@@ -246,7 +246,7 @@ static enum mcds__record_decision decide_change(void *context, const mcds_bytes 
         change->is_too_big = true;
         return leave(result, MCDS_TOO_BIG);
     }
-    if (!mcds_buffer_append(fresh, change->asked.at, change->remove_at))
+    if (!mcds_buffer_append(fresh, change->asked.data, change->remove_at))
         return leave(result, MCDS_NO_MEMORY);
     return MCDS__RECORD_WRITE;
 }
@@ -316,7 +316,7 @@ static int copy_elements(const mcds_array *array, const struct order *order,
         return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "array", .name = array->name,
                           .verb = order->kind->verb, .option = "elements");
     for (size_t i = 0; i < count; i++) {
-        if (elements[i].at == NULL && elements[i].length > 0)
+        if (elements[i].data == NULL && elements[i].length > 0)
             return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "array",
                               .name = array->name, .verb = order->kind->verb,
                               .option = "element", .found_number = (int64_t)i);

@@ -75,7 +75,7 @@ static size_t count_parts(mcds_bytes key, size_t at)
 {
     size_t parts = at <= key.length ? 1 : 0;
     for (size_t i = at; i < key.length; i++)
-        parts += ((const char *)key.at)[i] == ':';
+        parts += ((const char *)key.data)[i] == ':';
     return parts;
 }
 
@@ -106,7 +106,7 @@ static bool keep_array(struct catalogue *catalogue, mcds_bytes key, const char *
         return false;
     }
     memcpy(array->name, name, strlen(name) + 1);
-    memcpy(array->key.bytes, key.at, key.length);
+    memcpy(array->key.bytes, key.data, key.length);
     array->key.length = (uint8_t)key.length;
     array->next = catalogue->arrays;
     catalogue->arrays = array;
@@ -184,7 +184,7 @@ static bool enumerate_see_key(void *context, mcds_bytes key)
 static void forget_all(struct catalogue *catalogue)
 {
     for (size_t i = 0; i < catalogue->seen.capacity; i++)
-        mcds__free(catalogue->env, (void *)(uintptr_t)catalogue->seen.entries[i].bytes.at);
+        mcds__free(catalogue->env, (void *)(uintptr_t)catalogue->seen.entries[i].bytes.data);
     mcds__byte_set_free(&catalogue->seen);
 }
 

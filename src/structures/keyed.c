@@ -37,7 +37,7 @@ void mcds__keyed_close(struct mcds__keyed *keyed)
 int mcds__check_bytes(const struct mcds__operation_kind *kind, const char *name,
                       const char *what, mcds_bytes bytes)
 {
-    if (bytes.at == NULL && bytes.length > 0)
+    if (bytes.data == NULL && bytes.length > 0)
         return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = kind->noun, .name = name,
                           .verb = kind->verb, .option = what);
     if (bytes.length == 0)
@@ -154,7 +154,7 @@ enum mcds__step mcds__keyed_step_get(struct mcds__operation *operation)
     enum mcds__step step = mcds__map_get_step(&get->get, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK || get->value_out == NULL)
         return step;
-    assert(get->get.value.at != NULL || get->get.value.length == 0);
+    assert(get->get.value.data != NULL || get->get.value.length == 0);
     if (!mcds__value_set(get->value_out, operation->env, get->get.value))
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     return step;

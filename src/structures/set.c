@@ -179,7 +179,7 @@ static bool set_reserve(struct set_fetch *fetch)
 static bool gather_list(void *context, const struct mcds__map_entry *entry)
 {
     struct set_fetch *fetch = context;
-    const uint8_t *places = entry->value.at;
+    const uint8_t *places = entry->value.data;
     for (size_t at = 0; at + MCDS__MAP_PLACE <= entry->value.length; at += MCDS__MAP_PLACE) {
         uint8_t *copy = mcds__allocate(fetch->base.env, entry->element.length);
         if (copy == NULL || !set_reserve(fetch)) {
@@ -188,7 +188,7 @@ static bool gather_list(void *context, const struct mcds__map_entry *entry)
             return false;
         }
         assert(fetch->count < fetch->scratch);
-        memcpy(copy, entry->element.at, entry->element.length);
+        memcpy(copy, entry->element.data, entry->element.length);
         fetch->occurrences[fetch->count++] = (struct occurrence){mcds__get_u64(places + at),
                                                                  entry->element.length, copy};
     }

@@ -127,8 +127,8 @@ static int table_launch_change(struct mcds__keyed_update *change, mcds_table *ta
     if (result != MCDS_OK)
         return result;
     const struct mcds__map_command *command = &order->command;
-    if ((command->value.at == NULL && command->value.length > 0) ||
-        (command->expected.at == NULL && command->expected.length > 0))
+    if ((command->value.data == NULL && command->value.length > 0) ||
+        (command->expected.data == NULL && command->expected.length > 0))
         return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "table",
                           .name = table->keyed.name, .verb = kind->verb, .option = "value");
     if (ttl_ms > TTL_MS_MAX)

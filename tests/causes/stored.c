@@ -72,7 +72,7 @@ static bool show(struct world *world, mcds_request *request, mcds_bytes value)
     request->reply.value_at = values->length;
     request->reply.value_length = value.length;
     request->reply.peer = "server-1:11211";
-    MUST(mcds_buffer_append(values, value.at, value.length));
+    MUST(mcds_buffer_append(values, value.data, value.length));
     return true;
 }
 

@@ -102,7 +102,7 @@ static void values_do_not_mix(struct world *world)
             mcds_bytes value = mcds__reply_value(&batch, &requests[i]);
             assert_int_equal(value.length, is_there ? requests[i].value.length : 0);
             if (value.length > 0)
-                assert_memory_equal(value.at, requests[i].value.at, value.length);
+                assert_memory_equal(value.data, requests[i].value.data, value.length);
             if (is_there)
                 assert_int_equal(requests[i].reply.flags, i);
             requests[i].command = is_there ? MCDS_SET : MCDS_DELETE;
@@ -135,7 +135,7 @@ static void a_value_beyond_the_room_is_told_and_harms_nothing(struct world *worl
     check_outcome(requests[3].reply.outcome, MCDS_OUT_OK, __FILE__, __LINE__);
     mcds_bytes value = mcds__reply_value(&batch, &requests[2]);
     assert_int_equal(value.length, 1);
-    assert_memory_equal(value.at, "1", 1);
+    assert_memory_equal(value.data, "1", 1);
     mcds__buffer_free(&little);
     EXPECT_VALUE(world, n, text("2"));
     EXPECT_VALUE(world, k, ((mcds_bytes){bytes, sizeof bytes}));

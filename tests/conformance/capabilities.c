@@ -195,7 +195,7 @@ static void copies_are_kept_apart(struct world *world)
         check_outcome(run_copy(world, MCDS_GET, k, i, text("")), MCDS_OUT_OK, __FILE__,
                       __LINE__);
         assert_int_equal(world->values.length, 1);
-        assert_int_equal(world->values.at[0], '0' + i % 10);
+        assert_int_equal(world->values.data[0], '0' + i % 10);
     }
     check_outcome(run_copy(world, MCDS_SET, k, places, text("x")), MCDS_OUT_BAD_REQUEST,
                   __FILE__, __LINE__);

@@ -11,7 +11,7 @@ static void wait_gone(struct world *world, mcds_bytes which)
     mcds_request get = {.command = MCDS_GET, .key = which};
     for (int i = 0; i < PATIENCE_STEPS && run(world, &get) == MCDS_OUT_OK; i++)
         pass_ms(world, STEP_MS);
-    check_outcome(get.reply.outcome, MCDS_OUT_MISS, (const char *)which.at, __LINE__);
+    check_outcome(get.reply.outcome, MCDS_OUT_MISS, (const char *)which.data, __LINE__);
 }
 
 static mcds_cas_token store(struct world *world, mcds_bytes which, uint64_t ttl_ms)

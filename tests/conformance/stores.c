@@ -177,7 +177,7 @@ static void the_largest_value_is_taken_and_no_more(struct world *world)
     mcds_request get = {.command = MCDS_GET, .key = k};
     assert_int_equal(run(world, &get), MCDS_OUT_OK);
     assert_int_equal(get.reply.value_length, length);
-    assert_int_equal(memcmp(world->values.at + get.reply.value_at, large, length), 0);
+    assert_int_equal(memcmp(world->values.data + get.reply.value_at, large, length), 0);
     EXPECT(world, MCDS_OUT_OK, .command = MCDS_DELETE, .key = k);
     free(large);
 }

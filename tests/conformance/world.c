@@ -74,7 +74,7 @@ static void see(void *context, const mcds_reply *reply, mcds_bytes value)
     struct sight *sight = context;
     sight->reply = *reply;
     sight->count++;
-    assert_true(mcds_buffer_append(&sight->value, value.at, value.length));
+    assert_true(mcds_buffer_append(&sight->value, value.data, value.length));
 }
 
 /* What was seen is what GET says in a batch; what never expires was seen. */
@@ -96,7 +96,7 @@ static void check_sight(struct world *world, const struct sight *sight,
     if (request->options & MCDS_WANT_TTL)
         assert_int_equal(sight->reply.ttl_ms, reply->ttl_ms);
     if (!(request->options & MCDS_NO_VALUE) && reply->value_length > 0)
-        assert_memory_equal(sight->value.at, world->values.at + reply->value_at,
+        assert_memory_equal(sight->value.data, world->values.data + reply->value_at,
                             reply->value_length);
     world->looked++;
 }
@@ -176,13 +176,13 @@ void check_value(struct world *world, mcds_bytes which, mcds_bytes value, const 
 {
     mcds_request get = {.command = MCDS_GET, .key = which};
     check_outcome(run(world, &get), MCDS_OUT_OK, file, line);
-    const uint8_t *at = world->values.at + get.reply.value_at;
+    const uint8_t *at = world->values.data + get.reply.value_at;
     size_t length = get.reply.value_length;
     while (length > value.length && at[length - 1] == ' ')
         length--;
     _assert_int_equal(length, value.length, file, line);
     if (length > 0)
-        _assert_memory_equal(at, value.at, length, file, line);
+        _assert_memory_equal(at, value.data, length, file, line);
 }
 
 void pass_ms(struct world *world, int64_t ms)

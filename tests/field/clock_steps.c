@@ -228,7 +228,7 @@ static bool see(void *context, const mcds_log_event *event)
     struct reader *reader = context;
     uint32_t number;
     assert_int_equal(event->event.length, sizeof number);
-    memcpy(&number, event->event.at, sizeof number);
+    memcpy(&number, event->event.data, sizeof number);
     assert_in_range(number, 0, EVENTS - 1);
     reader->seen[number]++;
     return true;

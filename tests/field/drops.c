@@ -94,7 +94,7 @@ static bool compare(void *context, const mcds_log_event *event)
 {
     struct wanted *wanted = context;
     wanted->found = event->event.length == strlen(wanted->text) &&
-                    memcmp(event->event.at, wanted->text, event->event.length) == 0;
+                    memcmp(event->event.data, wanted->text, event->event.length) == 0;
     return !wanted->found;
 }
 

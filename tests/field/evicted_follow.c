@@ -74,7 +74,7 @@ static bool see(void *context, const mcds_log_event *event)
     struct follower *follower = context;
     uint32_t number = EVENTS_MAX;
     if (event->event.length == EVENT_BYTES)
-        memcpy(&number, event->event.at, sizeof number);
+        memcpy(&number, event->event.data, sizeof number);
     if (number >= EVENTS_MAX) {
         follower->foreign++;
         return true;

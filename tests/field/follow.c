@@ -49,7 +49,7 @@ static bool see(void *context, const mcds_log_event *event)
     struct play *play = context;
     uint32_t number = STEPS_MAX;
     if (event->event.length == sizeof number)
-        memcpy(&number, event->event.at, sizeof number);
+        memcpy(&number, event->event.data, sizeof number);
     if (number < play->steps)
         play->events[number].seen++;
     else

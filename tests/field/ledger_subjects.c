@@ -52,7 +52,7 @@ static mcds_bytes element_of(uint32_t number)
 static uint32_t number_in(const struct ledger *ledger, mcds_bytes text)
 {
     char digits[16] = "";
-    memcpy(digits, text.at, text.length < 15 ? text.length : 15);
+    memcpy(digits, text.data, text.length < 15 ? text.length : 15);
     char *end;
     unsigned long number = strtoul(digits, &end, 10);
     return end != digits && *end == '.' && number < ledger->count ? (uint32_t)number
@@ -63,7 +63,7 @@ static void see(struct ledger *ledger, mcds_bytes text, mcds_bytes (*made)(uint3
 {
     uint32_t number = number_in(ledger, text);
     if (number == LEDGER_MAX || made(number).length != text.length ||
-        memcmp(made(number).at, text.at, text.length) != 0)
+        memcmp(made(number).data, text.data, text.length) != 0)
         ledger->foreign++;
     else
         ledger->seen[number]++;
@@ -481,7 +481,7 @@ static bool see_row(void *context, mcds_bytes key, mcds_bytes value)
 {
     struct ledger *ledger = context;
     bool is_put = value.length == strlen("a value of some length");
-    bool is_one = value.length == 1 && *(const char *)value.at == '1';
+    bool is_one = value.length == 1 && *(const char *)value.data == '1';
     ledger->foreign += !is_put && !is_one;
     see(ledger, key, element_of);
     return true;
@@ -518,7 +518,7 @@ static bool see_replaced(void *context, mcds_bytes key, mcds_bytes value)
 {
     struct ledger *ledger = context;
     uint32_t number = number_in(ledger, key);
-    bool is_second = value.length == 1 && *(const char *)value.at == '2';
+    bool is_second = value.length == 1 && *(const char *)value.data == '2';
     if (is_second && number + 1 < ledger->count)
         ledger->seen[number + 1]++;
     see(ledger, key, element_of);

@@ -33,7 +33,7 @@ static bool see(void *context, mcds_bytes element, uint64_t count)
     unsigned number;
     (void)count;
     check(element.length < sizeof text, "a strange element");
-    memcpy(text, element.at, element.length);
+    memcpy(text, element.data, element.length);
     check(sscanf(text, "handle %u adds %u", &handle, &number) == 2 && handle < HANDLES,
           "a strange element");
     seen->wrong += number != seen->next[handle];

@@ -112,7 +112,7 @@ static void use_visitors(mcds_store *store, unsigned i, bool finds)
 
 static bool is_the_same(const char *name, mcds_bytes bytes)
 {
-    return bytes.length == strlen(name) && memcmp(bytes.at, name, bytes.length) == 0;
+    return bytes.length == strlen(name) && memcmp(bytes.data, name, bytes.length) == 0;
 }
 
 static bool see_element(void *context, mcds_bytes element, uint64_t count)
@@ -145,7 +145,7 @@ static void use_table(mcds_store *store, unsigned i, bool finds)
               "table", i);
     else
         check(mcds_table_get(table, mcds_text(names[i]), &value) == MCDS_OK &&
-                  is_the_same(names[i], (mcds_bytes){value.at, value.length}),
+                  is_the_same(names[i], (mcds_bytes){value.data, value.length}),
               "table", i);
     mcds_value_free(&value);
     mcds_table_close(table);

@@ -105,7 +105,7 @@ static bool count(void *context, mcds_bytes element)
 {
     struct census *census = context;
     char text[16] = "";
-    memcpy(text, element.at, element.length < sizeof text ? element.length : sizeof text - 1);
+    memcpy(text, element.data, element.length < sizeof text ? element.length : sizeof text - 1);
     unsigned long tag = strtoul(text, NULL, 10);
     if (tag >= TAGS)
         return false;

@@ -135,7 +135,7 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
 static bool see(void *context, mcds_bytes value)
 {
     struct ledger *ledger = context;
-    unsigned long number = value.length == LENGTH ? strtoul(value.at, NULL, 10) : ALL;
+    unsigned long number = value.length == LENGTH ? strtoul(value.data, NULL, 10) : ALL;
     if (number >= ALL) {
         ledger->is_foreign = true;
         return false;
@@ -192,7 +192,7 @@ struct following {
 static bool take_down(void *context, mcds_bytes value)
 {
     struct following *following = context;
-    unsigned long number = strtoul(value.at, NULL, 10);
+    unsigned long number = strtoul(value.data, NULL, 10);
     if (number >= ALL || following->fresh_count == ALL)
         return false;
     following->fresh[following->fresh_count++] = (uint32_t)number;

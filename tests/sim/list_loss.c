@@ -125,7 +125,7 @@ static void push_on(void *context, mcds_sim_client *client, const mcds_completio
 static bool see(void *context, mcds_bytes value)
 {
     struct ledger *ledger = context;
-    unsigned long number = value.length == LENGTH ? strtoul(value.at, NULL, 10) : ALL;
+    unsigned long number = value.length == LENGTH ? strtoul(value.data, NULL, 10) : ALL;
     ledger->is_foreign = ledger->is_foreign || number >= ALL;
     if (number < ALL)
         ledger->pushes[number].seen++;

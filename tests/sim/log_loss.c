@@ -180,7 +180,7 @@ static void write_on(void *context, mcds_sim_client *client, const mcds_completi
 
 static struct event *event_of(struct ledger *ledger, const mcds_log_event *event)
 {
-    unsigned long number = event->event.length == LENGTH ? strtoul(event->event.at, NULL, 10)
+    unsigned long number = event->event.length == LENGTH ? strtoul(event->event.data, NULL, 10)
                                                          : ALL;
     ledger->is_foreign = ledger->is_foreign || number >= ALL;
     return number < ALL ? &ledger->events[number] : NULL;

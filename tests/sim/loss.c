@@ -31,7 +31,7 @@ static bool note_key(void *context, mcds_bytes key)
     struct keys *keys = context;
     if (keys->count == KEYS_MAX || key.length >= KEY_TEXT)
         return false;
-    memcpy(keys->text[keys->count], key.at, key.length);
+    memcpy(keys->text[keys->count], key.data, key.length);
     keys->text[keys->count++][key.length] = '\0';
     return true;
 }

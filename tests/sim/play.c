@@ -285,7 +285,7 @@ uint64_t play_peek_flags(mcds_sim *sim, const char *key, uint64_t none, uint32_t
     mcds__buffer_init(&values, mcds_env_system(), 4096);
     mcds__sim_execute(sim, &request, &values);
     if (request.reply.outcome == MCDS_OUT_OK && request.reply.value_length < sizeof text)
-        memcpy(text, values.at + request.reply.value_at, request.reply.value_length);
+        memcpy(text, values.data + request.reply.value_at, request.reply.value_length);
     mcds__buffer_free(&values);
     *flags_out = request.reply.flags;
     return text[0] != '\0' ? strtoull(text, NULL, 10) : none;

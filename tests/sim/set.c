@@ -138,7 +138,7 @@ static bool see(void *context, mcds_bytes element, uint64_t count)
     unsigned long number = ELEMENTS;
     char text[LENGTH + 1] = "";
     if (element.length == LENGTH) {
-        memcpy(text, element.at, LENGTH);
+        memcpy(text, element.data, LENGTH);
         number = strtoul(text, NULL, 10);
     }
     if (number >= ELEMENTS) {
@@ -164,7 +164,7 @@ static bool see_meanwhile(void *context, mcds_bytes element, uint64_t count)
 {
     struct fetcher *fetcher = context;
     char text[LENGTH + 1] = "";
-    memcpy(text, element.at, element.length < LENGTH ? element.length : LENGTH);
+    memcpy(text, element.data, element.length < LENGTH ? element.length : LENGTH);
     unsigned long number = strtoul(text, NULL, 10);
     if (number < ELEMENTS)
         fetcher->seen[number] += count;

@@ -266,7 +266,7 @@ static bool may_go(mcds_sim *sim, mcds_bytes key)
 {
     if (key.length <= FIRST_KEY)
         return true;
-    mcds_bytes parent = {key.at, key.length == FIRST_KEY + 2 ? FIRST_KEY : key.length - 1};
+    mcds_bytes parent = {key.data, key.length == FIRST_KEY + 2 ? FIRST_KEY : key.length - 1};
     mcds_reply reply = ask_server(sim, MCDS_GET, parent);
     return reply.outcome == MCDS_OUT_OK && mcds__map_state_of(reply.flags) == MCDS__MAP_MOVED;
 }
@@ -297,7 +297,7 @@ static enum mcds__sim_fate arrives(void *context, const mcds_request *request,
     if (dice_roll(&world->dice, PERCENT) < EVICT_PERCENT && may_go(world->sim, request->key)) {
         (void)ask_server(world->sim, MCDS_DELETE, request->key);
         mcds_sim_note(world->sim, NULL, "the server evicts %.*s", (int)request->key.length,
-                      (const char *)request->key.at);
+                      (const char *)request->key.data);
     }
     if (makes_again(world->sim, request))
         return MCDS__SIM_CUT_BEFORE;
@@ -332,7 +332,7 @@ static bool read_key(struct changer *reader, uint32_t key)
     begin.tick = ++world->now.tick;
     int result = mcds_table_get(reader->table, key_of(key), &value);
     if (result == MCDS_OK)
-        (void)snprintf(text, sizeof text, "%.*s", (int)value.length, (char *)value.at);
+        (void)snprintf(text, sizeof text, "%.*s", (int)value.length, (char *)value.data);
     mcds_value_free(&value);
     struct moment end = world->now;
     end.tick = ++world->now.tick;
@@ -353,7 +353,7 @@ static bool tally_key(void *context, mcds_bytes key, mcds_bytes value)
     struct tally *tally = context;
     (void)value;
     for (uint32_t i = 0; i < KEYS; i++)
-        if (key.length == KEY_LENGTH && memcmp(key.at, key_of(i).at, KEY_LENGTH) == 0)
+        if (key.length == KEY_LENGTH && memcmp(key.data, key_of(i).data, KEY_LENGTH) == 0)
             tally->seen[i]++;
     tally->count++;
     return true;

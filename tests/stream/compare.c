@@ -24,7 +24,7 @@ static void print_side(const struct side *side, uint32_t b, uint32_t i)
                   " size %zu cas %" PRIu64 "/%" PRIu64 " value '%.*s' %s\n",
                   side->name, (int)reply->outcome, reply->flags, reply->ttl_ms, reply->number,
                   reply->value_length, reply->cas.unique, reply->cas.connection,
-                  shown ? (int)value.length : 0, shown ? (const char *)value.at : "",
+                  shown ? (int)value.length : 0, shown ? (const char *)value.data : "",
                   reply->detail != NULL ? reply->detail->text : "");
 }
 
@@ -82,7 +82,7 @@ static const char *difference(struct stream *stream, const struct side *sides, u
         if (one->value_length != two->value_length)
             return "size";
         if (!(request->options & MCDS_NO_VALUE) && values[0].length > 0 &&
-            memcmp(values[0].at, values[1].at, values[0].length) != 0)
+            memcmp(values[0].data, values[1].data, values[0].length) != 0)
             return "value";
         if (!same_ttl(sides, b, i))
             return "ttl";
@@ -130,7 +130,7 @@ bool compare_round(struct stream *stream, const struct side *sides, uint64_t don
                           " value of %zu bytes\n",
                           done, b + 1, stream->batch_count, i + 1, stream->batches[b].count,
                           what, (int)request->command, (int)request->key.length,
-                          (const char *)request->key.at, request->options, request->delta,
+                          (const char *)request->key.data, request->options, request->delta,
                           request->value.length);
             print_side(&sides[0], b, i);
             print_side(&sides[1], b, i);

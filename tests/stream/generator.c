@@ -143,7 +143,7 @@ static void make_request(struct stream *stream, struct stream_request *made, uin
         .ttl_ms = choose_ttl_ms(stream),
         .delta = stream_random(stream, one_in(stream, 5) ? INT64_MAX : 200),
     };
-    request->value.at = made->value;
+    request->value.data = made->value;
     request->value.length = made->key % 4 < 2 && !one_in(stream, 8)
                                 ? make_number(stream, made->value)
                                 : make_bytes(stream, made->value);

@@ -58,11 +58,11 @@ static bool parse_element(mcds_bytes element, size_t length, int *member_out,
     char head[24] = "";
     if (element.length != length)
         return COMPLAIN("an element has %zu bytes", element.length);
-    memcpy(head, element.at, sizeof head - 1);
+    memcpy(head, element.data, sizeof head - 1);
     if (sscanf(head, "%d %u", member_out, serial_out) != 2)
         return COMPLAIN("\"%s\" is no element", head);
     (void)write_element(expected, length, *member_out, *serial_out);
-    if (memcmp(expected, element.at, length) != 0)
+    if (memcmp(expected, element.data, length) != 0)
         return COMPLAIN("element %d %u has been damaged", *member_out, *serial_out);
     return true;
 }

@@ -30,12 +30,12 @@ bool pushed_read(mcds_bytes text, int *member_out, uint32_t *value_out)
     char head[20] = "";
     if (text.length < sizeof head)
         return COMPLAIN("a value of %zu bytes", text.length);
-    memcpy(head, text.at, sizeof head - 1);
+    memcpy(head, text.data, sizeof head - 1);
     if (sscanf(head, "%d %u", member_out, value_out) != 2 || *member_out < 0 ||
         *member_out >= CROWD)
         return COMPLAIN("\"%s\" is no value", head);
     mcds_bytes whole = pushed_write(expected, *member_out, *value_out);
-    if (whole.length != text.length || memcmp(whole.at, text.at, text.length) != 0)
+    if (whole.length != text.length || memcmp(whole.data, text.data, text.length) != 0)
         return COMPLAIN("value %u of %d has been damaged", *value_out, *member_out);
     return true;
 }

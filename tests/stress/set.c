@@ -68,7 +68,7 @@ static bool parse_element(mcds_bytes element, uint32_t *number_out)
     char text[32] = "";
     if (element.length != sizeof "element number 000000" - 1)
         return false;
-    memcpy(text, element.at, element.length);
+    memcpy(text, element.data, element.length);
     *number_out = (uint32_t)strtoul(text + sizeof "element number " - 1, NULL, 10);
     return *number_out < SHARED + CROWD * OWN;
 }

@@ -46,7 +46,7 @@ static bool read_number(mcds_bytes text, int64_t *number_out)
     char *end;
     if (text.length == 0 || text.length >= sizeof capacity)
         return false;
-    memcpy(capacity, text.at, text.length);
+    memcpy(capacity, text.data, text.length);
     *number_out = strtoll(capacity, &end, 10);
     return *end == '\0';
 }
@@ -60,7 +60,7 @@ static bool get(struct player *player, mcds_bytes key, int64_t *number_out)
         return true;
     if (result != MCDS_OK)
         return COMPLAIN("get: %s", mcds_errmsg());
-    if (!read_number((mcds_bytes){player->value.at, player->value.length}, number_out))
+    if (!read_number((mcds_bytes){player->value.data, player->value.length}, number_out))
         return COMPLAIN("get brings what nobody put");
     return true;
 }
@@ -229,7 +229,7 @@ static bool note_row(void *context, mcds_bytes key, mcds_bytes value)
     unsigned member, at;
     if (key.length >= sizeof text)
         return COMPLAIN("a scan brings what nobody put");
-    memcpy(text, key.at, key.length);
+    memcpy(text, key.data, key.length);
     if (sscanf(text, OWN_KEY, &member, &at) != 2 || (int)member != player->member->number)
         return true;
     (void)write_text(expected, OWN_KEY, member, at);

@@ -29,10 +29,10 @@ static bool gather(void *context, mcds_bytes element)
     if (element.length < 16)
         (void)snprintf(fetched->text + used, sizeof fetched->text - used, "%s%.*s",
                        fetched->elements > 0 ? " " : "", (int)element.length,
-                       (const char *)element.at);
+                       (const char *)element.data);
     fetched->bytes += element.length;
     for (size_t i = 0; i < element.length; i += 1000)
-        fetched->sum = fetched->sum * 31 + ((const uint8_t *)element.at)[i];
+        fetched->sum = fetched->sum * 31 + ((const uint8_t *)element.data)[i];
     return ++fetched->elements != fetched->stop_after;
 }
 
@@ -297,7 +297,7 @@ static void bad_arguments_are_refused(struct suite *suite)
     CHECK(MCDS_INVALID, suite, mcds_array_change_by, array, NULL, NULL);
     CHECK(MCDS_INVALID, suite, mcds_array_change, NULL, NULL, 0, NULL, 0);
     nothing.length = (size_t)65 << 20;
-    nothing.at = "";
+    nothing.data = "";
     CHECK(MCDS_TOO_BIG, suite, mcds_array_set, array, &nothing, 1);
     CHECK_SENTENCE("64 MB");
     CHECK_RESULT(MCDS_INVALID, mcds_array_drop(NULL));

@@ -41,7 +41,7 @@ static void note_number(char *answers, const char *what, int result, double numb
 
 static bool gather(void *context, mcds_bytes value)
 {
-    (void)strncat(context, value.at, value.length);
+    (void)strncat(context, value.data, value.length);
     return true;
 }
 

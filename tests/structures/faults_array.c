@@ -114,7 +114,7 @@ static bool note_element(void *context, mcds_bytes element)
     size_t used = strlen(state);
     if (element.length < LONG)
         (void)snprintf(state + used, STATE_MAX - used, " %.*s", (int)element.length,
-                       (const char *)element.at);
+                       (const char *)element.data);
     else
         (void)snprintf(state + used, STATE_MAX - used, " %s",
                        element.length == LARGE ? "LARGE" : "WRONG");

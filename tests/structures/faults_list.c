@@ -114,7 +114,7 @@ static struct model model_before(const struct trial *trial)
 static bool note_value(void *context, mcds_bytes value)
 {
     struct model *model = context;
-    const char *word = value.at;
+    const char *word = value.data;
     if (word[0] == '#')
         model->fillers++;
     else
@@ -259,7 +259,7 @@ static bool count_piece(void *context, mcds_bytes key)
 {
     uint32_t colons = 0;
     for (size_t i = 0; i < key.length; i++)
-        colons += ((const char *)key.at)[i] == ':';
+        colons += ((const char *)key.data)[i] == ':';
     *(uint32_t *)context += colons > 4;
     return true;
 }

@@ -114,7 +114,7 @@ static struct model model_before(const struct trial *trial)
 static bool note_event(void *context, const mcds_log_event *event)
 {
     struct model *model = context;
-    const char *word = event->event.at;
+    const char *word = event->event.data;
     if (word[0] == '#')
         model->fillers++;
     else

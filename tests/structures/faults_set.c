@@ -184,7 +184,7 @@ static bool note_element(void *context, mcds_bytes element, uint64_t count)
 {
     struct model *model = context;
     char word[4];
-    (void)snprintf(word, sizeof word, "%.3s", (const char *)element.at);
+    (void)snprintf(word, sizeof word, "%.3s", (const char *)element.data);
     assert_int_equal(element.length, ELEMENT_LENGTH);
     if (word[0] == '#') {
         model->fillers += count;

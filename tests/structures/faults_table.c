@@ -133,7 +133,7 @@ static void prepare_deep_cold(struct trial *trial)
 static void tell_value(mcds_bytes value, char out[VALUE_MAX])
 {
     if (value.length < VALUE_MAX)
-        (void)snprintf(out, VALUE_MAX, "%.*s", (int)value.length, (const char *)value.at);
+        (void)snprintf(out, VALUE_MAX, "%.*s", (int)value.length, (const char *)value.data);
     else
         (void)snprintf(out, VALUE_MAX, "long%zu", value.length);
 }
@@ -142,9 +142,9 @@ static bool note_entry(void *context, mcds_bytes key, mcds_bytes value)
 {
     struct model *model = context;
     assert_int_equal(key.length, KEY_LENGTH);
-    model->fillers += *(const char *)key.at == '#';
+    model->fillers += *(const char *)key.data == '#';
     for (int i = 0; i < NAMES; i++)
-        if (memcmp(key.at, names[i], 3) == 0) {
+        if (memcmp(key.data, names[i], 3) == 0) {
             assert_string_equal(model->values[i], ""); /* each is seen once */
             tell_value(value, model->values[i]);
         }
@@ -342,7 +342,7 @@ static int act_get(struct trial *trial)
 {
     char value[VALUE_MAX];
     int result = CALL_TRIAL(trial, mcds_table_get, key_of("ann"), &trial->value);
-    tell_value((mcds_bytes){trial->value.at, trial->value.length}, value);
+    tell_value((mcds_bytes){trial->value.data, trial->value.length}, value);
     (void)snprintf(trial->seen, sizeof trial->seen, "%s", result == MCDS_OK ? value : "");
     return result;
 }

@@ -28,7 +28,7 @@ static bool gather(void *context, mcds_bytes value)
     struct fetched *fetched = context;
     size_t used = strlen(fetched->text);
     (void)snprintf(fetched->text + used, sizeof fetched->text - used, "%s%.*s",
-                   used > 0 ? " " : "", (int)value.length, (const char *)value.at);
+                   used > 0 ? " " : "", (int)value.length, (const char *)value.data);
     fetched->values++;
     return fetched->values != fetched->stop_after;
 }
@@ -90,7 +90,7 @@ static bool count_up(void *context, mcds_bytes value)
     int length = snprintf(expected, sizeof expected, "%llu, and some bytes more",
                           (unsigned long long)counted->next);
     assert_int_equal(value.length, length);
-    assert_memory_equal(value.at, expected, (size_t)length);
+    assert_memory_equal(value.data, expected, (size_t)length);
     counted->next += counted->step;
     return true;
 }
@@ -154,7 +154,7 @@ static void many_are_pushed_in_order(struct suite *suite)
 static bool tick(void *context, mcds_bytes value)
 {
     uint8_t *seen = context;
-    seen[strtoul(value.at, NULL, 10)]++;
+    seen[strtoul(value.data, NULL, 10)]++;
     return true;
 }
 
@@ -191,7 +191,7 @@ static bool measure(void *context, mcds_bytes value)
     struct measured *measured = context;
     measured->lengths[measured->count++] = value.length;
     for (size_t i = 0; i < value.length; i++)
-        assert_int_equal(((const uint8_t *)value.at)[i], (uint8_t)(i * 7));
+        assert_int_equal(((const uint8_t *)value.data)[i], (uint8_t)(i * 7));
     return true;
 }
 

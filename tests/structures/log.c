@@ -36,7 +36,7 @@ static bool gather(void *context, const mcds_log_event *event)
     size_t used = strlen(visited->text);
     (void)snprintf(visited->text + used, sizeof visited->text - used, "%s%.*s",
                    used > 0 ? " " : "", (int)event->event.length,
-                   (const char *)event->event.at);
+                   (const char *)event->event.data);
     visited->last_ms = event->when_ms;
     return ++visited->events != visited->stop_after;
 }
@@ -168,7 +168,7 @@ static bool count_up(void *context, const mcds_log_event *event)
     int length = snprintf(expected, sizeof expected, "%lld, and some bytes that make it longer",
                           (long long)counted->next);
     assert_int_equal(event->event.length, length);
-    assert_memory_equal(event->event.at, expected, (size_t)length);
+    assert_memory_equal(event->event.data, expected, (size_t)length);
     counted->next += counted->step;
     return true;
 }

@@ -36,7 +36,7 @@ static bool see_bytes(struct seen *seen, mcds_bytes value)
 {
     uint32_t number = UINT32_MAX;
     if (value.length == LENGTH)
-        memcpy(&number, value.at, sizeof number);
+        memcpy(&number, value.data, sizeof number);
     assert_in_range(number, 0, EVENTS_MAX + AFTER - 1);
     seen->times[number]++;
     return ++seen->count != seen->stop_after;

@@ -273,7 +273,8 @@ static void append_register(struct suite *suite, const struct raw_key *raw, mcds
     };
     mcds__buffer_init(&bytes, mcds_env_system(), 256);
     assert_true(mcds__bucket_put_record(&bytes, mcds__key_bytes(&raw->key), &record));
-    assert_int_equal(raw_append(suite, raw, (mcds_bytes){bytes.at, bytes.length}), MCDS_OUT_OK);
+    assert_int_equal(raw_append(suite, raw, (mcds_bytes){bytes.data, bytes.length}),
+                     MCDS_OUT_OK);
     mcds__buffer_free(&bytes);
 }
 

@@ -43,11 +43,11 @@ static bool gather(void *context, mcds_bytes element, uint64_t count)
     size_t used = strlen(fetched->text);
     if (fetched->counts)
         (void)snprintf(fetched->text + used, sizeof fetched->text - used, "%s%.*s*%llu",
-                       used > 0 ? " " : "", (int)element.length, (const char *)element.at,
+                       used > 0 ? " " : "", (int)element.length, (const char *)element.data,
                        (unsigned long long)count);
     else
         (void)snprintf(fetched->text + used, sizeof fetched->text - used, "%s%.*s",
-                       used > 0 ? " " : "", (int)element.length, (const char *)element.at);
+                       used > 0 ? " " : "", (int)element.length, (const char *)element.data);
     fetched->elements++;
     return fetched->elements != fetched->stop_after;
 }
@@ -154,7 +154,7 @@ static bool check_sequence(void *context, mcds_bytes element, uint64_t count)
     char text[32] = "";
     (void)count;
     if (element.length < sizeof text)
-        memcpy(text, element.at, element.length);
+        memcpy(text, element.data, element.length);
     sequence->wrong += strtoull(text, NULL, 10) != sequence->next++;
     return true;
 }
@@ -263,7 +263,7 @@ static bool count_member(void *context, mcds_bytes element, uint64_t count)
     struct census *census = context;
     char text[32] = "";
     if (element.length < sizeof text)
-        memcpy(text, element.at, element.length);
+        memcpy(text, element.data, element.length);
     uint64_t number = strtoull(text + 7, NULL, 10);
     if (element.length == 15 && count == 1 && number < MANY)
         census->seen[number]++;

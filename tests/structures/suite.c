@@ -203,7 +203,7 @@ bool raw_read(struct suite *suite, const struct raw_key *key, uint8_t *out, size
     bool found = run(suite, &request, &values) == MCDS_OUT_OK;
     *length_out = found ? request.reply.value_length : 0;
     if (*length_out > 0)
-        memcpy(out, values.at + request.reply.value_at, *length_out);
+        memcpy(out, values.data + request.reply.value_at, *length_out);
     mcds__buffer_free(&values);
     return found;
 }

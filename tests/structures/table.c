@@ -22,7 +22,7 @@ static void check_value(struct suite *suite, mcds_table *table, const char *key,
     mcds_value value = MCDS_VALUE_INIT;
     CHECK(MCDS_OK, suite, mcds_table_get, table, mcds_text(key), &value);
     assert_int_equal(value.length, strlen(expected));
-    assert_memory_equal(value.at, expected, value.length);
+    assert_memory_equal(value.data, expected, value.length);
     mcds_value_free(&value);
 }
 
@@ -197,8 +197,8 @@ static bool count_row(void *context, mcds_bytes key, mcds_bytes value)
     char text[16] = "";
     assert_int_equal(key.length, 10);
     assert_int_equal(value.length, 10);
-    assert_memory_equal(key.at, value.at, 10);
-    memcpy(text, key.at, 10);
+    assert_memory_equal(key.data, value.data, 10);
+    memcpy(text, key.data, 10);
     uint64_t number = strtoull(text + 4, NULL, 10);
     assert_true(number < MANY);
     census->seen[number]++;
@@ -268,10 +268,10 @@ static void large_values_fit(struct suite *suite)
     }
     CHECK(MCDS_OK, suite, mcds_table_get, table, mcds_text("k"), &value);
     assert_int_equal(value.length, sizeof large);
-    assert_memory_equal(value.at, large, sizeof large);
+    assert_memory_equal(value.data, large, sizeof large);
     CHECK(MCDS_OK, suite, mcds_table_get, table, mcds_text("c"), &value);
     assert_int_equal(value.length, sizeof large / 2);
-    assert_int_equal(value.at[0], 'c');
+    assert_int_equal(value.data[0], 'c');
     mcds_value_free(&value);
     mcds_table_close(table);
 }
@@ -303,7 +303,7 @@ static void a_full_key_makes_room(struct suite *suite)
                                         wall_ms(suite)};
         record.length = 0;
         assert_true(mcds__bucket_put_record(&record, mcds__key_bytes(&raw.key), &dead));
-        mcds_bytes bytes = {record.at, record.length};
+        mcds_bytes bytes = {record.data, record.length};
         assert_int_equal(raw_append(suite, &raw, bytes), MCDS_OUT_OK);
     }
     mcds__buffer_free(&record);

@@ -16,7 +16,7 @@ static bool list_key(void *context, mcds_bytes key)
 {
     struct listing *listing = context;
     size_t length = listing->root.length;
-    const char *bytes = key.at;
+    const char *bytes = key.data;
     if (key.length < length || memcmp(bytes, listing->root.bytes, length) != 0 ||
         (key.length > length && bytes[length] != ':'))
         return true;

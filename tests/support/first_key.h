@@ -25,8 +25,8 @@ static inline struct mcds__map_life first_life(mcds_store *store, const struct m
     if (get.reply.outcome != MCDS_OUT_OK || values.length <= MCDS__FRAME_HEAD + 2)
         return none;
     enum mcds__descriptor_kind kind = (enum mcds__descriptor_kind)
-                                          values.at[MCDS__FRAME_HEAD + 2];
-    if (mcds__descriptor_open(&descriptor, (mcds_bytes){values.at, values.length}, get.key,
+                                          values.data[MCDS__FRAME_HEAD + 2];
+    if (mcds__descriptor_open(&descriptor, (mcds_bytes){values.data, values.length}, get.key,
                               kind, &detail) != MCDS_OK)
         return none;
     return (struct mcds__map_life){

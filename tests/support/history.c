@@ -38,7 +38,7 @@ const char *history_object_name(const struct history_actor *actor, uint32_t obje
 static int64_t number_of(mcds_bytes text)
 {
     char digits[32];
-    (void)snprintf(digits, sizeof digits, "%.*s", (int)text.length, (const char *)text.at);
+    (void)snprintf(digits, sizeof digits, "%.*s", (int)text.length, (const char *)text.data);
     return strtoll(digits, NULL, 10);
 }
 
@@ -113,7 +113,7 @@ static int64_t result_of_table(struct history_actor *actor, uint32_t index, int 
     case GET:
         return result == MCDS_NOT_FOUND
                    ? ABSENT
-                   : number_of((mcds_bytes){call->value.at, call->value.length});
+                   : number_of((mcds_bytes){call->value.data, call->value.length});
     case PUT:
         return 0;
     case REMOVE:

@@ -130,7 +130,7 @@ static inline mcds_reply fetch(mcds_store *store, const char *key, char *value, 
     if (value != NULL && request.reply.outcome == MCDS_OUT_OK) {
         assert_true(request.reply.value_length < capacity);
         if (request.reply.value_length > 0)
-            memcpy(value, values.at + request.reply.value_at, request.reply.value_length);
+            memcpy(value, values.data + request.reply.value_at, request.reply.value_length);
         value[request.reply.value_length] = '\0';
     }
     mcds__buffer_free(&values);

@@ -196,16 +196,16 @@ static inline mcds_bytes value_of(struct world *world, const char *key, mcds_buf
     mcds_request get = {.command = MCDS_GET, .key = {key, strlen(key)}};
     values->length = 0;
     assert_int_equal(execute(world, &get, values), MCDS_OUT_OK);
-    return (mcds_bytes){values->at, values->length};
+    return (mcds_bytes){values->data, values->length};
 }
 
 static inline void expect_stored(struct world *world, const char *key, const char *expected)
 {
     static uint8_t capacity[65536];
-    mcds_buffer values = {.at = capacity, .capacity = sizeof capacity, .borrowed = true};
+    mcds_buffer values = {.data = capacity, .capacity = sizeof capacity, .borrowed = true};
     mcds_bytes value = value_of(world, key, &values);
     assert_int_equal(value.length, strlen(expected));
-    assert_memory_equal(value.at, expected, value.length);
+    assert_memory_equal(value.data, expected, value.length);
 }
 
 static const struct push plain = {.reads = true};

@@ -89,7 +89,7 @@ static inline void assert_value(struct world *world, const char *key, const char
     assert_int_equal(world->request.reply.value_length, strlen(value));
     assert_int_equal(world->values.length, strlen(value));
     if (value[0] != '\0')
-        assert_memory_equal(world->values.at, value, strlen(value));
+        assert_memory_equal(world->values.data, value, strlen(value));
 }
 
 #endif

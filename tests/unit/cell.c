@@ -111,7 +111,7 @@ static void counts_as_the_commands_do(void **state)
     assert_true(mcds__keyspace_peek(world.table, text("n"), mcds__hash(SEED, text("n")),
                                     &world.context, &reply, &value));
     assert_int_equal(value.length, 4);
-    assert_memory_equal(value.at, "1000", 4);
+    assert_memory_equal(value.data, "1000", 4);
     assert_int_equal(reply.cas.unique, world.cas_next);
     cell = open_cell(&world, "n", cell);
     add(cell, MCDS__CELL_DELTA_MAX, MCDS__CELL_DELTA_MAX + 1000);
@@ -340,7 +340,7 @@ static void put_back_one_more(struct crowd *crowd, mcds_buffer *values)
     mcds__store_execute(crowd->store, 0, &batch);
     assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
     (void)snprintf(digits, sizeof digits, "%.*s", (int)values->length,
-                   (const char *)values->at);
+                   (const char *)values->data);
     uint64_t number = strtoull(digits, NULL, 10) + 1;
     (void)snprintf(digits, sizeof digits, "%llu", (unsigned long long)number);
     request = (mcds_request){

@@ -70,7 +70,7 @@ static void lose(enum fault fault, uint64_t at)
     static struct world world;
     static char ids[100][ID_LENGTH + 1];
     static uint8_t capacity[65536];
-    mcds_buffer values = {.at = capacity, .capacity = sizeof capacity, .borrowed = true};
+    mcds_buffer values = {.data = capacity, .capacity = sizeof capacity, .borrowed = true};
     struct push pushing = plain;
     uint32_t seen[100] = {0};
     uint32_t again = 0;
@@ -88,7 +88,7 @@ static void lose(enum fault fault, uint64_t at)
     assert_int_equal(value.length % ID_LENGTH, 0);
     for (size_t i = 0; i < value.length; i += ID_LENGTH) {
         char id[ID_LENGTH + 1] = {0};
-        memcpy(id, (const char *)value.at + i, ID_LENGTH);
+        memcpy(id, (const char *)value.data + i, ID_LENGTH);
         unsigned long number = strtoul(id, NULL, 10);
         assert_true(number < 100);
         seen[number]++;

@@ -44,7 +44,7 @@ struct world {
 static bool is_key(const mcds_request *request, const char *key)
 {
     return request->key.length == strlen(key) &&
-           memcmp(request->key.at, key, request->key.length) == 0;
+           memcmp(request->key.data, key, request->key.length) == 0;
 }
 
 static void submit(struct world *world, mcds_request request)
@@ -77,7 +77,7 @@ static bool pretend_key(struct world *world, mcds_request *request)
     mcds__map_seal_head(&value, request->key, &head);
     enum mcds__map_state map_state = is_leaf ? MCDS__MAP_OPEN : MCDS__MAP_MOVED;
     (void)pretend(world, request, mcds__map_flags(map_state, value.length, 0),
-                  (mcds_bytes){value.at, value.length});
+                  (mcds_bytes){value.data, value.length});
     mcds__buffer_free(&value);
     return true;
 }
@@ -103,7 +103,7 @@ static bool answer(void *context, mcds_request *request)
         return false;
     if (world->has_parts && request->command == MCDS_ADD)
         (void)snprintf(world->mark, sizeof world->mark, "%.*s", (int)request->key.length,
-                       (const char *)request->key.at);
+                       (const char *)request->key.data);
     if (request->command == MCDS_DELETE) {
         request->reply.outcome = MCDS_OUT_OK;
         return true;
@@ -120,7 +120,7 @@ static bool note_key(void *context, mcds_bytes key)
 {
     struct world *world = context;
     char text[252];
-    (void)snprintf(text, sizeof text, "%.*s", (int)key.length, (const char *)key.at);
+    (void)snprintf(text, sizeof text, "%.*s", (int)key.length, (const char *)key.data);
     if (world->root[0] == '\0' || key.length < strlen(world->root)) {
         world->first_length = strlen(world->root);
         memcpy(world->root, text, sizeof text);

@@ -62,7 +62,7 @@ static void look_up(struct reader *reader, const char *key)
     reader->flags = get.reply.flags;
     reader->ttl_ms = get.reply.ttl_ms;
     assert_true(reader->length < VALUE_MAX);
-    memcpy(reader->value, values.at + get.reply.value_at, reader->length);
+    memcpy(reader->value, values.data + get.reply.value_at, reader->length);
     reader->value[reader->length] = '\0';
 }
 

@@ -263,7 +263,7 @@ static bool check_next(void *context, mcds_bytes element, uint64_t count)
     char text[16];
     int length = snprintf(text, sizeof text, "%u", (unsigned)order->next++);
     order->wrong += count != 1 || element.length != (size_t)length ||
-                    memcmp(element.at, text, element.length) != 0;
+                    memcmp(element.data, text, element.length) != 0;
     return true;
 }
 

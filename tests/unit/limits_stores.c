@@ -21,7 +21,7 @@ static void check(mcds_store *store, size_t most)
     assert_int_equal(mcds_table_put(table, longest, (mcds_bytes){bytes, most}, 0), MCDS_OK);
     assert_int_equal(mcds_table_get(table, longest, &read), MCDS_OK);
     assert_int_equal(read.length, most);
-    assert_memory_equal(read.at, bytes, most);
+    assert_memory_equal(read.data, bytes, most);
     assert_int_equal(mcds_table_put(table, longest, (mcds_bytes){bytes, most + 1}, 0),
                      MCDS_TOO_BIG);
     assert_int_equal(mcds_last_error()->cause, MCDS_CAUSE_TOO_BIG);

@@ -191,7 +191,7 @@ static void batch_runs_in_order(void **state)
     assert_int_equal(requests[3].reply.outcome, MCDS_OUT_MISS);
     assert_int_equal(requests[4].reply.value_length, 1);
     assert_int_equal(requests[5].reply.value_at, 1);
-    assert_memory_equal(values.at, "57", 2);
+    assert_memory_equal(values.data, "57", 2);
     assert_non_null(strstr(requests[0].reply.peer, fixture->file));
     mcds__buffer_free(&values);
     mcds_close(store);
@@ -333,7 +333,7 @@ static bool see(void *context, mcds_bytes key)
     struct seen *seen = context;
     seen->count++;
     (void)snprintf(seen->last, sizeof seen->last, "%.*s", (int)key.length,
-                   (const char *)key.at);
+                   (const char *)key.data);
     return seen->count < seen->limit;
 }
 
@@ -418,7 +418,7 @@ static void note_sight(void *context, const mcds_reply *reply, mcds_bytes value)
 {
     struct sight *sight = context;
     sight->reply = *reply;
-    sight->at = value.at;
+    sight->at = value.data;
     if (value.length > 0)
         sight->last = sight->at[value.length - 1];
 }

@@ -43,7 +43,7 @@ static void assert_reply(const mcds_request *request, const mcds_buffer *values,
     assert_int_equal(reply->outcome, MCDS_OUT_OK);
     assert_int_equal(reply->value_length, strlen(expected));
     assert_true(reply->value_at + reply->value_length <= values->length);
-    assert_memory_equal(values->at + reply->value_at, expected, reply->value_length);
+    assert_memory_equal(values->data + reply->value_at, expected, reply->value_length);
 }
 
 /* What a transaction has appended is given up with it, and nothing else. */

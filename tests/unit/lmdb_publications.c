@@ -178,7 +178,7 @@ static pid_t append_and_read(const char *path)
                 requests[1].reply.outcome == MCDS_OUT_OK &&
                 requests[1].reply.cas.unique == requests[0].reply.cas.unique &&
                 requests[2].reply.outcome == MCDS_OUT_MISS && values.length == 6 &&
-                memcmp(values.at, "abcxyz", 6) == 0;
+                memcmp(values.data, "abcxyz", 6) == 0;
     mcds_close(store);
     _exit(fine ? 0 : 101);
 }
@@ -498,9 +498,9 @@ static void a_message_says_what_was_asked(void **state)
     assert_int_equal(read.cas.unique, 5);
     assert_int_equal(read.cas.connection, 6);
     assert_int_equal(read.key.length, 7);
-    assert_memory_equal(read.key.at, "the key", 7);
+    assert_memory_equal(read.key.data, "the key", 7);
     assert_int_equal(read.value.length, 9);
-    assert_memory_equal(read.value.at, "the value", 9);
+    assert_memory_equal(read.value.data, "the value", 9);
     assert_true(mcds__lmdb_message_next(&message, &at, &read));
     assert_int_equal(read.command, MCDS_TOUCH);
     assert_int_equal(read.value.length, 0);
@@ -564,7 +564,7 @@ static void a_damaged_message_is_read_to_its_damage(void **state)
         message = whole;
         message.bytes[i] ^= 0xff;
         while (mcds__lmdb_message_next(&message, &at, &read)) {
-            assert_true((const uint8_t *)read.key.at >= message.bytes);
+            assert_true((const uint8_t *)read.key.data >= message.bytes);
             assert_true(at <= message.length);
         }
     }

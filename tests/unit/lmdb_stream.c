@@ -75,7 +75,7 @@ static void assert_same(const struct stream *stream, size_t at, int round)
         print_error("seed %d round %d: command %d on %s gives outcomes %d and %d, numbers "
                     "%" PRIu64 " and %" PRIu64 "\n",
                     SEED, round, (int)one->requests[at].command,
-                    (const char *)one->requests[at].key.at, (int)a->outcome, (int)b->outcome,
+                    (const char *)one->requests[at].key.data, (int)a->outcome, (int)b->outcome,
                     a->number, b->number);
     assert_true(same);
 }
@@ -114,7 +114,7 @@ static void run_round(struct stream *stream, int round)
     const mcds_buffer *two = &stream->sides[1].values;
     assert_int_equal(one->length, two->length);
     if (one->length > 0)
-        assert_memory_equal(one->at, two->at, one->length);
+        assert_memory_equal(one->data, two->data, one->length);
 }
 
 static void memory_and_lmdb_agree(void **state)

@@ -30,7 +30,7 @@ static bool put_before_the_root_goes(void *context, mcds_request *request)
 {
     struct race *race = context;
     if (request->command != MCDS_DELETE || request->key.length != strlen(ROOT) ||
-        memcmp(request->key.at, ROOT, strlen(ROOT)) != 0 || race->has_raced)
+        memcmp(request->key.data, ROOT, strlen(ROOT)) != 0 || race->has_raced)
         return false;
     race->has_raced = true;
     assert_int_equal(mcds_log_put(race->writer, 0, mcds_text("between")), MCDS_OK);
@@ -39,7 +39,7 @@ static bool put_before_the_root_goes(void *context, mcds_request *request)
 
 static bool count_after(void *context, const mcds_log_event *event)
 {
-    *(int *)context += event->event.length == 5 && memcmp(event->event.at, "after", 5) == 0;
+    *(int *)context += event->event.length == 5 && memcmp(event->event.data, "after", 5) == 0;
     return true;
 }
 

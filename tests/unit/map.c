@@ -32,7 +32,7 @@ static mcds_bytes key(void)
 
 static mcds_bytes value_of(const struct bytes *bytes)
 {
-    return (mcds_bytes){bytes->value.at, bytes->value.length};
+    return (mcds_bytes){bytes->value.data, bytes->value.length};
 }
 
 /* An empty key. */
@@ -88,7 +88,7 @@ static void check_entry(struct bytes *bytes, const char *element, const char *ex
         } else {
             assert_non_null(entry);
             assert_int_equal(entry->value.length, strlen(expected));
-            assert_memory_equal(entry->value.at, expected, strlen(expected));
+            assert_memory_equal(entry->value.data, expected, strlen(expected));
         }
         mcds__bucket_free(&bucket);
     }
@@ -131,9 +131,9 @@ static void records_come_back_as_they_went(void **state)
     assert_int_equal(
         mcds__map_next_record(value_of(&bytes), mcds__map_key_sum(key()), &at, &seen), MCDS_OK);
     assert_int_equal(seen.command.verb, MCDS__MAP_SWAP);
-    assert_memory_equal(seen.command.element.at, "element", 7);
-    assert_memory_equal(seen.command.value.at, "new", 3);
-    assert_memory_equal(seen.command.expected.at, "old", 3);
+    assert_memory_equal(seen.command.element.data, "element", 7);
+    assert_memory_equal(seen.command.value.data, "new", 3);
+    assert_memory_equal(seen.command.expected.data, "old", 3);
     assert_true(seen.command.delta == INT64_MIN);
     assert_int_equal(seen.command.expires_ms, NOW_MS + 1);
     assert_true(seen.writer == WRITER && seen.seq == UINT32_MAX);
@@ -153,7 +153,7 @@ static void check_bytes(mcds_bytes seen, mcds_bytes wanted)
 {
     assert_int_equal(seen.length, wanted.length);
     if (wanted.length > 0)
-        assert_memory_equal(seen.at, wanted.at, wanted.length);
+        assert_memory_equal(seen.data, wanted.data, wanted.length);
 }
 
 /* Lengths of one byte and of several, with and without each part. */
@@ -263,9 +263,9 @@ static void what_a_newer_version_writes_is_said_to_be_newer(void **state)
                 struct mcds__bucket bucket;
                 size_t whole = bytes.value.length;
                 append_at(&bytes, put("e", ""), WRITER, 1, 1, NOW_MS);
-                bytes.value.at[whole + 6 + at] = (uint8_t)value;
+                bytes.value.data[whole + 6 + at] = (uint8_t)value;
                 mcds_buffer record = {
-                    bytes.value.at + whole, bytes.value.length - whole, 0, 0, NULL, true};
+                    bytes.value.data + whole, bytes.value.length - whole, 0, 0, NULL, true};
                 mcds__map_readdress(&record, key());
                 mcds__bucket_init(&bucket, &bytes.fake.env, key(),
                                   alone ? mcds_text("other") : (mcds_bytes){NULL, 0});
@@ -280,12 +280,12 @@ static void what_a_newer_version_writes_is_said_to_be_newer(void **state)
     struct mcds__map_head head;
     assert_int_equal(mcds__map_open_head(value_of(&bytes), key(), &head), MCDS_OK);
     mcds__map_seal_head(&bytes.value, key(), &head);
-    bytes.value.at[3]++;
+    bytes.value.data[3]++;
     assert_int_equal(mcds__map_open_head(value_of(&bytes), key(), &head), MCDS_CORRUPT);
-    uint32_t sum = mcds__crc32c(mcds__map_key_sum(key()), bytes.value.at, MCDS__MAP_HEAD - 4);
-    sum = mcds__crc32c(sum, bytes.value.at + MCDS__MAP_HEAD,
+    uint32_t sum = mcds__crc32c(mcds__map_key_sum(key()), bytes.value.data, MCDS__MAP_HEAD - 4);
+    sum = mcds__crc32c(sum, bytes.value.data + MCDS__MAP_HEAD,
                        bytes.value.length - MCDS__MAP_HEAD);
-    mcds__put_u32(bytes.value.at + MCDS__MAP_HEAD - 4, sum);
+    mcds__put_u32(bytes.value.data + MCDS__MAP_HEAD - 4, sum);
     assert_int_equal(mcds__map_open_head(value_of(&bytes), key(), &head), MCDS_UNSUPPORTED);
     assert_string_equal(mcds__map_reason(MCDS_UNSUPPORTED)->text,
                         "it was made by a newer version of mcds: upgrade this program");
@@ -376,12 +376,12 @@ static void every_flipped_bit_is_seen(void **state)
     for (size_t i = 0; i < bytes.value.length; i++)
         for (int bit = 0; bit < 8; bit++) {
             struct mcds__bucket bucket;
-            bytes.value.at[i] ^= (uint8_t)(1 << bit);
+            bytes.value.data[i] ^= (uint8_t)(1 << bit);
             mcds__bucket_init(&bucket, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
             assert_int_equal(mcds__map_load(&bucket, value_of(&bytes), bytes.flags),
                              MCDS_CORRUPT);
             mcds__bucket_free(&bucket);
-            bytes.value.at[i] ^= (uint8_t)(1 << bit);
+            bytes.value.data[i] ^= (uint8_t)(1 << bit);
         }
     end(&bytes);
 }
@@ -398,7 +398,8 @@ static void every_cut_is_seen(void **state)
     for (size_t length = 0; length < bytes.value.length; length++) {
         struct mcds__bucket bucket;
         mcds__bucket_init(&bucket, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
-        int result = mcds__map_load(&bucket, (mcds_bytes){bytes.value.at, length}, bytes.flags);
+        int result = mcds__map_load(&bucket, (mcds_bytes){bytes.value.data, length},
+                                    bytes.flags);
         assert_int_equal(result, length == whole ? MCDS_OK : MCDS_CORRUPT);
         mcds__bucket_free(&bucket);
     }
@@ -552,7 +553,7 @@ static void children_share_the_entries(void **state)
         mcds__buffer_init(&value, &bytes.fake.env, 1 << 20);
         assert_true(mcds__bucket_encode(&all, key(), 0, digit, NOW_MS, &value, &floor_s));
         mcds__bucket_init(&child, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
-        assert_int_equal(mcds__map_load(&child, (mcds_bytes){value.at, value.length},
+        assert_int_equal(mcds__map_load(&child, (mcds_bytes){value.data, value.length},
                                         mcds__map_flags(MCDS__MAP_OPEN, 0, 0)),
                          MCDS_OK);
         for (uint32_t i = 0; i < child.entry_count; i++)
@@ -622,14 +623,14 @@ static void a_number_moves_no_record(void **state)
                                           .time_ms = NOW_MS};
         mcds__buffer_init_in(&out, &fake.env, 1 << 20, bytes, storage);
         assert_true(mcds__map_write_record(&out, &record, &element));
-        const uint8_t *memory = out.at;
+        const uint8_t *memory = out.data;
         assert_true(out.capacity - out.length >= MCDS__MAP_NUMBER_ROOM);
         mcds__map_number_record(&out, 7, UINT32_MAX, 0, &numbered);
-        assert_ptr_equal(out.at, memory);
-        assert_in_range((uintptr_t)element.at, (uintptr_t)memory,
+        assert_ptr_equal(out.data, memory);
+        assert_in_range((uintptr_t)element.data, (uintptr_t)memory,
                         (uintptr_t)(memory + out.length));
         assert_int_equal(numbered.length, element.length);
-        assert_memory_equal(numbered.at, "element", numbered.length);
+        assert_memory_equal(numbered.data, "element", numbered.length);
         mcds__buffer_free(&out);
     }
     assert_int_equal(fake.blocks, 0);

@@ -61,9 +61,9 @@ static void rewrite(struct play *play)
     uint32_t floor_s;
     mcds__buffer_init(&next, &play->fake.env, 1 << 24);
     mcds__bucket_init(&bucket, &play->fake.env, KEY, ALL);
-    assert_int_equal(
-        mcds__map_load(&bucket, (mcds_bytes){play->value.at, play->value.length}, play->flags),
-        MCDS_OK);
+    assert_int_equal(mcds__map_load(&bucket, (mcds_bytes){play->value.data, play->value.length},
+                                    play->flags),
+                     MCDS_OK);
     assert_true(mcds__bucket_encode(&bucket, KEY, 0, MCDS__MAP_ALL, NOW_MS, &next, &floor_s));
     play->steps = bucket.steps;
     mcds__bucket_free(&bucket);
@@ -195,9 +195,10 @@ static void a_writer_twice_is_corrupt(void **state)
         assert_true(mcds__bucket_put_varint(&play.value, 0));
         mcds__map_seal_head(&play.value, KEY, &(struct mcds__map_head){.rewrites = 1});
         mcds__bucket_init(&bucket, &play.fake.env, KEY, ALL);
-        assert_int_equal(
-            mcds__map_load(&bucket, (mcds_bytes){play.value.at, play.value.length}, play.flags),
-            MCDS_CORRUPT);
+        assert_int_equal(mcds__map_load(&bucket,
+                                        (mcds_bytes){play.value.data, play.value.length},
+                                        play.flags),
+                         MCDS_CORRUPT);
         mcds__bucket_free(&bucket);
         end(&play);
     }

@@ -41,7 +41,7 @@ static void move_all(mcds_store *store, mcds_bytes element)
     struct mcds__key first = first_key(store, &root);
     mcds_request get = {.command = MCDS_GET, .key = mcds__key_bytes(&first)};
     assert_int_equal(ask(store, &get, &values), MCDS_OUT_OK);
-    mcds_bytes value = {values.at, values.length};
+    mcds_bytes value = {values.data, values.length};
     for (uint32_t depth = 0; depth <= DIGITS; depth++) {
         struct mcds__key key;
         mcds_buffer nothing;

@@ -109,7 +109,7 @@ static bool note_row(void *context, mcds_bytes key, mcds_bytes value)
     char text[16] = "";
     assert_int_equal(value.length, VALUE_LENGTH);
     assert_true(key.length < sizeof text);
-    memcpy(text, key.at, key.length);
+    memcpy(text, key.data, key.length);
     assert_int_equal(sscanf(text, "key-%u", &number), 1);
     assert_true(number < world->rows);
     world->seen[number]++;

@@ -47,7 +47,7 @@ static void write_first(struct world *world, uint32_t flags)
     mcds_request set = {.command = MCDS_SET,
                         .flags = flags,
                         .key = mcds__key_bytes(&world->first),
-                        .value = {world->value.at, world->value.length}};
+                        .value = {world->value.data, world->value.length}};
     assert_int_equal(run_one(world->store, set).outcome, MCDS_OUT_OK);
 }
 
@@ -109,7 +109,7 @@ static int get_by_operation(struct world *world, mcds_bytes key, mcds_value *val
 
 static bool copy_value(void *context, mcds_bytes value)
 {
-    return mcds_buffer_append(context, value.at, value.length);
+    return mcds_buffer_append(context, value.data, value.length);
 }
 
 /* Of the short way alone: MCDS_BUSY when it does not answer. */
@@ -141,10 +141,10 @@ static void check(struct world *world, const char *key, int at_once, int result,
     assert_int_equal(seen.length, at_once == MCDS_OK ? strlen(value) : 0);
     if (result == MCDS_OK) {
         assert_int_equal(waiting.value.length, strlen(value));
-        assert_memory_equal(waiting.value.at, value, strlen(value));
+        assert_memory_equal(waiting.value.data, value, strlen(value));
         assert_int_equal(asked.value.length, strlen(value));
-        assert_memory_equal(asked.value.at, value, strlen(value));
-        assert_memory_equal(seen.at, value, seen.length);
+        assert_memory_equal(asked.value.data, value, strlen(value));
+        assert_memory_equal(seen.data, value, seen.length);
     }
     mcds_value_free(&waiting.value);
     mcds_value_free(&asked.value);
@@ -251,11 +251,11 @@ static void shares_what_this_look_has_shown(struct world *world)
 static void finds_out_damage(struct world *world)
 {
     for (size_t i = 0; i < world->value.length; i++) {
-        world->value.at[i] ^= 0x10;
+        world->value.data[i] ^= 0x10;
         write_first(world, world->flags);
         check(world, "here", MCDS_BUSY, MCDS_CORRUPT, "");
         check(world, "never", MCDS_BUSY, MCDS_CORRUPT, "");
-        world->value.at[i] ^= 0x10;
+        world->value.data[i] ^= 0x10;
     }
     write_first(world, world->flags);
     check(world, "here", MCDS_OK, MCDS_OK, "value");
@@ -267,14 +267,14 @@ static void says_when_there_is_no_memory(struct world *world)
     world->fake.allowed = 0;
     assert_int_equal(mcds_table_get(world->table, mcds_text("here"), &value), MCDS_NO_MEMORY);
     assert_string_equal(mcds_errmsg(), "table 't': get: this process is out of memory");
-    assert_null(value.at);
+    assert_null(value.data);
     assert_int_equal(mcds_table_has(world->table, mcds_text("here")), MCDS_OK);
     world->fake.allowed = -1;
     assert_int_equal(mcds_table_get(world->table, mcds_text("here"), &value), MCDS_OK);
     /* Room that is there already is used again. */
     world->fake.allowed = 0;
     assert_int_equal(mcds_table_get(world->table, mcds_text("brief"), &value), MCDS_OK);
-    assert_memory_equal(value.at, "lives", 5);
+    assert_memory_equal(value.data, "lives", 5);
     world->fake.allowed = -1;
     mcds_value_free(&value);
 }

@@ -42,7 +42,7 @@ static bool note_key(void *context, mcds_bytes key)
 {
     struct world *world = context;
     assert_true(world->key_count < KEYS_MAX && key.length <= 250);
-    memcpy(world->keys[world->key_count++], key.at, key.length);
+    memcpy(world->keys[world->key_count++], key.data, key.length);
     return true;
 }
 
@@ -101,7 +101,7 @@ static bool note_row(void *context, mcds_bytes key, mcds_bytes value)
     char text[16] = "";
     unsigned number = ROWS;
     (void)value;
-    memcpy(text, key.at, key.length);
+    memcpy(text, key.data, key.length);
     assert_int_equal(sscanf(text, "row-%u", &number), 1);
     assert_true(number < ROWS);
     world->seen[number]++;
@@ -250,7 +250,7 @@ struct stall {
 /* A client that makes children and then says no more: every second split does not end. */
 static bool stop_marks(void *context, mcds_request *request)
 {
-    const char *end = (const char *)request->key.at + request->key.length;
+    const char *end = (const char *)request->key.data + request->key.length;
     bool is_odd = end[-2] == ':' && strchr("13579bdf", end[-1]) != NULL;
     (void)context;
     if (!is_odd || request->command != MCDS_REPLACE)

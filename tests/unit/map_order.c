@@ -35,7 +35,7 @@ static void rewrite(struct play *play)
     bucket.form = MCDS__MAP_FORM_LIST;
     if (play->value.length > 0)
         assert_int_equal(mcds__map_load(&bucket,
-                                        (mcds_bytes){play->value.at, play->value.length},
+                                        (mcds_bytes){play->value.data, play->value.length},
                                         play->flags),
                          MCDS_OK);
     assert_true(mcds__bucket_encode(&bucket, KEY, 0, MCDS__MAP_ALL, 0, &rewritten, &floor_s));
@@ -68,9 +68,9 @@ static void check(struct play *play)
 {
     struct mcds__bucket bucket;
     mcds__bucket_init(&bucket, &play->fake.env, KEY, (mcds_bytes){NULL, 0});
-    assert_int_equal(
-        mcds__map_load(&bucket, (mcds_bytes){play->value.at, play->value.length}, play->flags),
-        MCDS_OK);
+    assert_int_equal(mcds__map_load(&bucket, (mcds_bytes){play->value.data, play->value.length},
+                                    play->flags),
+                     MCDS_OK);
     for (unsigned writer = 1; writer <= WRITERS; writer++) {
         uint64_t last = 0;
         for (unsigned number = 1; number <= ADDITIONS; number++) {
@@ -80,7 +80,7 @@ static void check(struct play *play)
             assert_non_null(entry);
             assert_int_equal(entry->value.length, 8);
             uint64_t place;
-            memcpy(&place, entry->value.at, sizeof place);
+            memcpy(&place, entry->value.data, sizeof place);
             assert_true(place > last);
             last = place;
         }
@@ -168,7 +168,7 @@ static void an_element_that_is_added_often_takes_bounded_memory(void **state)
     mcds__bucket_init(&bucket, &play.fake.env, KEY, (mcds_bytes){NULL, 0});
     bucket.form = MCDS__MAP_FORM_LIST;
     assert_int_equal(
-        mcds__map_load(&bucket, (mcds_bytes){play.value.at, play.value.length}, play.flags),
+        mcds__map_load(&bucket, (mcds_bytes){play.value.data, play.value.length}, play.flags),
         MCDS_OK);
     assert_true(taken < 4 * play.value.length);
     const struct mcds__map_entry *entry = mcds__map_find(&bucket, mcds_text("again"));
@@ -177,7 +177,7 @@ static void an_element_that_is_added_often_takes_bounded_memory(void **state)
     uint64_t last = 0;
     for (size_t at = 0; at < entry->value.length; at += 8) {
         uint64_t place;
-        memcpy(&place, (const uint8_t *)entry->value.at + at, sizeof place);
+        memcpy(&place, (const uint8_t *)entry->value.data + at, sizeof place);
         assert_true(place > last);
         last = place;
     }

@@ -289,7 +289,7 @@ static void *work(void *argument)
         values.length = 0;
         mcds__store_execute(worker->store, 0, &batch);
         if (requests[2].reply.value_length == strlen(own) &&
-            memcmp(values.at, own, strlen(own)) == 0 &&
+            memcmp(values.data, own, strlen(own)) == 0 &&
             requests[3].reply.outcome == MCDS_OUT_OK)
             worker->number_max = requests[0].reply.number;
     }
@@ -328,7 +328,7 @@ static void see(void *context, const mcds_reply *reply, mcds_bytes value)
 {
     mcds_buffer *seen = context;
     assert_int_equal(reply->value_length, value.length);
-    assert_true(mcds_buffer_append(seen, value.at, value.length));
+    assert_true(mcds_buffer_append(seen, value.data, value.length));
     assert_true(mcds_buffer_append(seen, reply->outcome == MCDS_OUT_OK ? "." : "!", 1));
 }
 
@@ -361,7 +361,7 @@ static void a_look_needs_no_clock_and_no_memory(void **state)
     assert_true(mcds__store_peek(store, text("none"), see, &seen));
     assert_false(mcds__store_peek(store, text("brief"), see, &seen));
     assert_int_equal(seen.length, 8);
-    assert_memory_equal(seen.at, "value..!", 8);
+    assert_memory_equal(seen.data, "value..!", 8);
     assert_true(mcds__store_peek(store, text("large"), see, &seen));
     assert_int_equal(seen.length, 8 + sizeof large);
     mcds_close(store);

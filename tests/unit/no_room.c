@@ -60,7 +60,7 @@ static void race(struct world *world, mcds_request *request)
     mcds_request add = {.command = MCDS_ADD,
                         .flags = held.flags,
                         .key = request->key,
-                        .value = {values.at + held.value_at, held.value_length}};
+                        .value = {values.data + held.value_at, held.value_length}};
     assert_int_equal(ask(world, add, NULL).outcome, MCDS_OUT_OK);
     world->met++;
 }

@@ -46,7 +46,7 @@ static void answer_get(struct stuck *stuck, mcds_request *request, mcds_buffer *
     request->reply.cas = (mcds_cas_token){1, 1};
     request->reply.value_at = values->length;
     request->reply.value_length = bytes.length;
-    assert_true(mcds_buffer_append(values, bytes.at, bytes.length));
+    assert_true(mcds_buffer_append(values, bytes.data, bytes.length));
     mcds__buffer_free(&bytes);
 }
 

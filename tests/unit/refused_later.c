@@ -55,7 +55,7 @@ static void lose(struct world *world, mcds_request *request)
     mcds_request part = *request;
     mcds_batch batch = {.requests = &part, .count = 1, .deadline_ns = INT64_MAX};
     (void)snprintf(world->part, sizeof world->part, "%.*s", (int)request->key.length,
-                   (const char *)request->key.at);
+                   (const char *)request->key.data);
     part.value.length = request->value.length * world->arrived / ALL;
     if (world->arrived != NOTHING) {
         mcds__backend_memory.submit(world->backend.inner, &batch);
@@ -70,7 +70,7 @@ static void lose(struct world *world, mcds_request *request)
 
 static bool is_first_part(const struct world *world, mcds_bytes key)
 {
-    return key.length == strlen(world->part) && memcmp(key.at, world->part, key.length) == 0;
+    return key.length == strlen(world->part) && memcmp(key.data, world->part, key.length) == 0;
 }
 
 static bool hook(void *context, mcds_request *request)
@@ -108,7 +108,7 @@ static bool see(void *context, mcds_bytes value)
     struct world *world = context;
     for (uint32_t i = 0; i < VALUES; i++)
         world->seen[i] += value.length == LENGTH &&
-                          memcmp(value.at, value_of(i).at, LENGTH) == 0;
+                          memcmp(value.data, value_of(i).data, LENGTH) == 0;
     return true;
 }
 

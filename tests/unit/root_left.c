@@ -165,7 +165,7 @@ static bool note_key(void *context, mcds_bytes key)
 {
     struct world *world = context;
     assert_true(world->count < KEYS_MAX && key.length <= 250);
-    memcpy(world->keys[world->count], key.at, key.length);
+    memcpy(world->keys[world->count], key.data, key.length);
     world->keys[world->count++][key.length] = '\0';
     return true;
 }

@@ -36,13 +36,13 @@ static void add(struct fixture *f, uint32_t seq, uint8_t flags, size_t length)
     memset(payload, (int)('a' + seq % 26), length);
     size_t at = f->value.length;
     assert_true(mcds__segment_put(&f->value, &record));
-    assert_int_equal(mcds__segment_length(f->value.at + at), f->value.length - at);
-    mcds__segment_address(f->value.at + at, f->value.length - at, key, 0);
+    assert_int_equal(mcds__segment_length(f->value.data + at), f->value.length - at);
+    mcds__segment_address(f->value.data + at, f->value.length - at, key, 0);
 }
 
 static mcds_bytes value_of(const struct fixture *f)
 {
-    return (mcds_bytes){f->value.at, f->value.length};
+    return (mcds_bytes){f->value.data, f->value.length};
 }
 
 static uint32_t count(mcds_bytes value, uint32_t *corrupt)
@@ -142,17 +142,17 @@ static void damage_is_skipped_and_counted(void **state)
     size_t length = f.value.length / 5;
     for (size_t at = 0; at < f.value.length; at++) {
         uint32_t corrupt;
-        f.value.at[at] ^= 0x5a;
+        f.value.data[at] ^= 0x5a;
         uint32_t records = count(value_of(&f), &corrupt);
-        bool ends = f.value.at[at] == 0 && at % length == 0;
+        bool ends = f.value.data[at] == 0 && at % length == 0;
         if (!ends) {
             assert_int_equal(records, 4);
             assert_int_equal(corrupt, 1);
         }
-        f.value.at[at] ^= 0x5a;
+        f.value.data[at] ^= 0x5a;
     }
     uint32_t corrupt;
-    assert_int_equal(count((mcds_bytes){f.value.at, f.value.length - 1}, &corrupt), 4);
+    assert_int_equal(count((mcds_bytes){f.value.data, f.value.length - 1}, &corrupt), 4);
     assert_int_equal(corrupt, 1);
     assert_int_equal(count((mcds_bytes){"something else", 14}, &corrupt), 0);
     assert_int_equal(corrupt, 1);
@@ -166,15 +166,15 @@ static void a_record_belongs_to_its_key(void **state)
     uint32_t corrupt;
     begin(&f);
     add(&f, 1, 0, 40);
-    mcds__segment_address(f.value.at, f.value.length, other_key, 0);
+    mcds__segment_address(f.value.data, f.value.length, other_key, 0);
     assert_int_equal(count(value_of(&f), &corrupt), 0);
     assert_int_equal(corrupt, 1);
-    mcds__segment_address(f.value.at, f.value.length, key, 2 | MCDS__SEGMENT_LOSS);
+    mcds__segment_address(f.value.data, f.value.length, key, 2 | MCDS__SEGMENT_LOSS);
     struct mcds__segment_record record;
     mcds__segment_get(value_of(&f), 0, &record);
     assert_int_equal(record.flags, 2 | MCDS__SEGMENT_LOSS);
     assert_int_equal(count(value_of(&f), &corrupt), 1);
-    assert_true(mcds__segment_holds(key, value_of(&f), f.value.at));
+    assert_true(mcds__segment_holds(key, value_of(&f), f.value.data));
     mcds__buffer_free(&f.value);
 }
 

@@ -64,14 +64,14 @@ static mcds_bytes segment_key(const struct world *world, int segment)
 
 static bool is_segment(mcds_bytes key, char digit)
 {
-    const char *at = key.at;
+    const char *at = key.data;
     return key.length > 9 && memcmp(at, "mcds:lp1:", 9) == 0 && at[key.length - 2] == ':' &&
            at[key.length - 1] == digit;
 }
 
 static bool writes_count(const mcds_request *request)
 {
-    const char *at = request->key.at;
+    const char *at = request->key.data;
     uint32_t colons = 0;
     if (request->command == MCDS_GET || request->key.length < 9 ||
         memcmp(at, "mcds:lp1:", 9) != 0)
@@ -91,7 +91,7 @@ static bool meet(struct world *world, mcds_request *request, mcds_outcome outcom
 static void note_count_key(struct world *world, mcds_bytes key, int suffix)
 {
     (void)snprintf(world->count, sizeof world->count, "%.*s", (int)key.length - suffix,
-                   (const char *)key.at);
+                   (const char *)key.data);
 }
 
 static bool meet_count(struct world *world, mcds_request *request)
@@ -99,7 +99,7 @@ static bool meet_count(struct world *world, mcds_request *request)
     note_count_key(world, request->key, 0);
     if (world->trouble == COUNT_UNKNOWN || (world->trouble == COUNT_CUT && world->met == 0))
         return meet(world, request, MCDS_OUT_UNKNOWN);
-    bool is_first = ((const char *)request->value.at)[0] == '2';
+    bool is_first = ((const char *)request->value.data)[0] == '2';
     if (world->trouble == COUNT_ALONE && is_first && world->met != ALONE)
         return meet(world, request, MCDS_OUT_UNKNOWN);
     bool is_passed = world->trouble == COUNT_PASSED || world->trouble == COUNT_ALONE;
@@ -202,7 +202,7 @@ static void check_count(struct world *world, const char *expected)
         world, (mcds_request){.command = MCDS_GET, .key = mcds_text(world->count)}, &values);
     assert_int_equal(reply.outcome, MCDS_OUT_OK);
     assert_int_equal(reply.value_length, strlen(expected));
-    assert_memory_equal(values.at + reply.value_at, expected, strlen(expected));
+    assert_memory_equal(values.data + reply.value_at, expected, strlen(expected));
 }
 
 /* What is not set in an operation is 0. */

@@ -68,14 +68,14 @@ static void make_segment(mcds_store *store, const struct mcds__segments *segment
                                    mcds__segment_put_opening(opening, key, segment->before)));
     size_t at = value.length;
     assert_true(mcds__segment_put(&value, &record));
-    mcds__segment_address(value.at + at, value.length - at, key, 0);
+    mcds__segment_address(value.data + at, value.length - at, key, 0);
     if (segment->kind == 'c')
         assert_true(mcds_buffer_append(&value, zeros, sizeof zeros));
     mcds_request request = {.command = MCDS_SET,
                             .flags = segment->incarnation,
                             .key = key,
                             .route = route,
-                            .value = {value.at, value.length}};
+                            .value = {value.data, value.length}};
     execute(store, &request);
     assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
     mcds__buffer_free(&value);
@@ -120,7 +120,7 @@ static void check(const struct row *row)
     for (uint32_t i = 0; i < reading.read.count; i++) {
         struct mcds__segment_record record;
         (void)mcds__segment_read_item(&reading.read, &reading.read.items[i], &record);
-        shown[i] = *(const char *)record.payload.at;
+        shown[i] = *(const char *)record.payload.data;
     }
     assert_string_equal(shown, row->shown);
     assert_true(reading.read.gaps == row->gaps);

@@ -79,7 +79,7 @@ static void check_answer(const struct mcds__wire *wire, const struct answer *ans
     assert_int_equal(reply.ttl_ms, answer->ttl_ms != 0 ? answer->ttl_ms : MCDS_TTL_UNKNOWN);
     assert_int_equal(reply.value.length, answer->value != NULL ? strlen(answer->value) : 0);
     if (answer->value != NULL)
-        assert_memory_equal(reply.value.at, answer->value, reply.value.length);
+        assert_memory_equal(reply.value.data, answer->value, reply.value.length);
 }
 
 static void meta_answers(void **state)
@@ -364,8 +364,8 @@ static void expect_sent(const struct mcds__wire *wire, mcds_request request, con
     mcds_buffer out;
     mcds__buffer_init(&out, mcds_env_system(), 4096);
     assert_true(wire->encode(&request, SEQUENCE, WALL_S, &out));
-    if (out.length != strlen(bytes) || memcmp(out.at, bytes, out.length) != 0)
-        fail_msg("%s: '%.*s' is not '%s'", wire->name, (int)out.length, (const char *)out.at,
+    if (out.length != strlen(bytes) || memcmp(out.data, bytes, out.length) != 0)
+        fail_msg("%s: '%.*s' is not '%s'", wire->name, (int)out.length, (const char *)out.data,
                  bytes);
     mcds__buffer_free(&out);
 }

@@ -27,7 +27,7 @@ static bool byte_set_is_same(const struct mcds__byte_entry *entry, mcds_bytes by
                              uint64_t hash)
 {
     return entry->hash == hash && entry->bytes.length == bytes.length &&
-           (bytes.length == 0 || memcmp(entry->bytes.at, bytes.at, bytes.length) == 0);
+           (bytes.length == 0 || memcmp(entry->bytes.data, bytes.data, bytes.length) == 0);
 }
 
 /* The entry of the string, or the free entry for it. */

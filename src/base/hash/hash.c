@@ -6,5 +6,5 @@
 
 uint64_t mcds__hash(uint64_t seed, mcds_bytes bytes)
 {
-    return XXH3_64bits_withSeed(bytes.at, bytes.length, seed);
+    return XXH3_64bits_withSeed(bytes.data, bytes.length, seed);
 }

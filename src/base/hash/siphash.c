@@ -59,7 +59,7 @@ static inline uint64_t last_word(const uint8_t *at, size_t count, size_t length)
 
 uint64_t mcds__siphash(const uint64_t key[2], mcds_bytes bytes)
 {
-    const uint8_t *at = bytes.at;
+    const uint8_t *at = bytes.data;
     const uint8_t *end = at + (bytes.length & ~(size_t)7);
     struct state s = {
         key[0] ^ UINT64_C(0x736f6d6570736575),

@@ -57,7 +57,7 @@ size_t mcds__descriptor_seal(const struct mcds__descriptor *descriptor, mcds_byt
 /* Read a payload. False: its length is wrong. */
 static bool read_payload(struct mcds__descriptor *descriptor, mcds_bytes payload)
 {
-    const uint8_t *bytes = payload.at;
+    const uint8_t *bytes = payload.data;
     size_t length = MCDS__DESCRIPTOR_FIXED + 8 * (size_t)bytes[COUNT_AT];
     bool may_be_longer = bytes[LAYOUT_AT] > MCDS__DESCRIPTOR_LAYOUT;
     if (payload.length < length || (payload.length > length && !may_be_longer) ||
@@ -83,7 +83,7 @@ int mcds__descriptor_open(struct mcds__descriptor *descriptor_out, mcds_bytes va
     bool is_whole = mcds__frame_open(value, TYPE, VERSION, key, &payload) &&
                     payload.length >= MCDS__DESCRIPTOR_FIXED;
     if (is_whole)
-        is_newer = ((const uint8_t *)payload.at)[NEEDS_AT] > MCDS__DESCRIPTOR_LAYOUT;
+        is_newer = ((const uint8_t *)payload.data)[NEEDS_AT] > MCDS__DESCRIPTOR_LAYOUT;
     if (!is_newer && is_whole && read_payload(descriptor_out, payload) &&
         descriptor_out->kind == kind)
         return MCDS_OK;

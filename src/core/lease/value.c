@@ -29,7 +29,7 @@ bool mcds__lease_decode(mcds_bytes value, mcds_bytes key, struct mcds__lease_val
         return false;
     if (payload.length < PAYLOAD_MIN || payload.length > PAYLOAD_MIN + MCDS__LEASE_LABEL_MAX)
         return false;
-    const uint8_t *at = payload.at;
+    const uint8_t *at = payload.data;
     if (at[0] != STATE_HELD && at[0] != STATE_FREE)
         return false;
     out->free = at[0] == STATE_FREE;

@@ -22,9 +22,9 @@ bool mcds__map_get_begin(struct mcds__map_get *get, struct mcds__map *map, mcds_
     get->hash = 0;
     get->life = (struct mcds__map_life){0};
     get->proof = (struct mcds__map_proof){0};
-    if (!mcds_buffer_append(&get->element, element.at, element.length))
+    if (!mcds_buffer_append(&get->element, element.data, element.length))
         return false;
-    get->place = (struct mcds__map_place){.element = {get->element.at, element.length}};
+    get->place = (struct mcds__map_place){.element = {get->element.data, element.length}};
     return true;
 }
 
@@ -90,7 +90,7 @@ static void map_get_set_life(struct mcds__map_get *get, const struct mcds__map_l
         return;
     get->life = *life;
     get->hash = mcds__map_hash(life->hash_key,
-                               (mcds_bytes){get->element.at, get->element.length});
+                               (mcds_bytes){get->element.data, get->element.length});
 }
 
 static enum mcds__step map_get_locate(struct mcds__map_get *get,
@@ -190,14 +190,14 @@ static bool keep_value(void *context, mcds_bytes value)
 {
     struct kept *kept = context;
     mcds_buffer *values = kept->values;
-    const uint8_t *at = value.at;
+    const uint8_t *at = value.data;
     kept->value = value;
-    if (value.length == 0 || (at >= values->at && at < values->at + values->length))
+    if (value.length == 0 || (at >= values->data && at < values->data + values->length))
         return true;
     size_t before = values->length;
-    if (!mcds_buffer_append(values, value.at, value.length))
+    if (!mcds_buffer_append(values, value.data, value.length))
         return false;
-    kept->value.at = values->at + before;
+    kept->value.data = values->data + before;
     return true;
 }
 
@@ -211,7 +211,7 @@ static enum mcds__step take_entry(struct mcds__map_get *get, struct mcds__operat
     struct kept kept = {.values = &operation->values};
     int result = take_element(
         operation->env, request->key, mcds__reply_value(&operation->batch, request),
-        request->reply.flags, (mcds_bytes){get->element.at, get->element.length}, keep_value,
+        request->reply.flags, (mcds_bytes){get->element.data, get->element.length}, keep_value,
         &kept);
     get->value = kept.value;
     (void)mcds__operation_explain(operation, result, mcds__map_reason(result));

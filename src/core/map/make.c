@@ -49,7 +49,7 @@ static bool map_make_encode(struct mcds__map_making *making, struct mcds__map *m
     mcds__bucket_init(&nothing, map->env, key, (mcds_bytes){NULL, 0});
     if (!mcds__buffer_reserve(root, MCDS__DESCRIPTOR_CAPACITY))
         return false;
-    root->length = mcds__descriptor_seal(descriptor, mcds__key_bytes(&map->root), root->at);
+    root->length = mcds__descriptor_seal(descriptor, mcds__key_bytes(&map->root), root->data);
     assert(root->length <= MCDS__DESCRIPTOR_CAPACITY);
     return mcds__bucket_encode(&nothing, key, 0, MCDS__MAP_ALL, 0,
                                &making->scratch->values[ADD_KEY], &floor_s);
@@ -70,11 +70,12 @@ static enum mcds__step map_make_ask(struct mcds__map_making *making, struct mcds
     scratch->requests[ADD_KEY].command = scratch->requests[ADD_ROOT].command = MCDS_ADD;
     scratch->requests[ADD_KEY].ttl_ms = scratch->requests[ADD_ROOT].ttl_ms = map->ttl_ms;
     scratch->requests[ADD_KEY].flags = mcds__map_flags(MCDS__MAP_OPEN, first->length, 0);
-    scratch->requests[ADD_KEY].value = (mcds_bytes){first->at, first->length};
+    scratch->requests[ADD_KEY].value = (mcds_bytes){first->data, first->length};
     scratch->requests[ADD_ROOT].flags = mcds__descriptor_flags(making->life.number);
-    scratch->requests[ADD_ROOT].value = (mcds_bytes){root->at, root->length};
+    scratch->requests[ADD_ROOT].value = (mcds_bytes){root->data, root->length};
     scratch->requests[APPEND].command = MCDS_APPEND;
-    scratch->requests[APPEND].value = (mcds_bytes){making->record->at, making->record->length};
+    scratch->requests[APPEND].value = (mcds_bytes){making->record->data,
+                                                   making->record->length};
     scratch->requests[SEE_ROOT].command = scratch->requests[LOOK].command = MCDS_GET;
     scratch->requests[LOOK].options = making->wants_value ? 0 : MCDS_NO_VALUE;
     making->stage = MAKE_ASKING;

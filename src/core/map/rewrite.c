@@ -179,7 +179,7 @@ static enum mcds__step ask_swap(struct mcds__map_rewrite *rewrite, struct mcds__
         .ttl_ms = map->ttl_ms,
         .key = parent_key(rewrite),
         .route = mcds__map_route(map, rewrite->depth),
-        .value = {value->at, value->length},
+        .value = {value->data, value->length},
         .cas = rewrite->token,
     };
     rewrite->stage = stage;
@@ -205,7 +205,7 @@ static bool make_child(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
         .flags = mcds__map_flags(MCDS__MAP_OPEN, value->length, floor_s),
         .ttl_ms = map->ttl_ms,
         .key = key,
-        .value = {value->at, value->length},
+        .value = {value->data, value->length},
     };
     return true;
 }
@@ -255,7 +255,7 @@ static enum mcds__step map_rewrite_ask_mark(struct mcds__map_rewrite *rewrite,
         .ttl_ms = map->ttl_ms,
         .key = parent_key(rewrite),
         .route = mcds__map_route(map, rewrite->depth),
-        .value = {value->at, value->length},
+        .value = {value->data, value->length},
     };
     parent_request(rewrite)[1] = mcds__map_request_root(map);
     rewrite->stage = GROW_MOVING;

@@ -43,7 +43,7 @@ static enum mcds__step map_update_ask_at(struct mcds__map_update *update,
         .command = MCDS_APPEND,
         .key = key,
         .route = route,
-        .value = {update->record.at, update->record.length},
+        .value = {update->record.data, update->record.length},
     };
     update->requests[LOOK] = (mcds_request){
         .command = MCDS_GET,

@@ -32,9 +32,9 @@ bool mcds__hll_take(uint8_t registers[MCDS__HLL_REGISTERS], mcds_bytes index, mc
 {
     if (index.length != MCDS__HLL_INDEX_LENGTH || rank.length != 1)
         return false;
-    const uint8_t *bytes = index.at;
+    const uint8_t *bytes = index.data;
     uint32_t at = bytes[0] | (uint32_t)bytes[1] << 8;
-    uint8_t reached = *(const uint8_t *)rank.at;
+    uint8_t reached = *(const uint8_t *)rank.data;
     if (at >= MCDS__HLL_REGISTERS || reached == 0 || reached > MCDS__HLL_RANK_MAX)
         return false;
     if (reached > registers[at])

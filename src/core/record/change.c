@@ -81,7 +81,7 @@ static enum mcds__step record_change_ask_write(struct mcds__record_change *chang
         .command = load->is_known ? MCDS_CAS : MCDS_ADD,
         .ttl_ms = ttl_ms,
         .key = mcds__key_bytes(&load->key),
-        .value = {change->root.at, change->root.length},
+        .value = {change->root.data, change->root.length},
         .cas = load->is_known ? load->token : (mcds_cas_token){0, 0},
     };
     change->stage = stage;
@@ -140,7 +140,7 @@ static enum mcds__step record_change_add_blocks(struct mcds__record_change *chan
             .command =
                 MCDS_SET, /* no other client uses this name, so writing it twice is harmless */
             .key = mcds__key_bytes(&scratch->keys[count]),
-            .value = {change->fresh.at + at, left < length ? left : length},
+            .value = {change->fresh.data + at, left < length ? left : length},
         };
     }
     assert(count > 0 && count <= MCDS__RECORD_BATCH);
@@ -213,7 +213,7 @@ static enum mcds__step decide(struct mcds__record_change *change,
     next->intent = next->blocks = (struct mcds__record_blocks){0, 0, 0};
     mcds__record_push_id(next, change->id);
     next->kind = decision == MCDS__RECORD_REMOVE ? MCDS__RECORD_REMOVED : MCDS__RECORD_INLINE;
-    next->inlined = (mcds_bytes){change->fresh.at, change->fresh.length};
+    next->inlined = (mcds_bytes){change->fresh.data, change->fresh.length};
     if (change->fresh.length <= mcds__record_block_length(operation->store) ||
         decision == MCDS__RECORD_REMOVE)
         return write_root(change, operation);

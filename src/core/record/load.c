@@ -133,9 +133,9 @@ static enum mcds__step record_load_take_root(struct mcds__record_load *load,
     assert(load->stage == LOAD_ROOT && !load->is_known);
     mcds_bytes bytes = mcds__reply_value(&operation->batch, &load->request);
     load->held.length = 0;
-    if (!mcds_buffer_append(&load->held, bytes.at, bytes.length))
+    if (!mcds_buffer_append(&load->held, bytes.data, bytes.length))
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
-    bytes.at = load->held.at;
+    bytes.data = load->held.data;
     if (mcds__record_is_newer(bytes, load->request.key))
         return refuse_value(load, operation, MCDS_UNSUPPORTED, MCDS__WHY(NEWER));
     if (!mcds__record_decode(bytes, load->request.key, &load->value))
@@ -179,7 +179,7 @@ static enum mcds__step take_blocks(struct mcds__record_load *load,
         if (request->reply.outcome != MCDS_OUT_OK)
             return record_load_again(load, operation, &request->reply);
         mcds_bytes block = mcds__reply_value(&operation->batch, request);
-        if (!mcds_buffer_append(&load->held, block.at, block.length))
+        if (!mcds_buffer_append(&load->held, block.data, block.length))
             return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     }
     load->next_block += operation->batch.count;
@@ -189,7 +189,7 @@ static enum mcds__step take_blocks(struct mcds__record_load *load,
     if (load->held.length != load->value.blocks.length)
         return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(VALUE_LENGTH));
     return record_load_finish(load, operation, true,
-                              (mcds_bytes){load->held.at, load->held.length});
+                              (mcds_bytes){load->held.data, load->held.length});
 }
 
 enum mcds__step mcds__record_load_step(struct mcds__record_load *load,

@@ -64,10 +64,10 @@ bool mcds__record_encode(const struct mcds__record_value *value, mcds_bytes key,
     if (inlined.length > SIZE_MAX / 2 ||
         !mcds__buffer_reserve(out, MCDS__FRAME_OVERHEAD + length + inlined.length))
         return false;
-    memcpy(out->at + MCDS__FRAME_HEAD, head, length);
+    memcpy(out->data + MCDS__FRAME_HEAD, head, length);
     if (inlined.length > 0)
-        memcpy(out->at + MCDS__FRAME_HEAD + length, inlined.at, inlined.length);
-    out->length = mcds__frame_seal(out->at, FRAME_TYPE, FRAME_VERSION, key,
+        memcpy(out->data + MCDS__FRAME_HEAD + length, inlined.data, inlined.length);
+    out->length = mcds__frame_seal(out->data, FRAME_TYPE, FRAME_VERSION, key,
                                    length + inlined.length);
     return true;
 }
@@ -88,7 +88,7 @@ bool mcds__record_decode(mcds_bytes bytes, mcds_bytes key, struct mcds__record_v
     if (!mcds__frame_open(bytes, FRAME_TYPE, FRAME_VERSION, key, &payload) ||
         payload.length < FIXED + INTENT_LENGTH)
         return false;
-    const uint8_t *at = payload.at;
+    const uint8_t *at = payload.data;
     const uint8_t *end = at + payload.length;
     value->generation = mcds__get_u64(at);
     value->version = mcds__get_u64(at + 8);

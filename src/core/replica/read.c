@@ -125,7 +125,7 @@ static void compare_copies(struct mcds__replica_read *read, const mcds_batch *ba
             continue;
         mcds_bytes holds = mcds__reply_value(batch,
                                              mcds__replica_reply(&read->survey, copy, slot));
-        if (holds.length == length && memcmp(holds.at, value, length) == 0)
+        if (holds.length == length && memcmp(holds.data, value, length) == 0)
             continue;
         if (read->values.length == at && !mcds_buffer_append(&read->values, value, length))
             read->filled[copy] = false;
@@ -166,7 +166,7 @@ static enum mcds__step ask_fill(struct mcds__replica_read *read,
     if (read->repairs == 0)
         return ask_heads(read, operation);
     for (uint32_t i = 0; i < read->repairs; i++)
-        read->requests[i].value.at = read->values.at + read->requests[i].reply.value_at;
+        read->requests[i].value.data = read->values.data + read->requests[i].reply.value_at;
     read->stage = FILL;
     operation->connection = 0;
     return mcds__operation_ask_repeatable(operation, read->requests, read->repairs);

@@ -119,7 +119,7 @@ bool mcds__replica_head_read(mcds_bytes value, mcds_bytes key, uint32_t *copies_
     mcds_bytes payload;
     if (!mcds__frame_open(value, HEAD_TYPE, HEAD_VERSION, key, &payload) || payload.length != 3)
         return false;
-    *copies_out = ((const uint8_t *)payload.at)[1];
+    *copies_out = ((const uint8_t *)payload.data)[1];
     return *copies_out >= 1 && *copies_out <= MCDS__REPLICA_COPIES_MAX;
 }
 
@@ -135,7 +135,7 @@ static const mcds_reason *check_head(const struct mcds__replica *replica, mcds_b
                           &payload) ||
         payload.length != HEAD_LENGTH)
         return MCDS__WHY(NOT_EXACT);
-    const uint8_t *bytes = payload.at;
+    const uint8_t *bytes = payload.data;
     if (bytes[0] == FORM_REPLICAS && bytes[1] == replica->copies && bytes[2] == replica->slots)
         return NULL;
     if (bytes[0] != FORM_REPLICAS || bytes[1] < 1 || bytes[1] > MCDS__REPLICA_COPIES_MAX)

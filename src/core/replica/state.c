@@ -54,7 +54,7 @@ bool mcds__replica_decode(mcds_bytes value, mcds_bytes key, struct mcds__replica
     if (!mcds__frame_open(value, FRAME_TYPE, FRAME_VERSION, key, &payload) ||
         payload.length < MCDS__REPLICA_HEAD_BYTES)
         return false;
-    const uint8_t *at = payload.at;
+    const uint8_t *at = payload.data;
     out->generation = mcds__get_u64(at);
     out->epoch = replica_state_get_u32(at + 8);
     out->base = mcds__get_u64(at + 12);

@@ -35,7 +35,7 @@ static bool replica_write_gather(struct mcds__replica *replica, struct gathering
         return true;
     }
     gathering->alike = gathering->alike && value.length == gathering->first.length &&
-                       memcmp(value.at, gathering->first.at, value.length) == 0;
+                       memcmp(value.data, gathering->first.data, value.length) == 0;
     return mcds__replica_merge(&replica->state, &state);
 }
 

@@ -26,7 +26,7 @@ int mcds__segment_take_large(struct mcds__segment_append *append,
                              struct mcds__segment_record *record, uint8_t *where)
 {
     static const uint8_t zeros[MCDS__FRAME_OVERHEAD];
-    const uint8_t *at = record->payload.at;
+    const uint8_t *at = record->payload.data;
     size_t left = record->payload.length;
     size_t most = block_length(append->segments->store);
     assert(left > MCDS__SEGMENT_INLINE_MAX && append->records.length == 0);
@@ -58,7 +58,7 @@ uint32_t mcds__segment_block_count(const struct mcds__segment_record *record,
                                    uint64_t *length_out, uint32_t *block_length_out)
 {
     uint8_t wide[8] = {0};
-    const uint8_t *where = record->payload.at;
+    const uint8_t *where = record->payload.data;
     *length_out = 0;
     *block_length_out = 0;
     if (record->payload.length != MCDS__SEGMENT_WHERE)
@@ -81,13 +81,13 @@ static enum mcds__step segment_blob_ask(struct mcds__segment_append *append,
     struct mcds__segment_record record;
     uint64_t length;
     uint32_t most;
-    mcds__segment_get((mcds_bytes){append->records.at, append->records.length}, 0, &record);
+    mcds__segment_get((mcds_bytes){append->records.data, append->records.length}, 0, &record);
     (void)mcds__segment_block_count(&record, &length, &most);
     size_t stride = (size_t)most + MCDS__FRAME_OVERHEAD;
     size_t bytes = 0;
     uint32_t count = 0;
     for (uint32_t block = append->block; block < append->block_count; block++) {
-        uint8_t *frame = append->large.at + block * stride;
+        uint8_t *frame = append->large.data + block * stride;
         assert(block * stride < append->large.length);
         size_t whole = append->large.length - block * stride;
         whole = whole < stride ? whole : stride;
@@ -189,8 +189,8 @@ static int take_block(struct mcds__segment_fetch *fetch, const mcds_request *req
                           &payload) ||
         payload.length == 0)
         return MCDS_CORRUPT;
-    return mcds_buffer_append(&fetch->whole, payload.at, payload.length) ? MCDS_OK
-                                                                         : MCDS_NO_MEMORY;
+    return mcds_buffer_append(&fetch->whole, payload.data, payload.length) ? MCDS_OK
+                                                                           : MCDS_NO_MEMORY;
 }
 
 enum mcds__step mcds__segment_fetch_step(struct mcds__segment_fetch *fetch, uint64_t stream,
@@ -223,7 +223,7 @@ enum mcds__step mcds__segment_fetch_step(struct mcds__segment_fetch *fetch, uint
         return segment_blob_ask_blocks(fetch, stream, record, count - fetch->block, most,
                                        operation);
     fetch->stage = 0;
-    fetch->payload = (mcds_bytes){fetch->whole.at, fetch->whole.length};
+    fetch->payload = (mcds_bytes){fetch->whole.data, fetch->whole.length};
     bool is_whole = count > 0 && fetch->whole.length == length;
     return mcds__operation_finish(operation, is_whole ? MCDS_OK : MCDS_CORRUPT);
 }

@@ -14,7 +14,7 @@ uint64_t mcds__segment_read_item(const struct mcds__segment_read *read,
     uint32_t number = read->base + read->near - 1 - item->index;
     assert(item->index < read->near && number < MCDS__SEGMENT_CAPACITY);
     const mcds_reply *reply = &read->scratch->requests[number].reply;
-    mcds_bytes value = {read->values.at + reply->value_at, reply->value_length};
+    mcds_bytes value = {read->values.data + reply->value_at, reply->value_length};
     assert(item->begin < value.length);
     mcds__segment_get(value, item->begin, record_out);
     return read->from - read->back + item->index;

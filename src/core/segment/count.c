@@ -49,7 +49,7 @@ uint64_t mcds__segment_count_of(const mcds_reply *reply, const mcds_buffer *valu
 {
     uint64_t count = 0;
     if (reply->outcome != MCDS_OUT_OK || reply->value_length == 0 ||
-        !mcds__parse_stored_u64(values->at + reply->value_at, reply->value_length, &count))
+        !mcds__parse_stored_u64(values->data + reply->value_at, reply->value_length, &count))
         return 0;
     return count <= MCDS__SEGMENT_COUNT_MAX ? count : 0;
 }

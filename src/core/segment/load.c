@@ -93,7 +93,7 @@ uint32_t mcds__segment_append_fill(struct mcds__segment_append *append,
     mcds_bytes route = mcds__segment_key(append->segments, append->stream, place->segment,
                                          &append->key);
     mcds_bytes key = mcds__key_bytes(&append->key);
-    mcds__segment_address(append->records.at, append->records.length, key, flags);
+    mcds__segment_address(append->records.data, append->records.length, key, flags);
     append->segment = place->segment;
     append->makes = place->makes;
     append->checks = place->makes;
@@ -112,7 +112,7 @@ uint32_t mcds__segment_append_fill(struct mcds__segment_append *append,
         .command = MCDS_APPEND,
         .key = key,
         .route = route,
-        .value = {append->records.at, append->records.length},
+        .value = {append->records.data, append->records.length},
     };
     append->requests[count++] = (mcds_request){
         .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = key, .route = route};
@@ -132,7 +132,7 @@ size_t mcds__segment_whole_records(const struct mcds__segment_append *append, si
 {
     size_t at = 0;
     while (at < append->records.length) {
-        size_t length = mcds__segment_length(append->records.at + at);
+        size_t length = mcds__segment_length(append->records.data + at);
         if (length > scratch - at)
             break;
         at += length;

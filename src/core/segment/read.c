@@ -139,7 +139,7 @@ static mcds_bytes value_of(const struct mcds__segment_read *read, uint32_t i)
     const mcds_reply *reply = &request_of(read, i)->reply;
     if (reply->value_length == 0)
         return (mcds_bytes){NULL, 0};
-    return (mcds_bytes){read->values.at + reply->value_at, reply->value_length};
+    return (mcds_bytes){read->values.data + reply->value_at, reply->value_length};
 }
 
 /* Whether the loss that a record of the i-th segment shows is counted elsewhere: the caller has

@@ -63,7 +63,7 @@ bool mcds__segment_put(mcds_buffer *out, const struct mcds__segment_record *reco
     assert(length + record->payload.length <= HEAD + UINT16_MAX && length <= sizeof head);
     size_t before = out->length;
     if (mcds_buffer_append(out, head, length) &&
-        mcds_buffer_append(out, record->payload.at, record->payload.length))
+        mcds_buffer_append(out, record->payload.data, record->payload.length))
         return true;
     out->length = before;
     return false;
@@ -72,7 +72,7 @@ bool mcds__segment_put(mcds_buffer *out, const struct mcds__segment_record *reco
 size_t mcds__segment_put_opening(uint8_t *out, mcds_bytes key, uint32_t before)
 {
     assert(key.length > 0);
-    uint32_t sum = mcds__crc32c(0, key.at, key.length);
+    uint32_t sum = mcds__crc32c(0, key.data, key.length);
     out[0] = MARK;
     segment_record_put_number(out + 1, MCDS__SEGMENT_HEADER_LENGTH - HEAD, 2);
     out[HEAD] = MCDS__SEGMENT_HEADER;
@@ -91,7 +91,7 @@ void mcds__segment_address(uint8_t *records, size_t length, mcds_bytes key, uint
 {
     static const uint8_t changing = MCDS__SEGMENT_DISTANCE | MCDS__SEGMENT_LOSS;
     assert((flags & ~changing) == 0);
-    uint32_t key_sum = mcds__crc32c(0, key.at, key.length);
+    uint32_t key_sum = mcds__crc32c(0, key.data, key.length);
     for (size_t at = 0; at < length;) {
         uint8_t *record = records + at;
         size_t whole = mcds__segment_length(record);
@@ -105,7 +105,7 @@ void mcds__segment_address(uint8_t *records, size_t length, mcds_bytes key, uint
 
 void mcds__segment_get(mcds_bytes value, size_t begin, struct mcds__segment_record *record_out)
 {
-    const uint8_t *record = (const uint8_t *)value.at + begin;
+    const uint8_t *record = (const uint8_t *)value.data + begin;
     const uint8_t *body = record + HEAD;
     size_t length = mcds__segment_length(record);
     assert(record[0] == MARK && begin + length <= value.length);
@@ -133,9 +133,9 @@ void mcds__segment_get(mcds_bytes value, size_t begin, struct mcds__segment_reco
 void mcds__segment_scan_begin(struct mcds__segment_scan *scan, mcds_bytes key, mcds_bytes value)
 {
     *scan = (struct mcds__segment_scan){
-        .bytes = value.at,
+        .bytes = value.data,
         .length = value.length,
-        .key_sum = mcds__crc32c(0, key.at, key.length),
+        .key_sum = mcds__crc32c(0, key.data, key.length),
         .chances = CHANCES,
     };
 }

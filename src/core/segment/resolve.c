@@ -73,8 +73,8 @@ enum mcds__step mcds__segment_append_take_resolution(struct mcds__segment_append
         if (!is_closed && !append->is_refused)
             return take_open_resolution(append, operation, value.length);
         while (append->records.length > 0 &&
-               mcds__segment_holds(read->key, value, append->records.at))
-            mcds__buffer_consume(&append->records, mcds__segment_length(append->records.at));
+               mcds__segment_holds(read->key, value, append->records.data))
+            mcds__buffer_consume(&append->records, mcds__segment_length(append->records.data));
         if (append->records.length == 0) {
             append->segment = append->doubted;
             append->is_in = true;

@@ -57,7 +57,7 @@ mcds_bytes mcds__segment_key(const struct mcds__segments *segments, uint64_t str
 {
     mcds_bytes route = mcds__segment_count_key(segments, stream, key_out);
     mcds__key_add_number(key_out, segment);
-    assert(route.at == key_out->bytes && route.length < key_out->length);
+    assert(route.data == key_out->bytes && route.length < key_out->length);
     return route;
 }
 
@@ -69,7 +69,7 @@ mcds_bytes mcds__segment_block_key(const struct mcds__segments *segments, uint64
     mcds__key_add_hex(key_out, writer, 16);
     mcds__key_add_number(key_out, seq);
     mcds__key_add_number(key_out, block);
-    assert(route.at == key_out->bytes && route.length < key_out->length);
+    assert(route.data == key_out->bytes && route.length < key_out->length);
     return route;
 }
 

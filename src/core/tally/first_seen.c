@@ -77,8 +77,8 @@ static enum mcds__step tally_first_seen_take_look(struct mcds__first_seen *first
                           look->key, &payload) ||
         payload.length != PAYLOAD_LENGTH)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
-    uint64_t tally = mcds__get_u64(payload.at);
-    uint64_t token = mcds__get_u64((const uint8_t *)payload.at + 8);
+    uint64_t tally = mcds__get_u64(payload.data);
+    uint64_t token = mcds__get_u64((const uint8_t *)payload.data + 8);
     if (token == first_seen->token && tally == first_seen->tally)
         return end_claimed(first_seen, operation, look->reply.cas);
     return mcds__operation_finish(operation, MCDS_EXISTS);

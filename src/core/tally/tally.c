@@ -76,7 +76,7 @@ void mcds__tally_forget(struct mcds__tally_memory *memory)
 
 bool mcds__tally_parse(mcds_bytes value, uint64_t *number_out)
 {
-    const char *text = value.at;
+    const char *text = value.data;
     size_t length = value.length;
     while (length > 0 && text[length - 1] == ' ')
         length--;
@@ -265,7 +265,7 @@ bool mcds__tally_is_proven(const mcds_batch *batch, const mcds_request *first,
     return first->reply.cas.connection == second->reply.cas.connection &&
            first->reply.cas.unique == second->reply.cas.unique &&
            before.length == after.length &&
-           (before.length == 0 || memcmp(before.at, after.at, before.length) == 0);
+           (before.length == 0 || memcmp(before.data, after.data, before.length) == 0);
 }
 
 enum mcds__step mcds__tally_drop_step(mcds_request *requests, const struct mcds__key *keys,

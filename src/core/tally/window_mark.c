@@ -49,7 +49,7 @@ static bool window_mark_decode(mcds_bytes value, mcds_bytes key, struct mcds__wi
     if (!mcds__frame_open(value, FRAME_TYPE, FRAME_VERSION, key, &payload) ||
         payload.length != PAYLOAD_LENGTH)
         return false;
-    const uint8_t *at = payload.at;
+    const uint8_t *at = payload.data;
     out->beats.newest = mcds__get_u64(at);
     out->beats.bits = mcds__get_u64(at + 8);
     out->token = mcds__get_u64(at + 16);

@@ -44,7 +44,7 @@ static uint64_t get_u64(const uint8_t *in)
 
 bool mcds__record_read(mcds_bytes bytes, struct mcds__record *out)
 {
-    const uint8_t *at = bytes.at;
+    const uint8_t *at = bytes.data;
     if (bytes.length < MCDS__RECORD_HEADER || at[0] != RECORD_VERSION)
         return false;
     out->flags = lmdb_format_get_u32(at + 4);
@@ -68,13 +68,13 @@ size_t mcds__expiry_write(uint64_t expires_ms, mcds_bytes key,
     assert(key.length + 8 <= MCDS__EXPIRY_KEY_MAX);
     for (unsigned i = 0; i < 8; i++)
         out[i] = (uint8_t)(expires_ms >> 8 * (7 - i));
-    memcpy(out + 8, key.at, key.length);
+    memcpy(out + 8, key.data, key.length);
     return 8 + key.length;
 }
 
 bool mcds__expiry_read(mcds_bytes bytes, uint64_t *expires_ms, mcds_bytes *key)
 {
-    const uint8_t *at = bytes.at;
+    const uint8_t *at = bytes.data;
     if (bytes.length <= 8 || bytes.length > MCDS__EXPIRY_KEY_MAX)
         return false;
     *expires_ms = 0;
@@ -86,7 +86,7 @@ bool mcds__expiry_read(mcds_bytes bytes, uint64_t *expires_ms, mcds_bytes *key)
 
 bool mcds__lmdb_format_read(mcds_bytes bytes, struct mcds__lmdb_format *out)
 {
-    const uint8_t *at = bytes.at;
+    const uint8_t *at = bytes.data;
     if (bytes.length < MCDS__LMDB_FORMAT_BYTES || memcmp(at, magic, sizeof magic) != 0)
         return false;
     out->version = lmdb_format_get_u32(at + 4);
@@ -104,7 +104,7 @@ void mcds__lmdb_format_write(const struct mcds__lmdb_format *format,
 
 bool mcds__lmdb_cas_read(mcds_bytes bytes, struct mcds__lmdb_cas *out)
 {
-    const uint8_t *at = bytes.at;
+    const uint8_t *at = bytes.data;
     if (bytes.length != MCDS__LMDB_CAS_BYTES)
         return false;
     out->next = get_u64(at);
@@ -124,7 +124,7 @@ void mcds__lmdb_cas_write(const struct mcds__lmdb_cas *cas, uint8_t out[MCDS__LM
 
 bool mcds__lmdb_clock_read(mcds_bytes bytes, struct mcds__lmdb_clock_record *out)
 {
-    const uint8_t *at = bytes.at;
+    const uint8_t *at = bytes.data;
     if (bytes.length != MCDS__LMDB_CLOCK_BYTES)
         return false;
     memcpy(out->boot, at, MCDS__LMDB_BOOT_BYTES);

@@ -28,7 +28,7 @@ static MDB_val val_of(const struct mcds__key *key)
 static bool begins_with(MDB_val at, mcds_bytes prefix)
 {
     return at.mv_size >= prefix.length &&
-           (prefix.length == 0 || memcmp(at.mv_data, prefix.at, prefix.length) == 0);
+           (prefix.length == 0 || memcmp(at.mv_data, prefix.data, prefix.length) == 0);
 }
 
 static void copy_key(struct mcds__key *key, MDB_val at)
@@ -42,8 +42,9 @@ static void copy_key(struct mcds__key *key, MDB_val at)
 static int lmdb_inspect_gather(MDB_cursor *cursor, mcds_bytes prefix, uint64_t now_ms,
                                struct keys *keys)
 {
-    MDB_val at = keys->last.length > 0 ? val_of(&keys->last)
-                                       : (MDB_val){prefix.length, (void *)(uintptr_t)prefix.at};
+    MDB_val at = keys->last.length > 0
+                     ? val_of(&keys->last)
+                     : (MDB_val){prefix.length, (void *)(uintptr_t)prefix.data};
     MDB_val data;
     MDB_cursor_op how = at.mv_size > 0 ? MDB_SET_RANGE : MDB_FIRST;
     int code = mdb_cursor_get(cursor, &at, &data, how);

@@ -172,7 +172,7 @@ static void memcached_connection_check(struct mcds__connection *connection, mcds
 {
     if (connection->check.answered < connection->check.count)
         return; /* one is under way */
-    memcpy(connection->check_key, key.at, key.length);
+    memcpy(connection->check_key, key.data, key.length);
     connection->check_request = (mcds_request){.command = MCDS_GET,
                                                .options = MCDS_NO_VALUE,
                                                .key = {connection->check_key, key.length}};
@@ -211,7 +211,7 @@ static void memcached_connection_take_value(mcds_batch *batch, mcds_reply *reply
     reply->value_length = parsed->value.length > 0 ? parsed->value.length : parsed->size;
     reply->value_at = batch->values != NULL ? batch->values->length : 0;
     if (batch->values != NULL &&
-        !mcds_buffer_append(batch->values, parsed->value.at, parsed->value.length)) {
+        !mcds_buffer_append(batch->values, parsed->value.data, parsed->value.length)) {
         reply->outcome = MCDS_OUT_NO_BUFFER;
         reply->detail = MCDS__WHY(NO_MEMORY_FOR_VALUE);
     }
@@ -280,7 +280,7 @@ static void parse_replies(struct mcds__connection *connection)
         const struct mcds__pending *pending = mcds__queue_at(connection, connection->held);
         enum mcds__parse parse = connection->wire->parse(
             &pending->batch->requests[pending->index], connection->sequence + connection->held,
-            (const char *)sock->in.at + sock->in_taken, sock->in.length - sock->in_taken,
+            (const char *)sock->in.data + sock->in_taken, sock->in.length - sock->in_taken,
             &reply, &consumed, &connection->needed);
         const mcds_reason *fault = find_fault(connection, pending->batch, parse, &reply);
         if (fault != NULL) {

@@ -78,7 +78,7 @@ static uint32_t memcached_ketama_hash_of(enum mcds__ketama_hash hash, const void
 
 uint32_t mcds__ketama_key_hash(const struct mcds__ketama *ketama, mcds_bytes key)
 {
-    return memcached_ketama_hash_of(ketama->hash, key.at, key.length);
+    return memcached_ketama_hash_of(ketama->hash, key.data, key.length);
 }
 
 static uint32_t weight_of(const struct mcds__ketama_server *server)

@@ -72,7 +72,7 @@ static enum mcds__parse refuse_for_good(struct mcds__connection *connection,
 
 static bool begins(const struct mcds__socket *sock, const char *text, size_t length)
 {
-    return sock->in.length >= length && memcmp(sock->in.at, text, length) == 0;
+    return sock->in.length >= length && memcmp(sock->in.data, text, length) == 0;
 }
 
 /* Identify another kind of server by its first bytes. */
@@ -290,7 +290,7 @@ enum mcds__parse mcds__probe_go_on(struct mcds__connection *connection)
 {
     struct mcds__socket *sock = &connection->socket;
     while (sock->in_taken < sock->in.length) {
-        const char *line = (const char *)sock->in.at + sock->in_taken;
+        const char *line = (const char *)sock->in.data + sock->in_taken;
         size_t length;
         size_t consumed;
         enum mcds__parse parse = mcds__wire_line(line, sock->in.length - sock->in_taken,

@@ -261,7 +261,7 @@ bool mcds__socket_send(struct mcds__socket *sock)
 {
     mcds_buffer *out = &sock->out;
     while (sock->out_sent < out->length) {
-        ssize_t sent = send(sock->fd, out->at + sock->out_sent, out->length - sock->out_sent,
+        ssize_t sent = send(sock->fd, out->data + sock->out_sent, out->length - sock->out_sent,
                             MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0 && errno == EINTR)
             continue;
@@ -301,7 +301,7 @@ static bool memcached_socket_make_room(struct mcds__socket *sock, size_t needed)
 static bool receive_some(struct mcds__socket *sock, int flags)
 {
     mcds_buffer *in = &sock->in;
-    ssize_t got = recv(sock->fd, in->at + in->length, in->capacity - in->length, flags);
+    ssize_t got = recv(sock->fd, in->data + in->length, in->capacity - in->length, flags);
     if (got > 0)
         in->length += (size_t)got;
     else if (got == 0)

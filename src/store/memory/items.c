@@ -222,7 +222,7 @@ static struct mcds__item *search(const struct mcds__items *items, mcds_bytes key
         return NULL;
     struct mcds__item *item = *bucket_of(items, hash);
     while (item != NULL && (item->hash != hash || item->key_length != key.length ||
-                            memcmp(item->bytes, key.at, key.length) != 0))
+                            memcmp(item->bytes, key.data, key.length) != 0))
         item = item->next;
     return item;
 }
@@ -293,7 +293,7 @@ struct mcds__item *mcds__items_insert(struct mcds__items *items, mcds_bytes key,
     item->hash = (uint32_t)hash;
     item->key_length = (uint8_t)key.length;
     item->held = 0;
-    memcpy(item->bytes, key.at, key.length);
+    memcpy(item->bytes, key.data, key.length);
     *bucket = item;
     use_link_newest(items, item);
     items->count++;

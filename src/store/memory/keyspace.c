@@ -137,7 +137,7 @@ static void memory_keyspace_store(struct mcds__keyspace *keyspace, struct mcds__
         return;
     }
     if (length > 0)
-        memcpy(mcds__item_value(item), request->value.at, length);
+        memcpy(mcds__item_value(item), request->value.data, length);
     item->flags = request->flags;
     mcds__items_set_expiry(&keyspace->items, item, expiry(request->ttl_ms, context));
     changed(item, &request->reply, context);
@@ -174,7 +174,7 @@ static void memory_keyspace_extend(struct mcds__keyspace *keyspace, struct mcds_
         before = 0;
     }
     if (more > 0)
-        memcpy(value + before, request->value.at, more);
+        memcpy(value + before, request->value.data, more);
     changed(item, reply, context);
     reply->value_length = item->value_length;
 }
@@ -424,7 +424,7 @@ bool mcds__keyspace_keys(struct mcds__keyspace *keyspace, int64_t now_ms, mcds_b
              item = item->next) {
             bool wanted = item->expires_ms > now_ms && item->key_length >= prefix.length &&
                           (prefix.length == 0 ||
-                           memcmp(item->bytes, prefix.at, prefix.length) == 0);
+                           memcmp(item->bytes, prefix.data, prefix.length) == 0);
             if (wanted && !visit(context, (mcds_bytes){item->bytes, item->key_length}))
                 return false;
         }

@@ -354,7 +354,7 @@ static bool memory_peek(void *backend, mcds_bytes key,
                                      &value);
     bool is_copied = known && value.length <= sizeof capacity;
     if (is_copied && value.length > 0)
-        value.at = memcpy(capacity, value.at, value.length);
+        value.data = memcpy(capacity, value.data, value.length);
     if (is_copied)
         (void)pthread_mutex_unlock(&stripe->mutex);
     if (known) {
@@ -415,14 +415,14 @@ static bool note_key(void *context, mcds_bytes key)
     mcds_buffer *noted = context;
     uint8_t length = (uint8_t)key.length;
     return mcds_buffer_append(noted, &length, 1) &&
-           mcds_buffer_append(noted, key.at, key.length);
+           mcds_buffer_append(noted, key.data, key.length);
 }
 
 static bool visit_noted(const mcds_buffer *noted, bool (*visit)(void *context, mcds_bytes key),
                         void *context)
 {
-    for (size_t at = 0; at < noted->length; at += 1u + noted->at[at])
-        if (!visit(context, (mcds_bytes){noted->at + at + 1, noted->at[at]}))
+    for (size_t at = 0; at < noted->length; at += 1u + noted->data[at])
+        if (!visit(context, (mcds_bytes){noted->data + at + 1, noted->data[at]}))
             return false;
     return true;
 }

@@ -302,7 +302,7 @@ static int list_check_values(const mcds_list *list, const struct mcds__operation
     if (list == NULL || (values == NULL && count > 0))
         return mcds__fail_missing("list", kind->verb, "a list and its values");
     for (size_t i = 0; i < count; i++) {
-        if (values[i].at == NULL && values[i].length > 0)
+        if (values[i].data == NULL && values[i].length > 0)
             return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "list",
                               .name = list->name, .verb = kind->verb, .option = "value");
         if (values[i].length > MCDS__SEGMENT_LARGE_MAX)

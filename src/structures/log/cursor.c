@@ -28,7 +28,7 @@ static char *put_text(char *at, char before, mcds_bytes text)
 {
     *at++ = before;
     if (text.length > 0)
-        memcpy(at, text.at, text.length);
+        memcpy(at, text.data, text.length);
     return at + text.length;
 }
 
@@ -37,11 +37,11 @@ static void write_log(const mcds_log *log, char out[MCDS_LOG_CURSOR_LOG])
 {
     mcds_bytes key = mcds__key_bytes(&log->generation.key);
     size_t ns_length = strlen(mcds__store_ns(log->store));
-    const char *name = (const char *)key.at + ns_length + sizeof ":" MCDS__TAG_LOG;
+    const char *name = (const char *)key.data + ns_length + sizeof ":" MCDS__TAG_LOG;
     size_t name_length = key.length - ns_length - sizeof ":" MCDS__TAG_LOG;
     assert(name_length > 0 && name_length < key.length);
     static_assert(MCDS__NS_MAX + 1 + MCDS__NAME_MAX < MCDS_LOG_CURSOR_LOG, "room for both");
-    memcpy(out, key.at, ns_length);
+    memcpy(out, key.data, ns_length);
     char *end = put_text(out + ns_length, ':', (mcds_bytes){name, name_length});
     assert(end < out + MCDS_LOG_CURSOR_LOG);
     *end = '\0';

@@ -247,7 +247,7 @@ static int check_events(const mcds_log *log, const struct mcds__operation_kind *
                           .wanted = "in the years 1970 to 6429",
                           .wanted_max = (INT64_C(1) << 47) - 1, .found_number = when_ms);
     for (size_t i = 0; i < count; i++) {
-        if (events[i].at == NULL && events[i].length > 0)
+        if (events[i].data == NULL && events[i].length > 0)
             return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "log", .name = log->name,
                               .verb = kind->verb, .option = "event");
         if (events[i].length > MCDS__SEGMENT_LARGE_MAX)
@@ -288,12 +288,12 @@ static int log_launch_put(struct log_put *put, const struct mcds__operation_kind
                          put->held_scratch, sizeof put->held_scratch);
     put->base.release = release_put;
     if (!is_waiting && kind == &put_kind) {
-        if (!mcds_buffer_append(&put->held, events->at, events->length)) {
+        if (!mcds_buffer_append(&put->held, events->data, events->length)) {
             mcds__operation_free(&put->base);
             mcds__pipeline_forget(pipeline, put);
             return mcds__fail_memory("log", log->name, "put");
         }
-        put->own = (mcds_bytes){put->held.at, put->held.length};
+        put->own = (mcds_bytes){put->held.data, put->held.length};
         put->events = &put->own;
     }
     return mcds__launch(&put->base, pipeline, tag);

@@ -36,7 +36,7 @@ void mcds__views_listing_free(struct mcds__views_listing *listing)
 static bool note_page(void *context, const struct mcds__map_entry *entry)
 {
     struct mcds__views_listing *listing = context;
-    if (mcds_buffer_append(&listing->pages, entry->element.at, entry->element.length) &&
+    if (mcds_buffer_append(&listing->pages, entry->element.data, entry->element.length) &&
         mcds_buffer_append(&listing->pages, "", 1))
         return true;
     listing->no_memory = true;
@@ -78,7 +78,7 @@ const char *mcds__views_listing_take(struct mcds__views_listing *listing)
 {
     if (listing->at == listing->pages.length)
         return NULL;
-    const char *page = (const char *)listing->pages.at + listing->at;
+    const char *page = (const char *)listing->pages.data + listing->at;
     listing->at += strlen(page) + 1;
     assert(listing->at <= listing->pages.length);
     return page;

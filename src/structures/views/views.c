@@ -66,8 +66,8 @@ bool mcds__views_get_pair(mcds_bytes value, char type, mcds_bytes key, uint64_t 
     mcds_bytes payload;
     if (!mcds__frame_open(value, type, FRAME_VERSION, key, &payload) || payload.length != 16)
         return false;
-    *first_out = mcds__get_u64(payload.at);
-    *second_out = mcds__get_u64((const uint8_t *)payload.at + 8);
+    *first_out = mcds__get_u64(payload.data);
+    *second_out = mcds__get_u64((const uint8_t *)payload.data + 8);
     return true;
 }
 

@@ -28,7 +28,7 @@ static void set_entry(struct mcds__map_entry *entry, mcds_bytes value, int64_t e
 
 bool mcds__map_parse_number(mcds_bytes text, int64_t *number_out)
 {
-    const char *digits = text.at;
+    const char *digits = text.data;
     if (text.length == 0)
         return false;
     bool negative = digits[0] == '-';
@@ -97,7 +97,7 @@ static void pop(struct mcds__map_entry *entry)
         bucket_apply_remove_entry(entry);
         return;
     }
-    entry->value.at = (const uint8_t *)entry->value.at + MCDS__MAP_PLACE;
+    entry->value.data = (const uint8_t *)entry->value.data + MCDS__MAP_PLACE;
     entry->value.length -= MCDS__MAP_PLACE;
 }
 
@@ -109,7 +109,7 @@ static void swap(struct mcds__map_entry *entry, const struct mcds__map_command *
         return;
     if (entry->value.length != command->expected.length ||
         (entry->value.length > 0 &&
-         memcmp(entry->value.at, command->expected.at, entry->value.length) != 0)) {
+         memcmp(entry->value.data, command->expected.data, entry->value.length) != 0)) {
         effect->code = MCDS__MAP_DIFFERS;
         return;
     }
@@ -125,7 +125,7 @@ static void raise_byte(struct mcds__map_entry *entry, const struct mcds__map_com
     if (command->value.length != 1)
         return;
     if (entry->there && entry->value.length == 1 &&
-        *(const uint8_t *)entry->value.at >= *(const uint8_t *)command->value.at)
+        *(const uint8_t *)entry->value.data >= *(const uint8_t *)command->value.data)
         return;
     effect->code = MCDS__MAP_CHANGED;
     set_entry(entry, command->value, 0);

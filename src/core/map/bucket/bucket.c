@@ -137,7 +137,7 @@ static struct mcds__map_entry *add_entry(struct mcds__bucket *bucket, mcds_bytes
     struct mcds__map_entry *entry = &bucket->entries[bucket->entry_count++];
     assert(bucket->entry_count <= bucket->entry_room);
     *entry = (struct mcds__map_entry){.element = element};
-    if (bucket->only.at == NULL)
+    if (bucket->only.data == NULL)
         entry->hash = mcds__map_hash(bucket->hash_key, element);
     return index_entry(bucket) ? entry : NULL;
 }
@@ -267,7 +267,7 @@ static int load_ids(struct mcds__bucket *bucket, struct mcds__map_writer *writer
                     mcds_bytes snapshot, size_t *at, uint64_t count)
 {
     assert(writer->newest_id == 0 && *at <= snapshot.length);
-    const uint8_t *bytes = (const uint8_t *)snapshot.at + *at;
+    const uint8_t *bytes = (const uint8_t *)snapshot.data + *at;
     if (count > (snapshot.length - *at) / ID_LENGTH)
         return MCDS_CORRUPT;
     if (!RESERVE(bucket, ids, id_count, count, id_room))
@@ -323,7 +323,7 @@ static int load_entry(struct mcds__bucket *bucket, mcds_bytes snapshot, size_t *
         !mcds__bucket_get_bytes(snapshot, at, value_length >> 1, &value) ||
         ((value_length & 1) != 0 && !mcds__bucket_get_time(snapshot, at, &expires_ms)))
         return MCDS_CORRUPT;
-    if (bucket->only.at != NULL && !mcds__map_same(bucket->only, element))
+    if (bucket->only.data != NULL && !mcds__map_same(bucket->only, element))
         return MCDS_OK;
     /* Each element is there once. */
     if (find_entry(bucket, element) != NULL)
@@ -362,7 +362,7 @@ static inline uint32_t second_of(const struct mcds__map_record *record)
 static bool is_void(struct mcds__bucket *bucket, const struct mcds__map_writer *writer,
                     const struct mcds__map_record *record)
 {
-    assert(bucket->only.at != NULL || writer->low <= writer->highest);
+    assert(bucket->only.data != NULL || writer->low <= writer->highest);
     if (record->seq < writer->low)
         return true;
     return record->seq <= writer->highest &&
@@ -420,7 +420,7 @@ static int load_records(struct mcds__bucket *bucket, mcds_bytes value, size_t at
             return MCDS_UNSUPPORTED;
         if (!mcds__map_begin_record(body, &in_body, &record))
             return MCDS_CORRUPT;
-        bool is_wanted = bucket->only.at == NULL ||
+        bool is_wanted = bucket->only.data == NULL ||
                          mcds__map_same(bucket->only, record.command.element);
         if (is_wanted && !mcds__map_end_record(body, in_body, &record))
             return MCDS_CORRUPT;

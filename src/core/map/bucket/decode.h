@@ -16,8 +16,8 @@ bool mcds__bucket_get_long_varint(mcds_bytes from, size_t *at, uint64_t *out);
 /* Most varints have one byte. */
 static inline bool mcds__bucket_get_varint(mcds_bytes from, size_t *at, uint64_t *out)
 {
-    if (*at < from.length && ((const uint8_t *)from.at)[*at] < 128) {
-        *out = ((const uint8_t *)from.at)[(*at)++];
+    if (*at < from.length && ((const uint8_t *)from.data)[*at] < 128) {
+        *out = ((const uint8_t *)from.data)[(*at)++];
         return true;
     }
     return mcds__bucket_get_long_varint(from, at, out);
@@ -39,7 +39,7 @@ static inline bool mcds__bucket_get_u32(mcds_bytes from, size_t *at, uint32_t *o
 {
     if (*at > from.length || from.length - *at < 4)
         return false;
-    *out = (uint32_t)mcds__map_load_number((const uint8_t *)from.at + *at, 4);
+    *out = (uint32_t)mcds__map_load_number((const uint8_t *)from.data + *at, 4);
     *at += 4;
     return true;
 }
@@ -48,7 +48,7 @@ static inline bool mcds__bucket_get_u64(mcds_bytes from, size_t *at, uint64_t *o
 {
     if (*at > from.length || from.length - *at < 8)
         return false;
-    *out = mcds__map_load_number((const uint8_t *)from.at + *at, 8);
+    *out = mcds__map_load_number((const uint8_t *)from.data + *at, 8);
     *at += 8;
     return true;
 }
@@ -63,7 +63,7 @@ static inline bool mcds__bucket_get_time(mcds_bytes from, size_t *at, int64_t *o
 {
     if (*at > from.length || from.length - *at < 6)
         return false;
-    *out_ms = mcds__map_load_time((const uint8_t *)from.at + *at);
+    *out_ms = mcds__map_load_time((const uint8_t *)from.data + *at);
     *at += 6;
     return true;
 }
@@ -73,7 +73,7 @@ static inline bool mcds__bucket_get_bytes(mcds_bytes from, size_t *at, uint64_t 
 {
     if (*at > from.length || length > from.length - *at)
         return false;
-    *out = (mcds_bytes){(const uint8_t *)from.at + *at, (size_t)length};
+    *out = (mcds_bytes){(const uint8_t *)from.data + *at, (size_t)length};
     *at += (size_t)length;
     return true;
 }
@@ -102,21 +102,21 @@ static inline bool mcds__map_next_body(mcds_bytes value, uint32_t key_sum, size_
                                        mcds_bytes *body_out)
 {
     assert(*at <= value.length);
-    const uint8_t *bytes = (const uint8_t *)value.at + *at;
+    const uint8_t *bytes = (const uint8_t *)value.data + *at;
     size_t left = value.length - *at;
     if (left < MCDS__MAP_BODY_AT || bytes[1] > 127 || left - MCDS__MAP_BODY_AT < bytes[1])
         return mcds__map_next_long_body(value, key_sum, at, body_out);
     *body_out = (mcds_bytes){bytes + MCDS__MAP_BODY_AT, bytes[1]};
     *at += MCDS__MAP_BODY_AT + body_out->length;
     return bytes[0] == MCDS__MAP_RECORD_MARK &&
-           mcds__crc32c(key_sum, body_out->at, body_out->length) ==
+           mcds__crc32c(key_sum, body_out->data, body_out->length) ==
                (uint32_t)mcds__map_load_number(bytes + MCDS__MAP_SUM_AT, 4);
 }
 
 /* Whether a body with a correct sum has an operation or parts unknown to this version. */
 static inline bool mcds__map_is_newer(mcds_bytes body)
 {
-    const uint8_t *bytes = body.at;
+    const uint8_t *bytes = body.data;
     return body.length > MCDS__MAP_PARTS_AT &&
            (bytes[0] > MCDS__MAP_VERB_MAX || bytes[MCDS__MAP_PARTS_AT] > MCDS__MAP_PARTS_KNOWN);
 }
@@ -133,7 +133,7 @@ bool mcds__map_begin_long_record(mcds_bytes body, size_t *at, struct mcds__map_r
 static inline bool mcds__map_begin_record(mcds_bytes body, size_t *at,
                                           struct mcds__map_record *record)
 {
-    const uint8_t *bytes = body.at;
+    const uint8_t *bytes = body.data;
     if (body.length <= MCDS__MAP_ELEMENT_AT)
         return mcds__map_begin_long_record(body, at, record);
     size_t is_wide = bytes[MCDS__MAP_BELOW_AT] >> 7;
@@ -181,10 +181,10 @@ static inline bool mcds__map_same(mcds_bytes a, mcds_bytes b)
     if (a.length != b.length)
         return false;
     if (a.length < sizeof end_a)
-        return mcds__map_same_short(a.at, b.at, a.length);
-    memcpy(&end_a, (const uint8_t *)a.at + a.length - sizeof end_a, sizeof end_a);
-    memcpy(&end_b, (const uint8_t *)b.at + b.length - sizeof end_b, sizeof end_b);
-    return end_a == end_b && memcmp(a.at, b.at, a.length) == 0;
+        return mcds__map_same_short(a.data, b.data, a.length);
+    memcpy(&end_a, (const uint8_t *)a.data + a.length - sizeof end_a, sizeof end_a);
+    memcpy(&end_b, (const uint8_t *)b.data + b.length - sizeof end_b, sizeof end_b);
+    return end_a == end_b && memcmp(a.data, b.data, a.length) == 0;
 }
 
 #endif

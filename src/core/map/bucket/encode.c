@@ -142,8 +142,8 @@ static bool encode_entry(const struct mcds__map_entry *entry, mcds_buffer *out)
     bool expires = entry->expires_ms != 0;
     return mcds__bucket_put_varint(out, entry->element.length) &&
            mcds__bucket_put_varint(out, (uint64_t)entry->value.length << 1 | expires) &&
-           mcds_buffer_append(out, entry->element.at, entry->element.length) &&
-           mcds_buffer_append(out, entry->value.at, entry->value.length) &&
+           mcds_buffer_append(out, entry->element.data, entry->element.length) &&
+           mcds_buffer_append(out, entry->value.data, entry->value.length) &&
            (!expires || mcds__bucket_put_time(out, entry->expires_ms));
 }
 
@@ -159,7 +159,7 @@ static bool is_chosen(const struct mcds__map_entry *entry, uint32_t depth, int d
 bool mcds__bucket_encode(struct mcds__bucket *bucket, mcds_bytes key, uint32_t depth, int digit,
                          int64_t now_ms, mcds_buffer *out, uint32_t *floor_out)
 {
-    assert(bucket->only.at == NULL);
+    assert(bucket->only.data == NULL);
     uint32_t count = 0;
     out->length = 0;
     if (!raise_floor(bucket) || !mcds__buffer_reserve(out, MCDS__MAP_HEAD))

@@ -49,7 +49,7 @@ bool mcds__map_is_below_floor(uint32_t flags, int64_t time_ms)
 __attribute__((noinline)) bool mcds__bucket_get_long_varint(mcds_bytes from, size_t *at,
                                                             uint64_t *out)
 {
-    const uint8_t *bytes = from.at;
+    const uint8_t *bytes = from.data;
     uint64_t number = 0;
     for (unsigned i = 0; i < VARINT_MAX && *at < from.length; i++) {
         uint8_t byte = bytes[(*at)++];
@@ -86,7 +86,7 @@ static inline uint8_t *write_varint(uint8_t *out, uint64_t number)
 static inline uint8_t *write_bytes(uint8_t *out, mcds_bytes bytes)
 {
     out = write_varint(out, bytes.length);
-    memcpy(out, bytes.at, bytes.length);
+    memcpy(out, bytes.data, bytes.length);
     return out + bytes.length;
 }
 
@@ -94,7 +94,7 @@ static inline bool bucket_format_put_number(mcds_buffer *out, unsigned width, ui
 {
     if (!mcds__buffer_reserve(out, width))
         return false;
-    (void)bucket_format_write_number(out->at + out->length, width, number);
+    (void)bucket_format_write_number(out->data + out->length, width, number);
     out->length += width;
     return true;
 }
@@ -103,7 +103,7 @@ bool mcds__bucket_put_varint(mcds_buffer *out, uint64_t number)
 {
     if (!mcds__buffer_reserve(out, VARINT_MAX))
         return false;
-    out->length = (size_t)(write_varint(out->at + out->length, number) - out->at);
+    out->length = (size_t)(write_varint(out->data + out->length, number) - out->data);
     assert(out->length <= out->capacity);
     return true;
 }
@@ -169,7 +169,7 @@ static size_t body_length(const struct mcds__map_record *record)
 
 static uint32_t bucket_format_sum_of(mcds_bytes key, const uint8_t *bytes, size_t length)
 {
-    return mcds__crc32c(mcds__crc32c(0, key.at, key.length), bytes, length);
+    return mcds__crc32c(mcds__crc32c(0, key.data, key.length), bytes, length);
 }
 
 static void set_u32(uint8_t *out, uint32_t number)
@@ -186,13 +186,13 @@ static uint8_t *put_unsummed(mcds_buffer *out, const struct mcds__map_record *re
     size_t head = 1 + varint_length(length) + RECORD_SUM;
     if (!mcds__buffer_reserve(out, head + length + MCDS__MAP_NUMBER_ROOM))
         return NULL;
-    uint8_t *at = out->at + out->length;
+    uint8_t *at = out->data + out->length;
     *at++ = MCDS__MAP_RECORD_MARK;
     uint8_t *sum = write_varint(at, length);
     uint8_t *body = sum + RECORD_SUM;
     uint8_t *end = write_body(body, record);
     assert(end == body + length);
-    out->length = (size_t)(end - out->at);
+    out->length = (size_t)(end - out->data);
     *body_out = (mcds_bytes){body, length};
     return sum;
 }
@@ -203,7 +203,7 @@ bool mcds__bucket_put_record(mcds_buffer *out, mcds_bytes key,
     mcds_bytes body;
     uint8_t *sum = put_unsummed(out, record, &body);
     if (sum != NULL)
-        set_u32(sum, bucket_format_sum_of(key, body.at, body.length));
+        set_u32(sum, bucket_format_sum_of(key, body.data, body.length));
     return sum != NULL;
 }
 
@@ -228,17 +228,17 @@ void mcds__map_number_record(mcds_buffer *record, uint64_t writer, uint32_t seq,
     uint64_t length = 0;
     struct mcds__map_record read;
     assert(low <= seq && record->capacity - record->length >= MCDS__MAP_NUMBER_ROOM);
-    (void)mcds__bucket_get_varint((mcds_bytes){record->at, record->length}, &at, &length);
-    const uint8_t *body = record->at + at + RECORD_SUM;
-    assert(body + length == record->at + record->length && body[MCDS__MAP_BELOW_AT] == 0);
+    (void)mcds__bucket_get_varint((mcds_bytes){record->data, record->length}, &at, &length);
+    const uint8_t *body = record->data + at + RECORD_SUM;
+    assert(body + length == record->data + record->length && body[MCDS__MAP_BELOW_AT] == 0);
     size_t more = varint_length(seq - low) - 1;
     size_t begin = 1 + varint_length(length + more) + RECORD_SUM;
-    uint8_t *fresh = record->at + begin;
+    uint8_t *fresh = record->data + begin;
     uint8_t verb = body[0];
     uint8_t parts = body[MCDS__MAP_PARTS_AT];
     memmove(fresh + MCDS__MAP_TIME_AT + more, body + MCDS__MAP_TIME_AT,
             (size_t)length - MCDS__MAP_TIME_AT);
-    set_u32(write_varint(record->at + 1, length + more), 0);
+    set_u32(write_varint(record->data + 1, length + more), 0);
     fresh[0] = verb;
     fresh[MCDS__MAP_PARTS_AT] = parts;
     uint8_t *number = bucket_format_write_number(fresh + MCDS__MAP_WRITER_AT, 8, writer);
@@ -255,11 +255,12 @@ void mcds__map_readdress(mcds_buffer *record, mcds_bytes key)
 {
     size_t at = 1;
     uint64_t length;
-    if (!mcds__bucket_get_varint((mcds_bytes){record->at, record->length}, &at, &length))
+    if (!mcds__bucket_get_varint((mcds_bytes){record->data, record->length}, &at, &length))
         return;
-    const uint8_t *body = record->at + at + RECORD_SUM;
+    const uint8_t *body = record->data + at + RECORD_SUM;
     assert(record->length >= at + RECORD_SUM);
-    set_u32(record->at + at, bucket_format_sum_of(key, body, record->length - at - RECORD_SUM));
+    set_u32(record->data + at,
+            bucket_format_sum_of(key, body, record->length - at - RECORD_SUM));
 }
 
 bool mcds__map_next_long_body(mcds_bytes value, uint32_t key_sum, size_t *at,
@@ -268,11 +269,11 @@ bool mcds__map_next_long_body(mcds_bytes value, uint32_t key_sum, size_t *at,
     uint64_t length;
     uint32_t sum;
     return *at < value.length &&
-           ((const uint8_t *)value.at)[(*at)++] == MCDS__MAP_RECORD_MARK &&
+           ((const uint8_t *)value.data)[(*at)++] == MCDS__MAP_RECORD_MARK &&
            mcds__bucket_get_varint(value, at, &length) &&
            mcds__bucket_get_u32(value, at, &sum) &&
            mcds__bucket_get_bytes(value, at, length, body_out) &&
-           mcds__crc32c(key_sum, body_out->at, body_out->length) == sum;
+           mcds__crc32c(key_sum, body_out->data, body_out->length) == sum;
 }
 
 static bool get_part(mcds_bytes body, size_t *at, mcds_bytes *out)
@@ -294,16 +295,16 @@ bool mcds__map_begin_long_record(mcds_bytes body, size_t *at, struct mcds__map_r
         !mcds__map_is_element(record->command.element))
         return false;
     record->low = record->seq - (uint32_t)below;
-    return *(const uint8_t *)body.at != 0;
+    return *(const uint8_t *)body.data != 0;
 }
 
 bool mcds__map_end_record(mcds_bytes body, size_t at, struct mcds__map_record *record)
 {
     assert(at <= body.length && !mcds__map_is_newer(body));
     struct mcds__map_command *command = &record->command;
-    uint8_t parts = ((const uint8_t *)body.at)[MCDS__MAP_PARTS_AT];
+    uint8_t parts = ((const uint8_t *)body.data)[MCDS__MAP_PARTS_AT];
     uint64_t delta = 0;
-    command->verb = (enum mcds__map_verb) * (const uint8_t *)body.at;
+    command->verb = (enum mcds__map_verb) * (const uint8_t *)body.data;
     command->value = (mcds_bytes){NULL, 0};
     command->expected = (mcds_bytes){NULL, 0};
     command->expires_ms = 0;
@@ -318,7 +319,7 @@ bool mcds__map_end_record(mcds_bytes body, size_t at, struct mcds__map_record *r
 
 uint32_t mcds__map_key_sum(mcds_bytes key)
 {
-    return mcds__crc32c(0, key.at, key.length);
+    return mcds__crc32c(0, key.data, key.length);
 }
 
 int mcds__map_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
@@ -344,9 +345,9 @@ int mcds__map_open_head(mcds_bytes value, mcds_bytes key, struct mcds__map_head 
     size_t at = sizeof mark + 1;
     uint32_t length;
     uint32_t sum;
-    if (value.length < MCDS__MAP_HEAD || memcmp(value.at, mark, sizeof mark) != 0)
+    if (value.length < MCDS__MAP_HEAD || memcmp(value.data, mark, sizeof mark) != 0)
         return MCDS_CORRUPT;
-    uint8_t version = ((const uint8_t *)value.at)[sizeof mark];
+    uint8_t version = ((const uint8_t *)value.data)[sizeof mark];
     (void)mcds__bucket_get_u32(value, &at, &length);
     (void)mcds__bucket_get_u32(value, &at, &head_out->rewrites);
     (void)mcds__bucket_get_u32(value, &at, &head_out->floor_s);
@@ -357,8 +358,8 @@ int mcds__map_open_head(mcds_bytes value, mcds_bytes key, struct mcds__map_head 
     head_out->records_at = at;
     assert(at == MCDS__MAP_HEAD + (size_t)length);
     head_out->key_sum = mcds__map_key_sum(key);
-    uint32_t head_sum = mcds__crc32c(head_out->key_sum, value.at, summed);
-    if (mcds__crc32c(head_sum, head_out->snapshot.at, length) != sum || version < VERSION)
+    uint32_t head_sum = mcds__crc32c(head_out->key_sum, value.data, summed);
+    if (mcds__crc32c(head_sum, head_out->snapshot.data, length) != sum || version < VERSION)
         return MCDS_CORRUPT;
     return version == VERSION ? MCDS_OK : MCDS_UNSUPPORTED;
 }
@@ -366,7 +367,7 @@ int mcds__map_open_head(mcds_bytes value, mcds_bytes key, struct mcds__map_head 
 void mcds__map_seal_head(mcds_buffer *value, mcds_bytes key, const struct mcds__map_head *head)
 {
     assert(value->length >= MCDS__MAP_HEAD && value->length <= UINT32_MAX);
-    uint8_t *bytes = value->at;
+    uint8_t *bytes = value->data;
     size_t length = value->length - MCDS__MAP_HEAD;
     memcpy(bytes, "mdF", 3);
     bytes[3] = VERSION;

@@ -15,7 +15,7 @@
 static uint64_t place_at(mcds_bytes places, size_t at)
 {
     assert(at + MCDS__MAP_PLACE <= places.length);
-    return mcds__get_u64((const uint8_t *)places.at + at);
+    return mcds__get_u64((const uint8_t *)places.data + at);
 }
 
 /* The index of the first position that is not below `end`; positions increase. */
@@ -56,12 +56,12 @@ static bool has_sorted_places(struct mcds__bucket *bucket)
 /* If the beginning of a value was removed, only that is removed here. */
 bool mcds__map_note_value(struct mcds__bucket *bucket, mcds_bytes before, mcds_bytes after)
 {
-    const uint8_t *end = (const uint8_t *)before.at + before.length;
+    const uint8_t *end = (const uint8_t *)before.data + before.length;
     size_t gone = before.length;
-    if (!mcds__bucket_sorted_is_used(&bucket->sorted_places) || before.at == after.at)
+    if (!mcds__bucket_sorted_is_used(&bucket->sorted_places) || before.data == after.data)
         return true;
     bool is_rest = after.length > 0 && after.length < before.length &&
-                   (const uint8_t *)after.at + after.length == end;
+                   (const uint8_t *)after.data + after.length == end;
     if (is_rest)
         assert(after.length < gone);
     gone -= after.length;
@@ -206,13 +206,13 @@ static uint8_t *bucket_list_order_make_room(struct mcds__bucket *bucket,
 {
     mcds_bytes old = entry->there ? entry->value : (mcds_bytes){NULL, 0};
     if (entry->there && entry->spare >= MCDS__MAP_PLACE)
-        return (uint8_t *)old.at;
+        return (uint8_t *)old.data;
     size_t capacity = 2 * old.length + MCDS__MAP_PLACE;
     uint8_t *places = capacity <= UINT32_MAX ? mcds__map_make(bucket, capacity) : NULL;
     if (places == NULL)
         return NULL;
     if (old.length > 0)
-        memcpy(places, old.at, old.length);
+        memcpy(places, old.data, old.length);
     entry->there = true;
     entry->value = (mcds_bytes){places, old.length};
     entry->expires_ms = 0;

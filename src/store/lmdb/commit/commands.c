@@ -18,7 +18,7 @@ struct found {
 
 static MDB_val val(mcds_bytes bytes)
 {
-    return (MDB_val){bytes.length, (void *)(uintptr_t)bytes.at};
+    return (MDB_val){bytes.length, (void *)(uintptr_t)bytes.data};
 }
 
 static mcds_bytes bytes_of(MDB_val value)
@@ -79,7 +79,7 @@ static void lmdb_commands_get(const struct mcds__lmdb_file *file, const struct f
     }
     if (values != NULL && !(request->options & MCDS_NO_VALUE)) {
         reply->value_at = values->length;
-        if (!mcds_buffer_append(values, record->value.at, record->value.length)) {
+        if (!mcds_buffer_append(values, record->value.data, record->value.length)) {
             reply->outcome = MCDS_OUT_NO_BUFFER;
             reply->detail = MCDS__WHY(NO_MEMORY_FOR_VALUE);
             return;
@@ -205,7 +205,7 @@ static int lmdb_commands_store(struct mcds__lmdb_work *work, const struct found 
     size_t length = request->value.length;
     int code = lmdb_commands_put(work, request->key, found, &record, length, &value);
     if (code == 0 && length > 0)
-        memcpy(value, request->value.at, length);
+        memcpy(value, request->value.data, length);
     return code;
 }
 
@@ -215,7 +215,8 @@ static bool set_aside(struct mcds__lmdb_work *work, const struct found *found,
 {
     assert(found->living);
     work->scratch.length = 0;
-    if (mcds_buffer_append(&work->scratch, found->record.value.at, found->record.value.length))
+    if (mcds_buffer_append(&work->scratch, found->record.value.data,
+                           found->record.value.length))
         return true;
     request->reply.outcome = MCDS_OUT_NO_BUFFER;
     request->reply.detail = MCDS__WHY(NO_MEMORY);
@@ -248,9 +249,9 @@ static int lmdb_commands_extend(struct mcds__lmdb_work *work, const struct found
     bool in_front = request->command == MCDS_PREPEND;
     assert(work->scratch.length == before);
     if (before > 0)
-        memcpy(value + (in_front ? more : 0), work->scratch.at, before);
+        memcpy(value + (in_front ? more : 0), work->scratch.data, before);
     if (more > 0)
-        memcpy(value + (in_front ? 0 : before), request->value.at, more);
+        memcpy(value + (in_front ? 0 : before), request->value.data, more);
     reply->value_length = before + more;
     return 0;
 }
@@ -289,8 +290,8 @@ static int lmdb_commands_count(struct mcds__lmdb_work *work, const struct found 
         reply->outcome = MCDS_OUT_MISS;
         return 0;
     }
-    if (found->living &&
-        !mcds__parse_stored_u64(found->record.value.at, found->record.value.length, &number)) {
+    if (found->living && !mcds__parse_stored_u64(found->record.value.data,
+                                                 found->record.value.length, &number)) {
         reply->outcome = MCDS_OUT_NOT_NUMERIC;
         return 0;
     }
@@ -371,7 +372,7 @@ static int lmdb_commands_touch(struct mcds__lmdb_work *work, const struct found 
     int code = lmdb_commands_put(work, request->key, found, &record, work->scratch.length,
                                  &value);
     if (code == 0 && work->scratch.length > 0)
-        memcpy(value, work->scratch.at, work->scratch.length);
+        memcpy(value, work->scratch.data, work->scratch.length);
     request->reply.outcome = MCDS_OUT_OK;
     return code;
 }

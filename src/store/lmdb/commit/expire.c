@@ -14,7 +14,7 @@
  * time. */
 static int remove_due(struct mcds__lmdb_work *work, mcds_bytes key, uint64_t expires_ms)
 {
-    MDB_val at = {key.length, (void *)(uintptr_t)key.at};
+    MDB_val at = {key.length, (void *)(uintptr_t)key.data};
     MDB_val data;
     int code = mdb_get(work->txn, work->file->items, &at, &data);
     if (code != 0)

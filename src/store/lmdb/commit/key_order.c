@@ -16,8 +16,8 @@
 
 static size_t shared_length(mcds_bytes left, mcds_bytes right, size_t length_max)
 {
-    const uint8_t *a = left.at;
-    const uint8_t *b = right.at;
+    const uint8_t *a = left.data;
+    const uint8_t *b = right.data;
     size_t length = 0;
     while (length < length_max && a[length] == b[length])
         length++;
@@ -38,7 +38,7 @@ static size_t lmdb_key_order_gather(mcds_batch *at, const mcds_batch *until,
         mcds_bytes key = batch->requests[0].key;
         if (key.length < shared)
             shared = key.length;
-        if (memcmp(key.at, first.at, shared) != 0)
+        if (memcmp(key.data, first.data, shared) != 0)
             shared = shared_length(key, first, shared);
         assert(shared <= key.length && shared <= first.length);
         rows[count++].batch = batch;
@@ -51,7 +51,7 @@ static size_t lmdb_key_order_gather(mcds_batch *at, const mcds_batch *until,
 static uint64_t rank_of(mcds_bytes key, size_t shared)
 {
     assert(shared <= key.length);
-    const uint8_t *bytes = key.at;
+    const uint8_t *bytes = key.data;
     size_t rest = key.length - shared;
     if (rest >= 8)
         return mcds__eight_bytes(bytes + shared);

@@ -51,9 +51,9 @@ static bool lmdb_message_add_request(struct mcds__lmdb_message *message,
     assert(message->count < MCDS__LMDB_MESSAGE_REQUESTS);
     uint8_t *at = message->bytes + message->length;
     memcpy(at, &head, sizeof head);
-    memcpy(at + sizeof head, request->key.at, request->key.length);
+    memcpy(at + sizeof head, request->key.data, request->key.length);
     if (request->value.length > 0)
-        memcpy(at + sizeof head + request->key.length, request->value.at,
+        memcpy(at + sizeof head + request->key.length, request->value.data,
                request->value.length);
     message->length += (uint32_t)(sizeof head + request->key.length + request->value.length);
     assert(message->length <= sizeof message->bytes);

@@ -106,7 +106,7 @@ static int execute_sorted(struct mcds__lmdb_work *work, const mcds_env *env,
         __builtin_prefetch(&request->value);
         __builtin_prefetch(&request->reply);
         __builtin_prefetch(&request->reply.peer);
-        __builtin_prefetch(rows[i + 1 < last ? i + 1 : last].batch->requests->key.at);
+        __builtin_prefetch(rows[i + 1 < last ? i + 1 : last].batch->requests->key.data);
         code = lmdb_transaction_execute_batch(work, env, rows[i].batch);
     }
     return code;

@@ -49,7 +49,7 @@ bool mcds__exchange_connect(struct mcds__socket *sock, const struct mcds__memcac
 static bool take_lines(struct mcds__socket *sock, mcds__take_line *take, void *context)
 {
     while (sock->in_taken < sock->in.length) {
-        const char *line = (const char *)sock->in.at + sock->in_taken;
+        const char *line = (const char *)sock->in.data + sock->in_taken;
         size_t left = sock->in.length - sock->in_taken;
         const char *end = memchr(line, '\n', left);
         if (end == NULL)

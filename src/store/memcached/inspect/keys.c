@@ -44,7 +44,7 @@ static bool take_dumped(void *context, const char *line, size_t length)
     }
     assert(key_length <= sizeof key);
     if (listing->ended || key_length < listing->prefix.length ||
-        memcmp(key, listing->prefix.at, listing->prefix.length) != 0)
+        memcmp(key, listing->prefix.data, listing->prefix.length) != 0)
         return true;
     listing->ended = !listing->visit(listing->context, (mcds_bytes){key, key_length});
     return true;

@@ -93,7 +93,7 @@ static bool wire_classic_encode(const mcds_request *request, int64_t wall_s, con
 {
     if (!mcds__buffer_reserve(out, FRAME_MAX + request->key.length + request->value.length))
         return false;
-    char *begin = (char *)out->at + out->length;
+    char *begin = (char *)out->data + out->length;
     uint64_t exptime = mcds__wire_exptime(request->ttl_ms, wall_s);
     const char *end = wire_classic_put_request(begin, request, exptime, word);
     assert((size_t)(end - begin) <= FRAME_MAX + request->key.length + request->value.length);
@@ -144,7 +144,8 @@ static enum mcds__parse wire_classic_parse_value(const mcds_request *request, co
     uint64_t flags;
     uint64_t size;
     if ((size_t)(end - at) <= request->key.length ||
-        memcmp(at, request->key.at, request->key.length) != 0 || at[request->key.length] != ' ')
+        memcmp(at, request->key.data, request->key.length) != 0 ||
+        at[request->key.length] != ' ')
         return PARSE_BROKEN;
     at += request->key.length;
     if (!next_number(&at, end, &flags) || flags > UINT32_MAX || !next_number(&at, end, &size) ||

@@ -102,7 +102,7 @@ static bool meta_encode(const mcds_request *request, uint32_t sequence, int64_t 
 {
     if (!mcds__buffer_reserve(out, FRAME_MAX + request->key.length + request->value.length))
         return false;
-    char *begin = (char *)out->at + out->length;
+    char *begin = (char *)out->data + out->length;
     char *at = begin;
     uint64_t exptime = request->ttl_ms != 0 ? mcds__wire_exptime(request->ttl_ms, wall_s) : 0;
     switch (request->command) {

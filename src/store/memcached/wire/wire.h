@@ -104,7 +104,7 @@ static inline char *mcds__wire_put(char *at, const char *text)
 static inline char *mcds__wire_put_bytes(char *at, mcds_bytes bytes)
 {
     if (bytes.length > 0)
-        memcpy(at, bytes.at, bytes.length);
+        memcpy(at, bytes.data, bytes.length);
     return at + bytes.length;
 }
 
