@@ -227,6 +227,22 @@ static void a_replaced_file_is_not_written(void **state)
     mcds_close(store);
 }
 
+/* A lock that stays locked holds up every other program, and the C library follows it into the
+ * file that is no longer mapped. */
+static void who_may_not_write_holds_no_lock(void **state)
+{
+    struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
+    mcds_reply reply = add_number(store, "n", 5);
+    erase(fixture, "");
+    while (reply.outcome == MCDS_OUT_OK)
+        reply = add_number(store, "n", 1);
+    assert_int_equal(reply.outcome, MCDS_OUT_FAILED);
+    struct sought sought;
+    assert_string_equal(find_finding(store, "has been writing", &sought), "");
+    mcds_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +252,7 @@ int main(void)
         TEST(a_removed_file_is_not_begun_again_while_open),
         TEST(a_removed_file_is_not_written),
         TEST(a_replaced_file_is_not_written),
+        TEST(who_may_not_write_holds_no_lock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,8 +113,10 @@ static bool is_removed(struct mcds__lmdb_file *file, const mcds_env *env)
 int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
                            struct MDB_txn **txn_out)
 {
-    if (is_removed(file, env))
+    if (is_removed(file, env)) {
+        mcds__lmdb_write_lock_leave(file); /* which the attempt to delegate may have got */
         return ESTALE;
+    }
     int code = mcds__lmdb_settle(file, mcds__lmdb_write_lock_enter(file, env, until_ns));
     if (code != 0)
         return code;
