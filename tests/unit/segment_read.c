@@ -181,6 +181,25 @@ static void a_segment_that_was_made_again_is_a_gap(void **state)
         check(&rows[i]);
 }
 
+/* A late request has made the first of the lost segments again. */
+static void a_segment_before_a_lost_one_is_not_the_end(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        {{{'o', 9, 0}, {0, 0, 0}, {'o', 3, 2}}, 8, "02", 1, false, MCDS_OK},
+        {{{'o', 9, 0}, {0, 0, 0}, {0, 0, 0}, {'c', 4, 3}, {'o', 5, 4}},
+         8,
+         "034",
+         1,
+         false,
+         MCDS_OK},
+        {{{'o', 9, 0}, {0, 0, 0}, {'o', 3, 2}}, 1, "0", 0, true, MCDS_OK},
+        {{{'o', 9, 0}, {0, 0, 0}, {0, 0, 0}, {'o', 4, 3}}, 2, "0", 1, true, MCDS_OK},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check(&rows[i]);
+}
+
 static void a_record_of_a_newer_version_is_refused(void **state)
 {
     (void)state;
@@ -196,6 +215,7 @@ int main(void)
         cmocka_unit_test(a_record_of_a_newer_version_is_refused),
         cmocka_unit_test(reading_ends_with_the_first_open_segment),
         cmocka_unit_test(a_segment_that_was_made_again_is_a_gap),
+        cmocka_unit_test(a_segment_before_a_lost_one_is_not_the_end),
     };
-    return cmocka_run_group_tests_name("part_read", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("segment_read", tests, NULL, NULL);
 }

@@ -252,6 +252,21 @@ static bool is_disowned(const struct mcds__segment_read *read, uint32_t i)
            record.before != request_of(read, i)->reply.flags;
 }
 
+/* Whether the segment after the i-th is missing, and a later one exists or was made. Segments are
+ * made in their order, so that one is lost, and the i-th may be lost and made again. */
+static bool is_before_lost(const struct mcds__segment_read *read, uint32_t i)
+{
+    uint64_t next = read->from - read->back + i + 1;
+    bool has_later = read->known > next + 1;
+    bool is_missing = false;
+    for (uint32_t k = read->head; k < read->base + read->near; k++) {
+        bool exists_there = read->scratch->requests[k].reply.outcome == MCDS_OUT_OK;
+        is_missing = is_missing || (read->scratch->positions[k] == next && !exists_there);
+        has_later = has_later || (read->scratch->positions[k] > next && exists_there);
+    }
+    return is_missing && has_later;
+}
+
 /* Whether reading ends with the i-th segment, which exists. Nothing after an open segment has
  * been acknowledged, unless the segment was lost and made again. */
 static bool is_end(struct mcds__segment_read *read, uint32_t i, uint32_t known)
@@ -266,6 +281,8 @@ static bool is_end(struct mcds__segment_read *read, uint32_t i, uint32_t known)
     if (i + 1 >= known)
         return true;
     if (is_disowned(read, i)) /* the next segment counts the gap */
+        return false;
+    if (is_before_lost(read, i)) /* the missing segment is the gap */
         return false;
     bool is_remade = has_distant(read, i);
     read->gaps += is_remade;
