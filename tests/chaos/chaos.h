@@ -15,6 +15,8 @@ struct chaos {
     struct judge judge;
     /* Of this round. */
     const struct history_subject *subject;
+    struct lengths lengths; /* of the values of this round */
+    int key_length;
     char name[32]; /* of its objects */
 };
 

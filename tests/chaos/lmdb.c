@@ -83,6 +83,8 @@ static bool play_calls(const struct chaos *chaos, struct history_actor *actor, c
         history_open(actor, chaos->subject, store, pipeline, chaos->name, dice) != MCDS_OK)
         return chaos_complain(uri);
     actor->now_ns = chaos_now_ns;
+    actor->lengths = chaos->lengths;
+    actor->key_length = chaos->key_length;
     for (int i = 0; i < CHAOS_IN_FLIGHT; i++)
         (void)history_call(actor);
     while (mcds_pipeline_next(pipeline, &done) == MCDS_OK) {

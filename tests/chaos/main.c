@@ -26,14 +26,17 @@
 
 #define SKIPPED 77
 #define SECONDS 4
-#define SUBJECTS_BRIEF 5 /* those of which a round takes less than a second */
-#define SUBJECTS 6
+#define SUBJECTS_BRIEF 6 /* those of which a round takes less than a second */
+#define SUBJECTS 7
+/* Of a value, and in one of so many rounds. */
+#define VALUE_MAX 9000
+#define LONG_EVERY 16
 /* So long a play has time for the others. */
 #define SECONDS_LONG 30
 
 static const struct history_subject *const subjects[SUBJECTS] = {
-    &history_table,   &history_set,  &history_array,
-    &history_counter, &history_lock, &history_lease};
+    &history_table,   &history_values, &history_set,  &history_array,
+    &history_counter, &history_lock,   &history_lease};
 static const struct chaos_place *const places[] = {&chaos_relays, &chaos_losses,
                                                    &chaos_nutcracker, &chaos_lmdb};
 
@@ -92,6 +95,17 @@ static const struct history_subject *choose_subject(uint64_t round)
     return subjects[round % (is_long ? SUBJECTS : SUBJECTS_BRIEF)];
 }
 
+static void choose_lengths(struct chaos *chaos)
+{
+    struct lengths key;
+    uint64_t seed = chaos_roll(chaos, UINT32_MAX);
+    bool is_long = chaos_roll(chaos, LONG_EVERY) == 0;
+    lengths_begin(&chaos->lengths, seed, HISTORY_ARGUMENTS, 0,
+                  is_long ? HISTORY_VALUE_MAX : VALUE_MAX);
+    lengths_begin(&key, ~seed, 1, 1, HISTORY_KEY_MAX);
+    chaos->key_length = (int)key.of[0];
+}
+
 /* The kinds of objects in turn, each at least once, and whatever trouble the place makes. */
 static bool play(struct chaos *chaos, const struct chaos_place *place, int64_t until_ns)
 {
@@ -99,8 +113,13 @@ static bool play(struct chaos *chaos, const struct chaos_place *place, int64_t u
            (chaos_now_ns(NULL) < until_ns || chaos->judge.rounds < SUBJECTS_BRIEF)) {
         chaos->subject = choose_subject(chaos->judge.rounds);
         (void)snprintf(chaos->name, sizeof chaos->name, "round %" PRIu64, chaos->judge.rounds);
+        choose_lengths(chaos);
         if (!place->round(chaos))
             return false;
+    }
+    if (chaos->judge.wrong > 0) {
+        (void)printf("keys of %d bytes\n", chaos->key_length);
+        lengths_print(&chaos->lengths);
     }
     return chaos->judge.wrong == 0;
 }

@@ -124,8 +124,12 @@ static bool open_round(struct chaos *chaos, struct chaos_servers *at,
             return chaos_complain("open");
         actor->now_ns = chaos_now_ns;
         actor->may_lose = may_lose;
-        if (trouble->parts_go)
+        actor->lengths = chaos->lengths;
+        actor->key_length = chaos->key_length;
+        if (trouble->parts_go) {
             actor->key_length = HISTORY_KEY_SHORT;
+            lengths_limit(&actor->lengths, HISTORY_VALUE_SHORT);
+        }
     }
     return true;
 }

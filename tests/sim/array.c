@@ -17,13 +17,17 @@
 #define TAGS (CLIENTS_MAX * CHANGES)
 #define DROP TAGS /* the tag of a drop */
 #define DROP_EVERY 6
-/* So long that forty of them stand in parts. */
+/* Of an element. */
+#define LENGTH 600
+/* Forty of these stand in blocks. */
 #define LONG 14000
+#define LONGEST 600000
 
 enum fate { UNBORN, ACKNOWLEDGED, DOUBTFUL, REFUSED };
 
 struct world {
     mcds_sim *sim;
+    struct lengths lengths;
     bool drops;   /* the first client does, now and then */
     bool is_long; /* elements are */
     enum fate fates[TAGS];
@@ -75,7 +79,7 @@ static void book(struct changer *changer, const mcds_completion *done)
 static void program(void *context, mcds_sim_client *client, const mcds_completion *done)
 {
     struct changer *changer = context;
-    static char text[LONG];
+    static uint8_t text[LONGEST];
     if (done != NULL)
         book(changer, done);
     if (changer->begun == play_calls(CHANGES))
@@ -88,14 +92,14 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
             MCDS_OK);
         return;
     }
-    (void)snprintf(text, sizeof text, "%u", tag);
-    mcds_bytes element = {text, changer->world->is_long ? sizeof text : strlen(text)};
+    mcds_bytes element = lengths_fill(text, changer->world->lengths.of[tag], tag);
     assert_int_equal(mcds_array_change_start(changer->array, &element, 1, NULL, 0,
                                              mcds_sim_client_pipeline(client), tag),
                      MCDS_OK);
 }
 
 struct census {
+    const struct lengths *lengths;
     uint32_t seen[TAGS];
     uint32_t last[CLIENTS_MAX]; /* of each client's own, in the order of the array */
     bool ordered;
@@ -104,35 +108,35 @@ struct census {
 static bool count(void *context, mcds_bytes element)
 {
     struct census *census = context;
-    char text[16] = "";
-    memcpy(text, element.data, element.length < sizeof text ? element.length : sizeof text - 1);
-    unsigned long tag = strtoul(text, NULL, 10);
+    uint32_t tag = lengths_number_of(census->lengths, element);
     if (tag >= TAGS)
         return false;
     census->seen[tag]++;
     census->ordered = census->ordered && census->last[tag / CHANGES] <= tag;
-    census->last[tag / CHANGES] = (uint32_t)tag;
+    census->last[tag / CHANGES] = tag;
     return true;
 }
 
 static bool check(mcds_sim *sim, struct changer *reader, uint64_t seed)
 {
-    struct census census = {.ordered = true};
+    struct census census = {.lengths = &reader->world->lengths, .ordered = true};
     int result = mcds_array_scan(reader->array, count, &census);
     if (result != MCDS_OK && result != MCDS_NOT_FOUND)
-        return report(sim, seed, mcds_errmsg());
+        return report_lengths(sim, seed, mcds_errmsg(), &reader->world->lengths);
     for (uint32_t tag = 0; tag < TAGS; tag++) {
         enum fate fate = reader->world->fates[tag];
         uint32_t least = fate == ACKNOWLEDGED && !reader->world->drops ? 1 : 0;
         bool is_dropped = fate == ACKNOWLEDGED &&
                           reader->world->ended_ns[tag] < reader->world->dropped_ns;
         if (is_dropped && census.seen[tag] > 0)
-            return report(sim, seed, "an element from before a drop is there after it");
+            return report_lengths(sim, seed, "an element from before a drop is there after it",
+                                  &reader->world->lengths);
         uint32_t most = fate == ACKNOWLEDGED || fate == DOUBTFUL ? 1 : 0;
         if (census.seen[tag] < least || census.seen[tag] > most) {
             mcds_sim_note(sim, NULL, "change %u of fate %d is there %u times", tag, fate,
                           census.seen[tag]);
-            return report(sim, seed, "a change is missing, or there twice");
+            return report_lengths(sim, seed, "a change is missing, or there twice",
+                                  &reader->world->lengths);
         }
     }
     return true;
@@ -146,6 +150,10 @@ static bool run(mcds_sim_options options, struct world world, struct world *tota
     mcds_sim_client *client;
     assert_int_equal(play_open(&options, &sim), MCDS_OK);
     world.sim = sim;
+    play_lengths(&world.lengths, options.seed, TAGS, 0, LENGTH,
+                 world.is_long ? LONGEST : LENGTH);
+    if (world.is_long)
+        lengths_fill_up(&world.lengths, LONG);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         changers[i] = (struct changer){.world = &world, .number = i};
         assert_int_equal(mcds_sim_client_add(sim, program, &changers[i], &client), MCDS_OK);
@@ -155,7 +163,7 @@ static bool run(mcds_sim_options options, struct world world, struct world *tota
     }
     bool fine = mcds_sim_run(sim, 1000000) == MCDS_OK;
     if (!fine)
-        (void)report(sim, options.seed, "it does not end");
+        (void)report_lengths(sim, options.seed, "it does not end", &world.lengths);
     mcds_sim_calm(sim);
     if (fine && !world.loses)
         fine = check(sim, &changers[0], options.seed);

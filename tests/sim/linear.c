@@ -13,6 +13,8 @@
 #define CLIENTS_MAX 4
 #define CLIENTS play_clients(CLIENTS_MAX)
 #define IN_FLIGHT 3
+/* Of a value; a number of these is also the number of digits of an element of an array. */
+#define LENGTH 9000
 /* With many calls that nobody heard of, a search may have too many ways to go. */
 #define UNDECIDED_ONE_IN 50
 
@@ -75,8 +77,12 @@ static bool run(const struct history_subject *subject, mcds_sim_options options,
                 const struct history_losses *losses, struct totals *totals)
 {
     static struct history_actor actors[CLIENTS_MAX];
+    struct lengths lengths;
+    struct lengths keys;
     mcds_sim *sim;
     mcds_sim_client *client;
+    play_lengths(&lengths, options.seed, HISTORY_ARGUMENTS, 0, LENGTH, HISTORY_VALUE_MAX);
+    lengths_begin(&keys, ~options.seed, 1, 1, HISTORY_KEY_MAX);
     assert_int_equal(play_open(&options, &sim), MCDS_OK);
     for (uint64_t i = 0; i < CLIENTS; i++) {
         struct history_actor *actor = &actors[i];
@@ -86,13 +92,17 @@ static bool run(const struct history_subject *subject, mcds_sim_options options,
                                       options.seed * 31 + i),
                          MCDS_OK);
         actor->now_ns = true_ns;
+        actor->lengths = lengths;
+        actor->key_length = (int)keys.of[0];
         actor->may_lose = losses != NULL;
         actor->clock = sim;
     }
     bool ended = mcds_sim_run(sim, 200000) == MCDS_OK;
     const char *wrong = ended ? judge(sim, subject, actors, losses, totals) : "it does not end";
-    if (wrong != NULL)
-        (void)report(sim, options.seed, wrong);
+    if (wrong != NULL) {
+        (void)report_lengths(sim, options.seed, wrong, &lengths);
+        lengths_print(&keys);
+    }
     for (uint32_t i = 0; i < CLIENTS; i++)
         history_close(&actors[i]);
     play_close(sim);
@@ -117,6 +127,12 @@ static void calls_on_a_table_entry(void **state)
 {
     (void)state;
     run_many(&history_table, network_faults, NULL, 1500);
+}
+
+static void calls_on_a_table_entry_with_any_value(void **state)
+{
+    (void)state;
+    run_many(&history_values, network_faults, NULL, 1500);
 }
 
 static void calls_on_an_element_of_a_set(void **state)
@@ -179,6 +195,7 @@ static void calls_on_a_lock_that_is_lost(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(calls_on_a_table_entry),
+    cmocka_unit_test(calls_on_a_table_entry_with_any_value),
     cmocka_unit_test(calls_on_an_element_of_a_set),
     cmocka_unit_test(calls_on_an_array),
     cmocka_unit_test(calls_on_an_array_that_is_lost),

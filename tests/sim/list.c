@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -19,8 +18,10 @@
 #define TOGETHER 3
 /* Of these pushes of a client that clears, each is a clear instead. */
 #define CLEAR_EVERY 6
-/* A few of them fill a key. */
-#define LENGTH 2600
+/* Of a value; in every second run, every second value has this length, and six fill a key. */
+#define FILLS 2600
+#define LENGTH 9000
+#define LONG 1100000
 /* By one who only reads. */
 #define FETCHES 12
 
@@ -36,6 +37,7 @@ struct push {
 
 struct ledger {
     struct push pushes[ALL];
+    struct lengths lengths;
     mcds_sim *sim;
     bool may_lose;
     bool is_lost; /* the fetch has told so */
@@ -106,7 +108,7 @@ static bool is_clear(const struct ledger *ledger, uint32_t number)
 
 static void program(void *context, mcds_sim_client *client, const mcds_completion *done)
 {
-    static char text[LENGTH];
+    static uint8_t text[LONG];
     struct pushing *pushing = context;
     struct ledger *ledger = pushing->ledger;
     if (done != NULL && is_clear(ledger, (uint32_t)done->tag))
@@ -124,9 +126,8 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
                 MCDS_OK);
             continue;
         }
-        memset(text, '.', sizeof text);
-        (void)snprintf(text, sizeof text, "%u", (unsigned)number);
-        assert_int_equal(mcds_list_push_start(pushing->list, (mcds_bytes){text, sizeof text},
+        mcds_bytes value = lengths_fill(text, ledger->lengths.of[number], number);
+        assert_int_equal(mcds_list_push_start(pushing->list, value,
                                               mcds_sim_client_pipeline(client), number),
                          MCDS_OK);
     }
@@ -135,7 +136,7 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
 static bool see(void *context, mcds_bytes value)
 {
     struct ledger *ledger = context;
-    unsigned long number = value.length == LENGTH ? strtoul(value.data, NULL, 10) : ALL;
+    uint32_t number = lengths_number_of(&ledger->lengths, value);
     if (number >= ALL) {
         ledger->is_foreign = true;
         return false;
@@ -192,10 +193,10 @@ struct following {
 static bool take_down(void *context, mcds_bytes value)
 {
     struct following *following = context;
-    unsigned long number = strtoul(value.data, NULL, 10);
+    uint32_t number = lengths_number_of(&following->ledger->lengths, value);
     if (number >= ALL || following->fresh_count == ALL)
         return false;
-    following->fresh[following->fresh_count++] = (uint32_t)number;
+    following->fresh[following->fresh_count++] = number;
     return true;
 }
 
@@ -242,6 +243,9 @@ static bool run(mcds_sim_options options, bool may_lose, bool clears, struct led
     following.left = may_lose || clears ? 0 : play_calls(FETCHES);
     ledger.may_lose = may_lose;
     ledger.clears = clears;
+    play_lengths(&ledger.lengths, options.seed, ALL, 0, LENGTH, LONG);
+    if (options.seed % 2 == 0)
+        lengths_fill_up(&ledger.lengths, FILLS);
     assert_int_equal(play_open(&options, &sim), MCDS_OK);
     ledger.sim = sim;
     for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -263,7 +267,8 @@ static bool run(mcds_sim_options options, bool may_lose, bool clears, struct led
     if (result == MCDS_CORRUPT || (result != MCDS_OK && !may_lose && ledger.pushed > 0))
         wrong = "the fetch fails";
     if (!fine || wrong != NULL)
-        fine = report(sim, options.seed, wrong != NULL ? wrong : "it does not end");
+        fine = report_lengths(sim, options.seed, wrong != NULL ? wrong : "it does not end",
+                              &ledger.lengths);
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_list_close(pushings[i].list);
     mcds_list_close(following.list);

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -21,8 +20,9 @@
 #define ALL (CLIENTS_MAX * PUSHES)
 /* Of each client: one from the beginning, and one that is opened midway. */
 #define HANDLES 2
-/* Six fill a key. */
-#define LENGTH 2600
+/* Of a value; every second one has this length, and six of these fill a key. */
+#define FILLS 2600
+#define LENGTH 9000
 #define REST_MS 2500
 #define TAG_RESTED ALL
 
@@ -39,6 +39,7 @@ struct push {
 
 struct ledger {
     struct push pushes[ALL];
+    struct lengths lengths;
     struct loser loser;
     bool is_foreign;
     char wrong[200]; /* a result that cannot be */
@@ -89,7 +90,7 @@ static void book(struct ledger *ledger, struct push *push, int result)
 
 static void push(struct pusher *pusher, mcds_sim_client *client)
 {
-    static char text[LENGTH];
+    static uint8_t text[LENGTH];
     struct ledger *ledger = pusher->ledger;
     uint32_t number = pusher->first + pusher->next++;
     if (pusher->next > PUSHES / 2 && pusher->lists[1] == NULL)
@@ -99,9 +100,8 @@ static void push(struct pusher *pusher, mcds_sim_client *client)
     ledger->pushes[number].fate = UNDER_WAY;
     ledger->pushes[number].began_ns = mcds_sim_now_ns(ledger->loser.sim);
     ledger->pushes[number].handle = pusher->lists[which];
-    memset(text, '.', sizeof text);
-    (void)snprintf(text, sizeof text, "%u", (unsigned)number);
-    assert_int_equal(mcds_list_push_start(pusher->lists[which], (mcds_bytes){text, sizeof text},
+    mcds_bytes value = lengths_fill(text, ledger->lengths.of[number], number);
+    assert_int_equal(mcds_list_push_start(pusher->lists[which], value,
                                           mcds_sim_client_pipeline(client), number),
                      MCDS_OK);
 }
@@ -125,7 +125,7 @@ static void push_on(void *context, mcds_sim_client *client, const mcds_completio
 static bool see(void *context, mcds_bytes value)
 {
     struct ledger *ledger = context;
-    unsigned long number = value.length == LENGTH ? strtoul(value.data, NULL, 10) : ALL;
+    uint32_t number = lengths_number_of(&ledger->lengths, value);
     ledger->is_foreign = ledger->is_foreign || number >= ALL;
     if (number < ALL)
         ledger->pushes[number].seen++;
@@ -209,6 +209,8 @@ static bool run(mcds_sim_options options, uint32_t kinds, struct ledger *totals)
     mcds_sim *sim;
     mcds_sim_client *client;
     memset(&ledger, 0, sizeof ledger);
+    lengths_begin(&ledger.lengths, options.seed, ALL, 0, LENGTH);
+    lengths_fill_up(&ledger.lengths, FILLS);
     assert_int_equal(play_open(&options, &sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         pushers[i] = (struct pusher){
@@ -226,7 +228,7 @@ static bool run(mcds_sim_options options, uint32_t kinds, struct ledger *totals)
     mcds_sim_calm(sim);
     const char *wrong = fine ? judge_all(&ledger, pushers, client) : "it does not end";
     if (wrong != NULL)
-        fine = report(sim, options.seed, wrong);
+        fine = report_lengths(sim, options.seed, wrong, &ledger.lengths);
     for (uint32_t i = 0; i < CLIENTS * HANDLES; i++)
         mcds_list_close(pushers[i / HANDLES].lists[i % HANDLES]);
     play_close(sim);

@@ -19,8 +19,10 @@
 #define PUTS 16
 #define ALL (CLIENTS_MAX * PUTS)
 #define TAILS 40
-/* Some of them fill a part. */
-#define LENGTH 2600
+/* Of an event; in every second run, every second event has this length, and six fill a segment. */
+#define FILLS 2600
+#define LENGTH 9000
+#define LONG 1100000
 #define REST_MS 4000
 #define CHUNK_MS 15000
 /* Every third event of a client is so old. */
@@ -40,6 +42,7 @@ struct event {
 
 struct ledger {
     struct event events[ALL];
+    struct lengths lengths;
     mcds_sim *sim;
     bool may_lose;
     bool is_foreign;
@@ -56,7 +59,7 @@ struct writer {
     uint32_t first;
     uint32_t next;
     uint64_t random;
-    char text[LENGTH];
+    uint8_t text[LONG];
 };
 
 struct follower {
@@ -101,10 +104,8 @@ static void put(struct writer *writer, mcds_sim_client *client)
     mcds_store *store = mcds_sim_client_store(client);
     int64_t when_ms = number % 3 == 2 ? mcds__wall_ms(mcds__store_env(store)) - OLD_MS : 0;
     writer->ledger->events[number].fate = UNDER_WAY;
-    memset(writer->text, '.', LENGTH);
-    (void)snprintf(writer->text, LENGTH, "%u", (unsigned)number);
-    assert_int_equal(mcds_log_put_start(writer->log, when_ms,
-                                        (mcds_bytes){writer->text, LENGTH},
+    mcds_bytes event = lengths_fill(writer->text, writer->ledger->lengths.of[number], number);
+    assert_int_equal(mcds_log_put_start(writer->log, when_ms, event,
                                         mcds_sim_client_pipeline(client), TAG_PUT),
                      MCDS_OK);
 }
@@ -127,8 +128,7 @@ static void write_events(void *context, mcds_sim_client *client, const mcds_comp
 
 static struct event *event_of(struct ledger *ledger, const mcds_log_event *event)
 {
-    unsigned long number = event->event.length == LENGTH ? strtoul(event->event.data, NULL, 10)
-                                                         : ALL;
+    uint32_t number = lengths_number_of(&ledger->lengths, event->event);
     ledger->is_foreign = ledger->is_foreign || number >= ALL;
     return number < ALL ? &ledger->events[number] : NULL;
 }
@@ -232,10 +232,16 @@ static bool run(mcds_sim_options options, bool may_lose, struct ledger *totals)
     mcds_sim_client *client;
     memset(&ledger, 0, sizeof ledger);
     ledger.may_lose = may_lose;
+    play_lengths(&ledger.lengths, options.seed, ALL, 0, LENGTH, LONG);
+    if (options.seed % 2 == 0)
+        lengths_fill_up(&ledger.lengths, FILLS);
     assert_int_equal(play_open(&options, &ledger.sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
-        writers[i] = (struct writer){
-            .ledger = &ledger, .first = i * PUTS, .random = options.seed * CLIENTS_MAX + i};
+        struct writer *writer = &writers[i];
+        writer->ledger = &ledger;
+        writer->first = i * PUTS;
+        writer->next = 0;
+        writer->random = options.seed * CLIENTS_MAX + i;
         assert_int_equal(mcds_sim_client_add(ledger.sim, write_events, &writers[i], &client),
                          MCDS_OK);
         writers[i].log = open_log(client);
@@ -248,7 +254,7 @@ static bool run(mcds_sim_options options, bool may_lose, struct ledger *totals)
     mcds_sim_calm(ledger.sim);
     const char *wrong = fine ? look_at_the_end(&ledger, &follower) : "it does not end";
     if (wrong != NULL)
-        fine = report(ledger.sim, options.seed, wrong);
+        fine = report_lengths(ledger.sim, options.seed, wrong, &ledger.lengths);
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_log_close(writers[i].log);
     mcds_log_close(follower.log);

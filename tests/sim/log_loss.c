@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -24,8 +23,9 @@
 #define HANDLES 2
 #define FOLLOWERS 2
 #define TAILS 40
-/* Six fill a key. */
-#define LENGTH 2600
+/* Of an event; every second one has this length, and six of these fill a key. */
+#define FILLS 2600
+#define LENGTH 9000
 #define REST_MS 4000
 #define DROPS 2
 #define DROP_REST_MS 15000
@@ -59,6 +59,7 @@ struct drop {
 
 struct ledger {
     struct event events[ALL];
+    struct lengths lengths;
     struct drop drops[DROPS];
     uint32_t drop_count;
     struct loser loser;
@@ -75,7 +76,7 @@ struct writer {
     uint32_t first;
     uint32_t next;
     uint64_t random;
-    char text[LENGTH];
+    uint8_t text[LENGTH];
 };
 
 struct follower {
@@ -157,11 +158,10 @@ static void put(struct writer *writer, mcds_sim_client *client)
     mcds_log *log = choose_log(writer->logs, writer->next > PUTS / 2, client, &writer->random);
     *event = (struct event){
         .fate = UNDER_WAY, .began_ns = mcds_sim_now_ns(ledger->loser.sim), .handle = log};
-    memset(writer->text, '.', LENGTH);
-    (void)snprintf(writer->text, LENGTH, "%u", (unsigned)number);
-    assert_int_equal(mcds_log_put_start(log, when_ms, (mcds_bytes){writer->text, LENGTH},
-                                        mcds_sim_client_pipeline(client), TAG_CALL),
-                     MCDS_OK);
+    mcds_bytes bytes = lengths_fill(writer->text, ledger->lengths.of[number], number);
+    assert_int_equal(
+        mcds_log_put_start(log, when_ms, bytes, mcds_sim_client_pipeline(client), TAG_CALL),
+        MCDS_OK);
 }
 
 static void write_on(void *context, mcds_sim_client *client, const mcds_completion *done)
@@ -180,8 +180,7 @@ static void write_on(void *context, mcds_sim_client *client, const mcds_completi
 
 static struct event *event_of(struct ledger *ledger, const mcds_log_event *event)
 {
-    unsigned long number = event->event.length == LENGTH ? strtoul(event->event.data, NULL, 10)
-                                                         : ALL;
+    uint32_t number = lengths_number_of(&ledger->lengths, event->event);
     ledger->is_foreign = ledger->is_foreign || number >= ALL;
     return number < ALL ? &ledger->events[number] : NULL;
 }
@@ -397,6 +396,8 @@ static void open_world(struct world *world, const mcds_sim_options *options, uin
     struct ledger *ledger = &world->ledger;
     uint64_t random = options->seed * (CLIENTS_MAX + FOLLOWERS + 1);
     mcds_sim *sim;
+    lengths_begin(&ledger->lengths, options->seed, ALL, 0, LENGTH);
+    lengths_fill_up(&ledger->lengths, FILLS);
     assert_int_equal(play_open(options, &sim), MCDS_OK);
     ledger->loser = (struct loser){.sim = sim,
                                    .places = places,
@@ -447,7 +448,7 @@ static bool run(mcds_sim_options options, uint32_t kinds, bool drops, struct led
     mcds_sim_calm(sim);
     const char *wrong = fine ? judge(&world) : "it does not end";
     if (wrong != NULL)
-        fine = report(sim, options.seed, wrong);
+        fine = report_lengths(sim, options.seed, wrong, &ledger->lengths);
     close_world(&world);
     totals->put += ledger->put;
     totals->dropped += ledger->dropped;

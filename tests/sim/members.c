@@ -20,8 +20,9 @@
 #define AT_MS INT64_C(1767225600001)
 
 struct ledger {
-    bool in[VISITORS];   /* acknowledged */
-    bool sent[VISITORS]; /* perhaps */
+    struct lengths lengths; /* of their names, and of that of the structure */
+    bool in[VISITORS];      /* acknowledged */
+    bool sent[VISITORS];    /* perhaps */
     uint64_t repeated;
 };
 
@@ -35,8 +36,8 @@ struct visiting {
 
 static void hit(struct visiting *visiting, mcds_sim_client *client)
 {
-    char who[16];
-    (void)snprintf(who, sizeof who, "visitor %u", visiting->visitor);
+    char who[LENGTHS_NAME_MAX + 1];
+    (void)lengths_name(&visiting->ledger->lengths, visiting->visitor, who);
     visiting->ledger->sent[visiting->visitor] = true;
     assert_int_equal(mcds_visitors_hit_start(visiting->visitors, who, AT_MS,
                                              mcds_sim_client_pipeline(client), 1),
@@ -70,6 +71,7 @@ static bool run(uint64_t seed, uint32_t members, uint64_t *repeated)
     mcds_sim_options options = network_faults(seed);
     mcds_visitors_options kept = MCDS_VISITORS_OPTIONS_INIT;
     struct ledger ledger = {0};
+    char name[LENGTHS_NAME_MAX + 1];
     struct visiting visiting[CLIENTS_MAX];
     mcds_sim *sim;
     mcds_sim_client *client;
@@ -77,13 +79,17 @@ static bool run(uint64_t seed, uint32_t members, uint64_t *repeated)
     uint64_t least = 0;
     uint64_t most = 0;
     kept.period_ms = PERIOD_MS;
+    /* Registers have one length, and names of these lengths have registers of their own. */
+    lengths_begin(&ledger.lengths, members == MCDS_MEMBERS_EXACT ? seed : 1, VISITORS + 1, 1,
+                  LENGTHS_NAME_MAX);
     kept.members = members;
     assert_int_equal(play_open(&options, &sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         visiting[i] = (struct visiting){.ledger = &ledger, .hits_left = play_calls(HITS)};
         assert_int_equal(mcds_sim_client_add(sim, program, &visiting[i], &client), MCDS_OK);
-        assert_int_equal(mcds_visitors_open(mcds_sim_client_store(client), "site", &kept,
-                                            &visiting[i].visitors),
+        assert_int_equal(mcds_visitors_open(mcds_sim_client_store(client),
+                                            lengths_name(&ledger.lengths, VISITORS, name),
+                                            &kept, &visiting[i].visitors),
                          MCDS_OK);
     }
     bool fine = mcds_sim_run(sim, 1000000) == MCDS_OK;
@@ -98,7 +104,7 @@ static bool run(uint64_t seed, uint32_t members, uint64_t *repeated)
         mcds_sim_note(sim, NULL, "%llu, allowed %llu to %llu",
                       (unsigned long long)value.current, (unsigned long long)least,
                       (unsigned long long)most);
-        (void)report(sim, seed, "the members are not those who came");
+        (void)report_lengths(sim, seed, "the members are not those who came", &ledger.lengths);
     }
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_visitors_close(visiting[i].visitors);

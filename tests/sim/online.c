@@ -26,6 +26,7 @@
 /* Whether each visitor was active in each slot, for certain and perhaps; and whether a beat failed
  * that another may have found begun. */
 struct ledger {
+    struct lengths lengths; /* of their names, and of that of the structure */
     bool active[LOOKS][VISITORS];
     bool doubtful[LOOKS][VISITORS];
     bool failed[LOOKS][VISITORS];
@@ -43,8 +44,6 @@ struct guest {
     uint32_t slot;
     uint32_t visitor;
 };
-
-static const char *const names[VISITORS] = {"ann", "bob", "cid", "dee"};
 
 static int64_t at_ms(uint32_t slot)
 {
@@ -84,8 +83,9 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
         return;
     guest->slot = (uint32_t)dice_roll(&guest->random, SLOTS);
     guest->visitor = (uint32_t)dice_roll(&guest->random, VISITORS);
-    assert_int_equal(mcds_online_beat_start(guest->online, names[guest->visitor],
-                                            at_ms(guest->slot),
+    char name[LENGTHS_NAME_MAX + 1];
+    (void)lengths_name(&guest->ledger->lengths, guest->visitor, name);
+    assert_int_equal(mcds_online_beat_start(guest->online, name, at_ms(guest->slot),
                                             mcds_sim_client_pipeline(client), 1),
                      MCDS_OK);
 }
@@ -152,9 +152,13 @@ static bool check(mcds_sim *sim, const struct ledger *ledger, mcds_online *onlin
 static void open_guest(struct guest *guest, mcds_store *store)
 {
     mcds_online_options options = MCDS_ONLINE_OPTIONS_INIT;
+    const struct lengths *lengths = &guest->ledger->lengths;
+    char name[LENGTHS_NAME_MAX + 1];
     options.width_ms = WIDTH_MS;
     options.buckets = guest->ledger->buckets;
-    assert_int_equal(mcds_online_open(store, "site", &options, &guest->online), MCDS_OK);
+    assert_int_equal(mcds_online_open(store, lengths_name(lengths, VISITORS, name), &options,
+                                      &guest->online),
+                     MCDS_OK);
 }
 
 static bool run(mcds_sim_options options, struct ledger *totals)
@@ -164,6 +168,7 @@ static bool run(mcds_sim_options options, struct ledger *totals)
     mcds_sim *sim;
     mcds_sim_client *client;
     memset(&ledger, 0, sizeof ledger);
+    lengths_begin(&ledger.lengths, options.seed, VISITORS + 1, 1, LENGTHS_NAME_MAX);
     ledger.buckets = 1 + (uint32_t)(options.seed % BUCKETS_MAX);
     assert_int_equal(play_open(&options, &sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
@@ -177,7 +182,8 @@ static bool run(mcds_sim_options options, struct ledger *totals)
     mcds_sim_calm(sim);
     fine = fine && check(sim, &ledger, guests[0].online);
     if (!fine)
-        (void)report(sim, options.seed, "a window counts somebody twice, or not at all");
+        (void)report_lengths(sim, options.seed, "a window counts somebody twice, or not at all",
+                             &ledger.lengths);
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_online_close(guests[i].online);
     play_close(sim);

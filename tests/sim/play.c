@@ -22,6 +22,8 @@
 #define RACE_PPM 200000
 /* In this many schedules of any case, what is rare has happened. */
 #define WHOLE_MIN 100
+/* Of so many runs, one stores what is very long. */
+#define LONG_EVERY 16
 
 /* All choices of a run, as the digits of a number that is counted up. */
 struct odometer {
@@ -308,6 +310,20 @@ bool report(const mcds_sim *sim, uint64_t seed, const char *what)
                   " MCDS_SIM_SEEDS=1\nfaults: %" PRIu64 "\n",
                   seed, what, timeline, seed, counts.faults);
     return false;
+}
+
+bool report_lengths(const mcds_sim *sim, uint64_t seed, const char *what,
+                    const struct lengths *lengths)
+{
+    (void)report(sim, seed, what);
+    lengths_print(lengths);
+    return false;
+}
+
+void play_lengths(struct lengths *lengths, uint64_t seed, uint32_t count, size_t least,
+                  size_t most, size_t longest)
+{
+    lengths_begin(lengths, seed, count, least, seed % LONG_EVERY == 0 ? longest : most);
 }
 
 void play_tell(const char *structure, int failed)

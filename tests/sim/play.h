@@ -16,6 +16,7 @@
 #define MCDS_TESTS_SIM_PLAY_H
 
 #include "mcds/sim.h"
+#include "support/lengths.h"
 
 /* Trouble on the way only: the server forgets nothing. */
 mcds_sim_options network_faults(uint64_t seed);
@@ -53,6 +54,13 @@ uint64_t play_peek_flags(mcds_sim *sim, const char *key, uint64_t none, uint32_t
 
 /* Print the seed and what happened last. Always false. */
 bool report(const mcds_sim *sim, uint64_t seed, const char *what);
+/* The same, and the lengths of what was stored. */
+bool report_lengths(const mcds_sim *sim, uint64_t seed, const char *what,
+                    const struct lengths *lengths);
+
+/* The lengths of this seed: mostly short, in every LONG_EVERYth run up to `longest`. */
+void play_lengths(struct lengths *lengths, uint64_t seed, uint32_t count, size_t least,
+                  size_t most, size_t longest);
 
 #define PLAY_MAIN(structure)                                                                   \
     int main(void)                                                                             \

@@ -16,7 +16,7 @@
 #define CLIENTS play_clients(CLIENTS_MAX)
 #define CHANGES 24
 #define ELEMENTS (CLIENTS_MAX * CHANGES)
-#define LENGTH 60 /* so that a few dozen make a key split */
+#define LENGTH 1024 /* a few dozen elements make a key split */
 #define FETCHES 8
 #define REST_NS 3000000
 #define TAG_RESTED 2
@@ -36,6 +36,7 @@ struct element {
 
 struct ledger {
     struct element elements[ELEMENTS];
+    struct lengths lengths;
     mcds_set_form form;
     bool may_lose;
     bool is_foreign;
@@ -60,11 +61,10 @@ struct changer {
     bool changed;
 };
 
-static mcds_bytes element_of(uint32_t number)
+static mcds_bytes element_of(const struct ledger *ledger, uint32_t number)
 {
-    static char text[LENGTH + 1];
-    (void)snprintf(text, sizeof text, "%0*u", LENGTH, (unsigned)number);
-    return (mcds_bytes){text, LENGTH};
+    static uint8_t bytes[LENGTH];
+    return lengths_fill(bytes, ledger->lengths.of[number], number);
 }
 
 /* The life of the set that this handle has used last. */
@@ -125,22 +125,18 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
     uint32_t number = changer->first + changer->next - 1;
     struct element *element = &ledger->elements[number];
     *(changer->removes ? &element->removed : &element->added) = UNDER_WAY;
-    assert_int_equal(changer->removes ? mcds_set_remove_start(changer->set, element_of(number),
-                                                              &changer->changed, pipeline, 0)
-                                      : mcds_set_add_start(changer->set, element_of(number),
-                                                           &changer->changed, pipeline, 0),
-                     MCDS_OK);
+    mcds_bytes bytes = element_of(ledger, number);
+    assert_int_equal(
+        changer->removes
+            ? mcds_set_remove_start(changer->set, bytes, &changer->changed, pipeline, 0)
+            : mcds_set_add_start(changer->set, bytes, &changer->changed, pipeline, 0),
+        MCDS_OK);
 }
 
 static bool see(void *context, mcds_bytes element, uint64_t count)
 {
     struct ledger *ledger = context;
-    unsigned long number = ELEMENTS;
-    char text[LENGTH + 1] = "";
-    if (element.length == LENGTH) {
-        memcpy(text, element.data, LENGTH);
-        number = strtoul(text, NULL, 10);
-    }
+    uint32_t number = lengths_number_of(&ledger->lengths, element);
     if (number >= ELEMENTS) {
         ledger->is_foreign = true;
         return false;
@@ -163,9 +159,7 @@ struct fetcher {
 static bool see_meanwhile(void *context, mcds_bytes element, uint64_t count)
 {
     struct fetcher *fetcher = context;
-    char text[LENGTH + 1] = "";
-    memcpy(text, element.data, element.length < LENGTH ? element.length : LENGTH);
-    unsigned long number = strtoul(text, NULL, 10);
+    uint32_t number = lengths_number_of(&fetcher->ledger->lengths, element);
     if (number < ELEMENTS)
         fetcher->seen[number] += count;
     return true;
@@ -323,6 +317,7 @@ static bool run(mcds_sim_options options, bool may_lose, struct ledger *totals)
     mcds_set_options set_options = MCDS_SET_OPTIONS_INIT;
     memset(&ledger, 0, sizeof ledger);
     ledger.may_lose = may_lose;
+    play_lengths(&ledger.lengths, options.seed, ELEMENTS, 1, LENGTH, LENGTH);
     ledger.form = set_options.form = (mcds_set_form)(options.seed % 3);
     if (ledger.form == MCDS_SET_LIST)
         options.skew_ms_max = 0; /* else the order across keys is that of the clocks */
@@ -350,7 +345,7 @@ static bool run(mcds_sim_options options, bool may_lose, struct ledger *totals)
     if (result == MCDS_CORRUPT || (result < 0 && !may_lose && ledger.done > 0))
         wrong = "the fetch fails";
     if (wrong != NULL)
-        fine = report(sim, options.seed, wrong);
+        fine = report_lengths(sim, options.seed, wrong, &ledger.lengths);
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_set_close(changers[i].set);
     mcds_set_close(fetcher.set);

@@ -23,7 +23,7 @@
 #define CLIENTS play_clients(CLIENTS_MAX)
 #define CHANGES 60
 #define KEYS 12
-#define KEY_LENGTH 70 /* so that a few dozen changes make a key split */
+#define KEY_LENGTH 1024 /* a few dozen changes make a key split */
 #define IN_FLIGHT 3
 #define CHANGES_OF_A_KEY (CLIENTS_MAX * (CHANGES / KEYS))
 #define NEVER UINT64_MAX
@@ -56,6 +56,7 @@ struct totals {
 
 struct world {
     mcds_sim *sim;
+    struct lengths lengths; /* of the keys */
     struct change changes[KEYS][CHANGES_OF_A_KEY];
     struct moment now;
     bool has_root;
@@ -76,12 +77,10 @@ struct changer {
     uint32_t known;
 };
 
-static mcds_bytes key_of(uint32_t number)
+static mcds_bytes key_of(const struct world *world, uint32_t number)
 {
-    static char keys[KEYS][KEY_LENGTH + 1];
-    (void)snprintf(keys[number], sizeof keys[number], "key-%02u-%0*u", number, KEY_LENGTH - 7,
-                   7u);
-    return (mcds_bytes){keys[number], KEY_LENGTH};
+    static uint8_t bytes[KEY_LENGTH];
+    return lengths_fill(bytes, world->lengths.of[number], number);
 }
 
 static uint32_t target_of(const struct changer *changer, uint64_t tag)
@@ -235,7 +234,8 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
         change->end.tick = NEVER;
         change->begin = world->now;
         change->begin.tick = ++world->now.tick;
-        assert_int_equal(mcds_table_incr_start(changer->table, key_of(key), delta_of(nth),
+        assert_int_equal(mcds_table_incr_start(changer->table, key_of(world, key),
+                                               delta_of(nth),
                                                change->asks ? &change->after : NULL,
                                                mcds_sim_client_pipeline(client), tag),
                          MCDS_OK);
@@ -330,7 +330,7 @@ static bool read_key(struct changer *reader, uint32_t key)
     char text[32] = "0";
     struct moment begin = world->now;
     begin.tick = ++world->now.tick;
-    int result = mcds_table_get(reader->table, key_of(key), &value);
+    int result = mcds_table_get(reader->table, key_of(world, key), &value);
     if (result == MCDS_OK)
         (void)snprintf(text, sizeof text, "%.*s", (int)value.length, (char *)value.data);
     mcds_value_free(&value);
@@ -344,6 +344,7 @@ static bool read_key(struct changer *reader, uint32_t key)
 }
 
 struct tally {
+    const struct world *world;
     uint32_t seen[KEYS];
     uint32_t count;
 };
@@ -352,9 +353,9 @@ static bool tally_key(void *context, mcds_bytes key, mcds_bytes value)
 {
     struct tally *tally = context;
     (void)value;
-    for (uint32_t i = 0; i < KEYS; i++)
-        if (key.length == KEY_LENGTH && memcmp(key.data, key_of(i).data, KEY_LENGTH) == 0)
-            tally->seen[i]++;
+    uint32_t number = lengths_number_of(&tally->world->lengths, key);
+    if (number < KEYS)
+        tally->seen[number]++;
     tally->count++;
     return true;
 }
@@ -363,12 +364,12 @@ static bool tally_key(void *context, mcds_bytes key, mcds_bytes value)
 static void judge_scan(struct changer *reader)
 {
     bool loses = reader->world->losses != NONE;
-    struct tally tally = {{0}, 0};
+    struct tally tally = {.world = reader->world};
     mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
     int result = mcds_table_scan(reader->table, &cursor, 0, tally_key, &tally);
     bool fine = result == MCDS_OK || result == MCDS_NOT_FOUND || (loses && result == MCDS_LOST);
     for (uint32_t i = 0; i < KEYS; i++) {
-        int has = mcds_table_has(reader->table, key_of(i));
+        int has = mcds_table_has(reader->table, key_of(reader->world, i));
         uint32_t most = has == MCDS_OK ? 1 : 0;
         fine = fine && tally.seen[i] <= most &&
                (result == MCDS_LOST || (tally.seen[i] == most && has != MCDS_LOST));
@@ -429,6 +430,7 @@ static bool run(mcds_sim_options options, enum losses losses, struct totals *tot
     mcds_sim_client *client;
     memset(&world, 0, sizeof world);
     world.losses = losses;
+    play_lengths(&world.lengths, options.seed, KEYS, 1, KEY_LENGTH, KEY_LENGTH);
     world.dice = options.seed;
     world.script = (struct mcds__sim_script){&world, leaves, arrives};
     assert_int_equal(play_open(&options, &world.sim), MCDS_OK);
@@ -448,7 +450,7 @@ static bool run(mcds_sim_options options, enum losses losses, struct totals *tot
     if (wrong == NULL && world.wrong[0] != '\0')
         wrong = world.wrong;
     if (wrong != NULL)
-        (void)report(world.sim, options.seed, wrong);
+        (void)report_lengths(world.sim, options.seed, wrong, &world.lengths);
     totals->split += has_split(client);
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_table_close(changers[i].table);

@@ -20,6 +20,7 @@
 
 /* How often each visitor was counted in each slot, for certain and perhaps. */
 struct ledger {
+    struct lengths lengths; /* of their names, and of that of the structure */
     uint32_t counted[SLOTS][VISITORS];
     uint32_t doubtful[SLOTS][VISITORS];
     uint64_t counts;
@@ -34,8 +35,6 @@ struct visiting {
     uint32_t slot;
     uint32_t visitor;
 };
-
-static const char *const names[VISITORS] = {"ann", "bob", "cid", "dee", "eve"};
 
 static int64_t at_ms(uint32_t slot)
 {
@@ -77,7 +76,8 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
     uint32_t step = (uint32_t)(VISITS - visiting->visits_left);
     visiting->slot = step / 6;
     visiting->visitor = (step * 3 + mcds_sim_client_number(client)) % VISITORS;
-    const char *name = names[visiting->visitor];
+    char name[LENGTHS_NAME_MAX + 1];
+    (void)lengths_name(&visiting->ledger->lengths, visiting->visitor, name);
     int result = mcds_visitors_hit_start(visiting->visitors, name, at_ms(visiting->slot),
                                          pipeline, 1);
     assert_int_equal(result, MCDS_OK);
@@ -86,8 +86,12 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
 static void open_for(struct visiting *visiting, mcds_store *store)
 {
     mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
+    const struct lengths *lengths = &visiting->ledger->lengths;
+    char name[LENGTHS_NAME_MAX + 1];
     options.period_ms = WIDTH_MS;
-    assert_int_equal(mcds_visitors_open(store, "site", &options, &visiting->visitors), MCDS_OK);
+    assert_int_equal(mcds_visitors_open(store, lengths_name(lengths, VISITORS, name), &options,
+                                        &visiting->visitors),
+                     MCDS_OK);
 }
 
 /* What the store says of each slot. */
@@ -125,6 +129,7 @@ static bool run(mcds_sim_options options, struct ledger *totals)
     mcds_sim *sim;
     mcds_sim_client *client;
     memset(&ledger, 0, sizeof ledger);
+    lengths_begin(&ledger.lengths, options.seed, VISITORS + 1, 1, LENGTHS_NAME_MAX);
     assert_int_equal(play_open(&options, &sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         visitings[i] = (struct visiting){.ledger = &ledger, .visits_left = play_calls(VISITS)};
@@ -137,7 +142,8 @@ static bool run(mcds_sim_options options, struct ledger *totals)
     read_slots(&visitings[0], slots);
     fine = fine && check(&ledger, slots);
     if (!fine)
-        (void)report(sim, options.seed, "somebody was counted twice, or not at all");
+        (void)report_lengths(sim, options.seed, "somebody was counted twice, or not at all",
+                             &ledger.lengths);
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_visitors_close(visitings[i].visitors);
     play_close(sim);

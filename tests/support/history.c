@@ -2,8 +2,8 @@
 #include "support/history.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "support/dice.h"
@@ -35,11 +35,15 @@ const char *history_object_name(const struct history_actor *actor, uint32_t obje
     return capacity;
 }
 
+/* Of decimal digits, of which the first may be many zeros. */
 static int64_t number_of(mcds_bytes text)
 {
-    char digits[32];
-    (void)snprintf(digits, sizeof digits, "%.*s", (int)text.length, (const char *)text.data);
-    return strtoll(digits, NULL, 10);
+    const char *at = text.data;
+    size_t begin = text.length > 0 && at[0] == '-';
+    int64_t number = 0;
+    for (size_t i = begin; i < text.length; i++)
+        number = number * 10 + (at[i] - '0');
+    return begin > 0 ? -number : number;
 }
 
 static bool apply_table(int64_t *state, const struct linear_op *op)
@@ -104,6 +108,45 @@ static int start_table(struct history_actor *actor, uint32_t index)
         return mcds_table_incr_start(actor->table, key, call->op.argument, &call->number,
                                      pipeline, index);
     }
+}
+
+static mcds_bytes value_of(struct history_actor *actor, uint32_t which, int64_t argument)
+{
+    uint32_t number = (uint32_t)argument - 1;
+    return lengths_fill(actor->scratch[which], actor->lengths.of[number], number);
+}
+
+static int start_values(struct history_actor *actor, uint32_t index)
+{
+    struct history_call *call = &actor->calls[index];
+    mcds_pipeline *pipeline = actor->pipeline;
+    mcds_bytes key = key_of(actor, call);
+    mcds_bytes value = value_of(actor, 0, call->op.argument);
+    switch (call->op.verb) {
+    case PUT:
+        return mcds_table_put_start(actor->table, key, value, 0, pipeline, index);
+    case PUT_IF_ABSENT:
+        return mcds_table_put_if_absent_start(actor->table, key, value, 0, pipeline, index);
+    case COMPARE_AND_SET:
+        return mcds_table_compare_and_set_start(actor->table, key,
+                                                value_of(actor, 1, call->op.expected), value, 0,
+                                                pipeline, index);
+    default:
+        return start_table(actor, index);
+    }
+}
+
+/* A value that nobody has put is the argument of no call. */
+static int64_t result_of_values(struct history_actor *actor, uint32_t index, int result)
+{
+    const struct history_call *call = &actor->calls[index];
+    if (call->op.verb == REMOVE)
+        return call->changed;
+    if (call->op.verb != GET)
+        return call->op.verb == PUT ? 0 : result;
+    mcds_bytes value = {call->value.data, call->value.length};
+    return result == MCDS_NOT_FOUND ? ABSENT
+                                    : (int64_t)lengths_number_of(&actor->lengths, value) + 1;
 }
 
 static int64_t result_of_table(struct history_actor *actor, uint32_t index, int result)
@@ -186,12 +229,21 @@ static bool take_element(void *context, mcds_bytes element)
     return true;
 }
 
+/* The digits of the number, after as many zeros as make them an element of its length. */
+static mcds_bytes element_of(struct history_actor *actor, int64_t number)
+{
+    char *out = (char *)actor->scratch[0];
+    size_t length = actor->lengths.of[(uint64_t)number % HISTORY_ARGUMENTS];
+    int written = snprintf(out, HISTORY_VALUE_MAX + 1, "%0*lld", (int)length,
+                           (long long)number);
+    return (mcds_bytes){out, (size_t)written};
+}
+
 static int change(void *context, const mcds_bytes *old, size_t old_count, mcds_elements *fresh)
 {
     struct history_call *call = context;
     call->number = (old_count == 1 ? number_of(old[0]) : 0) + call->op.argument;
-    (void)snprintf(call->text, sizeof call->text, "%lld", (long long)call->number);
-    return mcds_elements_add(fresh, mcds_text(call->text));
+    return mcds_elements_add(fresh, element_of(call->actor, call->number));
 }
 
 static int start_array(struct history_actor *actor, uint32_t index)
@@ -202,8 +254,7 @@ static int start_array(struct history_actor *actor, uint32_t index)
         return mcds_array_scan_start(array, take_element, call, actor->pipeline, index);
     if (call->op.verb == INCR)
         return mcds_array_change_by_start(array, change, call, actor->pipeline, index);
-    (void)snprintf(call->text, sizeof call->text, "%lld", (long long)call->op.argument);
-    mcds_bytes element = mcds_text(call->text);
+    mcds_bytes element = element_of(actor, call->op.argument);
     return mcds_array_set_start(array, &element, 1, actor->pipeline, index);
 }
 
@@ -256,6 +307,19 @@ const struct history_subject history_table = {
     .close = close_table,
     .start = start_table,
     .result = result_of_table,
+};
+const struct history_subject history_values = {
+    .name = "values",
+    .words = WORDS,
+    .initial = ABSENT,
+    .apply = apply_table,
+    .verbs = {GET, GET, PUT, PUT_IF_ABSENT, COMPARE_AND_SET, REMOVE},
+    .verb_count = 6,
+    .repeats = true,
+    .open = open_table,
+    .close = close_table,
+    .start = start_values,
+    .result = result_of_values,
 };
 const struct history_subject history_set = {
     .name = "set",
@@ -353,12 +417,13 @@ void history_abandon(struct history_actor *actor)
 int history_open(struct history_actor *actor, const struct history_subject *subject,
                  mcds_store *store, mcds_pipeline *pipeline, const char *name, uint64_t dice)
 {
-    memset(actor, 0, sizeof *actor);
+    memset(actor, 0, offsetof(struct history_actor, scratch));
     actor->subject = subject;
     actor->store = store;
     actor->pipeline = pipeline;
     actor->dice = dice;
     actor->key_length = HISTORY_KEY;
+    actor->lengths.count = HISTORY_ARGUMENTS;
     (void)snprintf(actor->name, sizeof actor->name, "%s", name);
     return subject->open(actor);
 }
@@ -379,8 +444,9 @@ bool history_call(struct history_actor *actor)
     struct history_call *call = &actor->calls[index];
     call->object = (uint32_t)roll(actor, HISTORY_OBJECTS);
     call->op.verb = subject->verbs[roll(actor, subject->verb_count)];
-    call->op.argument = (int64_t)roll(actor, 5) + 1;
-    call->op.expected = (int64_t)roll(actor, 5) + 1;
+    call->actor = actor;
+    call->op.argument = (int64_t)roll(actor, HISTORY_ARGUMENTS) + 1;
+    call->op.expected = (int64_t)roll(actor, HISTORY_ARGUMENTS) + 1;
     call->op.began_ns = actor->now_ns(actor->clock);
     int result = subject->start(actor, index);
     if (result == MCDS_OK)

@@ -5,6 +5,7 @@
 #define MCDS_TESTS_SUPPORT_HISTORY_H
 
 #include "mcds.h"
+#include "support/lengths.h"
 #include "support/linear.h"
 
 #define HISTORY_CALLS 14
@@ -16,6 +17,11 @@
  * so short that they do not. */
 #define HISTORY_KEY 240
 #define HISTORY_KEY_SHORT 100
+#define HISTORY_KEY_MAX 1024
+/* A quarter of memcached's largest value; the arguments of a call are the numbers from 1 to 5. */
+#define HISTORY_VALUE_MAX 262016
+#define HISTORY_VALUE_SHORT 16
+#define HISTORY_ARGUMENTS 5
 
 struct history_actor;
 
@@ -41,8 +47,10 @@ struct history_subject {
                        struct linear_op out[static HISTORY_EXTRAS]);
 };
 
-/* The entries of a table, the elements of a set, arrays of one number, signed counters. */
+/* The entries of a table: numbers, and values of any length; the elements of a set, arrays of one
+ * number, signed counters. */
 extern const struct history_subject history_table;
+extern const struct history_subject history_values;
 extern const struct history_subject history_set;
 extern const struct history_subject history_array;
 extern const struct history_subject history_counter;
@@ -52,6 +60,7 @@ extern const struct history_subject history_lease;
 
 struct history_call {
     struct linear_op op;
+    struct history_actor *actor;
     _Atomic bool is_over; /* its completion has been taken in; set last */
     uint32_t object;
     bool counts; /* it belongs to the history */
@@ -60,7 +69,7 @@ struct history_call {
     int64_t number;
     mcds_value value;
     char text[32];
-    char key[HISTORY_KEY + 1];
+    char key[HISTORY_KEY_MAX + 1];
 };
 
 struct history_actor {
@@ -73,7 +82,10 @@ struct history_actor {
     bool
         may_lose; /* the backend may forget: MCDS_LOST is possible; as now_ns, set after opening */
     int key_length; /* HISTORY_KEY; may be set after opening */
-    char name[32];  /* of the objects of this play */
+    /* Of the values of a table and the elements of an array, by the argument; the same for all
+     * actors of a play; to be set after opening. */
+    struct lengths lengths;
+    char name[32]; /* of the objects of this play */
     uint64_t dice;
     uint32_t next;
     char impossible[240]; /* a result that no fault explains, or "" */
@@ -83,6 +95,7 @@ struct history_actor {
     mcds_set *set;
     mcds_array *arrays[HISTORY_OBJECTS];
     mcds_counter *counters[HISTORY_OBJECTS];
+    uint8_t scratch[2][HISTORY_VALUE_MAX + 1];
 };
 
 /* Returns an mcds_result; history_close() is needed even after a failure. */
