@@ -164,10 +164,15 @@ MCDS_API MCDS_CHECKED int mcds_lock_get_holder_start(mcds_lock *lock,
                                                      mcds_pipeline *pipeline, uint64_t tag);
 
 /* Takes the lock from its holder, which gets MCDS_LOST. The fence is kept and keeps growing.
- * Returns:     MCDS_OK; MCDS_NOT_FOUND: the lock is free; MCDS_AMBIGUOUS: see below
- * Cost:        1
- * Lost reply:  MCDS_AMBIGUOUS: broken, not broken, or not yet; then it may take the lock from a
- *              later holder. Read the holder before calling again */
+ * Bytes under its key that mcds did not write are erased.
+ * Returns:     MCDS_OK
+ *              MCDS_NOT_FOUND  the lock is free
+ *              MCDS_BUSY       others kept changing the key; not broken
+ *              MCDS_AMBIGUOUS  see below
+ * Cost:        2; 3 where the store cannot compare and delete (classic servers); 1 for a free lock
+ * Lost reply:  looks again. MCDS_AMBIGUOUS only when the deadline passes before that look is
+ *              answered: broken, not broken, or not yet. It never takes the lock from a holder
+ *              that acquires it after the call */
 MCDS_API int mcds_lock_break(mcds_lock *lock);
 MCDS_API MCDS_CHECKED int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *pipeline,
                                                 uint64_t tag);

@@ -41,6 +41,7 @@ void mcds__operation_begin(struct mcds__operation *operation,
     operation->result = MCDS_OK;
     operation->detail = NULL;
     operation->peer = NULL;
+    operation->read_from = NULL;
     operation->connection = 0;
     operation->round = 0;
     operation->release = NULL;
@@ -179,13 +180,31 @@ enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int re
 {
     assert(!operation->is_asked && !operation->is_resting);
     operation->result = result;
+    if (result == MCDS_CORRUPT && operation->read_from != NULL)
+        operation->peer = operation->read_from;
     return MCDS__DONE;
+}
+
+/* Whether the cause is what a key holds. */
+static bool is_about_a_value(const mcds_reason *detail)
+{
+    switch (detail->cause) {
+    case MCDS_CAUSE_FOREIGN:
+    case MCDS_CAUSE_NEWER:
+    case MCDS_CAUSE_NOT_A_NUMBER:
+    case MCDS_CAUSE_DAMAGED:
+        return true;
+    default:
+        return false;
+    }
 }
 
 enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
                                         const mcds_reason *detail)
 {
     operation->detail = detail;
+    if (detail != NULL && is_about_a_value(detail) && operation->read_from != NULL)
+        operation->peer = operation->read_from;
     return mcds__operation_finish(operation, result);
 }
 

@@ -12,6 +12,8 @@
 #ifndef MCDS_ENGINE_OPERATION_H
 #define MCDS_ENGINE_OPERATION_H
 
+#include <assert.h>
+
 #include "base/reason.h"
 #include "store/store.h"
 
@@ -63,6 +65,7 @@ struct mcds__operation {
     const mcds_reason *detail;          /* what went wrong, and where */
     struct mcds__difference difference; /* set where that is OPTION_DIFFERS */
     const char *peer;
+    const char *read_from; /* the server of the value that was read last; NULL: of several */
     /* What last kept a batch from being sent, other than its deadline, since one was sent as a
      * whole, and its server. NULL: nothing. */
     const mcds_reason *obstacle;
@@ -119,6 +122,17 @@ static inline bool mcds__batch_has_left(const mcds_batch *batch)
     return true;
 }
 
+/* The server that has answered all of it, or NULL. */
+static inline const char *mcds__batch_peer(const mcds_batch *batch)
+{
+    assert(batch->count > 0);
+    const char *peer = batch->requests[0].reply.peer;
+    for (uint32_t i = 1; i < batch->count; i++)
+        if (batch->requests[i].reply.peer != peer)
+            return NULL;
+    return peer;
+}
+
 /* The next step, after a batch was answered or the operation has slept. */
 static inline enum mcds__step mcds__operation_advance(struct mcds__operation *operation)
 {
@@ -129,8 +143,17 @@ static inline enum mcds__step mcds__operation_advance(struct mcds__operation *op
         operation->is_unsent = false;
         operation->obstacle = NULL;
         operation->is_asked = false;
+        operation->read_from = mcds__batch_peer(&operation->batch);
     }
     return operation->kind->step(operation);
+}
+
+/* The value that a GET of the last batch returned. A refusal of what it holds names its server. */
+static inline mcds_bytes mcds__operation_value(struct mcds__operation *operation,
+                                               const mcds_request *request)
+{
+    operation->read_from = request->reply.peer;
+    return mcds__reply_value(&operation->batch, request);
 }
 
 /* Free what the operation holds, on every way out of it. */
@@ -166,8 +189,10 @@ enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation
 enum mcds__step mcds__operation_ask_combinable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count);
 
+/* CORRUPT is about the value that was read last. */
 enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int result);
-/* Finish with `result` and why. */
+/* Finish with `result` and why. A refusal of what a key holds names the server of the value
+ * that was read last. */
 enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
                                         const mcds_reason *detail);
 /* Finish with MCDS_INVALID: the structure was made with another value of an option. */

@@ -68,7 +68,7 @@ enum mcds__step mcds__keyed_step_update(struct mcds__operation *operation)
     if (operation->result == MCDS_OK || nothing)
         operation->result = update->take(&update->update, update->out);
     if (operation->result == MCDS_CORRUPT && update->update.code == MCDS__MAP_NO_NUMBER)
-        operation->detail = MCDS__WHY(VALUE_NOT_A_NUMBER);
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(VALUE_NOT_A_NUMBER));
     return step;
 }
 

@@ -27,7 +27,7 @@ static enum mcds__step made_with_take_root(struct root_read *read)
     uint64_t number;
     if (read->request.reply.outcome == MCDS_OUT_MISS)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
-    mcds_bytes value = mcds__reply_value(&operation->batch, &read->request);
+    mcds_bytes value = mcds__operation_value(operation, &read->request);
     read->descriptor.count = 0;
     if (read->kind == MCDS__KIND_COUNTER &&
         (mcds__tally_parse(value, &number) ||

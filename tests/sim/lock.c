@@ -14,12 +14,16 @@
 #define CLIENTS play_clients(CLIENTS_MAX)
 #define ROUNDS 4
 #define LEASE_MS 6000
+#define BREAK_MS 3000
+/* So many tenures last longer than a request is late. */
+#define ROUNDS_OF_LATE 30
 #define NS_PER_MS INT64_C(1000000)
 
 enum { TAG_ACQUIRE = 1, TAG_RENEW, TAG_RELEASE, TAG_WORK, TAG_BREAK, TAG_DROP };
 
 struct tenure {
     bool active;     /* granted, and release not begun */
+    bool is_later;   /* asked for after the break has ended */
     bool overlapped; /* a larger fence was granted within it */
     uint64_t fence;
     int64_t end_ns; /* true time of the deadline */
@@ -27,13 +31,15 @@ struct tenure {
 
 struct world {
     mcds_sim *sim;
-    bool loses;      /* the server may forget */
-    bool breaks;     /* release with break instead: the article's unlock */
-    bool drops;      /* now and then a lock is dropped after its release */
-    bool quiet;      /* a violation is expected */
-    bool prompt;     /* who waits must see soon that it is free */
-    int64_t free_ns; /* since when it is free, as far as is known; 0: it is not */
-    bool hasty;      /* nobody works: who has the lease lets it go at once */
+    bool loses;       /* the server may forget */
+    bool breaks;      /* release with break instead: the article's unlock */
+    bool breaks_once; /* the first client does nothing but break the lock, once */
+    bool has_broken;  /* that call has ended */
+    bool drops;       /* now and then a lock is dropped after its release */
+    bool quiet;       /* a violation is expected */
+    bool prompt;      /* who waits must see soon that it is free */
+    int64_t free_ns;  /* since when it is free, as far as is known; 0: it is not */
+    bool hasty;       /* nobody works: who has the lease lets it go at once */
     uint64_t seed;
     uint64_t stored; /* the fence, in the server */
     uint64_t fence_most;
@@ -44,6 +50,7 @@ struct world {
     struct tenure tenures[CLIENTS_MAX];
     const char *violation;
     uint64_t granted;
+    uint64_t later; /* granted after the break */
     uint64_t lost;
     uint64_t ambiguous;
     uint64_t dropped;
@@ -70,6 +77,7 @@ static void begin_acquire(struct holder *holder, mcds_sim_client *client)
 {
     if (holder->rounds-- == 0)
         return;
+    holder->tenure->is_later = holder->world->has_broken;
     assert_int_equal(mcds_lock_acquire_start(holder->lock, 60000, &holder->lease,
                                              mcds_sim_client_pipeline(client), TAG_ACQUIRE),
                      MCDS_OK);
@@ -92,12 +100,13 @@ static void check_grant(struct holder *holder, mcds_sim_client *client)
     mine->fence = holder->lease.fence;
     mine->end_ns = now_ns + holder->lease.deadline_ns - mcds_sim_client_ns(client);
     world->granted++;
+    world->later += mine->is_later;
     mcds_sim_note(world->sim, client, "holds with fence %llu", (unsigned long long)mine->fence);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         struct tenure *other = &world->tenures[i];
         if (other == mine || !other->active || now_ns >= other->end_ns)
             continue;
-        if (!world->loses)
+        if (!world->loses && (!world->breaks_once || other->is_later))
             violate(world, "two holders at once");
         (other->fence < mine->fence ? other : mine)->overlapped = true;
         world->overlaps++;
@@ -109,7 +118,7 @@ static void check_grant(struct holder *holder, mcds_sim_client *client)
         return;
     }
     world->out_of_order++;
-    if (!world->loses)
+    if (!world->loses && !world->breaks_once)
         violate(world, "a fence that is smaller than one before");
 }
 
@@ -151,9 +160,11 @@ static void end_release(struct holder *holder, mcds_sim_client *client, int resu
     if (result == MCDS_LOST)
         world->lost++;
     if (result == MCDS_LOST && !world->loses &&
+        (!world->breaks_once || holder->tenure->is_later) &&
         mcds_sim_now_ns(world->sim) < holder->tenure->end_ns)
         violate(world, "reported lost within its time, and nothing was lost");
-    if (result == MCDS_OK && holder->tenure->overlapped && world->out_of_order == 0)
+    if (result == MCDS_OK && holder->tenure->overlapped && world->out_of_order == 0 &&
+        !world->breaks_once)
         violate(world, "overlapped, and the older holder was not told");
     if (result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE) {
         begin_release(holder, client);
@@ -202,9 +213,28 @@ static void end_work(struct holder *holder, mcds_sim_client *client)
     begin_release(holder, client);
 }
 
+/* Breaks the lock while others use it. */
+static void break_once(struct holder *holder, mcds_sim_client *client,
+                       const mcds_completion *done)
+{
+    if (done == NULL)
+        assert_int_equal(mcds_sim_client_sleep(client, BREAK_MS * NS_PER_MS, TAG_WORK),
+                         MCDS_OK);
+    else if (done->tag == TAG_WORK)
+        assert_int_equal(
+            mcds_lock_break_start(holder->lock, mcds_sim_client_pipeline(client), TAG_BREAK),
+            MCDS_OK);
+    else
+        holder->world->has_broken = true;
+}
+
 static void program(void *context, mcds_sim_client *client, const mcds_completion *done)
 {
     struct holder *holder = context;
+    if (holder->world->breaks_once && mcds_sim_client_number(client) == 1) {
+        break_once(holder, client, done);
+        return;
+    }
     if (done == NULL) {
         begin_acquire(holder, client);
         return;
@@ -250,8 +280,12 @@ static const char *run(mcds_sim_options options, struct world world, struct worl
     world.seed = options.seed;
     assert_int_equal(play_open(&options, &world.sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
-        holders[i] = (struct holder){&world,          &world.tenures[i],  NULL,
-                                     MCDS_LEASE_INIT, play_calls(ROUNDS), false};
+        holders[i] = (struct holder){&world,
+                                     &world.tenures[i],
+                                     NULL,
+                                     MCDS_LEASE_INIT,
+                                     play_calls(world.breaks_once ? ROUNDS_OF_LATE : ROUNDS),
+                                     false};
         assert_int_equal(mcds_sim_client_add(world.sim, program, &holders[i], &client),
                          MCDS_OK);
         assert_int_equal(mcds_lock_open(mcds_sim_client_store(client), "job", &lock_options,
@@ -265,6 +299,7 @@ static const char *run(mcds_sim_options options, struct world world, struct worl
         mcds_lock_close(holders[i].lock);
     play_close(world.sim);
     totals->granted += world.granted;
+    totals->later += world.later;
     totals->lost += world.lost;
     totals->ambiguous += world.ambiguous;
     totals->dropped += world.dropped;
@@ -354,6 +389,21 @@ static void a_free_lock_is_taken_soon(void **state)
     SEEN(totals.granted == play_count() * CLIENTS * ROUNDS);
 }
 
+/* Its request may arrive a minute late. */
+static void a_late_break_ends_no_later_lease(void **state)
+{
+    (void)state;
+    struct world totals = {0};
+    PLAY (seed, 400) {
+        mcds_sim_options options = network_faults(seed);
+        options.late_ppm *= 8;
+        assert_null(run(options, (struct world){.breaks_once = true}, &totals));
+    }
+    SEEN(totals.later > 0);
+    print_message("granted %llu, after the break %llu\n", (unsigned long long)totals.granted,
+                  (unsigned long long)totals.later);
+}
+
 /* The article's unlock deletes whatever is there. The same checks must catch it. */
 static void an_unlock_that_does_not_compare_is_caught(void **state)
 {
@@ -375,6 +425,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tenures_within_a_batch_do_not_mix),
     cmocka_unit_test(fences_grow_over_drops),
     cmocka_unit_test(a_free_lock_is_taken_soon),
+    cmocka_unit_test(a_late_break_ends_no_later_lease),
     cmocka_unit_test(an_unlock_that_does_not_compare_is_caught),
 };
 

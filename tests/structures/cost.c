@@ -169,7 +169,7 @@ static void lock_trips(struct suite *suite)
     TRIPS(again, MCDS_OK, suite, &c, mcds_lock_acquire, lock, 1000, &lease);
     TRIPS(release, MCDS_OK, suite, &c, mcds_lock_release, lock, &lease);
     TRIPS(again, MCDS_OK, suite, &c, mcds_lock_try_acquire, lock, &lease);
-    TRIPS(1, MCDS_OK, suite, &c, mcds_lock_break, lock);
+    TRIPS(1 + release, MCDS_OK, suite, &c, mcds_lock_break, lock);
     TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_lock_break, lock);
     TRIPS(3 + release, MCDS_OK, suite, &c, mcds_lock_drop, lock);
     mcds_lock_close(lock);

@@ -76,8 +76,7 @@ static enum mcds__step descriptor_generation_take_value(struct mcds__root *root,
             return MCDS__SLEEP;
         return mcds__operation_fail_read(operation, &request->reply);
     }
-    int result = mcds__descriptor_open(&descriptor,
-                                       mcds__reply_value(&operation->batch, request),
+    int result = mcds__descriptor_open(&descriptor, mcds__operation_value(operation, request),
                                        request->key, root->generation->kind, &detail);
     if (result != MCDS_OK)
         return mcds__operation_explain(operation, result, detail);

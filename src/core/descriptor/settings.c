@@ -155,7 +155,7 @@ static enum mcds__step descriptor_settings_compare(struct mcds__settings_check *
     const struct mcds__settings *settings = check->settings;
     struct mcds__descriptor descriptor = {.count = 0};
     const mcds_reason *detail = NULL;
-    int result = mcds__descriptor_open(&descriptor, mcds__reply_value(&operation->batch, look),
+    int result = mcds__descriptor_open(&descriptor, mcds__operation_value(operation, look),
                                        look->key, settings->kind, &detail);
     if (result == MCDS_UNSUPPORTED)
         return mcds__operation_explain(operation, result, detail);

@@ -296,6 +296,8 @@ static void note_write(struct mcds__lease_call *call)
 static enum mcds__step lease_acquire_take_replies(struct mcds__lease_call *call,
                                                   struct mcds__operation *operation)
 {
+    const mcds_reason *detail;
+    int result;
     const mcds_request *look = call->stage == POLL ? &call->requests[0] : &call->requests[2];
     struct mcds__lease_value value;
     note_write(call);
@@ -316,10 +318,8 @@ static enum mcds__step lease_acquire_take_replies(struct mcds__lease_call *call,
             return ask_try(call, operation);
         return take_missing(call, operation);
     case LEASE_DAMAGED:
-        operation->peer = look->reply.peer;
-        operation->result = mcds__lease_refuse(mcds__reply_value(&operation->batch, look),
-                                               look->key, &operation->detail);
-        return MCDS__DONE;
+        result = mcds__lease_refuse(mcds__operation_value(operation, look), look->key, &detail);
+        return mcds__operation_explain(operation, result, detail);
     default:
         return lease_acquire_take_trouble(call, operation, &look->reply);
     }

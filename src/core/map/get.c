@@ -209,10 +209,10 @@ static enum mcds__step take_entry(struct mcds__map_get *get, struct mcds__operat
 {
     assert(request == &get->requests[CHILD] || request == &get->requests[PARENT]);
     struct kept kept = {.values = &operation->values};
-    int result = take_element(
-        operation->env, request->key, mcds__reply_value(&operation->batch, request),
-        request->reply.flags, (mcds_bytes){get->element.data, get->element.length}, keep_value,
-        &kept);
+    int result = take_element(operation->env, request->key,
+                              mcds__operation_value(operation, request), request->reply.flags,
+                              (mcds_bytes){get->element.data, get->element.length}, keep_value,
+                              &kept);
     get->value = kept.value;
     (void)mcds__operation_explain(operation, result, mcds__map_reason(result));
     switch (mcds__map_is_alive(&get->proof, get->map, get->life.number)) {
@@ -236,6 +236,7 @@ static enum mcds__step map_get_take_value(struct mcds__map_get *get,
                                           const mcds_request *request)
 {
     uint32_t flags = request->reply.flags;
+    operation->read_from = request->reply.peer;
     switch (mcds__map_state_of(flags)) {
     case MCDS__MAP_OPEN:
         mcds__map_note_depth(get->map, get->hash, get->depth);

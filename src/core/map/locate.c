@@ -96,7 +96,7 @@ static enum mcds__step map_locate_take_root(struct mcds__map_place *place,
         return reports_loss(place, map)
                    ? mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(DROPPED))
                    : mcds__operation_finish(operation, MCDS_NOT_FOUND);
-    int result = mcds__map_read_root(map, mcds__reply_value(&operation->batch, request), &life,
+    int result = mcds__map_read_root(map, mcds__operation_value(operation, request), &life,
                                      &detail);
     if (result != MCDS_OK)
         return mcds__map_refuse(map, operation, result, detail);
@@ -208,6 +208,7 @@ static enum mcds__step map_locate_take_keys(struct mcds__map_place *place,
     if (is_read_early(place))
         return map_locate_ask(place, map, operation);
     place->state = mcds__map_state_of(requests[place->depth].reply.flags);
+    operation->read_from = requests[place->depth].reply.peer;
     if (place->state == MCDS__MAP_FOREIGN)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     if (place->state == MCDS__MAP_MOVED)

@@ -132,7 +132,7 @@ static enum mcds__step yield(struct mcds__map_making *making, struct mcds__map *
     const mcds_reason *detail = NULL;
     making->failure.outcome = MCDS_OUT_EXISTS;
     if (seen->reply.outcome == MCDS_OUT_OK &&
-        mcds__map_read_root(map, mcds__reply_value(&operation->batch, seen), &life, &detail) ==
+        mcds__map_read_root(map, mcds__operation_value(operation, seen), &life, &detail) ==
             MCDS_OK)
         mcds__map_adopt(map, &life);
     return discard(making, operation, false);

@@ -300,7 +300,7 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
     mcds__bucket_init(&bucket, operation->env, parent_key(rewrite), (mcds_bytes){NULL, 0});
     memcpy(bucket.hash_key, rewrite->life.hash_key, sizeof bucket.hash_key);
     bucket.form = map->form;
-    mcds_bytes value = mcds__reply_value(&operation->batch, parent_request(rewrite));
+    mcds_bytes value = mcds__operation_value(operation, parent_request(rewrite));
     enum mcds__step step;
     int result = mcds__map_load(&bucket, value, reply->flags);
     if (result == MCDS_OK)

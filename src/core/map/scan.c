@@ -253,7 +253,7 @@ static int map_scan_take_value(struct mcds__map_scan *scan, struct mcds__operati
     assert(request != NULL);
     mcds__bucket_init(&bucket, operation->env, request->key, (mcds_bytes){NULL, 0});
     memcpy(bucket.hash_key, scan->life.hash_key, sizeof bucket.hash_key);
-    int result = mcds__map_load(&bucket, mcds__reply_value(&operation->batch, request),
+    int result = mcds__map_load(&bucket, mcds__operation_value(operation, request),
                                 request->reply.flags);
     if (result == MCDS_OK)
         *more = visit_entries(scan, &bucket, mcds__wall_ms(operation->env));
@@ -339,6 +339,7 @@ static enum mcds__step take_other(struct mcds__map_scan *scan,
     if (reply->outcome == MCDS_OUT_MISS)
         return mcds__map_scan_ask_parents(scan, operation);
     enum mcds__map_state state = mcds__map_state_of(reply->flags);
+    operation->read_from = reply->peer;
     if (state != MCDS__MAP_SEALED && state != MCDS__MAP_MOVED)
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     if (state == MCDS__MAP_MOVED)

@@ -78,7 +78,7 @@ static enum mcds__step map_scan_root_take(struct mcds__map_scan *scan,
         return mcds__operation_fail_read(operation, &request->reply);
     int result = MCDS_NOT_FOUND;
     if (request->reply.outcome == MCDS_OUT_OK)
-        result = mcds__map_read_root(scan->map, mcds__reply_value(&operation->batch, request),
+        result = mcds__map_read_root(scan->map, mcds__operation_value(operation, request),
                                      &life, &detail);
     /* Keys may remain of a life that this handle knows. */
     if (result == MCDS_NOT_FOUND && !scan->erased) {

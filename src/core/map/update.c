@@ -283,6 +283,7 @@ static enum mcds__step map_update_go_on(struct mcds__map_update *update,
                                         enum mcds__map_state state)
 {
     assert(state != MCDS__MAP_OPEN);
+    operation->read_from = update->requests[LOOK].reply.peer;
     switch (state) {
     case MCDS__MAP_SEALED:
         return map_update_grow(update, operation, UPDATE_HELPING);

@@ -119,13 +119,13 @@ int mcds__map_read_code(struct mcds__map_update *update, struct mcds__operation 
 {
     assert(update->wants_code);
     const mcds_request *looked = &update->requests[LOOK];
+    mcds_bytes value = mcds__operation_value(operation, looked);
     struct shared_bucket *shared = share_bucket(update, operation);
     if (shared != NULL && shared->result != MCDS_NO_MEMORY)
         return take_code(update, &shared->bucket, shared->result);
     struct mcds__bucket bucket;
     mcds__bucket_init(&bucket, operation->env, looked->key, update->element);
-    int result = mcds__map_load(&bucket, mcds__reply_value(&operation->batch, looked),
-                                looked->reply.flags);
+    int result = mcds__map_load(&bucket, value, looked->reply.flags);
     result = take_code(update, &bucket, result);
     mcds__bucket_free(&bucket);
     return result;

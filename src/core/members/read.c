@@ -156,10 +156,8 @@ static bool take_scan(struct mcds__members_read *read, struct mcds__operation *o
     }
     if (read->no_memory)
         operation->result = MCDS_NO_MEMORY;
-    if (read->corrupt) {
-        operation->result = MCDS_CORRUPT;
-        operation->detail = MCDS__WHY(BAD_REGISTER);
-    }
+    if (read->corrupt)
+        (void)mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(BAD_REGISTER));
     return !read->no_memory && !read->corrupt;
 }
 

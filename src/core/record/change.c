@@ -406,7 +406,7 @@ static enum mcds__step take_check(struct mcds__record_change *change,
         return MCDS__SLEEP;
     }
     if (reply->outcome != MCDS_OUT_OK ||
-        !mcds__record_decode(mcds__reply_value(&operation->batch, &change->request),
+        !mcds__record_decode(mcds__operation_value(operation, &change->request),
                              change->request.key, &value) ||
         value.intent.name != change->next.blocks.name)
         return give_up_blocks(change, operation);

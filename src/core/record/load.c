@@ -131,7 +131,7 @@ static enum mcds__step record_load_take_root(struct mcds__record_load *load,
     if (reply->outcome != MCDS_OUT_OK)
         return record_load_again(load, operation, reply);
     assert(load->stage == LOAD_ROOT && !load->is_known);
-    mcds_bytes bytes = mcds__reply_value(&operation->batch, &load->request);
+    mcds_bytes bytes = mcds__operation_value(operation, &load->request);
     load->held.length = 0;
     if (!mcds_buffer_append(&load->held, bytes.data, bytes.length))
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
@@ -178,7 +178,7 @@ static enum mcds__step take_blocks(struct mcds__record_load *load,
             return record_load_take_loss(load, operation);
         if (request->reply.outcome != MCDS_OUT_OK)
             return record_load_again(load, operation, &request->reply);
-        mcds_bytes block = mcds__reply_value(&operation->batch, request);
+        mcds_bytes block = mcds__operation_value(operation, request);
         if (!mcds_buffer_append(&load->held, block.data, block.length))
             return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     }

@@ -179,7 +179,7 @@ static bool choose_slot(struct mcds__replica_flush *flush, struct mcds__operatio
     uint64_t ties = 0;
     for (uint32_t slot = 0; slot < replica->slots; slot++) {
         struct mcds__replica_state state;
-        int there = mcds__replica_gather(&flush->survey, &operation->batch, slot, &state);
+        int there = mcds__replica_gather(&flush->survey, operation, slot, &state);
         if (there < 0)
             return false;
         assert(there <= (int)replica->copies);
@@ -198,12 +198,12 @@ static bool choose_slot(struct mcds__replica_flush *flush, struct mcds__operatio
     return true;
 }
 
-static void replica_flush_claim(struct mcds__replica_flush *flush, const mcds_batch *batch,
-                                uint32_t slot)
+static void replica_flush_claim(struct mcds__replica_flush *flush,
+                                struct mcds__operation *operation, uint32_t slot)
 {
     struct mcds__replica *replica = flush->replica;
     assert(flush->holds && slot < replica->slots);
-    replica->level = mcds__replica_adopt_survey(replica, &flush->survey, batch, slot);
+    replica->level = mcds__replica_adopt_survey(replica, &flush->survey, operation, slot);
     (void)pthread_mutex_lock(&replica->mutex);
     replica->slot = slot;
     replica->owner = mcds__random_u64(replica->env) | 1;
@@ -291,7 +291,7 @@ static enum mcds__step replica_flush_take_survey(struct mcds__replica_flush *flu
     }
     if (!choose_slot(flush, operation, &slot))
         return replica_flush_fail(flush, operation, MCDS_CORRUPT);
-    replica_flush_claim(flush, &operation->batch, slot);
+    replica_flush_claim(flush, operation, slot);
     if (verdict == MCDS__REPLICA_NONE)
         return ask_found(flush, operation);
     return replica_flush_ask_write(flush, operation);

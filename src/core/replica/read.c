@@ -55,7 +55,7 @@ static bool was_reborn(struct mcds__replica *replica, uint32_t slot, int there,
 }
 
 /* Add up all slots. The mutex is held. Returns a result. */
-static int sum_slots(struct mcds__replica_read *read, const mcds_batch *batch)
+static int sum_slots(struct mcds__replica_read *read, struct mcds__operation *operation)
 {
     struct mcds__replica *replica = read->survey.replica;
     int64_t whole = replica->owner == 0 ? (int64_t)replica->total : 0;
@@ -63,7 +63,7 @@ static int sum_slots(struct mcds__replica_read *read, const mcds_batch *batch)
     for (uint32_t slot = 0; slot < replica->slots; slot++) {
         struct mcds__replica_state state;
         memset(&state, 0, sizeof state);
-        int there = mcds__replica_gather(&read->survey, batch, slot, &state);
+        int there = mcds__replica_gather(&read->survey, operation, slot, &state);
         if (there < 0)
             return MCDS_CORRUPT;
         bool own = replica->owner != 0 && slot == replica->slot;
@@ -107,7 +107,7 @@ static bool fill_copy(struct mcds__replica_read *read, uint32_t copy, uint32_t s
 }
 
 /* Find what the copies of a slot lack. */
-static void compare_copies(struct mcds__replica_read *read, const mcds_batch *batch,
+static void compare_copies(struct mcds__replica_read *read, struct mcds__operation *operation,
                            uint32_t slot, uint32_t now_s)
 {
     assert(read->survey.replica->copies > 1);
@@ -115,7 +115,7 @@ static void compare_copies(struct mcds__replica_read *read, const mcds_batch *ba
     struct mcds__replica_state state;
     uint8_t value[MCDS__REPLICA_VALUE_MAX];
     size_t at = read->values.length;
-    if (mcds__replica_gather(&read->survey, batch, slot, &state) <= 0)
+    if (mcds__replica_gather(&read->survey, operation, slot, &state) <= 0)
         return;
     size_t length = mcds__replica_encode(&state, mcds__key_bytes(&replica->keys[slot]), value);
     bool lags = (uint64_t)mcds__replica_newest_s(&state) + LAG_S < now_s;
@@ -123,8 +123,8 @@ static void compare_copies(struct mcds__replica_read *read, const mcds_batch *ba
         bool empty = read->servers[copy] == MCDS__REPLICA_EMPTY;
         if (!empty && !(lags && read->servers[copy] == MCDS__REPLICA_WHOLE))
             continue;
-        mcds_bytes holds = mcds__reply_value(batch,
-                                             mcds__replica_reply(&read->survey, copy, slot));
+        mcds_bytes holds = mcds__operation_value(
+            operation, mcds__replica_reply(&read->survey, copy, slot));
         if (holds.length == length && memcmp(holds.data, value, length) == 0)
             continue;
         if (read->values.length == at && !mcds_buffer_append(&read->values, value, length))
@@ -162,7 +162,7 @@ static enum mcds__step ask_fill(struct mcds__replica_read *read,
     for (uint32_t copy = 0; copy < replica->copies; copy++)
         read->filled[copy] = read->servers[copy] == MCDS__REPLICA_EMPTY;
     for (uint32_t slot = 0; slot < replica->slots && replica->copies > 1; slot++)
-        compare_copies(read, &operation->batch, slot, now_s);
+        compare_copies(read, operation, slot, now_s);
     if (read->repairs == 0)
         return ask_heads(read, operation);
     for (uint32_t i = 0; i < read->repairs; i++)
@@ -196,7 +196,7 @@ static int replica_read_take_nothing(struct mcds__replica_read *read)
 
 /* Add up the survey. Returns a result, or MCDS_BUSY: this handle has moved to another slot
  * meanwhile, so the survey may contain a part of its total twice. */
-static int take_sum(struct mcds__replica_read *read, const mcds_batch *batch,
+static int take_sum(struct mcds__replica_read *read, struct mcds__operation *operation,
                     enum mcds__replica_verdict verdict)
 {
     struct mcds__replica *replica = read->survey.replica;
@@ -205,7 +205,7 @@ static int take_sum(struct mcds__replica_read *read, const mcds_batch *batch,
     read->reborn = replica->reborn || verdict == MCDS__REPLICA_LOST;
     if (replica->owner == read->owner)
         result = verdict == MCDS__REPLICA_NONE ? replica_read_take_nothing(read)
-                                               : sum_slots(read, batch);
+                                               : sum_slots(read, operation);
     replica->seen = replica->seen || (result == MCDS_OK && verdict != MCDS__REPLICA_NONE);
     (void)pthread_mutex_unlock(&replica->mutex);
     return result;
@@ -225,7 +225,7 @@ static enum mcds__step replica_read_take_survey(struct mcds__replica_read *read,
             return MCDS__SLEEP;
         return mcds__operation_fail_read(operation, trouble);
     }
-    int result = take_sum(read, &operation->batch, verdict);
+    int result = take_sum(read, operation, verdict);
     if (result == MCDS_BUSY && mcds__operation_wait(operation, NS_PER_MS))
         return MCDS__SLEEP;
     if (result == MCDS_LOST)

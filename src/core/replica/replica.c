@@ -157,7 +157,7 @@ enum mcds__replica_verdict mcds__replica_judge(const struct mcds__replica_survey
         bool there = head->reply.outcome == MCDS_OUT_OK;
         servers[copy] = MCDS__REPLICA_SILENT;
         if (there)
-            operation->detail = check_head(replica, mcds__reply_value(&operation->batch, head),
+            operation->detail = check_head(replica, mcds__operation_value(operation, head),
                                            &operation->difference);
         if (there && operation->detail != NULL) {
             operation->result = MCDS_INVALID;
@@ -180,8 +180,9 @@ enum mcds__replica_verdict mcds__replica_judge(const struct mcds__replica_survey
     return answered == replica->copies ? MCDS__REPLICA_LOST : MCDS__REPLICA_AWAY;
 }
 
-int mcds__replica_gather(const struct mcds__replica_survey *survey, const mcds_batch *batch,
-                         uint32_t slot, struct mcds__replica_state *state_out)
+int mcds__replica_gather(const struct mcds__replica_survey *survey,
+                         struct mcds__operation *operation, uint32_t slot,
+                         struct mcds__replica_state *state_out)
 {
     int found = 0;
     for (uint32_t copy = 0; copy < survey->replica->copies; copy++) {
@@ -189,7 +190,8 @@ int mcds__replica_gather(const struct mcds__replica_survey *survey, const mcds_b
         struct mcds__replica_state state;
         if (request->reply.outcome != MCDS_OUT_OK)
             continue;
-        if (!mcds__replica_decode(mcds__reply_value(batch, request), request->key, &state))
+        if (!mcds__replica_decode(mcds__operation_value(operation, request), request->key,
+                                  &state))
             return -1;
         if (found++ == 0)
             *state_out = state;

@@ -124,8 +124,9 @@ bool mcds__replica_head_read(mcds_bytes value, mcds_bytes key, uint32_t *copies_
 const mcds_request *mcds__replica_reply(const struct mcds__replica_survey *survey,
                                         uint32_t copy, uint32_t slot);
 /* Merge the copies of a slot. Returns how many there are, or -1: damaged or too full. */
-int mcds__replica_gather(const struct mcds__replica_survey *survey, const mcds_batch *batch,
-                         uint32_t slot, struct mcds__replica_state *state_out);
+int mcds__replica_gather(const struct mcds__replica_survey *survey,
+                         struct mcds__operation *operation, uint32_t slot,
+                         struct mcds__replica_state *state_out);
 /* A reply that explains why too few have answered. */
 const mcds_reply *mcds__replica_trouble(const struct mcds__replica_survey *survey);
 

@@ -21,11 +21,11 @@ struct gathering {
 
 /* Merge one more copy. False: damaged, or too many writers. */
 static bool replica_write_gather(struct mcds__replica *replica, struct gathering *gathering,
-                                 const mcds_batch *batch, const mcds_request *request)
+                                 struct mcds__operation *operation, const mcds_request *request)
 {
     assert(gathering->there < replica->copies);
     struct mcds__replica_state state;
-    mcds_bytes value = mcds__reply_value(batch, request);
+    mcds_bytes value = mcds__operation_value(operation, request);
     if (!mcds__replica_decode(value, request->key, &state))
         return false;
     if (gathering->there++ == 0) {
@@ -54,7 +54,7 @@ static void see_copy(struct mcds__replica_copy *copy, const mcds_reply *reply)
 
 bool mcds__replica_adopt_survey(struct mcds__replica *replica,
                                 const struct mcds__replica_survey *survey,
-                                const mcds_batch *batch, uint32_t slot)
+                                struct mcds__operation *operation, uint32_t slot)
 {
     assert(slot < replica->slots);
     struct gathering gathering = {{NULL, 0}, 0, false};
@@ -63,7 +63,7 @@ bool mcds__replica_adopt_survey(struct mcds__replica *replica,
         const mcds_request *request = mcds__replica_reply(survey, i, slot);
         see_copy(&replica->copy[i], &request->reply);
         if (replica->copy[i].sight == MCDS__REPLICA_THERE)
-            (void)replica_write_gather(replica, &gathering, batch,
+            (void)replica_write_gather(replica, &gathering, operation,
                                        request); /* the survey was read before */
     }
     return gathering.there == replica->copies && gathering.alike;
@@ -237,11 +237,11 @@ static void replica_write_take_written(struct mcds__replica_flush *flush, uint32
 }
 
 /* Whether the state that was just read from a copy contains the total of this flush. */
-static bool is_shown(struct mcds__replica_flush *flush, const mcds_batch *batch,
+static bool is_shown(struct mcds__replica_flush *flush, struct mcds__operation *operation,
                      const mcds_request *survey)
 {
     struct mcds__replica_state state;
-    if (!mcds__replica_decode(mcds__reply_value(batch, survey), survey->key, &state))
+    if (!mcds__replica_decode(mcds__operation_value(operation, survey), survey->key, &state))
         return false;
     const struct mcds__replica_entry *entry = mcds__replica_find(&state, flush->replica->owner);
     bool left = entry != NULL && (entry->flags & MCDS__REPLICA_LEFT) != 0;
@@ -270,9 +270,9 @@ bool mcds__replica_take_write(struct mcds__replica_flush *flush,
         round_out->reached++;
         if (replica->copy[i].sight == MCDS__REPLICA_MISSING)
             continue;
-        if (!replica_write_gather(replica, &gathering, &operation->batch, survey))
+        if (!replica_write_gather(replica, &gathering, operation, survey))
             return false;
-        round_out->shown += is_shown(flush, &operation->batch, survey);
+        round_out->shown += is_shown(flush, operation, survey);
     }
     assert(round_out->shown <= replica->copies && round_out->reached <= replica->copies);
     replica->level = gathering.there == replica->copies && gathering.alike;

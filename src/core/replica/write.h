@@ -9,7 +9,7 @@ uint32_t mcds__replica_now_s(const mcds_env *env);
 /* Copy the state of a slot from a read. Returns whether all copies are equal. */
 bool mcds__replica_adopt_survey(struct mcds__replica *replica,
                                 const struct mcds__replica_survey *survey,
-                                const mcds_batch *batch, uint32_t slot);
+                                struct mcds__operation *operation, uint32_t slot);
 
 enum mcds__replica_prepared {
     MCDS__REPLICA_PREPARED,

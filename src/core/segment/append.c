@@ -181,6 +181,7 @@ static enum mcds__step segment_append_take_look(struct mcds__segment_append *app
     assert(appended->outcome == MCDS_OUT_OK && looked->outcome == MCDS_OUT_OK);
     if (looked->flags == MCDS__SEGMENT_END)
         return mcds__segment_append_end(append, operation, true);
+    operation->read_from = looked->peer;
     if (looked->flags == 0)
         return mcds__segment_append_finish(append, operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     bool is_another = mcds__segment_note_seen(append->segments, append->stream, append->segment,

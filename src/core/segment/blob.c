@@ -180,13 +180,13 @@ static enum mcds__step segment_blob_ask_blocks(struct mcds__segment_fetch *fetch
 
 /* MCDS_OK, or why the block cannot be used. */
 static int take_block(struct mcds__segment_fetch *fetch, const mcds_request *request,
-                      const mcds_batch *batch)
+                      struct mcds__operation *operation)
 {
     mcds_bytes payload;
     if (request->reply.outcome == MCDS_OUT_MISS)
         return MCDS_LOST;
-    if (!mcds__frame_open(mcds__reply_value(batch, request), TYPE, VERSION, request->key,
-                          &payload) ||
+    if (!mcds__frame_open(mcds__operation_value(operation, request), TYPE, VERSION,
+                          request->key, &payload) ||
         payload.length == 0)
         return MCDS_CORRUPT;
     return mcds_buffer_append(&fetch->whole, payload.data, payload.length) ? MCDS_OK
@@ -212,7 +212,7 @@ enum mcds__step mcds__segment_fetch_step(struct mcds__segment_fetch *fetch, uint
             fetch->stage = 0;
             if (outcome != MCDS_OUT_OK && outcome != MCDS_OUT_MISS)
                 return mcds__operation_fail_read(operation, &request->reply);
-            int result = take_block(fetch, request, &operation->batch);
+            int result = take_block(fetch, request, operation);
             if (result != MCDS_OK)
                 return mcds__operation_finish(operation, result);
         }

@@ -190,6 +190,8 @@ static bool scan_segment(struct mcds__segment_read *read, uint32_t i)
     if (is_wanted) {
         read->corrupt += scan.corrupt;
         read->is_newer = read->is_newer || scan.newer > 0;
+        if ((scan.corrupt > 0 || scan.newer > 0) && read->refused_at == NULL)
+            read->refused_at = request_of(read, i)->reply.peer;
     }
     return true;
 }
@@ -206,6 +208,7 @@ static enum mcds__step segment_read_finish(struct mcds__segment_read *read,
     read->items = first > 0 ? read->all + first : read->all; /* which may be NULL */
     read->count = read->all_count - first;
     read->stage = READ_BEGIN;
+    operation->read_from = read->refused_at;
     if (read->is_newer)
         return mcds__operation_explain(operation, MCDS_UNSUPPORTED, MCDS__WHY(NEWER));
     return mcds__operation_finish(operation, MCDS_OK);

@@ -68,7 +68,7 @@ enum mcds__step mcds__segment_append_take_resolution(struct mcds__segment_append
     assert(append->doubt && length > 0);
     bool is_closed = false;
     if (read->reply.outcome == MCDS_OUT_OK) {
-        mcds_bytes value = mcds__reply_value(&operation->batch, read);
+        mcds_bytes value = mcds__operation_value(operation, read);
         is_closed = mcds__segment_is_closed(value.length, read->reply.flags);
         if (!is_closed && !append->is_refused)
             return take_open_resolution(append, operation, value.length);

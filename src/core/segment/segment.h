@@ -439,8 +439,8 @@ struct mcds__segment_read {
     uint32_t next_incarnation; /* out: its incarnation; 0: it does not exist */
     uint8_t stage;             /* private; 0 at the start, as all that follow */
     bool is_newer;
-    /* The segments below this have been made: `made`, or what was seen before. */
-    uint64_t known;
+    const char *refused_at; /* out: the server of the first segment that is corrupt or newer */
+    uint64_t known; /* the segments below it have been made: `made`, or what was seen before */
     struct mcds__segment_sight sight; /* before the segments were asked for */
     uint64_t seed;                    /* of the table of ids, which others choose */
     uint32_t back;                    /* segments before `from`, read for their ids */

@@ -73,7 +73,7 @@ static enum mcds__step tally_first_seen_take_look(struct mcds__first_seen *first
     mcds_bytes payload;
     if (look->reply.outcome != MCDS_OUT_OK)
         return tally_first_seen_take_trouble(first_seen, operation, &look->reply);
-    if (!mcds__frame_open(mcds__reply_value(&operation->batch, look), FRAME_TYPE, FRAME_VERSION,
+    if (!mcds__frame_open(mcds__operation_value(operation, look), FRAME_TYPE, FRAME_VERSION,
                           look->key, &payload) ||
         payload.length != PAYLOAD_LENGTH)
         return mcds__operation_finish(operation, MCDS_CORRUPT);

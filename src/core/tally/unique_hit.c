@@ -101,7 +101,7 @@ enum mcds__step mcds__unique_hit_step(struct mcds__unique_hit *unique,
     }
 }
 
-bool mcds__unique_hit_read(const mcds_batch *batch, const mcds_request *request,
+bool mcds__unique_hit_read(struct mcds__operation *operation, const mcds_request *request,
                            struct mcds__tally_memory *memory, uint64_t number, bool seen,
                            uint64_t *count_out, bool *reborn)
 {
@@ -110,7 +110,7 @@ bool mcds__unique_hit_read(const mcds_batch *batch, const mcds_request *request,
         *reborn = *reborn || seen;
         return true;
     }
-    if (!mcds__tally_parse(mcds__reply_value(batch, request), count_out))
+    if (!mcds__tally_parse(mcds__operation_value(operation, request), count_out))
         return false;
     *reborn = mcds__tally_remember(memory, number, request->reply.flags) || *reborn;
     return true;

@@ -31,7 +31,7 @@ enum mcds__step mcds__unique_hit_step(struct mcds__unique_hit *unique,
 /* Read the tally of interval `number` from a GET: 0 if it is missing. Sets, never clears,
  * *reborn if this handle has seen an older incarnation; `seen`: the handle had seen the tally
  * before the GET. False: not a number. */
-bool mcds__unique_hit_read(const mcds_batch *batch, const mcds_request *request,
+bool mcds__unique_hit_read(struct mcds__operation *operation, const mcds_request *request,
                            struct mcds__tally_memory *memory, uint64_t number, bool seen,
                            uint64_t *count_out, bool *reborn);
 

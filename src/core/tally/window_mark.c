@@ -123,7 +123,7 @@ static enum mcds__step window_mark_take_look(struct mcds__window_mark *mark,
     struct mcds__window_beats found;
     if (look->reply.outcome != MCDS_OUT_OK)
         return window_mark_take_trouble(mark, operation, &look->reply);
-    if (!window_mark_decode(mcds__reply_value(&operation->batch, look), look->key, &found))
+    if (!window_mark_decode(mcds__operation_value(operation, look), look->key, &found))
         return mcds__operation_finish(operation, MCDS_CORRUPT);
     if (found.token == mark->after.token) {
         if (found.beats.newest != mark->after.beats.newest ||

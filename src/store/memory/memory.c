@@ -58,6 +58,7 @@ struct memory {
     uint64_t bytes_max;
     uint64_t value_max;
     char peer[sizeof "memory:" + NAME_MAX_BYTES];
+    const char *server; /* `peer`, or NULL where the store has no name */
     /* Guarded by the registry's lock: */
     uint64_t handles;
     struct memory *next;
@@ -143,6 +144,7 @@ static int make_memory(const struct memory *wanted, struct memory **memory_out)
         return result;
     }
     memory->handles = 1;
+    memory->server = strcmp(memory->peer, "memory:") != 0 ? memory->peer : NULL;
     memory->connection = mcds__cas_token_place();
     *memory_out = memory;
     return MCDS_OK;
@@ -296,7 +298,7 @@ static uint32_t execute(struct memory *memory, mcds_request *requests, uint32_t 
         if (memory->strict)
             context->ttl_early_ms = draw_early_ms(stripe);
         mcds__keyspace_execute(stripe->keyspace, request, hash, context);
-        request->reply.peer = memory->peer;
+        request->reply.peer = memory->server;
         if (memory->strict && request->command == MCDS_APPEND)
             request->reply.value_length = 0;
     } while (done < count && mcds__replicas_key(requests, &requests[done]));
@@ -358,7 +360,7 @@ static bool memory_peek(void *backend, mcds_bytes key,
     if (is_copied)
         (void)pthread_mutex_unlock(&stripe->mutex);
     if (known) {
-        reply.peer = memory->peer;
+        reply.peer = memory->server;
         see(context, &reply, value);
     }
     if (!is_copied)

@@ -155,7 +155,7 @@ static enum mcds__step step_learn(struct counter_add *add)
     int64_t value;
     enum mcds__counter_form form = FORM_SIGNED;
     if (request->reply.outcome == MCDS_OUT_OK) {
-        if (!mcds__tally_parse(mcds__reply_value(&operation->batch, request), &stored))
+        if (!mcds__tally_parse(mcds__operation_value(operation, request), &stored))
             return mcds__counter_refuse(operation, MCDS_CORRUPT);
         if (!mcds__counter_decode(stored, &value, &form))
             return mcds__operation_finish(operation, MCDS_OVERFLOW);

@@ -67,7 +67,7 @@ static int read_stripe(mcds_counter *counter, mcds_bytes stored_text, uint32_t i
     return judge_stored(counter, stored, incarnation, i, stripe_out);
 }
 
-int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
+int mcds__counter_stripe(mcds_counter *counter, struct mcds__operation *operation,
                          const mcds_request *request, uint32_t i, uint32_t seen,
                          struct mcds__stripe *stripe_out)
 {
@@ -75,8 +75,8 @@ int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
     *stripe_out = (struct mcds__stripe){false, (seen >> i & 1) != 0, FORM_UNKNOWN, 0};
     if (request->reply.outcome != MCDS_OUT_OK)
         return MCDS_OK;
-    return read_stripe(counter, mcds__reply_value(batch, request), request->reply.flags, i,
-                       stripe_out);
+    return read_stripe(counter, mcds__operation_value(operation, request), request->reply.flags,
+                       i, stripe_out);
 }
 
 enum mcds__step mcds__counter_refuse(struct mcds__operation *operation, int result)
@@ -103,7 +103,7 @@ static enum mcds__step sum_stripes(struct counter_get *get)
     bool there = false;
     for (uint32_t i = 0; i < get->counter->stripes; i++) {
         struct mcds__stripe stripe;
-        int result = mcds__counter_stripe(get->counter, &operation->batch, &get->requests[i], i,
+        int result = mcds__counter_stripe(get->counter, operation, &get->requests[i], i,
                                           get->seen, &stripe);
         if (result != MCDS_OK)
             return mcds__counter_refuse(operation, result);
@@ -251,7 +251,7 @@ static bool check_form(struct counter_drop *drop, enum mcds__step *step_out)
                                       operation);
     if (*step_out != MCDS__DONE || operation->result != MCDS_OK)
         return false;
-    mcds_bytes value = mcds__reply_value(&operation->batch, &drop->requests[0]);
+    mcds_bytes value = mcds__operation_value(operation, &drop->requests[0]);
     if (drop->requests[0].reply.outcome == MCDS_OUT_OK &&
         is_root(value, drop->requests[0].key)) {
         *step_out = mcds__operation_explain(operation, MCDS_CORRUPT,

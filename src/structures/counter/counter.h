@@ -76,7 +76,7 @@ void mcds__counter_note_form(mcds_counter *counter, enum mcds__counter_form form
 uint32_t mcds__counter_seen(mcds_counter *counter);
 
 /* Reads the reply of stripe `i`. Returns MCDS_OK, MCDS_CORRUPT or MCDS_OVERFLOW. */
-int mcds__counter_stripe(mcds_counter *counter, const mcds_batch *batch,
+int mcds__counter_stripe(mcds_counter *counter, struct mcds__operation *operation,
                          const mcds_request *request, uint32_t i, uint32_t seen,
                          struct mcds__stripe *stripe_out);
 

@@ -95,8 +95,8 @@ static enum mcds__step ask_sets(struct counter_take *take)
             take->unproven = true;
             continue;
         }
-        int result = mcds__counter_stripe(take->counter, &operation->batch, reading, i,
-                                          take->seen, &stripe);
+        int result = mcds__counter_stripe(take->counter, operation, reading, i, take->seen,
+                                          &stripe);
         if (result != MCDS_OK)
             return mcds__counter_refuse(operation, result);
         if (stripe.reborn && mcds__counter_is_strict(take->counter))

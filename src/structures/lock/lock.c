@@ -212,15 +212,16 @@ static enum mcds__step take_holder(struct lock_get_holder *get)
     if (lease->reply.outcome == MCDS_OUT_MISS)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     assert(lease->reply.outcome == MCDS_OUT_OK);
-    mcds_bytes held = mcds__reply_value(&operation->batch, lease);
+    mcds_bytes held = mcds__operation_value(operation, lease);
     if (!mcds__lease_decode(held, lease->key, &value)) {
-        operation->result = mcds__lease_refuse(held, lease->key, &operation->detail);
-        return MCDS__DONE;
+        const mcds_reason *detail;
+        int result = mcds__lease_refuse(held, lease->key, &detail);
+        return mcds__operation_explain(operation, result, detail);
     }
     if (value.free)
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     if (fence->reply.outcome == MCDS_OUT_OK)
-        (void)mcds__tally_parse(mcds__reply_value(&operation->batch, fence), &number);
+        (void)mcds__tally_parse(mcds__operation_value(operation, fence), &number);
     holder.fence = number;
     holder.remaining_ms = lease->reply.ttl_ms >= 0 ? lease->reply.ttl_ms : -1;
     assert(value.label_length < sizeof holder.label);
@@ -279,50 +280,6 @@ int mcds_lock_get_holder_start(mcds_lock *lock, mcds_lock_holder *holder_out,
                                mcds_pipeline *pipeline, uint64_t tag)
 {
     return launch_holder_get(NULL, lock, holder_out, pipeline, tag);
-}
-
-struct lock_break {
-    struct mcds__operation base;
-    mcds_lock *lock;
-    uint8_t stage;
-    mcds_request requests[1];
-};
-
-static enum mcds__step step_break(struct mcds__operation *operation)
-{
-    struct lock_break *call = (struct lock_break *)operation;
-    return mcds__tally_drop_step(call->requests, &call->lock->keys.lease, 1, &call->stage,
-                                 operation);
-}
-
-static const struct mcds__operation_kind break_kind = {"lock", "break",
-                                                       sizeof(struct lock_break), step_break};
-
-static int launch_break(struct lock_break *call, mcds_lock *lock, mcds_pipeline *pipeline,
-                        uint64_t tag)
-{
-    if (lock == NULL)
-        return mcds__fail_missing("lock", "break", "a lock");
-    int result = MCDS_OK;
-    if (call == NULL)
-        call = mcds__pipeline_new(pipeline, &lock->handle, &break_kind, &result);
-    if (call == NULL)
-        return result;
-    mcds__operation_begin(&call->base, &break_kind, lock->store, lock->name, 0);
-    call->lock = lock;
-    call->stage = 0;
-    return mcds__launch(&call->base, pipeline, tag);
-}
-
-int mcds_lock_break(mcds_lock *lock)
-{
-    struct lock_break call;
-    return launch_break(&call, lock, NULL, 0);
-}
-
-int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *pipeline, uint64_t tag)
-{
-    return launch_break(NULL, lock, pipeline, tag);
 }
 
 static int check_lock_options(const char *name, const mcds_lock_options *options,

@@ -133,7 +133,7 @@ static enum mcds__step take_window(struct online_window *get)
     mcds_online_value value = {0};
     uint64_t numbers[2];
     for (uint32_t i = 0; i < 2; i++)
-        if (!mcds__unique_hit_read(&operation->batch, &get->requests[i],
+        if (!mcds__unique_hit_read(operation, &get->requests[i],
                                    online_memory_of(get->online, get->tally + i),
                                    get->tally + i, get->seen[i], &numbers[i], &value.reborn))
             return mcds__operation_finish(operation, MCDS_CORRUPT);

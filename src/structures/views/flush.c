@@ -135,7 +135,7 @@ static enum mcds__step views_flush_take_mark(struct views_flush *flush)
     flush->marked = request->reply.outcome == MCDS_OUT_OK;
     flush->token = request->reply.cas;
     if (flush->marked &&
-        !mcds__views_get_pair(mcds__reply_value(&flush->base.batch, request), MCDS__VIEWS_MARK,
+        !mcds__views_get_pair(mcds__operation_value(&flush->base, request), MCDS__VIEWS_MARK,
                               request->key, &marked, &nothing))
         return mcds__operation_finish(&flush->base, MCDS_CORRUPT);
     if (now == 0)
@@ -161,7 +161,7 @@ static enum mcds__step take_counts(struct views_flush *flush)
             continue;
         if (request->reply.outcome != MCDS_OUT_OK)
             return mcds__operation_fail_read(&flush->base, &request->reply);
-        if (!mcds__tally_parse(mcds__reply_value(&flush->base.batch, request), &number) ||
+        if (!mcds__tally_parse(mcds__operation_value(&flush->base, request), &number) ||
             number > INT64_MAX)
             return mcds__operation_finish(&flush->base, MCDS_CORRUPT);
         mcds__operation_note_result(&flush->base);

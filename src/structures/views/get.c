@@ -166,7 +166,7 @@ static bool add_slots(struct views_get *get, uint32_t from)
         const mcds_request *request = &get->requests[i];
         if (request->reply.outcome == MCDS_OUT_MISS)
             continue;
-        if (!mcds__tally_parse(mcds__reply_value(&get->base.batch, request), &number) ||
+        if (!mcds__tally_parse(mcds__operation_value(&get->base, request), &number) ||
             !add_views(get, number))
             return false;
     }
@@ -201,7 +201,7 @@ static enum base_state take_base(struct views_get *get)
     if (!is_there && !get->keeps)
         return BASE_MISSING;
     if (is_there)
-        pair = mcds__reply_value(&get->base.batch, &get->requests[0]);
+        pair = mcds__operation_value(&get->base, &get->requests[0]);
     if (!mcds__views_get_pair(pair, MCDS__VIEWS_BASE, get->requests[0].key, &views, &upto))
         return BASE_DAMAGED;
     if (!views_get_is_kept(get, upto, running_slot(get)) ||
@@ -371,7 +371,7 @@ static enum mcds__step views_get_compare(struct views_get *get)
         uint64_t number = 0;
         uint64_t saved = (uint64_t)get->saved[i];
         if (request->reply.outcome == MCDS_OUT_OK &&
-            !mcds__tally_parse(mcds__reply_value(&get->base.batch, request), &number))
+            !mcds__tally_parse(mcds__operation_value(&get->base, request), &number))
             return mcds__operation_finish(&get->base, MCDS_CORRUPT);
         if (saved > number && !add_views(get, saved - number))
             return mcds__operation_finish(&get->base, MCDS_CORRUPT);
@@ -389,7 +389,7 @@ static enum mcds__step views_get_load(struct views_get *get)
     uint64_t nothing;
     int64_t loaded;
     if (mark->reply.outcome == MCDS_OUT_OK) {
-        if (!mcds__views_get_pair(mcds__reply_value(&get->base.batch, mark), MCDS__VIEWS_MARK,
+        if (!mcds__views_get_pair(mcds__operation_value(&get->base, mark), MCDS__VIEWS_MARK,
                                   mark->key, &marked, &nothing))
             return mcds__operation_finish(&get->base, MCDS_CORRUPT);
         if (mcds__views_is_ahead(get->views, marked))

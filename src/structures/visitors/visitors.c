@@ -139,7 +139,7 @@ static enum mcds__step take_pair(struct visitors_pair *get)
     uint64_t counts[2] = {0, 0};
     for (uint32_t i = 0; i < get->count; i++) {
         uint64_t tally = get->tally - i;
-        if (!mcds__unique_hit_read(&operation->batch, &get->requests[i],
+        if (!mcds__unique_hit_read(operation, &get->requests[i],
                                    &visitors->incarnations[tally & 1], tally, get->seen[i],
                                    &counts[i], &value.reborn))
             return mcds__operation_finish(operation, MCDS_CORRUPT);
