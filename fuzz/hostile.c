@@ -180,7 +180,7 @@ static void answer(struct hostile *hostile, mcds_request *request, mcds_buffer *
     if (is_store(request->command) && hostile->can.cas_on_store)
         reply->cas = (mcds_cas_token){++hostile->tokens, 1};
     if (request->command == MCDS_APPEND && hostile->can.size_after_write)
-        reply->value_length = next_number(hostile->input, 3);
+        reply->value_length = (size_t)next_number(hostile->input, 3);
 }
 
 static void hostile_submit(void *backend, mcds_batch *first)

@@ -24,7 +24,8 @@ int64_t match_now_ns(void)
 
 void match_sleep_ms(uint32_t milliseconds)
 {
-    struct timespec length = {milliseconds / 1000, (long)(milliseconds % 1000) * NS_PER_MS};
+    struct timespec length = {(time_t)(milliseconds / 1000),
+                              (long)(milliseconds % 1000) * NS_PER_MS};
     (void)nanosleep(&length, NULL);
 }
 

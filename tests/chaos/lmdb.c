@@ -156,7 +156,7 @@ static bool play_round(struct chaos *chaos)
 {
     static const struct history_losses none;
     char uri[URI_CAPACITY];
-    size_t which = chaos_roll(chaos, TROUBLES);
+    size_t which = (size_t)chaos_roll(chaos, TROUBLES);
     (void)snprintf(uri, sizeof uri, "lmdb:%s/store%s", at.folder, troubles[which].options);
     memset(at.actors, 0, CHAOS_PLAYERS * sizeof *at.actors);
     bool fine = start_processes(chaos, uri);

@@ -30,7 +30,7 @@
 
 /* In memory that all share. */
 struct diary {
-    uint64_t count;
+    size_t count;
     uint64_t busy;  /* waited in vain */
     uint64_t lost;  /* the lease had ended before its release */
     uint64_t upset; /* errors, which only a storm excuses */

@@ -30,7 +30,7 @@ static void what_is_too_much_goes_alone(void **state)
     mcds__store_capabilities(world.store, &can);
     assert_true(can.value_max <= sizeof value);
     memset(value, 'x', sizeof value);
-    store_value(&world, "k", value, can.value_max - 150);
+    store_value(&world, "k", value, (size_t)can.value_max - 150);
     counting_backend_arm(&world.counting, FAULT_NONE, 0, false);
     for (uint32_t i = 0; i < 3; i++)
         start(&world, &plain, "k", value, 60);

@@ -20,7 +20,7 @@ int fstatfs(int descriptor, struct statfs *status)
 {
     int result = (int)syscall(SYS_fstatfs, descriptor, status);
     if (result == 0 && kind != 0)
-        status->f_type = kind;
+        status->f_type = (__typeof__(status->f_type))kind;
     return result;
 }
 

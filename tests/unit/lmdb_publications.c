@@ -236,7 +236,7 @@ static bool look_as_in_the_commit(struct mcds__lmdb_file *file, const char *path
     char lock_path[160];
     MDB_txn *txn;
     MDB_envinfo info;
-    uint64_t last;
+    size_t last; /* LMDB writes a word of the machine */
     (void)snprintf(lock_path, sizeof lock_path, "%s-lock", path);
     int lock = open(lock_path, O_RDWR);
     if (lock < 0 || mdb_env_info(file->env, &info) != 0 ||

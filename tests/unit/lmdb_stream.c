@@ -41,7 +41,7 @@ static void pick_value(struct stream *stream, mcds_request *request)
     if (word < sizeof words / sizeof words[0])
         request->value = text(words[word]);
     else
-        request->value = (mcds_bytes){stream->bytes, pick(stream, VALUE_MAX)};
+        request->value = (mcds_bytes){stream->bytes, (size_t)pick(stream, VALUE_MAX)};
 }
 
 /* The request for both sides, but for its token; returns the number of its key. */

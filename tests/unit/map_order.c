@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/frame.h"
 #include "core/map/bucket/apply.h"
 #include "core/map/bucket/bucket.h"
 #include "support/fake_env.h"
@@ -79,8 +80,7 @@ static void check(struct play *play)
             const struct mcds__map_entry *entry = mcds__map_find(&bucket, mcds_text(text));
             assert_non_null(entry);
             assert_int_equal(entry->value.length, 8);
-            uint64_t place;
-            memcpy(&place, entry->value.data, sizeof place);
+            uint64_t place = mcds__get_u64(entry->value.data);
             assert_true(place > last);
             last = place;
         }
@@ -176,8 +176,7 @@ static void an_element_that_is_added_often_takes_bounded_memory(void **state)
     assert_int_equal(entry->value.length, 8 * (OFTEN - POPPED));
     uint64_t last = 0;
     for (size_t at = 0; at < entry->value.length; at += 8) {
-        uint64_t place;
-        memcpy(&place, (const uint8_t *)entry->value.data + at, sizeof place);
+        uint64_t place = mcds__get_u64((const uint8_t *)entry->value.data + at);
         assert_true(place > last);
         last = place;
     }

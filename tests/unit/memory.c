@@ -206,13 +206,14 @@ static void strict_takes_what_memcached_takes(void **state)
     assert_int_equal(can.ttl_unit_ms, 1000);
     assert_int_equal(can.ttl_early_ms, 2000);
     assert_true(can.evicts);
-    char *value = calloc(1, can.value_max + 1);
+    size_t value_max = (size_t)can.value_max;
+    char *value = calloc(1, value_max + 1);
     assert_non_null(value);
     mcds_request big = {.command = MCDS_SET, .key = text("k")};
-    big.value = (mcds_bytes){value, can.value_max + 1};
+    big.value = (mcds_bytes){value, value_max + 1};
     assert_int_equal(run(store, &big), MCDS_OUT_TOO_BIG);
     assert_int_equal(get(store, "k"), MCDS_OUT_MISS);
-    big.value.length = can.value_max;
+    big.value.length = value_max;
     assert_int_equal(run(store, &big), MCDS_OUT_OK);
     mcds_request append = {.command = MCDS_APPEND, .key = text("k"), .value = text("x")};
     assert_int_equal(run(store, &append), MCDS_OUT_NOT_STORED);

@@ -93,7 +93,7 @@ static void look(mcds_store *store, const struct mcds__segments *segments,
                                 .key = mcds__key_bytes(&key),
                                 .route = route};
         execute(store, &request);
-        seen[i] = request.reply.value_length << 32 ^ request.reply.cas.unique;
+        seen[i] = (uint64_t)request.reply.value_length << 32 ^ request.reply.cas.unique;
     }
 }
 

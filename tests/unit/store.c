@@ -151,7 +151,6 @@ static void open_names_each_mistake(void **state)
 {
     (void)state;
     mcds_options options = MCDS_OPTIONS_INIT;
-    mcds_env env = *mcds_env_system();
     assert_int_equal(mcds_open("memory:", NULL, NULL), MCDS_INVALID);
     assert_open_fails(NULL, NULL, MCDS_INVALID, "store: needs a URI and a place for the store");
     assert_open_fails("redis:x", NULL, MCDS_INVALID,
@@ -172,17 +171,30 @@ static void open_names_each_mistake(void **state)
     options.ns = "two words";
     assert_open_fails("memory:", &options, MCDS_INVALID,
                       "store: ns 'two words' has a byte that is none of a-z A-Z 0-9 _ - .");
+}
+
+/* The size is the machine's. */
+static void assert_size_fails(const mcds_options *options, const char *type, size_t size)
+{
+    char sentence[128];
+    (void)snprintf(
+        sentence, sizeof sentence,
+        "store: %s: its size is 1; set it to sizeof(%s), %zu in this version, or to 0", type,
+        type, size);
+    assert_open_fails("memory:", options, MCDS_INVALID, sentence);
+}
+
+static void open_names_each_size(void **state)
+{
+    (void)state;
+    mcds_env env = *mcds_env_system();
+    mcds_options options = MCDS_OPTIONS_INIT;
     options.size = 1;
-    assert_open_fails("memory:", &options, MCDS_INVALID,
-                      "store: mcds_options: its size is 1; set it to sizeof(mcds_options), "
-                      "32 in this version, or to 0");
+    assert_size_fails(&options, "mcds_options", sizeof options);
     options = (mcds_options)MCDS_OPTIONS_INIT;
     env.size = 1;
     options.env = &env;
-    assert_open_fails(
-        "memory:", &options, MCDS_INVALID,
-        "store: mcds_env: its size is 1; set it to sizeof(mcds_env), 56 in this version, "
-        "or to 0");
+    assert_size_fails(&options, "mcds_env", sizeof env);
 }
 
 static void the_uri_wins_over_the_options(void **state)
@@ -453,6 +465,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(open_names_each_mistake),
+        cmocka_unit_test(open_names_each_size),
         cmocka_unit_test(the_uri_wins_over_the_options),
         cmocka_unit_test(a_limit_only_shortens_the_timeout),
         cmocka_unit_test(a_backend_of_another_version_is_refused),

@@ -61,7 +61,7 @@ static struct mcds__members_mark *find_mark(struct mcds__members_mark *marks, si
                                             uint64_t low, uint64_t high)
 {
     assert(capacity > 0 && (capacity & (capacity - 1)) == 0);
-    size_t at = low & (capacity - 1);
+    size_t at = (size_t)low & (capacity - 1);
     while (!is_free(&marks[at]) && (marks[at].hash[0] != low || marks[at].hash[1] != high))
         at = (at + 1) & (capacity - 1);
     return &marks[at];

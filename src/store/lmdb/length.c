@@ -17,37 +17,64 @@
 
 #define LOOKS_MAX 20
 #define LEVELS_MAX 64
-/* Offsets in a meta page, if LMDB's numbers have 8 bytes. */
-#define META_BYTES 152
-#define PAGE_SIZE_AT 40
-#define FREE_ROOT_AT 80
-#define MAIN_ROOT_AT 128
-#define LAST_PAGE_AT 136
-#define TRANSACTION_AT 144
-#define PAGE_SIZE_MAX 65536
-/* Offsets in the other pages, and in their nodes. */
-#define HEAD_BYTES 16
-#define FLAGS_AT 10
-#define LOWER_AT 12
+/* LMDB writes page numbers as the machine has them: their width and their byte order are its own. */
+#define WORD sizeof(size_t)
+/* Offsets in every page. */
+#define FLAGS_AT (WORD + 2)
+#define LOWER_AT (WORD + 4)
+#define HEAD_BYTES (WORD + 8)
 #define PAGE_BRANCH 1
 #define PAGE_LEAF 2
 #define PAGE_FIXED_LEAF 0x20
+/* In the record of a tree: two halves of a word, and five page numbers and counts. */
+#define TREE_ROOT_AT (8 + 4 * WORD)
+#define TREE_BYTES (8 + 5 * WORD)
+/* Offsets in a meta page. */
+#define PAGE_SIZE_AT (HEAD_BYTES + 8 + 2 * WORD)
+#define FREE_ROOT_AT (PAGE_SIZE_AT + TREE_ROOT_AT)
+#define MAIN_ROOT_AT (FREE_ROOT_AT + TREE_BYTES)
+#define LAST_PAGE_AT (MAIN_ROOT_AT + WORD)
+#define TRANSACTION_AT (LAST_PAGE_AT + WORD)
+#define META_BYTES (TRANSACTION_AT + WORD)
+#define PAGE_SIZE_MAX 65536
+/* In a node: its length or its page in two halves, flags or the rest of the page, the key's length. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define NODE_LOW_AT 0
+#define NODE_HIGH_AT 2
+#else
+#define NODE_LOW_AT 2
+#define NODE_HIGH_AT 0
+#endif
+#define NODE_FLAGS_AT 4
+#define NODE_KEY_LENGTH_AT 6
 #define NODE_BYTES 8
 #define NODE_BIG 1
 #define NODE_TREE 2
-#define TREE_BYTES 48
-#define TREE_ROOT_AT 40
-#define NO_PAGE UINT64_MAX
+#define NO_PAGE SIZE_MAX
+
+static uint16_t two_bytes(const uint8_t *at)
+{
+    uint16_t number;
+    memcpy(&number, at, sizeof number);
+    return number;
+}
+
+static uint64_t word(const uint8_t *at)
+{
+    size_t number;
+    memcpy(&number, at, sizeof number);
+    return number;
+}
 
 static bool read_meta(int descriptor, off_t at, struct mcds__lmdb_meta *out)
 {
     uint8_t bytes[META_BYTES];
     if (pread(descriptor, bytes, sizeof bytes, at) != (ssize_t)sizeof bytes)
         return false;
-    memcpy(&out->transaction, bytes + TRANSACTION_AT, sizeof out->transaction);
-    memcpy(&out->last_page, bytes + LAST_PAGE_AT, sizeof out->last_page);
-    memcpy(&out->free_root, bytes + FREE_ROOT_AT, sizeof out->free_root);
-    memcpy(&out->main_root, bytes + MAIN_ROOT_AT, sizeof out->main_root);
+    out->transaction = word(bytes + TRANSACTION_AT);
+    out->last_page = word(bytes + LAST_PAGE_AT);
+    out->free_root = word(bytes + FREE_ROOT_AT);
+    out->main_root = word(bytes + MAIN_ROOT_AT);
     memcpy(&out->page_size, bytes + PAGE_SIZE_AT, sizeof out->page_size);
     return out->page_size >= META_BYTES && out->page_size <= PAGE_SIZE_MAX;
 }
@@ -69,23 +96,14 @@ struct walk {
     size_t page_size;
 };
 
-static uint16_t two_bytes(const uint8_t *at)
-{
-    uint16_t number;
-    memcpy(&number, at, sizeof number);
-    return number;
-}
-
-static uint64_t eight_bytes(const uint8_t *at)
-{
-    uint64_t number;
-    memcpy(&number, at, sizeof number);
-    return number;
-}
-
 static bool has_pages(const struct walk *walk, uint64_t first, uint64_t count)
 {
     return first < walk->end && count <= walk->end - first;
+}
+
+static uint64_t low_half(const uint8_t *node)
+{
+    return two_bytes(node + NODE_LOW_AT) | (uint64_t)two_bytes(node + NODE_HIGH_AT) << 16;
 }
 
 /* The root page of the tree below this leaf node; NO_PAGE if there is none. */
@@ -93,26 +111,25 @@ static bool check_leaf(const struct walk *walk, const uint8_t *node, size_t capa
                        uint64_t *root)
 {
     assert(capacity >= NODE_BYTES);
-    uint16_t flags = two_bytes(node + 4);
-    size_t at = NODE_BYTES + (size_t)two_bytes(node + 6);
-    uint64_t length = two_bytes(node) | (uint64_t)two_bytes(node + 2) << 16;
+    uint16_t flags = two_bytes(node + NODE_FLAGS_AT);
+    size_t at = NODE_BYTES + (size_t)two_bytes(node + NODE_KEY_LENGTH_AT);
+    uint64_t length = low_half(node);
     *root = NO_PAGE;
     if ((flags & NODE_BIG) != 0)
-        return at + 8 <= capacity &&
-               has_pages(walk, eight_bytes(node + at),
+        return at + WORD <= capacity &&
+               has_pages(walk, word(node + at),
                          (length + HEAD_BYTES + walk->page_size - 1) / walk->page_size);
     if ((flags & NODE_TREE) == 0)
         return true;
     if (at + TREE_BYTES > capacity)
         return false;
-    *root = eight_bytes(node + at + TREE_ROOT_AT);
+    *root = word(node + at + TREE_ROOT_AT);
     return true;
 }
 
 static uint64_t child_of(const uint8_t *node)
 {
-    return two_bytes(node) | (uint64_t)two_bytes(node + 2) << 16 |
-           (uint64_t)two_bytes(node + 4) << 32;
+    return low_half(node) | (uint64_t)two_bytes(node + NODE_FLAGS_AT) << 32;
 }
 
 /* NOLINTNEXTLINE(misc-no-recursion): at most LEVELS_MAX deep */
@@ -127,7 +144,7 @@ static bool has_tree(struct walk *walk, uint64_t number, int level)
     const uint8_t *page = walk->pages + number * walk->page_size;
     uint16_t flags = two_bytes(page + FLAGS_AT);
     size_t lower = two_bytes(page + LOWER_AT);
-    if (eight_bytes(page) != number || (flags & (PAGE_BRANCH | PAGE_LEAF)) == 0 ||
+    if (word(page) != number || (flags & (PAGE_BRANCH | PAGE_LEAF)) == 0 ||
         lower > walk->page_size)
         return false;
     for (size_t at = HEAD_BYTES; (flags & PAGE_FIXED_LEAF) == 0 && at + 2 <= lower; at += 2) {
@@ -176,7 +193,6 @@ static bool lmdb_length_is_whole(int descriptor, struct mcds__lmdb_meta *meta, u
 
 int mcds__lmdb_check_length(const struct mcds__lmdb_file *file)
 {
-#if SIZE_MAX > UINT32_MAX
     struct mcds__lmdb_meta meta;
     uint64_t size;
     if (!lmdb_length_is_whole(file->held, &meta, &size))
@@ -186,8 +202,5 @@ int mcds__lmdb_check_length(const struct mcds__lmdb_file *file)
             "%llu of %llu bytes; move it away, and copy the backup again",
             (unsigned long long)size,
             (unsigned long long)((meta.last_page + 1) * meta.page_size));
-#else
-    (void)file;
-#endif
     return MCDS_OK;
 }

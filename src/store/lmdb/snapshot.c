@@ -64,7 +64,7 @@ static int fail_snapshot(const char *path, int code)
 int mcds__lmdb_snapshot(struct mcds__lmdb_file *file, const mcds_env *env)
 {
     int code = ENOSYS;
-#if defined(__linux__) && SIZE_MAX > UINT32_MAX
+#ifdef __linux__
     int to = memfd_create("mcds", MFD_CLOEXEC);
     code = to >= 0 ? EAGAIN : errno;
     for (int i = 0; i < TRIES_MAX && code == EAGAIN; i++) {

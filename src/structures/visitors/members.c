@@ -8,9 +8,9 @@
 
 bool mcds__visitors_is_provisional(const mcds_visitors *visitors, int64_t at_ms)
 {
-    double part = mcds__tally_part(at_ms, visitors->period_ms);
+    assert(at_ms >= 0);
     return visitors->period_ms > 0 &&
-           part * (double)visitors->period_ms < (double)visitors->settle_ms;
+           (uint64_t)at_ms % visitors->period_ms < visitors->settle_ms;
 }
 
 int mcds__visitors_open_members(mcds_visitors *visitors, bool estimated, uint64_t ttl_ms)

@@ -83,7 +83,7 @@ static bool bucket_reserve(const mcds_env *env, void **array, const void *inside
 #define RESERVE(bucket, what, counter, more, capacity)                                         \
     ((more) <= (bucket)->capacity - (bucket)->counter ||                                       \
      bucket_reserve((bucket)->env, (void **)&(bucket)->what, (bucket)->what##_in,              \
-                    (bucket)->counter, (size_t)(bucket)->counter + (more),                     \
+                    (bucket)->counter, (bucket)->counter + (size_t)(more),                     \
                     &(bucket)->capacity, sizeof(bucket)->what[0]))
 
 /* The slot of the element; free if there is no such entry. */

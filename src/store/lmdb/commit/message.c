@@ -132,7 +132,7 @@ void mcds__answer_read(const struct mcds__answer *answer, mcds_reply *out)
         .flags = answer->flags,
         .number = answer->number,
         .cas = {answer->cas, answer->connection},
-        .value_length = answer->value_length,
+        .value_length = (size_t)answer->value_length,
         .ttl_ms = answer->ttl_ms,
     };
     if (answer->is_explained != 0)

@@ -170,8 +170,8 @@ static inline bool read_flag(const char **at, const char *end, struct mcds__wire
         reply->flags = (uint32_t)number;
         return is_number && number <= UINT32_MAX;
     case 's':
-        reply->size = number;
-        return is_number;
+        reply->size = (size_t)number;
+        return is_number && number <= SIZE_MAX;
     case 't':
         reply->ttl_ms = is_number ? (int64_t)(number & INT32_MAX) * 1000 : MCDS_TTL_NEVER;
         return is_number ? number <= INT32_MAX

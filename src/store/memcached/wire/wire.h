@@ -29,7 +29,7 @@ struct mcds__wire_reply {
     int64_t ttl_ms;
     uint64_t number;
     uint64_t cas;
-    uint64_t size; /* of the value, if the value itself was not sent */
+    size_t size; /* of the value, if the value itself was not sent */
     mcds_bytes value;
     const mcds_reason *detail;
     enum mcds__proof proof;
