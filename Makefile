@@ -26,6 +26,10 @@ cov:
 	tools/test cov
 	gcovr --root . --filter src/ --print-summary --html-details build/cov/coverage.html build/cov
 
+# With another C library, with 32 bits, and big-endian.
+portable:
+	tools/portable
+
 # Every target so many times: hours. tools/fuzz SECONDS [TARGET]... is shorter.
 FUZZ_RUNS ?= 10000000
 fuzz:
@@ -81,7 +85,7 @@ sim:
 duel:
 	DUEL_SECONDS=120 tools/test debug -V -R '^duel$$'
 
-prove: sim stress chaos field duel mutants fuzz
+prove: sim stress chaos field duel portable mutants fuzz
 	tools/setup build check
 	tools/models
 
@@ -91,4 +95,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-busy asan tsan msan cov fuzz mutants bench promises install check stress chaos field duel sim prove format clean
+.PHONY: all demo test test-busy asan tsan msan cov portable fuzz mutants bench promises install check stress chaos field duel sim prove format clean
