@@ -163,7 +163,7 @@ MCDS_API void mcds_sim_note(mcds_sim *sim, const mcds_sim_client *client, const 
                             ...) MCDS_PRINTF(3, 4);
 /* Writes the last 256 lines of the timeline, oldest first, each with a newline: the client, its
  * request and the outcome.
- * Arguments:   out       as many whole lines as fit, terminated by NUL
+ * Arguments:   out       as many whole lines as fit, the newest ones, terminated by NUL
  *              capacity  of out in bytes, with the NUL
  * Returns:     the length without the NUL */
 MCDS_API size_t mcds_sim_timeline(const mcds_sim *sim, char *out, size_t capacity);

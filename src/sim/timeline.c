@@ -50,18 +50,29 @@ void mcds__sim_note_request(const mcds_sim_client *client, const mcds_request *r
                   (const char *)request->key.data, outcome_name(request->reply.outcome), what);
 }
 
+/* The first of the newest lines that fit into `capacity` bytes, with their newlines and a NUL. */
+static uint64_t first_that_fits(const mcds_sim *sim, size_t capacity)
+{
+    uint64_t first = sim->line_count;
+    size_t length = 1;
+    while (first > 0 && sim->line_count - first < MCDS__SIM_LINES) {
+        length += strlen(sim->lines[(first - 1) % MCDS__SIM_LINES]) + 1;
+        if (length > capacity)
+            break;
+        first--;
+    }
+    return first;
+}
+
 size_t mcds_sim_timeline(const mcds_sim *sim, char *out, size_t capacity)
 {
     size_t length = 0;
     if (out == NULL || capacity == 0)
         return 0;
     uint64_t lines = sim != NULL ? sim->line_count : 0;
-    uint64_t first = lines > MCDS__SIM_LINES ? lines - MCDS__SIM_LINES : 0;
-    for (uint64_t i = first; i < lines; i++) {
+    for (uint64_t i = sim != NULL ? first_that_fits(sim, capacity) : 0; i < lines; i++) {
         const char *line = sim->lines[i % MCDS__SIM_LINES];
         size_t line_length = strlen(line);
-        if (length + line_length + 2 > capacity)
-            break;
         memcpy(out + length, line, line_length);
         length += line_length;
         out[length++] = '\n';
