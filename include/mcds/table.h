@@ -70,8 +70,8 @@ MCDS_API MCDS_CHECKED int mcds_table_has_start(mcds_table *table, mcds_bytes key
  *              MCDS_BUSY         others changed the same keys again and again; not set
  *              MCDS_TOO_BIG      more than a quarter of the store's largest value
  *              MCDS_UNSUPPORTED  also: the store has no compare-and-set
- * Cost:        1; a handle's first call 2 to 3. About one call in twenty also rewrites a key that has
- *              grown: 3 to 4 more
+ * Cost:        1; a handle's first call 2 where it makes the table, else 3. About one call in twenty
+ *              also rewrites a key that has grown: 3 to 4 more
  * Lost reply:  The call repeats the change with the same id until the timeout. MCDS_AMBIGUOUS: set
  *              once, not at all, or not yet; also where the table was dropped or lost meanwhile */
 MCDS_API MCDS_CHECKED int mcds_table_put(mcds_table *table, mcds_bytes key, mcds_bytes value,

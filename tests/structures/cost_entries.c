@@ -63,18 +63,30 @@ void set_trips(struct suite *suite)
     close_counted(&c);
 }
 
+static mcds_table *open_table(struct counted *c, const char *name)
+{
+    mcds_table *table = NULL;
+    CHECK_RESULT(MCDS_OK, mcds_table_open(c->store, name, NULL, &table));
+    return table;
+}
+
 void table_trips(struct suite *suite)
 {
     struct counted c;
     open_counted(suite, &c);
-    mcds_table *table = NULL;
+    const char *name = fresh_name(suite, "t");
+    mcds_table *table = open_table(&c, name);
+    mcds_table *cold = open_table(&c, name);
+    mcds_table *late = open_table(&c, name);
     mcds_value value = MCDS_VALUE_INIT;
     mcds_bytes k = mcds_text("k");
     mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
     int64_t after;
-    CHECK_RESULT(MCDS_OK, mcds_table_open(c.store, fresh_name(suite, "t"), NULL, &table));
-    CHECK_RESULT(MCDS_OK, mcds_table_put(table, k, mcds_text("1"), 0));
-    CHECK_RESULT(MCDS_OK, mcds_table_has(table, k));
+    TRIPS(1, MCDS_NOT_FOUND, suite, &c, mcds_table_get, table, k, &value);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_table_put, table, k, mcds_text("1"), 0);
+    TRIPS(3, MCDS_OK, suite, &c, mcds_table_get, cold, k, &value);
+    TRIPS(1, MCDS_OK, suite, &c, mcds_table_get, cold, k, &value);
+    TRIPS(3, MCDS_OK, suite, &c, mcds_table_put, late, k, mcds_text("1"), 0);
     TRIPS(1, MCDS_OK, suite, &c, mcds_table_put, table, k, mcds_text("2"), 0);
     TRIPS(1, MCDS_OK, suite, &c, mcds_table_get, table, k, &value);
     TRIPS(1, MCDS_OK, suite, &c, mcds_table_has, table, k);
@@ -85,6 +97,8 @@ void table_trips(struct suite *suite)
     TRIPS(1, MCDS_OK, suite, &c, mcds_table_remove, table, k, NULL);
     TRIPS(4, MCDS_OK, suite, &c, mcds_table_drop, table);
     mcds_value_free(&value);
+    mcds_table_close(late);
+    mcds_table_close(cold);
     mcds_table_close(table);
     close_counted(&c);
 }
