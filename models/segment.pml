@@ -1,30 +1,30 @@
-/* Numbered parts that are closed by their size: bytes past LIMIT are void. Writers append and then
+/* Numbered segments that are closed by their size: bytes past LIMIT are void. Writers append and then
    ask for the size; an append whose reply is lost is repeated, and its first copy lands at any
-   later time or never. A writer begins at the first part or at any that is there, a reader reads
-   from the first to the first that is missing, and a part once more that was open when read but
+   later time or never. A writer begins at the first segment or at any that is there, a reader reads
+   from the first to the first that is missing, and a segment once more that was open when read but
    has a successor.
    An acknowledged push is seen exactly once; a read that sees a push sees before it every push
    that was acknowledged before it began; each read is the beginning of every later one.
    -DNOVOID   a reader takes bytes past LIMIT
    -DNODEDUP  a reader takes both copies of an id
    -DNOSIZE   a writer does not ask for the size
-   -DSET      creates a part by set
-   -DEARLY    goes on to the next part while this one has room
-   -DONCE     a reader goes on behind an open part and does not read it again
-   -DAHEAD    a writer goes on to the next part while this one has room; what it appends there is
-              acknowledged when all parts before are full, which it makes so with bytes that are
-              no record; a reader who finds an open part with a successor does so too (holds)
-   -DSTOP     a reader ends at the first part that was open (holds)
+   -DSET      creates a segment by set
+   -DEARLY    goes on to the next segment while this one has room
+   -DONCE     a reader goes on behind an open segment and does not read it again
+   -DAHEAD    a writer goes on to the next segment while this one has room; what it appends there is
+              acknowledged when all segments before are full, which it makes so with bytes that are
+              no record; a reader who finds an open segment with a successor does so too (holds)
+   -DSTOP     a reader ends at the first segment that was open (holds)
    -DRASH     with AHEAD: acknowledged at once
-   -DGONE     with AHEAD: takes a part that is missing for one that was full
-   -DSMALL    fewer writers and parts */
+   -DGONE     with AHEAD: takes a segment that is missing for one that was full
+   -DSMALL    fewer writers and segments */
 #define W 3
 #define LIMIT 2
 #ifdef SMALL
-#define PARTS 3 /* the last stays missing: a writer that comes so far gives up */
+#define SEGMENTS 3 /* the last stays missing: a writer that comes so far gives up */
 #define LOSES(i) ((i) == 0)
 #else
-#define PARTS 4
+#define SEGMENTS 4
 #define LOSES(i) ((i) == 0)
 #endif
 #ifdef EARLY
@@ -45,9 +45,9 @@
 #define MISSING 255
 #define bytes_of(i) ((i) == 2 -> 2 : 1)
 
-byte size[PARTS];        /* MISSING, or up to ROOM */
-byte at[PARTS * ROOM];   /* the record that begins there + 1; 0: none, or the rest of one */
-byte lost[W];            /* a copy on its way: to this part + 1 */
+byte size[SEGMENTS];        /* MISSING, or up to ROOM */
+byte at[SEGMENTS * ROOM];   /* the record that begins there + 1; 0: none, or the rest of one */
+byte lost[W];            /* a copy on its way: to this segment + 1 */
 byte acked = 0;          /* a bit for each push */
 byte earlier[W];         /* acknowledged before this one began */
 
@@ -81,7 +81,7 @@ proctype Writer(byte i) { byte p = 0, settled = 0, missing; bool repeated = fals
     if
     :: p = 0
     :: size[1] != MISSING -> p = 1
-#if PARTS > 3
+#if SEGMENTS > 3
     :: size[2] != MISSING -> p = 2
 #endif
     fi };
@@ -91,7 +91,7 @@ proctype Writer(byte i) { byte p = 0, settled = 0, missing; bool repeated = fals
 step:
   if
 #ifdef AHEAD
-  :: atomic { p < PARTS - 2 -> p++ }; goto step
+  :: atomic { p < SEGMENTS - 2 -> p++ }; goto step
 #endif
   :: atomic { size[p] != MISSING -> append(p, i) }
   :: atomic { !repeated && LOSES(i) -> repeated = true; lost[i] = p + 1 }; goto step
@@ -105,7 +105,7 @@ step:
   fi;
 #ifndef NOSIZE
   if
-  :: atomic { size[p] > CLOSED -> p++; if :: p == PARTS - 1 -> goto out :: else fi }; goto step
+  :: atomic { size[p] > CLOSED -> p++; if :: p == SEGMENTS - 1 -> goto out :: else fi }; goto step
   :: atomic { size[p] <= CLOSED }
   fi;
 #endif
@@ -125,7 +125,7 @@ end: do
   :: atomic { lost[2] != 0 -> append(lost[2] - 1, 2); lost[2] = 0 }
   od }
 
-/* Takes a part as it is: its counted records, each id once, go to the end of the list. */
+/* Takes a segment as it is: its counted records, each id once, go to the end of the list. */
 inline take(p) {
   o = 0;
   do
@@ -148,7 +148,7 @@ inline take(p) {
   :: else -> break
   od; o = 0; i = 0 }
 
-/* A read in no time; what follows an open part is not acknowledged yet. */
+/* A read in no time; what follows an open segment is not acknowledged yet. */
 inline all() {
   n = 0; seen = 0; p = 0;
   do
@@ -158,8 +158,8 @@ inline all() {
   assert((seen & acked) == acked && n >= told);
   told = n; n = 0; seen = 0; p = 0 }
 
-/* A read between two reads in no time. What has been taken of a part that is open when its
-   successor is found is forgotten, and the part read again. */
+/* A read between two reads in no time. What has been taken of a segment that is open when its
+   successor is found is forgotten, and the segment read again. */
 proctype Reader() { byte p = 0, missing, o, i, n = 0, told = 0, seen = 0, n_then = 0, seen_then = 0;
   byte list[W]; bool open = false;
   atomic { all() };
@@ -191,7 +191,7 @@ proctype Reader() { byte p = 0, missing, o, i, n = 0, told = 0, seen = 0, n_then
 
 init { atomic {
   size[0] = MISSING; size[1] = MISSING; size[2] = MISSING;
-#if PARTS > 3
+#if SEGMENTS > 3
   size[3] = MISSING;
 #endif
 
