@@ -75,7 +75,9 @@ MCDS_API void mcds_views_close(mcds_views *views);
  *                              other intervals; not counted
  * Cost:        1; 2 to 3 for a handle's first view of a page in an interval; one more for a handle's
  *              first call of any kind
- * Lost reply:  MCDS_AMBIGUOUS: counted once or not at all; not repeated */
+ * Lost reply:  MCDS_AMBIGUOUS: counted once or not at all; not repeated. Before the count the page is
+ *              entered in a list: after a lost reply to that alone it was not counted, and the
+ *              result is MCDS_UNAVAILABLE, MCDS_TIMEOUT or that of a later refusal */
 MCDS_API MCDS_CHECKED int mcds_views_hit(mcds_views *views, const char *page, uint32_t n);
 MCDS_API MCDS_CHECKED int mcds_views_hit_start(mcds_views *views, const char *page, uint32_t n,
                                                mcds_pipeline *pipeline, uint64_t tag);

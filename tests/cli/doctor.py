@@ -73,6 +73,20 @@ class DoctorTest(unittest.TestCase):
         self.assertIn("it is full and does not evict (-M): it has refused", what)
         self.assertIn("more memory (-m)", fix)
 
+    def test_a_server_that_was_full(self):
+        self.start("-M")
+        self.assertEqual(self.mcds("counter add c").returncode, 0)
+        number = 0
+        while self.mcds(f"array set a{number}", "x" * 50000).returncode == 0:
+            number += 1
+            self.assertLess(number, 200)
+        self.assertIn("it is full", self.problems()[0][0])
+        for drop in range(1, number):  # it reports of sizes of which it has items
+            self.assertEqual(self.mcds(f"array drop a{drop}").returncode, 0)
+        self.assertEqual(self.problems(), [])  # though its counter of refusals is what it was
+        self.assertIn("it has refused 1 writes since its start", self.mcds("doctor").stdout)
+        self.assertEqual(self.mcds("array set again", "x" * 50000).returncode, 0)
+
 
 if __name__ == "__main__":
     if not is_possible("memcached"):

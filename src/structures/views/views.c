@@ -172,6 +172,23 @@ static enum mcds__step views_count(struct views_hit *hit)
     return mcds__tally_hit_step(&hit->hit, &hit->base);
 }
 
+/* Whether the page is in the list is not known, but nothing has been counted: the result is that of
+ * the last refusal, if any. */
+static int result_of_doubt(const struct mcds__operation *operation)
+{
+    assert(operation->result == MCDS_AMBIGUOUS);
+    switch (operation->detail != NULL ? operation->detail->cause : MCDS_CAUSE_REPLY_LOST) {
+    case MCDS_CAUSE_STORE_FULL:
+        return MCDS_FULL;
+    case MCDS_CAUSE_NO_MEMORY:
+        return MCDS_NO_MEMORY;
+    case MCDS_CAUSE_CONTENDED:
+        return MCDS_BUSY;
+    default:
+        return mcds__operation_is_late(operation) ? MCDS_TIMEOUT : MCDS_UNAVAILABLE;
+    }
+}
+
 static enum mcds__step views_enter(struct views_hit *hit)
 {
     assert(hit->stage == HIT_ENTERING && hit->map != NULL);
@@ -180,10 +197,8 @@ static enum mcds__step views_enter(struct views_hit *hit)
     if (step != MCDS__DONE)
         return step;
     views_give_map(hit);
-    /* Whether or not the page is in the list, nothing has been counted. */
     if (operation->result == MCDS_AMBIGUOUS)
-        operation->result = mcds__operation_is_late(operation) ? MCDS_TIMEOUT
-                                                               : MCDS_UNAVAILABLE;
+        operation->result = result_of_doubt(operation);
     if (operation->result != MCDS_OK)
         return MCDS__DONE;
     atomic_store_explicit(entered_place(hit), entered_mark(hit), memory_order_relaxed);

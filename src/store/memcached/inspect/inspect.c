@@ -26,7 +26,9 @@ struct facts {
     uint64_t temporary_ttl_s;
     uint64_t pid;
     uint64_t uptime_s;
-    uint64_t refusals;    /* writes that it had no memory for */
+    uint64_t refusals;    /* writes that it had no memory for, since its start */
+    uint64_t refused;     /* the size classes of these, one bit each */
+    uint64_t roomy;       /* the size classes that have memory now */
     bool tells_evictions; /* it has a counter of them */
     bool evicts;
     bool may_keep_leases; /* it knows the option that does */
@@ -83,24 +85,53 @@ static bool take_fact(void *context, const char *line, size_t length)
     return true;
 }
 
-/* "STAT items:CLASS:outofmemory N", for each size class. */
+#define CLASSES 64
+
+/* "PREFIX CLASS:NAME N", for each size class: the bit of the class, and N. 0: another line. */
+static uint64_t take_class(const char *line, size_t length, const char *prefix,
+                           const char *name, uint64_t *number_out)
+{
+    uint64_t class = 0;
+    const char *at = line + strlen(prefix);
+    if (!mcds__wire_begins(line, length, prefix))
+        return 0;
+    const char *colon = memchr(at, ':', length - strlen(prefix));
+    if (colon == NULL || !mcds__parse_u64(at, (size_t)(colon - at), &class) ||
+        class >= CLASSES ||
+        !memcached_inspect_take_number(colon, length - (size_t)(colon - line), name,
+                                       number_out))
+        return 0;
+    return UINT64_C(1) << class;
+}
+
 static bool add_refusals(void *context, const char *line, size_t length)
 {
-    static const char name[] = ":outofmemory ";
     struct facts *facts = context;
     uint64_t refusals = 0;
-    if (!mcds__wire_begins(line, length, "STAT items:"))
-        return false;
-    const char *at = memchr(line + strlen("STAT items:"), ':', length - strlen("STAT items:"));
-    if (at != NULL &&
-        memcached_inspect_take_number(at, length - (size_t)(at - line), name, &refusals))
-        facts->refusals += refusals;
-    return true;
+    uint64_t class = take_class(line, length, "STAT items:", ":outofmemory ", &refusals);
+    facts->refusals += refusals;
+    facts->refused |= refusals > 0 ? class : 0;
+    return mcds__wire_begins(line, length, "STAT ");
+}
+
+static bool add_room(void *context, const char *line, size_t length)
+{
+    struct facts *facts = context;
+    uint64_t chunks = 0;
+    uint64_t class = take_class(line, length, "STAT ", ":free_chunks ", &chunks);
+    facts->roomy |= chunks > 0 ? class : 0;
+    return mcds__wire_begins(line, length, "STAT ");
 }
 
 static void tell_refusals(struct mcds__report *report, const struct facts *facts)
 {
-    if (facts->refusals > 0)
+    if (facts->refusals > 0 && (facts->refused & ~facts->roomy) == 0)
+        mcds__report(
+            report, MCDS_ADVICE, "Give it more memory (-m).",
+            "it does not evict (-M) and was full: it has refused %llu writes since its start; "
+            "now it has memory for items of those sizes",
+            (unsigned long long)facts->refusals);
+    else if (facts->refusals > 0)
         mcds__report(
             report, MCDS_PROBLEM,
             "Give it more memory (-m), or erase what is not needed ('mcds ls' lists all "
@@ -237,8 +268,10 @@ static int ask_facts(struct mcds__memcached *backend, const struct mcds__server 
         !facts->stopped) {
         family = server->address.is_unix ? 0 : mcds__socket_family(&sock);
         if (mcds__exchange(&sock, backend, "stats settings\r\n", take_fact, facts) &&
-            !facts->evicts)
-            (void)mcds__exchange(&sock, backend, "stats items\r\n", add_refusals, facts);
+            !facts->evicts &&
+            mcds__exchange(&sock, backend, "stats items\r\n", add_refusals, facts) &&
+            facts->refusals > 0)
+            (void)mcds__exchange(&sock, backend, "stats slabs\r\n", add_room, facts);
     }
     mcds__socket_close(&sock);
     return family;
