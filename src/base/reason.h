@@ -174,6 +174,9 @@
     X(NO_ANSWER, SERVER_SILENT, 0, NULL, 0, "no answer before the deadline")                   \
     X(NOT_ANSWERING, SERVER_SILENT, 0, NULL, 0,                                                \
       "connected, but nothing there answers as memcached would")                               \
+    X(TEXT_UNANSWERED, SERVER_SILENT, 0, NULL, 0,                                              \
+      "it ends a connection at a command as text, and answers no other: memcached with "       \
+      "-B binary, or a proxy whose servers are silent")                                        \
     X(TOO_BIG_FOR_SERVER, TOO_BIG, 0, NULL, 0,                                                 \
       "larger than the server accepts (its option -I)")                                        \
     X(SERVER_WITHOUT_CAS, NO_COMPARE_AND_SET, 0, NULL, 0,                                      \

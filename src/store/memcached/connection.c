@@ -425,7 +425,7 @@ static const mcds_reason *why_unsent(const struct mcds__connection *connection)
     case CONNECTION_CONNECTING:
         return MCDS__WHY(HOST_SILENT);
     case CONNECTION_PROBING:
-        return MCDS__WHY(NOT_ANSWERING);
+        return mcds__probe_silence(connection);
     default:
         return MCDS__WHY(UNSENT_IN_TIME);
     }
@@ -472,7 +472,7 @@ void mcds__connection_expire(struct mcds__connection *connection, int64_t now_ns
         !mcds__connect_pass_over(connection, now_ns))
         memcached_connection_fail(connection, connection->socket.trouble);
     if (connection->state == CONNECTION_PROBING && connection->deadline_ns <= now_ns)
-        memcached_connection_fail(connection, MCDS__WHY(NOT_ANSWERING));
+        memcached_connection_fail(connection, mcds__probe_silence(connection));
     if (has_late(connection, now_ns)) {
         end_connection(connection, count_begun(connection), MCDS__WHY(NO_ANSWER));
         expire_waiting(connection, now_ns);

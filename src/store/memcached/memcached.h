@@ -169,6 +169,8 @@ enum mcds__parse mcds__probe_go_on(struct mcds__connection *connection);
 /* The server has closed the connection during probing. True: connect again, it may be a
  * proxy. */
 bool mcds__probe_hung_up(struct mcds__connection *connection);
+/* Why probing is not over, where the server says nothing. */
+const mcds_reason *mcds__probe_silence(const struct mcds__connection *connection);
 
 /* The capabilities assumed of a server that was not reached yet. */
 mcds_capabilities mcds__memcached_careful(void);

@@ -55,6 +55,13 @@ bool mcds__probe_hung_up(struct mcds__connection *connection)
     return true;
 }
 
+const mcds_reason *mcds__probe_silence(const struct mcds__connection *connection)
+{
+    assert(connection->state == CONNECTION_PROBING);
+    return connection->probe_stage == PROXY ? MCDS__WHY(TEXT_UNANSWERED)
+                                            : MCDS__WHY(NOT_ANSWERING);
+}
+
 static enum mcds__parse memcached_probe_refuse(struct mcds__connection *connection,
                                                const mcds_reason *trouble)
 {

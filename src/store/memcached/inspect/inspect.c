@@ -327,7 +327,7 @@ static void tell_unreachable(struct mcds__report *report, const struct mcds__ser
             "Correct the name in the URI, or make it known to this machine (/etc/hosts, DNS).";
     if (trouble->cause == MCDS_CAUSE_PASSWORD)
         shown = "Start it without a password (-Y), on a network that only its clients reach.";
-    if (trouble == MCDS__WHY(NOT_ANSWERING))
+    if (trouble == MCDS__WHY(NOT_ANSWERING) || trouble == MCDS__WHY(TEXT_UNANSWERED))
         shown =
             "Start the server again, without -B binary if it has that: until then its keys are "
             "unavailable.";
