@@ -34,11 +34,10 @@ static uint32_t reload(struct mcds__bucket *bucket, mcds_bytes where, int digit)
 {
     struct mcds__bucket again;
     mcds_buffer value;
-    uint32_t floor_s;
+    uint32_t flags;
     mcds__buffer_init(&value, mcds_env_system(), (size_t)1 << 24);
-    MUST(mcds__bucket_encode(bucket, where, 0, digit, NOW_MS, &value, &floor_s));
+    MUST(mcds__bucket_encode(bucket, where, 0, digit, MCDS__MAP_OPEN, NOW_MS, &value, &flags));
     mcds__bucket_init(&again, mcds_env_system(), where, all);
-    uint32_t flags = mcds__map_flags(MCDS__MAP_OPEN, value.length, floor_s);
     MUST(mcds__map_load(&again, (mcds_bytes){value.data, value.length}, flags) == MCDS_OK);
     uint32_t count = count_kept(&again);
     for (uint32_t i = 0; i < again.entry_count; i++) {
@@ -73,7 +72,7 @@ static int load(mcds_bytes value, uint32_t flags)
 }
 
 /* A value whose snapshot and bodies of records are the input, with the right sums. */
-static void frame(struct fuzz_input input)
+static void frame(struct fuzz_input input, uint32_t flags)
 {
     uint8_t capacity[VALUE_CAPACITY];
     mcds_buffer value;
@@ -83,7 +82,7 @@ static void frame(struct fuzz_input input)
     mcds_bytes snapshot = next_bytes(&input, 255);
     MUST(mcds_buffer_append(&value, snapshot.data, snapshot.length));
     struct mcds__map_head head = {.rewrites = 1, .floor_s = floor_s};
-    mcds__map_seal_head(&value, key, &head);
+    mcds__map_seal_head(&value, key, flags, &head);
     while (input.left > 0) {
         static const uint8_t mark = 0xA7;
         mcds_bytes body = next_bytes(&input, 120);
@@ -95,22 +94,21 @@ static void frame(struct fuzz_input input)
             !mcds_buffer_append(&value, body.data, body.length))
             break;
     }
-    (void)load((mcds_bytes){value.data, value.length}, OPEN_FLAGS);
-    (void)load((mcds_bytes){value.data, value.length}, MCDS__MAP_SEALED);
+    (void)load((mcds_bytes){value.data, value.length}, flags);
     mcds__buffer_free(&value);
 }
 
 /* Whoever asks for one element finds what is there among all. */
-static void look_alone(mcds_bytes value)
+static void look_alone(mcds_bytes value, uint32_t flags)
 {
     struct mcds__bucket bucket;
     mcds__bucket_init(&bucket, mcds_env_system(), key, all);
-    MUST(mcds__map_load(&bucket, value, OPEN_FLAGS) == MCDS_OK);
+    MUST(mcds__map_load(&bucket, value, flags) == MCDS_OK);
     for (uint32_t i = 0; i < bucket.entry_count; i++) {
         const struct mcds__map_entry *entry = &bucket.entries[i];
         struct mcds__bucket alone;
         mcds__bucket_init(&alone, mcds_env_system(), key, entry->element);
-        MUST(mcds__map_load(&alone, value, OPEN_FLAGS) == MCDS_OK);
+        MUST(mcds__map_load(&alone, value, flags) == MCDS_OK);
         const struct mcds__map_entry *found = mcds__map_find(&alone, entry->element);
         MUST((found != NULL && found->there) == entry->there);
         if (entry->there) {
@@ -128,11 +126,12 @@ static void commands(struct fuzz_input input)
 {
     struct mcds__bucket bucket;
     mcds_buffer value;
-    uint32_t floor_s;
+    uint32_t flags;
     bool has_places = false;
     mcds__buffer_init(&value, mcds_env_system(), (size_t)1 << 20);
     mcds__bucket_init(&bucket, mcds_env_system(), key, all);
-    MUST(mcds__bucket_encode(&bucket, key, 0, MCDS__MAP_ALL, NOW_MS, &value, &floor_s));
+    MUST(mcds__bucket_encode(&bucket, key, 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, NOW_MS, &value,
+                             &flags));
     for (int i = 0; i < RECORDS_MAX && input.left > 0; i++) {
         static const char names[] = "aabbbcc";
         uint8_t chance = next_byte(&input);
@@ -162,16 +161,16 @@ static void commands(struct fuzz_input input)
         MUST(read.command.delta == record.command.delta && read.low == record.low);
         MUST(read.command.value.length == record.command.value.length);
     }
-    MUST(load((mcds_bytes){value.data, value.length}, OPEN_FLAGS) == MCDS_OK);
+    MUST(load((mcds_bytes){value.data, value.length}, flags) == MCDS_OK);
     /* The places that are pushed depend on all others. */
     if (!has_places)
-        look_alone((mcds_bytes){value.data, value.length});
+        look_alone((mcds_bytes){value.data, value.length}, flags);
     mcds__bucket_free(&bucket);
     /* Any bit of it is covered by a sum. */
     if (value.length > 0) {
         size_t bit = (input.left * 257 + value.length * 31) % (value.length * 8);
         value.data[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        MUST(load((mcds_bytes){value.data, value.length}, OPEN_FLAGS) == MCDS_CORRUPT);
+        MUST(load((mcds_bytes){value.data, value.length}, flags) == MCDS_CORRUPT);
     }
     mcds__buffer_free(&value);
 }
@@ -180,7 +179,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     for (uint32_t flags = 0; flags < 4; flags++)
         (void)load((mcds_bytes){data, size}, flags);
-    frame((struct fuzz_input){data, size});
+    frame((struct fuzz_input){data, size}, OPEN_FLAGS);
+    frame((struct fuzz_input){data, size}, MCDS__MAP_SEALED);
     commands((struct fuzz_input){data, size});
     return 0;
 }

@@ -33,8 +33,8 @@ static enum mcds__step made_with_take_root(struct root_read *read)
         (mcds__tally_parse(value, &number) ||
          mcds__replica_head_read(value, mcds__key_bytes(&read->key), &read->copies)))
         return mcds__operation_finish(operation, MCDS_OK);
-    int result = mcds__descriptor_open(&read->descriptor, value, mcds__key_bytes(&read->key),
-                                       read->kind, &detail);
+    int result = mcds__descriptor_open(&read->descriptor, value, read->request.reply.flags,
+                                       mcds__key_bytes(&read->key), read->kind, &detail);
     return mcds__operation_explain(operation, result, detail);
 }
 

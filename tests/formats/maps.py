@@ -153,7 +153,7 @@ def map_key(key, flags, value):
     head = Bytes(value, 4)
     length = head.number(4)
     _, floor, total = head.number(4), head.number(4), head.number(4)
-    assert crc32c(key, value[:16], value[20:20 + length]) == total
+    assert crc32c(key, struct.pack("<I", flags), value[:16], value[20:20 + length]) == total
     snapshot, entries, done, lows = Bytes(value[20:20 + length]), {}, {}, {}
     for _ in range(snapshot.varint()):
         writer = snapshot.number(8)

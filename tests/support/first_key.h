@@ -26,8 +26,8 @@ static inline struct mcds__map_life first_life(mcds_store *store, const struct m
         return none;
     enum mcds__descriptor_kind kind = (enum mcds__descriptor_kind)
                                           values.data[MCDS__FRAME_HEAD + 2];
-    if (mcds__descriptor_open(&descriptor, (mcds_bytes){values.data, values.length}, get.key,
-                              kind, &detail) != MCDS_OK)
+    if (mcds__descriptor_open(&descriptor, (mcds_bytes){values.data, values.length},
+                              get.reply.flags, get.key, kind, &detail) != MCDS_OK)
         return none;
     return (struct mcds__map_life){
         .number = descriptor.life,

@@ -38,7 +38,8 @@ static void draw(struct drawn *drawn, uint8_t count)
 static int open_at(const struct drawn *drawn, mcds_bytes at, struct mcds__descriptor *out)
 {
     const mcds_reason *detail = NULL;
-    int result = mcds__descriptor_open(out, (mcds_bytes){drawn->value, drawn->length}, at,
+    int result = mcds__descriptor_open(out, (mcds_bytes){drawn->value, drawn->length},
+                                       mcds__descriptor_flags(drawn->descriptor.life), at,
                                        MCDS__KIND_SET, &detail);
     assert_int_equal(result == MCDS_OK, detail == NULL);
     return result;
@@ -105,7 +106,8 @@ static void says_that_a_newer_version_is_needed(void **state)
     drawn.value[LAYOUT_AT] = MCDS__DESCRIPTOR_LAYOUT + 1;
     assert_int_equal(open_changed(&drawn, NEEDS_AT, MCDS__DESCRIPTOR_LAYOUT + 1, 1),
                      MCDS_UNSUPPORTED);
-    (void)mcds__descriptor_open(&out, (mcds_bytes){drawn.value, drawn.length}, key,
+    (void)mcds__descriptor_open(&out, (mcds_bytes){drawn.value, drawn.length},
+                                mcds__descriptor_flags(drawn.descriptor.life), key,
                                 MCDS__KIND_SET, &detail);
     assert_string_equal(detail->text,
                         "it was made by a newer version of mcds: upgrade this program");

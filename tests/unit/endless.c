@@ -74,10 +74,10 @@ static bool pretend_key(struct world *world, mcds_request *request)
     bool is_leaf = longer > MCDS__MAP_DEPTH_MAX;
     mcds__buffer_init(&value, mcds_env_system(), 4096);
     assert_true(mcds_buffer_append(&value, nothing, sizeof nothing));
-    mcds__map_seal_head(&value, request->key, &head);
     enum mcds__map_state map_state = is_leaf ? MCDS__MAP_OPEN : MCDS__MAP_MOVED;
-    (void)pretend(world, request, mcds__map_flags(map_state, value.length, 0),
-                  (mcds_bytes){value.data, value.length});
+    uint32_t flags = mcds__map_flags(map_state, value.length, 0);
+    mcds__map_seal_head(&value, request->key, flags, &head);
+    (void)pretend(world, request, flags, (mcds_bytes){value.data, value.length});
     mcds__buffer_free(&value);
     return true;
 }

@@ -13,6 +13,7 @@
 #include "base/hash/crc32c.h"
 #include "core/map/map.h"
 #include "support/fake_env.h"
+#include "support/reseal.h"
 
 #define WRITER UINT64_C(0x1122334455667788)
 #define NOW_MS INT64_C(1700000000000)
@@ -39,13 +40,13 @@ static mcds_bytes value_of(const struct bytes *bytes)
 static void begin(struct bytes *bytes)
 {
     struct mcds__bucket nothing;
-    uint32_t floor_s;
+    uint32_t flags;
     fake_env_init(&bytes->fake, 1);
     mcds__buffer_init(&bytes->value, &bytes->fake.env, 1 << 20);
     mcds__bucket_init(&nothing, &bytes->fake.env, key(), (mcds_bytes){NULL, 0});
-    assert_true(
-        mcds__bucket_encode(&nothing, key(), 0, MCDS__MAP_ALL, 0, &bytes->value, &floor_s));
-    bytes->flags = mcds__map_flags(MCDS__MAP_OPEN, bytes->value.length, floor_s);
+    assert_true(mcds__bucket_encode(&nothing, key(), 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, 0,
+                                    &bytes->value, &flags));
+    bytes->flags = flags;
 }
 
 static void end(struct bytes *bytes)
@@ -99,15 +100,16 @@ static void rewrite(struct bytes *bytes)
 {
     struct mcds__bucket bucket;
     mcds_buffer next;
-    uint32_t floor_s;
+    uint32_t flags;
     mcds__buffer_init(&next, &bytes->fake.env, 1 << 20);
     mcds__bucket_init(&bucket, &bytes->fake.env, key(), (mcds_bytes){NULL, 0});
     assert_int_equal(mcds__map_load(&bucket, value_of(bytes), bytes->flags), MCDS_OK);
-    assert_true(mcds__bucket_encode(&bucket, key(), 0, MCDS__MAP_ALL, NOW_MS, &next, &floor_s));
+    assert_true(mcds__bucket_encode(&bucket, key(), 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, NOW_MS,
+                                    &next, &flags));
     mcds__bucket_free(&bucket);
     mcds__buffer_free(&bytes->value);
     bytes->value = next;
-    bytes->flags = mcds__map_flags(MCDS__MAP_OPEN, next.length, floor_s);
+    bytes->flags = flags;
 }
 
 static void records_come_back_as_they_went(void **state)
@@ -278,15 +280,14 @@ static void what_a_newer_version_writes_is_said_to_be_newer(void **state)
                 bytes.value.length = whole;
             }
     struct mcds__map_head head;
-    assert_int_equal(mcds__map_open_head(value_of(&bytes), key(), &head), MCDS_OK);
-    mcds__map_seal_head(&bytes.value, key(), &head);
+    assert_int_equal(mcds__map_open_head(value_of(&bytes), key(), bytes.flags, &head), MCDS_OK);
+    mcds__map_seal_head(&bytes.value, key(), bytes.flags, &head);
     bytes.value.data[3]++;
-    assert_int_equal(mcds__map_open_head(value_of(&bytes), key(), &head), MCDS_CORRUPT);
-    uint32_t sum = mcds__crc32c(mcds__map_key_sum(key()), bytes.value.data, MCDS__MAP_HEAD - 4);
-    sum = mcds__crc32c(sum, bytes.value.data + MCDS__MAP_HEAD,
-                       bytes.value.length - MCDS__MAP_HEAD);
-    mcds__put_u32(bytes.value.data + MCDS__MAP_HEAD - 4, sum);
-    assert_int_equal(mcds__map_open_head(value_of(&bytes), key(), &head), MCDS_UNSUPPORTED);
+    assert_int_equal(mcds__map_open_head(value_of(&bytes), key(), bytes.flags, &head),
+                     MCDS_CORRUPT);
+    reseal(&bytes.value, key(), bytes.flags);
+    assert_int_equal(mcds__map_open_head(value_of(&bytes), key(), bytes.flags, &head),
+                     MCDS_UNSUPPORTED);
     assert_string_equal(mcds__map_reason(MCDS_UNSUPPORTED)->text,
                         "it was made by a newer version of mcds: upgrade this program");
     end(&bytes);
@@ -303,7 +304,7 @@ static int load_alike(struct bytes *bytes, uint32_t count, uint8_t length)
                 mcds__bucket_put_varint(&bytes->value, count));
     for (uint32_t i = 0; i < count; i++)
         assert_true(mcds_buffer_append(&bytes->value, entry, 2u + length));
-    mcds__map_seal_head(&bytes->value, key(), &head);
+    mcds__map_seal_head(&bytes->value, key(), bytes->flags, &head);
     mcds__bucket_init(&bucket, &bytes->fake.env, key(), (mcds_bytes){NULL, 0});
     int result = mcds__map_load(&bucket, value_of(bytes), bytes->flags);
     uint32_t taken = bucket.entry_count;
@@ -523,6 +524,7 @@ static void sealed_records_are_void(void **state)
     rewrite(&bytes);
     append_at(&bytes, put("out", "1"), WRITER, 2, 2, NOW_MS);
     bytes.flags = mcds__map_flags(MCDS__MAP_SEALED, bytes.value.length, 0);
+    reseal(&bytes.value, key(), bytes.flags);
     check_entry(&bytes, "in", "1");
     check_entry(&bytes, "out", NULL);
     end(&bytes);
@@ -548,13 +550,13 @@ static void children_share_the_entries(void **state)
     for (int digit = 0; digit < MCDS__MAP_CHILDREN; digit++) {
         struct mcds__bucket child;
         mcds_buffer value;
-        uint32_t floor_s;
+        uint32_t flags;
         uint32_t entries;
         mcds__buffer_init(&value, &bytes.fake.env, 1 << 20);
-        assert_true(mcds__bucket_encode(&all, key(), 0, digit, NOW_MS, &value, &floor_s));
+        assert_true(
+            mcds__bucket_encode(&all, key(), 0, digit, MCDS__MAP_OPEN, NOW_MS, &value, &flags));
         mcds__bucket_init(&child, &bytes.fake.env, key(), (mcds_bytes){NULL, 0});
-        assert_int_equal(mcds__map_load(&child, (mcds_bytes){value.data, value.length},
-                                        mcds__map_flags(MCDS__MAP_OPEN, 0, 0)),
+        assert_int_equal(mcds__map_load(&child, (mcds_bytes){value.data, value.length}, flags),
                          MCDS_OK);
         for (uint32_t i = 0; i < child.entry_count; i++)
             assert_int_equal(mcds__map_hash(hash_key, child.entries[i].element) >> 60, digit);

@@ -30,14 +30,14 @@ struct play {
 static void begin(struct play *play)
 {
     struct mcds__bucket nothing;
-    uint32_t floor_s;
+    uint32_t flags;
     fake_env_init(&play->fake, 3);
     mcds__buffer_init(&play->value, &play->fake.env, 1 << 24);
     mcds__bucket_init(&nothing, &play->fake.env, KEY, ALL);
-    assert_true(
-        mcds__bucket_encode(&nothing, KEY, 0, MCDS__MAP_ALL, 0, &play->value, &floor_s));
+    assert_true(mcds__bucket_encode(&nothing, KEY, 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, 0,
+                                    &play->value, &flags));
     mcds__bucket_free(&nothing);
-    play->flags = mcds__map_flags(MCDS__MAP_OPEN, play->value.length, floor_s);
+    play->flags = flags;
 }
 
 static void end(struct play *play)
@@ -58,18 +58,19 @@ static void rewrite(struct play *play)
 {
     struct mcds__bucket bucket;
     mcds_buffer next;
-    uint32_t floor_s;
+    uint32_t flags;
     mcds__buffer_init(&next, &play->fake.env, 1 << 24);
     mcds__bucket_init(&bucket, &play->fake.env, KEY, ALL);
     assert_int_equal(mcds__map_load(&bucket, (mcds_bytes){play->value.data, play->value.length},
                                     play->flags),
                      MCDS_OK);
-    assert_true(mcds__bucket_encode(&bucket, KEY, 0, MCDS__MAP_ALL, NOW_MS, &next, &floor_s));
+    assert_true(mcds__bucket_encode(&bucket, KEY, 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, NOW_MS,
+                                    &next, &flags));
     play->steps = bucket.steps;
     mcds__bucket_free(&bucket);
     mcds__buffer_free(&play->value);
     play->value = next;
-    play->flags = mcds__map_flags(MCDS__MAP_OPEN, next.length, floor_s);
+    play->flags = flags;
 }
 
 static struct mcds__map_command put(const char *element)
@@ -193,7 +194,8 @@ static void a_writer_twice_is_corrupt(void **state)
             assert_true(mcds__bucket_put_varint(&play.value, 0));
         }
         assert_true(mcds__bucket_put_varint(&play.value, 0));
-        mcds__map_seal_head(&play.value, KEY, &(struct mcds__map_head){.rewrites = 1});
+        mcds__map_seal_head(&play.value, KEY, play.flags,
+                            &(struct mcds__map_head){.rewrites = 1});
         mcds__bucket_init(&bucket, &play.fake.env, KEY, ALL);
         assert_int_equal(mcds__map_load(&bucket,
                                         (mcds_bytes){play.value.data, play.value.length},

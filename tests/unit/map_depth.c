@@ -14,6 +14,7 @@
 #include "structures/structure.h"
 #include "support/fake_env.h"
 #include "support/first_key.h"
+#include "support/reseal.h"
 
 #define DIGITS 16 /* that the hash has */
 #define CALLS 40
@@ -47,10 +48,10 @@ static void move_all(mcds_store *store, mcds_bytes element)
         mcds_buffer nothing;
         mcds__buffer_init(&nothing, mcds__store_env(store), 0);
         mcds__map_key(&map, life.number, mcds__map_hash(life.hash_key, element), depth, &key);
-        mcds_request set = {.command = MCDS_SET,
-                            .flags = mcds__map_flags(MCDS__MAP_MOVED, value.length, 0),
-                            .key = mcds__key_bytes(&key),
-                            .value = value};
+        uint32_t flags = mcds__map_flags(MCDS__MAP_MOVED, value.length, 0);
+        reseal(&values, mcds__key_bytes(&key), flags);
+        mcds_request set = {
+            .command = MCDS_SET, .flags = flags, .key = mcds__key_bytes(&key), .value = value};
         assert_int_equal(ask(store, &set, &nothing), MCDS_OUT_OK);
     }
     mcds__map_destroy(&map);

@@ -30,7 +30,7 @@ static void rewrite(struct play *play)
 {
     struct mcds__bucket bucket;
     mcds_buffer rewritten;
-    uint32_t floor_s = 0;
+    uint32_t flags = 0;
     mcds__buffer_init(&rewritten, &play->fake.env, 1 << 20);
     mcds__bucket_init(&bucket, &play->fake.env, KEY, (mcds_bytes){NULL, 0});
     bucket.form = MCDS__MAP_FORM_LIST;
@@ -39,11 +39,12 @@ static void rewrite(struct play *play)
                                         (mcds_bytes){play->value.data, play->value.length},
                                         play->flags),
                          MCDS_OK);
-    assert_true(mcds__bucket_encode(&bucket, KEY, 0, MCDS__MAP_ALL, 0, &rewritten, &floor_s));
+    assert_true(mcds__bucket_encode(&bucket, KEY, 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, 0,
+                                    &rewritten, &flags));
     mcds__bucket_free(&bucket);
     mcds__buffer_free(&play->value);
     play->value = rewritten;
-    play->flags = mcds__map_flags(MCDS__MAP_OPEN, rewritten.length, floor_s);
+    play->flags = flags;
 }
 
 /* One addition: `number` is its place among those of its writer. */

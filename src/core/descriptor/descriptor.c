@@ -74,8 +74,18 @@ static bool read_payload(struct mcds__descriptor *descriptor, mcds_bytes payload
     return descriptor->life != 0;
 }
 
+uint32_t mcds__descriptor_flags(uint64_t life)
+{
+    return (uint32_t)(life >> 32) << FLAGS_SHIFT | FLAGS_MARK;
+}
+
+bool mcds__descriptor_is_of(uint32_t flags, uint64_t life)
+{
+    return flags == mcds__descriptor_flags(life);
+}
+
 int mcds__descriptor_open(struct mcds__descriptor *descriptor_out, mcds_bytes value,
-                          mcds_bytes key, enum mcds__descriptor_kind kind,
+                          uint32_t flags, mcds_bytes key, enum mcds__descriptor_kind kind,
                           const mcds_reason **detail_out)
 {
     mcds_bytes payload;
@@ -85,18 +95,8 @@ int mcds__descriptor_open(struct mcds__descriptor *descriptor_out, mcds_bytes va
     if (is_whole)
         is_newer = ((const uint8_t *)payload.data)[NEEDS_AT] > MCDS__DESCRIPTOR_LAYOUT;
     if (!is_newer && is_whole && read_payload(descriptor_out, payload) &&
-        descriptor_out->kind == kind)
+        descriptor_out->kind == kind && mcds__descriptor_is_of(flags, descriptor_out->life))
         return MCDS_OK;
     *detail_out = is_newer ? MCDS__WHY(NEWER) : MCDS__WHY(FOREIGN);
     return is_newer ? MCDS_UNSUPPORTED : MCDS_CORRUPT;
-}
-
-uint32_t mcds__descriptor_flags(uint64_t life)
-{
-    return (uint32_t)(life >> 32) << FLAGS_SHIFT | FLAGS_MARK;
-}
-
-bool mcds__descriptor_is_of(uint32_t flags, uint64_t life)
-{
-    return flags == mcds__descriptor_flags(life);
 }

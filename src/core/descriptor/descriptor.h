@@ -60,10 +60,11 @@ void mcds__descriptor_draw(struct mcds__descriptor *descriptor, const mcds_env *
 /* Write the value of the root under `key`; returns its length. */
 size_t mcds__descriptor_seal(const struct mcds__descriptor *descriptor, mcds_bytes key,
                              uint8_t out[MCDS__DESCRIPTOR_CAPACITY]);
-/* Read it. MCDS_OK; MCDS_CORRUPT: not a descriptor, or of another kind; MCDS_UNSUPPORTED: made
- * by a newer version of mcds. On failure *detail_out is set. */
+/* Read it. MCDS_OK; MCDS_CORRUPT: not a descriptor, or of another kind, or with client flags
+ * that are not of its life; MCDS_UNSUPPORTED: made by a newer version of mcds. On failure
+ * *detail_out is set. */
 int mcds__descriptor_open(struct mcds__descriptor *descriptor_out, mcds_bytes value,
-                          mcds_bytes key, enum mcds__descriptor_kind kind,
+                          uint32_t flags, mcds_bytes key, enum mcds__descriptor_kind kind,
                           const mcds_reason **detail_out);
 
 /* The client flags of a root of this life. */

@@ -77,7 +77,8 @@ static enum mcds__step descriptor_generation_take_value(struct mcds__root *root,
         return mcds__operation_fail_read(operation, &request->reply);
     }
     int result = mcds__descriptor_open(&descriptor, mcds__operation_value(operation, request),
-                                       request->key, root->generation->kind, &detail);
+                                       request->reply.flags, request->key,
+                                       root->generation->kind, &detail);
     if (result != MCDS_OK)
         return mcds__operation_explain(operation, result, detail);
     assert(descriptor.count <= sizeof root->settings / sizeof root->settings[0]);

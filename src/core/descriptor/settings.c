@@ -156,7 +156,7 @@ static enum mcds__step descriptor_settings_compare(struct mcds__settings_check *
     struct mcds__descriptor descriptor = {.count = 0};
     const mcds_reason *detail = NULL;
     int result = mcds__descriptor_open(&descriptor, mcds__operation_value(operation, look),
-                                       look->key, settings->kind, &detail);
+                                       look->reply.flags, look->key, settings->kind, &detail);
     if (result == MCDS_UNSUPPORTED)
         return mcds__operation_explain(operation, result, detail);
     if (result != MCDS_OK || descriptor.count != settings->count)

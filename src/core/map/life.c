@@ -117,11 +117,11 @@ struct mcds__map_life mcds__map_draw(const struct mcds__map *map,
     return life_of(descriptor_out);
 }
 
-int mcds__map_read_root(const struct mcds__map *map, mcds_bytes value,
+int mcds__map_read_root(const struct mcds__map *map, mcds_bytes value, uint32_t flags,
                         struct mcds__map_life *life_out, const mcds_reason **detail_out)
 {
     struct mcds__descriptor descriptor;
-    int result = mcds__descriptor_open(&descriptor, value, mcds__key_bytes(&map->root),
+    int result = mcds__descriptor_open(&descriptor, value, flags, mcds__key_bytes(&map->root),
                                        (enum mcds__descriptor_kind)map->kind, detail_out);
     if (result != MCDS_OK)
         return result;

@@ -39,6 +39,8 @@ static enum mcds__step ask_keys(struct mcds__map_place *place, struct mcds__map 
     if (scratch == NULL)
         return mcds__operation_finish(operation, MCDS_NO_MEMORY);
     assert(place->life.number != 0);
+    if (place->reads++ == MCDS__MAP_MOVES_MAX)
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(KEYS_VANISH));
     if (place->element.length > 0)
         place->hash = mcds__map_hash(place->life.hash_key, place->element);
     for (uint32_t depth = 0; depth < DEPTHS; depth++) {
@@ -96,8 +98,8 @@ static enum mcds__step map_locate_take_root(struct mcds__map_place *place,
         return reports_loss(place, map)
                    ? mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(DROPPED))
                    : mcds__operation_finish(operation, MCDS_NOT_FOUND);
-    int result = mcds__map_read_root(map, mcds__operation_value(operation, request), &life,
-                                     &detail);
+    int result = mcds__map_read_root(map, mcds__operation_value(operation, request),
+                                     request->reply.flags, &life, &detail);
     if (result != MCDS_OK)
         return mcds__map_refuse(map, operation, result, detail);
     bool is_reported = reports_loss(place, map);
@@ -229,6 +231,7 @@ enum mcds__step mcds__map_locate_step(struct mcds__map_place *place, struct mcds
 {
     assert(place->stage <= PLACE_ALL);
     if (place->stage == PLACE_BEGIN) {
+        place->reads = 0;
         place->lost_root = place->was_open = false;
         return map_locate_ask(place, map, operation);
     }

@@ -41,22 +41,23 @@ static bool map_make_claim(struct mcds__map_making *making, struct mcds__map *ma
 
 /* The value of the first key, empty, and that of the root. False: no memory. */
 static bool map_make_encode(struct mcds__map_making *making, struct mcds__map *map,
-                            mcds_bytes key, const struct mcds__descriptor *descriptor)
+                            mcds_bytes key, const struct mcds__descriptor *descriptor,
+                            uint32_t *flags_out)
 {
     struct mcds__bucket nothing;
-    uint32_t floor_s;
     mcds_buffer *root = &making->scratch->values[ADD_ROOT];
     mcds__bucket_init(&nothing, map->env, key, (mcds_bytes){NULL, 0});
     if (!mcds__buffer_reserve(root, MCDS__DESCRIPTOR_CAPACITY))
         return false;
     root->length = mcds__descriptor_seal(descriptor, mcds__key_bytes(&map->root), root->data);
     assert(root->length <= MCDS__DESCRIPTOR_CAPACITY);
-    return mcds__bucket_encode(&nothing, key, 0, MCDS__MAP_ALL, 0,
-                               &making->scratch->values[ADD_KEY], &floor_s);
+    return mcds__bucket_encode(&nothing, key, 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, 0,
+                               &making->scratch->values[ADD_KEY], flags_out);
 }
 
+/* `flags`: of the first key. */
 static enum mcds__step map_make_ask(struct mcds__map_making *making, struct mcds__map *map,
-                                    struct mcds__operation *operation)
+                                    struct mcds__operation *operation, uint32_t flags)
 {
     assert(making->is_claimed && making->life.number != 0);
     struct mcds__map_scratch *scratch = making->scratch;
@@ -69,7 +70,7 @@ static enum mcds__step map_make_ask(struct mcds__map_making *making, struct mcds
         scratch->requests[i] = i == ADD_ROOT || i == SEE_ROOT ? of_root : of_key;
     scratch->requests[ADD_KEY].command = scratch->requests[ADD_ROOT].command = MCDS_ADD;
     scratch->requests[ADD_KEY].ttl_ms = scratch->requests[ADD_ROOT].ttl_ms = map->ttl_ms;
-    scratch->requests[ADD_KEY].flags = mcds__map_flags(MCDS__MAP_OPEN, first->length, 0);
+    scratch->requests[ADD_KEY].flags = flags;
     scratch->requests[ADD_KEY].value = (mcds_bytes){first->data, first->length};
     scratch->requests[ADD_ROOT].flags = mcds__descriptor_flags(making->life.number);
     scratch->requests[ADD_ROOT].value = (mcds_bytes){root->data, root->length};
@@ -87,6 +88,7 @@ static enum mcds__step map_make_begin(struct mcds__map_making *making, struct mc
 {
     struct mcds__descriptor descriptor;
     mcds_capabilities can;
+    uint32_t flags;
     making->doubt = false;
     making->may_repeat = false;
     mcds__store_capabilities(map->store, &can); /* by now its server has answered */
@@ -101,9 +103,9 @@ static enum mcds__step map_make_begin(struct mcds__map_making *making, struct mc
     struct mcds__key *key = &making->scratch->keys[0];
     mcds__map_key(map, making->life.number, 0, 0, key);
     mcds__map_readdress(making->record, mcds__key_bytes(key));
-    if (!map_make_encode(making, map, mcds__key_bytes(key), &descriptor))
+    if (!map_make_encode(making, map, mcds__key_bytes(key), &descriptor, &flags))
         return map_make_finish(making, map, operation, MCDS_NO_MEMORY);
-    return map_make_ask(making, map, operation);
+    return map_make_ask(making, map, operation, flags);
 }
 
 /* Erase the keys that were made and are not used. A failure leaves nothing that others see,
@@ -132,8 +134,8 @@ static enum mcds__step yield(struct mcds__map_making *making, struct mcds__map *
     const mcds_reason *detail = NULL;
     making->failure.outcome = MCDS_OUT_EXISTS;
     if (seen->reply.outcome == MCDS_OUT_OK &&
-        mcds__map_read_root(map, mcds__operation_value(operation, seen), &life, &detail) ==
-            MCDS_OK)
+        mcds__map_read_root(map, mcds__operation_value(operation, seen), seen->reply.flags,
+                            &life, &detail) == MCDS_OK)
         mcds__map_adopt(map, &life);
     return discard(making, operation, false);
 }

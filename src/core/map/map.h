@@ -169,9 +169,9 @@ mcds_request mcds__map_request_end_mark(const struct mcds__map *map, uint64_t li
 /* Draw a new life. */
 struct mcds__map_life mcds__map_draw(const struct mcds__map *map,
                                      struct mcds__descriptor *descriptor_out);
-/* The life in a value of the root. Returns MCDS_OK; MCDS_CORRUPT, MCDS_UNSUPPORTED or
+/* The life in a value of the root, which has these client flags. Returns MCDS_OK; MCDS_CORRUPT, MCDS_UNSUPPORTED or
  * MCDS_INVALID (another form) with *detail_out. */
-int mcds__map_read_root(const struct mcds__map *map, mcds_bytes value,
+int mcds__map_read_root(const struct mcds__map *map, mcds_bytes value, uint32_t flags,
                         struct mcds__map_life *life_out, const mcds_reason **detail_out);
 /* Finish with the result of mcds__map_read_root. */
 enum mcds__step mcds__map_refuse(const struct mcds__map *map, struct mcds__operation *operation,
@@ -242,6 +242,7 @@ struct mcds__map_place {
     uint32_t depth;
     enum mcds__map_state state;
     uint8_t stage;         /* private; 0 at the start, as all that follow */
+    uint8_t reads;         /* of the keys of all depths, since the last pause */
     uint8_t missing_depth; /* what was missing at the last read */
     bool was_open;         /* the key above was OPEN at a read */
     struct mcds__map_scratch *scratch;
@@ -256,7 +257,8 @@ enum mcds__map_outcome_state { MCDS__MAP_UNDECIDED, MCDS__MAP_COUNTED, MCDS__MAP
 
 /* Rewrite a key that has grown, or finish the rewriting of another client. DONE with MCDS_OK
  * also if it is not complete: the next client that uses the key continues. Or DONE with the
- * store's refusal, for instance MCDS_FULL. */
+ * store's refusal, for instance MCDS_FULL, or with MCDS_CORRUPT or MCDS_UNSUPPORTED for what the
+ * key holds. */
 struct mcds__map_rewrite {
     uint64_t hash;
     struct mcds__map_life life;

@@ -54,6 +54,14 @@ static enum mcds__step map_rewrite_refuse(struct mcds__map_rewrite *rewrite,
     return step;
 }
 
+/* The key holds what mcds did not write, or what a newer version wrote. */
+static enum mcds__step map_rewrite_refuse_value(struct mcds__map_rewrite *rewrite,
+                                                struct mcds__operation *operation, int result)
+{
+    map_rewrite_end(rewrite, operation);
+    return mcds__operation_explain(operation, result, mcds__map_reason(result));
+}
+
 /* Set the outcome of the record that the caller asks about, as far as this value shows it. A
  * record that is not in the snapshot of a sealed key is void, whenever it arrives. */
 static void note_fate(struct mcds__map_rewrite *rewrite, struct mcds__bucket *bucket,
@@ -194,15 +202,16 @@ static bool make_child(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
     struct mcds__map_scratch *scratch = rewrite->scratch;
     unsigned shift = 64 - MCDS__MAP_LEVEL_BITS * (rewrite->depth + 1);
     uint64_t child = (rewrite->hash & ~(UINT64_C(15) << shift)) | (uint64_t)digit << shift;
-    uint32_t floor_s;
+    uint32_t flags;
     mcds__map_key(map, rewrite->life.number, child, rewrite->depth + 1, &scratch->keys[digit]);
     mcds_bytes key = mcds__key_bytes(&scratch->keys[digit]);
     mcds_buffer *value = &scratch->values[digit];
-    if (!mcds__bucket_encode(bucket, key, rewrite->depth, (int)digit, now_ms, value, &floor_s))
+    if (!mcds__bucket_encode(bucket, key, rewrite->depth, (int)digit, MCDS__MAP_OPEN, now_ms,
+                             value, &flags))
         return false;
     scratch->requests[digit] = (mcds_request){
         .command = MCDS_ADD,
-        .flags = mcds__map_flags(MCDS__MAP_OPEN, value->length, floor_s),
+        .flags = flags,
         .ttl_ms = map->ttl_ms,
         .key = key,
         .value = {value->data, value->length},
@@ -244,14 +253,14 @@ static enum mcds__step map_rewrite_ask_mark(struct mcds__map_rewrite *rewrite,
     assert(rewrite->stage == GROW_MAKING);
     mcds_buffer *value = &rewrite->scratch->values[MCDS__MAP_PARENT];
     struct mcds__bucket nothing;
-    uint32_t floor_s;
+    uint32_t flags;
     mcds__bucket_init(&nothing, operation->env, parent_key(rewrite), (mcds_bytes){NULL, 0});
-    if (!mcds__bucket_encode(&nothing, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL, 0,
-                             value, &floor_s))
+    if (!mcds__bucket_encode(&nothing, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL,
+                             MCDS__MAP_MOVED, 0, value, &flags))
         return finish_unmarked(rewrite, map, operation);
     *parent_request(rewrite) = (mcds_request){
         .command = MCDS_REPLACE,
-        .flags = mcds__map_flags(MCDS__MAP_MOVED, value->length, 0),
+        .flags = flags,
         .ttl_ms = map->ttl_ms,
         .key = parent_key(rewrite),
         .route = mcds__map_route(map, rewrite->depth),
@@ -271,16 +280,15 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
     int64_t now_ms = mcds__wall_ms(operation->env);
     mcds_buffer *value = &rewrite->scratch->values[MCDS__MAP_PARENT];
     uint32_t count;
-    uint32_t floor_s;
+    uint32_t flags;
     size_t weight = mcds__map_weight(bucket, now_ms, &count);
     bool splits = count >= 2 && rewrite->depth < MCDS__MAP_DEPTH_MAX &&
                   weight > soft_size(rewrite->hash, rewrite->depth) / SPLIT_WEIGHT_PART;
-    if (!mcds__bucket_encode(bucket, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL, now_ms,
-                             value, &floor_s))
-        return map_rewrite_finish(rewrite, operation);
     enum mcds__map_state state = splits ? MCDS__MAP_SEALED : MCDS__MAP_OPEN;
-    return ask_swap(rewrite, map, operation, mcds__map_flags(state, value->length, floor_s),
-                    splits ? GROW_SEALING : GROW_COMPACTING);
+    if (!mcds__bucket_encode(bucket, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL, state,
+                             now_ms, value, &flags))
+        return map_rewrite_finish(rewrite, operation);
+    return ask_swap(rewrite, map, operation, flags, splits ? GROW_SEALING : GROW_COMPACTING);
 }
 
 static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
@@ -305,7 +313,11 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
     int result = mcds__map_load(&bucket, value, reply->flags);
     if (result == MCDS_OK)
         note_fate(rewrite, &bucket, state);
-    if (result != MCDS_OK || (state == MCDS__MAP_SEALED && !may_split))
+    if (result == MCDS_OK && state == MCDS__MAP_SEALED && !may_split)
+        result = MCDS_CORRUPT;
+    if (result == MCDS_CORRUPT || result == MCDS_UNSUPPORTED)
+        step = map_rewrite_refuse_value(rewrite, operation, result);
+    else if (result != MCDS_OK)
         step = map_rewrite_finish(rewrite, operation);
     else if (state == MCDS__MAP_SEALED)
         step = ask_children(rewrite, map, &bucket, operation);

@@ -79,7 +79,7 @@ static enum mcds__step map_scan_root_take(struct mcds__map_scan *scan,
     int result = MCDS_NOT_FOUND;
     if (request->reply.outcome == MCDS_OUT_OK)
         result = mcds__map_read_root(scan->map, mcds__operation_value(operation, request),
-                                     &life, &detail);
+                                     request->reply.flags, &life, &detail);
     /* Keys may remain of a life that this handle knows. */
     if (result == MCDS_NOT_FOUND && !scan->erased) {
         scan->life = mcds__map_life(scan->map);

@@ -231,11 +231,12 @@ struct counter_drop {
 };
 
 /* Whether the record is whole: anything else under the key may be erased. */
-static bool is_root(mcds_bytes value, mcds_bytes key)
+static bool is_root(mcds_bytes value, uint32_t flags, mcds_bytes key)
 {
     struct mcds__descriptor descriptor;
     const mcds_reason *detail;
-    int result = mcds__descriptor_open(&descriptor, value, key, MCDS__KIND_COUNTER, &detail);
+    int result = mcds__descriptor_open(&descriptor, value, flags, key, MCDS__KIND_COUNTER,
+                                       &detail);
     return result != MCDS_CORRUPT || mcds__replica_is_head(value, key);
 }
 
@@ -253,7 +254,7 @@ static bool check_form(struct counter_drop *drop, enum mcds__step *step_out)
         return false;
     mcds_bytes value = mcds__operation_value(operation, &drop->requests[0]);
     if (drop->requests[0].reply.outcome == MCDS_OUT_OK &&
-        is_root(value, drop->requests[0].key)) {
+        is_root(value, drop->requests[0].reply.flags, drop->requests[0].key)) {
         *step_out = mcds__operation_explain(operation, MCDS_CORRUPT,
                                             MCDS__WHY(COUNTER_DIFFERS));
         return false;

@@ -444,7 +444,7 @@ int mcds__map_load(struct mcds__bucket *bucket, mcds_bytes value, uint32_t flags
     enum mcds__map_state state = mcds__map_state_of(flags);
     if (state == MCDS__MAP_FOREIGN)
         return MCDS_CORRUPT;
-    int result = mcds__map_open_head(value, bucket->key, &head);
+    int result = mcds__map_open_head(value, bucket->key, flags, &head);
     if (result != MCDS_OK)
         return result;
     bucket->rewrites = head.rewrites;

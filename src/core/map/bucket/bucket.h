@@ -112,8 +112,9 @@ size_t mcds__map_weight(const struct mcds__bucket *bucket, int64_t now_ms, uint3
 /* As `digit`: all entries. Otherwise those whose hash has `digit` at the depth. */
 #define MCDS__MAP_ALL (-1)
 /* Write a value without records under `key`. `digit` is the digit at `depth`. Returns false
- * if memory is refused. Sets *floor_out to the floor for the flags. */
+ * if memory is refused. Sets *flags_out to the flags with which it must be stored. */
 bool mcds__bucket_encode(struct mcds__bucket *bucket, mcds_bytes key, uint32_t depth, int digit,
-                         int64_t now_ms, mcds_buffer *out, uint32_t *floor_out);
+                         enum mcds__map_state state, int64_t now_ms, mcds_buffer *out,
+                         uint32_t *flags_out);
 
 #endif

@@ -157,7 +157,8 @@ static bool is_chosen(const struct mcds__map_entry *entry, uint32_t depth, int d
 }
 
 bool mcds__bucket_encode(struct mcds__bucket *bucket, mcds_bytes key, uint32_t depth, int digit,
-                         int64_t now_ms, mcds_buffer *out, uint32_t *floor_out)
+                         enum mcds__map_state state, int64_t now_ms, mcds_buffer *out,
+                         uint32_t *flags_out)
 {
     assert(bucket->only.data == NULL);
     uint32_t count = 0;
@@ -177,7 +178,7 @@ bool mcds__bucket_encode(struct mcds__bucket *bucket, mcds_bytes key, uint32_t d
         .rewrites = digit == MCDS__MAP_ALL ? bucket->rewrites + 1 : 1,
         .floor_s = bucket->floor_s,
     };
-    mcds__map_seal_head(out, key, &head);
-    *floor_out = bucket->floor_s;
+    *flags_out = mcds__map_flags(state, out->length, bucket->floor_s);
+    mcds__map_seal_head(out, key, *flags_out, &head);
     return true;
 }

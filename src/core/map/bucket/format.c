@@ -339,7 +339,16 @@ int mcds__map_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
     return MCDS_OK;
 }
 
-int mcds__map_open_head(mcds_bytes value, mcds_bytes key, struct mcds__map_head *head_out)
+/* Flags that another program has stored with a value would hide its records or its entries. */
+static uint32_t head_sum_of(uint32_t key_sum, uint32_t flags, const void *head)
+{
+    uint8_t bytes[sizeof flags];
+    set_u32(bytes, flags);
+    return mcds__crc32c(mcds__crc32c(key_sum, bytes, sizeof bytes), head, SUMMED);
+}
+
+int mcds__map_open_head(mcds_bytes value, mcds_bytes key, uint32_t flags,
+                        struct mcds__map_head *head_out)
 {
     static const uint8_t mark[] = {'m', 'd', 'F'};
     size_t at = sizeof mark + 1;
@@ -351,20 +360,21 @@ int mcds__map_open_head(mcds_bytes value, mcds_bytes key, struct mcds__map_head 
     (void)mcds__bucket_get_u32(value, &at, &length);
     (void)mcds__bucket_get_u32(value, &at, &head_out->rewrites);
     (void)mcds__bucket_get_u32(value, &at, &head_out->floor_s);
-    size_t summed = at;
+    assert(at == SUMMED);
     (void)mcds__bucket_get_u32(value, &at, &sum);
     if (!mcds__bucket_get_bytes(value, &at, length, &head_out->snapshot))
         return MCDS_CORRUPT;
     head_out->records_at = at;
     assert(at == MCDS__MAP_HEAD + (size_t)length);
     head_out->key_sum = mcds__map_key_sum(key);
-    uint32_t head_sum = mcds__crc32c(head_out->key_sum, value.data, summed);
+    uint32_t head_sum = head_sum_of(head_out->key_sum, flags, value.data);
     if (mcds__crc32c(head_sum, head_out->snapshot.data, length) != sum || version < VERSION)
         return MCDS_CORRUPT;
     return version == VERSION ? MCDS_OK : MCDS_UNSUPPORTED;
 }
 
-void mcds__map_seal_head(mcds_buffer *value, mcds_bytes key, const struct mcds__map_head *head)
+void mcds__map_seal_head(mcds_buffer *value, mcds_bytes key, uint32_t flags,
+                         const struct mcds__map_head *head)
 {
     assert(value->length >= MCDS__MAP_HEAD && value->length <= UINT32_MAX);
     uint8_t *bytes = value->data;
@@ -374,6 +384,6 @@ void mcds__map_seal_head(mcds_buffer *value, mcds_bytes key, const struct mcds__
     set_u32(bytes + 4, (uint32_t)length);
     set_u32(bytes + 8, head->rewrites);
     set_u32(bytes + 12, head->floor_s);
-    uint32_t sum = bucket_format_sum_of(key, bytes, SUMMED);
+    uint32_t sum = head_sum_of(mcds__map_key_sum(key), flags, bytes);
     set_u32(bytes + SUMMED, mcds__crc32c(sum, bytes + MCDS__MAP_HEAD, length));
 }

@@ -5,7 +5,8 @@
  *
  * The snapshot is the result of all earlier records; the records are commands on one element
  * each, appended since then. All numbers are little-endian; a varint has 7 bits a byte, the
- * lowest first. `sum` is a CRC-32C over the key, the 16 bytes before it and the snapshot.
+ * lowest first. `sum` is a CRC-32C over the key, the client flags, the 16 bytes before it and
+ * the snapshot.
  *
  *   snapshot: writers varint | writer* | entries varint | entry*
  *   writer:   id u64 | low u32 | newest second u32 | ids varint | (seq u32, code u8, number i64)*
@@ -140,10 +141,13 @@ struct mcds__map_head {
     uint32_t key_sum; /* the start value for the sums of all records */
 };
 
-/* MCDS_OK; MCDS_CORRUPT: foreign or damaged; MCDS_UNSUPPORTED: of a newer version. */
-int mcds__map_open_head(mcds_bytes value, mcds_bytes key, struct mcds__map_head *head_out);
+/* MCDS_OK; MCDS_CORRUPT: foreign or damaged, or stored with other flags; MCDS_UNSUPPORTED: of a
+ * newer version. */
+int mcds__map_open_head(mcds_bytes value, mcds_bytes key, uint32_t flags,
+                        struct mcds__map_head *head_out);
 /* Fill in the head of a value whose first MCDS__MAP_HEAD bytes were left free and whose
- * snapshot follows them to the end. */
-void mcds__map_seal_head(mcds_buffer *value, mcds_bytes key, const struct mcds__map_head *head);
+ * snapshot follows them to the end. It must be stored with these flags. */
+void mcds__map_seal_head(mcds_buffer *value, mcds_bytes key, uint32_t flags,
+                         const struct mcds__map_head *head);
 
 #endif
