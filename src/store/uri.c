@@ -29,7 +29,7 @@ static bool uri_decode(char *text)
             return false;
     for (const char *in = text; *in != '\0';) {
         bool is_encoded = *in == '%';
-        *out++ = is_encoded ? (char)byte_of(in) : *in;
+        *out++ = (char)(is_encoded ? byte_of(in) : *in);
         in += is_encoded ? 3 : 1;
     }
     assert(out <= text + strlen(text));

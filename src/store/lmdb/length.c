@@ -132,7 +132,7 @@ static uint64_t child_of(const uint8_t *node)
     return low_half(node) | (uint64_t)two_bytes(node + NODE_FLAGS_AT) << 32;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): at most LEVELS_MAX deep */
+/* At most LEVELS_MAX deep. */
 static bool has_tree(struct walk *walk, uint64_t number, int level)
 {
     assert(level >= 0 && level <= LEVELS_MAX);
