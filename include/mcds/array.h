@@ -49,7 +49,8 @@ typedef bool (*mcds_array_scan_cb)(void *context, mcds_bytes element);
  * Returns:     MCDS_OK         also where visit has ended the scan
  *              MCDS_NOT_FOUND  no such array
  *              MCDS_LOST       a part of the value is gone, or the whole array that this handle has
- *                              seen (reported once); nothing was visited
+ *                              seen, also where another has made it again (reported once); nothing
+ *                              was visited
  * Cost:        1; for a value in parts, 1 more per 8 parts of 512 KB */
 MCDS_API MCDS_CHECKED int mcds_array_scan(mcds_array *array, mcds_array_scan_cb visit,
                                           void *context);
@@ -82,7 +83,8 @@ MCDS_API MCDS_CHECKED int mcds_array_set_start(mcds_array *array, const mcds_byt
  * Returns:     as mcds_array_set, and
  *              MCDS_NOT_FOUND  no such array, and nothing to add
  *              MCDS_LOST       a part of the value is gone, or the whole array that this handle has
- *                              seen (reported once); nothing was changed
+ *                              seen, also where another has made it again (reported once); nothing
+ *                              was changed
  * Cost:        as mcds_array_set; 1 when nothing changes
  * Lost reply:  as mcds_array_set */
 MCDS_API MCDS_CHECKED int mcds_array_change(mcds_array *array, const mcds_bytes *add,

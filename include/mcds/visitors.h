@@ -57,7 +57,9 @@ typedef struct mcds_visitors_value {
      * closed * max(part, 1 - part). */
     double error;
     bool provisional; /* closed may still grow: its period ended less than settle_ms ago */
-    bool reborn; /* a key was lost and made again since this handle saw it: hits are lost */
+    /* A key was lost and made again since this handle saw it: hits are lost. With members also
+     * where it was not made again, and until this handle drops the period. */
+    bool reborn;
     bool reserved[6];
 } mcds_visitors_value;
 #define MCDS_VISITORS_VALUE_INIT                                                               \
@@ -97,7 +99,8 @@ MCDS_API MCDS_CHECKED int mcds_visitors_made_with(mcds_store *store, const char 
  *              MCDS_BUSY       a key vanished or was changed again and again; not counted
  *              MCDS_LOST       members: the store has lost the key that would hold this visitor, and
  *                              others with it; they cannot be counted before the period ends or is
- *                              dropped, and mcds_visitors_get reports `reborn`
+ *                              dropped. Or it has lost the whole period: reported at most once, and
+ *                              the next hit counts. mcds_visitors_get reports `reborn` for both
  * Cost:        1 without visitor or for one that was counted before; 2 for a new one. One more for
  *              the first hit of a period. One or two more for a handle's first call, and again every
  *              three periods, to check the settings. Members: 1, up to 3 for a handle's first two

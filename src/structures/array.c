@@ -22,7 +22,7 @@ struct mcds_array {
     struct mcds__key key;
     struct mcds__key blocks_key;
     struct mcds__record_writer writer;
-    _Atomic bool seen;
+    _Atomic uint64_t seen; /* core/record/record.h */
 };
 
 struct mcds_elements {

@@ -390,6 +390,7 @@ static void a_lost_part_is_told(struct suite *suite)
     add_many(suite, set, 0, 10);
     assert_int_equal(raw_delete(suite, &raw), MCDS_OUT_OK);
     CHECK(MCDS_AMBIGUOUS, suite, mcds_set_add, set, member(1), NULL);
+    CHECK(MCDS_LOST, suite, mcds_set_add, set, member(1), NULL);
     add_many(suite, set, 3, 4);
     check_census(suite, set, 3, 4);
     mcds_set_close(set);

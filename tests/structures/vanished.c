@@ -389,6 +389,106 @@ static void what_each_structure_answers(struct suite *suite)
     mcds_array_close(array);
 }
 
+enum counted { VISITORS_EVER, VISITORS_OF_A_MINUTE, ONLINE, COUNTED };
+
+struct members_case {
+    enum counted counted;
+    mcds_members members;
+    mcds_visitors *visitors;
+    mcds_online *online;
+};
+
+static void open_members(struct suite *suite, struct members_case *of, const char *name)
+{
+    mcds_visitors_options visitors = MCDS_VISITORS_OPTIONS_INIT;
+    mcds_online_options online = MCDS_ONLINE_OPTIONS_INIT;
+    visitors.members = online.members = of->members;
+    visitors.period_ms = of->counted == VISITORS_EVER ? 0 : 60000;
+    online.width_ms = 60000;
+    if (of->counted == ONLINE)
+        CHECK_RESULT(MCDS_OK, mcds_online_open(suite->store, name, &online, &of->online));
+    else
+        CHECK_RESULT(MCDS_OK, mcds_visitors_open(suite->store, name, &visitors, &of->visitors));
+}
+
+static void close_members(const struct members_case *of)
+{
+    if (of->counted == ONLINE)
+        mcds_online_close(of->online);
+    else
+        mcds_visitors_close(of->visitors);
+}
+
+static int hit_members(const struct members_case *of, int number, int64_t at_ms)
+{
+    char name[16];
+    (void)snprintf(name, sizeof name, "v%d", number);
+    return of->counted == ONLINE ? mcds_online_beat(of->online, name, at_ms)
+                                 : mcds_visitors_hit(of->visitors, name, at_ms);
+}
+
+static uint64_t get_members(const struct members_case *of, int64_t at_ms, bool *reborn_out)
+{
+    mcds_visitors_value visitors = MCDS_VISITORS_VALUE_INIT;
+    mcds_online_value online = MCDS_ONLINE_VALUE_INIT;
+    if (of->counted == ONLINE)
+        CHECK_RESULT(MCDS_OK, mcds_online_get(of->online, at_ms, &online));
+    else
+        CHECK_RESULT(MCDS_OK, mcds_visitors_get(of->visitors, at_ms, &visitors));
+    *reborn_out = of->counted == ONLINE ? online.reborn : visitors.reborn;
+    return of->counted == ONLINE ? online.current : visitors.current;
+}
+
+/* `other` counts first after the loss, or nobody but the handle itself. Without a period the first
+ * call is LOST, as for a set. All that is left is counted, and the handle says that it is not all,
+ * until it drops the count; a new handle does not know of it. */
+static void play_members(struct suite *suite, const struct members_case *kind, bool by_other)
+{
+    struct members_case own = *kind, other = *kind;
+    const char *name = fresh_name(suite, "members");
+    int64_t at_ms = T0_MS;
+    bool reborn;
+    open_members(suite, &own, name);
+    open_members(suite, &other, name);
+    for (int i = 0; i < 50; i++)
+        assert_true(hit_members(&own, 1000 + i, at_ms) >=
+                    0); /* EXISTS: no register was raised */
+    assert_true(get_members(&own, at_ms, &reborn) > 40);
+    assert_false(reborn);
+    lose_all(suite);
+    if (by_other)
+        CHECK_RESULT(MCDS_OK, hit_members(&other, 1, at_ms));
+    if (kind->counted == VISITORS_EVER)
+        CHECK_RESULT(MCDS_LOST, hit_members(&own, 2, at_ms));
+    CHECK_RESULT(MCDS_OK, hit_members(&own, 2, at_ms));
+    CHECK_RESULT(MCDS_OK, hit_members(&own, 1000, at_ms)); /* counted before */
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(get_members(&own, at_ms, &reborn), by_other ? 3 : 2);
+        assert_true(reborn);
+    }
+    assert_int_equal(get_members(&other, at_ms, &reborn), by_other ? 3 : 2);
+    assert_false(reborn);
+    CHECK_RESULT(MCDS_OK, kind->counted == ONLINE ? mcds_online_drop(own.online, at_ms)
+                                                  : mcds_visitors_drop(own.visitors, at_ms));
+    CHECK_RESULT(MCDS_OK, hit_members(&own, 1000, at_ms));
+    assert_int_equal(get_members(&own, at_ms, &reborn), 1);
+    assert_false(reborn);
+    close_members(&own);
+    close_members(&other);
+}
+
+static void members_that_are_counted_again_are_reborn(struct suite *suite)
+{
+    skip_without_listing(suite);
+    for (enum counted counted = VISITORS_EVER; counted < COUNTED; counted++)
+        for (mcds_members members = MCDS_MEMBERS_EXACT; members <= MCDS_MEMBERS_ESTIMATED;
+             members++) {
+            struct members_case kind = {counted, members, NULL, NULL};
+            play_members(suite, &kind, false);
+            play_members(suite, &kind, true);
+        }
+}
+
 static const struct suite_case cases[] = {
     CASE(a_set_that_is_lost_is_reported_once),
     CASE_ONCE(a_set_of_many_keys_that_is_lost_is_reported_once),
@@ -398,6 +498,7 @@ static const struct suite_case cases[] = {
     CASE_TWICE(a_drop_after_the_loss_finds_nothing),
     CASE_TWICE(a_drop_of_long_ago_is_not_a_loss),
     CASE_ONCE(what_each_structure_answers),
+    CASE_ONCE(members_that_are_counted_again_are_reborn),
 };
 
 const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

@@ -79,6 +79,17 @@ bool mcds__map_forget(struct mcds__map *map, uint64_t life)
     return is_first;
 }
 
+void mcds__map_note_over(struct mcds__map *map, uint64_t life)
+{
+    assert(life != 0);
+    atomic_store(&map->over, life);
+}
+
+bool mcds__map_is_doubtful(const struct mcds__map *map, uint64_t life)
+{
+    return life == 0 || life == atomic_load_explicit(&map->over, memory_order_relaxed);
+}
+
 /* At most once a second, because threads share the number. */
 void mcds__map_note_seen(struct mcds__map *map, int64_t sent_ns)
 {

@@ -82,7 +82,10 @@ static enum mcds__step ask_later(struct mcds__map_place *place,
 /* The root was read after the keys of a life that is perhaps lost; place->life is that life. */
 static bool reports_loss(struct mcds__map_place *place, struct mcds__map *map)
 {
-    place->lost_root = place->lost_root && mcds__map_forget(map, place->life.number);
+    if (place->lost_root && place->keeps_loss)
+        mcds__map_note_over(map, place->life.number);
+    else if (place->lost_root)
+        place->lost_root = mcds__map_forget(map, place->life.number);
     return place->lost_root;
 }
 
@@ -103,7 +106,8 @@ static enum mcds__step map_locate_take_root(struct mcds__map_place *place,
     if (result != MCDS_OK)
         return mcds__map_refuse(map, operation, result, detail);
     bool is_reported = reports_loss(place, map);
-    mcds__map_adopt(map, &life);
+    if (!is_reported || !place->keeps_loss)
+        mcds__map_adopt(map, &life);
     if (is_reported)
         return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(DROPPED));
     place->life = life;

@@ -39,6 +39,7 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
         atomic_init(&map->proofs[i], 0);
     atomic_init(&map->seen_ns, INT64_MIN / 2);
     atomic_init(&map->rest, 0);
+    atomic_init(&map->over, 0);
     atomic_init(&map->is_making, false);
     atomic_init(&map->has_guess, false);
     for (int i = 0; i < MCDS__MAP_REWRITES_MAX; i++)

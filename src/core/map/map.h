@@ -47,8 +47,9 @@
  *     another. An update whose record certainly is not starts again in the current life.
  *  4. To end a life, a client writes its end mark, NS:TAG:NAME:LIFE:LIFE, and then erases the root,
  *     in one ordered batch on one server. So a life whose root is gone and that has no end mark
- *     was lost by the store: LOST, once for each handle. A handle that then finds no root, or
- *     another root, uses that. An end mark is kept for a day, so a handle that last saw the root
+ *     was lost by the store: LOST, once for each handle, from an operation that ends with it: an
+ *     update in doubt is AMBIGUOUS and leaves LOST to the next. A handle that then finds no root,
+ *     or another root, uses that. An end mark is kept for a day, so a handle that last saw the root
  *     half a day ago reports nothing unless keys of that life are left, in two reads. A map with a
  *     ttl has no end marks. */
 #ifndef MCDS_CORE_MAP_MAP_H
@@ -114,6 +115,7 @@ struct mcds__map {
     _Atomic uint64_t proofs[MCDS__MAP_PROOFS]; /* map/life.c */
     _Atomic int64_t seen_ns; /* when this handle last saw the root, on the monotonic clock */
     _Atomic uint64_t rest;   /* a life whose keys a drop has not erased completely */
+    _Atomic uint64_t over;   /* a life that an update in doubt has found over; 0: none */
     _Atomic bool is_making;  /* an operation is creating the root */
     _Atomic uint64_t growing[MCDS__MAP_REWRITES_MAX];   /* keys that this handle is rewriting */
     _Atomic uint32_t under_way[MCDS__MAP_REWRITES_MAX]; /* bytes in flight, by key */
@@ -159,8 +161,13 @@ void mcds__map_forget_depths(struct mcds__map *map);
 struct mcds__map_life mcds__map_life(const struct mcds__map *map);
 /* Set the life of a root, and forget the state of another life. */
 void mcds__map_adopt(struct mcds__map *map, const struct mcds__map_life *life);
-/* This life is over. Returns true for the first call about it. */
+/* This life is over, and the caller reports that if the store has lost it. Returns true for the
+ * first call about it. */
 bool mcds__map_forget(struct mcds__map *map, uint64_t life);
+/* This life is over. The next update looks for its root first, and reports a loss. */
+void mcds__map_note_over(struct mcds__map *map, uint64_t life);
+/* Whether no update may use this life before it has looked for the root. */
+bool mcds__map_is_doubtful(const struct mcds__map *map, uint64_t life);
 /* The root of the known life was there at this time or later. */
 void mcds__map_note_seen(struct mcds__map *map, int64_t sent_ns);
 /* The request that reads the end mark of a life; `key` holds its key. */
@@ -238,7 +245,9 @@ struct mcds__map_place {
     uint64_t hash;
     struct mcds__map_life life;
     bool is_rootless; /* in: `life` is over; find the remains of its keys */
-    bool lost_root;   /* out, with LOST */
+    bool
+        keeps_loss; /* in: LOST with `lost_root` reaches no caller; the next that asks gets it */
+    bool lost_root; /* out, with LOST */
     uint32_t depth;
     enum mcds__map_state state;
     uint8_t stage;         /* private; 0 at the start, as all that follow */

@@ -86,11 +86,12 @@ static enum mcds__step finish_done(struct mcds__map_update *update,
     return map_update_finish(update, operation, MCDS_OK, NULL);
 }
 
-/* The life in which the record may count is over. */
+/* The life in which the record may count is over. Whether the store has lost it, the next
+ * operation says: this one says only that its own change is in doubt. */
 static enum mcds__step finish_over(struct mcds__map_update *update,
                                    struct mcds__operation *operation)
 {
-    (void)mcds__map_forget(update->map, update->life.number);
+    mcds__map_note_over(update->map, update->life.number);
     update->doubt = true;
     return map_update_finish(update, operation, MCDS_AMBIGUOUS, MCDS__WHY(DROPPED_MEANWHILE));
 }
@@ -231,6 +232,7 @@ static enum mcds__step map_update_locate(struct mcds__map_update *update,
     if (update->stage != UPDATE_LOCATING && update->moves++ == MCDS__MAP_MOVES_MAX)
         return map_update_finish(update, operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     update->stage = UPDATE_LOCATING;
+    update->place.keeps_loss = update->doubt;
     enum mcds__step step = mcds__map_locate_step(&update->place, update->map, operation);
     if (step != MCDS__DONE)
         return step;
@@ -445,9 +447,10 @@ static enum mcds__step map_update_begin(struct mcds__map_update *update,
     assert(update->under_way == NULL);
     struct mcds__map_life life = mcds__map_life(update->map);
     enum mcds__step step;
-    if (life.number == 0 && mcds__map_waits_for_root(update, operation, &step))
+    bool is_doubtful = mcds__map_is_doubtful(update->map, life.number);
+    if (is_doubtful && mcds__map_waits_for_root(update, operation, &step))
         return step;
-    if (life.number == 0 || (update->doubt && life.number != update->life.number)) {
+    if (is_doubtful || (update->doubt && life.number != update->life.number)) {
         mcds__map_take_number(update);
         update->has_asked = true;
         return map_update_locate(update, operation);

@@ -78,7 +78,8 @@ static void open_place(struct mcds__members *members, struct mcds__members_place
         place->ranks = mcds__allocate_zero(mcds__store_env(members->store),
                                            MCDS__HLL_REGISTERS);
     place->tally = tally;
-    place->seen = false;
+    place->life = 0;
+    place->reborn = false;
     place->is_open = true;
 }
 
@@ -109,6 +110,41 @@ void mcds__members_give(struct mcds__members *members, struct mcds__members_plac
     (void)pthread_mutex_lock(&members->mutex);
     assert(place->users > 0);
     place->users--;
+    (void)pthread_mutex_unlock(&members->mutex);
+}
+
+/* The registers that this handle remembers are no longer valid. */
+static void forget_ranks(struct mcds__members_place *place)
+{
+    for (int i = 0; place->ranks != NULL && i < MCDS__HLL_REGISTERS; i++)
+        atomic_store_explicit(&place->ranks[i], 0, memory_order_relaxed);
+}
+
+/* A map that was made again has another life, also where another handle has made it. */
+bool mcds__members_note_end(struct mcds__members *members, struct mcds__members_place *place,
+                            int result)
+{
+    uint64_t life = mcds__map_life(&place->map).number;
+    (void)pthread_mutex_lock(&members->mutex);
+    assert(place->is_open && place->users > 0);
+    bool is_gone = life == 0 && result == MCDS_NOT_FOUND;
+    bool is_other = place->life != 0 && place->life != life && (life != 0 || is_gone);
+    if (is_other || is_gone || result == MCDS_LOST)
+        forget_ranks(place);
+    place->reborn = place->reborn || is_other || result == MCDS_LOST;
+    if (life != 0)
+        place->life = life;
+    bool reborn = place->reborn;
+    (void)pthread_mutex_unlock(&members->mutex);
+    return reborn;
+}
+
+void mcds__members_forget(struct mcds__members *members, struct mcds__members_place *place)
+{
+    (void)pthread_mutex_lock(&members->mutex);
+    forget_ranks(place);
+    place->life = 0;
+    place->reborn = false;
     (void)pthread_mutex_unlock(&members->mutex);
 }
 
@@ -176,9 +212,11 @@ static enum mcds__step take_change(struct mcds__members_hit *hit,
                                    struct mcds__operation *operation)
 {
     assert(hit->stage == CHANGE);
+    (void)mcds__members_note_end(hit->members, hit->place, operation->result);
     if (operation->result != MCDS_OK)
         return MCDS__DONE;
-    note_rank(hit);
+    if (hit->change.life.number == mcds__map_life(&hit->place->map).number)
+        note_rank(hit);
     bool changed = hit->change.code == MCDS__MAP_CHANGED;
     return mcds__operation_finish(operation, changed ? MCDS_OK : MCDS_EXISTS);
 }

@@ -25,7 +25,8 @@ struct mcds__members_place {
     uint64_t tally;
     uint32_t users;
     bool is_open;
-    bool seen;              /* by this handle */
+    uint64_t life;          /* of the map, when this handle last saw it; 0: it has not */
+    bool reborn;            /* members were lost since this handle first saw the interval */
     _Atomic uint8_t *ranks; /* ESTIMATED: known lower bounds of the registers */
     struct mcds__map map;
 };
@@ -48,6 +49,12 @@ void mcds__members_close(struct mcds__members *members);
 /* The state of the interval `tally`, until it is given back; NULL: all are in use. */
 struct mcds__members_place *mcds__members_take(struct mcds__members *members, uint64_t tally);
 void mcds__members_give(struct mcds__members *members, struct mcds__members_place *place);
+/* Record that a hit or a read of the interval has ended with this result. Returns whether members
+ * were lost since this handle first saw the interval. */
+bool mcds__members_note_end(struct mcds__members *members, struct mcds__members_place *place,
+                            int result);
+/* Record that this handle has erased the interval. */
+void mcds__members_forget(struct mcds__members *members, struct mcds__members_place *place);
 
 /* One hit of a member. Steps until DONE:
  *

@@ -1,6 +1,5 @@
 /* Members: read or erase intervals, and count the members of their union. */
 #include <assert.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/environment.h"
@@ -134,38 +133,19 @@ static enum mcds__step members_read_finish(struct mcds__members_read *read,
 static bool take_scan(struct mcds__members_read *read, struct mcds__operation *operation)
 {
     assert(read->place != NULL);
-    struct mcds__members *members = read->members;
-    (void)pthread_mutex_lock(&members->mutex);
-    bool seen = read->place->seen;
-    if (operation->result == MCDS_OK)
-        read->place->seen = !read->erases;
-    (void)pthread_mutex_unlock(&members->mutex);
-    switch (operation->result) {
-    case MCDS_OK:
-        read->found = true;
-        break;
-    case MCDS_NOT_FOUND:
-        read->reborn = read->reborn || seen;
-        break;
-    case MCDS_LOST:
-        read->found = true;
-        read->reborn = true;
-        break;
-    default:
+    int result = operation->result;
+    if (read->erases && (read->scan.erased || result == MCDS_NOT_FOUND))
+        mcds__members_forget(read->members, read->place);
+    if (result != MCDS_OK && result != MCDS_NOT_FOUND && result != MCDS_LOST)
         return false;
-    }
+    if (!read->erases && mcds__members_note_end(read->members, read->place, result))
+        read->reborn = true;
+    read->found = read->found || result != MCDS_NOT_FOUND;
     if (read->no_memory)
         operation->result = MCDS_NO_MEMORY;
     if (read->corrupt)
         (void)mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(BAD_REGISTER));
     return !read->no_memory && !read->corrupt;
-}
-
-/* The registers that this handle remembers are no longer valid. */
-static void forget_ranks(struct mcds__members_place *place)
-{
-    for (int i = 0; place->ranks != NULL && i < MCDS__HLL_REGISTERS; i++)
-        atomic_store_explicit(&place->ranks[i], 0, memory_order_relaxed);
 }
 
 /* Begin the scan of the next interval. False: the operation has the reason. */
@@ -202,9 +182,6 @@ static enum mcds__step members_read_advance(struct mcds__members_read *read,
         enum mcds__step step = mcds__map_scan_step(&read->scan, operation);
         if (step != MCDS__DONE)
             return step;
-        if (operation->result == MCDS_NOT_FOUND || operation->result == MCDS_LOST ||
-            read->erases)
-            forget_ranks(read->place);
         if (!take_scan(read, operation))
             return MCDS__DONE;
         members_read_give_place(read);

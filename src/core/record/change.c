@@ -207,7 +207,7 @@ static enum mcds__step decide(struct mcds__record_change *change,
     *next = load->value;
     if (!load->is_known) {
         *next = (struct mcds__record_value){0};
-        next->generation = (uint64_t)mcds__wall_ns(operation->env);
+        next->generation = mcds__random_u64(operation->env) | 1;
     }
     next->version++;
     next->intent = next->blocks = (struct mcds__record_blocks){0, 0, 0};
@@ -354,6 +354,7 @@ static enum mcds__step record_change_load(struct mcds__record_change *change,
                                           struct mcds__operation *operation)
 {
     operation->connection = 0;
+    change->load.keeps_loss = change->doubt;
     enum mcds__step step = mcds__record_load_step(&change->load, operation);
     if (step != MCDS__DONE)
         return step;
@@ -437,6 +438,16 @@ static enum mcds__step take_added(struct mcds__record_change *change,
                : ask_check(change, operation);
 }
 
+/* This handle has seen what it has written, unless another of its calls has seen another life of
+ * the key. */
+static void note_written(struct mcds__record_change *change)
+{
+    bool is_removed = change->next.kind == MCDS__RECORD_REMOVED;
+    uint64_t before = is_removed ? change->next.generation : 0;
+    (void)atomic_compare_exchange_strong(change->load.seen, &before,
+                                         is_removed ? 0 : change->next.generation);
+}
+
 static enum mcds__step record_change_take_written(struct mcds__record_change *change,
                                                   struct mcds__operation *operation)
 {
@@ -444,7 +455,7 @@ static enum mcds__step record_change_take_written(struct mcds__record_change *ch
     change->obstacle = *reply;
     switch (reply->outcome) {
     case MCDS_OUT_OK:
-        atomic_store(change->load.seen, change->next.kind != MCDS__RECORD_REMOVED);
+        note_written(change);
         return take_success(change, operation);
     case MCDS_OUT_UNKNOWN:
         change->doubt = true;

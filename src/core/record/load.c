@@ -39,6 +39,7 @@ struct mcds__record_scratch *mcds__record_get_scratch(struct mcds__record_scratc
 void mcds__record_load_begin(struct mcds__record_load *load, const mcds_env *env)
 {
     load->skips_blocks = false;
+    load->keeps_loss = false;
     load->is_there = false;
     load->is_known = false;
     load->stage = LOAD_BEGIN;
@@ -117,14 +118,25 @@ static enum mcds__step refuse_value(const struct mcds__record_load *load,
     return mcds__operation_explain(operation, result, detail);
 }
 
+/* This handle has seen that the key holds `generation`, 0: none. Whether the caller reports that the
+ * one which the handle had seen is lost: of all calls that find that out, one does. */
+static bool note_generation(struct mcds__record_load *load, uint64_t generation)
+{
+    uint64_t known = load->was_seen;
+    bool is_lost = known != 0 && load->value.generation != known;
+    if (is_lost && load->keeps_loss)
+        return true;
+    /* What another call of this handle has seen or made since the request is newer. */
+    bool is_first = atomic_compare_exchange_strong(load->seen, &known, generation);
+    return is_lost && is_first && !load->skips_blocks;
+}
+
 static enum mcds__step record_load_take_root(struct mcds__record_load *load,
                                              struct mcds__operation *operation)
 {
     const mcds_reply *reply = &load->request.reply;
-    /* A value that another call of this handle has created since the request need not have
-     * existed then. */
-    if (reply->outcome == MCDS_OUT_MISS && load->was_seen &&
-        atomic_exchange(load->seen, false) && !load->skips_blocks)
+    load->value.generation = 0;
+    if (reply->outcome == MCDS_OUT_MISS && note_generation(load, 0))
         return refuse_value(load, operation, MCDS_LOST, MCDS__WHY(VALUE_GONE));
     if (reply->outcome == MCDS_OUT_MISS)
         return record_load_finish(load, operation, false, (mcds_bytes){NULL, 0});
@@ -140,10 +152,12 @@ static enum mcds__step record_load_take_root(struct mcds__record_load *load,
         return refuse_value(load, operation, MCDS_UNSUPPORTED, MCDS__WHY(NEWER));
     if (!mcds__record_decode(bytes, load->request.key, &load->value))
         return refuse_value(load, operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    bool is_removed = load->value.kind == MCDS__RECORD_REMOVED;
+    if (note_generation(load, is_removed ? 0 : load->value.generation))
+        return refuse_value(load, operation, MCDS_LOST, MCDS__WHY(VALUE_GONE));
     load->is_known = true;
     load->token = reply->cas;
-    atomic_store(load->seen, load->value.kind != MCDS__RECORD_REMOVED);
-    if (load->value.kind == MCDS__RECORD_REMOVED)
+    if (is_removed)
         return record_load_finish(load, operation, false, (mcds_bytes){NULL, 0});
     if (load->value.kind == MCDS__RECORD_INLINE)
         return record_load_finish(load, operation, true, load->value.inlined);

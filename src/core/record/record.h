@@ -55,16 +55,17 @@ struct mcds__record_load {
     struct mcds__key key;
     struct mcds__key blocks_key; /* the beginning of the keys of the blocks */
     bool skips_blocks; /* only whether there is a value; one in blocks reads as empty */
-    /* Whether this handle has read or written the value, so that its loss is reported:
-     * MCDS_LOST, once, and not if skips_blocks. */
-    _Atomic bool *seen;
-    bool is_there; /* out: then `bytes` is the value, valid as long as the load */
-    bool is_known; /* out: `value` and `token` describe the key */
+    /* The generation of the value that this handle has read or written last, 0: none. Where it is
+     * gone, or another is there: MCDS_LOST, once, and not if skips_blocks. */
+    _Atomic uint64_t *seen;
+    bool keeps_loss; /* that result reaches no caller; the next load gets it too */
+    bool is_there;   /* out: then `bytes` is the value, valid as long as the load */
+    bool is_known;   /* out: `value` and `token` describe the key */
     struct mcds__record_value value;
     mcds_cas_token token;
     mcds_bytes bytes;
-    uint8_t stage; /* private, as all that follow */
-    bool was_seen; /* when the key was asked for */
+    uint8_t stage;     /* private, as all that follow */
+    uint64_t was_seen; /* when the key was asked for */
     uint8_t losses;
     uint32_t next_block;
     uint64_t lost_version;
