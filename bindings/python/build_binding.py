@@ -1,0 +1,51 @@
+"""Describe the extension mcds._binding to cffi; setup.py builds it.
+
+MCDS_INCLUDEDIR and MCDS_LIBDIR name a build or an installation; without them pkg-config does.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import cffi
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import declare  # noqa: E402
+
+CALLBACKS = """
+extern "Python" int mcds_py_load(void *, const char *, uint64_t, int64_t *);
+extern "Python" int mcds_py_save(void *, const char *, uint64_t, int64_t);
+extern "Python" int mcds_py_change(void *, const mcds_bytes *, size_t, mcds_elements *);
+"""
+
+
+def variable(name: str) -> str:
+    command = ["pkg-config", f"--variable={name}", "mcds"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def helpers() -> str:
+    """What collect.h declares."""
+    with open(os.path.join(HERE, "collect.h"), encoding="utf-8") as file:
+        text = re.sub(r"/\*.*?\*/", "", file.read(), flags=re.S)
+    return "\n".join(line for line in text.split("\n") if not line.startswith("#"))
+
+
+include = os.environ.get("MCDS_INCLUDEDIR") or variable("includedir")
+built = os.environ.get("MCDS_LIBDIR")
+
+ffi = cffi.FFI()
+ffi.cdef(declare.declare(include) + helpers() + CALLBACKS)
+ffi.set_source(
+    "mcds._binding",
+    '#include "collect.h"',
+    sources=[os.path.relpath(os.path.join(HERE, "collect.c"))],
+    depends=[os.path.join(HERE, "collect.h")],
+    include_dirs=[HERE, include],
+    library_dirs=[built or variable("libdir")],
+    # What a build tree makes runs where it lies; an installed library is found by the linker.
+    runtime_library_dirs=[built] if built else [],
+    libraries=["mcds"],
+)

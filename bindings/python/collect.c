@@ -1,0 +1,244 @@
+/* Callbacks in C for the Python binding. */
+#include "collect.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define CAPACITY_MIN 4096
+
+struct mcds_py_buffer {
+    pthread_mutex_t mutex; /* of a waiting buffer */
+    pthread_cond_t changed;
+    uint8_t *data;
+    size_t length;
+    size_t capacity;
+    size_t most;
+    uint64_t records;
+    bool waits;
+    bool counts_only;
+    bool is_full;
+    bool has_failed;
+    bool has_ended;
+    bool is_stopped;
+};
+
+mcds_py_buffer *mcds_py_buffer_new(size_t most, bool waits)
+{
+    mcds_py_buffer *buffer = calloc(1, sizeof *buffer);
+    pthread_condattr_t monotonic;
+    if (buffer == NULL)
+        return NULL;
+    buffer->most = most;
+    buffer->waits = waits;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&buffer->mutex, NULL);
+    (void)pthread_cond_init(&buffer->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    return buffer;
+}
+
+void mcds_py_buffer_free(mcds_py_buffer *buffer)
+{
+    if (buffer == NULL)
+        return;
+    (void)pthread_mutex_destroy(&buffer->mutex);
+    (void)pthread_cond_destroy(&buffer->changed);
+    free(buffer->data);
+    free(buffer);
+}
+
+const uint8_t *mcds_py_buffer_data(const mcds_py_buffer *buffer, size_t *length_out)
+{
+    *length_out = buffer->length;
+    return buffer->data;
+}
+
+uint64_t mcds_py_buffer_records(const mcds_py_buffer *buffer)
+{
+    return buffer->records;
+}
+
+bool mcds_py_buffer_is_full(const mcds_py_buffer *buffer)
+{
+    return buffer->is_full;
+}
+
+bool mcds_py_buffer_has_failed(const mcds_py_buffer *buffer)
+{
+    return buffer->has_failed;
+}
+
+void mcds_py_buffer_count_only(mcds_py_buffer *buffer)
+{
+    buffer->counts_only = true;
+}
+
+static bool reserve(mcds_py_buffer *buffer, size_t more)
+{
+    if (more > SIZE_MAX / 2 - buffer->length)
+        return false;
+    size_t needed = buffer->length + more;
+    size_t capacity = buffer->capacity > 0 ? buffer->capacity : CAPACITY_MIN;
+    if (needed <= buffer->capacity)
+        return true;
+    while (capacity < needed)
+        capacity *= 2;
+    uint8_t *data = realloc(buffer->data, capacity);
+    if (data == NULL)
+        return false;
+    buffer->data = data;
+    buffer->capacity = capacity;
+    return true;
+}
+
+static bool append(mcds_py_buffer *buffer, const mcds_py_record *record, mcds_bytes key,
+                   mcds_bytes value)
+{
+    size_t length = key.length <= SIZE_MAX / 4 && value.length <= SIZE_MAX / 4
+                        ? sizeof *record + key.length + value.length
+                        : SIZE_MAX;
+    if (length == SIZE_MAX || !reserve(buffer, length)) {
+        buffer->has_failed = true;
+        return false;
+    }
+    uint8_t *to = buffer->data + buffer->length;
+    memcpy(to, record, sizeof *record);
+    if (key.length > 0)
+        memcpy(to + sizeof *record, key.data, key.length);
+    if (value.length > 0)
+        memcpy(to + sizeof *record + key.length, value.data, value.length);
+    buffer->length += length;
+    return true;
+}
+
+static bool put_now(mcds_py_buffer *buffer, const mcds_py_record *record, mcds_bytes key,
+                    mcds_bytes value)
+{
+    buffer->records++;
+    return buffer->counts_only || append(buffer, record, key, value);
+}
+
+/* The record with which a scan is told to end has been visited: a cursor moves past it. */
+static bool put(mcds_py_buffer *buffer, int64_t first, int64_t second, mcds_bytes key,
+                mcds_bytes value)
+{
+    mcds_py_record record = {first, second, key.length, value.length};
+    if (!buffer->waits) {
+        bool goes_on = put_now(buffer, &record, key, value);
+        buffer->is_full = buffer->length >= buffer->most;
+        return goes_on && !buffer->is_full;
+    }
+    (void)pthread_mutex_lock(&buffer->mutex);
+    while (buffer->length >= buffer->most && !buffer->is_stopped)
+        (void)pthread_cond_wait(&buffer->changed, &buffer->mutex);
+    bool goes_on = !buffer->is_stopped && put_now(buffer, &record, key, value);
+    if (buffer->length >= buffer->most / 2)
+        (void)pthread_cond_broadcast(&buffer->changed);
+    (void)pthread_mutex_unlock(&buffer->mutex);
+    return goes_on;
+}
+
+static struct timespec after_ms(uint32_t wait_ms)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += wait_ms / 1000;
+    until.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    return until;
+}
+
+static void exchange(mcds_py_buffer *buffer, mcds_py_buffer *out)
+{
+    uint8_t *data = out->data;
+    size_t capacity = out->capacity;
+    out->data = buffer->data;
+    out->capacity = buffer->capacity;
+    out->length = buffer->length;
+    buffer->data = data;
+    buffer->capacity = capacity;
+    buffer->length = 0;
+}
+
+bool mcds_py_buffer_take(mcds_py_buffer *buffer, mcds_py_buffer *out, uint32_t wait_ms)
+{
+    struct timespec until = after_ms(wait_ms);
+    int late = 0;
+    (void)pthread_mutex_lock(&buffer->mutex);
+    while (buffer->length < buffer->most / 2 && !buffer->has_ended && late == 0)
+        late = pthread_cond_timedwait(&buffer->changed, &buffer->mutex, &until);
+    exchange(buffer, out);
+    bool goes_on = !buffer->has_ended || out->length > 0;
+    (void)pthread_cond_broadcast(&buffer->changed);
+    (void)pthread_mutex_unlock(&buffer->mutex);
+    return goes_on;
+}
+
+void mcds_py_buffer_end(mcds_py_buffer *buffer)
+{
+    (void)pthread_mutex_lock(&buffer->mutex);
+    buffer->has_ended = true;
+    (void)pthread_cond_broadcast(&buffer->changed);
+    (void)pthread_mutex_unlock(&buffer->mutex);
+}
+
+void mcds_py_buffer_stop(mcds_py_buffer *buffer)
+{
+    (void)pthread_mutex_lock(&buffer->mutex);
+    buffer->is_stopped = true;
+    (void)pthread_cond_broadcast(&buffer->changed);
+    (void)pthread_mutex_unlock(&buffer->mutex);
+}
+
+bool mcds_py_collect_set(void *context, mcds_bytes element, uint64_t count)
+{
+    return put(context, (int64_t)count, 0, (mcds_bytes){NULL, 0}, element);
+}
+
+bool mcds_py_collect_table(void *context, mcds_bytes key, mcds_bytes value)
+{
+    return put(context, 0, 0, key, value);
+}
+
+bool mcds_py_collect_value(void *context, mcds_bytes value)
+{
+    return put(context, 0, 0, (mcds_bytes){NULL, 0}, value);
+}
+
+bool mcds_py_collect_event(void *context, const mcds_log_event *event)
+{
+    return put(context, event->when_ms, event->filed_ms, (mcds_bytes){NULL, 0}, event->event);
+}
+
+bool mcds_py_collect_listed(void *context, const mcds_listed *listed)
+{
+    return put(context, 0, 0, mcds_text(listed->noun), mcds_text(listed->name));
+}
+
+/* Two records: the fix has no other place. */
+bool mcds_py_collect_finding(void *context, const mcds_finding *finding)
+{
+    return put(context, finding->severity, 0, mcds_text(finding->subject),
+               mcds_text(finding->what)) &&
+           put(context, 0, 0, (mcds_bytes){NULL, 0}, mcds_text(finding->fix));
+}
+
+size_t mcds_py_drain(mcds_pipeline *pipeline, bool waits, mcds_completion *out, size_t most,
+                     int *result_out)
+{
+    size_t count = 0;
+    *result_out = MCDS_OK;
+    while (count < most && *result_out == MCDS_OK) {
+        *result_out = waits && count == 0 ? mcds_pipeline_next(pipeline, &out[count])
+                                          : mcds_pipeline_poll(pipeline, &out[count]);
+        if (*result_out == MCDS_OK && out[count++].result != MCDS_OK)
+            break;
+    }
+    return count;
+}

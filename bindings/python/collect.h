@@ -1,0 +1,54 @@
+/* collect.h: callbacks in C for the Python binding, so that a scan does not need the interpreter's lock
+ * for each element, and the completions of a pipeline in groups. */
+#ifndef MCDS_PYTHON_COLLECT_H
+#define MCDS_PYTHON_COLLECT_H
+
+#include <mcds.h>
+
+/* What a scan has visited, as records: each begins with an mcds_py_record. */
+typedef struct mcds_py_record {
+    int64_t first;       /* a count, a time, a severity */
+    int64_t second;      /* another time */
+    uint64_t key_length; /* bytes that follow: the key, then the value */
+    uint64_t value_length;
+} mcds_py_record;
+
+typedef struct mcds_py_buffer mcds_py_buffer;
+
+/* `most`: with so many bytes in it a buffer is full. A waiting one keeps its writer then until
+ * mcds_py_buffer_take() has emptied it; another one ends the scan. */
+mcds_py_buffer *mcds_py_buffer_new(size_t most, bool waits);
+/* No scan may use it any more. */
+void mcds_py_buffer_free(mcds_py_buffer *buffer);
+/* Bytes and records so far, for a buffer that does not wait. */
+const uint8_t *mcds_py_buffer_data(const mcds_py_buffer *buffer, size_t *length_out);
+uint64_t mcds_py_buffer_records(const mcds_py_buffer *buffer);
+/* Whether the buffer has ended the scan: it was full, or there was no memory. */
+bool mcds_py_buffer_is_full(const mcds_py_buffer *buffer);
+bool mcds_py_buffer_has_failed(const mcds_py_buffer *buffer);
+/* Only counts from now on. */
+void mcds_py_buffer_count_only(mcds_py_buffer *buffer);
+
+/* Of a waiting buffer. Waits until it is at least half full or the scan is over, or for wait_ms, and
+ * moves its bytes into `out`, another buffer. False: the scan is over, and no bytes are left. */
+bool mcds_py_buffer_take(mcds_py_buffer *buffer, mcds_py_buffer *out, uint32_t wait_ms);
+/* The scan has returned. */
+void mcds_py_buffer_end(mcds_py_buffer *buffer);
+/* Nobody reads any more: the scan ends at its next record. */
+void mcds_py_buffer_stop(mcds_py_buffer *buffer);
+
+/* The context of each is an mcds_py_buffer. */
+bool mcds_py_collect_set(void *context, mcds_bytes element, uint64_t count);
+bool mcds_py_collect_table(void *context, mcds_bytes key, mcds_bytes value);
+bool mcds_py_collect_value(void *context, mcds_bytes value);
+bool mcds_py_collect_event(void *context, const mcds_log_event *event);
+bool mcds_py_collect_listed(void *context, const mcds_listed *listed);
+bool mcds_py_collect_finding(void *context, const mcds_finding *finding);
+
+/* Takes at most `most` finished operations, and ends after one that has failed, so that
+ * mcds_last_error() is about the last one. With `waits` it waits for the first. Returns how many; the
+ * result of the last call of the library is in *result_out. */
+size_t mcds_py_drain(mcds_pipeline *pipeline, bool waits, mcds_completion *out, size_t most,
+                     int *result_out);
+
+#endif

@@ -1,0 +1,37 @@
+"""mcds: data structures on memcached's commands, shared by processes and machines.
+
+    with mcds.open("memcached://cache1,cache2") as s:
+        s.counter("page:home").add(1)
+"""
+
+from .aio import Aio
+from .aio_lock import AioLease, AioLock
+from .array import AioArray, Array, PipelineArray
+from .counter import (AioCounter, AioSumCounter, Counter, CounterValue, PipelineCounter,
+                      PipelineSumCounter, SumCounter)
+from .errors import (Ambiguous, Busy, Corrupt, Error, Exists, Expired, Full, Invalid, Io, Lost,
+                     NoMemory, NotFound, Overflow, Protocol, Timeout, TooBig, TooFuture, TooOld,
+                     Unavailable, Unsupported)
+from .list import AioList, List, PipelineList
+from .lock import Holder, Lease, Lock, PipelineLock
+from .log import AioLog, Event, Log, LogCursor, PipelineLog
+from .pipeline import Pipeline, Result
+from .set import AioSet, Bag, PipelineSet, Sequence, Set
+from .store import Finding, Store, open, version
+from .table import AioTable, Cursor, PipelineTable, Table
+from .views import AioViews, PipelineViews, Views
+from .visitors import (AioOnline, AioVisitors, Members, Online, OnlineValue, PipelineOnline,
+                       PipelineVisitors, Visitors, VisitorsValue)
+
+__all__ = [
+    "Aio", "AioArray", "AioCounter", "AioLease", "AioList", "AioLock", "AioLog", "AioOnline",
+    "AioSet", "AioSumCounter", "AioTable", "AioViews", "AioVisitors", "Ambiguous", "Array", "Bag",
+    "Busy", "Corrupt", "Counter", "CounterValue", "Cursor", "Error", "Event", "Exists", "Expired",
+    "Finding", "Full", "Holder", "Invalid", "Io", "Lease", "List", "Lock", "Log", "LogCursor",
+    "Lost", "Members", "NoMemory", "NotFound", "Online", "OnlineValue", "Overflow", "Pipeline",
+    "PipelineArray", "PipelineCounter", "PipelineList", "PipelineLock", "PipelineLog",
+    "PipelineOnline", "PipelineSet", "PipelineSumCounter", "PipelineTable", "PipelineViews",
+    "PipelineVisitors", "Protocol", "Result", "Sequence", "Set", "Store", "SumCounter", "Table",
+    "Timeout", "TooBig", "TooFuture", "TooOld", "Unavailable", "Unsupported", "Views", "Visitors",
+    "VisitorsValue", "open", "version",
+]

@@ -1,0 +1,135 @@
+"""Locks in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from types import TracebackType
+from typing import Any, Dict, Optional, Type
+
+from ._binding import ffi, lib
+from .core import Opened
+from .errors import Ambiguous, Error, Lost
+from .lock import LockPlans, Tenure, goes_on, slice_ms
+from .plan import Plan, awaited, take_none
+
+
+class AioLease(Tenure):
+    """One tenure of a lock; renew and release are awaited."""
+
+    def __init__(self, opened: Opened, runner: Any, lease: Any) -> None:
+        super().__init__(opened, lease)
+        self._runner = runner
+        self._mutex = asyncio.Lock()
+        self._keeper: "Optional[asyncio.Task[None]]" = None
+        self._has_cancelled = False
+
+    async def _run(self, plan: Plan[None]) -> None:
+        """C uses the lease until the operation has finished, also where the caller is cancelled."""
+        future = self._runner._start(plan)
+        try:
+            await asyncio.shield(future)
+        except asyncio.CancelledError:
+            await asyncio.wait([future])
+            if not future.cancelled():
+                future.exception()
+            raise
+
+    async def renew(self) -> None:
+        """Extend the lease by its whole length from now."""
+        async with self._mutex:
+            try:
+                await self._run(self._renew_plan())
+            except Error as error:
+                self._judge(error)
+                raise
+
+    async def release(self) -> None:
+        """Release the lock. Raises Lost where the lease had ended before."""
+        async with self._mutex:
+            await self._run(self._release_plan())
+
+    async def _keep(self, lease_ms: int, task: "asyncio.Task[Any]") -> None:
+        """Renew until the block has ended; where the lease is lost, cancel the block."""
+        pause = lease_ms / 3000
+        while True:
+            await asyncio.sleep(pause)
+            try:
+                await self.renew()
+                pause = lease_ms / 3000
+            except Error:
+                pause = lease_ms / 20000
+            if self._failure is not None:
+                self._has_cancelled = True
+                task.cancel()
+                return
+
+
+class AioLock(LockPlans):
+    """A lock with leases. An `async with` block holds it, and is cancelled when the lease is lost."""
+
+    holder = awaited(LockPlans._holder)
+    break_lock = awaited(LockPlans._break)
+    drop = awaited(LockPlans._drop)
+
+    def __init__(self, opened: Opened, runner: Any) -> None:
+        super().__init__(opened, runner)
+        self._held: "Dict[asyncio.Task[Any], AioLease]" = {}
+
+    async def acquire(self) -> AioLease:
+        """Wait for the lock as long as the option `wait` says, then Busy. Nothing renews the lease."""
+        wait = self._chosen.wait
+        until = None if wait is None else time.monotonic() + wait
+        lease = AioLease(self._opened, self._runner, ffi.new("mcds_lease *"))
+        while True:
+            plan = Plan(lib.mcds_lock_acquire, lib.mcds_lock_acquire_start,
+                        (self._opened.handle, slice_ms(until), lease._lease), take_none)
+            try:
+                await lease._run(plan)
+                return lease
+            except asyncio.CancelledError:
+                if lease.fence > 0 and lease.remaining > 0:
+                    self._runner._start(lease._release_plan()).add_done_callback(_forget)
+                raise
+            except Error as failure:
+                error = failure
+            if until is not None and time.monotonic() >= until or not goes_on(error, wait):
+                break
+        if isinstance(error, Ambiguous):
+            self._runner._start(lease._release_plan()).add_done_callback(_forget)
+        raise error
+
+    async def __aenter__(self) -> AioLease:
+        task = asyncio.current_task()
+        assert task is not None
+        lease = await self.acquire()
+        self._held[task] = lease
+        if self._chosen.renew:
+            lease._keeper = asyncio.ensure_future(lease._keep(self._chosen.lease_ms, task))
+        return lease
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        lease = self._held.pop(task)
+        if lease._keeper is not None:
+            lease._keeper.cancel()
+            await asyncio.wait([lease._keeper])
+        is_ours = lease._has_cancelled and isinstance(error, asyncio.CancelledError)
+        if is_ours and hasattr(task, "uncancel"):
+            task.uncancel()
+        try:
+            await lease.release()
+        except Error as failure:
+            lease._judge(failure)
+            if error is None:
+                raise
+        if is_ours:
+            raise lease._failure or Lost("the lease is over")
+
+
+def _forget(future: "asyncio.Future[None]") -> None:
+    """Nobody waits for it; its failure is no news."""
+    if not future.cancelled():
+        future.exception()

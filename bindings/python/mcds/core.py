@@ -1,0 +1,86 @@
+"""An open store of C, and the structures that are open on it."""
+
+from __future__ import annotations
+
+import collections
+import threading
+from typing import Any, Callable, Hashable, List, Optional, Tuple
+
+from ._binding import ffi, lib
+from .errors import Error, Invalid, check
+
+#: Handles of structures that are kept open, so that `store.counter("a")` is cheap the second time
+#: and a handle's first call, which looks for more, is made once.
+KEPT = 1024
+
+
+class Opened:
+    """A handle of C. It is closed when nothing refers to it, so never during a call."""
+
+    __slots__ = ("handle", "name", "options", "kept")
+
+    def __init__(self, handle: Any, name: bytes, options: Any = None, kept: Any = None) -> None:
+        self.handle = handle
+        self.name = name
+        self.options = options
+        self.kept = kept
+
+
+class Core:
+    """The handle of a store. Any thread may use it."""
+
+    def __init__(self, uri: bytes, options: Any) -> None:
+        out = ffi.new("mcds_store **")
+        check(lib.mcds_open(uri, options, out))
+        self.handle = ffi.gc(out[0], lib.mcds_close)
+        self.timeout_ms: int = options.timeout_ms
+        self._lock = threading.Lock()
+        self._opened: "collections.OrderedDict[Hashable, Opened]" = collections.OrderedDict()
+        self._exact: List[Opened] = []
+        self._at_close: List[Callable[[], None]] = []
+
+    def open(self, noun: str, name: bytes, options: Any, key: Tuple[Hashable, ...],
+             kept: Any = None) -> Opened:
+        """The structure with this name and these options; opens it if it is not open yet."""
+        whole = (noun, name, *key)
+        with self._lock:
+            opened = self._opened.get(whole)
+            if opened is not None:
+                self._opened.move_to_end(whole)
+                return opened
+            if self.handle is ffi.NULL:
+                raise Invalid(f"{noun} {name!r}: the store is closed")
+            out = ffi.new(f"mcds_{noun} **")
+            check(getattr(lib, f"mcds_{noun}_open")(self.handle, name, options, out))
+            handle = ffi.gc(out[0], getattr(lib, f"mcds_{noun}_close"))
+            opened = self._opened[whole] = Opened(handle, name, options, kept)
+            if noun == "counter" and (options.flags & lib.MCDS_COUNTER_EXACT or options.copies > 1):
+                self._exact.append(opened)
+            if len(self._opened) > KEPT:
+                self._opened.popitem(last=False)
+            return opened
+
+    def at_close(self, function: Callable[[], None]) -> None:
+        with self._lock:
+            self._at_close.append(function)
+
+    def close(self) -> None:
+        """Write what exact counters hold, then let go of every handle."""
+        with self._lock:
+            self.handle = ffi.NULL
+            functions, self._at_close = self._at_close, []
+            exact, self._exact = self._exact, []
+            opened = list(self._opened.values())
+            self._opened.clear()
+        failure: Optional[Error] = None
+        for function in functions:
+            function()
+        for counter in exact:
+            try:
+                check(lib.mcds_counter_flush(counter.handle))
+            except Error as error:
+                failure = failure or error
+        for structure in {id(one): one for one in opened + exact}.values():
+            structure.handle = ffi.NULL
+        if failure is not None:
+            raise failure

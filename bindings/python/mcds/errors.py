@@ -1,0 +1,176 @@
+"""One exception for each result that is no answer, with the parts of the library's sentence."""
+
+from __future__ import annotations
+
+from typing import Dict, NoReturn, Type
+
+from ._binding import ffi, lib
+
+
+def text(pointer: object) -> str:
+    """A C string. Names may be any bytes."""
+    return "" if pointer == ffi.NULL else str(ffi.string(pointer).decode(errors="backslashreplace"))
+
+
+class Error(Exception):
+    """A call has failed. Nothing was changed, unless the class says otherwise.
+
+    The attributes are the members of ``mcds_last_error()``; what is unknown is "" or 0.
+
+    >>> try:
+    ...     mcds.open("nowhere:")
+    ... except mcds.Error as error:
+    ...     print(type(error).__name__, error.cause, error.option)
+    Invalid BAD_URI uri
+    """
+
+    result = 0  #: the result code of C
+    cause = ""  #: "HELD", "CONNECTION_REFUSED", ...: MCDS_CAUSE_ of C without this prefix
+    os_error = 0  #: errno, or 0
+    noun = ""  #: "counter", "lock", ...
+    name = ""  #: of the structure
+    verb = ""  #: "add", ...
+    option = ""  #: the argument concerned
+    wanted = ""  #: what is allowed, or what the handle was opened with
+    found = ""  #: what was given, or what the structure was made with
+    wanted_min = 0
+    wanted_max = 0
+    found_number = 0
+    peer = ""  #: the server or file
+    reason = ""  #: the cause in one clause
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class NotFound(Error, KeyError):
+    """No such key."""
+
+
+class Exists(Error):
+    """It is there already."""
+
+
+class Busy(Error):
+    """Held by another, or changed by others until the timeout; not applied, and may be repeated."""
+
+
+class TooOld(Error, ValueError):
+    """Earlier than is accepted."""
+
+
+class TooFuture(Error, ValueError):
+    """Later than the log accepts."""
+
+
+class Ambiguous(Error):
+    """A reply was lost: the change may have been applied, or may still be."""
+
+
+class Lost(Error):
+    """Something that must exist is gone or was made again."""
+
+
+class Timeout(Error, TimeoutError):
+    """The deadline has passed; not applied."""
+
+
+class Unavailable(Error, ConnectionError):
+    """The store cannot be reached; not applied."""
+
+
+class Expired(Error):
+    """The lease is over."""
+
+
+class Invalid(Error, ValueError):
+    """An argument is out of its range, or the structure was made with other options."""
+
+
+class TooBig(Error, ValueError):
+    """Larger than the store accepts."""
+
+
+class NoMemory(Error, MemoryError):
+    """This process is out of memory."""
+
+
+class Full(Error):
+    """The store is out of memory or of disk."""
+
+
+class Corrupt(Error):
+    """A key holds something that mcds did not write."""
+
+
+class Unsupported(Error):
+    """This store cannot do it."""
+
+
+class Protocol(Error):
+    """The other side does not speak memcached's protocol."""
+
+
+class Overflow(Error, OverflowError):
+    """The number leaves its range."""
+
+
+class Io(Error, OSError):
+    """The store refused for another reason; the message has it."""
+
+
+KINDS: Dict[int, Type[Error]] = {
+    lib.MCDS_NOT_FOUND: NotFound,
+    lib.MCDS_EXISTS: Exists,
+    lib.MCDS_BUSY: Busy,
+    lib.MCDS_TOO_OLD: TooOld,
+    lib.MCDS_TOO_FUTURE: TooFuture,
+    lib.MCDS_AMBIGUOUS: Ambiguous,
+    lib.MCDS_LOST: Lost,
+    lib.MCDS_TIMEOUT: Timeout,
+    lib.MCDS_UNAVAILABLE: Unavailable,
+    lib.MCDS_EXPIRED: Expired,
+    lib.MCDS_INVALID: Invalid,
+    lib.MCDS_TOO_BIG: TooBig,
+    lib.MCDS_NO_MEMORY: NoMemory,
+    lib.MCDS_FULL: Full,
+    lib.MCDS_CORRUPT: Corrupt,
+    lib.MCDS_UNSUPPORTED: Unsupported,
+    lib.MCDS_PROTOCOL: Protocol,
+    lib.MCDS_OVERFLOW: Overflow,
+    lib.MCDS_IO: Io,
+}
+TEXTS = ("noun", "name", "verb", "option", "wanted", "found", "peer", "reason")
+NUMBERS = ("os_error", "wanted_min", "wanted_max", "found_number")
+
+
+def error_of(code: int) -> Error:
+    """The exception for a result of the call that this thread has just made.
+
+    Only BUSY and negative results leave a sentence; the other answers explain themselves.
+    """
+    error = KINDS.get(code, Error)(text(lib.mcds_strerror(code)))
+    error.result = code
+    last = lib.mcds_last_error()
+    if (code < 0 or code == lib.MCDS_BUSY) and last.result == code:
+        error.message = text(lib.mcds_errmsg())
+        error.cause = text(lib.mcds_cause_name(last.cause))[len("MCDS_CAUSE_"):]
+        for name in TEXTS:
+            setattr(error, name, text(getattr(last, name)))
+        for name in NUMBERS:
+            setattr(error, name, int(getattr(last, name)))
+    return error
+
+
+def fail(code: int) -> NoReturn:
+    raise error_of(code)
+
+
+def check(code: int) -> None:
+    """Raise unless the call has succeeded."""
+    if code != 0:
+        raise error_of(code)

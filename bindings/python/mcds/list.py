@@ -1,0 +1,122 @@
+"""Lists that grow at the end."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any, AsyncIterator, Callable, Iterable, Iterator
+
+from ._binding import ffi, lib
+from .core import Core, Opened
+from .plan import (Bytes, Plan, Structure, as_array, as_bytes, awaited, encode_name, new_options,
+                   started, take_found, take_none, waiting)
+from .stream import Stream, collect_value, count, read_all
+
+#: extend() makes one call for so many values.
+GROUP = 4096
+
+
+def open_list(core: Core, name: Bytes) -> Opened:
+    """Values in the order in which they were pushed, in any number.
+
+    >>> jobs = s.list("jobs")
+    >>> jobs.push("resize 17"); jobs.extend(["resize 18", "mail 4"])
+    >>> list(jobs)
+    [b'resize 17', b'resize 18', b'mail 4']
+    >>> list(jobs.values(skip=1, limit=1))
+    [b'resize 18']
+    """
+    return core.open("list", encode_name(name), new_options("mcds_list_options"), ())
+
+
+class ListPlans(Structure):
+    def _push(self, value: Bytes) -> Plan[None]:
+        """Add a value at the end. Exactly once, also where a reply is lost."""
+        return Plan(lib.mcds_list_push, lib.mcds_list_push_start,
+                    (self._opened.handle, as_bytes(value)), take_none)
+
+    def _push_many(self, values: Iterable[Bytes]) -> Plan[None]:
+        """Add values in their order; those of others may come between them."""
+        array, kept = as_array(values)
+        return Plan(lib.mcds_list_push_many, lib.mcds_list_push_many_start,
+                    (self._opened.handle, array, len(kept), ffi.NULL), take_none, (array, kept))
+
+    def _clear(self) -> Plan[bool]:
+        """Empty the list. False: there was none."""
+        return Plan(lib.mcds_list_clear, lib.mcds_list_clear_start, (self._opened.handle,),
+                    take_found)
+
+    def _drop(self) -> Plan[bool]:
+        """Empty the list and erase it. False: there was none."""
+        return Plan(lib.mcds_list_drop, lib.mcds_list_drop_start, (self._opened.handle,),
+                    take_found)
+
+    def _read(self, skip: int = 0, limit: int = 0) -> Plan["builtins.list[bytes]"]:
+        """The values after the first `skip`, in memory, at most `limit` (0: all)."""
+        return read_all(lib.mcds_list_scan, lib.mcds_list_scan_start,
+                        (self._opened.handle, skip, limit), collect_value, lambda record: record[3])
+
+    def _scan(self, skip: int, limit: int) -> Callable[[Any], int]:
+        return lambda buffer: int(lib.mcds_list_scan(self._opened.handle, skip, limit,
+                                                     collect_value, buffer))
+
+
+class List(ListPlans):
+    """Values in the order in which they were pushed."""
+
+    push = waiting(ListPlans._push)
+    clear = waiting(ListPlans._clear)
+    drop = waiting(ListPlans._drop)
+
+    def extend(self, values: Iterable[Bytes]) -> None:
+        """Add values in their order, 4096 with each call."""
+        group: builtins.list[Bytes] = []
+        for value in values:
+            group.append(value)
+            if len(group) == GROUP:
+                self._push_many(group).wait()
+                group = []
+        if group:
+            self._push_many(group).wait()
+
+    def values(self, skip: int = 0, limit: int = 0) -> Iterator[bytes]:
+        """The values after the first `skip`, in order and in parts, at most `limit` (0: all)."""
+        for _, _, _, value in Stream(self._scan(skip, limit)):
+            yield value
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self.values()
+
+    def __len__(self) -> int:
+        """The number of values. This visits all of them."""
+        return count(self._scan(0, 0))
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self.values(limit=1))
+
+
+class PipelineList(ListPlans):
+    """A list in a pipeline. Operations of a pipeline have no order among each other."""
+
+    push = started(ListPlans._push)
+    push_many = started(ListPlans._push_many)
+    read = started(ListPlans._read)
+    clear = started(ListPlans._clear)
+    drop = started(ListPlans._drop)
+
+
+class AioList(ListPlans):
+    """A list whose operations are awaited."""
+
+    push = awaited(ListPlans._push)
+    push_many = awaited(ListPlans._push_many)
+    read = awaited(ListPlans._read)
+    clear = awaited(ListPlans._clear)
+    drop = awaited(ListPlans._drop)
+
+    async def values(self, skip: int = 0, limit: int = 0) -> AsyncIterator[bytes]:
+        """The values after the first `skip`, in order, in parts that another thread reads."""
+        async for _, _, _, value in Stream(self._scan(skip, limit)):
+            yield value
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self.values()

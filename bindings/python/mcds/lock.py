@@ -1,0 +1,272 @@
+"""Locks with leases and fences."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from types import TracebackType
+from typing import Any, List, Optional, Type
+
+from ._binding import ffi, lib
+from .core import Core, Opened
+from .errors import Ambiguous, Busy, Error, Expired, Lost, Timeout, Unavailable, error_of, text
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_ms, encode_name, new_options,
+                   new_sized, started, take_found, take_none, waiting)
+
+#: A waiting acquisition returns to the interpreter so often, so that signals are handled.
+LOOK_MS = 500
+LEASE_DEFAULT_MS = 15000
+
+
+@dataclasses.dataclass(frozen=True)
+class Holder:
+    """Who holds a lock."""
+
+    fence: int  #: the newest fence drawn; 0: the store has lost it
+    remaining: Optional[float]  #: seconds, unless it is renewed; None: the store does not report it
+    label: str
+
+
+@dataclasses.dataclass(frozen=True)
+class LockOptions:
+    """How a handle waits and renews."""
+
+    lease_ms: int
+    wait: Optional[float]
+    renew: bool
+
+
+def open_lock(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None, label: Bytes = b"",
+              wait: Optional[float] = None, renew: bool = True) -> Opened:
+    """A lock: one holder at a time, until it releases or its lease of `ttl` seconds (15) ends.
+
+    wait   seconds to wait for it, then Busy; None: for ever, but not for a store that is down
+    renew  a thread (or a task) renews the lease while the block runs
+    label  names the holder to others
+
+    >>> with s.lock("nightly", ttl=30) as lease:
+    ...     lease.fence > 0, lease.lost
+    (True, False)
+
+    The block ends with Lost where the lease was lost meanwhile. `lease.check()` raises it earlier.
+    Pass the fence to what the lock protects, and let that refuse smaller fences.
+    """
+    lease_ms = as_ms(ttl)
+    label = encode_name(label)
+    shown = ffi.new("char[]", label)
+    options = new_options("mcds_lock_options", lease_ms=lease_ms, label=shown)
+    chosen = LockOptions(lease_ms or LEASE_DEFAULT_MS, wait, renew)
+    return core.open("lock", encode_name(name), options, (lease_ms, label, chosen), chosen)
+
+
+def take_holder(code: int, out: Any) -> Optional[Holder]:
+    if code == NOT_FOUND:
+        return None
+    if code != 0:
+        raise error_of(code)
+    remaining = out.remaining_ms / 1000 if out.remaining_ms >= 0 else None
+    return Holder(out.fence, remaining, text(out.label))
+
+
+class Tenure:
+    """One tenure of a lock, without a way to renew or release it."""
+
+    def __init__(self, opened: Opened, lease: Any) -> None:
+        self._opened = opened
+        self._handle = opened.handle
+        self._lease = lease
+        self._failure: Optional[Error] = None
+
+    @property
+    def fence(self) -> int:
+        """Larger than the fence of every tenure before."""
+        return int(self._lease.fence)
+
+    @property
+    def remaining(self) -> float:
+        """Seconds that are left; 0 when it is over."""
+        return int(lib.mcds_lock_remaining_ms(self._handle, self._lease)) / 1000
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lease has ended, or may have: another may hold the lock."""
+        return self._failure is not None or self.remaining == 0
+
+    def check(self) -> None:
+        """Raise Lost where the lease has ended. Call it before what must not be done twice."""
+        if self._failure is not None:
+            raise self._failure
+        if self.remaining == 0:
+            raise Lost(f"lock {self._opened.name!r}: the lease is over")
+
+    def _judge(self, error: Error) -> None:
+        """What a renewal that has failed says about the lease."""
+        if isinstance(error, (Lost, Expired)) or self.remaining == 0:
+            self._failure = error if isinstance(error, Lost) else Lost(str(error))
+
+    def _renew_plan(self) -> Plan[None]:
+        return Plan(lib.mcds_lock_renew, lib.mcds_lock_renew_start, (self._handle, self._lease),
+                    take_none)
+
+    def _release_plan(self) -> Plan[None]:
+        return Plan(lib.mcds_lock_release, lib.mcds_lock_release_start,
+                    (self._handle, self._lease), take_none)
+
+    def __repr__(self) -> str:
+        return f"<mcds.{type(self).__name__} fence {self.fence}, {self.remaining:.3f} s>"
+
+
+class Lease(Tenure):
+    """One tenure of a lock. Any thread may use it."""
+
+    def __init__(self, opened: Opened, lease: Any) -> None:
+        super().__init__(opened, lease)
+        self._mutex = threading.Lock()
+        self._is_over = threading.Event()
+
+    def renew(self) -> None:
+        """Extend the lease by its whole length from now."""
+        with self._mutex:
+            try:
+                self._renew_plan().wait()
+            except Error as error:
+                self._judge(error)
+                raise
+
+    def release(self) -> None:
+        """Release the lock. Raises Lost where the lease had ended before."""
+        self._is_over.set()
+        with self._mutex:
+            self._release_plan().wait()
+
+    def _keep(self, lease_ms: int) -> None:
+        """Renew until it is over or lost. A thread runs this."""
+        pause = lease_ms / 3000
+        while not self._is_over.wait(pause) and self._failure is None:
+            with self._mutex:
+                if self._is_over.is_set():
+                    return
+                try:
+                    self._renew_plan().wait()
+                    pause = lease_ms / 3000
+                except Error as error:
+                    self._judge(error)
+                    pause = lease_ms / 20000
+
+
+def take_lease(code: int, out: Any) -> Optional[Lease]:
+    opened, lease = out
+    if code == lib.MCDS_BUSY:
+        return None
+    if code != 0:
+        raise error_of(code)
+    return Lease(opened, lease)
+
+
+class LockPlans(Structure):
+    @property
+    def _chosen(self) -> LockOptions:
+        chosen: LockOptions = self._opened.kept
+        return chosen
+
+    def _try_acquire(self) -> Plan[Optional[Lease]]:
+        """Acquire the lock, or return None where another holds it. Nothing renews this lease.
+
+        >>> lease = s.lock("once").try_acquire()
+        >>> s.lock("once").try_acquire() is None
+        True
+        >>> lease.release()
+        """
+        lease = ffi.new("mcds_lease *")
+        return Plan(lib.mcds_lock_try_acquire, lib.mcds_lock_try_acquire_start,
+                    (self._opened.handle, lease), take_lease, (self._opened, lease))
+
+    def _holder(self) -> Plan[Optional[Holder]]:
+        """Who holds the lock; None where it is free."""
+        out = new_sized("mcds_lock_holder")
+        return Plan(lib.mcds_lock_get_holder, lib.mcds_lock_get_holder_start,
+                    (self._opened.handle, out), take_holder, out)
+
+    def _break(self) -> Plan[bool]:
+        """Take the lock from its holder, which gets Lost. False: it was free."""
+        return Plan(lib.mcds_lock_break, lib.mcds_lock_break_start, (self._opened.handle,),
+                    take_found)
+
+    def _drop(self) -> Plan[bool]:
+        """Erase a free lock with its fence. False: there was none. Busy: it is held."""
+        return Plan(lib.mcds_lock_drop, lib.mcds_lock_drop_start, (self._opened.handle,),
+                    take_found)
+
+
+def goes_on(error: Error, wait: Optional[float]) -> bool:
+    """Whether an acquisition that has failed so is tried again until its time is over."""
+    return isinstance(error, Busy) or (
+        wait is not None and isinstance(error, (Ambiguous, Timeout, Unavailable)))
+
+
+def slice_ms(until: Optional[float]) -> int:
+    left = LOOK_MS if until is None else round((until - time.monotonic()) * 1000)
+    return max(0, min(LOOK_MS, left))
+
+
+class Lock(LockPlans):
+    """A lock with leases. A with block holds it."""
+
+    try_acquire = waiting(LockPlans._try_acquire)
+    holder = waiting(LockPlans._holder)
+    break_lock = waiting(LockPlans._break)
+    drop = waiting(LockPlans._drop)
+
+    def __init__(self, opened: Opened, runner: Any) -> None:
+        super().__init__(opened, runner)
+        self._held = threading.local()
+
+    def acquire(self) -> Lease:
+        """Wait for the lock as long as the option `wait` says, then Busy. Nothing renews the lease."""
+        wait = self._chosen.wait
+        until = None if wait is None else time.monotonic() + wait
+        lease = ffi.new("mcds_lease *")
+        handle = self._opened.handle
+        while True:
+            code = lib.mcds_lock_acquire(handle, slice_ms(until), lease)
+            if code == 0:
+                return Lease(self._opened, lease)
+            error = error_of(code)
+            if until is not None and time.monotonic() >= until or not goes_on(error, wait):
+                break
+        if isinstance(error, Ambiguous):
+            lib.mcds_lock_release(handle, lease)
+        raise error
+
+    def _leases(self) -> List[Lease]:
+        """Those of the with blocks that this thread is in."""
+        leases: List[Lease] = self._held.__dict__.setdefault("leases", [])
+        return leases
+
+    def __enter__(self) -> Lease:
+        lease = self.acquire()
+        self._leases().append(lease)
+        if self._chosen.renew:
+            threading.Thread(target=lease._keep, args=(self._chosen.lease_ms,), name="mcds-lease",
+                             daemon=True).start()
+        return lease
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        lease = self._leases().pop()
+        try:
+            lease.release()
+        except Error as failure:
+            lease._judge(failure)
+            if error is None:
+                raise
+
+
+class PipelineLock(LockPlans):
+    """A lock in a pipeline."""
+
+    try_acquire = started(LockPlans._try_acquire)
+    holder = started(LockPlans._holder)
+    break_lock = started(LockPlans._break)
+    drop = started(LockPlans._drop)

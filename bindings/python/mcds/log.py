@@ -1,0 +1,235 @@
+"""Logs of events."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import dataclasses
+import datetime
+import time
+from typing import Any, AsyncIterator, Callable, Iterable, Iterator, Optional
+
+from ._binding import ffi, lib
+from .core import Core, Opened
+from .errors import check
+from .plan import (Bytes, Plan, Seconds, Structure, When, as_array, as_bytes, as_ms, as_time_ms,
+                   awaited, encode_name, from_time_ms, new_options, new_sized, started,
+                   take_found, take_none, waiting)
+from .stream import PART, Stream, check_scan, collect_event, new_buffer, read_all, records
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """An event of a log."""
+
+    when: datetime.datetime  #: its own time
+    filed: datetime.datetime  #: by arrival: when it arrived; else the same
+    data: bytes
+
+
+def open_log(core: Core, name: Bytes, *, by_arrival: bool = False, late: Optional[Seconds] = None,
+             retention: Optional[Seconds] = None, chunk: Optional[Seconds] = None,
+             ahead: Optional[Seconds] = None) -> Opened:
+    """Events with a time, kept for `retention` seconds (7 days).
+
+    late    age of the oldest event that is accepted; 60 s
+    ahead   an event may be so far ahead of this machine's clock; 5 s
+    by_arrival  file events under the time of arrival; none is too old
+
+    >>> log = s.log("deploys")
+    >>> log.put("v42 on web3")
+    >>> [event.data for event in log]
+    [b'v42 on web3']
+    """
+    key = (by_arrival, as_ms(late), as_ms(retention), as_ms(chunk), as_ms(ahead))
+    options = new_options("mcds_log_options", flags=lib.MCDS_LOG_BY_ARRIVAL * by_arrival,
+                          late_ms=key[1], retention_ms=key[2], chunk_ms=key[3], ahead_ms=key[4])
+    return core.open("log", encode_name(name), options, key)
+
+
+class LogCursor:
+    """The position of a reader that follows a log.
+
+    Without a start it begins with the events that are put after its first use; with one, at the
+    events filed at that time or later. Used by one reader at a time.
+    """
+
+    def __init__(self, start: Optional[When] = None) -> None:
+        self._cursor = ffi.new("mcds_log_cursor *")
+        self._info = new_sized("mcds_log_info")
+        self._cursor.from_ms = 0 if start is None else max(1, as_time_ms(start))
+
+    @property
+    def gaps(self) -> int:
+        """Places where events are missing that the store should hold."""
+        return int(self._info.gaps)
+
+    @property
+    def corrupt(self) -> int:
+        """Sequences of bytes that mcds did not write."""
+        return int(self._info.corrupt)
+
+    def save(self) -> str:
+        """The position as text, for another process or for later."""
+        out = ffi.new("char[]", lib.MCDS_LOG_CURSOR_TEXT)
+        lib.mcds_log_cursor_save(self._cursor, out)
+        return str(ffi.string(out).decode())
+
+    @classmethod
+    def load(cls, text: Bytes) -> "LogCursor":
+        """The cursor of a text that save() has made."""
+        cursor = cls()
+        check(lib.mcds_log_cursor_load(cursor._cursor, encode_name(text)))
+        return cursor
+
+
+def to_range(first: Optional[When], last: Optional[When], limit: int, newest_first: bool) -> Any:
+    log_range = new_sized("mcds_log_range")
+    log_range.first_ms = as_time_ms(first)
+    log_range.last_ms = as_time_ms(last)
+    log_range.limit = limit
+    log_range.newest_first = newest_first
+    return log_range
+
+
+def to_event(record: Any) -> Event:
+    when_ms, filed_ms, _, data = record
+    return Event(from_time_ms(when_ms), from_time_ms(filed_ms), data)
+
+
+class LogPlans(Structure):
+    def _put(self, event: Bytes, when: Optional[When] = None) -> Plan[None]:
+        """Put an event; without a time, now. Raises TooOld and TooFuture.
+
+        >>> s.log("audit").put("alice signed in", when=time.time() - 2)
+        """
+        return Plan(lib.mcds_log_put, lib.mcds_log_put_start,
+                    (self._opened.handle, as_time_ms(when), as_bytes(event)), take_none)
+
+    def _put_many(self, events: Iterable[Bytes], when: Optional[When] = None) -> Plan[None]:
+        """Put several events of one time, in their order."""
+        array, kept = as_array(events)
+        return Plan(lib.mcds_log_put_many, lib.mcds_log_put_many_start,
+                    (self._opened.handle, as_time_ms(when), array, len(kept), ffi.NULL), take_none,
+                    (array, kept))
+
+    def _tail(self, cursor: LogCursor) -> Plan["builtins.list[Event]"]:
+        """What was put since the last call with this cursor, about 256 KB of it; empty: nothing new.
+
+        Every event comes once, late ones too. What is lost is counted in `cursor.gaps`.
+
+        >>> cursor = mcds.LogCursor()
+        >>> s.log("news").tail(cursor)
+        []
+        >>> s.log("news").put("one"); [event.data for event in s.log("news").tail(cursor)]
+        [b'one']
+        >>> cursor = mcds.LogCursor.load(cursor.save())
+        """
+        buffer = new_buffer(PART)
+
+        def take(code: int, out: Any) -> "builtins.list[Event]":
+            # The cursor has passed these, so they come first; the next call fails again.
+            events = builtins.list(map(to_event, records(buffer)))
+            if not events:
+                check_scan(code, buffer)
+            return events
+
+        return Plan(lib.mcds_log_tail, lib.mcds_log_tail_start,
+                    (self._opened.handle, cursor._cursor, collect_event, buffer,
+                     cursor._info), take, (cursor, buffer))
+
+    def _drop(self) -> Plan[bool]:
+        """Erase the log. False: there was none."""
+        return Plan(lib.mcds_log_drop, lib.mcds_log_drop_start, (self._opened.handle,), take_found)
+
+    def _read(self, first: Optional[When] = None, last: Optional[When] = None, *, limit: int = 0,
+              newest_first: bool = False) -> Plan["builtins.list[Event]"]:
+        """The events of a range, in memory, at most `limit` (0: all)."""
+        return read_all(lib.mcds_log_scan, lib.mcds_log_scan_start,
+                        (self._opened.handle, to_range(first, last, limit, newest_first)),
+                        collect_event, to_event, (ffi.NULL,))
+
+    def _scan(self, log_range: Any, info: Any = ffi.NULL) -> Callable[[Any], int]:
+        return lambda buffer: int(lib.mcds_log_scan(self._opened.handle, log_range, collect_event,
+                                                    buffer, info))
+
+
+class Log(LogPlans):
+    """Events with a time, read by range or followed with a cursor."""
+
+    put = waiting(LogPlans._put)
+    put_many = waiting(LogPlans._put_many)
+    tail = waiting(LogPlans._tail)
+    drop = waiting(LogPlans._drop)
+
+    def events(self, first: Optional[When] = None, last: Optional[When] = None, *, limit: int = 0,
+               newest_first: bool = False) -> Iterator[Event]:
+        """The events filed from `first` on and before `last`, in parts, at most `limit` (0: all).
+
+        >>> for text in ("one", "two", "three"):
+        ...     s.log("numbers").put(text)
+        >>> [event.data for event in s.log("numbers").events(limit=2, newest_first=True)]
+        [b'three', b'two']
+        """
+        for record in Stream(self._scan(to_range(first, last, limit, newest_first))):
+            yield to_event(record)
+
+    def damage(self) -> "tuple[int, int]":
+        """How many gaps and corrupt places there are. This reads the whole log."""
+        info = new_sized("mcds_log_info")
+        buffer = new_buffer()
+        lib.mcds_py_buffer_count_only(buffer)
+        check_scan(self._scan(ffi.NULL, info)(buffer), buffer)
+        return int(info.gaps), int(info.corrupt)
+
+    def follow(self, cursor: Optional[LogCursor] = None, pause: float = 0.5) -> Iterator[Event]:
+        """Events as they are put, for ever; looks again after `pause` seconds without any."""
+        cursor = cursor or LogCursor()
+        while True:
+            events = self.tail(cursor)
+            yield from events
+            if not events:
+                time.sleep(pause)
+
+    def __iter__(self) -> Iterator[Event]:
+        return self.events()
+
+
+class PipelineLog(LogPlans):
+    """A log in a pipeline."""
+
+    put = started(LogPlans._put)
+    put_many = started(LogPlans._put_many)
+    tail = started(LogPlans._tail)
+    read = started(LogPlans._read)
+    drop = started(LogPlans._drop)
+
+
+class AioLog(LogPlans):
+    """A log whose operations are awaited."""
+
+    put = awaited(LogPlans._put)
+    put_many = awaited(LogPlans._put_many)
+    tail = awaited(LogPlans._tail)
+    read = awaited(LogPlans._read)
+    drop = awaited(LogPlans._drop)
+
+    async def events(self, first: Optional[When] = None, last: Optional[When] = None, *,
+                     limit: int = 0, newest_first: bool = False) -> AsyncIterator[Event]:
+        """The events of a range, in parts that another thread reads."""
+        async for record in Stream(self._scan(to_range(first, last, limit, newest_first))):
+            yield to_event(record)
+
+    async def follow(self, cursor: Optional[LogCursor] = None,
+                     pause: float = 0.5) -> AsyncIterator[Event]:
+        """Events as they are put, for ever."""
+        cursor = cursor or LogCursor()
+        while True:
+            events = await self.tail(cursor)
+            for event in events:
+                yield event
+            if not events:
+                await asyncio.sleep(pause)
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self.events()

@@ -1,0 +1,182 @@
+"""Many operations in flight at once."""
+
+from __future__ import annotations
+
+import threading
+from types import TracebackType
+from typing import Any, Dict, Generic, Optional, Tuple, Type, TypeVar
+
+from ._binding import ffi, lib
+from .array import PipelineArray, open_array
+from .core import Core
+from .counter import PipelineCounter, PipelineSumCounter, open_counter, open_exact, open_striped
+from .errors import Error, Invalid, check, error_of, fail
+from .list import PipelineList, open_list
+from .lock import PipelineLock, open_lock
+from .log import PipelineLog, open_log
+from .plan import CONVERSION, Plan, new_options, opens
+from .set import PipelineSet, open_bag, open_sequence, open_set
+from .table import PipelineTable, open_table
+from .views import PipelineViews, open_views
+from .visitors import PipelineOnline, PipelineVisitors, open_online, open_visitors
+
+T = TypeVar("T")
+
+DEPTH = 1024
+#: Completions that one call takes.
+GROUP = 256
+
+
+class Result(Generic[T]):
+    """What an operation of a pipeline returns, when it has finished."""
+
+    __slots__ = ("_pipeline", "_is_done", "_value", "_error")
+
+    _value: T
+
+    def __init__(self, pipeline: "Pipeline") -> None:
+        self._pipeline = pipeline
+        self._is_done = False
+        self._error: Optional[BaseException] = None
+
+    def done(self) -> bool:
+        """Whether it has finished."""
+        return self._is_done
+
+    def result(self) -> T:
+        """Wait, and return the result or raise the failure."""
+        if not self._is_done:
+            self._pipeline._wait_for(self)
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def exception(self) -> Optional[BaseException]:
+        """Wait, and return the failure, or None."""
+        if not self._is_done:
+            self._pipeline._wait_for(self)
+        return self._error
+
+
+class Pipeline:
+    """Operations of any structures of one store, in flight together; they have no order.
+
+    The end of the block waits for all of them, and raises the first failure.
+
+    >>> with s.pipeline() as p:
+    ...     numbers = [p.counter("a").add(1) for _ in range(3)]
+    ...     value = p.table("t").get("k")
+    >>> sorted(number.result() for number in numbers), value.result()
+    ([1, 2, 3], None)
+
+    Used by one thread at a time; others wait.
+    """
+
+    counter = opens(open_counter, PipelineCounter)
+    striped_counter = opens(open_striped, PipelineSumCounter)
+    exact_counter = opens(open_exact, PipelineSumCounter)
+    lock = opens(open_lock, PipelineLock)
+    visitors = opens(open_visitors, PipelineVisitors)
+    online = opens(open_online, PipelineOnline)
+    views = opens(open_views, PipelineViews)
+    set = opens(open_set, PipelineSet)
+    bag = opens(open_bag, PipelineSet)
+    sequence = opens(open_sequence, PipelineSet)
+    table = opens(open_table, PipelineTable)
+    list = opens(open_list, PipelineList)
+    log = opens(open_log, PipelineLog)
+    array = opens(open_array, PipelineArray)
+
+    def __init__(self, core: Core, depth: int = DEPTH, check_results: bool = True) -> None:
+        self._core = core
+        self._depth = depth or DEPTH
+        self._check_results = check_results
+        out = ffi.new("mcds_pipeline **")
+        check(lib.mcds_pipeline_open(core.handle, new_options("mcds_pipeline_options",
+                                                              depth=self._depth), out))
+        self._pipeline: Optional[Any] = ffi.gc(out[0], lib.mcds_pipeline_close)
+        self._mutex = threading.Lock()
+        self._running: Dict[int, Tuple[Plan[Any], Result[Any]]] = {}
+        self._tag = 0
+        self._failure: Optional[BaseException] = None
+        self._done = ffi.new("mcds_completion[]", GROUP)
+        self._code = ffi.new("int *")
+
+    def _start(self, plan: Plan[T]) -> Result[T]:
+        result: Result[T] = Result(self)
+        with self._mutex:
+            if self._pipeline is None:
+                raise Invalid("the pipeline is closed")
+            if len(self._running) >= self._depth:
+                self._take_some()
+            self._tag = tag = self._tag + 1
+            self._running[tag] = (plan, result)
+            try:
+                code = plan.start(*plan.arguments, self._pipeline, tag)
+            except CONVERSION:
+                del self._running[tag]
+                raise
+            if code != 0:
+                del self._running[tag]
+                fail(code)
+        return result
+
+    def _take_some(self) -> None:
+        """Wait for at least one operation, and take what has finished. Under the mutex."""
+        count = lib.mcds_py_drain(self._pipeline, True, self._done, GROUP, self._code)
+        if count == 0:
+            self._forget(error_of(self._code[0]))
+        done = self._done
+        pop = self._running.pop
+        for i in range(count):
+            completion = done[i]
+            plan, result = pop(completion.tag)
+            try:
+                result._value = plan.take(completion.result, plan.out)
+            except BaseException as error:
+                result._error = error
+                self._failure = self._failure or error
+            result._is_done = True
+
+    def _forget(self, error: Error) -> None:
+        """The pipeline has nothing in flight, or cannot be used: after fork, after an interrupt."""
+        for _, result in self._running.values():
+            result._error = error
+            result._is_done = True
+            self._failure = self._failure or error
+        self._running.clear()
+
+    def _wait_for(self, result: Result[Any]) -> None:
+        with self._mutex:
+            while not result._is_done:
+                if self._pipeline is None:
+                    raise Invalid("the pipeline was closed before this operation had finished")
+                self._take_some()
+
+    def wait(self) -> None:
+        """Wait for all operations. Their failures stay in their results."""
+        with self._mutex:
+            while self._running and self._pipeline is not None:
+                self._take_some()
+
+    def close(self) -> None:
+        """Close the pipeline. What is still in flight may or may not be applied."""
+        with self._mutex:
+            pipeline, self._pipeline = self._pipeline, None
+            if pipeline is not None:
+                ffi.release(pipeline)
+
+    def __enter__(self) -> "Pipeline":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        try:
+            self.wait()
+        except Error:
+            if error is None:
+                raise
+        finally:
+            self.close()
+        if error is None and self._check_results and self._failure is not None:
+            raise self._failure

@@ -1,0 +1,234 @@
+"""An operation before it is decided how it runs: waiting, in a pipeline, or in an event loop.
+
+Each structure makes plans; `waiting`, `started` and `awaited` turn a method that makes a plan into
+the method of one of the three. So arguments and results are converted in one place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import functools
+from typing import (TYPE_CHECKING, Any, Callable, Concatenate, Generic, Iterable, Optional,
+                    ParamSpec, Tuple, TypeVar, Union)
+
+from ._binding import ffi, lib
+from .errors import error_of
+
+if TYPE_CHECKING:
+    from .pipeline import Result
+
+T = TypeVar("T")
+O = TypeVar("O")
+H = TypeVar("H")
+P = ParamSpec("P")
+
+#: Bytes; a str is encoded as UTF-8.
+Bytes = Union[bytes, bytearray, memoryview, str]
+#: A time span in seconds, or a timedelta.
+Seconds = Union[int, float, datetime.timedelta]
+#: A time: a datetime with a zone, or Unix time in seconds.
+When = Union[int, float, datetime.datetime]
+
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+MS = datetime.timedelta(milliseconds=1)
+
+
+class Plan(Generic[T]):
+    """What to call, and how to read the result. It keeps alive what C reads and writes."""
+
+    __slots__ = ("call", "start", "arguments", "take", "out")
+
+    def __init__(self, call: Any, start: Any, arguments: Tuple[Any, ...],
+                 take: Callable[[int, Any], T], out: Any = None) -> None:
+        self.call = call
+        self.start = start
+        self.arguments = arguments
+        self.take = take
+        self.out = out
+
+    def wait(self) -> T:
+        return self.take(self.call(*self.arguments), self.out)
+
+
+def waiting(build: Callable[Concatenate[O, P], Plan[T]]) -> Callable[Concatenate[O, P], T]:
+    @functools.wraps(build)
+    def method(self: O, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        plan = build(self, *args, **kwargs)
+        return plan.take(plan.call(*plan.arguments), plan.out)
+
+    return method
+
+
+def started(build: Callable[Concatenate[Any, P], Plan[T]]
+            ) -> Callable[Concatenate[Any, P], "Result[T]"]:
+    @functools.wraps(build)
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> "Result[T]":
+        result: "Result[T]" = self._runner._start(build(self, *args, **kwargs))
+        return result
+
+    return method
+
+
+def awaited(build: Callable[Concatenate[Any, P], Plan[T]]
+            ) -> Callable[Concatenate[Any, P], "asyncio.Future[T]"]:
+    @functools.wraps(build)
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> "asyncio.Future[T]":
+        future: "asyncio.Future[T]" = self._runner._start(build(self, *args, **kwargs))
+        return future
+
+    return method
+
+
+def opens(opener: Callable[Concatenate[Any, P], Any], kind: Callable[[Any, Any], H]
+          ) -> Callable[Concatenate[Any, P], H]:
+    """A method that opens a structure, or finds it open, and wraps it for this way of running."""
+    @functools.wraps(opener)
+    def method(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> H:
+        return kind(opener(self._core, *args, **kwargs), self)
+
+    return method
+
+
+class Structure:
+    """What all structures have, however their operations run."""
+
+    def __init__(self, opened: Any, runner: Any) -> None:
+        self._opened = opened
+        self._runner = runner
+
+    @property
+    def name(self) -> bytes:
+        """The name, as it was given to open."""
+        name: bytes = self._opened.name
+        return name
+
+    def __repr__(self) -> str:
+        return f"<mcds.{type(self).__name__} {self.name!r}>"
+
+
+# Arguments.
+
+#: What cffi raises for an argument that C cannot take; nothing was called then. After any other
+#: exception, an interrupt for instance, an operation may have been started.
+CONVERSION = (TypeError, ValueError, OverflowError)
+
+
+def encode(data: Bytes) -> bytes:
+    if type(data) is bytes:
+        return data
+    if isinstance(data, str):
+        return data.encode()
+    if isinstance(data, (bytearray, memoryview)):
+        return bytes(data)
+    raise TypeError(f"bytes or str, not {type(data).__name__}")
+
+
+def encode_name(name: Bytes) -> bytes:
+    """A name goes to C as a string, which a NUL would end."""
+    encoded = encode(name)
+    if b"\0" in encoded:
+        raise ValueError("a name with a NUL")
+    return encoded
+
+
+from_buffer = ffi.from_buffer
+
+
+def as_bytes(data: Bytes) -> Tuple[Any, int]:
+    """An argument of type mcds_bytes."""
+    encoded = encode(data)
+    return (from_buffer(encoded), len(encoded))
+
+
+def as_array(items: Iterable[Bytes]) -> Tuple[Any, Any]:
+    """An array of mcds_bytes, and what it points to."""
+    pairs = [as_bytes(item) for item in items]
+    return ffi.new("mcds_bytes[]", pairs), pairs
+
+
+def as_ms(span: Optional[Seconds]) -> int:
+    """Milliseconds of a span; 0 for None, which is C's default."""
+    if span is None:
+        return 0
+    ms = span / MS if isinstance(span, datetime.timedelta) else span * 1000
+    if ms < 0:
+        raise ValueError("a negative time span")
+    return max(1, round(ms)) if ms > 0 else 0
+
+
+def as_time_ms(when: Optional[When]) -> int:
+    """Unix time in milliseconds; 0 for None, which means now."""
+    if when is None:
+        return 0
+    if isinstance(when, datetime.datetime):
+        if when.tzinfo is None:
+            raise ValueError("a datetime without a zone")
+        return (when - EPOCH) // MS
+    return round(when * 1000)
+
+
+def from_time_ms(ms: int) -> datetime.datetime:
+    return EPOCH + ms * MS
+
+
+# Results.
+
+def take_none(code: int, out: Any) -> None:
+    if code != 0:
+        raise error_of(code)
+
+
+def take_number(code: int, out: Any) -> int:
+    if code != 0:
+        raise error_of(code)
+    number: int = out[0]
+    return number
+
+
+def take_flag(code: int, out: Any) -> bool:
+    if code != 0:
+        raise error_of(code)
+    return bool(out[0])
+
+
+NOT_FOUND: int = lib.MCDS_NOT_FOUND
+EXISTS: int = lib.MCDS_EXISTS
+
+
+def take_found(code: int, out: Any) -> bool:
+    """False for "not found"."""
+    if code == NOT_FOUND:
+        return False
+    if code != 0:
+        raise error_of(code)
+    return True
+
+
+def take_new(code: int, out: Any) -> bool:
+    """False for "already there"."""
+    if code == EXISTS:
+        return False
+    if code != 0:
+        raise error_of(code)
+    return True
+
+
+def new_value() -> Any:
+    """A buffer that C fills. Python frees it."""
+    return ffi.gc(ffi.new("mcds_value *"), lib.mcds_value_free)
+
+
+def read_value(value: Any) -> bytes:
+    return bytes(ffi.buffer(value.data, value.length)) if value.length > 0 else b""
+
+
+def new_sized(kind: str) -> Any:
+    """An output that begins with its size."""
+    out = ffi.new(kind + " *")
+    out.size = ffi.sizeof(kind)
+    return out
+
+
+def new_options(kind: str, **members: Any) -> Any:
+    return ffi.new(kind + " *", {"size": ffi.sizeof(kind), **members})

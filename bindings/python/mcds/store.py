@@ -1,0 +1,163 @@
+"""Stores."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import TracebackType
+from typing import Any, Iterator, Optional, Tuple, Type
+
+from ._binding import ffi, lib
+from .aio import Aio
+from .array import Array, open_array
+from .core import Core
+from .counter import Counter, SumCounter, open_counter, open_exact, open_striped
+from .errors import Invalid, check, text
+from .list import List, open_list
+from .lock import Lock, open_lock
+from .log import Log, open_log
+from .pipeline import Pipeline
+from .plan import Bytes, Seconds, as_ms, encode_name, new_options, opens
+from .set import Bag, Sequence, Set, open_bag, open_sequence, open_set
+from .stream import collect, collect_finding, collect_listed
+from .table import Table, open_table
+from .views import Views, open_views
+from .visitors import Online, Visitors, open_online, open_visitors
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What inspect() reports."""
+
+    severity: str  #: "fact", "advice" or "problem"
+    subject: str  #: the server, file or setting
+    what: str
+    fix: str  #: what to do, or "" for a fact
+
+
+class Store:
+    """A store, and its structures. Any thread may use it and them at any time.
+
+    A structure is opened once and kept: `store.counter("a")` is cheap. After fork, the child opens
+    its own store; what the parent has opened raises Invalid there.
+    """
+
+    counter = opens(open_counter, Counter)
+    striped_counter = opens(open_striped, SumCounter)
+    exact_counter = opens(open_exact, SumCounter)
+    lock = opens(open_lock, Lock)
+    visitors = opens(open_visitors, Visitors)
+    online = opens(open_online, Online)
+    views = opens(open_views, Views)
+    set = opens(open_set, Set)
+    bag = opens(open_bag, Bag)
+    sequence = opens(open_sequence, Sequence)
+    table = opens(open_table, Table)
+    list = opens(open_list, List)
+    log = opens(open_log, Log)
+    array = opens(open_array, Array)
+
+    def __init__(self, uri: str, ns: Optional[str] = None, timeout: Optional[Seconds] = None) -> None:
+        options = new_options("mcds_options", timeout_ms=as_ms(timeout))
+        prefix = ffi.NULL if ns is None else ffi.new("char[]", encode_name(ns))
+        options.ns = prefix
+        self._uri = uri
+        self._core = Core(encode_name(uri), options)
+        self._aio: Optional[Aio] = None
+
+    @property
+    def aio(self) -> Aio:
+        """The same store in the running event loop: `await store.aio.counter("a").add(1)`."""
+        if self._aio is None:
+            self._aio = Aio(self._core)
+        return self._aio
+
+    def pipeline(self, depth: int = 0, *, check_results: bool = True) -> Pipeline:
+        """Many operations in flight at once, at most `depth` (1024)."""
+        return Pipeline(self._core, depth, check_results)
+
+    def limit_timeout(self, timeout: Optional[Seconds]) -> None:
+        """Limit each operation that begins from now on; None ends the limit."""
+        lib.mcds_limit_timeout(self._core.handle, as_ms(timeout))
+
+    def structures(self) -> Iterator[Tuple[str, bytes]]:
+        """(noun, name) of each structure in the store. Slow on memcached: for people.
+
+        >>> s.counter("a").add()
+        1
+        >>> list(s.structures())
+        [('counter', b'a')]
+        """
+        for _, _, noun, name in collect(lambda buffer: self._scan(lib.mcds_scan, buffer,
+                                                                  collect_listed)):
+            yield noun.decode(), name
+
+    def inspect(self) -> Iterator[Finding]:
+        """Facts about the store, and its problems. Slow: for people.
+
+        >>> sorted({finding.severity for finding in s.inspect()}) != []
+        True
+        """
+        names = {lib.MCDS_FACT: "fact", lib.MCDS_ADVICE: "advice", lib.MCDS_PROBLEM: "problem"}
+        found = collect(lambda buffer: self._scan(lib.mcds_inspect, buffer,
+                                                  collect_finding))
+        for (severity, _, subject, what), (_, _, _, fix) in zip(found[::2], found[1::2]):
+            yield Finding(names[severity], subject.decode(), what.decode(), fix.decode())
+
+    def _scan(self, function: Any, buffer: Any, visit: Any) -> int:
+        if self._core.handle is ffi.NULL:
+            raise Invalid("the store is closed")
+        code: int = function(self._core.handle, visit, buffer)
+        return code
+
+    def backup(self, path: str) -> None:
+        """Copy a whole lmdb: store to a new file, as of one moment, while others use it."""
+        check(lib.mcds_backup(self._core.handle, encode_name(path)))
+
+    def made_with(self, noun: str, name: Bytes) -> Optional[dict[str, int]]:
+        """The stored options of a counter, visitors, online or set; None where there is none.
+
+        >>> s.bag("votes").add("yes")
+        >>> s.made_with("set", "votes")
+        {'form': 1}
+        """
+        if noun not in ("counter", "visitors", "online", "set"):
+            raise ValueError(f"{noun}: no options are stored with it, or C does not read them")
+        options = new_options(f"mcds_{noun}_options")
+        code = getattr(lib, f"mcds_{noun}_made_with")(self._core.handle, encode_name(name), options)
+        if code == lib.MCDS_NOT_FOUND:
+            return None
+        check(code)
+        return {member: int(getattr(options, member)) for member in dir(options)
+                if member not in ("size", "reserved")}
+
+    def close(self) -> None:
+        """Write what exact counters hold, and close everything that is open on the store."""
+        self._core.close()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<mcds.Store {self._uri}>"
+
+
+def open(uri: str, *, ns: Optional[str] = None, timeout: Optional[Seconds] = None) -> Store:
+    """Open the store that a URI names: memory:, lmdb:PATH or memcached://HOST,HOST.
+
+    ns       prefix of all keys; "mcds"
+    timeout  seconds that one operation may take; 1
+
+    >>> with mcds.open("memory:") as store:
+    ...     store.counter("visits").add(2)
+    2
+    """
+    return Store(uri, ns, timeout)
+
+
+def version() -> str:
+    """The version of the library that is loaded."""
+    return text(lib.mcds_version())

@@ -1,0 +1,170 @@
+"""What scans visit: collected in C, read as records, in parts of bounded size."""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+from typing import Any, AsyncIterator, Callable, Iterator, List, Optional, Tuple, TypeVar
+
+from ._binding import ffi, lib
+from .errors import Error, Invalid, NoMemory, error_of
+from .plan import Plan
+
+T = TypeVar("T")
+
+#: Two numbers, a key and a value; what each means depends on the scan.
+Record = Tuple[int, int, bytes, bytes]
+
+HEADER = struct.Struct("=qqQQ")
+#: One part of a scan.
+PART = 256 * 1024
+#: A scan that waits for its reader is asked so often whether it goes on, so that signals are handled.
+LOOK_MS = 200
+
+collect_set = ffi.addressof(lib, "mcds_py_collect_set")
+collect_table = ffi.addressof(lib, "mcds_py_collect_table")
+collect_value = ffi.addressof(lib, "mcds_py_collect_value")
+collect_event = ffi.addressof(lib, "mcds_py_collect_event")
+collect_listed = ffi.addressof(lib, "mcds_py_collect_listed")
+collect_finding = ffi.addressof(lib, "mcds_py_collect_finding")
+
+
+def new_buffer(most: int = 2 ** 62, waits: bool = False) -> Any:
+    buffer = lib.mcds_py_buffer_new(most, waits)
+    if buffer == ffi.NULL:
+        raise NoMemory("no memory for a scan")
+    return ffi.gc(buffer, lib.mcds_py_buffer_free)
+
+
+def records(buffer: Any) -> List[Record]:
+    """The records of a buffer, as copies."""
+    length = ffi.new("size_t *")
+    data = lib.mcds_py_buffer_data(buffer, length)
+    whole = bytes(ffi.buffer(data, length[0])) if length[0] > 0 else b""
+    found = []
+    at = 0
+    while at < len(whole):
+        first, second, key_length, value_length = HEADER.unpack_from(whole, at)
+        at += HEADER.size
+        end = at + key_length
+        found.append((first, second, whole[at:end], whole[end:end + value_length]))
+        at = end + value_length
+    return found
+
+
+def check_scan(code: int, buffer: Any) -> None:
+    """What does not exist has no elements."""
+    if lib.mcds_py_buffer_has_failed(buffer):
+        raise NoMemory("no memory for what a scan has visited")
+    if code not in (0, lib.MCDS_NOT_FOUND):
+        raise error_of(code)
+
+
+class Stream:
+    """A scan that cannot be continued with a cursor, read in parts.
+
+    A small structure is read by one call. Where the first part does not hold all of it, the scan
+    begins again in a thread of its own, which waits inside of the scan while nobody reads.
+    """
+
+    def __init__(self, scan: Callable[[Any], int]) -> None:
+        self._scan = scan
+        self._pid = os.getpid()
+        self._thread: Optional[threading.Thread] = None
+        self._has_ended = False
+        self._failure: Optional[Error] = None
+
+    def read(self) -> Optional[List[Record]]:
+        """The next part; None at the end. What was visited before a failure comes first."""
+        if os.getpid() != self._pid:
+            raise Invalid("the scan began before fork")
+        if self._has_ended:
+            if self._failure is not None:
+                failure, self._failure = self._failure, None
+                raise failure
+            return None
+        if self._thread is not None:
+            return self._read_thread(self._thread)
+        buffer = new_buffer(PART)
+        self._keep_failure(self._scan(buffer), buffer)
+        if not lib.mcds_py_buffer_is_full(buffer):
+            self._has_ended = True
+            return records(buffer)
+        self._buffer = new_buffer(PART, True)
+        self._out = new_buffer()
+        self._thread = threading.Thread(target=self._work, name="mcds-scan", daemon=True)
+        self._thread.start()
+        return []
+
+    def _keep_failure(self, code: int, buffer: Any) -> None:
+        try:
+            check_scan(code, buffer)
+        except Error as error:
+            self._failure = error
+
+    def _work(self) -> None:
+        try:
+            self._keep_failure(self._scan(self._buffer), self._buffer)
+        finally:
+            lib.mcds_py_buffer_end(self._buffer)
+
+    def _read_thread(self, thread: threading.Thread) -> List[Record]:
+        if not lib.mcds_py_buffer_take(self._buffer, self._out, LOOK_MS):
+            thread.join()
+            self._has_ended = True
+            return []
+        return records(self._out)
+
+    def close(self) -> None:
+        """End the scan at its next element."""
+        self._has_ended = True
+        if self._thread is not None and os.getpid() == self._pid:
+            lib.mcds_py_buffer_stop(self._buffer)
+
+    def __iter__(self) -> Iterator[Record]:
+        try:
+            part = self.read()
+            while part is not None:
+                yield from part
+                part = self.read()
+        finally:
+            self.close()
+
+    async def __aiter__(self) -> AsyncIterator[Record]:
+        import asyncio
+        try:
+            part = await asyncio.to_thread(self.read)
+            while part is not None:
+                for record in part:
+                    yield record
+                part = await asyncio.to_thread(self.read)
+        finally:
+            self.close()
+
+
+def count(scan: Callable[[Any], int]) -> int:
+    """How many elements a scan visits."""
+    buffer = new_buffer()
+    lib.mcds_py_buffer_count_only(buffer)
+    check_scan(scan(buffer), buffer)
+    return int(lib.mcds_py_buffer_records(buffer))
+
+
+def collect(scan: Callable[[Any], int]) -> List[Record]:
+    """All that a scan visits."""
+    buffer = new_buffer()
+    check_scan(scan(buffer), buffer)
+    return records(buffer)
+
+
+def read_all(call: Any, start: Any, arguments: Tuple[Any, ...], visit: Any,
+             convert: Callable[[Record], T], rest: Tuple[Any, ...] = ()) -> Plan[List[T]]:
+    """A scan whose records are all kept. What does not exist has none."""
+    buffer = new_buffer()
+
+    def take(code: int, out: Any) -> List[T]:
+        check_scan(code, buffer)
+        return [convert(record) for record in records(buffer)]
+
+    return Plan(call, start, (*arguments, visit, buffer, *rest), take, buffer)

@@ -1,0 +1,310 @@
+"""Tables of values by key."""
+
+from __future__ import annotations
+
+from typing import (Any, AsyncIterator, ItemsView, Iterator, List, MutableMapping, Optional, Tuple,
+                    TypeVar, Union, ValuesView, overload)
+
+from ._binding import ffi, lib
+from .core import Core, Opened
+from .errors import Error, NotFound, error_of
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_bytes, as_ms, awaited, encode,
+                   encode_name, new_options, new_value, read_value, started, take_flag, take_found,
+                   take_new, take_none, take_number, waiting)
+from .stream import PART, check_scan, collect_table, count, new_buffer, records
+
+T = TypeVar("T")
+MISSING = object()
+
+
+def open_table(core: Core, name: Bytes) -> Opened:
+    """Values by key, in any number; each may expire.
+
+    >>> hosts = s.table("hosts")
+    >>> hosts["web3"] = "10.0.0.3"
+    >>> hosts["web3"], hosts.get("web4"), "web3" in hosts, len(hosts)
+    (b'10.0.0.3', None, True, 1)
+    >>> dict(hosts)
+    {b'web3': b'10.0.0.3'}
+    """
+    return core.open("table", encode_name(name), new_options("mcds_table_options"), ())
+
+
+class Cursor:
+    """The position of a scan: plain numbers, which another process may continue with."""
+
+    def __init__(self, position: int = 0, done: bool = False) -> None:
+        self.position = position
+        self.done = done  #: nothing is left
+        self.lost: Optional[Error] = None  #: a part is gone that the cursor has passed
+
+    def __repr__(self) -> str:
+        return f"Cursor({self.position}, {self.done})"
+
+
+def take_optional(code: int, out: Any) -> Optional[bytes]:
+    if code == NOT_FOUND:
+        return None
+    if code != 0:
+        raise error_of(code)
+    return read_value(out)
+
+
+class TablePlans(Structure):
+    def _get(self, key: Bytes) -> Plan[Optional[bytes]]:
+        """The value of a key, or None."""
+        out = new_value()
+        return Plan(lib.mcds_table_get, lib.mcds_table_get_start,
+                    (self._opened.handle, as_bytes(key), out), take_optional, out)
+
+    def _has(self, key: Bytes) -> Plan[bool]:
+        """Whether a key has a value."""
+        return Plan(lib.mcds_table_has, lib.mcds_table_has_start,
+                    (self._opened.handle, as_bytes(key)), take_found)
+
+    def _put(self, key: Bytes, value: Bytes, ttl: Optional[Seconds] = None) -> Plan[None]:
+        """Set a value, which expires after `ttl` seconds.
+
+        >>> s.table("sessions").put("7f3a", "alice", ttl=3600)
+        """
+        return Plan(lib.mcds_table_put, lib.mcds_table_put_start,
+                    (self._opened.handle, as_bytes(key), as_bytes(value), as_ms(ttl)), take_none)
+
+    def _put_if_absent(self, key: Bytes, value: Bytes,
+                       ttl: Optional[Seconds] = None) -> Plan[bool]:
+        """Set a value only where the key has none. One program at most gets True.
+
+        >>> s.table("seats").put_if_absent("12A", "ann"), s.table("seats").put_if_absent("12A", "bo")
+        (True, False)
+        """
+        return Plan(lib.mcds_table_put_if_absent, lib.mcds_table_put_if_absent_start,
+                    (self._opened.handle, as_bytes(key), as_bytes(value), as_ms(ttl)), take_new)
+
+    def _compare_and_set(self, key: Bytes, expected: Bytes, value: Bytes,
+                         ttl: Optional[Seconds] = None) -> Plan[bool]:
+        """Set a value only where the key has the expected one. Raises NotFound where it has none.
+
+        >>> s.table("state")["job"] = "new"
+        >>> s.table("state").compare_and_set("job", "new", "running")
+        True
+        >>> s.table("state").compare_and_set("job", "new", "running")
+        False
+        """
+        return Plan(lib.mcds_table_compare_and_set, lib.mcds_table_compare_and_set_start,
+                    (self._opened.handle, as_bytes(key), as_bytes(expected), as_bytes(value),
+                     as_ms(ttl)), take_new)
+
+    def _discard(self, key: Bytes) -> Plan[None]:
+        """Remove an entry if it is there."""
+        return Plan(lib.mcds_table_remove, lib.mcds_table_remove_start,
+                    (self._opened.handle, as_bytes(key), ffi.NULL), take_none)
+
+    def _remove(self, key: Bytes) -> Plan[bool]:
+        """Remove an entry, and tell whether it was there. One program at most gets True."""
+        out = ffi.new("bool *")
+        return Plan(lib.mcds_table_remove, lib.mcds_table_remove_start,
+                    (self._opened.handle, as_bytes(key), out), take_flag, out)
+
+    def _incr(self, key: Bytes, delta: int = 1) -> Plan[int]:
+        """Add to a value that is a decimal number; absent counts as 0.
+
+        >>> s.table("stock").incr("bolts", 40), s.table("stock").incr("bolts", -1)
+        (40, 39)
+        """
+        out = ffi.new("int64_t *")
+        return Plan(lib.mcds_table_incr, lib.mcds_table_incr_start,
+                    (self._opened.handle, as_bytes(key), delta, out), take_number, out)
+
+    def _drop(self) -> Plan[bool]:
+        """Erase the table. False: there was none."""
+        return Plan(lib.mcds_table_drop, lib.mcds_table_drop_start, (self._opened.handle,),
+                    take_found)
+
+    def _page(self, cursor: Cursor, limit: int = 0) -> Plan[List[Tuple[bytes, bytes]]]:
+        """The entries from the cursor on: about 256 KB of them, and at most `limit` (0: all).
+
+        Moves the cursor. Every entry that nobody changes comes exactly once until it is done. A part
+        that the store has lost is left out, and `cursor.lost` is set.
+
+        >>> cursor = mcds.Cursor()
+        >>> while not cursor.done:
+        ...     for key, value in s.table("hosts").page(cursor):
+        ...         pass
+        """
+        buffer = new_buffer(PART)
+        state = ffi.new("mcds_table_cursor *", (cursor.position, cursor.done))
+
+        def take(code: int, out: Any) -> List[Tuple[bytes, bytes]]:
+            cursor.position = state.position
+            cursor.done = state.done or code == NOT_FOUND
+            # The cursor has passed these, so they come first; the next call fails again.
+            entries = [(key, value) for _, _, key, value in records(buffer)]
+            if code == lib.MCDS_LOST:
+                cursor.lost = error_of(code)
+            elif not entries:
+                check_scan(code, buffer)
+            return entries
+
+        return Plan(lib.mcds_table_scan, lib.mcds_table_scan_start,
+                    (self._opened.handle, state, limit, collect_table, buffer), take,
+                    (state, buffer))
+
+
+class Table(TablePlans, MutableMapping[bytes, bytes]):
+    """Values by key. A mapping of bytes to bytes; str is encoded as UTF-8."""
+
+    has = waiting(TablePlans._has)
+    put = waiting(TablePlans._put)
+    put_if_absent = waiting(TablePlans._put_if_absent)
+    compare_and_set = waiting(TablePlans._compare_and_set)
+    discard = waiting(TablePlans._discard)
+    remove = waiting(TablePlans._remove)
+    incr = waiting(TablePlans._incr)
+    drop = waiting(TablePlans._drop)
+    page = waiting(TablePlans._page)
+
+    @overload
+    def get(self, key: Bytes) -> Optional[bytes]: ...
+
+    @overload
+    def get(self, key: Bytes, default: Union[bytes, T]) -> Union[bytes, T]: ...
+
+    def get(self, key: Bytes, default: Any = None) -> Any:
+        """The value of a key, or `default`."""
+        value = self._get(key).wait()
+        return default if value is None else value
+
+    def __getitem__(self, key: Bytes) -> bytes:
+        value = self._get(key).wait()
+        if value is None:
+            raise NotFound(f"table {self.name!r}: no key {encode(key)!r}")
+        return value
+
+    def __setitem__(self, key: Bytes, value: Bytes) -> None:
+        self._put(key, value).wait()
+
+    def __delitem__(self, key: Bytes) -> None:
+        if not self.remove(key):
+            raise NotFound(f"table {self.name!r}: no key {encode(key)!r}")
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, (bytes, bytearray, memoryview, str)) and self.has(key)
+
+    def pairs(self) -> Iterator[Tuple[bytes, bytes]]:
+        """All entries, in parts of about 256 KB. Lost, at the end, where a part is gone."""
+        cursor = Cursor()
+        while not cursor.done:
+            yield from self.page(cursor)
+        if cursor.lost is not None:
+            raise cursor.lost
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (key for key, _ in self.pairs())
+
+    def __len__(self) -> int:
+        """The number of entries. This visits all of them."""
+        return count(lambda buffer: int(lib.mcds_table_scan(
+            self._opened.handle, ffi.new("mcds_table_cursor *"), 0, collect_table,
+            buffer)))
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self.pairs())
+
+    def items(self) -> "ItemsView[bytes, bytes]":
+        return Items(self)
+
+    def values(self) -> "ValuesView[bytes]":
+        return Values(self)
+
+    def setdefault(self, key: Bytes, default: Bytes = b"") -> bytes:
+        """The value of the key, after setting it to `default` where it had none."""
+        while True:
+            if self.put_if_absent(key, default):
+                return encode(default)
+            value = self.get(key)
+            if value is not None:
+                return value
+
+    @overload
+    def pop(self, key: Bytes, /) -> bytes: ...
+
+    @overload
+    def pop(self, key: Bytes, /, default: Union[bytes, T]) -> Union[bytes, T]: ...
+
+    def pop(self, key: Bytes, /, default: Any = MISSING) -> Any:
+        """Remove an entry and return its value: two calls, between which others may change it."""
+        value = self.get(key)
+        if value is not None and self.remove(key):
+            return value
+        if default is MISSING:
+            raise NotFound(f"table {self.name!r}: no key {encode(key)!r}")
+        return default
+
+    def clear(self) -> None:
+        """Erase the table."""
+        self.drop()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Items(ItemsView[bytes, bytes]):
+    """The entries of a table, without a call for each."""
+
+    _mapping: Table
+
+    def __iter__(self) -> Iterator[Tuple[bytes, bytes]]:
+        return self._mapping.pairs()
+
+
+class Values(ValuesView[bytes]):
+    """The values of a table, without a call for each."""
+
+    _mapping: Table
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (value for _, value in self._mapping.pairs())
+
+    def __contains__(self, value: object) -> bool:
+        return any(value == other for other in self)
+
+
+class PipelineTable(TablePlans):
+    """A table in a pipeline."""
+
+    get = started(TablePlans._get)
+    has = started(TablePlans._has)
+    put = started(TablePlans._put)
+    put_if_absent = started(TablePlans._put_if_absent)
+    compare_and_set = started(TablePlans._compare_and_set)
+    discard = started(TablePlans._discard)
+    remove = started(TablePlans._remove)
+    incr = started(TablePlans._incr)
+    drop = started(TablePlans._drop)
+
+
+class AioTable(TablePlans):
+    """A table whose operations are awaited."""
+
+    get = awaited(TablePlans._get)
+    has = awaited(TablePlans._has)
+    put = awaited(TablePlans._put)
+    put_if_absent = awaited(TablePlans._put_if_absent)
+    compare_and_set = awaited(TablePlans._compare_and_set)
+    discard = awaited(TablePlans._discard)
+    remove = awaited(TablePlans._remove)
+    incr = awaited(TablePlans._incr)
+    drop = awaited(TablePlans._drop)
+    page = awaited(TablePlans._page)
+
+    async def items(self) -> AsyncIterator[Tuple[bytes, bytes]]:
+        """All entries, in parts of about 256 KB."""
+        cursor = Cursor()
+        while not cursor.done:
+            for entry in await self.page(cursor):
+                yield entry
+        if cursor.lost is not None:
+            raise cursor.lost
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for key, _ in self.items():
+            yield key

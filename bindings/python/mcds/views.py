@@ -1,0 +1,147 @@
+"""Views of pages, kept in the program's database."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, Dict, Optional
+
+from ._binding import ffi, lib
+from .core import Core, Opened
+from .errors import error_of
+from .plan import (Bytes, Plan, Seconds, Structure, as_ms, awaited, encode_name, new_options,
+                   started, take_found, waiting)
+
+#: load(page, upto_slot): the sum of the views saved for the page up to and including that slot
+Load = Callable[[bytes, int], int]
+#: save(page, slot, views): the page had so many views in the slot; replaces a smaller number
+Save = Callable[[bytes, int, int], None]
+
+
+class Callbacks:
+    """The two functions of the program, and what they have raised in each thread."""
+
+    def __init__(self, load: Load, save: Save) -> None:
+        self.load = load
+        self.save = save
+        self.raised: Dict[int, BaseException] = {}
+
+    def failed(self, error: BaseException) -> int:
+        self.raised[threading.get_ident()] = error
+        return 1
+
+    def take(self) -> Optional[BaseException]:
+        return self.raised.pop(threading.get_ident(), None)
+
+
+@ffi.def_extern(error=1)  # type: ignore[misc]
+def mcds_py_load(context: Any, page: Any, upto_slot: int, views_out: Any) -> int:
+    callbacks: Callbacks = ffi.from_handle(context)
+    try:
+        views_out[0] = callbacks.load(ffi.string(page), upto_slot)
+    except BaseException as error:
+        return callbacks.failed(error)
+    return 0
+
+
+@ffi.def_extern(error=1)  # type: ignore[misc]
+def mcds_py_save(context: Any, page: Any, slot: int, views: int) -> int:
+    callbacks: Callbacks = ffi.from_handle(context)
+    try:
+        callbacks.save(ffi.string(page), slot, views)
+    except BaseException as error:
+        return callbacks.failed(error)
+    return 0
+
+
+def open_views(core: Core, name: Bytes, load: Load, save: Save, *,
+               flush: Optional[Seconds] = None) -> Opened:
+    """The number of views of each page, counted per interval of `flush` seconds.
+
+    What `load` or `save` raises ends the call, and is the cause of its Io.
+
+    >>> saved = {}
+    >>> def load(page, upto_slot):
+    ...     return sum(n for (p, slot), n in saved.items() if p == page and slot <= upto_slot)
+    >>> def save(page, slot, views):
+    ...     saved[page, slot] = max(views, saved.get((page, slot), 0))
+    >>> views = s.views("site", load, save)
+    >>> views.hit("/home", 3)
+    >>> views.get("/home")
+    3
+    >>> views.flush_final()
+    >>> sum(saved.values())
+    3
+    """
+    callbacks = Callbacks(load, save)
+    context = ffi.new_handle(callbacks)
+    flush_ms = as_ms(flush)
+    options = new_options("mcds_views_options", flush_ms=flush_ms, load=lib.mcds_py_load,
+                          save=lib.mcds_py_save, context=context)
+    return core.open("views", encode_name(name), options, (load, save, flush_ms),
+                     (callbacks, context))
+
+
+class ViewsPlans(Structure):
+    def _plan(self, call: Any, start: Any, *arguments: Any, out: Any = None) -> Plan[Any]:
+        callbacks: Callbacks = self._opened.kept[0]
+
+        def take(code: int, out: Any) -> Any:
+            raised = callbacks.take()
+            if code != 0:
+                raise error_of(code) from raised
+            return None if out is None else out[0]
+
+        return Plan(call, start, (self._opened.handle, *arguments), take, out)
+
+    def _hit(self, page: Bytes, n: int = 1) -> Plan[None]:
+        """Count n views of a page. Ambiguous: counted once or not at all."""
+        return self._plan(lib.mcds_views_hit, lib.mcds_views_hit_start, encode_name(page), n)
+
+    def _get(self, page: Bytes) -> Plan[int]:
+        """The total number of views of a page."""
+        out = ffi.new("int64_t *")
+        return self._plan(lib.mcds_views_get, lib.mcds_views_get_start, encode_name(page), out,
+                          out=out)
+
+    def _flush(self) -> Plan[None]:
+        """Save the intervals that have ended."""
+        return self._plan(lib.mcds_views_flush, lib.mcds_views_flush_start)
+
+    def _flush_final(self) -> Plan[None]:
+        """Save the current interval too, before the program ends."""
+        return self._plan(lib.mcds_views_flush_final, lib.mcds_views_flush_final_start)
+
+    def _drop(self) -> Plan[bool]:
+        """Erase what the store holds. False: it held nothing."""
+        return Plan(lib.mcds_views_drop, lib.mcds_views_drop_start, (self._opened.handle,),
+                    take_found)
+
+
+class Views(ViewsPlans):
+    """The number of views of each page."""
+
+    hit = waiting(ViewsPlans._hit)
+    get = waiting(ViewsPlans._get)
+    flush = waiting(ViewsPlans._flush)
+    flush_final = waiting(ViewsPlans._flush_final)
+    drop = waiting(ViewsPlans._drop)
+
+
+class PipelineViews(ViewsPlans):
+    """Views in a pipeline."""
+
+    hit = started(ViewsPlans._hit)
+    get = started(ViewsPlans._get)
+    flush = started(ViewsPlans._flush)
+    flush_final = started(ViewsPlans._flush_final)
+    drop = started(ViewsPlans._drop)
+
+
+class AioViews(ViewsPlans):
+    """Views whose operations are awaited; load and save run in the loop's thread."""
+
+    hit = awaited(ViewsPlans._hit)
+    get = awaited(ViewsPlans._get)
+    flush = awaited(ViewsPlans._flush)
+    flush_final = awaited(ViewsPlans._flush_final)
+    drop = awaited(ViewsPlans._drop)
