@@ -1,0 +1,145 @@
+"""asyncio: thousands in flight, failures, cancellation, several loops."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Callable, Coroutine
+
+import mcds
+import pytest
+
+Opener = Callable[..., mcds.Store]
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    asyncio.run(asyncio.wait_for(main, 60))
+
+
+def test_every_structure(s: mcds.Store) -> None:
+    async def main() -> None:
+        aio = s.aio
+        assert await aio.counter("c").add(1) == 1
+        await aio.striped_counter("s", 2).add(3)
+        await aio.exact_counter("e").add(2)
+        await aio.exact_counter("e").flush()
+        assert (await aio.counter("c").read()).value == 1
+        assert await aio.visitors("v").hit("ann") and await aio.online("o").beat("ann")
+        await aio.views("w", lambda page, slot: 0, lambda page, slot, n: None).hit("/a")
+        await aio.set("x").add("1")
+        assert [e async for e in aio.set("x")] == [b"1"]
+        await aio.bag("b").add("1")
+        assert [e async for e in aio.bag("b").counts()] == [(b"1", 1)]
+        await asyncio.gather(*(aio.table("t").put(str(i), "v") for i in range(300)))
+        assert len({key async for key in aio.table("t")}) == 300
+        await aio.list("y").push_many(["1", "2"])
+        assert [v async for v in aio.list("y")] == [b"1", b"2"]
+        assert [v async for v in aio.list("y").values(limit=1)] == [b"1"]
+        await aio.log("z").put("1")
+        assert [e.data async for e in aio.log("z")] == [b"1"]
+        async for event in aio.log("z").follow(mcds.LogCursor(1), 0.01):
+            assert event.data == b"1"
+            break
+        await aio.array("a").set(["1"])
+        assert await aio.array("a").get() == [b"1"]
+        assert await aio.counter("c").drop()
+
+    run(main())
+
+
+def test_thousands_in_flight(s: mcds.Store) -> None:
+    """More than the pipeline takes at once; other tasks run meanwhile."""
+    async def main() -> None:
+        turns = 0
+
+        async def beside() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        task = asyncio.ensure_future(beside())
+        futures = [s.aio.counter("a").add(1) for _ in range(10000)]
+        driver = s.aio._driver_of(asyncio.get_running_loop())
+        assert len(driver._running) <= mcds.aio.DEPTH and not any(f.done() for f in futures)
+        found = await asyncio.gather(*futures)
+        assert sorted(found) == list(range(1, 10001)) and turns > 1
+        task.cancel()
+
+    run(main())
+
+
+def test_failures(s: mcds.Store) -> None:
+    s.table("t")["word"] = "x"
+
+    async def main() -> None:
+        with pytest.raises(mcds.Corrupt) as caught:
+            await s.aio.table("t").incr("word")
+        assert caught.value.noun == "table"
+        with pytest.raises(mcds.Invalid):
+            await s.aio.counter("a").add(-1)
+        with pytest.raises(ZeroDivisionError):
+            await s.aio.array("a").change_by(lambda old: 1 / 0)  # type: ignore[arg-type, return-value]
+        assert await s.aio.counter("a").add(1) == 1
+
+    run(main())
+
+
+def test_a_cancelled_operation_does_no_harm(s: mcds.Store) -> None:
+    async def main() -> None:
+        for _ in range(20):
+            futures = [s.aio.table("t").put(str(i), "v") for i in range(20)]
+            for future in futures[::2]:
+                future.cancel()
+            await asyncio.gather(*futures, return_exceptions=True)
+        assert await s.aio.counter("a").add(1) == 1
+
+    run(main())
+
+
+def test_one_store_in_several_loops(s: mcds.Store) -> None:
+    async def main() -> None:
+        await asyncio.gather(*(s.aio.counter("a").add(1) for _ in range(100)))
+
+    for _ in range(3):
+        run(main())
+    assert s.counter("a").get() == 300
+
+
+def test_the_store_closes_what_is_in_flight(opener: Opener) -> None:
+    async def main() -> None:
+        store = opener()
+        async with store.aio as aio:
+            future = aio.counter("a").add(1)
+        with pytest.raises(mcds.Invalid):
+            await future
+        with pytest.raises(mcds.Invalid):
+            await store.aio.counter("a").add(1)
+
+    run(main())
+
+
+def test_an_idle_loop_ends(s: mcds.Store) -> None:
+    """No handler stays in the loop when nothing is in flight."""
+    async def main() -> None:
+        await s.aio.counter("a").add(1)
+        driver = s.aio._driver_of(asyncio.get_running_loop())
+        assert not driver._running and driver._fd == -1
+        assert driver._next is None or driver._next.cancelled() or driver._is_soon
+
+    run(main())
+
+
+def test_a_server_that_is_down() -> None:
+    async def main() -> None:
+        with mcds.open("memcached://127.0.0.1:1", timeout=0.2) as store:
+            found = await asyncio.gather(*(store.aio.counter("a").add(1) for _ in range(50)),
+                                         return_exceptions=True)
+        assert {type(one) for one in found} <= {mcds.Unavailable, mcds.Timeout}
+        assert all(isinstance(one, mcds.Error) and one.peer for one in found)
+
+    run(main())
+
+
+def test_outside_of_a_loop(s: mcds.Store) -> None:
+    with pytest.raises(RuntimeError):
+        s.aio.counter("a").add(1)

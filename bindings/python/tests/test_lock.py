@@ -1,0 +1,180 @@
+"""Locks: one holder, fences, loss in mid-block."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Callable, List
+
+import mcds
+import pytest
+
+Opener = Callable[..., mcds.Store]
+
+
+def test_a_block_holds_the_lock(s: mcds.Store, opener: Opener) -> None:
+    with opener() as other:
+        with s.lock("l", ttl=30, label="web3") as lease:
+            assert not lease.lost and 0 < lease.remaining <= 30
+            lease.check()
+            holder = other.lock("l").holder()
+            assert holder is not None
+            assert (holder.label, holder.fence) == ("web3", lease.fence)
+            with pytest.raises(mcds.Busy) as caught:
+                with other.lock("l", wait=0):
+                    pass
+            assert caught.value.cause == "HELD"
+            assert other.lock("l").try_acquire() is None
+            with pytest.raises(mcds.Busy):
+                s.lock("l").drop()
+        assert other.lock("l").holder() is None
+        with other.lock("l") as later:
+            assert later.fence > lease.fence
+    assert s.lock("l").drop() and not s.lock("l").break_lock()
+
+
+def test_a_lease_lost_in_mid_block_ends_the_block_with_lost(s: mcds.Store, opener: Opener) -> None:
+    with opener() as other:
+        with pytest.raises(mcds.Lost):
+            with s.lock("l", ttl=30) as lease:
+                assert other.lock("l").break_lock()
+                with pytest.raises(mcds.Lost):
+                    lease.renew()
+                assert lease.lost
+                with pytest.raises(mcds.Lost):
+                    lease.check()
+        assert lease.lost
+
+
+def test_a_loss_that_nobody_looked_for_ends_the_block_with_lost(s: mcds.Store) -> None:
+    with pytest.raises(mcds.Lost):
+        with s.lock("l", renew=False):
+            s.lock("l").break_lock()
+
+
+def test_what_the_block_raises_comes_first(s: mcds.Store) -> None:
+    with pytest.raises(LookupError):
+        with s.lock("l") as lease:
+            s.lock("l").break_lock()
+            raise LookupError
+    assert lease.lost
+    with pytest.raises(LookupError):
+        with s.lock("l"):
+            raise LookupError
+    assert s.lock("l").holder() is None
+
+
+def test_the_block_is_renewed() -> None:
+    with mcds.open("memory:") as s, s.lock("l", ttl=0.3) as lease:
+        first = lease._lease.deadline_ns
+        while lease._lease.deadline_ns == first:
+            threading.Event().wait(0.01)
+        assert not lease.lost or lease.remaining == 0
+
+
+def test_the_renewing_thread_notices_a_loss() -> None:
+    with mcds.open("memory:") as s, pytest.raises(mcds.Lost):
+        with s.lock("l", ttl=0.3) as lease:
+            s.lock("l").break_lock()
+            while lease._failure is None:
+                threading.Event().wait(0.01)
+            assert isinstance(lease._failure, mcds.Lost)
+
+
+def test_a_lease_that_is_not_renewed_ends() -> None:
+    with mcds.open("memory:") as s, pytest.raises(mcds.Lost):
+        with s.lock("l", ttl=0.05, renew=False) as lease:
+            while not lease.lost:
+                threading.Event().wait(0.01)
+            with pytest.raises(mcds.Lost):
+                lease.check()
+            with s.lock("l"):
+                pass
+
+
+def test_threads_take_turns(s: mcds.Store) -> None:
+    """They share one object; each block has a lease of its own."""
+    lock = s.lock("l", ttl=60)
+    fences: List[int] = []
+    inside: List[int] = []
+
+    def work() -> None:
+        for _ in range(5):
+            with lock as lease:
+                inside.append(1)
+                assert len(inside) == 1
+                fences.append(lease.fence)
+                inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(fences) == 20 and fences == sorted(set(fences))
+
+
+def test_a_store_that_is_down_is_reported() -> None:
+    with mcds.open("memcached://127.0.0.1:1", timeout=0.2) as s:
+        with pytest.raises(mcds.Unavailable):
+            with s.lock("l"):
+                pass
+        with pytest.raises((mcds.Busy, mcds.Unavailable, mcds.Timeout)):
+            with s.lock("l", wait=0.3):
+                pass
+
+
+def test_aio_block(s: mcds.Store) -> None:
+    async def main() -> None:
+        async with s.aio.lock("l", ttl=30) as lease:
+            assert lease.fence > 0 and not lease.lost
+            assert await s.aio.lock("l").holder() is not None
+            with pytest.raises(mcds.Busy):
+                async with s.aio.lock("l", wait=0):
+                    pass
+            await lease.renew()
+        assert await s.aio.lock("l").holder() is None
+        with pytest.raises(LookupError):
+            async with s.aio.lock("l"):
+                raise LookupError
+        with pytest.raises(mcds.Lost):
+            async with s.aio.lock("l"):
+                await s.aio.lock("l").break_lock()
+
+    asyncio.run(main())
+
+
+def test_aio_block_is_cancelled_when_the_lease_is_lost() -> None:
+    async def main() -> None:
+        with mcds.open("memory:") as s:
+            with pytest.raises(mcds.Lost):
+                async with s.aio.lock("l", ttl=0.3) as lease:
+                    await s.aio.lock("l").break_lock()
+                    await asyncio.Event().wait()
+            assert lease.lost
+            await asyncio.sleep(0)  # this task itself goes on
+
+    asyncio.run(main())
+
+
+def test_aio_block_that_others_cancel() -> None:
+    async def hold(s: mcds.Store, has_begun: asyncio.Event) -> None:
+        async with s.aio.lock("l", ttl=30):
+            has_begun.set()
+            await asyncio.Event().wait()
+
+    async def main() -> None:
+        with mcds.open("memory:") as s:
+            has_begun = asyncio.Event()
+            task = asyncio.ensure_future(hold(s, has_begun))
+            await has_begun.wait()
+            waiting = asyncio.ensure_future(hold(s, has_begun))
+            await asyncio.sleep(0)
+            for one in (waiting, task):
+                one.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await one
+            async with s.aio.lock("l", ttl=30):
+                pass
+
+    asyncio.run(main())

@@ -1,0 +1,214 @@
+"""Random calls against models, on each kind of store, in the three ways of running.
+
+MCDS_EXAMPLES=1000 tries more, other ones each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import os
+from typing import Any, Callable, Counter, Dict, List, Set
+
+import mcds
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
+
+EXAMPLES = int(os.environ.get("MCDS_EXAMPLES", "0"))
+SETTINGS = settings(max_examples=EXAMPLES or 30, stateful_step_count=25, deadline=None,
+                    database=None, derandomize=EXAMPLES == 0,
+                    suppress_health_check=list(HealthCheck))
+
+keys = st.sampled_from([b"a", b"b", b"\0\xff", b"k" * 1024])
+some_bytes = st.one_of(st.binary(max_size=40), st.sampled_from([b"", b"x" * 9000]))
+deltas = st.integers(-(2 ** 60), 2 ** 60)
+ways = st.sampled_from(["waiting", "pipeline", "asyncio"])
+
+
+class Machine(RuleBasedStateMachine):
+    """One store; each rule says how its call runs."""
+
+    opener: Callable[[], mcds.Store]
+
+    @initialize()
+    def begin(self) -> None:
+        self.store = type(self).opener()
+        self.loop = asyncio.new_event_loop()
+        self.table: Dict[bytes, bytes] = {}
+        self.set: Set[bytes] = set()
+        self.bag: Counter[bytes] = collections.Counter()
+        self.sequence: List[bytes] = []
+        self.list: List[bytes] = []
+        self.log: List[bytes] = []
+        self.array: List[bytes] = []
+        self.number = 0
+        self.signed = 0
+        self.cursor = mcds.LogCursor(1)
+        self.tailed: List[bytes] = []
+
+    def run(self, way: str, call: Callable[[Any], Any]) -> Any:
+        """The result of a call of the store, a pipeline or the event loop."""
+        if way == "pipeline":
+            with self.store.pipeline() as pipeline:
+                result = call(pipeline)
+            return result.result()
+        if way == "asyncio":
+            async def main() -> Any:
+                return await asyncio.wait_for(call(self.store.aio), 60)
+
+            return self.loop.run_until_complete(main())
+        return call(self.store)
+
+    @rule(way=ways, key=keys, value=some_bytes)
+    def put(self, way: str, key: bytes, value: bytes) -> None:
+        self.run(way, lambda s: s.table("t").put(key, value))
+        self.table[key] = value
+
+    @rule(way=ways, key=keys, value=some_bytes)
+    def put_if_absent(self, way: str, key: bytes, value: bytes) -> None:
+        new = self.run(way, lambda s: s.table("t").put_if_absent(key, value))
+        assert new == (key not in self.table)
+        self.table.setdefault(key, value)
+
+    @rule(way=ways, key=keys, value=some_bytes, other=some_bytes)
+    def compare_and_set(self, way: str, key: bytes, value: bytes, other: bytes) -> None:
+        expected = other if len(other) % 2 else self.table.get(key, other)
+        try:
+            changed = self.run(way, lambda s: s.table("t").compare_and_set(key, expected, value))
+        except mcds.NotFound:
+            assert key not in self.table
+            return
+        assert changed == (self.table[key] == expected)
+        if changed:
+            self.table[key] = value
+
+    @rule(way=ways, key=keys)
+    def remove(self, way: str, key: bytes) -> None:
+        assert self.run(way, lambda s: s.table("t").remove(key)) == (key in self.table)
+        self.table.pop(key, None)
+
+    @rule(way=ways, key=keys)
+    def get(self, way: str, key: bytes) -> None:
+        assert self.run(way, lambda s: s.table("t").get(key)) == self.table.get(key)
+        assert self.run(way, lambda s: s.table("t").has(key)) == (key in self.table)
+
+    @rule(way=ways, delta=st.integers(-1000, 1000))
+    def incr(self, way: str, delta: int) -> None:
+        value = int(self.table.get(b"number", b"0")) + delta
+        assert self.run(way, lambda s: s.table("t").incr(b"number", delta)) == value
+        self.table[b"number"] = b"%d" % value
+
+    @rule(way=ways, element=keys)
+    def add(self, way: str, element: bytes) -> None:
+        new = self.run(way, lambda s: s.set("s").add_new(element))
+        assert new == (element not in self.set)
+        self.run(way, lambda s: s.bag("b").add(element))
+        self.run(way, lambda s: s.sequence("q").add(element))
+        self.set.add(element)
+        self.bag[element] += 1
+        self.sequence.append(element)
+
+    @rule(way=ways, element=keys)
+    def take(self, way: str, element: bytes) -> None:
+        assert self.run(way, lambda s: s.set("s").take(element)) == (element in self.set)
+        assert self.run(way, lambda s: s.bag("b").take(element)) == (self.bag[element] > 0)
+        there = self.run(way, lambda s: s.sequence("q").take(element))
+        assert there == (element in self.sequence)
+        self.set.discard(element)
+        self.bag -= collections.Counter([element])
+        if there:
+            self.sequence.remove(element)
+
+    @rule(way=ways, values=st.lists(some_bytes, max_size=5))
+    def push(self, way: str, values: List[bytes]) -> None:
+        if way == "waiting":
+            self.store.list("l").extend(values)
+        else:
+            self.run(way, lambda s: s.list("l").push_many(values))
+        self.run(way, lambda s: s.log("g").put_many(values))
+        self.list += values
+        self.log += values
+
+    @rule(way=ways)
+    def tail(self, way: str) -> None:
+        part = [event.data for event in self.run(way, lambda s: s.log("g").tail(self.cursor))]
+        self.tailed += part
+        assert self.tailed == self.log
+        self.cursor = mcds.LogCursor.load(self.cursor.save())
+
+    @rule(way=ways, add=st.lists(some_bytes, max_size=3), remove=st.lists(keys, max_size=2))
+    def change(self, way: str, add: List[bytes], remove: List[bytes]) -> None:
+        self.run(way, lambda s: s.array("a").change(add, remove))
+        for element in remove:
+            if element in self.array:
+                self.array.remove(element)
+        self.array += add
+        if len(add) == 2:
+            self.run(way, lambda s: s.array("a").change_by(reversed))
+            self.array.reverse()
+
+    @rule(way=ways, delta=deltas)
+    def count(self, way: str, delta: int) -> None:
+        try:
+            assert self.run(way, lambda s: s.counter("c").add(abs(delta))) == self.number + abs(delta)
+            self.number += abs(delta)
+        except mcds.Overflow:
+            assert self.number + abs(delta) >= 2 ** 61
+        try:
+            value = self.run(way, lambda s: s.counter("signed", signed=True).add(delta))
+            assert value == self.signed + delta
+            self.signed += delta
+        except mcds.Overflow:
+            assert abs(self.signed + delta) >= 2 ** 61
+
+    @rule(way=ways)
+    def take_count(self, way: str) -> None:
+        assert self.run(way, lambda s: s.counter("c").take()) == self.number
+        self.number = 0
+
+    @rule()
+    def drop(self) -> None:
+        assert self.store.table("t").drop() or not self.table
+        self.store.list("l").clear()
+        self.table.clear()
+        self.list.clear()
+
+    @invariant()
+    def all_is_there(self) -> None:
+        if not hasattr(self, "store"):
+            return
+        s = self.store
+        assert dict(s.table("t")) == self.table
+        assert set(s.set("s")) == self.set and dict(s.bag("b").counts()) == +self.bag
+        assert list(s.sequence("q")) == self.sequence
+        assert list(s.list("l")) == self.list
+        assert list(s.list("l").values(1, 2)) == self.list[1:3]
+        assert [event.data for event in s.log("g")] == self.log
+        assert s.array("a").get() == self.array
+        assert s.counter("c").get() == self.number
+        assert s.counter("signed", signed=True).get() == self.signed
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
+            self.loop.close()
+
+
+spaces = 0
+
+
+@pytest.mark.parametrize("kind", ["memory", "lmdb", "memcached"])
+def test_model(kind: str, request: Any, tmp_path: Any) -> None:
+    def opener() -> mcds.Store:
+        global spaces
+        spaces += 1
+        if kind == "memory":
+            return mcds.open("memory:")
+        uri = f"lmdb:{tmp_path}/store.mdb?sync=async" if kind == "lmdb" else \
+            request.getfixturevalue("memcached")
+        return mcds.open(uri, ns=f"model{spaces}", timeout=60)
+
+    machine = type("Machine_" + kind, (Machine,), {"opener": staticmethod(opener)})
+    run_state_machine_as_test(machine, settings=SETTINGS)  # type: ignore[no-untyped-call]

@@ -1,0 +1,363 @@
+"""Each structure on each kind of store."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from typing import Any, Callable, Dict, List, Tuple
+
+import mcds
+import pytest
+
+Opener = Callable[..., mcds.Store]
+
+
+def test_counter(s: mcds.Store, opener: Opener) -> None:
+    c = s.counter("a")
+    assert (c.get(), c.take(), c.drop()) == (0, 0, False)
+    with pytest.raises(mcds.NotFound):
+        c.read()
+    assert c.add(5) == 5 and c.add() == 6
+    value = c.read()
+    now = datetime.datetime.now(datetime.timezone.utc)
+    assert value.value == 6 and not value.reborn and value.since is not None
+    assert abs(now - value.since) < datetime.timedelta(minutes=5)
+    with opener() as other:
+        assert other.counter(b"a").add(4) == 10
+    assert c.take() == 10 and c.get() == 0
+    assert s.counter("signed", signed=True).add(-3) == -3
+    with pytest.raises(mcds.Invalid) as caught:
+        c.add(-1)
+    assert (caught.value.noun, caught.value.name, caught.value.verb) == ("counter", "a", "add")
+    assert c.drop()
+
+
+def test_striped_counter(s: mcds.Store) -> None:
+    c = s.striped_counter("busy", 4)
+    for _ in range(10):
+        c.add(3)
+    assert c.get() == 30
+    stored = s.made_with("counter", "busy")
+    assert stored is not None and stored["stripes"] == 4
+    assert s.made_with("counter", "none") is None
+    with pytest.raises(mcds.Error) as caught:
+        s.striped_counter("busy", 8).add()
+    assert caught.value.cause == "OPTION_DIFFERS"
+    assert (caught.value.option, caught.value.wanted, caught.value.found) == ("stripes", "8", "4")
+
+
+def test_exact_counter_is_written_when_the_store_is_closed(opener: Opener) -> None:
+    keeper = opener()
+    with opener() as store:
+        store.exact_counter("sold", flush=3600).add(7)
+        store.exact_counter("sold", flush=3600).add(-2)
+    assert keeper.exact_counter("sold").get() == 5
+    keeper.exact_counter("sold", flush=0).add(1)
+    with opener() as store:
+        assert store.exact_counter("sold").get() == 6
+    keeper.close()
+
+
+def test_an_exact_counter_that_cannot_be_written_is_reported() -> None:
+    store = mcds.open("memcached://127.0.0.1:1", timeout=0.2)
+    store.exact_counter("sold", flush=3600).add(1)
+    with pytest.raises((mcds.Unavailable, mcds.Timeout)):
+        store.close()
+
+
+def test_visitors(s: mcds.Store) -> None:
+    at = 1700000000
+    for members in mcds.Members:
+        v = s.visitors(f"site {members}", period=3600, members=members)
+        assert v.hit("ann", at) and v.hit("bob", at) and not v.hit("ann", at)
+        value = v.get(at)
+        assert (value.current, value.closed, value.reborn) == (2, 0, False)
+        assert v.get(at + 3600).closed == 2
+        assert v.drop(at)
+    anonymous = s.visitors("hits")
+    assert anonymous.hit() and anonymous.hit() and anonymous.get().current == 2
+
+
+def test_online(s: mcds.Store) -> None:
+    o = s.online("site", buckets=3, width=60)
+    at = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
+    assert o.beat("ann", at) and o.beat("bob", at) and not o.beat("ann", at)
+    assert o.get(at).current == 2
+    with pytest.raises(mcds.TooOld):
+        o.beat("ann", at - datetime.timedelta(days=1))
+    assert o.drop(at)
+
+
+def test_views(s: mcds.Store) -> None:
+    saved: Dict[Tuple[bytes, int], int] = {}
+
+    def load(page: bytes, upto_slot: int) -> int:
+        return sum(n for (name, slot), n in saved.items() if name == page and slot <= upto_slot)
+
+    def save(page: bytes, slot: int, views: int) -> None:
+        saved[page, slot] = max(views, saved.get((page, slot), 0))
+
+    views = s.views("site", load, save)
+    views.hit("/a", 3)
+    views.hit("/a")
+    assert views.get("/a") == 4 and views.get("/b") == 0
+    views.flush()
+    views.flush_final()
+    assert sum(saved.values()) == 4 and views.get("/a") == 4
+    assert views.drop() and not views.drop()
+
+
+def test_views_pass_on_what_a_callback_raises(s: mcds.Store) -> None:
+    def load(page: bytes, upto_slot: int) -> int:
+        raise LookupError("no database")
+
+    def save(page: bytes, slot: int, views: int) -> None:
+        raise OSError("disk")
+
+    views = s.views("site", load, save)
+    views.hit("/a")
+    for call in (lambda: views.get("/a"), views.flush_final):
+        with pytest.raises(mcds.Io) as caught:
+            call()
+        assert caught.value.cause == "CALLBACK_FAILED"
+        assert isinstance(caught.value.__cause__, (LookupError, OSError))
+
+
+def test_set(s: mcds.Store) -> None:
+    x = s.set("x")
+    assert not x and len(x) == 0 and "a" not in x and not x.drop()
+    x.add("a")
+    x.add("a")
+    assert x.add_new(b"\0\xff") and not x.add_new("a")
+    assert set(x) == {b"a", b"\0\xff"} and len(x) == 2 and "a" in x and 7 not in x
+    assert x | {b"z"} == {b"a", b"\0\xff", b"z"} and x == {b"a", b"\0\xff"} and x & {b"a"} == {b"a"}
+    with pytest.raises(KeyError):
+        x.remove("none")
+    x.remove("a")
+    x.discard("none")
+    assert x.pop() == b"\0\xff"
+    with pytest.raises(KeyError):
+        x.pop()
+    x.update(["1", "2"])
+    x |= {b"3"}
+    x -= {b"1"}
+    assert sorted(x) == [b"2", b"3"]
+    x.clear()
+    assert list(x) == []
+
+
+def test_bag_and_sequence(s: mcds.Store) -> None:
+    bag = s.bag("bag")
+    for element in ("a", "b", "a"):
+        bag.add(element)
+    assert dict(bag.counts()) == {b"a": 2, b"b": 1} and len(bag) == 2
+    bag.remove("a")
+    assert dict(bag.counts()) == {b"a": 1, b"b": 1}
+    steps = s.sequence("steps")
+    for element in ("a", "b", "a", "c"):
+        steps.add(element)
+    assert steps.take("a") and not steps.take("z")
+    assert list(steps) == [b"b", b"a", b"c"]
+    assert s.made_with("set", "bag") == {"form": 1}
+    with pytest.raises(mcds.Invalid) as caught:
+        s.set("bag").add("x")
+    assert caught.value.cause == "OPTION_DIFFERS"
+
+
+def test_table(s: mcds.Store) -> None:
+    t = s.table("t")
+    assert not t and t.get("k") is None and t.get("k", b"-") == b"-" and not t.drop()
+    with pytest.raises(KeyError):
+        t["k"]
+    t["k"] = "v"
+    t[b"\0"] = b""
+    assert t["k"] == b"v" and t["\0"] == b"" and "k" in t and 7 not in t and len(t) == 2
+    assert dict(t) == {b"k": b"v", b"\0": b""} == dict(t.items()) == t
+    assert sorted(t.values()) == [b"", b"v"] and b"v" in t.values()
+    assert t.put_if_absent("new", "1") and not t.put_if_absent("new", "2")
+    assert t.compare_and_set("new", "1", "3") and not t.compare_and_set("new", "1", "4")
+    with pytest.raises(mcds.NotFound):
+        t.compare_and_set("none", "1", "4")
+    assert t.incr("n", 5) == 5 and t.incr("n", -7) == -2
+    with pytest.raises(mcds.Corrupt):
+        t.incr("k")
+    assert t.setdefault("k", "other") == b"v" and t.setdefault("d", "w") == b"w"
+    assert t.remove("d") and not t.remove("d")
+    del t["n"]
+    with pytest.raises(KeyError):
+        del t["n"]
+    assert t.pop("new") == b"3"
+    t.discard("none")
+    t.put("short", "x", ttl=3600)
+    t.clear()
+    assert list(t) == []
+
+
+def test_table_pages(s: mcds.Store, opener: Opener) -> None:
+    t = s.table("t")
+    with s.pipeline() as p:
+        for i in range(500):
+            p.table("t").put(str(i), str(i * i))
+    cursor = mcds.Cursor()
+    seen = t.page(cursor, 100)
+    assert len(seen) == 100 and not cursor.done
+    with opener() as other:
+        rest = mcds.Cursor(cursor.position, cursor.done)
+        while not rest.done:
+            seen += other.table("t").page(rest, 77)
+    assert sorted(seen) == sorted((b"%d" % i, b"%d" % (i * i)) for i in range(500))
+
+
+def test_list(s: mcds.Store) -> None:
+    x = s.list("l")
+    assert not x and list(x) == [] and not x.clear()
+    x.push("a")
+    x.extend([b"", "\u00e9", b"\0\n"])
+    x.extend([])
+    assert list(x) == [b"a", b"", b"\xc3\xa9", b"\0\n"] and len(x) == 4 and x
+    assert list(x.values(skip=1, limit=2)) == [b"", b"\xc3\xa9"]
+    assert x.clear() and list(x) == []
+    x.push("again")
+    assert x.drop() and not x.drop()
+
+
+def test_log(s: mcds.Store) -> None:
+    log = s.log("deploys", retention=86400)
+    cursor = mcds.LogCursor()
+    assert log.tail(cursor) == [] and list(log) == []
+    now = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+    log.put("one", when=now - datetime.timedelta(seconds=5))
+    log.put_many(["two", "three"], when=now)
+    assert [event.data for event in log] == [b"one", b"two", b"three"]
+    assert [event.when for event in log][1] == now
+    newest = log.events(limit=2, newest_first=True)
+    assert [event.data for event in newest] == [b"three", b"two"]
+    assert [event.data for event in log.events(first=now)] == [b"two", b"three"]
+    assert [event.data for event in log.events(last=now)] == [b"one"]
+    assert [event.data for event in log.tail(cursor)] == [b"one", b"two", b"three"]
+    saved = cursor.save()
+    log.put("four")
+    assert [event.data for event in log.tail(mcds.LogCursor.load(saved))] == [b"four"]
+    followed = log.follow(mcds.LogCursor(start=now - datetime.timedelta(hours=1)))
+    assert [next(followed).data for _ in range(4)] == [b"one", b"two", b"three", b"four"]
+    assert (cursor.gaps, cursor.corrupt, log.damage()) == (0, 0, (0, 0))
+    with pytest.raises(mcds.TooOld):
+        log.put("old", when=time.time() - 7200)
+    with pytest.raises(mcds.TooFuture):
+        log.put("new", when=time.time() + 7200)
+    with pytest.raises(mcds.Invalid):
+        mcds.LogCursor.load("no cursor")
+    assert log.drop() and not log.drop()
+
+
+def test_array(s: mcds.Store) -> None:
+    a = s.array("a")
+    assert a.get() == [] and not a.drop()
+    a.change(remove=["x"])
+    a.set(["1", b"", "1"])
+    a.change(add=["2"], remove=["1"])
+    assert list(a) == [b"", b"1", b"2"] and len(a) == 3
+    a.change_by(lambda old: [element + b"!" for element in old])
+    assert a.get() == [b"!", b"1!", b"2!"]
+
+    def refuse(old: "list[bytes]") -> "list[mcds.plan.Bytes]":
+        raise LookupError(len(old))
+
+    with pytest.raises(LookupError, match="3"):
+        a.change_by(refuse)
+    with pytest.raises(TypeError):
+        a.change_by(lambda old: [7])  # type: ignore[list-item]
+    assert len(a) == 3 and a.drop()
+
+
+def test_a_large_scan_is_read_in_parts(s: mcds.Store) -> None:
+    """More than one part, with a slow reader, an early end, and a second scan meanwhile."""
+    s.set("many").update(str(i) + "x" * 90 for i in range(9000))
+    x = iter(s.set("many"))
+    first = next(x)
+    again = list(s.set("many"))
+    assert len(set(again)) == 9000 and first in again
+    assert len({first, *x}) == 9000
+    some = iter(s.set("many"))
+    next(some)
+    del some
+    entries = {b"%d" % i: b"z" * 90 for i in range(4000)}
+    with s.pipeline() as p:
+        for key, value in entries.items():
+            p.table("many").put(key, value)
+    assert dict(s.table("many").items()) == entries and set(s.table("many")) == set(entries)
+    assert len(s.table("many")) == 4000
+    values = [b"%d" % i + b"y" * 90 for i in range(9000)]
+    s.list("many").extend(values)
+    assert list(s.list("many")) == values and len(s.list("many")) == 9000
+    s.log("many").put_many(values)
+    cursor = mcds.LogCursor(start=1)
+    followed: List[mcds.Event] = []
+    while len(followed) < 9000:
+        part = s.log("many").tail(cursor)
+        assert part
+        followed += part
+    assert [event.data for event in followed] == values
+    assert [event.data for event in s.log("many")] == values
+
+
+def test_names_and_values_are_bytes(s: mcds.Store) -> None:
+    assert s.counter("\u00e9").add() == 1 and s.counter(b"\xc3\xa9").add() == 2
+    assert s.counter(bytearray(b"\xff \n")).add() == 1
+    assert s.counter("a" * 1024).add() == 1
+    with pytest.raises(ValueError):
+        s.counter("a\0b")
+    with pytest.raises(mcds.Invalid) as caught:
+        s.counter("a" * 1025)
+    assert caught.value.cause == "TOO_LONG"
+    with pytest.raises(TypeError):
+        s.counter(7)  # type: ignore[arg-type]
+    with pytest.raises(mcds.Invalid):
+        s.set("x").add("")
+    with pytest.raises(ValueError):
+        s.table("t").put("k", "v", ttl=-1)
+    assert sorted(s.structures())[0] == ("counter", b"a" * 1024) or len(list(s.structures())) == 3
+
+
+def test_a_closed_store_refuses(opener: Opener) -> None:
+    store = opener()
+    counter = store.counter("a")
+    counter.add()
+    pipeline = store.pipeline()
+    store.close()
+    store.close()
+    calls: List[Callable[[], Any]] = [counter.add, lambda: store.counter("a"), store.pipeline,
+                                      store.inspect().__next__, store.structures().__next__]
+    for call in calls:
+        with pytest.raises(mcds.Invalid):
+            call()
+    pipeline.close()
+
+
+def test_errors_have_the_parts_of_the_sentence() -> None:
+    with mcds.open("memcached://127.0.0.1:1", timeout=0.3) as store:
+        with pytest.raises(mcds.Unavailable) as caught:
+            store.counter("a").add()
+    error = caught.value
+    assert isinstance(error, mcds.Error) and isinstance(error, ConnectionError)
+    assert error.cause == "CONNECTION_REFUSED" and error.os_error > 0
+    assert error.peer == "127.0.0.1:1" and (error.noun, error.name) == ("counter", "a")
+    assert error.peer in str(error) and error.reason in str(error)
+    with pytest.raises(mcds.Invalid) as refused:
+        mcds.open("memory:?strict=7")
+    assert refused.value.cause in ("UNKNOWN_VALUE", "OUT_OF_RANGE", "BAD_URI")
+
+
+def test_inspect_and_backup(s: mcds.Store, opener: Opener, tmp_path: object) -> None:
+    s.counter("a").add(3)
+    found = list(s.inspect())
+    assert found and all(one.severity in ("fact", "advice", "problem") for one in found)
+    if "lmdb:" in repr(s):
+        s.backup(f"{tmp_path}/copy.mdb")
+        with mcds.open(f"lmdb:{tmp_path}/copy.mdb") as copy:
+            assert list(copy.structures()) == []
+    else:
+        with pytest.raises(mcds.Unsupported):
+            s.backup(f"{tmp_path}/copy.mdb")
+    s.limit_timeout(0.5)
+    s.limit_timeout(None)
