@@ -35,7 +35,7 @@ typedef struct mcds_online_options {
 } mcds_online_options;
 #define MCDS_ONLINE_OPTIONS_INIT                                                               \
     {                                                                                          \
-        sizeof(mcds_online_options), 0, 0, 0, 0                                                \
+        sizeof(mcds_online_options), 0, 0, MCDS_MEMBERS_NONE, 0                                \
     }
 
 typedef struct mcds_online_value {

@@ -43,7 +43,7 @@ typedef struct mcds_visitors_options {
 } mcds_visitors_options;
 #define MCDS_VISITORS_OPTIONS_INIT                                                             \
     {                                                                                          \
-        sizeof(mcds_visitors_options), 0, 0, 0                                                 \
+        sizeof(mcds_visitors_options), 0, 0, MCDS_MEMBERS_NONE                                 \
     }
 
 typedef struct mcds_visitors_value {
