@@ -24,7 +24,8 @@
 #define DEPTH 512
 #define WORDS_MAX 1024
 #define LINE_MAX_BYTES 16384
-/* How long no command is sent to a server after it was unreachable. */
+/* How long no command is sent to a server after it was unreachable, or to a file after another
+ * process had it. */
 #define PAUSE_NS INT64_C(1000000000)
 #define SENTENCE_CAPACITY FAILURE_CAPACITY
 
@@ -59,9 +60,9 @@ struct batch {
     struct tally tally;
     struct lines lines;
     struct busy busy;
+    bool is_file;
     bool has_one_server;
-    int64_t
-        again_ns; /* with one server: when it may be asked again, after it was unreachable */
+    int64_t again_ns; /* with one server: when it may be asked again, after it was unreachable */
 };
 
 static struct slot *slot_at(struct batch *batch, unsigned long number)
@@ -131,7 +132,7 @@ static void refuse(struct slot *slot, int status, const char *sentence)
     keep_sentence(slot, sentence);
 }
 
-/* Whether the server was unreachable a moment ago. Each operation would wait for its whole timeout
+/* Whether the store was unreachable a moment ago. Each operation would wait for its whole timeout
  * again, one after the other on one name. */
 static bool is_given_up(const struct batch *batch, const struct subject *subject,
                         struct slot *slot)
@@ -143,8 +144,10 @@ static bool is_given_up(const struct batch *batch, const struct subject *subject
         return false;
     char sentence[SENTENCE_CAPACITY];
     (void)snprintf(sentence, sizeof sentence,
-                   "%s '%.200s': not tried: its server was unreachable less than a second ago",
-                   slot->command.noun->word, slot->command.arguments[0]);
+                   "%s '%.200s': not tried: %s less than a second ago", slot->command.noun->word,
+                   slot->command.arguments[0],
+                   batch->is_file ? "another process had the file"
+                                  : "its server was unreachable");
     refuse(slot, STATUS_UNREACHABLE, sentence);
     return true;
 }
@@ -189,11 +192,12 @@ static void finish(struct slot *slot, int result)
         explain_failure(slot->sentence, sizeof slot->sentence, &slot->command);
 }
 
-/* Records whether the server of a subject was reached. */
+/* Records whether the server of a subject, or the file, was reached. */
 static void note_reach(struct batch *batch, struct subject *subject, int result)
 {
     const mcds_env *env = mcds_env_system();
-    batch->again_ns = result == MCDS_UNAVAILABLE ? env->monotonic_ns(env->self) + PAUSE_NS : 0;
+    bool is_out = result == MCDS_UNAVAILABLE || (batch->is_file && result == MCDS_TIMEOUT);
+    batch->again_ns = is_out ? env->monotonic_ns(env->self) + PAUSE_NS : 0;
     subject_pause(subject, batch->again_ns);
 }
 
@@ -411,6 +415,7 @@ static int run_open(struct session *session, struct batch *batch)
     mcds_pipeline_options options = MCDS_PIPELINE_OPTIONS_INIT;
     options.depth = DEPTH;
     batch->session = session;
+    batch->is_file = strncmp(session->uri, "lmdb:", 5) == 0;
     batch->has_one_server = strchr(session->uri, ',') == NULL;
     lines_open(&batch->lines, LINE_MAX_BYTES);
     batch->slots = calloc(SLOTS, sizeof *batch->slots);
@@ -422,8 +427,8 @@ static int run_open(struct session *session, struct batch *batch)
         return STATUS_INTERNAL;
     }
     take_lines(batch);
-    if (batch->tally.doubtful > 0)
-        tally_complain(&batch->tally, &session->output);
+    if (batch->tally.doubtful_count > 0)
+        tally_complain(&batch->tally, &session->output, 0);
     return tally_status(&batch->tally, batch->status);
 }
 

@@ -43,7 +43,7 @@ struct slot {
 
 struct chunk {
     unsigned long line;   /* of the first */
-    mcds_bytes *elements; /* `at` is set only before they are used: the text may move */
+    mcds_bytes *elements; /* `data` is set only before they are used: the text may move */
     size_t count;
     size_t capacity;
     char *text; /* of all of them, one after the other */
@@ -420,9 +420,10 @@ static int run_lines(struct feed *feed)
     take_lines(feed);
     bool is_one = command->verb->feed == FEED_ALL; /* and its failure says all */
     if (feed->is_over && !is_one)
-        tally_complain(&feed->tally, &session->output);
+        tally_complain(&feed->tally, &session->output,
+                       feed->chunk.count > 0 ? feed->chunk.line - 1 : feed->line);
     if (!is_one || feed->status == STATUS_DONE)
-        report_feed(&session->output, command, feed->read, feed->changed, feed->tally.doubtful);
+        report_feed(&session->output, command, feed->read, feed->changed, feed->tally.doubtful_count);
     return tally_status(&feed->tally, feed->status);
 }
 

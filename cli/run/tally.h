@@ -4,11 +4,24 @@
 
 #include "io/output.h"
 
+/* Enough for every line of a pipeline of 512. */
+#define LINE_RANGES_MAX 257
+
+/* Lines in ascending order, without those for which there was no room. */
+struct line_ranges {
+    size_t count;
+    bool is_cut;
+    struct {
+        unsigned long first;
+        unsigned long last;
+    } of[LINE_RANGES_MAX];
+};
+
 struct tally {
     uint64_t done;
-    uint64_t doubtful; /* may have been applied, or may still be */
-    unsigned long first_doubtful;
-    unsigned long first_failed; /* not applied, because of the store */
+    uint64_t doubtful_count; /* may have been applied, or may still be */
+    struct line_ranges doubtful;
+    struct line_ranges failed; /* not applied, because of the store */
 };
 
 /* Counts lines, from the number `line` on, that failed with `result`. */
@@ -17,7 +30,8 @@ void tally_failed(struct tally *tally, unsigned long line, uint64_t lines, int r
 /* The exit code, where the first failure chose `status`: a doubt outweighs every other failure. */
 int tally_status(const struct tally *tally, int status);
 
-/* Prints the numbers of lines, and from which line on the caller has to check or repeat. */
-void tally_complain(const struct tally *tally, const struct output *output);
+/* Prints how many lines were carried out, and which were not or are in doubt; nothing where none
+ * was carried out or is in doubt. No line after `last` was tried; 0: all were. */
+void tally_complain(const struct tally *tally, const struct output *output, unsigned long last);
 
 #endif

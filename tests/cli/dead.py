@@ -1,7 +1,9 @@
 """Every noun and verb on a server that refuses the connection: the sentence names the structure and the verb
-that was typed, and the fixture; nothing was done, and the exit code says so."""
+that was typed, and the fixture; nothing was done, and the exit code says so. A batch waits once for a server, and
+for a file that another process has."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -70,6 +72,36 @@ class DeadServerTest(unittest.TestCase):
             self.assertEqual(done.returncode, UNAVAILABLE)
             self.assertIn(f"line 300: {name}: ", done.stderr)
             self.assertIn(": not tried: its server was unreachable less than a second ago", done.stderr)
+
+    def hold_file(self, store):
+        """Starts a process and stops it in a commit to the file."""
+        writer = subprocess.Popen([MCDS, "-s", store, "batch"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        self.addCleanup(writer.wait)
+        self.addCleanup(writer.stdin.close)
+        self.addCleanup(writer.kill)
+        for _ in range(200):
+            os.kill(writer.pid, signal.SIGCONT)
+            writer.stdin.write(b"counter add d\n" * 2000)
+            writer.stdin.flush()
+            os.kill(writer.pid, signal.SIGSTOP)
+            probe = subprocess.run([MCDS, "-s", store + "?timeout=100", "counter", "add", "p"], check=False,
+                                   capture_output=True)
+            if probe.returncode == UNAVAILABLE:
+                return
+        self.fail("the writer was never stopped in a commit")
+
+    def test_batch_on_a_file_of_a_stopped_process(self):
+        """Each line would wait for the whole timeout, after the line before it on its name."""
+        store = f"lmdb:{self.folder.name}/held"
+        self.hold_file(store)
+        done = subprocess.run([MCDS, "-s", store + "?timeout=300", "batch"], check=False,
+                              input="counter add c\n" * 20, capture_output=True, text=True)
+        self.assertEqual(done.stdout, "-\n" * 20)
+        self.assertEqual(done.returncode, UNAVAILABLE)
+        self.assertIn("line 1: counter 'c': add: ", done.stderr)
+        self.assertIn("line 20: counter 'c': not tried: another process had the file less than a second ago",
+                      done.stderr)
 
     def test_lock(self):
         self.check("lock 'x': acquire: ", "lock", "x", "--", "true")

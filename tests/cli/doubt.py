@@ -1,5 +1,5 @@
 """Lines of standard input in flight when the server goes away: the exit code says that some may have been applied,
-and the last sentence counts what was carried out and what is in doubt."""
+and the last sentences say which were not carried out and which are in doubt."""
 
 import os
 import re
@@ -16,8 +16,22 @@ AMBIGUOUS = 80
 LINES = 2000
 TIMEOUT_MS = 1000
 BEGIN = r"mcds: standard input: (\d+) lines? (?:was|were) carried out; "
-DOUBT = re.compile(BEGIN + r"(\d+) may have been, or may still be, from line (\d+) on: check before you repeat\n")
-CLEAR = re.compile(BEGIN + r"the first that was not is line \d+\n")
+DOUBT = re.compile(BEGIN + r"(\d+) may have been, or may still be: check before you repeat\n")
+CLEAR = re.compile(BEGIN[:-2] + "\n")
+LISTS = re.compile(r"mcds: standard input: (in doubt|not carried out): lines ([\d, -]*\d)\n")
+LAST = re.compile(r"mcds: standard input: no line after line (\d+) was tried\n")
+
+
+def named(stderr):
+    """The numbers of the lines in doubt, and of those not carried out."""
+    lists = {"in doubt": set(), "not carried out": set()}
+    for what, ranges in LISTS.findall(stderr):
+        for one in ranges.split(", "):
+            first, _, end = one.partition("-")
+            lists[what].update(range(int(first), int(end or first) + 1))
+    for last in LAST.findall(stderr):
+        lists["not carried out"].update(range(int(last) + 1, LINES + 1))
+    return lists["in doubt"], lists["not carried out"]
 
 
 class Relay:
@@ -92,31 +106,36 @@ class DoubtTest(unittest.TestCase):
         relay.close()
         return done, namespace
 
-    def check(self, command, data, count):
-        """True: some of the lines were in doubt."""
+    def check(self, command, data, read):
+        """`read` returns the numbers of the lines that are there. True: some of the lines were in doubt."""
         is_ever_in_doubt = False
         for passed in (300, 1000, 3000, 5000):
             done, namespace = self.cut(command, data, passed)
             with self.subTest(command=command, passed=passed):
-                applied = count(namespace)
+                applied = read(namespace)
                 if done.returncode == 0:  # not as many bytes were needed
-                    self.assertEqual(applied, LINES)
+                    self.assertEqual(len(applied), LINES)
                     continue
                 doubt, clear = DOUBT.search(done.stderr), CLEAR.search(done.stderr)
+                in_doubt, not_done = named(done.stderr)
                 self.assertEqual(done.returncode == AMBIGUOUS, "may have been" in done.stderr)
                 self.assertEqual(done.returncode == AMBIGUOUS, doubt is not None, done.stderr)
                 if doubt is not None:
-                    carried_out, doubtful, first = map(int, doubt.groups())
-                    self.assertLessEqual(carried_out, applied, done.stderr)
-                    self.assertLessEqual(applied, carried_out + doubtful, done.stderr)
-                    self.assertLessEqual(first, LINES)
+                    carried_out, doubtful = map(int, doubt.groups())
+                    self.assertLessEqual(carried_out, len(applied), done.stderr)
+                    self.assertLessEqual(len(applied), carried_out + doubtful, done.stderr)
+                    self.assertEqual(len(in_doubt), doubtful, done.stderr)
                     is_ever_in_doubt = True
                 elif command != "batch":
-                    self.assertEqual(int(clear.group(1)) if clear else 0, applied, done.stderr)
+                    self.assertEqual(int(clear.group(1)) if clear else 0, len(applied), done.stderr)
+                if command != "batch" and (doubt or clear):
+                    self.assertFalse(applied & not_done, done.stderr)
+                    self.assertEqual(set(range(1, LINES + 1)) - not_done - in_doubt - applied, set(), done.stderr)
         return is_ever_in_doubt
 
-    def lines(self, command):
-        return lambda namespace: len(self.mcds(command, namespace).stdout.splitlines())
+    def lines(self, command, field=0):
+        return lambda namespace: {int(line.split("\t")[field]) + 1
+                                  for line in self.mcds(command, namespace).stdout.splitlines()}
 
     def test_each_line_by_itself(self):
         numbers = "".join(f"{i}\n" for i in range(LINES))
@@ -126,11 +145,11 @@ class DoubtTest(unittest.TestCase):
     def test_many_lines_in_one_change(self):
         numbers = "".join(f"{i}\n" for i in range(LINES))
         self.assertTrue(self.check("list push x", numbers, self.lines("list scan x")))
-        self.assertTrue(self.check("log put x", numbers, self.lines("log scan x")))
+        self.assertTrue(self.check("log put x", numbers, self.lines("log scan x", 1)))
 
     def test_batch(self):
         def count(namespace):
-            return int(self.mcds("counter get x", namespace).stdout or 0)
+            return range(int(self.mcds("counter get x", namespace).stdout or 0))
         self.assertTrue(self.check("batch", "counter add x\n" * LINES, count))
 
 

@@ -8,7 +8,8 @@ for of in "list push" "log put"; do
     held=$(mcds -s "$store" "${of%% *}" scan full | wc -l)
     test "$held" -gt 1000 && echo many
     echo "told: $(sed "s/$held/HELD/" told)"
-    sed "s/line $((held + 1))/line HELD + 1/; s/: $held lines/: HELD lines/; s,: /.*/,: ," said
+    sed "s/line $((held + 1)):/line HELD + 1:/; s/lines $((held + 1))-/lines HELD + 1-/; s/: $held lines/: HELD lines/
+        s/-[0-9]*$/-END/; s/after line [0-9]* was/after line END was/; s,: /.*/,: ," said
     # who makes room and repeats from that line on has each value once
     store="lmdb:$PWD/${of%% *}?timeout=60000"
     # shellcheck disable=SC2086 # two words
