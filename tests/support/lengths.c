@@ -102,18 +102,22 @@ static uint8_t byte_at(size_t at, uint32_t number)
     return (uint8_t)(number + at * 167 + (at >> 8) * 13);
 }
 
-/* Of an even length, two byte strings differ in one byte: the first, the last or one between them.
- * Of an odd length, they differ in all. */
+/* Most byte strings of one length differ in one byte: the first, the last or one between them. */
+static bool differ_in_one(size_t length)
+{
+    return length % 4 != 1;
+}
+
 static size_t place_of_number(size_t length)
 {
-    const size_t places[] = {0, length / 2, length - 1};
-    return length % 2 == 0 ? places[length / 2 % 3] : 0;
+    const size_t places[] = {length / 2, length - 1, 0};
+    return differ_in_one(length) ? places[length % 3] : 0;
 }
 
 mcds_bytes lengths_fill(uint8_t *out, size_t length, uint32_t number)
 {
     for (size_t i = 0; i < length; i++)
-        out[i] = byte_at(i, length % 2 == 0 ? 0 : number);
+        out[i] = byte_at(i, differ_in_one(length) ? 0 : number);
     if (length > 0)
         out[place_of_number(length)] = (uint8_t)number;
     return (mcds_bytes){out, length};
@@ -132,7 +136,7 @@ uint32_t lengths_number_of(const struct lengths *lengths, mcds_bytes bytes)
         return lengths->count;
     size_t place = bytes.length > 0 ? place_of_number(bytes.length) : 0;
     for (size_t i = 0; i < bytes.length; i++)
-        if (i != place && found[i] != byte_at(i, bytes.length % 2 == 0 ? 0 : number))
+        if (i != place && found[i] != byte_at(i, differ_in_one(bytes.length) ? 0 : number))
             return lengths->count;
     return number;
 }
