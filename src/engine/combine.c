@@ -32,6 +32,7 @@ struct mcds__combined {
     mcds_buffer value;
     mcds_buffer values; /* values that are read, for all parts */
     mcds_batch *parts;
+    mcds_batch *rest;             /* those after the first, until that is replaced */
     struct mcds__combined *all;   /* the next of all */
     struct mcds__combined *spare; /* the next free one */
 };
@@ -114,12 +115,20 @@ static void give_combined(struct mcds__combiner *combiner, struct mcds__combined
     combiner->spare = combined;
 }
 
+/* The next batch of the slot: the first one is in the list of all batches. */
+static const mcds_batch *next_part(const struct mcds__combine_slot *slot,
+                                   const mcds_batch *part)
+{
+    return part == slot->first ? slot->rest : part->next;
+}
+
 /* The first ADD of the slot's batches, and the first read: of the value, if one needs it. */
-static void fill_requests(struct mcds__combined *combined, const mcds_batch *parts)
+static void fill_requests(struct mcds__combined *combined,
+                          const struct mcds__combine_slot *slot)
 {
     const mcds_request *add = NULL;
     const mcds_request *read = NULL;
-    for (const mcds_batch *part = parts; part != NULL; part = part->next) {
+    for (const mcds_batch *part = slot->first; part != NULL; part = next_part(slot, part)) {
         const mcds_request *append = append_of(part);
         if (add == NULL && has_add(part))
             add = part->requests;
@@ -130,7 +139,7 @@ static void fill_requests(struct mcds__combined *combined, const mcds_batch *par
     uint32_t count = 0;
     if (add != NULL)
         combined->requests[count++] = *add;
-    combined->requests[count] = *append_of(parts);
+    combined->requests[count] = *append_of(slot->first);
     combined->requests[count++].value = (mcds_bytes){combined->value.data,
                                                      combined->value.length};
     if (read != NULL)
@@ -139,8 +148,8 @@ static void fill_requests(struct mcds__combined *combined, const mcds_batch *par
 }
 
 /* One batch for all of the slot. NULL: no memory. */
-static mcds_batch *combine_join(struct mcds__combiner *combiner,
-                                const struct mcds__combine_slot *slot)
+static struct mcds__combined *combine_join(struct mcds__combiner *combiner,
+                                           const struct mcds__combine_slot *slot)
 {
     assert(slot->count > 1);
     struct mcds__combined *combined = take_combined(combiner);
@@ -154,7 +163,7 @@ static mcds_batch *combine_join(struct mcds__combiner *combiner,
         return NULL;
     }
     int64_t deadline_ns = INT64_MAX;
-    for (const mcds_batch *part = slot->first; part != NULL; part = part->next) {
+    for (const mcds_batch *part = slot->first; part != NULL; part = next_part(slot, part)) {
         mcds_bytes value = append_of(part)->value;
         (void)mcds_buffer_append(&combined->value, value.data, value.length);
         if (part->deadline_ns < deadline_ns)
@@ -162,6 +171,7 @@ static mcds_batch *combine_join(struct mcds__combiner *combiner,
     }
     assert(combined->value.length == slot->length && slot->length <= COMBINED_MAX);
     combined->parts = slot->first;
+    combined->rest = slot->rest;
     combined->values.length = 0;
     combined->batch = (mcds_batch){
         .values = &combined->values,
@@ -169,26 +179,42 @@ static mcds_batch *combine_join(struct mcds__combiner *combiner,
         .deadline_ns = deadline_ns,
         .combined = true,
     };
-    fill_requests(combined, slot->first);
-    return &combined->batch;
+    fill_requests(combined, slot);
+    return combined;
 }
 
-/* Append the slot's batches to the list at *end. */
+/* The first batch of the slot is in the list for all of them. */
 static void empty_slot(struct mcds__combiner *combiner, struct mcds__combine_slot *slot,
                        mcds_batch ***end)
 {
-    if (slot->first == NULL)
-        return;
+    assert(slot->first != NULL && slot->count > 0);
     *slot->end = NULL;
-    mcds_batch *joined = slot->count > 1 ? combine_join(combiner, slot) : NULL;
+    struct mcds__combined *joined = slot->count > 1 ? combine_join(combiner, slot) : NULL;
     if (joined != NULL) {
-        **end = joined;
-        *end = &joined->next;
-    } else {
-        **end = slot->first;
+        slot->first->combined = true;
+        slot->first->serial = (uintptr_t)joined;
+    } else if (slot->rest != NULL) {
+        **end = slot->rest;
         *end = slot->end;
     }
     slot->first = NULL;
+}
+
+/* A combined batch takes the place of its first part: an append that closes a segment is sent before
+ * those to the next one. */
+static void replace_first_parts(mcds_batch **link)
+{
+    for (; *link != NULL; link = &(*link)->next) {
+        mcds_batch *first = *link;
+        if (!first->combined)
+            continue;
+        struct mcds__combined *joined = (struct mcds__combined *)(uintptr_t)first->serial;
+        assert(joined->parts == first);
+        joined->batch.next = first->next;
+        first->next = joined->rest;
+        first->combined = false;
+        *link = &joined->batch;
+    }
 }
 
 static bool goes_with(const struct mcds__combine_slot *slot, const mcds_batch *batch,
@@ -216,12 +242,15 @@ static void put_in_slot(struct mcds__combiner *combiner, mcds_batch *batch, mcds
             empty_slot(combiner, slot, end);
         else
             combiner->taken[combiner->taken_count++] = (uint8_t)at;
-        *slot = (struct mcds__combine_slot){NULL, &slot->first, hash, 0, 0};
+        *slot = (struct mcds__combine_slot){batch, NULL, &slot->rest, hash, 0, 0};
+        **end = batch;
+        *end = &batch->next;
+    } else {
+        *slot->end = batch;
+        slot->end = &batch->next;
     }
     assert(combiner->taken_count > 0 && combiner->taken_count <= MCDS__COMBINE_SLOTS);
     assert(slot->length <= COMBINED_MAX || slot->count == 0);
-    *slot->end = batch;
-    slot->end = &batch->next;
     slot->count++;
     slot->length += append_of(batch)->value.length;
 }
@@ -244,6 +273,7 @@ mcds_batch *mcds__combine(struct mcds__combiner *combiner, mcds_batch *first)
         empty_slot(combiner, &combiner->slots[combiner->taken[i]], &end);
     combiner->taken_count = 0;
     *end = NULL;
+    replace_first_parts(&list);
     return list;
 }
 

@@ -22,8 +22,9 @@
 /* Batches that append to one key. */
 struct mcds__combine_slot {
     mcds_batch *first; /* NULL: the slot is free */
-    mcds_batch **end;
-    uint64_t hash; /* of the key */
+    mcds_batch *rest;
+    mcds_batch **end; /* of the rest */
+    uint64_t hash;    /* of the key */
     uint32_t count;
     size_t length; /* of the values together */
 };
@@ -45,7 +46,8 @@ void mcds__combiner_init(struct mcds__combiner *combiner, const mcds_env *env);
 /* None of its batches may be in flight. */
 void mcds__combiner_free(struct mcds__combiner *combiner);
 
-/* Returns the list to submit instead of this one. Batches of one key keep their order. */
+/* Returns the list to submit instead of this one. Batches of one key keep their order. A combined one
+ * is where the first of its parts was. */
 mcds_batch *mcds__combine(struct mcds__combiner *combiner, mcds_batch *first);
 /* Returns the batches that `combined` replaced, as a list. Those with `answered` 0 must be
  * sent alone; the others have their replies. */

@@ -3,7 +3,9 @@
 
 #include <assert.h>
 
-#define SLOTS (1 << MCDS__LINES_BITS)
+#include "base/environment.h"
+
+static_assert(MCDS__LINES_BITS == 6, "a bit of a number for each slot");
 
 static uint32_t slot_of(uint64_t place)
 {
@@ -19,7 +21,7 @@ static struct mcds__operation **first_of(struct mcds__lines *lines, uint64_t pla
     return link;
 }
 
-bool mcds__lines_join(struct mcds__lines *lines, struct mcds__operation *operation,
+void mcds__lines_join(struct mcds__lines *lines, struct mcds__operation *operation,
                       uint64_t place)
 {
     assert(place != 0 && operation->line == 0);
@@ -31,13 +33,12 @@ bool mcds__lines_join(struct mcds__lines *lines, struct mcds__operation *operati
     if (first != NULL) {
         first->line_end->next_in_line = operation;
         first->line_end = operation;
-        return false;
+        return;
     }
     operation->other_line = NULL;
     operation->line_end = operation;
     *link = operation;
-    lines->count++;
-    return true;
+    lines->taken |= UINT64_C(1) << slot_of(place);
 }
 
 void mcds__lines_use(struct mcds__lines *lines, struct mcds__operation *operation)
@@ -47,47 +48,106 @@ void mcds__lines_use(struct mcds__lines *lines, struct mcds__operation *operatio
     lines->waiting--;
 }
 
+void mcds__lines_unuse(struct mcds__lines *lines, struct mcds__operation *operation)
+{
+    assert(operation->uses_line);
+    operation->uses_line = false;
+    lines->waiting++;
+}
+
+/* This operation has left the place for which the other is the first that waits. */
+static void wake_first(struct mcds__operation *first, const struct mcds__operation *operation)
+{
+    first->obstacle = operation->obstacle;
+    first->obstacle_peer = operation->obstacle_peer;
+    first->wake_ns = 0;
+}
+
 void mcds__lines_leave(struct mcds__lines *lines, struct mcds__operation *operation)
 {
+    uint32_t slot = slot_of(operation->line);
     struct mcds__operation **link = first_of(lines, operation->line);
     struct mcds__operation *next = operation->next_in_line;
-    assert(*link == operation && lines->count > 0);
+    assert(*link == operation);
     if (next != NULL) {
         next->other_line = operation->other_line;
         next->line_end = operation->line_end;
-        next->wake_ns = 0;
+        wake_first(next, operation);
     } else {
         next = operation->other_line;
-        lines->count--;
     }
     *link = next;
+    if (lines->firsts[slot] == NULL)
+        lines->taken &= ~(UINT64_C(1) << slot);
     if (!operation->uses_line)
         lines->waiting--;
     operation->uses_line = false;
     operation->line = 0;
 }
 
-void mcds__lines_call(struct mcds__lines *lines, uint64_t place)
+void mcds__lines_call(struct mcds__lines *lines, const struct mcds__operation *operation,
+                      uint64_t place)
 {
-    struct mcds__operation *first = lines->count > 0 ? *first_of(lines, place) : NULL;
+    struct mcds__operation *first = lines->taken != 0 ? *first_of(lines, place) : NULL;
     if (first != NULL && !first->uses_line)
-        first->wake_ns = 0;
+        wake_first(first, operation);
+}
+
+bool mcds__lines_take_bytes(struct mcds__lines *lines, struct mcds__operation *operation,
+                            uint64_t place, uint32_t length)
+{
+    uint32_t *bytes = &lines->bytes[slot_of(place)];
+    assert(length > 0 && operation->bytes <= *bytes);
+    bool has_room = *bytes == 0 || *bytes + length <= MCDS__LINES_BYTES_MAX;
+    if (!has_room && operation->bytes == 0 && !operation->uses_line)
+        return false;
+    *bytes += length - operation->bytes;
+    operation->place = place;
+    operation->bytes = length;
+    return true;
+}
+
+/* Places of one hash share the room. The line moves when half of it is free, so that what is sent then
+ * is long. */
+void mcds__lines_give_bytes(struct mcds__lines *lines, struct mcds__operation *operation)
+{
+    uint32_t slot = slot_of(operation->place);
+    assert(operation->bytes > 0 && operation->bytes <= lines->bytes[slot]);
+    lines->bytes[slot] -= operation->bytes;
+    operation->bytes = 0;
+    if (lines->bytes[slot] > MCDS__LINES_BYTES_MAX / 2)
+        return;
+    for (struct mcds__operation *o = lines->firsts[slot]; o != NULL; o = o->other_line)
+        if (!o->uses_line)
+            wake_first(o, operation);
+}
+
+/* The first taken slot from this one on; 64: none. */
+static uint32_t next_taken(const struct mcds__lines *lines, uint32_t slot)
+{
+    uint64_t taken = slot < 64 ? lines->taken >> slot : 0;
+    return taken != 0 ? slot + (uint32_t)__builtin_ctzll(taken) : 64;
 }
 
 struct mcds__operation *mcds__lines_due(struct mcds__lines *lines, uint32_t *slot,
-                                        int64_t now_ns)
+                                        const mcds_env *env, int64_t *now_ns)
 {
-    for (; lines->waiting > 0 && *slot < SLOTS; (*slot)++)
-        for (struct mcds__operation *o = lines->firsts[*slot]; o != NULL; o = o->other_line)
-            if (!o->uses_line && o->wake_ns <= now_ns)
+    for (; lines->waiting > 0 && (*slot = next_taken(lines, *slot)) < 64; (*slot)++)
+        for (struct mcds__operation *o = lines->firsts[*slot]; o != NULL; o = o->other_line) {
+            if (o->uses_line)
+                continue;
+            if (o->wake_ns > 0 && *now_ns == 0)
+                *now_ns = mcds__monotonic_ns(env);
+            if (o->wake_ns <= *now_ns)
                 return o;
+        }
     return NULL;
 }
 
 int64_t mcds__lines_wake_ns(const struct mcds__lines *lines)
 {
     int64_t wake_ns = INT64_MAX;
-    for (uint32_t slot = 0; lines->waiting > 0 && slot < SLOTS; slot++)
+    for (uint32_t slot = 0; lines->waiting > 0 && (slot = next_taken(lines, slot)) < 64; slot++)
         for (const struct mcds__operation *o = lines->firsts[slot]; o != NULL;
              o = o->other_line)
             if (!o->uses_line && o->wake_ns < wake_ns)
@@ -98,7 +158,7 @@ int64_t mcds__lines_wake_ns(const struct mcds__lines *lines)
 bool mcds__lines_has_other(const struct mcds__operation *operation, uint64_t place)
 {
     struct mcds__lines *lines = operation->lines;
-    if (lines == NULL || lines->count == 0)
+    if (lines == NULL || lines->taken == 0)
         return false;
     const struct mcds__operation *first = *first_of(lines, place);
     return first != NULL && first != operation;

@@ -12,28 +12,43 @@
 #include "engine/operation.h"
 
 #define MCDS__LINES_BITS 6
+/* Bytes of the operations of one pipeline that are under way at a place. */
+#define MCDS__LINES_BYTES_MAX 16384
 
 /* All zero at the start. */
 struct mcds__lines {
     uint32_t waiting; /* operations */
-    uint32_t count;   /* lines */
+    uint64_t taken;   /* a bit for each of `firsts` */
+    /* Under way at the places, by the hash of the place. */
+    uint32_t bytes[1 << MCDS__LINES_BITS];
     /* The first of each line, by the hash of its place. */
     struct mcds__operation *firsts[1 << MCDS__LINES_BITS];
 };
 
-/* Join the line of this place, at its end. True: the operation is the first. */
-bool mcds__lines_join(struct mcds__lines *lines, struct mcds__operation *operation,
+/* Join the line of this place, at its end. */
+void mcds__lines_join(struct mcds__lines *lines, struct mcds__operation *operation,
                       uint64_t place);
 /* The first of a line leaves it. The next one is first and wakes at once. */
 void mcds__lines_leave(struct mcds__lines *lines, struct mcds__operation *operation);
 /* The first of a line uses its place, and stays the first until it leaves the line. */
 void mcds__lines_use(struct mcds__lines *lines, struct mcds__operation *operation);
-/* An operation leaves this place: the first that waits for it wakes at once. */
-void mcds__lines_call(struct mcds__lines *lines, uint64_t place);
+/* It uses the place no more, and leaves the line after this step. */
+void mcds__lines_unuse(struct mcds__lines *lines, struct mcds__operation *operation);
+/* An operation leaves its place: the first that waits for it wakes at once. It learns what has kept
+ * the other from being sent. */
+void mcds__lines_call(struct mcds__lines *lines, const struct mcds__operation *operation,
+                      uint64_t place);
+/* The bytes under way at the place, from now on `length` of them by this operation. False: they are
+ * more than a place takes, and nothing has changed. */
+bool mcds__lines_take_bytes(struct mcds__lines *lines, struct mcds__operation *operation,
+                            uint64_t place, uint32_t length);
+/* None of them is under way any more. When half of the room is free, the first that waits for it
+ * wakes at once. */
+void mcds__lines_give_bytes(struct mcds__lines *lines, struct mcds__operation *operation);
 /* Returns the first operation of a line whose wake time has come, or NULL. The search begins at
- * *slot, which is 0 at the start. */
+ * *slot, which is 0 at the start, as is *now_ns: the clock is read if one waits for a time. */
 struct mcds__operation *mcds__lines_due(struct mcds__lines *lines, uint32_t *slot,
-                                        int64_t now_ns);
+                                        const mcds_env *env, int64_t *now_ns);
 /* The time at which the next of them wakes; INT64_MAX: none waits. */
 int64_t mcds__lines_wake_ns(const struct mcds__lines *lines);
 /* Whether another operation of the same pipeline waits for this place. */

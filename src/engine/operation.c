@@ -48,7 +48,8 @@ void mcds__operation_begin(struct mcds__operation *operation,
     operation->next = NULL;
     operation->lines = NULL;
     operation->place = operation->line = operation->wanted = 0;
-    operation->is_alone = operation->uses_line = false;
+    operation->uses_line = false;
+    operation->bytes = 0;
     operation->shared = NULL;
     mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, operation->values_room,
                          sizeof operation->values_room);
@@ -273,6 +274,13 @@ enum mcds__step mcds__operation_fail(struct mcds__operation *operation, const mc
         (ran_out_of_time(reply->detail) || mcds__operation_is_late(operation)))
         result = explain_unsent(operation);
     return mcds__operation_finish(operation, result);
+}
+
+enum mcds__step mcds__operation_fail_unsent(struct mcds__operation *operation)
+{
+    operation->peer = NULL;
+    operation->detail = MCDS__WHY(UNSENT_IN_TIME);
+    return mcds__operation_finish(operation, explain_unsent(operation));
 }
 
 enum mcds__step mcds__operation_fail_waiting(struct mcds__operation *operation,

@@ -83,8 +83,8 @@ struct mcds__operation {
     uint64_t place;  /* used by it, so that it calls the next when it leaves; 0: none */
     uint64_t line;   /* the place in whose line it is; 0: in none */
     uint64_t wanted; /* the place for which it sleeps; 0: it sleeps for itself */
-    bool is_alone;   /* no other operation of the pipeline uses `place` */
     bool uses_line;  /* it is the first of its line and uses the place */
+    uint32_t bytes;  /* that it has under way at `place`, engine/line_wait.h */
     struct mcds__operation *next_in_line;
     struct mcds__operation *line_end;   /* of the first: the last of the line */
     struct mcds__operation *other_line; /* of the first: the first of another line */
@@ -207,6 +207,9 @@ enum mcds__step mcds__operation_fail(struct mcds__operation *operation,
 enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
                                           const mcds_reply *reply);
 
+/* Finish because nothing could be sent before the deadline: the obstacle is the cause; TIMEOUT: there
+ * was none. */
+enum mcds__step mcds__operation_fail_unsent(struct mcds__operation *operation);
 /* Finish because what others do has not ended before the deadline: BUSY and why, or, if the last
  * batch was not sent, as for that. */
 enum mcds__step mcds__operation_fail_waiting(struct mcds__operation *operation,

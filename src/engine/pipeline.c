@@ -4,12 +4,12 @@
  *               |--> sleeping --(wake_ns)--^
  *               \--> line --(place left)---^
  *
- * Nothing is sent before the caller asks for a result or half of the depth is in the outbox.
- * So requests travel in large writes, and the servers work on one half of the operations while
- * the client works on the other. A store in this process gets the whole depth at once, for
- * instance into one commit. While most operations are with the servers, a waiting caller gets
- * the first completion, and operations started since then are held back for a short time. A
- * caller that polls after each start has more to start, so its operations are held back too. */
+ * Nothing is sent before the caller asks for a result or half of the depth is in the outbox. So
+ * requests travel in large writes, and the servers work on one half of the operations while the
+ * client works on the other. A durable store in this process gets all for one commit. While most
+ * operations are with the servers, a waiting caller gets the first completion, and operations
+ * started since then are held back for a short time. A caller that polls after each start has more
+ * to start, so its operations are held back too. */
 #include "engine/pipeline.h"
 
 #include <assert.h>
@@ -36,8 +36,10 @@
 #define KEEP_NS (10 * NS_PER_MS)
 /* The same for a caller that polls: it needs no timer. */
 #define KEEP_POLLING_NS NS_PER_MS
-/* With so many operations in lines, which send nothing, a store in this process is asked. */
+/* With so many operations in lines, the pipeline runs at once. */
 #define WAITING_MAX 512
+/* A store that commits nothing gets so many at once: they stay in the processor's cache. */
+#define AT_ONCE 64
 /* The longest timeout given to another event loop. */
 #define TIMEOUT_MS_MAX 60000
 
@@ -48,6 +50,7 @@ struct mcds_pipeline {
     uint64_t round; /* of what is in the outbox; never 0 */
     uint32_t depth;
     uint32_t gather_count; /* with this many in the outbox, they are sent */
+    uint32_t waiting_max;  /* with this many in lines, too */
     uint32_t unfinished;
     uint32_t outbox_count;
     uint32_t combinable_count; /* in the outbox */
@@ -103,7 +106,7 @@ static void pipeline_sleep(mcds_pipeline *pipeline, struct mcds__operation *oper
         operation->next = pipeline->sleeping;
         pipeline->sleeping = operation;
     } else if (operation->line == 0) {
-        (void)mcds__lines_join(&pipeline->lines, operation, operation->wanted);
+        mcds__lines_join(&pipeline->lines, operation, operation->wanted);
     }
 }
 
@@ -122,10 +125,13 @@ static void pipeline_advance(mcds_pipeline *pipeline, struct mcds__operation *op
     operation->round = pipeline->round;
     enum mcds__step step = mcds__operation_advance(operation);
     operation->shared = NULL;
+    bool gives = operation->bytes > 0 && step != MCDS__ASK;
+    if (gives)
+        mcds__lines_give_bytes(&pipeline->lines, operation);
     if (operation->line != 0 && !stays_in_line(operation, step))
         mcds__lines_leave(&pipeline->lines, operation);
-    else if (place != 0 && (step != MCDS__ASK || operation->place != place))
-        mcds__lines_call(&pipeline->lines, place);
+    else if (!gives && place != 0 && (step != MCDS__ASK || operation->place != place))
+        mcds__lines_call(&pipeline->lines, operation, place);
     switch (step) {
     case MCDS__ASK:
         put_in_outbox(pipeline, &operation->batch);
@@ -188,23 +194,13 @@ static void advance_parts(mcds_pipeline *pipeline, mcds_batch *combined)
         shared.release(shared.made);
 }
 
-/* The first of a line tries again, or begins. */
-static void advance_first(mcds_pipeline *pipeline, struct mcds__operation *operation)
-{
-    if (operation->is_alone)
-        mcds__lines_use(&pipeline->lines, operation);
-    pipeline_advance(pipeline, operation);
-}
-
 static void wake_lines(mcds_pipeline *pipeline)
 {
     struct mcds__operation *first;
     uint32_t slot = 0;
-    if (pipeline->lines.waiting == 0)
-        return;
-    int64_t now_ns = mcds__monotonic_ns(pipeline->env);
-    while ((first = mcds__lines_due(&pipeline->lines, &slot, now_ns)) != NULL)
-        advance_first(pipeline, first);
+    int64_t now_ns = 0;
+    while ((first = mcds__lines_due(&pipeline->lines, &slot, pipeline->env, &now_ns)) != NULL)
+        pipeline_advance(pipeline, first);
 }
 
 static void wake_sleepers(mcds_pipeline *pipeline)
@@ -297,31 +293,20 @@ static void run_once(mcds_pipeline *pipeline)
     pipeline->kept = !collect(pipeline, until_ns) && keeps;
 }
 
-/* The same for a store in this process. */
-static void run_here(mcds_pipeline *pipeline)
+/* The same without waiting. True: there were replies. */
+static bool run_now(mcds_pipeline *pipeline, bool polls)
 {
     wake_sleepers(pipeline);
-    send_outbox(pipeline);
-    (void)collect(pipeline, 0);
-}
-
-/* The same for a caller that polls. */
-static void run_polling(mcds_pipeline *pipeline)
-{
-    wake_sleepers(pipeline);
-    if (!keeps_polled(pipeline))
+    if (!polls || !keeps_polled(pipeline))
         send_outbox(pipeline);
-    (void)collect(pipeline, 0);
+    return collect(pipeline, 0);
 }
 
 /* The same for a caller that waits. If all operations sleep, there is no reply to wait for. */
 static void run_waiting(mcds_pipeline *pipeline)
 {
-    uint32_t asleep = pipeline->lines.waiting;
-    for (const struct mcds__operation *o = pipeline->sleeping; o != NULL; o = o->next)
-        asleep++;
-    assert(pipeline->unfinished > 0 && asleep <= pipeline->unfinished);
-    if (asleep > 0 && asleep == pipeline->unfinished)
+    assert(pipeline->unfinished > 0);
+    if (pipeline->outbox_count + pipeline->sent_count == 0)
         mcds__sleep_until_ns(pipeline->env, first_wake_ns(pipeline));
     run_once(pipeline);
 }
@@ -380,6 +365,23 @@ void mcds__pipeline_forget(mcds_pipeline *pipeline, void *operation)
         mcds__handle_release(mcds__pool_give(&pipeline->pool, operation));
 }
 
+static bool pipeline_is_full(const mcds_pipeline *pipeline)
+{
+    return pipeline->outbox_count >= pipeline->gather_count ||
+           pipeline->lines.waiting >= pipeline->waiting_max;
+}
+
+static void pipeline_keep_up(mcds_pipeline *pipeline)
+{
+    if (mcds__store_answers_here(pipeline->store))
+        while (pipeline_is_full(pipeline) && run_now(pipeline, false))
+            continue;
+    else if (pipeline->outbox_count >= pipeline->gather_count)
+        send_outbox(pipeline);
+    else if (pipeline_is_full(pipeline) && pipeline->unfinished % AT_ONCE == 0)
+        (void)run_now(pipeline, false);
+}
+
 int mcds__launch(struct mcds__operation *operation, mcds_pipeline *pipeline, uint64_t tag)
 {
     if (pipeline == NULL)
@@ -389,16 +391,8 @@ int mcds__launch(struct mcds__operation *operation, mcds_pipeline *pipeline, uin
     pipeline->unfinished++;
     pipeline->is_starting = true;
     operation->lines = &pipeline->lines;
-    if (!operation->is_alone)
-        pipeline_advance(pipeline, operation);
-    else if (mcds__lines_join(&pipeline->lines, operation, operation->place))
-        advance_first(pipeline, operation);
-    else
-        operation->is_fresh = false;
-    if (pipeline->outbox_count >= pipeline->gather_count)
-        send_outbox(pipeline);
-    if (pipeline->lines.waiting >= WAITING_MAX && mcds__store_answers_here(pipeline->store))
-        run_here(pipeline);
+    pipeline_advance(pipeline, operation);
+    pipeline_keep_up(pipeline);
     return MCDS_OK;
 }
 
@@ -417,6 +411,9 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     if (depth > DEPTH_MAX)
         return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "pipeline", .option = "depth",
                           .wanted_max = DEPTH_MAX, .found_number = depth);
+    mcds_capabilities can;
+    mcds__store_capabilities(store, &can);
+    bool is_here = mcds__store_answers_here(store);
     const mcds_env *env = mcds__store_env(store);
     mcds_pipeline *pipeline = mcds__allocate_zero(env, sizeof *pipeline);
     if (pipeline == NULL)
@@ -427,7 +424,10 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     pipeline->pool.env = pipeline->completions.env = env;
     pipeline->round = next_round();
     pipeline->depth = depth;
-    pipeline->gather_count = mcds__store_answers_here(store) ? depth : depth / 2 + 1;
+    pipeline->gather_count = is_here ? depth : depth / 2 + 1;
+    if (is_here && !can.durable && depth > AT_ONCE)
+        pipeline->gather_count = AT_ONCE;
+    pipeline->waiting_max = is_here && !can.durable ? AT_ONCE : WAITING_MAX;
     pipeline->outbox_end = &pipeline->outbox;
     mcds__combiner_init(&pipeline->combiner, env);
     result = mcds__session_take(store, 0, &pipeline->session);
@@ -484,7 +484,7 @@ int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done)
     if (result != MCDS_OK)
         return result;
     if (pipeline->completions.count == 0 && pipeline->unfinished > 0)
-        run_polling(pipeline);
+        (void)run_now(pipeline, true);
     if (pipeline->completions.count > 0) {
         mcds__completions_take(&pipeline->completions, done);
         return MCDS_OK;

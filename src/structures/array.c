@@ -1,5 +1,4 @@
 /* Array: a sequence of elements, read and changed as a whole by compare-and-set (core/record).
- *
  * The value holds, for each element, its length as a varint and its bytes. */
 #include <assert.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/hash/byte_set.h"
 #include "base/hash/hash.h"
 #include "core/record/record.h"
+#include "engine/line_wait.h"
 #include "structures/structure.h"
 
 #define VARINT_MAX 10
@@ -176,7 +176,9 @@ static void release_change(struct mcds__operation *operation)
 static enum mcds__step step_change(struct mcds__operation *operation)
 {
     struct array_change *change = (struct array_change *)operation;
-    enum mcds__step step = mcds__record_change_step(&change->record, operation);
+    enum mcds__step step;
+    if (!mcds__line_waits_alone(operation, operation->place, &step))
+        step = mcds__record_change_step(&change->record, operation);
     if (step == MCDS__DONE && change->is_too_big)
         operation->detail = MCDS__WHY(LARGE_ELEMENTS);
     return step;
@@ -201,9 +203,8 @@ static enum mcds__record_decision decide_set(void *context, const mcds_bytes *ol
 static bool list_removals(const struct array_change *change, struct mcds__byte_set *removals)
 {
     assert(change->remove_at <= change->asked.length);
-    mcds_bytes asked = {change->asked.data, change->asked.length};
+    mcds_bytes removed, asked = {change->asked.data, change->asked.length};
     size_t at = change->remove_at;
-    mcds_bytes removed;
     while (next_element(asked, &at, &removed))
         if (!mcds__byte_set_add(removals, removed))
             return false;
@@ -373,7 +374,6 @@ static int array_launch_change(struct array_change *change, mcds_array *array,
     change->base.release = release_change;
     /* Of several at once one would succeed, and the others would read again. */
     change->base.place = mcds__hash(0, mcds__key_bytes(&array->key)) | 1;
-    change->base.is_alone = true;
     return mcds__launch(&change->base, pipeline, tag);
 }
 

@@ -12,6 +12,8 @@
 
 #define DEPTH 128
 #define OPERATIONS 2000
+#define AT_ONCE 64     /* as in src/engine/pipeline.c */
+#define ALLOCATIONS 16 /* of other things */
 
 /* A backend that answers a few batches at a time, in order, and those of `mute` never. */
 struct slow {
@@ -104,6 +106,19 @@ static const mcds_backend here_backend = {
     .version = MCDS_BACKEND_VERSION,
     .scheme = "here",
     .capabilities = slow_capabilities,
+    .submit = here_submit,
+};
+
+static void durable_capabilities(void *backend, mcds_capabilities *out)
+{
+    slow_capabilities(backend, out);
+    out->durable = true;
+}
+
+static const mcds_backend durable_backend = {
+    .version = MCDS_BACKEND_VERSION,
+    .scheme = "durable",
+    .capabilities = durable_capabilities,
     .submit = here_submit,
 };
 
@@ -208,9 +223,21 @@ static void a_store_in_this_process_gets_the_whole_depth(void **state)
 {
     static struct world world;
     (void)state;
-    begin_at(&world, &here_backend, 0, 0);
+    begin_at(&world, &durable_backend, 0, 0);
     run_all(&world);
     assert_int_equal(world.slow.submits, (OPERATIONS + DEPTH - 1) / DEPTH);
+    end(&world);
+}
+
+/* Those that are done leave their memory to the next. */
+static void a_store_without_commits_gets_few_at_once(void **state)
+{
+    static struct world world;
+    (void)state;
+    begin_at(&world, &here_backend, 0, 0);
+    run_all(&world);
+    assert_int_equal(world.slow.submits, (OPERATIONS + AT_ONCE - 1) / AT_ONCE);
+    assert_in_range(world.slow.fake.allocations, 1, AT_ONCE + ALLOCATIONS);
     end(&world);
 }
 
@@ -323,6 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_replies_do_not_make_small_writes),
         cmocka_unit_test(a_store_in_this_process_gets_the_whole_depth),
+        cmocka_unit_test(a_store_without_commits_gets_few_at_once),
         cmocka_unit_test(what_is_kept_is_sent_soon),
         cmocka_unit_test(few_are_sent_at_once),
         cmocka_unit_test(polling_after_each_start_makes_large_writes),

@@ -89,7 +89,7 @@ static bool wait_at(const struct mcds__map_update *update, struct mcds__operatio
         return true;
     if (operation->lines == NULL)
         return false;
-    *step_out = mcds__operation_explain(operation, MCDS_TIMEOUT, MCDS__WHY(UNSENT_IN_TIME));
+    *step_out = mcds__operation_fail_unsent(operation);
     return true;
 }
 

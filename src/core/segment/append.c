@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/number.h"
+#include "core/segment/line.h"
 
 #define MAKINGS_MAX 3
 /* After this many full segments in a row, the end of the stream is searched. */
@@ -68,11 +69,21 @@ static enum mcds__step segment_append_locate(struct mcds__segment_append *append
     return segment_append_begin(append, operation);
 }
 
+static void end_alone(struct mcds__segment_append *append, struct mcds__operation *operation)
+{
+    if (append->is_alone)
+        mcds__line_release(operation);
+    append->is_alone = false;
+}
+
 static enum mcds__step segment_append_ask(struct mcds__segment_append *append,
                                           struct mcds__operation *operation,
                                           const struct mcds__segment_place *place)
 {
     uint32_t count = mcds__segment_append_fill(append, place, operation);
+    if (!append->makes)
+        end_alone(append, operation);
+    append->has_sent = true;
     append->stage = APPEND_ASKED;
     if (append->counts)
         operation->connection = append->token.connection;
@@ -91,18 +102,57 @@ static enum mcds__step store_blocks(struct mcds__segment_append *append,
     return segment_append_begin(append, operation);
 }
 
+static uint64_t line_of(const struct mcds__segment_append *append)
+{
+    return mcds__segment_line(append->segments, append->stream, MCDS__SEGMENT_LINE_END);
+}
+
+/* A segment that fills voids what is in flight to it beyond its limit. So of the operations of one
+ * pipeline only few segments' bytes are in flight, and the others wait before they send anything. */
+static bool waits_for_room(struct mcds__segment_append *append,
+                           struct mcds__operation *operation, enum mcds__step *step_out)
+{
+    append->stage = APPEND_BEGIN;
+    return !append->has_sent &&
+           mcds__line_waits(operation, line_of(append), append->records.length, step_out);
+}
+
+/* One of them searches for the end of the stream, or makes the next segment. */
+static bool waits_for_end(struct mcds__segment_append *append,
+                          struct mcds__operation *operation, enum mcds__step *step_out)
+{
+    bool was_alone = operation->uses_line;
+    if (append->has_sent || operation->lines == NULL)
+        return false;
+    if (mcds__line_waits_alone(operation, line_of(append), step_out))
+        return true;
+    append->is_alone = append->is_alone || !was_alone;
+    return false;
+}
+
 static enum mcds__step segment_append_begin(struct mcds__segment_append *append,
                                             struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct mcds__segment_place place;
     size_t length = append->records.length;
     if (append->block < append->block_count)
         return store_blocks(append, operation);
     assert(!append->under_way && length > 0);
+    if (waits_for_room(append, operation, &step))
+        return step;
     int64_t now_ns = operation->deadline_ns - mcds__store_timeout_ns(operation->store);
-    if (!mcds__segment_take_place(append->segments, append->stream, length, operation->round,
-                                  now_ns, &place))
-        return segment_append_locate(append, operation);
+    place.makes = operation->lines == NULL || append->has_sent || operation->uses_line;
+    bool is_known = mcds__segment_take_place(append->segments, append->stream, length,
+                                             operation->round, now_ns, &place);
+    if (!is_known)
+        return waits_for_end(append, operation, &step)
+                   ? step
+                   : segment_append_locate(append, operation);
+    if (!place.is_taken)
+        return waits_for_end(append, operation, &step)
+                   ? step
+                   : segment_append_begin(append, operation);
     bool is_far = append->doubt &&
                   (place.segment < append->doubted ||
                    place.segment > append->doubted + MCDS__SEGMENT_DISTANCE_MAX);
@@ -257,6 +307,7 @@ static enum mcds__step segment_append_take(struct mcds__segment_append *append,
     assert(append->under_way && append->length == append->records.length);
     mcds__segment_give_place(append->segments, append->stream, append->segment, append->length);
     append->under_way = false;
+    end_alone(append, operation);
     note_making(append, operation->batch.values);
     if (append->looks)
         mcds__segment_take_proof(append, &append->requests[operation->batch.count - 1].reply);

@@ -35,7 +35,7 @@ void mcds__segment_append_again(struct mcds__segment_append *append)
     append->tells_loss = false;
     append->remade = 0;
     append->under_way = false;
-    append->has_asked = false;
+    append->has_asked = append->has_sent = append->is_alone = false;
     append->walked = 0;
     append->makings = 0;
     append->refusals = 0;

@@ -135,14 +135,17 @@ bool mcds__segment_take_place(struct mcds__segments *segments, uint64_t stream, 
     (void)pthread_mutex_lock(&segments->mutex);
     struct mcds__segment_tail *tail = find_or_make(segments, stream);
     bool known = tail->known && now_ns - tail->known_ns < TRUST_NS;
-    if (known) {
+    /* A segment that the count includes has been made: if it is missing, it is lost, and is not
+     * made again. */
+    bool makes = !tail->exists && tail->counted <= tail->segment;
+    bool may_take = known && (!makes || place_out->makes);
+    place_out->is_taken = false;
+    if (may_take) {
         tail->used = ++segments->takings;
-        /* A segment that the count includes has been made: if it is missing, it is lost, and is not
-         * made again. */
-        bool makes = !tail->exists && tail->counted <= tail->segment;
         *place_out = (struct mcds__segment_place){
             .segment = tail->segment,
             .makes = makes,
+            .is_taken = true,
             .counts = tail->segment > 0 && tail->counted <= tail->segment && !tail->is_counting,
             .reads = (tail->segment > 0 || tail->size > MCDS__SEGMENT_LIMIT / 2) &&
                      (round == 0 || tail->reading != round),
@@ -152,7 +155,7 @@ bool mcds__segment_take_place(struct mcds__segments *segments, uint64_t stream, 
             .settles = tail->is_blocked || tail->segment > tail->settled + MCDS__SEGMENT_AHEAD,
         };
     }
-    if (known && !place_out->settles) {
+    if (may_take && !place_out->settles) {
         tail->is_counting = tail->is_counting || place_out->counts;
         tail->reading = place_out->reads ? round : tail->reading;
         tail->in_flight += length;

@@ -140,10 +140,10 @@ static inline bool mcds__segment_is_older(uint32_t incarnation, uint32_t other)
  * is a time on the monotonic clock that need not be exact. */
 struct mcds__segment_place {
     uint64_t segment;
-    bool makes;   /* it has not been seen */
-    bool counts;  /* the batch must write the count too */
-    bool reads;   /* the batch must read the count */
-    bool settles; /* the segments below must be closed first */
+    bool makes, is_taken; /* it has not been seen; in: it may be made, else nothing is taken */
+    bool counts;          /* the batch must write the count too */
+    bool reads;           /* the batch must read the count */
+    bool settles;         /* the segments below must be closed first */
     /* For making it; no other request has it, so a segment that a late request makes again is not
      * taken for the lost one. */
     uint32_t incarnation;
@@ -310,11 +310,11 @@ struct mcds__segment_append {
     bool is_partly_in;
     bool under_way;
     bool has_asked; /* for blocks */
+    bool has_sent;  /* these records */
+    bool is_alone;  /* the other operations of the pipeline wait */
     bool is_fresh;
     bool had_segments; /* in: the stream had segments, so if none exists, all are lost */
-    uint8_t walked;
-    uint8_t makings;
-    uint8_t refusals;
+    uint8_t walked, makings, refusals;
     uint32_t remade; /* the incarnation with which a lost segment may have been made again */
     uint64_t segment;
     uint64_t doubted;

@@ -4,6 +4,18 @@
 
 #include "base/environment.h"
 #include "core/segment/append.h"
+#include "core/segment/line.h"
+
+/* Of the operations of one pipeline, one closes segments and writes the count for all whose records
+ * are in a segment. They can no longer end as unsent, so at their deadlines each continues. */
+static bool waits_for_other(struct mcds__segment_append *append,
+                            struct mcds__operation *operation, enum mcds__step *step_out)
+{
+    uint64_t place = mcds__segment_line(append->segments, append->stream,
+                                        MCDS__SEGMENT_LINE_COUNT);
+    append->stage = APPEND_SETTLE;
+    return append->is_in && mcds__line_waits_in_doubt(operation, place, step_out);
+}
 
 /* The record counts, if its life is not over. */
 enum mcds__step mcds__segment_append_prove(struct mcds__segment_append *append,
@@ -27,10 +39,13 @@ enum mcds__step mcds__segment_append_prove(struct mcds__segment_append *append,
 static enum mcds__step take_settled(struct mcds__segment_append *append,
                                     struct mcds__operation *operation)
 {
+    enum mcds__step step;
     assert(!append->under_way);
     if (append->is_in && !append->is_counted &&
         !mcds__segment_is_counted(append->segments, append->stream, append->segment))
-        return mcds__segment_append_go(append, APPEND_COUNT);
+        return waits_for_other(append, operation, &step)
+                   ? step
+                   : mcds__segment_append_go(append, APPEND_COUNT);
     if (append->is_in)
         return mcds__segment_append_prove(append, operation);
     mcds__segment_note_settled(append->segments, append->stream, append->segment);
@@ -42,8 +57,11 @@ enum mcds__step mcds__segment_append_settle(struct mcds__segment_append *append,
                                             struct mcds__operation *operation)
 {
     uint64_t first;
+    enum mcds__step step;
     if (mcds__segment_is_settled(append->segments, append->stream, append->segment, &first))
         return take_settled(append, operation);
+    if (waits_for_other(append, operation, &step))
+        return step;
     struct mcds__segment_scratch *scratch = mcds__segment_get_scratch(&append->scratch,
                                                                       operation->env);
     if (scratch == NULL)

@@ -6,6 +6,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "core/segment/line.h"
 
 /* How often a push may meet a clear before it gives up. */
 #define CLEARS_MAX 16
@@ -135,6 +136,7 @@ static enum mcds__step list_go_on(struct list_push *push)
     push->put = 0;
     if (push->count == 0)
         return mcds__operation_finish(&push->base, MCDS_OK);
+    mcds__line_release(&push->base);
     mcds__segment_append_again(&push->append);
     mcds__operation_note_result(&push->base);
     mcds__operation_renew(&push->base);
@@ -246,6 +248,8 @@ static enum mcds__step list_take_append(struct list_push *push, enum mcds__step 
 {
     if (step != MCDS__DONE)
         return step;
+    if (!push->append.ended)
+        atomic_store(&push->list->pushed, push->append.stream);
     bool is_used = atomic_load(&push->list->used) == push->append.stream;
     if (push->base.result == MCDS_OK && push->append.truth == MCDS__SEGMENT_OVER)
         return list_locate(push, PUSH_PROVE);
@@ -260,18 +264,36 @@ static enum mcds__step list_take_append(struct list_push *push, enum mcds__step 
     return list_read_root(push);
 }
 
+/* Of the operations of a pipeline, the first that pushes to a life reads the root and records in it
+ * that the list has a value; the others wait. */
+static bool list_waits(struct list_push *push, uint64_t generation, enum mcds__step *step_out)
+{
+    const mcds_list *list = push->list;
+    uint64_t line = mcds__segment_line(&list->segments, 0, MCDS__SEGMENT_LINE_ROOT);
+    if (generation != 0 && atomic_load(&list->pushed) == generation)
+        return mcds__line_waits_after(&push->base, line, step_out);
+    return mcds__line_waits_alone(&push->base, line, step_out);
+}
+
+static enum mcds__step list_begin(struct list_push *push)
+{
+    enum mcds__step step;
+    uint64_t generation = atomic_load(&push->list->generation.known);
+    if (push->append.records.length == 0)
+        return mcds__operation_finish(&push->base, MCDS_OK);
+    if (list_waits(push, generation, &step))
+        return step;
+    if (generation == 0)
+        return list_read_root(push);
+    return begin_append(push, generation, false);
+}
+
 static enum mcds__step step_push(struct mcds__operation *operation)
 {
     struct list_push *push = (struct list_push *)operation;
     switch (push->stage) {
-    case PUSH_BEGIN: {
-        if (push->append.records.length == 0)
-            return mcds__operation_finish(operation, MCDS_OK);
-        uint64_t generation = atomic_load(&push->list->generation.known);
-        if (generation == 0)
-            return list_read_root(push);
-        return begin_append(push, generation, false);
-    }
+    case PUSH_BEGIN:
+        return list_begin(push);
     case PUSH_ROOT:
         return list_take_root(push, mcds__root_make_step(&push->root, operation));
     case PUSH_HELP:

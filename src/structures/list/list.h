@@ -23,6 +23,7 @@ struct mcds_list {
     _Atomic uint64_t former;
     _Atomic int64_t former_ns;
     _Atomic uint64_t used;          /* a generation whose root says that it has been used */
+    _Atomic uint64_t pushed;        /* a generation to which this handle has pushed */
     struct mcds__segments segments; /* one stream per generation */
 };
 

@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/error.h"
+#include "core/segment/line.h"
 
 #define HELD_SCRATCH 160
 
@@ -188,6 +189,7 @@ static enum mcds__step log_take_root(struct log_put *put, enum mcds__step step)
         return step;
     if (put->base.result != MCDS_OK)
         return log_fail(put);
+    mcds__line_release(&put->base);
     return go_on_in(put, put->begin.root.number);
 }
 
@@ -206,20 +208,48 @@ static enum mcds__step log_take_turn(struct log_put *put, enum mcds__step step)
                      put->turn.was_dropped ? mcds__random_u64(put->base.env) | 1 : put->life);
 }
 
+/* Of the operations of a pipeline, one reads the root. The others wait for it, and then for room,
+ * before their events get a time, as a reader that follows the log does not wait long for them. */
+static bool log_waits(struct log_put *put, uint64_t life, enum mcds__step *step_out)
+{
+    int64_t filed_ms;
+    const struct mcds__segments *segments = &put->log->segments;
+    uint64_t line = mcds__segment_line(segments, 0, MCDS__SEGMENT_LINE_ROOT);
+    if (put->doubt || put->turns > 0 || put->base.lines == NULL)
+        return false;
+    if (life == 0)
+        return mcds__line_waits_alone(&put->base, line, step_out);
+    if (mcds__line_waits_after(&put->base, line, step_out))
+        return true;
+    (void)judge(put, &put->log->settings, &filed_ms);
+    uint64_t stream = mcds__log_stream(mcds__log_stem(life),
+                                       mcds__log_chunk(put->log, filed_ms));
+    return mcds__line_waits(&put->base,
+                            mcds__segment_line(segments, stream, MCDS__SEGMENT_LINE_END),
+                            put->events->length + MCDS__SEGMENT_OVERHEAD, step_out);
+}
+
+static enum mcds__step log_begin_put(struct log_put *put)
+{
+    enum mcds__step step;
+    uint64_t life = atomic_load(&put->log->generation.known);
+    if (put->count == 0)
+        return mcds__operation_finish(&put->base, MCDS_OK);
+    if (log_waits(put, life, &step))
+        return step;
+    if (life != 0)
+        return put_events(put, life);
+    put->stage = PUT_LOOK;
+    mcds__log_begin(&put->begin, put->log);
+    return step_put(&put->base);
+}
+
 static enum mcds__step step_put(struct mcds__operation *operation)
 {
     struct log_put *put = (struct log_put *)operation;
-    uint64_t life;
     switch (put->stage) {
     case PUT_BEGIN:
-        if (put->count == 0)
-            return mcds__operation_finish(operation, MCDS_OK);
-        life = atomic_load(&put->log->generation.known);
-        if (life != 0)
-            return put_events(put, life);
-        put->stage = PUT_LOOK;
-        mcds__log_begin(&put->begin, put->log);
-        return step_put(operation);
+        return log_begin_put(put);
     case PUT_LOOK:
         return log_take_root(put, mcds__log_begin_step(&put->begin, false, operation));
     case PUT_ROOT:

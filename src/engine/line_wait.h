@@ -1,0 +1,27 @@
+/* Waiting in lines: how an operation of a pipeline uses a place that takes one operation, or a number
+ * of bytes, at once. The others wait in the line of the place (engine/line.h). Operations of other
+ * pipelines do not wait for them, and a waiting call waits for none. */
+#ifndef MCDS_ENGINE_LINE_WAIT_H
+#define MCDS_ENGINE_LINE_WAIT_H
+
+#include "engine/operation.h"
+
+/* Use the place alone, until mcds__line_release or the end of the operation. True: others use it or
+ * wait for it, and the step is *step_out: SLEEP until it may try again; or DONE after the deadline,
+ * as nothing could be sent. */
+bool mcds__line_waits_alone(struct mcds__operation *operation, uint64_t place,
+                            enum mcds__step *step_out);
+/* The same, but uses nothing: it only waits after the others, which came first. */
+bool mcds__line_waits_after(struct mcds__operation *operation, uint64_t place,
+                            enum mcds__step *step_out);
+/* The same as the first for an operation that may have changed something. After the deadline it
+ * does not wait. */
+bool mcds__line_waits_in_doubt(struct mcds__operation *operation, uint64_t place,
+                               enum mcds__step *step_out);
+/* The same to have so many bytes under way at the place, until the operation sleeps or ends. */
+bool mcds__line_waits(struct mcds__operation *operation, uint64_t place, size_t length,
+                      enum mcds__step *step_out);
+/* The others may use the place, after this step. */
+void mcds__line_release(struct mcds__operation *operation);
+
+#endif
