@@ -152,12 +152,14 @@ class Driver:
         pipeline, self._pipeline = self._pipeline, None
         if pipeline is None:
             return
-        if not self._loop.is_closed():
+        is_open = not self._loop.is_closed()
+        if is_open:
             self._unwatch()
+        ffi.release(pipeline)  # until then C may write to what the plans keep
+        if is_open:
             if self._next is not None:
                 self._next.cancel()
             self._fail_all(Invalid("the store was closed before this operation had finished"))
-        ffi.release(pipeline)
 
 
 class Aio:

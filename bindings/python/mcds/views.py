@@ -83,9 +83,10 @@ def open_views(core: Core, name: Bytes, load: Load, save: Save, *,
 
 class ViewsPlans(Structure):
     def _plan(self, call: Any, start: Any, *arguments: Any, out: Any = None) -> Plan[Any]:
-        callbacks: Callbacks = self._opened.kept[0]
+        kept = self._opened.kept  # C calls with its handle until the operation has finished
 
         def take(code: int, out: Any) -> Any:
+            callbacks: Callbacks = kept[0]
             raised = callbacks.take()
             if code != 0:
                 raise error_of(code) from raised

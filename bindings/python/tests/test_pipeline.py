@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from typing import List
 
@@ -110,6 +111,16 @@ def test_callbacks_of_a_pipeline(s: mcds.Store) -> None:
         bad = p.array("b").change_by(lambda old: 1 / 0)  # type: ignore[arg-type, return-value]
     assert good.exception() is None and isinstance(bad.exception(), ZeroDivisionError)
     assert s.array("a").get() == [b"1", b"2"]
+
+
+def test_callbacks_outlive_their_structure(s: mcds.Store) -> None:
+    """The views are closed by Python, and the operation still calls load()."""
+    with s.pipeline() as p:
+        views = p.views("w", lambda page, slot: 41, lambda page, slot, n: None).get("/a")
+        for i in range(mcds.core.KEPT + 1):
+            s.counter(str(i))
+        gc.collect()
+    assert views.result() == 41
 
 
 def test_threads_share_a_pipeline(s: mcds.Store) -> None:
