@@ -360,6 +360,48 @@ static void a_full_disk_can_be_emptied(void **state)
     mcds_close(store);
 }
 
+/* Changes that fit into what others free, one after the other, do not use up the reserve. */
+static void a_full_disk_keeps_room_for_drops(void **state)
+{
+    struct fixture *fixture = *state;
+    char disk[128];
+    char file[160];
+    disk_path(fixture, disk);
+    (void)snprintf(file, sizeof file, "%s/store", disk);
+    assert_int_equal(mkdir(disk, 0700), 0);
+    if (mount("mcds-test", disk, "tmpfs", 0, "size=6m") != 0) {
+        print_message("skipped: no small disk can be mounted here\n");
+        skip();
+    }
+    static char value[3000];
+    mcds_lock *lock = NULL;
+    mcds_lease lease;
+    mcds_table *table = NULL;
+    mcds_list *list = NULL;
+    mcds_store *store = open_store(file, "?sync=async", NULL);
+    assert_int_equal(mcds_table_open(store, "t", NULL, &table), MCDS_OK);
+    assert_int_equal(mcds_list_open(store, "l", NULL, &list), MCDS_OK);
+    assert_int_equal(mcds_lock_open(store, "k", NULL, &lock), MCDS_OK);
+    assert_int_equal(mcds_lock_try_acquire(lock, &lease), MCDS_OK);
+    int refused = 0;
+    for (int i = 0; i < 1500; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "%d", i);
+        refused += mcds_table_put(table, mcds_text(key), (mcds_bytes){value, sizeof value},
+                                  0) == MCDS_FULL;
+        refused += mcds_list_push(list, (mcds_bytes){value, 1500}) == MCDS_FULL;
+    }
+    assert_in_range(refused, 1000, 3000);
+    assert_int_equal(mcds_lock_release(lock, &lease), MCDS_OK);
+    assert_int_equal(mcds_list_drop(list), MCDS_OK);
+    assert_int_equal(mcds_table_drop(table), MCDS_OK);
+    assert_int_equal(mcds_list_push(list, mcds_text("more")), MCDS_OK);
+    mcds_lock_close(lock);
+    mcds_list_close(list);
+    mcds_table_close(table);
+    mcds_close(store);
+}
+
 static void write_file(const char *file, const void *bytes, size_t length)
 {
     FILE *out = fopen(file, "wb");
@@ -572,6 +614,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_disk_refuses_and_recovers, fixture_make,
                                         disk_remove),
         cmocka_unit_test_setup_teardown(a_full_disk_can_be_emptied, fixture_make, disk_remove),
+        cmocka_unit_test_setup_teardown(a_full_disk_keeps_room_for_drops, fixture_make,
+                                        disk_remove),
         TEST(a_foreign_file_is_left_alone),
         TEST(somebody_else_s_database_is_left_alone),
         TEST(bad_places_and_options_are_named),

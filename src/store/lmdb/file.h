@@ -264,6 +264,9 @@ void mcds__lmdb_write_lock_end_visit(struct mcds__lmdb_file *file);
 /* Allocate the ballast in PATH-writer, as far as the disk has space; or release it for a while,
  * so that a request that frees space can work on a full disk. */
 void mcds__lmdb_ballast(const struct mcds__lmdb_file *file, bool hold);
+/* Whether so many quarters of the ballast are there: what was lent may stay in use by the data
+ * file. */
+bool mcds__lmdb_has_ballast(const struct mcds__lmdb_file *file, int quarters);
 
 /* `code` is the result of taking the write lock. EOWNERDEAD: settle what the dead owner has
  * left, and return 0. Any other code is returned unchanged. */

@@ -25,6 +25,13 @@
 #define REQUESTS_PER_READING 64
 #define SORTED_MIN 64          /* batches; fewer seldom share a page */
 #define CHECKPOINT_NS NS_PER_S /* the longest time whose writes sync=async can lose */
+/* Of a compare-and-set that the reserve is lent to: a mark or a lease, which fits into a page with
+ * others, and the largest value. */
+#define SMALL_VALUE 1024
+#define LENT_VALUE_MAX 32768
+/* How much of the reserve on the disk must be there for it, and for removing what has expired. */
+#define LENT_FROM_QUARTERS 3
+#define SWEEPS_FROM_QUARTERS 2
 
 /* The scope of one transaction: a list of writers, or one batch, or one request of it, or only
  * the maintenance that each transaction does. */
@@ -313,9 +320,14 @@ static void lmdb_transaction_take_back(struct mcds__lmdb_file *file, const mcds_
 }
 
 /* Requests that free space, or need none in the end: a tombstone over a value, a renewed
- * lease. */
-static bool may_borrow(const mcds_request *request)
+ * lease. On a full disk, a larger value that is replaced by its like takes pages from the reserve,
+ * and other requests take those that it frees: most is left to requests that free space. */
+static bool may_borrow(const struct mcds__lmdb_file *file, const mcds_request *request,
+                       int code)
 {
+    if (is_disk(code) && request->command == MCDS_CAS && request->value.length > SMALL_VALUE)
+        return request->value.length <= LENT_VALUE_MAX &&
+               mcds__lmdb_has_ballast(file, LENT_FROM_QUARTERS);
     return request->command == MCDS_DELETE || request->command == MCDS_CAS ||
            (request->options & MCDS_MAKES_ROOM) != 0;
 }
@@ -324,7 +336,7 @@ static bool may_borrow(const mcds_request *request)
 static int borrow(struct mcds__lmdb_file *file, const struct scope *scope, int kept,
                   bool *uncertain)
 {
-    assert(may_borrow(scope->request));
+    assert(scope->request != NULL);
     struct scope again = *scope;
     again.may_not_grow = (scope->request->options & MCDS_MAKES_ROOM) == 0;
     int code = attempt(file, scope->env, &again, NULL, uncertain);
@@ -345,7 +357,7 @@ static void retry_request(struct mcds__lmdb_file *file, const struct scope *scop
         return;
     }
     int code = attempt(file, env, scope, NULL, &uncertain);
-    if (may_borrow(request) && lend(file, env, code))
+    if (may_borrow(file, request, code) && lend(file, env, code))
         code = borrow(file, scope, code, &uncertain);
     if (code == 0)
         return;
@@ -383,7 +395,8 @@ static void make_space(struct mcds__lmdb_file *file, const mcds_env *env, int ke
 {
     struct scope nothing = {.env = env, .until_ns = until_ns};
     bool uncertain;
-    if (!lend(file, env, kept))
+    if ((is_disk(kept) && !mcds__lmdb_has_ballast(file, SWEEPS_FROM_QUARTERS)) ||
+        !lend(file, env, kept))
         return;
     (void)attempt(file, env, &nothing, NULL, &uncertain);
     nothing.must_commit = true;

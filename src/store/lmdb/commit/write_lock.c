@@ -231,6 +231,13 @@ void mcds__lmdb_ballast(const struct mcds__lmdb_file *file, bool hold)
         (void)!ftruncate(file->write_lock_descriptor, at);
 }
 
+bool mcds__lmdb_has_ballast(const struct mcds__lmdb_file *file, int quarters)
+{
+    struct stat status;
+    return file->write_lock != NULL && fstat(file->write_lock_descriptor, &status) == 0 &&
+           status.st_size >= (off_t)shared_bytes() + BALLAST_BYTES / 4 * quarters;
+}
+
 /* *trouble is NULL if the file has its write lock, otherwise the reason. */
 static int map_write_lock(struct mcds__lmdb_file *file, const mcds_env *env, int descriptor,
                           const mcds_reason **trouble)
