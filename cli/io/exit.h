@@ -13,7 +13,7 @@
       "out of memory or of another resource; or mcds-lock-guard was killed, and COMMAND too")  \
     X(STATUS_IO, 74, "the store refused or is full, or the output cannot be written")          \
     X(STATUS_BUSY, 75, "the lock is held by another, or the wait ran out; -E changes it")      \
-    X(STATUS_PROTOCOL, 76, "the server does not speak memcached's protocol or is too old")     \
+    X(STATUS_PROTOCOL, 76, "the store cannot do this, or its server is not memcached")         \
     X(STATUS_LOST, 79, "lost: the lease, and COMMAND was stopped; or data that must exist")    \
     X(STATUS_AMBIGUOUS, 80, "the reply was lost: it may have been applied, or may still be")   \
     X(STATUS_CANNOT_RUN, 126, "COMMAND cannot be run")                                         \

@@ -209,6 +209,8 @@
     X(BRACKET_CONTENT, BAD_URI, 0, NULL, 0, "only an IPv6 address may be in brackets")         \
     X(AFTER_BRACKET, BAD_URI, 0, NULL, 0, "only :PORT may follow the bracket")                 \
     X(BARE_IPV6, BAD_URI, 0, NULL, 0, "write an IPv6 address as [ADDRESS]:PORT")               \
+    X(USER_OF_SERVER, BAD_URI, 0, NULL, 0,                                                     \
+      "leave out USER:PASSWORD@: mcds logs in to no server")                                   \
     X(BAD_HOST, BAD_URI, 0, NULL, 0, "the host must have 1 to 255 bytes")                      \
     X(LONG_PATH, BAD_URI, 0, NULL, 0, "the path is longer than 255 bytes")                     \
     X(NAMED_TWICE, BAD_URI, 0, NULL, 0, "it is named twice")                                   \

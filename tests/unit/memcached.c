@@ -352,6 +352,7 @@ static void bad_uris_are_told_apart(void **state)
         {"memcached://a,a", "it is named twice"},
         {"memcached://a:1:", "write an IPv6 address as"},
         {"memcached://::1", "write an IPv6 address as"},
+        {"memcached://user:pw@host:11211", "leave out USER:PASSWORD@"},
         {"memcached://[::1", "the bracket of the IPv6 address is not closed"},
         {"memcached://[/a]", "only an IPv6 address may be in brackets"},
         {"memcached://a?protocol=binary", "must be auto, meta or classic"},

@@ -52,6 +52,8 @@ static int take_host(const char *entry, size_t length, struct mcds__address *add
     const char *digits = NULL;
     size_t host_length = length;
     const char *colon = memchr(entry, ':', length);
+    if (memchr(entry, '@', length) != NULL)
+        return memcached_servers_refuse(entry, length, MCDS__WHY(USER_OF_SERVER));
     if (length > 0 && entry[0] == '[') {
         const char *bracket = memchr(entry, ']', length);
         if (bracket == NULL)
