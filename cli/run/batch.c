@@ -62,7 +62,8 @@ struct batch {
     struct busy busy;
     bool is_file;
     bool has_one_server;
-    int64_t again_ns; /* with one server: when it may be asked again, after it was unreachable */
+    int64_t
+        again_ns; /* with one server: when it may be asked again, after it was unreachable */
 };
 
 static struct slot *slot_at(struct batch *batch, unsigned long number)
@@ -143,11 +144,10 @@ static bool is_given_up(const struct batch *batch, const struct subject *subject
     if (again_ns == 0 || env->monotonic_ns(env->self) >= again_ns)
         return false;
     char sentence[SENTENCE_CAPACITY];
-    (void)snprintf(sentence, sizeof sentence,
-                   "%s '%.200s': not tried: %s less than a second ago", slot->command.noun->word,
-                   slot->command.arguments[0],
-                   batch->is_file ? "another process had the file"
-                                  : "its server was unreachable");
+    (void)snprintf(
+        sentence, sizeof sentence, "%s '%.200s': not tried: %s less than a second ago",
+        slot->command.noun->word, slot->command.arguments[0],
+        batch->is_file ? "another process had the file" : "its server was unreachable");
     refuse(slot, STATUS_UNREACHABLE, sentence);
     return true;
 }

@@ -423,7 +423,8 @@ static int run_lines(struct feed *feed)
         tally_complain(&feed->tally, &session->output,
                        feed->chunk.count > 0 ? feed->chunk.line - 1 : feed->line);
     if (!is_one || feed->status == STATUS_DONE)
-        report_feed(&session->output, command, feed->read, feed->changed, feed->tally.doubtful_count);
+        report_feed(&session->output, command, feed->read, feed->changed,
+                    feed->tally.doubtful_count);
     return tally_status(&feed->tally, feed->status);
 }
 
