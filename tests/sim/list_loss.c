@@ -33,7 +33,7 @@ enum fate { NOT_BEGUN, UNDER_WAY, PUSHED, DOUBTFUL, REFUSED };
 struct push {
     enum fate fate;
     int64_t began_ns;
-    const mcds_list *handle;
+    uint32_t handle;
     uint32_t seen; /* by the scan that is judged */
 };
 
@@ -45,6 +45,8 @@ struct ledger {
     char wrong[200]; /* a result that cannot be */
     uint64_t pushed;
     uint64_t losses; /* scans that have reported one */
+    /* The last push of each handle that has reported a loss, by when it began. */
+    int64_t told_ns[CLIENTS_MAX * HANDLES];
 };
 
 struct pusher {
@@ -80,6 +82,7 @@ static void book(struct ledger *ledger, struct push *push, int result)
         break;
     case MCDS_LOST:
         push->fate = DOUBTFUL;
+        ledger->told_ns[push->handle] = push->began_ns;
         if (ledger->loser.happened > 0)
             break;
         /* fall through */
@@ -99,7 +102,7 @@ static void push(struct pusher *pusher, mcds_sim_client *client)
                                               : 0;
     ledger->pushes[number].fate = UNDER_WAY;
     ledger->pushes[number].began_ns = mcds_sim_now_ns(ledger->loser.sim);
-    ledger->pushes[number].handle = pusher->lists[which];
+    ledger->pushes[number].handle = pusher->first / PUSHES * HANDLES + which;
     mcds_bytes value = lengths_fill(text, ledger->lengths.of[number], number);
     assert_int_equal(mcds_list_push_start(pusher->lists[which], value,
                                           mcds_sim_client_pipeline(client), number),
@@ -133,16 +136,18 @@ static bool see(void *context, mcds_bytes value)
 }
 
 /* Whether a scan of this handle has to report the loss of the value. Where the root was lost,
- * another list may be in its place. */
-static bool must_tell(const struct ledger *ledger, const struct push *push,
-                      const mcds_list *handle)
+ * another list may be in its place: the handle that has pushed the value reports that, by a push or
+ * by a scan. */
+static bool must_tell(const struct ledger *ledger, const struct push *push, uint32_t handle)
 {
     const struct loser *loser = &ledger->loser;
-    return loser->roots == 0 && (push->handle == handle || !loser->is_blind);
+    if (push->handle == handle && ledger->told_ns[handle] > push->began_ns)
+        return false;
+    return push->handle == handle || (loser->roots == 0 && !loser->is_blind);
 }
 
 static const char *judge_push(const struct ledger *ledger, const struct push *push,
-                              const mcds_list *handle, bool is_told)
+                              uint32_t handle, bool is_told)
 {
     const struct loser *loser = &ledger->loser;
     if (push->seen > 1 && !is_told)
@@ -161,12 +166,12 @@ static const char *judge_push(const struct ledger *ledger, const struct push *pu
 }
 
 /* NULL, or what is wrong with what this handle scans. */
-static const char *judge(struct ledger *ledger, mcds_list *handle)
+static const char *judge(struct ledger *ledger, mcds_list *list, uint32_t handle)
 {
     const char *wrong = NULL;
     for (uint32_t i = 0; i < ALL; i++)
         ledger->pushes[i].seen = 0;
-    int result = mcds_list_scan(handle, 0, 0, see, ledger);
+    int result = mcds_list_scan(list, 0, 0, see, ledger);
     bool is_told = result == MCDS_LOST;
     ledger->losses += is_told;
     if (ledger->is_foreign)
@@ -191,13 +196,13 @@ static const char *judge_all(struct ledger *ledger, struct pusher *pushers,
     mcds_list *fresh = open_list(client);
     for (uint32_t i = 0; i < CLIENTS * HANDLES && wrong == NULL; i++) {
         mcds_list *list = pushers[i / HANDLES].lists[i % HANDLES];
-        wrong = list != NULL ? judge(ledger, list) : NULL;
+        wrong = list != NULL ? judge(ledger, list, i) : NULL;
         if (wrong != NULL)
             mcds_sim_note(ledger->loser.sim, NULL, "handle %u of c%u", i % HANDLES + 1,
                           i / HANDLES + 1);
     }
     if (wrong == NULL)
-        wrong = judge(ledger, fresh);
+        wrong = judge(ledger, fresh, CLIENTS_MAX * HANDLES);
     mcds_list_close(fresh);
     return wrong;
 }
