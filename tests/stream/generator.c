@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/lengths.h"
+
 void stream_init(struct stream *stream, uint64_t seed, const struct stream_limits *limits)
 {
     memset(stream, 0, sizeof *stream);
@@ -72,8 +74,8 @@ static size_t make_number(struct stream *stream, uint8_t *out)
 
 static size_t make_bytes(struct stream *stream, uint8_t *out)
 {
-    static const uint64_t lengths[] = {2, 16, 300, STREAM_VALUE_MAX};
-    size_t length = (size_t)stream_random(stream, lengths[stream_random(stream, 4)] + 1);
+    uint64_t dice = stream_random(stream, UINT64_MAX);
+    size_t length = lengths_draw(&dice, 0, STREAM_VALUE_MAX);
     bool is_white = true;
     for (size_t i = 0; i < length; i++) {
         out[i] = (uint8_t)stream_random(stream, 256);

@@ -8,7 +8,7 @@
 #define STREAM_KEYS 40
 #define STREAM_BATCHES_MAX 4
 #define STREAM_PAIRS 4
-#define STREAM_VALUE_MAX 2048
+#define STREAM_VALUE_MAX 9000
 
 /* The token of one item, as each of the two stores wrote it. */
 struct stream_pair {

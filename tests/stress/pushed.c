@@ -6,19 +6,22 @@
 #include <string.h>
 
 #include "stress/stage.h"
+#include "support/lengths.h"
 
-#define LONG_LENGTH 9000 /* kept apart */
-#define LONG_ONE_IN 61
+/* The numbers of the member and of the value fit in, and what is longer than 8 KB is kept apart. */
+#define LENGTH_MIN 20
+#define LENGTH_MAX 9000
 
-static size_t length_of(uint32_t value)
+static size_t length_of(int member, uint32_t value)
 {
-    return value % LONG_ONE_IN == LONG_ONE_IN - 1 ? LONG_LENGTH : 20 + value % 40;
+    uint64_t dice = (uint64_t)value << 8 | (uint64_t)member;
+    return lengths_draw(&dice, LENGTH_MIN, LENGTH_MAX);
 }
 
 /* "MEMBER VALUE " and then the same letter to the end. */
 mcds_bytes pushed_write(char *capacity, int member, uint32_t value)
 {
-    size_t length = length_of(value);
+    size_t length = length_of(member, value);
     int used = snprintf(capacity, length, "%d %u ", member, value);
     memset(capacity + used, 'a' + (int)(value % 26), length - (size_t)used);
     return (mcds_bytes){capacity, length};
