@@ -68,6 +68,10 @@ static bool reap_ours(struct child *child)
             child->wait_status = status;
         }
     }
+    /* What dies with the supervisor is killed; else it had ended before. */
+    if (child->is_ended &&
+        !(WIFSIGNALED(child->wait_status) && WTERMSIG(child->wait_status) == SIGKILL))
+        child->is_orphaned = false;
     return pid == 0;
 }
 

@@ -369,6 +369,20 @@ class LockTest(unittest.TestCase):
         self.assertTrue(is_dead(rest))
         self.assertFalse(is_dead(daemon))
 
+    def test_a_guard_that_is_killed_before_it_saw_the_end(self):
+        holder = self.start("lock", "job", "-t", LONG, "--", "sh", "-c", DAEMON)
+        daemon = int(holder.stdout.readline())
+        self.addCleanup(self.kill_all, [daemon])
+        guard = self.guard_of(holder)
+        with open(f"/proc/{guard}/task/{guard}/children", encoding="ascii") as children:
+            command = int(children.read().split()[0])
+        os.kill(guard, signal.SIGSTOP)
+        holder.stdin.close()
+        self.wait_dead(command)
+        os.kill(guard, signal.SIGKILL)
+        self.assertEqual(self.end(holder), 3)
+        self.assertFalse(is_dead(daemon))
+
     def test_a_killed_guard_and_other_children(self):
         """What was a child before mcds began, as of the shell that became mcds, is left alone."""
         holder = subprocess.Popen(["sh", "-c", 'sleep 1000 >/dev/null 2>&1 & echo $!; exec "$0" lock job -- sh -c "$1"',
