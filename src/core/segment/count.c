@@ -16,7 +16,8 @@
  *     next client that appends to it writes the count first.
  *   - cut after the count: segment p exists. If it is lost later, that is noticed.
  *   - the store refuses the segment but not the count: the writer takes the count back before it
- *     fails. Only if it dies in between, readers miss a segment that never existed.
+ *     fails. Only if it dies in between, readers miss a segment that never existed. Where its records
+ *     are then found in a segment below, the count includes that one and not the refused one.
  *   - the count is larger, because another writer has made segment p + 1, or later ones: it stays,
  *     because it is written by cas with the token that the handle has read before, or by add. A store
  *     without cas sets it, and the writer then sets the larger count again.

@@ -76,6 +76,10 @@ enum mcds__step mcds__segment_append_take_resolution(struct mcds__segment_append
                mcds__segment_holds(read->key, value, append->records.data))
             mcds__buffer_consume(&append->records, mcds__segment_length(append->records.data));
         if (append->records.length == 0) {
+            /* A segment that was refused may not exist; those below it do. */
+            if (append->is_refused && append->count > append->segment)
+                append->count = append->segment;
+            assert(append->segment >= append->doubted);
             append->segment = append->doubted;
             append->is_in = true;
             append->is_refused = false;
