@@ -38,7 +38,8 @@ typedef enum mcds_counter_flag {
     /* Deltas and the value may be negative. Plain counters only grow: a negative delta is
      * MCDS_INVALID. Each form reads and adds to counters that the other has made. */
     MCDS_COUNTER_SIGNED = 1,
-    /* MCDS_LOST when the key of a counter that this handle has seen is gone or was made again.
+    /* MCDS_LOST when the key of a counter that this handle has seen is gone or was made again. A
+     * counter that was made, lost and made again in one second of the clocks looks like the first.
      * Costs one more request in the same round trip. */
     MCDS_COUNTER_STRICT = 2,
     /* Each add counts exactly once; see above. */
@@ -71,7 +72,8 @@ typedef struct mcds_counter_value {
     size_t size; /* sizeof(mcds_counter_value) */
     int64_t value;
     uint32_t since_s; /* second (Unix time) in which the oldest stripe was made; EXACT: 0 */
-    bool reborn;      /* lost and made again since this handle saw it: counts are lost */
+    /* Lost and made again, in another second, since this handle saw it: counts are lost. */
+    bool reborn;
     bool reserved[3];
 } mcds_counter_value;
 #define MCDS_COUNTER_VALUE_INIT                                                                \

@@ -57,8 +57,9 @@ typedef struct mcds_visitors_value {
      * closed * max(part, 1 - part). */
     double error;
     bool provisional; /* closed may still grow: its period ended less than settle_ms ago */
-    /* A key was lost and made again since this handle saw it: hits are lost. With members also
-     * where it was not made again, and until this handle drops the period. */
+    /* A key was lost and made again since this handle saw it: hits are lost. Without members, only
+     * where it was made again in another second. With members also where it was not made again, and
+     * until this handle drops the period. */
     bool reborn;
     bool reserved[6];
 } mcds_visitors_value;

@@ -255,6 +255,8 @@
     X(LIST_GONE, GONE, 0, NULL, 0, "the list that this handle has used is gone")               \
     X(HELD_BY_ANOTHER, HELD, 0, NULL, 0, "another holds it")                                   \
     X(HELD, HELD, 0, NULL, 0, "it is held; drop it after its holder has released it")          \
+    X(FENCE_FORGED, FOREIGN, 0, NULL, 0,                                                       \
+      "its fence is no number that a lock draws: somebody has set it; erase its key")          \
     X(FENCE_AHEAD, CLOCK, 0, NULL, 0,                                                          \
       "its fence is far ahead of this machine's clock, and the next one "                      \
       "would be smaller; drop it where the clock is right, or later")                          \

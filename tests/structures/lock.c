@@ -263,6 +263,49 @@ static void a_foreign_fence_is_corrupt(struct suite *suite)
     close_rivals(&r);
 }
 
+/* Increments of the highest number begin again at 0. */
+static void a_forged_fence_is_corrupt(struct suite *suite)
+{
+    static const char *const forged[] = {"18446744073709551615", "18446744073709551613",
+                                         "9223372036854775807", "0", "41"};
+    struct rivals r;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
+    open_rivals(suite, &r, 0);
+    struct raw_key key = raw_fence(suite, r.name);
+    for (size_t i = 0; i < sizeof forged / sizeof forged[0]; i++) {
+        assert_int_equal(raw_set(suite, &key, forged[i]), MCDS_OUT_OK);
+        for (int again = 0; again < 4; again++) {
+            CHECK(MCDS_CORRUPT, suite, mcds_lock_try_acquire, r.mine, &r.lease);
+            check_empty(r.mine, &r.lease);
+        }
+        CHECK_OTHER(MCDS_NOT_FOUND, suite, mcds_lock_get_holder, r.theirs, &holder);
+    }
+    assert_int_equal(raw_delete(suite, &key), MCDS_OUT_OK);
+    CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
+    CHECK(MCDS_OK, suite, mcds_lock_release, r.mine, &r.lease);
+    close_rivals(&r);
+}
+
+/* As where somebody restores an older copy of the store. */
+static void a_fence_that_was_set_back_is_raised(struct suite *suite)
+{
+    struct rivals r;
+    open_rivals(suite, &r, 0);
+    struct raw_key key = raw_fence(suite, r.name);
+    CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
+    uint64_t newest = r.lease.fence;
+    CHECK(MCDS_OK, suite, mcds_lock_release, r.mine, &r.lease);
+    assert_int_equal(raw_set(suite, &key, "5000000000"), MCDS_OUT_OK);
+    CHECK(MCDS_OK, suite, mcds_lock_try_acquire, r.mine, &r.lease);
+    assert_true(r.lease.fence > newest);
+    newest = r.lease.fence;
+    CHECK(MCDS_OK, suite, mcds_lock_release, r.mine, &r.lease);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_try_acquire, r.theirs, &r.other);
+    assert_true(r.other.fence > newest);
+    CHECK_OTHER(MCDS_OK, suite, mcds_lock_release, r.theirs, &r.other);
+    close_rivals(&r);
+}
+
 static void names_are_apart(struct suite *suite)
 {
     mcds_lock *locks[HARD_NAMES];
@@ -372,6 +415,8 @@ static const struct suite_case cases[] = {
     CASE(labels_are_shown),
     CASE(foreign_values_are_corrupt),
     CASE(a_foreign_fence_is_corrupt),
+    CASE(a_forged_fence_is_corrupt),
+    CASE(a_fence_that_was_set_back_is_raised),
     CASE(names_are_apart),
     CASE(options_are_checked),
     CASE(missing_arguments_are_refused),

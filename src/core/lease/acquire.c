@@ -23,6 +23,12 @@
 
 /* How often one call tries to replace a tombstone before it treats the lease as held. */
 #define TAKES_MAX 3
+/* How often one call raises a fence that is below one that its handle has seen. */
+#define RAISES_MAX 3
+/* Fences begin as nanoseconds since 1970. What is outside of this range is none: increments of a
+ * number that somebody has set to the highest one begin again at 0. */
+#define FENCE_MIN (UINT64_C(1) << 32)
+#define FENCE_MAX ((UINT64_C(1) << 63) - 1)
 
 enum { BEGIN, TRY, TAKE, MARK, FENCE, POLL, UNDO };
 
@@ -33,7 +39,7 @@ static uint64_t fence_seed(const struct mcds__lease_call *call,
 {
     uint64_t newest = atomic_load_explicit(call->fence_newest, memory_order_relaxed);
     int64_t now_ns = mcds__wall_ns(operation->env);
-    uint64_t seed = now_ns > 0 ? (uint64_t)now_ns : 1;
+    uint64_t seed = now_ns > (int64_t)FENCE_MIN ? (uint64_t)now_ns : FENCE_MIN;
     return seed > newest ? seed : newest + 1;
 }
 
@@ -45,6 +51,16 @@ static void remember_fence(struct mcds__lease_call *call, uint64_t fence)
     }
 }
 
+/* How much the fence grows with this acquisition: by more than 1 where somebody has set it below one
+ * that this handle has seen. */
+static uint64_t fence_step(const struct mcds__lease_call *call)
+{
+    assert(call->fence_drawn <= FENCE_MAX);
+    uint64_t newest = atomic_load_explicit(call->fence_newest, memory_order_relaxed);
+    return call->fence_drawn != 0 && newest > call->fence_drawn ? newest - call->fence_drawn + 1
+                                                                : 1;
+}
+
 /* Put the increment of the fence and the get after request `first`, route all to the lease's
  * server, and ask. */
 static enum mcds__step ask_three(struct mcds__lease_call *call,
@@ -53,7 +69,7 @@ static enum mcds__step ask_three(struct mcds__lease_call *call,
     assert(stage == TRY || stage == TAKE || stage == MARK || stage == FENCE);
     call->requests[1] = (mcds_request){
         .command = MCDS_INCR,
-        .delta = 1,
+        .delta = fence_step(call),
         .key = mcds__key_bytes(&call->keys->fence),
     };
     call->requests[2] = mcds__lease_get(call);
@@ -190,6 +206,24 @@ static enum mcds__step lease_acquire_take_trouble(struct mcds__lease_call *call,
     return MCDS__DONE;
 }
 
+/* The increment has drawn no fence: give back what was taken. */
+static enum mcds__step refuse_fence(struct mcds__lease_call *call,
+                                    struct mcds__operation *operation, const mcds_reply *fence,
+                                    const mcds_reply *look)
+{
+    if (fence->outcome == MCDS_OUT_OK) {
+        operation->peer = fence->peer;
+        operation->detail = MCDS__WHY(FENCE_FORGED);
+        return ask_undo(call, operation, look->cas, MCDS_CORRUPT);
+    }
+    bool unborn = fence->outcome == MCDS_OUT_MISS;
+    (void)mcds__operation_fail(operation, unborn ? &call->requests[0].reply : fence);
+    if (operation->result >= 0)
+        /* Stored, but missing: the store has no room for it. */
+        operation->result = MCDS_FULL;
+    return ask_undo(call, operation, look->cas, operation->result);
+}
+
 /* The get has shown our token, and `fence` is the reply of the increment before it. */
 static enum mcds__step lease_acquire_take_mine(struct mcds__lease_call *call,
                                                struct mcds__operation *operation,
@@ -205,18 +239,17 @@ static enum mcds__step lease_acquire_take_mine(struct mcds__lease_call *call,
         return lease_acquire_ask_fence(call, operation);
     if (mcds__is_transport_trouble(fence))
         return lease_acquire_take_trouble(call, operation, fence);
-    if (fence->outcome != MCDS_OUT_OK) {
-        bool unborn = fence->outcome == MCDS_OUT_MISS;
-        (void)mcds__operation_fail(operation, unborn ? &call->requests[0].reply : fence);
-        if (operation->result >= 0)
-            /* Stored, but missing: the store has no room for it. */
-            operation->result = MCDS_FULL;
-        return ask_undo(call, operation, look->cas, operation->result);
-    }
+    if (fence->outcome != MCDS_OUT_OK || fence->number < FENCE_MIN || fence->number > FENCE_MAX)
+        return refuse_fence(call, operation, fence, look);
+    uint64_t newest = atomic_load(call->fence_newest); /* read before the clock */
     int64_t deadline_ns = mcds__lease_deadline(call, lease->asked_ns);
     if (mcds__monotonic_ns(operation->env) >= deadline_ns) {
         operation->detail = MCDS__WHY(GRANTED_LATE);
         return ask_undo(call, operation, look->cas, MCDS_TIMEOUT);
+    }
+    if (fence->number <= newest && call->raises++ < RAISES_MAX) {
+        call->fence_drawn = fence->number;
+        return lease_acquire_ask_fence(call, operation);
     }
     assert(deadline_ns > lease->asked_ns);
     assert(extension > 0 ||

@@ -62,7 +62,9 @@ struct mcds__lease_call {
     bool polls;
     bool ghost; /* the key holds a late add of this client, not its tenure */
     uint8_t takes;
-    int outcome; /* the result after an undo */
+    uint8_t raises;
+    uint64_t fence_drawn; /* below one that this handle has seen; 0: none */
+    int outcome;          /* the result after an undo */
     int64_t asked_ns;
     char seed_text[24];
     mcds_request requests[4];

@@ -80,7 +80,8 @@ void mcds__lock_prepare(mcds_lock *lock, mcds_lease *lease, struct mcds__lease_c
     call->doubt = false;
     call->polls = false;
     call->ghost = false;
-    call->takes = 0;
+    call->takes = call->raises = 0;
+    call->fence_drawn = 0;
     call->outcome = MCDS_OK;
     call->asked_ns = 0;
 }
