@@ -180,14 +180,14 @@ def descriptor(key, flags, value):
 
 
 def record(key, _, value):
-    """The kind, and the value or (name, count, length) of its parts."""
+    """The kind, and the value or (name, count, length, sum) of its parts."""
     bytes_ = Bytes(frame(key, value, b"R"))
     bytes_.take(16)
     kind, ids = bytes_.number(1), bytes_.number(1)
     assert kind in (1, 2, 3) and ids <= 16
     bytes_.take(12 * ids + 12)
     if kind == 3:
-        return kind, struct.unpack("<QIQ", bytes_.rest())
+        return kind, struct.unpack("<QIQI", bytes_.rest())
     return kind, bytes_.rest()
 
 
@@ -242,10 +242,10 @@ def exact(servers, key):
 def array(server, key):
     kind, value = record(key, *server.get(key))
     if kind == 3:
-        name, count, length = value
+        name, count, length, total = value
         keys = [b"%s:%016x:%d" % (key.replace(b":a1:", b":a1c:", 1), name, i) for i in range(count)]
         value = b"".join(server.get(one)[1] for one in keys)
-        assert len(value) == length
+        assert len(value) == length and crc32c(value) == total
     bytes_, found = Bytes(value), []
     while not bytes_.is_over():
         found.append(bytes_.take(bytes_.varint()))

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/buffer.h"
 #include "core/record/record.h"
 #include "store/store.h"
 #include "support/counting_backend.h"
@@ -90,10 +91,88 @@ static void an_abandoned_write_leaves_no_blocks(void **state)
     assert_int_equal(fixture.fake.blocks, 0);
 }
 
+struct blocks {
+    uint32_t count;
+    char keys[BLOCKS][252];
+};
+
+static bool note_block(void *context, mcds_bytes key)
+{
+    struct blocks *blocks = context;
+    assert_true(blocks->count < BLOCKS);
+    memcpy(blocks->keys[blocks->count++], key.data, key.length);
+    return true;
+}
+
+static bool see_nothing(void *context, mcds_bytes value)
+{
+    (void)context;
+    (void)value;
+    return true;
+}
+
+static void run_one(mcds_request *request, mcds_buffer *values)
+{
+    mcds_batch batch = {
+        .requests = request, .count = 1, .deadline_ns = INT64_MAX, .values = values};
+    mcds__store_execute(fixture.store, 0, &batch);
+    assert_int_equal(request->reply.outcome, MCDS_OUT_OK);
+}
+
+/* Store the bytes of one block, with one bit changed or not, under the key of another. */
+static void damage(const struct blocks *blocks, uint32_t from, uint32_t to, uint8_t bit)
+{
+    mcds_buffer values;
+    mcds__buffer_init(&values, &fixture.fake.env, 1 << 21);
+    mcds_request get = {.command = MCDS_GET, .key = mcds_text(blocks->keys[from])};
+    run_one(&get, &values);
+    values.data[values.length / 2] ^= bit;
+    mcds_request set = {.command = MCDS_SET,
+                        .key = mcds_text(blocks->keys[to]),
+                        .value = {values.data, values.length}};
+    run_one(&set, NULL);
+    mcds__buffer_free(&values);
+}
+
+static void a_damaged_block_is_corrupt(void **state)
+{
+    (void)state;
+    struct blocks blocks = {0};
+    mcds_options options = MCDS_OPTIONS_INIT;
+    memset(&fixture, 0, sizeof fixture);
+    fake_env_init(&fixture.fake, 1);
+    options.env = &fixture.fake.env;
+    assert_int_equal(mcds_open("memory:", &options, &fixture.store), MCDS_OK);
+    assert_int_equal(mcds_array_open(fixture.store, "x", NULL, &fixture.mine), MCDS_OK);
+    size_t length = BLOCKS * mcds__record_block_length(fixture.store) - 100;
+    uint8_t *text = calloc(1, length);
+    assert_non_null(text);
+    for (size_t i = 0; i < length; i++)
+        text[i] = (uint8_t)(i / 1000);
+    mcds_bytes large = {text, length};
+    assert_int_equal(mcds_array_set(fixture.mine, &large, 1), MCDS_OK);
+    assert_int_equal(
+        mcds__store_keys(fixture.store, mcds_text("mcds:a1c:"), note_block, &blocks), MCDS_OK);
+    assert_int_equal(blocks.count, BLOCKS);
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        damage(&blocks, i, i, 1);
+        assert_int_equal(mcds_array_scan(fixture.mine, see_nothing, NULL), MCDS_CORRUPT);
+        damage(&blocks, i, i, 1);
+        assert_int_equal(mcds_array_scan(fixture.mine, see_nothing, NULL), MCDS_OK);
+    }
+    damage(&blocks, 0, 1, 0);
+    assert_int_equal(mcds_array_scan(fixture.mine, see_nothing, NULL), MCDS_CORRUPT);
+    mcds_array_close(fixture.mine);
+    mcds_close(fixture.store);
+    free(text);
+    assert_int_equal(fixture.fake.blocks, 0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_abandoned_write_leaves_no_blocks),
+        cmocka_unit_test(a_damaged_block_is_corrupt),
     };
     return cmocka_run_group_tests_name("array parts", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/hash/crc32c.h"
 #include "core/record/record.h"
 
 #define REMOVED_MS 600000
@@ -93,7 +94,7 @@ static enum mcds__step record_change_ask_write(struct mcds__record_change *chang
 static bool note_replaced(struct mcds__record_change *change, const mcds_env *env)
 {
     const struct mcds__record_load *load = &change->load;
-    change->replaced[0] = change->replaced[1] = (struct mcds__record_blocks){0, 0, 0};
+    change->replaced[0] = change->replaced[1] = (struct mcds__record_blocks){0};
     if (!load->is_known)
         return true;
     if (load->value.kind == MCDS__RECORD_IN_BLOCKS)
@@ -174,6 +175,7 @@ static enum mcds__step tell_intent(struct mcds__record_change *change,
         mcds__random_u64(operation->env) | 1,
         (uint32_t)((change->fresh.length + length - 1) / length),
         change->fresh.length,
+        mcds__crc32c(0, change->fresh.data, change->fresh.length),
     };
     assert(change->next.blocks.count > 0 &&
            change->next.blocks.count <= MCDS__RECORD_BLOCKS_MAX);
@@ -210,7 +212,7 @@ static enum mcds__step decide(struct mcds__record_change *change,
         next->generation = mcds__random_u64(operation->env) | 1;
     }
     next->version++;
-    next->intent = next->blocks = (struct mcds__record_blocks){0, 0, 0};
+    next->intent = next->blocks = (struct mcds__record_blocks){0};
     mcds__record_push_id(next, change->id);
     next->kind = decision == MCDS__RECORD_REMOVE ? MCDS__RECORD_REMOVED : MCDS__RECORD_INLINE;
     next->inlined = (mcds_bytes){change->fresh.data, change->fresh.length};

@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/frame.h"
+#include "base/hash/crc32c.h"
 #include "core/record/record.h"
 
 /* A reader slower than the writers finds its blocks erased, and reads the key again. */
@@ -202,6 +203,8 @@ static enum mcds__step take_blocks(struct mcds__record_load *load,
         return record_load_ask_blocks(load, operation);
     if (load->held.length != load->value.blocks.length)
         return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(VALUE_LENGTH));
+    if (mcds__crc32c(0, load->held.data, load->held.length) != load->value.blocks.sum)
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     return record_load_finish(load, operation, true,
                               (mcds_bytes){load->held.data, load->held.length});
 }

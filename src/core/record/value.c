@@ -12,7 +12,7 @@
 #define FIXED 18
 #define ID_LENGTH 12
 #define INTENT_LENGTH 12
-#define PARTED_LENGTH 20
+#define PARTED_LENGTH 24
 #define LENGTH_MAX ((uint64_t)1 << 40)
 
 static void record_value_put_u32(uint8_t *out, uint32_t number)
@@ -49,6 +49,7 @@ static size_t put_head(const struct mcds__record_value *value, uint8_t *out)
     mcds__put_u64(out + at, value->blocks.name);
     record_value_put_u32(out + at + 8, value->blocks.count);
     mcds__put_u64(out + at + 12, value->blocks.length);
+    record_value_put_u32(out + at + 20, value->blocks.sum);
     return at + PARTED_LENGTH;
 }
 
@@ -77,6 +78,7 @@ static bool get_blocks(const uint8_t *at, struct mcds__record_blocks *blocks)
     blocks->name = mcds__get_u64(at);
     blocks->count = record_value_get_u32(at + 8);
     blocks->length = mcds__get_u64(at + 12);
+    blocks->sum = record_value_get_u32(at + 20);
     return blocks->name != 0 && blocks->count > 0 && blocks->count <= MCDS__RECORD_BLOCKS_MAX &&
            blocks->length < LENGTH_MAX;
 }

@@ -4,7 +4,8 @@
  *
  *   generation u64 | version u64 | kind u8 | ids u8 | (writer u64, seq u32)*
  *   | intent u64 | intended blocks u32
- *   | INLINE: the value   REMOVED: nothing   IN_BLOCKS: name u64, blocks u32, length u64 */
+ *   | INLINE: the value   REMOVED: nothing   IN_BLOCKS: name u64, blocks u32, length u64,
+ *     CRC-32C over all bytes in the blocks u32 */
 #ifndef MCDS_CORE_RECORD_VALUE_H
 #define MCDS_CORE_RECORD_VALUE_H
 
@@ -32,6 +33,7 @@ struct mcds__record_blocks {
     uint64_t name; /* 0: none */
     uint32_t count;
     uint64_t length;
+    uint32_t sum; /* CRC-32C over all bytes in them */
 };
 
 struct mcds__record_value {
