@@ -7,8 +7,9 @@
  *    MCDS_AMBIGUOUS is neither: a reply was lost, or the deadline passed when a part was done; the
  *    change may have been applied, or may still be. Each comment says what the call does about that.
  *  - The library prints nothing, starts no thread and installs no signal handler. No reply of a
- *    server and no content of a file aborts the program. mcds_errmsg() returns a sentence about
- *    this thread's last failure, mcds_last_error() its parts.
+ *    server aborts the program. A file of `lmdb:` whose pages another program overwrites, or that it
+ *    truncates while it is open, can: LMDB reads it through a map. mcds_errmsg()
+ *    returns a sentence about this thread's last failure, mcds_last_error() its parts.
  *  - A store and the structures opened on it may be used from any thread at any time. A
  *    pipeline belongs to one thread. After fork, the child opens its own store; calls on what
  *    the parent has opened return MCDS_INVALID in the child.
