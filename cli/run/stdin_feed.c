@@ -25,8 +25,7 @@
 /* The largest value: a whole input, or a line in which each byte is written \xHH. */
 #define WHOLE_MAX (size_t)(16 << 20)
 #define FED_LINE_MAX (4 * WHOLE_MAX)
-/* Most bytes of the lines in flight. */
-#define BYTES_MAX (size_t)(8 << 20)
+#define BYTES_MAX (size_t)(8 << 20) /* of the lines in flight */
 #define CHUNK_LINES 256
 #define CHUNK_BYTES (size_t)(64 << 10)
 /* Most bytes of all lines of an array, including their addresses and lengths. */
@@ -342,8 +341,8 @@ static void take_into_chunk(struct feed *feed, char *text, size_t length)
     if (chunk->bytes + length + (chunk->count + 1) * sizeof chunk->elements[0] > ALL_BYTES) {
         note_failure(
             feed, feed->line, STATUS_DATA, "MCDS_TOO_BIG",
-            "the lines of an array have more than 64 MB, where each line counts 16 bytes "
-            "more; nothing was set");
+            "the lines of an array take more than 64 MB, each its length and 16 bytes; "
+            "nothing was set");
         feed->is_over = true;
     } else if ((!is_raw && !unquote_field(text, &length)) ||
                !keep_in_chunk(chunk, text, length)) {
