@@ -38,6 +38,7 @@ byte acked[SEGMENTS];    /* records of this incarnation that were acknowledged *
 byte count = 0, version = 0; /* 0: there is none */
 bool uncounted = false;  /* the count was lost, and no record whose writer has seen it since was acknowledged */
 bool missed = false;     /* an acknowledged record was lost */
+bool beyond = false;     /* a record with the flag would go into a segment that this model lacks */
 byte running = WRITERS;
 
 inline make(p) {
@@ -76,7 +77,7 @@ append:
   fi;
   if
   :: atomic { made && seen > at && !tells -> tells = true }; goto append
-  :: atomic { !counts && (tells || !(made && seen > at)) -> before = life[at]; at++; known = false; if :: at >= SEGMENTS - 1 -> goto out :: else fi }; goto append
+  :: atomic { !counts && (tells || !(made && seen > at)) -> before = life[at]; at++; known = false; if :: at >= SEGMENTS - 1 -> beyond = beyond || tells; goto out :: else fi }; goto append
   :: atomic { counts && !(made && seen > at) }
   :: atomic { counts && made && tells }
   :: atomic { !tells && !(made && seen > at) -> goto out } /* it dies */
@@ -124,6 +125,6 @@ active proctype Reader() { byte p = SEGMENTS - 1; bool told = false;
     :: else -> break
     od;
     told = told || flagged[0] || (records[0] == 0 && count > 0);
-    assert(!missed || told) } }
+    assert(!missed || told || beyond) } }
 
 init { atomic { run Writer(); run Writer() } }
