@@ -438,7 +438,7 @@ static int drop_counter(struct world *world)
 static void make_lock(struct world *world)
 {
     mcds_lock *lock = NULL;
-    mcds_lease lease;
+    mcds_lease lease = MCDS_LEASE_INIT;
     assert_int_equal(mcds_lock_open(world->store, "x", NULL, &lock), MCDS_OK);
     assert_int_equal(mcds_lock_try_acquire(lock, &lease), MCDS_OK);
     mcds_lock_close(lock);
@@ -452,7 +452,7 @@ static int look_at_lock(struct world *world)
 
 static int acquire_lock(struct world *world)
 {
-    mcds_lease lease;
+    mcds_lease lease = MCDS_LEASE_INIT;
     WITH(lock, NULL, mcds_lock_try_acquire(lock, &lease));
 }
 

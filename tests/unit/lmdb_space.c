@@ -375,7 +375,7 @@ static void a_full_disk_keeps_room_for_drops(void **state)
     }
     static char value[3000];
     mcds_lock *lock = NULL;
-    mcds_lease lease;
+    mcds_lease lease = MCDS_LEASE_INIT;
     mcds_table *table = NULL;
     mcds_list *list = NULL;
     mcds_store *store = open_store(file, "?sync=async", NULL);
