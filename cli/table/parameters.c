@@ -74,7 +74,7 @@ const struct parameter options[OPTION_COUNT] = {
     [OPTION_WAIT] = TIME(
         'w', "wait", "TIME", 0, DAY_MS,
         "wait at most this long for the lock, also while the store does not answer "
-        "(1d, but no wait for a store that does not answer)"),
+        "(without -w 1d, but not for a store that does not answer)"),
     [OPTION_NOWAIT] = FLAG('n', "no-wait",
                            "do not wait: when another holds the lock, exit with 75"),
     [OPTION_EXIT] = NUMBER('E', "busy-exit", "CODE", 0, 255,

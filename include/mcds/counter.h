@@ -50,7 +50,8 @@ typedef struct mcds_counter_options {
     size_t size;    /* sizeof(mcds_counter_options) */
     uint32_t flags; /* mcds_counter_flag */
     /* 1..32 keys that share the load; 0 = 1. Stored with the counter. On a handle with another
-     * number the first call returns MCDS_INVALID; MCDS_CORRUPT on a handle with 1. */
+     * number the first call returns MCDS_INVALID. A handle with 1 does not read what was stored: it
+     * finds no number under its key and returns MCDS_CORRUPT. */
     uint32_t stripes;
     /* The counter expires so long after it was made, at most 366 days; 0 = never. */
     uint64_t ttl_ms;

@@ -42,7 +42,9 @@ typedef struct mcds_log_options {
      * (late_ms + ahead_ms + 40 000) / 13, because a cursor holds every chunk that still accepts
      * events (the 40 s allow for different clocks and slow puts). Short chunks make it slow to
      * read a sparse log; long ones keep events longer than retention_ms. Default: the larger of
-     * retention_ms / 1 000 and (late_ms + ahead_ms + 40 000) / 8.
+     * retention_ms / 1 000 and (late_ms + ahead_ms + 40 000) / 8. Example: a log that accepts
+     * events of the last day (late_ms = 86 400 000) has chunks of at least 1 h 51 min, by default
+     * of 3 h.
      * The clocks of writers and readers may differ by R chunks, where R is half of
      * 14 - (late_ms + ahead_ms + 40 000) / chunk_ms: 7 with the default settings, 70 minutes. */
     uint64_t chunk_ms;

@@ -14,10 +14,10 @@ typedef struct mcds_store mcds_store;
 typedef struct mcds_options {
     size_t size;    /* sizeof(mcds_options) */
     const char *ns; /* prefix of all keys, 0..32 bytes of a-z A-Z 0-9 _ - .; NULL = "mcds" */
-    uint32_t
-        timeout_ms; /* of each whole operation; 0 = 1000; at most 3 600 000. Where a call says
-                            that it applies to each round trip, the call ends after 1 024 of
-                            them in which it showed, saved or stored nothing */
+    /* Of each whole operation; 0 = 1000; at most 3 600 000. Where a call says that it applies to
+     * each round trip, the call ends after 1 024 timeouts in which it showed, saved or stored
+     * nothing: by default after 17 minutes. */
+    uint32_t timeout_ms;
     /* NULL = mcds_env_system(). The struct is copied; what its functions use must outlive the
      * store, everything opened on it, and each mcds_value that it has filled. */
     const mcds_env *env;
@@ -60,7 +60,8 @@ typedef struct mcds_options {
  * link (at PATH one of this user or of root is followed), a file of another kind or a file with
  * other contents at PATH, PATH-lock or PATH-writer, a file that was cut short, and a file that is
  * open in another pid namespace (another container). A user who may read PATH and may write neither
- * it nor PATH-lock reads a copy in memory, as of the opening. Both need /proc.
+ * it nor PATH-lock reads a copy in memory, as of the opening. Where /proc is not mounted, a file
+ * that another process has open is refused, and no copy is made.
  *
  * One wait is not bounded by any timeout of the store: a call that connects to a memcached server
  * given by name calls getaddrinfo(3), which waits as long as the system's resolver does
