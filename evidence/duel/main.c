@@ -19,6 +19,8 @@
 #define WORKERS 3
 #define SIDES_MAX 48
 #define SEED_STEP 100
+/* Rounds more for the sides in which no flaw was seen that must be. */
+#define EXTRA_ROUNDS 8
 
 /* In the order of the table. */
 static const struct side *const lists[] = {counter_sides, visitors_sides, online_sides,
@@ -29,12 +31,13 @@ static const struct side *const lists[] = {counter_sides, visitors_sides, online
 struct duel {
     uint64_t seed;
     uint64_t rounds;
+    uint64_t extra;
     uint32_t fault_ppm;
     size_t count;
     const struct side *sides[SIDES_MAX];
     struct score scores[SIDES_MAX];
     bool fine;
-    pthread_mutex_t mutex; /* for what stands below, and scores and fine */
+    pthread_mutex_t mutex; /* of the scores, fine and next */
     size_t next;
 };
 
@@ -57,7 +60,7 @@ static void gather_sides(struct duel *duel)
 /* Sides of one structure meet the same faults. */
 static uint64_t seed_of(const struct duel *duel, const struct side *side)
 {
-    uint64_t seed = (duel->seed + duel->rounds) * SEED_STEP;
+    uint64_t seed = (duel->seed + duel->rounds + duel->extra) * SEED_STEP;
     for (size_t i = 0; i < duel->count; i++) {
         if (strcmp(duel->sides[i]->structure, side->structure) == 0)
             return seed + i;
@@ -75,6 +78,23 @@ static size_t place_in_round(const struct duel *duel, size_t turn)
     return 0;
 }
 
+/* Whether each flaw was seen that one round must show. */
+static bool is_shown(const struct side *side, const struct score *score)
+{
+    for (int column = 0; column < COLUMNS; column++)
+        if ((side->must & COLUMN(column)) != 0 && score->found[column] == 0)
+            return false;
+    return true;
+}
+
+static bool all_are_shown(const struct duel *duel)
+{
+    for (size_t i = 0; i < duel->count; i++)
+        if (!is_shown(duel->sides[i], &duel->scores[i]))
+            return false;
+    return true;
+}
+
 static void *work(void *context)
 {
     struct duel *duel = context;
@@ -82,11 +102,14 @@ static void *work(void *context)
         struct score score = {.calls = 0};
         (void)pthread_mutex_lock(&duel->mutex);
         size_t turn = duel->next++;
+        size_t at = turn < duel->count ? place_in_round(duel, turn) : 0;
+        const struct side *side = duel->sides[at];
+        bool is_over = duel->extra > 0 && is_shown(side, &duel->scores[at]);
         (void)pthread_mutex_unlock(&duel->mutex);
         if (turn >= duel->count)
             return NULL;
-        size_t at = place_in_round(duel, turn);
-        const struct side *side = duel->sides[at];
+        if (is_over)
+            continue;
         bool fine = match_play(side, seed_of(duel, side), duel->fault_ppm, &score);
         (void)pthread_mutex_lock(&duel->mutex);
         duel->fine = duel->fine && fine;
@@ -109,7 +132,6 @@ static void play_round(struct duel *duel)
             abort();
     for (int i = 0; i < WORKERS; i++)
         (void)pthread_join(workers[i], NULL);
-    duel->rounds++;
 }
 
 static void print_table(const struct duel *duel)
@@ -167,9 +189,14 @@ int main(int argc, char **argv)
     gather_sides(&duel);
     int64_t begun_ns = match_now_ns();
     int64_t until_ns = begun_ns + (int64_t)number_from(getenv("DUEL_SECONDS"), 0) * NS_PER_S;
-    do
+    do {
         play_round(&duel);
-    while (duel.fine && match_now_ns() < until_ns);
+        duel.rounds++;
+    } while (duel.fine && match_now_ns() < until_ns);
+    while (duel.fine && !all_are_shown(&duel) && duel.extra < EXTRA_ROUNDS) {
+        duel.extra++;
+        play_round(&duel);
+    }
     (void)printf("seed %" PRIu64 ", %" PRIu64 " rounds, %.0f s, faults %" PRIu32
                  " ppm of each kind\n\n",
                  duel.seed, duel.rounds, (double)(match_now_ns() - begun_ns) / (double)NS_PER_S,

@@ -49,7 +49,8 @@ struct stream {
     uint64_t state;
     struct stream_limits limits;
     struct stream_key keys[STREAM_KEYS];
-    bool is_spoilt[STREAM_KEYS];                     /* for who compares */
+    bool is_spoilt[STREAM_KEYS];                     /* for the comparison */
+    uint32_t unpadded;                               /* likewise */
     struct stream_batch batches[STREAM_BATCHES_MAX]; /* to be submitted together */
     uint32_t batch_count;
 };

@@ -108,8 +108,10 @@ static bool run_stream(struct side *sides, uint64_t seed, uint64_t commands)
     if (!visit_expiry(&stream, sides))
         return false;
     if (forgiven > 0)
-        (void)printf("%" PRIu64 " numbers of 2^63 and more were misread and forgiven\n",
-                     forgiven);
+        (void)printf(
+            "%" PRIu64
+            " values were forgiven: misread numbers of 2^63 and more, or missing blanks\n",
+            forgiven);
     return true;
 }
 

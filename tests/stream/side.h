@@ -31,7 +31,7 @@ bool side_run(struct side *side, int which, const struct stream *stream);
 
 /* False, with both replies printed, at the first difference. `done`: commands so far. */
 bool compare_round(struct stream *stream, const struct side *sides, uint64_t done);
-/* Erase the keys of misread numbers on both sides, and count them. */
+/* Erase the keys of allowed differences on both sides, and count them. */
 bool erase_spoilt(struct stream *stream, struct side *sides, uint64_t *forgiven);
 
 /* What is stored for a while is there in the beginning, and later it is not, for no command. */
