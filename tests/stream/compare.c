@@ -13,7 +13,7 @@
 #include "stream/side.h"
 
 #define PADDED_MAX 64       /* bytes of a number with blanks */
-#define UNPADDED_MAX 40      /* in one run: a store that never pads is another store */
+#define UNPADDED_MAX 40     /* in one run: a store that never pads is another store */
 #define TTL_SLACK_MS 120000 /* the run itself, and what strict mode takes off */
 
 static void print_side(const struct side *side, uint32_t b, uint32_t i)
