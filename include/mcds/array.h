@@ -9,15 +9,16 @@
 extern "C" {
 #endif
 
-/* A sequence of elements that is read often and changed as a whole: read in one round trip, changed
- * by compare-and-set. For sequences that only grow use mcds_list; for elements that are added and
- * removed one by one, mcds_set.
+/* A sequence of elements that is read often and changed as a whole. A read takes one round trip.
+ * A change is a compare-and-set. Use mcds_list for a sequence that only grows, and mcds_set for
+ * elements that are added and removed one by one.
  *
- * Promise: linearizable, and each change exactly once: a change whose reply was lost reads the
- * array to learn whether it was applied; MCDS_AMBIGUOUS only where that does not show it. An
- * element is any bytes; the whole array, with 1 to 4 bytes more for each element, is at most 64 MB.
- * An array larger than about half of the store's largest value (512 KB on memcached) is stored in
- * parts; a reader sees one whole value or the next. */
+ * Promise: operations are linearizable, and each change is applied exactly once. When its reply
+ * is lost, a change reads the array to find out whether it was applied. It returns MCDS_AMBIGUOUS
+ * only if the array does not show this. An element may hold any bytes. The whole array is at most
+ * 64 MB, with 1 to 4 bytes of overhead for each element. An array larger than about half of the
+ * store's largest value (512 KB on memcached) is stored in parts. A reader sees the whole old
+ * value or the whole new one, never a mixture. */
 typedef struct mcds_array mcds_array;
 
 typedef struct mcds_array_options {
@@ -46,11 +47,11 @@ typedef bool (*mcds_array_scan_cb)(void *context, mcds_bytes element);
 
 /* Visits the elements in order.
  * Arguments:   visit  as above
- * Returns:     MCDS_OK         also where visit has ended the scan
+ * Returns:     MCDS_OK         also if visit has ended the scan
  *              MCDS_NOT_FOUND  no such array
- *              MCDS_LOST       a part of the value is gone, or the whole array that this handle has
- *                              seen, also where another has made it again (reported once); nothing
- *                              was visited
+ *              MCDS_LOST       a part of the value is gone; or the whole array that this handle
+ *                              has seen is gone, even if another handle has made it again
+ *                              (reported once). Nothing was visited
  * Cost:        1; for a value in parts, 1 more per 8 parts of 512 KB */
 MCDS_API MCDS_CHECKED int mcds_array_scan(mcds_array *array, mcds_array_scan_cb visit,
                                           void *context);
@@ -58,33 +59,34 @@ MCDS_API MCDS_CHECKED int mcds_array_scan_start(mcds_array *array, mcds_array_sc
                                                 void *context, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
-/* Sets the whole array. Makes it when it does not exist.
- * Arguments:   elements  each of 0 bytes or more; NULL is allowed when count is 0
+/* Sets the whole array. Makes the array if it does not exist.
+ * Arguments:   elements  each has 0 bytes or more; NULL is allowed if count is 0
  *              count     0 makes an empty array
  * Returns:     MCDS_OK
  *              MCDS_AMBIGUOUS    see below
- *              MCDS_BUSY         others changed the array until the timeout; not set
+ *              MCDS_BUSY         other callers kept changing the array until the timeout; not set
  *              MCDS_TOO_BIG      more than 64 MB
  *              MCDS_UNSUPPORTED  the store has no compare-and-set
  * Cost:        2; for a value in parts 4 more, and 1 per 8 parts
- * Lost reply:  The call reads the array to learn whether it was set. MCDS_AMBIGUOUS: set once, not
- *              at all, or not yet. Always so when the reply to the first change of an array is lost
- *              and its key is then missing, or made by another handle */
+ * Lost reply:  The call reads the array to learn whether it was set. MCDS_AMBIGUOUS: set once,
+ *              not at all, or not yet. The result is always MCDS_AMBIGUOUS if the reply to the
+ *              first change of an array is lost and the key is then missing or was made by
+ *              another handle */
 MCDS_API MCDS_CHECKED int mcds_array_set(mcds_array *array, const mcds_bytes *elements,
                                          size_t count);
 MCDS_API MCDS_CHECKED int mcds_array_set_start(mcds_array *array, const mcds_bytes *elements,
                                                size_t count, mcds_pipeline *pipeline,
                                                uint64_t tag);
 
-/* Removes the first element equal to each of `remove`, then adds `add` at the end. Makes an array that
- * does not exist.
+/* Removes the first element equal to each of `remove`, then adds `add` at the end. Makes the
+ * array if it does not exist.
  * Arguments:   add, remove              elements; NULL is allowed when its count is 0
  *              add_count, remove_count  0 or more
  * Returns:     as mcds_array_set, and
- *              MCDS_NOT_FOUND  no such array, and nothing to add
- *              MCDS_LOST       a part of the value is gone, or the whole array that this handle has
- *                              seen, also where another has made it again (reported once); nothing
- *                              was changed
+ *              MCDS_NOT_FOUND  there is no such array, and nothing to add
+ *              MCDS_LOST       a part of the value is gone; or the whole array that this handle
+ *                              has seen is gone, even if another handle has made it again
+ *                              (reported once). Nothing was changed
  * Cost:        as mcds_array_set; 1 when nothing changes
  * Lost reply:  as mcds_array_set */
 MCDS_API MCDS_CHECKED int mcds_array_change(mcds_array *array, const mcds_bytes *add,
@@ -105,18 +107,18 @@ typedef struct mcds_elements mcds_elements;
  * Threads:     that of the callback */
 MCDS_API MCDS_CHECKED int mcds_elements_add(mcds_elements *elements, mcds_bytes element);
 
-/* Called by mcds_array_change_by; see there. */
+/* Called by mcds_array_change_by, which describes it. */
 typedef int (*mcds_array_change_cb)(void *context, const mcds_bytes *old, size_t old_count,
                                     mcds_elements *fresh);
 
-/* Any other change. `change` gets the current elements (old is NULL when there is no array) and
- * adds all new elements to `fresh`. It is called again when another change was made meanwhile, so
- * it must have no other effect. It returns 0 to write the new elements; any other result writes
- * nothing and is returned by this call.
- * Arguments:   change   must not call the library except mcds_elements_add; what it gets is valid
- *                       during the call only
+/* Makes any other change. `change` gets the current elements (`old` is NULL if there is no array)
+ * and adds all new elements to `fresh`. If another caller changes the array in the meantime,
+ * `change` is called again; it must therefore have no side effects. It returns 0 to write the new
+ * elements. If it returns another number, nothing is written and this call returns that number.
+ * Arguments:   change   must not call the library except mcds_elements_add; its arguments are
+ *                       valid during the call only
  *              context  passed to `change`; may be NULL
- * Returns:     as mcds_array_change, and what `change` returns
+ * Returns:     as mcds_array_change, and any number that `change` returns
  * Cost:        as mcds_array_set; 1 when nothing changes
  * Lost reply:  as mcds_array_set */
 MCDS_API MCDS_CHECKED int mcds_array_change_by(mcds_array *array, mcds_array_change_cb change,
@@ -126,9 +128,9 @@ MCDS_API MCDS_CHECKED int mcds_array_change_by_start(mcds_array *array,
                                                      mcds_pipeline *pipeline, uint64_t tag);
 
 /* Erases the array.
- * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such array; MCDS_AMBIGUOUS: see below; MCDS_BUSY: others
- *              changed the array until the timeout; MCDS_UNSUPPORTED: the store has no
- *              compare-and-set
+ * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such array; MCDS_AMBIGUOUS: see below; MCDS_BUSY:
+ *              other callers kept changing the array until the timeout; MCDS_UNSUPPORTED: the
+ *              store has no compare-and-set
  * Cost:        2; for a value in parts 1 more per 8 parts
  * Lost reply:  MCDS_AMBIGUOUS: erased, not at all, or not yet; call again */
 MCDS_API int mcds_array_drop(mcds_array *array);
