@@ -1,21 +1,23 @@
 /* mcds/backend.h: the interface that a backend (a kind of store) implements.
  *
- * A request is one memcached command as data, with a place for its reply. A batch is an ordered
- * list of requests. A backend takes batches and later fills in the replies; there is no other
- * access to the stored bytes. Programs that only use structures never include this header.
+ * A request is a struct that holds one memcached command and its reply. A batch is an ordered
+ * list of requests. A backend takes batches and later fills in the replies. There is no other
+ * access to the stored bytes. Programs that only use structures do not need this header.
  *
  * Rules that every backend keeps:
  *
- *  1. MISS, EXISTS, NOT_STORED and other answers come only from where the bytes are stored. A
- *     transport failure is UNSENT or UNKNOWN, never a miss.
- *  2. UNSENT: the request is not applied and never will be. UNKNOWN: at least one byte was sent
+ *  1. MISS, EXISTS, NOT_STORED and similar answers always come from the storage itself. A
+ *     transport failure is UNSENT or UNKNOWN, never MISS.
+ *  2. UNSENT: the request was not applied and never will be. UNKNOWN: at least one byte was sent
  *     and no whole reply came, so the request was applied, was not, or will be later.
  *  3. A backend never sends a request twice. The engine decides which requests may be repeated.
  *  4. The requests of one batch that share routing key and copy run one after the other, in the
- *     order of the array, unless the batch is marked independent. A backend that cannot keep order
- *     over a pipelined connection sends them one by one: more round trips, the same meaning.
+ *     order of the array, unless the batch is marked independent. A backend that cannot keep
+ *     order over a pipelined connection sends them one by one. This takes more round trips and
+ *     has the same meaning.
  *  5. A CAS token is valid only on the connection on which it was read. A backend compares
- *     `cas.connection` first and, when it differs, answers EXISTS without sending the request.
+ *     `cas.connection` first. If it differs, the backend answers EXISTS and does not send the
+ *     request.
  *  6. Every batch has a deadline. At the deadline each unanswered request gets UNSENT or UNKNOWN,
  *     and a connection with an unanswered request is closed.
  *
@@ -35,8 +37,8 @@ extern "C" {
 
 #define MCDS_BACKEND_VERSION 1
 
-/* Bytes that grow up to capacity_max. A buffer may start in memory of the caller (`borrowed`) and
- * moves to memory of the environment when that is full. */
+/* Bytes that grow up to capacity_max. A buffer may start in memory of the caller (`borrowed`).
+ * When that memory is full, the buffer moves to memory of the environment. */
 typedef struct mcds_buffer {
     uint8_t *data;
     size_t length;
@@ -47,11 +49,11 @@ typedef struct mcds_buffer {
 } mcds_buffer;
 
 /* Adds bytes at the end.
- * Arguments:   buffer  not NULL, as no argument here is
+ * Arguments:   buffer  no argument of this function may be NULL
  *              bytes   copied
  *              length  0 adds nothing
- * Returns:     true; false: the buffer would grow beyond capacity_max, or there is no memory, and it
- *              is unchanged
+ * Returns:     true; false if the buffer would grow beyond capacity_max or there is no memory.
+ *              The buffer is then unchanged
  * Cost:        none
  * Threads:     one at a time for each buffer */
 MCDS_API bool mcds_buffer_append(mcds_buffer *buffer, const void *bytes, size_t length);
@@ -110,7 +112,8 @@ typedef struct mcds_cas_token {
     uint64_t connection; /* where it was read; 0 is never a connection */
 } mcds_cas_token;
 
-/* Why a request failed: a constant of the backend, valid as long as the program runs. */
+/* Why a request failed. The struct is a constant of the backend and stays valid as long as the
+ * program runs. */
 typedef struct mcds_reason {
     mcds_cause cause;
     int os_error;     /* errno, or 0 */
@@ -164,8 +167,9 @@ typedef struct mcds_batch {
 
 #define MCDS_BATCH_MAX 64
 
-/* What a store can do, determined by its behaviour. A structure checks these and never the kind
- * of store. Until a server has answered, each has the value that assumes least. */
+/* The features of a store, determined by its behaviour. A structure checks the capabilities,
+ * never the kind of store. Until a server has answered, each capability has its most cautious
+ * value. */
 typedef struct mcds_capabilities {
     bool create_on_increment; /* INCR with CREATE */
     bool flags_on_create;     /* INCR with CREATE also sets flags */
@@ -200,8 +204,8 @@ typedef struct mcds_backend {
         version; /* MCDS_BACKEND_VERSION: of this header's other structs, which never change */
     const char *scheme;
 
-    /* Prepares the backend that the URI names. No network traffic. On failure returns the result of
-     * mcds_fail() with its sentence. `env` outlives the backend. */
+    /* Prepares the backend that the URI names. Causes no network traffic. On failure, calls
+     * mcds_fail() with a sentence and returns its result. `env` outlives the backend. */
     int (*open)(const struct mcds_uri *uri, const mcds_env *env, void **backend_out);
     void (*close)(void *backend);
 
@@ -213,27 +217,28 @@ typedef struct mcds_backend {
     /* Whether a token read on `connection` is still valid on this session. */
     bool (*session_holds)(void *session, uint64_t connection);
 
-    /* Takes a list of batches linked by `next`. Never waits for a server. Each batch belongs to the
-     * session until collect returns it; a backend without sessions has answered all batches on
-     * return and keeps none. */
+    /* Takes a list of batches linked by `next`. Never waits for a server. Each batch belongs to
+     * the session until collect returns it. A backend without sessions answers all batches before
+     * submit returns, and keeps none. */
     void (*submit)(void *session, mcds_batch *first);
 
-    /* Reads the value of a key in place, without the copy of a GET. Does so only if it needs
-     * neither to wait nor to read the clock, as for items that never expire. Calls `see` at most
-     * once, before it returns, with the reply of a GET with MCDS_WANT_TTL: OK, or MISS and no
-     * value. The value is valid only inside `see`, which must not call the store. Returns false
-     * when `see` was not called; the caller then submits a GET. Called from any thread at any
-     * time. NULL: every read is submitted. */
+    /* Reads the value of a key in place, without the copy that a GET makes. Reads it only if this
+     * requires no wait and no clock, for example for an item that never expires. Calls `see` at
+     * most once, before it returns, with the reply of a GET with MCDS_WANT_TTL: OK, or MISS and
+     * no value. The value is valid only inside `see`, which must not call the store. Returns
+     * false when `see` was not called; the caller then submits a GET. Called from any thread at
+     * any time. NULL: every read is submitted. */
     bool (*peek)(void *backend, mcds_bytes key,
                  void (*see)(void *context, const mcds_reply *reply, mcds_bytes value),
                  void *context);
 
     /* Returns true if no item under `key` has been removed, replaced or given a ttl since this
      * function set *mark. An item without a ttl that peek has shown since then still exists; only
-     * appends may have changed it. Returns false if such a change may have happened, to this key or
-     * to another one, or if *mark is 0, which means that it was never set. *mark is then set to
-     * now; a backend that does not know leaves it as it is. The function never sets 0. Called
-     * from any thread at any time. NULL: the backend never knows. */
+     * appends may have changed it. Returns false if such a change may have happened, to this key
+     * or to another one, or if *mark is 0, which means that it was never set. Sets *mark to now
+     * when it returns false. A backend that cannot detect such changes leaves *mark unchanged.
+     * The function never sets *mark to 0. Called from any thread at any time. NULL: the backend
+     * cannot detect changes. */
     bool (*remains)(void *backend, mcds_bytes key, uint64_t *mark);
 
     /* Returns finished batches as a list. Waits until one is done or the monotonic clock has
@@ -246,29 +251,29 @@ typedef struct mcds_backend {
     int (*watch)(void *session, int64_t *wake_ns_out);
 
     /* Visits every live key that begins with `prefix`, as far as the backend can list them, until
-     * `visit` returns false. Blocking; for people, not for programs. */
+     * `visit` returns false. Blocks. For interactive use, not for programs. */
     int (*keys)(void *backend, mcds_bytes prefix, bool (*visit)(void *context, mcds_bytes key),
                 void *context);
 
-    /* Inspects the backend and reports findings, until `visit` returns false. Blocking; for
-     * people. */
+    /* Inspects the backend and reports findings, until `visit` returns false. Blocks. For
+     * interactive use. */
     int (*inspect)(void *backend, mcds_inspect_cb visit, void *context);
 
     /* Copies the whole content, as of one moment, to a new file; a failed call leaves no file.
-     * Blocking; for people. NULL: not supported. */
+     * Blocks. For interactive use. NULL: not supported. */
     int (*backup)(void *backend, const char *path);
 } mcds_backend;
 
-/* PLACE of SCHEME:PLACE?OPTION=VALUE&...
+/* Returns PLACE of SCHEME:PLACE?OPTION=VALUE&...
  * Arguments:   uri  as backend.open gets it
  * Returns:     the text, which may be empty
  * Cost:        none
  * Lifetime:    until backend.open returns */
 MCDS_API const char *mcds_uri_place(const struct mcds_uri *uri);
-/* The value of an option, percent-decoded.
+/* Returns the value of an option, percent-decoded.
  * Arguments:   uri   as backend.open gets it
  *              name  of the option
- * Returns:     the text, or NULL: the URI does not have the option
+ * Returns:     the text; NULL if the URI does not have the option
  * Cost:        none
  * Lifetime:    until backend.open returns */
 MCDS_API const char *mcds_uri_option(const struct mcds_uri *uri, const char *name);
@@ -282,8 +287,9 @@ MCDS_API const char *mcds_uri_option(const struct mcds_uri *uri, const char *nam
 MCDS_API int mcds_fail(int code, const char *format, ...) MCDS_PRINTF(2, 3);
 
 /* Opens a store on a backend that is not in the library.
- * Arguments:   backend        the struct is copied; what its functions use must outlive the store
- *              backend_state  what backend.open would have returned; may be NULL
+ * Arguments:   backend        the struct is copied; everything that its functions use must
+ *                             outlive the store
+ *              backend_state  the value that backend.open would have returned; may be NULL
  *              store_out      the store
  * Returns:     MCDS_OK; MCDS_INVALID; MCDS_UNSUPPORTED: another `version` of this header;
  *              MCDS_IO: no source of random numbers; MCDS_NO_MEMORY
