@@ -1,9 +1,8 @@
 /* mcds/base.h: result codes, errors, the environment, byte strings. mcds.h has the rules of all
- * calls. For those of this header:
+ * calls. These also apply to this header:
  *
  * Cost:        none
- * Lifetime:    The texts that they return live as long as the program, unless a comment says
- *              otherwise. */
+ * Lifetime:    Returned texts live as long as the program, unless a comment says otherwise. */
 #ifndef MCDS_BASE_H
 #define MCDS_BASE_H
 
@@ -29,7 +28,7 @@ extern "C" {
 #define MCDS_VERSION_MINOR 1
 #define MCDS_VERSION_PATCH 0
 
-/* Version of the library that is loaded.
+/* Returns the version of the library that is loaded.
  * Returns:     "0.1.0"; never NULL */
 MCDS_API const char *mcds_version(void);
 
@@ -69,17 +68,19 @@ typedef enum mcds_result {
  * Arguments:   result  any number
  * Returns:     one line; never NULL */
 MCDS_API const char *mcds_strerror(int result);
-/* Name of a result code.
+/* Returns the name of a result code.
  * Arguments:   result  any number
  * Returns:     "MCDS_BUSY" for MCDS_BUSY; "?" for a number that is no result; never NULL */
 MCDS_API const char *mcds_result_name(int result);
-/* Sentence about this thread's last failure: structure, verb, server, cause.
+/* Returns a sentence about this thread's last failure: the structure, the verb, the server and
+ * the cause.
  * Returns:     the sentence; "" if there was no failure; never NULL
  * Lifetime:    until this thread's next call of the library */
 MCDS_API const char *mcds_errmsg(void);
 
-/* Causes of failures, for a program that must know more than the result. A cause says what went
- * wrong, the result what that means for the call. New versions add causes; numbers never change. */
+/* Causes of failures, for a program that needs more than the result. The cause says what went
+ * wrong. The result says what that means for the call. New versions may add causes. The number of
+ * a cause never changes. */
 /* clang-format off */
 #define MCDS_CAUSE_MAP(X)                                                                      \
     X(MCDS_CAUSE_OTHER, 0, "none of these")                                                    \
@@ -168,13 +169,13 @@ typedef enum mcds_cause {
 #undef MCDS_CAUSE_ENUM
 } mcds_cause;
 
-/* Name of a cause.
+/* Returns the name of a cause.
  * Arguments:   cause  any number
  * Returns:     "MCDS_CAUSE_TIMEOUT" for MCDS_CAUSE_TIMEOUT; "?" for a number that is no cause; never
  *              NULL */
 MCDS_API const char *mcds_cause_name(int cause);
 
-/* The parts of the sentence that mcds_errmsg() returns. No text is NULL; "" means unknown. */
+/* The parts of the sentence that mcds_errmsg() returns. No text is NULL. "" means unknown. */
 typedef struct mcds_error {
     size_t size; /* sizeof(mcds_error) of the library that is loaded */
     int result;  /* 0: this thread has had no failure */
@@ -197,19 +198,21 @@ typedef struct mcds_error {
         *reason; /* the cause in one clause: the sentence without noun, name, verb, peer */
 } mcds_error;
 
-/* This thread's last failure. It is the one that mcds_errmsg() describes, and both are replaced
- * together: a call with a negative result or MCDS_BUSY sets them, mcds_pipeline_next() and
- * mcds_pipeline_poll() where the completion that they return has one. A library that is newer than
- * the program may have more members at the end, an older one fewer: then `size` is smaller.
+/* Returns this thread's last failure, the one that mcds_errmsg() describes. A call that returns a
+ * negative result or MCDS_BUSY replaces it. mcds_pipeline_next() and mcds_pipeline_poll() replace
+ * it when they return a completion with such a result. A library that is newer than the program
+ * may have more members at the end. An older library may have fewer members, and `size` is then
+ * smaller.
  * Returns:     the failure; never NULL
- * Lifetime:    it and its texts, until this thread's next call of the library; no other thread
- *              changes them */
+ * Lifetime:    the struct and its texts live until this thread's next call of the library; no
+ *              other thread changes them */
 MCDS_API const mcds_error *mcds_last_error(void);
 
 /* Environment. */
 
-/* Source of time, random bytes, sleep and memory. Tests replace it. A function that is NULL is the
- * operating system's. The functions are called from any thread that uses the store. */
+/* Source of time, random bytes, sleep and memory. Tests replace it. If a function is NULL, the
+ * library uses that of the operating system. Any thread that uses the store may call the
+ * functions. */
 typedef struct mcds_env {
     size_t size; /* sizeof(mcds_env) */
     void *self;  /* passed to each function of this struct that is not NULL */
@@ -227,7 +230,7 @@ typedef struct mcds_env {
         sizeof(mcds_env), NULL, NULL, NULL, NULL, NULL, NULL                                   \
     }
 
-/* The operating system's clocks, randomness and memory.
+/* Returns the operating system's clocks, randomness and memory.
  * Returns:     an environment with every function set; never NULL */
 MCDS_API const mcds_env *mcds_env_system(void);
 
@@ -239,10 +242,10 @@ typedef struct mcds_bytes {
     size_t length;
 } mcds_bytes;
 
-/* Wraps a C string.
+/* Returns the bytes of a C string.
  * Arguments:   text  NULL gives no bytes
  * Returns:     its bytes without the terminating NUL
- * Lifetime:    the bytes are those of `text`; nothing is copied */
+ * Lifetime:    that of `text`; nothing is copied */
 static inline mcds_bytes mcds_text(const char *text)
 {
     mcds_bytes bytes = {text, 0};
@@ -251,9 +254,9 @@ static inline mcds_bytes mcds_text(const char *text)
     return bytes;
 }
 
-/* Buffer for bytes that a call reads. Begin with MCDS_VALUE_INIT, pass it to any number of calls,
- * one at a time, and free it with mcds_value_free(). It grows as needed; each call replaces its
- * content. */
+/* Buffer for bytes that a call reads. Initialize it with MCDS_VALUE_INIT, pass it to any number
+ * of calls, one at a time, and free it with mcds_value_free(). The buffer grows as needed. Each
+ * call replaces its content. */
 typedef struct mcds_value {
     uint8_t *data;
     size_t length;
