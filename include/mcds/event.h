@@ -7,12 +7,13 @@
  *   event_base_dispatch(base);       on_done is called for each operation that has finished
  *   mcds_event_detach(&adapter);
  *
- * The loop stays alive while operations are in flight. on_done may start others. It may also detach
- * the adapter and close the pipeline, its structures and their store; it is then not called again.
+ * The loop stays alive while operations are in flight. on_done may start others. It may also
+ * detach the adapter and close the pipeline, its structures and their store. It is then not
+ * called again.
  *
- * mcds.h has the rules of all calls. For those of this header:
+ * mcds.h has the rules of all calls. These also apply to this header:
  *
- * Threads:     that of the loop, which is also that of the pipeline */
+ * Threads:     the thread of the loop, which is also the thread of the pipeline */
 #ifndef MCDS_EVENT_H
 #define MCDS_EVENT_H
 
@@ -74,7 +75,8 @@ static inline void mcds_event_turn(evutil_socket_t fd, short what, void *context
         (void)mcds_event_wait(adapter, taken == MCDS_EVENT_TURN);
 }
 
-/* Call it after operations were started outside of `done`.
+/* Sends requests and arms the loop's events. Call it after operations were started outside of
+ * `done`.
  * Arguments:   adapter  attached
  * Returns:     0, or -1: out of memory
  * Cost:        as mcds_pipeline_prepare */
