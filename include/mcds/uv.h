@@ -6,12 +6,13 @@
  *   uv_run(loop, UV_RUN_DEFAULT);    on_done is called for each operation that has finished
  *   mcds_uv_detach(&adapter);        then run the loop once more: libuv closes handles in it
  *
- * The loop stays alive while operations are in flight. on_done may start others. It may also detach
- * the adapter and close the pipeline, its structures and their store; it is then not called again.
+ * The loop stays alive while operations are in flight. on_done may start others. It may also
+ * detach the adapter and close the pipeline, its structures and their store. It is then not
+ * called again.
  *
- * mcds.h has the rules of all calls. For those of this header:
+ * mcds.h has the rules of all calls. These also apply to this header:
  *
- * Threads:     that of the loop, which is also that of the pipeline */
+ * Threads:     the thread of the loop, which is also the thread of the pipeline */
 #ifndef MCDS_UV_H
 #define MCDS_UV_H
 
@@ -86,7 +87,7 @@ static inline void mcds_uv_turn(uv_prepare_t *handle)
 
 /* Puts a pipeline into a loop.
  * Arguments:   adapter   the program's memory
- *              loop      the program's, which outlives the adapter
+ *              loop      the program's loop, which outlives the adapter
  *              done      called in the loop for each operation that has finished
  *              context   passed to `done`
  * Returns:     0, or an error code of libuv
@@ -114,8 +115,8 @@ static inline int mcds_uv_attach(mcds_uv *adapter, uv_loop_t *loop, mcds_pipelin
 /* Takes the pipeline out of the loop. Operations in flight stay in the pipeline.
  * Arguments:   adapter  attached
  * Cost:        none
- * Lifetime:    the pipeline may be closed directly after this call; the adapter must not move or be
- *              freed before the loop has run once more */
+ * Lifetime:    the pipeline may be closed directly after this call. The adapter must not move or
+ *              be freed before the loop has run once more */
 static inline void mcds_uv_detach(mcds_uv *adapter)
 {
     adapter->pipeline = NULL;
