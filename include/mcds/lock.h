@@ -10,14 +10,14 @@ extern "C" {
 
 /* A lock with leases: one holder at a time in the store, until it releases or its lease expires.
  *
- * No lock with a time limit stops a suspended process from resuming too late. Therefore every
- * acquisition gets a fence, a number larger than every earlier fence of the lock. Pass it to the
- * resource that the lock protects, and let that resource refuse smaller fences. A server that
- * evicts or restarts can forget a lease; the next holder still gets a larger fence, and the old
- * holder gets MCDS_LOST.
- * The holder has all of lease_ms, less a margin for clocks. memcached may forget a key up to 2 s
- * early, so there the server keeps the lease 2 s longer: after a crash others wait up to 2 s more.
- * Source: leases, Gray and Cheriton, SOSP 1989. */
+ * No lock with a time limit can stop a suspended process from resuming too late. Therefore every
+ * acquisition gets a fence: a number that is larger than every earlier fence of the lock. Pass
+ * the fence to the resource that the lock protects, and let that resource refuse smaller fences.
+ * A server that evicts or restarts can lose a lease. The next holder still gets a larger fence,
+ * and the old holder gets MCDS_LOST. The holder may use the lock for lease_ms, less a margin for
+ * clocks. memcached may expire a key up to 2 s early, so mcds lets a memcached server keep the
+ * lease 2 s longer. After a crash of the holder, other callers wait up to 2 s more. Source:
+ * leases, Gray and Cheriton, SOSP 1989. */
 typedef struct mcds_lock mcds_lock;
 
 typedef struct mcds_lock_options {
@@ -30,8 +30,9 @@ typedef struct mcds_lock_options {
         sizeof(mcds_lock_options), 0, NULL                                                     \
     }
 
-/* One tenure of the lock. The caller owns it and begins with MCDS_LEASE_INIT. Used by one thread
- * at a time. Passed to X_start, it must live until the tag is returned. */
+/* One acquisition of the lock. The caller owns the lease and initializes it with MCDS_LEASE_INIT.
+ * Only one thread may use a lease at a time. A lease that was passed to X_start must live until
+ * the tag is returned. */
 typedef struct mcds_lease {
     uint64_t fence;
     int64_t deadline_ns; /* monotonic clock: stop before this */
@@ -54,9 +55,11 @@ typedef struct mcds_lease {
 
 typedef struct mcds_lock_holder {
     size_t size; /* sizeof(mcds_lock_holder) */
-    /* Newest fence drawn: the holder's, or that of a later attempt; 0: the store has lost it. */
+    /* The newest fence of the lock: the holder's, or that of a later attempt; 0: the store has
+     * lost it. */
     uint64_t fence;
-    /* The lease ends within this time unless it is renewed; -1: the store does not report it. */
+    /* The lease ends within this time unless it is renewed; -1: the store does not report the
+     * time. */
     int64_t remaining_ms;
     char label[208]; /* with a terminating NUL */
 } mcds_lock_holder;
@@ -73,36 +76,37 @@ typedef struct mcds_lock_holder {
 MCDS_API MCDS_CHECKED int mcds_lock_open(mcds_store *store, const char *name,
                                          const mcds_lock_options *options,
                                          mcds_lock **lock_out);
-/* Closes the handle. Releases nothing: a lease that is held ends at its deadline.
+/* Closes the handle. Releases no lease: a lease that is held ends at its deadline.
  * Arguments:   lock  NULL is allowed
  * Cost:        none
  * Lifetime:    a lease may be used with another handle of the same lock */
 MCDS_API void mcds_lock_close(mcds_lock *lock);
 
-/* Tries once to acquire the lock. When a reply is lost, the call retries with the same token until
+/* Tries once to acquire the lock. If a reply is lost, the call retries with the same token until
  * the timeout, so that a lost reply cannot lock the caller out.
- * Arguments:   lease  in and out; empty, or that of an acquisition that was MCDS_AMBIGUOUS
+ * Arguments:   lease  in and out; empty, or the lease of an acquisition that returned
+ *                     MCDS_AMBIGUOUS
  * Returns:     MCDS_OK         the caller holds the lock until lease->deadline_ns
- *              MCDS_BUSY       another holder has it
+ *              MCDS_BUSY       another holder has the lock
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    also: the lease is held
  *              After any other failure the caller does not hold the lock, and never will.
- * Cost:        1; one more for the first acquisition of this name ever, and for one soon after a
- *              release where the store cannot compare and delete (classic servers)
+ * Cost:        1. One more for the first acquisition of this name ever, and for an acquisition
+ *              soon after a release if the store cannot compare and delete (classic servers)
  * Lost reply:  MCDS_AMBIGUOUS: the caller may hold the lock, or may get it later. Call again with
  *              the same lease, or release it
- * Threads:     any; a lease is used by one at a time */
+ * Threads:     any; only one thread may use a lease at a time */
 MCDS_API MCDS_CHECKED int mcds_lock_try_acquire(mcds_lock *lock, mcds_lease *lease);
 MCDS_API MCDS_CHECKED int mcds_lock_try_acquire_start(mcds_lock *lock, mcds_lease *lease,
                                                       mcds_pipeline *pipeline, uint64_t tag);
 
-/* Tries until the caller holds the lock or wait_ms have passed, also while the
- * server does not answer or is down. While another holder has the lock, the call polls it with one
- * small read at intervals with jitter. It takes at most wait_ms and the store's timeout.
+/* Tries until the caller holds the lock or wait_ms have passed, even while the server is down or
+ * does not answer. While another holder has the lock, the call polls the lock with one small read
+ * at intervals with jitter. The call takes at most wait_ms plus the store's timeout.
  * Arguments:   wait_ms  0 to 86 400 000
  *              lease    as for mcds_lock_try_acquire
  * Returns:     as mcds_lock_try_acquire; MCDS_BUSY: wait_ms have passed
- * Cost:        as mcds_lock_try_acquire, and 1 for each of these reads
+ * Cost:        as mcds_lock_try_acquire, and 1 for each poll
  * Lost reply:  as mcds_lock_try_acquire
  * Threads:     as mcds_lock_try_acquire */
 MCDS_API MCDS_CHECKED int mcds_lock_acquire(mcds_lock *lock, uint32_t wait_ms,
@@ -114,42 +118,47 @@ MCDS_API MCDS_CHECKED int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait
 /* Extends the lease by lease_ms from now.
  * Arguments:   lease  in and out; held
  * Returns:     MCDS_OK         lease->deadline_ns is the new deadline
- *              MCDS_LOST       the lease had ended and another may have held the lock since, or it
- *                              was reported lost before; the lease is now empty
- *              MCDS_EXPIRED    the deadline has passed on this machine; the store was not asked
+ *              MCDS_LOST       the lease had ended, and another holder may have had the lock
+ *                              since; or an earlier call reported the lease as lost. The lease is
+ *                              now empty
+ *              MCDS_EXPIRED    the deadline has passed on this machine; the call did not access
+ *                              the store
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the lease is empty
- *              After any other failure it is not renewed, and the old deadline holds.
- * Cost:        1; 2 when the connection has changed since
- * Lost reply:  MCDS_AMBIGUOUS: renewed or not; the old deadline holds for the caller
+ *              After any other failure the lease is not renewed, and the old deadline applies.
+ * Cost:        1; 2 if the connection has changed since the last call with this lease
+ * Lost reply:  MCDS_AMBIGUOUS: the lease was renewed or not; the caller must keep to the old
+ *              deadline
  * Threads:     as mcds_lock_try_acquire */
 MCDS_API MCDS_CHECKED int mcds_lock_renew(mcds_lock *lock, mcds_lease *lease);
 MCDS_API MCDS_CHECKED int mcds_lock_renew_start(mcds_lock *lock, mcds_lease *lease,
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
 /* Releases the lock. Never touches the lease of another holder.
- * Arguments:   lease  in and out; held, or that of an acquisition or release that was
+ * Arguments:   lease  in and out; held, or the lease of an acquisition or release that returned
  *                     MCDS_AMBIGUOUS
- * Returns:     MCDS_OK         released; the lease had not ended before, and is empty
- *              MCDS_LOST       the lease had ended before, also where renew or release returned
- *                              MCDS_LOST for it already; the caller's work may have overlapped with
- *                              another holder's. The lease is empty.
+ * Returns:     MCDS_OK         released; the lease had not ended before. The lease is now empty
+ *              MCDS_LOST       the lease had ended before, or an earlier renew or release
+ *                              returned MCDS_LOST for it. The caller's work may have overlapped
+ *                              with that of another holder. The lease is now empty
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_INVALID    the lease is empty
- *              After any other failure it is still held: call again, or let the lease expire.
- * Cost:        1; 2 when the connection has changed since
- * Lost reply:  MCDS_AMBIGUOUS: the lock was released, will be, or the lease had ended before. The
- *              caller must not use the lock any more. Call again until the result is another one,
- *              or let the lease expire; MCDS_LOST then means that nothing is left to release
+ *              After any other failure the lease is still held: call again, or let the lease
+ *              expire.
+ * Cost:        1; 2 if the connection has changed since the last call with this lease
+ * Lost reply:  MCDS_AMBIGUOUS: the lock was released or will be, or the lease had ended before.
+ *              The caller must not use the lock any more. Call again until the result is
+ *              different, or let the lease expire. MCDS_LOST then means that nothing is left to
+ *              release
  * Threads:     as mcds_lock_try_acquire */
 MCDS_API MCDS_CHECKED int mcds_lock_release(mcds_lock *lock, mcds_lease *lease);
 MCDS_API MCDS_CHECKED int mcds_lock_release_start(mcds_lock *lock, mcds_lease *lease,
                                                   mcds_pipeline *pipeline, uint64_t tag);
 
-/* The time that is left of a lease.
+/* Returns the remaining time of a lease.
  * Arguments:   lease  of this lock
- * Returns:     milliseconds until lease->deadline_ns; 0 when it has passed or the lease is empty,
- *              and for NULL
+ * Returns:     milliseconds until lease->deadline_ns; 0 if the deadline has passed, if the lease
+ *              is empty, and for NULL
  * Cost:        none
  * Threads:     as mcds_lock_try_acquire */
 MCDS_API int64_t mcds_lock_remaining_ms(const mcds_lock *lock, const mcds_lease *lease);
@@ -163,33 +172,34 @@ MCDS_API MCDS_CHECKED int mcds_lock_get_holder_start(mcds_lock *lock,
                                                      mcds_lock_holder *holder_out,
                                                      mcds_pipeline *pipeline, uint64_t tag);
 
-/* Takes the lock from its holder, which gets MCDS_LOST. The fence is kept and keeps growing.
- * Bytes under its key that mcds did not write are erased.
+/* Takes the lock from its holder, which gets MCDS_LOST. The lock keeps its fence, and later
+ * fences are larger. The call erases bytes under the lock's key that mcds did not write.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  the lock is free
- *              MCDS_BUSY       others kept changing the key; not broken
+ *              MCDS_BUSY       other callers kept changing the key; not broken
  *              MCDS_AMBIGUOUS  see below
- * Cost:        2; 3 where the store cannot compare and delete (classic servers); 1 for a free lock
- * Lost reply:  looks again. MCDS_AMBIGUOUS only when the deadline passes before that look is
- *              answered: broken, not broken, or not yet. It never takes the lock from a holder
- *              that acquires it after the call */
+ * Cost:        2; 3 if the store cannot compare and delete (classic servers); 1 for a free lock
+ * Lost reply:  the call reads the lock again. It returns MCDS_AMBIGUOUS only if the deadline
+ *              passes before the reply to that read: broken, not broken, or not yet. It never
+ *              takes the lock from a holder that acquires it after the call */
 MCDS_API int mcds_lock_break(mcds_lock *lock);
 MCDS_API MCDS_CHECKED int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
-/* Erases a free lock with its fence, which is otherwise kept for ever. The next acquisition takes
- * its fence from the clock of its machine: that fence is larger than every earlier one where clocks
- * differ by less than a minute. For that reason a fence that is younger than a minute is erased
- * when it is a minute old, also if the lock is used meanwhile.
+/* Erases a free lock and its fence, which the store otherwise keeps for ever. The next
+ * acquisition takes its fence from the clock of its machine. That fence is larger than every
+ * earlier one if the clocks of the machines differ by less than a minute. For that reason, a
+ * fence that is less than a minute old is erased when it is a minute old, even if the lock is
+ * used in the meantime.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  no such lock
  *              MCDS_BUSY       it is held
- *              MCDS_INVALID    its fence is far ahead of this machine's clock, so the next one would
- *                              be smaller
+ *              MCDS_INVALID    its fence is far ahead of this machine's clock, so the next fence
+ *                              would be smaller
  *              MCDS_AMBIGUOUS  see below
- * Cost:        4; 5 where the store cannot compare and delete (classic servers)
- * Lost reply:  MCDS_AMBIGUOUS: erased or not. Call again; this call may hold the lock until a lease
- *              is over */
+ * Cost:        4; 5 if the store cannot compare and delete (classic servers)
+ * Lost reply:  MCDS_AMBIGUOUS: erased or not. Call again. This call may hold the lock until a
+ *              lease ends */
 MCDS_API int mcds_lock_drop(mcds_lock *lock);
 MCDS_API MCDS_CHECKED int mcds_lock_drop_start(mcds_lock *lock, mcds_pipeline *pipeline,
                                                uint64_t tag);
