@@ -1,5 +1,5 @@
-/* mcds/online.h: number of visitors active in a sliding window. mcds.h has the rules of all calls.
- * For those of this header:
+/* mcds/online.h: number of visitors active in a sliding window. mcds.h has the rules of all
+ * calls. These also apply to this header:
  *
  * Arguments:   at_ms  Unix time, 0 or more; 0 = now */
 #ifndef MCDS_ONLINE_H
@@ -12,18 +12,18 @@
 extern "C" {
 #endif
 
-/* Number of visitors active in a sliding window: the current bucket of `width_ms`, and the
- * `buckets` complete ones before it, which are closed. A visitor is active in a bucket if it has a
- * beat there. It counts once in each window that has such a bucket, however many beats it has and
- * in whatever order they arrive.
+/* Number of visitors active in a sliding window. The window is the current bucket of `width_ms`
+ * and the `buckets` complete buckets before it, which are called closed. A visitor is active in a
+ * bucket if it has a beat there. It counts once in each window that has such a bucket, for any
+ * number of beats in any order.
  *
- * Promise without members: at most once, as a counter. A lost reply, a crash during a beat or an
- * evicted number can leave a visitor uncounted in the windows that have the bucket of the beat;
- * no later window is affected. Each visitor has a mark. If the store evicts a mark, the windows
- * that have counted the visitor count it again at its next beat: keep members where a store
- * evicts. A window counts fewer than 4 294 967 296 visitors.
+ * Promise without members: a window counts each visitor at most once. A lost reply, a crash
+ * during a beat or an evicted number can leave a visitor uncounted in the windows that have the
+ * bucket of the beat. No later window is affected. Each visitor has a mark. If the store evicts a
+ * mark, the windows that have counted the visitor count it again at its next beat. Use members on
+ * a store that evicts. A window counts fewer than 4 294 967 296 visitors.
  *
- * Buckets, width and members are stored and checked as the options of visitors are. */
+ * `buckets`, `width_ms` and `members` are stored and checked like the options of visitors. */
 typedef struct mcds_online mcds_online;
 
 typedef struct mcds_online_options {
@@ -42,12 +42,11 @@ typedef struct mcds_online_value {
     size_t size;      /* sizeof(mcds_online_value) */
     uint64_t closed;  /* active in the closed buckets */
     uint64_t current; /* active in the current bucket and in none of the closed ones */
-    /* Active in the buckets * width_ms before now: closed + current, less the elapsed part of the
-     * current bucket for those who were active in the oldest bucket only. */
+    /* Visitors active in the last buckets * width_ms: closed + current, minus N * the elapsed
+     * part of the current bucket, where N visitors were active in the oldest bucket only. */
     double estimate;
     /* One standard deviation of estimate if the last beats in the oldest bucket are spread evenly
-     * and independent; the estimate is between closed + current and that without those
-     * visitors. */
+     * and independent. The estimate is between closed + current - N and closed + current. */
     double error;
     bool reborn; /* as in mcds_visitors_value */
     bool reserved[7];
@@ -72,39 +71,40 @@ MCDS_API MCDS_CHECKED int mcds_online_open(mcds_store *store, const char *name,
  * Cost:        none */
 MCDS_API void mcds_online_close(mcds_online *online);
 
-/* Reads the buckets, the width and the members that an online counter was made with.
+/* Reads the options that an online counter was made with: `buckets`, `width_ms` and `members`.
  * Arguments:   options  in and out; not NULL
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such online counter
  * Cost:        1 */
 MCDS_API MCDS_CHECKED int mcds_online_made_with(mcds_store *store, const char *name,
                                                 mcds_online_options *options);
 
-/* Reports that a visitor is active. Beats of one visitor may arrive in any order, up to 31 buckets
- * after its newest one; with members, at any time.
+/* Reports that a visitor is active. Beats of one visitor may arrive in any order. A beat may be
+ * up to 31 buckets older than the visitor's newest beat; with members, it may be of any age.
  * Arguments:   visitor  name of the visitor, 1 to 1024 bytes
- * Returns:     MCDS_OK         counted in each window of the bucket; members: in this bucket
- *              MCDS_EXISTS     they have counted the visitor, or another call is counting it;
- *                              members: as mcds_visitors_hit
+ * Returns:     MCDS_OK         counted in each window that has the bucket; members: counted in
+ *                              this bucket
+ *              MCDS_EXISTS     the windows have already counted the visitor, or another call is
+ *                              counting it; members: as mcds_visitors_hit
  *              MCDS_TOO_OLD    not counted: the newest beat of the visitor is more than 31 buckets
  *                              later
  *              MCDS_AMBIGUOUS  see below
- *              MCDS_BUSY       a key vanished or was changed again and again; not counted
+ *              MCDS_BUSY       a key kept vanishing or changing; not counted
  *              MCDS_LOST       members: as mcds_visitors_hit
- * Cost:        1 when the bucket has a beat of the visitor; else 3, or 2 for a new visitor. One or
- *              two more for the first beat of a bucket. With more than 7 buckets a new visitor may
- *              cost 8 more. One or two more for a handle's first call, and again after each window,
- *              to check the settings. Members: as mcds_visitors_hit
- * Lost reply:  MCDS_AMBIGUOUS: each window of the bucket counts the visitor once or not at all. The
- *              same where the caller crashes between two round trips. With members the call may be
- *              repeated; the visitor then counts once */
+ * Cost:        1 if the bucket has a beat of the visitor; otherwise 3, or 2 for a new visitor.
+ *              One or two more for the first beat of a bucket. With more than 7 buckets a new
+ *              visitor may cost 8 more. One or two more for a handle's first call, and again
+ *              after each window, to check the settings. Members: as mcds_visitors_hit
+ * Lost reply:  MCDS_AMBIGUOUS: each window of the bucket counts the visitor once or not at all.
+ *              The same applies if the caller crashes between two round trips. With members the
+ *              call may be repeated, and the visitor then counts once */
 MCDS_API MCDS_CHECKED int mcds_online_beat(mcds_online *online, const char *visitor,
                                            int64_t at_ms);
 MCDS_API MCDS_CHECKED int mcds_online_beat_start(mcds_online *online, const char *visitor,
                                                  int64_t at_ms, mcds_pipeline *pipeline,
                                                  uint64_t tag);
 
-/* Reads the window whose current bucket is that of at_ms. A window is kept for at least one bucket
- * after its last one.
+/* Reads the window whose current bucket is that of at_ms. The store keeps a window for at least
+ * one width_ms after the end of its last bucket.
  * Arguments:   value_out  filled; ESTIMATED: `error` includes the error of the estimate
  * Returns:     as mcds_visitors_get
  * Cost:        1; one more for a handle's first call, and again after each window. Members: as
@@ -115,17 +115,18 @@ MCDS_API MCDS_CHECKED int mcds_online_get_start(mcds_online *online, int64_t at_
                                                 mcds_online_value *value_out,
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
-/* Erases the window whose current bucket is that of at_ms, and what later windows have counted; if
- * that bucket is the current one, the settings too. The marks of the visitors stay until they
- * expire: a beat counts a visitor only in windows that had not counted it before the drop. Do not
- * read the window of the bucket before afterwards: its estimate is too small. Members: erases the
- * buckets of the window, and no marks stay.
+/* Erases the window whose current bucket is that of at_ms, and the counts of later windows. If
+ * that bucket is the current one, erases the settings too. The marks of the visitors stay until
+ * they expire: a beat counts a visitor only in windows that had not counted it before the drop.
+ * Afterwards, do not read the window of the bucket before that of at_ms: its estimate is too
+ * small. Members: erases the buckets of the window; no marks stay.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  there is nothing to erase
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_BUSY       as mcds_visitors_get
  * Cost:        as mcds_online_get; members: 2 per 64 keys
- * Lost reply:  MCDS_AMBIGUOUS: all of it is erased, a part, or nothing; call again */
+ * Lost reply:  MCDS_AMBIGUOUS: the whole window is erased, a part of it, or nothing; call
+ *              again */
 MCDS_API int mcds_online_drop(mcds_online *online, int64_t at_ms);
 MCDS_API MCDS_CHECKED int mcds_online_drop_start(mcds_online *online, int64_t at_ms,
                                                  mcds_pipeline *pipeline, uint64_t tag);
