@@ -1,7 +1,8 @@
-/* mcds/pipeline.h: many operations in flight at once. mcds.h has the rules of all calls. For those of
- * this header:
+/* mcds/pipeline.h: many operations in flight at once. mcds.h has the rules of all calls. These
+ * also apply to this header:
  *
- * Threads:     that of the pipeline. Another may take it over while no call uses it. */
+ * Threads:     the thread of the pipeline. Another thread may take the pipeline over while no
+ *              call uses it. */
 #ifndef MCDS_PIPELINE_H
 #define MCDS_PIPELINE_H
 
@@ -11,12 +12,12 @@
 extern "C" {
 #endif
 
-/* Many operations of any structures of one store in flight at once. Their requests travel
- * together: one write per server carries all of them. Operations are unordered, as those of
- * different threads are. To order two, take the completion of the first before starting the
- * second. Those that change the same key of a table or a set, or the same array, take turns, and
- * the time of an operation runs from its start: MCDS_TIMEOUT if its turn does not come in time,
- * and then it has changed nothing.
+/* Keeps many operations of any structures of one store in flight at once. Their requests travel
+ * together: one write per server carries all of them. Operations are unordered, like the
+ * operations of different threads. To order two operations, take the completion of the first
+ * before you start the second. Operations that change the same key of a table or a set, or the
+ * same array, run one after another. The timeout of an operation begins at its start. If an
+ * operation cannot run in time, it returns MCDS_TIMEOUT and has changed nothing.
  *
  *   for (uint64_t i = 0; i < count; i++) {
  *       result = mcds_counter_add_start(counter, 1, NULL, pipeline, i);
@@ -27,8 +28,8 @@ extern "C" {
  *   while (mcds_pipeline_next(pipeline, &done) == MCDS_OK)
  *       take(done.tag, done.result);
  *
- * The polling loop may be left out: the results are then kept until the end. examples/tally is a
- * whole program. */
+ * The polling loop may be left out. The pipeline then keeps the results until the end.
+ * examples/tally is a complete program. */
 typedef struct mcds_pipeline mcds_pipeline;
 
 typedef struct mcds_pipeline_options {
@@ -46,7 +47,7 @@ typedef struct mcds_completion {
     int result;
 } mcds_completion;
 
-/* Called by the event loops of mcds/uv.h and mcds/event.h for each finished operation. */
+/* Called by mcds/uv.h and mcds/event.h in the event loop for each finished operation. */
 typedef void (*mcds_done_cb)(void *context, const mcds_completion *done);
 
 /* Opens a pipeline.
@@ -61,16 +62,16 @@ MCDS_API MCDS_CHECKED int mcds_pipeline_open(mcds_store *store,
  * returned. Must not be called from a callback of an operation of this pipeline.
  * Arguments:   pipeline  NULL is allowed
  * Cost:        none
- * Lifetime:    afterwards no output and no context of an operation is used */
+ * Lifetime:    afterwards the library uses no output and no context of an operation */
 MCDS_API void mcds_pipeline_close(mcds_pipeline *pipeline);
 
-/* Waits for the next finished operation. X_start collects requests; they are sent by this call, or
- * by X_start when it has collected about half of `depth` (memory: and lmdb: all of it). X_start
- * waits while `depth` operations are unfinished. For a failed operation, mcds_errmsg() returns the
- * reason after this call.
+/* Waits for the next finished operation. X_start collects requests. This call sends them; X_start
+ * sends them when it has collected about half of `depth` (on memory: and lmdb:, all of `depth`).
+ * X_start waits while `depth` operations are unfinished. If the operation has failed,
+ * mcds_errmsg() returns the reason after this call.
  * Arguments:   done  the tag and the result of the operation
  * Returns:     MCDS_OK; MCDS_IDLE: nothing is in flight, and *done is untouched; MCDS_INVALID
- * Cost:        none of its own: it waits for the round trips of the operations */
+ * Cost:        none of its own; it waits for the round trips of the operations */
 MCDS_API MCDS_CHECKED int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done);
 
 /* Takes a finished operation without waiting. While a caller starts operations between its polls,
@@ -78,24 +79,24 @@ MCDS_API MCDS_CHECKED int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_compl
  * in a row sends them, and so does mcds_pipeline_prepare.
  * Arguments:   done  as of mcds_pipeline_next
  * Returns:     MCDS_OK; MCDS_PENDING: no operation has finished yet; MCDS_IDLE: nothing is in
- *              flight; MCDS_INVALID. Only after MCDS_OK *done is filled.
+ *              flight; MCDS_INVALID. *done is filled only after MCDS_OK.
  * Cost:        none of its own; it sends and receives, and does not wait. On memory: and lmdb: it
  *              does the work of the operations. */
 MCDS_API MCDS_CHECKED int mcds_pipeline_poll(mcds_pipeline *pipeline, mcds_completion *done);
 
-/* Reports whether there is nothing to wait for.
- * Returns:     true when no operation is in flight and no completion is left to take, and for NULL
+/* Reports whether the pipeline has nothing to wait for.
+ * Returns:     true if no operation is in flight and no completion is left to take, and for NULL
  * Cost:        none */
 MCDS_API bool mcds_pipeline_is_idle(const mcds_pipeline *pipeline);
 
-/* Time at which the pipeline must run again without a reply.
- * Returns:     when the next sleeping operation resumes, a time of mcds_env.monotonic_ns; 0: now,
- *              because requests are unsent or completions are left to take; INT64_MAX: never, and
- *              for NULL
+/* Returns the time at which the pipeline must run again even if no reply comes.
+ * Returns:     the time of mcds_env.monotonic_ns at which the next sleeping operation resumes; 0:
+ *              now, because there are unsent requests or completions to take; INT64_MAX: never,
+ *              and for NULL
  * Cost:        none */
 MCDS_API int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline);
 
-/* What an event loop waits for before it calls mcds_pipeline_poll again. */
+/* The events for which an event loop waits before it calls mcds_pipeline_poll again. */
 typedef struct mcds_wait {
     size_t size;     /* sizeof(mcds_wait) */
     int fd;          /* readable when there is something to do; the same as long as the pipeline
@@ -107,8 +108,8 @@ typedef struct mcds_wait {
     {                                                                                          \
         sizeof(mcds_wait), -1, -1, 0                                                           \
     }
-/* Sends the collected requests and says what to wait for. Call it before each wait. mcds/poll.h,
- * mcds/uv.h and mcds/event.h do this for poll(), libuv and libevent.
+/* Sends the collected requests and returns the events to wait for. Call it before each wait.
+ * mcds/poll.h, mcds/uv.h and mcds/event.h do this for poll(), libuv and libevent.
  * Arguments:   wait_out  NULL is allowed. After fork, in the child: fd -1, timeout_ms -1.
  * Cost:        none of its own; on memory: and lmdb: it does the work of the operations */
 MCDS_API void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out);
