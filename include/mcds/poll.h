@@ -19,10 +19,12 @@
 #include "pipeline.h"
 
 /* Sends the collected requests and prepares one call of poll().
- * Arguments:   polled_out  one entry; with fd -1 it has nothing to wait for, and poll() ignores it
- *              timeout_ms  lowered to the time at which the pipeline must run; -1: no limit
+ * Arguments:   polled_out  one entry; fd is -1 if there is nothing to wait for, and poll() then
+ *                          ignores the entry
+ *              timeout_ms  in and out; lowered to the time until the pipeline must run; -1: no
+ *                          limit
  * Cost:        as mcds_pipeline_prepare
- * Threads:     that of the pipeline */
+ * Threads:     the thread of the pipeline */
 static inline void mcds_poll_prepare(mcds_pipeline *pipeline, struct pollfd *polled_out,
                                      int *timeout_ms)
 {
