@@ -1,5 +1,5 @@
-/* mcds/set.h: sets, bags (multisets) and lists with removal. mcds.h has the rules of all calls. For
- * those of this header:
+/* mcds/set.h: sets, bags (multisets) and lists with removal. mcds.h has the rules of all calls.
+ * These also apply to this header:
  *
  * Arguments:   element  1 to 1 024 bytes */
 #ifndef MCDS_SET_H
@@ -12,28 +12,29 @@ extern "C" {
 #endif
 
 /* Elements that many handles add and remove, in any number. Each change appends one record to a
- * key, and keys split as they grow: so a change takes one round trip whether the set holds ten
- * elements or ten million, and no change waits for another.
+ * key, and a key splits when it grows too large. A change therefore takes one round trip, whether
+ * the set holds ten elements or ten million, and no change waits for another.
  *
- * Promise: exactly once. A change whose reply was lost is repeated with the same id until the
- * timeout; MCDS_AMBIGUOUS only where that does not decide it. An element is 1 to 1 024 bytes of
- * any value. Source: one record per change, as in the append-only array of the articles; growth as
- * in extendible hashing (Fagin and others, TODS 1979). */
+ * Promise: each change is applied exactly once. A change whose reply was lost is repeated with
+ * the same id until the timeout. The result is MCDS_AMBIGUOUS only if the repetition does not
+ * show whether the change was applied. An element is 1 to 1 024 bytes of any value. Source: one
+ * record per change, as in the append-only array of the articles; growth as in extendible hashing
+ * (Fagin and others, TODS 1979). */
 typedef struct mcds_set mcds_set;
 
 typedef enum mcds_set_form {
     MCDS_SET_PLAIN, /* an element is in the set or not */
     MCDS_SET_BAG,   /* each element has a count: additions minus removals, not below 0 */
-    /* Each addition has a position; a removal removes the first equal element. The additions of
-     * one handle keep their order: within one key (about fifty elements) for any clocks, across
-     * keys while the clocks of all writers agree within 30 seconds. Additions of different handles
-     * are ordered by the clocks of their writers. */
+    /* Each addition has a position. A removal removes the first equal element. The additions of
+     * one handle keep their order: within one key (about fifty elements) always, across keys if
+     * the clocks of all writers agree within 30 seconds. Additions of different handles are in
+     * the order of their writers' clocks. */
     MCDS_SET_LIST
 } mcds_set_form;
 
 typedef struct mcds_set_options {
     size_t size; /* sizeof(mcds_set_options) */
-    /* Stored with the set. On a handle with another form the first call that needs the store
+    /* Stored with the set. On a handle with another form, the first call that accesses the store
      * returns MCDS_INVALID and changes nothing. */
     mcds_set_form form;
     uint32_t reserved; /* 0 */
@@ -61,28 +62,31 @@ MCDS_API void mcds_set_close(mcds_set *set);
 MCDS_API MCDS_CHECKED int mcds_set_made_with(mcds_store *store, const char *name,
                                              mcds_set_options *options);
 
-/* Adds an element. Makes the set when it does not exist.
- * Arguments:   changed_out  PLAIN: whether the element was absent before; BAG and LIST: always true.
- *                           NULL: discarded, which saves reading the key
- * Returns:     MCDS_OK           added once, or present before
+/* Adds an element. Makes the set if it does not exist.
+ * Arguments:   changed_out  PLAIN: whether the element was absent before; BAG and LIST: always
+ *                           true. NULL: not reported, so the call need not read the key
+ * Returns:     MCDS_OK           added once, or already present
  *              MCDS_AMBIGUOUS    see below
  *              MCDS_LOST         the part of the set that this element belongs to is gone, or the
- *                                whole set that this handle has seen (reported once); not added
- *              MCDS_BUSY         others changed the same keys again and again; not added
+ *                                whole set that this handle has seen is gone (reported once); not
+ *                                added
+ *              MCDS_BUSY         other callers kept changing the same keys; not added
  *              MCDS_UNSUPPORTED  also: the store has no compare-and-set
- * Cost:        1; a handle's first call 2 where it makes the set, else 3. About one call in twenty
- *              also rewrites a key that has grown: 3 to 4 more
- * Lost reply:  The call repeats the change with the same id until the timeout. MCDS_AMBIGUOUS: added
- *              once, not at all, or not yet; also where the set was dropped or lost meanwhile */
+ * Cost:        1. A handle's first call takes 2 if it makes the set, otherwise 3. About one call
+ *              in twenty also rewrites a key that has grown, which takes 3 to 4 more
+ * Lost reply:  The call repeats the change with the same id until the timeout. MCDS_AMBIGUOUS:
+ *              added once, not at all, or not yet. Also returned if the set was dropped or lost
+ *              in the meantime */
 MCDS_API MCDS_CHECKED int mcds_set_add(mcds_set *set, mcds_bytes element, bool *changed_out);
 MCDS_API MCDS_CHECKED int mcds_set_add_start(mcds_set *set, mcds_bytes element,
                                              bool *changed_out, mcds_pipeline *pipeline,
                                              uint64_t tag);
 
-/* Removes an element. BAG: subtracts one from its count. LIST: removes the first equal element. A set
- * that does not exist is not made.
- * Arguments:   changed_out  whether it was present; NULL: discarded, which saves reading the key
- * Returns:     as mcds_set_add; MCDS_OK: also where there was nothing to remove
+/* Removes an element. BAG: subtracts one from its count. LIST: removes the first equal element.
+ * Does not make a set.
+ * Arguments:   changed_out  whether it was present; NULL: not reported, so the call need not read
+ *                           the key
+ * Returns:     as mcds_set_add; MCDS_OK also if there was nothing to remove
  * Cost:        as mcds_set_add
  * Lost reply:  as mcds_set_add: removed once, not at all, or not yet */
 MCDS_API MCDS_CHECKED int mcds_set_remove(mcds_set *set, mcds_bytes element, bool *changed_out);
@@ -93,10 +97,10 @@ MCDS_API MCDS_CHECKED int mcds_set_remove_start(mcds_set *set, mcds_bytes elemen
 /* Reports whether an element is in the set.
  * Returns:     MCDS_OK         present
  *              MCDS_NOT_FOUND  absent, or no such set
- *              MCDS_LOST       its part of the set is gone, or the whole set that this handle has
- *                              seen (reported once)
- *              MCDS_BUSY       others moved or dropped the keys again and again
- * Cost:        1; a handle's first call 3, or 1 where there is no set */
+ *              MCDS_LOST       the part of the set that the element belongs to is gone, or the
+ *                              whole set that this handle has seen is gone (reported once)
+ *              MCDS_BUSY       other callers kept moving or dropping the keys
+ * Cost:        1; a handle's first call takes 3, or 1 if there is no set */
 MCDS_API MCDS_CHECKED int mcds_set_has(mcds_set *set, mcds_bytes element);
 MCDS_API MCDS_CHECKED int mcds_set_has_start(mcds_set *set, mcds_bytes element,
                                              mcds_pipeline *pipeline, uint64_t tag);
@@ -106,30 +110,31 @@ MCDS_API MCDS_CHECKED int mcds_set_has_start(mcds_set *set, mcds_bytes element,
 typedef bool (*mcds_set_scan_cb)(void *context, mcds_bytes element, uint64_t count);
 
 /* Visits all elements. PLAIN and BAG: unordered, each element once with its count. LIST: in the
- * order of addition, each occurrence with count 1. Changes made meanwhile may be seen or not; every
- * other element is seen exactly once. LIST keeps all elements in memory until it has read the last.
+ * order of addition, each occurrence with count 1. Elements that change during the scan may or
+ * may not be visited. Every other element is visited exactly once. LIST keeps all elements in
+ * memory until it has read the last.
  * Arguments:   visit  as above
- * Returns:     MCDS_OK         also where visit has ended the scan
+ * Returns:     MCDS_OK         also if visit has ended the scan
  *              MCDS_NOT_FOUND  no such set
- *              MCDS_LOST       a part is gone, the rest was visited; or the whole set that this
- *                              handle has seen is gone (reported once)
- *              MCDS_BUSY       others moved or dropped the keys again and again
- *              After another failure some elements may have been visited; of a LIST, none.
+ *              MCDS_LOST       a part is gone, and the rest was visited; or the whole set that
+ *                              this handle has seen is gone (reported once)
+ *              MCDS_BUSY       other callers kept moving or dropping the keys
+ *              After another failure some elements may have been visited, but none of a LIST.
  * Cost:        1 per 64 keys of about 1 KB. The timeout applies to each round trip */
 MCDS_API MCDS_CHECKED int mcds_set_scan(mcds_set *set, mcds_set_scan_cb visit, void *context);
 MCDS_API MCDS_CHECKED int mcds_set_scan_start(mcds_set *set, mcds_set_scan_cb visit,
                                               void *context, mcds_pipeline *pipeline,
                                               uint64_t tag);
 
-/* Erases the set. Elements added meanwhile may be erased too.
+/* Erases the set. Elements that are added during the call may be erased too.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  no such set, or the store has lost it
  *              MCDS_AMBIGUOUS  see below
- *              MCDS_BUSY       others made it again and again
- *              A drop that fails midway has ended the set: the keys that it leaves are never read
- *              again, and the next drop by the same handle erases them.
+ *              MCDS_BUSY       other callers kept making the set again
+ *              If a drop fails midway, the set no longer exists. The remaining keys are never
+ *              read again, and the next drop by the same handle erases them.
  * Cost:        2, and 2 per 64 keys
- * Lost reply:  MCDS_AMBIGUOUS: all of it is erased, a part, or nothing; call again */
+ * Lost reply:  MCDS_AMBIGUOUS: the whole set is erased, a part of it, or nothing; call again */
 MCDS_API int mcds_set_drop(mcds_set *set);
 MCDS_API MCDS_CHECKED int mcds_set_drop_start(mcds_set *set, mcds_pipeline *pipeline,
                                               uint64_t tag);
