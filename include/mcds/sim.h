@@ -1,10 +1,11 @@
 /* mcds/sim.h: deterministic simulation of clients, a network and a memcached server with faults.
  *
- * One thread, virtual time, one seed. Programs run as clients: each has a clock, a store and a
- * pipeline of its own and talks to one simulated memcached server. The network delays requests,
- * breaks connections before or after a request has been applied, and delivers requests long after
- * their sender has given up. The server evicts, is flushed, restarts empty and lets items expire
- * early. The structures run the same code as on a real server.
+ * The simulation uses one thread, virtual time and one seed. Programs run as clients. Each client
+ * has a clock, a store and a pipeline of its own. All clients use one simulated memcached server.
+ * The network delays requests, breaks connections before or after a request has been applied, and
+ * delivers requests long after the sender has stopped waiting. The server evicts, is flushed,
+ * restarts empty and lets items expire early. The structures run the same code as on a real
+ * server.
  *
  * The same seed and the same programs give the same run.
  *
@@ -16,13 +17,14 @@
  *   mcds_sim_client_add(sim, program, context, &client);   any number of times
  *   mcds_sim_run(sim, 1000000);
  *
- * mcds.h has the rules of all calls. For those of this header:
+ * mcds.h has the rules of all calls. These also apply to this header:
  *
- * Arguments:   sim     what mcds_sim_open has returned
- *              client  what mcds_sim_client_add has returned
- * Cost:        none: no function of this header uses a network or the time
- * Lifetime:    what belongs to a simulation lives until mcds_sim_close
- * Threads:     one at a time for each simulation, its clients, their stores and pipelines */
+ * Arguments:   sim     the simulation that mcds_sim_open returned
+ *              client  the client that mcds_sim_client_add returned
+ * Cost:        none: no function of this header uses a network or waits
+ * Lifetime:    everything that belongs to a simulation lives until mcds_sim_close
+ * Threads:     only one thread at a time may use a simulation, its clients, their stores and
+ *              pipelines */
 #ifndef MCDS_SIM_H
 #define MCDS_SIM_H
 
@@ -35,23 +37,23 @@ extern "C" {
 typedef struct mcds_sim mcds_sim;
 typedef struct mcds_sim_client mcds_sim_client;
 
-/* How delays of messages and faults are chosen. */
+/* How the simulation chooses faults and the delays of messages. */
 typedef enum mcds_sim_scheduler {
     /* At random, with the rates of the options. */
     MCDS_SIM_RANDOM = 0,
-    /* Each client has a priority; messages of a lower one take many times as long. `changes` of the
-     * first 256 requests, chosen at random, give their client the lowest priority. Faults are
-     * random. Source: Burckhardt and others, A randomized scheduler with probabilistic
-     * guarantees of finding bugs (ASPLOS 2010). */
+    /* Each client has a priority. Messages of a client with a lower priority take many times as
+     * long. Of the first 256 requests, `changes` requests, chosen at random, give their client
+     * the lowest priority. Faults are random. Source: Burckhardt and others, A randomized
+     * scheduler with probabilistic guarantees of finding bugs (ASPLOS 2010). */
     MCDS_SIM_PRIORITIES = 1,
-    /* By the function `choose`, so that a program can enumerate all runs. Every message is fast or
-     * slow, every client begins at once or later, and each request meets one or none of the faults
+    /* By the function `choose`, so that a program can enumerate all runs. Every message is fast
+     * or slow. Every client begins at once or later. Each request has at most one of the faults
      * whose rate is not 0. */
     MCDS_SIM_CHOICES = 2
 } mcds_sim_scheduler;
 
-/* Rates of faults (_ppm: in a million, at most 1 000 000) and limits. All 0: a network that only
- * delays. */
+/* Rates of faults (_ppm: parts per million, at most 1 000 000) and limits. If all rates are 0,
+ * the network only delays messages. */
 typedef struct mcds_sim_options {
     size_t size;           /* sizeof(mcds_sim_options) */
     uint64_t seed;         /* any number; 0 = 1 */
@@ -111,13 +113,13 @@ typedef struct mcds_sim_counts {
  * Returns:     MCDS_OK; MCDS_INVALID: an option is out of its range, or CHOICES lacks `choose`;
  *              MCDS_NO_MEMORY */
 MCDS_API MCDS_CHECKED int mcds_sim_open(const mcds_sim_options *options, mcds_sim **sim_out);
-/* Ends a simulation. Closes the clients' stores and pipelines too; close structures opened on them
- * before.
+/* Ends a simulation. Closes the clients' stores and pipelines too. Close the structures that are
+ * open on them before this call.
  * Arguments:   sim  NULL is allowed */
 MCDS_API void mcds_sim_close(mcds_sim *sim);
 
-/* Called once with done == NULL, then for every operation of the client that has finished. It
- * may start any number of operations; a client with none in flight has ended. */
+/* Called once with done == NULL, then for every operation of the client that has finished. The
+ * program may start any number of operations. A client with no operation in flight has ended. */
 typedef void mcds_sim_program(void *context, mcds_sim_client *client,
                               const mcds_completion *done);
 /* Adds a client.
@@ -134,11 +136,11 @@ MCDS_API mcds_store *mcds_sim_client_store(mcds_sim_client *client);
 MCDS_API mcds_pipeline *mcds_sim_client_pipeline(mcds_sim_client *client);
 /* Returns:     1, 2 and so on in the order of adding; 0 for NULL */
 MCDS_API uint32_t mcds_sim_client_number(const mcds_sim_client *client);
-/* Returns:     the client's monotonic clock now, which runs at the true speed from a start of its
- *              own; 0 for NULL */
+/* Returns:     the current time of the client's monotonic clock, which runs at the true speed and
+ *              has its own start; 0 for NULL */
 MCDS_API int64_t mcds_sim_client_ns(const mcds_sim_client *client);
 /* Calls the client's program later with a completion that has this tag and MCDS_OK.
- * Arguments:   after_ns  from now, by the true time; below 0: 0
+ * Arguments:   after_ns  from now, in true time; a negative number counts as 0
  * Returns:     MCDS_OK; MCDS_INVALID; MCDS_NO_MEMORY */
 MCDS_API MCDS_CHECKED int mcds_sim_client_sleep(mcds_sim_client *client, int64_t after_ns,
                                                 uint64_t tag);
@@ -147,8 +149,8 @@ MCDS_API MCDS_CHECKED int mcds_sim_client_sleep(mcds_sim_client *client, int64_t
  * Arguments:   event_max  most events of this call
  * Returns:     MCDS_OK; MCDS_PENDING: event_max events have happened; MCDS_INVALID */
 MCDS_API MCDS_CHECKED int mcds_sim_run(mcds_sim *sim, uint64_t event_max);
-/* Delivers or drops the messages in flight and injects no more faults, so that waiting calls can
- * read the final state. */
+/* Delivers or drops the messages in flight and ends all faults, so that waiting calls can read
+ * the final state. */
 MCDS_API void mcds_sim_calm(mcds_sim *sim);
 
 /* Returns:     the true time since the beginning; 0 for NULL */
@@ -157,14 +159,14 @@ MCDS_API int64_t mcds_sim_now_ns(const mcds_sim *sim);
  * Arguments:   counts_out  filled */
 MCDS_API void mcds_sim_count(const mcds_sim *sim, mcds_sim_counts *counts_out);
 /* Adds a line to the timeline.
- * Arguments:   client  NULL: of no client
+ * Arguments:   client  the client that the line names; NULL: none
  *              format  as printf(3) has it, with its arguments */
 MCDS_API void mcds_sim_note(mcds_sim *sim, const mcds_sim_client *client, const char *format,
                             ...) MCDS_PRINTF(3, 4);
 /* Writes the last 256 lines of the timeline, oldest first, each with a newline: the client, its
  * request and the outcome.
- * Arguments:   out       as many whole lines as fit, the newest ones, terminated by NUL
- *              capacity  of out in bytes, with the NUL
+ * Arguments:   out       the newest lines that fit as a whole, terminated by NUL
+ *              capacity  size of `out` in bytes, with the NUL
  * Returns:     the length without the NUL */
 MCDS_API size_t mcds_sim_timeline(const mcds_sim *sim, char *out, size_t capacity);
 
