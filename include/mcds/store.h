@@ -14,12 +14,13 @@ typedef struct mcds_store mcds_store;
 typedef struct mcds_options {
     size_t size;    /* sizeof(mcds_options) */
     const char *ns; /* prefix of all keys, 0..32 bytes of a-z A-Z 0-9 _ - .; NULL = "mcds" */
-    /* Of each whole operation; 0 = 1000; at most 3 600 000. Where a call says that it applies to
-     * each round trip, the call ends after 1 024 timeouts in which it showed, saved or stored
-     * nothing: by default after 17 minutes. */
+    /* Timeout of each whole operation; 0 = 1000; at most 3 600 000. If the comment of a call says
+     * that the timeout applies to each round trip, the call ends after 1 024 timeouts in which it
+     * visited, saved or stored nothing: by default after 17 minutes. */
     uint32_t timeout_ms;
-    /* NULL = mcds_env_system(). The struct is copied; what its functions use must outlive the
-     * store, everything opened on it, and each mcds_value that it has filled. */
+    /* NULL = mcds_env_system(). The struct is copied. Everything that its functions use must
+     * outlive the store, everything opened on the store, and each mcds_value that was filled by
+     * them. */
     const mcds_env *env;
 } mcds_options;
 #define MCDS_OPTIONS_INIT                                                                      \
@@ -39,58 +40,61 @@ typedef struct mcds_options {
  * Options after `?`, joined by `&`: ns=, timeout= (ms) for all;
  *   memory: strict=1 (emulate the worst behaviour that memcached permits), bytes=N (evict beyond
  *   N bytes)
- *   lmdb: sync=full|async, map_max= (largest size of the file in bytes), mode= (octal; permissions
- *   of new files whatever the umask is; default 0600). Users who may write a store's files can
- *   take over each other's programs: use mode=0660 only for users who trust each other fully.
- *   memcached: protocol=auto|meta|classic, connect_timeout= (ms; default 250; where a name has an
- *   IPv6 and an IPv4 address, the first one tried gets half of it), placement=ketama_weighted (as
- *   most clients) | ketama | modula (libmemcached's older rules), hash=one_at_a_time|md5 for
- *   these two, connections=1..4 (of each pipeline and each waiting thread to each server;
- *   default 1. Keys are spread over them, so that several threads of the server work for a deep
- *   pipeline)
+ *   lmdb: sync=full|async, map_max= (largest size of the file in bytes), mode= (octal;
+ *   permissions of new files, independent of the umask; default 0600). A user with write
+ *   permission for a store's files can take over the programs of the other users: use mode=0660
+ *   only for users who trust each other fully.
+ *   memcached: protocol=auto|meta|classic, connect_timeout= (ms; default 250; if a name has an
+ *   IPv6 and an IPv4 address, the first attempt gets half of this time),
+ *   placement=ketama_weighted (as in most clients) | ketama | modula (libmemcached's older
+ *   rules), hash=one_at_a_time|md5 for ketama and modula, connections=1..4 (of each pipeline and
+ *   each waiting thread to each server; default 1. mcds spreads the keys over them, so that
+ *   several threads of the server work for a deep pipeline)
  * An option of the URI takes precedence over `options`.
  *
- * A host name means one server. It may have one IPv6 and one IPv4 address, which are taken for the
- * same server: IPv6 is tried first, unless it did not answer the last time. Calls that need a name
- * with several addresses of one family are refused: two clients could use different servers for
- * one key.
+ * A host name means one server. The name may have one IPv6 and one IPv4 address; mcds assumes
+ * that both reach the same server. It tries IPv6 first, unless IPv6 did not answer the last time.
+ * If a name has several addresses of one family, calls that need its server fail: two clients
+ * could use different servers for one key.
  *
- * memcached: mcds_open() does not use the network; calls report a server that is down. lmdb:
- * mcds_open() opens the files. It overwrites nothing that is not its own: it refuses a symbolic
- * link (at PATH one of this user or of root is followed), a file of another kind or a file with
- * other contents at PATH, PATH-lock or PATH-writer, a file that was cut short, and a file that is
- * open in another pid namespace (another container). A user who may read PATH and may write neither
- * it nor PATH-lock reads a copy in memory, as of the opening. Where /proc is not mounted, a file
- * that another process has open is refused, and no copy is made.
+ * memcached: mcds_open() does not use the network. Later calls report a server that is down.
+ * lmdb: mcds_open() opens the files. It never overwrites a file that mcds did not write. It
+ * refuses a symbolic link (but follows a link at PATH that belongs to this user or to root), a
+ * file of another kind or with other contents at PATH, PATH-lock or PATH-writer, a truncated
+ * file, and a file that is open in another pid namespace (another container). A user with
+ * permission to read PATH, but not to write PATH or PATH-lock, reads a copy in memory that is
+ * made when the store is opened. If /proc is not mounted, mcds_open() refuses a file that another
+ * process has open, and makes no copy.
  *
- * One wait is not bounded by any timeout of the store: a call that connects to a memcached server
- * given by name calls getaddrinfo(3), which waits as long as the system's resolver does
- * (resolv.conf(5); 5 s for each name server that does not answer). Addresses are not looked up.
+ * No timeout of the store limits the wait for name resolution. A call that connects to a
+ * memcached server given by name calls getaddrinfo(3), which waits as long as the system's
+ * resolver does (resolv.conf(5); 5 s for each name server that does not answer). Numeric
+ * addresses need no resolution.
  *
  * Arguments:   uri        as above
  *              store_out  the store
  * Returns:     MCDS_OK
- *              MCDS_INVALID      the sentence names the part of the URI or the option
- *              MCDS_IO           a file that cannot be used, also one of another version; no source
- *                                of random numbers
+ *              MCDS_INVALID      mcds_errmsg() names the part of the URI or the option
+ *              MCDS_IO           a file cannot be used, for example a file of another version; or
+ *                                there is no source of random numbers
  *              MCDS_NO_MEMORY
  * Cost:        none on memory: and memcached:; lmdb: reads and maps the files
  * Lifetime:    until mcds_close */
 MCDS_API MCDS_CHECKED int mcds_open(const char *uri, const mcds_options *options,
                                     mcds_store **store_out);
 
-/* Closes this handle of the store. Structures and pipelines that are open on it keep working; the
- * connections and the file are closed with the last of them. Nothing is erased, except the content
- * of a memory: store when its last handle is closed.
+/* Closes this handle of the store. Structures and pipelines that are open on it keep working. The
+ * connections and the file are closed when the last of these is closed. Nothing is erased, except
+ * the content of a memory: store when its last handle is closed.
  * Arguments:   store  NULL is allowed
  * Cost:        none */
 MCDS_API void mcds_close(mcds_store *store);
 
-/* Limits each operation that begins from now on to `timeout_ms` where the store's timeout is
- * longer. For a caller with a deadline of its own.
+/* Limits each later operation to `timeout_ms` if the store's timeout is longer. Use it if the
+ * caller has a deadline of its own.
  * Arguments:   timeout_ms  0 ends the limit
  * Cost:        none
- * Threads:     one, while no operation is in flight on this handle of the store */
+ * Threads:     one thread, while no operation is in flight on this handle of the store */
 MCDS_API void mcds_limit_timeout(mcds_store *store, uint32_t timeout_ms);
 
 /* A structure that exists in the store. */
@@ -103,18 +107,20 @@ typedef struct mcds_listed {
 typedef bool (*mcds_scan_cb)(void *context, const mcds_listed *listed);
 
 /* Lists the structures in the store's namespace: calls `visit` once for each, in no order, until
- * visit returns false. On memcached it is slow and may miss some: for people, not for programs.
- * When a server fails, the call visits the structures of the others and then returns the failure;
- * its sentence names each server that failed. The call connects to all servers at the same time,
- * so many servers that do not answer take no longer than one.
+ * visit returns false. On memcached the call is slow and may miss some structures: it is for
+ * interactive use, not for programs. If a server fails, the call visits the structures of the
+ * other servers and then returns the failure. mcds_errmsg() names each server that failed. The
+ * call connects to all servers at the same time, so many servers that do not answer take no
+ * longer than one.
  * Arguments:   visit  must not call the store
- * Returns:     MCDS_OK           also where visit has ended the call
- *              MCDS_UNAVAILABLE  a server cannot be reached, or ended its listing
- *              MCDS_UNSUPPORTED  a server or store that cannot list its keys
+ * Returns:     MCDS_OK           also if visit has ended the call
+ *              MCDS_UNAVAILABLE  a server cannot be reached, or broke off its listing
+ *              MCDS_UNSUPPORTED  a server or store cannot list its keys
  *              MCDS_NO_MEMORY    also for more than 1 000 000 structures
  *              MCDS_TIMEOUT, MCDS_IO
- * Cost:        a listing of all keys; on memcached those of each server, also of other namespaces
- *              and of other programs, and 1 per 32 arrays. Blocks longer than the timeout */
+ * Cost:        a listing of all keys, and on memcached 1 per 32 arrays. On memcached the listing
+ *              includes the keys of other namespaces and other programs on each server. Blocks
+ *              longer than the timeout */
 MCDS_API MCDS_CHECKED int mcds_scan(mcds_store *store, mcds_scan_cb visit, void *context);
 
 typedef enum mcds_severity { MCDS_FACT, MCDS_ADVICE, MCDS_PROBLEM } mcds_severity;
@@ -128,28 +134,31 @@ typedef struct mcds_finding {
  * to end the call. */
 typedef bool (*mcds_inspect_cb)(void *context, const mcds_finding *finding);
 
-/* Describes the store and reports problems: one call of `visit` for each finding, until visit
- * returns false. A server that cannot be reached is a finding.
+/* Describes the store and reports problems. Calls `visit` for each finding until visit returns
+ * false. A server that cannot be reached is a finding.
  * Arguments:   visit  must not call the store
- * Returns:     MCDS_OK           also where visit has ended the call
- *              MCDS_UNSUPPORTED  a backend that cannot be inspected
+ * Returns:     MCDS_OK           also if visit has ended the call
+ *              MCDS_UNSUPPORTED  the backend cannot be inspected
  *              MCDS_IO, MCDS_NO_MEMORY
- * Cost:        several round trips to each server. Blocks; for people, not for programs */
+ * Cost:        several round trips to each server. Blocks. For interactive use, not for
+ *              programs */
 MCDS_API MCDS_CHECKED int mcds_inspect(mcds_store *store, mcds_inspect_cb visit, void *context);
 
-/* Copies a whole lmdb: store, all namespaces, as of one moment, while other processes use it. The
- * copy is an lmdb: file with mode 0600 and is synced to the disk before the call returns. Open it
- * as a store of its own. To restore it, close the store in every program and replace PATH. While a
- * program still has the old file open, the new one is refused. cp of a file in use makes a damaged
- * copy. The call blocks as long as the disk takes. Writers continue meanwhile, except while this
- * process enlarges the store's map.
+/* Copies a whole lmdb: store with all namespaces, as of one moment. Other processes may use the
+ * store during the copy. The copy is an lmdb: file with mode 0600 and is synced to the disk
+ * before the call returns. Open it as a store of its own. To restore it, close the store in every
+ * program and replace PATH. While a program still has the old file open, mcds_open() refuses the
+ * new file. If cp copies a file in use, the copy is damaged. The call blocks until the disk has
+ * finished. Writers continue during the call, except while this process enlarges the store's map.
  *
- * Arguments:   path  of a new file, less than PATH_MAX bytes; an existing file is not overwritten
+ * Arguments:   path  path of a new file, less than PATH_MAX bytes; an existing file is not
+ *                    overwritten
  * Returns:     MCDS_OK
  *              MCDS_UNSUPPORTED  another kind of store
  *              MCDS_FULL         no room for the copy
- *              MCDS_TIMEOUT      a writer is stopped; after 10 s, whatever the store's timeout is
- *              MCDS_IO           also where the file exists
+ *              MCDS_TIMEOUT      a writer is stopped, and 10 s have passed (independent of the
+ *                                store's timeout)
+ *              MCDS_IO           also if the file exists
  *              A failed call leaves no copy.
  * Cost:        reads and writes the whole content, and syncs it */
 MCDS_API MCDS_CHECKED int mcds_backup(mcds_store *store, const char *path);
