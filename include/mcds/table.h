@@ -1,10 +1,10 @@
-/* mcds/table.h: a hash table of values by key. mcds.h has the rules of all calls. For those of this
- * header:
+/* mcds/table.h: a hash table of values by key. mcds.h has the rules of all calls. These also
+ * apply to this header:
  *
  * Arguments:   key     1 to 1 024 bytes
  *              value   0 bytes to a quarter of the store's largest value
- *              ttl_ms  the entry expires after this time, at most 366 days, by the clocks of writer
- *                     and reader; 0 = never */
+ *              ttl_ms  the entry expires after this time, by the clocks of writer and reader; at
+ *                      most 366 days; 0 = never */
 #ifndef MCDS_TABLE_H
 #define MCDS_TABLE_H
 
@@ -14,11 +14,12 @@
 extern "C" {
 #endif
 
-/* Values by key, in any number; each entry is changed on its own. As in sets, a change appends one
- * record and is applied exactly once, and keys of the store split as they grow. Key and value are
- * one entry: neither is stored without the other. A table key is 1 to 1 024 bytes, a value 0
- * bytes to a quarter of the store's largest value: 16 MB on memory: and lmdb:, 262 016 bytes on
- * memcached with its usual largest item of 1 MB (its option -I). Values up to 64 KB perform well. */
+/* Any number of values by key. Each entry is changed independently. As in a set, a change appends
+ * one record and is applied exactly once, and a key of the store splits when it grows too large.
+ * Key and value are one entry: neither is stored without the other. A table key is 1 to 1 024
+ * bytes. A value is 0 bytes to a quarter of the store's largest value: 16 MB on memory: and
+ * lmdb:, 262 016 bytes on memcached with the default largest item of 1 MB (memcached's option
+ * -I). Values up to 64 KB perform well. */
 typedef struct mcds_table mcds_table;
 
 typedef struct mcds_table_options {
@@ -42,13 +43,13 @@ MCDS_API MCDS_CHECKED int mcds_table_open(mcds_store *store, const char *name,
 MCDS_API void mcds_table_close(mcds_table *table);
 
 /* Reads a value.
- * Arguments:   value_out  filled, and left as it is where there is none
+ * Arguments:   value_out  filled; unchanged if there is no value
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND  no such key or table
- *              MCDS_LOST       the part of the table that the key belongs to is gone, or the whole
- *                              table that this handle has seen (reported once)
- *              MCDS_BUSY       others moved or dropped the keys again and again
- * Cost:        1; a handle's first call 3, or 1 where there is no table */
+ *              MCDS_LOST       the part of the table that the key belongs to is gone, or the
+ *                              whole table that this handle has seen is gone (reported once)
+ *              MCDS_BUSY       other callers kept moving or dropping the keys
+ * Cost:        1; a handle's first call takes 3, or 1 if there is no table */
 MCDS_API MCDS_CHECKED int mcds_table_get(mcds_table *table, mcds_bytes key,
                                          mcds_value *value_out);
 MCDS_API MCDS_CHECKED int mcds_table_get_start(mcds_table *table, mcds_bytes key,
@@ -62,25 +63,27 @@ MCDS_API MCDS_CHECKED int mcds_table_has(mcds_table *table, mcds_bytes key);
 MCDS_API MCDS_CHECKED int mcds_table_has_start(mcds_table *table, mcds_bytes key,
                                                mcds_pipeline *pipeline, uint64_t tag);
 
-/* Sets a value; replaces the old one. Makes the table when it does not exist.
+/* Sets a value and replaces the old one. Makes the table if it does not exist.
  * Returns:     MCDS_OK
  *              MCDS_AMBIGUOUS    see below
- *              MCDS_LOST         the part of the table that the key belongs to is gone, or the whole
- *                                table that this handle has seen (reported once); not set
- *              MCDS_BUSY         others changed the same keys again and again; not set
+ *              MCDS_LOST         the part of the table that the key belongs to is gone, or the
+ *                                whole table that this handle has seen is gone (reported once);
+ *                                not set
+ *              MCDS_BUSY         other callers kept changing the same keys; not set
  *              MCDS_TOO_BIG      more than a quarter of the store's largest value
  *              MCDS_UNSUPPORTED  also: the store has no compare-and-set
- * Cost:        1; a handle's first call 2 where it makes the table, else 3. About one call in twenty
- *              also rewrites a key that has grown: 3 to 4 more
- * Lost reply:  The call repeats the change with the same id until the timeout. MCDS_AMBIGUOUS: set
- *              once, not at all, or not yet; also where the table was dropped or lost meanwhile */
+ * Cost:        1. A handle's first call takes 2 if it makes the table, otherwise 3. About one
+ *              call in twenty also rewrites a key that has grown, which takes 3 to 4 more
+ * Lost reply:  The call repeats the change with the same id until the timeout. MCDS_AMBIGUOUS:
+ *              set once, not at all, or not yet. Also returned if the table was dropped or lost
+ *              in the meantime */
 MCDS_API MCDS_CHECKED int mcds_table_put(mcds_table *table, mcds_bytes key, mcds_bytes value,
                                          uint64_t ttl_ms);
 MCDS_API MCDS_CHECKED int mcds_table_put_start(mcds_table *table, mcds_bytes key,
                                                mcds_bytes value, uint64_t ttl_ms,
                                                mcds_pipeline *pipeline, uint64_t tag);
 
-/* Sets a value only where the key has none.
+/* Sets a value only if the key has none.
  * Returns:     as mcds_table_put, and MCDS_EXISTS: the key has a value; not set
  * Cost:        as mcds_table_put
  * Lost reply:  as mcds_table_put */
@@ -90,8 +93,8 @@ MCDS_API MCDS_CHECKED int mcds_table_put_if_absent_start(mcds_table *table, mcds
                                                          mcds_bytes value, uint64_t ttl_ms,
                                                          mcds_pipeline *pipeline, uint64_t tag);
 
-/* Sets a value only where the key has a given one. The condition is evaluated where the entry is
- * stored, so a call never retries because of others.
+/* Sets a value only if the key has the value `expected`. The condition is evaluated where the
+ * entry is stored, so changes by other callers never make the call retry.
  * Arguments:   expected  the value that the key must have
  * Returns:     as mcds_table_put, and
  *              MCDS_EXISTS     the key has another value; not set
@@ -107,9 +110,10 @@ MCDS_API MCDS_CHECKED int mcds_table_compare_and_set_start(mcds_table *table, mc
                                                            mcds_pipeline *pipeline,
                                                            uint64_t tag);
 
-/* Removes an entry. A table that does not exist is not made.
- * Arguments:   changed_out  whether there was one; NULL: discarded, which saves reading the key
- * Returns:     as mcds_table_put; MCDS_OK: also where there was nothing to remove
+/* Removes an entry. Does not make a table.
+ * Arguments:   changed_out  whether there was an entry; NULL: not reported, so the call need not
+ *                           read the key
+ * Returns:     as mcds_table_put; MCDS_OK also if there was nothing to remove
  * Cost:        as mcds_table_put
  * Lost reply:  as mcds_table_put: removed once, not at all, or not yet */
 MCDS_API MCDS_CHECKED int mcds_table_remove(mcds_table *table, mcds_bytes key,
@@ -118,8 +122,8 @@ MCDS_API MCDS_CHECKED int mcds_table_remove_start(mcds_table *table, mcds_bytes 
                                                   bool *changed_out, mcds_pipeline *pipeline,
                                                   uint64_t tag);
 
-/* Adds to a value that is a decimal number: '-' or nothing, then 1 to 20 digits, together from
- * -2^63 to 2^63 - 1. An entry that does not exist counts as 0.
+/* Adds to a value that is a decimal number: an optional '-', then 1 to 20 digits. The number is
+ * from -2^63 to 2^63 - 1. An entry that does not exist counts as 0.
  * Arguments:   delta      any number
  *              value_out  the number after the addition; NULL: discarded
  * Returns:     as mcds_table_put, and
@@ -133,7 +137,8 @@ MCDS_API MCDS_CHECKED int mcds_table_incr_start(mcds_table *table, mcds_bytes ke
                                                 int64_t delta, int64_t *value_out,
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
-/* Position of a scan. Plain data: it may be stored, and used by another process. */
+/* Position of a scan. A cursor is plain data: it may be stored, and another process may use
+ * it. */
 typedef struct mcds_table_cursor {
     uint64_t position;
     bool done; /* nothing is left */
@@ -147,25 +152,26 @@ typedef struct mcds_table_cursor {
  * Returns false to end the scan after this entry. */
 typedef bool (*mcds_table_scan_cb)(void *context, mcds_bytes key, mcds_bytes value);
 
-/* Visits at most `limit` entries (0 = all) from the cursor on, unordered, and moves the cursor past
- * the last one. Changes made meanwhile may be seen or not; every other entry is seen exactly once
- * in a complete scan, even if it is interrupted any number of times.
+/* Visits at most `limit` entries (0 = all) from the cursor on, unordered, and moves the cursor
+ * past the last one. Entries that change during the scan may or may not be visited. A complete
+ * scan visits every other entry exactly once, even if the scan is interrupted any number of
+ * times.
  * Arguments:   cursor  in and out; MCDS_TABLE_CURSOR_INIT: from the beginning
  *              limit   0 = all
  *              visit   as above
- * Returns:     MCDS_OK         cursor->done: nothing is left, also where it was done before: then
- *                              nothing is visited
+ * Returns:     MCDS_OK         cursor->done is true if no entry is left. If the cursor was done
+ *                              before the call, no entry is visited
  *              MCDS_NOT_FOUND  no such table
- *              MCDS_LOST       a part is gone that the cursor was moved past; all else up to the
- *                              cursor was visited, and the next call continues the scan; or the
- *                              whole table that this handle has seen is gone (reported once), and
- *                              the cursor is done
- *              MCDS_BUSY       others moved or dropped the keys again and again
+ *              MCDS_LOST       a part is gone. The cursor is after this part, all other entries
+ *                              before the cursor were visited, and the next call continues the
+ *                              scan. Or the whole table that this handle has seen is gone
+ *                              (reported once), and the cursor is done
+ *              MCDS_BUSY       other callers kept moving or dropping the keys
  *              After a failure a call with the same cursor continues the scan.
- * Cost:        1 per 64 keys of about 1 KB, 2 more for each key that is gone. The timeout applies to
- *              each round trip
+ * Cost:        1 per 64 keys of about 1 KB, and 2 more for each key that is gone. The timeout
+ *              applies to each round trip
  * Lifetime:    the cursor must live until the pipeline has returned the tag
- * Threads:     any; a cursor is used by one call at a time */
+ * Threads:     any; only one call may use a cursor at a time */
 MCDS_API MCDS_CHECKED int mcds_table_scan(mcds_table *table, mcds_table_cursor *cursor,
                                           uint64_t limit, mcds_table_scan_cb visit,
                                           void *context);
@@ -174,8 +180,8 @@ MCDS_API MCDS_CHECKED int mcds_table_scan_start(mcds_table *table, mcds_table_cu
                                                 void *context, mcds_pipeline *pipeline,
                                                 uint64_t tag);
 
-/* Erases the table. Entries put meanwhile may be erased too.
- * Returns:     as mcds_set_drop; after a drop that fails midway the same holds as there
+/* Erases the table. Entries that are put during the call may be erased too.
+ * Returns:     as mcds_set_drop, also for a drop that fails midway
  * Cost:        2, and 2 per 64 keys
  * Lost reply:  as mcds_set_drop */
 MCDS_API int mcds_table_drop(mcds_table *table);
