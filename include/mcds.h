@@ -77,8 +77,8 @@
  *                                newer version of mcds made the structure
  *              MCDS_PROTOCOL     the other side does not speak memcached's protocol
  *              MCDS_IO           the store refused for another reason; mcds_errmsg() gives it
- *              MCDS_INVALID      an argument is out of its range, the structure was made with other
- *                                options, or the process has forked since open
+ *              MCDS_INVALID      an argument is out of its range, the structure was made with
+ *                                other options, or the process has forked since open
  * Cost:        Round trips to one server when nothing goes wrong. On memory: the number counts
  *              accesses to the table; on lmdb: it counts transactions. "none": the function does
  *              not access the store and does not wait.

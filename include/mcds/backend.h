@@ -194,10 +194,10 @@ struct mcds_uri; /* see mcds_uri_option */
 
 /* A backend, a kind of store: the table of functions for one URI scheme.
  *
- * A session holds what one caller uses alone: connections and buffers. The engine keeps a pool of
- * sessions and never uses one from two threads at once. A backend without sessions (session_open
- * is NULL) answers whole batches inside submit, from any thread at any time; its functions get the
- * backend as the session. */
+ * A session holds the connections and buffers that one caller uses alone. The engine keeps a pool
+ * of sessions and never uses one from two threads at once. A backend without sessions
+ * (session_open is NULL) answers whole batches inside submit, from any thread at any time; its
+ * functions get the backend as the session. */
 typedef struct mcds_backend {
     size_t size; /* sizeof(mcds_backend) */
     uint32_t
@@ -209,12 +209,12 @@ typedef struct mcds_backend {
     int (*open)(const struct mcds_uri *uri, const mcds_env *env, void **backend_out);
     void (*close)(void *backend);
 
-    /* Capabilities that every server of this backend has. */
+    /* Reports the capabilities that every server of this backend has. */
     void (*capabilities)(void *backend, mcds_capabilities *out);
 
     int (*session_open)(void *backend, void **session_out);
     void (*session_close)(void *session);
-    /* Whether a token read on `connection` is still valid on this session. */
+    /* Returns whether a token read on `connection` is still valid on this session. */
     bool (*session_holds)(void *session, uint64_t connection);
 
     /* Takes a list of batches linked by `next`. Never waits for a server. Each batch belongs to
@@ -241,13 +241,14 @@ typedef struct mcds_backend {
      * cannot detect changes. */
     bool (*remains)(void *backend, mcds_bytes key, uint64_t *mark);
 
-    /* Returns finished batches as a list. Waits until one is done or the monotonic clock has
-     * reached until_ns; a time in the past means "do not wait". NULL: none. */
+    /* Returns finished batches as a list. Waits until a batch is finished or the monotonic clock
+     * has reached until_ns. If until_ns is in the past, the function does not wait. Returns NULL
+     * if no batch is finished. */
     mcds_batch *(*collect)(void *session, int64_t until_ns);
 
     /* For an event loop: returns a file descriptor that is readable when collect has something to
-     * do, and sets *wake_ns_out to the time at which collect must be called in any case. Returns -1
-     * when there is no descriptor. Never blocks. NULL: there is none, as collect is NULL. */
+     * do, and sets *wake_ns_out to the time at which collect must be called in any case. Returns
+     * -1 if there is no descriptor. Never blocks. NULL: there is none, as collect is NULL. */
     int (*watch)(void *session, int64_t *wake_ns_out);
 
     /* Visits every live key that begins with `prefix`, as far as the backend can list them, until

@@ -171,8 +171,8 @@ typedef enum mcds_cause {
 
 /* Returns the name of a cause.
  * Arguments:   cause  any number
- * Returns:     "MCDS_CAUSE_TIMEOUT" for MCDS_CAUSE_TIMEOUT; "?" for a number that is no cause; never
- *              NULL */
+ * Returns:     "MCDS_CAUSE_TIMEOUT" for MCDS_CAUSE_TIMEOUT; "?" for a number that is no cause;
+ *              never NULL */
 MCDS_API const char *mcds_cause_name(int cause);
 
 /* The parts of the sentence that mcds_errmsg() returns. No text is NULL. "" means unknown. */

@@ -152,8 +152,8 @@ MCDS_API MCDS_CHECKED int mcds_counter_add_start(mcds_counter *counter, int64_t 
  *              MCDS_INVALID      the counter was made without EXACT, or with other copies
  *              MCDS_UNSUPPORTED  also: there are fewer servers than copies
  *              After a failure the handle keeps what was not written.
- * Cost:        1; 2 for a handle's first flush, 3 for the first flush of the counter; 0 when there
- *              is nothing to write. More while others write to the same key
+ * Cost:        1; 2 for a handle's first flush, 3 for the first flush of the counter; 0 when
+ *              there is nothing to write. More while other handles write to the same key
  * Lost reply:  MCDS_AMBIGUOUS: a part of the adds may be in the store; the handle keeps the rest.
  *              Call again: nothing counts twice */
 MCDS_API MCDS_CHECKED int mcds_counter_flush(mcds_counter *counter);

@@ -36,8 +36,8 @@ typedef struct mcds_event {
 
 static inline void mcds_event_turn(evutil_socket_t fd, short what, void *context);
 
-/* Private. Sends the collected requests and arms the loop's events; disarms them when the pipeline is
- * idle. Returns 0, or -1: out of memory. */
+/* Private. Sends the collected requests and arms the loop's events; disarms them when the
+ * pipeline is idle. Returns 0, or -1: out of memory. */
 static inline int mcds_event_wait(mcds_event *adapter, bool has_more)
 {
     mcds_wait wait = MCDS_WAIT_INIT;
@@ -58,7 +58,7 @@ static inline int mcds_event_wait(mcds_event *adapter, bool has_more)
     return event_add(adapter->timer, &after) == 0 ? code : -1;
 }
 
-/* Private. Takes the completions, then sends what was started. */
+/* Private. Takes the completions, then sends the requests of new operations. */
 static inline void mcds_event_turn(evutil_socket_t fd, short what, void *context)
 {
     mcds_event *adapter = (mcds_event *)context;

@@ -55,8 +55,8 @@ MCDS_API void mcds_list_close(mcds_list *list);
  *              MCDS_TOO_BIG    more than 64 MB, or more than the store accepts
  * Cost:        1. A handle's first push takes 2 more, or 5 more if it makes the list. The push
  *              that begins a new key takes 1 more. A value of more than 8 KB takes 1 more
- * Lost reply:  The call repeats the push with the same id until the timeout. MCDS_AMBIGUOUS: pushed
- *              once, not at all, or not yet */
+ * Lost reply:  The call repeats the push with the same id until the timeout. MCDS_AMBIGUOUS:
+ *              pushed once, not at all, or not yet */
 MCDS_API MCDS_CHECKED int mcds_list_push(mcds_list *list, mcds_bytes value);
 MCDS_API MCDS_CHECKED int mcds_list_push_start(mcds_list *list, mcds_bytes value,
                                                mcds_pipeline *pipeline, uint64_t tag);
@@ -69,8 +69,8 @@ MCDS_API MCDS_CHECKED int mcds_list_push_start(mcds_list *list, mcds_bytes value
  *                          that have been pushed. NULL is allowed
  * Returns:     as mcds_list_push. After a failure other than MCDS_AMBIGUOUS, only the first
  *              *pushed_out values have been pushed
- * Cost:        1 per 4 KB of values, otherwise as mcds_list_push. The timeout applies to each round
- *              trip
+ * Cost:        1 per 4 KB of values, otherwise as mcds_list_push. The timeout applies to each
+ *              round trip
  * Lost reply:  MCDS_AMBIGUOUS: some values after the first *pushed_out may have been pushed, or
  *              may be pushed later
  * Lifetime:    X_start makes no copy: `values`, their bytes and *pushed_out must live until the
@@ -81,8 +81,8 @@ MCDS_API MCDS_CHECKED int mcds_list_push_many_start(mcds_list *list, const mcds_
                                                     size_t count, size_t *pushed_out,
                                                     mcds_pipeline *pipeline, uint64_t tag);
 
-/* Called by mcds_list_scan for each value. `value` is valid during the call only. Returns false to
- * end the scan. */
+/* Called by mcds_list_scan for each value. `value` is valid during the call only. Returns false
+ * to end the scan. */
 typedef bool (*mcds_list_scan_cb)(void *context, mcds_bytes value);
 
 /* Skips the first `skip` values and visits at most `limit` of the next ones in order (0 = all).
@@ -123,8 +123,8 @@ MCDS_API MCDS_CHECKED int mcds_list_scan_start(mcds_list *list, uint64_t skip, u
  * Cost:        4, or 5 on a store that never evicts, and 2 per 512 KB of old values. The timeout
  *              applies to the first step as a whole, and then to each erasure. There are at most
  *              as many erasures as the list had keys
- * Lost reply:  MCDS_AMBIGUOUS: cleared, not cleared, or cleared when the next value is pushed; call
- *              again */
+ * Lost reply:  MCDS_AMBIGUOUS: cleared, not cleared, or cleared when the next value is pushed;
+ *              call again */
 MCDS_API MCDS_CHECKED int mcds_list_clear(mcds_list *list);
 MCDS_API MCDS_CHECKED int mcds_list_clear_start(mcds_list *list, mcds_pipeline *pipeline,
                                                 uint64_t tag);

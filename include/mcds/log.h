@@ -90,8 +90,8 @@ MCDS_API void mcds_log_close(mcds_log *log);
 /* Puts an event. Makes the log if it does not exist.
  * Arguments:   event  0 bytes to 64 MB
  * Returns:     MCDS_OK
- *              MCDS_TOO_OLD, MCDS_TOO_FUTURE  its time is outside of late_ms and ahead_ms; not put,
- *                              and no log is made
+ *              MCDS_TOO_OLD, MCDS_TOO_FUTURE  the event's time is outside of late_ms and ahead_ms;
+ *                              not put, and no log is made
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_LOST       the log was made again with another chunk_ms; not put. Open the
  *                              log again
@@ -102,8 +102,8 @@ MCDS_API void mcds_log_close(mcds_log *log);
  *              more, or 3 if it makes the log. The put that begins a new key takes 1 more. The
  *              first put after another handle has dropped the log takes 4 more. An event of more
  *              than 8 KB takes 1 more
- * Lost reply:  The call repeats the put with the same id until the timeout. MCDS_AMBIGUOUS: put once,
- *              not at all, or not yet */
+ * Lost reply:  The call repeats the put with the same id until the timeout. MCDS_AMBIGUOUS: put
+ *              once, not at all, or not yet */
 MCDS_API MCDS_CHECKED int mcds_log_put(mcds_log *log, int64_t when_ms, mcds_bytes event);
 MCDS_API MCDS_CHECKED int mcds_log_put_start(mcds_log *log, int64_t when_ms, mcds_bytes event,
                                              mcds_pipeline *pipeline, uint64_t tag);
@@ -147,8 +147,8 @@ typedef struct mcds_log_range {
         }                                                                                      \
     }
 
-/* Called by mcds_log_scan and mcds_log_tail for each event. `event` is valid during the call only.
- * Returns false to end the scan. */
+/* Called by mcds_log_scan and mcds_log_tail for each event. `event` is valid during the call
+ * only. Returns false to end the scan. */
 typedef bool (*mcds_log_scan_cb)(void *context, const mcds_log_event *event);
 
 /* Visits the events of a range chunk by chunk. Within a chunk, the order is the order in which

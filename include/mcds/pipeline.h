@@ -75,8 +75,8 @@ MCDS_API void mcds_pipeline_close(mcds_pipeline *pipeline);
 MCDS_API MCDS_CHECKED int mcds_pipeline_next(mcds_pipeline *pipeline, mcds_completion *done);
 
 /* Takes a finished operation without waiting. While a caller starts operations between its polls,
- * collected requests are kept for up to 1 ms, so that they travel together. The second of two polls
- * in a row sends them, and so does mcds_pipeline_prepare.
+ * collected requests are kept for up to 1 ms, so that they travel together. The second of two
+ * polls in a row sends them, and so does mcds_pipeline_prepare.
  * Arguments:   done  as of mcds_pipeline_next
  * Returns:     MCDS_OK; MCDS_PENDING: no operation has finished yet; MCDS_IDLE: nothing is in
  *              flight; MCDS_INVALID. *done is filled only after MCDS_OK.

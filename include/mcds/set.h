@@ -105,8 +105,8 @@ MCDS_API MCDS_CHECKED int mcds_set_has(mcds_set *set, mcds_bytes element);
 MCDS_API MCDS_CHECKED int mcds_set_has_start(mcds_set *set, mcds_bytes element,
                                              mcds_pipeline *pipeline, uint64_t tag);
 
-/* Called by mcds_set_scan for each element. `element` is valid during the call only. Returns false
- * to end the scan. */
+/* Called by mcds_set_scan for each element. `element` is valid during the call only. Returns
+ * false to end the scan. */
 typedef bool (*mcds_set_scan_cb)(void *context, mcds_bytes element, uint64_t count);
 
 /* Visits all elements. PLAIN and BAG: unordered, each element once with its count. LIST: in the

@@ -1,5 +1,5 @@
-/* mcds/store.h: open and close a store, list its structures, inspect it, back it up. mcds.h has the
- * rules of all calls. */
+/* mcds/store.h: open and close a store, list its structures, inspect it, back it up. mcds.h has
+ * the rules of all calls. */
 #ifndef MCDS_STORE_H
 #define MCDS_STORE_H
 
@@ -102,8 +102,8 @@ typedef struct mcds_listed {
     const char *noun; /* "counter", "lock", ... */
     const char *name; /* as given at open; "~..." where the store only has a hash of it */
 } mcds_listed;
-/* Called by mcds_scan for each structure. `listed` is valid during the call only. Returns false to
- * end the scan. */
+/* Called by mcds_scan for each structure. `listed` is valid during the call only. Returns false
+ * to end the scan. */
 typedef bool (*mcds_scan_cb)(void *context, const mcds_listed *listed);
 
 /* Lists the structures in the store's namespace: calls `visit` once for each, in no order, until

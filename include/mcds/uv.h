@@ -48,8 +48,8 @@ static inline void mcds_uv_readable(uv_poll_t *handle, int status, int events)
     (void)uv_poll_stop(handle); /* until mcds_uv_turn has polled the pipeline */
 }
 
-/* Private. Sends the collected requests and arms the loop's handles; stops them when the pipeline is
- * idle. */
+/* Private. Sends the collected requests and arms the loop's handles; stops them when the pipeline
+ * is idle. */
 static inline void mcds_uv_wait(mcds_uv *adapter, bool has_more)
 {
     mcds_wait wait = MCDS_WAIT_INIT;
@@ -68,7 +68,8 @@ static inline void mcds_uv_wait(mcds_uv *adapter, bool has_more)
         (void)uv_timer_start(&adapter->timer, mcds_uv_woken, (uint64_t)timeout_ms, 0);
 }
 
-/* Private. Called before the loop waits: takes the completions, then sends what was started. */
+/* Private. Called before the loop waits: takes the completions, then sends the requests of new
+ * operations. */
 static inline void mcds_uv_turn(uv_prepare_t *handle)
 {
     mcds_uv *adapter = (mcds_uv *)handle->data;
@@ -108,7 +109,7 @@ static inline int mcds_uv_attach(mcds_uv *adapter, uv_loop_t *loop, mcds_pipelin
     adapter->prepare.data = adapter;
     code = uv_prepare_start(&adapter->prepare, mcds_uv_turn);
     uv_unref((uv_handle_t *)&adapter->prepare);
-    /* A first iteration sends what was started before. */
+    /* The first iteration sends the requests of operations that were already started. */
     return code != 0 ? code : uv_timer_start(&adapter->timer, mcds_uv_woken, 0, 0);
 }
 

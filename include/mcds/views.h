@@ -108,8 +108,8 @@ MCDS_API MCDS_CHECKED int mcds_views_get_start(mcds_views *views, const char *pa
  * once a day. Several programs may call it.
  * Returns:     MCDS_OK
  *              MCDS_IO    `save` has failed; call again
- *              MCDS_LOST  a part of the list of an interval's pages is gone; the intervals before it
- *                         are saved
+ *              MCDS_LOST  a part of the list of an interval's pages is gone; the intervals before
+ *                         it are saved
  *              MCDS_BUSY  operations of this handle use four other intervals
  *              After any failure the next call saves the remaining intervals.
  * Cost:        1, and 1 per interval. For an interval with views, 1 more and 1 per 16 pages, and

@@ -123,8 +123,8 @@ MCDS_API MCDS_CHECKED int mcds_visitors_hit_start(mcds_visitors *visitors, const
  * Arguments:   value_out  filled; ESTIMATED: `error` includes the error of the estimate
  * Returns:     MCDS_OK, also if no visit was counted; MCDS_BUSY: members: operations of this
  *              handle use too many other periods
- * Cost:        1; one more for a handle's first call, and again every three periods. Members: 1 per
- *              64 keys of a period; a key holds about 40 visitors */
+ * Cost:        1; one more for a handle's first call, and again every three periods. Members: 1
+ *              per 64 keys of a period; a key holds about 40 visitors */
 MCDS_API MCDS_CHECKED int mcds_visitors_get(mcds_visitors *visitors, int64_t at_ms,
                                             mcds_visitors_value *value_out);
 MCDS_API MCDS_CHECKED int mcds_visitors_get_start(mcds_visitors *visitors, int64_t at_ms,
