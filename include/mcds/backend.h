@@ -243,12 +243,12 @@ typedef struct mcds_backend {
 
     /* Returns finished batches as a list. Waits until a batch is finished or the monotonic clock
      * has reached until_ns. If until_ns is in the past, the function does not wait. Returns NULL
-     * if no batch is finished. */
+     * if no batch is finished. A backend without sessions has no collect and no watch. */
     mcds_batch *(*collect)(void *session, int64_t until_ns);
 
     /* For an event loop: returns a file descriptor that is readable when collect has something to
      * do, and sets *wake_ns_out to the time at which collect must be called in any case. Returns
-     * -1 if there is no descriptor. Never blocks. NULL: there is none, as collect is NULL. */
+     * -1 if there is no descriptor. Never blocks. NULL: there is no descriptor. */
     int (*watch)(void *session, int64_t *wake_ns_out);
 
     /* Visits every live key that begins with `prefix`, as far as the backend can list them, until

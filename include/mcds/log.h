@@ -90,7 +90,7 @@ MCDS_API void mcds_log_close(mcds_log *log);
 /* Puts an event. Makes the log if it does not exist.
  * Arguments:   event  0 bytes to 64 MB
  * Returns:     MCDS_OK
- *              MCDS_TOO_OLD, MCDS_TOO_FUTURE  the event's time is outside of late_ms and ahead_ms;
+ *              MCDS_TOO_OLD, MCDS_TOO_FUTURE  the event's time is outside late_ms and ahead_ms;
  *                              not put, and no log is made
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_LOST       the log was made again with another chunk_ms; not put. Open the
