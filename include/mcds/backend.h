@@ -60,7 +60,7 @@ MCDS_API bool mcds_buffer_append(mcds_buffer *buffer, const void *bytes, size_t 
 
 typedef enum mcds_command {
     MCDS_GET = 1,
-    MCDS_SET, /* the only command after which a memcached without memory has lost the old value */
+    MCDS_SET, /* when memcached is out of memory, only SET loses the old value */
     MCDS_ADD,
     MCDS_REPLACE,
     MCDS_APPEND,
@@ -118,8 +118,8 @@ typedef struct mcds_reason {
     mcds_cause cause;
     int os_error;     /* errno, or 0 */
     const char *text; /* one clause: "the disk is full" */
-    const char *
-        option; /* of a structure, not of a backend: the option that differs, and what it was */
+    /* For structures only: the option that differs; `found` is the stored value. */
+    const char *option;
     int64_t found;
 } mcds_reason;
 
@@ -154,14 +154,14 @@ typedef struct mcds_request {
 typedef struct mcds_batch {
     mcds_request *requests;
     uint32_t count;          /* 1..MCDS_BATCH_MAX */
-    uint32_t answered;       /* the store counts; the batch is done when it equals count */
+    uint32_t answered;       /* counted by the store; the batch is done when it equals count */
     bool independent;        /* no order is needed between these requests */
     bool combinable;         /* for the engine: may be sent together with others */
     bool combined;           /* for the engine: this batch replaces several */
     int64_t deadline_ns;     /* monotonic clock of the environment */
-    mcds_buffer *values;     /* where GET appends values; NULL: dropped; a value that does not
-                                fit any more answers NO_MEMORY */
-    struct mcds_batch *next; /* for the current holder: caller, store, caller again */
+    mcds_buffer *values;     /* GET appends values to it; NULL: values are dropped; if a value
+                                does not fit, the outcome is NO_MEMORY */
+    struct mcds_batch *next; /* a list of the current holder: caller, store, caller again */
     uint64_t serial;         /* for the store while it holds the batch */
 } mcds_batch;
 
@@ -175,19 +175,19 @@ typedef struct mcds_capabilities {
     bool flags_on_create;     /* INCR with CREATE also sets flags */
     bool create_on_append;    /* APPEND with CREATE */
     bool compare_and_delete;  /* DELETE with a token */
-    bool compare_and_set;     /* CAS and the token of GET */
+    bool compare_and_set;     /* CAS, and a token in the reply of GET */
     bool cas_on_store;        /* reply.cas of stores */
     bool size_after_write;    /* reply.value_length of APPEND */
     bool value_suppressed;    /* GET with NO_VALUE does not transfer the value */
     bool ttl_readable;        /* GET with WANT_TTL */
     bool ordered_batch;       /* a routed batch costs one round trip */
-    bool durable;             /* what was answered OK survives a crash of the machine */
+    bool durable;             /* a change answered OK survives a crash of the machine */
     bool evicts;              /* keys may vanish before their ttl ends */
     bool expires;             /* keys expire: ttl_ms has an effect */
     uint32_t ttl_unit_ms;     /* granularity of ttl_ms */
-    uint32_t ttl_early_ms;    /* how much sooner than asked a key may be gone */
+    uint32_t ttl_early_ms;    /* a key may expire this much earlier than requested */
     uint64_t value_max;       /* largest value in bytes */
-    uint32_t places;          /* number of servers: most copies of a key on different servers */
+    uint32_t places;          /* number of servers; a key can have that many copies */
 } mcds_capabilities;
 
 struct mcds_uri; /* see mcds_uri_option */
