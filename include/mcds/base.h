@@ -185,17 +185,17 @@ typedef struct mcds_error {
     const char *name;   /* of the structure, as given to open */
     const char *verb;   /* "add", "get", ...; "" while something is opened */
     const char *option; /* the argument or the member of the options concerned: "stripes" */
-    const char
-        *wanted; /* OPTION_DIFFERS: what the handle was opened with; ARGUMENT_MISSING: what
-                           the call needs; else what is allowed */
-    const char
-        *found; /* OPTION_DIFFERS: what the structure was made with; else what was given */
-    int64_t wanted_min; /* the same as numbers, where they are numbers; else 0 */
+    /* OPTION_DIFFERS: the value that the handle was opened with; ARGUMENT_MISSING: the argument
+     * that the call needs; else the allowed values. */
+    const char *wanted;
+    /* OPTION_DIFFERS: the value that the structure was made with; else the value given. */
+    const char *found;
+    int64_t wanted_min; /* `wanted` and `found` as numbers; 0 if they are not numbers */
     int64_t wanted_max;
     int64_t found_number;
     const char *peer; /* the server or file that the failure came from */
-    const char
-        *reason; /* the cause in one clause: the sentence without noun, name, verb, peer */
+    /* The cause in one clause: the sentence without noun, name, verb and peer. */
+    const char *reason;
 } mcds_error;
 
 /* Returns this thread's last failure, the one that mcds_errmsg() describes. A call that returns a
