@@ -126,7 +126,7 @@ MCDS_API MCDS_CHECKED int mcds_counter_made_with(mcds_store *store, const char *
  *              MCDS_LOST       STRICT: the counter was lost since this handle saw it. SIGNED: the
  *                              counter was lost and then made again without SIGNED; the
  *                              subtraction stopped at zero
- *              MCDS_BUSY       the key vanished again and again; not counted
+ *              MCDS_BUSY       the key kept vanishing; not counted
  *              EXACT: the range applies to the sum of one handle. If the total of several handles
  *              leaves the range, mcds_counter_get returns MCDS_OVERFLOW until an add brings the
  *              total back. With FLUSH_EACH, an add that returns a failure is not counted. Without
@@ -151,7 +151,7 @@ MCDS_API MCDS_CHECKED int mcds_counter_add_start(mcds_counter *counter, int64_t 
  *              MCDS_UNAVAILABLE  also: too few servers
  *              MCDS_INVALID      the counter was made without EXACT, or with other copies
  *              MCDS_UNSUPPORTED  also: there are fewer servers than copies
- *              After a failure the handle keeps what was not written.
+ *              After a failure the handle keeps the adds that were not written.
  * Cost:        1; 2 for a handle's first flush, 3 for the first flush of the counter; 0 when
  *              there is nothing to write. More while other handles write to the same key
  * Lost reply:  MCDS_AMBIGUOUS: a part of the adds may be in the store; the handle keeps the rest.
