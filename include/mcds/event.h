@@ -7,7 +7,7 @@
  *   event_base_dispatch(base);       on_done is called for each operation that has finished
  *   mcds_event_detach(&adapter);
  *
- * The loop stays alive while operations are in flight. on_done may start others. It may also
+ * The loop stays alive while operations are in flight. on_done may start more. It may also
  * detach the adapter and close the pipeline, its structures and their store. It is then not
  * called again.
  *
