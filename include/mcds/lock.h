@@ -23,7 +23,7 @@ typedef struct mcds_lock mcds_lock;
 typedef struct mcds_lock_options {
     size_t size;       /* sizeof(mcds_lock_options) */
     uint32_t lease_ms; /* 3 000 (memcached) or 50 (others) to 86 400 000; 0 = 15 000 */
-    const char *label; /* names the holder to others; 0..200 bytes; NULL = "" */
+    const char *label; /* describes the holder to other callers; 0..200 bytes; NULL = "" */
 } mcds_lock_options;
 #define MCDS_LOCK_OPTIONS_INIT                                                                 \
     {                                                                                          \
