@@ -60,8 +60,8 @@ typedef struct mcds_log_options {
     }
 
 typedef struct mcds_log_event {
-    int64_t when_ms;  /* its own time, Unix time in milliseconds */
-    int64_t filed_ms; /* BY_ARRIVAL: time of arrival; else the same */
+    int64_t when_ms;  /* the event's own time, Unix time in milliseconds */
+    int64_t filed_ms; /* BY_ARRIVAL: time of arrival; else when_ms */
     mcds_bytes event; /* valid during the callback */
 } mcds_log_event;
 
