@@ -40,8 +40,8 @@ typedef struct mcds_online_options {
 
 typedef struct mcds_online_value {
     size_t size;      /* sizeof(mcds_online_value) */
-    uint64_t closed;  /* active in the closed buckets */
-    uint64_t current; /* active in the current bucket and in none of the closed ones */
+    uint64_t closed;  /* visitors active in the closed buckets */
+    uint64_t current; /* visitors active in the current bucket and in no closed bucket */
     /* Visitors active in the last buckets * width_ms: closed + current, minus N * the elapsed
      * part of the current bucket, where N visitors were active in the oldest bucket only. */
     double estimate;
