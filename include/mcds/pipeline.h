@@ -99,10 +99,10 @@ MCDS_API int64_t mcds_pipeline_wake_ns(const mcds_pipeline *pipeline);
 /* The events for which an event loop waits before it calls mcds_pipeline_poll again. */
 typedef struct mcds_wait {
     size_t size;     /* sizeof(mcds_wait) */
-    int fd;          /* readable when there is something to do; the same as long as the pipeline
-                        is open; -1: there is none, because poll does everything itself */
-    int timeout_ms;  /* wait no longer than this; -1: for fd alone */
-    int64_t wake_ns; /* the same as a time of the monotonic clock; INT64_MAX: fd alone */
+    int fd;          /* readable when there is something to do; never changes while the
+                        pipeline is open; -1: none, because poll does all the work */
+    int timeout_ms;  /* wait at most this time; -1: wait for fd alone */
+    int64_t wake_ns; /* timeout_ms as a time of the monotonic clock; INT64_MAX: no timeout */
 } mcds_wait;
 #define MCDS_WAIT_INIT                                                                         \
     {                                                                                          \
