@@ -100,7 +100,7 @@ MCDS_API void mcds_limit_timeout(mcds_store *store, uint32_t timeout_ms);
 /* A structure that exists in the store. */
 typedef struct mcds_listed {
     const char *noun; /* "counter", "lock", ... */
-    const char *name; /* as given at open; "~..." where the store only has a hash of it */
+    const char *name; /* as given at open; "~..." if the store has only a hash of it */
 } mcds_listed;
 /* Called by mcds_scan for each structure. `listed` is valid during the call only. Returns false
  * to end the scan. */
