@@ -6,7 +6,7 @@
  *   uv_run(loop, UV_RUN_DEFAULT);    on_done is called for each operation that has finished
  *   mcds_uv_detach(&adapter);        then run the loop once more: libuv closes handles in it
  *
- * The loop stays alive while operations are in flight. on_done may start others. It may also
+ * The loop stays alive while operations are in flight. on_done may start more. It may also
  * detach the adapter and close the pipeline, its structures and their store. It is then not
  * called again.
  *
