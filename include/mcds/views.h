@@ -45,7 +45,7 @@ typedef struct mcds_views_options {
     uint32_t flush_ms;
     mcds_views_load_cb load;
     mcds_views_save_cb save;
-    void *context; /* for both; they run in the calling thread, also in several at once */
+    void *context; /* passed to both; they run in the calling threads, maybe at the same time */
 } mcds_views_options;
 #define MCDS_VIEWS_OPTIONS_INIT                                                                \
     {                                                                                          \
