@@ -49,10 +49,10 @@ typedef struct mcds_visitors_options {
 
 typedef struct mcds_visitors_value {
     size_t size;      /* sizeof(mcds_visitors_value) */
-    uint64_t closed;  /* in the last complete period */
-    uint64_t current; /* in the current period so far */
-    /* In the period_ms before now: closed * (1 - part) + current, where part is the elapsed part
-     * of the current period. */
+    uint64_t closed;  /* visitors in the last complete period */
+    uint64_t current; /* visitors in the current period so far */
+    /* Visitors in the last period_ms: closed * (1 - part) + current, where part is the elapsed
+     * part of the current period. */
     double estimate;
     /* One standard deviation of estimate if arrivals are evenly distributed. The largest possible
      * error is closed * max(part, 1 - part). */
