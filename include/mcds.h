@@ -5,13 +5,13 @@
  *  - A call returns one int. 0: done. Positive: a normal answer that the caller handles (not
  *    found, busy). Negative: failure; nothing was changed, unless the comment of the call says
  *    otherwise. MCDS_AMBIGUOUS is the exception: a reply was lost, or the deadline passed after a
- *    part was done. The change may have been applied, or may be applied later. The comment of
- *    each call says what the call does then.
+ *    part was done. The change may have been applied, or may be applied later. The comment of the
+ *    call describes this case.
  *  - The library prints nothing, starts no thread and installs no signal handler. No reply of a
- *    server aborts the program. An `lmdb:` file can: LMDB maps the file into memory, and a
- *    program that truncates the file or overwrites its pages can crash every process that has it
- *    open. mcds_errmsg() returns a sentence about this thread's last failure. mcds_last_error()
- *    returns its parts.
+ *    server aborts the program. `lmdb:` is different: LMDB maps the file into memory, and another
+ *    program that truncates the open file or overwrites its pages can crash this program.
+ *    mcds_errmsg() returns a sentence about this thread's last failure. mcds_last_error() returns
+ *    its parts.
  *  - A store and the structures opened on it may be used from any thread at any time. A pipeline
  *    belongs to one thread. After fork, the child must open its own store. In the child, calls on
  *    handles that the parent opened return MCDS_INVALID.
