@@ -120,9 +120,9 @@ MCDS_API MCDS_CHECKED int mcds_list_scan_start(mcds_list *list, uint64_t skip, u
  *              MCDS_FULL         not cleared. If there is no room for a new root only, the list
  *                                is cleared and does not exist until the next push
  *              MCDS_UNSUPPORTED  the store has no compare-and-set
- * Cost:        4, or 5 on a store that never evicts, and 2 per 512 KB of old values. The timeout
- *              applies to the first step as a whole, and then to each erasure. There are at most
- *              as many erasures as the list had keys
+ * Cost:        4, or 5 on a store that neither evicts nor is durable, and 2 per 512 KB of old
+ *              values. The timeout applies to the first step as a whole, and then to each erasure.
+ *              There are at most as many erasures as the list had keys
  * Lost reply:  MCDS_AMBIGUOUS: cleared, not cleared, or cleared when the next value is pushed;
  *              call again */
 MCDS_API MCDS_CHECKED int mcds_list_clear(mcds_list *list);
