@@ -333,8 +333,11 @@ static const struct row rows[] = {
         "one batch of keys that are named by their minute: one window"),
     ROW(O5_parallel_requests, "two parallel requests of one visitor count two",
         "one of them claims the visitor; the other gets EXISTS"),
-    ROW(O6_missing_for_a_minute, "a visitor who stays is missing for a minute",
-        "counted exactly once in every window"),
+    ROW(O6_missing_for_a_minute,
+        "a visitor counts again only five minutes after it was last counted: one "
+        "that is active at 0:59, 5:58 and 6:01 is missing from 6:00 to 7:00",
+        "each window counts the visitor exactly once: it is present at 5:59 and at "
+        "6:30"),
     ROW(O7_reset_by_a_client, "two keys, swapped and reset: visitors in between are lost",
         "nothing is ever reset"),
 };
