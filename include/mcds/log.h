@@ -220,8 +220,9 @@ typedef struct mcds_log_cursor {
  *              visit     as above
  *              info_out  the call adds the damage that it finds to these numbers; NULL is
  *                        allowed. A gap means that events that were or may have been in the log
- *                        are gone. A server has lost them, or they expired before this call. One
- *                        loss of the whole log is one gap. No event expires before a cursor that
+ *                        are gone. A server has lost them, or they expired before this call. A
+ *                        loss is counted at least once, and a loss of the whole log is one gap.
+ *                        Events that a drop has erased are no gap. No event expires before a cursor that
  *                        is used at least once in each retention_ms has visited it
  * Returns:     MCDS_OK         also if there are no new events
  *              MCDS_NOT_FOUND  no such log. The cursor stays valid for a log that is made later,
@@ -229,9 +230,9 @@ typedef struct mcds_log_cursor {
  *              MCDS_INVALID    also for a cursor of another log, or of a log with the same name
  *                              in another store
  *              MCDS_LOST, MCDS_BUSY  as mcds_log_scan
- * Cost:        1 if there are no new events; otherwise as mcds_log_scan. The first call with
- *              from_ms 0 takes 1 per chunk of more than 16 KB, and 2 more. The timeout applies as
- *              for mcds_log_scan
+ * Cost:        1 if there are no new events; otherwise as mcds_log_scan, and 1 more if there are
+ *              gaps. The first call with from_ms 0 takes 1 per chunk of more than 16 KB, and 2 more.
+ *              The timeout applies as for mcds_log_scan
  * Lifetime:    the cursor must live until the pipeline has returned the tag
  * Threads:     any; only one call may use a cursor at a time */
 MCDS_API MCDS_CHECKED int mcds_log_tail(mcds_log *log, mcds_log_cursor *cursor,
@@ -268,7 +269,8 @@ MCDS_API MCDS_CHECKED int mcds_log_cursor_load(mcds_log_cursor *cursor, const ch
  *              MCDS_BUSY       other callers kept making the log again
  * Cost:        3, 1 per 28 chunks that the log keeps, and 2 per 512 KB. The call makes no more
  *              round trips than these. The timeout applies to each of them
- * Lost reply:  MCDS_AMBIGUOUS: the whole log is erased, a part of it, or nothing; call again */
+ * Lost reply:  MCDS_AMBIGUOUS: the whole log is erased, a part of it, or nothing; call again with
+ *              this handle. Otherwise events that no call reads may take room for retention_ms */
 MCDS_API int mcds_log_drop(mcds_log *log);
 MCDS_API MCDS_CHECKED int mcds_log_drop_start(mcds_log *log, mcds_pipeline *pipeline,
                                               uint64_t tag);

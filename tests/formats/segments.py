@@ -58,7 +58,7 @@ def stream(server, top):
             assert made is None or count(top, *made) in (at - 1, at)
             return found, at
         before, records = segment(key, *item)
-        assert before in (0, births[-1] if births else 0)
+        assert before in (0, SEGMENT_END, births[-1] if births else 0)
         births.append(item[0])
         for writer, seq, kind, filed, when, payload in records:
             assert not kind & 4

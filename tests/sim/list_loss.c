@@ -143,7 +143,8 @@ static bool must_tell(const struct ledger *ledger, const struct push *push, uint
     const struct loser *loser = &ledger->loser;
     if (push->handle == handle && ledger->told_ns[handle] > push->began_ns)
         return false;
-    return push->handle == handle || (loser->roots == 0 && !loser->is_blind);
+    return push->handle == handle ||
+           (loser->roots == 0 && !loser->is_blind && !loser->is_hidden);
 }
 
 static const char *judge_push(const struct ledger *ledger, const struct push *push,

@@ -34,6 +34,8 @@
 #define OLD_MS 30000
 /* The clocks of two clients differ by three chunks at most, R of mcds_log_options. */
 #define SKEW_MS 22000
+/* Clocks that differ by 10 s, where several segments of a chunk are lost. */
+#define SKEW_OF_LOSSES_MS 5000
 /* Where the clocks of the world begin, and how far back an event may be filed. */
 #define START_MS INT64_C(1767225600000)
 #define BEFORE_MS 60000
@@ -86,10 +88,9 @@ struct follower {
     mcds_log_cursor cursor;
     mcds_log_info info;
     uint32_t tails;
-    uint64_t noted; /* gaps */
-    int64_t began_ns;
+    uint64_t noted;   /* gaps */
     int64_t known_ns; /* when it first knew the log */
-    bool met_drop;    /* one of its calls ran while a drop did */
+    int64_t told_ns;  /* when it last counted a gap */
     uint64_t random;
 };
 
@@ -205,11 +206,10 @@ static bool see_followed(void *context, const mcds_log_event *event)
 static void note_tail(struct follower *follower, const mcds_sim_client *client, int result)
 {
     const struct ledger *ledger = follower->ledger;
-    for (uint32_t i = 0; i < ledger->drop_count; i++)
-        if (ledger->drops[i].ended_ns >= follower->began_ns)
-            follower->met_drop = true;
     if (result == MCDS_OK && follower->known_ns == 0)
         follower->known_ns = mcds_sim_now_ns(ledger->loser.sim);
+    if (follower->info.gaps > follower->noted)
+        follower->told_ns = mcds_sim_now_ns(ledger->loser.sim);
     if (follower->info.gaps > follower->noted)
         mcds_sim_note(ledger->loser.sim, client, "has counted %llu gaps",
                       (unsigned long long)follower->info.gaps);
@@ -229,7 +229,6 @@ static void follow(void *context, mcds_sim_client *client, const mcds_completion
         return;
     mcds_log *log = choose_log(follower->logs, follower->tails > TAILS / 4, client,
                                &follower->random);
-    follower->began_ns = mcds_sim_now_ns(follower->ledger->loser.sim);
     assert_int_equal(mcds_log_tail_start(log, &follower->cursor, see_followed, follower,
                                          &follower->info, mcds_sim_client_pipeline(client),
                                          TAG_CALL),
@@ -278,26 +277,17 @@ static const char *judge_event(const struct ledger *ledger, const struct event *
         return NULL;
     if (!loss_of_data(loser))
         return "an acknowledged event is missing, and none was lost";
-    if (event->began_ns > loser->last_ns)
+    /* A follower counts the gap after such an event, if everything was lost. */
+    if (event->began_ns > loser->last_ns &&
+        (gaps == 0 || !(loser->kinds & LOSS_BIT(LOSS_BEGIN))))
         return "an event that was put after the loss is missing";
     return gaps == 0 && knows ? "an acknowledged event is missing, and no gap is counted"
                               : NULL;
 }
 
-/* A drop that failed may have erased a part. */
-static bool is_in_doubt(const struct ledger *ledger)
-{
-    for (uint32_t i = 0; i < ledger->drop_count; i++)
-        if (ledger->drops[i].ended_ns == INT64_MAX)
-            return true;
-    return false;
-}
-
 static const char *judge_gaps(const struct ledger *ledger, uint64_t gaps)
 {
-    return gaps > 0 && !loss_of_data(&ledger->loser) && !is_in_doubt(ledger)
-               ? "a gap, and nothing was lost"
-               : NULL;
+    return gaps > 0 && !loss_of_data(&ledger->loser) ? "a gap, and nothing was lost" : NULL;
 }
 
 static const char *judge_scan(struct ledger *ledger, mcds_log *log, const char *who)
@@ -309,15 +299,15 @@ static const char *judge_scan(struct ledger *ledger, mcds_log *log, const char *
     for (uint32_t i = 0; i < ALL; i++)
         ledger->events[i].scanned = 0;
     int result = mcds_log_scan(log, &range, see_scanned, ledger, &info);
-    /* A scan by a handle that knows the dropped life may begin in what is left of it. */
-    const char *wrong = ledger->drop_count == 0 ? judge_gaps(ledger, info.gaps) : NULL;
+    const char *wrong = judge_gaps(ledger, info.gaps);
     if (result != MCDS_OK && result != MCDS_NOT_FOUND)
         wrong = "a scan fails";
     if (info.corrupt > 0 || ledger->is_foreign)
         wrong = "bytes that nobody wrote";
     for (uint32_t i = 0; i < ALL && wrong == NULL; i++) {
         const struct event *event = &ledger->events[i];
-        bool knows = loser->roots == 0 && (event->handle == log || !loser->is_blind);
+        bool knows = event->handle == log ||
+                     (loser->roots == 0 && !loser->is_blind && !loser->is_hidden);
         wrong = event->scanned > 1
                     ? "an event twice in one scan"
                     : judge_event(ledger, event, event->scanned, info.gaps, knows);
@@ -344,7 +334,9 @@ static const char *judge_follower(struct ledger *ledger, struct follower *follow
     int result = mcds_log_tail(follower->logs[0], &follower->cursor, see_followed, follower,
                                &follower->info);
     uint64_t gaps = follower->info.gaps;
-    const char *wrong = follower->met_drop ? NULL : judge_gaps(ledger, gaps);
+    const char *wrong = judge_gaps(ledger, gaps);
+    if (gaps > follower->noted)
+        follower->told_ns = INT64_MAX;
     if (result != MCDS_OK && result != MCDS_NOT_FOUND)
         wrong = "the last tail fails";
     if (follower->info.corrupt > 0 || ledger->is_foreign)
@@ -352,7 +344,8 @@ static const char *judge_follower(struct ledger *ledger, struct follower *follow
     for (uint32_t i = 0; i < ALL && wrong == NULL; i++) {
         const struct event *event = &ledger->events[i];
         uint32_t seen = event->followed[follower->number];
-        wrong = judge_event(ledger, event, follower->met_drop && seen > 1 ? 1 : seen, gaps,
+        bool is_told = follower->told_ns >= event->began_ns;
+        wrong = judge_event(ledger, event, seen, seen > 1 ? gaps : is_told,
                             is_known(follower, event));
         if (wrong != NULL)
             mcds_sim_note(loser->sim, NULL, "event %u of c%u, begun at %.6f", i, i / PUTS + 1,
@@ -472,8 +465,12 @@ static void run_many(uint32_t kinds, bool drops, uint64_t usual)
 {
     static struct ledger totals;
     memset(&totals, 0, sizeof totals);
-    PLAY (seed, usual)
-        assert_true(run(fewer(network_faults(seed)), kinds, drops, &totals));
+    PLAY (seed, usual) {
+        mcds_sim_options options = fewer(network_faults(seed));
+        if ((kinds & LOSS_BIT(LOSS_BEGIN)) != 0)
+            options.skew_ms_max = SKEW_OF_LOSSES_MS;
+        assert_true(run(options, kinds, drops, &totals));
+    }
     SEEN(totals.put > 0 && totals.loser.seen == kinds);
     SEEN((totals.dropped > 0) == drops && ((kinds & LOSS_DATA) == 0 || totals.gaps > 0));
 }
@@ -499,7 +496,31 @@ static void a_lost_root_is_made_again(void **state)
 static void a_lost_first_segment_is_a_gap(void **state)
 {
     (void)state;
-    run_many(LOSS_BIT(LOSS_FIRST), false, 50);
+    run_many(LOSS_BIT(LOSS_FIRST), false, 100);
+}
+
+static void a_lost_part_is_a_gap(void **state)
+{
+    (void)state;
+    run_many(LOSS_BIT(LOSS_FIRST) | LOSS_BIT(LOSS_LATER) | LOSS_BIT(LOSS_LAST), false, 100);
+}
+
+static void a_lost_beginning_is_a_gap(void **state)
+{
+    (void)state;
+    run_many(LOSS_BIT(LOSS_BEGIN), false, 120);
+}
+
+static void every_loss_is_a_gap(void **state)
+{
+    (void)state;
+    run_many(LOSS_EVERY & ~LOSS_BIT(LOSS_ALL), false, 100);
+}
+
+static void every_loss_beside_drops_is_a_gap(void **state)
+{
+    (void)state;
+    run_many(LOSS_EVERY & ~LOSS_BIT(LOSS_ALL), true, 100);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -507,6 +528,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_lost_count_loses_nothing),
     cmocka_unit_test(a_lost_root_is_made_again),
     cmocka_unit_test(a_lost_first_segment_is_a_gap),
+    cmocka_unit_test(a_lost_part_is_a_gap),
+    cmocka_unit_test(a_lost_beginning_is_a_gap),
+    cmocka_unit_test(every_loss_is_a_gap),
+    cmocka_unit_test(every_loss_beside_drops_is_a_gap),
 };
 
 PLAY_MAIN("log_loss")

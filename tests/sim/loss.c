@@ -144,18 +144,23 @@ static bool lose(struct loser *loser, enum loss kind)
     const char *count = kind == LOSS_BEGIN ? count_of(&keys, key) : NULL;
     if (count != NULL)
         (void)mcds__sim_evict(sim, mcds_text(count));
+    /* Neither the count nor the next segment is left to name it. */
+    loser->is_blind = loser->is_blind || (is_segment(&keys, key) && !has_next(&keys, key) &&
+                                          (count != NULL || count_of(&keys, key) == NULL));
     return mcds__sim_evict(sim, mcds_text(key));
 }
 
 static void note_loss(struct loser *loser, enum loss kind)
 {
-    const uint32_t both = LOSS_BIT(LOSS_COUNT) | LOSS_BIT(LOSS_FIRST);
     if (loser->happened == 0)
         loser->first_ns = loser->sim->now_ns;
     loser->happened++;
     loser->seen |= LOSS_BIT(kind);
     loser->last_ns = loser->sim->now_ns;
-    loser->is_blind = kind == LOSS_BEGIN || loser->is_blind || (loser->seen & both) == both;
+    /* A count may have named what was lost before. */
+    loser->is_hidden = loser->is_hidden || kind == LOSS_BEGIN;
+    loser->is_blind = loser->is_blind || kind == LOSS_ALL ||
+                      (kind == LOSS_COUNT && (loser->seen & LOSS_DATA) != 0);
 }
 
 static void lose_on(void *context, mcds_sim_client *client, const mcds_completion *done)

@@ -33,12 +33,14 @@ struct loser {
     uint32_t kinds; /* bits: which may happen */
     uint32_t wanted;
     uint64_t random;
-    uint32_t tries;      /* private */
-    uint32_t happened;   /* out, as what follows */
-    uint32_t seen;       /* bits: the kinds that have happened */
-    int64_t first_ns;    /* when the first has happened */
-    int64_t last_ns;     /* and the last */
-    bool is_blind;       /* a stream has lost its first segment and its count */
+    uint32_t tries;    /* private */
+    uint32_t happened; /* out, as what follows */
+    uint32_t seen;     /* bits: the kinds that have happened */
+    int64_t first_ns;  /* when the first has happened */
+    int64_t last_ns;   /* and the last */
+    bool is_blind;     /* a segment was lost together with the keys that name it */
+    bool
+        is_hidden; /* a stream has lost its first segment and its count, and later ones are left */
     uint32_t roots;      /* how many */
     uint32_t root_flags; /* of the root that was lost first: they name its life */
 };

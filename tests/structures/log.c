@@ -464,6 +464,74 @@ static void a_drop_begins_another_life(struct suite *suite)
     }
 }
 
+struct dropping {
+    struct suite *suite;
+    mcds_log *log;
+    uint32_t events;
+};
+
+static bool drop_at_first(void *context, const mcds_log_event *event)
+{
+    struct dropping *dropping = context;
+    (void)event;
+    if (dropping->events++ == 0)
+        CHECK_OTHER(MCDS_OK, dropping->suite, mcds_log_drop, dropping->log);
+    return true;
+}
+
+/* The blocks of the second event are gone when they are asked for. */
+static void what_a_drop_erases_meanwhile_is_no_gap(struct suite *suite)
+{
+    static char large[20000];
+    memset(large, '.', sizeof large);
+    for (int tails = 0; tails < 2; tails++) {
+        const char *name = fresh_name(suite, "e");
+        mcds_log *log = open_log(suite->store, name, 0);
+        struct dropping dropping = {suite, open_log(suite->other, name, 0), 0};
+        mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+        mcds_log_info info = MCDS_LOG_INFO_INIT;
+        int64_t now = wall_ms(suite);
+        cursor.from_ms = now - 1000;
+        PUT(suite, log, now, "small");
+        CHECK(MCDS_OK, suite, mcds_log_put, log, now, ((mcds_bytes){large, sizeof large}));
+        if (tails)
+            CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, drop_at_first, &dropping, &info);
+        else
+            CHECK(MCDS_OK, suite, mcds_log_scan, log, NULL, drop_at_first, &dropping, &info);
+        assert_int_equal(dropping.events, 1);
+        assert_int_equal(info.gaps, 0);
+        mcds_log_close(dropping.log);
+        mcds_log_close(log);
+    }
+}
+
+/* Two writers know no part but the first. The second part was lost, and a follower is past it. */
+static void an_event_goes_where_followers_come(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "e");
+    mcds_log *log = open_log(suite->store, name, 0);
+    mcds_log *one = open_log(suite->store, name, 0);
+    mcds_log *other = open_log(suite->store, name, 0);
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    int64_t now = wall_ms(suite);
+    uint32_t count = 0;
+    cursor.from_ms = now - 1000;
+    put_some(suite, one, now, 1);
+    put_some(suite, other, now, 1);
+    put_some(suite, log, now, 200);
+    check_followed(suite, log, &cursor, 202, 0);
+    struct raw_key raw = part_key(suite, name, now, 1);
+    assert_int_equal(raw_delete(suite, &raw), MCDS_OUT_OK);
+    put_some(suite, one, now, 1);
+    put_some(suite, other, now, 1);
+    CHECK(MCDS_OK, suite, mcds_log_tail, log, &cursor, count_one, &count, &info);
+    assert_int_equal(count, 2);
+    mcds_log_close(other);
+    mcds_log_close(one);
+    mcds_log_close(log);
+}
+
 /* The settings go, and no event with them: whoever puts next makes them again. */
 static void a_lost_root_is_made_again(struct suite *suite)
 {
@@ -688,6 +756,8 @@ static const struct suite_case cases[] = {
     CASE_TWICE(a_lost_part_is_a_gap),
     CASE_TWICE(a_lost_chunk_is_told_and_followed),
     CASE_TWICE(a_drop_begins_another_life),
+    CASE_ONCE(what_a_drop_erases_meanwhile_is_no_gap),
+    CASE_TWICE(an_event_goes_where_followers_come),
     CASE_TWICE(a_lost_root_is_made_again),
     CASE(puts_of_one_round_miss_the_root),
     CASE(a_full_part_is_passed),

@@ -347,7 +347,9 @@ static void check_after(struct suite *suite, const char *name, uint32_t count)
 }
 
 /* The writer puts after the loss, and a cursor that has read all before it follows: it counts the
- * loss of the last part, and no other. `fresh`: the first put is that of another writer. */
+ * loss of the last part, and no other. `fresh`: the first put is that of another writer. Where it
+ * cannot know the parts that were lost with the count, it begins before them, and the writer that
+ * knows them continues after them: the parts between them may count as another gap. */
 static void lose_before_a_writer(struct suite *suite, const struct loss *loss, bool tails,
                                  bool fresh)
 {
@@ -373,7 +375,9 @@ static void lose_before_a_writer(struct suite *suite, const struct loss *loss, b
         CHECK(MCDS_OK, suite, mcds_log_put, by, now, value_of(EVENTS_MAX + i));
         tail(suite, reader, &cursor, &followed);
         assert_int_equal(followed.times[EVENTS_MAX + i], 1);
-        assert_int_equal(followed.info.gaps, loss->end == loss->parts);
+        bool is_cursors = loss->end == loss->parts;
+        bool is_twice = is_cursors && loss->with_count && fresh && i > 0;
+        assert_in_range(followed.info.gaps, is_cursors, (uint32_t)is_cursors + is_twice);
         if (!fresh || i > 0)
             check_after(suite, name, i + 1);
     }

@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
-#include "core/segment/segment.h"
+#include "core/segment/read.h"
 
 #define STREAM 7
 #define SEGMENTS_MAX 8

@@ -43,6 +43,19 @@ static mcds_request *look_request(struct mcds__segment_append *append)
     return append_request(append) + 1;
 }
 
+/* Whether the segment is one that this handle has not seen, and that others have passed. It may
+ * have been lost and made again, so that readers are past it. */
+static bool is_passed(struct mcds__segment_append *append, const mcds_buffer *values)
+{
+    if (append->segments->one_route || !append->makes || append->has_passed ||
+        making_reply(append)->outcome == MCDS_OUT_OK)
+        return false;
+    uint32_t at = append->counts ? MCDS__SEGMENT_COUNTING : 1 + append->reads;
+    const mcds_reply *next = &look_request(append)[at].reply;
+    return mcds__segment_count_of(&append->requests[0].reply, values) > append->segment + 1 ||
+           (next->outcome == MCDS_OUT_OK && next->flags != MCDS__SEGMENT_END);
+}
+
 static enum mcds__step segment_append_begin(struct mcds__segment_append *append,
                                             struct mcds__operation *operation);
 
@@ -155,7 +168,8 @@ static enum mcds__step segment_append_begin(struct mcds__segment_append *append,
                    : segment_append_begin(append, operation);
     bool is_far = append->doubt &&
                   (place.segment < append->doubted ||
-                   place.segment > append->doubted + MCDS__SEGMENT_DISTANCE_MAX);
+                   (!append->is_past &&
+                    place.segment > append->doubted + MCDS__SEGMENT_DISTANCE_MAX));
     if (is_far) {
         if (!place.settles)
             mcds__segment_give_place(append->segments, append->stream, place.segment, length);
@@ -175,16 +189,21 @@ static enum mcds__step segment_append_begin(struct mcds__segment_append *append,
 }
 
 /* All records are in the segment. If it is not the segment that this handle knew, the record is
- * written again with the LOSS flag. */
+ * written again with the LOSS flag; and if readers may be past it, at the end. */
 static enum mcds__step take_in(struct mcds__segment_append *append,
-                               struct mcds__operation *operation, bool is_another)
+                               struct mcds__operation *operation, bool is_another,
+                               bool is_passed)
 {
     assert(append->records.length > 0 && !append->under_way);
     mcds__segment_append_note_doubt(append);
     append->is_in = true;
-    if (!is_another || append->tells_loss)
+    if ((!is_another || append->tells_loss) && !is_passed)
         return mcds__segment_append_settle(append, operation);
-    append->tells_loss = true;
+    if (is_another)
+        append->tells_loss = true;
+    append->is_past = append->is_past || (is_another && !append->segments->one_route);
+    append->has_passed = true;
+    mcds__segment_note_blocked(append->segments, append->stream);
     return segment_append_begin(append, operation);
 }
 
@@ -238,14 +257,11 @@ static enum mcds__step segment_append_take_look(struct mcds__segment_append *app
                                               looked->value_length, looked->flags,
                                               operation->sent_ns);
     is_another = is_another || looked->flags == append->remade;
-    /* Later segments have been made: the record goes after them. */
-    if (looked->flags == append->remade && !append->tells_loss &&
-        mcds__segment_is_counted(append->segments, append->stream, append->segment + 1))
-        mcds__segment_note_blocked(append->segments, append->stream);
     bool is_exact = tells_size(append, appended);
     size_t end_at = is_exact ? appended->value_length : looked->value_length;
     if (end_at <= MCDS__SEGMENT_LIMIT)
-        return take_in(append, operation, is_another);
+        return take_in(append, operation, is_another,
+                       is_passed(append, operation->batch.values));
     return take_full(append, operation, is_exact, end_at);
 }
 

@@ -3,21 +3,70 @@
 #include <string.h>
 
 #include "base/environment.h"
-#include "core/segment/segment.h"
+#include "core/segment/read.h"
 
+#define ITEMS_MIN 256
 #define TABLE_MIN 256
+
+/* The request for the i-th of the segments read with their values. */
+static const mcds_request *segment_copies_request(const struct mcds__segment_read *read,
+                                                  uint32_t i)
+{
+    uint32_t number = read->base + read->near - 1 - i;
+    assert(i < read->near && number < MCDS__SEGMENT_CAPACITY);
+    return &read->scratch->requests[number];
+}
+
+static mcds_bytes segment_copies_value(const struct mcds__segment_read *read, uint32_t i)
+{
+    const mcds_reply *reply = &segment_copies_request(read, i)->reply;
+    assert(reply->outcome == MCDS_OUT_OK);
+    return reply->value_length == 0
+               ? (mcds_bytes){NULL, 0}
+               : (mcds_bytes){read->values.data + reply->value_at, reply->value_length};
+}
 
 uint64_t mcds__segment_read_item(const struct mcds__segment_read *read,
                                  const struct mcds__segment_item *item,
                                  struct mcds__segment_record *record_out)
 {
-    uint32_t number = read->base + read->near - 1 - item->index;
-    assert(item->index < read->near && number < MCDS__SEGMENT_CAPACITY);
-    const mcds_reply *reply = &read->scratch->requests[number].reply;
-    mcds_bytes value = {read->values.data + reply->value_at, reply->value_length};
+    mcds_bytes value = segment_copies_value(read, item->index);
     assert(item->begin < value.length);
     mcds__segment_get(value, item->begin, record_out);
     return read->from - read->back + item->index;
+}
+
+bool mcds__segment_is_disowned(const struct mcds__segment_read *read, uint32_t i)
+{
+    struct mcds__segment_scan scan;
+    struct mcds__segment_record record;
+    assert(i < read->near);
+    if (i + 1 == read->near)
+        return false;
+    const mcds_request *next = segment_copies_request(read, i + 1);
+    if (next->reply.outcome != MCDS_OUT_OK)
+        return false;
+    mcds__segment_scan_begin(&scan, next->key, segment_copies_value(read, i + 1));
+    return mcds__segment_scan_next(&scan, &record) &&
+           (record.flags & MCDS__SEGMENT_HEADER) != 0 && record.before != 0 &&
+           record.before != segment_copies_request(read, i)->reply.flags;
+}
+
+bool mcds__segment_add_item(struct mcds__segment_read *read, uint32_t index, size_t begin)
+{
+    const mcds_env *env = read->segments->env;
+    if (read->all_count == read->all_scratch) {
+        uint32_t scratch = read->all_scratch > 0 ? 2 * read->all_scratch : ITEMS_MIN;
+        struct mcds__segment_item *moved = env->reallocate(env->self, read->all,
+                                                           scratch * sizeof moved[0]);
+        if (moved == NULL)
+            return false;
+        read->all = moved;
+        read->all_scratch = scratch;
+    }
+    assert(read->all_count < read->all_scratch && index < read->near);
+    read->all[read->all_count++] = (struct mcds__segment_item){index, (uint32_t)begin};
+    return true;
 }
 
 /* The hash of an id, mixed with a number that clients which choose the ids do not know. */
@@ -48,6 +97,17 @@ static uint32_t *segment_copies_find_place(const struct mcds__segment_read *read
     }
 }
 
+/* Whether a caller that has read the segments below in another call has not seen this copy: their
+ * segment was lost and made again since, as the next one shows, or as the writer has found. */
+static bool is_unseen(const struct mcds__segment_read *read,
+                      const struct mcds__segment_item *copy,
+                      const struct mcds__segment_record *record)
+{
+    return read->resumes && copy->index < read->back &&
+           ((record->flags & MCDS__SEGMENT_LOSS) != 0 ||
+            mcds__segment_is_disowned(read, copy->index));
+}
+
 /* Of several copies of a record the first one counts. False: no memory. */
 bool mcds__segment_drop_copies(struct mcds__segment_read *read)
 {
@@ -69,7 +129,7 @@ bool mcds__segment_drop_copies(struct mcds__segment_read *read)
         struct mcds__segment_record record;
         (void)mcds__segment_read_item(read, &read->all[i], &record);
         uint32_t *place = segment_copies_find_place(read, &record);
-        if (*place != 0)
+        if (*place != 0 && !is_unseen(read, &read->all[*place - 1], &record))
             continue;
         assert(kept <= i);
         read->all[kept++] = read->all[i];

@@ -39,7 +39,7 @@ void mcds__segment_append_again(struct mcds__segment_append *append)
     append->walked = 0;
     append->makings = 0;
     append->refusals = 0;
-    append->is_in = false;
+    append->is_in = append->is_past = append->has_passed = false;
     append->looks = append->proves = false;
     append->truth = MCDS__SEGMENT_UNPROVED;
     append->round = 0;
@@ -81,19 +81,39 @@ static mcds_request segment_load_lead(struct mcds__segment_append *append,
     };
 }
 
+/* Reads whether the segment after it exists. */
+static mcds_request segment_load_next(struct mcds__segment_append *append)
+{
+    mcds_bytes route = mcds__segment_key(append->segments, append->stream, append->segment + 1,
+                                         &append->next_key);
+    return (mcds_request){.command = MCDS_GET,
+                          .options = MCDS_NO_VALUE,
+                          .key = mcds__key_bytes(&append->next_key),
+                          .route = route};
+}
+
+/* Whether the records note a loss, and how far back their first copy may be. */
+static uint8_t segment_load_flags(const struct mcds__segment_append *append, uint64_t segment)
+{
+    uint8_t flags = append->tells_loss ? MCDS__SEGMENT_LOSS : 0;
+    if (append->doubt && segment > append->doubted + MCDS__SEGMENT_DISTANCE_MAX)
+        flags |= MCDS__SEGMENT_DISTANCE_MAX;
+    else if (append->doubt && segment > append->doubted)
+        flags |= (uint8_t)(segment - append->doubted);
+    assert((flags & ~(MCDS__SEGMENT_DISTANCE | MCDS__SEGMENT_LOSS)) == 0);
+    return flags;
+}
+
 uint32_t mcds__segment_append_fill(struct mcds__segment_append *append,
                                    const struct mcds__segment_place *place,
                                    const struct mcds__operation *operation)
 {
-    uint8_t flags = append->tells_loss ? MCDS__SEGMENT_LOSS : 0;
     uint32_t count = 0;
-    if (append->doubt && place->segment > append->doubted)
-        flags |= (uint8_t)(place->segment - append->doubted);
-    assert((flags & ~(MCDS__SEGMENT_DISTANCE | MCDS__SEGMENT_LOSS)) == 0);
     mcds_bytes route = mcds__segment_key(append->segments, append->stream, place->segment,
                                          &append->key);
     mcds_bytes key = mcds__key_bytes(&append->key);
-    mcds__segment_address(append->records.data, append->records.length, key, flags);
+    mcds__segment_address(append->records.data, append->records.length, key,
+                          segment_load_flags(append, place->segment));
     append->segment = place->segment;
     append->makes = place->makes;
     append->checks = place->makes;
@@ -119,8 +139,11 @@ uint32_t mcds__segment_append_fill(struct mcds__segment_append *append,
     if (append->counts) {
         mcds__segment_write_count(append, append->segment + 1, &append->requests[count]);
         count += MCDS__SEGMENT_COUNTING;
-    } else if (append->reads) {
-        mcds__segment_read_count(append, &append->requests[count++]);
+    } else {
+        if (append->reads)
+            mcds__segment_read_count(append, &append->requests[count++]);
+        if (append->makes)
+            append->requests[count++] = segment_load_next(append);
     }
     if (mcds__segment_prove_along(append, operation))
         append->requests[count++] = mcds__segment_request_root(append->segments);

@@ -89,8 +89,9 @@ static enum mcds__step segment_locate_take_nothing(struct mcds__segment_locate *
     struct mcds__segment_tail tail = {
         .stream = locate->stream,
         .segment = locate->made,
+        .before = locate->made > 0 ? MCDS__SEGMENT_END : 0,
         .settled = settled,
-        .counted = locate->made,
+        .counted = locate->counted,
     };
     mcds__segment_note_tail(segments, &tail);
     locate->exists = false;
@@ -119,7 +120,7 @@ static enum mcds__step take_last(struct mcds__segment_locate *locate,
         .incarnation = reply->flags,
         .size = reply->value_length,
         .settled = settled,
-        .counted = locate->made,
+        .counted = locate->counted,
     };
     locate->ended = reply->flags == MCDS__SEGMENT_END;
     locate->exists = true;
@@ -187,7 +188,7 @@ enum mcds__step mcds__segment_locate_step(struct mcds__segment_locate *locate,
 {
     locate->ended = false;
     if (locate->stage == LOCATE_BEGIN) {
-        locate->from = locate->made = 0;
+        locate->from = locate->made = locate->counted = 0;
         locate->is_led = false;
         return segment_locate_begin(locate, segments, operation);
     }
@@ -195,7 +196,10 @@ enum mcds__step mcds__segment_locate_step(struct mcds__segment_locate *locate,
         const mcds_reply *count = reply_of(locate, locate->count);
         if (count->outcome != MCDS_OUT_OK && count->outcome != MCDS_OUT_MISS)
             return segment_locate_take_trouble(locate, operation, count);
-        locate->made = mcds__segment_count_of(count, operation->batch.values);
+        /* What this handle has seen is not made again: a reader may be past it. */
+        uint64_t seen = mcds__segment_sight_copy(segments, locate->stream).made;
+        locate->counted = mcds__segment_count_of(count, operation->batch.values);
+        locate->made = locate->counted > seen ? locate->counted : seen;
     }
     return segment_locate_take(locate, segments, operation);
 }

@@ -5,10 +5,9 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/frame.h"
-#include "core/segment/segment.h"
+#include "core/segment/read.h"
 
 #define VALUES_MAX ((size_t)1 << 27)
-#define ITEMS_MIN 256
 
 enum { READ_BEGIN, READ_ASKED, READ_FIND };
 
@@ -66,8 +65,10 @@ static enum mcds__step segment_read_ask(struct mcds__segment_read *read,
     for (uint32_t i = 1; i <= read->near; i++)
         mcds__segment_fill_get(read->segments, read->stream, read->scratch, count++, end - i,
                                0);
-    assert(count == read->base + read->near && count <= MCDS__SEGMENT_CAPACITY);
+    assert(count == read->base + read->near && count < MCDS__SEGMENT_CAPACITY);
     read->stage = READ_ASKED;
+    if (read->looks)
+        read->scratch->requests[count++] = mcds__segment_request_root(read->segments);
     mcds__store_capabilities(operation->store, &can);
     (void)mcds__operation_ask_repeatable(operation, read->scratch->requests, count);
     operation->batch.independent = !can.ordered_batch;
@@ -117,23 +118,6 @@ static uint32_t count_known(const struct mcds__segment_read *read)
     return count;
 }
 
-static bool add_item(struct mcds__segment_read *read, uint32_t index, size_t begin)
-{
-    const mcds_env *env = read->segments->env;
-    if (read->all_count == read->all_scratch) {
-        uint32_t scratch = read->all_scratch > 0 ? 2 * read->all_scratch : ITEMS_MIN;
-        struct mcds__segment_item *moved = env->reallocate(env->self, read->all,
-                                                           scratch * sizeof moved[0]);
-        if (moved == NULL)
-            return false;
-        read->all = moved;
-        read->all_scratch = scratch;
-    }
-    assert(read->all_count < read->all_scratch && index < read->near);
-    read->all[read->all_count++] = (struct mcds__segment_item){index, (uint32_t)begin};
-    return true;
-}
-
 static mcds_bytes value_of(const struct mcds__segment_read *read, uint32_t i)
 {
     const mcds_reply *reply = &request_of(read, i)->reply;
@@ -154,7 +138,8 @@ static bool is_loss_counted(const struct mcds__segment_read *read, uint32_t i,
         return true;
     if (i == first && seen != 0 && seen != request_of(read, read->back)->reply.flags)
         return true;
-    if (read->counted > 0 && i < first + read->counted)
+    uint32_t lost = i - ((record->flags & MCDS__SEGMENT_HEADER) != 0);
+    if (read->counted > 0 && lost < first + read->counted)
         return true;
     return read->head > 0 && i > 0 && !exists(read, i - 1);
 }
@@ -184,7 +169,8 @@ static bool scan_segment(struct mcds__segment_read *read, uint32_t i)
             is_shown = true;
             read->gaps += !is_loss_counted(read, i, &record);
         }
-        if ((record.flags & MCDS__SEGMENT_HEADER) == 0 && !add_item(read, i, record.begin))
+        if ((record.flags & MCDS__SEGMENT_HEADER) == 0 &&
+            !mcds__segment_add_item(read, i, record.begin))
             return false;
     }
     if (is_wanted) {
@@ -214,12 +200,16 @@ static enum mcds__step segment_read_finish(struct mcds__segment_read *read,
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-/* This is the last segment of the stream, as far as is known. */
+/* This is the last segment of the stream, as far as is known. Those that are missing before it may
+ * be made again, by a writer that knows nothing of them. */
 static void stop_at(struct mcds__segment_read *read, uint32_t i)
 {
+    uint32_t end = i;
+    while (i > read->back && (i >= read->near || !exists(read, i)) && !exists(read, i - 1))
+        i--;
     read->more = false;
     read->next = read->from - read->back + i;
-    read->next_size = 0;
+    read->next_size = end - i;
     read->next_incarnation = 0;
     if (i < read->near && exists(read, i)) {
         const mcds_reply *reply = &request_of(read, i)->reply;
@@ -240,19 +230,6 @@ static bool has_distant(const struct mcds__segment_read *read, uint32_t i)
             read->scratch->requests[k].reply.outcome == MCDS_OUT_OK)
             return true;
     return false;
-}
-
-/* Whether the header of the segment after the i-th names another incarnation. */
-static bool is_disowned(const struct mcds__segment_read *read, uint32_t i)
-{
-    struct mcds__segment_scan scan;
-    struct mcds__segment_record record;
-    if (i + 1 >= read->near || !exists(read, i + 1))
-        return false;
-    mcds__segment_scan_begin(&scan, request_of(read, i + 1)->key, value_of(read, i + 1));
-    return mcds__segment_scan_next(&scan, &record) &&
-           (record.flags & MCDS__SEGMENT_HEADER) != 0 && record.before != 0 &&
-           record.before != request_of(read, i)->reply.flags;
 }
 
 /* Whether the segment after the i-th is missing, and a later one exists or was made. Segments are
@@ -283,7 +260,7 @@ static bool is_end(struct mcds__segment_read *read, uint32_t i, uint32_t known)
         return false;
     if (i + 1 >= known)
         return true;
-    if (is_disowned(read, i)) /* the next segment counts the gap */
+    if (mcds__segment_is_disowned(read, i)) /* the next segment counts the gap */
         return false;
     if (is_before_lost(read, i)) /* the missing segment is the gap */
         return false;
@@ -302,6 +279,12 @@ static enum mcds__step segment_read_step_find(struct mcds__segment_read *read,
     if (step != MCDS__DONE || operation->result != MCDS_OK)
         return step;
     read->next = read->find.found ? read->find.segment : read->find.high;
+    if (!read->find.found && !read->is_followed) {
+        read->more = false;
+        read->next = read->from;
+        read->next_size = read->find.high - read->from;
+        read->next_incarnation = 0;
+    }
     return segment_read_finish(read, operation);
 }
 
@@ -311,6 +294,10 @@ static enum mcds__step find_next(struct mcds__segment_read *read,
     assert(read->more && read->is_empty && find_beyond(read) >= read->next);
     read->stage = READ_FIND;
     read->all_count = 0; /* they are in memory that is reused */
+    read->is_followed = false;
+    for (uint32_t i = read->head; i < read->base; i++)
+        if (read->scratch->requests[i].reply.outcome == MCDS_OUT_OK)
+            read->is_followed = true;
     read->find = (struct mcds__segment_find){
         .stream = read->stream, .low = read->next, .high = find_beyond(read)};
     return segment_read_step_find(read, operation);
@@ -343,19 +330,49 @@ static bool is_another(const struct mcds__segment_read *read, uint32_t i)
            request_of(read, i)->reply.flags != read->sight.last;
 }
 
-static enum mcds__step segment_read_take(struct mcds__segment_read *read,
-                                         struct mcds__operation *operation)
+/* Where the i-th segment is the first of a run that is missing, that is a gap, unless the caller has
+ * counted it. A segment of which it has read something is another loss; so is one that had not been
+ * made then. */
+static bool is_missing_new(const struct mcds__segment_read *read, uint32_t i)
 {
+    assert(i >= read->back && !exists(read, i));
+    bool is_here = i == read->back;
+    bool is_more = read->lost > 0 && i == read->back + read->lost;
+    if (!is_here && !is_more && !exists(read, i - 1))
+        return false;
+    return i >= read->back + read->counted || (is_here && read->seen_incarnation != 0);
+}
+
+static uint32_t incarnation_of(const struct mcds__segment_read *read, uint32_t i)
+{
+    return exists(read, i) ? request_of(read, i)->reply.flags : 0;
+}
+
+/* What the replies say of the stream as a whole. */
+static void take_stream(struct mcds__segment_read *read)
+{
+    assert(read->back < read->near);
     const mcds_reply *count = &read->scratch->requests[0].reply;
     read->made = mcds__segment_count_of(count, &read->values);
     read->known = read->sight.made > read->made ? read->sight.made : read->made;
+    if (read->looks)
+        read->truth = (uint8_t)mcds__segment_truth_of(
+            read->stream, &read->scratch->requests[read->base + read->near].reply);
     note_segments(read);
-    uint32_t known = count_known(read);
-    assert(known <= read->near + 1);
     read->all_count = 0;
     read->bound = find_bound(read);
     read->more = read->ended = false;
     read->is_empty = true;
+    read->before = read->back > 0 ? incarnation_of(read, read->back - 1) : 0;
+    read->here = incarnation_of(read, read->back);
+}
+
+static enum mcds__step segment_read_take(struct mcds__segment_read *read,
+                                         struct mcds__operation *operation)
+{
+    take_stream(read);
+    uint32_t known = count_known(read);
+    assert(known <= read->near + 1);
     for (uint32_t i = 0; i < read->near; i++) {
         if (!exists(read, i)) {
             if (i < read->back)
@@ -364,8 +381,7 @@ static enum mcds__step segment_read_take(struct mcds__segment_read *read,
                 stop_at(read, i);
                 return segment_read_finish(read, operation);
             }
-            if (i == read->back || exists(read, i - 1))
-                read->gaps += i >= read->back + read->counted;
+            read->gaps += is_missing_new(read, i);
             continue;
         }
         read->is_empty = read->is_empty && i < read->back;

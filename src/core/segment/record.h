@@ -42,8 +42,9 @@ struct mcds__segment_record {
     uint64_t writer;
     int64_t filed_ms;
     int64_t when_ms; /* filed_ms, where it is not STAMPED */
-    uint32_t before; /* HEADER: incarnation of the segment before; 0 = not known */
-    size_t begin;    /* where the record begins in the value */
+    uint32_t
+        before; /* HEADER: incarnation of the segment before; 0 = not known; UINT32_MAX = lost */
+    size_t begin; /* where the record begins in the value */
     size_t end;
     mcds_bytes payload;
 };

@@ -60,7 +60,8 @@
 #define MCDS__SEGMENT_SIGHTS 32
 /* Rounds of pipelines whose proofs are remembered. */
 #define MCDS__SEGMENT_PROOFS 8
-/* Client flags of the mark after the last segment of a stream that has ended. */
+/* Client flags of the mark after the last segment of a stream that has ended. In a header: the
+ * segment before was lost. */
 #define MCDS__SEGMENT_END UINT32_MAX
 
 /* The end of one stream, as a handle knows it. */
@@ -267,8 +268,9 @@ struct mcds__segment_locate {
     uint32_t incarnation; /* out: of `segment`; 0: it does not exist */
     uint8_t stage;        /* private; 0 at the start, as all that follow */
     uint64_t from;        /* the search begins here */
-    uint64_t made;        /* the count */
-    bool is_led;          /* the count has led the search */
+    uint64_t counted;     /* the count, */
+    uint64_t made;        /* or what this handle has seen, if that is more */
+    bool is_led;          /* `made` has led the search */
     uint32_t count;
     struct mcds__segment_scratch *scratch;
 };
@@ -298,6 +300,8 @@ struct mcds__segment_append {
     bool goes_on;   /* to another stage at once */
     bool doubt;     /* a copy may count in `doubted` or later */
     bool is_in;     /* in `segment`; that counts once the segments below are closed */
+    bool is_past; /* `doubted` was made again: a copy must be at the end for readers past it */
+    bool has_passed; /* it has gone on to the end once, because others had passed the segment */
     bool tells_loss;
     bool makes;
     bool checks;     /* the first request reads the count before the segment is made */
@@ -397,87 +401,6 @@ enum mcds__step mcds__segment_store_blocks(struct mcds__segment_append *append,
 /* How many blocks a LARGE record has, and how long they are; 0: mcds writes no such record. */
 uint32_t mcds__segment_block_count(const struct mcds__segment_record *record,
                                    uint64_t *length_out, uint32_t *block_length_out);
-
-/* Read segments [from, from + want) of a stream. If they are all missing and later ones exist,
- * or existed, it also finds the next one that is left. DONE with MCDS_OK; MCDS_UNSUPPORTED: a
- * newer version of mcds has written records into them; or failures of reading. */
-#define MCDS__SEGMENT_WANT_MAX                                                                 \
-    (MCDS__SEGMENT_CAPACITY - 1 - MCDS__SEGMENT_FAR - MCDS__SEGMENT_AHEAD -                    \
-     MCDS__SEGMENT_DISTANCE_MAX)
-#define MCDS__SEGMENT_SURVEY_MAX 28
-struct mcds__segment_item {
-    uint32_t index; /* of the segment, among those read */
-    uint32_t begin; /* of the record, in the segment's value */
-};
-struct mcds__segment_read {
-    struct mcds__segments *segments;
-    uint64_t stream; /* in, as the next two */
-    uint64_t from;
-    uint32_t want; /* 1 to MCDS__SEGMENT_WANT_MAX */
-    bool stays;    /* in: do not search for the next segment that is left */
-    bool recalls;  /* in: missing segments that this handle has seen count as lost */
-    bool looks;    /* in: a survey gets the root too */
-    /* in: what the caller has read of segment `from`: its incarnation, or 0, and the bytes. A loss
-     * that these bytes show is no gap. */
-    uint32_t seen_incarnation;
-    size_t seen_size;
-    uint32_t
-        counted;   /* in: segments, from `from` on, of which the caller has counted the loss */
-    uint8_t truth; /* out: of that GET, for the life of `stream` */
-    /* out: the records that count, in order, until the next read */
-    struct mcds__segment_item *items;
-    uint32_t count;
-    uint64_t gaps;    /* out: adds up over all reads: gaps, where segments are missing */
-    uint64_t corrupt; /* out: adds up over all reads: runs of bytes that are not records */
-    bool more;        /* out: segments exist after those read */
-    uint64_t bound; /* out: no segment existed from here on; at most twice as far as the last */
-    bool ended;     /* out: the stream has ended */
-    bool is_empty;  /* out: none of the segments exists */
-    uint64_t made;  /* out: the count; 0: not known */
-    uint64_t next;  /* out: where to continue: the segment after those read, or the last one */
-    size_t next_size;          /* out: bytes of it that have been read */
-    uint32_t next_incarnation; /* out: its incarnation; 0: it does not exist */
-    uint8_t stage;             /* private; 0 at the start, as all that follow */
-    bool is_newer;
-    const char *refused_at; /* out: the server of the first segment that is corrupt or newer */
-    uint64_t known; /* the segments below it have been made: `made`, or what was seen before */
-    struct mcds__segment_sight sight; /* before the segments were asked for */
-    uint64_t seed;                    /* of the table of ids, which others choose */
-    uint32_t back;                    /* segments before `from`, read for their ids */
-    uint32_t head; /* requests before those for segments: that for the count */
-    uint32_t near; /* segments read with their values, */
-    uint32_t base; /* and where their requests begin */
-    struct mcds__segment_find find;
-    uint32_t all_count;
-    uint32_t all_scratch;
-    struct mcds__segment_item *all;
-    uint8_t kinds[MCDS__SEGMENT_SURVEY_MAX];   /* of a survey */
-    uint32_t births[MCDS__SEGMENT_SURVEY_MAX]; /* of the first segments; 0: missing */
-    uint32_t *table;
-    uint32_t table_size;
-    mcds_buffer values;
-    struct mcds__segment_scratch *scratch;
-};
-void mcds__segment_read_begin(struct mcds__segment_read *read, struct mcds__segments *segments,
-                              uint64_t stream);
-enum mcds__step mcds__segment_read_step(struct mcds__segment_read *read,
-                                        struct mcds__operation *operation);
-/* Of several copies of a record in `all`, keep the first one. False: no memory. */
-bool mcds__segment_drop_copies(struct mcds__segment_read *read);
-/* Survey `count` streams at once: `stream` and the next ones, or, with `down`, the ones before.
- * Sets the kind of each in `kinds`. DONE with MCDS_OK: `items` are the records of the SHORT
- * ones; the index of an item is that of its stream. Or failures of reading. */
-enum mcds__segment_kind { MCDS__SEGMENT_NOTHING, MCDS__SEGMENT_SHORT, MCDS__SEGMENT_LONG };
-enum mcds__step mcds__segment_survey_step(struct mcds__segment_read *read, uint32_t count,
-                                          bool down, struct mcds__operation *operation);
-/* The record of an item; returns its segment. The payload of a LARGE one is elsewhere. */
-uint64_t mcds__segment_read_item(const struct mcds__segment_read *read,
-                                 const struct mcds__segment_item *item,
-                                 struct mcds__segment_record *record_out);
-/* The incarnation of the segment of an item. */
-uint32_t mcds__segment_read_incarnation(const struct mcds__segment_read *read,
-                                        const struct mcds__segment_item *item);
-void mcds__segment_read_free(struct mcds__segment_read *read);
 
 /* Fetch the payload of a LARGE record. DONE with MCDS_OK: `payload`, until the next fetch;
  * MCDS_LOST: a block is missing; MCDS_CORRUPT; failures of reading. */

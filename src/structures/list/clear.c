@@ -10,6 +10,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "core/segment/read.h"
 #include "structures/list/list.h"
 
 enum {

@@ -4,6 +4,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "core/segment/read.h"
 #include "structures/list/list.h"
 
 /* Segments read in the first round trip. */

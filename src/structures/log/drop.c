@@ -1,4 +1,6 @@
-/* Log: drop, which erases the segments of all chunks and then the root.
+/* Log: drop, which sets the mark of the life, erases the root, and then the segments of all chunks.
+ * A reader that misses a segment finds no root then, and does not take it for lost. Where the store
+ * has no memory for the mark, the segments are erased first, which makes room.
  *
  * In a long chunk it erases the last segment first and the count after all segments, so that the
  * next drop finds what a failed one has left. */
@@ -7,6 +9,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "core/segment/read.h"
 #include "structures/log/log.h"
 
 enum {
@@ -29,6 +32,7 @@ struct log_drop {
     bool goes_on;
     bool is_asked;   /* requests to erase have been made */
     bool erased;     /* something has been erased, or may have been */
+    bool is_over;    /* the root has been erased */
     bool is_survey;  /* the last read was a survey of several chunks */
     bool is_counted; /* the count of the long chunk is still to be erased */
     uint64_t life;
@@ -224,7 +228,10 @@ static enum mcds__step log_drop_pass_chunk(struct log_drop *drop)
         return log_drop_survey(drop);
     mcds__segment_forget_all(&drop->log->segments);
     mcds__operation_renew(&drop->base);
-    return log_drop_go_to(drop, DROP_MARK);
+    if (!drop->is_over)
+        return log_drop_go_to(drop, DROP_MARK);
+    (void)atomic_compare_exchange_strong(&drop->log->dropping, &drop->life, 0);
+    return mcds__operation_finish(&drop->base, MCDS_OK);
 }
 
 /* The segments of a long chunk have been erased. */
@@ -290,19 +297,33 @@ static enum mcds__step log_drop_take_read(struct log_drop *drop)
     return log_drop_go_to(drop, DROP_ERASE);
 }
 
-static enum mcds__step log_drop_begin(struct log_drop *drop)
+/* Begins with the first chunk. */
+static enum mcds__step erase_chunks(struct log_drop *drop)
 {
     mcds_log *log = drop->log;
+    assert(drop->life != 0 && drop->first == 0);
     int64_t now_ms = mcds__wall_ms(drop->base.env);
-    mcds__segment_read_begin(&drop->read, &log->segments, 0);
-    drop->life = drop->root.root.number;
     uint64_t stem = mcds__log_stem(drop->life);
     drop->first = mcds__log_stream(stem, mcds__log_unexpired(log, now_ms));
     drop->last = mcds__log_stream(stem, mcds__log_newest(log, now_ms) +
                                             mcds__log_reach(&log->settings));
+    return log_drop_survey(drop);
+}
+
+/* Without a root, continues with what a drop of this handle has left. */
+static enum mcds__step log_drop_begin(struct log_drop *drop, enum mcds__step step)
+{
+    int result = drop->base.result;
+    uint64_t left = atomic_load(&drop->log->dropping);
+    if (step != MCDS__DONE || (result != MCDS_OK && (result != MCDS_NOT_FOUND || left == 0)))
+        return step;
+    drop->life = result == MCDS_OK ? drop->root.root.number : left;
+    drop->is_over = result != MCDS_OK;
+    mcds__segment_read_begin(&drop->read, &drop->log->segments, 0);
     if (mcds__segment_get_scratch(&drop->scratch, drop->base.env) == NULL)
         return mcds__operation_finish(&drop->base, MCDS_NO_MEMORY);
-    return log_drop_survey(drop);
+    mcds__operation_renew(&drop->base);
+    return drop->is_over ? erase_chunks(drop) : log_drop_go_to(drop, DROP_MARK);
 }
 
 /* Sets the mark before the root is erased, so that a client that finds no root knows why. */
@@ -314,13 +335,16 @@ static enum mcds__step log_drop_set_mark(struct log_drop *drop)
     return mcds__operation_ask_repeatable(&drop->base, drop->scratch->requests, 1);
 }
 
-/* The drop continues when the store has no memory for the mark. */
+/* The drop continues when the store has no memory for the mark, at last without it. */
 static enum mcds__step log_drop_take_mark(struct log_drop *drop)
 {
     const mcds_reply *reply = &drop->scratch->requests[0].reply;
+    bool is_set = reply->outcome == MCDS_OUT_OK;
+    bool is_last = drop->first > drop->last;
+    drop->erased = drop->erased || is_set || reply->outcome == MCDS_OUT_UNKNOWN;
     if (!mcds__is_transport_trouble(reply)) {
         mcds__operation_renew(&drop->base);
-        return log_drop_go_to(drop, DROP_LAST);
+        return is_set || is_last ? log_drop_go_to(drop, DROP_LAST) : erase_chunks(drop);
     }
     drop->stage = DROP_MARK;
     if (mcds__operation_again(&drop->base))
@@ -333,9 +357,14 @@ static enum mcds__step erase_root(struct log_drop *drop)
 {
     enum mcds__step step = mcds__root_erase_step(&drop->root.root, &drop->base);
     uint64_t life = drop->life;
-    if (step == MCDS__DONE && drop->base.result == MCDS_OK)
-        (void)atomic_compare_exchange_strong(&drop->log->generation.known, &life, 0);
-    return step;
+    if (step != MCDS__DONE || drop->base.result != MCDS_OK)
+        return step;
+    (void)atomic_compare_exchange_strong(&drop->log->generation.known, &life, 0);
+    drop->is_over = drop->erased = true;
+    if (drop->first > drop->last)
+        return step;
+    atomic_store(&drop->log->dropping, drop->life);
+    return erase_chunks(drop);
 }
 
 static enum mcds__step log_drop_step_stage(struct log_drop *drop,
@@ -345,12 +374,8 @@ static enum mcds__step log_drop_step_stage(struct log_drop *drop,
     if (!is_erased(drop))
         return MCDS__DONE;
     switch (drop->stage) {
-    case DROP_ROOT: {
-        enum mcds__step step = mcds__log_begin_step(&drop->root, false, operation);
-        if (step != MCDS__DONE || operation->result != MCDS_OK)
-            return step;
-        return log_drop_begin(drop);
-    }
+    case DROP_ROOT:
+        return log_drop_begin(drop, mcds__log_begin_step(&drop->root, false, operation));
     case DROP_SURVEY:
         return log_drop_take_survey(drop);
     case DROP_LOCATE:
@@ -409,7 +434,8 @@ static int log_drop_launch(struct log_drop *drop, mcds_log *log, mcds_pipeline *
     drop->log = log;
     drop->stage = DROP_ROOT;
     drop->is_asked = false;
-    drop->erased = false;
+    drop->erased = drop->is_over = false;
+    drop->first = drop->last = 0;
     drop->read.segments = NULL;
     drop->scratch = drop->locate.scratch = NULL;
     mcds__log_begin(&drop->root, log);

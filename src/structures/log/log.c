@@ -124,6 +124,7 @@ static enum mcds__step go_on_in(struct log_put *put, uint64_t life)
 
 static enum mcds__step log_go_on(struct log_put *put)
 {
+    atomic_store(&put->log->seen_ns, put->base.sent_ns);
     if (put->put_out != NULL)
         *put->put_out += put->under_way;
     put->under_way = 0;
@@ -200,6 +201,8 @@ static enum mcds__step log_take_turn(struct log_put *put, enum mcds__step step)
     assert(put->stage == PUT_TURN);
     if (step != MCDS__DONE)
         return step;
+    if (put->turn.was_dropped)
+        mcds__log_forget_former(put->log, put->life);
     if (put->base.result == MCDS_OK)
         return go_on_in(put, put->turn.begin.root.number);
     if (put->base.result != MCDS_NOT_FOUND)

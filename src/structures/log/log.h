@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "core/descriptor/generation.h"
 #include "core/segment/segment.h"
@@ -29,8 +30,14 @@ struct mcds_log {
     char *name;
     struct mcds__log_settings wanted; /* 0: the value of the log */
     struct mcds__generation generation;
-    pthread_mutex_t mutex; /* protects the adoption of the settings */
-    _Atomic bool is_ready; /* the members below are set and never change */
+    /* A life of which this handle has erased the root, and not all else; 0: none. */
+    _Atomic uint64_t dropping;
+    /* A life that this handle knew before another replaced it: the next scan finds out whether it
+     * was dropped or lost. 0: none. */
+    _Atomic uint64_t former;
+    _Atomic int64_t seen_ns; /* when this handle last saw the root, on the monotonic clock */
+    pthread_mutex_t mutex;   /* protects the adoption of the settings */
+    _Atomic bool is_ready;   /* the members below are set and never change */
     struct mcds__log_settings settings;
     struct mcds__segments segments; /* one stream per chunk of each life */
 };
@@ -67,6 +74,26 @@ struct mcds__log_turn {
 void mcds__log_turn_begin(struct mcds__log_turn *turn, mcds_log *log, uint64_t stem);
 /* DONE with what mcds__log_begin_step returns when it is not to make the log. */
 enum mcds__step mcds__log_turn_step(struct mcds__log_turn *turn,
+                                    struct mcds__operation *operation);
+/* The loss of this life has been reported, or it was dropped. */
+static inline void mcds__log_forget_former(mcds_log *log, uint64_t life)
+{
+    (void)atomic_compare_exchange_strong(&log->former, &life, 0);
+}
+
+/* A drop erases the root before anything else, so a reader that has missed keys of a life reads
+ * then whether the life was dropped meanwhile. */
+struct mcds__log_fate {
+    const mcds_log *log;
+    uint64_t stem;
+    bool was_dropped; /* out */
+    bool is_asked;    /* private, as what follows */
+    struct mcds__key key;
+    mcds_request requests[2];
+};
+void mcds__log_fate_begin(struct mcds__log_fate *fate, const mcds_log *log, uint64_t stem);
+/* DONE with MCDS_OK, or failures of reading. */
+enum mcds__step mcds__log_fate_step(struct mcds__log_fate *fate,
                                     struct mcds__operation *operation);
 /* The request that sets the mark of this life. */
 mcds_request mcds__log_mark(const mcds_log *log, uint64_t stem, struct mcds__key *key_out);
@@ -130,6 +157,9 @@ bool mcds__log_cursor_shift(mcds_log_cursor *cursor, const mcds_log *log, int64_
  * whole life has been counted as a gap. */
 #define MCDS__LOG_CURSOR_FINISHED UINT32_C(0xff)
 #define MCDS__LOG_CURSOR_TOLD UINT32_C(0x100)
+/* In `flags`: the last call has failed after it had missed events, and it is not known whether they
+ * were lost or dropped. */
+#define MCDS__LOG_CURSOR_MISSED UINT32_C(0x400)
 /* In `flags`: the segment of chunk i at which the cursor is was lost, and that is counted. Each
  * writer that knew the segment records the loss with its next event. */
 static inline uint32_t mcds__log_cursor_counted(uint32_t i)

@@ -7,61 +7,13 @@
 
 #include "base/environment.h"
 #include "base/error.h"
-#include "structures/log/log.h"
+#include "structures/log/scan.h"
 
 /* Segments in the first round trip of a long chunk, when read from its end. */
 #define WANT_FIRST 8
-/* Most times that a scan may find its life ended before it fails. */
-#define TURNS_MAX 16
-
-enum {
-    SCAN_ROOT,
-    SCAN_TURN,
-    SCAN_SURVEY,
-    SCAN_LOCATE,
-    SCAN_READ,
-    SCAN_FIND,
-    SCAN_VISIT,
-    SCAN_LARGE,
-    SCAN_ROOT_AFTER
-};
-
-struct log_scan {
-    struct mcds__operation base;
-    mcds_log *log;
-    mcds_log_range range;
-    mcds_log_scan_cb visit;
-    void *context;
-    mcds_log_info *info_out;
-    uint8_t stage;
-    bool goes_on;
-    bool is_survey; /* the last read was a survey of several chunks */
-    bool exists;    /* the log exists: its root or a segment has been seen */
-    uint64_t life;  /* whose events are scanned */
-    uint64_t first; /* streams that are left, both ends included */
-    uint64_t last;
-    uint32_t width; /* of the survey */
-    uint32_t births
-        [MCDS__SEGMENT_SURVEY_MAX]; /* incarnations that this handle knew before the read */
-    uint32_t chunk;                 /* of the survey: the one being visited */
-    uint32_t item;                  /* the next to visit, counted from where the visit begins */
-    uint32_t begin;                 /* items of the chunk that is visited: [begin, end) */
-    uint32_t end;
-    uint64_t bound; /* of a long chunk: no segment existed from here on; 0: not known */
-    uint64_t low;   /* newest first: segments below this have not been read */
-    uint8_t turns;
-    uint64_t gaps; /* of the lives before this one */
-    struct mcds__log_begin root;
-    struct mcds__log_turn turn;
-    struct mcds__segment_locate locate;
-    struct mcds__segment_find find;
-    struct mcds__segment_read read;
-    struct mcds__segment_fetch large;
-};
-
 static void log_scan_release(struct mcds__operation *operation)
 {
-    struct log_scan *scan = (struct log_scan *)operation;
+    struct mcds__log_scan *scan = (struct mcds__log_scan *)operation;
     if (scan->read.segments != NULL) {
         mcds__segment_read_free(&scan->read);
         mcds__segment_fetch_free(&scan->large);
@@ -70,44 +22,19 @@ static void log_scan_release(struct mcds__operation *operation)
     scan->locate.scratch = NULL;
 }
 
-/* Continues with another stage without a round trip. */
-static enum mcds__step log_scan_go_to(struct log_scan *scan, uint8_t stage)
-{
-    assert(stage > SCAN_ROOT && stage <= SCAN_ROOT_AFTER);
-    scan->stage = stage;
-    scan->goes_on = true;
-    return MCDS__SLEEP;
-}
-
-static void add_info(struct log_scan *scan)
-{
-    mcds__log_add_info(scan->info_out, scan->read.gaps, scan->read.corrupt);
-}
-
-/* A log without root and segments may not exist. */
-static enum mcds__step log_scan_finish(struct log_scan *scan)
-{
-    if (!scan->exists) {
-        mcds__operation_renew(&scan->base);
-        return log_scan_go_to(scan, SCAN_ROOT_AFTER);
-    }
-    add_info(scan);
-    return mcds__operation_finish(&scan->base, MCDS_OK);
-}
-
 /* The next chunk. */
-static uint64_t next_chunk(const struct log_scan *scan)
+static uint64_t next_chunk(const struct mcds__log_scan *scan)
 {
     return scan->range.newest_first ? scan->last : scan->first;
 }
 
-static bool is_left(const struct log_scan *scan)
+static bool is_left(const struct mcds__log_scan *scan)
 {
     return scan->first <= scan->last && scan->last != UINT64_MAX;
 }
 
 /* Continue after the next chunk. */
-static void log_scan_pass_chunk(struct log_scan *scan)
+static void log_scan_pass_chunk(struct mcds__log_scan *scan)
 {
     assert(is_left(scan));
     if (scan->range.newest_first)
@@ -116,46 +43,64 @@ static void log_scan_pass_chunk(struct log_scan *scan)
         scan->first++;
 }
 
-static enum mcds__step log_scan_survey(struct log_scan *scan)
+static enum mcds__step log_scan_survey(struct mcds__log_scan *scan)
 {
     if (!is_left(scan))
-        return log_scan_finish(scan);
+        return mcds__log_scan_finish(scan);
     uint64_t left = scan->last - scan->first + 1;
     scan->read.stream = next_chunk(scan);
     scan->read.stage = 0;
+    scan->read.counted = 0;
     if (scan->width > left)
         scan->width = (uint32_t)left;
     assert(scan->width > 0 && scan->width <= MCDS__SEGMENT_SURVEY_MAX);
     for (uint32_t i = 0; i < scan->width; i++) {
         uint64_t stream = scan->range.newest_first ? scan->last - i : scan->first + i;
-        scan->births[i] = mcds__segment_sight_of(&scan->log->segments, stream);
+        struct mcds__segment_sight sight = mcds__segment_sight_copy(&scan->log->segments,
+                                                                    stream);
+        scan->births[i] = sight.incarnation;
+        scan->is_long[i] = sight.made > 1;
     }
     mcds__operation_renew(&scan->base);
-    return log_scan_go_to(scan, SCAN_SURVEY);
+    return mcds__log_scan_go_to(scan, MCDS__SCAN_SURVEY);
 }
 
 /* Events are lost where the first segment is not the one that this handle has seen, or where it is
  * missing and nothing else accounts for it. */
-static void note_first_segment(struct log_scan *scan)
+static void note_first_segment(struct mcds__log_scan *scan)
 {
     assert(scan->is_survey && scan->chunk < scan->width);
     uint32_t known = scan->births[scan->chunk];
     uint32_t incarnation = scan->read.births[scan->chunk];
     if (incarnation != 0)
         mcds__segment_note_sight(&scan->log->segments, next_chunk(scan), incarnation);
-    if (known != 0 && known != incarnation &&
-        (incarnation != 0 || scan->read.kinds[scan->chunk] == MCDS__SEGMENT_NOTHING))
-        scan->read.gaps++;
+    scan->is_told = known != 0 && known != incarnation &&
+                    (incarnation != 0 ||
+                     scan->read.kinds[scan->chunk] == MCDS__SEGMENT_NOTHING);
+    scan->read.gaps += scan->is_told;
+}
+
+/* Reads segments of a long chunk. Where the first one is another, those that are missing after it
+ * were lost with it, and that is counted. */
+static enum mcds__step log_scan_read(struct mcds__log_scan *scan, uint64_t from, uint64_t want)
+{
+    assert(want > 0 && want <= MCDS__SEGMENT_WANT_MAX);
+    scan->read.from = from;
+    scan->read.want = (uint32_t)want;
+    scan->read.counted = scan->is_told && from == 0 ? 2 : 0;
+    return mcds__log_scan_go_to(scan, MCDS__SCAN_READ);
 }
 
 /* Finds the records of the next chunk of the survey that has any, or the end of the survey. */
-static enum mcds__step visit_survey(struct log_scan *scan)
+static enum mcds__step visit_survey(struct mcds__log_scan *scan)
 {
     assert(scan->end <= scan->read.count);
     for (; scan->chunk < scan->width; scan->chunk++, log_scan_pass_chunk(scan)) {
+        scan->exists = scan->exists || scan->read.kinds[scan->chunk] != MCDS__SEGMENT_NOTHING;
+        if (scan->is_long[scan->chunk])
+            scan->read.kinds[scan->chunk] = MCDS__SEGMENT_LONG;
         enum mcds__segment_kind kind = scan->read.kinds[scan->chunk];
         note_first_segment(scan);
-        scan->exists = scan->exists || kind != MCDS__SEGMENT_NOTHING;
         scan->begin = scan->end;
         while (scan->end < scan->read.count && scan->read.items[scan->end].index == scan->chunk)
             scan->end++;
@@ -166,14 +111,13 @@ static enum mcds__step visit_survey(struct log_scan *scan)
             scan->locate = (struct mcds__segment_locate){.stream = next_chunk(scan),
                                                          .scratch = scan->locate.scratch};
             scan->read.stream = scan->locate.stream;
-            scan->read.from = 0;
-            scan->read.want = WANT_FIRST;
             scan->read.stays = scan->range.newest_first;
             scan->bound = 0;
-            return log_scan_go_to(scan, scan->range.newest_first ? SCAN_LOCATE : SCAN_READ);
+            return scan->range.newest_first ? mcds__log_scan_go_to(scan, MCDS__SCAN_LOCATE)
+                                            : log_scan_read(scan, 0, WANT_FIRST);
         }
         if (kind == MCDS__SEGMENT_SHORT && scan->begin < scan->end)
-            return log_scan_go_to(scan, SCAN_VISIT);
+            return mcds__log_scan_go_to(scan, MCDS__SCAN_VISIT);
     }
     scan->width = scan->width < MCDS__SEGMENT_SURVEY_MAX / 2 ? 2 * scan->width
                                                              : MCDS__SEGMENT_SURVEY_MAX;
@@ -181,17 +125,16 @@ static enum mcds__step visit_survey(struct log_scan *scan)
 }
 
 /* Reads the segments below this one, as many as one read takes. */
-static enum mcds__step log_scan_read_below(struct log_scan *scan, uint64_t segment)
+static enum mcds__step log_scan_read_below(struct mcds__log_scan *scan, uint64_t segment)
 {
     assert(segment > 0 && scan->range.newest_first);
-    scan->read.want = segment < MCDS__SEGMENT_WANT_MAX ? (uint32_t)segment
-                                                       : MCDS__SEGMENT_WANT_MAX;
-    scan->low = scan->read.from = segment - scan->read.want;
-    return log_scan_go_to(scan, SCAN_READ);
+    uint64_t want = segment < MCDS__SEGMENT_WANT_MAX ? segment : MCDS__SEGMENT_WANT_MAX;
+    scan->low = segment - want;
+    return log_scan_read(scan, scan->low, want);
 }
 
 /* Continues below segments that are all missing. */
-static enum mcds__step log_scan_step_find(struct log_scan *scan)
+static enum mcds__step log_scan_step_find(struct mcds__log_scan *scan)
 {
     enum mcds__step step = mcds__segment_find_step(&scan->find, &scan->log->segments,
                                                    scan->read.scratch, &scan->base);
@@ -204,7 +147,7 @@ static enum mcds__step log_scan_step_find(struct log_scan *scan)
 }
 
 /* All records that were read have been visited: continues with the next read. */
-static enum mcds__step log_scan_go_on(struct log_scan *scan)
+static enum mcds__step log_scan_go_on(struct mcds__log_scan *scan)
 {
     assert(scan->item == scan->end - scan->begin);
     if (scan->is_survey) {
@@ -215,23 +158,20 @@ static enum mcds__step log_scan_go_on(struct log_scan *scan)
     struct mcds__segment_read *read = &scan->read;
     if (read->count > 0)
         mcds__operation_renew(&scan->base);
-    if (!scan->range.newest_first && read->more && read->next < scan->bound) {
-        read->from = read->next;
-        read->want = MCDS__SEGMENT_WANT_MAX;
-        return log_scan_go_to(scan, SCAN_READ);
-    }
+    if (!scan->range.newest_first && read->more && read->next < scan->bound)
+        return log_scan_read(scan, read->next, MCDS__SEGMENT_WANT_MAX);
     if (scan->range.newest_first && scan->low > 0) {
         if (!read->is_empty)
             return log_scan_read_below(scan, scan->low);
         scan->find = (struct mcds__segment_find){
             .stream = read->stream, .high = scan->low, .down = true};
-        return log_scan_go_to(scan, SCAN_FIND);
+        return mcds__log_scan_go_to(scan, MCDS__SCAN_FIND);
     }
     log_scan_pass_chunk(scan);
     return log_scan_survey(scan);
 }
 
-static const struct mcds__segment_item *item_of(const struct log_scan *scan)
+static const struct mcds__segment_item *item_of(const struct mcds__log_scan *scan)
 {
     assert(scan->item < scan->end - scan->begin);
     uint32_t i = scan->range.newest_first ? scan->end - 1 - scan->item
@@ -240,8 +180,8 @@ static const struct mcds__segment_item *item_of(const struct log_scan *scan)
 }
 
 /* Returns true after the last event. */
-static bool log_scan_show(struct log_scan *scan, const struct mcds__segment_record *record,
-                          mcds_bytes payload)
+static bool log_scan_show(struct mcds__log_scan *scan,
+                          const struct mcds__segment_record *record, mcds_bytes payload)
 {
     mcds_log_event event = mcds__log_event(record, payload);
     scan->item++;
@@ -250,7 +190,7 @@ static bool log_scan_show(struct log_scan *scan, const struct mcds__segment_reco
            (scan->range.limit > 0 && --scan->range.limit == 0);
 }
 
-static enum mcds__step log_scan_visit_items(struct log_scan *scan)
+static enum mcds__step log_scan_visit_items(struct mcds__log_scan *scan)
 {
     struct mcds__segment_record record;
     while (scan->item < scan->end - scan->begin) {
@@ -258,14 +198,14 @@ static enum mcds__step log_scan_visit_items(struct log_scan *scan)
         if (record.filed_ms < scan->range.first_ms || record.filed_ms >= scan->range.last_ms)
             scan->item++;
         else if ((record.flags & MCDS__SEGMENT_LARGE) != 0)
-            return log_scan_go_to(scan, SCAN_LARGE);
+            return mcds__log_scan_go_to(scan, MCDS__SCAN_LARGE);
         else if (log_scan_show(scan, &record, record.payload))
-            return log_scan_finish(scan);
+            return mcds__log_scan_finish(scan);
     }
     return log_scan_go_on(scan);
 }
 
-static enum mcds__step log_scan_step_large(struct log_scan *scan)
+static enum mcds__step log_scan_step_large(struct mcds__log_scan *scan)
 {
     struct mcds__segment_record record;
     (void)mcds__segment_read_item(&scan->read, item_of(scan), &record);
@@ -281,39 +221,11 @@ static enum mcds__step log_scan_step_large(struct log_scan *scan)
     if (result != MCDS_OK)
         scan->item++;
     else if (log_scan_show(scan, &record, scan->large.payload))
-        return log_scan_finish(scan);
-    return log_scan_go_to(scan, SCAN_VISIT);
+        return mcds__log_scan_finish(scan);
+    return mcds__log_scan_go_to(scan, MCDS__SCAN_VISIT);
 }
 
-/* The chunks of the range that are kept, in this life. */
-static enum mcds__step log_scan_begin(struct log_scan *scan, uint64_t life)
-{
-    mcds_log *log = scan->log;
-    uint64_t stem = mcds__log_stem(life);
-    int64_t now_ms = mcds__wall_ms(scan->base.env);
-    int64_t oldest_ms = now_ms - (int64_t)log->settings.retention_ms;
-    if (scan->range.first_ms < oldest_ms)
-        scan->range.first_ms = oldest_ms;
-    if (scan->range.last_ms == 0)
-        scan->range.last_ms = INT64_MAX;
-    if (scan->range.first_ms >= scan->range.last_ms)
-        return log_scan_finish(scan);
-    uint64_t last = mcds__log_chunk(log, scan->range.last_ms - 1);
-    uint64_t farthest = mcds__log_newest(log, now_ms) + mcds__log_reach(&log->settings);
-    if (last > farthest)
-        last = farthest;
-    uint64_t first = mcds__log_chunk(log, scan->range.first_ms);
-    if (first > last)
-        return log_scan_finish(scan);
-    scan->life = life;
-    scan->first = mcds__log_stream(stem, first);
-    scan->last = mcds__log_stream(stem, last);
-    scan->width = MCDS__SEGMENT_SURVEY_MAX;
-    scan->read.looks = true;
-    return log_scan_survey(scan);
-}
-
-static enum mcds__step log_scan_take_survey(struct log_scan *scan, enum mcds__step step)
+static enum mcds__step log_scan_take_survey(struct mcds__log_scan *scan, enum mcds__step step)
 {
     if (step != MCDS__DONE || scan->base.result != MCDS_OK)
         return step;
@@ -329,34 +241,10 @@ static enum mcds__step log_scan_take_survey(struct log_scan *scan, enum mcds__st
     }
     mcds__operation_renew(&scan->base);
     mcds__log_turn_begin(&scan->turn, scan->log, mcds__log_stem(scan->life));
-    return log_scan_go_to(scan, SCAN_TURN);
+    return mcds__log_scan_go_to(scan, MCDS__SCAN_TURN);
 }
 
-/* The root of the life was missing. */
-static enum mcds__step log_scan_take_turn(struct log_scan *scan, enum mcds__step step)
-{
-    const struct mcds__log_turn *turn = &scan->turn;
-    if (step != MCDS__DONE)
-        return step;
-    int result = scan->base.result;
-    if (result == MCDS_OK && turn->begin.root.number != scan->life) {
-        /* Nothing of the life that has ended is visited, so what its survey found is not counted. */
-        scan->gaps += !turn->was_dropped;
-        scan->read.gaps = scan->gaps;
-        scan->read.corrupt = 0;
-        scan->read.is_newer = false;
-        return scan->turns++ < TURNS_MAX ? log_scan_begin(scan, turn->begin.root.number)
-                                         : mcds__operation_finish(&scan->base, MCDS_BUSY);
-    }
-    if (result != MCDS_OK && result != MCDS_NOT_FOUND)
-        return step;
-    if (result == MCDS_NOT_FOUND && turn->was_dropped)
-        return step;
-    scan->exists = scan->exists || result == MCDS_OK;
-    return visit_survey(scan);
-}
-
-static enum mcds__step log_scan_take_location(struct log_scan *scan, enum mcds__step step)
+static enum mcds__step log_scan_take_location(struct mcds__log_scan *scan, enum mcds__step step)
 {
     if (step != MCDS__DONE || scan->base.result != MCDS_OK)
         return step;
@@ -364,13 +252,13 @@ static enum mcds__step log_scan_take_location(struct log_scan *scan, enum mcds__
     uint64_t seen = mcds__segment_sight_copy(&scan->log->segments, scan->locate.stream).made;
     if (segments < seen)
         segments = seen;
-    scan->read.want = segments < WANT_FIRST ? (uint32_t)segments : WANT_FIRST;
-    scan->low = scan->read.from = segments - scan->read.want;
-    assert(scan->read.want > 0 && scan->read.want <= segments);
-    return log_scan_go_to(scan, SCAN_READ);
+    uint64_t want = segments < WANT_FIRST ? segments : WANT_FIRST;
+    assert(want > 0);
+    scan->low = segments - want;
+    return log_scan_read(scan, scan->low, want);
 }
 
-static enum mcds__step log_scan_take_read(struct log_scan *scan, enum mcds__step step)
+static enum mcds__step log_scan_take_read(struct mcds__log_scan *scan, enum mcds__step step)
 {
     if (step != MCDS__DONE || scan->base.result != MCDS_OK)
         return step;
@@ -378,56 +266,47 @@ static enum mcds__step log_scan_take_read(struct log_scan *scan, enum mcds__step
         scan->bound = scan->read.bound;
     scan->begin = scan->item = 0;
     scan->end = scan->read.count;
-    return log_scan_go_to(scan, SCAN_VISIT);
+    return mcds__log_scan_go_to(scan, MCDS__SCAN_VISIT);
 }
 
-static enum mcds__step log_scan_take_root(struct log_scan *scan, enum mcds__step step)
-{
-    mcds_log *log = scan->log;
-    if (step != MCDS__DONE || scan->base.result != MCDS_OK)
-        return step;
-    mcds__segment_read_begin(&scan->read, &log->segments, 0);
-    mcds__segment_fetch_begin(&scan->large, &log->segments);
-    scan->read.recalls = true;
-    return log_scan_begin(scan, scan->root.root.number);
-}
-
-static enum mcds__step take_root_after(struct log_scan *scan, enum mcds__step step)
-{
-    if (step == MCDS__DONE &&
-        (scan->base.result == MCDS_OK || scan->base.result == MCDS_NOT_FOUND))
-        add_info(scan);
-    return step;
-}
-
-static enum mcds__step log_scan_step_stage(struct log_scan *scan,
+static enum mcds__step log_scan_step_stage(struct mcds__log_scan *scan,
                                            struct mcds__operation *operation)
 {
-    assert(scan->stage <= SCAN_ROOT_AFTER);
+    assert(scan->stage <= MCDS__SCAN_ROOT_AFTER);
     switch (scan->stage) {
-    case SCAN_ROOT:
+    case MCDS__SCAN_ROOT:
         scan->root.root.number = atomic_load(&scan->log->generation.known);
         if (scan->root.root.stage == 0 && scan->root.root.number != 0)
-            return log_scan_take_root(scan, mcds__operation_finish(operation, MCDS_OK));
+            return mcds__log_scan_take_root(scan, mcds__operation_finish(operation, MCDS_OK));
         scan->exists = true;
-        return log_scan_take_root(scan, mcds__log_begin_step(&scan->root, false, operation));
-    case SCAN_TURN:
-        return log_scan_take_turn(scan, mcds__log_turn_step(&scan->turn, operation));
-    case SCAN_ROOT_AFTER:
-        return take_root_after(scan, mcds__log_begin_step(&scan->root, false, operation));
-    case SCAN_SURVEY:
+        return mcds__log_scan_take_root(scan,
+                                        mcds__log_begin_step(&scan->root, false, operation));
+    case MCDS__SCAN_FORMER:
+        return mcds__log_scan_take_former(scan, mcds__log_fate_step(&scan->fate, operation));
+    case MCDS__SCAN_TURN:
+        return mcds__log_scan_take_turn(scan, mcds__log_turn_step(&scan->turn, operation));
+    case MCDS__SCAN_ROOT_AFTER:
+        return mcds__log_scan_take_root_after(
+            scan, mcds__log_begin_step(&scan->root, false, operation));
+    case MCDS__SCAN_NEXT:
+        return log_scan_survey(scan);
+    case MCDS__SCAN_SURVEYED:
+        return visit_survey(scan);
+    case MCDS__SCAN_SURVEY:
         return log_scan_take_survey(scan, mcds__segment_survey_step(&scan->read, scan->width,
                                                                     scan->range.newest_first,
                                                                     operation));
-    case SCAN_LOCATE:
+    case MCDS__SCAN_LOCATE:
         return log_scan_take_location(
             scan, mcds__segment_locate_step(&scan->locate, &scan->log->segments, operation));
-    case SCAN_READ:
+    case MCDS__SCAN_READ:
         return log_scan_take_read(scan, mcds__segment_read_step(&scan->read, operation));
-    case SCAN_FIND:
+    case MCDS__SCAN_FIND:
         return log_scan_step_find(scan);
-    case SCAN_VISIT:
+    case MCDS__SCAN_VISIT:
         return log_scan_visit_items(scan);
+    case MCDS__SCAN_FATE:
+        return mcds__log_scan_take_fate(scan, mcds__log_fate_step(&scan->fate, operation));
     default:
         return log_scan_step_large(scan);
     }
@@ -435,7 +314,7 @@ static enum mcds__step log_scan_step_stage(struct log_scan *scan,
 
 static enum mcds__step log_scan_step(struct mcds__operation *operation)
 {
-    struct log_scan *scan = (struct log_scan *)operation;
+    struct mcds__log_scan *scan = (struct mcds__log_scan *)operation;
     enum mcds__step step = MCDS__DONE;
     do {
         scan->goes_on = false;
@@ -444,12 +323,12 @@ static enum mcds__step log_scan_step(struct mcds__operation *operation)
     return step;
 }
 
-static const struct mcds__operation_kind scan_kind = {"log", "scan", sizeof(struct log_scan),
-                                                      log_scan_step};
+static const struct mcds__operation_kind scan_kind = {
+    "log", "scan", sizeof(struct mcds__log_scan), log_scan_step};
 
-static int log_scan_launch(struct log_scan *scan, mcds_log *log, const mcds_log_range *range,
-                           mcds_log_scan_cb visit, void *context, mcds_log_info *info_out,
-                           mcds_pipeline *pipeline, uint64_t tag)
+static int log_scan_launch(struct mcds__log_scan *scan, mcds_log *log,
+                           const mcds_log_range *range, mcds_log_scan_cb visit, void *context,
+                           mcds_log_info *info_out, mcds_pipeline *pipeline, uint64_t tag)
 {
     mcds_log_range own;
     if (log == NULL || visit == NULL)
@@ -469,7 +348,7 @@ static int log_scan_launch(struct log_scan *scan, mcds_log *log, const mcds_log_
     scan->visit = visit;
     scan->context = context;
     scan->info_out = info_out;
-    scan->stage = SCAN_ROOT;
+    scan->stage = MCDS__SCAN_ROOT;
     scan->exists = false;
     scan->turns = 0;
     scan->gaps = 0;
@@ -483,7 +362,7 @@ static int log_scan_launch(struct log_scan *scan, mcds_log *log, const mcds_log_
 int mcds_log_scan(mcds_log *log, const mcds_log_range *range, mcds_log_scan_cb visit,
                   void *context, mcds_log_info *info_out)
 {
-    struct log_scan scan;
+    struct mcds__log_scan scan;
     return log_scan_launch(&scan, log, range, visit, context, info_out, NULL, 0);
 }
 

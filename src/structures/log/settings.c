@@ -158,6 +158,18 @@ static bool log_settings_fits(const struct mcds__log_settings *wanted,
     return true;
 }
 
+/* The root has been seen: this is the current life. The mark of another may have expired where this
+ * handle saw its root long ago. */
+static void note_life(mcds_log *log, uint64_t life, int64_t now_ns)
+{
+    uint64_t before = atomic_exchange(&log->generation.known, life);
+    int64_t seen_ns = atomic_exchange(&log->seen_ns, now_ns);
+    if (before == 0 || before == life)
+        return;
+    bool is_long_ago = now_ns - seen_ns > (int64_t)log->settings.retention_ms * NS_PER_MS;
+    atomic_store(&log->former, is_long_ago ? 0 : before);
+}
+
 /* The keys contain the settings, so logs with different settings have different keys. */
 static enum mcds__step adopt(struct mcds__log_begin *begin, struct mcds__operation *operation)
 {
@@ -180,7 +192,7 @@ static enum mcds__step adopt(struct mcds__log_begin *begin, struct mcds__operati
     }
     bool is_fine = settings.chunk_ms == log->settings.chunk_ms;
     if (is_fine)
-        atomic_store(&log->generation.known, begin->root.number);
+        note_life(log, begin->root.number, operation->sent_ns);
     (void)pthread_mutex_unlock(&log->mutex);
     if (is_fine)
         return mcds__operation_finish(operation, MCDS_OK);

@@ -1,0 +1,135 @@
+/* Log: the life that a scan visits, and whether what the scan misses was lost or dropped. */
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/environment.h"
+#include "structures/log/scan.h"
+
+/* Most times that a scan may find its life ended before it fails. */
+#define TURNS_MAX 16
+
+static void add_info(struct mcds__log_scan *scan)
+{
+    mcds__log_add_info(scan->info_out, scan->read.gaps, scan->read.corrupt);
+}
+
+/* A log without root and segments may not exist. */
+static enum mcds__step finish_judged(struct mcds__log_scan *scan)
+{
+    if (!scan->exists) {
+        mcds__operation_renew(&scan->base);
+        return mcds__log_scan_go_to(scan, MCDS__SCAN_ROOT_AFTER);
+    }
+    add_info(scan);
+    return mcds__operation_finish(&scan->base, MCDS_OK);
+}
+
+/* Segments that were missing may be missing because the log was dropped meanwhile. */
+enum mcds__step mcds__log_scan_finish(struct mcds__log_scan *scan)
+{
+    assert(scan->read.gaps >= scan->gaps);
+    if (scan->read.gaps == scan->gaps)
+        return finish_judged(scan);
+    mcds__operation_renew(&scan->base);
+    mcds__log_fate_begin(&scan->fate, scan->log, mcds__log_stem(scan->life));
+    return mcds__log_scan_go_to(scan, MCDS__SCAN_FATE);
+}
+
+enum mcds__step mcds__log_scan_take_fate(struct mcds__log_scan *scan, enum mcds__step step)
+{
+    if (step != MCDS__DONE)
+        return step;
+    if (scan->base.result == MCDS_OK && scan->fate.was_dropped)
+        scan->read.gaps = scan->gaps;
+    return finish_judged(scan);
+}
+
+/* The chunks of the range that are kept, in this life. */
+static enum mcds__step log_scan_begin(struct mcds__log_scan *scan, uint64_t life)
+{
+    mcds_log *log = scan->log;
+    uint64_t stem = mcds__log_stem(life);
+    int64_t now_ms = mcds__wall_ms(scan->base.env);
+    int64_t oldest_ms = now_ms - (int64_t)log->settings.retention_ms;
+    if (scan->range.first_ms < oldest_ms)
+        scan->range.first_ms = oldest_ms;
+    if (scan->range.last_ms == 0)
+        scan->range.last_ms = INT64_MAX;
+    if (scan->range.first_ms >= scan->range.last_ms)
+        return mcds__log_scan_finish(scan);
+    uint64_t last = mcds__log_chunk(log, scan->range.last_ms - 1);
+    uint64_t farthest = mcds__log_newest(log, now_ms) + mcds__log_reach(&log->settings);
+    if (last > farthest)
+        last = farthest;
+    assert(scan->range.first_ms < scan->range.last_ms);
+    uint64_t first = mcds__log_chunk(log, scan->range.first_ms);
+    if (first > last)
+        return mcds__log_scan_finish(scan);
+    scan->life = life;
+    scan->first = mcds__log_stream(stem, first);
+    scan->last = mcds__log_stream(stem, last);
+    scan->width = MCDS__SEGMENT_SURVEY_MAX;
+    scan->read.looks = true;
+    return mcds__log_scan_go_to(scan, MCDS__SCAN_NEXT);
+}
+
+/* The root of the life was missing. */
+enum mcds__step mcds__log_scan_take_turn(struct mcds__log_scan *scan, enum mcds__step step)
+{
+    const struct mcds__log_turn *turn = &scan->turn;
+    if (step != MCDS__DONE)
+        return step;
+    int result = scan->base.result;
+    if (result == MCDS_OK && turn->begin.root.number != scan->life) {
+        mcds__log_forget_former(scan->log, scan->life);
+        /* Nothing of the life that has ended is visited, so what its survey found is not counted. */
+        scan->gaps += !turn->was_dropped;
+        scan->read.gaps = scan->gaps;
+        scan->read.corrupt = 0;
+        scan->read.is_newer = false;
+        return scan->turns++ < TURNS_MAX ? log_scan_begin(scan, turn->begin.root.number)
+                                         : mcds__operation_finish(&scan->base, MCDS_BUSY);
+    }
+    if (result != MCDS_OK && result != MCDS_NOT_FOUND)
+        return step;
+    if (result == MCDS_NOT_FOUND && turn->was_dropped)
+        return step;
+    scan->exists = scan->exists || result == MCDS_OK;
+    return mcds__log_scan_go_to(scan, MCDS__SCAN_SURVEYED);
+}
+
+enum mcds__step mcds__log_scan_take_root(struct mcds__log_scan *scan, enum mcds__step step)
+{
+    mcds_log *log = scan->log;
+    if (step != MCDS__DONE || scan->base.result != MCDS_OK)
+        return step;
+    mcds__segment_read_begin(&scan->read, &log->segments, 0);
+    mcds__segment_fetch_begin(&scan->large, &log->segments);
+    scan->read.recalls = true;
+    scan->former = atomic_load(&log->former);
+    if (scan->former == 0)
+        return log_scan_begin(scan, scan->root.root.number);
+    mcds__operation_renew(&scan->base);
+    mcds__log_fate_begin(&scan->fate, log, mcds__log_stem(scan->former));
+    return mcds__log_scan_go_to(scan, MCDS__SCAN_FORMER);
+}
+
+/* The life that this handle knew was dropped or lost. A loss is reported once. */
+enum mcds__step mcds__log_scan_take_former(struct mcds__log_scan *scan, enum mcds__step step)
+{
+    if (step != MCDS__DONE || scan->base.result != MCDS_OK)
+        return step;
+    assert(scan->read.gaps == 0 && scan->former != 0);
+    scan->gaps = scan->read.gaps = !scan->fate.was_dropped;
+    mcds__log_forget_former(scan->log, scan->former);
+    return log_scan_begin(scan, scan->root.root.number);
+}
+
+enum mcds__step mcds__log_scan_take_root_after(struct mcds__log_scan *scan,
+                                               enum mcds__step step)
+{
+    if (step == MCDS__DONE &&
+        (scan->base.result == MCDS_OK || scan->base.result == MCDS_NOT_FOUND))
+        add_info(scan);
+    return step;
+}

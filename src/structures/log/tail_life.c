@@ -1,0 +1,104 @@
+/* Log: the life that a tail follows, and whether what it misses was lost or dropped. */
+#include <assert.h>
+#include <stdatomic.h>
+
+#include "base/error.h"
+#include "structures/log/tail.h"
+
+/* Most times that a tail may find its life ended before it fails. */
+#define TURNS_MAX 16
+
+/* What the last call has missed was lost, or dropped. */
+void mcds__log_tail_take_missed(struct mcds__log_tail *tail, bool was_dropped)
+{
+    tail->gaps_sure += !was_dropped && (tail->cursor->flags & MCDS__LOG_CURSOR_MISSED) != 0;
+    tail->cursor->flags &= ~MCDS__LOG_CURSOR_MISSED;
+}
+
+enum mcds__step mcds__log_tail_turn(struct mcds__log_tail *tail)
+{
+    assert(tail->read.segments != NULL && !tail->is_asked);
+    tail->read.looks = false;
+    mcds__operation_renew(&tail->base);
+    mcds__log_turn_begin(&tail->turn, tail->log, mcds__log_cursor_stem(tail->cursor));
+    return mcds__log_tail_go_to(tail, MCDS__TAIL_TURN);
+}
+
+/* What a drop has erased is no gap. */
+static void pass_gaps(struct mcds__log_tail *tail, bool were_dropped)
+{
+    tail->gaps_sure += were_dropped ? 0 : tail->gaps + tail->read.gaps;
+    tail->gaps = tail->read.gaps = 0;
+}
+
+/* The root of the cursor's life was missing. */
+enum mcds__step mcds__log_tail_take_turn(struct mcds__log_tail *tail, enum mcds__step step)
+{
+    mcds_log_cursor *cursor = tail->cursor;
+    const struct mcds__log_turn *turn = &tail->turn;
+    if (step != MCDS__DONE)
+        return step;
+    int result = tail->base.result;
+    if (result == MCDS_NOT_FOUND && turn->was_dropped) {
+        pass_gaps(tail, true);
+        mcds__log_cursor_begin_life(cursor, cursor->life);
+        (void)mcds__log_cursor_shift(cursor, tail->log, tail->now_ms);
+        return step;
+    }
+    if (result != MCDS_OK && result != MCDS_NOT_FOUND)
+        return step;
+    uint32_t life = mcds__descriptor_flags(turn->begin.root.number);
+    if ((result == MCDS_NOT_FOUND || life != cursor->life) && !turn->was_dropped &&
+        !tail->has_segments && mcds__log_cursor_is_foreign(cursor, tail->log))
+        return mcds__operation_explain(&tail->base, MCDS_INVALID,
+                                       MCDS__WHY(CURSOR_OF_OTHER_STORE));
+    mcds__log_tail_take_missed(tail, turn->was_dropped);
+    if (result == MCDS_NOT_FOUND || life == cursor->life) /* what the store has left of it */
+        return mcds__log_tail_go_to(tail, tail->has_read ? MCDS__TAIL_ITEMS
+                                          : tail->is_new ? MCDS__TAIL_LOCATE
+                                                         : MCDS__TAIL_READ);
+    if (tail->turns++ == TURNS_MAX)
+        return mcds__operation_finish(&tail->base, MCDS_BUSY);
+    pass_gaps(tail, turn->was_dropped);
+    uint64_t former = atomic_load(&tail->log->former);
+    if (turn->was_dropped && mcds__log_stem(former) == turn->stem)
+        mcds__log_forget_former(tail->log, former);
+    tail->gaps_sure += !turn->was_dropped && (cursor->flags & MCDS__LOG_CURSOR_TOLD) == 0;
+    mcds__log_cursor_begin_life(cursor, life);
+    tail->has_read = tail->is_asked = false;
+    tail->bound = tail->newer_than = 0;
+    return mcds__log_tail_poll(tail);
+}
+
+/* The next call with the cursor finds out whether they are gaps. */
+static enum mcds__step leave_gaps(struct mcds__log_tail *tail)
+{
+    tail->cursor->flags |= MCDS__LOG_CURSOR_MISSED;
+    pass_gaps(tail, true);
+    return MCDS__DONE;
+}
+
+/* The tail has ended, and segments were missing: perhaps because the log was dropped. */
+enum mcds__step mcds__log_tail_judge_gaps(struct mcds__log_tail *tail)
+{
+    if (tail->is_judged || tail->read.segments == NULL || tail->gaps + tail->read.gaps == 0)
+        return MCDS__DONE;
+    assert(tail->cursor->count > 0);
+    tail->is_judged = true;
+    if (tail->base.result != MCDS_OK && tail->base.result != MCDS_NOT_FOUND)
+        return leave_gaps(tail);
+    tail->ended_with = tail->base.result;
+    mcds__operation_renew(&tail->base);
+    mcds__log_fate_begin(&tail->fate, tail->log, mcds__log_cursor_stem(tail->cursor));
+    return mcds__log_tail_go_to(tail, MCDS__TAIL_FATE);
+}
+
+enum mcds__step mcds__log_tail_take_fate(struct mcds__log_tail *tail, enum mcds__step step)
+{
+    if (step != MCDS__DONE)
+        return step;
+    if (tail->base.result != MCDS_OK)
+        (void)leave_gaps(tail);
+    pass_gaps(tail, tail->fate.was_dropped);
+    return mcds__operation_finish(&tail->base, tail->ended_with);
+}
