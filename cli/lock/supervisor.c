@@ -83,17 +83,18 @@ static void close_streams(void)
 }
 
 /* The end of the program is reported before it is reaped: if this process is killed in between, mcds
- * inherits the dead program with its status. */
-static void tell_end(const struct watchman *watchman)
+ * inherits the dead program with its status. Returns whether the program has ended. */
+static bool tell_end(const struct watchman *watchman)
 {
     siginfo_t info = {.si_pid = 0};
     if (waitid(P_PID, (id_t)watchman->descendants.group, &info, WEXITED | WNOHANG | WNOWAIT) !=
             0 ||
         info.si_pid == 0)
-        return;
+        return false;
     int core = info.si_code == CLD_DUMPED ? WCOREFLAG : 0;
     tell(watchman, NEWS_ENDED,
          info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status | core);
+    return true;
 }
 
 /* Returns whether a child is left. */
@@ -101,12 +102,16 @@ static bool reap(const struct watchman *watchman)
 {
     int status;
     pid_t pid;
-    tell_end(watchman);
+    bool is_told = tell_end(watchman);
     while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED)) > 0) {
         if (pid != watchman->descendants.group)
             continue;
         if (WIFSTOPPED(status))
             tell(watchman, NEWS_STOPPED, WSTOPSIG(status));
+        else if (!is_told) /* it ended since */
+            tell(watchman, NEWS_ENDED, status);
+        if (!WIFSTOPPED(status))
+            tell(watchman, NEWS_REAPED, 0); /* until then mcds sees a process in the group */
     }
     return pid == 0;
 }

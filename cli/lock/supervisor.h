@@ -31,8 +31,9 @@ enum supervisor_news_kind {
     NEWS_STARTED, /* number: the process id of the command */
     NEWS_FAILED,  /* number: the errno of the failed start */
     NEWS_STOPPED, /* number: the signal */
-    NEWS_ENDED,   /* number: as waitpid gives it */
-    NEWS_SWEPT    /* number: 1 if processes could not be killed, else 0 */
+    NEWS_ENDED, /* number: as waitpid gives it; the command may be a zombie until NEWS_REAPED */
+    NEWS_REAPED, /* number: 0 */
+    NEWS_SWEPT   /* number: 1 if processes could not be killed, else 0 */
 };
 
 struct supervisor_news {
