@@ -24,7 +24,7 @@ NEEDY = {
                                                "online beat o2 ann --exact", "online beat o3 ann --estimated"],
 }
 CONTENT = ["counter add c", "counter add p --plain", "counter add k --stripes 2", "visitors hit v", "visitors hit v ann",
-           "online beat o ann", "list push b x", "log put g x"]
+           "online beat o ann --width 1d", "list push b x", "log put g x"]
 
 
 class DoctorTest(unittest.TestCase):
