@@ -51,13 +51,32 @@ bench:
 promises:
 	tools/promises
 
-# DESTDIR stages; without it root also tells the dynamic linker.
-install:
-	tools/setup build
-	cmake --preset release -DCMAKE_INSTALL_PREFIX="$(PREFIX)"
-	cmake --build --preset release
+# The library, the command with its manual and completions, and the Python package where python3-cffi is.
+# DESTDIR stages; without it root also updates the list of the dynamic linker.
+install: installable
 	DESTDIR="$(DESTDIR)" cmake --install build/release
 	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+
+uninstall: installable
+	DESTDIR="$(DESTDIR)" tools/uninstall build/release
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+
+installable:
+	tools/setup build
+	cmake --preset release -DCMAKE_INSTALL_PREFIX="$(PREFIX)" -DMCDS_BUILD_PYTHON=ON
+	cmake --build --preset release
+
+# The source archive of the last commit, its bill of materials (SPDX), and checksums: build/dist.
+dist:
+	tools/dist
+
+# Debian packages: build/deb/*.deb.
+deb:
+	tools/deb
+
+# In fresh Debians: installed, used, upgraded and purged.
+deb-test:
+	tests/deb/run
 
 check:
 	tools/check
@@ -95,4 +114,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all demo test test-busy asan tsan msan cov portable fuzz mutants bench promises install check stress chaos field duel sim prove format clean
+.PHONY: all demo test test-busy asan tsan msan cov portable fuzz mutants bench promises install uninstall installable dist deb deb-test check stress chaos field duel sim prove format clean

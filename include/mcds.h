@@ -3,10 +3,10 @@
  * Know these before the first call:
  *
  *  - A call returns one int. 0: done. Positive: a normal answer that the caller handles (not
- *    found, busy). Negative: failure; nothing was changed, unless the comment of the call says
- *    otherwise. MCDS_AMBIGUOUS is the exception: a reply was lost, or the deadline passed after a
- *    part was done. The change may have been applied, or may be applied later. The comment of the
- *    call describes this case.
+ *    found, busy). Negative: failure; nothing was changed, unless the description of the call
+ *    says otherwise. MCDS_AMBIGUOUS is the exception: a reply was lost, or the deadline passed
+ *    after a part was done. The change may have been applied, or may be applied later. The
+ *    description of the call describes this case.
  *  - The library prints nothing, starts no thread and installs no signal handler. No reply of a
  *    server aborts the program. `lmdb:` is different: LMDB maps the file into memory, and another
  *    program that truncates the open file or overwrites its pages can crash this program.
@@ -25,7 +25,7 @@
  *    `flags` is a uint32_t of combined bits. A member that takes one of several values has an
  *    enum type.
  *  - Outputs are the last parameters of a call, before pipeline and tag. A call that does not
- *    return MCDS_OK leaves them untouched unless its comment says otherwise.
+ *    return MCDS_OK leaves them untouched unless its description says otherwise.
  *  - Names are C strings of 1 to 1024 bytes of any value. A name that takes more than 100 bytes
  *    when encoded is stored as a hash. open copies the name and the options.
  *  - Opening a structure does not access the store; its first call does.
@@ -45,17 +45,17 @@
  *    times of the clock mcds_env.monotonic_ns.
  *
  * Every waiting call X has a twin X_start that puts the same operation into a pipeline. X_start
- * takes the same arguments, then `pipeline` and `tag`. The comment of X applies to both. X_start
- * returns MCDS_OK when the operation is started; the completion carries the result of the
+ * takes the same arguments, then `pipeline` and `tag`. The description of X applies to both.
+ * X_start returns MCDS_OK when the operation is started; the completion carries the result of the
  * operation. X_start fails only for an invalid argument, for an operation that the store does not
  * support, for lack of memory, or in a child process. The operation is then not started.
  *
- * The comment of each function uses the labels below. The text here applies to every function;
- * the comment of a function adds only what differs.
+ * The description of each function uses the labels below. The text here applies to every
+ * function; the description of a function adds only what differs.
  *
  * Arguments:   The first argument is the handle that open returned. If a pointer is NULL, or
  *              bytes have a length but no address, the function returns MCDS_INVALID; a function
- *              without a result does nothing. Where a comment allows NULL for an output, the
+ *              without a result does nothing. Where a description allows NULL for an output, the
  *              output is discarded.
  *              store       the handle that mcds_open returned
  *              name        as above
@@ -65,7 +65,7 @@
  *              pipeline    of the same store
  *              tag         any number; the completion carries it
  * Returns:     Every function that accesses the store may return these results, even if its
- *              comment does not name them. Nothing was changed:
+ *              description does not name them. Nothing was changed:
  *              MCDS_TIMEOUT      the timeout has passed
  *              MCDS_UNAVAILABLE  a server or file cannot be reached
  *              MCDS_FULL         the store is out of memory or disk space; only from calls that

@@ -1,6 +1,7 @@
 """Describe the extension mcds._binding to cffi; setup.py builds it.
 
 MCDS_INCLUDEDIR and MCDS_LIBDIR name a build or an installation; without them pkg-config does.
+MCDS_RUNPATH lists the directories in which the extension looks for the library before the linker does.
 """
 
 import os
@@ -34,7 +35,6 @@ def helpers() -> str:
 
 
 include = os.environ.get("MCDS_INCLUDEDIR") or variable("includedir")
-built = os.environ.get("MCDS_LIBDIR")
 
 ffi = cffi.FFI()
 ffi.cdef(declare.declare(include) + helpers() + CALLBACKS)
@@ -44,8 +44,7 @@ ffi.set_source(
     sources=[os.path.relpath(os.path.join(HERE, "collect.c"))],
     depends=[os.path.join(HERE, "collect.h")],
     include_dirs=[HERE, include],
-    library_dirs=[built or variable("libdir")],
-    # What a build tree makes runs where it lies; an installed library is found by the linker.
-    runtime_library_dirs=[built] if built else [],
+    library_dirs=[os.environ.get("MCDS_LIBDIR") or variable("libdir")],
+    runtime_library_dirs=[path for path in os.environ.get("MCDS_RUNPATH", "").split(":") if path],
     libraries=["mcds"],
 )

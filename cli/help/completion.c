@@ -97,6 +97,16 @@ static void print_bash(const struct noun *nouns)
                  "complete -F _mcds mcds\n");
 }
 
+/* A file that zsh loads at the first completion is the body of a function with the name of the file:
+ * it defines the real one and calls it. */
+static void print_zsh(const struct noun *nouns)
+{
+    output_print("#compdef mcds\n"
+                 "autoload -U +X bashcompinit && bashcompinit\n");
+    print_bash(nouns);
+    output_print("[ \"${funcstack[1]}\" != _mcds ] || _bash_complete -F _mcds\n");
+}
+
 static void print_fish_option(const char *condition, const struct parameter *option)
 {
     output_print("complete -c mcds -n '%s' -l %s", condition, option->word);
@@ -137,8 +147,7 @@ int completion_run(struct session *session, const struct command *command)
     if (strcmp(wanted, "bash") == 0) {
         print_bash(session->nouns);
     } else if (strcmp(wanted, "zsh") == 0) {
-        output_print("autoload -U +X bashcompinit && bashcompinit\n");
-        print_bash(session->nouns);
+        print_zsh(session->nouns);
     } else if (strcmp(wanted, "fish") == 0) {
         print_fish(session->nouns);
     } else {

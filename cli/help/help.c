@@ -1,9 +1,11 @@
-/* Help, the list of exit codes and the commands of the manual page, all from the table. */
+/* Help and the list of exit codes, from the table. */
 #include "help/help.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "help/manual.h"
 #include "help/usage.h"
 #include "io/exit.h"
 #include "io/report.h"
@@ -71,6 +73,10 @@ static void explain_verb(const struct noun *noun, const struct verb *verb)
     write_usage(noun, verb, usage);
     output_print("usage: mcds %s\n\n", usage);
     print_wrapped(verb->help, 0, 0);
+    if (takes_each(verb)) {
+        output_print("\n");
+        print_wrapped(SEVERAL, 0, 0);
+    }
     if (verb->arguments[0] != NULL || verb->options != 0)
         output_print("\n");
     for (const struct parameter *const *at = verb->arguments; *at != NULL; at++)
@@ -92,6 +98,7 @@ static void print_noun(const struct noun *noun)
 
 static void explain_noun(const struct noun *noun)
 {
+    assert(noun->verbs != NULL);
     output_print("%s: %s\n\n", noun->word, noun->help);
     for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++) {
         char usage[USAGE_MAX];
@@ -137,93 +144,10 @@ static void explain_exit(void)
     print_item(code, text);
     STATUS_MAP(PRINT_STATUS)
 #undef PRINT_STATUS
-    print_item("other", "the exit code of COMMAND; 128 + N when signal N ended it");
-}
-
-/* Text for mdoc, which gives a backslash and a leading dot or quote a meaning. */
-static void print_mdoc(const char *text)
-{
-    if (*text == '.' || *text == '\'')
-        output_print("\\&");
-    for (; *text != '\0'; text++) {
-        if (*text == '\\')
-            output_print("\\e");
-        else if (*text == '-')
-            output_print("\\-");
-        else
-            output_print("%c", *text);
-        if (*text == '.' && text[1] == ' ') {
-            output_print("\n");
-            text++;
-        }
-    }
-    output_print("\n");
-}
-
-static void print_mdoc_parameter(const struct parameter *parameter)
-{
-    output_print(".It");
-    if (parameter->letter != '\0')
-        output_print(" Fl %c ,", parameter->letter);
-    if (parameter->word != NULL)
-        output_print(" Fl \\-%s", parameter->word);
-    if (parameter->placeholder != NULL)
-        output_print(" Ar %s", parameter->placeholder);
-    output_print("\n");
-    print_mdoc(parameter->help);
-}
-
-static void print_mdoc_options(uint64_t which)
-{
-    output_print(".Bl -tag -width Ds\n");
-    for (int id = 0; id < OPTION_COUNT; id++)
-        if ((which & BIT(id)) != 0)
-            print_mdoc_parameter(&options[id]);
-    output_print(".El\n");
-}
-
-static void print_mdoc_verb(const struct noun *noun, const struct verb *verb)
-{
-    output_print(".It Nm mcds Cm %s", noun->word);
-    if (verb->word[0] != '\0')
-        output_print(" %s", verb->word);
-    const char *end = "";
-    for (const struct parameter *const *at = verb->arguments; *at != NULL; at++) {
-        output_print("%s%s Ar %s%s", (*at)->optional ? end : "", (*at)->optional ? " Oo" : "",
-                     (*at)->placeholder, (*at)->many ? " ..." : "");
-        end = (*at)->optional ? " Oc" : end;
-    }
-    output_print("%s", end);
-    if (verb->options != 0)
-        output_print(" Oo Ar OPTIONS Oc");
-    output_print(takes_program(verb) ? " Oo Fl \\- Ar COMMAND ... Oc\n" : "\n");
-    print_mdoc(verb->help);
-    if (verb->options != 0)
-        print_mdoc_options(verb->options);
-}
-
-static void print_man(const struct noun *nouns)
-{
-    output_print(".Sh OPTIONS\nThese are accepted anywhere before\n.Fl \\- .\n");
-    print_mdoc_options(OPTIONS_GLOBAL);
-    output_print(".Sh COMMANDS\n.Bl -tag -width Ds\n");
-    for (const struct noun *noun = nouns; noun->word != NULL; noun++)
-        for (const struct verb *verb = noun->verbs; verb->word != NULL; verb++)
-            print_mdoc_verb(noun, verb);
-    output_print(".El\n");
-}
-
-static void print_man_exit(void)
-{
-    output_print(".Sh EXIT STATUS\n.Bl -tag -width 1234\n");
-#define PRINT_STATUS(name, number, text)                                                       \
-    output_print(".It %d\n", number);                                                          \
-    print_mdoc(text);
-    STATUS_MAP(PRINT_STATUS)
-#undef PRINT_STATUS
-    output_print(
-        ".It other\nthe exit code of\n.Ar COMMAND ,\nor 128 + N when signal N ended it\n"
-        ".El\n");
+    print_item("several", STATUS_OF_SEVERAL);
+    print_item("other",
+               "the exit code of COMMAND; 128 + N when signal N ended it, a wait for a lock, "
+               "or standard input");
 }
 
 static int unknown_topic(struct session *session, const struct command *command,
@@ -235,6 +159,22 @@ static int unknown_topic(struct session *session, const struct command *command,
                    near != NULL ? near : "", near != NULL ? "'?" : "");
     report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
     return STATUS_USAGE;
+}
+
+/* For tools/manuals: what the manual page `topic` takes from the table. */
+static int explain_manual(struct session *session, const struct command *command,
+                          const char *topic)
+{
+    const struct noun *noun = topic == NULL ? NULL : find_noun(session->nouns, topic);
+    if (topic == NULL)
+        print_manual(session->nouns);
+    else if (strcmp(topic, "exit") == 0)
+        print_manual_exit();
+    else if (noun != NULL)
+        print_manual_of(noun);
+    else
+        return unknown_topic(session, command, topic, nearest_noun(session->nouns, topic));
+    return STATUS_DONE;
 }
 
 int help_run(struct session *session, const struct command *command)
@@ -250,13 +190,8 @@ int help_run(struct session *session, const struct command *command)
         explain_exit();
         return STATUS_DONE;
     }
-    if (strcmp(topic, "man") == 0) {
-        if (word != NULL && strcmp(word, "exit") == 0)
-            print_man_exit();
-        else
-            print_man(nouns);
-        return STATUS_DONE;
-    }
+    if (strcmp(topic, "man") == 0)
+        return explain_manual(session, command, word);
     const struct noun *noun = find_noun(nouns, topic);
     if (noun == NULL)
         return unknown_topic(session, command, topic, nearest_noun(nouns, topic));

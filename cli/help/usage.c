@@ -22,7 +22,8 @@ void write_usage(const struct noun *noun, const struct verb *verb, char out[USAG
     for (const struct parameter *const *at = verb->arguments; *at != NULL; at++) {
         if ((*at)->optional)
             append(out, end, " [", "");
-        append(out, (*at)->optional ? "" : " ", (*at)->placeholder, (*at)->many ? "..." : "");
+        append(out, (*at)->optional ? "" : " ", (*at)->placeholder,
+               (*at)->many || (*at)->each ? "..." : "");
         end = (*at)->optional ? "]" : end;
     }
     append(out, end, "", "");

@@ -5,6 +5,12 @@
 #include "table/command.h"
 
 #define USAGE_MAX 200
+
+/* The help of a verb that takes several names or elements. */
+#define SEVERAL                                                                                \
+    "Several are handled together, with one line for each in the order typed: - for one that " \
+    "failed or answered no. 'mcds help exit' explains the exit code."
+
 /* How the command is typed, without "mcds": "counter add NAME [N] [OPTIONS]". */
 void write_usage(const struct noun *noun, const struct verb *verb, char out[USAGE_MAX]);
 /* "counter get, table get": where a verb without a noun belongs. */

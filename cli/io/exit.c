@@ -1,6 +1,8 @@
 /* Exit codes and advice for the results of the library. */
 #include "io/exit.h"
 
+#include <errno.h>
+
 #include "mcds.h"
 
 int status_of(int result)
@@ -51,6 +53,20 @@ const char *advice_on(int result)
         return "; choose another NAME or namespace (-N)";
     case MCDS_PROTOCOL:
         return "; is this the port of a memcached server?";
+    default:
+        return "";
+    }
+}
+
+const char *advice_on_errno(int reason)
+{
+    switch (reason) {
+    case EMFILE:
+        return "; raise the limit (ulimit -n)";
+    case EAGAIN:
+        return "; raise the limit of processes (ulimit -u)";
+    case ENOMEM:
+        return "; raise the limit of memory (ulimit -v)";
     default:
         return "";
     }

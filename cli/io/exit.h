@@ -19,6 +19,10 @@
     X(STATUS_CANNOT_RUN, 126, "COMMAND cannot be run")                                         \
     X(STATUS_NOT_FOUND, 127, "there is no such COMMAND")
 
+#define STATUS_OF_SEVERAL                                                                      \
+    "of several names or elements, or of a batch: 80 if one of them may have been applied, "   \
+    "otherwise the first code of 64 or more, otherwise 1 if one answered no"
+
 enum status {
 #define STATUS_ENUM(name, code, text) name = code,
     STATUS_MAP(STATUS_ENUM)
@@ -33,5 +37,7 @@ int status_of(int result);
 
 /* Advice on a result, to append to its sentence; "" when the sentence has it. */
 const char *advice_on(int result);
+/* The same for an errno: the limit of this process that it names. */
+const char *advice_on_errno(int reason);
 
 #endif

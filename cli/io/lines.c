@@ -1,6 +1,7 @@
-/* Lines of standard input. */
+/* Lines of standard input, or of a file. */
 #include "io/lines.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 void lines_open(struct lines *lines, size_t max)
 {
     memset(lines, 0, sizeof *lines);
+    lines->fd = STDIN_FILENO;
     lines->max = max;
 }
 
@@ -51,6 +53,7 @@ enum line lines_next(struct lines *lines, char **line_out, size_t *length_out)
         lines->is_skipping = !is_whole;
         if (was_skipping)
             continue;
+        assert(begin != NULL); /* a whole line, or one that is too long */
         if (!lines->is_raw && is_whole && length > 0 && begin[length - 1] == '\r')
             length--;
         if (length > lines->max)
@@ -93,12 +96,14 @@ void lines_read(struct lines *lines)
         lines->begin = 0;
     }
     ssize_t got = -1;
+    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+    while (poll(&input, 1, -1) < 0 && errno == EINTR) { /* a signal may have ended the input */
+    }
     if (!make_room(lines))
         errno = ENOMEM;
     else
         do {
-            got = read(STDIN_FILENO, lines->buffer + lines->end,
-                       lines->capacity - lines->end - 1);
+            got = read(lines->fd, lines->buffer + lines->end, lines->capacity - lines->end - 1);
         } while (got < 0 && errno == EINTR);
     if (got > 0)
         lines->end += (size_t)got;

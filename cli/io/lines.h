@@ -1,4 +1,4 @@
-/* Lines of standard input, without waiting for more input than a line needs. */
+/* Lines of standard input, or of a file, without waiting for more input than a line needs. */
 #ifndef MCDS_CLI_IO_LINES_H
 #define MCDS_CLI_IO_LINES_H
 
@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 struct lines {
+    int fd;       /* standard input, unless the caller sets another */
     char *buffer; /* grows up to the size of the longest line */
     size_t capacity;
     size_t max;   /* bytes of a line */

@@ -14,7 +14,7 @@
 
 #include "io/quote.h"
 
-#define SENTENCE_MAX 1024
+#define SENTENCE_MAX 2048
 /* Larger whole numbers do not survive a JavaScript program. */
 #define JSON_INTEGER_MAX (INT64_C(1) << 53)
 
@@ -214,22 +214,21 @@ void output_print(const char *format, ...)
     va_end(arguments);
 }
 
-/* Characters that a terminal would act on as \xHH; `out` has room for four times the text. */
-static size_t write_visible(const char *text, char *out)
+size_t make_visible(const char *text, char *out)
 {
     size_t length = strlen(text);
     size_t written = 0;
     for (size_t i = 0; i < length;) {
-        size_t hidden = control_length(text + i, length - i);
         size_t character = utf8_length(text + i, length - i);
-        size_t step = hidden > 0 ? hidden : character > 0 ? character : 1;
-        for (size_t end = i + step; i < end; i++)
-            if (hidden > 0)
+        bool is_hidden = character == 0 || control_length(text + i, length - i) > 0;
+        for (size_t end = i + (character > 0 ? character : 1); i < end; i++)
+            if (is_hidden)
                 written += (size_t)snprintf(out + written, sizeof "\\xHH", "\\x%02x",
                                             (unsigned char)text[i]);
             else
                 out[written++] = text[i];
     }
+    out[written] = '\0';
     return written;
 }
 
@@ -246,7 +245,7 @@ void complain(const struct output *output, const char *format, ...)
         length = (size_t)snprintf(text, sizeof text, "mcds: line %lu: ", output->line);
     else
         length = (size_t)snprintf(text, sizeof text, "mcds: ");
-    length += write_visible(sentence, text + length);
+    length += make_visible(sentence, text + length);
     text[length++] = '\n';
     (void)fwrite(text, 1, length, stderr);
 }

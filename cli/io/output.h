@@ -51,8 +51,11 @@ void output_end(struct output *output);
 /* Prints a text of the command on standard output, unquoted. */
 void output_print(const char *format, ...) MCDS_PRINTF(1, 2);
 
-/* "mcds: SENTENCE" on standard error; in a batch "mcds: line N: SENTENCE". Control characters
- * of the sentence come out as \xHH. */
+/* Copies a sentence with the characters that a terminal would act on, and bytes that are no UTF-8,
+ * as \xHH; `out` has room for four times its length and the NUL. Returns the length. */
+size_t make_visible(const char *sentence, char *out);
+
+/* "mcds: SENTENCE" on standard error; in a batch "mcds: line N: SENTENCE"; made visible. */
 void complain(const struct output *output, const char *format, ...) MCDS_PRINTF(2, 3);
 
 /* Whether standard output is open for writing and not full, as far as that can be known without

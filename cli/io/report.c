@@ -16,11 +16,41 @@ static void print_head(struct output *output, const struct command *command)
     output_begin(output);
     if (command->noun == NULL)
         return;
-    output_text(output, "noun", command->noun->word, HIDDEN);
+    if (command->noun->word[0] != '\0')
+        output_text(output, "noun", command->noun->word, HIDDEN);
     if (command->verb != NULL && command->verb->word[0] != '\0')
         output_text(output, "verb", command->verb->word, HIDDEN);
     if (command->arguments[0] != NULL)
         output_name(output, "name", command->arguments[0], HIDDEN);
+}
+
+/* The element of which a sentence or object is, where several were typed; "" for a name. */
+static mcds_bytes element_of(const struct command *command)
+{
+    return command->is_of_several ? command->bytes[1] : mcds_text("");
+}
+
+size_t write_element(char sentence[SENTENCE_MAX], const struct command *command)
+{
+    mcds_bytes element = element_of(command);
+    int length = element.length < SHOWN_MAX ? (int)element.length : SHOWN_MAX;
+    sentence[0] = '\0';
+    if (length == 0)
+        return 0;
+    return (size_t)snprintf(sentence, SENTENCE_MAX, "'%.*s': ", length,
+                            (const char *)element.data);
+}
+
+/* With the placeholder as the key: "element". */
+static void print_element_of(struct output *output, const struct command *command)
+{
+    char key[16] = "";
+    if (element_of(command).length == 0)
+        return;
+    const char *placeholder = command->verb->arguments[1]->placeholder;
+    for (size_t i = 0; placeholder[i] != '\0' && i + 1 < sizeof key; i++)
+        key[i] = (char)(placeholder[i] | ('a' ^ 'A'));
+    output_bytes(output, key, element_of(command), HIDDEN);
 }
 
 void report_failure(struct output *output, const struct command *command, int status,
@@ -31,11 +61,14 @@ void report_failure(struct output *output, const struct command *command, int st
         complain(output, "%s", sentence);
     if (output->json) {
         print_head(output, command);
-        output_text(output, "error", sentence, HIDDEN);
+        print_element_of(output, command);
+        char shown[4 * SENTENCE_MAX + 1];
+        (void)make_visible(sentence, shown);
+        output_text(output, "error", shown, HIDDEN);
         output_text(output, "result", name, HIDDEN);
         output_number(output, "exit", status, HIDDEN);
         output_end(output);
-    } else if (output->line > 0) {
+    } else if (output->line > 0 || command->is_of_several) {
         output_begin(output);
         output_text(output, "", "-", SHOWN);
         output_end(output);
@@ -62,6 +95,11 @@ static void add_doubt(char sentence[SENTENCE_MAX], const struct command *command
 static const char *saying_of(const struct command *command, int result)
 {
     bool drops_lock = is_given(command, OPTION_DROP);
+    if (result == MCDS_NOT_FOUND && is_given(command, OPTION_YES) &&
+        command->arguments[0][0] == '~')
+        return "there is none; if ls lists it, it is the hash of a name of more than 100 "
+               "bytes: "
+               "drop it with the drop of its noun and the whole name";
     if (result == MCDS_NOT_FOUND)
         return drops_lock ? "there is none" : command->noun->missing;
     if (result == MCDS_BUSY && drops_lock)
@@ -88,10 +126,12 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
     int length = key.length < SHOWN_MAX ? (int)key.length : SHOWN_MAX;
     bool is_of_key = length > 0 && verb->arguments[1]->kind == KIND_NAME;
     const char *refused = is_given(command, OPTION_IF_ABSENT) ? "has a value" : verb->refused;
-    if (result < 0 && message != NULL) {
-        (void)snprintf(sentence, SENTENCE_MAX, "%s", message);
-    } else if (result < 0) {
-        explain_failure(sentence, SENTENCE_MAX, command);
+    if (result < 0) {
+        size_t named = write_element(sentence, command);
+        if (message != NULL)
+            (void)snprintf(sentence + named, SENTENCE_MAX - named, "%s", message);
+        else
+            explain_failure(sentence + named, SENTENCE_MAX - named, command);
     } else if (result == MCDS_NOT_FOUND && is_of_key) {
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s' has no '%.*s'", noun, name, length,
                        (const char *)key.data);
@@ -99,7 +139,8 @@ void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
         (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': '%.*s' %s", noun, name, length,
                        (const char *)key.data, refused);
     } else {
-        (void)snprintf(sentence, SENTENCE_MAX, "%s '%.200s': %s", noun, name,
+        size_t named = write_element(sentence, command);
+        (void)snprintf(sentence + named, SENTENCE_MAX - named, "%s '%.200s': %s", noun, name,
                        saying_of(command, result));
     }
     if (result == MCDS_AMBIGUOUS)
@@ -147,12 +188,13 @@ static int complain_of_loss(const struct output *output, const struct command *c
 }
 
 /* Whether an operation that succeeded has changed the store. */
-static bool has_changed(const struct command *command, const struct answer *answer)
+static bool has_changed(const struct command *command, const struct answer *answer, int result)
 {
     const struct verb *verb = command->verb;
     bool looks = verb->start == lock_look && !is_given(command, OPTION_BREAK) &&
                  !is_given(command, OPTION_DROP);
-    return verb->done != NULL && !looks && (verb->change == CHANGE_UNTOLD || answer->changed);
+    return verb->done != NULL && !looks && result == MCDS_OK &&
+           (verb->change == CHANGE_UNTOLD || answer->changed);
 }
 
 /* The value taken is no longer in the store, so it is printed before anything else is done. */
@@ -180,7 +222,7 @@ int report(struct output *output, const struct command *command, const struct an
     }
     int status = status_of_command(command, result);
     if (status == STATUS_DONE) {
-        output->changes += has_changed(command, answer) ? 1 : 0;
+        output->changes += has_changed(command, answer, result) ? 1 : 0;
         print_done(output, command, answer, result);
         if (command->verb->start == counter_take)
             print_taken(output, command, answer);

@@ -4,7 +4,10 @@
 
 #include "table/command.h"
 
-#define SENTENCE_MAX 1024
+#define SENTENCE_MAX 2048
+
+/* Begins a sentence with the element, where several were typed. Returns its length. */
+size_t write_element(char sentence[SENTENCE_MAX], const struct command *command);
 
 /* Prints why a command was not executed. `message` of a negative result: as explain_failure writes
  * it; NULL: this thread's last failure. */

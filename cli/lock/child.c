@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/exit.h"
 #include "lock/processes.h"
 
 /* How often orphans are killed, and the time between: in all as long as a sweep of the
@@ -31,24 +30,31 @@ struct start {
 };
 
 /* In the process of the program, below the supervisor: only what is safe between fork and exec. */
-static void become(const void *context, int report)
+static int become(const void *context)
 {
     const struct start *start = context;
-    pid_t supervisor = getppid();
-    (void)setpgid(0, 0);
     if (start->tty >= 0)
         (void)tcsetpgrp(start->tty, getpid()); /* SIGTTOU is blocked here */
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != supervisor)
-        _exit(1); /* it died before we could ask for the signal */
     (void)sigaction(SIGPIPE, &start->inheritance->pipe, NULL);
     (void)sigaction(SIGXFSZ, &start->inheritance->size, NULL);
     (void)sigaction(SIGCHLD, &start->inheritance->child, NULL);
     (void)sigprocmask(SIG_SETMASK, &start->inheritance->mask, NULL);
     (void)execvp(start->program[0], start->program);
-    int reason = errno;
-    ssize_t told = write(report, &reason, sizeof reason);
-    _exit(told == (ssize_t)sizeof reason ? STATUS_CANNOT_RUN : STATUS_INTERNAL);
+    return errno;
+}
+
+static void take_news(struct child *child)
+{
+    struct supervisor_news news;
+    while (supervisor_next(&child->supervisor, 0, &news)) {
+        if (news.kind == NEWS_STOPPED)
+            child->stopped_by = news.number;
+        if (news.kind == NEWS_ENDED) {
+            child->stopped_by = 0;
+            child->is_ended = true;
+            child->wait_status = news.number;
+        }
+    }
 }
 
 /* The supervisor was killed, and its children are ours now: the program, which died with it, and
@@ -57,21 +63,19 @@ static bool reap_ours(struct child *child)
 {
     int status;
     pid_t pid;
-    bool was_running = !child->is_ended;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        take_news(child); /* it may have reported the end of the program before it was killed */
         if (pid == child->supervisor.pid) {
             child->is_unwatched = true;
-            child->is_orphaned = was_running;
+            child->is_orphaned = child->is_orphaned || !child->is_ended;
         }
         if (pid == child->group && !child->is_ended) {
             child->is_ended = true;
             child->wait_status = status;
+            /* What dies with the supervisor is killed; else it had ended before. */
+            child->is_orphaned = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
         }
     }
-    /* What dies with the supervisor is killed; else it had ended before. */
-    if (child->is_ended &&
-        !(WIFSIGNALED(child->wait_status) && WTERMSIG(child->wait_status) == SIGKILL))
-        child->is_orphaned = false;
     return pid == 0;
 }
 
@@ -96,8 +100,37 @@ static void end_orphans(struct child *child)
         (void)poll(NULL, 0, ORPHAN_STEP_MS);
 }
 
-int child_start(struct child *child, char *const *program, int64_t kill_at_ns,
-                const struct inheritance *inheritance)
+/* Takes the news of the start. A supervisor that is stopped until `kill_at_ns` is killed. One that
+ * was killed may have said too little: the program counts as started from its fork on, and
+ * child_reap finds out how it ended. */
+static enum child_outcome hear_of_start(struct child *child, int64_t kill_at_ns,
+                                        int *reason_out)
+{
+    struct supervisor_news news;
+    int64_t until_ns = kill_at_ns;
+    for (;;) {
+        bool is_told = supervisor_next(&child->supervisor, until_ns, &news);
+        if (is_told && news.kind == NEWS_FORKED) {
+            child->group = child->descendants.group = news.number;
+        } else if (is_told) {
+            *reason_out = news.number;
+            return news.kind == NEWS_STARTED ? CHILD_STARTED
+                   : news.kind == NEWS_LATE  ? CHILD_LATE
+                                             : CHILD_FAILED;
+        } else {
+            (void)kill(child->supervisor.pid, SIGKILL);
+            if (child->group > 0)
+                return CHILD_STARTED;
+            child->is_unwatched = true;
+            if (until_ns == INT64_MAX)
+                return CHILD_UNGUARDED;
+            until_ns = INT64_MAX; /* to the end of the pipe, from where on no program starts */
+        }
+    }
+}
+
+enum child_outcome child_start(struct child *child, char *const *program, int64_t kill_at_ns,
+                               const struct inheritance *inheritance, int *reason_out)
 {
     *child = (struct child){.group = -1, .tty = open("/dev/tty", O_RDWR | O_CLOEXEC)};
     child->descendants.group = -1;
@@ -106,33 +139,20 @@ int child_start(struct child *child, char *const *program, int64_t kill_at_ns,
     bool whole = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
     struct start start = {program, whole && is_foreground(child->tty) ? child->tty : -1,
                           inheritance};
-    struct supervisor_news news = {NEWS_FAILED, ECHILD};
+    enum child_outcome outcome = CHILD_FAILED;
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* for when the supervisor is killed */
-    int reason = supervisor_start(&child->supervisor, kill_at_ns, become, &start);
+    *reason_out = supervisor_start(&child->supervisor, kill_at_ns, become, &start);
     child->descendants.cgroup = child->supervisor.cgroup;
-    if (reason == 0 && !supervisor_next(&child->supervisor, true, &news))
-        end_orphans(child); /* it was killed before it could report */
-    if (reason == 0 && news.kind == NEWS_STARTED)
-        child->group = child->descendants.group = news.number;
-    else if (reason == 0)
-        reason = news.number;
-    if (reason != 0)
+    if (*reason_out == 0)
+        outcome = hear_of_start(child, kill_at_ns, reason_out);
+    if (outcome != CHILD_STARTED)
         child_end(child);
-    return reason;
+    return outcome;
 }
 
 void child_reap(struct child *child)
 {
-    struct supervisor_news news;
-    while (supervisor_next(&child->supervisor, false, &news)) {
-        if (news.kind == NEWS_STOPPED)
-            child->stopped_by = news.number;
-        if (news.kind == NEWS_ENDED) {
-            child->stopped_by = 0;
-            child->is_ended = true;
-            child->wait_status = news.number;
-        }
-    }
+    take_news(child);
     (void)reap_ours(child);
 }
 
@@ -215,7 +235,7 @@ void child_sweep(struct child *child)
     struct supervisor_news news = {NEWS_STARTED, 0};
     (void)kill(child->supervisor.pid, SIGCONT); /* if it is stopped */
     supervisor_sweep(&child->supervisor);
-    while (news.kind != NEWS_SWEPT && supervisor_next(&child->supervisor, true, &news)) {
+    while (news.kind != NEWS_SWEPT && supervisor_next(&child->supervisor, INT64_MAX, &news)) {
     }
     if (news.kind != NEWS_SWEPT)
         end_orphans(child);

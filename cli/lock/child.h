@@ -30,12 +30,19 @@ struct inheritance {
     struct sigaction child;
 };
 
+enum child_outcome {
+    CHILD_STARTED,
+    CHILD_FAILED,   /* it cannot be run: *reason_out has the errno */
+    CHILD_LATE,     /* `kill_at_ns` was over before it could start */
+    CHILD_UNGUARDED /* the supervisor was killed before it had forked the program */
+};
+
 /* Starts `program`, found by $PATH. All its descendants die with mcds, and at `kill_at_ns` unless
  * child_deadline moves that. When mcds is in the foreground of a terminal and both standard streams
- * are that terminal, the group becomes the foreground group. Returns 0, or the errno of why it
- * cannot be run; ETIME: that time was over before it could start. */
-int child_start(struct child *child, char *const *program, int64_t kill_at_ns,
-                const struct inheritance *inheritance);
+ * are that terminal, the group becomes the foreground group. The caller ends a child that is
+ * CHILD_STARTED. */
+enum child_outcome child_start(struct child *child, char *const *program, int64_t kill_at_ns,
+                               const struct inheritance *inheritance, int *reason_out);
 
 /* Records which processes have ended or stopped. */
 void child_reap(struct child *child);

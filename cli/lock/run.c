@@ -16,6 +16,7 @@
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/report.h"
+#include "lock/acquire.h"
 #include "lock/child.h"
 #include "lock/renewer.h"
 #include "lock/watch.h"
@@ -24,12 +25,6 @@
 #include "table/nouns.h"
 
 #define NS_PER_MS INT64_C(1000000)
-#define DAY_MS UINT64_C(86400000)
-/* How long a wait for a held lock continues before it checks for signals. */
-#define WAIT_SLICE_NS (100 * NS_PER_MS)
-/* Time reserved at the end of a wait for the last replies of the store: a call with less time
- * could be ambiguous on a store that answers. */
-#define RESERVE_NS (200 * NS_PER_MS)
 #define STOP_MAX_NS (5000 * NS_PER_MS)
 #define KILL_MAX_NS (1000 * NS_PER_MS)
 #define RETRY_MIN_NS (10 * NS_PER_MS)
@@ -58,9 +53,7 @@ struct runner {
     struct renewer renewer;
     enum phase phase;
     bool is_lost;
-    bool is_trouble_told; /* that the store does not answer while we wait */
-    bool is_reach_told;   /* that a process cannot be signalled */
-    int64_t wait_end_ns;  /* of the wait for the lock; INT64_MAX: never */
+    bool is_reach_told; /* that a process cannot be signalled */
     int64_t deadline_ns;
     int64_t span_ns;  /* from a renewal to its deadline */
     int64_t asked_ns; /* when the last renewal was begun */
@@ -102,109 +95,11 @@ static int64_t guard_at_ns(const struct runner *runner)
     return runner->deadline_ns - kill_ahead_ns(runner) / 2;
 }
 
-/* Whether a wait continues after this result. Only a wait requested with -w continues while the
- * store does not answer; `row` counts such results in a row. */
-static bool is_worth_waiting(struct runner *runner, int result, int row)
-{
-    char said[FAILURE_CAPACITY];
-    bool asked_for = is_given(runner->command, OPTION_WAIT);
-    bool silent = result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE;
-    if (result == MCDS_BUSY || (result == MCDS_AMBIGUOUS && row == 1))
-        return true;
-    if (!asked_for || (!silent && result != MCDS_AMBIGUOUS))
-        return false;
-    if (!runner->is_trouble_told) {
-        describe_failure(said, runner->command);
-        complain(&runner->session->output, "%s; still waiting for the lock", said);
-    }
-    runner->is_trouble_told = true;
-    return true;
-}
-
-/* Limits the next call to `most_ns`. */
-static void hurry(const struct runner *runner, int64_t most_ns)
-{
-    int64_t most_ms = least(most_ns / NS_PER_MS, UINT32_MAX);
-    mcds_limit_timeout(runner->session->store, most_ms > 0 ? (uint32_t)most_ms : 1);
-}
-
-/* One call for the lock, of a wait that ends at `until_ns`. It waits a slice for another holder and
- * leaves the rest of the time to the store. */
-static int acquire_slice(struct runner *runner, int64_t until_ns)
-{
-    int64_t left_ns = until_ns - runner->asked_ns;
-    int64_t slice_ns = least(left_ns / 2, WAIT_SLICE_NS);
-    hurry(runner, left_ns - slice_ns);
-    return mcds_lock_acquire(runner->lock, (uint32_t)(slice_ns / NS_PER_MS), &runner->lease);
-}
-
-/* Acquires in slices, between which a signal can end the wait. Returns the result of the
- * library, or the number of a signal in *signal_out. */
-static int acquire(struct runner *runner, int *signal_out)
-{
-    const struct command *command = runner->command;
-    int64_t wait_ns = (int64_t)number_of(command, OPTION_WAIT, DAY_MS) * NS_PER_MS;
-    bool once = is_given(command, OPTION_NOWAIT) || wait_ns == 0;
-    int64_t reserve_ns = least(wait_ns / 2, RESERVE_NS);
-    int row = 0;
-    runner->wait_end_ns = once ? INT64_MAX : runner->asked_ns + wait_ns;
-    runner->asked_ns = watch_now_ns();
-    for (;;) {
-        int result = once ? mcds_lock_try_acquire(runner->lock, &runner->lease)
-                          : acquire_slice(runner, runner->wait_end_ns);
-        row = result == MCDS_BUSY ? 0 : row + 1;
-        if (result == MCDS_OK || once || !is_worth_waiting(runner, result, row))
-            return result;
-        while ((*signal_out = watch_signal(&runner->watch)) != 0)
-            if (*signal_out != SIGCHLD && *signal_out != SIGCONT)
-                return result;
-        runner->asked_ns = watch_now_ns();
-        if (runner->asked_ns > runner->wait_end_ns - reserve_ns)
-            return result;
-    }
-}
-
-/* Prints why the lock was not acquired; returns the exit code. */
-static int report_busy(struct runner *runner)
-{
-    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
-    char sentence[400];
-    int result = mcds_lock_get_holder(runner->lock, &holder);
-    if (result == MCDS_OK && holder.remaining_ms >= 0)
-        (void)snprintf(sentence, sizeof sentence,
-                       "lock '%.100s': held by %.200s for %" PRId64 ".%" PRId64 " s more",
-                       runner->name, holder.label[0] != '\0' ? holder.label : "somebody",
-                       holder.remaining_ms / 1000, holder.remaining_ms % 1000 / 100);
-    else
-        (void)snprintf(sentence, sizeof sentence, "lock '%.100s': held by %.200s", runner->name,
-                       result == MCDS_OK && holder.label[0] != '\0' ? holder.label
-                                                                    : "somebody");
-    report_failure(&runner->session->output, runner->command, STATUS_BUSY, "MCDS_BUSY",
-                   sentence);
-    return (int)number_of(runner->command, OPTION_EXIT, STATUS_BUSY);
-}
-
 /* Releases a lock that this process may hold; the result does not matter any more. */
 static void give_up(struct runner *runner)
 {
     int result = mcds_lock_release(runner->lock, &runner->lease);
     (void)result;
-}
-
-static int report_failed_acquire(struct runner *runner, int result)
-{
-    char said[FAILURE_CAPACITY];
-    char sentence[600];
-    if (result == MCDS_BUSY)
-        return report_busy(runner);
-    describe_failure(said, runner->command);
-    (void)snprintf(sentence, sizeof sentence, "%s%s%s", said, advice_on(result),
-                   result == MCDS_CORRUPT ? ", or --break it" : "");
-    if (result == MCDS_AMBIGUOUS)
-        give_up(runner);
-    report_failure(&runner->session->output, runner->command, status_of(result),
-                   mcds_result_name(result), sentence);
-    return status_of(result);
 }
 
 /* Reports at once that a process cannot be signalled, and whether the lock is kept. */
@@ -279,7 +174,7 @@ static bool is_to_renew(const struct runner *runner)
     return !runner->renewer.is_busy && (runner->phase != PHASE_KILLED || !runner->is_lost);
 }
 
-/* Does what is due at this time. */
+/* Carries out the actions that are due. */
 static void keep_time(struct runner *runner, int64_t now_ns)
 {
     if (runner->phase < PHASE_KILLED && now_ns >= runner->deadline_ns - kill_ahead_ns(runner)) {
@@ -403,28 +298,26 @@ static int report_not_run(const struct runner *runner, int reason)
     char sentence[600];
     bool is_missing = reason == ENOENT;
     int status = is_missing ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
-    (void)snprintf(sentence, sizeof sentence, "lock '%.200s': %.200s cannot be run: %s",
-                   runner->name, runner->command->program[0], strerror(reason));
+    (void)snprintf(sentence, sizeof sentence, "lock '%.200s': %.200s cannot be run: %s%s",
+                   runner->name, runner->command->program[0], strerror(reason),
+                   advice_on_errno(reason));
     report_failure(&runner->session->output, runner->command, status,
                    is_missing ? "MCDS_NOT_FOUND" : "MCDS_IO", sentence);
     return status;
 }
 
-/* Runs the command under a lock that this process holds. */
-static int run_program(struct runner *runner)
+/* Reports that the command was not started, for a reason of our own. */
+static int report_not_started(const struct runner *runner, int status, const char *name,
+                              const char *why)
 {
-    char *const *program = runner->command->program;
-    lock_set_environment(runner->name, runner->lease.fence,
-                         mcds_lock_remaining_ms(runner->lock, &runner->lease));
-    int reason = child_start(&runner->child, program, guard_at_ns(runner),
-                             &runner->watch.inheritance);
-    if (reason == ETIME) {
-        lose(runner, "the lease ended before the command could start", "");
-        give_up(runner);
-        return STATUS_LOST;
-    }
-    if (reason != 0)
-        return release(runner, report_not_run(runner, reason));
+    char sentence[400];
+    (void)snprintf(sentence, sizeof sentence, "lock '%.200s': %s", runner->name, why);
+    report_failure(&runner->session->output, runner->command, status, name, sentence);
+    return status;
+}
+
+static int watch_to_the_end(struct runner *runner)
+{
     if (!renewer_start(&runner->renewer, runner->lock, &runner->lease)) {
         say(runner, "no thread available for renewals");
         child_sweep(&runner->child);
@@ -443,16 +336,42 @@ static int run_program(struct runner *runner)
     return release(runner, own_status(&runner->child));
 }
 
+/* Runs the command under a lock that this process holds. */
+static int run_program(struct runner *runner)
+{
+    char *const *program = runner->command->program;
+    int reason = 0;
+    lock_set_environment(runner->name, runner->lease.fence,
+                         mcds_lock_remaining_ms(runner->lock, &runner->lease));
+    switch (child_start(&runner->child, program, guard_at_ns(runner),
+                        &runner->watch.inheritance, &reason)) {
+    case CHILD_FAILED:
+        return release(runner, report_not_run(runner, reason));
+    case CHILD_LATE:
+        give_up(runner);
+        return report_not_started(runner, STATUS_LOST, "MCDS_EXPIRED",
+                                  "the lease ended before the command could start");
+    case CHILD_UNGUARDED:
+        give_up(runner);
+        return report_not_started(runner, STATUS_INTERNAL, "MCDS_IO",
+                                  "mcds-lock-guard was killed before the command could start");
+    default:
+        return watch_to_the_end(runner);
+    }
+}
+
 static int acquire_and_run(struct runner *runner)
 {
-    int number = 0;
-    int result = acquire(runner, &number);
-    if (number != 0)
-        return STATUS_SIGNAL + number;
-    hurry(runner, runner->wait_end_ns - watch_now_ns());
-    if (result != MCDS_OK)
-        return report_failed_acquire(runner, result);
-    mcds_limit_timeout(runner->session->store, 0);
+    struct acquisition acquisition = {.session = runner->session,
+                                      .command = runner->command,
+                                      .lock = runner->lock,
+                                      .lease = &runner->lease,
+                                      .watch = &runner->watch,
+                                      .begun_ns = runner->asked_ns};
+    int status;
+    if (!acquire_lock(&acquisition, &status))
+        return status;
+    runner->asked_ns = acquisition.asked_ns;
     take_deadline(runner);
     return run_program(runner);
 }
@@ -483,7 +402,7 @@ int lock_run(struct session *session, const struct command *command)
         return report(&session->output, command, NULL, result, NULL);
     runner.lock = handle;
     if (!watch_open(&runner.watch, &session->pipe_before, &session->size_before)) {
-        say(&runner, "no file descriptors available for signals and time");
+        say(&runner, "this process has too many files open (ulimit -n); raise the limit");
         status = STATUS_INTERNAL;
     } else {
         status = acquire_and_run(&runner);

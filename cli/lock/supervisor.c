@@ -14,12 +14,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "io/exit.h"
 #include "lock/descendants.h"
 
 #define NS_PER_S INT64_C(1000000000)
 /* How long a sweep waits for the processes that it has killed, and how often it checks. */
 #define SWEEP_NS (5 * NS_PER_S)
 #define SWEEP_STEP_MS 20
+/* How often a wait with a limit looks at the clock. */
+#define WAIT_STEP_MS 20
 /* Without /proc, how many file descriptors are closed. */
 #define FILES_MAX (1 << 20)
 
@@ -196,36 +199,66 @@ static void watch(struct watchman *watchman)
     }
 }
 
-/* Starts the command. Returns 0 or an errno. */
-static int start(struct watchman *watchman, void (*become)(const void *context, int report),
-                 const void *context)
+/* In the process of the command: only what is safe between fork and exec. `failed` is a pipe that
+ * closes on exec. */
+static _Noreturn void begin(const struct watchman *watchman, pid_t guard, int failed,
+                            int (*become)(const void *context), const void *context)
 {
-    int report[2];
-    int reason = 0;
-    if (pipe2(report, O_CLOEXEC) != 0)
-        return errno;
-    pid_t group = fork();
-    if (group < 0)
-        return errno;
-    if (group == 0) {
-        cgroup_enter(&watchman->descendants.cgroup);
-        become(context, report[1]);
+    cgroup_enter(&watchman->descendants.cgroup);
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != guard) /* it died before we could ask for the signal */
+        (void)kill(getpid(), SIGKILL);
+    tell(watchman, NEWS_FORKED, getpid());
+    tell(watchman, NEWS_FAILED, become(context));
+    ssize_t told = write(failed, "", 1);
+    _exit(told == 1 ? STATUS_CANNOT_RUN : STATUS_INTERNAL);
+}
+
+/* Starts the command. Returns whether it runs. */
+static bool start(struct watchman *watchman, int (*become)(const void *context),
+                  const void *context)
+{
+    int failed[2];
+    pid_t guard = getpid();
+    pid_t group = pipe2(failed, O_CLOEXEC) == 0 ? fork() : -1;
+    if (group < 0) {
+        tell(watchman, NEWS_FAILED, errno);
+        return false;
     }
+    if (group == 0)
+        begin(watchman, guard, failed[1], become, context);
     watchman->descendants.group = group;
     (void)setpgid(group, group); /* in both processes: either may be first */
-    (void)close(report[1]);
+    (void)close(failed[1]);
+    char byte;
     ssize_t got;
     do {
-        got = read(report[0], &reason, sizeof reason);
+        got = read(failed[0], &byte, 1);
     } while (got < 0 && errno == EINTR);
-    (void)close(report[0]);
-    return got == (ssize_t)sizeof reason ? reason : 0;
+    (void)close(failed[0]);
+    return got <= 0;
+}
+
+/* Starts the command unless that is impossible or too late. Returns whether it runs. */
+static bool start_in_time(struct watchman *watchman, int64_t kill_at_ns,
+                          int (*become)(const void *context), const void *context)
+{
+    if (watchman->signals < 0 || watchman->timer < 0) {
+        tell(watchman, NEWS_FAILED, EMFILE);
+        return false;
+    }
+    if (now_ns() >= kill_at_ns) {
+        tell(watchman, NEWS_LATE, 0);
+        return false;
+    }
+    set_deadline(watchman, kill_at_ns); /* mcds may be stopped before it gives an order */
+    return start(watchman, become, context);
 }
 
 /* All signals are blocked: those of the terminal are for mcds and for the command. */
 static _Noreturn void supervise(int orders, int news, const struct cgroup *cgroup,
-                                int64_t kill_at_ns,
-                                void (*become)(const void *context, int report),
+                                int64_t kill_at_ns, int (*become)(const void *context),
                                 const void *context)
 {
     struct watchman watchman = {.orders = orders, .news = news};
@@ -240,19 +273,10 @@ static _Noreturn void supervise(int orders, int news, const struct cgroup *cgrou
     (void)sigaddset(&set, SIGCHLD);
     watchman.signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     watchman.timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    int reason = watchman.signals < 0 || watchman.timer < 0 ? EMFILE : 0;
-    if (reason == 0 && now_ns() >= kill_at_ns)
-        reason = ETIME;
-    if (reason == 0) {
-        set_deadline(&watchman, kill_at_ns); /* mcds may be stopped before it gives an order */
-        reason = start(&watchman, become, context);
-    }
-    if (reason != 0) {
-        tell(&watchman, NEWS_FAILED, reason);
-    } else {
+    if (start_in_time(&watchman, kill_at_ns, become, context)) {
         close_others(&watchman);
         close_streams();
-        tell(&watchman, NEWS_STARTED, watchman.descendants.group);
+        tell(&watchman, NEWS_STARTED, 0);
         watch(&watchman);
     }
     cgroup_remove(&watchman.descendants.cgroup);
@@ -266,7 +290,7 @@ static void close_both(const int pipe[2])
 }
 
 int supervisor_start(struct supervisor *supervisor, int64_t kill_at_ns,
-                     void (*become)(const void *context, int report), const void *context)
+                     int (*become)(const void *context), const void *context)
 {
     int orders[2];
     int news[2];
@@ -311,12 +335,15 @@ void supervisor_sweep(const struct supervisor *supervisor)
     give(supervisor, ORDER_SWEEP, 0);
 }
 
-bool supervisor_next(const struct supervisor *supervisor, bool wait,
+bool supervisor_next(const struct supervisor *supervisor, int64_t until_ns,
                      struct supervisor_news *news_out)
 {
     struct pollfd waited = {supervisor->news, POLLIN, 0};
-    if (poll(&waited, 1, wait ? -1 : 0) <= 0)
-        return false;
+    bool is_endless = until_ns == INT64_MAX;
+    /* In steps: the clock of poll stops while the machine is suspended. */
+    while (poll(&waited, 1, is_endless ? -1 : until_ns > 0 ? WAIT_STEP_MS : 0) <= 0)
+        if (!is_endless && (until_ns == 0 || now_ns() >= until_ns))
+            return false;
     return read(supervisor->news, news_out, sizeof *news_out) == (ssize_t)sizeof *news_out;
 }
 

@@ -3,6 +3,11 @@
  *
  *   mcds  --orders-->  supervisor  -- parent of -->  the command's group, and its orphans
  *         <---news---
+ *         <---news of its start----------------------  the command
+ *
+ * The process of the command itself writes NEWS_FORKED before its exec, and NEWS_FAILED when the exec
+ * fails. Its end of the pipe closes on exec, so these facts arrive even if the supervisor is killed at
+ * any moment, and the pipe ends only when no process is left that could still run the command.
  *
  * The supervisor kills every descendant of the command, in its process group or not, when mcds dies
  * (the pipe of orders ends), when mcds has not moved the deadline in time (it is stopped, or
@@ -28,8 +33,10 @@ struct supervisor {
 };
 
 enum supervisor_news_kind {
-    NEWS_STARTED, /* number: the process id of the command */
+    NEWS_FORKED,  /* number: the process id of the command, whose program is not running yet */
+    NEWS_STARTED, /* number: 0; the program runs, or was killed */
     NEWS_FAILED,  /* number: the errno of the failed start */
+    NEWS_LATE,    /* number: 0; the deadline was over before the start */
     NEWS_STOPPED, /* number: the signal */
     NEWS_ENDED, /* number: as waitpid gives it; the command may be a zombie until NEWS_REAPED */
     NEWS_REAPED, /* number: 0 */
@@ -41,18 +48,19 @@ struct supervisor_news {
     int32_t number;
 };
 
-/* Forks the supervisor. It calls `become`, which does not return, in the process of the command;
- * when the command cannot be run, `become` writes an errno to `report`. The supervisor kills all at
- * `kill_at_ns`, as after supervisor_deadline. From that time on it does not start the command, and
- * NEWS_FAILED has the number ETIME. Returns 0 or an errno. */
+/* Forks the supervisor. In the process of the command it calls `become`, which returns only when the
+ * command cannot be run: an errno. The supervisor kills all at `kill_at_ns`, as after
+ * supervisor_deadline; from that time on it does not start the command. NEWS_STARTED, NEWS_FAILED or
+ * NEWS_LATE follows. Returns 0 or an errno. */
 int supervisor_start(struct supervisor *supervisor, int64_t kill_at_ns,
-                     void (*become)(const void *context, int report), const void *context);
+                     int (*become)(const void *context), const void *context);
 /* Kills all at this time, unless a later call moves it; INT64_MAX: never. */
 void supervisor_deadline(const struct supervisor *supervisor, int64_t kill_at_ns);
 /* Kills all now. NEWS_SWEPT follows. */
 void supervisor_sweep(const struct supervisor *supervisor);
-/* The next news. False: none yet; or, with `wait`, none will come. */
-bool supervisor_next(const struct supervisor *supervisor, bool wait,
+/* The next news. False: none until `until_ns` (0: does not wait; INT64_MAX: no limit), or none will
+ * come, because the supervisor is dead. */
+bool supervisor_next(const struct supervisor *supervisor, int64_t until_ns,
                      struct supervisor_news *news_out);
 /* Ends the supervisor without killing processes that have left the command's group. */
 void supervisor_leave(struct supervisor *supervisor);

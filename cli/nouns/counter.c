@@ -96,11 +96,28 @@ int counter_drop(void *handle, const struct command *command, struct answer *ans
     return mcds_counter_drop_start(handle, pipeline, tag);
 }
 
+/* Noun and name of one of several structures that are dropped; --json has them already. */
+void print_which(struct output *output, const struct command *command)
+{
+    if (!command->is_of_several || output->json || output->quiet)
+        return;
+    output_text(output, "", command->noun->word, SHOWN);
+    output_name(output, "", command->arguments[0], SHOWN);
+}
+
 void print_dropped(struct output *output, const struct command *command,
                    const struct answer *answer, int result)
 {
-    (void)command;
+    print_which(output, command);
     (void)answer;
     (void)result;
     output_word(output, "done", "dropped");
+}
+
+void print_count(struct output *output, const struct command *command,
+                 const struct answer *answer, int result)
+{
+    (void)command;
+    (void)result;
+    output_unsigned(output, "count", answer->count, SHOWN);
 }

@@ -30,23 +30,25 @@ static void print_fact(struct visit *visit, const char *subject, const char *wha
     (void)print_finding(visit, &finding);
 }
 
-static int problem(struct visit *visit, const char *subject, int result, const char *fix)
+static int problem(struct visit *visit, const char *subject, const char *fix)
 {
     mcds_finding finding = {MCDS_PROBLEM, subject, mcds_errmsg(), fix};
     (void)print_finding(visit, &finding);
-    return status_of(result);
+    return STATUS_NO;
 }
 
-/* What to do where the store could not be opened, unless the sentence says it. */
+/* What to do where the store could not be opened. */
 static const char *fix_for(int result)
 {
     switch (result) {
     case MCDS_INVALID:
         return "correct the store URI: -s or $MCDS_STORE";
     case MCDS_NO_MEMORY:
-        return "let this program have more memory (ulimit -v)";
+        return mcds_last_error()->cause == MCDS_CAUSE_NO_MEMORY
+                   ? "let this program have more memory (ulimit -v)"
+                   : "";
     default:
-        return "";
+        return "remove the cause, or give another store: -s or $MCDS_STORE";
     }
 }
 
@@ -56,11 +58,16 @@ int doctor_run(struct session *session, const struct command *command)
     struct visit visit = {&session->output, false};
     print_fact(&visit, "mcds", mcds_version());
     print_fact(&visit, session->uri, session->uri_origin);
-    int result = mcds_open(session->uri, &session->options, &session->store);
+    int result = session_open(session);
     if (result != MCDS_OK)
-        return problem(&visit, session->uri, result, fix_for(result));
+        return problem(&visit, session->uri, fix_for(result));
+    if (session->is_absent) {
+        print_fact(&visit, session->uri,
+                   "it does not exist yet; the first command that changes something makes it");
+        return STATUS_DONE;
+    }
     result = mcds_inspect(session->store, print_finding, &visit);
     if (result != MCDS_OK)
-        return problem(&visit, session->uri, result, "make the store reachable");
+        return problem(&visit, session->uri, "make the store reachable");
     return visit.has_problem ? STATUS_NO : STATUS_DONE;
 }

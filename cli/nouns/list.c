@@ -47,6 +47,20 @@ int list_fetch(void *handle, const struct command *command, struct answer *answe
                                 pipeline, tag);
 }
 
+static bool count_each(void *context, mcds_bytes value)
+{
+    (void)value;
+    ++*(uint64_t *)context;
+    return true;
+}
+
+int list_count(void *handle, const struct command *command, struct answer *answer,
+               mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)command;
+    return mcds_list_scan_start(handle, 0, 0, count_each, &answer->count, pipeline, tag);
+}
+
 int list_clear(void *handle, const struct command *command, struct answer *answer,
                mcds_pipeline *pipeline, uint64_t tag)
 {

@@ -84,8 +84,10 @@ int lock_look(void *handle, const struct command *command, struct answer *answer
 void lock_print(struct output *output, const struct command *command,
                 const struct answer *answer, int result)
 {
+    (void)result;
     if (is_given(command, OPTION_BREAK) || is_given(command, OPTION_DROP)) {
-        print_dropped(output, command, answer, result);
+        print_which(output, command);
+        output_word(output, "done", is_given(command, OPTION_BREAK) ? "broken" : "dropped");
         return;
     }
     const mcds_lock_holder *holder = &answer->holder;

@@ -122,7 +122,11 @@ static int load_cursor(struct tail *tail, const char *path, bool *is_there_out)
     *is_there_out = tail->file.text[0] != '\0';
     if (!*is_there_out || mcds_log_cursor_load(&tail->cursor, tail->file.text) == MCDS_OK)
         return STATUS_DONE;
-    (void)snprintf(sentence, sizeof sentence, "%.200s does not hold a cursor of a log", path);
+    (void)snprintf(
+        sentence, sizeof sentence,
+        "%.200s does not hold a cursor of a log; give another FILE, or remove it to begin "
+        "with the oldest event",
+        path);
     return refuse_cursor(tail, STATUS_DATA, sentence);
 }
 
@@ -211,11 +215,29 @@ static int print_round(struct tail *tail)
     return has_gap && !is_given(tail->command, OPTION_FOLLOW) ? STATUS_LOST : STATUS_DONE;
 }
 
+/* Waits until somebody has made the default store. Returns 0 also if the reader has gone. */
+static int wait_for_store(struct session *session, const struct command *command)
+{
+    char sentence[SENTENCE_MAX];
+    int status = STATUS_DONE;
+    struct pollfd reader = {STDOUT_FILENO, 0, 0};
+    while (status == STATUS_DONE && session->is_absent) {
+        if (poll(&reader, 1, PAUSE_MS) > 0 && (reader.revents & (POLLERR | POLLNVAL)) != 0)
+            return STATUS_DONE;
+        status = session_find_store(session, command, sentence, sizeof sentence);
+    }
+    if (status != STATUS_DONE)
+        report_failure(&session->output, command, status, "MCDS_IO", sentence);
+    return status;
+}
+
 int log_tail(struct session *session, const struct command *command)
 {
     struct tail tail = {.session = session, .command = command};
     void *handle = NULL;
     int status = session_open_store(session);
+    if (status == STATUS_DONE && is_given(command, OPTION_FOLLOW))
+        status = wait_for_store(session, command);
     if (status != STATUS_DONE)
         return status;
     int result = command->noun->open(session->store, command, &handle);

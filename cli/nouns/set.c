@@ -101,6 +101,21 @@ int set_fetch(void *handle, const struct command *command, struct answer *answer
                                answer->items, pipeline, tag);
 }
 
+static bool count_each(void *context, mcds_bytes element, uint64_t count)
+{
+    (void)element;
+    (void)count;
+    ++*(uint64_t *)context;
+    return true;
+}
+
+int set_count(void *handle, const struct command *command, struct answer *answer,
+              mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)command;
+    return mcds_set_scan_start(handle, count_each, &answer->count, pipeline, tag);
+}
+
 int set_drop(void *handle, const struct command *command, struct answer *answer,
              mcds_pipeline *pipeline, uint64_t tag)
 {

@@ -128,6 +128,22 @@ int table_scan(void *handle, const struct command *command, struct answer *answe
                                  print_entry, answer->items, pipeline, tag);
 }
 
+static bool count_each(void *context, mcds_bytes key, mcds_bytes value)
+{
+    (void)key;
+    (void)value;
+    ++*(uint64_t *)context;
+    return true;
+}
+
+int table_count(void *handle, const struct command *command, struct answer *answer,
+                mcds_pipeline *pipeline, uint64_t tag)
+{
+    (void)command;
+    return mcds_table_scan_start(handle, &answer->cursor, 0, count_each, &answer->count,
+                                 pipeline, tag);
+}
+
 bool table_has_more(const struct answer *answer)
 {
     return !answer->cursor.done;

@@ -33,7 +33,9 @@ const char *views_why_not(const struct command *command)
 
 static int load(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
 {
-    return base_load(((struct viewer *)context)->base, page, upto_slot, views_out);
+    struct viewer *viewer = context;
+    *views_out = 0;
+    return viewer->base != NULL ? base_load(viewer->base, page, upto_slot, views_out) : 0;
 }
 
 static int save(void *context, const char *page, uint64_t slot, int64_t views)
@@ -62,11 +64,9 @@ int views_open(mcds_store *store, const struct command *command, void **handle_o
 /* Hits need no database: hosts that only count views do not make the file. */
 static int open_base(struct viewer *viewer, const struct command *command)
 {
-    mcds_options options = MCDS_OPTIONS_INIT;
     if (viewer->base != NULL)
         return MCDS_OK;
-    options.ns = command->store_ns;
-    return base_open(database_of(command), &options, command->arguments[0], &viewer->base);
+    return base_open(command, database_of(command), &viewer->base);
 }
 
 void views_close(void *handle)
@@ -101,7 +101,8 @@ int views_get(void *handle, const struct command *command, struct answer *answer
 {
     struct viewer *viewer = handle;
     int result = open_base(viewer, command);
-    if (result != MCDS_OK)
+    /* A database that does not exist has no views: the first flush makes it. */
+    if (result != MCDS_OK && mcds_last_error()->cause != MCDS_CAUSE_NO_FILE)
         return result;
     return mcds_views_get_start(viewer->views, command->arguments[1], &answer->number, pipeline,
                                 tag);

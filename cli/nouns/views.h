@@ -4,14 +4,12 @@
 
 #include <stdint.h>
 
-#include "mcds.h"
+#include "table/command.h"
 
 struct base;
 
-/* Opens the table "views:NAME" of the store at `uri`, with the `options` of the other store.
- * Returns the result of opening it. */
-int base_open(const char *uri, const mcds_options *options, const char *name,
-              struct base **base_out);
+/* Opens the table "views:NAME" of the store at `uri`. Returns the result of opening it. */
+int base_open(const struct command *command, const char *uri, struct base **base_out);
 void base_close(struct base *base);
 
 /* As mcds_views_options has them; `context` is a struct base. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "nouns/views.h"
+#include "run/session.h"
 
 #define SLOTS_MAX 1500 /* more than a day of them, which is what flush catches up with */
 #define PART_MAX 48    /* bytes of "SLOT:VIEWS " */
@@ -30,16 +31,18 @@ struct page {
     struct part parts[SLOTS_MAX + 1];
 };
 
-int base_open(const char *uri, const mcds_options *options, const char *name,
-              struct base **base_out)
+int base_open(const struct command *command, const char *uri, struct base **base_out)
 {
+    mcds_options options = MCDS_OPTIONS_INIT;
+    const char *name = command->arguments[0];
     struct base *base = calloc(1, sizeof *base);
     size_t length = strlen(name) + sizeof "views:";
     char *table = malloc(length);
     int result = MCDS_NO_MEMORY;
+    options.ns = command->store_ns;
     if (base != NULL && table != NULL) {
         (void)snprintf(table, length, "views:%s", name);
-        result = mcds_open(uri, options, &base->store);
+        result = open_named(command, uri, &options, &base->store);
     }
     if (result == MCDS_OK)
         result = mcds_table_open(base->store, table, NULL, &base->table);

@@ -2,45 +2,17 @@
 #include "parse/options.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "help/usage.h"
+#include "parse/reader.h"
 #include "parse/synonyms.h"
 #include "parse/values.h"
 #include "table/commands.h"
 
 #define NAME_MAX_BYTES 1024
-
-struct reader {
-    const struct noun *nouns;
-    char *const *next; /* the word to read */
-    struct command *command;
-    struct mistake *mistake;
-    size_t argument_count;
-    bool options_over; /* after -- */
-    char subject[40];  /* "counter add", or "lock" */
-};
-
-/* Always false, so that a reader can return it. */
-static bool MCDS_PRINTF(2, 3) wrong(struct reader *reader, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(reader->mistake->sentence, sizeof reader->mistake->sentence, format,
-                    arguments);
-    va_end(arguments);
-    return false;
-}
-
-static bool wrong_usage(struct reader *reader, const char *what)
-{
-    char usage[USAGE_MAX];
-    write_usage(reader->command->noun, reader->command->verb, usage);
-    return wrong(reader, "%s; usage: mcds %s", what, usage);
-}
 
 static bool wrong_range(struct reader *reader, const struct parameter *parameter,
                         const char *called, const char *text)
@@ -50,22 +22,12 @@ static bool wrong_range(struct reader *reader, const struct parameter *parameter
     if (parameter->kind == KIND_DURATION) {
         format_duration(parameter->min, min);
         format_duration(parameter->max, max);
-        return wrong(reader,
-                     "%s %.60s: not a time from %s to %s; times are written 500ms 30s 5m 1h 2d",
-                     called, text, min, max);
+        return reader_wrong(
+            reader, "%s %.60s: not a time from %s to %s; times are written 500ms 30s 5m 1h 2d",
+            called, text, min, max);
     }
-    return wrong(reader, "%s %.60s: not a whole number from %" PRIu64 " to %" PRIu64, called,
-                 text, parameter->min, parameter->max);
-}
-
-/* The words that say what is being read. */
-static const char *subject_of(struct reader *reader)
-{
-    const struct command *command = reader->command;
-    const char *verb = command->verb->word;
-    (void)snprintf(reader->subject, sizeof reader->subject, "%s%s%s", command->noun->word,
-                   verb[0] != '\0' ? " " : "", verb);
-    return reader->subject;
+    return reader_wrong(reader, "%s %.60s: not a whole number from %" PRIu64 " to %" PRIu64,
+                        called, text, parameter->min, parameter->max);
 }
 
 /* Allocates memory for all elements that the remaining words may have. */
@@ -79,7 +41,7 @@ static bool has_room(struct reader *reader)
         count++;
     command->elements = calloc(count, sizeof command->elements[0]);
     if (command->elements == NULL)
-        return wrong(reader, "out of memory");
+        return reader_wrong(reader, "out of memory");
     command->removals = command->elements + count;
     return true;
 }
@@ -103,10 +65,11 @@ static bool check_name(struct reader *reader, const struct parameter *parameter,
                        const char *typed)
 {
     if (typed[0] == '\0')
-        return wrong(reader, "%s: the %s is empty", subject_of(reader), parameter->placeholder);
+        return reader_wrong(reader, "%s: the %s is empty", reader_subject(reader),
+                            parameter->placeholder);
     if (strlen(typed) > NAME_MAX_BYTES)
-        return wrong(reader, "%s: the %s is longer than %d bytes", subject_of(reader),
-                     parameter->placeholder, NAME_MAX_BYTES);
+        return reader_wrong(reader, "%s: the %s is longer than %d bytes",
+                            reader_subject(reader), parameter->placeholder, NAME_MAX_BYTES);
     return true;
 }
 
@@ -116,12 +79,12 @@ static bool read_moment(struct reader *reader, const struct parameter *option,
     const mcds_env *env = mcds_env_system();
     int64_t ms = 0;
     if (!parse_moment(text, env->wall_ns(env->self) / 1000000, &ms))
-        return wrong(reader,
-                     "%s %.60s: not a point in time, such as now, 10m (ago), "
-                     "2026-11-21T10:30:15Z or @1795257015 (Unix time)",
-                     called, text);
+        return reader_wrong(reader,
+                            "%s %.60s: not a point in time, such as now, 10m (ago), "
+                            "2026-11-21T10:30:15Z or @1795257015 (Unix time)",
+                            called, text);
     if (ms < 1 && option == &options[OPTION_AT])
-        return wrong(reader, "%s %.60s: not after 1970-01-01T00:00:00Z", called, text);
+        return reader_wrong(reader, "%s %.60s: not after 1970-01-01T00:00:00Z", called, text);
     value->number = ms > 1 ? (uint64_t)ms : 1; /* where a range begins or ends */
     return true;
 }
@@ -145,7 +108,8 @@ static bool read_value(struct reader *reader, const struct parameter *option,
     if (option->kind == KIND_TEXT) {
         value->number = hash_of(text);
         if (option->max > 0 && strlen(text) > option->max)
-            return wrong(reader, "%s: longer than %" PRIu64 " bytes", called, option->max);
+            return reader_wrong(reader, "%s: longer than %" PRIu64 " bytes", called,
+                                option->max);
         return true;
     }
     if (option->kind == KIND_MOMENT)
@@ -185,31 +149,34 @@ static int find_word(const struct command *command, const char *word, size_t len
 static bool no_option(struct reader *reader, const char *typed)
 {
     if (reader->command->verb == NULL)
-        return wrong(reader, "there is no option %.60s; 'mcds help' lists them", typed);
-    const char *subject = subject_of(reader);
-    return wrong(reader, "%s has no option %.60s; 'mcds help %s' lists its options", subject,
-                 typed, subject);
+        return reader_wrong(reader, "there is no option %.60s; 'mcds help' lists them", typed);
+    const char *subject = reader_subject(reader);
+    return reader_wrong(reader, "%s has no option %.60s; 'mcds help %s' lists its options",
+                        subject, typed, subject);
 }
 
 static bool unknown_option(struct reader *reader, const char *typed)
 {
     const char *near = nearest_option(reader->command->verb, typed + 2);
     if (typed[1] == '-' && near != NULL)
-        return wrong(reader, "there is no option %.60s; did you mean --%s?", typed, near);
+        return reader_wrong(reader, "there is no option %.60s; did you mean --%s?", typed,
+                            near);
     for (int id = 0; id < OPTION_COUNT; id++)
         if (typed[1] == '-' && strcmp(options[id].word, typed + 2) == 0)
             return no_option(reader, typed);
     const struct verb *verb = reader->command->verb;
     if (typed[1] == 'n' && verb != NULL && (verb->options & BIT(OPTION_LAST)) != 0)
-        return wrong(reader, "there is no option %.60s here; did you mean --last N?", typed);
+        return reader_wrong(reader, "there is no option %.60s here; did you mean --last N?",
+                            typed);
     char other = (char)(typed[1] ^ ('a' ^ 'A'));
     if (typed[1] != '-' && typed[2] == '\0' && find_letter(reader->command, other) >= 0)
-        return wrong(reader, "there is no option %s; did you mean -%c?", typed, other);
+        return reader_wrong(reader, "there is no option %s; did you mean -%c?", typed, other);
     const struct parameter *next = verb != NULL ? verb->arguments[reader->argument_count]
                                                 : NULL;
     if (next != NULL && next->kind != KIND_DELTA)
-        return wrong(reader, "there is no option %.60s here; if it is the %s, write -- %.60s",
-                     typed, next->placeholder, typed);
+        return reader_wrong(reader,
+                            "there is no option %.60s here; if it is the %s, write -- %.60s",
+                            typed, next->placeholder, typed);
     return no_option(reader, typed);
 }
 
@@ -227,12 +194,12 @@ static bool read_long_option(struct reader *reader)
     (void)snprintf(called, sizeof called, "--%s", options[id].word);
     if (options[id].kind == KIND_FLAG) {
         value->given = true;
-        return equals == NULL || wrong(reader, "%s takes no value", called);
+        return equals == NULL || reader_wrong(reader, "%s takes no value", called);
     }
     const char *text = equals != NULL ? equals + 1 : *reader->next;
     if (text == NULL)
-        return wrong(reader, "%s needs a value: %s %s", called, called,
-                     options[id].placeholder);
+        return reader_wrong(reader, "%s needs a value: %s %s", called, called,
+                            options[id].placeholder);
     if (equals == NULL)
         reader->next++;
     return read_value(reader, &options[id], called, text, value);
@@ -253,8 +220,8 @@ static bool read_short_options(struct reader *reader)
             continue;
         const char *text = letter[1] != '\0' ? letter + 1 : *reader->next;
         if (text == NULL)
-            return wrong(reader, "%s needs a value: %s %s", called, called,
-                         options[id].placeholder);
+            return reader_wrong(reader, "%s needs a value: %s %s", called, called,
+                                options[id].placeholder);
         if (letter[1] == '\0')
             reader->next++;
         return read_value(reader, &options[id], called, text, value);
@@ -267,16 +234,18 @@ static bool unknown_noun(struct reader *reader, const char *typed)
     char those[USAGE_MAX];
     const char *meant = meant_by("", typed);
     if (meant != NULL)
-        return wrong(reader, "there is no command '%.60s'; %s", typed, meant);
+        return reader_wrong(reader, "there is no command '%.60s'; %s", typed, meant);
     list_nouns_with(reader->nouns, typed, those);
     if (typed[0] != '\0' && those[0] != '\0')
-        return wrong(reader, "there is no command '%.60s', but %s", typed, those);
+        return reader_wrong(reader, "there is no command '%.60s', but %s", typed, those);
     if (find_word(reader->command, typed, strlen(typed)) >= 0)
-        return wrong(reader, "there is no command '%.60s'; did you mean --%s?", typed, typed);
+        return reader_wrong(reader, "there is no command '%.60s'; did you mean --%s?", typed,
+                            typed);
     const char *near = nearest_noun(reader->nouns, typed);
     if (near != NULL)
-        return wrong(reader, "there is no command '%.60s'; did you mean '%s'?", typed, near);
-    return wrong(reader, "there is no command '%.60s'; 'mcds help' lists them", typed);
+        return reader_wrong(reader, "there is no command '%.60s'; did you mean '%s'?", typed,
+                            near);
+    return reader_wrong(reader, "there is no command '%.60s'; 'mcds help' lists them", typed);
 }
 
 static bool read_noun(struct reader *reader)
@@ -300,15 +269,16 @@ static bool read_verb(struct reader *reader)
         return true;
     const char *meant = meant_by(command->noun->word, typed);
     if (meant != NULL)
-        return wrong(reader, "%s has no verb '%.60s'; %s", command->noun->word, typed, meant);
+        return reader_wrong(reader, "%s has no verb '%.60s'; %s", command->noun->word, typed,
+                            meant);
     const char *near = nearest_verb(command->noun, typed);
     if (near != NULL)
-        return wrong(reader, "%s has no verb '%.60s'; did you mean '%s'?", command->noun->word,
-                     typed, near);
+        return reader_wrong(reader, "%s has no verb '%.60s'; did you mean '%s'?",
+                            command->noun->word, typed, near);
     char verbs[USAGE_MAX];
     list_verbs_of(command->noun, verbs);
-    return wrong(reader, "%s has no verb '%.60s'; it has %s", command->noun->word, typed,
-                 verbs);
+    return reader_wrong(reader, "%s has no verb '%.60s'; it has %s", command->noun->word, typed,
+                        verbs);
 }
 
 static bool one_too_many(struct reader *reader, const char *typed)
@@ -319,7 +289,15 @@ static bool one_too_many(struct reader *reader, const char *typed)
                        ? "'%.60s': the command to run comes after --"
                        : "'%.60s' is one argument too many",
                    typed);
-    return wrong_usage(reader, what);
+    return reader_wrong_usage(reader, what);
+}
+
+static bool dash_among(struct reader *reader, const struct parameter *parameter)
+{
+    return reader_wrong(
+        reader,
+        "%s: - among other %ss; after -- it is one of them, alone it means standard input",
+        reader_subject(reader), parameter->placeholder);
 }
 
 /* Takes this argument from standard input. */
@@ -327,10 +305,7 @@ static bool take_input(struct reader *reader, const struct parameter *parameter)
 {
     struct command *command = reader->command;
     if (command->element_count > 0)
-        return wrong(
-            reader,
-            "%s: - among other %ss; after -- it is one of them, alone it means standard input",
-            subject_of(reader), parameter->placeholder);
+        return dash_among(reader, parameter);
     command->input = parameter->input;
     reader->argument_count++;
     while (parameter->input == INPUT_LINES &&
@@ -349,11 +324,25 @@ static bool read_count(struct reader *reader, const struct parameter *parameter,
     return true;
 }
 
+/* The index of the argument that the next word is: the last again, where that may be several. */
+static size_t next_place(const struct reader *reader)
+{
+    const struct verb *verb = reader->command->verb;
+    size_t place = reader->argument_count;
+    bool is_again = verb->arguments[place] == NULL && reader->command->element_count > 0 &&
+                    takes_each(verb);
+    return is_again ? place - 1 : place;
+}
+
 static bool read_argument(struct reader *reader)
 {
     const char *typed = *reader->next++;
     struct command *command = reader->command;
-    const struct parameter *parameter = command->verb->arguments[reader->argument_count];
+    size_t place = next_place(reader);
+    const struct parameter *parameter = command->verb->arguments[place];
+    const struct parameter *last = command->verb->arguments[last_argument(command->verb)];
+    if (parameter == NULL && command->input == INPUT_LINES && (last->many || last->each))
+        return dash_among(reader, last);
     if (parameter == NULL)
         return one_too_many(reader, typed);
     if (parameter->input != INPUT_NONE && !reader->options_over && strcmp(typed, "-") == 0)
@@ -363,14 +352,19 @@ static bool read_argument(struct reader *reader)
     if (parameter->kind == KIND_DELTA &&
         (!parse_signed(typed, &command->delta) || command->delta > (int64_t)parameter->max ||
          command->delta < -(int64_t)parameter->max - (parameter->max == INT64_MAX)))
-        return wrong(reader, "%s: '%.60s' is not a whole number %s", subject_of(reader), typed,
-                     parameter->max == INT64_MAX ? "from -2^63 to 2^63 - 1" : "below 2^61");
+        return reader_wrong(reader, "%s: '%.60s' is not a whole number %s",
+                            reader_subject(reader), typed,
+                            parameter->max == INT64_MAX ? "from -2^63 to 2^63 - 1"
+                                                        : "from -2^61 + 1 to 2^61 - 1");
     if (parameter->kind == KIND_NUMBER && !read_count(reader, parameter, typed))
         return false;
-    if (parameter->many)
-        return keep_element(reader, typed, false);
-    command->arguments[reader->argument_count] = typed;
-    command->bytes[reader->argument_count++] = mcds_text(typed);
+    if ((parameter->many || parameter->each) && !keep_element(reader, typed, false))
+        return false;
+    if (parameter->many || place < reader->argument_count)
+        return true;
+    command->arguments[place] = typed;
+    command->bytes[place] = mcds_text(typed);
+    reader->argument_count++;
     return true;
 }
 
@@ -403,65 +397,6 @@ static bool read_word(struct reader *reader)
     return read_argument(reader);
 }
 
-/* `mcds lock` runs a command, or has one of --info, --break and --drop: exactly one of these. */
-static bool is_one_way(struct reader *reader)
-{
-    const struct command *command = reader->command;
-    bool runs = command->program != NULL;
-    if (runs && command->program[0] == NULL)
-        return wrong_usage(reader, "the command to run is missing after --");
-    int ways = runs + is_given(command, OPTION_INFO) + is_given(command, OPTION_BREAK) +
-               is_given(command, OPTION_DROP);
-    if (ways == 0)
-        return wrong_usage(reader, "nothing to do: give a command after --, or --info");
-    if (ways > 1)
-        return wrong_usage(reader, "a command, --info, --break and --drop exclude each other");
-    if (is_given(command, OPTION_WAIT) && is_given(command, OPTION_NOWAIT))
-        return wrong_usage(reader, "--wait and --no-wait exclude each other");
-    return true;
-}
-
-static bool excludes(struct reader *reader, enum option_id one, enum option_id other)
-{
-    if (!is_given(reader->command, one) || !is_given(reader->command, other))
-        return true;
-    return wrong(reader, "%s: --%s and --%s exclude each other", subject_of(reader),
-                 options[one].word, options[other].word);
-}
-
-static bool is_everything_there(struct reader *reader)
-{
-    struct command *command = reader->command;
-    if (command->noun == NULL)
-        return wrong(reader, "there is no command; 'mcds help' lists the commands");
-    if (command->verb == NULL) {
-        char verbs[USAGE_MAX];
-        list_verbs_of(command->noun, verbs);
-        return wrong(reader, "%s needs a verb: %s", command->noun->word, verbs);
-    }
-    const struct parameter *missing = command->verb->arguments[reader->argument_count];
-    if (missing != NULL && !missing->optional) {
-        char what[MISTAKE_MAX / 2];
-        (void)snprintf(what, sizeof what, "the %s is missing", missing->placeholder);
-        return wrong_usage(reader, what);
-    }
-    if (missing != NULL && missing->input == INPUT_LINES && command->element_count == 0) {
-        command->input = INPUT_LINES;
-        command->is_input_untold = true;
-    }
-    if ((command->verb->options & BIT(OPTION_ADD)) != 0 && !is_given(command, OPTION_ADD) &&
-        !is_given(command, OPTION_REMOVE))
-        return wrong_usage(reader, "nothing to do: give --add or --remove");
-    if (is_given(command, OPTION_TIMED) && command->input != INPUT_LINES)
-        return wrong_usage(reader, "--timed is for lines of standard input");
-    return excludes(reader, OPTION_BAG, OPTION_LIST) &&
-           excludes(reader, OPTION_FROM, OPTION_LAST) &&
-           excludes(reader, OPTION_CURSOR_FILE, OPTION_LAST) &&
-           excludes(reader, OPTION_AT, OPTION_TIMED) &&
-           excludes(reader, OPTION_IF_ABSENT, OPTION_IF_IS) &&
-           (!takes_program(command->verb) || is_one_way(reader));
-}
-
 bool read_command(const struct noun *nouns, char *const *words, struct command *command,
                   struct mistake *mistake)
 {
@@ -475,7 +410,7 @@ bool read_command(const struct noun *nouns, char *const *words, struct command *
         if (is_given(command, OPTION_HELP) || is_given(command, OPTION_VERSION))
             return true;
     }
-    return is_everything_there(&reader);
+    return reader_is_complete(&reader);
 }
 
 void free_command(struct command *command)

@@ -98,7 +98,10 @@ static int make_directories(const struct refusal *refusal, char *path)
     for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
         if (slash != NULL)
             *slash = '\0';
-        int reason = mkdir(path, 0700) != 0 && errno != EEXIST ? errno : 0;
+        bool is_made = mkdir(path, 0700) == 0;
+        int reason = !is_made && errno != EEXIST ? errno : 0;
+        if (is_made && chmod(path, 0700) != 0) /* whatever the umask has left of the mode */
+            reason = errno;
         struct stat status;
         if (reason == 0 && stat(path, &status) != 0)
             reason = errno;
@@ -147,7 +150,7 @@ static int judge_directory(const struct refusal *refusal, const char *path)
     return STATUS_DONE;
 }
 
-/* "not set", "empty", "'x', which is not an absolute path". */
+/* "not set", "empty", "'x', which is not an absolute path", "'/x', which does not exist". */
 static void describe(const char *value, char *out, size_t capacity)
 {
     if (value == NULL)
@@ -155,8 +158,8 @@ static void describe(const char *value, char *out, size_t capacity)
     else if (value[0] == '\0')
         (void)snprintf(out, capacity, "empty");
     else
-        (void)snprintf(out, capacity, "'%.*s', which is not an absolute path", QUOTED_MAX,
-                       value);
+        (void)snprintf(out, capacity, "'%.*s', which %s", QUOTED_MAX, value,
+                       value[0] == '/' ? "does not exist" : "is not an absolute path");
 }
 
 static int refuse_environment(const struct refusal *refusal, const char *state,
@@ -189,8 +192,8 @@ static bool write_uri(char *uri, size_t capacity, const char *path)
     return true;
 }
 
-int default_store(char *uri, size_t uri_room, const char **origin_out, char *sentence,
-                  size_t sentence_capacity)
+int default_store(bool makes, char *uri, size_t uri_room, const char **origin_out,
+                  char *sentence, size_t sentence_capacity)
 {
     const struct refusal refusal = {sentence, sentence_capacity};
     const char *state = trusted_environment("XDG_STATE_HOME");
@@ -198,7 +201,7 @@ int default_store(char *uri, size_t uri_room, const char **origin_out, char *sen
     bool is_state = state != NULL && state[0] == '/';
     const char *base = is_state ? state : home;
     char path[PATH_CAPACITY];
-    if (base == NULL || base[0] != '/')
+    if (base == NULL || base[0] != '/' || (!is_state && access(home, F_OK) != 0))
         return refuse_environment(&refusal, state, home);
     *origin_out =
         is_state
@@ -215,8 +218,8 @@ int default_store(char *uri, size_t uri_room, const char **origin_out, char *sen
                       "the path of the default store is longer than %d bytes; choose a store "
                       "with -s or $MCDS_STORE",
                       PATH_CAPACITY - 1);
-    int status = make_directories(&refusal, path);
-    if (status == STATUS_DONE)
+    int status = makes ? make_directories(&refusal, path) : STATUS_DONE;
+    if (status == STATUS_DONE && (makes || access(path, F_OK) == 0 || errno != ENOENT))
         status = judge_directory(&refusal, path);
     if (status == STATUS_DONE)
         memcpy(uri + strlen(uri), FILE_NAME, sizeof FILE_NAME);

@@ -1,8 +1,11 @@
 /* Executes one command: by its own function, or as one or many operations of a structure. */
 #include "run/run.h"
 
+#include "batch/several.h"
 #include "io/exit.h"
 #include "run/stdin_feed.h"
+#include "run/stdin_whole.h"
+#include "table/commands.h"
 #include "table/nouns.h"
 
 /* A change whose answer cannot be printed would look like a failure, so it is refused before it
@@ -23,8 +26,15 @@ int run_command(struct session *session, const struct command *command)
         return STATUS_IO;
     if (verb->run != NULL && (verb->start == NULL || command->program != NULL))
         return verb->run(session, command);
-    int status = command->input != INPUT_NONE ? feed_run(session, command)
-                                              : session_operate(session, command);
+    int status;
+    if (command->input == INPUT_WHOLE)
+        status = whole_run(session, command);
+    else if (command->input != INPUT_NONE)
+        status = feed_run(session, command);
+    else if (takes_each(verb) && command->element_count > 1)
+        status = several_run(session, command);
+    else
+        status = session_operate(session, command);
     if (status == STATUS_DONE && session_is_private(session))
         complain(&session->output, "only this command sees a memory: store, which is gone when "
                                    "it ends; 'batch' runs several commands on one");

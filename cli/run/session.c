@@ -7,12 +7,28 @@
 #include "io/exit.h"
 #include "io/report.h"
 #include "run/default_store.h"
+#include "table/nouns.h"
+
+/* Whether the command changes nothing in any store, or only what it finds. */
+static bool only_reads(const struct command *command)
+{
+    const struct verb *verb = command->verb;
+    return verb->run == rm_run ||
+           (!verb->makes && (verb->done == NULL || is_given(command, OPTION_INFO)));
+}
+
+/* A line of a batch may make the default store. */
+static bool makes_default(const struct command *command)
+{
+    return !only_reads(command) && command->verb->run != batch_run;
+}
 
 static int choose_default(struct session *session)
 {
     char sentence[SENTENCE_MAX];
-    int status = default_store(session->uri, sizeof session->uri, &session->uri_origin,
-                               sentence, sizeof sentence);
+    int status = default_store(makes_default(session->command), session->uri,
+                               sizeof session->uri, &session->uri_origin, sentence,
+                               sizeof sentence);
     if (status != STATUS_DONE)
         report_failure(&session->output, session->command, status,
                        status == STATUS_USAGE ? "MCDS_INVALID" : "MCDS_IO", sentence);
@@ -32,6 +48,7 @@ int session_choose_store(struct session *session, const struct command *command)
         session->uri_origin = "from $MCDS_STORE";
         session->is_from_environment = true;
     }
+    session->is_default = uri == NULL;
     if (uri == NULL)
         return choose_default(session);
     if (strlen(uri) >= sizeof session->uri) {
@@ -50,9 +67,68 @@ bool session_is_private(const struct session *session)
     return strncmp(session->uri, "memory:", strlen("memory:")) == 0;
 }
 
+static int open_existing(const char *uri, const mcds_options *options, mcds_store **store_out)
+{
+    char reading[URI_MAX];
+    const char *question = strchr(uri, '?');
+    size_t length = strlen(uri);
+    if (strncmp(uri, "lmdb:", strlen("lmdb:")) != 0 ||
+        (question != NULL && strstr(question, "create=") != NULL) ||
+        length + sizeof "&create=0" > sizeof reading)
+        return mcds_open(uri, options, store_out);
+    const char *joint = question == NULL ? "?" : strchr("?&", uri[length - 1]) ? "" : "&";
+    (void)snprintf(reading, sizeof reading, "%s%screate=0", uri, joint);
+    return mcds_open(reading, options, store_out);
+}
+
+int open_named(const struct command *command, const char *uri, const mcds_options *options,
+               mcds_store **store_out)
+{
+    return only_reads(command) ? open_existing(uri, options, store_out)
+                               : mcds_open(uri, options, store_out);
+}
+
+static bool is_missing(int result)
+{
+    mcds_cause cause = mcds_last_error()->cause;
+    return result != MCDS_OK &&
+           (cause == MCDS_CAUSE_NO_FILE || cause == MCDS_CAUSE_NO_DIRECTORY);
+}
+
+int session_open(struct session *session)
+{
+    if (!session->is_default || makes_default(session->command))
+        return open_named(session->command, session->uri, &session->options, &session->store);
+    int result = open_existing(session->uri, &session->options, &session->store);
+    session->is_absent = is_missing(result) && session->command->verb->run != backup_run;
+    return session->is_absent ? mcds_open("memory:", &session->options, &session->store)
+                              : result;
+}
+
+int session_find_store(struct session *session, const struct command *command, char *sentence,
+                       size_t capacity)
+{
+    bool makes = makes_default(command);
+    mcds_store *found = NULL;
+    int status = default_store(makes, session->uri, sizeof session->uri, &session->uri_origin,
+                               sentence, capacity);
+    if (status != STATUS_DONE)
+        return status;
+    int result = makes ? mcds_open(session->uri, &session->options, &found)
+                       : open_existing(session->uri, &session->options, &found);
+    if (result == MCDS_OK) {
+        mcds_close(session->store);
+        session->store = found;
+        session->is_absent = false;
+        return STATUS_DONE;
+    }
+    (void)snprintf(sentence, capacity, "%s%s", mcds_errmsg(), advice_on(result));
+    return is_missing(result) && !makes ? STATUS_DONE : status_of(result);
+}
+
 int session_open_store(struct session *session)
 {
-    int result = mcds_open(session->uri, &session->options, &session->store);
+    int result = session_open(session);
     if (result == MCDS_OK)
         return STATUS_DONE;
     char sentence[SENTENCE_MAX];

@@ -15,6 +15,8 @@ struct session {
     char uri[URI_MAX];
     const char *uri_origin; /* why it is this one */
     bool is_from_environment;
+    bool is_default;
+    bool is_absent; /* the default store does not exist: `store` is an empty one in its place */
     mcds_store *store;
     const struct command *command; /* that opens it */
     struct sigaction pipe_before;  /* what SIGPIPE did when we were started */
@@ -26,8 +28,21 @@ int session_choose_store(struct session *session, const struct command *command)
 
 /* Whether the selected store is private to this process and ends with it. */
 bool session_is_private(const struct session *session);
+/* Opens the store that the user has named. A command that only reads does not make its file: the
+ * path may be mistyped. Returns the result of opening it. */
+int open_named(const struct command *command, const char *uri, const mcds_options *options,
+               mcds_store **store_out);
+/* Opens the store. A command that changes nothing does not make the default store. Returns the result
+ * of opening it. */
+int session_open(struct session *session);
 /* Opens the store. Returns 0 or, with the sentence printed, the exit code. */
 int session_open_store(struct session *session);
+
+/* Opens the default store where it was absent; makes it for a command that changes something. All
+ * handles must be opened again if is_absent is false afterwards. Returns 0, or an exit code with a
+ * sentence. */
+int session_find_store(struct session *session, const struct command *command, char *sentence,
+                       size_t capacity);
 
 /* Executes one command that is an operation of a structure, and prints the result; returns the exit
  * code. */

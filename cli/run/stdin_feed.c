@@ -1,10 +1,9 @@
-/* Executes a verb on the lines or the whole of standard input.
- *
+/* Executes a verb on the lines of standard input:
  *   line --> slot --start--> pipeline       one operation per line, many in flight
  *   lines --> chunk --start--> pipeline     one operation for many lines, one after the other
  *
- * A line that is not valid is reported and skipped; a failure of the store ends the feed. Before a
- * wait for input, everything read so far is executed. */
+ * A line that is not valid is reported and skipped; a failure of the store or a signal ends the feed.
+ * Before a wait for input, everything read so far is executed. */
 #include "run/stdin_feed.h"
 
 #include <stdio.h>
@@ -13,23 +12,23 @@
 #include <unistd.h>
 
 #include "io/exit.h"
+#include "io/interrupt.h"
 #include "io/lines.h"
 #include "io/report.h"
 #include "parse/shell_words.h"
 #include "parse/values.h"
 #include "run/busy.h"
 #include "run/session.h"
+#include "run/stdin_whole.h"
 #include "run/tally.h"
 
 #define DEPTH 512
-/* The largest value: a whole input, or a line in which each byte is written \xHH. */
-#define WHOLE_MAX (size_t)(16 << 20)
-#define FED_LINE_MAX (4 * WHOLE_MAX)
-#define BYTES_MAX (size_t)(8 << 20) /* of the lines in flight */
+#define FED_LINE_MAX (4 * WHOLE_MAX) /* the largest value with each byte written \xHH */
+#define BYTES_MAX (size_t)(8 << 20)  /* of the lines in flight */
 #define CHUNK_LINES 256
 #define CHUNK_BYTES (size_t)(64 << 10)
-/* Most bytes of all lines of an array, including their addresses and lengths. */
-#define ALL_BYTES (size_t)(64 << 20)
+#define ALL_BYTES                                                                              \
+    (size_t)(64 << 20) /* of an array, with the addresses and lengths of its lines */
 
 struct slot {
     struct slot *next; /* the next free slot */
@@ -61,7 +60,8 @@ struct feed {
     uint64_t read; /* valid lines */
     uint64_t changed;
     struct tally tally;
-    bool is_over; /* the store has failed */
+    bool is_over; /* the store has failed, or a signal came */
+    int signal;   /* that ended the input, or 0 */
     int status;
     struct slot slots[DEPTH];
     struct slot *free;
@@ -148,34 +148,36 @@ static bool collect(struct feed *feed)
     return true;
 }
 
-/* Points the command's arguments after the name at the fields of the line: tabs separate them, and
- * the last field is the rest. Returns a sentence if the line is not valid, or NULL. */
+/* Points the arguments after the name at the fields of the line. Returns what is wrong, or NULL. */
 static const char *cut_line(struct command *command, char *text, size_t length)
 {
     const struct parameter *const *parameters = command->verb->arguments;
-    for (size_t i = 1; parameters[i] != NULL; i++) {
+    bool is_last = false;
+    for (size_t i = 1; !is_last; i++) {
+        is_last = parameters[i + 1] == NULL || parameters[i + 1]->optional;
         char *tab = memchr(text, '\t', length);
-        if (parameters[i + 1] != NULL && tab == NULL)
+        if (!is_last && tab == NULL)
             return "there is no tab after the KEY";
-        size_t taken = parameters[i + 1] != NULL ? (size_t)(tab - text) : length;
-        size_t unquoted = taken;
+        size_t taken = is_last ? length : (size_t)(tab - text);
         text[taken] = '\0';
+        size_t unquoted = taken;
         if (!is_given(command, OPTION_RAW_LINES) && !unquote_field(text, &unquoted))
             return "out of memory";
         command->bytes[i] = (mcds_bytes){text, unquoted};
-        if (parameters[i + 1] != NULL) {
-            text += taken + 1;
-            length -= taken + 1;
-        }
+        if (parameters[i]->needs_dash && memchr(text, '\0', unquoted) != NULL)
+            return "a NUL byte; no name can hold one";
+        command->arguments[i] = text;
+        text += taken + 1;
+        length -= taken + 1;
     }
     return NULL;
 }
 
 static void start_slot(struct feed *feed, struct slot *slot)
 {
+    bool is_in_order = slot->command.verb->feed == FEED_IN_ORDER;
     uint16_t *place = busy_place(&feed->busy, &slot->command);
-    bool is_alone = slot->command.verb->overlap == OVERLAP_NEVER;
-    while ((is_alone || *place > 0) && collect(feed)) {
+    while (is_in_order && *place > 0 && collect(feed)) {
     }
     feed->read++;
     memset(&slot->answer, 0, sizeof slot->answer);
@@ -373,7 +375,7 @@ static void take_lines(struct feed *feed)
         char *line = NULL;
         size_t length = 0;
         enum line kind = lines_next(&feed->lines, &line, &length);
-        if (kind == LINE_OVER)
+        if (kind == LINE_OVER || interrupt_number() != 0)
             break;
         if (kind == LINE_NONE) {
             if (!lines_are_waiting())
@@ -386,18 +388,21 @@ static void take_lines(struct feed *feed)
             leave_out(feed, sentence);
             break;
         }
-        if (feed->command->verb->feed == FEED_EACH)
+        if (feed->command->verb->feed <= FEED_IN_ORDER)
             take_each(feed, line, length);
         else
             take_into_chunk(feed, line, length);
     }
+    feed->signal = interrupt_number();
+    feed->is_over = feed->is_over || feed->signal != 0;
     settle(feed);
     if (feed->lines.error != 0) {
         (void)snprintf(sentence, sizeof sentence, "standard input cannot be read: %s",
                        strerror(feed->lines.error));
         note_failure(feed, 0, STATUS_IO, "MCDS_IO", sentence);
     }
-    if (feed->command->verb->feed == FEED_ALL && feed->status == STATUS_DONE)
+    if (feed->command->verb->feed == FEED_ALL && feed->status == STATUS_DONE &&
+        feed->signal == 0)
         carry_out_chunk(feed);
 }
 
@@ -421,10 +426,14 @@ static int run_lines(struct feed *feed)
     if (feed->is_over && !is_one)
         tally_complain(&feed->tally, &session->output,
                        feed->chunk.count > 0 ? feed->chunk.line - 1 : feed->line);
-    if (!is_one || feed->status == STATUS_DONE)
+    if (feed->signal != 0 && is_one)
+        complain(&session->output, "standard input: ended by signal %d; nothing was %s",
+                 feed->signal, command->verb->done);
+    else if (!is_one || feed->status == STATUS_DONE)
         report_feed(&session->output, command, feed->read, feed->changed,
                     feed->tally.doubtful_count);
-    return tally_status(&feed->tally, feed->status);
+    return tally_status(&feed->tally,
+                        feed->signal != 0 ? STATUS_SIGNAL + feed->signal : feed->status);
 }
 
 static int feed_lines(struct session *session, const struct command *command)
@@ -442,6 +451,7 @@ static int feed_lines(struct session *session, const struct command *command)
     feed->command = command;
     lines_open(&feed->lines, FED_LINE_MAX);
     feed->lines.is_raw = is_given(command, OPTION_RAW_LINES);
+    interrupt_open();
     status = run_lines(feed);
     mcds_pipeline_close(feed->pipeline);
     command->noun->close(feed->handle);
@@ -454,40 +464,8 @@ static int feed_lines(struct session *session, const struct command *command)
     return status;
 }
 
-/* All of standard input is one argument. */
-static int feed_whole(struct session *session, const struct command *command)
-{
-    struct lines lines;
-    struct command whole = *command;
-    size_t at = 1;
-    while (command->verb->arguments[at]->input != INPUT_WHOLE)
-        at++;
-    whole.input = INPUT_NONE;
-    lines_open(&lines, WHOLE_MAX);
-    char *text = NULL;
-    enum line kind = lines_read_all(&lines, &text, &whole.bytes[at].length);
-    whole.bytes[at].data = text;
-    char sentence[SENTENCE_MAX];
-    int status = kind == LINE_TOO_LONG ? STATUS_DATA : STATUS_IO;
-    if (kind == LINE_TOO_LONG)
-        (void)snprintf(sentence, sizeof sentence, "standard input has more than %zu bytes",
-                       WHOLE_MAX);
-    else
-        (void)snprintf(sentence, sizeof sentence, "standard input cannot be read: %s",
-                       strerror(lines.error));
-    if (kind == LINE_READY)
-        status = session_operate(session, &whole);
-    else
-        report_failure(&session->output, command, status,
-                       kind == LINE_TOO_LONG ? "MCDS_TOO_BIG" : "MCDS_IO", sentence);
-    lines_close(&lines);
-    return status;
-}
-
 int feed_run(struct session *session, const struct command *command)
 {
-    if (command->input == INPUT_WHOLE)
-        return feed_whole(session, command);
     if (command->is_input_untold && isatty(STDIN_FILENO)) {
         char sentence[SENTENCE_MAX];
         (void)snprintf(sentence, sizeof sentence,

@@ -1,4 +1,5 @@
-/* Tally: what became of the lines of standard input, for the case that the store fails. */
+/* Tally: what became of the lines of standard input, for the case that the store fails or
+ * a signal ends the input. */
 #include "run/tally.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* Tally: what became of the lines of standard input, for the case that the store fails. */
+/* Tally: what became of the lines of standard input, for the case that the store fails or
+ * a signal ends the input. */
 #ifndef MCDS_CLI_RUN_TALLY_H
 #define MCDS_CLI_RUN_TALLY_H
 

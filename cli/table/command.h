@@ -66,6 +66,12 @@ enum option_id {
     OPTION_FLUSH,
     OPTION_ADD,
     OPTION_REMOVE,
+    OPTION_ALL,
+    OPTION_YES,
+    OPTION_LONG,
+    OPTION_OUTPUT,
+    OPTION_REPLACE,
+    OPTION_RESUME,
     OPTION_COUNT
 };
 
@@ -99,7 +105,9 @@ struct parameter {
     const char *help;
     bool optional;    /* argument: it and those after it */
     bool many;        /* argument, the last: one or more; option: may be given again */
+    bool each;        /* argument, the last: one or more, each for an operation of its own */
     enum input input; /* argument */
+    bool needs_dash;  /* argument of INPUT_LINES: missing, it does not mean standard input */
 };
 
 struct value {
@@ -119,6 +127,7 @@ struct command {
     mcds_bytes bytes[ARGUMENTS_MAX];
     enum input input;
     bool is_input_untold; /* standard input is used without a - */
+    bool is_of_several;   /* others were typed with it: its failure names the element */
     /* An argument or option that may be repeated, and --remove, in one allocation. */
     mcds_bytes *elements;
     size_t element_count;
@@ -142,6 +151,7 @@ struct answer {
     };
     mcds_value value;
     mcds_log_info info;
+    uint64_t count; /* of what a scan has visited */
     /* Where a verb that is_many prints its results, and the text gathered there unless that is the
      * output itself. */
     struct output *items;
@@ -161,9 +171,10 @@ enum overlap {
 /* How the lines of standard input become operations. */
 enum feeding {
     FEED_NONE,
-    FEED_EACH,   /* one for each line, many in flight */
-    FEED_CHUNKS, /* one for many lines, one after the other */
-    FEED_ALL     /* one for all lines */
+    FEED_EACH,     /* one for each line, many in flight */
+    FEED_IN_ORDER, /* the same; those on one element, whose order counts, one after the other */
+    FEED_CHUNKS,   /* one for many lines, one after the other */
+    FEED_ALL       /* one for all lines */
 };
 
 /* The meaning of answer->changed. */
@@ -181,7 +192,7 @@ struct verb {
     enum feeding feed;
     bool erases;  /* erases data: never offered as a guess */
     bool is_many; /* it prints any number of results by itself, into answer->items */
-    bool makes;   /* of a noun that keeps_options: it makes the structure where there is none */
+    bool makes;   /* of a noun that keeps_options, and of batch: it may make a structure */
     /* One operation of a structure; NULL when `run` does it. */
     int (*start)(void *handle, const struct command *command, struct answer *answer,
                  mcds_pipeline *pipeline, uint64_t tag);

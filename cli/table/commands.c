@@ -3,6 +3,7 @@
 
 #include "table/nouns.h"
 #include "table/parameters.h"
+#include "table/whole_commands.h"
 
 #define STRIPES BIT(OPTION_STRIPES)
 #define EXACT (BIT(OPTION_EXACT) | BIT(OPTION_COPIES))
@@ -36,7 +37,7 @@ static const struct verb counter_verbs[] = {
          "Add N and print the new value; with --stripes, --exact or --copies, print 'added' "
          "instead. Makes the counter when there is none."},
     {.word = "get",
-     .arguments = takes_name,
+     .arguments = takes_names,
      .options = STRIPES | EXACT,
      .overlap = OVERLAP_FREELY,
      .start = counter_get,
@@ -81,8 +82,9 @@ static const struct verb lock_verbs[] = {
 static const struct verb visitors_verbs[] = {
     {.word = "hit",
      .arguments = takes_maybe_visitor,
-     .options = PERIOD,
+     .options = PERIOD | RAW,
      .overlap = OVERLAP_APART,
+     .feed = FEED_EACH,
      .makes = true,
      .start = visitors_hit,
      .print = print_counted,
@@ -90,14 +92,14 @@ static const struct verb visitors_verbs[] = {
      .help = "Count a visit. Prints 'counted', or 'known' when this period has counted "
              "VISITOR before."},
     {.word = "get",
-     .arguments = takes_name,
+     .arguments = takes_names,
      .options = PERIOD | BIT(OPTION_CLOSED),
      .overlap = OVERLAP_FREELY,
      .start = visitors_get,
      .print = visitors_print_get,
      .help = "Print the number of visitors in the current period."},
     {.word = "estimate",
-     .arguments = takes_name,
+     .arguments = takes_names,
      .options = PERIOD,
      .overlap = OVERLAP_FREELY,
      .start = visitors_get,
@@ -112,8 +114,9 @@ static const struct verb visitors_verbs[] = {
 static const struct verb online_verbs[] = {
     {.word = "beat",
      .arguments = takes_visitor,
-     .options = WINDOW,
+     .options = WINDOW | RAW,
      .overlap = OVERLAP_APART,
+     .feed = FEED_EACH,
      .makes = true,
      .start = online_beat,
      .print = print_counted,
@@ -121,7 +124,7 @@ static const struct verb online_verbs[] = {
      .help = "Report that VISITOR is active. Prints 'counted', or 'known' when this bucket has "
              "counted VISITOR before."},
     {.word = "get",
-     .arguments = takes_name,
+     .arguments = takes_names,
      .options = WINDOW,
      .overlap = OVERLAP_FREELY,
      .start = online_count,
@@ -137,8 +140,9 @@ static const struct verb online_verbs[] = {
 static const struct verb views_verbs[] = {
     {.word = "hit",
      .arguments = takes_page_count,
-     .options = VIEWS,
+     .options = VIEWS | RAW,
      .overlap = OVERLAP_FREELY,
+     .feed = FEED_EACH,
      .start = views_hit,
      .print = views_print_hit,
      .done = "counted",
@@ -205,6 +209,14 @@ static const struct verb set_verbs[] = {
      .start = set_fetch,
      .help = "Print all elements, one per line: those of a bag with their counts, those of a "
              "list in order, others in no order."},
+    {.word = "count",
+     .arguments = takes_names,
+     .options = FORM,
+     .overlap = OVERLAP_NEVER,
+     .start = set_count,
+     .print = print_count,
+     .help =
+         "Print the number of elements, each of a bag once. Reads all of them, as scan does."},
     {DROP, .options = FORM, .start = set_drop, .help = "Erase the set."},
     {.word = NULL},
 };
@@ -214,7 +226,7 @@ static const struct verb table_verbs[] = {
      .arguments = takes_entries,
      .options = BIT(OPTION_ENTRY_TTL) | BIT(OPTION_IF_ABSENT) | BIT(OPTION_IF_IS) | RAW,
      .overlap = OVERLAP_APART,
-     .feed = FEED_EACH,
+     .feed = FEED_IN_ORDER,
      .start = table_put,
      .print = table_print_put,
      .refused = "has another value",
@@ -263,6 +275,12 @@ static const struct verb table_verbs[] = {
      .help = "Print all entries in no order, one per line: KEY, a tab, the value. When --limit "
              "leaves entries, standard error names the CURSOR that continues the scan; with "
              "--json, the last line does."},
+    {.word = "count",
+     .arguments = takes_names,
+     .overlap = OVERLAP_NEVER,
+     .start = table_count,
+     .print = print_count,
+     .help = "Print the number of entries. Reads all of them, as scan does."},
     {DROP, .start = table_drop, .help = "Erase the table."},
     {.word = NULL},
 };
@@ -284,6 +302,12 @@ static const struct verb list_verbs[] = {
      .is_many = true,
      .start = list_fetch,
      .help = "Print the values in the order in which they were pushed, one per line."},
+    {.word = "count",
+     .arguments = takes_names,
+     .overlap = OVERLAP_NEVER,
+     .start = list_count,
+     .print = print_count,
+     .help = "Print the number of values. Reads all of them, as scan does."},
     {.word = "clear",
      .erases = true,
      .arguments = takes_name,
@@ -315,15 +339,20 @@ static const struct verb log_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = log_fetch,
-     .help = "Print the events by their time, one per line: the time, a tab, the event."},
+     .help = "Print the events, one per line: the time, a tab, the event. The log keeps the "
+             "events of a chunk of time (--chunk) together. Earlier chunks come first; the "
+             "events of one chunk come in the order in which they were put, so an event put "
+             "with an earlier time (--at) follows those put before it."},
     {.word = "tail",
      .arguments = takes_name,
      .options = BIT(OPTION_FOLLOW) | BIT(OPTION_LAST) | BIT(OPTION_FROM) |
                 BIT(OPTION_CURSOR_FILE) | RAW,
      .overlap = OVERLAP_NEVER,
      .run = log_tail,
-     .help = "Print the last 10 events, or those that --last, --from or --cursor names. With "
-             "-f, then wait for new events and print each once."},
+     .help =
+         "Print the last 10 events, or those that --last, --from or --cursor names, in the "
+         "order of scan: the last event is the one put last into the newest chunk. With -f, "
+         "then wait for new events and print each once."},
     {DROP, .start = log_drop, .help = "Erase the log."},
     {.word = NULL},
 };
@@ -354,66 +383,9 @@ static const struct verb array_verbs[] = {
      .done = "changed",
      .help =
          "Remove the first element equal to each of some, and add others at the end, in one "
-         "step. Makes the array when there is none."},
+         "step. Makes the array when there is none. Prints 'unchanged' when nothing was to be "
+         "changed."},
     {DROP, .start = array_drop, .help = "Erase the array."},
-    {.word = NULL},
-};
-
-static const struct verb batch_verbs[] = {
-    {.word = "",
-     .arguments = takes_nothing,
-     .run = batch_run,
-     .help =
-         "Read commands from standard input, one per line, as typed after 'mcds', quoted as in "
-         "a shell, and execute many at once. Each prints one line, in the order of the input; "
-         "'-' is a command that failed. Commands on one name take effect in order."},
-    {.word = NULL},
-};
-
-static const struct verb ls_verbs[] = {
-    {.word = "",
-     .arguments = takes_prefix,
-     .run = ls_run,
-     .help = "Print noun, a tab and name of every structure in the namespace. Slow, and on "
-             "memcached not complete."},
-    {.word = NULL},
-};
-
-static const struct verb backup_verbs[] = {
-    {.word = "",
-     .arguments = takes_file,
-     .run = backup_run,
-     .help =
-         "Copy a whole lmdb: store to FILE, which must not exist, while others use the store: "
-         "cp of a store in use makes a damaged copy. The copy is on the disk when the command "
-         "ends and has mode 0600; open it as lmdb:FILE."},
-    {.word = NULL},
-};
-
-static const struct verb doctor_verbs[] = {
-    {.word = "",
-     .arguments = takes_nothing,
-     .run = doctor_run,
-     .help = "Describe the store: which one is used and why, what it can do, and its problems. "
-             "Exits with 1 when it finds a problem."},
-    {.word = NULL},
-};
-
-static const struct verb help_verbs[] = {
-    {.word = "",
-     .arguments = takes_topic,
-     .run = help_run,
-     .help =
-         "Explain the commands, one command, the exit codes (exit), or print the commands for "
-         "the manual page (man)."},
-    {.word = NULL},
-};
-
-static const struct verb completion_verbs[] = {
-    {.word = "",
-     .arguments = takes_shell,
-     .run = completion_run,
-     .help = "Print a completion script, for example: source <(mcds completion bash)"},
     {.word = NULL},
 };
 
@@ -440,7 +412,10 @@ const struct noun all_nouns[] = {
     {NOUN(array, "there is none", "elements in order, changed as a whole")},
     {.word = "batch", .verbs = batch_verbs, .help = "many commands from standard input"},
     {.word = "ls", .verbs = ls_verbs, .help = "list the structures"},
+    {.word = "rm", .verbs = rm_verbs, .help = "drop structures by name"},
     {.word = "backup", .verbs = backup_verbs, .help = "copy a store in use to a new file"},
+    {.word = "dump", .verbs = dump_verbs, .help = "write structures into a file of text"},
+    {.word = "load", .verbs = load_verbs, .help = "make the structures of a dump again"},
     {.word = "doctor", .verbs = doctor_verbs, .help = "describe the store and its problems"},
     {.word = "help", .verbs = help_verbs, .help = "explain a command, or the exit codes"},
     {.word = "completion", .verbs = completion_verbs, .help = "completion for a shell"},

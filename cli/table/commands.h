@@ -18,6 +18,10 @@ const struct noun *find_noun(const struct noun *nouns, const char *word);
 const struct verb *find_verb(const struct noun *noun, const char *word);
 /* The noun's only verb has no word of its own. */
 bool is_whole_command(const struct noun *noun);
+/* The index of the last argument. */
+size_t last_argument(const struct verb *verb);
+/* Whether the verb takes several last arguments, each for an operation of its own. */
+bool takes_each(const struct verb *verb);
 /* Whether the verb takes a program after --. */
 bool takes_program(const struct verb *verb);
 

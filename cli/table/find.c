@@ -27,6 +27,20 @@ bool is_whole_command(const struct noun *noun)
     return noun->verbs[0].word[0] == '\0';
 }
 
+size_t last_argument(const struct verb *verb)
+{
+    size_t count = 0;
+    while (verb->arguments[count] != NULL)
+        count++;
+    return count > 0 ? count - 1 : 0;
+}
+
+bool takes_each(const struct verb *verb)
+{
+    const struct parameter *last = verb->arguments[last_argument(verb)];
+    return last != NULL && last->each;
+}
+
 bool takes_program(const struct verb *verb)
 {
     return verb->start != NULL && verb->run != NULL;

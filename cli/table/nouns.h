@@ -23,7 +23,9 @@ PRINT(counter_print_get);
 START(counter_take);
 PRINT(counter_print_take);
 START(counter_drop);
+void print_which(struct output *output, const struct command *command);
 PRINT(print_dropped);
+PRINT(print_count);
 
 OPEN(lock_open);
 CLOSE(lock_close);
@@ -58,6 +60,7 @@ PRINT(set_print_remove);
 START(set_has);
 PRINT(set_print_has);
 START(set_fetch);
+START(set_count);
 START(set_drop);
 
 OPEN(table_open);
@@ -73,6 +76,7 @@ PRINT(table_print_remove);
 START(table_incr);
 PRINT(table_print_incr);
 START(table_scan);
+START(table_count);
 bool table_has_more(const struct answer *answer);
 PRINT(table_print_scan);
 START(table_drop);
@@ -82,6 +86,7 @@ CLOSE(list_close);
 START(list_push);
 PRINT(list_print_push);
 START(list_fetch);
+START(list_count);
 START(list_clear);
 PRINT(list_print_clear);
 START(list_drop);
@@ -116,9 +121,12 @@ PRINT(array_print_change);
 START(array_drop);
 
 RUN(batch_run);
+RUN(rm_run);
 RUN(ls_run);
 RUN(doctor_run);
 RUN(backup_run);
+RUN(dump_run);
+RUN(load_run);
 RUN(help_run);
 RUN(completion_run);
 

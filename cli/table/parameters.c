@@ -68,9 +68,10 @@ const struct parameter options[OPTION_COUNT] = {
         "empty; all that change it must give the same (1)"),
     [OPTION_TTL] = TIME(NONE, "ttl", "TIME", 1000, YEAR_MS,
                         "a new counter expires this long after its first add (never)"),
-    [OPTION_LEASE] = TIME('t', "lease", "TIME", 50, DAY_MS,
-                          "time of the lease; renewed at a third of it (15s; at least 3s on "
-                          "memcached)"),
+    [OPTION_LEASE] = TIME(
+        't', "lease", "TIME", 50, DAY_MS,
+        "time of the lease, 50ms to 1d, on memcached at least 3s; renewed at a "
+        "third of it (15s)"),
     [OPTION_WAIT] = TIME(
         'w', "wait", "TIME", 0, DAY_MS,
         "wait at most this long for the lock, also while the store does not answer "
@@ -79,8 +80,10 @@ const struct parameter options[OPTION_COUNT] = {
                            "do not wait: when another holds the lock, exit with 75"),
     [OPTION_EXIT] = NUMBER('E', "busy-exit", "CODE", 0, 255,
                            "exit code when the lock cannot be acquired (75)"),
-    [OPTION_LABEL] = TEXT(NONE, "label", "TEXT", 200,
-                          "name of this holder, shown to others that wait (HOST:PID)"),
+    [OPTION_LABEL] = TEXT(
+        NONE, "label", "TEXT", 200,
+        "name of this holder, which --info, ls -l and a wait that ends without the "
+        "lock print (HOST:PID)"),
     [OPTION_INFO] = FLAG(
         NONE, "info",
         "print the label of the holder, the seconds left, and the newest fence: that of the "
@@ -150,11 +153,14 @@ const struct parameter options[OPTION_COUNT] = {
         NONE, "ahead", "TIME", 1, 49 * DAY_MS,
         "a new log refuses events further ahead of this machine's clock than this (5s)"),
     [OPTION_FROM] = MOMENT(
-        "from", "begin with the first event at or after this time (the oldest event)"),
+        "from", "begin with the first event at or after this time (scan: the oldest event)"),
     [OPTION_TO] = MOMENT("to", "end before this time (after the newest event)"),
-    [OPTION_NEWEST_FIRST] = FLAG(NONE, "newest-first", "print the newest event first"),
+    [OPTION_NEWEST_FIRST] = FLAG(NONE, "newest-first",
+                                 "print in the opposite order: the newest chunk first, and of "
+                                 "each chunk the event put last first"),
     [OPTION_FOLLOW] = FLAG('f', "follow", "then wait for new events and print each"),
-    [OPTION_LAST] = NUMBER(NONE, "last", "N", 0, 1000000, "begin with the last N events (10)"),
+    [OPTION_LAST] = NUMBER(NONE, "last", "N", 0, 1000000,
+                           "begin with the last N events of a scan (10)"),
     [OPTION_CURSOR_FILE] = TEXT(NONE, "cursor", "FILE", 0,
                                 "begin where the call ended that wrote FILE (with the oldest "
                                 "event if there is no FILE), and write FILE at the end"),
@@ -167,19 +173,53 @@ const struct parameter options[OPTION_COUNT] = {
         "length of the intervals of views; all users of it must give the same (1m)"),
     [OPTION_ADD] = ELEMENT("add", "add ELEMENT; may be given again"),
     [OPTION_REMOVE] = ELEMENT("remove", "remove ELEMENT; may be given again"),
+    [OPTION_ALL] = FLAG(NONE, "all", "every structure of the namespace (-N)"),
+    [OPTION_LONG] = FLAG(
+        'l', "long",
+        "also print the size of a counter (its value), visitors and online, and "
+        "the seconds left and the holder of a lock; - where the structure does "
+        "not keep it"),
+    [OPTION_OUTPUT] = TEXT(
+        'o', "output", "FILE", 0,
+        "write into FILE, which has its name only when the dump is whole and on the disk, and "
+        "replaces an earlier one; mode 0600"),
+    [OPTION_REPLACE] = FLAG(NONE, "replace",
+                            "drop what has the name of a structure of the dump"),
+    [OPTION_RESUME] = FLAG(
+        NONE, "resume",
+        "continue a load of the same dump that was interrupted, even killed: what it has begun "
+        "and not finished is dropped and loaded again; without such a load, begin"),
+    [OPTION_YES] = FLAG('y', "yes", "do not ask; needed where there is no terminal"),
 };
 
 #define NAME_HELP "any name of 1 to 1024 bytes"
 
 static const struct parameter name = {
     .placeholder = "NAME", .kind = KIND_NAME, .help = NAME_HELP};
+static const struct parameter names = {
+    .placeholder = "NAME", .kind = KIND_NAME, .each = true, .help = NAME_HELP};
+static const struct parameter dropped_names = {
+    .placeholder = "NAME",
+    .kind = KIND_NAME,
+    .optional = true,
+    .each = true,
+    .help = "any name of 1 to 1024 bytes; the listing has no name of more than about 100"};
 static const struct parameter visitor = {
-    .placeholder = "VISITOR", .kind = KIND_NAME, .help = NAME_HELP};
+    .placeholder = "VISITOR",
+    .kind = KIND_NAME,
+    .each = true,
+    .input = INPUT_LINES,
+    .needs_dash = true,
+    .help = "1 to 1024 bytes; for -, each line of standard input is one"};
 static const struct parameter maybe_visitor = {
     .placeholder = "VISITOR",
     .kind = KIND_NAME,
     .optional = true,
-    .help = "counted once per period; without it every call counts"};
+    .each = true,
+    .input = INPUT_LINES,
+    .needs_dash = true,
+    .help = "counted once per period; without it every call counts; for -, each line of "
+            "standard input is one"};
 static const struct parameter delta = {.placeholder = "N",
                                        .kind = KIND_DELTA,
                                        .optional = true,
@@ -190,14 +230,26 @@ static const struct parameter field_delta = {.placeholder = "N",
                                              .optional = true,
                                              .max = INT64_MAX,
                                              .help = "number to add (1); may be negative"};
-static const struct parameter prefix = {.placeholder = "PREFIX",
-                                        .kind = KIND_TEXT,
-                                        .optional = true,
-                                        .help = "only names that begin with PREFIX"};
+static const struct parameter pattern = {
+    .placeholder = "PATTERN",
+    .kind = KIND_TEXT,
+    .optional = true,
+    .help = "only names that match PATTERN: * is any text, ? a character, [a-z] one of "
+            "these; without any of * ? [ those that begin with it"};
 static const struct parameter shell = {
     .placeholder = "SHELL", .kind = KIND_TEXT, .help = "bash, zsh or fish"};
 static const struct parameter file = {
     .placeholder = "FILE", .kind = KIND_TEXT, .help = "a new file"};
+static const struct parameter dumped_names = {
+    .placeholder = "NAME",
+    .kind = KIND_NAME,
+    .optional = true,
+    .each = true,
+    .help = "a name, of any noun; or with * ? or [ a pattern, as that of ls"};
+static const struct parameter dump_file = {
+    .placeholder = "FILE",
+    .kind = KIND_TEXT,
+    .help = "a file that dump has written; - is standard input"};
 static const struct parameter topic = {.placeholder = "TOPIC",
                                        .kind = KIND_TEXT,
                                        .optional = true,
@@ -205,11 +257,12 @@ static const struct parameter topic = {.placeholder = "TOPIC",
 static const struct parameter subtopic = {
     .placeholder = "VERB", .kind = KIND_TEXT, .optional = true, .help = "a verb of that noun"};
 static const struct parameter element = {
-    .placeholder = "ELEMENT", .kind = KIND_NAME, .help = "1 to 1024 bytes"};
+    .placeholder = "ELEMENT", .kind = KIND_NAME, .each = true, .help = "1 to 1024 bytes"};
 static const struct parameter fed_element = {
     .placeholder = "ELEMENT",
     .kind = KIND_NAME,
     .optional = true,
+    .each = true,
     .input = INPUT_LINES,
     .help = "1 to 1024 bytes; without it, or for -, each line of standard input is one"};
 static const struct parameter fed_values = {
@@ -227,7 +280,13 @@ static const struct parameter fed_events = {
     .input = INPUT_LINES,
     .help = "any text; without it, or for -, each line of standard input is one"};
 static const struct parameter page = {
-    .placeholder = "PAGE", .kind = KIND_NAME, .help = NAME_HELP};
+    .placeholder = "PAGE", .kind = KIND_NAME, .each = true, .help = NAME_HELP};
+static const struct parameter fed_page = {
+    .placeholder = "PAGE",
+    .kind = KIND_NAME,
+    .input = INPUT_LINES,
+    .needs_dash = true,
+    .help = "1 to 1024 bytes; for -, each line of standard input is one"};
 static const struct parameter view_count = {.placeholder = "N",
                                             .kind = KIND_NUMBER,
                                             .min = 1,
@@ -243,10 +302,13 @@ static const struct parameter array_elements = {
     .help = "any text; without it, or for -, each line of standard input is one"};
 static const struct parameter key = {
     .placeholder = "KEY", .kind = KIND_NAME, .help = "1 to 1024 bytes"};
+static const struct parameter keys = {
+    .placeholder = "KEY", .kind = KIND_NAME, .each = true, .help = "1 to 1024 bytes"};
 static const struct parameter fed_key = {
     .placeholder = "KEY",
     .kind = KIND_NAME,
     .optional = true,
+    .each = true,
     .input = INPUT_LINES,
     .help = "1 to 1024 bytes; without it, or for -, each line of standard input is one"};
 static const struct parameter fed_entry = {
@@ -265,21 +327,25 @@ static const struct parameter value = {
 
 const struct parameter *const takes_nothing[] = {NULL};
 const struct parameter *const takes_name[] = {&name, NULL};
+const struct parameter *const takes_names[] = {&names, NULL};
+const struct parameter *const takes_dropped_names[] = {&dropped_names, NULL};
 const struct parameter *const takes_delta[] = {&name, &delta, NULL};
 const struct parameter *const takes_visitor[] = {&name, &visitor, NULL};
 const struct parameter *const takes_maybe_visitor[] = {&name, &maybe_visitor, NULL};
 const struct parameter *const takes_element[] = {&name, &element, NULL};
 const struct parameter *const takes_elements[] = {&name, &fed_element, NULL};
-const struct parameter *const takes_key[] = {&name, &key, NULL};
+const struct parameter *const takes_key[] = {&name, &keys, NULL};
 const struct parameter *const takes_keys[] = {&name, &fed_key, NULL};
 const struct parameter *const takes_entries[] = {&name, &fed_entry, &value, NULL};
 const struct parameter *const takes_key_delta[] = {&name, &key, &field_delta, NULL};
 const struct parameter *const takes_values[] = {&name, &fed_values, NULL};
 const struct parameter *const takes_events[] = {&name, &fed_events, NULL};
 const struct parameter *const takes_page[] = {&name, &page, NULL};
-const struct parameter *const takes_page_count[] = {&name, &page, &view_count, NULL};
+const struct parameter *const takes_page_count[] = {&name, &fed_page, &view_count, NULL};
 const struct parameter *const takes_array[] = {&name, &array_elements, NULL};
-const struct parameter *const takes_prefix[] = {&prefix, NULL};
+const struct parameter *const takes_pattern[] = {&pattern, NULL};
 const struct parameter *const takes_shell[] = {&shell, NULL};
 const struct parameter *const takes_file[] = {&file, NULL};
+const struct parameter *const takes_dumped_names[] = {&dumped_names, NULL};
+const struct parameter *const takes_dump_file[] = {&dump_file, NULL};
 const struct parameter *const takes_topic[] = {&topic, &subtopic, NULL};

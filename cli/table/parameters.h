@@ -6,6 +6,8 @@
 
 extern const struct parameter *const takes_nothing[];
 extern const struct parameter *const takes_name[];
+extern const struct parameter *const takes_names[];
+extern const struct parameter *const takes_dropped_names[];
 extern const struct parameter *const takes_delta[];
 extern const struct parameter *const takes_visitor[];
 extern const struct parameter *const takes_maybe_visitor[];
@@ -20,9 +22,11 @@ extern const struct parameter *const takes_array[];
 extern const struct parameter *const takes_page[];
 extern const struct parameter *const takes_page_count[];
 extern const struct parameter *const takes_events[];
-extern const struct parameter *const takes_prefix[];
+extern const struct parameter *const takes_pattern[];
 extern const struct parameter *const takes_shell[];
 extern const struct parameter *const takes_file[];
+extern const struct parameter *const takes_dumped_names[];
+extern const struct parameter *const takes_dump_file[];
 extern const struct parameter *const takes_topic[];
 
 #endif

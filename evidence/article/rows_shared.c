@@ -488,8 +488,8 @@ static bool G17_tests_on_a_dictionary_ours(struct world *world)
     mcds_capabilities memory;
     mcds_capabilities server;
     ANSWERS(MCDS_OK, mcds_open("memory:?strict=1", NULL, &strict));
-    mcds__store_capabilities(strict, &memory);
-    mcds__store_capabilities(world_actor(world)->store, &server);
+    memory = mcds__store_can(strict);
+    server = mcds__store_can(world_actor(world)->store);
     mcds_close(strict);
     SHOW(memory.value_max <= server.value_max && memory.evicts);
     SHOW(memory.ttl_unit_ms >= server.ttl_unit_ms);

@@ -2,7 +2,8 @@
  * calls. These also apply to this header:
  *
  * Cost:        none
- * Lifetime:    Returned texts live as long as the program, unless a comment says otherwise. */
+ * Lifetime:    Returned texts live as long as the program, unless a description says
+ *              otherwise. */
 #ifndef MCDS_BASE_H
 #define MCDS_BASE_H
 
@@ -73,7 +74,8 @@ MCDS_API const char *mcds_strerror(int result);
  * Returns:     "MCDS_BUSY" for MCDS_BUSY; "?" for a number that is no result; never NULL */
 MCDS_API const char *mcds_result_name(int result);
 /* Returns a sentence about this thread's last failure: the structure, the verb, the server and
- * the cause.
+ * the cause. It may be printed on a terminal: control characters, characters that change the
+ * direction of text, and bytes that are no UTF-8 are shown as \xHH (\x1b). A long name is cut.
  * Returns:     the sentence; "" if there was no failure; never NULL
  * Lifetime:    until this thread's next call of the library */
 MCDS_API const char *mcds_errmsg(void);
@@ -160,7 +162,8 @@ MCDS_API const char *mcds_errmsg(void);
     X(MCDS_CAUSE_FILE_REPLACED, 108, "the file was removed or replaced")                       \
     X(MCDS_CAUSE_OTHER_VERSION, 109,                                                           \
       "another version of mcds or LMDB uses or has written the file")                          \
-    X(MCDS_CAUSE_OTHER_CONTAINER, 110, "the file is open in another container")
+    X(MCDS_CAUSE_OTHER_CONTAINER, 110, "the file is open in another container")                \
+    X(MCDS_CAUSE_NO_FILE, 111, "the file does not exist")
 /* clang-format on */
 
 typedef enum mcds_cause {
@@ -175,7 +178,8 @@ typedef enum mcds_cause {
  *              never NULL */
 MCDS_API const char *mcds_cause_name(int cause);
 
-/* The parts of the sentence that mcds_errmsg() returns. No text is NULL. "" means unknown. */
+/* The parts of the sentence that mcds_errmsg() returns. No text is NULL. "" means unknown. Name,
+ * option, wanted, found and peer may have any bytes; the sentence and `reason` may not. */
 typedef struct mcds_error {
     size_t size; /* sizeof(mcds_error) of the library that is loaded */
     int result;  /* 0: this thread has had no failure */
@@ -188,7 +192,8 @@ typedef struct mcds_error {
     /* OPTION_DIFFERS: the value that the handle was opened with; ARGUMENT_MISSING: the argument
      * that the call needs; else the allowed values. */
     const char *wanted;
-    /* OPTION_DIFFERS: the value that the structure was made with; else the value given. */
+    /* OPTION_DIFFERS: the value that the structure was made with; CALLBACK_FAILED: the number that
+     * the function returned; else the value given. */
     const char *found;
     int64_t wanted_min; /* `wanted` and `found` as numbers; 0 if they are not numbers */
     int64_t wanted_max;

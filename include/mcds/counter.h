@@ -58,7 +58,7 @@ typedef struct mcds_counter_options {
     /* The counter expires when this time has passed since it was made; at most 366 days; 0 =
      * never. */
     uint64_t ttl_ms;
-    /* Only for EXACT, which has no stripes and no ttl: */
+    /* Only for EXACT, which has no stripes and no ttl; other counters ignore flush_ms: */
     uint32_t copies; /* 1..7 servers; 0 = 1. More than 1 implies EXACT. */
     /* An add flushes if this time has passed since the last flush; at most 3 600 000; 0 = 100;
      * MCDS_COUNTER_FLUSH_EACH: each add flushes. */
@@ -106,8 +106,9 @@ MCDS_API MCDS_CHECKED int mcds_counter_open(mcds_store *store, const char *name,
  * Lost reply:  EXACT: the adds since the last flush count once or not at all */
 MCDS_API void mcds_counter_close(mcds_counter *counter);
 
-/* Reads the options that a counter was made with: stripes, copies and the flag EXACT. The other
- * members are left unchanged. The counter can be opened with the result.
+/* Reads the options that a counter was made with: stripes, copies and the flag EXACT. Sets the flag
+ * SIGNED for a counter with 1 stripe that is signed. Nothing else is changed. The counter can be
+ * opened with the result.
  * Arguments:   options  in and out; not NULL
  * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such counter
  * Cost:        1 */
@@ -179,7 +180,7 @@ MCDS_API MCDS_CHECKED int mcds_counter_get_start(mcds_counter *counter,
 
 /* Reads the value and sets it to zero by compare-and-set, so that no add is lost. Concurrent
  * calls take different parts. EXACT counters return MCDS_UNSUPPORTED, because two calls could
- * take the same part.
+ * take the same part: hold a lock, get the value, add its negative and flush.
  * Arguments:   taken_out  the value that was taken; after MCDS_AMBIGUOUS, the value that may have
  *                         been taken
  * Returns:     MCDS_OK

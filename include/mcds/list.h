@@ -110,15 +110,17 @@ MCDS_API MCDS_CHECKED int mcds_list_scan_start(mcds_list *list, uint64_t skip, u
                                                mcds_pipeline *pipeline, uint64_t tag);
 
 /* Empties the list. Values acknowledged before the call are then not in the list; values whose
- * push begins after the call are. The call then erases the old values on the servers that it can
- * reach.
+ * push begins after the call are. A value whose push overlaps the call may be visited by a scan
+ * before it and by another after it. The call then erases the old values on the servers that it
+ * can reach.
  * Returns:     MCDS_OK
  *              MCDS_NOT_FOUND    no such list
  *              MCDS_AMBIGUOUS    see below
  *              MCDS_BUSY         other callers pushed faster than the call could find the end of
  *                                the list; not cleared
  *              MCDS_FULL         not cleared. If there is no room for a new root only, the list
- *                                is cleared and does not exist until the next push
+ *                                is cleared and does not exist until the next push. A full
+ *                                memcached -M needs no room
  *              MCDS_UNSUPPORTED  the store has no compare-and-set
  * Cost:        4, or 5 on a store that neither evicts nor is durable, and 2 per 512 KB of old
  *              values. The timeout applies to the first step as a whole, and then to each erasure.

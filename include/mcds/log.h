@@ -152,8 +152,9 @@ typedef struct mcds_log_range {
 typedef bool (*mcds_log_scan_cb)(void *context, const mcds_log_event *event);
 
 /* Visits the events of a range chunk by chunk. Within a chunk, the order is the order in which
- * the events were put, so a late event comes after earlier puts. newest_first: exactly the
- * opposite order. The call keeps about 1 MB of the log in memory.
+ * the events were put, so an event that is put later with an earlier time comes last.
+ * newest_first: exactly the opposite order, so the first event visited is the one that was put
+ * last into the newest chunk, not always the one with the latest time. The call keeps about 1 MB of the log in memory.
  * Arguments:   range     NULL: the whole log
  *              visit     as above
  *              info_out  the call adds the damage that it finds to these numbers, even if it

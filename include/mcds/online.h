@@ -48,7 +48,9 @@ typedef struct mcds_online_value {
     /* One standard deviation of estimate if the last beats in the oldest bucket are spread evenly
      * and independent. The estimate is between closed + current - N and closed + current. */
     double error;
-    bool reborn; /* as in mcds_visitors_value */
+    /* As in mcds_visitors_value. ESTIMATED: also if the settings were lost or dropped while
+     * buckets of this window were counted, which then counts a part of the visitors. */
+    bool reborn;
     bool reserved[7];
 } mcds_online_value;
 #define MCDS_ONLINE_VALUE_INIT                                                                 \
@@ -90,6 +92,7 @@ MCDS_API MCDS_CHECKED int mcds_online_made_with(mcds_store *store, const char *n
  *              MCDS_AMBIGUOUS  see below
  *              MCDS_BUSY       a key kept vanishing or changing; not counted
  *              MCDS_LOST       members: as mcds_visitors_hit
+ *              MCDS_UNSUPPORTED  the store has no compare-and-set
  * Cost:        1 if the bucket has a beat of the visitor; otherwise 3, or 2 for a new visitor.
  *              One or two more for the first beat of a bucket. With more than 7 buckets a new
  *              visitor may cost 8 more. One or two more for a handle's first call, and again

@@ -19,6 +19,13 @@ extern "C" {
  * same array, run one after another. The timeout of an operation begins at its start. If an
  * operation cannot run in time, it returns MCDS_TIMEOUT and has changed nothing.
  *
+ * Drive each pipeline that has operations in flight: call mcds_pipeline_next or _poll until it is
+ * idle. Operations of several pipelines on one handle of a table or a set, or flushes of one exact
+ * counter, may wait for each other. If nobody drives the other pipeline, an operation of a table or
+ * a set usually continues after a quarter of its timeout. Where the other pipeline has begun to
+ * split the key of both, it ends after its whole timeout, and its sentence says that others rewrite
+ * the key. A flush then ends with MCDS_BUSY.
+ *
  *   for (uint64_t i = 0; i < count; i++) {
  *       result = mcds_counter_add_start(counter, 1, NULL, pipeline, i);
  *       ...
@@ -69,6 +76,12 @@ MCDS_API void mcds_pipeline_close(mcds_pipeline *pipeline);
  * sends them when it has collected about half of `depth` (on memory: and lmdb:, all of `depth`).
  * X_start waits while `depth` operations are unfinished. If the operation has failed,
  * mcds_errmsg() returns the reason after this call.
+ *
+ * While a server refuses connections or does not answer, an operation on it ends with
+ * MCDS_UNAVAILABLE or MCDS_TIMEOUT after its whole timeout: mcds tries again until then, because
+ * a restarted server may accept it. Operations that are in flight together wait together, so N of
+ * them take about N / `depth` timeouts. A caller that must not wait stops at the first such
+ * result, or shortens the timeout with mcds_limit_timeout.
  * Arguments:   done  the tag and the result of the operation
  * Returns:     MCDS_OK; MCDS_IDLE: nothing is in flight, and *done is untouched; MCDS_INVALID
  * Cost:        none of its own; it waits for the round trips of the operations */

@@ -14,9 +14,10 @@ typedef struct mcds_store mcds_store;
 typedef struct mcds_options {
     size_t size;    /* sizeof(mcds_options) */
     const char *ns; /* prefix of all keys, 0..32 bytes of a-z A-Z 0-9 _ - .; NULL = "mcds" */
-    /* Timeout of each whole operation; 0 = 1000; at most 3 600 000. If the comment of a call says
-     * that the timeout applies to each round trip, the call ends after 1 024 timeouts in which it
-     * visited, saved or stored nothing: by default after 17 minutes. */
+    /* Timeout of each whole operation; 0 = 1000; at most 3 600 000. If the description of a
+     * call says that the timeout applies to each round trip, the call waits at most 1 024
+     * timeouts for the server, by default 17 minutes, and that long again after each value or
+     * page that it has stored. The time spent in a visitor does not count. */
     uint32_t timeout_ms;
     /* NULL = mcds_env_system(). The struct is copied. Everything that its functions use must
      * outlive the store, everything opened on the store, and each mcds_value that was filled by
@@ -35,22 +36,47 @@ typedef struct mcds_options {
  *   lmdb:PATH          one durable file (with PATH-lock and PATH-writer next to it), shared by
  *                      the processes of a machine
  *   memcached://HOST[:PORT][*WEIGHT][,HOST...]      a cluster; [::1]:11211 for IPv6
- *   memcached:///run/memcached.sock[*WEIGHT][,...]  unix sockets
+ *   memcached:///run/memcached.sock[*WEIGHT][,...]  unix sockets; the // may be left out
  *
- * Options after `?`, joined by `&`: ns=, timeout= (ms) for all;
- *   memory: strict=1 (emulate the worst behaviour that memcached permits), bytes=N (evict beyond
- *   N bytes)
- *   lmdb: sync=full|async, map_max= (largest size of the file in bytes), mode= (octal;
- *   permissions of new files, independent of the umask; default 0600). A user with write
- *   permission for a store's files can take over the programs of the other users: use mode=0660
- *   only for users who trust each other fully.
- *   memcached: protocol=auto|meta|classic, connect_timeout= (ms; default 250; if a name has an
- *   IPv6 and an IPv4 address, the first attempt gets half of this time),
- *   placement=ketama_weighted (as in most clients) | ketama | modula (libmemcached's older
- *   rules), hash=one_at_a_time|md5 for ketama and modula, connections=1..4 (of each pipeline and
- *   each waiting thread to each server; default 1. mcds spreads the keys over them, so that
- *   several threads of the server work for a deep pipeline)
- * An option of the URI takes precedence over `options`.
+ * Options follow `?` and are joined by `&`. An option of the URI takes precedence over `options`.
+ * In a path, a host and the value of an option, %XX is the byte with this hexadecimal code: write
+ * % as %25, ? as %3F, and & in a value as %26.
+ *
+ * For every store:
+ *
+ *   ns=NS        prefix of all keys
+ *   timeout=MS   timeout of each operation, in milliseconds
+ *
+ * For memory:
+ *
+ *   strict=1     emulates the worst behaviour that memcached permits
+ *   bytes=N      evicts items beyond N bytes
+ *
+ * For lmdb:
+ *
+ *   sync=full    A change returns when it is on the disk. This is the default.
+ *   sync=async   A change returns when the system has it. The death of a process loses nothing. A
+ *                crash of the machine loses up to a second of changes, and may damage the file if
+ *                the file system reorders writes.
+ *   map_max=N    largest size of the file in bytes, for this process
+ *   mode=0660    permissions of new files, in octal, independent of the umask; default 0600. A
+ *                user with write permission for a store's files can take over the programs of the
+ *                other users: use mode=0660 only for users who trust each other fully.
+ *   create=0     refuses to open a file that does not exist; without it, mcds_open() creates the
+ *                file. A command of mcds(1) that only reads refuses it too, unless the URI has create=1.
+ *
+ * For memcached:
+ *
+ *   protocol=auto|meta|classic   default auto: meta where the server has it
+ *   connect_timeout=MS           default 250. If a name has an IPv6 and an IPv4 address, the
+ *                                first attempt gets half of this time.
+ *   placement=RULE               the rule that chooses the server of a key: ketama_weighted (the
+ *                                default, as in most clients), or ketama or modula
+ *                                (libmemcached's older rules)
+ *   hash=one_at_a_time|md5       for ketama and modula; default one_at_a_time
+ *   connections=1..4             of each pipeline and each waiting thread to each server; default
+ *                                1. mcds spreads the keys over them, so that several threads of
+ *                                the server work for a deep pipeline.
  *
  * A host name means one server. The name may have one IPv6 and one IPv4 address; mcds assumes
  * that both reach the same server. It tries IPv6 first, unless IPv6 did not answer the last time.
@@ -75,7 +101,8 @@ typedef struct mcds_options {
  *              store_out  the store
  * Returns:     MCDS_OK
  *              MCDS_INVALID      mcds_errmsg() names the part of the URI or the option
- *              MCDS_IO           a file cannot be used, for example a file of another version; or
+ *              MCDS_IO           a file cannot be used, for example a file of another version, or
+ *                                with create=0 a missing one; or
  *                                there is no source of random numbers
  *              MCDS_NO_MEMORY
  * Cost:        none on memory: and memcached:; lmdb: reads and maps the files
@@ -124,6 +151,7 @@ typedef bool (*mcds_scan_cb)(void *context, const mcds_listed *listed);
 MCDS_API MCDS_CHECKED int mcds_scan(mcds_store *store, mcds_scan_cb visit, void *context);
 
 typedef enum mcds_severity { MCDS_FACT, MCDS_ADVICE, MCDS_PROBLEM } mcds_severity;
+/* The texts may be printed on a terminal, as that of mcds_errmsg(). */
 typedef struct mcds_finding {
     mcds_severity severity;
     const char *subject; /* the server, file or setting */

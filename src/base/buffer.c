@@ -8,17 +8,12 @@
 
 #define ROOM_MIN 256
 
-void mcds__buffer_init(mcds_buffer *buffer, const mcds_env *env, size_t capacity_max)
-{
-    mcds__buffer_init_in(buffer, env, capacity_max, NULL, 0);
-}
-
 void mcds__buffer_free(mcds_buffer *buffer)
 {
     assert(buffer->length <= buffer->capacity || buffer->data == NULL);
     if (!buffer->borrowed)
         mcds__free(buffer->env, buffer->data);
-    mcds__buffer_init(buffer, buffer->env, buffer->capacity_max);
+    mcds__buffer_init_in(buffer, buffer->env, buffer->capacity_max, NULL, 0);
 }
 
 bool mcds__buffer_grow(mcds_buffer *buffer, size_t more)

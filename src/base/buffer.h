@@ -4,9 +4,8 @@
 
 #include "mcds/backend.h"
 
-/* Empty, without storage; it grows up to capacity_max. */
-void mcds__buffer_init(mcds_buffer *buffer, const mcds_env *env, size_t capacity_max);
-/* Empty; its first storage is `storage`, which must outlive the buffer. */
+/* Empty; it grows up to capacity_max. Its first storage is `storage`, which must outlive the
+ * buffer, or NULL. */
 static inline void mcds__buffer_init_in(mcds_buffer *buffer, const mcds_env *env,
                                         size_t capacity_max, void *storage, size_t capacity)
 {
@@ -16,6 +15,11 @@ static inline void mcds__buffer_init_in(mcds_buffer *buffer, const mcds_env *env
     buffer->capacity_max = capacity_max;
     buffer->env = env;
     buffer->borrowed = true;
+}
+static inline void mcds__buffer_init(mcds_buffer *buffer, const mcds_env *env,
+                                     size_t capacity_max)
+{
+    mcds__buffer_init_in(buffer, env, capacity_max, NULL, 0);
 }
 void mcds__buffer_free(mcds_buffer *buffer);
 /* Make room for `more` bytes after the end; false as for mcds_buffer_append. */

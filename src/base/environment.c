@@ -260,6 +260,12 @@ int64_t mcds__wall_ms(const mcds_env *env)
     return env->wall_ns(env->self) / NS_PER_MS;
 }
 
+uint32_t mcds__wall_s(const mcds_env *env)
+{
+    int64_t now_s = mcds__wall_ns(env) / NS_PER_S;
+    return now_s > 0 && now_s <= UINT32_MAX ? (uint32_t)now_s : 1;
+}
+
 uint64_t mcds__random_u64(const mcds_env *env)
 {
     uint64_t value;

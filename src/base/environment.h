@@ -26,6 +26,8 @@ bool mcds__env_is_same(const mcds_env *one, const mcds_env *other);
 int64_t mcds__monotonic_ns(const mcds_env *env);
 int64_t mcds__wall_ns(const mcds_env *env);
 int64_t mcds__wall_ms(const mcds_env *env);
+/* Whole seconds; never 0. */
+uint32_t mcds__wall_s(const mcds_env *env);
 uint64_t mcds__random_u64(const mcds_env *env);
 /* Whether random numbers exist: a sandbox may refuse both getrandom and /dev/urandom. */
 bool mcds__has_random(const mcds_env *env);

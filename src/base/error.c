@@ -6,7 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAME_SHOWN 200 /* bytes of a name in the sentence */
+/* Bytes of a name, and of a server or file, in the sentence. */
+#define NAME_SHOWN 200
+#define PEER_SHOWN 300
+
+static_assert(NAME_SHOWN + PEER_SHOWN + MCDS__REASON_MAX < MCDS__SENTENCE_MAX - 72,
+              "noun and verb fit, too");
 
 static _Thread_local struct mcds__failure texts;
 
@@ -80,6 +85,52 @@ static const char *copy(char *out, size_t capacity, const char *text)
     return out;
 }
 
+/* Length of the character that a terminal shows as it is; 0: a control character, one that changes
+ * the direction of text or ends a line, or no UTF-8. */
+static size_t plain_length(const char *text)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const uint8_t *at = (const uint8_t *)text;
+    uint32_t point = at[0];
+    size_t length = point < 0x80 ? 1 : point < 0xe0 ? 2 : point < 0xf0 ? 3 : 4;
+    if (length == 1)
+        return point >= 0x20 && point != 0x7f;
+    if (point < 0xc2 || point > 0xf4)
+        return 0;
+    point &= 0x7fu >> length;
+    for (size_t i = 1; i < length; i++) { /* the final NUL ends it */
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        point = point << 6 | (at[i] & 0x3fu);
+    }
+    bool is_plain = point >= least[length] && point >= 0xa0 && point <= 0x10ffff &&
+                    (point < 0xd800 || point > 0xdfff) && point != 0x061c &&
+                    (point < 0x200e || point > 0x200f) && (point < 0x2028 || point > 0x202e) &&
+                    (point < 0x2066 || point > 0x2069);
+    return is_plain ? length : 0;
+}
+
+size_t mcds__show(char *out, size_t capacity, const char *text)
+{
+    size_t length = 0;
+    assert(capacity > 0);
+    while (*text != '\0') {
+        char hidden[sizeof "\\xHH"];
+        size_t taken = plain_length(text);
+        const char *shown = taken > 0 ? text : hidden;
+        size_t grows = taken > 0 ? taken : sizeof hidden - 1;
+        if (length + grows >= capacity)
+            break;
+        if (taken == 0)
+            (void)snprintf(hidden, sizeof hidden, "\\x%02x", (unsigned)(uint8_t)*text);
+        memcpy(out + length, shown, grows);
+        length += grows;
+        text += taken > 0 ? taken : 1;
+    }
+    out[length] = '\0';
+    return length;
+}
+
 /* Copy the members that are set. */
 static void error_take(const mcds_error *error)
 {
@@ -104,7 +155,8 @@ static void error_write_number(char out[sizeof texts.found], int64_t number)
 static void write_numbers(void)
 {
     bool is_range = last.cause == MCDS_CAUSE_OUT_OF_RANGE ||
-                    last.cause == MCDS_CAUSE_UNKNOWN_VALUE;
+                    last.cause == MCDS_CAUSE_UNKNOWN_VALUE ||
+                    last.cause == MCDS_CAUSE_CALLBACK_FAILED;
     bool is_pair = last.cause == MCDS_CAUSE_OPTION_DIFFERS;
     bool is_length = last.cause == MCDS_CAUSE_TOO_LONG || last.cause == MCDS_CAUSE_TOO_BIG ||
                      last.cause == MCDS_CAUSE_FEW_SERVERS ||
@@ -126,10 +178,8 @@ static void write_numbers(void)
 }
 
 /* The clause for a cause that the members describe completely. */
-static void write_reason(void)
+static void write_reason(char *out, size_t capacity)
 {
-    char *out = texts.reason;
-    size_t capacity = sizeof texts.reason;
     last.reason = out;
     switch (last.cause) {
     case MCDS_CAUSE_ARGUMENT_MISSING:
@@ -165,27 +215,50 @@ static void write_reason(void)
 }
 
 /* noun 'name': verb: peer: reason */
-static void write_sentence(void)
+static void write_sentence(const char *reason)
 {
     const char *colon = last.noun[0] != '\0' ? ": " : ""; /* mcds_fail has a reason alone */
-    int length = snprintf(texts.sentence, sizeof texts.sentence, "%s%s%.*s%s%s%s%s%s%s%s",
-                          last.noun, last.name[0] != '\0' ? " '" : "", NAME_SHOWN, last.name,
-                          last.name[0] != '\0' ? "'" : "", last.verb[0] != '\0' ? ": " : "",
-                          last.verb, last.peer[0] != '\0' ? ": " : "", last.peer, colon,
-                          last.reason);
-    if (length < 0) /* a longer one is cut */
-        texts.sentence[0] = '\0';
+    char name[NAME_SHOWN + 1], peer[PEER_SHOWN + 1];
+    (void)mcds__show(name, sizeof name, last.name);
+    (void)mcds__show(peer, sizeof peer, last.peer);
+    (void)mcds__show(texts.reason, sizeof texts.reason, reason);
+    (void)snprintf(texts.sentence, sizeof texts.sentence, "%s%s%s%s%s%s%s%s%s%s", last.noun,
+                   name[0] != '\0' ? " '" : "", name, name[0] != '\0' ? "'" : "",
+                   last.verb[0] != '\0' ? ": " : "", last.verb, peer[0] != '\0' ? ": " : "",
+                   peer, colon, texts.reason);
+    last.reason = texts.reason;
 }
 
 int mcds__fail_with(const mcds_error *error)
 {
+    char reason[MCDS__SENTENCE_MAX];
     error_take(error);
     write_numbers();
     if (last.reason == NULL)
-        write_reason();
+        write_reason(reason, sizeof reason);
     assert(last.reason != NULL);
-    write_sentence();
+    write_sentence(last.reason);
     return error->result;
+}
+
+int mcds__check_given(const char *noun, const char *name, const char *verb,
+                      const struct mcds__given *list, size_t count)
+{
+    for (const struct mcds__given *given = list; given < list + count; given++) {
+        assert(given->min <= given->max && given->max <= INT64_MAX);
+        if (given->number == 0 || (given->number >= given->min && given->number <= given->max))
+            continue;
+        return mcds__fail_with(&(const mcds_error){.result = MCDS_INVALID,
+                                                   .cause = given->cause,
+                                                   .noun = noun,
+                                                   .name = name,
+                                                   .verb = verb,
+                                                   .option = given->option,
+                                                   .wanted_min = (int64_t)given->min,
+                                                   .wanted_max = (int64_t)given->max,
+                                                   MCDS__FOUND(given->number)});
+    }
+    return MCDS_OK;
 }
 
 int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
@@ -202,58 +275,52 @@ int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
         (void)snprintf(reason, sizeof reason, "it was made with %s %lld, not %lld; %s",
                        failed.option, (long long)failed.found_number,
                        (long long)failed.wanted_max, why->text);
-        failed.reason = copy(texts.reason, sizeof texts.reason, reason);
+        failed.reason = reason;
+    } else if (why->cause == MCDS_CAUSE_CALLBACK_FAILED) {
+        (void)snprintf(reason, sizeof reason, "%s: it returned %lld", why->text,
+                       (long long)failed.found_number);
+        failed.reason = reason;
     }
     return mcds__fail_with(&failed);
 }
 
 int mcds__fail_saying(const mcds_error *error, const char *format, ...)
 {
+    mcds_error failed = *error;
     char reason[MCDS__SENTENCE_MAX]; /* an argument may be the sentence before this one */
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    error_take(error);
-    write_numbers();
-    last.reason = copy(texts.reason, sizeof texts.reason, reason);
-    write_sentence();
-    return error->result;
+    failed.reason = reason;
+    return mcds__fail_with(&failed);
 }
 
 /* The usual cause of a result that has none. */
 static mcds_cause error_cause_of(int result)
 {
-    switch (result) {
-    case MCDS_BUSY:
-        return MCDS_CAUSE_CONTENDED;
-    case MCDS_AMBIGUOUS:
-        return MCDS_CAUSE_REPLY_LOST;
-    case MCDS_LOST:
-        return MCDS_CAUSE_GONE;
-    case MCDS_TIMEOUT:
-        return MCDS_CAUSE_TIMEOUT;
-    case MCDS_UNAVAILABLE:
-        return MCDS_CAUSE_UNREACHABLE;
-    case MCDS_EXPIRED:
-        return MCDS_CAUSE_LEASE_OVER;
-    case MCDS_TOO_BIG:
-        return MCDS_CAUSE_TOO_BIG;
-    case MCDS_NO_MEMORY:
-        return MCDS_CAUSE_NO_MEMORY;
-    case MCDS_FULL:
-        return MCDS_CAUSE_STORE_FULL;
-    case MCDS_CORRUPT:
-        return MCDS_CAUSE_FOREIGN;
-    case MCDS_UNSUPPORTED:
-        return MCDS_CAUSE_UNSUPPORTED;
-    case MCDS_PROTOCOL:
-        return MCDS_CAUSE_NOT_MEMCACHED;
-    case MCDS_OVERFLOW:
-        return MCDS_CAUSE_OVERFLOW;
-    default:
-        return MCDS_CAUSE_OTHER;
-    }
+    static const struct {
+        int result;
+        mcds_cause cause;
+    } list[] = {
+        {MCDS_BUSY, MCDS_CAUSE_CONTENDED},
+        {MCDS_AMBIGUOUS, MCDS_CAUSE_REPLY_LOST},
+        {MCDS_LOST, MCDS_CAUSE_GONE},
+        {MCDS_TIMEOUT, MCDS_CAUSE_TIMEOUT},
+        {MCDS_UNAVAILABLE, MCDS_CAUSE_UNREACHABLE},
+        {MCDS_EXPIRED, MCDS_CAUSE_LEASE_OVER},
+        {MCDS_TOO_BIG, MCDS_CAUSE_TOO_BIG},
+        {MCDS_NO_MEMORY, MCDS_CAUSE_NO_MEMORY},
+        {MCDS_FULL, MCDS_CAUSE_STORE_FULL},
+        {MCDS_CORRUPT, MCDS_CAUSE_FOREIGN},
+        {MCDS_UNSUPPORTED, MCDS_CAUSE_UNSUPPORTED},
+        {MCDS_PROTOCOL, MCDS_CAUSE_NOT_MEMCACHED},
+        {MCDS_OVERFLOW, MCDS_CAUSE_OVERFLOW},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        if (list[i].result == result)
+            return list[i].cause;
+    return MCDS_CAUSE_OTHER;
 }
 
 int mcds__fail_plain(const mcds_error *error)

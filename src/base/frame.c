@@ -2,39 +2,8 @@
 #include "base/frame.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/hash/crc32c.h"
-
-void mcds__put_u32(uint8_t *out, uint32_t number)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (uint8_t)(number >> (8 * i));
-}
-
-uint32_t mcds__get_u32(const uint8_t *in)
-{
-    uint32_t number = 0;
-    for (int i = 3; i >= 0; i--)
-        number = number << 8 | in[i];
-    return number;
-}
-
-void mcds__put_u64(uint8_t *out, uint64_t number)
-{
-    for (int i = 0; i < 8; i++)
-        out[i] = (uint8_t)(number >> (8 * i));
-}
-
-uint64_t mcds__get_u64(const uint8_t *in)
-{
-    uint64_t number;
-    memcpy(&number, in, sizeof number);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    number = __builtin_bswap64(number);
-#endif
-    return number;
-}
 
 static uint32_t frame_sum_of(mcds_bytes key, const uint8_t *bytes, size_t length)
 {
@@ -74,6 +43,25 @@ bool mcds__frame_open(mcds_bytes value, char type, uint8_t version, mcds_bytes k
     payload_out->data = bytes + MCDS__FRAME_HEAD;
     payload_out->length = value.length - MCDS__FRAME_OVERHEAD;
     assert(payload_out->length < value.length);
+    return true;
+}
+
+mcds_bytes mcds__frame_seal_numbers(uint8_t *out, char type, uint8_t version, mcds_bytes key,
+                                    const uint64_t *numbers, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        mcds__put_u64(out + MCDS__FRAME_HEAD + 8 * i, numbers[i]);
+    return (mcds_bytes){out, mcds__frame_seal(out, type, version, key, 8 * count)};
+}
+
+bool mcds__frame_open_numbers(mcds_bytes value, char type, uint8_t version, mcds_bytes key,
+                              uint64_t *numbers_out, size_t count)
+{
+    mcds_bytes payload;
+    if (!mcds__frame_open(value, type, version, key, &payload) || payload.length != 8 * count)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        numbers_out[i] = mcds__get_u64((const uint8_t *)payload.data + 8 * i);
     return true;
 }
 

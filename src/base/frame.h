@@ -6,6 +6,7 @@
 #ifndef MCDS_BASE_FRAME_H
 #define MCDS_BASE_FRAME_H
 
+#include "base/little_endian.h"
 #include "mcds/backend.h"
 
 #define MCDS__FRAME_HEAD 4
@@ -19,14 +20,12 @@ size_t mcds__frame_seal(uint8_t *out, char type, uint8_t version, mcds_bytes key
 /* The payload inside a frame of this type and version. False: foreign or damaged. */
 bool mcds__frame_open(mcds_bytes value, char type, uint8_t version, mcds_bytes key,
                       mcds_bytes *payload_out);
+/* The same around numbers, 8 bytes each. */
+mcds_bytes mcds__frame_seal_numbers(uint8_t *out, char type, uint8_t version, mcds_bytes key,
+                                    const uint64_t *numbers, size_t count);
+bool mcds__frame_open_numbers(mcds_bytes value, char type, uint8_t version, mcds_bytes key,
+                              uint64_t *numbers_out, size_t count);
 /* Whether a value that mcds__frame_open refuses is whole, of this type and a higher version. */
 bool mcds__frame_is_newer(mcds_bytes value, char type, uint8_t version, mcds_bytes key);
-
-/* The reasons for refusing a value: for MCDS_UNSUPPORTED and for MCDS_CORRUPT. */
-
-void mcds__put_u32(uint8_t *out, uint32_t number);
-uint32_t mcds__get_u32(const uint8_t *in);
-void mcds__put_u64(uint8_t *out, uint64_t number);
-uint64_t mcds__get_u64(const uint8_t *in);
 
 #endif

@@ -163,17 +163,12 @@ bool mcds__key_next_part(mcds_bytes key, size_t *at, char *out)
 /* Tests eight bytes at once: nonzero if one of them is not in 0x21..0x7e. For the others,
  * neither the difference nor the sum reaches the highest bit, so no byte borrows from its
  * neighbour. */
-static uint64_t odd_bytes(uint64_t eight)
+static uint64_t odd_bytes(const uint8_t *bytes)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
-    return ((eight - ones * 0x21) | (eight + ones) | eight) & ones * 0x80;
-}
-
-static uint64_t eight_at(const uint8_t *bytes)
-{
     uint64_t eight;
     memcpy(&eight, bytes, sizeof eight);
-    return eight;
+    return ((eight - ones * 0x21) | (eight + ones) | eight) & ones * 0x80;
 }
 
 bool mcds__key_is_legal(mcds_bytes key)
@@ -183,12 +178,12 @@ bool mcds__key_is_legal(mcds_bytes key)
     if (key.length == 0 || key.length > MCDS__KEY_MAX)
         return false;
     if (key.length < 8) {
-        for (size_t at = 0; at < key.length; at++)
-            odd |= odd_bytes(UINT64_C(0x2121212121212100) | bytes[at]);
-        return odd == 0;
+        uint8_t padded[8] = {'!', '!', '!', '!', '!', '!', '!', '!'};
+        memcpy(padded, bytes, key.length);
+        return odd_bytes(padded) == 0;
     }
     /* The last eight may overlap those before. */
     for (size_t at = 0; at < key.length - 8; at += 8)
-        odd |= odd_bytes(eight_at(bytes + at));
-    return (odd | odd_bytes(eight_at(bytes + key.length - 8))) == 0;
+        odd |= odd_bytes(bytes + at);
+    return (odd | odd_bytes(bytes + key.length - 8)) == 0;
 }

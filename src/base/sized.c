@@ -60,12 +60,8 @@ int mcds__sized_check(enum mcds__sized which, const void *given)
     if (is_possible(layout, size))
         return MCDS_OK;
     return mcds__fail_saying(
-        &(const mcds_error){.result = MCDS_INVALID,
-                            .cause = MCDS_CAUSE_STRUCT_SIZE,
-                            .noun = sized_noun_of(layout, noun),
-                            .option = "size",
-                            .wanted_max = (int64_t)layout->size,
-                            MCDS__FOUND(size)},
+        MCDS__ERROR(MCDS_INVALID, STRUCT_SIZE, .noun = sized_noun_of(layout, noun),
+                    .option = "size", .wanted_max = (int64_t)layout->size, MCDS__FOUND(size)),
         "%s: its size is %zu; set it to sizeof(%s), %zu in this version, or to 0", layout->name,
         size, layout->name, layout->size);
 }
@@ -81,12 +77,9 @@ int mcds__sized_read(enum mcds__sized which, const void *given, void *ours)
     for (size_t i = layout->known; i < size; i++)
         if (((const uint8_t *)given)[i] != 0)
             return mcds__fail_saying(
-                &(const mcds_error){.result = MCDS_INVALID,
-                                    .cause = MCDS_CAUSE_STRUCT_SIZE,
-                                    .noun = sized_noun_of(layout, noun),
-                                    .option = "size",
-                                    .wanted_max = (int64_t)layout->known,
-                                    MCDS__FOUND(size)},
+                MCDS__ERROR(MCDS_INVALID, STRUCT_SIZE, .noun = sized_noun_of(layout, noun),
+                            .option = "size", .wanted_max = (int64_t)layout->known,
+                            MCDS__FOUND(size)),
                 "%s: made for a newer version: a member beyond byte %zu is set", layout->name,
                 layout->known);
     mcds__sized_take(which, given, ours);

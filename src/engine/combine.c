@@ -232,20 +232,32 @@ static bool goes_with(const struct mcds__combine_slot *slot, const mcds_batch *b
            combine_is_same(append->route, other->route);
 }
 
-static void put_in_slot(struct mcds__combiner *combiner, mcds_batch *batch, mcds_batch ***end)
+/* The slot that the batch joins, or a new one with this batch as its first. */
+static struct mcds__combine_slot *find_slot(struct mcds__combiner *combiner, mcds_batch *batch,
+                                            mcds_batch ***end)
 {
     uint64_t hash = mcds__hash(combiner->seed, append_of(batch)->key);
     uint32_t at = (uint32_t)(hash % MCDS__COMBINE_SLOTS);
     struct mcds__combine_slot *slot = &combiner->slots[at];
-    if (!goes_with(slot, batch, hash)) {
-        if (slot->first != NULL)
-            empty_slot(combiner, slot, end);
-        else
-            combiner->taken[combiner->taken_count++] = (uint8_t)at;
-        *slot = (struct mcds__combine_slot){batch, NULL, &slot->rest, hash, 0, 0};
-        **end = batch;
-        *end = &batch->next;
-    } else {
+    combiner->last = slot;
+    if (goes_with(slot, batch, hash))
+        return slot;
+    if (slot->first != NULL)
+        empty_slot(combiner, slot, end);
+    else
+        combiner->taken[combiner->taken_count++] = (uint8_t)at;
+    *slot = (struct mcds__combine_slot){batch, NULL, &slot->rest, hash, 0, 0};
+    **end = batch;
+    *end = &batch->next;
+    return slot;
+}
+
+static void put_in_slot(struct mcds__combiner *combiner, mcds_batch *batch, mcds_batch ***end)
+{
+    struct mcds__combine_slot *slot = combiner->last;
+    if (slot == NULL || !goes_with(slot, batch, slot->hash))
+        slot = find_slot(combiner, batch, end);
+    if (slot->count > 0) {
         *slot->end = batch;
         slot->end = &batch->next;
     }
@@ -293,17 +305,17 @@ static bool is_too_much(const struct mcds__combined *combined)
     }
 }
 
-/* The reply of a combined request, for the batch whose value was followed by `behind` more
+/* The reply of a combined request, for the batch whose value was followed by `later` more
  * bytes. A value smaller than what was appended has been rewritten meanwhile. A value that is
  * read is passed on completely: later appends of others may be at its end. */
 static mcds_reply share(const struct mcds__combined *combined, const mcds_request *request,
-                        size_t behind)
+                        size_t later)
 {
     mcds_reply reply = request->reply;
     bool has_value = request->command == MCDS_GET && request->options == 0;
     if (reply.outcome == MCDS_OUT_OK && reply.value_length >= combined->value.length &&
         !has_value)
-        reply.value_length -= behind;
+        reply.value_length -= later;
     return reply;
 }
 
@@ -319,15 +331,15 @@ static mcds_reply share_add(struct mcds__combined *combined)
     return first;
 }
 
-static void combine_answer(struct mcds__combined *combined, mcds_batch *part, size_t behind)
+static void combine_answer(struct mcds__combined *combined, mcds_batch *part, size_t later)
 {
     const mcds_request *append = append_of(&combined->batch);
     mcds_request *own = append_of(part);
     if (has_add(part))
         part->requests[0].reply = share_add(combined);
-    own->reply = share(combined, append, behind);
+    own->reply = share(combined, append, later);
     while (++own < end_of(part))
-        own->reply = share(combined, append + 1, behind);
+        own->reply = share(combined, append + 1, later);
     part->values = &combined->values;
     part->answered = part->count;
 }
@@ -338,18 +350,18 @@ mcds_batch *mcds__separate(struct mcds__combiner *combiner, mcds_batch *batch)
     assert(batch->combined && combined->parts != NULL);
     mcds_batch *parts = combined->parts;
     bool alone = is_too_much(combined);
-    size_t behind = combined->value.length;
+    size_t later = combined->value.length;
     for (mcds_batch *part = parts; part != NULL; part = part->next) {
-        assert(append_of(part)->value.length <= behind);
-        behind -= append_of(part)->value.length;
+        assert(append_of(part)->value.length <= later);
+        later -= append_of(part)->value.length;
         if (alone) {
             part->combinable = false;
             part->answered = 0;
         } else {
-            combine_answer(combined, part, behind);
+            combine_answer(combined, part, later);
         }
     }
-    assert(behind == 0); /* each part has its reply, and no byte is left */
+    assert(later == 0); /* each part has its reply, and no byte is left */
     give_combined(combiner, combined);
     return parts;
 }

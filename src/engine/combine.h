@@ -36,6 +36,7 @@ struct mcds__combiner {
     uint64_t seed; /* of the hash of keys, which users may have chosen */
     struct mcds__combined *all;
     struct mcds__combined *spare;
+    struct mcds__combine_slot *last; /* of the last batch; the next probably joins it */
     uint32_t taken_count;
     uint8_t taken[MCDS__COMBINE_SLOTS]; /* slots, in the order in which they were taken */
     struct mcds__combine_slot slots[MCDS__COMBINE_SLOTS];

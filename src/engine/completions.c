@@ -39,12 +39,13 @@ bool mcds__completions_reserve(struct mcds__completions *completions, uint32_t m
         capacity *= 2;
     }
     assert(capacity >= needed && (capacity & (capacity - 1)) == 0);
-    struct mcds__completion *ring = mcds__allocate(completions->env, capacity * sizeof *ring);
+    struct mcds__completion *ring = mcds__allocate(completions->pool->env,
+                                                   capacity * sizeof *ring);
     if (ring == NULL)
         return false;
     for (uint32_t i = 0; i < completions->count; i++)
         ring[i] = *completion_at(completions, i);
-    mcds__free(completions->env, completions->ring);
+    mcds__free(completions->pool->env, completions->ring);
     completions->ring = ring;
     completions->capacity = capacity;
     completions->first = 0;
@@ -83,12 +84,12 @@ void mcds__completions_take(struct mcds__completions *completions, mcds_completi
     if (mcds__result_has_cause(done->result))
         mcds__describe_failure(oldest->kind, oldest->name, done->result, oldest->peer,
                                oldest->detail, &oldest->difference);
-    mcds__handle_release(oldest->handle);
+    mcds__pool_release(completions->pool, oldest->handle);
 }
 
 void mcds__completions_free(struct mcds__completions *completions)
 {
     for (uint32_t i = 0; i < completions->count; i++)
-        mcds__handle_release(completion_at(completions, i)->handle);
-    mcds__free(completions->env, completions->ring);
+        mcds__pool_release(completions->pool, completion_at(completions, i)->handle);
+    mcds__free(completions->pool->env, completions->ring);
 }

@@ -4,13 +4,14 @@
 
 #include "engine/handle.h"
 #include "engine/operation.h"
+#include "engine/pool.h"
 #include "mcds.h"
 
 struct mcds__completion;
 
-/* A ring, in the order in which they finished. All zero at the start, except for `env`. */
+/* A ring, in the order in which they finished. All zero at the start, except for `pool`. */
 struct mcds__completions {
-    const mcds_env *env;
+    struct mcds__pool *pool; /* of the operations, and of the references to their handles */
     struct mcds__completion *ring;
     uint32_t capacity; /* a power of two */
     uint32_t first;

@@ -3,13 +3,28 @@
 
 #include <assert.h>
 
-void mcds__handle_begin(struct mcds__handle *handle, mcds_store *store,
+#include "base/environment.h"
+#include "base/error.h"
+
+void *mcds__handle_open(const char *noun, mcds_store *store, const char *name, size_t size,
                         void (*destroy)(struct mcds__handle *handle))
 {
+    assert(size >= sizeof(struct mcds__handle));
+    const mcds_env *env = mcds__store_env(store);
+    struct mcds__handle *handle = mcds__allocate_zero(env, size);
+    char *own_name = mcds__copy_string(env, name);
+    if (handle == NULL || own_name == NULL) {
+        mcds__free(env, handle);
+        mcds__free(env, own_name);
+        (void)mcds__fail_memory(noun, name, NULL);
+        return NULL;
+    }
     mcds__store_hold(store);
     handle->store = store;
+    handle->name = own_name;
     handle->destroy = destroy;
     atomic_init(&handle->references, 1);
+    return handle;
 }
 
 void mcds__handle_hold(struct mcds__handle *handle)
@@ -29,6 +44,9 @@ void mcds__handle_release(struct mcds__handle *handle)
     assert(before > 0);
     if (before > 1)
         return;
-    handle->destroy(handle);
+    if (handle->destroy != NULL)
+        handle->destroy(handle);
+    mcds__free(mcds__store_env(store), handle->name);
+    mcds__free(mcds__store_env(store), handle);
     mcds__store_release(store);
 }

@@ -12,13 +12,15 @@
 /* The first member of every structure. */
 struct mcds__handle {
     mcds_store *store;
+    char *name;
     _Atomic uint32_t references;
-    /* Frees the structure and all that it owns. */
+    /* Frees what the structure owns besides its name; may be NULL. */
     void (*destroy)(struct mcds__handle *handle);
 };
 
-/* Sets one reference, the program's, and takes one on the store, which outlives `destroy`. */
-void mcds__handle_begin(struct mcds__handle *handle, mcds_store *store,
+/* A structure of `size` bytes, which are zero after the handle, with one reference, the program's,
+ * and one on the store, which outlives `destroy`. NULL: no memory, and the sentence is set. */
+void *mcds__handle_open(const char *noun, mcds_store *store, const char *name, size_t size,
                         void (*destroy)(struct mcds__handle *handle));
 void mcds__handle_hold(struct mcds__handle *handle);
 /* NULL is allowed. */

@@ -89,7 +89,7 @@ void mcds__lines_call(struct mcds__lines *lines, const struct mcds__operation *o
                       uint64_t place)
 {
     struct mcds__operation *first = lines->taken != 0 ? *first_of(lines, place) : NULL;
-    if (first != NULL && !first->uses_line)
+    if (first != NULL && first != operation && !first->uses_line)
         wake_first(first, operation);
 }
 
@@ -107,8 +107,7 @@ bool mcds__lines_take_bytes(struct mcds__lines *lines, struct mcds__operation *o
     return true;
 }
 
-/* Places of one hash share the room. The line moves when half of it is free, so that what is sent then
- * is long. */
+/* Places of one hash share the room. The line moves when half is free: then much is sent at once. */
 void mcds__lines_give_bytes(struct mcds__lines *lines, struct mcds__operation *operation)
 {
     uint32_t slot = slot_of(operation->place);
@@ -130,15 +129,12 @@ static uint32_t next_taken(const struct mcds__lines *lines, uint32_t slot)
 }
 
 struct mcds__operation *mcds__lines_due(struct mcds__lines *lines, uint32_t *slot,
-                                        const mcds_env *env, int64_t *now_ns)
+                                        const mcds_env *env)
 {
     for (; lines->waiting > 0 && (*slot = next_taken(lines, *slot)) < 64; (*slot)++)
         for (struct mcds__operation *o = lines->firsts[*slot]; o != NULL; o = o->other_line) {
-            if (o->uses_line)
-                continue;
-            if (o->wake_ns > 0 && *now_ns == 0)
-                *now_ns = mcds__monotonic_ns(env);
-            if (o->wake_ns <= *now_ns)
+            if (!o->uses_line &&
+                (o->wake_ns == 0 || o->wake_ns <= mcds__lines_now_ns(lines, env)))
                 return o;
         }
     return NULL;

@@ -9,20 +9,25 @@
 #ifndef MCDS_ENGINE_LINE_H
 #define MCDS_ENGINE_LINE_H
 
+#include "base/environment.h"
 #include "engine/operation.h"
+#include "engine/proof.h"
 
 #define MCDS__LINES_BITS 6
 /* Bytes of the operations of one pipeline that are under way at a place. */
 #define MCDS__LINES_BYTES_MAX 16384
 
-/* All zero at the start. */
+/* What the operations of one pipeline share. All zero at the start. */
 struct mcds__lines {
     uint32_t waiting; /* operations */
+    bool only_waits;  /* none is with the servers, or about to be sent */
+    int64_t now_ns;   /* the monotonic clock in this pass of the pipeline; 0: not read yet */
     uint64_t taken;   /* a bit for each of `firsts` */
     /* Under way at the places, by the hash of the place. */
     uint32_t bytes[1 << MCDS__LINES_BITS];
     /* The first of each line, by the hash of its place. */
     struct mcds__operation *firsts[1 << MCDS__LINES_BITS];
+    struct mcds__proof proofs[MCDS__PROOFS];
 };
 
 /* Join the line of this place, at its end. */
@@ -42,13 +47,19 @@ void mcds__lines_call(struct mcds__lines *lines, const struct mcds__operation *o
  * more than a place takes, and nothing has changed. */
 bool mcds__lines_take_bytes(struct mcds__lines *lines, struct mcds__operation *operation,
                             uint64_t place, uint32_t length);
-/* None of them is under way any more. When half of the room is free, the first that waits for it
- * wakes at once. */
+/* None of them is under way any more. When half of the room is free, the first that waits wakes. */
 void mcds__lines_give_bytes(struct mcds__lines *lines, struct mcds__operation *operation);
+/* The time of this pass. */
+static inline int64_t mcds__lines_now_ns(struct mcds__lines *lines, const mcds_env *env)
+{
+    if (lines->now_ns == 0)
+        lines->now_ns = mcds__monotonic_ns(env);
+    return lines->now_ns;
+}
 /* Returns the first operation of a line whose wake time has come, or NULL. The search begins at
- * *slot, which is 0 at the start, as is *now_ns: the clock is read if one waits for a time. */
+ * *slot, which is 0 at the start. */
 struct mcds__operation *mcds__lines_due(struct mcds__lines *lines, uint32_t *slot,
-                                        const mcds_env *env, int64_t *now_ns);
+                                        const mcds_env *env);
 /* The time at which the next of them wakes; INT64_MAX: none waits. */
 int64_t mcds__lines_wake_ns(const struct mcds__lines *lines);
 /* Whether another operation of the same pipeline waits for this place. */

@@ -9,13 +9,19 @@
 /* What is longer counts as this: it is under way alone. */
 #define BYTES_MAX MCDS__LINES_BYTES_MAX
 
+int64_t mcds__line_now_ns(const struct mcds__operation *operation)
+{
+    return operation->lines != NULL ? mcds__lines_now_ns(operation->lines, operation->env)
+                                    : mcds__monotonic_ns(operation->env);
+}
+
 /* Whether the operation has waited in this line until its deadline. It begins at this time. */
 static bool has_waited_too_long(struct mcds__operation *operation, uint64_t place)
 {
     if (operation->lines == NULL || operation->line != place || operation->uses_line)
         return false;
     assert(operation->wanted == 0);
-    operation->sent_ns = mcds__monotonic_ns(operation->env);
+    operation->sent_ns = mcds__lines_now_ns(operation->lines, operation->env);
     operation->is_fresh = true;
     return operation->sent_ns >= operation->deadline_ns;
 }
@@ -85,7 +91,8 @@ bool mcds__line_waits(struct mcds__operation *operation, uint64_t place, size_t 
 {
     assert(length > 0);
     uint32_t bytes = length < BYTES_MAX ? (uint32_t)length : BYTES_MAX;
-    if (operation->lines == NULL)
+    bool has_room = operation->bytes >= bytes && operation->place == place;
+    if (operation->lines == NULL || has_room)
         return false;
     if (has_waited_too_long(operation, place)) {
         *step_out = mcds__operation_fail_unsent(operation);

@@ -14,8 +14,7 @@ bool mcds__line_waits_alone(struct mcds__operation *operation, uint64_t place,
 /* The same, but uses nothing: it only waits after the others, which came first. */
 bool mcds__line_waits_after(struct mcds__operation *operation, uint64_t place,
                             enum mcds__step *step_out);
-/* The same as the first for an operation that may have changed something. After the deadline it
- * does not wait. */
+/* As the first, where something may be changed already. After the deadline it does not wait. */
 bool mcds__line_waits_in_doubt(struct mcds__operation *operation, uint64_t place,
                                enum mcds__step *step_out);
 /* The same to have so many bytes under way at the place, until the operation sleeps or ends. */
@@ -23,5 +22,8 @@ bool mcds__line_waits(struct mcds__operation *operation, uint64_t place, size_t 
                       enum mcds__step *step_out);
 /* The others may use the place, after this step. */
 void mcds__line_release(struct mcds__operation *operation);
+
+/* The monotonic clock, which a pipeline reads once in a pass. */
+int64_t mcds__line_now_ns(const struct mcds__operation *operation);
 
 #endif

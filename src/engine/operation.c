@@ -2,6 +2,7 @@
 #include "engine/operation.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
@@ -21,38 +22,25 @@ void mcds__operation_begin(struct mcds__operation *operation,
 {
     assert(kind->step != NULL && kind->size >= sizeof *operation);
     assert(wait_ns >= 0);
+    memset(operation, 0, offsetof(struct mcds__operation, batch));
     operation->kind = kind;
     operation->store = store;
     operation->env = mcds__store_env(store);
     operation->name = name;
     operation->sent_ns = mcds__monotonic_ns(operation->env);
     operation->deadline_ns = operation->sent_ns + mcds__store_timeout_ns(store) + wait_ns;
-    operation->latest_ns = 0;
     operation->is_fresh = true;
-    operation->repeats_itself = false;
-    operation->is_asked = false;
-    operation->is_resting = false;
-    operation->is_unsent = false;
-    operation->obstacle = NULL;
-    operation->obstacle_peer = NULL;
-    operation->wake_ns = 0;
     operation->pause_ns = PAUSE_MIN_NS;
     operation->tries = 1;
-    operation->result = MCDS_OK;
-    operation->detail = NULL;
-    operation->peer = NULL;
-    operation->read_from = NULL;
-    operation->connection = 0;
-    operation->round = 0;
-    operation->release = NULL;
-    operation->next = NULL;
-    operation->lines = NULL;
-    operation->place = operation->line = operation->wanted = 0;
-    operation->uses_line = false;
-    operation->bytes = 0;
-    operation->shared = NULL;
     mcds__buffer_init_in(&operation->values, operation->env, VALUES_MAX, operation->values_room,
                          sizeof operation->values_room);
+}
+
+void mcds__operation_clear(struct mcds__operation *operation)
+{
+    assert(operation->kind->size >= sizeof *operation);
+    memset((uint8_t *)operation + sizeof *operation, 0,
+           operation->kind->size - sizeof *operation);
 }
 
 void mcds__operation_renew(struct mcds__operation *operation)
@@ -62,9 +50,18 @@ void mcds__operation_renew(struct mcds__operation *operation)
     int64_t now_ns = mcds__monotonic_ns(operation->env);
     if (operation->latest_ns == 0)
         operation->latest_ns = now_ns + MCDS__TIMEOUTS_MAX * timeout_ns;
+    else if (operation->visiting_ns != 0)
+        operation->latest_ns += now_ns - operation->visiting_ns;
+    operation->visiting_ns = 0;
     operation->deadline_ns = now_ns + timeout_ns < operation->latest_ns ? now_ns + timeout_ns
                                                                         : operation->latest_ns;
     operation->tries = 1;
+}
+
+void mcds__operation_note_visit(struct mcds__operation *operation)
+{
+    if (operation->visiting_ns == 0)
+        operation->visiting_ns = mcds__monotonic_ns(operation->env);
 }
 
 int64_t mcds__operation_now_ns(const struct mcds__operation *operation)
@@ -85,18 +82,13 @@ void mcds__describe_failure(const struct mcds__operation_kind *kind, const char 
     /* That no time was left for the last request is not all: one before it may be done. */
     if (result == MCDS_AMBIGUOUS && ran_out_of_time(detail))
         detail = MCDS__WHY(UNFINISHED);
-    mcds_error error = {
-        .result = result,
-        .noun = kind->noun,
-        .name = name,
-        .verb = kind->verb,
-        .peer = peer,
-    };
+    mcds_error error = {.result = result, .peer = peer, MCDS__CALL(kind, name)};
     if (detail == NULL) {
         (void)mcds__fail_plain(&error);
         return;
     }
-    if (detail->cause == MCDS_CAUSE_OPTION_DIFFERS) {
+    if (detail->cause == MCDS_CAUSE_OPTION_DIFFERS ||
+        detail->cause == MCDS_CAUSE_CALLBACK_FAILED) {
         error.option = difference->option;
         error.wanted_max = difference->wanted;
         error.found_number = difference->found;
@@ -106,13 +98,14 @@ void mcds__describe_failure(const struct mcds__operation_kind *kind, const char 
 
 void mcds__operation_free(struct mcds__operation *operation)
 {
-    if (operation->release != NULL)
-        operation->release(operation);
+    if (operation->kind->release != NULL)
+        operation->kind->release(operation);
     if (!operation->values.borrowed)
         mcds__buffer_free(&operation->values);
 }
 
-int mcds__operation_end(struct mcds__operation *operation)
+/* Free what the operation holds and leave its sentence in mcds_errmsg(); returns the result. */
+static int operation_end(struct mcds__operation *operation)
 {
     mcds__operation_free(operation);
     if (mcds__result_has_cause(operation->result))
@@ -121,11 +114,12 @@ int mcds__operation_end(struct mcds__operation *operation)
     return operation->result;
 }
 
-static enum mcds__step operation_ask(struct mcds__operation *operation, mcds_request *requests,
-                                     uint32_t count, bool independent)
+enum mcds__step mcds__operation_ask(struct mcds__operation *operation, mcds_request *requests,
+                                    uint32_t count)
 {
     assert(count > 0);
     assert(!operation->is_asked && !operation->is_resting); /* one batch at a time */
+    operation->visiting_ns = 0;
     operation->is_fresh = false;
     operation->is_asked = true;
     operation->repeats_itself = false;
@@ -133,7 +127,7 @@ static enum mcds__step operation_ask(struct mcds__operation *operation, mcds_req
     operation->batch.requests = requests;
     operation->batch.count = count;
     operation->batch.answered = 0;
-    operation->batch.independent = independent;
+    operation->batch.independent = false;
     operation->batch.combinable = false;
     operation->batch.combined = false;
     operation->batch.deadline_ns = operation->deadline_ns;
@@ -142,23 +136,19 @@ static enum mcds__step operation_ask(struct mcds__operation *operation, mcds_req
     return MCDS__ASK;
 }
 
-enum mcds__step mcds__operation_ask(struct mcds__operation *operation, mcds_request *requests,
-                                    uint32_t count)
-{
-    return operation_ask(operation, requests, count, false);
-}
-
 enum mcds__step mcds__operation_ask_any_order(struct mcds__operation *operation,
                                               mcds_request *requests, uint32_t count)
 {
-    return operation_ask(operation, requests, count, true);
+    (void)mcds__operation_ask(operation, requests, count);
+    operation->batch.independent = true;
+    return MCDS__ASK;
 }
 
 enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count)
 {
     operation->sent_ns = mcds__operation_now_ns(operation);
-    (void)operation_ask(operation, requests, count, false);
+    (void)mcds__operation_ask(operation, requests, count);
     operation->repeats_itself = true;
     int64_t left_ns = operation->deadline_ns - operation->sent_ns;
     int64_t most_ns = mcds__store_timeout_ns(operation->store);
@@ -190,6 +180,8 @@ enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int re
 static bool is_about_a_value(const mcds_reason *detail)
 {
     switch (detail->cause) {
+    case MCDS_CAUSE_OPTION_DIFFERS:
+    case MCDS_CAUSE_FORM_DIFFERS:
     case MCDS_CAUSE_FOREIGN:
     case MCDS_CAUSE_NEWER:
     case MCDS_CAUSE_NOT_A_NUMBER:
@@ -206,6 +198,8 @@ enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int r
     operation->detail = detail;
     if (detail != NULL && is_about_a_value(detail) && operation->read_from != NULL)
         operation->peer = operation->read_from;
+    else if (result == MCDS_LOST && detail != NULL && detail->cause != MCDS_CAUSE_LEASE_OVER)
+        operation->peer = operation->asked;
     return mcds__operation_finish(operation, result);
 }
 
@@ -356,6 +350,14 @@ bool mcds__operation_again(struct mcds__operation *operation)
     return mcds__operation_wait(operation, 0);
 }
 
+enum mcds__step mcds__operation_retry(struct mcds__operation *operation,
+                                      const mcds_reply *reply)
+{
+    if (!mcds__is_refusal(reply) && mcds__operation_again(operation))
+        return MCDS__SLEEP;
+    return mcds__operation_fail_read(operation, reply);
+}
+
 /* Records what kept a request from being sent, unless it was only the deadline. A request that still
  * waited at the deadline does not replace an earlier failure. */
 static void note_obstacle(struct mcds__operation *operation, bool is_late)
@@ -421,12 +423,30 @@ int mcds__operation_run(struct mcds__operation *operation)
             mcds__sleep_until_ns(operation->env, operation->wake_ns);
     }
     assert(!operation->is_asked && operation->next == NULL);
-    return mcds__operation_end(operation);
+    return operation_end(operation);
 }
 
 bool mcds__is_transport_trouble(const mcds_reply *reply)
 {
     return reply->outcome == MCDS_OUT_UNSENT || reply->outcome == MCDS_OUT_UNKNOWN;
+}
+
+const mcds_reply *mcds__first_trouble(const mcds_request *requests, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (requests[i].reply.outcome != MCDS_OUT_OK &&
+            requests[i].reply.outcome != MCDS_OUT_MISS)
+            return &requests[i].reply;
+    return NULL;
+}
+
+bool mcds__may_be_applied(const mcds_request *requests, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (requests[i].reply.outcome == MCDS_OUT_OK ||
+            requests[i].reply.outcome == MCDS_OUT_UNKNOWN)
+            return true;
+    return false;
 }
 
 bool mcds__is_refusal(const mcds_reply *reply)

@@ -17,7 +17,8 @@
 #include "base/reason.h"
 #include "store/store.h"
 
-enum mcds__step { MCDS__ASK, MCDS__SLEEP, MCDS__DONE };
+/* NEXT is for stages within a step function: another stage follows without a round trip. */
+enum mcds__step { MCDS__ASK, MCDS__SLEEP, MCDS__DONE, MCDS__NEXT };
 
 struct mcds__operation;
 
@@ -26,7 +27,12 @@ struct mcds__operation_kind {
     const char *verb;
     size_t size; /* of the whole struct */
     enum mcds__step (*step)(struct mcds__operation *operation);
+    /* Frees what the operation holds besides `values`, or NULL. */
+    void (*release)(struct mcds__operation *operation);
 };
+
+/* The members of mcds_error that say which call on which structure has failed. */
+#define MCDS__CALL(kind, of) .noun = (kind)->noun, .name = (of), .verb = (kind)->verb
 
 #define MCDS__VALUES_CAPACITY 256
 
@@ -51,8 +57,9 @@ struct mcds__operation {
     const mcds_env *env;
     const char *name; /* of the structure, for the message */
     int64_t deadline_ns;
-    int64_t latest_ns; /* no deadline is renewed beyond this; 0: not set yet */
-    int64_t sent_ns;   /* not later than the last repeatable batch was asked for */
+    int64_t latest_ns;   /* no deadline is renewed beyond this; 0: not set yet */
+    int64_t visiting_ns; /* since then the caller has been visiting; 0: it is not */
+    int64_t sent_ns;     /* not later than the last repeatable batch was asked for */
     int64_t wake_ns;
     int64_t pause_ns; /* the last back-off */
     uint32_t tries;
@@ -63,20 +70,17 @@ struct mcds__operation {
     bool is_unsent;      /* a request of the last batch was not sent */
     int result;
     const mcds_reason *detail;          /* what went wrong, and where */
-    struct mcds__difference difference; /* set where that is OPTION_DIFFERS */
+    struct mcds__difference difference; /* if that is OPTION_DIFFERS; found: CALLBACK_FAILED */
     const char *peer;
     const char *read_from; /* the server of the value that was read last; NULL: of several */
+    const char *asked;     /* the server of the last batch; NULL: several */
     /* What last kept a batch from being sent, other than its deadline, since one was sent as a
      * whole, and its server. NULL: nothing. */
     const mcds_reason *obstacle;
     const char *obstacle_peer;
     uint64_t connection; /* the connection preferred for the next batch; 0 = any */
     uint64_t round;      /* in a pipeline: the number of this flush, never used for another */
-    /* Frees what the operation holds besides `values`; set after begin, or NULL. */
-    void (*release)(struct mcds__operation *operation);
-    mcds_batch batch;
-    mcds_buffer values;
-    uint64_t tag;                 /* of the pipeline */
+    uint64_t tag;        /* of the pipeline */
     struct mcds__operation *next; /* of the pipeline */
     /* In a pipeline, engine/line.h: */
     struct mcds__lines *lines; /* of the pipeline; NULL: a waiting call */
@@ -89,6 +93,8 @@ struct mcds__operation {
     struct mcds__operation *line_end;   /* of the first: the last of the line */
     struct mcds__operation *other_line; /* of the first: the first of another line */
     struct mcds__shared *shared;        /* with the operations of the same combined batch */
+    mcds_batch batch;                   /* down to here all is zero or NULL at the start */
+    mcds_buffer values;
     uint8_t values_room[MCDS__VALUES_CAPACITY];
 };
 
@@ -96,19 +102,25 @@ struct mcds__operation {
 void mcds__operation_begin(struct mcds__operation *operation,
                            const struct mcds__operation_kind *kind, mcds_store *store,
                            const char *name, int64_t wait_ns);
+/* Make what follows the common part zero. */
+void mcds__operation_clear(struct mcds__operation *operation);
 /* The monotonic clock: the time when the operation began, until it asks for its first batch;
  * afterwards the clock is read. */
 int64_t mcds__operation_now_ns(const struct mcds__operation *operation);
 /* Give a call of many round trips the store's whole timeout for the next one. Only after a
  * round trip that made progress. Whatever a server replies, such a call ends after
- * MCDS__TIMEOUTS_MAX timeouts without a result. */
+ * MCDS__TIMEOUTS_MAX timeouts, besides the time that the caller has spent visiting. */
 #define MCDS__TIMEOUTS_MAX 1024
 void mcds__operation_renew(struct mcds__operation *operation);
-/* The caller has received a result, so the call may take that long again. */
-static inline void mcds__operation_note_result(struct mcds__operation *operation)
+/* One of the caller's values was stored, so the call may take that long again. */
+static inline void mcds__operation_note_stored(struct mcds__operation *operation)
 {
     operation->latest_ns = 0;
 }
+
+/* The caller visits a result. A server can invent results without an end, so only the time until
+ * the next renewal is the caller's. */
+void mcds__operation_note_visit(struct mcds__operation *operation);
 
 /* The same if the batch was not sent completely, or must be submitted again. */
 enum mcds__step mcds__operation_advance_on(struct mcds__operation *operation);
@@ -143,7 +155,7 @@ static inline enum mcds__step mcds__operation_advance(struct mcds__operation *op
         operation->is_unsent = false;
         operation->obstacle = NULL;
         operation->is_asked = false;
-        operation->read_from = mcds__batch_peer(&operation->batch);
+        operation->read_from = operation->asked = mcds__batch_peer(&operation->batch);
     }
     return operation->kind->step(operation);
 }
@@ -158,8 +170,6 @@ static inline mcds_bytes mcds__operation_value(struct mcds__operation *operation
 
 /* Free what the operation holds, on every way out of it. */
 void mcds__operation_free(struct mcds__operation *operation);
-/* Free what the operation holds and leave its sentence in mcds_errmsg(); returns the result. */
-int mcds__operation_end(struct mcds__operation *operation);
 /* Whether mcds_last_error() describes it: each failure, and BUSY, which has two causes. */
 static inline bool mcds__result_has_cause(int result)
 {
@@ -192,7 +202,7 @@ enum mcds__step mcds__operation_ask_combinable(struct mcds__operation *operation
 /* CORRUPT is about the value that was read last. */
 enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int result);
 /* Finish with `result` and why. A refusal of what a key holds names the server of the value
- * that was read last. */
+ * that was read last, a loss that of the last batch. */
 enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int result,
                                         const mcds_reason *detail);
 /* Finish with MCDS_INVALID: the structure was made with another value of an option. */
@@ -207,8 +217,7 @@ enum mcds__step mcds__operation_fail(struct mcds__operation *operation,
 enum mcds__step mcds__operation_fail_read(struct mcds__operation *operation,
                                           const mcds_reply *reply);
 
-/* Finish because nothing could be sent before the deadline: the obstacle is the cause; TIMEOUT: there
- * was none. */
+/* Finish because nothing could be sent before the deadline. TIMEOUT: there was no obstacle. */
 enum mcds__step mcds__operation_fail_unsent(struct mcds__operation *operation);
 /* Finish because what others do has not ended before the deadline: BUSY and why, or, if the last
  * batch was not sent, as for that. */
@@ -219,6 +228,11 @@ enum mcds__step mcds__operation_fail_waiting(struct mcds__operation *operation,
  * try of which no byte was sent does not count. If true, wake_ns is set and the step function
  * returns MCDS__SLEEP. */
 bool mcds__operation_again(struct mcds__operation *operation);
+/* After a request that may be repeated has failed: another try, or finish as
+ * mcds__operation_fail_read. A refusal is not tried again. The caller first sets its stage back
+ * to the one that asks. */
+enum mcds__step mcds__operation_retry(struct mcds__operation *operation,
+                                      const mcds_reply *reply);
 /* The same without a maximum of tries, for waiting for another client. Sleeps at most
  * `hint_ns` if that is positive. */
 bool mcds__operation_wait(struct mcds__operation *operation, int64_t hint_ns);
@@ -233,6 +247,10 @@ bool mcds__operation_is_late(const struct mcds__operation *operation);
 int mcds__result_of(const mcds_reply *reply);
 /* Neither an answer of the store nor a refusal: UNSENT or UNKNOWN. */
 bool mcds__is_transport_trouble(const mcds_reply *reply);
+/* The first of these replies that is neither OK nor MISS, or NULL. */
+const mcds_reply *mcds__first_trouble(const mcds_request *requests, uint32_t count);
+/* Whether one of these changes was applied, or may have been. */
+bool mcds__may_be_applied(const mcds_request *requests, uint32_t count);
 /* A refusal by the store: full, too big, not supported, ... */
 bool mcds__is_refusal(const mcds_reply *reply);
 

@@ -6,15 +6,13 @@
  *
  * Nothing is sent before the caller asks for a result or half of the depth is in the outbox. So
  * requests travel in large writes, and the servers work on one half of the operations while the
- * client works on the other. A durable store in this process gets all for one commit. While most
+ * client works on the other. A file in this process gets all for one commit. While most
  * operations are with the servers, a waiting caller gets the first completion, and operations
- * started since then are held back for a short time. A caller that polls after each start has more
- * to start, so its operations are held back too. */
+ * started since then are held back for a short time, as are those of a caller that polls. */
 #include "engine/pipeline.h"
 
 #include <assert.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/environment.h"
 #include "base/error.h"
@@ -22,26 +20,21 @@
 #include "engine/combine.h"
 #include "engine/completions.h"
 #include "engine/line.h"
-#include "engine/pool.h"
 
 #define DEPTH_DEFAULT 128
 #define DEPTH_MAX 65536
-/* Requests are held back while more than this many operations are with the servers: replies
- * arrive in small pieces, and each would otherwise cause a small write. The rest of the depth
- * keeps a distant server busy. */
+/* Requests are held back while more operations than this are with the servers: replies arrive in
+ * small pieces, and each would cause a small write. The rest keeps a distant server busy. */
 #define BUSY_PART(depth) ((depth) - (depth) / 4)
-/* And no longer than this, since they may be for a server that is idle while another does not
- * answer. A shorter time would cost more: the kernel programs a timer for times shorter than
- * its tick. */
+/* And no longer than this: they may be for an idle server while another is silent. A shorter time
+ * would cost more: the kernel programs a timer for less than its tick. */
 #define KEEP_NS (10 * NS_PER_MS)
 /* The same for a caller that polls: it needs no timer. */
 #define KEEP_POLLING_NS NS_PER_MS
-/* With so many operations in lines, the pipeline runs at once. */
-#define WAITING_MAX 512
+#define WAITING_MAX 512 /* with so many operations in lines, the pipeline runs at once */
 /* A store that commits nothing gets so many at once: they stay in the processor's cache. */
 #define AT_ONCE 64
-/* The longest timeout given to another event loop. */
-#define TIMEOUT_MS_MAX 60000
+#define TIMEOUT_MS_MAX 60000 /* given to another event loop */
 
 struct mcds_pipeline {
     mcds_store *store;
@@ -132,17 +125,13 @@ static void pipeline_advance(mcds_pipeline *pipeline, struct mcds__operation *op
         mcds__lines_leave(&pipeline->lines, operation);
     else if (!gives && place != 0 && (step != MCDS__ASK || operation->place != place))
         mcds__lines_call(&pipeline->lines, operation, place);
-    switch (step) {
-    case MCDS__ASK:
+    assert(step != MCDS__NEXT);
+    if (step == MCDS__ASK)
         put_in_outbox(pipeline, &operation->batch);
-        break;
-    case MCDS__SLEEP:
+    else if (step == MCDS__SLEEP)
         pipeline_sleep(pipeline, operation);
-        break;
-    case MCDS__DONE:
+    else
         pipeline_finish(pipeline, operation);
-        break;
-    }
 }
 
 static void send_outbox(mcds_pipeline *pipeline)
@@ -197,10 +186,14 @@ static void advance_parts(mcds_pipeline *pipeline, mcds_batch *combined)
 static void wake_lines(mcds_pipeline *pipeline)
 {
     struct mcds__operation *first;
-    uint32_t slot = 0;
-    int64_t now_ns = 0;
-    while ((first = mcds__lines_due(&pipeline->lines, &slot, pipeline->env, &now_ns)) != NULL)
+    uint32_t slot = 0, left = pipeline->unfinished;
+    pipeline->lines.now_ns = 0;
+    while (left-- > 0 &&
+           (first = mcds__lines_due(&pipeline->lines, &slot, pipeline->env)) != NULL) {
+        pipeline->lines.only_waits = pipeline->outbox_count + pipeline->sent_count == 0;
         pipeline_advance(pipeline, first);
+    }
+    pipeline->lines.only_waits = false;
 }
 
 static void wake_sleepers(mcds_pipeline *pipeline)
@@ -265,6 +258,7 @@ static bool collect(mcds_pipeline *pipeline, int64_t until_ns)
 {
     mcds_batch *list = mcds__session_collect(pipeline->session, until_ns);
     bool has_come = list != NULL;
+    pipeline->lines.now_ns = 0;
     while (list != NULL) {
         mcds_batch *batch = list;
         list = batch->next;
@@ -335,15 +329,16 @@ void mcds_pipeline_prepare(mcds_pipeline *pipeline, mcds_wait *wait_out)
         mcds__sized_write(MCDS__SIZED_mcds_wait, wait_out, &wait);
 }
 
+const char mcds__wait;
+
 void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
                          const struct mcds__operation_kind *kind, int *result)
 {
     if (pipeline == NULL)
         *result = mcds__fail_missing(kind->noun, kind->verb, "a pipeline");
     else if (pipeline->store != handle->store)
-        *result = mcds__fail(MCDS_INVALID, OTHER_STORE, .noun = kind->noun, .verb = kind->verb,
-                             .reason = "the pipeline belongs to another store; open one on the "
-                                       "store of this handle");
+        *result = mcds__fail_why(MCDS_INVALID, MCDS__WHY(OTHER_STORE),
+                                 MCDS__CALL(kind, handle->name));
     else
         *result = mcds__store_check_process(pipeline->store);
     if (*result != MCDS_OK)
@@ -355,14 +350,15 @@ void *mcds__pipeline_new(mcds_pipeline *pipeline, struct mcds__handle *handle,
                           ? mcds__pool_take(&pipeline->pool, handle, kind->size)
                           : NULL;
     if (operation == NULL)
-        *result = mcds__fail_memory(kind->noun, NULL, kind->verb);
+        *result = mcds__fail_memory(kind->noun, handle->name, kind->verb);
     return operation;
 }
 
-void mcds__pipeline_forget(mcds_pipeline *pipeline, void *operation)
+void mcds__call_forget(const struct mcds__start *start, void *operation)
 {
-    if (pipeline != NULL)
-        mcds__handle_release(mcds__pool_give(&pipeline->pool, operation));
+    if (start != NULL)
+        mcds__pool_release(&start->pipeline->pool,
+                           mcds__pool_give(&start->pipeline->pool, operation));
 }
 
 static bool pipeline_is_full(const mcds_pipeline *pipeline)
@@ -382,12 +378,13 @@ static void pipeline_keep_up(mcds_pipeline *pipeline)
         (void)run_now(pipeline, false);
 }
 
-int mcds__launch(struct mcds__operation *operation, mcds_pipeline *pipeline, uint64_t tag)
+int mcds__call_launch(struct mcds__operation *operation, const struct mcds__start *start)
 {
-    if (pipeline == NULL)
+    if (start == NULL)
         return mcds__operation_run(operation);
+    mcds_pipeline *pipeline = start->pipeline;
     assert(pipeline->unfinished < pipeline->depth);
-    operation->tag = tag;
+    operation->tag = start->tag;
     pipeline->unfinished++;
     pipeline->is_starting = true;
     operation->lines = &pipeline->lines;
@@ -411,33 +408,32 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     if (depth > DEPTH_MAX)
         return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "pipeline", .option = "depth",
                           .wanted_max = DEPTH_MAX, .found_number = depth);
-    mcds_capabilities can;
-    mcds__store_capabilities(store, &can);
-    bool is_here = mcds__store_answers_here(store);
     const mcds_env *env = mcds__store_env(store);
     mcds_pipeline *pipeline = mcds__allocate_zero(env, sizeof *pipeline);
     if (pipeline == NULL)
         return mcds__fail_memory("pipeline", NULL, NULL);
     mcds__store_hold(store);
+    bool is_here = mcds__store_answers_here(store);
+    bool is_memory = is_here && !mcds__store_commits(store);
     pipeline->store = store;
     pipeline->env = env;
-    pipeline->pool.env = pipeline->completions.env = env;
+    pipeline->pool.env = env;
+    pipeline->completions.pool = &pipeline->pool;
     pipeline->round = next_round();
     pipeline->depth = depth;
-    pipeline->gather_count = is_here ? depth : depth / 2 + 1;
-    if (is_here && !can.durable && depth > AT_ONCE)
-        pipeline->gather_count = AT_ONCE;
-    pipeline->waiting_max = is_here && !can.durable ? AT_ONCE : WAITING_MAX;
+    uint32_t here_count = is_memory && depth > AT_ONCE ? AT_ONCE : depth;
+    pipeline->gather_count = is_here ? here_count : depth / 2 + 1;
+    pipeline->waiting_max = is_memory ? AT_ONCE : WAITING_MAX;
     pipeline->outbox_end = &pipeline->outbox;
     mcds__combiner_init(&pipeline->combiner, env);
     result = mcds__session_take(store, 0, &pipeline->session);
-    if (result != MCDS_OK) {
-        mcds__free(env, pipeline);
-        mcds__store_release(store);
-        return result;
+    if (result == MCDS_OK) {
+        *pipeline_out = pipeline;
+        return MCDS_OK;
     }
-    *pipeline_out = pipeline;
-    return MCDS_OK;
+    mcds__free(env, pipeline);
+    mcds__store_release(store);
+    return result;
 }
 
 void mcds_pipeline_close(mcds_pipeline *pipeline)
@@ -448,12 +444,11 @@ void mcds_pipeline_close(mcds_pipeline *pipeline)
         mcds__session_drop(pipeline->session);
     else
         mcds__session_give(pipeline->store, pipeline->session);
-    const mcds_env *env = pipeline->env;
     mcds__pool_free(&pipeline->pool);
     mcds__completions_free(&pipeline->completions);
     mcds__combiner_free(&pipeline->combiner);
     mcds_store *store = pipeline->store;
-    mcds__free(env, pipeline);
+    mcds__free(pipeline->env, pipeline);
     mcds__store_release(store);
 }
 

@@ -17,6 +17,27 @@ struct mcds__pool_block {
     _Alignas(max_align_t) uint8_t memory[];
 };
 
+static void pool_hold(struct mcds__pool *pool, struct mcds__handle *handle)
+{
+    if (pool->holds > 0 && pool->held == handle) {
+        pool->holds++;
+        return;
+    }
+    mcds__handle_hold(handle);
+    if (pool->holds == 0) {
+        pool->held = handle;
+        pool->holds = 1;
+    }
+}
+
+void mcds__pool_release(struct mcds__pool *pool, struct mcds__handle *handle)
+{
+    assert(pool->holds == 0 || pool->held != NULL);
+    bool is_held = pool->holds > 0 && pool->held == handle;
+    if (!is_held || --pool->holds == 0)
+        mcds__handle_release(handle);
+}
+
 void *mcds__pool_take(struct mcds__pool *pool, struct mcds__handle *handle, size_t size)
 {
     assert(size > 0);
@@ -36,7 +57,7 @@ void *mcds__pool_take(struct mcds__pool *pool, struct mcds__handle *handle, size
         block->all = pool->all;
         pool->all = block;
     }
-    mcds__handle_hold(handle);
+    pool_hold(pool, handle);
     block->handle = handle;
     return block->memory;
 }
@@ -60,7 +81,7 @@ void mcds__pool_free(struct mcds__pool *pool)
         next = block->all;
         if (block->handle != NULL)
             mcds__operation_free((struct mcds__operation *)(void *)block->memory);
-        mcds__handle_release(block->handle);
+        mcds__pool_release(pool, block->handle);
         mcds__free(pool->env, block);
     }
 }

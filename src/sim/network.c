@@ -214,8 +214,7 @@ static void network_serve(struct mcds__sim_message *message, uint32_t i, const c
     mcds__sim_note_request(message->session->client, request, what);
 }
 
-/* The rest of a broken connection's bytes reach the server after all, unless it has
- * restarted. */
+/* The rest of a broken connection's bytes reach the server, unless it has restarted. */
 static void arrive_late(mcds_sim *sim, void *subject, uint64_t number)
 {
     struct mcds__sim_message *message = subject;
@@ -267,8 +266,7 @@ static enum mcds__sim_fate fate_of(struct mcds__sim_message *message, uint32_t i
     return MCDS__SIM_LATE;
 }
 
-/* The fault that the network injects at request `i` instead of delivering it. True: there is
- * one. */
+/* Whether the network injects a fault at request `i` instead of delivering it, and which. */
 static bool disturb(struct mcds__sim_message *message, uint32_t i)
 {
     mcds_sim *sim = message->sim;

@@ -1,5 +1,4 @@
-/* Chooses the order of events in a simulated world: at random, by priorities, or by enumerating
- * all choices. */
+/* Chooses the order of events in a simulated world: at random, by priorities, or all in turn. */
 #include <assert.h>
 
 #include "sim/world.h"
@@ -29,7 +28,8 @@ uint64_t mcds__sim_random(mcds_sim *sim, uint64_t bound)
     return bound > 0 ? mcds__sim_next(sim) % bound : 0;
 }
 
-uint32_t mcds__sim_choose(mcds_sim *sim, uint32_t count)
+/* CHOICES: 0 .. count - 1; 0 when calm. */
+static uint32_t choose_one(mcds_sim *sim, uint32_t count)
 {
     const mcds_sim_options *options = &sim->options;
     if (count < 2 || sim->calm || options->choose == NULL)
@@ -51,7 +51,7 @@ static uint32_t choose_fault(mcds_sim *sim, const uint32_t *ppm, uint32_t count)
         enabled += ppm[i] > 0;
     if (enabled == 0 || !scheduler_is_allowed(sim, sim->fault_serial + 1))
         return count;
-    uint32_t choice = mcds__sim_choose(sim, enabled + 1);
+    uint32_t choice = choose_one(sim, enabled + 1);
     assert(choice <= enabled);
     for (uint32_t i = 0; choice > 0 && i < count; i++)
         if (ppm[i] > 0 && --choice == 0)
@@ -87,7 +87,7 @@ int64_t mcds__sim_delay_ns(mcds_sim_client *client)
     mcds_sim *sim = client->sim;
     uint32_t most_us = sim->options.delay_us_max;
     if (sim->options.scheduler == MCDS_SIM_CHOICES)
-        return mcds__sim_choose(sim, 2) == 1 ? SLOW_US * 1000 : FAST_US * 1000;
+        return choose_one(sim, 2) == 1 ? SLOW_US * 1000 : FAST_US * 1000;
     if (sim->options.scheduler == MCDS_SIM_PRIORITIES && !sim->calm) {
         uint32_t rank = 0;
         for (uint32_t i = 0; i < sim->client_count; i++)
@@ -125,7 +125,7 @@ int64_t mcds__sim_start_ns(mcds_sim_client *client, int64_t most_ns)
     mcds_sim *sim = client->sim;
     switch (sim->options.scheduler) {
     case MCDS_SIM_CHOICES:
-        return mcds__sim_choose(sim, 2) == 1 ? LATER_US * 1000 : 0;
+        return choose_one(sim, 2) == 1 ? LATER_US * 1000 : 0;
     case MCDS_SIM_PRIORITIES:
         client->priority = (uint32_t)mcds__sim_random(sim, MCDS__SIM_CLIENTS_MAX) *
                                MCDS__SIM_CLIENTS_MAX +

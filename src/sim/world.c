@@ -46,43 +46,24 @@ static void *client_reallocate(void *self, void *memory, size_t length)
     return mcds_env_system()->reallocate(mcds_env_system()->self, memory, length);
 }
 
-static int check_rates(const mcds_sim_options *options)
-{
-    const struct {
-        const char *name;
-        uint32_t ppm;
-    } rates[] = {
-        {"cut_before_ppm", options->cut_before_ppm},
-        {"cut_after_ppm", options->cut_after_ppm},
-        {"late_ppm", options->late_ppm},
-        {"silent_ppm", options->silent_ppm},
-        {"evict_ppm", options->evict_ppm},
-        {"flush_ppm", options->flush_ppm},
-        {"restart_ppm", options->restart_ppm},
-        {"pause_ppm", options->pause_ppm},
-    };
-    for (size_t i = 0; i < sizeof rates / sizeof rates[0]; i++)
-        if (rates[i].ppm > PPM_MAX)
-            return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "simulation",
-                              .option = rates[i].name, .wanted_max = PPM_MAX,
-                              .found_number = rates[i].ppm);
-    return MCDS_OK;
-}
-
 static int world_check_options(const mcds_sim_options *options)
 {
-    if (options->scheduler > MCDS_SIM_CHOICES)
-        return mcds__fail(MCDS_INVALID, UNKNOWN_VALUE, .noun = "simulation",
-                          .option = "scheduler", .wanted_max = MCDS_SIM_CHOICES,
-                          .found_number = options->scheduler);
-    if (options->changes > MCDS__SIM_CHANGES_MAX)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "simulation", .option = "changes",
-                          .wanted_max = MCDS__SIM_CHANGES_MAX,
-                          .found_number = options->changes);
+    const struct mcds__given list[] = {
+        {MCDS_CAUSE_UNKNOWN_VALUE, "scheduler", options->scheduler, 0, MCDS_SIM_CHOICES},
+        {MCDS_CAUSE_OUT_OF_RANGE, "changes", options->changes, 0, MCDS__SIM_CHANGES_MAX},
+        {MCDS_CAUSE_OUT_OF_RANGE, "cut_before_ppm", options->cut_before_ppm, 0, PPM_MAX},
+        {MCDS_CAUSE_OUT_OF_RANGE, "cut_after_ppm", options->cut_after_ppm, 0, PPM_MAX},
+        {MCDS_CAUSE_OUT_OF_RANGE, "late_ppm", options->late_ppm, 0, PPM_MAX},
+        {MCDS_CAUSE_OUT_OF_RANGE, "silent_ppm", options->silent_ppm, 0, PPM_MAX},
+        {MCDS_CAUSE_OUT_OF_RANGE, "evict_ppm", options->evict_ppm, 0, PPM_MAX},
+        {MCDS_CAUSE_OUT_OF_RANGE, "flush_ppm", options->flush_ppm, 0, PPM_MAX},
+        {MCDS_CAUSE_OUT_OF_RANGE, "restart_ppm", options->restart_ppm, 0, PPM_MAX},
+        {MCDS_CAUSE_OUT_OF_RANGE, "pause_ppm", options->pause_ppm, 0, PPM_MAX},
+    };
     if (options->scheduler == MCDS_SIM_CHOICES && options->choose == NULL)
         return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "simulation",
                           .option = "choose", .wanted = "options.choose with MCDS_SIM_CHOICES");
-    return check_rates(options);
+    return mcds__check_given("simulation", NULL, NULL, list, sizeof list / sizeof list[0]);
 }
 
 int mcds_sim_open(const mcds_sim_options *options, mcds_sim **sim_out)

@@ -95,8 +95,7 @@ struct mcds_sim {
     int64_t phase_ns;     /* the phase of the server's second */
     bool stalled;         /* its clock has stopped at stalled_ns */
     int64_t stalled_ns;
-    /* Of increments of an item that is being sent: its reader gets the old number with the new
-     * CAS token. */
+    /* Of increments of an item that is being sent: the old number with the new CAS token. */
     uint32_t race_ppm;
     bool timeless;                                   /* it ignores ttl, like MemcacheDB */
     char lines[MCDS__SIM_LINES][MCDS__SIM_LINE_MAX]; /* the timeline, a ring */
@@ -109,8 +108,6 @@ extern const mcds_backend mcds__backend_sim;
 uint64_t mcds__sim_next(mcds_sim *sim);
 /* 0 .. bound - 1 */
 uint64_t mcds__sim_random(mcds_sim *sim, uint64_t bound);
-/* CHOICES: 0 .. count - 1; 0 when calm. */
-uint32_t mcds__sim_choose(mcds_sim *sim, uint32_t count);
 /* Call when the options are known. */
 void mcds__sim_schedule(mcds_sim *sim);
 /* How long after it was added a client starts. */

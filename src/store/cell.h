@@ -71,8 +71,7 @@ static inline bool mcds__cell_subtract(struct mcds__cell *cell, uint64_t delta,
     return false;
 }
 
-/* Read the number and the flags of one moment. False: the cell is closed, or was opened
- * meanwhile. */
+/* Read number and flags of one moment. False: the cell is closed, or was opened meanwhile. */
 static inline bool mcds__cell_read(struct mcds__cell *cell, uint64_t *number_out,
                                    uint32_t *flags_out)
 {

@@ -4,18 +4,22 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define SENTENCE_MAX 512
+#include "base/error.h"
 
 void mcds__report(struct mcds__report *report, mcds_severity severity, const char *fix,
                   const char *format, ...)
 {
-    char what[SENTENCE_MAX];
+    char said[MCDS__SENTENCE_MAX];
+    char subject[MCDS__SENTENCE_MAX], what[MCDS__SENTENCE_MAX], shown_fix[MCDS__SENTENCE_MAX];
     va_list arguments;
     if (report->ended)
         return;
     va_start(arguments, format);
-    (void)vsnprintf(what, sizeof what, format, arguments);
+    (void)vsnprintf(said, sizeof said, format, arguments);
     va_end(arguments);
-    mcds_finding finding = {severity, report->subject, what, fix};
+    (void)mcds__show(subject, sizeof subject, report->subject);
+    (void)mcds__show(what, sizeof what, said);
+    (void)mcds__show(shown_fix, sizeof shown_fix, fix);
+    mcds_finding finding = {severity, subject, what, shown_fix};
     report->ended = !report->visit(report->context, &finding);
 }

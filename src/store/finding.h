@@ -1,5 +1,4 @@
-/* The findings that the inspection of a backend reports, one by one, to a visitor that may end
- * it. */
+/* The findings that a backend's inspection reports, one by one, to a visitor that may end it. */
 #ifndef MCDS_STORE_FINDING_H
 #define MCDS_STORE_FINDING_H
 

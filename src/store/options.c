@@ -32,12 +32,9 @@ static int fail_ns(const char *ns)
     if (strlen(ns) > MCDS__NS_MAX)
         return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = "store", .option = "ns",
                           .wanted_max = MCDS__NS_MAX, MCDS__FOUND(strlen(ns)));
-    return mcds__fail_saying(&(const mcds_error){.result = MCDS_INVALID,
-                                                 .cause = MCDS_CAUSE_BAD_BYTE,
-                                                 .noun = "store",
-                                                 .option = "ns",
-                                                 .wanted = "a-z A-Z 0-9 _ - .",
-                                                 .found = ns},
+    return mcds__fail_saying(MCDS__ERROR(MCDS_INVALID, BAD_BYTE, .noun = "store",
+                                         .option = "ns", .wanted = "a-z A-Z 0-9 _ - .",
+                                         .found = ns),
                              "ns '%.100s' has a byte that is none of a-z A-Z 0-9 _ - .", ns);
 }
 
@@ -49,9 +46,7 @@ int mcds__options_settle(mcds_options *options)
         options->timeout_ms = TIMEOUT_MS_DEFAULT;
     if (!ns_is_legal(options->ns))
         return fail_ns(options->ns);
-    if (options->timeout_ms > MCDS__TIMEOUT_MS_MAX)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "store", .option = "timeout_ms",
-                          .wanted_max = MCDS__TIMEOUT_MS_MAX,
-                          .found_number = options->timeout_ms);
-    return MCDS_OK;
+    const struct mcds__given timeout = {MCDS_CAUSE_OUT_OF_RANGE, "timeout_ms",
+                                        options->timeout_ms, 0, MCDS__TIMEOUT_MS_MAX};
+    return mcds__check_given("store", NULL, NULL, &timeout, 1);
 }

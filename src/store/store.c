@@ -9,6 +9,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/hash/hash.h"
+#include "base/key.h"
 #include "base/sized.h"
 #include "store/backends.h"
 #include "store/batch_check.h"
@@ -119,12 +120,6 @@ int mcds_open_backend(const mcds_backend *backend, void *backend_state,
     return open_backend(&own, backend_state, &options, store_out);
 }
 
-static uint32_t hash_place(const struct mcds_uri *uri)
-{
-    return (uint32_t)mcds__hash(mcds__hash(0, mcds_text(uri->scheme)), mcds_text(uri->place)) |
-           1;
-}
-
 /* mcds_open after the URI was parsed into `uri`. */
 static int open_parsed(struct mcds_uri *uri, mcds_options *options, mcds_store **store_out)
 {
@@ -144,7 +139,8 @@ static int open_parsed(struct mcds_uri *uri, mcds_options *options, mcds_store *
     if (result != MCDS_OK)
         return result;
     assert(store != NULL);
-    store->place = hash_place(uri);
+    uint64_t scheme = mcds__hash(0, mcds_text(uri->scheme));
+    store->place = (uint32_t)mcds__hash(scheme, mcds_text(uri->place)) | 1;
     store->has_cells = backend == &mcds__backend_memory;
     result = backend->open(uri, store->env, &store->backend_state);
     if (result != MCDS_OK) {
@@ -244,15 +240,20 @@ void mcds__session_give(mcds_store *store, struct mcds__session *session)
 static const mcds_reason *what_is_wrong(const mcds_store *store, const mcds_request *request,
                                         const mcds_request *before)
 {
-    mcds_capabilities can;
-    const mcds_reason *fault = mcds__request_fault(request, before);
-    bool lacks_token = fault != NULL && request->command == MCDS_CAS &&
-                       request->cas.connection == 0;
-    if (!lacks_token && (fault != NULL || request->copy == 0))
-        return fault;
-    mcds__store_capabilities(store, &can);
+    if ((before == NULL || !mcds__replicas_key(before, request)) &&
+        !mcds__key_is_legal(request->key))
+        return MCDS__WHY(BAD_KEY);
+    if (request->ttl_ms > MCDS__TTL_MS_MAX)
+        return MCDS__WHY(LONG_TTL);
+    if ((request->command == MCDS_INCR || request->command == MCDS_DECR) &&
+        request->delta > INT64_MAX)
+        return MCDS__WHY(LARGE_DELTA);
+    bool lacks_token = request->command == MCDS_CAS && request->cas.connection == 0;
+    if (!lacks_token && request->copy == 0)
+        return NULL;
+    const mcds_capabilities can = mcds__store_can(store);
     if (lacks_token) /* a server without compare-and-set returns none */
-        return can.compare_and_set ? fault : MCDS__WHY(SERVER_WITHOUT_CAS);
+        return can.compare_and_set ? MCDS__WHY(NO_TOKEN) : MCDS__WHY(SERVER_WITHOUT_CAS);
     return request->copy < can.places ? NULL : MCDS__WHY(FEW_SERVERS);
 }
 
@@ -268,7 +269,7 @@ int mcds__store_check_process(const mcds_store *store)
                : MCDS_OK;
 }
 
-/* Clear the replies. False: a request may not be sent; then none of the batch is. */
+/* Clear the replies. False: a request may not be sent; then the batch was answered here. */
 static bool check_batch(const mcds_store *store, mcds_batch *batch)
 {
     assert(batch->count >= 1 && batch->count <= MCDS_BATCH_MAX);
@@ -285,17 +286,9 @@ static bool check_batch(const mcds_store *store, mcds_batch *batch)
         before = detail == NULL ? request : NULL;
         sound += detail == NULL;
     }
+    if (sound < batch->count)
+        mcds__batch_refuse(batch);
     return sound == batch->count;
-}
-
-/* Whether the batch may be sent. False: it was answered here. */
-static bool is_sound(const mcds_store *store, mcds_batch *batch, int64_t now_ns)
-{
-    bool is_late = batch->deadline_ns <= now_ns;
-    if (!is_late && check_batch(store, batch))
-        return true;
-    is_late ? mcds__batch_unsent(batch, MCDS__WHY(PAST_DEADLINE)) : mcds__batch_refuse(batch);
-    return false;
 }
 
 void mcds__session_submit(struct mcds__session *session, mcds_batch *first)
@@ -309,7 +302,10 @@ void mcds__session_submit(struct mcds__session *session, mcds_batch *first)
     for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {
         next = batch->next;
         batch->next = NULL;
-        if (is_sound(session->store, batch, now_ns)) {
+        bool is_late = batch->deadline_ns <= now_ns;
+        if (is_late)
+            mcds__batch_unsent(batch, MCDS__WHY(PAST_DEADLINE));
+        if (!is_late && check_batch(session->store, batch)) {
             *sound_end = batch;
             sound_end = &batch->next;
         } else {
@@ -338,10 +334,9 @@ mcds_batch *mcds__session_collect(struct mcds__session *session, int64_t until_n
 
 int mcds__session_watch(struct mcds__session *session, int64_t *wake_ns_out)
 {
-    int fd = -1;
+    const mcds_backend *backend = session->store->backend;
     *wake_ns_out = INT64_MAX;
-    if (session->store->backend->watch != NULL)
-        fd = session->store->backend->watch(session->state, wake_ns_out);
+    int fd = backend->watch != NULL ? backend->watch(session->state, wake_ns_out) : -1;
     if (session->refused != NULL || session->answered != NULL)
         *wake_ns_out = 0;
     return fd;
@@ -378,11 +373,9 @@ void mcds__store_execute(mcds_store *store, uint64_t connection, mcds_batch *bat
 {
     batch->next = NULL;
     /* A thread that does not exist in this process may hold a mutex of the parent. */
-    if (mcds__store_answers_here(store) || mcds__store_is_parents(store)) {
+    if (store->backend->session_open == NULL || mcds__store_is_parents(store)) {
         if (check_batch(store, batch))
             store->backend->submit(store->backend_state, batch);
-        else
-            mcds__batch_refuse(batch);
         return;
     }
     struct mcds__session *session;
@@ -493,7 +486,14 @@ bool mcds__store_answers_here(const mcds_store *store)
     return store->backend->session_open == NULL;
 }
 
-void mcds__store_capabilities(const mcds_store *store, mcds_capabilities *out)
+mcds_capabilities mcds__store_can(const mcds_store *store)
 {
-    store->backend->capabilities(store->backend_state, out);
+    mcds_capabilities can;
+    store->backend->capabilities(store->backend_state, &can);
+    return can;
+}
+
+bool mcds__store_commits(const mcds_store *store)
+{
+    return store->backend->backup != NULL || mcds__store_can(store).durable; /* it is a file */
 }

@@ -13,8 +13,7 @@ struct mcds__session;
 /* A store is closed when its last reference is released. mcds_close() releases the program's;
  * every structure and every pipeline has its own. */
 void mcds__store_hold(mcds_store *store);
-/* MCDS_OK, or MCDS_INVALID with the sentence set: the parent process opened it before a
- * fork. */
+/* MCDS_OK, or MCDS_INVALID with the sentence set: the parent process has opened it. */
 int mcds__store_check_process(const mcds_store *store);
 /* Whether it did: the connections, mutexes and file of the store belong to the parent. */
 bool mcds__store_is_parents(const mcds_store *store);
@@ -28,7 +27,9 @@ uint32_t mcds__store_place(const mcds_store *store);
 int64_t mcds__store_timeout_ns(const mcds_store *store);
 /* Whether the backend has no sessions and answers in the caller's thread. */
 bool mcds__store_answers_here(const mcds_store *store);
-void mcds__store_capabilities(const mcds_store *store, mcds_capabilities *out);
+mcds_capabilities mcds__store_can(const mcds_store *store);
+/* Whether changes that are submitted together share a commit, also where it waits for no disk. */
+bool mcds__store_commits(const mcds_store *store);
 
 /* Take a session for the calling thread. If `connection` is not 0, prefer the idle session that
  * has that connection. Returns MCDS_OK or the reason why there is none. */

@@ -53,7 +53,8 @@ static int add_option(struct mcds_uri *uri, char *text)
                               "the URI's option '%.100s' is not NAME=VALUE", text);
     *equals = '\0';
     if (!uri_decode(equals + 1))
-        return mcds__fail_uri(text, equals + 1, HEX, "the URI's option '%.100s' has a bad %%XX",
+        return mcds__fail_uri(text, equals + 1, HEX,
+                              "the URI's option '%.100s' has a bad %%XX; write %% as %%25",
                               text);
     if (find_option(uri, text) != NULL)
         return mcds__fail_uri(text, equals + 1, "one value",
@@ -113,7 +114,8 @@ int mcds__uri_parse(const char *text, struct mcds_uri *uri)
     if (options != NULL)
         *options++ = '\0';
     if (!uri_decode(place))
-        return mcds__fail_uri("uri", text, HEX, "the URI '%.100s' has a bad %%XX in its place",
+        return mcds__fail_uri("uri", text, HEX,
+                              "the URI '%.100s' has a bad %%XX in its place; write %% as %%25",
                               text);
     assert(uri->place > uri->scheme);
     return parse_options(uri, options);
@@ -144,17 +146,26 @@ bool mcds__uri_number(const struct mcds_uri *uri, const char *name, uint64_t min
     char wanted[2 * MCDS__U64_DIGITS + sizeof " to "];
     (void)snprintf(wanted, sizeof wanted, "%llu to %llu", (unsigned long long)min,
                    (unsigned long long)max);
-    (void)mcds__fail_saying(&(const mcds_error){.result = MCDS_INVALID,
-                                                .cause = MCDS_CAUSE_BAD_URI,
-                                                .noun = "store",
-                                                .option = name,
-                                                .wanted = wanted,
-                                                .found = text,
-                                                .wanted_min = mcds__clamped(min),
-                                                .wanted_max = mcds__clamped(max),
-                                                .found_number = mcds__clamped(number)},
-                            "the URI's %s=%.40s is not a whole number from %s", name, text,
-                            wanted);
+    (void)mcds__fail_saying(
+        MCDS__ERROR(MCDS_INVALID, BAD_URI, .noun = "store", .option = name, .wanted = wanted,
+                    .found = text, .wanted_min = mcds__clamped(min),
+                    .wanted_max = mcds__clamped(max), .found_number = mcds__clamped(number)),
+        "the URI's %s=%.40s is not a whole number from %s", name, text, wanted);
+    return false;
+}
+
+bool mcds__uri_word(const struct mcds_uri *uri, const char *name, const char *const *words,
+                    const char *allowed, uint32_t *index_out)
+{
+    const char *text = mcds_uri_option(uri, name);
+    *index_out = 0;
+    if (text == NULL)
+        return true;
+    for (; words[*index_out] != NULL; ++*index_out)
+        if (strcmp(text, words[*index_out]) == 0)
+            return true;
+    (void)mcds__fail_uri(name, text, allowed, "the URI's %s=%.40s must be %s", name, text,
+                         allowed);
     return false;
 }
 

@@ -27,6 +27,11 @@ int mcds__uri_parse(const char *text, struct mcds_uri *uri);
 bool mcds__uri_number(const struct mcds_uri *uri, const char *name, uint64_t min, uint64_t max,
                       uint64_t fallback, uint64_t *out);
 
+/* The option as the index of one of `words` (ends with NULL), or 0 if it is absent. False, with the
+ * sentence set: it is none of them; `allowed` lists them there. */
+bool mcds__uri_word(const struct mcds_uri *uri, const char *name, const char *const *words,
+                    const char *allowed, uint32_t *index_out);
+
 /* Whether every option is in `known` (ends with NULL) or common to all backends. False: the
  * sentence names the first that is not. */
 bool mcds__uri_knows(const struct mcds_uri *uri, const char *const *known);

@@ -17,8 +17,6 @@
 
 struct mcds_array {
     struct mcds__handle handle;
-    mcds_store *store;
-    char *name;
     struct mcds__key key;
     struct mcds__key blocks_key;
     struct mcds__record_writer writer;
@@ -27,6 +25,7 @@ struct mcds_array {
 
 struct mcds_elements {
     mcds_buffer *value;
+    int failed; /* the result of an addition that has failed */
 };
 
 /* Appends the length and the bytes of an element to `out`, up to `most` bytes in all. Returns
@@ -87,7 +86,10 @@ int mcds_elements_add(mcds_elements *elements, mcds_bytes element)
     if (elements == NULL || (element.data == NULL && element.length > 0))
         return mcds__fail_missing("array", "elements_add", "elements and bytes");
     int result = put_element(elements->value, element, ARRAY_MAX);
-    return result == MCDS_OK ? MCDS_OK : fail_element(result, NULL, "elements_add");
+    if (result == MCDS_OK)
+        return MCDS_OK;
+    elements->failed = result;
+    return fail_element(result, NULL, "elements_add");
 }
 
 struct array_get {
@@ -120,39 +122,32 @@ static enum mcds__step array_step_get(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind get_kind = {"array", "scan", sizeof(struct array_get),
-                                                     array_step_get};
+                                                     array_step_get, array_release_get};
 
-static int array_launch_get(struct array_get *get, mcds_array *array, mcds_array_scan_cb visit,
-                            void *context, mcds_pipeline *pipeline, uint64_t tag)
+int mcds_array_scan_start(mcds_array *array, mcds_array_scan_cb visit, void *context,
+                          mcds_pipeline *pipeline, uint64_t tag)
 {
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
     int result = MCDS_OK;
     if (array == NULL || visit == NULL)
         return mcds__fail_missing("array", "scan", "an array and a visitor");
-    if (get == NULL)
-        get = mcds__pipeline_new(pipeline, &array->handle, &get_kind, &result);
+    struct array_get own;
+    struct array_get *get = mcds__call_begin(&own.base, &get_kind, &array->handle, start,
+                                             &result);
     if (get == NULL)
         return result;
-    mcds__operation_begin(&get->base, &get_kind, array->store, array->name, 0);
     get->visit = visit;
     get->context = context;
     mcds__record_load_begin(&get->load, get->base.env);
     get->load.key = array->key;
     get->load.blocks_key = array->blocks_key;
     get->load.seen = &array->seen;
-    get->base.release = array_release_get;
-    return mcds__launch(&get->base, pipeline, tag);
+    return mcds__call_launch(&get->base, start);
 }
 
 int mcds_array_scan(mcds_array *array, mcds_array_scan_cb visit, void *context)
 {
-    struct array_get get;
-    return array_launch_get(&get, array, visit, context, NULL, 0);
-}
-
-int mcds_array_scan_start(mcds_array *array, mcds_array_scan_cb visit, void *context,
-                          mcds_pipeline *pipeline, uint64_t tag)
-{
-    return array_launch_get(NULL, array, visit, context, pipeline, tag);
+    return mcds_array_scan_start(array, visit, context, MCDS__WAIT, 0);
 }
 
 /* Copies of the arguments, encoded as elements: those to add, then those to remove. */
@@ -161,8 +156,8 @@ struct array_change {
     mcds_array_change_cb change;
     void *context;
     mcds_buffer asked;
-    size_t remove_at; /* where in `asked` those to remove begin */
-    bool is_too_big;  /* together with the stored elements */
+    size_t remove_at;       /* where in `asked` those to remove begin */
+    const mcds_reason *why; /* of a refusal by `decide`; NULL: that of the result */
     struct mcds__record_change record;
 };
 
@@ -179,8 +174,8 @@ static enum mcds__step step_change(struct mcds__operation *operation)
     enum mcds__step step;
     if (!mcds__line_waits_alone(operation, operation->place, &step))
         step = mcds__record_change_step(&change->record, operation);
-    if (step == MCDS__DONE && change->is_too_big)
-        operation->detail = MCDS__WHY(LARGE_ELEMENTS);
+    if (step == MCDS__DONE && change->why != NULL)
+        operation->detail = change->why;
     return step;
 }
 
@@ -244,7 +239,7 @@ static enum mcds__record_decision decide_change(void *context, const mcds_bytes 
     if (!changed)
         return leave(result, MCDS_OK);
     if (change->remove_at > ARRAY_MAX - fresh->length) {
-        change->is_too_big = true;
+        change->why = MCDS__WHY(LARGE_ELEMENTS);
         return leave(result, MCDS_TOO_BIG);
     }
     if (!mcds_buffer_append(fresh, change->asked.data, change->remove_at))
@@ -275,9 +270,14 @@ static enum mcds__record_decision decide_by(void *context, const mcds_bytes *old
             elements[i] = element;
         }
     }
-    mcds_elements made = {fresh};
+    mcds_elements made = {fresh, MCDS_OK};
     *result = change->change(change->context, elements, count, &made);
     mcds__free(env, elements);
+    assert(made.failed <= 0 && change->why == NULL);
+    if (*result != 0 && *result != made.failed) {
+        change->why = MCDS__WHY(CHANGE_REFUSED);
+        change->base.difference.found = *result;
+    }
     return *result == 0 ? MCDS__RECORD_WRITE : MCDS__RECORD_LEAVE;
 }
 
@@ -289,12 +289,12 @@ static enum mcds__record_decision decide_drop(void *context, const mcds_bytes *o
     return old != NULL ? MCDS__RECORD_REMOVE : leave(result, MCDS_NOT_FOUND);
 }
 
-static const struct mcds__operation_kind set_kind = {"array", "set",
-                                                     sizeof(struct array_change), step_change};
+static const struct mcds__operation_kind set_kind = {
+    "array", "set", sizeof(struct array_change), step_change, release_change};
 static const struct mcds__operation_kind change_kind = {
-    "array", "change", sizeof(struct array_change), step_change};
-static const struct mcds__operation_kind drop_kind = {"array", "drop",
-                                                      sizeof(struct array_change), step_change};
+    "array", "change", sizeof(struct array_change), step_change, release_change};
+static const struct mcds__operation_kind drop_kind = {
+    "array", "drop", sizeof(struct array_change), step_change, release_change};
 
 /* The arguments of a call. */
 struct order {
@@ -314,41 +314,33 @@ static int copy_elements(const mcds_array *array, const struct order *order,
 {
     size_t most = out->length + ARRAY_MAX;
     if (elements == NULL && count > 0)
-        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "array", .name = array->name,
-                          .verb = order->kind->verb, .option = "elements");
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING,
+                          MCDS__CALL(order->kind, array->handle.name), .option = "elements");
     for (size_t i = 0; i < count; i++) {
         if (elements[i].data == NULL && elements[i].length > 0)
             return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "array",
-                              .name = array->name, .verb = order->kind->verb,
+                              .name = array->handle.name, .verb = order->kind->verb,
                               .option = "element", .found_number = (int64_t)i);
         int result = put_element(out, elements[i], most);
         if (result != MCDS_OK)
-            return fail_element(result, array->name, order->kind->verb);
+            return fail_element(result, array->handle.name, order->kind->verb);
     }
     return MCDS_OK;
 }
 
-static int check_store(const mcds_array *array, const struct order *order)
-{
-    mcds_capabilities can;
-    mcds__store_capabilities(array->store, &can);
-    if (!can.compare_and_set)
-        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(NO_COMPARE_AND_SET), .noun = "array",
-                              .name = array->name, .verb = order->kind->verb);
-    return MCDS_OK;
-}
-
-static int array_launch_change(struct array_change *change, mcds_array *array,
-                               const struct order *order, mcds_pipeline *pipeline, uint64_t tag)
+static int array_launch_change(mcds_array *array, const struct order *order,
+                               const struct mcds__start *start)
 {
     if (array == NULL)
         return mcds__fail_missing("array", order->kind->verb, "an array");
-    int result = check_store(array, order);
-    if (result == MCDS_OK && change == NULL)
-        change = mcds__pipeline_new(pipeline, &array->handle, order->kind, &result);
+    int result = mcds__check_cas(order->kind, &array->handle, MCDS__WHY(NO_COMPARE_AND_SET));
     if (result != MCDS_OK)
         return result;
-    mcds__operation_begin(&change->base, order->kind, array->store, array->name, 0);
+    struct array_change own;
+    struct array_change *change = mcds__call_begin(&own.base, order->kind, &array->handle,
+                                                   start, &result);
+    if (change == NULL)
+        return result;
     mcds__buffer_init(&change->asked, change->base.env, 2 * ARRAY_MAX);
     result = copy_elements(array, order, order->add, order->add_count, &change->asked);
     change->remove_at = change->asked.length;
@@ -357,10 +349,10 @@ static int array_launch_change(struct array_change *change, mcds_array *array,
                                &change->asked);
     if (result != MCDS_OK) {
         mcds__buffer_free(&change->asked);
-        mcds__pipeline_forget(pipeline, change);
+        mcds__call_forget(start, change);
         return result;
     }
-    change->is_too_big = false;
+    change->why = NULL;
     change->change = order->change;
     change->context = order->context;
     mcds__record_change_begin(&change->record, change->base.env, &array->writer);
@@ -371,40 +363,22 @@ static int array_launch_change(struct array_change *change, mcds_array *array,
                                        order->decide == decide_drop;
     change->record.decide = order->decide;
     change->record.context = change;
-    change->base.release = release_change;
     /* Of several at once one would succeed, and the others would read again. */
     change->base.place = mcds__hash(0, mcds__key_bytes(&array->key)) | 1;
-    return mcds__launch(&change->base, pipeline, tag);
-}
-
-static int launch_set(struct array_change *change, mcds_array *array,
-                      const mcds_bytes *elements, size_t count, mcds_pipeline *pipeline,
-                      uint64_t tag)
-{
-    struct order order = {
-        .kind = &set_kind, .decide = decide_set, .add = elements, .add_count = count};
-    return array_launch_change(change, array, &order, pipeline, tag);
-}
-
-int mcds_array_set(mcds_array *array, const mcds_bytes *elements, size_t count)
-{
-    struct array_change change;
-    return launch_set(&change, array, elements, count, NULL, 0);
+    return mcds__call_launch(&change->base, start);
 }
 
 int mcds_array_set_start(mcds_array *array, const mcds_bytes *elements, size_t count,
                          mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_set(NULL, array, elements, count, pipeline, tag);
+    struct order order = {
+        .kind = &set_kind, .decide = decide_set, .add = elements, .add_count = count};
+    return array_launch_change(array, &order, MCDS__START(pipeline, tag));
 }
 
-int mcds_array_change(mcds_array *array, const mcds_bytes *add, size_t add_count,
-                      const mcds_bytes *remove, size_t remove_count)
+int mcds_array_set(mcds_array *array, const mcds_bytes *elements, size_t count)
 {
-    struct array_change change;
-    struct order order = {&change_kind, decide_change, add,  add_count,
-                          remove,       remove_count,  NULL, NULL};
-    return array_launch_change(&change, array, &order, NULL, 0);
+    return mcds_array_set_start(array, elements, count, MCDS__WAIT, 0);
 }
 
 int mcds_array_change_start(mcds_array *array, const mcds_bytes *add, size_t add_count,
@@ -413,88 +387,60 @@ int mcds_array_change_start(mcds_array *array, const mcds_bytes *add, size_t add
 {
     struct order order = {&change_kind, decide_change, add,  add_count,
                           remove,       remove_count,  NULL, NULL};
-    return array_launch_change(NULL, array, &order, pipeline, tag);
+    return array_launch_change(array, &order, MCDS__START(pipeline, tag));
 }
 
-static int launch_change_by(struct array_change *change, mcds_array *array,
-                            int (*by)(void *context, const mcds_bytes *old, size_t old_count,
-                                      mcds_elements *fresh),
-                            void *context, mcds_pipeline *pipeline, uint64_t tag)
+int mcds_array_change(mcds_array *array, const mcds_bytes *add, size_t add_count,
+                      const mcds_bytes *remove, size_t remove_count)
 {
-    struct order order = {
-        .kind = &change_kind, .decide = decide_by, .change = by, .context = context};
-    if (by == NULL)
-        return mcds__fail_missing("array", "change", "a function that changes");
-    return array_launch_change(change, array, &order, pipeline, tag);
-}
-
-int mcds_array_change_by(mcds_array *array, mcds_array_change_cb change, void *context)
-{
-    struct array_change operation;
-    return launch_change_by(&operation, array, change, context, NULL, 0);
+    return mcds_array_change_start(array, add, add_count, remove, remove_count, MCDS__WAIT, 0);
 }
 
 int mcds_array_change_by_start(mcds_array *array, mcds_array_change_cb change, void *context,
                                mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_change_by(NULL, array, change, context, pipeline, tag);
+    struct order order = {
+        .kind = &change_kind, .decide = decide_by, .change = change, .context = context};
+    if (change == NULL)
+        return mcds__fail_missing("array", "change", "a function that changes");
+    return array_launch_change(array, &order, MCDS__START(pipeline, tag));
 }
 
-static int array_launch_drop(struct array_change *change, mcds_array *array,
-                             mcds_pipeline *pipeline, uint64_t tag)
+int mcds_array_change_by(mcds_array *array, mcds_array_change_cb change, void *context)
 {
-    struct order order = {.kind = &drop_kind, .decide = decide_drop};
-    return array_launch_change(change, array, &order, pipeline, tag);
-}
-
-int mcds_array_drop(mcds_array *array)
-{
-    struct array_change change;
-    return array_launch_drop(&change, array, NULL, 0);
+    return mcds_array_change_by_start(array, change, context, MCDS__WAIT, 0);
 }
 
 int mcds_array_drop_start(mcds_array *array, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return array_launch_drop(NULL, array, pipeline, tag);
+    struct order order = {.kind = &drop_kind, .decide = decide_drop};
+    return array_launch_change(array, &order, MCDS__START(pipeline, tag));
 }
 
-static void destroy_array(struct mcds__handle *handle)
+int mcds_array_drop(mcds_array *array)
 {
-    mcds_array *array = (mcds_array *)handle;
-    const mcds_env *env = mcds__store_env(array->store);
-    mcds__free(env, array->name);
-    mcds__free(env, array);
+    return mcds_array_drop_start(array, MCDS__WAIT, 0);
 }
 
 int mcds_array_open(mcds_store *store, const char *name, const mcds_array_options *options,
                     mcds_array **array_out)
 {
     mcds_array_options own;
-    int result = mcds__check_open("array", NULL, store, name, array_out);
-    if (result == MCDS_OK)
-        result = mcds__sized_read(MCDS__SIZED_mcds_array_options, options, &own);
+    int result = mcds__read_options("array", store, name, array_out,
+                                    MCDS__SIZED_mcds_array_options, options, &own);
     if (result != MCDS_OK)
         return result;
-    const mcds_env *env = mcds__store_env(store);
-    mcds_array *array = mcds__allocate_zero(env, sizeof *array);
-    char *own_name = mcds__copy_string(env, name);
-    if (array == NULL || own_name == NULL) {
-        mcds__free(env, array);
-        mcds__free(env, own_name);
-        return mcds__fail_memory("array", name, NULL);
-    }
-    array->store = store;
-    array->name = own_name;
+    mcds_array *array = mcds__handle_open("array", store, name, sizeof *array, NULL);
+    if (array == NULL)
+        return MCDS_NO_MEMORY;
     mcds__key_begin(&array->key, mcds__store_ns(store), MCDS__TAG_ARRAY, name);
     mcds__key_begin(&array->blocks_key, mcds__store_ns(store), MCDS__TAG_ARRAY_BLOCK, name);
-    mcds__record_writer_init(&array->writer, env);
-    mcds__handle_begin(&array->handle, store, destroy_array);
+    mcds__record_writer_init(&array->writer, mcds__store_env(store));
     *array_out = array;
     return MCDS_OK;
 }
 
 void mcds_array_close(mcds_array *array)
 {
-    if (array != NULL)
-        mcds__handle_release(&array->handle);
+    mcds__handle_release((struct mcds__handle *)array);
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash/byte_set.h"
 #include "core/record/value.h"
+#include "core/tally/tally.h"
 #include "structures/structure.h"
 
 /* Most structures of a listing; beyond it the result is FULL. */
@@ -71,6 +72,20 @@ static const char *enumerate_noun_of(const char *tag, size_t parts)
     return NULL;
 }
 
+/* Whether the interval of a key NAME:WIDTH_MS:...:NUMBER is not over; true for the settings. A drop
+ * leaves the keys of those that are over. */
+static bool is_running(const mcds_env *env, mcds_bytes key, size_t at)
+{
+    char part[MCDS__KEY_MAX + 1];
+    uint64_t width_ms = 0, number = 0;
+    for (bool is_first = true; mcds__key_next_part(key, &at, part); is_first = false) {
+        if (!mcds__parse_u64(part, strlen(part), &number))
+            return false;
+        width_ms = is_first ? number : width_ms;
+    }
+    return mcds__tally_is_running(env, number, width_ms);
+}
+
 static size_t count_parts(mcds_bytes key, size_t at)
 {
     size_t parts = at <= key.length ? 1 : 0;
@@ -113,8 +128,7 @@ static bool keep_array(struct catalogue *catalogue, mcds_bytes key, const char *
     return true;
 }
 
-/* Whether an array's key holds no mark of a drop. A value that cannot be decoded counts as an
- * array. */
+/* Whether an array's key holds no mark of a drop. What cannot be decoded counts as an array. */
 static bool is_there(const mcds_batch *batch, const mcds_request *request)
 {
     struct mcds__record_value value;
@@ -172,7 +186,10 @@ static bool enumerate_see_key(void *context, mcds_bytes key)
         return true;
     const char *noun = enumerate_noun_of(tag, count_parts(key, at));
     bool is_array = strcmp(tag, MCDS__TAG_ARRAY) == 0;
-    if (noun == NULL || !remember(catalogue, noun, name))
+    bool expires = noun != NULL &&
+                   (strcmp(noun, "visitors") == 0 || strcmp(noun, "online") == 0);
+    if (noun == NULL || (expires && !is_running(catalogue->env, key, at)) ||
+        !remember(catalogue, noun, name))
         return catalogue->result == MCDS_OK;
     if (is_array)
         return keep_array(catalogue, key, name);

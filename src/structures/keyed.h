@@ -6,22 +6,14 @@
 #include "structures/structure.h"
 
 struct mcds__keyed {
-    struct mcds__handle handle; /* of the set or the table, which begins with it */
-    mcds_store *store;
-    char *name;
+    struct mcds__handle handle;
     struct mcds__map map;
 };
 
-/* Prepares the handle of a structure. Returns MCDS_OK or MCDS_NO_MEMORY with the sentence set. */
-int mcds__keyed_open(struct mcds__keyed *keyed, const char *noun, mcds_store *store,
-                     const char *name, const char *tag, uint8_t kind, uint8_t form,
-                     const mcds_reason *const *forms);
-void mcds__keyed_close(struct mcds__keyed *keyed);
-
-/* An element or a table key: 1 to 1 024 bytes. Returns MCDS_OK or MCDS_INVALID with the sentence
- * set; `what` names it there. */
-int mcds__check_bytes(const struct mcds__operation_kind *kind, const char *name,
-                      const char *what, mcds_bytes bytes);
+/* The handle of a set or a table. NULL: no memory, and the sentence is set. */
+struct mcds__keyed *mcds__keyed_open(const char *noun, mcds_store *store, const char *name,
+                                     const char *tag, uint8_t kind, uint8_t form,
+                                     const mcds_reason *const *forms);
 
 /* One change. */
 struct mcds__keyed_update {
@@ -32,6 +24,12 @@ struct mcds__keyed_update {
     int (*take)(const struct mcds__map_update *update, void *out);
 };
 enum mcds__step mcds__keyed_step_update(struct mcds__operation *operation);
+void mcds__keyed_release_update(struct mcds__operation *operation);
+#define MCDS__KEYED_UPDATE(noun, verb)                                                         \
+    {                                                                                          \
+        noun, verb, sizeof(struct mcds__keyed_update), mcds__keyed_step_update,                \
+            mcds__keyed_release_update                                                         \
+    }
 
 struct mcds__keyed_command {
     struct mcds__map_command command;
@@ -40,11 +38,10 @@ struct mcds__keyed_command {
     int (*take)(const struct mcds__map_update *update, void *out);
     void *out;
 };
-/* `update` is NULL in a pipeline. */
-int mcds__keyed_launch_update(struct mcds__keyed_update *update, struct mcds__keyed *keyed,
+int mcds__keyed_launch_update(struct mcds__keyed *keyed,
                               const struct mcds__operation_kind *kind,
-                              const struct mcds__keyed_command *order, mcds_pipeline *pipeline,
-                              uint64_t tag);
+                              const struct mcds__keyed_command *order,
+                              const struct mcds__start *start);
 
 /* Reads one entry; `value_out` may be NULL. */
 struct mcds__keyed_get {
@@ -53,9 +50,15 @@ struct mcds__keyed_get {
     struct mcds__map_get get;
 };
 enum mcds__step mcds__keyed_step_get(struct mcds__operation *operation);
-int mcds__keyed_launch_get(struct mcds__keyed_get *get, struct mcds__keyed *keyed,
-                           const struct mcds__operation_kind *kind, mcds_bytes element,
-                           mcds_value *value_out, mcds_pipeline *pipeline, uint64_t tag);
+void mcds__keyed_release_get(struct mcds__operation *operation);
+#define MCDS__KEYED_GET(noun, verb)                                                            \
+    {                                                                                          \
+        noun, verb, sizeof(struct mcds__keyed_get), mcds__keyed_step_get,                      \
+            mcds__keyed_release_get                                                            \
+    }
+int mcds__keyed_launch_get(struct mcds__keyed *keyed, const struct mcds__operation_kind *kind,
+                           mcds_bytes element, mcds_value *value_out,
+                           const struct mcds__start *start);
 
 /* Erases the map. */
 struct mcds__keyed_drop {
@@ -63,9 +66,14 @@ struct mcds__keyed_drop {
     struct mcds__map_scan scan;
 };
 enum mcds__step mcds__keyed_step_drop(struct mcds__operation *operation);
-int mcds__keyed_launch_drop(struct mcds__keyed_drop *drop, struct mcds__keyed *keyed,
-                            const struct mcds__operation_kind *kind, mcds_pipeline *pipeline,
-                            uint64_t tag);
+void mcds__keyed_release_drop(struct mcds__operation *operation);
+#define MCDS__KEYED_DROP(noun)                                                                 \
+    {                                                                                          \
+        noun, "drop", sizeof(struct mcds__keyed_drop), mcds__keyed_step_drop,                  \
+            mcds__keyed_release_drop                                                           \
+    }
+int mcds__keyed_launch_drop(struct mcds__keyed *keyed, const struct mcds__operation_kind *kind,
+                            const struct mcds__start *start);
 
 /* Common functions for the result of a change. `out` is a bool *, or NULL. */
 int mcds__keyed_take_changed(const struct mcds__map_update *update, void *out);

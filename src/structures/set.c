@@ -20,109 +20,79 @@ static const mcds_reason *const other_forms[] = {
     MCDS__WHY(UNKNOWN_FORM),
 };
 
-static const struct mcds__operation_kind add_kind = {
-    "set", "add", sizeof(struct mcds__keyed_update), mcds__keyed_step_update};
-static const struct mcds__operation_kind remove_kind = {
-    "set", "remove", sizeof(struct mcds__keyed_update), mcds__keyed_step_update};
-static const struct mcds__operation_kind has_kind = {
-    "set", "has", sizeof(struct mcds__keyed_get), mcds__keyed_step_get};
-static const struct mcds__operation_kind drop_kind = {
-    "set", "drop", sizeof(struct mcds__keyed_drop), mcds__keyed_step_drop};
+static const struct mcds__operation_kind add_kind = MCDS__KEYED_UPDATE("set", "add");
+static const struct mcds__operation_kind remove_kind = MCDS__KEYED_UPDATE("set", "remove");
+static const struct mcds__operation_kind has_kind = MCDS__KEYED_GET("set", "has");
+static const struct mcds__operation_kind drop_kind = MCDS__KEYED_DROP("set");
 
 static int set_check(const mcds_set *set, const struct mcds__operation_kind *kind,
                      mcds_bytes element)
 {
     if (set == NULL)
         return mcds__fail_missing("set", kind->verb, "a set");
-    return mcds__check_bytes(kind, set->keyed.name, "element", element);
+    return mcds__check_bytes(kind, set->keyed.handle.name, "element", element);
 }
 
-static int set_launch_add(struct mcds__keyed_update *change, mcds_set *set, mcds_bytes element,
-                          bool *changed_out, mcds_pipeline *pipeline, uint64_t tag)
+static int set_launch_change(mcds_set *set, const struct mcds__operation_kind *kind,
+                             mcds_bytes element, bool *changed_out,
+                             const struct mcds__start *start)
 {
-    static const enum mcds__map_verb verbs[] = {MCDS__MAP_PUT_NEW, MCDS__MAP_GATHER,
-                                                MCDS__MAP_PUSH};
-    int result = set_check(set, &add_kind, element);
+    static const enum mcds__map_verb verbs[][2] = {{MCDS__MAP_PUT_NEW, MCDS__MAP_REMOVE},
+                                                   {MCDS__MAP_GATHER, MCDS__MAP_GATHER},
+                                                   {MCDS__MAP_PUSH, MCDS__MAP_POP}};
+    int result = set_check(set, kind, element);
     if (result != MCDS_OK)
         return result;
     assert(set->keyed.map.form < sizeof verbs / sizeof verbs[0]);
-    enum mcds__map_verb verb = verbs[set->keyed.map.form];
+    bool removes = kind == &remove_kind;
+    enum mcds__map_verb verb = verbs[set->keyed.map.form][removes];
     struct mcds__keyed_command order = {
-        .command = {.verb = verb,
-                    .element = element,
-                    .delta = verb == MCDS__MAP_GATHER ? 1 : 0},
+        .command = {.verb = verb, .element = element},
+        .must_exist = removes,
         .wants_code = changed_out != NULL,
         .take = mcds__keyed_take_changed,
         .out = changed_out,
     };
-    return mcds__keyed_launch_update(change, &set->keyed, &add_kind, &order, pipeline, tag);
-}
-
-int mcds_set_add(mcds_set *set, mcds_bytes element, bool *changed_out)
-{
-    struct mcds__keyed_update change;
-    return set_launch_add(&change, set, element, changed_out, NULL, 0);
+    if (verb == MCDS__MAP_GATHER)
+        order.command.delta = removes ? -1 : 1;
+    return mcds__keyed_launch_update(&set->keyed, kind, &order, start);
 }
 
 int mcds_set_add_start(mcds_set *set, mcds_bytes element, bool *changed_out,
                        mcds_pipeline *pipeline, uint64_t tag)
 {
-    return set_launch_add(NULL, set, element, changed_out, pipeline, tag);
+    return set_launch_change(set, &add_kind, element, changed_out, MCDS__START(pipeline, tag));
 }
 
-static int set_launch_remove(struct mcds__keyed_update *change, mcds_set *set,
-                             mcds_bytes element, bool *changed_out, mcds_pipeline *pipeline,
-                             uint64_t tag)
+int mcds_set_add(mcds_set *set, mcds_bytes element, bool *changed_out)
 {
-    static const enum mcds__map_verb verbs[] = {MCDS__MAP_REMOVE, MCDS__MAP_GATHER,
-                                                MCDS__MAP_POP};
-    int result = set_check(set, &remove_kind, element);
-    if (result != MCDS_OK)
-        return result;
-    assert(set->keyed.map.form < sizeof verbs / sizeof verbs[0]);
-    enum mcds__map_verb verb = verbs[set->keyed.map.form];
-    struct mcds__keyed_command order = {
-        .command = {.verb = verb,
-                    .element = element,
-                    .delta = verb == MCDS__MAP_GATHER ? -1 : 0},
-        .must_exist = true,
-        .wants_code = changed_out != NULL,
-        .take = mcds__keyed_take_changed,
-        .out = changed_out,
-    };
-    return mcds__keyed_launch_update(change, &set->keyed, &remove_kind, &order, pipeline, tag);
-}
-
-int mcds_set_remove(mcds_set *set, mcds_bytes element, bool *changed_out)
-{
-    struct mcds__keyed_update change;
-    return set_launch_remove(&change, set, element, changed_out, NULL, 0);
+    return mcds_set_add_start(set, element, changed_out, MCDS__WAIT, 0);
 }
 
 int mcds_set_remove_start(mcds_set *set, mcds_bytes element, bool *changed_out,
                           mcds_pipeline *pipeline, uint64_t tag)
 {
-    return set_launch_remove(NULL, set, element, changed_out, pipeline, tag);
+    return set_launch_change(set, &remove_kind, element, changed_out,
+                             MCDS__START(pipeline, tag));
 }
 
-static int launch_has(struct mcds__keyed_get *get, mcds_set *set, mcds_bytes element,
-                      mcds_pipeline *pipeline, uint64_t tag)
+int mcds_set_remove(mcds_set *set, mcds_bytes element, bool *changed_out)
 {
-    int result = set_check(set, &has_kind, element);
-    if (result != MCDS_OK)
-        return result;
-    return mcds__keyed_launch_get(get, &set->keyed, &has_kind, element, NULL, pipeline, tag);
-}
-
-int mcds_set_has(mcds_set *set, mcds_bytes element)
-{
-    struct mcds__keyed_get get;
-    return launch_has(&get, set, element, NULL, 0);
+    return mcds_set_remove_start(set, element, changed_out, MCDS__WAIT, 0);
 }
 
 int mcds_set_has_start(mcds_set *set, mcds_bytes element, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_has(NULL, set, element, pipeline, tag);
+    int result = set_check(set, &has_kind, element);
+    if (result != MCDS_OK)
+        return result;
+    return mcds__keyed_launch_get(&set->keyed, &has_kind, element, NULL,
+                                  MCDS__START(pipeline, tag));
+}
+
+int mcds_set_has(mcds_set *set, mcds_bytes element)
+{
+    return mcds_set_has_start(set, element, MCDS__WAIT, 0);
 }
 
 /* An element of a list with removal, and its position; its bytes follow the struct. */
@@ -139,7 +109,7 @@ struct set_fetch {
     void *context;
     struct occurrence *occurrences; /* LIST: all of them */
     size_t count;
-    size_t scratch;
+    size_t capacity;
     bool no_memory;
     struct mcds__map_scan scan;
 };
@@ -162,17 +132,17 @@ static bool visit_bag(void *context, const struct mcds__map_entry *entry)
 static bool set_reserve(struct set_fetch *fetch)
 {
     const mcds_env *env = fetch->base.env;
-    if (fetch->count < fetch->scratch)
+    if (fetch->count < fetch->capacity)
         return true;
-    if (fetch->scratch > SIZE_MAX / sizeof fetch->occurrences[0] / 4)
+    if (fetch->capacity > SIZE_MAX / sizeof fetch->occurrences[0] / 4)
         return false;
-    size_t scratch = fetch->scratch > 0 ? 2 * fetch->scratch : 64;
+    size_t capacity = fetch->capacity > 0 ? 2 * fetch->capacity : 64;
     struct occurrence *moved = env->reallocate(env->self, fetch->occurrences,
-                                               scratch * sizeof moved[0]);
+                                               capacity * sizeof moved[0]);
     if (moved == NULL)
         return false;
     fetch->occurrences = moved;
-    fetch->scratch = scratch;
+    fetch->capacity = capacity;
     return true;
 }
 
@@ -187,7 +157,7 @@ static bool gather_list(void *context, const struct mcds__map_entry *entry)
             fetch->no_memory = true;
             return false;
         }
-        assert(fetch->count < fetch->scratch);
+        assert(fetch->count < fetch->capacity);
         memcpy(copy, entry->element.data, entry->element.length);
         fetch->occurrences[fetch->count++] = (struct occurrence){mcds__get_u64(places + at),
                                                                  entry->element.length, copy};
@@ -239,105 +209,70 @@ static enum mcds__step step_fetch(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind fetch_kind = {"set", "scan", sizeof(struct set_fetch),
-                                                       step_fetch};
+                                                       step_fetch, release_fetch};
 
-static int launch_fetch(struct set_fetch *fetch, mcds_set *set, mcds_set_scan_cb visit,
-                        void *context, mcds_pipeline *pipeline, uint64_t tag)
+int mcds_set_scan_start(mcds_set *set, mcds_set_scan_cb visit, void *context,
+                        mcds_pipeline *pipeline, uint64_t tag)
 {
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
     static bool (*const visits[])(void *context, const struct mcds__map_entry *entry) = {
         visit_plain, visit_bag, gather_list};
     int result = MCDS_OK;
     if (set == NULL || visit == NULL)
         return mcds__fail_missing("set", "scan", "a set and a visitor");
-    if (fetch == NULL)
-        fetch = mcds__pipeline_new(pipeline, &set->keyed.handle, &fetch_kind, &result);
+    struct set_fetch own;
+    struct set_fetch *fetch = mcds__call_begin_zero(&own.base, &fetch_kind, &set->keyed.handle,
+                                                    start, &result);
     if (fetch == NULL)
         return result;
-    mcds__operation_begin(&fetch->base, &fetch_kind, set->keyed.store, set->keyed.name, 0);
     fetch->set = set;
     fetch->visit = visit;
     fetch->context = context;
-    fetch->occurrences = NULL;
-    fetch->count = 0;
-    fetch->scratch = 0;
-    fetch->no_memory = false;
     mcds__map_scan_begin(&fetch->scan, &set->keyed.map);
     assert(set->keyed.map.form < sizeof visits / sizeof visits[0]);
     fetch->scan.visit = visits[set->keyed.map.form];
     fetch->scan.context = fetch;
-    fetch->base.release = release_fetch;
-    return mcds__launch(&fetch->base, pipeline, tag);
+    return mcds__call_launch(&fetch->base, start);
 }
 
 int mcds_set_scan(mcds_set *set, mcds_set_scan_cb visit, void *context)
 {
-    struct set_fetch fetch;
-    return launch_fetch(&fetch, set, visit, context, NULL, 0);
-}
-
-int mcds_set_scan_start(mcds_set *set, mcds_set_scan_cb visit, void *context,
-                        mcds_pipeline *pipeline, uint64_t tag)
-{
-    return launch_fetch(NULL, set, visit, context, pipeline, tag);
-}
-
-static int set_launch_drop(struct mcds__keyed_drop *drop, mcds_set *set,
-                           mcds_pipeline *pipeline, uint64_t tag)
-{
-    if (set == NULL)
-        return mcds__fail_missing("set", "drop", "a set");
-    return mcds__keyed_launch_drop(drop, &set->keyed, &drop_kind, pipeline, tag);
-}
-
-int mcds_set_drop(mcds_set *set)
-{
-    struct mcds__keyed_drop drop;
-    return set_launch_drop(&drop, set, NULL, 0);
+    return mcds_set_scan_start(set, visit, context, MCDS__WAIT, 0);
 }
 
 int mcds_set_drop_start(mcds_set *set, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return set_launch_drop(NULL, set, pipeline, tag);
+    if (set == NULL)
+        return mcds__fail_missing("set", "drop", "a set");
+    return mcds__keyed_launch_drop(&set->keyed, &drop_kind, MCDS__START(pipeline, tag));
 }
 
-static void destroy_set(struct mcds__handle *handle)
+int mcds_set_drop(mcds_set *set)
 {
-    mcds_set *set = (mcds_set *)handle;
-    const mcds_env *env = mcds__store_env(set->keyed.store);
-    mcds__keyed_close(&set->keyed);
-    mcds__free(env, set);
+    return mcds_set_drop_start(set, MCDS__WAIT, 0);
 }
 
 int mcds_set_open(mcds_store *store, const char *name, const mcds_set_options *options,
                   mcds_set **set_out)
 {
     mcds_set_options own;
-    int result = mcds__check_open("set", NULL, store, name, set_out);
-    if (result == MCDS_OK)
-        result = mcds__sized_read(MCDS__SIZED_mcds_set_options, options, &own);
+    int result = mcds__read_options("set", store, name, set_out, MCDS__SIZED_mcds_set_options,
+                                    options, &own);
     if (result != MCDS_OK)
         return result;
     if (own.form < MCDS_SET_PLAIN || own.form > MCDS_SET_LIST)
         return mcds__fail(MCDS_INVALID, UNKNOWN_VALUE, .noun = "set", .name = name,
                           .option = "form", .wanted_max = MCDS_SET_LIST,
                           .found_number = (int)own.form);
-    const mcds_env *env = mcds__store_env(store);
-    mcds_set *set = mcds__allocate_zero(env, sizeof *set);
-    if (set == NULL)
-        return mcds__fail_memory("set", name, NULL);
-    result = mcds__keyed_open(&set->keyed, "set", store, name, MCDS__TAG_SET, MCDS__KIND_SET,
-                              (uint8_t)own.form, other_forms);
-    if (result != MCDS_OK) {
-        mcds__free(env, set);
-        return result;
-    }
-    mcds__handle_begin(&set->keyed.handle, store, destroy_set);
-    *set_out = set;
+    struct mcds__keyed *keyed = mcds__keyed_open(
+        "set", store, name, MCDS__TAG_SET, MCDS__KIND_SET, (uint8_t)own.form, other_forms);
+    if (keyed == NULL)
+        return MCDS_NO_MEMORY;
+    *set_out = (mcds_set *)keyed;
     return MCDS_OK;
 }
 
 void mcds_set_close(mcds_set *set)
 {
-    if (set != NULL)
-        mcds__handle_release(&set->keyed.handle);
+    mcds__handle_release((struct mcds__handle *)set);
 }

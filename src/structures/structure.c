@@ -6,6 +6,8 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "core/map/bucket/format.h"
+#include "core/segment/segment.h"
 
 #define NAME_START 40 /* bytes of a name that is too long */
 
@@ -29,18 +31,61 @@ int mcds__check_open(const char *noun, const char *verb, const mcds_store *store
     return mcds__store_check_process(store);
 }
 
+int mcds__read_options(const char *noun, const mcds_store *store, const char *name,
+                       const void *handle_out, enum mcds__sized type, const void *given,
+                       void *options_out)
+{
+    int result = mcds__check_open(noun, NULL, store, name, handle_out);
+    return result == MCDS_OK ? mcds__sized_read(type, given, options_out) : result;
+}
+
+int mcds__check_bytes(const struct mcds__operation_kind *kind, const char *name,
+                      const char *what, mcds_bytes bytes)
+{
+    if (bytes.data == NULL && bytes.length > 0)
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, MCDS__CALL(kind, name),
+                          .option = what);
+    if (bytes.length == 0)
+        return mcds__fail(MCDS_INVALID, EMPTY, MCDS__CALL(kind, name), .option = what);
+    if (bytes.length > MCDS__MAP_ELEMENT_MAX)
+        return mcds__fail(MCDS_INVALID, TOO_LONG, MCDS__CALL(kind, name), .option = what,
+                          .wanted_max = MCDS__MAP_ELEMENT_MAX, MCDS__FOUND(bytes.length));
+    return MCDS_OK;
+}
+
+int mcds__check_payloads(const struct mcds__operation_kind *kind, const char *name,
+                         const char *what, const mcds_bytes *payloads, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (payloads[i].data == NULL && payloads[i].length > 0)
+            return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, MCDS__CALL(kind, name),
+                              .option = what);
+        if (payloads[i].length > MCDS__SEGMENT_LARGE_MAX)
+            return mcds__fail(MCDS_TOO_BIG, TOO_BIG, MCDS__CALL(kind, name), .option = what,
+                              .wanted = "64 MB", .wanted_max = MCDS__SEGMENT_LARGE_MAX,
+                              MCDS__FOUND(payloads[i].length));
+    }
+    return MCDS_OK;
+}
+
+int mcds__check_cas(const struct mcds__operation_kind *kind, const struct mcds__handle *handle,
+                    const mcds_reason *why)
+{
+    if (mcds__store_can(handle->store).compare_and_set)
+        return MCDS_OK;
+    return mcds__fail_why(MCDS_UNSUPPORTED, why, MCDS__CALL(kind, handle->name));
+}
+
 int mcds__check_text(const struct mcds__operation_kind *kind, const char *name,
                      const char *what, const char *text)
 {
     if (text == NULL)
-        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = kind->noun, .name = name,
-                          .verb = kind->verb, .option = what);
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, MCDS__CALL(kind, name),
+                          .option = what);
     if (text[0] == '\0')
-        return mcds__fail(MCDS_INVALID, EMPTY, .noun = kind->noun, .name = name,
-                          .verb = kind->verb, .option = what);
+        return mcds__fail(MCDS_INVALID, EMPTY, MCDS__CALL(kind, name), .option = what);
     if (strnlen(text, MCDS__NAME_GIVEN_MAX + 1) > MCDS__NAME_GIVEN_MAX)
-        return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = kind->noun, .name = name,
-                          .verb = kind->verb, .option = what,
+        return mcds__fail(MCDS_INVALID, TOO_LONG, MCDS__CALL(kind, name), .option = what,
                           .wanted_max = MCDS__NAME_GIVEN_MAX);
     return MCDS_OK;
 }
@@ -49,9 +94,8 @@ int mcds__check_at_ms(const struct mcds__operation_kind *kind, const char *name,
 {
     if (at_ms >= 0)
         return MCDS_OK;
-    return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = kind->noun, .name = name,
-                      .verb = kind->verb, .option = "at_ms", .wanted = "0 or more",
-                      .found_number = at_ms);
+    return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, MCDS__CALL(kind, name), .option = "at_ms",
+                      .wanted = "0 or more", .found_number = at_ms);
 }
 
 int64_t mcds__time_or_now_ms(const mcds_store *store, int64_t at_ms)

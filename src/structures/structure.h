@@ -34,9 +34,25 @@
  * MCDS_INVALID with the sentence set. */
 int mcds__check_open(const char *noun, const char *verb, const mcds_store *store,
                      const char *name, const void *handle_out);
+/* The same for an open, and reads its options: `given` may be NULL. */
+int mcds__read_options(const char *noun, const mcds_store *store, const char *name,
+                       const void *handle_out, enum mcds__sized type, const void *given,
+                       void *options_out);
 /* Checks the name of a visitor or page; `what` names which. */
 int mcds__check_text(const struct mcds__operation_kind *kind, const char *name,
                      const char *what, const char *text);
+/* An element or a table key: 1 to 1 024 bytes. Returns MCDS_OK or MCDS_INVALID with the sentence
+ * set; `what` names it there. */
+int mcds__check_bytes(const struct mcds__operation_kind *kind, const char *name,
+                      const char *what, mcds_bytes bytes);
+/* The payloads of records of a list or a log: MCDS_OK, MCDS_INVALID or MCDS_TOO_BIG with the
+ * sentence set; `what` names one there. */
+int mcds__check_payloads(const struct mcds__operation_kind *kind, const char *name,
+                         const char *what, const mcds_bytes *payloads, size_t count);
+/* Returns MCDS_OK, or MCDS_UNSUPPORTED with the sentence set for a store without
+ * compare-and-set; `why` says what it cannot do. */
+int mcds__check_cas(const struct mcds__operation_kind *kind, const struct mcds__handle *handle,
+                    const mcds_reason *why);
 /* Refuses a time before 1970. */
 int mcds__check_at_ms(const struct mcds__operation_kind *kind, const char *name, int64_t at_ms);
 /* at_ms as given, or now for 0. */

@@ -19,68 +19,59 @@ static const mcds_reason *const other_forms[] = {
     MCDS__WHY(UNKNOWN_FORM),
 };
 
-#define CHANGE_KIND(verb)                                                                      \
-    {                                                                                          \
-        "table", verb, sizeof(struct mcds__keyed_update), mcds__keyed_step_update              \
-    }
-#define GET_KIND(verb)                                                                         \
-    {                                                                                          \
-        "table", verb, sizeof(struct mcds__keyed_get), mcds__keyed_step_get                    \
-    }
-static const struct mcds__operation_kind get_kind = GET_KIND("get");
-static const struct mcds__operation_kind has_kind = GET_KIND("has");
-static const struct mcds__operation_kind put_kind = CHANGE_KIND("put");
-static const struct mcds__operation_kind put_new_kind = CHANGE_KIND("put_if_absent");
-static const struct mcds__operation_kind swap_kind = CHANGE_KIND("compare_and_set");
-static const struct mcds__operation_kind remove_kind = CHANGE_KIND("remove");
-static const struct mcds__operation_kind incr_kind = CHANGE_KIND("incr");
-static const struct mcds__operation_kind drop_kind = {
-    "table", "drop", sizeof(struct mcds__keyed_drop), mcds__keyed_step_drop};
+static const struct mcds__operation_kind get_kind = MCDS__KEYED_GET("table", "get");
+static const struct mcds__operation_kind has_kind = MCDS__KEYED_GET("table", "has");
+static const struct mcds__operation_kind put_kind = MCDS__KEYED_UPDATE("table", "put");
+static const struct mcds__operation_kind put_new_kind = MCDS__KEYED_UPDATE("table",
+                                                                           "put_if_absent");
+static const struct mcds__operation_kind swap_kind = MCDS__KEYED_UPDATE("table",
+                                                                        "compare_and_set");
+static const struct mcds__operation_kind remove_kind = MCDS__KEYED_UPDATE("table", "remove");
+static const struct mcds__operation_kind incr_kind = MCDS__KEYED_UPDATE("table", "incr");
+static const struct mcds__operation_kind drop_kind = MCDS__KEYED_DROP("table");
 
 static int table_check(const mcds_table *table, const struct mcds__operation_kind *kind,
                        mcds_bytes key)
 {
     if (table == NULL)
         return mcds__fail_missing("table", kind->verb, "a table");
-    return mcds__check_bytes(kind, table->keyed.name, "key", key);
+    return mcds__check_bytes(kind, table->keyed.handle.name, "key", key);
 }
 
-static int table_launch_get(struct mcds__keyed_get *get, mcds_table *table,
-                            const struct mcds__operation_kind *kind, mcds_bytes key,
-                            mcds_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
+static int table_launch_get(mcds_table *table, const struct mcds__operation_kind *kind,
+                            mcds_bytes key, mcds_value *value_out,
+                            const struct mcds__start *start)
 {
     int result = table_check(table, kind, key);
     if (result != MCDS_OK)
         return result;
     if (kind == &get_kind && value_out == NULL)
-        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "table",
-                          .name = table->keyed.name, .verb = "get",
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING,
+                          MCDS__CALL(kind, table->keyed.handle.name),
                           .wanted = "a place for the value");
-    return mcds__keyed_launch_get(get, &table->keyed, kind, key, value_out, pipeline, tag);
-}
-
-int mcds_table_get(mcds_table *table, mcds_bytes key, mcds_value *value_out)
-{
-    struct mcds__keyed_get get;
-    return table_launch_get(&get, table, &get_kind, key, value_out, NULL, 0);
+    return mcds__keyed_launch_get(&table->keyed, kind, key, value_out, start);
 }
 
 int mcds_table_get_start(mcds_table *table, mcds_bytes key, mcds_value *value_out,
                          mcds_pipeline *pipeline, uint64_t tag)
 {
-    return table_launch_get(NULL, table, &get_kind, key, value_out, pipeline, tag);
+    return table_launch_get(table, &get_kind, key, value_out, MCDS__START(pipeline, tag));
 }
 
-int mcds_table_has(mcds_table *table, mcds_bytes key)
+int mcds_table_get(mcds_table *table, mcds_bytes key, mcds_value *value_out)
 {
-    struct mcds__keyed_get get;
-    return table_launch_get(&get, table, &has_kind, key, NULL, NULL, 0);
+    return mcds_table_get_start(table, key, value_out, MCDS__WAIT, 0);
 }
 
 int mcds_table_has_start(mcds_table *table, mcds_bytes key, mcds_pipeline *pipeline,
                          uint64_t tag)
 {
-    return table_launch_get(NULL, table, &has_kind, key, NULL, pipeline, tag);
+    return table_launch_get(table, &has_kind, key, NULL, MCDS__START(pipeline, tag));
+}
+
+int mcds_table_has(mcds_table *table, mcds_bytes key)
+{
+    return mcds_table_has_start(table, key, MCDS__WAIT, 0);
 }
 
 static int table_take_nothing(const struct mcds__map_update *change, void *out)
@@ -118,10 +109,9 @@ static int take_incr(const struct mcds__map_update *change, void *out)
     return MCDS_OK;
 }
 
-static int table_launch_change(struct mcds__keyed_update *change, mcds_table *table,
-                               const struct mcds__operation_kind *kind,
+static int table_launch_change(mcds_table *table, const struct mcds__operation_kind *kind,
                                struct mcds__keyed_command *order, uint64_t ttl_ms,
-                               mcds_pipeline *pipeline, uint64_t tag)
+                               const struct mcds__start *start)
 {
     int result = table_check(table, kind, order->command.element);
     if (result != MCDS_OK)
@@ -129,69 +119,54 @@ static int table_launch_change(struct mcds__keyed_update *change, mcds_table *ta
     const struct mcds__map_command *command = &order->command;
     if ((command->value.data == NULL && command->value.length > 0) ||
         (command->expected.data == NULL && command->expected.length > 0))
-        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "table",
-                          .name = table->keyed.name, .verb = kind->verb, .option = "value");
-    if (ttl_ms > TTL_MS_MAX)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "table",
-                          .name = table->keyed.name, .verb = kind->verb, .option = "ttl_ms",
-                          .wanted_max = (int64_t)TTL_MS_MAX, MCDS__FOUND(ttl_ms));
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING,
+                          MCDS__CALL(kind, table->keyed.handle.name), .option = "value");
+    const struct mcds__given ttl = {MCDS_CAUSE_OUT_OF_RANGE, "ttl_ms", ttl_ms, 0, TTL_MS_MAX};
+    result = mcds__check_given("table", table->keyed.handle.name, kind->verb, &ttl, 1);
+    if (result != MCDS_OK)
+        return result;
     assert(order->command.expires_ms == 0);
     if (ttl_ms > 0)
         order->command.expires_ms = mcds__wall_ms(table->keyed.map.env) + (int64_t)ttl_ms;
-    return mcds__keyed_launch_update(change, &table->keyed, kind, order, pipeline, tag);
-}
-
-static int table_launch_put(struct mcds__keyed_update *change, mcds_table *table,
-                            mcds_bytes key, mcds_bytes value, uint64_t ttl_ms,
-                            mcds_pipeline *pipeline, uint64_t tag)
-{
-    struct mcds__keyed_command order = {
-        .command = {.verb = MCDS__MAP_PUT, .element = key, .value = value},
-        .take = table_take_nothing,
-    };
-    return table_launch_change(change, table, &put_kind, &order, ttl_ms, pipeline, tag);
-}
-
-int mcds_table_put(mcds_table *table, mcds_bytes key, mcds_bytes value, uint64_t ttl_ms)
-{
-    struct mcds__keyed_update change;
-    return table_launch_put(&change, table, key, value, ttl_ms, NULL, 0);
+    return mcds__keyed_launch_update(&table->keyed, kind, order, start);
 }
 
 int mcds_table_put_start(mcds_table *table, mcds_bytes key, mcds_bytes value, uint64_t ttl_ms,
                          mcds_pipeline *pipeline, uint64_t tag)
 {
-    return table_launch_put(NULL, table, key, value, ttl_ms, pipeline, tag);
+    struct mcds__keyed_command order = {
+        .command = {.verb = MCDS__MAP_PUT, .element = key, .value = value},
+        .take = table_take_nothing,
+    };
+    return table_launch_change(table, &put_kind, &order, ttl_ms, MCDS__START(pipeline, tag));
 }
 
-static int launch_put_new(struct mcds__keyed_update *change, mcds_table *table, mcds_bytes key,
-                          mcds_bytes value, uint64_t ttl_ms, mcds_pipeline *pipeline,
-                          uint64_t tag)
+int mcds_table_put(mcds_table *table, mcds_bytes key, mcds_bytes value, uint64_t ttl_ms)
+{
+    return mcds_table_put_start(table, key, value, ttl_ms, MCDS__WAIT, 0);
+}
+
+int mcds_table_put_if_absent_start(mcds_table *table, mcds_bytes key, mcds_bytes value,
+                                   uint64_t ttl_ms, mcds_pipeline *pipeline, uint64_t tag)
 {
     struct mcds__keyed_command order = {
         .command = {.verb = MCDS__MAP_PUT_NEW, .element = key, .value = value},
         .wants_code = true,
         .take = take_put_new,
     };
-    return table_launch_change(change, table, &put_new_kind, &order, ttl_ms, pipeline, tag);
+    return table_launch_change(table, &put_new_kind, &order, ttl_ms,
+                               MCDS__START(pipeline, tag));
 }
 
 int mcds_table_put_if_absent(mcds_table *table, mcds_bytes key, mcds_bytes value,
                              uint64_t ttl_ms)
 {
-    struct mcds__keyed_update change;
-    return launch_put_new(&change, table, key, value, ttl_ms, NULL, 0);
+    return mcds_table_put_if_absent_start(table, key, value, ttl_ms, MCDS__WAIT, 0);
 }
 
-int mcds_table_put_if_absent_start(mcds_table *table, mcds_bytes key, mcds_bytes value,
-                                   uint64_t ttl_ms, mcds_pipeline *pipeline, uint64_t tag)
-{
-    return launch_put_new(NULL, table, key, value, ttl_ms, pipeline, tag);
-}
-
-static int launch_swap(struct mcds__keyed_update *change, mcds_table *table, mcds_bytes key,
-                       mcds_bytes expected, mcds_bytes value, uint64_t ttl_ms,
-                       mcds_pipeline *pipeline, uint64_t tag)
+int mcds_table_compare_and_set_start(mcds_table *table, mcds_bytes key, mcds_bytes expected,
+                                     mcds_bytes value, uint64_t ttl_ms, mcds_pipeline *pipeline,
+                                     uint64_t tag)
 {
     struct mcds__keyed_command order = {
         .command = {.verb = MCDS__MAP_SWAP,
@@ -202,26 +177,17 @@ static int launch_swap(struct mcds__keyed_update *change, mcds_table *table, mcd
         .wants_code = true,
         .take = take_swap,
     };
-    return table_launch_change(change, table, &swap_kind, &order, ttl_ms, pipeline, tag);
+    return table_launch_change(table, &swap_kind, &order, ttl_ms, MCDS__START(pipeline, tag));
 }
 
 int mcds_table_compare_and_set(mcds_table *table, mcds_bytes key, mcds_bytes expected,
                                mcds_bytes value, uint64_t ttl_ms)
 {
-    struct mcds__keyed_update change;
-    return launch_swap(&change, table, key, expected, value, ttl_ms, NULL, 0);
+    return mcds_table_compare_and_set_start(table, key, expected, value, ttl_ms, MCDS__WAIT, 0);
 }
 
-int mcds_table_compare_and_set_start(mcds_table *table, mcds_bytes key, mcds_bytes expected,
-                                     mcds_bytes value, uint64_t ttl_ms, mcds_pipeline *pipeline,
-                                     uint64_t tag)
-{
-    return launch_swap(NULL, table, key, expected, value, ttl_ms, pipeline, tag);
-}
-
-static int table_launch_remove(struct mcds__keyed_update *change, mcds_table *table,
-                               mcds_bytes key, bool *changed_out, mcds_pipeline *pipeline,
-                               uint64_t tag)
+int mcds_table_remove_start(mcds_table *table, mcds_bytes key, bool *changed_out,
+                            mcds_pipeline *pipeline, uint64_t tag)
 {
     struct mcds__keyed_command order = {
         .command = {.verb = MCDS__MAP_REMOVE, .element = key},
@@ -230,23 +196,16 @@ static int table_launch_remove(struct mcds__keyed_update *change, mcds_table *ta
         .take = mcds__keyed_take_changed,
         .out = changed_out,
     };
-    return table_launch_change(change, table, &remove_kind, &order, 0, pipeline, tag);
+    return table_launch_change(table, &remove_kind, &order, 0, MCDS__START(pipeline, tag));
 }
 
 int mcds_table_remove(mcds_table *table, mcds_bytes key, bool *changed_out)
 {
-    struct mcds__keyed_update change;
-    return table_launch_remove(&change, table, key, changed_out, NULL, 0);
+    return mcds_table_remove_start(table, key, changed_out, MCDS__WAIT, 0);
 }
 
-int mcds_table_remove_start(mcds_table *table, mcds_bytes key, bool *changed_out,
-                            mcds_pipeline *pipeline, uint64_t tag)
-{
-    return table_launch_remove(NULL, table, key, changed_out, pipeline, tag);
-}
-
-static int launch_incr(struct mcds__keyed_update *change, mcds_table *table, mcds_bytes key,
-                       int64_t delta, int64_t *value_out, mcds_pipeline *pipeline, uint64_t tag)
+int mcds_table_incr_start(mcds_table *table, mcds_bytes key, int64_t delta, int64_t *value_out,
+                          mcds_pipeline *pipeline, uint64_t tag)
 {
     struct mcds__keyed_command order = {
         .command = {.verb = MCDS__MAP_COUNT, .element = key, .delta = delta},
@@ -254,19 +213,12 @@ static int launch_incr(struct mcds__keyed_update *change, mcds_table *table, mcd
         .take = take_incr,
         .out = value_out,
     };
-    return table_launch_change(change, table, &incr_kind, &order, 0, pipeline, tag);
+    return table_launch_change(table, &incr_kind, &order, 0, MCDS__START(pipeline, tag));
 }
 
 int mcds_table_incr(mcds_table *table, mcds_bytes key, int64_t delta, int64_t *value_out)
 {
-    struct mcds__keyed_update change;
-    return launch_incr(&change, table, key, delta, value_out, NULL, 0);
-}
-
-int mcds_table_incr_start(mcds_table *table, mcds_bytes key, int64_t delta, int64_t *value_out,
-                          mcds_pipeline *pipeline, uint64_t tag)
-{
-    return launch_incr(NULL, table, key, delta, value_out, pipeline, tag);
+    return mcds_table_incr_start(table, key, delta, value_out, MCDS__WAIT, 0);
 }
 
 struct table_scan {
@@ -307,21 +259,21 @@ static enum mcds__step table_step_scan(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind scan_kind = {
-    "table", "scan", sizeof(struct table_scan), table_step_scan};
+    "table", "scan", sizeof(struct table_scan), table_step_scan, table_release_scan};
 
-static int table_launch_scan(struct table_scan *scan, mcds_table *table,
-                             mcds_table_cursor *cursor, uint64_t limit,
-                             mcds_table_scan_cb visit, void *context, mcds_pipeline *pipeline,
-                             uint64_t tag)
+int mcds_table_scan_start(mcds_table *table, mcds_table_cursor *cursor, uint64_t limit,
+                          mcds_table_scan_cb visit, void *context, mcds_pipeline *pipeline,
+                          uint64_t tag)
 {
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
     int result = MCDS_OK;
     if (table == NULL || cursor == NULL || visit == NULL)
         return mcds__fail_missing("table", "scan", "a table, a cursor and a visitor");
-    if (scan == NULL)
-        scan = mcds__pipeline_new(pipeline, &table->keyed.handle, &scan_kind, &result);
+    struct table_scan own;
+    struct table_scan *scan = mcds__call_begin(&own.base, &scan_kind, &table->keyed.handle,
+                                               start, &result);
     if (scan == NULL)
         return result;
-    mcds__operation_begin(&scan->base, &scan_kind, table->keyed.store, table->keyed.name, 0);
     scan->cursor = cursor;
     scan->left = limit > 0 ? limit : UINT64_MAX;
     scan->visit = visit;
@@ -330,77 +282,44 @@ static int table_launch_scan(struct table_scan *scan, mcds_table *table,
     scan->scan.position = cursor->position;
     scan->scan.visit = visit_entry;
     scan->scan.context = scan;
-    scan->base.release = table_release_scan;
-    return mcds__launch(&scan->base, pipeline, tag);
+    return mcds__call_launch(&scan->base, start);
 }
 
 int mcds_table_scan(mcds_table *table, mcds_table_cursor *cursor, uint64_t limit,
                     mcds_table_scan_cb visit, void *context)
 {
-    struct table_scan scan;
-    return table_launch_scan(&scan, table, cursor, limit, visit, context, NULL, 0);
-}
-
-int mcds_table_scan_start(mcds_table *table, mcds_table_cursor *cursor, uint64_t limit,
-                          mcds_table_scan_cb visit, void *context, mcds_pipeline *pipeline,
-                          uint64_t tag)
-{
-    return table_launch_scan(NULL, table, cursor, limit, visit, context, pipeline, tag);
-}
-
-static int table_launch_drop(struct mcds__keyed_drop *drop, mcds_table *table,
-                             mcds_pipeline *pipeline, uint64_t tag)
-{
-    if (table == NULL)
-        return mcds__fail_missing("table", "drop", "a table");
-    return mcds__keyed_launch_drop(drop, &table->keyed, &drop_kind, pipeline, tag);
-}
-
-int mcds_table_drop(mcds_table *table)
-{
-    struct mcds__keyed_drop drop;
-    return table_launch_drop(&drop, table, NULL, 0);
+    return mcds_table_scan_start(table, cursor, limit, visit, context, MCDS__WAIT, 0);
 }
 
 int mcds_table_drop_start(mcds_table *table, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return table_launch_drop(NULL, table, pipeline, tag);
+    if (table == NULL)
+        return mcds__fail_missing("table", "drop", "a table");
+    return mcds__keyed_launch_drop(&table->keyed, &drop_kind, MCDS__START(pipeline, tag));
 }
 
-static void destroy_table(struct mcds__handle *handle)
+int mcds_table_drop(mcds_table *table)
 {
-    mcds_table *table = (mcds_table *)handle;
-    const mcds_env *env = mcds__store_env(table->keyed.store);
-    mcds__keyed_close(&table->keyed);
-    mcds__free(env, table);
+    return mcds_table_drop_start(table, MCDS__WAIT, 0);
 }
 
 int mcds_table_open(mcds_store *store, const char *name, const mcds_table_options *options,
                     mcds_table **table_out)
 {
     mcds_table_options own;
-    int result = mcds__check_open("table", NULL, store, name, table_out);
-    if (result == MCDS_OK)
-        result = mcds__sized_read(MCDS__SIZED_mcds_table_options, options, &own);
+    int result = mcds__read_options("table", store, name, table_out,
+                                    MCDS__SIZED_mcds_table_options, options, &own);
     if (result != MCDS_OK)
         return result;
-    const mcds_env *env = mcds__store_env(store);
-    mcds_table *table = mcds__allocate_zero(env, sizeof *table);
-    if (table == NULL)
-        return mcds__fail_memory("table", name, NULL);
-    result = mcds__keyed_open(&table->keyed, "table", store, name, MCDS__TAG_TABLE,
-                              MCDS__KIND_TABLE, 0, other_forms);
-    if (result != MCDS_OK) {
-        mcds__free(env, table);
-        return result;
-    }
-    mcds__handle_begin(&table->keyed.handle, store, destroy_table);
-    *table_out = table;
+    struct mcds__keyed *keyed = mcds__keyed_open("table", store, name, MCDS__TAG_TABLE,
+                                                 MCDS__KIND_TABLE, 0, other_forms);
+    if (keyed == NULL)
+        return MCDS_NO_MEMORY;
+    *table_out = (mcds_table *)keyed;
     return MCDS_OK;
 }
 
 void mcds_table_close(mcds_table *table)
 {
-    if (table != NULL)
-        mcds__handle_release(&table->keyed.handle);
+    mcds__handle_release((struct mcds__handle *)table);
 }

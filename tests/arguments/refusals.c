@@ -128,9 +128,24 @@ static void pipelines(void **state)
     assert_int_equal(mcds_open("memory:", NULL, &other), MCDS_OK);
     assert_int_equal(mcds_pipeline_open(other, NULL, &pipeline), MCDS_OK);
     assert_int_equal(mcds_counter_open(store, "c", NULL, &counter), MCDS_OK);
-    REFUSED(mcds_counter_add_start(counter, 1, NULL, pipeline, 0), OTHER_STORE, "counter", "",
+    REFUSED(mcds_counter_add_start(counter, 1, NULL, pipeline, 0), OTHER_STORE, "counter", "c",
             "add", "", "", "");
     mcds_counter_close(counter);
+    mcds_log *log;
+    mcds_online *online;
+    mcds_visitors *visitors;
+    assert_int_equal(mcds_log_open(store, "l", NULL, &log), MCDS_OK);
+    assert_int_equal(mcds_online_open(store, "o", NULL, &online), MCDS_OK);
+    assert_int_equal(mcds_visitors_open(store, "v", NULL, &visitors), MCDS_OK);
+    REFUSED(mcds_log_put_start(log, 0, mcds_text("x"), pipeline, 0), OTHER_STORE, "log", "l",
+            "put", "", "", "");
+    REFUSED(mcds_online_beat_start(online, "ann", 0, pipeline, 0), OTHER_STORE, "online", "o",
+            "beat", "", "", "");
+    REFUSED(mcds_visitors_hit_start(visitors, "ann", 0, pipeline, 0), OTHER_STORE, "visitors",
+            "v", "hit", "", "", "");
+    mcds_log_close(log);
+    mcds_online_close(online);
+    mcds_visitors_close(visitors);
     mcds_pipeline_close(pipeline);
     mcds_close(other);
 }
@@ -162,7 +177,8 @@ static void counters(void **state)
     REFUSED(mcds_counter_add(counter, -1, NULL), CONFLICT, "counter", "c", "add", "delta", "",
             "");
     REFUSED(mcds_counter_add(counter, MCDS_COUNTER_MAX, NULL), OUT_OF_RANGE, "counter", "c",
-            "add", "delta", "below 2^61", "2305843009213693952");
+            "add", "delta", "-2305843009213693951 to 2305843009213693951",
+            "2305843009213693952");
     REFUSED(mcds_counter_take(counter, NULL), ARGUMENT_MISSING, "counter", "", "take", "",
             "a counter and a place for the value", "");
     mcds_counter_close(counter);

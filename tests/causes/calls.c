@@ -314,8 +314,9 @@ static const struct row rows[] = {
      {.result = MCDS_INVALID,
       .cause = MCDS_CAUSE_OTHER_STORE,
       .noun = "counter",
+      .name = "x",
       .verb = "add"},
-     "counter: add: the pipeline belongs to another store; open one on the store of this "
+     "counter 'x': add: the pipeline belongs to another store; open one on the store of this "
      "handle"},
     {add_after_fork,
      {.result = MCDS_INVALID,

@@ -44,9 +44,10 @@ extern const struct table causes_of_files;
 /* What system calls of this process answer from now on: an errno, or 0 for what is true. */
 struct faults {
     int connect_error;
-    int make_error; /* open() that makes a file */
-    int room_error; /* fallocate() */
-    int sync_error; /* fdatasync() */
+    int make_error;  /* open() that makes a file */
+    int room_error;  /* fallocate() */
+    int sync_error;  /* fdatasync() */
+    bool sends_late; /* the next send() waits until the other side has hung up */
     bool has_no_proc;
     bool is_elsewhere; /* in another pid namespace */
 };

@@ -98,16 +98,45 @@ static int open_without_a_directory(struct world *world)
     return try_file(world);
 }
 
-static int open_a_directory(struct world *world)
-{
-    (void)snprintf(world->file, sizeof world->file, "%s", world->folder);
-    return try_file(world);
-}
-
 static void write_file(const char *path, const void *bytes, size_t length)
 {
     FILE *file = fopen(path, "we");
     MUST(file != NULL && fwrite(bytes, 1, length, file) == length && fclose(file) == 0);
+}
+
+static int open_what_is_not_there(struct world *world)
+{
+    (void)strncat(world->file, "?create=0", sizeof world->file - strlen(world->file) - 1);
+    int result = try_file(world);
+    *strchr(world->file, '?') = '\0';
+    MUST(access(world->file, F_OK) != 0);
+    return result;
+}
+
+/* It exists, and accepts no files. */
+static int open_in_a_strange_directory(struct world *world)
+{
+    (void)snprintf(world->file, sizeof world->file, "/proc/mcds-causes");
+    return try_file(world);
+}
+
+static int open_with_a_slash(struct world *world)
+{
+    (void)snprintf(world->file, sizeof world->file, "%s/none/", world->folder);
+    return try_file(world);
+}
+
+static int open_below_a_file(struct world *world)
+{
+    write_file(world->file, "", 0);
+    (void)strncat(world->file, "/store", sizeof world->file - strlen(world->file) - 1);
+    return try_file(world);
+}
+
+static int open_a_directory(struct world *world)
+{
+    (void)snprintf(world->file, sizeof world->file, "%s", world->folder);
+    return try_file(world);
 }
 
 static int open_another_file(struct world *world)
@@ -250,7 +279,7 @@ static const struct row rows[] = {
       .verb = "push",
       .peer = "/tmp/mcds-causes-*/store"},
      "list 'l': push: /tmp/mcds-causes-*/store: the file is at its limit, map_max in the "
-     "store's URI"},
+     "store's URI; raise it"},
     {add_to_a_full_disk,
      {.result = MCDS_FULL,
       .cause = MCDS_CAUSE_DISK_FULL,
@@ -259,7 +288,7 @@ static const struct row rows[] = {
       .name = "x",
       .verb = "add",
       .peer = "/tmp/mcds-causes-*/store"},
-     "counter 'x': add: /tmp/mcds-causes-*/store: the disk is full"},
+     "counter 'x': add: /tmp/mcds-causes-*/store: the disk is full; make room on it"},
     {open_on_a_full_disk,
      {.result = MCDS_IO,
       .cause = MCDS_CAUSE_DISK_FULL,
@@ -314,6 +343,36 @@ static const struct row rows[] = {
       .noun = "store",
       .peer = "/tmp/mcds-causes-*/none/store"},
      "store: /tmp/mcds-causes-*/none/store: its directory does not exist; make it first"},
+    {open_what_is_not_there,
+     {.result = MCDS_IO,
+      .cause = MCDS_CAUSE_NO_FILE,
+      .os_error = ENOENT,
+      .noun = "store",
+      .peer = "/tmp/mcds-causes-*/store"},
+     "store: /tmp/mcds-causes-*/store: no store exists at this path: correct the path; a "
+     "command that writes, or create=1 in the URI, creates the store"},
+    {open_in_a_strange_directory,
+     {.result = MCDS_IO,
+      .cause = MCDS_CAUSE_NO_DIRECTORY,
+      .os_error = ENOENT,
+      .noun = "store",
+      .peer = "/proc/mcds-causes"},
+     "store: /proc/mcds-causes: its directory takes no files; give a path on a disk"},
+    {open_with_a_slash,
+     {.result = MCDS_IO,
+      .cause = MCDS_CAUSE_WRONG_FILE,
+      .os_error = EISDIR,
+      .noun = "store",
+      .peer = "/tmp/mcds-causes-*/none/"},
+     "store: /tmp/mcds-causes-*/none/: it ends with a slash; give the path of a file"},
+    {open_below_a_file,
+     {.result = MCDS_IO,
+      .cause = MCDS_CAUSE_NO_DIRECTORY,
+      .os_error = ENOTDIR,
+      .noun = "store",
+      .peer = "/tmp/mcds-causes-*/store/store"},
+     "store: /tmp/mcds-causes-*/store/store: a part of the path before a slash is a file; give "
+     "a path in a directory"},
     {open_a_directory,
      {.result = MCDS_IO,
       .cause = MCDS_CAUSE_WRONG_FILE,

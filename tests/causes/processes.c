@@ -91,13 +91,13 @@ static int open_without_random(struct world *world)
 static int refuse_to_load(void *context, const char *page, uint64_t upto_slot, int64_t *views)
 {
     (void)context, (void)page, (void)upto_slot, (void)views;
-    return 1;
+    return 3;
 }
 
 static int refuse_to_save(void *context, const char *page, uint64_t slot, int64_t views)
 {
     (void)context, (void)page, (void)slot, (void)views;
-    return 1;
+    return -7;
 }
 
 static mcds_views *open_views(struct world *world)
@@ -126,6 +126,24 @@ static int get_without_a_database(struct world *world)
     mcds_views *views = open_views(world);
     int result = mcds_views_get(views, "page", &value);
     mcds_views_close(views);
+    return result;
+}
+
+static int refuse_to_change(void *context, const mcds_bytes *old, size_t old_count,
+                            mcds_elements *fresh)
+{
+    (void)context, (void)old, (void)old_count, (void)fresh;
+    return MCDS_TIMEOUT;
+}
+
+/* The number is one of mcds, and the failure is the program's. */
+static int refuse_a_change(struct world *world)
+{
+    mcds_array *array;
+    open_memory(world);
+    MUST_DO(mcds_array_open(world->store, "a", NULL, &array));
+    int result = mcds_array_change_by(array, refuse_to_change, NULL);
+    mcds_array_close(array);
     return result;
 }
 
@@ -165,7 +183,8 @@ static const struct row rows[] = {
       .name = "x",
       .verb = "get",
       .peer = "/tmp/none"},
-     "counter 'x': get: /tmp/none: this process has no file descriptors left"},
+     "counter 'x': get: /tmp/none: this process has too many files open (ulimit -n); "
+     "close some, or raise the limit"},
     {open_file_without_descriptors,
      {.result = MCDS_NO_MEMORY,
       .cause = MCDS_CAUSE_NO_DESCRIPTORS,
@@ -191,15 +210,28 @@ static const struct row rows[] = {
       .cause = MCDS_CAUSE_CALLBACK_FAILED,
       .noun = "views",
       .name = "v",
-      .verb = "flush_final"},
-     "views 'v': flush_final: the program's save callback has failed"},
+      .verb = "flush_final",
+      .found = "-7",
+      .found_number = -7},
+     "views 'v': flush_final: the program's save callback has failed: it returned -7"},
     {get_without_a_database,
      {.result = MCDS_IO,
       .cause = MCDS_CAUSE_CALLBACK_FAILED,
       .noun = "views",
       .name = "v",
-      .verb = "get"},
-     "views 'v': get: the program's load callback has failed"},
+      .verb = "get",
+      .found = "3",
+      .found_number = 3},
+     "views 'v': get: the program's load callback has failed: it returned 3"},
+    {refuse_a_change,
+     {.result = MCDS_TIMEOUT,
+      .cause = MCDS_CAUSE_CALLBACK_FAILED,
+      .noun = "array",
+      .name = "a",
+      .verb = "change",
+      .found = "-3",
+      .found_number = -3},
+     "array 'a': change: the program's change callback has refused the change: it returned -3"},
     {back_up_memory,
      {.result = MCDS_UNSUPPORTED,
       .cause = MCDS_CAUSE_UNSUPPORTED,

@@ -126,6 +126,14 @@ static int get_from_nowhere(struct world *world)
     return get_from(world, uri);
 }
 
+/* A directory where a socket should be. */
+static int get_from_a_directory(struct world *world)
+{
+    char uri[128];
+    (void)snprintf(uri, sizeof uri, "memcached://%s", world->folder);
+    return get_from(world, uri);
+}
+
 static int get_where_connect_fails(struct world *world, int error)
 {
     faults.connect_error = error;
@@ -165,6 +173,11 @@ static int get_from_an_unknown_host(struct world *world)
     return get_from(world, "memcached://nowhere.test");
 }
 
+static int get_from_a_relative_path(struct world *world)
+{
+    return get_from(world, "memcached:m2.sock");
+}
+
 static int get_from_several_hosts(struct world *world)
 {
     return get_from(world, "memcached://pods.test");
@@ -189,6 +202,17 @@ static int get_on_one_connection_too_many(struct world *world)
                                              {FAKE_SEND, "ERROR Too many open connections\r\n"},
                                              {FAKE_STALL, NULL},
                                              END};
+    return get_from_liar(world, steps, "?timeout=3000&connect_timeout=10000");
+}
+
+/* It refuses the connection before it is asked anything. */
+static int get_on_a_connection_refused_at_once(struct world *world)
+{
+    static const struct fake_step steps[] = {{FAKE_ACCEPT, NULL},
+                                             {FAKE_SEND, "ERROR Too many open connections\r\n"},
+                                             {FAKE_CLOSE, NULL},
+                                             END};
+    faults.sends_late = true;
     return get_from_liar(world, steps, "?timeout=3000&connect_timeout=10000");
 }
 
@@ -325,8 +349,8 @@ static const struct row rows[] = {
       .name = "x",
       .verb = "get",
       .peer = "/tmp/mcds-causes-*/store"},
-     "counter 'x': get: /tmp/mcds-causes-*/store: connection refused: is the server running "
-     "there?"},
+     "counter 'x': get: /tmp/mcds-causes-*/store: connection refused: no server listens "
+     "there"},
     {add_and_be_hung_up,
      {.result = MCDS_AMBIGUOUS,
       .cause = MCDS_CAUSE_CONNECTION_CLOSED,
@@ -362,7 +386,18 @@ static const struct row rows[] = {
       .name = "x",
       .verb = "get",
       .peer = "/tmp/mcds-causes-*/store"},
-     "counter 'x': get: /tmp/mcds-causes-*/store: no such socket file: is the server running?"},
+     "counter 'x': get: /tmp/mcds-causes-*/store: no such socket file: no server listens "
+     "there"},
+    {get_from_a_directory,
+     {.result = MCDS_UNAVAILABLE,
+      .cause = MCDS_CAUSE_NO_SOCKET_FILE,
+      .os_error = ECONNREFUSED,
+      .noun = "counter",
+      .name = "x",
+      .verb = "get",
+      .peer = "/tmp/mcds-causes-*"},
+     "counter 'x': get: /tmp/mcds-causes-*: this is not a unix socket; give the path of the "
+     "server's socket: memcached:///PATH"},
     {get_from_a_silent_host,
      {.result = MCDS_UNAVAILABLE,
       .cause = MCDS_CAUSE_HOST_SILENT,
@@ -389,8 +424,8 @@ static const struct row rows[] = {
       .name = "x",
       .verb = "get",
       .peer = "/tmp/mcds-fake-*/sock"},
-     "counter 'x': get: /tmp/mcds-fake-*/sock: connected, but nothing there answers as "
-     "memcached would"},
+     "counter 'x': get: /tmp/mcds-fake-*/sock: connected, but it does not answer: it is "
+     "stopped or overloaded, or is not memcached"},
     {get_from_an_unknown_host,
      {.result = MCDS_UNAVAILABLE,
       .cause = MCDS_CAUSE_UNKNOWN_HOST,
@@ -399,6 +434,14 @@ static const struct row rows[] = {
       .verb = "get",
       .peer = "nowhere.test:11211"},
      "counter 'x': get: nowhere.test:11211: the host name cannot be resolved"},
+    {get_from_a_relative_path,
+     {.result = MCDS_UNAVAILABLE,
+      .cause = MCDS_CAUSE_UNKNOWN_HOST,
+      .noun = "counter",
+      .name = "x",
+      .verb = "get",
+      .peer = "m2.sock:11211"},
+     "counter 'x': get: m2.sock:11211: no such host; a unix socket needs an absolute path"},
     {get_from_several_hosts,
      {.result = MCDS_UNAVAILABLE,
       .cause = MCDS_CAUSE_SEVERAL_ADDRESSES,
@@ -409,6 +452,15 @@ static const struct row rows[] = {
      "counter 'x': get: pods.test:11211: the name has several addresses, which can be several "
      "servers; give one address, or list the servers one by one"},
     {get_on_one_connection_too_many,
+     {.result = MCDS_UNAVAILABLE,
+      .cause = MCDS_CAUSE_TOO_MANY_CONNECTIONS,
+      .noun = "counter",
+      .name = "x",
+      .verb = "get",
+      .peer = "/tmp/mcds-fake-*/sock"},
+     "counter 'x': get: /tmp/mcds-fake-*/sock: the server has reached its limit of connections "
+     "(its option -c)"},
+    {get_on_a_connection_refused_at_once,
      {.result = MCDS_UNAVAILABLE,
       .cause = MCDS_CAUSE_TOO_MANY_CONNECTIONS,
       .noun = "counter",

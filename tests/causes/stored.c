@@ -340,14 +340,16 @@ static const struct row rows[] = {
       .noun = "counter",
       .name = "x",
       .verb = "get"},
-     "counter 'x': get: the counter that this handle has used is gone"},
+     "counter 'x': get: the counter that this handle has used is gone; open it "
+     "again to accept that"},
     {get_after_a_drop_and_an_addition,
      {.result = MCDS_LOST,
       .cause = MCDS_CAUSE_MADE_AGAIN,
       .noun = "counter",
       .name = "x",
       .verb = "get"},
-     "counter 'x': get: the counter was lost and made again"},
+     "counter 'x': get: the counter was lost and made again; open it again to "
+     "accept that"},
     {leave_the_range,
      {.result = MCDS_OVERFLOW,
       .cause = MCDS_CAUSE_OVERFLOW,

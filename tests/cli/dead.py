@@ -18,9 +18,9 @@ counter: add x 5; get x; take x; drop x; add x 5 --signed; add x 5 --plain; add 
 counter: add x 5 --exact; get x --exact; drop x --exact; add x 5 --exact --copies 1
 visitors: hit x; hit x ann; hit x ann --exact; hit x ann --estimated; get x; get x --exact; drop x
 online: beat x ann; beat x ann --width 1d; get x; get x --width 1d; drop x; drop x --width 1d
-set: add x a; add x a --bag; add x a --list; has x a; remove x a; scan x; scan x --bag; drop x
-table: put x k 1; put x k 1 --if-absent; put x k 2 --if-is 1; get x k; incr x k; remove x k; scan x; drop x
-list: push x a; scan x; clear x; drop x
+set: add x a; add x a --bag; add x a --list; has x a; remove x a; count x; scan x; scan x --bag; drop x
+table: put x k 1; put x k 1 --if-absent; put x k 2 --if-is 1; get x k; incr x k; remove x k; count x; scan x; drop x
+list: push x a; count x; scan x; clear x; drop x
 log: put x a; scan x; tail x; drop x
 array: set x a; scan x; change x --add b; drop x
 """

@@ -1,6 +1,7 @@
 """What doctor reports of servers that cannot do everything: it names what they refuse, and the way out."""
 
 import os
+import socket
 import subprocess
 import sys
 import unittest
@@ -20,11 +21,11 @@ NEEDY = {
     "exact counters": ["counter add x --exact"],
     "'counter take'": ["counter take c"],
     "'list clear'": ["list clear b"],
-    "exact or estimated visitors and online": ["visitors hit v2 ann --exact", "visitors hit v3 ann --estimated",
-                                               "online beat o2 ann --exact", "online beat o3 ann --estimated"],
+    "exact or estimated visitors": ["visitors hit v2 ann --exact", "visitors hit v3 ann --estimated"],
+    "online": ["online beat o ann", "online beat o2 ann --exact", "online beat o3 ann --estimated"],
 }
 CONTENT = ["counter add c", "counter add p --plain", "counter add k --stripes 2", "visitors hit v", "visitors hit v ann",
-           "online beat o ann --width 1d", "list push b x", "log put g x"]
+           "list push b x", "log put g x"]
 
 
 class DoctorTest(unittest.TestCase):
@@ -36,6 +37,7 @@ class DoctorTest(unittest.TestCase):
         fixture.start_server(*options)
         self.environment = fixture.environment(MCDS)
         self.folder = fixture.folder
+        self.socket = fixture.socket
 
     def mcds(self, command, data=None):
         return subprocess.run([MCDS, *command.replace("KEPT", self.folder + "/kept").split()], env=self.environment,
@@ -64,6 +66,27 @@ class DoctorTest(unittest.TestCase):
         for command in CONTENT:  # what was refused has changed nothing
             done = self.mcds(command)
             self.assertEqual(done.returncode, 0, done)
+        kept = sorted(line.split("\t")[0] for line in self.mcds("ls").stdout.splitlines())
+        self.assertEqual(kept, ["counter"] * 3 + ["list", "log", "visitors"])
+
+    def test_a_server_at_its_limit_of_connections(self):
+        self.start("-c", "32", "-t", "1")
+        held = []
+        self.addCleanup(lambda: [end.close() for end in held])
+        while True:
+            held.append(socket.socket(socket.AF_UNIX))
+            held[-1].settimeout(60)
+            held[-1].connect(self.socket)
+            try:
+                held[-1].sendall(b"version\r\n")
+                if held[-1].recv(100).startswith(b"ERROR"):
+                    break
+            except ConnectionError:
+                break
+            self.assertLess(len(held), 64)
+        (what, fix), = self.problems()
+        self.assertIn("limit of connections (its option -c)", what)
+        self.assertTrue(fix.startswith("Raise that limit, or end programs that are connected"), fix)
 
     def test_a_full_server_that_does_not_evict(self):
         self.start("-M")

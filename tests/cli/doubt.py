@@ -3,13 +3,12 @@ and the last sentences say which were not carried out and which are in doubt."""
 
 import os
 import re
-import socket
 import subprocess
 import sys
-import threading
 import unittest
 
 from fixture import SKIPPED, Fixture, is_possible
+from relay import Relay
 
 MCDS = os.path.abspath(sys.argv[1])
 AMBIGUOUS = 80
@@ -34,54 +33,14 @@ def named(stderr):
     return lists["in doubt"], lists["not carried out"]
 
 
-class Relay:
-    """In front of a server, until it has passed this many bytes of replies; then it is gone, and refuses connections."""
+class CutRelay(Relay):
+    """Ends after this many bytes of replies."""
 
-    def __init__(self, path, server, left):
-        self.path, self.server, self.left = path, server, left
-        self.is_over = False
-        self.mutex = threading.Lock()
-        self.ends = []
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(path)
-        self.listener.listen()
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-                server = socket.socket(socket.AF_UNIX)
-                server.connect(self.server)
-            except OSError:
-                return
-            with self.mutex:
-                self.ends += [client, server]
-            threading.Thread(target=self.pump, args=(client, server, False), daemon=True).start()
-            threading.Thread(target=self.pump, args=(server, client, True), daemon=True).start()
-
-    def pump(self, source, target, is_reply):
-        try:
-            while data := source.recv(1 << 16):
-                if is_reply:
-                    self.left -= len(data)
-                    data = data[:self.left] if self.left < 0 else data
-                target.sendall(data)
-                if is_reply and self.left < 0:
-                    self.close()
-        except OSError:
-            pass
-
-    def close(self):
-        with self.mutex:
-            self.is_over = True
-            for end in [self.listener, *self.ends]:
-                try:
-                    end.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
-                end.close()
-            self.ends = []
+    def pass_reply(self, data, client):
+        self.left -= len(data)
+        client.sendall(data[:self.left] if self.left < 0 else data)
+        if self.left < 0:
+            self.close()
 
 
 class DoubtTest(unittest.TestCase):
@@ -101,7 +60,7 @@ class DoubtTest(unittest.TestCase):
         """Cuts the connection after this many bytes of replies."""
         self.rounds += 1
         namespace, path = f"n{self.rounds}", f"{self.fixture.folder}/relay{self.rounds}"
-        relay = Relay(path, self.fixture.socket, passed)
+        relay = CutRelay(path, self.fixture.socket, passed)
         done = self.mcds(command, namespace, f"memcached://{path}?timeout={TIMEOUT_MS}", data)
         relay.close()
         return done, namespace

@@ -6,9 +6,22 @@ import socket
 import subprocess
 import tempfile
 import time
+import unittest
 
 SKIPPED = 77
 START_S = 60
+
+count_skip = unittest.TextTestResult.addSkip
+
+
+def announce_skip(result, test, reason):
+    """Prints a skipped case as the other tests do, for tools/test."""
+    name = test.id().rpartition(".")[2]
+    print(f"\n[  SKIPPED ] {name}\nskipped: {reason}", flush=True)
+    count_skip(result, test, reason)
+
+
+unittest.TextTestResult.addSkip = announce_skip
 
 
 class Fixture:

@@ -175,6 +175,24 @@ class LockTest(unittest.TestCase):
         self.assertEqual(self.end(contender), 0)
         self.assert_free()
 
+    def is_refused(self, wait_ms):
+        """Whether a contender is refused because the lock is held; that is never before its time is over.
+        If not, the store could not answer within that time."""
+        begun = time.clock_gettime(time.CLOCK_BOOTTIME)  # the clock of the wait
+        contender = self.run_to_end("lock", "job", "-w", f"{wait_ms}ms", "--", "true")
+        if contender.returncode in (69, 80):
+            return False
+        self.assertEqual(contender.returncode, 75)
+        self.assertGreaterEqual(time.clock_gettime(time.CLOCK_BOOTTIME) - begun, wait_ms / 1000)
+        return True
+
+    def test_waits_until_its_time_is_over(self):
+        holder = self.hold("-t", "5m")
+        for wait_ms in (50, 300, 1000):
+            self.assertTrue(any(self.is_refused(wait_ms * factor) for factor in (1, 4, 16, 64)))
+        holder.stdin.close()
+        self.assertEqual(self.end(holder), 0)
+
     def test_fences_grow(self):
         fences = [int(self.run_to_end("lock", "job", "--", "sh", "-c",
                                       "echo $MCDS_LOCK_FENCE").stdout) for _ in range(5)]
@@ -370,7 +388,9 @@ class LockTest(unittest.TestCase):
         self.assertFalse(is_dead(daemon))
 
     def test_a_guard_that_is_killed_before_it_saw_the_end(self):
-        holder = self.start("lock", "job", "-t", LONG, "--", "sh", "-c", DAEMON)
+        """Also when it is stopped before it could tell mcds that the command runs: then mcds does not
+        renew."""
+        holder = self.start("lock", "job", "-t", "5m", "--", "sh", "-c", DAEMON)
         daemon = int(holder.stdout.readline())
         self.addCleanup(self.kill_all, [daemon])
         guard = self.guard_of(holder)

@@ -15,13 +15,22 @@ DONE, NO, USAGE, UNREACHABLE, IO, CANNOT_RUN, NOT_FOUND = 0, 1, 64, 69, 74, 126,
 TIMEOUT = "60s"
 NO_STORE = ("help", "completion")
 READERS = ("set add", "set remove", "table put", "table remove", "list push", "log put", "array set", "batch")
-WORDS = {"help": [], "completion": ["bash"], "lock": ["x", "--info"], "backup": ["copy"]}
+# What changes nothing; all other verbs may make the default store.
+CHANGES_NOTHING = ("get", "estimate", "has", "scan", "count", "tail", "lock", "ls", "rm", "backup", "doctor", "help",
+                   "completion", "batch", "dump")
+WORDS = {"help": [], "completion": ["bash"], "lock": ["x", "--info"], "backup": ["copy"], "rm": ["x", "--yes"],
+         "dump": ["x", "-o", "file"], "load": ["dump"]}
+DUMP = "mcds-dump\t1\nend\t0\t0\t0\t2294c2fe2b52fc40\n"
+
+
+def help_man(*topic):
+    return subprocess.run([MCDS, "help", "man", *topic], capture_output=True, text=True, check=True).stdout
 
 
 def verbs():
     """Each with the arguments that it must have."""
-    manual = subprocess.run([MCDS, "help", "man"], capture_output=True, text=True, check=True).stdout
-    for line in re.findall(r"^\.It Nm mcds Cm (.*)$", manual, re.MULTILINE):
+    pages = map(help_man, re.findall(r"^\.It Xr mcds-(\w+) 1", help_man(), re.MULTILINE))
+    for line in re.findall(r"^\.It Nm mcds Cm (.*)$", "".join(pages), re.MULTILINE):
         words, *arguments = re.sub(r" Oo .*", "", line).split(" Ar ")
         yield words.split(), WORDS.get(words, ["x", "1", "1"][:len(arguments)]), " Fl \\-" in line
 
@@ -32,6 +41,10 @@ class MatrixTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.store = "lmdb:" + os.path.join(self.folder, "store")
+        self.root = os.path.join(self.folder, "root")
+        os.mkdir(self.root)
+        with open(os.path.join(self.folder, "dump"), "w", encoding="ascii") as file:
+            file.write(DUMP)
 
     def mcds(self, *words, store=None, timeout=TIMEOUT):
         return subprocess.run([MCDS, "-s", store or self.store, "--timeout", timeout, "--json", *words],
@@ -129,6 +142,71 @@ class MatrixTest(unittest.TestCase):
                                   check=False, cwd=self.folder)
             self.assertEqual(done.returncode, IO, done)
             self.assertIn("standard output", done.stderr)
+
+    def default(self, *words, data="", state="state", **more):
+        """On the default store, which does not exist at first."""
+        environment = {name: value for name, value in os.environ.items() if name != "MCDS_STORE"}
+        environment |= {"LC_ALL": "C", "HOME": self.root, "XDG_STATE_HOME": os.path.join(self.root, state)}
+        return subprocess.run([MCDS, "--timeout", TIMEOUT, *words], input=data, capture_output=True, text=True,
+                              check=False, cwd=self.folder, env=environment | more)
+
+    def test_what_changes_nothing_makes_no_default_store(self):
+        readers = 0
+        for words, arguments, _ in self.each():
+            for more in {"XDG_STATE_HOME": self.root + "/state"}, {"XDG_STATE_HOME": ""}:
+                done = self.default(*words, *arguments, **more)
+                made = os.listdir(self.root)
+                if words[-1] in CHANGES_NOTHING:
+                    self.assertEqual(made, [], done)
+                    self.assertIn(done.returncode, (DONE, NO, IO if words == ["backup"] else DONE), done)
+                    readers += 1
+                elif arguments[1:] or words[-1] not in ("add", "put", "push", "set", "remove"):  # no line of input
+                    self.assertNotEqual(made, [], done)
+                subprocess.run(["find", self.root, "-mindepth", "1", "-delete"], check=True)
+        self.assertGreater(readers, 40)
+        for words in (["ls", "-l"], ["-N", "x", "rm", "--all", "--yes"], ["log", "tail", "x", "--last", "3"],
+                      ["counter", "get", "x", "y", "z"], ["--json", "doctor"], ["log", "scan", "x", "--newest"]):
+            done = self.default(*words)
+            self.assertEqual(os.listdir(self.root), [], done)
+            self.assertNotEqual(done.returncode, IO, done)
+
+    def test_a_batch_makes_the_default_store_with_its_first_change(self):
+        done = self.default("batch", data="counter get x\nset has s a\nlist scan l\n")
+        self.assertEqual((done.stdout, os.listdir(self.root)), ("-\n-\n-\n", []), done)
+        done = self.default("batch", data="counter get x\ncounter add x 5\ncounter get x\nset has s a\n")
+        self.assertEqual(done.stdout, "-\n5\n5\n-\n", done)
+        self.assertEqual(self.default("counter", "get", "x").stdout, "5\n")
+        # A store that somebody else has made meanwhile.
+        with subprocess.Popen([MCDS, "batch"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=self.folder,
+                              env={"HOME": self.root, "XDG_STATE_HOME": self.root + "/other"}) as batch:
+            for given, answer in ("counter get x", "-"), (None, None), ("counter get x", "7"):
+                if given is None:
+                    self.assertEqual(self.default("counter", "add", "x", "7", state="other").stdout, "7\n")
+                    continue
+                batch.stdin.write(given + "\n")
+                batch.stdin.flush()
+                self.assertEqual(batch.stdout.readline(), answer + "\n")
+            batch.stdin.close()
+
+    def test_a_follower_waits_for_the_default_store(self):
+        with subprocess.Popen([MCDS, "log", "tail", "x", "-f"], stdout=subprocess.PIPE, text=True, cwd=self.folder,
+                              env={"HOME": self.root}) as follower:
+            state = ""
+            while state != "S":  # it sleeps: it has found no store
+                with open(f"/proc/{follower.pid}/stat", encoding="ascii") as file:
+                    state = file.read().rpartition(")")[2].split()[0]
+            self.assertEqual(os.listdir(self.root), [])
+            done = self.default("log", "put", "x", "hello", XDG_STATE_HOME="")
+            self.assertEqual(done.returncode, DONE, done)
+            self.assertTrue(follower.stdout.readline().endswith("\thello\n"))
+            follower.kill()
+
+    def test_doctor_says_that_the_default_store_does_not_exist(self):
+        done = self.default("doctor")
+        self.assertEqual(done.returncode, DONE, done)
+        self.assertIn("it does not exist yet", done.stdout)
+        self.assertEqual(self.default("counter", "add", "x").returncode, DONE)
+        self.assertNotIn("it does not exist yet", self.default("doctor").stdout)
 
     def test_a_command_that_cannot_be_run(self):
         for words, _, takes_program in self.each():

@@ -91,7 +91,7 @@ class SilentServersTest(unittest.TestCase):
         done = self.mcds("?connect_timeout=50", "doctor")
         self.assertEqual(done.returncode, 1, done.stderr)
         for server in self.servers:
-            self.assertIn(f"problem\t{server.path}\tunreachable: connected, but nothing", done.stdout)
+            self.assertIn(f"problem\t{server.path}\tunreachable: connected, but it does not", done.stdout)
 
     def test_servers_are_greeted_at_the_same_time(self):
         """Nobody answers before all have been asked."""

@@ -5,6 +5,7 @@ import os
 import pty
 import select
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -13,6 +14,8 @@ from fixture import SKIPPED, Fixture
 
 MCDS = os.path.abspath(sys.argv[1])
 LIMIT_S = 120
+# The lock was held all the time; or, on a slow machine, the store did not answer the last try in time.
+WAITED_IN_VAIN = (75, 69, 80)
 # A signal that comes while the shell forks is lost to the child; the shell itself takes it when
 # the child has ended, so none may run for long.
 FOREVER = "while :; do sleep 0.05; done"
@@ -52,7 +55,9 @@ class TerminalTest(unittest.TestCase):
         # The terminal must be read to its end, or closing it may wait for the reader.
         try:
             while select.select([self.terminal], [], [], LIMIT_S)[0]:
-                if not os.read(self.terminal, 4096):
+                read = os.read(self.terminal, 4096).decode()
+                self.seen += read
+                if not read:
                     break
         except OSError:
             return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
@@ -71,12 +76,95 @@ class TerminalTest(unittest.TestCase):
         self.expect("pushed\t2")
         self.assertEqual(self.exit_code(), 0)
 
+    def test_the_keyboard_ends_the_lines(self):
+        """What was carried out is counted."""
+        self.start(MCDS, "list", "push", "jobs", "-")
+        self.type("one\n")
+        limit = time.monotonic() + LIMIT_S
+        while self.read("list", "count", "jobs") != "1\n":
+            self.assertLess(time.monotonic(), limit, "the line is not pushed")
+            time.sleep(0.01)
+        self.type("\x03")
+        self.expect("mcds: standard input: 1 line was carried out")
+        self.expect("pushed\t1")
+        self.assertEqual(self.exit_code(), 130)
+
+    def read(self, *arguments):
+        return subprocess.run([MCDS, *arguments], env=self.fixture.environment(MCDS), capture_output=True,
+                              text=True, check=False).stdout
+
+    def test_what_is_dropped_is_asked_for(self):
+        for answer, code, left in (("n\n", 1, "counter"), ("\x04", 1, "counter"), ("y\n", 0, "")):
+            self.start(MCDS, "counter", "add", "page")
+            self.assertEqual(self.exit_code(), 0)
+            self.start(MCDS, "rm", "page")
+            self.expect("mcds: counter 'page'\r\n")
+            self.expect("mcds: drop it? [y/N] ")
+            self.type(answer)
+            self.expect("dropped")
+            self.assertEqual(self.exit_code(), code)
+            done = subprocess.run([MCDS, "ls"], env=self.fixture.environment(MCDS), capture_output=True, text=True, check=True)
+            self.assertTrue(done.stdout.startswith(left) and bool(done.stdout) == bool(left), done.stdout)
+
+    def test_a_long_listing_has_columns(self):
+        for words in ("counter add hits 120000", "counter add \u00fcber"):
+            self.start(MCDS, *words.split())
+            self.assertEqual(self.exit_code(), 0)
+        self.start(MCDS, "ls", "-l")
+        self.expect("noun     name    size  left  holder\r\n"
+                    "counter  hits  120000     -  -\r\n"
+                    "counter  \u00fcber       1     -  -\r\n")
+        self.assertEqual(self.exit_code(), 0)
+
     def test_command_reads_the_terminal(self):
         self.start(MCDS, "lock", "job", "--", "sh", "-c", 'echo ready; read x; echo "<$x>"; exit 4')
         self.expect("ready")
         self.type("hello\n")
         self.expect("<hello>")
         self.assertEqual(self.exit_code(), 4)
+
+    def test_the_terminal_comes_back_from_what_cannot_be_run(self):
+        self.start("sh", "-c", 'mcds lock job -- ./none; read x; echo "<$x>"')
+        self.expect("./none cannot be run")
+        self.type("hello\n")
+        self.expect("<hello>")
+        self.assertEqual(self.exit_code(), 0)
+
+    def hold(self):
+        """Another process that holds the lock, without a terminal."""
+        holder = subprocess.Popen([MCDS, "lock", "job", "--label", "me", "-t", "5m", "--", "sh", "-c",
+                                   "echo ready; cat"],
+                                  env=self.fixture.environment(MCDS), stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(holder.communicate)
+        self.assertEqual(holder.stdout.readline(), "ready\n")
+
+    def test_a_wait_is_explained(self):
+        self.hold()
+        for options, end in (((), "Ctrl-C ends the wait, -w TIME limits it\r\n"),
+                             (("-w", "1h"), "Ctrl-C ends the wait\r\n")):
+            self.start(MCDS, "lock", "job", *options, "--", "true")
+            self.expect("mcds: lock 'job': held by me for ")
+            self.expect(" s more unless renewed; waiting: " + end)
+            self.type("\x03")
+            self.assertEqual(self.exit_code(), 130)
+
+    def test_a_wait_is_explained_once(self):
+        self.hold()
+        self.start(MCDS, "lock", "job", "-w", "3s", "--", "true")
+        self.assertIn(self.exit_code(), WAITED_IN_VAIN)
+        self.assertLessEqual(self.seen.count("waiting: "), 1, self.seen)
+
+    def test_a_wait_is_not_explained_to_a_file_or_when_quiet(self):
+        self.hold()
+        self.start(MCDS, "-q", "lock", "job", "-w", "2s", "--", "true")
+        self.assertIn(self.exit_code(), WAITED_IN_VAIN)
+        self.assertNotIn("waiting: ", self.seen)
+        said = os.path.join(self.fixture.folder, "said")
+        self.start("sh", "-c", f"exec mcds lock job -w 2s -- true 2>{said}")
+        self.assertIn(self.exit_code(), WAITED_IN_VAIN)
+        with open(said, encoding="ascii") as file:
+            self.assertNotIn("waiting: ", file.read())
 
     def test_keyboard_interrupts(self):
         self.start(MCDS, "lock", "job", "--", "sh", "-c", "echo ready; " + FOREVER)

@@ -21,7 +21,7 @@ void world_open(struct world *world, const char *uri, struct fake_env *fake)
     mcds__buffer_init(&world->values, world->env, VALUES_MAX);
     world_begin_case(world);
     EXPECT(world, MCDS_OUT_MISS, .command = MCDS_GET, .key = key(world, "first"));
-    mcds__store_capabilities(world->store, &world->can);
+    world->can = mcds__store_can(world->store);
 }
 
 void world_close(struct world *world)

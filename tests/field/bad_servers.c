@@ -213,7 +213,7 @@ static void world_judge(struct world *world, const struct expected *expected)
 static void a_server_that_is_gone(void **state)
 {
     static const struct expected expected = {
-        "dead", {MCDS_UNAVAILABLE}, {"connection refused: is the server running there?"}};
+        "dead", {MCDS_UNAVAILABLE}, {"connection refused: no server listens there"}};
     struct world world = {0};
     (void)state;
     world_open(&world, "timeout=150&connect_timeout=5000");
@@ -226,7 +226,8 @@ static void a_server_that_is_halted(void **state)
     static const struct expected expected = {
         "halted",
         {MCDS_UNAVAILABLE, MCDS_TIMEOUT, MCDS_AMBIGUOUS},
-        {"no answer before the deadline", "nothing there answers as memcached would"}};
+        {"no answer before the deadline",
+         "it does not answer: it is stopped or overloaded, or is not memcached"}};
     struct world world = {0};
     (void)state;
     world_open(&world, "timeout=100&connect_timeout=60");
@@ -308,11 +309,11 @@ static void a_server_of_the_binary_protocol(void **state)
 /* It stops listening (its option -o no_maxconns_fast), so the rest waits in the system's queue. */
 static void a_server_that_accepts_no_more_connections(void **state)
 {
-    static const struct expected expected = {"crowded and silent",
-                                             {MCDS_UNAVAILABLE, MCDS_TIMEOUT},
-                                             {"nothing there answers as memcached would",
-                                              "the host does not answer",
-                                              "no answer before the deadline"}};
+    static const struct expected expected = {
+        "crowded and silent",
+        {MCDS_UNAVAILABLE, MCDS_TIMEOUT},
+        {"it does not answer: it is stopped or overloaded, or is not memcached",
+         "the host does not answer", "no answer before the deadline"}};
     static char limit[] = "-c";
     static char connections[] = "40";
     static char option[] = "-o";
@@ -334,7 +335,7 @@ static void a_server_that_is_silent(void **state)
     static const struct expected expected = {
         "silent",
         {MCDS_UNAVAILABLE, MCDS_TIMEOUT},
-        {"connected, but nothing there answers as memcached would",
+        {"connected, but it does not answer: it is stopped or overloaded, or is not memcached",
          "no answer before the deadline"}};
     struct world world = {0};
     struct impostor impostor = {0};

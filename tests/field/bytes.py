@@ -37,7 +37,7 @@ class BytesTest(unittest.TestCase):
         self.addCleanup(fixture.__exit__)
         self.environment = fixture.environment(MCDS)
         if STORE == "lmdb":
-            self.environment["MCDS_STORE"] = f"lmdb:{fixture.folder}/store?sync=async"
+            self.environment["MCDS_STORE"] = f"lmdb:{fixture.folder}/store?sync=async&create=1"
 
     def mcds(self, *arguments, data=b"", status=0, **environment):
         done = subprocess.run([MCDS, *arguments], input=data, capture_output=True, check=False,
@@ -45,6 +45,7 @@ class BytesTest(unittest.TestCase):
         self.assertEqual(done.returncode, status, done.stderr)
         self.assert_harmless(done.stdout)
         self.assert_harmless(done.stderr)
+        done.stderr.decode("utf-8")
         return done.stdout
 
     def assert_harmless(self, printed):
@@ -120,11 +121,13 @@ class BytesTest(unittest.TestCase):
         for text in every_text():
             self.mcds("counter", "get", "--", text, status=1)
             self.mcds("table", "get", "--", "none", text, status=1)
-            self.mcds("--json", "table", "get", "--", "none", text, status=1)
+            told = json.loads(self.mcds("--json", "table", "get", "--", "none", text, status=1))
+            self.assertIsNone(re.search(f"{ACTED_ON.pattern}|[\t\n\ufffd]", told["error"]), told)
         for text in HOSTILE:
             self.mcds("counter", "add", "x", "y" + text, status=64)
             self.mcds("-s", "x" + text, "counter", "add", "x", status=64)
             self.mcds("no" + text, status=64)
+            self.mcds("-s", f"lmdb:/nowhere/{text}/x?create=1", "counter", "add", "x", status=74)
 
     def test_colliding_names(self):
         names = colliding(400)

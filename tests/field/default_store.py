@@ -93,12 +93,14 @@ class DefaultStoreTest(unittest.TestCase):
         """The sentence names what refuses: a file of the store, or the directory where one is to be made."""
         kept = self.make("kept", 0o755)
         self.assert_counts(self.mcds("-s", f"lmdb:{kept}/x", "counter", "add", "x"), 1)
-        for path, refusing in (kept + "/x", kept + "/x"), (kept + "/new", kept + "/"):
-            for command in ["counter", "get", "x"], ["doctor"]:
+        for path, refusing, right, commands in (
+                (kept + "/x", kept + "/x", "read it", (["counter", "get", "x"], ["doctor"])),
+                (kept + "/new", kept + "/", "write it", (["counter", "add", "x"], ["list", "clear", "x"]))):
+            for command in commands:
                 done = self.mcds("-s", "lmdb:" + path, *command, user=NOBODY)
                 mode = stat.S_IMODE(os.stat(refusing).st_mode)
                 self.assertIn(f"{refusing}: no permission: it belongs to user 0 and has mode {mode:04o}, "
-                              f"and this is user {NOBODY}", done.stdout + done.stderr)
+                              f"and this is user {NOBODY}, who must be able to {right}", done.stdout + done.stderr)
 
     def test_others_may_write_where_the_file_lies(self):
         state = self.make("state", 0o755)

@@ -181,7 +181,7 @@ static void close_counters(struct ledger *ledger)
         mcds_counter_close(ledger->handles[i]);
 }
 
-/* Locks: one for each change. */
+/* Locks: one for each change. Every second one is broken, the others are released and dropped. */
 
 static int open_lock(struct ledger *ledger, uint32_t number)
 {
@@ -215,12 +215,26 @@ static int read_locks(struct ledger *ledger)
     return MCDS_OK;
 }
 
+static int drop_lock(struct ledger *ledger, uint32_t number)
+{
+    mcds_lock *lock = ledger->handles[number];
+    if (lock == NULL)
+        return MCDS_OK;
+    mcds_lease *lease = &ledger->leases[number];
+    bool is_held = ledger->results[number] == MCDS_OK &&
+                   mcds_lock_remaining_ms(lock, lease) > 0;
+    int result = is_held && number % 2 == 1 ? mcds_lock_release(lock, lease)
+                                            : mcds_lock_break(lock);
+    if (result == MCDS_LOST) /* the store had lost the lease */
+        result = MCDS_OK;
+    return result < 0 || number % 2 == 0 ? result : mcds_lock_drop(lock);
+}
+
 static int drop_locks(struct ledger *ledger)
 {
     int result = MCDS_OK;
     for (uint32_t i = 0; i < ledger->count; i++)
-        if (ledger->handles[i] != NULL)
-            result = worse(result, mcds_lock_break(ledger->handles[i]));
+        result = worse(result, drop_lock(ledger, i));
     return result;
 }
 

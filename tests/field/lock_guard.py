@@ -15,7 +15,7 @@ from guard import stand_guard
 from fixture import SKIPPED, Fixture, is_possible
 
 STORE = sys.argv[1]
-MCDS, TURNCOAT, STOP_AT_FORK = map(os.path.abspath, sys.argv[2:5])
+MCDS, TURNCOAT, STOP_AT_FORK, GUARD_POINTS = map(os.path.abspath, sys.argv[2:6])
 LIMIT_S = 120
 LEASE = "5s"
 # Longer than mcds takes from TERM to giving up on what KILL does not end.
@@ -44,12 +44,16 @@ while True:
 """
 
 
-def is_dead(pid):
+def state_of(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
+            return file.read().rsplit(")", 1)[1].split()[0]
     except (FileNotFoundError, ProcessLookupError):
-        return True
+        return "X"
+
+
+def is_dead(pid):
+    return state_of(pid) in "ZX"
 
 
 def children(pid):
@@ -78,8 +82,8 @@ class LockGuardTest(unittest.TestCase):
                 os.kill(pid, signal.SIGKILL)
 
     def start(self, *arguments, **options):
-        process = subprocess.Popen([MCDS, *arguments], env=self.environment,
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        options = {"env": self.environment, "stdin": subprocess.DEVNULL, **options}
+        process = subprocess.Popen([MCDS, *arguments], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, **options)
         self.addCleanup(self.finish, process)
         return process
@@ -89,8 +93,9 @@ class LockGuardTest(unittest.TestCase):
             process.send_signal(signal.SIGCONT)
             process.kill()
             process.wait()
-        process.stdout.close()
-        process.stderr.close()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
 
     def read_pids(self, process):
         pids = [int(word) for word in process.stdout.readline().split()]
@@ -107,11 +112,14 @@ class LockGuardTest(unittest.TestCase):
                                text=True, check=False, timeout=LIMIT_S, **options)
         return other.returncode, [pid for pid in other.stdout.split() if not is_dead(pid)]
 
-    def wait_dead(self, pids):
+    def wait_for(self, is_so, otherwise):
         limit = time.monotonic() + LIMIT_S
-        while not all(is_dead(pid) for pid in pids):
-            self.assertLess(time.monotonic(), limit, f"of {pids} some live on")
+        while not is_so():
+            self.assertLess(time.monotonic(), limit, otherwise)
             time.sleep(0.01)
+
+    def wait_dead(self, pids):
+        self.wait_for(lambda: all(map(is_dead, pids)), f"of {pids} some live on")
 
     def test_nothing_outlives_a_killed_mcds(self):
         holder = self.start("lock", "job", "-t", LEASE, "--", sys.executable, "-c", FAMILY)
@@ -130,18 +138,24 @@ class LockGuardTest(unittest.TestCase):
         holder.send_signal(signal.SIGCONT)
         self.assertEqual(holder.wait(LIMIT_S), 79)
 
-    def test_a_lease_that_ended_before_the_command_starts_nothing(self):
-        """mcds has the lock, stops before it makes a process, and goes on when another has it."""
-        seen = subprocess.run([MCDS, "--version"], env=dict(os.environ, LD_PRELOAD=STOP_AT_FORK),
-                              capture_output=True, check=False)
+    def preload(self, library, **variables):
+        environment = dict(self.environment, LD_PRELOAD=library, **variables)
+        seen = subprocess.run([MCDS, "--version"], env=environment, capture_output=True,
+                              check=False)
         if seen.returncode != 0:
             self.skipTest("the sanitizer allows no other library before its own")
-        mark = os.path.join(self.fixture.folder, "mark")
-        self.environment["LD_PRELOAD"] = STOP_AT_FORK
-        holder = self.start("lock", "job", "-t", LEASE, "--", "touch", mark)
-        del self.environment["LD_PRELOAD"]
-        _, status = os.waitpid(holder.pid, os.WUNTRACED)
+        return environment
+
+    def wait_stopped(self, process):
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
         self.assertTrue(os.WIFSTOPPED(status))
+
+    def test_a_lease_that_ended_before_the_command_starts_nothing(self):
+        """mcds has the lock, stops before it makes a process, and goes on when another has it."""
+        environment = self.preload(STOP_AT_FORK)
+        mark = os.path.join(self.fixture.folder, "mark")
+        holder = self.start("lock", "job", "-t", LEASE, "--", "touch", mark, env=environment)
+        self.wait_stopped(holder)
         self.assertEqual(self.contend("60s"), (0, []))
         holder.send_signal(signal.SIGCONT)
         self.assertEqual(holder.wait(LIMIT_S), 79)
@@ -170,7 +184,6 @@ class LockGuardTest(unittest.TestCase):
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.finish, process)
-        self.addCleanup(process.stdin.close)
         return process
 
     def test_nothing_outlives_a_killed_mcds_without_proc(self):
@@ -198,7 +211,6 @@ class LockGuardTest(unittest.TestCase):
              f"exec {kept}>&-; echo ready; read line"], env=self.environment, pass_fds=[kept],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.finish, holder)
-        self.addCleanup(holder.stdin.close)
         os.close(kept)
         self.assertEqual(holder.stdout.readline(), "ready\n")
         guard = children(holder.pid)[0]
@@ -216,6 +228,84 @@ class LockGuardTest(unittest.TestCase):
         self.wait_dead(pids)
         self.assertEqual(holder.wait(LIMIT_S), 70)
         self.assertEqual(self.contend("0s")[0], 0)
+
+    def test_the_command_dies_with_mcds_and_its_guard(self):
+        """Also when both are killed before either can do anything."""
+        holder = self.start("lock", "job", "--", "sh", "-c", "echo $$; exec sleep 1000")
+        pids = self.read_pids(holder)
+        guard, = children(holder.pid)
+        os.kill(guard, signal.SIGSTOP)
+        self.wait_for(lambda: state_of(guard) == "T", "the guard does not stop")
+        holder.kill()
+        holder.wait(LIMIT_S)
+        os.kill(guard, signal.SIGKILL)
+        self.wait_dead(pids)
+
+    def start_at(self, point, *arguments, **options):
+        return self.start("lock", "job", *arguments, env=self.preload(GUARD_POINTS, GUARD_POINT=point),
+                          **options)
+
+    def test_a_guard_that_is_killed_before_mcds_knows_that_the_command_runs(self):
+        holder = self.start_at("running", "--", "sh", "-c", "echo $$; sleep 1000 & wait")
+        self.assertEqual(holder.wait(LIMIT_S), 70)
+        self.read_pids(holder)
+        self.assertIn("mcds-lock-guard was killed, so the command and its descendants are too",
+                      holder.stderr.read())
+        self.assertTrue(all(map(is_dead, self.pids)))
+        self.assertEqual(self.contend("0s")[0], 0)
+
+    def test_a_guard_that_is_killed_before_mcds_knows_that_the_command_has_ended(self):
+        for code in (0, 1, 3, 126):
+            holder = self.start_at("ended", "--", "sh", "-c", f"exit {code}")
+            self.assertEqual(holder.wait(LIMIT_S), code)
+            self.assertEqual(holder.stderr.read(), "")
+
+    def test_a_guard_that_is_killed_before_it_knows_why_the_command_did_not_run(self):
+        folder = self.fixture.folder
+        for program, code in ((os.path.join(folder, "none"), 127), (folder, 126)):
+            holder = self.start_at("failed", "--", program)
+            self.assertEqual(holder.wait(LIMIT_S), code)
+            self.assertIn("cannot be run", holder.stderr.read())
+
+    def test_a_guard_that_is_killed_before_the_command_could_start(self):
+        mark = os.path.join(self.fixture.folder, "mark")
+        for point in ("unforked", "forked"):
+            holder = self.start_at(point, "--", "touch", mark)
+            self.assertEqual(holder.wait(LIMIT_S), 70)
+            self.assertIn("mcds-lock-guard was killed before the command could start",
+                          holder.stderr.read())
+            self.assertFalse(os.path.exists(mark))
+            self.assertEqual(self.contend("0s")[0], 0)
+
+    def test_a_guard_that_is_stopped_before_mcds_knows_that_the_command_runs(self):
+        holder = self.start_at("running-stopped", "-t", LEASE, "--", "sh", "-c",
+                               "echo $$; exec sleep 1000")
+        self.read_pids(holder)
+        self.assertEqual(self.contend("60s"), (0, []))
+        self.assertEqual(holder.wait(LIMIT_S), 79)
+
+    def test_a_guard_that_is_stopped_before_the_command_could_start(self):
+        mark = os.path.join(self.fixture.folder, "mark")
+        holder = self.start_at("unforked-stopped", "-t", LEASE, "--", "touch", mark)
+        self.assertEqual(holder.wait(LIMIT_S), 70)
+        self.assertFalse(os.path.exists(mark))
+
+    def test_the_last_news_of_a_killed_guard_counts(self):
+        """It reports the end of the command after mcds has read its reports, and is killed before
+        mcds sees its end."""
+        holder = self.start_at("reaping", "-t", "60s", "--", "sh", "-c", "echo $$; cat; exit 3",
+                               stdin=subprocess.PIPE)
+        command, = self.read_pids(holder)
+        guard, = children(holder.pid)
+        holder.send_signal(signal.SIGCONT)  # wakes mcds
+        self.wait_stopped(holder)
+        holder.stdin.close()
+        self.wait_for(lambda: not os.path.exists(f"/proc/{command}"), "the guard does not reap")
+        os.kill(guard, signal.SIGKILL)
+        self.wait_dead([guard])
+        holder.send_signal(signal.SIGCONT)
+        self.assertEqual(holder.wait(LIMIT_S), 3)
+        self.assertEqual(holder.stderr.read(), "")
 
     def test_the_exit_code_comes_through(self):
         for code in (0, 1, 79, 255):
@@ -335,4 +425,4 @@ if __name__ == "__main__":
         print("lock_guard: skipped: /proc is not mounted")
         sys.exit(SKIPPED)
     stand_guard()
-    unittest.main(argv=sys.argv[:1] + sys.argv[5:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[6:])

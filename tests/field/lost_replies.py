@@ -5,13 +5,12 @@ may have been done and says so in words, everything else has changed nothing."""
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
-import threading
 import unittest
 
 from fixture import SKIPPED, Fixture, is_possible
+from relay import Relay
 
 MCDS = os.path.abspath(sys.argv[1])
 AMBIGUOUS = 80
@@ -22,58 +21,23 @@ KILL_MCDS = 'kill -9 $(cut -d " " -f 4 /proc/$PPID/stat); sleep 1000'
 TIMEOUTS_MS = [500, 2000, 8000]  # on a loaded machine a change may not even begin in the first
 
 
-class Relay:
-    """In front of a server, until it swallows the reply to the change with this number and is gone."""
+class LossRelay(Relay):
+    """Ends with the reply to the change with this number: the change reaches the server, the reply is lost."""
 
-    def __init__(self, path, server, lost):
-        self.path, self.server, self.left = path, server, lost
-        self.is_over = False
-        self.mutex = threading.Lock()
-        self.ends = []
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(path)
-        self.listener.listen()
-        threading.Thread(target=self.accept, daemon=True).start()
+    is_over = False
 
-    def accept(self):
-        while True:
-            try:
-                client, _ = self.listener.accept()
-                server = socket.socket(socket.AF_UNIX)
-                server.connect(self.server)
-            except OSError:
-                return
+    def pass_request(self, data, server):
+        if CHANGE.search(data):
             with self.mutex:
-                self.ends += [client, server]
-            threading.Thread(target=self.pump, args=(client, server, False), daemon=True).start()
-            threading.Thread(target=self.pump, args=(server, client, True), daemon=True).start()
+                self.left -= 1
+                self.is_over = self.is_over or self.left == 0
+        server.sendall(data)
 
-    def pump(self, source, target, is_reply):
-        try:
-            while data := source.recv(1 << 20):
-                if is_reply and self.is_over:
-                    self.close()
-                    return
-                if not is_reply and CHANGE.search(data):
-                    with self.mutex:
-                        self.left -= 1
-                        self.is_over = self.is_over or self.left == 0
-                target.sendall(data)
-        except OSError:
-            pass
-
-    def close(self):
-        with self.mutex:
-            for end in [self.listener, *self.ends]:
-                try:
-                    end.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
-                end.close()
-        try:
-            os.unlink(self.path)
-        except FileNotFoundError:  # both directions of a connection end it
-            pass
+    def pass_reply(self, data, client):
+        if self.is_over:
+            self.close()
+        else:
+            client.sendall(data)
 
 
 # What is there before, the command, what shows whether it has happened, the word for it.
@@ -137,7 +101,7 @@ class LostRepliesTest(unittest.TestCase):
         for line in before:
             self.mcds(line, namespace)
         first = self.mcds(look, namespace)
-        relay = Relay(path, self.fixture.socket, lost)
+        relay = LossRelay(path, self.fixture.socket, lost)
         done = self.mcds(command, namespace, f"memcached://{path}?timeout={timeout_ms}", data)
         relay.close()
         has_changed = self.without_times(look, self.mcds(look, namespace)) != \

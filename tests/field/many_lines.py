@@ -25,7 +25,7 @@ class ManyLinesTest(unittest.TestCase):
         self.addCleanup(fixture.__exit__)
         self.environment = fixture.environment(MCDS)
         if STORE == "lmdb":
-            self.environment["MCDS_STORE"] = f"lmdb:{fixture.folder}/store?sync=async&timeout=60000"
+            self.environment["MCDS_STORE"] = f"lmdb:{fixture.folder}/store?sync=async&timeout=60000&create=1"
         self.folder = fixture.folder
         self.count = LINES * rounds(10)
 

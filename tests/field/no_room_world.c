@@ -1,6 +1,7 @@
 /* Stores that are full but for a little room. */
 #include "field/no_room_world.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #define FILLINGS_MAX 4000
 #define BURST 500
 #define SIZE_MIN 1
+#define LARGE_MIN 3000
 #define SIZE_MAX_TO_FILL 400000
 
 static void check(bool fine, const char *what)
@@ -30,7 +32,7 @@ static void check(bool fine, const char *what)
     exit(1);
 }
 
-static const char *start_server(struct full_world *world)
+static const char *start_server(struct full_world *world, bool is_classic)
 {
     static char megabytes[] = "-m";
     static char memory[] = "2";
@@ -44,6 +46,8 @@ static const char *start_server(struct full_world *world)
     if (!server_start_memcached(&world->server))
         return "memcached is not installed";
     server_uri(&world->server, world->uri, sizeof world->uri);
+    if (is_classic)
+        (void)strcat(world->uri, "?protocol=classic");
     world->socket = server_connect(&world->server);
     check(world->socket >= 0, "connect");
     return NULL;
@@ -57,8 +61,9 @@ const char *full_world_open(struct full_world *world, const char *kind)
     world->ballast = world->socket = -1;
     (void)snprintf(world->folder, sizeof world->folder, "/tmp/mcds-full-XXXXXX");
     check(mkdtemp(world->folder) != NULL, "a folder in /tmp");
-    if (strcmp(kind, "memcached") == 0) {
-        const char *missing = start_server(world);
+    bool is_classic = strcmp(kind, "classic") == 0;
+    if (strcmp(kind, "memcached") == 0 || is_classic) {
+        const char *missing = start_server(world, is_classic);
         if (missing != NULL)
             return missing;
     } else if (strcmp(kind, "disk") == 0) {
@@ -191,15 +196,26 @@ static void erase_items(int socket, uint32_t size, uint32_t from, uint32_t to)
     }
 }
 
-static void fill_server(struct full_world *world, uint32_t capacity)
+static void fill_sizes(struct full_world *world, size_t least)
 {
     size_t length = SIZE_MIN;
     for (uint32_t size = 0; size < 24; size++) {
-        world->filled[size] = length <= SIZE_MAX_TO_FILL
+        world->filled[size] = length >= least && length <= SIZE_MAX_TO_FILL
                                   ? fill_items(world->socket, size, length)
-                                  : 0;
+                                  : world->filled[size];
         length += length + 10;
     }
+}
+
+void full_world_fill_large(struct full_world *world)
+{
+    assert(world->socket >= 0);
+    fill_sizes(world, LARGE_MIN);
+}
+
+static void fill_server(struct full_world *world, uint32_t capacity)
+{
+    fill_sizes(world, SIZE_MIN);
     for (uint32_t size = 0; size < 24; size++) {
         uint32_t half = world->filled[size] / 2; /* the rest is room for later */
         erase_items(world->socket, size, 0, capacity < half ? capacity : half);

@@ -6,7 +6,7 @@
 #include "support/server.h"
 
 struct full_world {
-    const char *kind; /* map, disk or memcached */
+    const char *kind; /* map, disk, memcached or classic */
     char folder[32];
     char uri[128];
     bool is_mounted;
@@ -22,6 +22,8 @@ struct full_world {
 const char *full_world_open(struct full_world *world, const char *kind);
 /* Take all room but for about so many pages, or items of each size. */
 void full_world_fill(struct full_world *world, uint32_t capacity);
+/* Of a server: take all room for items of some thousand bytes and more. */
+void full_world_fill_large(struct full_world *world);
 /* Give back all that has been taken. */
 void full_world_make_room(struct full_world *world);
 void full_world_close(struct full_world *world);

@@ -25,7 +25,7 @@ class StreamsTest(unittest.TestCase):
         self.folder = fixture.folder
         self.environment = fixture.environment(MCDS)
         if STORE == "lmdb":
-            self.environment["MCDS_STORE"] = f"lmdb:{fixture.folder}/store?sync=async&timeout=60000"
+            self.environment["MCDS_STORE"] = f"lmdb:{fixture.folder}/store?sync=async&timeout=60000&create=1"
 
     def mcds(self, *arguments, **streams):
         streams = {"stdin": subprocess.DEVNULL} | streams

@@ -182,6 +182,9 @@ class AgreeTest(unittest.TestCase):
     def settings(self, key):
         return reader.settings(key, *self.server.get(key))
 
+    def settings_root(self, key):
+        return reader.descriptor(key, *self.server.get(key))
+
     def test_visitors(self):
         for visitor in ("ann", "bob", "ann"):
             self.mcds("visitors", "hit", "site", visitor, "--period", "0s")
@@ -225,9 +228,13 @@ class AgreeTest(unittest.TestCase):
         self.assertEqual(set(maps.read(self.server, top)), everybody)
         self.members("visitors", "hit", "guess", "--period", "0s", "--estimated")
         key = b"mcds:vm2:guess:0:0"
-        self.assertEqual(reader.descriptor(key, *self.server.get(key)).form, maps.ESTIMATED)
+        root = reader.descriptor(key, *self.server.get(key))
+        self.assertEqual(root.form, maps.ESTIMATED)
+        settings = self.settings_root(b"mcds:vc1:guess")
+        self.assertEqual(root.hash_key, settings.hash_key)
+        self.assertEqual(self.settings_root(b"mcds:vc1:site").hash_key, bytes(16))
         registers = maps.registers(maps.read(self.server, key))
-        self.assertEqual(registers, maps.registers_of(everybody))
+        self.assertEqual(registers, maps.registers_of(everybody, root.hash_key))
         guess = maps.estimate(registers)
         told = self.mcds("visitors", "get", "guess", "--period", "0s", "--estimated")
         self.assertEqual(round(guess), int(told))

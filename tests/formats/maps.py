@@ -43,34 +43,6 @@ def siphash(key, data):
     return state[0] ^ state[1] ^ state[2] ^ state[3]
 
 
-SECRET = struct.unpack("<7Q", bytes.fromhex(
-    "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578"
-    "825ad07dccff7221b8084674f743248e"))
-
-
-def swapped(number, length):
-    return int.from_bytes(number.to_bytes(length, "little"), "big")
-
-
-def xxh3(data, seed=0):
-    """XXH3, 64 bits, of 4 to 16 bytes."""
-    if len(data) > 8:
-        low, high = (int.from_bytes(part, "little") for part in (data[:8], data[-8:]))
-        low ^= (SECRET[3] ^ SECRET[4]) + seed & WORD
-        high ^= (SECRET[5] ^ SECRET[6]) - seed & WORD
-        product = low * high
-        total = len(data) + swapped(low, 8) + high + (product & WORD ^ product >> 64) & WORD
-        total = (total ^ total >> 37) * 0x165667919E3779F9 & WORD
-        return total ^ total >> 32
-    first, last = (int.from_bytes(part, "little") for part in (data[:4], data[-4:]))
-    seed ^= swapped(seed & 0xFFFFFFFF, 4) << 32
-    total = (last + (first << 32)) ^ (SECRET[1] ^ SECRET[2]) - seed & WORD
-    total ^= (total << 49 | total >> 15) & WORD ^ (total << 24 | total >> 40) & WORD
-    total = total * 0x9FB21C651E98DF25 & WORD
-    total = (total ^ (total >> 35) + len(data)) * 0x9FB21C651E98DF25 & WORD
-    return total ^ total >> 28
-
-
 def map_record(bytes_, key):
     assert bytes_.number(1) == 0xA7
     length, total = bytes_.varint(), bytes_.number(4)
@@ -237,11 +209,11 @@ def registers(entries):
     return found
 
 
-def registers_of(visitors):
-    """The registers to which these visitors lead."""
+def registers_of(visitors, hash_key):
+    """The registers to which these visitors lead under this hash key."""
     found = {}
     for visitor in visitors:
-        total = xxh3(visitor, 12)
+        total = siphash(hash_key, visitor)
         rank = 53 - (total & 2**52 - 1).bit_length()
         found[total >> 52] = max(rank, found.get(total >> 52, 0))
     return found

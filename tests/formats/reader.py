@@ -133,19 +133,21 @@ def beats(key, _, value):
     return [newest - i for i in range(64) if bits >> i & 1]
 
 
+ESTIMATED = 2
 ROOTS = {b"c1": (b"c", 1), b"vc1": (b"v", 2), b"ow1": (b"o", 3), b"vw1": (b"w", 1),
          b"l1": (b"l", 0), b"e1": (b"e", 5)}
 
 
 def plain_root(key, flags, value):
-    """The life of a structure that hashes nothing, and the numbers that it was made with."""
+    """The life of a structure without a map of its own, and the numbers that it was made with."""
     bytes_ = Bytes(frame(key, value, b"D"))
     layout, needs, kind, form = (bytes_.take(1) for _ in range(4))
     assert (layout, needs, form) == (b"\x01", b"\x01", b"\x00")
     _born, life = bytes_.number(4), bytes_.number(8)
     assert life % 2 == 1 and flags == (life >> 32 << 2 & 0xFFFFFFFF | 2)
-    assert bytes_.take(16) == bytes(16)
+    hash_key = bytes_.take(16)
     settings_ = tuple(bytes_.number(8) for _ in range(bytes_.number(1)))
+    assert any(hash_key) == (kind in b"vo" and settings_[-1] == ESTIMATED)
     expected, count = ROOTS[key.split(b":")[1]]
     is_used_list = kind == b"l" and settings_ == (1,)
     assert bytes_.is_over() and kind == expected and (len(settings_) == count or is_used_list)

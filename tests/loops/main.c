@@ -122,8 +122,10 @@ static void play_locks(const struct loop *loop)
     struct tally tally = {0};
     mcds_store *stores[2];
     char name[32];
+    mcds_options options = MCDS_OPTIONS_INIT;
+    options.timeout_ms = 60000; /* a server may not run for a second on a busy machine */
     for (int i = 0; i < 2; i++)
-        assert_int_equal(mcds_open(uri, NULL, &stores[i]), MCDS_OK);
+        assert_int_equal(mcds_open(uri, &options, &stores[i]), MCDS_OK);
     mcds_pipeline *pipeline = open_pipeline(stores[1], LOCKS);
     for (int i = 0; i < LOCKS; i++) {
         (void)snprintf(name, sizeof name, "%s %d", loop->name, i);

@@ -10,28 +10,13 @@
 #include <cmocka.h>
 
 #include "base/environment.h"
+#include "sim/events.h"
 #include "sim/play.h"
-#include "store/store.h"
 #include "support/dice.h"
 
-#define CLIENTS_MAX 4
-#define CLIENTS play_clients(CLIENTS_MAX)
-#define PUTS 16
-#define ALL (CLIENTS_MAX * PUTS)
-#define TAILS 40
-/* Of an event; in every second run, every second event has this length, and six fill a segment. */
-#define FILLS 2600
-#define LENGTH 9000
+#define CLIENTS play_clients(EVENTS_CLIENTS)
 #define LONG 1100000
-#define REST_MS 4000
-#define CHUNK_MS 15000
-/* Every third event of a client is so old. */
-#define OLD_MS 30000
-/* Where the clocks of the world begin, and how far back an event may be filed. */
-#define START_MS INT64_C(1767225600000)
-#define BEFORE_MS 60000
 
-enum fate { NOT_BEGUN, UNDER_WAY, PUT, DOUBTFUL, REFUSED };
 enum tag { TAG_PUT, TAG_RESTED };
 
 struct event {
@@ -41,7 +26,7 @@ struct event {
 };
 
 struct ledger {
-    struct event events[ALL];
+    struct event events[EVENTS_ALL];
     struct lengths lengths;
     mcds_sim *sim;
     bool may_lose;
@@ -72,37 +57,17 @@ struct follower {
 
 static void book(struct ledger *ledger, struct event *event, int result)
 {
-    switch (result) {
-    case MCDS_OK:
-        event->fate = PUT;
-        ledger->put++;
-        break;
-    case MCDS_AMBIGUOUS:
-        event->fate = DOUBTFUL;
-        ledger->doubts++;
-        break;
-    case MCDS_BUSY:
-    case MCDS_TIMEOUT:
-    case MCDS_UNAVAILABLE:
-    case MCDS_TOO_OLD: /* after a long pause */
-        event->fate = REFUSED;
-        break;
-    case MCDS_LOST:
-        if (ledger->may_lose) {
-            event->fate = DOUBTFUL;
-            break;
-        }
-        /* fall through */
-    default:
+    event->fate = result == MCDS_LOST && ledger->may_lose ? DOUBTFUL : events_fate(result);
+    ledger->put += event->fate == PUT;
+    ledger->doubts += result == MCDS_AMBIGUOUS;
+    if (event->fate == IMPOSSIBLE)
         (void)snprintf(ledger->wrong, sizeof ledger->wrong, "%.180s", mcds_errmsg());
-    }
 }
 
 static void put(struct writer *writer, mcds_sim_client *client)
 {
     uint32_t number = writer->first + writer->next++;
-    mcds_store *store = mcds_sim_client_store(client);
-    int64_t when_ms = number % 3 == 2 ? mcds__wall_ms(mcds__store_env(store)) - OLD_MS : 0;
+    int64_t when_ms = events_time(client, number);
     writer->ledger->events[number].fate = UNDER_WAY;
     mcds_bytes event = lengths_fill(writer->text, writer->ledger->lengths.of[number], number);
     assert_int_equal(mcds_log_put_start(writer->log, when_ms, event,
@@ -116,21 +81,21 @@ static void write_events(void *context, mcds_sim_client *client, const mcds_comp
     if (done != NULL && done->tag == TAG_PUT)
         book(writer->ledger, &writer->ledger->events[writer->first + writer->next - 1],
              done->result);
-    if (writer->next == play_calls(PUTS))
+    if (writer->next == play_calls(EVENTS_PUTS))
         return;
     if (done == NULL || done->tag == TAG_RESTED || dice_roll(&writer->random, 2) == 0) {
         put(writer, client);
         return;
     }
-    int64_t rest_ns = (int64_t)(1 + dice_roll(&writer->random, REST_MS)) * NS_PER_MS;
+    int64_t rest_ns = (int64_t)(1 + dice_roll(&writer->random, EVENTS_REST_MS)) * NS_PER_MS;
     assert_int_equal(mcds_sim_client_sleep(client, rest_ns, TAG_RESTED), MCDS_OK);
 }
 
 static struct event *event_of(struct ledger *ledger, const mcds_log_event *event)
 {
     uint32_t number = lengths_number_of(&ledger->lengths, event->event);
-    ledger->is_foreign = ledger->is_foreign || number >= ALL;
-    return number < ALL ? &ledger->events[number] : NULL;
+    ledger->is_foreign = ledger->is_foreign || number >= EVENTS_ALL;
+    return number < EVENTS_ALL ? &ledger->events[number] : NULL;
 }
 
 static bool see_fetched(void *context, const mcds_log_event *event)
@@ -153,8 +118,8 @@ static void follow(void *context, mcds_sim_client *client, const mcds_completion
 {
     struct follower *follower = context;
     if (done == NULL || done->tag == TAG_PUT) {
-        assert_int_equal(mcds_sim_client_sleep(client, REST_MS * NS_PER_MS / 2, TAG_RESTED),
-                         MCDS_OK);
+        assert_int_equal(
+            mcds_sim_client_sleep(client, EVENTS_REST_MS * NS_PER_MS / 2, TAG_RESTED), MCDS_OK);
         return;
     }
     if (follower->left == 0)
@@ -173,7 +138,7 @@ static const char *judge(const struct ledger *ledger)
         return ledger->wrong;
     if (ledger->is_foreign)
         return "an event that nobody put";
-    for (uint32_t i = 0; i < ALL; i++) {
+    for (uint32_t i = 0; i < EVENTS_ALL; i++) {
         const struct event *event = &ledger->events[i];
         if (event->fetched > 1)
             return "an event twice";
@@ -199,7 +164,7 @@ static const char *look_at_the_end(struct ledger *ledger, struct follower *follo
     int tailed = mcds_log_tail(follower->log, &follower->cursor, see_followed, ledger,
                                &follower->info);
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
-    range.first_ms = START_MS - BEFORE_MS;
+    range.first_ms = EVENTS_START_MS - EVENTS_BEFORE_MS;
     int fetched = mcds_log_scan(follower->log, &range, see_fetched, ledger, &info);
     ledger->tail_gaps = follower->info.gaps;
     ledger->gaps = info.gaps + ledger->tail_gaps;
@@ -213,43 +178,32 @@ static const char *look_at_the_end(struct ledger *ledger, struct follower *follo
     return judge(ledger);
 }
 
-static mcds_log *open_log(mcds_sim_client *client)
-{
-    mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
-    mcds_log *log = NULL;
-    options.retention_ms = 3600000;
-    options.chunk_ms = CHUNK_MS;
-    assert_int_equal(mcds_log_open(mcds_sim_client_store(client), "events", &options, &log),
-                     MCDS_OK);
-    return log;
-}
-
 static bool run(mcds_sim_options options, bool may_lose, struct ledger *totals)
 {
     static struct ledger ledger;
-    static struct writer writers[CLIENTS_MAX];
+    static struct writer writers[EVENTS_CLIENTS];
     static struct follower follower;
     mcds_sim_client *client;
     memset(&ledger, 0, sizeof ledger);
     ledger.may_lose = may_lose;
-    play_lengths(&ledger.lengths, options.seed, ALL, 0, LENGTH, LONG);
+    play_lengths(&ledger.lengths, options.seed, EVENTS_ALL, 0, EVENTS_LENGTH, LONG);
     if (options.seed % 2 == 0)
-        lengths_fill_up(&ledger.lengths, FILLS);
+        lengths_fill_up(&ledger.lengths, EVENTS_FILLS);
     assert_int_equal(play_open(&options, &ledger.sim), MCDS_OK);
     for (uint32_t i = 0; i < CLIENTS; i++) {
         struct writer *writer = &writers[i];
         writer->ledger = &ledger;
-        writer->first = i * PUTS;
+        writer->first = i * EVENTS_PUTS;
         writer->next = 0;
-        writer->random = options.seed * CLIENTS_MAX + i;
+        writer->random = options.seed * EVENTS_CLIENTS + i;
         assert_int_equal(mcds_sim_client_add(ledger.sim, write_events, &writers[i], &client),
                          MCDS_OK);
-        writers[i].log = open_log(client);
+        writers[i].log = events_open(client);
     }
-    follower = (struct follower){.ledger = &ledger, .left = play_calls(TAILS)};
-    follower.cursor.from_ms = START_MS - BEFORE_MS;
+    follower = (struct follower){.ledger = &ledger, .left = play_calls(EVENTS_TAILS)};
+    follower.cursor.from_ms = EVENTS_START_MS - EVENTS_BEFORE_MS;
     assert_int_equal(mcds_sim_client_add(ledger.sim, follow, &follower, &client), MCDS_OK);
-    follower.log = open_log(client);
+    follower.log = events_open(client);
     bool fine = mcds_sim_run(ledger.sim, 200000) == MCDS_OK;
     mcds_sim_calm(ledger.sim);
     const char *wrong = fine ? look_at_the_end(&ledger, &follower) : "it does not end";

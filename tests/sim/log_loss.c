@@ -10,39 +10,24 @@
 
 #include "base/environment.h"
 #include "mcds.h"
+#include "sim/events.h"
 #include "sim/loss.h"
 #include "sim/play.h"
-#include "store/store.h"
 #include "support/dice.h"
 
-#define CLIENTS_MAX 4
-#define CLIENTS play_clients(CLIENTS_MAX)
-#define PUTS 16
-#define ALL (CLIENTS_MAX * PUTS)
+#define CLIENTS play_clients(EVENTS_CLIENTS)
 /* Of each writer: one from the beginning, and one that is opened midway. So has a follower. */
 #define HANDLES 2
 #define FOLLOWERS 2
-#define TAILS 40
-/* Of an event; every second one has this length, and six of these fill a key. */
-#define FILLS 2600
-#define LENGTH 9000
-#define REST_MS 4000
 #define DROPS 2
 #define DROP_REST_MS 15000
-#define CHUNK_MS 15000
-/* Every third event of a client is so old. */
-#define OLD_MS 30000
 /* The clocks of two clients differ by three chunks at most, R of mcds_log_options. */
 #define SKEW_MS 22000
 /* Clocks that differ by 10 s, where several segments of a chunk are lost. */
 #define SKEW_OF_LOSSES_MS 5000
-/* Where the clocks of the world begin, and how far back an event may be filed. */
-#define START_MS INT64_C(1767225600000)
-#define BEFORE_MS 60000
 
 static const struct loss_places places = {"mcds:e1:events", "mcds:ep1:events:15000:", 1};
 
-enum fate { NOT_BEGUN, UNDER_WAY, PUT, DOUBTFUL, REFUSED };
 enum tag { TAG_CALL, TAG_RESTED };
 
 struct event {
@@ -60,7 +45,7 @@ struct drop {
 };
 
 struct ledger {
-    struct event events[ALL];
+    struct event events[EVENTS_ALL];
     struct lengths lengths;
     struct drop drops[DROPS];
     uint32_t drop_count;
@@ -78,7 +63,7 @@ struct writer {
     uint32_t first;
     uint32_t next;
     uint64_t random;
-    uint8_t text[LENGTH];
+    uint8_t text[EVENTS_LENGTH];
 };
 
 struct follower {
@@ -101,23 +86,12 @@ struct dropper {
     uint64_t random;
 };
 
-static mcds_log *open_log(mcds_sim_client *client)
-{
-    mcds_log_options options = MCDS_LOG_OPTIONS_INIT;
-    mcds_log *log = NULL;
-    options.retention_ms = 3600000;
-    options.chunk_ms = CHUNK_MS;
-    assert_int_equal(mcds_log_open(mcds_sim_client_store(client), "events", &options, &log),
-                     MCDS_OK);
-    return log;
-}
-
 /* One of the handles; the second is opened when `opens`. */
 static mcds_log *choose_log(mcds_log *logs[HANDLES], bool opens, mcds_sim_client *client,
                             uint64_t *random)
 {
     if (opens && logs[1] == NULL)
-        logs[1] = open_log(client);
+        logs[1] = events_open(client);
     return logs[1] != NULL ? logs[dice_roll(random, HANDLES)] : logs[0];
 }
 
@@ -130,23 +104,10 @@ static void rest(mcds_sim_client *client, uint64_t *random, uint64_t most_ms)
 static void book(struct ledger *ledger, struct event *event, int result)
 {
     event->ended_ns = mcds_sim_now_ns(ledger->loser.sim);
-    switch (result) {
-    case MCDS_OK:
-        event->fate = PUT;
-        ledger->put++;
-        break;
-    case MCDS_AMBIGUOUS:
-        event->fate = DOUBTFUL;
-        break;
-    case MCDS_BUSY:
-    case MCDS_TIMEOUT:
-    case MCDS_UNAVAILABLE:
-    case MCDS_TOO_OLD: /* after a long pause */
-        event->fate = REFUSED;
-        break;
-    default:
+    event->fate = events_fate(result);
+    ledger->put += event->fate == PUT;
+    if (event->fate == IMPOSSIBLE)
         (void)snprintf(ledger->wrong, sizeof ledger->wrong, "%.180s", mcds_errmsg());
-    }
 }
 
 static void put(struct writer *writer, mcds_sim_client *client)
@@ -154,9 +115,9 @@ static void put(struct writer *writer, mcds_sim_client *client)
     struct ledger *ledger = writer->ledger;
     uint32_t number = writer->first + writer->next++;
     struct event *event = &ledger->events[number];
-    mcds_store *store = mcds_sim_client_store(client);
-    int64_t when_ms = number % 3 == 2 ? mcds__wall_ms(mcds__store_env(store)) - OLD_MS : 0;
-    mcds_log *log = choose_log(writer->logs, writer->next > PUTS / 2, client, &writer->random);
+    int64_t when_ms = events_time(client, number);
+    mcds_log *log = choose_log(writer->logs, writer->next > EVENTS_PUTS / 2, client,
+                               &writer->random);
     *event = (struct event){
         .fate = UNDER_WAY, .began_ns = mcds_sim_now_ns(ledger->loser.sim), .handle = log};
     mcds_bytes bytes = lengths_fill(writer->text, ledger->lengths.of[number], number);
@@ -171,19 +132,19 @@ static void write_on(void *context, mcds_sim_client *client, const mcds_completi
     struct ledger *ledger = writer->ledger;
     if (done != NULL && done->tag == TAG_CALL)
         book(ledger, &ledger->events[writer->first + writer->next - 1], done->result);
-    if (writer->next == play_calls(PUTS))
+    if (writer->next == play_calls(EVENTS_PUTS))
         return;
     if (done == NULL || done->tag == TAG_RESTED || dice_roll(&writer->random, 2) == 0)
         put(writer, client);
     else
-        rest(client, &writer->random, REST_MS);
+        rest(client, &writer->random, EVENTS_REST_MS);
 }
 
 static struct event *event_of(struct ledger *ledger, const mcds_log_event *event)
 {
     uint32_t number = lengths_number_of(&ledger->lengths, event->event);
-    ledger->is_foreign = ledger->is_foreign || number >= ALL;
-    return number < ALL ? &ledger->events[number] : NULL;
+    ledger->is_foreign = ledger->is_foreign || number >= EVENTS_ALL;
+    return number < EVENTS_ALL ? &ledger->events[number] : NULL;
 }
 
 static bool see_scanned(void *context, const mcds_log_event *event)
@@ -222,12 +183,12 @@ static void follow(void *context, mcds_sim_client *client, const mcds_completion
     if (done != NULL && done->tag == TAG_CALL)
         note_tail(follower, client, done->result);
     if (done == NULL || done->tag == TAG_CALL) {
-        rest(client, &follower->random, REST_MS);
+        rest(client, &follower->random, EVENTS_REST_MS);
         return;
     }
-    if (follower->tails++ == play_calls(TAILS))
+    if (follower->tails++ == play_calls(EVENTS_TAILS))
         return;
-    mcds_log *log = choose_log(follower->logs, follower->tails > TAILS / 4, client,
+    mcds_log *log = choose_log(follower->logs, follower->tails > EVENTS_TAILS / 4, client,
                                &follower->random);
     assert_int_equal(mcds_log_tail_start(log, &follower->cursor, see_followed, follower,
                                          &follower->info, mcds_sim_client_pipeline(client),
@@ -295,8 +256,8 @@ static const char *judge_scan(struct ledger *ledger, mcds_log *log, const char *
     const struct loser *loser = &ledger->loser;
     mcds_log_info info = MCDS_LOG_INFO_INIT;
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
-    range.first_ms = START_MS - BEFORE_MS;
-    for (uint32_t i = 0; i < ALL; i++)
+    range.first_ms = EVENTS_START_MS - EVENTS_BEFORE_MS;
+    for (uint32_t i = 0; i < EVENTS_ALL; i++)
         ledger->events[i].scanned = 0;
     int result = mcds_log_scan(log, &range, see_scanned, ledger, &info);
     const char *wrong = judge_gaps(ledger, info.gaps);
@@ -304,7 +265,7 @@ static const char *judge_scan(struct ledger *ledger, mcds_log *log, const char *
         wrong = "a scan fails";
     if (info.corrupt > 0 || ledger->is_foreign)
         wrong = "bytes that nobody wrote";
-    for (uint32_t i = 0; i < ALL && wrong == NULL; i++) {
+    for (uint32_t i = 0; i < EVENTS_ALL && wrong == NULL; i++) {
         const struct event *event = &ledger->events[i];
         bool knows = event->handle == log ||
                      (loser->roots == 0 && !loser->is_blind && !loser->is_hidden);
@@ -313,7 +274,7 @@ static const char *judge_scan(struct ledger *ledger, mcds_log *log, const char *
                     : judge_event(ledger, event, event->scanned, info.gaps, knows);
         if (wrong != NULL)
             mcds_sim_note(loser->sim, NULL, "%s: event %u of c%u, begun at %.6f", who, i,
-                          i / PUTS + 1, (double)event->began_ns / NS_PER_S);
+                          i / EVENTS_PUTS + 1, (double)event->began_ns / NS_PER_S);
     }
     ledger->gaps += info.gaps;
     return wrong;
@@ -341,15 +302,15 @@ static const char *judge_follower(struct ledger *ledger, struct follower *follow
         wrong = "the last tail fails";
     if (follower->info.corrupt > 0 || ledger->is_foreign)
         wrong = "bytes that nobody wrote";
-    for (uint32_t i = 0; i < ALL && wrong == NULL; i++) {
+    for (uint32_t i = 0; i < EVENTS_ALL && wrong == NULL; i++) {
         const struct event *event = &ledger->events[i];
         uint32_t seen = event->followed[follower->number];
         bool is_told = follower->told_ns >= event->began_ns;
         wrong = judge_event(ledger, event, seen, seen > 1 ? gaps : is_told,
                             is_known(follower, event));
         if (wrong != NULL)
-            mcds_sim_note(loser->sim, NULL, "event %u of c%u, begun at %.6f", i, i / PUTS + 1,
-                          (double)event->began_ns / NS_PER_S);
+            mcds_sim_note(loser->sim, NULL, "event %u of c%u, begun at %.6f", i,
+                          i / EVENTS_PUTS + 1, (double)event->began_ns / NS_PER_S);
     }
     if (wrong != NULL)
         mcds_sim_note(loser->sim, NULL, "follower %u has counted %llu gaps",
@@ -360,7 +321,7 @@ static const char *judge_follower(struct ledger *ledger, struct follower *follow
 
 struct world {
     struct ledger ledger;
-    struct writer writers[CLIENTS_MAX];
+    struct writer writers[EVENTS_CLIENTS];
     struct follower followers[FOLLOWERS];
     struct dropper dropper;
     mcds_sim_client *client;
@@ -370,7 +331,7 @@ static const char *judge(struct world *world)
 {
     struct ledger *ledger = &world->ledger;
     const char *wrong = ledger->wrong[0] != '\0' ? ledger->wrong : NULL;
-    mcds_log *fresh = open_log(world->client);
+    mcds_log *fresh = events_open(world->client);
     for (uint32_t i = 0; i < FOLLOWERS && wrong == NULL; i++)
         wrong = judge_follower(ledger, &world->followers[i]);
     if (wrong == NULL)
@@ -387,10 +348,10 @@ static void open_world(struct world *world, const mcds_sim_options *options, uin
                        bool drops)
 {
     struct ledger *ledger = &world->ledger;
-    uint64_t random = options->seed * (CLIENTS_MAX + FOLLOWERS + 1);
+    uint64_t random = options->seed * (EVENTS_CLIENTS + FOLLOWERS + 1);
     mcds_sim *sim;
-    lengths_begin(&ledger->lengths, options->seed, ALL, 0, LENGTH);
-    lengths_fill_up(&ledger->lengths, FILLS);
+    lengths_begin(&ledger->lengths, options->seed, EVENTS_ALL, 0, EVENTS_LENGTH);
+    lengths_fill_up(&ledger->lengths, EVENTS_FILLS);
     assert_int_equal(play_open(options, &sim), MCDS_OK);
     ledger->loser = (struct loser){.sim = sim,
                                    .places = places,
@@ -399,23 +360,24 @@ static void open_world(struct world *world, const mcds_sim_options *options, uin
                                    .random = options->seed};
     for (uint32_t i = 0; i < CLIENTS; i++) {
         struct writer *writer = &world->writers[i];
-        *writer = (struct writer){.ledger = ledger, .first = i * PUTS, .random = random++};
+        *writer = (struct writer){
+            .ledger = ledger, .first = i * EVENTS_PUTS, .random = random++};
         assert_int_equal(mcds_sim_client_add(sim, write_on, writer, &world->client), MCDS_OK);
-        writer->logs[0] = open_log(world->client);
+        writer->logs[0] = events_open(world->client);
     }
     for (uint32_t i = 0; i < FOLLOWERS; i++) {
         struct follower *follower = &world->followers[i];
         *follower = (struct follower){.ledger = ledger, .number = i, .random = random++};
-        follower->cursor.from_ms = START_MS - BEFORE_MS;
+        follower->cursor.from_ms = EVENTS_START_MS - EVENTS_BEFORE_MS;
         assert_int_equal(mcds_sim_client_add(sim, follow, follower, &world->client), MCDS_OK);
-        follower->logs[0] = open_log(world->client);
+        follower->logs[0] = events_open(world->client);
     }
     world->dropper = (struct dropper){.ledger = ledger,
                                       .wanted = drops ? 1 + (uint32_t)(random % DROPS) : 0,
                                       .random = random};
     assert_int_equal(mcds_sim_client_add(sim, drop_on, &world->dropper, &world->client),
                      MCDS_OK);
-    world->dropper.log = open_log(world->client);
+    world->dropper.log = events_open(world->client);
     if (kinds != 0)
         loss_begin(&ledger->loser);
 }
@@ -523,6 +485,24 @@ static void every_loss_beside_drops_is_a_gap(void **state)
     run_many(LOSS_EVERY & ~LOSS_BIT(LOSS_ALL), true, 100);
 }
 
+/* Runs in which a writer found a segment made again and did not record it. */
+static void a_segment_made_again_is_recorded(void **state)
+{
+    (void)state;
+    static struct ledger totals;
+    const uint32_t every = LOSS_EVERY & ~LOSS_BIT(LOSS_ALL);
+    const struct {
+        uint32_t kinds;
+        uint64_t seed;
+    } runs[] = {
+        {LOSS_BIT(LOSS_BEGIN), 258}, {LOSS_BIT(LOSS_BEGIN), 469}, {every, 327}, {every, 427}};
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        mcds_sim_options options = fewer(network_faults(runs[i].seed));
+        options.skew_ms_max = SKEW_OF_LOSSES_MS;
+        assert_true(run(options, runs[i].kinds, false, &totals));
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_drop_hides_nothing_that_is_put_after_it),
     cmocka_unit_test(a_lost_count_loses_nothing),
@@ -532,6 +512,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_lost_beginning_is_a_gap),
     cmocka_unit_test(every_loss_is_a_gap),
     cmocka_unit_test(every_loss_beside_drops_is_a_gap),
+    cmocka_unit_test(a_segment_made_again_is_recorded),
 };
 
 PLAY_MAIN("log_loss")

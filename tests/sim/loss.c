@@ -1,4 +1,4 @@
-/* A server that loses single keys of a list or a log. */
+/* A server that loses single keys of a list, a log or a map. */
 #include "sim/loss.h"
 
 #include <setjmp.h>
@@ -10,15 +10,20 @@
 
 #include <cmocka.h>
 
+#include "base/buffer.h"
 #include "base/environment.h"
+#include "core/map/map.h"
 #include "sim/play.h"
-#include "sim/world.h"
 #include "support/dice.h"
 
 #define KEYS_MAX 256
 #define KEY_TEXT 128
 #define TRIES 40
 #define REST_MS 8000
+#define PER_MILLE 1000
+#define CUT_PER_MILLE 30
+#define EVICT_PER_MILLE 10
+#define RESTART_PER_MILLE 2
 
 struct keys {
     const struct loss_places *places;
@@ -187,4 +192,66 @@ bool loss_of_data(const struct loser *loser)
     (void)play_peek_flags(loser->sim, loser->places.root, 0, &flags);
     return (loser->seen & LOSS_DATA) != 0 || loser->roots > 1 ||
            (loser->roots == 1 && flags != loser->root_flags);
+}
+
+mcds_reply loss_ask(mcds_sim *sim, mcds_command command, mcds_bytes key)
+{
+    mcds_buffer values;
+    mcds_request request = {.command = command, .options = MCDS_NO_VALUE, .key = key};
+    mcds__buffer_init(&values, mcds_env_system(), 4096);
+    mcds__sim_execute(sim, &request, &values);
+    mcds__buffer_free(&values);
+    return request.reply;
+}
+
+static bool may_go(const struct map_loser *loser, mcds_bytes key)
+{
+    size_t first = strlen(loser->root) + 17; /* with its life */
+    if (key.length <= first)
+        return true;
+    mcds_bytes parent = {key.data, key.length == first + 2 ? first : key.length - 1};
+    mcds_reply reply = loss_ask(loser->sim, MCDS_GET, parent);
+    return reply.outcome == MCDS_OUT_OK && mcds__map_state_of(reply.flags) == MCDS__MAP_MOVED;
+}
+
+static bool makes_again(const struct map_loser *loser, const mcds_request *request)
+{
+    return request->command == MCDS_ADD && request->key.length > strlen(loser->root) + 17 &&
+           may_go(loser, request->key);
+}
+
+static bool leaves(void *context, const mcds_batch *batch)
+{
+    (void)context;
+    (void)batch;
+    return true;
+}
+
+/* A key may be gone when a request for it arrives. */
+static enum mcds__sim_fate arrives(void *context, const mcds_request *request,
+                                   int64_t *late_ns_out)
+{
+    struct map_loser *loser = context;
+    (void)late_ns_out;
+    if (loser->is_over)
+        return MCDS__SIM_PASS;
+    if (loser->restarts && dice_roll(&loser->random, PER_MILLE) < RESTART_PER_MILLE)
+        mcds__sim_restart(loser->sim);
+    if (dice_roll(&loser->random, PER_MILLE) < EVICT_PER_MILLE && may_go(loser, request->key)) {
+        (void)loss_ask(loser->sim, MCDS_DELETE, request->key);
+        mcds_sim_note(loser->sim, NULL, "the server evicts %.*s", (int)request->key.length,
+                      (const char *)request->key.data);
+    }
+    if (makes_again(loser, request))
+        return MCDS__SIM_CUT_BEFORE;
+    uint64_t fate = dice_roll(&loser->random, PER_MILLE);
+    return fate < CUT_PER_MILLE       ? MCDS__SIM_CUT_BEFORE
+           : fate < 2 * CUT_PER_MILLE ? MCDS__SIM_CUT_AFTER
+                                      : MCDS__SIM_PASS;
+}
+
+void map_loser_begin(struct map_loser *loser, mcds_sim_client *client)
+{
+    loser->script = (struct mcds__sim_script){loser, leaves, arrives};
+    client->script = &loser->script;
 }

@@ -1,9 +1,10 @@
 /* A server that loses single keys of a list or a log: the root, the count of a stream, its first
- * segment or a later one. A simulated client that evicts them in the middle of a run. */
+ * segment or a later one. A simulated client that evicts them in the middle of a run. And a server
+ * that loses keys of a map when requests for them arrive. */
 #ifndef MCDS_TESTS_SIM_LOSS_H
 #define MCDS_TESTS_SIM_LOSS_H
 
-#include "mcds/sim.h"
+#include "sim/world.h"
 
 enum loss {
     LOSS_ROOT,
@@ -50,5 +51,22 @@ void loss_begin(struct loser *loser);
 /* Whether acknowledged values may be gone: with a segment, or with a root that another has
  * replaced. */
 bool loss_of_data(const struct loser *loser);
+
+/* What the server has, or does, under a key at this moment. */
+mcds_reply loss_ask(mcds_sim *sim, mcds_command command, mcds_bytes key);
+
+/* While a key of a map is being split, a child that is gone is made again as it was when its parent
+ * was sealed, and a client that is late to a split makes a child again: docs/guarantees.md names
+ * both. So no child goes before its parent has moved, and the request of the late client is cut. */
+struct map_loser {
+    mcds_sim *sim;
+    const char *root;
+    uint64_t random;
+    bool restarts;                  /* the server also restarts empty */
+    bool is_over;                   /* it loses nothing more */
+    struct mcds__sim_script script; /* private */
+};
+/* Decides all faults of this client. */
+void map_loser_begin(struct map_loser *loser, mcds_sim_client *client);
 
 #endif

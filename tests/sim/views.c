@@ -1,5 +1,6 @@
 /* Views in the simulated world: no view is counted twice, in the value or in the database, and
- * none that was acknowledged is missing, whoever flushes when and whatever is lost on the way. */
+ * none that was acknowledged is missing, whoever flushes when and whatever is lost on the way. A drop
+ * erases what was counted before it and is not in the database, and nothing that is counted later. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,8 +24,10 @@
 #define EDGE_MS 4000
 #define REST_MS 1500
 #define ROWS 4096
+#define DROPS 3
+#define DROP_REST_MS (FLUSH_MS / 2)
 
-enum { TAG_HIT = 1, TAG_GET, TAG_FLUSH, TAG_RESTED };
+enum { TAG_HIT = 1, TAG_GET, TAG_FLUSH, TAG_RESTED, TAG_DROP };
 
 static const char *const pages[PAGES] = {"/", "/a", "/b"};
 
@@ -42,7 +45,15 @@ struct world {
     uint32_t row_count;
     uint32_t loads;
     int64_t begun[PAGES];
-    int64_t counted[PAGES];
+    int64_t acknowledged[PAGES];
+    int64_t counted[PAGES]; /* acknowledged, and begun after the last drop had ended */
+    /* When the last drop began: acknowledged, and in the database; and the interval of its end. */
+    int64_t gone[PAGES];
+    int64_t saved[PAGES];
+    uint64_t drop_slot;
+    uint32_t turns;   /* begins and ends of drops */
+    bool is_doubtful; /* a drop has failed: its deletions may come late */
+    uint64_t drops;
     const char *violation;
     uint64_t hits;
     uint64_t gets;
@@ -56,6 +67,7 @@ struct reader {
     bool flushes;
     uint64_t random;
     uint32_t page;
+    uint32_t turn; /* when its call began */
     int64_t least; /* that a get may answer */
     int64_t value;
 };
@@ -102,13 +114,28 @@ static uint64_t next(struct reader *reader, uint64_t bound)
     return dice_roll(&reader->random, bound);
 }
 
-static void judge(struct world *world, uint32_t page, const char *what, int64_t value,
-                  int64_t least)
+/* What is there now: what the last drop has left, and what was counted since. */
+static int64_t least_of(const struct world *world, uint32_t page)
 {
-    if (value >= least && value <= world->begun[page])
+    bool is_certain = !world->is_doubtful && world->turns % 2 == 0;
+    return world->loses ? 0 : world->saved[page] + (is_certain ? world->counted[page] : 0);
+}
+
+static int64_t most_of(struct world *world, uint32_t page)
+{
+    int64_t saved = 0;
+    if (world->gone[page] > 0)
+        (void)load(world, pages[page], world->drop_slot - 1, &saved);
+    return saved + world->begun[page] - world->gone[page];
+}
+
+static void judge(struct world *world, uint32_t page, const char *what, int64_t value,
+                  int64_t least, int64_t most)
+{
+    if (value >= least && value <= most)
         return;
     mcds_sim_note(world->sim, NULL, "%s %s: %lld, allowed %lld to %lld", what, pages[page],
-                  (long long)value, (long long)least, (long long)world->begun[page]);
+                  (long long)value, (long long)least, (long long)most);
     if (world->violation == NULL)
         world->violation = "a view is missing, or counted twice";
 }
@@ -116,11 +143,16 @@ static void judge(struct world *world, uint32_t page, const char *what, int64_t 
 static void book(struct reader *reader, const mcds_completion *done)
 {
     struct world *world = reader->world;
+    /* No drop has begun or ended during the call. */
+    bool is_same = world->turns == reader->turn && reader->turn % 2 == 0;
     switch (done->result) {
     case MCDS_OK:
         if (done->tag == TAG_GET)
-            judge(world, reader->page, "get", reader->value, reader->least);
-        world->counted[reader->page] += done->tag == TAG_HIT;
+            judge(world, reader->page, "get", reader->value,
+                  is_same ? reader->least : world->saved[reader->page],
+                  is_same ? most_of(world, reader->page) : world->begun[reader->page]);
+        world->counted[reader->page] += done->tag == TAG_HIT && is_same;
+        world->acknowledged[reader->page] += done->tag == TAG_HIT;
         world->hits += done->tag == TAG_HIT;
         world->gets += done->tag == TAG_GET;
         world->flushes += done->tag == TAG_FLUSH;
@@ -156,10 +188,11 @@ static int begin(struct reader *reader, mcds_pipeline *pipeline)
 {
     struct world *world = reader->world;
     reader->page = (uint32_t)next(reader, PAGES);
+    reader->turn = world->turns;
     if (reader->flushes)
         return mcds_views_flush_start(reader->views, pipeline, TAG_FLUSH);
     if (next(reader, 3) == 0) {
-        reader->least = world->loses ? 0 : world->counted[reader->page];
+        reader->least = least_of(world, reader->page);
         return mcds_views_get_start(reader->views, pages[reader->page], &reader->value,
                                     pipeline, TAG_GET);
     }
@@ -183,6 +216,54 @@ static void program(void *context, mcds_sim_client *client, const mcds_completio
     assert_int_equal(begin(reader, mcds_sim_client_pipeline(client)), MCDS_OK);
 }
 
+struct dropper {
+    struct world *world;
+    mcds_views *views;
+    uint32_t left;
+    uint64_t random;
+};
+
+static void begin_drop(struct world *world)
+{
+    world->turns++;
+    for (uint32_t page = 0; page < PAGES; page++) {
+        (void)load(world, pages[page], UINT64_MAX, &world->saved[page]);
+        world->gone[page] = world->acknowledged[page];
+        world->counted[page] = 0;
+    }
+}
+
+/* A flush may save an interval until the drop has erased it. */
+static void end_drop(struct world *world, int result)
+{
+    int64_t now_ms = START_MS + mcds_sim_now_ns(world->sim) / NS_PER_MS;
+    world->turns++;
+    world->drop_slot = (uint64_t)now_ms / FLUSH_MS;
+    world->drops += result == MCDS_OK;
+    if (result == MCDS_OK || result == MCDS_NOT_FOUND)
+        return;
+    world->is_doubtful = true;
+    memset(world->gone, 0, sizeof world->gone);
+}
+
+static void drop_on(void *context, mcds_sim_client *client, const mcds_completion *done)
+{
+    struct dropper *dropper = context;
+    if (done != NULL && done->tag == TAG_DROP)
+        end_drop(dropper->world, done->result);
+    if (done == NULL || done->tag == TAG_DROP) {
+        int64_t rest_ms = (int64_t)dice_roll(&dropper->random, 2 * DROP_REST_MS);
+        if (dropper->left-- > 0)
+            assert_int_equal(mcds_sim_client_sleep(client, rest_ms * NS_PER_MS, TAG_RESTED),
+                             MCDS_OK);
+        return;
+    }
+    begin_drop(dropper->world);
+    assert_int_equal(
+        mcds_views_drop_start(dropper->views, mcds_sim_client_pipeline(client), TAG_DROP),
+        MCDS_OK);
+}
+
 /* When everybody is done: the value, then all that has not been saved, then the database. */
 static void judge_end(struct world *world, struct reader *reader, mcds_sim_client *client)
 {
@@ -196,7 +277,8 @@ static void judge_end(struct world *world, struct reader *reader, mcds_sim_clien
                 world->violation = mcds_errmsg();
                 return;
             }
-            judge(world, page, "in the end", value, world->loses ? 0 : world->counted[page]);
+            judge(world, page, "in the end", value, least_of(world, page),
+                  most_of(world, page));
         }
         int result = mcds_views_flush(reader->views);
         assert_true(result == MCDS_OK || (world->loses && result == MCDS_LOST));
@@ -204,13 +286,15 @@ static void judge_end(struct world *world, struct reader *reader, mcds_sim_clien
     for (uint32_t page = 0; page < PAGES; page++) {
         int64_t saved = 0;
         (void)load(world, pages[page], UINT64_MAX, &saved);
-        judge(world, page, "in the database", saved, world->loses ? 0 : world->counted[page]);
+        judge(world, page, "in the database", saved, least_of(world, page),
+              most_of(world, page));
     }
 }
 
-static bool run(mcds_sim_options options, bool loses, struct world *totals)
+static bool run(mcds_sim_options options, bool loses, bool drops, struct world *totals)
 {
     static struct world world;
+    struct dropper dropper = {.world = &world, .left = DROPS, .random = options.seed};
     struct reader readers[CLIENTS_MAX];
     mcds_sim_client *client = NULL;
     mcds_views_options views_options = MCDS_VIEWS_OPTIONS_INIT;
@@ -233,6 +317,13 @@ static bool run(mcds_sim_options options, bool loses, struct world *totals)
                                          &readers[i].views),
                          MCDS_OK);
     }
+    if (drops) {
+        mcds_sim_client *droppers = NULL;
+        assert_int_equal(mcds_sim_client_add(world.sim, drop_on, &dropper, &droppers), MCDS_OK);
+        assert_int_equal(mcds_views_open(mcds_sim_client_store(droppers), "site",
+                                         &views_options, &dropper.views),
+                         MCDS_OK);
+    }
     if (mcds_sim_run(world.sim, 200000) != MCDS_OK)
         world.violation = "it does not end";
     mcds_sim_calm(world.sim);
@@ -241,10 +332,12 @@ static bool run(mcds_sim_options options, bool loses, struct world *totals)
         (void)report(world.sim, options.seed, world.violation);
     for (uint32_t i = 0; i < CLIENTS; i++)
         mcds_views_close(readers[i].views);
+    mcds_views_close(dropper.views);
     play_close(world.sim);
     totals->hits += world.hits;
     totals->gets += world.gets;
     totals->flushes += world.flushes;
+    totals->drops += world.drops;
     totals->loads += world.loads;
     return world.violation == NULL;
 }
@@ -259,36 +352,47 @@ static mcds_sim_options fewer(mcds_sim_options options)
     return options;
 }
 
-static void run_many(bool loses, uint64_t usual)
+static void run_many(bool loses, bool drops, uint64_t usual)
 {
     static struct world totals;
     memset(&totals, 0, sizeof totals);
     PLAY (seed, usual) {
         mcds_sim_options options = loses ? all_faults(seed) : network_faults(seed);
         options.skew_ms_max = loses ? 0 : 2000;
-        assert_true(run(seed % 2 == 0 ? fewer(options) : options, loses, &totals));
+        if (drops) /* a drop asks for more keys */
+            options = fewer(fewer(options));
+        assert_true(run(seed % 2 == 0 ? fewer(options) : options, loses, drops, &totals));
     }
-    SEEN(totals.hits > 0 && totals.gets > 0 && totals.flushes > 0);
-    print_message("%llu hits, %llu gets, %llu flushes, %u loads\n",
+    SEEN(totals.hits > 0 && totals.gets > 0 && totals.flushes > 0 &&
+         (totals.drops > 0) == drops);
+    print_message("%llu hits, %llu gets, %llu flushes, %llu drops, %u loads\n",
                   (unsigned long long)totals.hits, (unsigned long long)totals.gets,
-                  (unsigned long long)totals.flushes, totals.loads);
+                  (unsigned long long)totals.flushes, (unsigned long long)totals.drops,
+                  totals.loads);
 }
 
 static void every_view_counts_once(void **state)
 {
     (void)state;
-    run_many(false, 300);
+    run_many(false, false, 300);
 }
 
 static void what_is_lost_is_not_counted_twice(void **state)
 {
     (void)state;
-    run_many(true, 150);
+    run_many(true, false, 150);
+}
+
+static void a_drop_erases_what_was_counted_before(void **state)
+{
+    (void)state;
+    run_many(false, true, 150);
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_view_counts_once),
     cmocka_unit_test(what_is_lost_is_not_counted_twice),
+    cmocka_unit_test(a_drop_erases_what_was_counted_before),
 };
 
 PLAY_MAIN("views")

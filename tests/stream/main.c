@@ -72,7 +72,7 @@ static bool run_stream(struct side *sides, uint64_t seed, uint64_t commands)
         mcds_batch batch = {.requests = &get, .count = 1};
         batch.deadline_ns = mcds__monotonic_ns(sides[side].env) + PATIENCE_NS;
         mcds__store_execute(sides[side].store, 0, &batch);
-        mcds__store_capabilities(sides[side].store, &sides[side].can);
+        sides[side].can = mcds__store_can(sides[side].store);
     }
     const mcds_capabilities *one = &sides[0].can;
     const mcds_capabilities *two = &sides[1].can;

@@ -249,7 +249,7 @@ static bool live(struct crowd_member *member)
 
 static bool judge_mine(struct player *player, const struct crowd_journal *journal, int number)
 {
-    struct mine told = {0, 0, false}, doubted;
+    struct mine told = {0, 0, false}, doubted = told, begun;
     bool doubt = false;
     for (uint32_t i = 0; i < journal->count; i++) {
         const struct crowd_note *note = &journal->notes[i];
@@ -259,8 +259,11 @@ static bool judge_mine(struct player *player, const struct crowd_journal *journa
         doubted = told;
         apply(doubt ? &doubted : &told, note->verb);
     }
+    begun = told; /* a first push has made the list, which has no value yet */
+    begun.exists = told.exists || doubted.exists;
     return is_mine(player->mine, number, &told, 0, 0) ||
            (doubt && is_mine(player->mine, number, &doubted, 0, 0)) ||
+           (doubt && is_mine(player->mine, number, &begun, 0, 0)) ||
            COMPLAIN("the own list of %d is not what it was told", number);
 }
 

@@ -1,5 +1,7 @@
 /* Faults: the scenarios of visitors and online that keep their members. */
+#include "base/hash/siphash.h"
 #include "structures/faults.h"
+#include "structures/intervals.h"
 
 #define MINUTE 60000
 /* The beginning of a period of a minute. */
@@ -10,13 +12,38 @@
 #define DEEP 24
 
 static uint32_t members;
+/* The registers that a name has, in visitors and in online. */
+static bool taken[2][MCDS__HLL_REGISTERS];
+static char ann[NAME_LENGTH + 1], bob[NAME_LENGTH + 1], cat[NAME_LENGTH + 1];
 
-static const char *long_name(const char *word)
+/* False: another name has one of its registers. */
+static bool take_registers(const struct trial *trial, const char *name)
 {
-    static char capacity[NAME_LENGTH + 1];
-    int length = snprintf(capacity, sizeof capacity, "%s ", word);
-    memset(capacity + length, '.', (size_t)(NAME_LENGTH - length));
-    return capacity;
+    const void *both[2] = {trial->visitors, trial->online};
+    uint32_t at[2];
+    for (int i = 0; i < 2; i++) {
+        const struct mcds__settings *settings =
+            &((const struct mcds__intervals *)both[i])->settings;
+        uint64_t key[2] = {settings->hash_key[0], settings->hash_key[1]};
+        uint8_t rank;
+        at[i] = mcds__hll_register(mcds__siphash(key, mcds_text(name)), &rank);
+    }
+    if (taken[0][at[0]] || taken[1][at[1]])
+        return false;
+    return taken[0][at[0]] = taken[1][at[1]] = true;
+}
+
+/* A long name whose registers no other has, so that the estimate counts it. */
+static const char *name_of(const struct trial *trial, const char *word,
+                           char name[NAME_LENGTH + 1])
+{
+    int number = 0;
+    do {
+        int length = snprintf(name, NAME_LENGTH + 1, "%s %d ", word, number++);
+        memset(name + length, '.', (size_t)(NAME_LENGTH - length));
+        name[NAME_LENGTH] = '\0';
+    } while (!take_registers(trial, name));
+    return name;
 }
 
 static mcds_visitors *open_visitors(struct trial *trial)
@@ -45,12 +72,16 @@ static void prepare_none(struct trial *trial)
     trial->visitors = open_visitors(trial);
     trial->online = open_online(trial);
     trial->is_new = true;
+    memset(taken, 0, sizeof taken);
+    (void)name_of(trial, "ann", ann);
+    (void)name_of(trial, "bob", bob);
+    (void)name_of(trial, "cat", cat);
 }
 
-static void come(struct trial *trial, const char *word, int64_t at_ms)
+static void come(struct trial *trial, const char *name, int64_t at_ms)
 {
-    CHECK_RESULT(MCDS_OK, mcds_visitors_hit(trial->visitors, long_name(word), at_ms));
-    CHECK_RESULT(MCDS_OK, mcds_online_beat(trial->online, long_name(word), at_ms));
+    CHECK_RESULT(MCDS_OK, mcds_visitors_hit(trial->visitors, name, at_ms));
+    CHECK_RESULT(MCDS_OK, mcds_online_beat(trial->online, name, at_ms));
 }
 
 /* One in the last period, two in this one. */
@@ -58,9 +89,9 @@ static void prepare_few(struct trial *trial)
 {
     prepare_none(trial);
     trial->is_new = false;
-    come(trial, "ann", A_MS - 1);
-    come(trial, "ann", A_MS);
-    come(trial, "bob", A_MS);
+    come(trial, ann, A_MS - 1);
+    come(trial, ann, A_MS);
+    come(trial, bob, A_MS);
     trial->before = 2;
 }
 
@@ -76,12 +107,10 @@ static void prepare_cold(struct trial *trial)
 
 static void prepare_deep(struct trial *trial)
 {
-    char word[16];
+    char name[NAME_LENGTH + 1];
     prepare_few(trial);
-    for (; trial->before < DEEP; trial->before++) {
-        (void)snprintf(word, sizeof word, "#%llu", (unsigned long long)trial->before);
-        come(trial, word, A_MS);
-    }
+    for (; trial->before < DEEP; trial->before++)
+        come(trial, name_of(trial, "#", name), A_MS);
 }
 
 static void tell(char *state, uint64_t closed, uint64_t current)
@@ -112,14 +141,13 @@ static void read_online(struct trial *trial, char *state)
 
 static int act_hit(struct trial *trial)
 {
-    return CALL_IN(trial->suite, trial->pipeline, mcds_visitors_hit, trial->visitors,
-                   long_name("cat"), A_MS);
+    return CALL_IN(trial->suite, trial->pipeline, mcds_visitors_hit, trial->visitors, cat,
+                   A_MS);
 }
 
 static int act_beat(struct trial *trial)
 {
-    return CALL_IN(trial->suite, trial->pipeline, mcds_online_beat, trial->online,
-                   long_name("cat"), A_MS);
+    return CALL_IN(trial->suite, trial->pipeline, mcds_online_beat, trial->online, cat, A_MS);
 }
 
 /* The first call counts, and no other. */
@@ -149,8 +177,8 @@ static void judge_beat(struct trial *trial, int result)
 
 static int act_hit_known(struct trial *trial)
 {
-    return CALL_IN(trial->suite, trial->pipeline, mcds_visitors_hit, trial->visitors,
-                   long_name("ann"), A_MS);
+    return CALL_IN(trial->suite, trial->pipeline, mcds_visitors_hit, trial->visitors, ann,
+                   A_MS);
 }
 
 static void expect_no_more(const struct trial *trial, uint32_t calls, struct expected *expected)

@@ -88,7 +88,7 @@ static int begin_case(void **state)
     suite.tag = 0;
     open_one(&suite.store, &suite.pipeline, &suite.crowd);
     open_one(&suite.other, &suite.other_pipeline, &suite.other_crowd);
-    mcds__store_capabilities(suite.store, &suite.can);
+    suite.can = mcds__store_can(suite.store);
     return 0;
 }
 

@@ -3,7 +3,11 @@
 
 #include "base/buffer.h"
 #include "base/environment.h"
+#include "base/hash/hash.h"
+#include "base/hash/siphash.h"
 #include "core/map/bucket/format.h"
+#include "core/members/hyperloglog.h"
+#include "structures/intervals.h"
 #include "structures/suite.h"
 
 #define MINUTE 60000
@@ -140,6 +144,155 @@ static void whoever_stays_is_one_of_the_window(struct suite *suite)
 {
     stays(suite, MCDS_MEMBERS_EXACT);
     stays(suite, MCDS_MEMBERS_ESTIMATED);
+}
+
+/* Names of which a stranger can compute that an estimate with a known hash counts them as one, or
+ * as a few. */
+#define CHOSEN_MAX 8000
+static char chosen[CHOSEN_MAX][48];
+
+/* XXH3 multiplies the first 8 bytes, less 8 known ones and the seed, by the next 8, and adds the
+ * last 16. */
+static void choose_for_xxh3(int count)
+{
+    static const char head[] = "\xc4\xfe\x6c\x39\x23\xa4\x4b\xbe"; /* those, and the seed 12 */
+    uint64_t hash = 0;
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(chosen[i], sizeof chosen[i], "%s%08d%016d", head, i, 0);
+        uint64_t other = mcds__hash(12, mcds_text(chosen[i]));
+        assert_true(i == 0 || other == hash);
+        hash = other;
+    }
+}
+
+/* Under a hash key that somebody knows these have a few registers. */
+static void choose_for_siphash(int count)
+{
+    static const uint64_t known[2] = {0, 0};
+    unsigned number = 0;
+    for (int i = 0; i < count; i++) {
+        uint8_t rank;
+        do {
+            (void)snprintf(chosen[i], sizeof chosen[i], "%u", number++);
+        } while (mcds__hll_register(mcds__siphash(known, mcds_text(chosen[i])), &rank) >= 16);
+    }
+}
+
+/* All of them in the bucket, by this store's handle. */
+static void beat_chosen(mcds_store *store, mcds_online *online, int count, int64_t at_ms)
+{
+    mcds_pipeline *pipeline = NULL;
+    mcds_completion done;
+    CHECK_RESULT(MCDS_OK, mcds_pipeline_open(store, NULL, &pipeline));
+    for (int i = 0; i < count; i++)
+        CHECK_RESULT(MCDS_OK, mcds_online_beat_start(online, chosen[i], at_ms, pipeline, 1));
+    while (mcds_pipeline_next(pipeline, &done) == MCDS_OK)
+        assert_true(done.result == MCDS_OK || done.result == MCDS_EXISTS);
+    mcds_pipeline_close(pipeline);
+}
+
+static void assert_estimate(uint64_t value, int count)
+{
+    if (fabs((double)value - count) >= 5 * MCDS__HLL_ERROR * count)
+        fail_msg("%llu for %d", (unsigned long long)value, count);
+}
+
+/* Two handles, each with the bucket that it makes. The window is their union. */
+static void count_chosen(struct suite *suite, int count)
+{
+    const char *name = fresh_name(suite, "o");
+    mcds_online *online = open_online(suite->store, name, MCDS_MEMBERS_ESTIMATED);
+    mcds_online *other = open_online(suite->other, name, MCDS_MEMBERS_ESTIMATED);
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
+    beat_chosen(suite->store, online, count, A_MS);
+    CHECK(MCDS_OK, suite, mcds_online_get, online, A_MS, &value);
+    assert_estimate(value.current, count);
+    beat_chosen(suite->other, other, count, A_MS + MINUTE);
+    beat_chosen(suite->other, other, count, A_MS);
+    CHECK_OTHER(MCDS_OK, suite, mcds_online_get, other, A_MS + MINUTE, &value);
+    assert_estimate(value.closed, count);
+    assert_true(value.current == 0 && !value.reborn);
+    mcds_online_close(online);
+    mcds_online_close(other);
+}
+
+static void chosen_names_are_counted(struct suite *suite)
+{
+    int count = suite->can.durable ? CHOSEN_MAX / 16 : CHOSEN_MAX;
+    choose_for_xxh3(count);
+    count_chosen(suite, count);
+    choose_for_siphash(CHOSEN_MAX / 16);
+    count_chosen(suite, CHOSEN_MAX / 16);
+}
+
+/* The store has lost the settings, and another handle has made others: a window with buckets of
+ * both hash keys counts nobody twice, and says that it may count too few. Then both handles use
+ * the new key. */
+static void a_lost_hash_key_counts_nobody_twice(struct suite *suite)
+{
+    const char *name = fresh_name(suite, "o");
+    int count = CHOSEN_MAX / 16;
+    mcds_online *online = open_online(suite->store, name, MCDS_MEMBERS_ESTIMATED);
+    mcds_online *other = open_online(suite->other, name, MCDS_MEMBERS_ESTIMATED);
+    struct raw_key settings = raw_key(suite, MCDS__TAG_ONLINE, name, -1);
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
+    choose_for_siphash(count);
+    beat_chosen(suite->store, online, count, A_MS);
+    assert_int_equal(raw_delete(suite, &settings), MCDS_OUT_OK);
+    beat_chosen(suite->other, other, count, A_MS + MINUTE);
+    beat_chosen(suite->store, online, count, A_MS + MINUTE);
+    CHECK_OTHER(MCDS_OK, suite, mcds_online_get, other, A_MS + MINUTE, &value);
+    assert_estimate(value.closed + value.current, count);
+    assert_true(value.reborn);
+    for (int i = 2; i < 5; i++)
+        beat_chosen(suite->store, online, count, A_MS + i * MINUTE);
+    CHECK_OTHER(MCDS_OK, suite, mcds_online_get, other, A_MS + 4 * MINUTE, &value);
+    assert_estimate(value.closed + value.current, count);
+    assert_false(value.reborn);
+    mcds_online_close(online);
+    mcds_online_close(other);
+}
+
+/* A handle that makes lost settings again keeps their hash key, also one that it has only read. */
+static void settings_are_made_again_with_their_hash_key(struct suite *suite)
+{
+    uint8_t value[2][256];
+    size_t length[2];
+    if (suite->own_clock)
+        skip_because("this store's clock is its own");
+    const char *name = fresh_name(suite, "o");
+    mcds_online *first = open_online(suite->store, name, MCDS_MEMBERS_ESTIMATED);
+    mcds_online *online = open_online(suite->other, name, MCDS_MEMBERS_ESTIMATED);
+    struct raw_key settings = raw_key(suite, MCDS__TAG_ONLINE, name, -1);
+    CHECK(MCDS_OK, suite, mcds_online_beat, first, "ann", 0);
+    CHECK_OTHER(MCDS_EXISTS, suite, mcds_online_beat, online, "ann", 0);
+    assert_true(raw_read(suite, &settings, value[0], sizeof value[0], &length[0]));
+    assert_int_equal(raw_delete(suite, &settings), MCDS_OUT_OK);
+    pass_ms(suite, 10 * MINUTE);
+    CHECK_OTHER(MCDS_OK, suite, mcds_online_beat, online, "ann", 0);
+    assert_true(raw_read(suite, &settings, value[1], sizeof value[1], &length[1]));
+    assert_int_equal(length[0], length[1]);
+    /* after the head of the frame: life, hash key (docs/formats.md) */
+    assert_memory_not_equal(value[0] + 4 + 8, value[1] + 4 + 8, 8);
+    assert_memory_equal(value[0] + 4 + 16, value[1] + 4 + 16, 16);
+    mcds_online_close(first);
+    mcds_online_close(online);
+}
+
+/* The table of a read is in memory only, and each read hashes the names differently. */
+static void each_read_hashes_differently(struct suite *suite)
+{
+    mcds_visitors *visitors = open_visitors(suite->store, fresh_name(suite, "v"),
+                                            MCDS_MEMBERS_EXACT);
+    struct mcds__members *members = ((struct mcds__intervals *)(void *)visitors)->members;
+    struct mcds__members_read reads[2];
+    for (int i = 0; i < 2; i++)
+        mcds__members_read_begin(&reads[i], members, 0, 1, false);
+    for (int i = 0; i < 2; i++)
+        assert_true(reads[0].seeds[i] != reads[1].seeds[i]);
+    for (int i = 0; i < 2; i++)
+        mcds__members_read_end(&reads[i]);
+    mcds_visitors_close(visitors);
 }
 
 static void fill(mcds_store *store, mcds_visitors *visitors, int count)
@@ -436,6 +589,10 @@ static const struct suite_case cases[] = {
     CASE(a_member_counts_once_a_period),
     CASE(the_estimate_takes_a_part_of_the_last_period),
     CASE(whoever_stays_is_one_of_the_window),
+    CASE_ONCE(chosen_names_are_counted),
+    CASE_ONCE(a_lost_hash_key_counts_nobody_twice),
+    CASE(settings_are_made_again_with_their_hash_key),
+    CASE_ONCE(each_read_hashes_differently),
     CASE_ONCE(many_members_are_all_counted),
     CASE_ONCE(many_members_are_estimated),
     CASE_ONCE(the_estimate_is_near_the_exact_number),

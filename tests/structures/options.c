@@ -337,6 +337,17 @@ static void counters_tell_how_they_were_made(struct suite *suite)
     CHECK_RESULT(MCDS_OK, mcds_counter_made_with(suite->store, name, &options));
     assert_int_equal(options.stripes, 0);
     assert_int_equal(options.flags, MCDS_COUNTER_SIGNED);
+    options.flags = 0;
+    CHECK_RESULT(MCDS_OK, mcds_counter_made_with(suite->store, name, &options));
+    assert_int_equal(options.flags, 0);
+    const char *below = fresh_name(suite, "signed");
+    options.flags = MCDS_COUNTER_SIGNED;
+    CHECK_RESULT(MCDS_OK, mcds_counter_open(suite->store, below, &options, &counter));
+    CHECK(MCDS_OK, suite, mcds_counter_add, counter, -1, NULL);
+    mcds_counter_close(counter);
+    options.flags = 0;
+    CHECK_RESULT(MCDS_OK, mcds_counter_made_with(suite->store, below, &options));
+    assert_int_equal(options.flags, MCDS_COUNTER_SIGNED);
     struct raw_key key = raw_key(suite, MCDS__TAG_COUNTER, name, -1);
     assert_int_equal(raw_set(suite, &key, "no counter"), MCDS_OUT_OK);
     CHECK_RESULT(MCDS_CORRUPT, mcds_counter_made_with(suite->store, name, &options));

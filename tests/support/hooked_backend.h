@@ -17,6 +17,7 @@ struct hooked_backend {
     void *context;
     mcds_batch *batch; /* of that request alone, while the hook sees it */
     uint64_t batches;
+    uint64_t value_max; /* 0: that of memory: */
 };
 
 static void hooked_submit(void *session, mcds_batch *first)
@@ -42,6 +43,8 @@ static void hooked_capabilities(void *state, mcds_capabilities *out)
 {
     struct hooked_backend *backend = state;
     mcds__backend_memory.capabilities(backend->inner, out);
+    if (backend->value_max != 0)
+        out->value_max = backend->value_max;
 }
 
 static void hooked_close(void *state)

@@ -94,7 +94,7 @@ static inline enum mcds__step step_push(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind push_kind = {"push", "push", sizeof(struct push),
-                                                      step_push};
+                                                      step_push, NULL};
 
 /* A store behind a counting backend, and a pipeline. */
 struct world {
@@ -102,15 +102,10 @@ struct world {
     struct counting_backend counting;
     mcds_store *store;
     mcds_pipeline *pipeline;
-    struct mcds__handle handle; /* on nothing */
+    struct mcds__handle *handle; /* on nothing */
     uint32_t started;
     struct told told[OPERATIONS_MAX];
 };
-
-static inline void keep_handle(struct mcds__handle *handle)
-{
-    (void)handle;
-}
 
 static inline void begin_on(struct world *world, const char *uri, bool counted)
 {
@@ -127,7 +122,8 @@ static inline void begin_on(struct world *world, const char *uri, bool counted)
     else
         assert_int_equal(mcds_open(uri, &options, &world->store), MCDS_OK);
     assert_int_equal(mcds_pipeline_open(world->store, &depth, &world->pipeline), MCDS_OK);
-    mcds__handle_begin(&world->handle, world->store, keep_handle);
+    world->handle = mcds__handle_open("x", world->store, "x", sizeof *world->handle, NULL);
+    assert_non_null(world->handle);
 }
 
 static inline void begin(struct world *world)
@@ -138,7 +134,7 @@ static inline void begin(struct world *world)
 static inline void end(struct world *world)
 {
     mcds_pipeline_close(world->pipeline);
-    mcds__handle_release(&world->handle);
+    mcds__handle_release(world->handle);
     mcds_close(world->store);
     assert_int_equal(world->fake.blocks, 0);
 }
@@ -148,8 +144,7 @@ static inline void start(struct world *world, const struct push *example, const 
                          const char *value, size_t length)
 {
     int result = MCDS_OK;
-    struct push *push = mcds__pipeline_new(world->pipeline, &world->handle, &push_kind,
-                                           &result);
+    struct push *push = mcds__pipeline_new(world->pipeline, world->handle, &push_kind, &result);
     assert_non_null(push);
     *push = *example;
     mcds__operation_begin(&push->base, &push_kind, world->store, "x", 0);
@@ -157,7 +152,9 @@ static inline void start(struct world *world, const struct push *example, const 
     push->told = &world->told[world->started];
     push->key = key;
     push->value = (mcds_bytes){value, length};
-    assert_int_equal(mcds__launch(&push->base, world->pipeline, world->started++), MCDS_OK);
+    assert_int_equal(
+        mcds__call_launch(&push->base, MCDS__START(world->pipeline, world->started++)),
+        MCDS_OK);
 }
 
 /* Take every completion; each comes once. */

@@ -194,7 +194,7 @@ static void the_waiting_call_goes_alone(void **state)
     push.told = &world.told[0];
     push.key = "k";
     push.value = (mcds_bytes){"x", 1};
-    assert_int_equal(mcds__launch(&push.base, NULL, 0), MCDS_OK);
+    assert_int_equal(mcds__call_launch(&push.base, NULL), MCDS_OK);
     assert_int_equal(world.told[0].size, 1);
     end(&world);
 }

@@ -27,7 +27,7 @@ static void what_is_too_much_goes_alone(void **state)
     mcds_capabilities can;
     (void)state;
     begin_on(&world, "memory:?strict=1", true);
-    mcds__store_capabilities(world.store, &can);
+    can = mcds__store_can(world.store);
     assert_true(can.value_max <= sizeof value);
     memset(value, 'x', sizeof value);
     store_value(&world, "k", value, (size_t)can.value_max - 150);

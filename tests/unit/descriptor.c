@@ -13,12 +13,13 @@
 
 #define LAYOUT_AT MCDS__FRAME_HEAD
 #define NEEDS_AT (MCDS__FRAME_HEAD + 1)
+#define COUNT_AT (MCDS__FRAME_HEAD + 32)
 
 static const mcds_bytes key = {"ns:s2:x", 7};
 
 struct drawn {
     struct mcds__descriptor descriptor;
-    uint8_t value[MCDS__DESCRIPTOR_CAPACITY + 1];
+    uint8_t value[MCDS__DESCRIPTOR_CAPACITY + 8]; /* of one setting more than there may be */
     size_t length;
 };
 
@@ -124,6 +125,15 @@ static void reads_a_later_layout_that_allows_it(void **state)
     assert_int_equal(open_changed(&drawn, LAYOUT_AT, MCDS__DESCRIPTOR_LAYOUT, 1), MCDS_CORRUPT);
 }
 
+static void refuses_more_settings_than_there_may_be(void **state)
+{
+    (void)state;
+    struct drawn drawn;
+    draw(&drawn, MCDS__DESCRIPTOR_SETTINGS_MAX);
+    assert_int_equal(open_changed(&drawn, COUNT_AT, MCDS__DESCRIPTOR_SETTINGS_MAX + 1, 8),
+                     MCDS_CORRUPT);
+}
+
 static void flags_tell_one_life_from_another(void **state)
 {
     (void)state;
@@ -145,6 +155,7 @@ int main(void)
         cmocka_unit_test(refuses_another_kind),
         cmocka_unit_test(says_that_a_newer_version_is_needed),
         cmocka_unit_test(reads_a_later_layout_that_allows_it),
+        cmocka_unit_test(refuses_more_settings_than_there_may_be),
         cmocka_unit_test(flags_tell_one_life_from_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,8 @@
 #include "support/hooked_backend.h"
 
 #define ROWS 60000
+#define VALUES 600
+#define SLOW_MS (TIMEOUT_MS / 4) /* with all requests less than half: the time of a first try */
 #define TIMEOUT_MS 1000
 /* Of one of them, 64 are less than a timeout. */
 #define REQUEST_MS 2
@@ -31,7 +33,10 @@ struct world {
     struct hooked_backend backend;
     mcds_store *store;
     bool is_endless;
-    bool has_parts; /* of a list or log; else it has keys of a map */
+    bool has_parts;      /* of a list or log; else it has keys of a map */
+    bool has_records;    /* one in each part */
+    uint8_t record_flag; /* of each: MCDS__SEGMENT_FILED in a log */
+    uint32_t records;
     char root[252];
     char mark[252];      /* where a clear has put an end */
     size_t first_length; /* of the first key of the map */
@@ -82,6 +87,25 @@ static bool pretend_key(struct world *world, mcds_request *request)
     return true;
 }
 
+/* A part that is closed and holds one record, which no other part holds. */
+static bool pretend_record(struct world *world, mcds_request *request)
+{
+    uint8_t whole[MCDS__SEGMENT_LIMIT + 1] = {0};
+    mcds_buffer record;
+    mcds__buffer_init(&record, mcds_env_system(), 4096);
+    assert_true(mcds__segment_put(
+        &record, &(struct mcds__segment_record){.flags = world->record_flag,
+                                                .writer = 1,
+                                                .seq = ++world->records,
+                                                .filed_ms = world->fake.wall_ns / 1000000,
+                                                .payload = mcds_text("v")}));
+    mcds__segment_address(record.data, record.length, request->key, 0);
+    size_t begin = mcds__segment_put_opening(whole, request->key, INCARNATION);
+    memcpy(whole + begin, record.data, record.length);
+    mcds__buffer_free(&record);
+    return pretend(world, request, INCARNATION, (mcds_bytes){whole, sizeof whole});
+}
+
 /* Every part is closed, and holds nothing that can be read. */
 static bool pretend_part(struct world *world, mcds_request *request)
 {
@@ -110,6 +134,8 @@ static bool answer(void *context, mcds_request *request)
     }
     if (request->command != MCDS_GET)
         return false;
+    if (world->has_records)
+        return pretend_record(world, request);
     if (world->has_parts)
         return pretend_part(world, request);
     return request->key.length >= world->first_length && pretend_key(world, request);
@@ -260,15 +286,149 @@ static void a_list(void **state)
     end(&world);
 }
 
+static bool note_value(void *context, mcds_bytes value)
+{
+    struct world *world = context;
+    (void)value;
+    world->seen++;
+    return true;
+}
+
+static bool note_event(void *context, const mcds_log_event *event)
+{
+    struct world *world = context;
+    (void)event;
+    world->seen++;
+    return true;
+}
+
+/* A scan of nothing new lasts a timeout. */
+static void a_scan_of_a_list(void **state)
+{
+    static struct world world;
+    (void)state;
+    mcds_list *list = make_list(&world);
+    int64_t from_ns = world.fake.monotonic_ns;
+    assert_int_equal(mcds_list_scan(list, 0, 0, note_value, &world), MCDS_TIMEOUT);
+    assert_in_range(timeouts_since(&world, from_ns), 1, 2);
+    mcds_list_close(list);
+    end(&world);
+}
+
+/* Each reply brings values that nobody has pushed. */
+static void values_without_end_end(void **state)
+{
+    static struct world world;
+    (void)state;
+    mcds_list *list = make_list(&world);
+    world.has_records = true;
+    world.slowness_ms = SLOW_MS;
+    int64_t from_ns = world.fake.monotonic_ns;
+    assert_int_equal(mcds_list_scan(list, 0, 0, note_value, &world), MCDS_TIMEOUT);
+    assert_in_range(timeouts_since(&world, from_ns), 1, CALL_TIMEOUTS);
+    assert_true(world.seen > 0);
+    mcds_list_close(list);
+    end(&world);
+}
+
+static bool take_long(void *context, mcds_bytes value)
+{
+    struct world *world = context;
+    (void)value;
+    world->seen++;
+    fake_env_advance_ms(&world->fake, 2 * TIMEOUT_MS);
+    return true;
+}
+
+/* The time in the caller's function is not the server's. */
+static void a_visitor_may_take_long(void **state)
+{
+    static struct world world;
+    static const char text[1000];
+    mcds_list *list = NULL;
+    (void)state;
+    begin(&world);
+    assert_int_equal(mcds_list_open(world.store, "l", NULL, &list), MCDS_OK);
+    for (uint32_t i = 0; i < VALUES; i++)
+        assert_int_equal(mcds_list_push(list, (mcds_bytes){text, sizeof text}), MCDS_OK);
+    int64_t from_ns = world.fake.monotonic_ns;
+    assert_int_equal(mcds_list_scan(list, 0, 0, take_long, &world), MCDS_OK);
+    assert_int_equal(world.seen, VALUES);
+    assert_true(timeouts_since(&world, from_ns) > CALL_TIMEOUTS);
+    mcds_list_close(list);
+    end(&world);
+}
+
+static mcds_log *make_log(struct world *world)
+{
+    mcds_log *log = NULL;
+    begin(world);
+    assert_int_equal(mcds_log_open(world->store, "g", NULL, &log), MCDS_OK);
+    assert_int_equal(mcds_log_put(log, 0, mcds_text("a")), MCDS_OK);
+    turn_endless(world, true);
+    world->record_flag = MCDS__SEGMENT_FILED;
+    return log;
+}
+
+/* What each part holds cannot be read, or is an event that nobody has put. */
+static void scan_a_log(bool has_records, bool newest_first)
+{
+    static struct world world;
+    mcds_log *log = make_log(&world);
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    range.newest_first = newest_first;
+    world.has_records = has_records;
+    world.slowness_ms = has_records && !newest_first ? SLOW_MS : TIMEOUT_MS / 10;
+    int64_t from_ns = world.fake.monotonic_ns;
+    assert_int_equal(mcds_log_scan(log, &range, note_event, &world, NULL), MCDS_TIMEOUT);
+    assert_in_range(timeouts_since(&world, from_ns), 1, has_records ? CALL_TIMEOUTS : 2);
+    assert_int_equal(world.seen > 0, has_records);
+    mcds_log_close(log);
+    end(&world);
+}
+
+static void a_scan_of_a_log(void **state)
+{
+    (void)state;
+    scan_a_log(false, false);
+    scan_a_log(false, true);
+}
+
+static void events_without_end_end(void **state)
+{
+    (void)state;
+    scan_a_log(true, false);
+    scan_a_log(true, true);
+}
+
+static void follow_a_log(bool has_records)
+{
+    static struct world world;
+    mcds_log *log = make_log(&world);
+    mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+    cursor.from_ms = world.fake.wall_ns / 1000000 - 1000;
+    world.has_records = has_records;
+    world.slowness_ms = has_records ? SLOW_MS : TIMEOUT_MS / 10;
+    int64_t from_ns = world.fake.monotonic_ns;
+    assert_int_equal(mcds_log_tail(log, &cursor, note_event, &world, NULL), MCDS_TIMEOUT);
+    assert_in_range(timeouts_since(&world, from_ns), 1, has_records ? CALL_TIMEOUTS : 2);
+    assert_int_equal(world.seen > 0, has_records);
+    mcds_log_close(log);
+    end(&world);
+}
+
+static void a_tail_of_a_log(void **state)
+{
+    (void)state;
+    follow_a_log(false);
+    follow_a_log(true);
+}
+
 static void a_log(void **state)
 {
     static struct world world;
-    mcds_log *log = NULL;
     (void)state;
-    begin(&world);
-    assert_int_equal(mcds_log_open(world.store, "g", NULL, &log), MCDS_OK);
-    assert_int_equal(mcds_log_put(log, 0, mcds_text("a")), MCDS_OK);
-    turn_endless(&world, true);
+    mcds_log *log = make_log(&world);
     int64_t from_ns = world.fake.monotonic_ns;
     assert_int_equal(mcds_log_drop(log), MCDS_AMBIGUOUS);
     assert_in_range(timeouts_since(&world, from_ns), 1, CALL_TIMEOUTS);
@@ -284,6 +444,12 @@ int main(void)
         cmocka_unit_test(what_comes_forward_may_take_long),
         cmocka_unit_test(a_list),
         cmocka_unit_test(a_log),
+        cmocka_unit_test(a_scan_of_a_list),
+        cmocka_unit_test(values_without_end_end),
+        cmocka_unit_test(a_visitor_may_take_long),
+        cmocka_unit_test(a_scan_of_a_log),
+        cmocka_unit_test(events_without_end_end),
+        cmocka_unit_test(a_tail_of_a_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

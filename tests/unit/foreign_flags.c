@@ -1,5 +1,6 @@
 /* Every key of every structure, stored again with other client flags, as a tool does that copies
- * values alone: a call ends after a few round trips, and never takes the contents for less. */
+ * values alone: a call ends after a few round trips, and never takes the contents for less. And
+ * marks with contents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +16,11 @@
 #include "support/hooked_backend.h"
 
 #define KEYS_MAX 64
-#define BYTES_MAX 16384
+#define BYTES_MAX 20480
 #define ELEMENTS 200
+/* Values that fill more than one segment. */
+#define LONG_ELEMENTS 24
+#define LONG_LENGTH 1000
 /* Round trips of one call, and what is far too much. */
 #define TRIPS_MAX 40
 #define FUSE 2000
@@ -275,6 +279,31 @@ static int drop_list(struct world *world)
     WITH(list, NULL, mcds_list_drop(list));
 }
 
+static mcds_bytes long_element(uint32_t number)
+{
+    static char text[LONG_LENGTH];
+    memset(text, 'a' + (int)number, sizeof text);
+    return (mcds_bytes){text, sizeof text};
+}
+
+static void make_long_list(struct world *world)
+{
+    mcds_list *list = NULL;
+    assert_int_equal(mcds_list_open(world->store, "x", NULL, &list), MCDS_OK);
+    for (uint32_t i = 0; i < LONG_ELEMENTS; i++)
+        assert_int_equal(mcds_list_push(list, long_element(i)), MCDS_OK);
+    mcds_list_close(list);
+}
+
+static int scan_long_list(struct world *world)
+{
+    WITH(list, NULL, judge(world, mcds_list_scan(list, 0, 0, see_value, world), LONG_ELEMENTS));
+}
+
+/* A drop reads few chunks. */
+static const mcds_log_options short_log = {
+    .size = sizeof short_log, .retention_ms = 3600000, .chunk_ms = 60000};
+
 static bool see_event(void *context, const mcds_log_event *event)
 {
     return see_value(context, event->event);
@@ -283,26 +312,49 @@ static bool see_event(void *context, const mcds_log_event *event)
 static void make_log(struct world *world)
 {
     mcds_log *log = NULL;
-    assert_int_equal(mcds_log_open(world->store, "x", NULL, &log), MCDS_OK);
+    assert_int_equal(mcds_log_open(world->store, "x", &short_log, &log), MCDS_OK);
     for (uint32_t i = 0; i < ELEMENTS; i++)
         assert_int_equal(mcds_log_put(log, 0, element(i)), MCDS_OK);
     mcds_log_close(log);
 }
 
-static int scan_log(struct world *world)
+static int scan_log_of(struct world *world, uint32_t count)
 {
     mcds_log_info info = MCDS_LOG_INFO_INIT;
-    WITH(log, NULL, mcds_log_scan(log, NULL, see_event, world, &info));
+    mcds_log *log = NULL;
+    assert_int_equal(mcds_log_open(world->store, "x", &short_log, &log), MCDS_OK);
+    int result = judge(world, mcds_log_scan(log, NULL, see_event, world, &info), count);
+    mcds_log_close(log);
+    return result == LESS && info.gaps + info.corrupt > 0 ? MCDS_CORRUPT : result;
+}
+
+static int scan_log(struct world *world)
+{
+    return scan_log_of(world, ELEMENTS);
+}
+
+static int scan_long_log(struct world *world)
+{
+    return scan_log_of(world, LONG_ELEMENTS);
+}
+
+static void make_long_log(struct world *world)
+{
+    mcds_log *log = NULL;
+    assert_int_equal(mcds_log_open(world->store, "x", &short_log, &log), MCDS_OK);
+    for (uint32_t i = 0; i < LONG_ELEMENTS; i++)
+        assert_int_equal(mcds_log_put(log, 0, long_element(i)), MCDS_OK);
+    mcds_log_close(log);
 }
 
 static int put_in_log(struct world *world)
 {
-    WITH(log, NULL, mcds_log_put(log, 0, mcds_text("more")));
+    WITH(log, &short_log, mcds_log_put(log, 0, mcds_text("more")));
 }
 
 static int drop_log(struct world *world)
 {
-    WITH(log, NULL, mcds_log_drop(log));
+    WITH(log, &short_log, mcds_log_drop(log));
 }
 
 static void make_array(struct world *world)
@@ -468,7 +520,9 @@ static const struct subject subjects[] = {
      drop_list_of_set},
     {"table", true, make_table, scan_table, incr_in_table, drop_table},
     {"list", false, make_list, scan_list, push, drop_list},
+    {"list, long", false, make_long_list, scan_long_list, push, drop_list},
     {"log", false, make_log, scan_log, put_in_log, drop_log},
+    {"log, long", false, make_long_log, scan_long_log, put_in_log, drop_log},
     {"array", false, make_array, scan_array, change_array, drop_array},
     {"visitors", false, make_visitors, get_visitors, hit_visitors, drop_visitors},
     {"online", false, make_online, get_online, beat_online, drop_online},
@@ -521,6 +575,21 @@ static void with_other_flags(struct world *world, const struct world *saved,
     }
 }
 
+/* With these flags a segment looks like the mark after the last one. A push or a put must not take
+ * the stream for ended: with the right flags everything is there again. */
+static void keeps_all(struct world *world, const struct world *saved,
+                      const struct subject *subject, uint32_t number)
+{
+    restore(world, saved);
+    put(world, &saved->items[number], UINT32_MAX);
+    int result = call(world, subject->write);
+    put(world, &saved->items[number], saved->items[number].flags);
+    int after = call(world, subject->read);
+    if (after != MCDS_OK)
+        fail_msg("%s: after a write with %s as a mark, which was %d: %d", subject->name,
+                 saved->items[number].key, result, after);
+}
+
 static void try_subject(const struct subject *subject)
 {
     static struct world world;
@@ -533,8 +602,11 @@ static void try_subject(const struct subject *subject)
         uint32_t flags = saved.items[i].flags;
         const uint32_t others[] = {flags ^ 1, flags ^ 2, flags ^ 3, flags ^ 16, 0, UINT32_MAX};
         for (size_t j = 0; j < sizeof others / sizeof others[0]; j++)
-            if (others[j] != flags && (subject->is_map || others[j] != UINT32_MAX))
+            if (others[j] != flags)
                 with_other_flags(&world, &saved, subject, i, others[j]);
+        if (strstr(saved.items[i].key, ":lp1:") != NULL ||
+            strstr(saved.items[i].key, ":ep1:") != NULL)
+            keeps_all(&world, &saved, subject, i);
     }
     mcds_close(world.store);
     assert_int_equal(world.fake.blocks, 0);
@@ -593,12 +665,97 @@ static void a_root_with_other_flags_is_corrupt(void **state)
     mcds_close(world.store);
 }
 
+/* In a log, no segment is a mark: its events are not passed in silence, in whatever order. */
+static void a_segment_of_a_log_is_no_mark(void **state)
+{
+    (void)state;
+    static struct world world;
+    mcds_log *log = NULL;
+    begin(&world, burn);
+    make_long_log(&world);
+    save(&world);
+    assert_int_equal(mcds_log_open(world.store, "x", &short_log, &log), MCDS_OK);
+    for (uint32_t i = 0; i < world.count; i++) {
+        struct item *item = &world.items[i];
+        mcds_log_range range = MCDS_LOG_RANGE_INIT;
+        mcds_log_cursor cursor = MCDS_LOG_CURSOR_INIT;
+        mcds_log_info scanned = MCDS_LOG_INFO_INIT;
+        mcds_log_info followed = MCDS_LOG_INFO_INIT;
+        range.newest_first = true;
+        if (item->length < LONG_LENGTH)
+            continue;
+        put(&world, item, UINT32_MAX);
+        cursor.from_ms = 1;
+        assert_int_equal(mcds_log_scan(log, &range, see_event, &world, &scanned), MCDS_OK);
+        assert_int_equal(scanned.corrupt, 1);
+        world.seen = 0;
+        for (int call = 0; call < 3; call++)
+            assert_int_equal(mcds_log_tail(log, &cursor, see_event, &world, &followed),
+                             MCDS_OK);
+        assert_int_equal(followed.corrupt, 1);
+        assert_in_range(world.seen, 1, LONG_ELEMENTS - 1); /* those of the other segment */
+        put(&world, item, item->flags);
+    }
+    mcds_log_close(log);
+    mcds_close(world.store);
+    assert_int_equal(world.fake.blocks, 0);
+}
+
+/* The mark of a dropped life is the only key that this handle has not seen. */
+static void damage_mark(struct world *world)
+{
+    struct item *mark = NULL;
+    list_keys(world);
+    for (uint32_t i = 0; i < world->count; i++)
+        mark = &world->items[i];
+    assert_true(world->count == 1 && mark != NULL);
+    mark->length = 1;
+    mark->bytes[0] = 0;
+    put(world, mark, mark->flags);
+}
+
+#define DAMAGED_MARK(kind, options, read)                                                      \
+    static struct world world;                                                                 \
+    mcds_##kind *kind = NULL;                                                                  \
+    begin(&world, burn);                                                                       \
+    make_##kind(&world);                                                                       \
+    assert_int_equal(mcds_##kind##_open(world.store, "x", options, &kind), MCDS_OK);           \
+    assert_int_equal(read, MCDS_OK);                                                           \
+    assert_int_equal(drop_##kind(&world), MCDS_OK);                                            \
+    save(&world);                                                                              \
+    damage_mark(&world);                                                                       \
+    assert_int_equal(read, MCDS_CORRUPT);                                                      \
+    mcds_##kind##_close(kind);                                                                 \
+    mcds_close(world.store)
+
+static void a_log_whose_mark_has_contents_is_corrupt(void **state)
+{
+    (void)state;
+    DAMAGED_MARK(log, &short_log, mcds_log_scan(log, NULL, see_event, &world, NULL));
+}
+
+static void a_set_whose_mark_has_contents_is_corrupt(void **state)
+{
+    (void)state;
+    DAMAGED_MARK(set, NULL, mcds_set_has(set, element(7)));
+}
+
+static void a_table_whose_mark_has_contents_is_corrupt(void **state)
+{
+    (void)state;
+    DAMAGED_MARK(table, NULL, mcds_table_has(table, element(7)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(other_flags_are_noticed_at_once),
         cmocka_unit_test(reads_that_contradict_each_other_end),
         cmocka_unit_test(a_root_with_other_flags_is_corrupt),
+        cmocka_unit_test(a_segment_of_a_log_is_no_mark),
+        cmocka_unit_test(a_log_whose_mark_has_contents_is_corrupt),
+        cmocka_unit_test(a_set_whose_mark_has_contents_is_corrupt),
+        cmocka_unit_test(a_table_whose_mark_has_contents_is_corrupt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Every key is on a server of its own, and one of them holds bytes that mcds did not write: each
- * verb that refuses them names the server of that key. */
+/* Each key is on a server of its own. One server holds bytes that mcds did not write, or its key is
+ * erased. A verb that refuses the bytes, or the options of its handle, names that server. A
+ * loss names no other server. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,7 @@
 #define NOW_MS INT64_C(1700000000000)
 
 /* The foreign bytes have the flags of the item that they replace, or none. */
-enum damage { DAMAGED, FOREIGN, DAMAGES };
+enum damage { DAMAGED, FOREIGN, GONE, DAMAGES };
 
 struct world {
     struct fake_env fake;
@@ -74,7 +75,7 @@ static bool damage_key(struct world *world, uint32_t number, enum damage damage)
     mcds__buffer_init(&values, &world->fake.env, 1 << 20);
     mcds__backend_memory.submit(world->backend.inner, &batch);
     bool there = request.reply.outcome == MCDS_OUT_OK;
-    request.command = MCDS_SET;
+    request.command = damage == GONE ? MCDS_DELETE : MCDS_SET;
     request.flags = damage == DAMAGED ? request.reply.flags : 0;
     request.value = mcds_text("who wrote this?? it is not of mcds, and no number either");
     if (there)
@@ -85,6 +86,7 @@ static bool damage_key(struct world *world, uint32_t number, enum damage damage)
 
 #define ENTRIES 60
 
+static mcds_store *opened;
 static mcds_counter *counters[3]; /* plain, in stripes, EXACT */
 static mcds_visitors *visitors[3];
 static mcds_online *online[3];
@@ -99,54 +101,68 @@ static mcds_lease lease;
 
 #define DO(call) assert_int_equal((call), MCDS_OK)
 
-static void open_counters(mcds_store *store)
+/* The kind that a handle of this kind is opened as. */
+static uint32_t kind_of(uint32_t kind, bool otherwise)
 {
-    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
-    DO(mcds_counter_open(store, "plain", &options, &counters[0]));
-    options.stripes = 4;
-    DO(mcds_counter_open(store, "striped", &options, &counters[1]));
-    options.stripes = 0;
-    options.flags = MCDS_COUNTER_EXACT;
-    DO(mcds_counter_open(store, "exact", &options, &counters[2]));
+    return otherwise ? (kind + 1) % 3 : kind;
 }
 
-static void open_visits(mcds_store *store, uint32_t kind)
+static void open_counter(mcds_store *store, uint32_t kind, bool otherwise)
+{
+    static const char *const names[] = {"plain", "striped", "exact"};
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    options.stripes = kind_of(kind, otherwise) == 1 ? 4 : 0;
+    options.flags = kind_of(kind, otherwise) == 2 ? MCDS_COUNTER_EXACT : 0;
+    options.flush_ms = otherwise ? MCDS_COUNTER_FLUSH_EACH : 0;
+    DO(mcds_counter_open(store, names[kind], &options, &counters[kind]));
+}
+
+static void open_visits(mcds_store *store, uint32_t kind, bool otherwise)
 {
     static const uint32_t members[] = {0, MCDS_MEMBERS_EXACT, MCDS_MEMBERS_ESTIMATED};
     mcds_visitors_options visitors_options = MCDS_VISITORS_OPTIONS_INIT;
     mcds_online_options online_options = MCDS_ONLINE_OPTIONS_INIT;
     char name[] = "kind 0";
     name[5] = (char)('0' + kind);
-    visitors_options.members = online_options.members = members[kind];
+    visitors_options.members = online_options.members = members[kind_of(kind, otherwise)];
     DO(mcds_visitors_open(store, name, &visitors_options, &visitors[kind]));
     DO(mcds_online_open(store, name, &online_options, &online[kind]));
 }
 
-static void open_set(mcds_store *store, uint32_t kind)
+static void open_set(mcds_store *store, uint32_t kind, bool otherwise)
 {
     static const mcds_set_form forms[] = {MCDS_SET_PLAIN, MCDS_SET_BAG, MCDS_SET_LIST};
     mcds_set_options options = MCDS_SET_OPTIONS_INIT;
     char name[] = "kind 0";
     name[5] = (char)('0' + kind);
-    options.form = forms[kind];
+    options.form = forms[kind_of(kind, otherwise)];
     DO(mcds_set_open(store, name, &options, &sets[kind]));
 }
 
-static void open_handles(mcds_store *store)
+static void open_handles_as(mcds_store *store, bool otherwise)
 {
     mcds_views_options options = views_without_database();
-    open_counters(store);
+    opened = store;
+    mcds_log_options log_options = MCDS_LOG_OPTIONS_INIT;
+    options.flush_ms = otherwise ? 120000 : options.flush_ms;
+    log_options.retention_ms = otherwise ? 9 * UINT64_C(86400000) : 0;
     for (uint32_t kind = 0; kind < 3; kind++) {
-        open_visits(store, kind);
-        open_set(store, kind);
+        open_counter(store, kind, otherwise);
+        open_visits(store, kind, otherwise);
+        open_set(store, kind, otherwise);
     }
     DO(mcds_lock_open(store, "lock", NULL, &lock));
     DO(mcds_table_open(store, "table", NULL, &table));
     DO(mcds_array_open(store, "array", NULL, &array));
     DO(mcds_list_open(store, "list", NULL, &list));
-    DO(mcds_log_open(store, "log", NULL, &event_log));
+    DO(mcds_log_open(store, "log", &log_options, &event_log));
     DO(mcds_views_open(store, "views", &options, &views));
     lease = (mcds_lease)MCDS_LEASE_INIT;
+}
+
+static void open_handles(mcds_store *store)
+{
+    open_handles_as(store, false);
 }
 
 static void close_handles(void)
@@ -480,6 +496,8 @@ static bool is_about_a_value(const mcds_error *error)
            error->cause == MCDS_CAUSE_NOT_A_NUMBER || error->cause == MCDS_CAUSE_DAMAGED;
 }
 
+static uint32_t losses; /* that name a server */
+
 /* One call on a store of which one key is damaged. 0: it was not refused; 1: it was, and the
  * server is named; -1: another or none is named. */
 static int judge(const struct world *world, const struct verb *verb, uint32_t key)
@@ -487,12 +505,16 @@ static int judge(const struct world *world, const struct verb *verb, uint32_t ke
     const mcds_error *error;
     int result = verb->call();
     error = mcds_last_error();
-    if (result >= 0 || (result != MCDS_CORRUPT && !is_about_a_value(error)))
+    bool is_lost = result == MCDS_LOST;
+    if (result >= 0 || (result != MCDS_CORRUPT && !is_lost && !is_about_a_value(error)))
         return 0;
+    if (is_lost && error->peer[0] == '\0')
+        return 0; /* of several servers, or of an earlier batch */
+    losses += is_lost && error->cause == MCDS_CAUSE_GONE;
     if (strcmp(error->peer, world->keys[key]) == 0)
         return 1;
-    print_error("%s: '%s' is damaged, '%s' is named: %s\n", verb->name, world->keys[key],
-                error->peer, mcds_errmsg());
+    print_error("%s: '%s' is damaged or gone, '%s' is named: %s\n", verb->name,
+                world->keys[key], error->peer, mcds_errmsg());
     return -1;
 }
 
@@ -542,6 +564,87 @@ static void play(const struct verb *verbs, size_t count, void (*fill)(struct wor
     assert_int_equal(wrong, 0);
 }
 
+/* A handle with other options. True: it is refused. */
+static bool is_refused(struct world *world, const struct verb *verb)
+{
+    open_handles_as(world->store, true);
+    int result = verb->call();
+    mcds_cause cause = mcds_last_error()->cause;
+    close_handles();
+    return result < 0 &&
+           (is_about_a_value(mcds_last_error()) || cause == MCDS_CAUSE_OPTION_DIFFERS ||
+            cause == MCDS_CAUSE_FORM_DIFFERS);
+}
+
+/* Erases the key because of which the handle is refused: its server is named. */
+static void erase_named(struct world *world, const struct verb *verb)
+{
+    mcds_request erasure = {.command = MCDS_DELETE, .key = mcds_text(mcds_last_error()->peer)};
+    mcds_batch batch = {.requests = &erasure, .count = 1, .deadline_ns = INT64_MAX};
+    if (erasure.key.length == 0 || strstr(mcds_errmsg(), mcds_last_error()->peer) == NULL)
+        fail_msg("%s names no server: %s", verb->name, mcds_errmsg());
+    mcds__backend_memory.submit(world->backend.inner, &batch);
+    if (erasure.reply.outcome != MCDS_OUT_OK)
+        fail_msg("%s names another server: %s", verb->name, mcds_errmsg());
+}
+
+/* Settings and a root may both be those of other options. */
+static void try_other_options(const struct verb *verb, void (*fill)(struct world *world))
+{
+    static struct world world;
+    uint32_t refusals = 0;
+    begin_world(&world);
+    open_handles(world.store);
+    fill(&world);
+    close_handles();
+    for (; is_refused(&world, verb); refusals++)
+        erase_named(&world, verb);
+    if (refusals == 0)
+        fail_msg("%s refuses no other options: %s", verb->name, mcds_errmsg());
+    mcds_close(world.store);
+    assert_int_equal(world.fake.blocks, 0);
+}
+
+static void fill_a_plain_counter(struct world *world)
+{
+    (void)world;
+    DO(mcds_counter_add(counters[0], 1, NULL));
+}
+
+static int subtract(void)
+{
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    mcds_counter *counter;
+    options.flags = MCDS_COUNTER_SIGNED;
+    DO(mcds_counter_open(opened, "plain", &options, &counter));
+    int result = mcds_counter_add(counter, -1, NULL);
+    mcds_counter_close(counter);
+    return result;
+}
+
+static void other_options_are_refused(void **state)
+{
+    static const struct verb of_other_counters[] = {OF_EACH(counter_add), OF_EACH(counter_get),
+                                                    OF_EACH(counter_drop)};
+    static const struct verb of_a_plain_counter[] = {ALONE(subtract)};
+    (void)state;
+#define PLAY_OTHER(verbs, fill)                                                                \
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs)[0]; i++)                              \
+    try_other_options(&(verbs)[i], fill)
+    PLAY_OTHER(of_other_counters, fill_counters);
+    PLAY_OTHER(of_a_plain_counter, fill_a_plain_counter);
+    PLAY_OTHER(of_visits, fill_visits);
+    PLAY_OTHER(of_sets, fill_sets);
+    PLAY_OTHER(of_a_log, fill_log);
+    PLAY_OTHER(of_views, fill_views);
+}
+
+static void losses_name_their_server(void **state)
+{
+    (void)state;
+    assert_true(losses >= 10); /* of counters, sets, tables, arrays and views */
+}
+
 #define PLAY(verbs, fill) play(verbs, sizeof(verbs) / sizeof(verbs)[0], fill)
 #define CASE(name, verbs, fill)                                                                \
     static void name(void **state)                                                             \
@@ -564,11 +667,17 @@ CASE(views_refuse, of_views, fill_views)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counters_refuse), cmocka_unit_test(locks_refuse),
-        cmocka_unit_test(visits_refuse),   cmocka_unit_test(sets_refuse),
-        cmocka_unit_test(tables_refuse),   cmocka_unit_test(arrays_refuse),
-        cmocka_unit_test(lists_refuse),    cmocka_unit_test(logs_refuse),
+        cmocka_unit_test(counters_refuse),
+        cmocka_unit_test(locks_refuse),
+        cmocka_unit_test(visits_refuse),
+        cmocka_unit_test(sets_refuse),
+        cmocka_unit_test(tables_refuse),
+        cmocka_unit_test(arrays_refuse),
+        cmocka_unit_test(lists_refuse),
+        cmocka_unit_test(logs_refuse),
         cmocka_unit_test(views_refuse),
+        cmocka_unit_test(other_options_are_refused),
+        cmocka_unit_test(losses_name_their_server),
     };
     return cmocka_run_group_tests_name("foreign_servers", tests, NULL, NULL);
 }

@@ -288,6 +288,59 @@ static void what_waits_names_the_obstacle(void **state)
     }
 }
 
+#define SEVERAL 2000
+#define MANY 5
+#define LARGE 14000
+
+/* Several values at once; some of them are large, so that a segment takes few. */
+static int start_several(struct world *world, bool is_log, mcds_pipeline *pipeline, uint32_t i,
+                         uint32_t *random)
+{
+    static const char bytes[LARGE];
+    static mcds_bytes all[SEVERAL][MANY]; /* read until the operation ends */
+    mcds_bytes *values = all[i];
+    *random = *random * 1103515245 + 12345;
+    uint32_t count = 1 + (*random >> 16) % MANY;
+    for (uint32_t v = 0; v < count; v++) {
+        *random = *random * 1103515245 + 12345;
+        uint32_t chance = (*random >> 16) % 100;
+        values[v] = (mcds_bytes){bytes, chance < 10 ? LARGE : chance < 40 ? 40 * chance : 20};
+    }
+    return is_log ? mcds_log_put_many_start(world->log, 0, values, count, NULL, pipeline, i)
+                  : mcds_list_push_many_start(world->list, values, count, NULL, pipeline, i);
+}
+
+/* One that waits for the room that it has just left must not wake itself: nothing would be sent any
+ * more, and the time of this pass would not go by. */
+static void values_of_all_lengths_end(void **state)
+{
+    (void)state;
+    for (uint32_t run = 0; run < 4; run++) {
+        struct world world;
+        mcds_completion done;
+        mcds_options options = MCDS_OPTIONS_INIT;
+        uint32_t random = run, ended = 0;
+        memset(&world, 0, sizeof world);
+        fake_env_init(&world.fake, 3);
+        options.env = &world.fake.env;
+        assert_int_equal(mcds_open("memory:", &options, &world.store), MCDS_OK);
+        open_structures(&world);
+        mcds_pipeline *pipeline = open_pipeline(&world, run < 2 ? 64 : 2);
+        for (uint32_t i = 0; i < SEVERAL; i++)
+            assert_int_equal(start_several(&world, run % 2 == 0, pipeline, i, &random),
+                             MCDS_OK);
+        for (; mcds_pipeline_next(pipeline, &done) == MCDS_OK; ended++) {
+            if (done.result != MCDS_OK)
+                print_message("run %u, operation %u: %s\n", (unsigned)run, (unsigned)done.tag,
+                              mcds_errmsg());
+            assert_int_equal(done.result, MCDS_OK);
+        }
+        assert_int_equal(ended, SEVERAL);
+        mcds_pipeline_close(pipeline);
+        end(&world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +349,7 @@ int main(void)
         cmocka_unit_test(pipelines_do_not_wait_for_each_other),
         cmocka_unit_test(handles_and_pipelines_close),
         cmocka_unit_test(what_waits_names_the_obstacle),
+        cmocka_unit_test(values_of_all_lengths_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

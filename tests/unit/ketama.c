@@ -58,6 +58,23 @@ static void three_equal_servers_stand_where_they_should(void **state)
     mcds__ketama_close(mcds_env_system(), ketama);
 }
 
+/* A process with one server would build the ring only to find that server. */
+static void one_server_needs_no_ring(void **state)
+{
+    (void)state;
+    static const struct mcds__ketama_server server = {"127.0.0.1", 11211, 1, false};
+    static const enum mcds__ketama_rule rules[] = {MCDS__KETAMA_WEIGHTED, MCDS__KETAMA_PLAIN,
+                                                   MCDS__KETAMA_MODULA};
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        struct mcds__ketama *ketama = mcds__ketama_open(mcds_env_system(), rules[i],
+                                                        MCDS__HASH_MD5, &server, 1);
+        assert_non_null(ketama);
+        assert_int_equal(mcds__ketama_point_count(ketama), 0);
+        assert_int_equal(mcds__ketama_find(ketama, text("key0")), 0);
+        mcds__ketama_close(mcds_env_system(), ketama);
+    }
+}
+
 /* In double precision each of these would have 160 points. */
 static void twenty_five_equal_servers_have_156_points_each(void **state)
 {
@@ -173,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_hash_is_libmemcacheds),
         cmocka_unit_test(three_equal_servers_stand_where_they_should),
+        cmocka_unit_test(one_server_needs_no_ring),
         cmocka_unit_test(twenty_five_equal_servers_have_156_points_each),
         VECTORS(0),
         VECTORS(1),

@@ -297,7 +297,7 @@ static void values_have_a_limit(void **state)
     struct fixture *fixture = *state;
     mcds_store *store = open_store(fixture->file, "?sync=async", NULL);
     mcds_capabilities capabilities;
-    mcds__store_capabilities(store, &capabilities);
+    capabilities = mcds__store_can(store);
     assert_false(capabilities.durable);
     size_t length = (size_t)capabilities.value_max;
     char *bytes = calloc(1, length + 1);

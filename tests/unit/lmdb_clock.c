@@ -2,6 +2,7 @@
  * replaces the system's clocks and the file that has the boot id. */
 #include "support/lmdb_fixture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
 #include <stdarg.h>
@@ -16,7 +17,7 @@
 #define TTL_MS 20000
 
 static time_t wall_ahead_s;
-static bool has_no_boot;
+static int no_boot; /* why the boot id cannot be read, or 0 */
 
 int clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -32,15 +33,17 @@ int open(const char *path, int flags, ...)
     va_start(arguments, flags);
     mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
-    if (has_no_boot && strncmp(path, "/proc/", 6) == 0)
+    if (no_boot != 0 && strncmp(path, "/proc/", 6) == 0) {
+        errno = no_boot;
         return -1;
+    }
     return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
 static int make(void **state)
 {
     wall_ahead_s = 0;
-    has_no_boot = false;
+    no_boot = 0;
     return fixture_make(state);
 }
 
@@ -171,13 +174,37 @@ static void after_a_start_the_wall_clock_counts(void **state)
 static void without_a_boot_id_it_is_the_wall_clock(void **state)
 {
     const struct fixture *fixture = *state;
-    has_no_boot = true;
+    no_boot = ENOENT;
     mcds_store *store = open_store(fixture->file, "", NULL);
     (void)put(store, MCDS_SET, "k", "v", TTL_MS);
     assert_unmoved(store);
     wall_ahead_s = HOUR_S;
     assert_int_equal(ttl_of(store, "k"), 0);
     mcds_close(store);
+}
+
+static void doctor_names_a_clock_that_can_be_set(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct sought sought;
+    mcds_store *store = open_store(fixture->file, "", NULL);
+    assert_string_equal(find_finding(store, "wall clock", &sought), "");
+    mcds_close(store);
+    no_boot = ENOENT;
+    store = open_store(fixture->file, "", NULL);
+    assert_string_not_equal(find_finding(store, "wall clock", &sought), "");
+    mcds_close(store);
+}
+
+/* Other processes read the boot id: this one would use another clock. */
+static void without_a_descriptor_nothing_is_opened(void **state)
+{
+    const struct fixture *fixture = *state;
+    mcds_store *store = open_store(fixture->file, "", NULL);
+    mcds_close(store);
+    no_boot = EMFILE;
+    assert_int_equal(try_open(fixture->file, "", NULL, &store), MCDS_NO_MEMORY);
+    assert_non_null(strstr(mcds_errmsg(), "ulimit -n"));
 }
 
 /* As long as the process has the file open. */
@@ -208,6 +235,8 @@ int main(void)
         CLOCK_TEST(two_leases_do_not_live_at_once),
         CLOCK_TEST(after_a_start_the_wall_clock_counts),
         CLOCK_TEST(without_a_boot_id_it_is_the_wall_clock),
+        CLOCK_TEST(without_a_descriptor_nothing_is_opened),
+        CLOCK_TEST(doctor_names_a_clock_that_can_be_set),
         CLOCK_TEST(an_injected_clock_is_not_moved_either),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

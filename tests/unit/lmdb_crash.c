@@ -162,6 +162,7 @@ static void a_copy_cut_short_does_no_harm(void **state)
     for (size_t cut = 2 * (size_t)PAGE; cut > 0; cut -= PAGE / 2) {
         write_whole(fixture->file, bytes, cut);
         assert_int_equal(try_open(fixture->file, "", NULL, &store), MCDS_IO);
+        assert_non_null(strstr(mcds_errmsg(), "cut short"));
     }
 }
 

@@ -42,14 +42,14 @@ static struct mcds__lmdb_work begin(struct mcds__lmdb_file *file)
         mcds__lmdb_cas_load(&work) != 0 ||
         mdb_cursor_open(work.txn, file->items, &work.cursor) != 0)
         abort();
-    mcds__buffer_init(&work.scratch, mcds_env_system(), MCDS__LMDB_VALUE_MAX);
+    mcds__buffer_init(&work.old_value, mcds_env_system(), MCDS__LMDB_VALUE_MAX);
     return work;
 }
 
 static void give_up(struct mcds__lmdb_work *work)
 {
     mdb_cursor_close(work->cursor);
-    mcds__buffer_free(&work->scratch);
+    mcds__buffer_free(&work->old_value);
     mcds__lmdb_write_abort(work->file, work->txn);
 }
 
@@ -66,7 +66,7 @@ static bool carry_out(struct mcds__lmdb_work *work, const struct mcds__lmdb_mess
     bool sealed = mcds__lmdb_publications_seal(work, mcds_env_system()) == 0 &&
                   mcds__lmdb_cas_store(work, false, &reserved) == 0;
     mdb_cursor_close(work->cursor);
-    mcds__buffer_free(&work->scratch);
+    mcds__buffer_free(&work->old_value);
     return sealed;
 }
 

@@ -1,9 +1,11 @@
 /* The lmdb: backend without space: growth, limits, full disks, and files of other programs. */
 #include "support/lmdb_fixture.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mount.h>
@@ -11,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "store/lmdb/file.h"
 #include "support/fake_env.h"
 
 #define MIB ((size_t)1 << 20)
@@ -80,6 +83,45 @@ static void readers_go_on_while_the_map_grows(void **state)
         assert_null(failed);
     }
     mcds_close(reading.store);
+}
+
+struct change {
+    struct mcds__lmdb_file *file;
+    int code;
+};
+
+static void *change_map(void *context)
+{
+    const mcds_env *env = mcds_env_system();
+    struct change *change = context;
+    change->code = mcds__lmdb_map_change(change->file, env, 0,
+                                         mcds__monotonic_ns(env) + NS_PER_S / 2);
+    return NULL;
+}
+
+/* While a reader keeps the first change waiting, the second waits for the first. */
+static void changes_of_the_map_follow_each_other(void **state)
+{
+    struct fixture *fixture = *state;
+    const mcds_env *env = mcds_env_system();
+    const struct mcds__lmdb_terms terms = {.map_max = UINT64_C(1) << 30, .mode = 0600};
+    struct change first, second;
+    struct mcds__lmdb_reader *reader;
+    pthread_t thread;
+    assert_int_equal(mcds__lmdb_file_open(env, fixture->file, &terms, &first.file), MCDS_OK);
+    second.file = first.file;
+    assert_int_equal(mcds__lmdb_read_begin(first.file, env, INT64_MAX, &reader), 0);
+    assert_int_equal(pthread_create(&thread, NULL, change_map, &first), 0);
+    while (!first.file->changing)
+        (void)sched_yield();
+    (void)change_map(&second);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(first.code, ETIMEDOUT);
+    assert_int_equal(second.code, ETIMEDOUT);
+    mcds__lmdb_read_end(first.file, reader);
+    (void)change_map(&first);
+    assert_int_equal(first.code, 0);
+    mcds__lmdb_file_close(first.file, false);
 }
 
 /* Another process makes the file larger than this one's map. */
@@ -178,6 +220,39 @@ static void a_map_full_to_the_last_page_can_be_emptied(void **state)
         }
     }
     assert_int_equal(put(store, MCDS_SET, "k", "v", 0).outcome, MCDS_OUT_OK);
+    mcds_close(store);
+}
+
+/* Each reading of the clock takes 50 ms. */
+static int64_t slow_clock(void *self)
+{
+    struct fake_env *fake = self;
+    return atomic_fetch_add(&fake->monotonic_ns, 50 * NS_PER_MS);
+}
+
+/* Requests that the deadline meets before they are tried alone. */
+static void what_is_late_without_space_names_the_limits(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char bytes[MIB / 2];
+    struct fake_env fake;
+    mcds_request requests[64];
+    mcds_batch batch = {.requests = requests, .count = 64};
+    fake_env_init(&fake, 1);
+    mcds_store *store = open_store(fixture->file, "?sync=async&map_max=4194304", &fake.env);
+    mcds_reply refused;
+    (void)fill(store, MIB / 4, 0, &refused);
+    mcds_close(store);
+    fake.env.monotonic_ns = slow_clock;
+    store = open_store(fixture->file, "?sync=async&map_max=4194304", &fake.env);
+    for (size_t i = 0; i < 64; i++)
+        requests[i] = (mcds_request){
+            .command = MCDS_SET, .key = text("late"), .value = {bytes, sizeof bytes}};
+    batch.deadline_ns = fake.monotonic_ns + INT64_C(2000000000);
+    mcds__store_execute(store, 0, &batch);
+    assert_int_equal(requests[63].reply.outcome, MCDS_OUT_UNSENT);
+    assert_non_null(strstr(requests[63].reply.detail->text, "there was no space"));
+    assert_non_null(strstr(requests[63].reply.detail->text, "ulimit -f"));
     mcds_close(store);
 }
 
@@ -315,7 +390,7 @@ static void a_full_disk_refuses_and_recovers(void **state)
     int count = fill(store, MIB / 4, 0, &refused);
     assert_in_range(count, 3, 8);
     assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
-    assert_string_equal(refused.detail->text, "the disk is full");
+    assert_string_equal(refused.detail->text, "the disk is full; make room on it");
     assert_value(store, "k", "v");
     struct sought sought;
     assert_string_not_equal(find_finding(store, "left", &sought), "");
@@ -345,7 +420,7 @@ static void a_full_disk_can_be_emptied(void **state)
         mcds_reply refused;
         int count = fill(store, lengths[i], 0, &refused);
         assert_int_equal(refused.outcome, MCDS_OUT_NO_MEMORY);
-        assert_string_equal(refused.detail->text, "the disk is full");
+        assert_string_equal(refused.detail->text, "the disk is full; make room on it");
         assert_in_range(count, 1, FILL_MAX - 1);
         for (int k = 0; k < count; k++) {
             char key[32];
@@ -605,9 +680,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(the_map_grows_by_itself),
         TEST(readers_go_on_while_the_map_grows),
+        TEST(changes_of_the_map_follow_each_other),
         TEST(the_map_follows_other_processes),
         TEST(a_full_map_refuses_and_recovers),
         TEST(a_map_full_to_the_last_page_can_be_emptied),
+        TEST(what_is_late_without_space_names_the_limits),
         TEST(what_has_expired_makes_room),
         TEST(a_file_that_may_not_grow_refuses_and_recovers),
         TEST(a_file_that_may_not_be_made_is_refused),

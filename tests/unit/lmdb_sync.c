@@ -5,6 +5,7 @@
 #include "support/lmdb_fixture.h"
 
 #define WRITES 20
+#define PIPELINE 1000
 
 static _Atomic uint32_t syncs;
 
@@ -64,11 +65,56 @@ static void who_does_not_wait_for_the_disk_leaves_others_waiting(void **state)
     mcds_close(careful);
 }
 
+static uint32_t commits_of(mcds_store *store)
+{
+    struct sought sought;
+    unsigned batches, commits;
+    assert_int_equal(sscanf(find_finding(store, "commits", &sought),
+                            "this process has written %u batches in %u commits", &batches,
+                            &commits),
+                     2);
+    return commits;
+}
+
+/* A commit that waits for no disk writes the changed pages too. */
+static void a_pipeline_is_one_commit(const char *file, const char *options)
+{
+    mcds_store *store = open_store(file, options, NULL);
+    mcds_counter *counter = NULL;
+    mcds_pipeline *pipeline = NULL;
+    mcds_pipeline_options depth = MCDS_PIPELINE_OPTIONS_INIT;
+    mcds_completion done;
+    depth.depth = PIPELINE;
+    assert_int_equal(mcds_counter_open(store, "n", NULL, &counter), MCDS_OK);
+    assert_int_equal(mcds_counter_add(counter, 1, NULL), MCDS_OK);
+    assert_int_equal(mcds_pipeline_open(store, &depth, &pipeline), MCDS_OK);
+    uint32_t before = commits_of(store);
+    for (uint32_t i = 0; i < PIPELINE; i++)
+        assert_int_equal(mcds_counter_add_start(counter, 1, NULL, pipeline, i), MCDS_OK);
+    for (uint32_t i = 0; i < PIPELINE; i++) {
+        assert_int_equal(mcds_pipeline_next(pipeline, &done), MCDS_OK);
+        assert_int_equal(done.result, MCDS_OK);
+    }
+    assert_int_equal(commits_of(store) - before, 1);
+    mcds_pipeline_close(pipeline);
+    mcds_counter_close(counter);
+    mcds_close(store);
+}
+
+static void what_is_in_flight_is_one_commit(void **state)
+{
+    const struct fixture *fixture = *state;
+    a_pipeline_is_one_commit(fixture->file, "");
+    a_pipeline_is_one_commit(fixture->file, "?sync=async");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_does_not_wait_for_the_disk_leaves_others_waiting,
                                         fixture_make, fixture_remove),
+        cmocka_unit_test_setup_teardown(what_is_in_flight_is_one_commit, fixture_make,
+                                        fixture_remove),
         cmocka_unit_test_setup_teardown(what_is_acknowledged_has_been_synced, fixture_make,
                                         fixture_remove),
     };

@@ -1,5 +1,5 @@
 /* Writers of a log whose clocks are slow or fast, in virtual time: each event is fetched, and
- * followed once, as soon as it was put. */
+ * followed once, as soon as it was put. And clocks that are set back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -174,11 +174,126 @@ static void a_writer_ahead_is_read(void **state)
     }
 }
 
+/* A clock that is set back: the clock that was right or one that was ahead, of the follower or of a
+ * writer. */
+struct setting {
+    const mcds_log_options *options;
+    bool was_ahead;
+    bool is_reader;
+    int64_t step_ms;
+    bool is_allowed; /* by R */
+};
+
+static void open_logs(struct world *world, const mcds_log_options *options)
+{
+    struct machine *machines[] = {&world->reading, &world->right, &world->wrong};
+    for (size_t i = 0; i < 3; i++) {
+        mcds_log_close(machines[i]->log);
+        OK(mcds_log_open(machines[i]->store, "log", options, &machines[i]->log));
+    }
+}
+
+static void put_and_follow(struct world *world, uint64_t *dice, bool by_wrong[EVENTS],
+                           uint32_t count, uint64_t rest_ms)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        by_wrong[world->events] = dice_roll(dice, 2) == 0;
+        put(world, by_wrong[world->events] ? &world->wrong : &world->right);
+        OK(mcds_log_tail(world->reading.log, &world->early.cursor, see, world->early.seen,
+                         &world->early.info));
+        pass_ms(world, (int64_t)dice_roll(dice, rest_ms));
+    }
+}
+
+/* A follower sees each event once, or counts a gap; without a gap where R allows for the step. Only
+ * events of a writer whose clock differs by more are passed in silence, and a scan has them. */
+static void judge_step(const struct world *world, const struct setting *setting,
+                       const uint32_t fetched[EVENTS], const bool by_wrong[EVENTS])
+{
+    uint64_t gaps = world->early.info.gaps;
+    for (uint32_t i = 0; i < world->events; i++) {
+        uint32_t seen = world->early.seen[i];
+        bool may_miss = gaps > 0 ||
+                        (!setting->is_allowed && !setting->is_reader && by_wrong[i]);
+        if (fetched[i] != 1 || (seen > 1 && gaps == 0) || (seen == 0 && !may_miss))
+            fail_msg("%lld ms, reader %d, ahead %d: event %u, followed %u times, fetched %u",
+                     (long long)setting->step_ms, setting->is_reader, setting->was_ahead, i,
+                     seen, fetched[i]);
+    }
+    if (setting->is_allowed || !setting->is_reader)
+        assert_int_equal(gaps, 0);
+}
+
+static void set_back(const struct setting *setting, uint64_t seed)
+{
+    static struct world world;
+    static bool by_wrong[EVENTS];
+    uint64_t dice = seed;
+    uint32_t fetched[EVENTS] = {0};
+    int64_t ahead_ms = setting->was_ahead ? setting->step_ms : 0;
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    memset(&world, 0, sizeof world);
+    open_machine(&world.reading, NULL, 3 * seed + 1, setting->is_reader ? ahead_ms : 0);
+    open_machine(&world.right, &world.reading, 3 * seed + 2, 0);
+    open_machine(&world.wrong, &world.reading, 3 * seed + 3, setting->is_reader ? 0 : ahead_ms);
+    open_logs(&world, setting->options);
+    world.early.cursor.from_ms = 1;
+    put_and_follow(&world, &dice, by_wrong, 30, 20000);
+    struct machine *machine = setting->is_reader ? &world.reading : &world.wrong;
+    machine->fake.wall_ns -= setting->step_ms * 1000000;
+    put_and_follow(&world, &dice, by_wrong, 60, 20000);
+    for (int64_t left_ms = setting->step_ms + MINUTE_MS; left_ms > 0; left_ms -= 10000) {
+        pass_ms(&world, 10000);
+        OK(mcds_log_tail(world.reading.log, &world.early.cursor, see, world.early.seen,
+                         &world.early.info));
+    }
+    OK(mcds_log_scan(world.right.log, NULL, see, fetched, &info));
+    assert_int_equal(info.gaps, 0);
+    judge_step(&world, setting, fetched, by_wrong);
+    close_machine(&world.right);
+    close_machine(&world.wrong);
+    close_machine(&world.reading);
+}
+
+/* Chunks of 15 s: R is 3 chunks, 45 s. */
+static const mcds_log_options short_chunks = {
+    .size = sizeof short_chunks, .retention_ms = 3 * 3600000, .chunk_ms = 15000};
+
+static void try_steps(bool is_reader)
+{
+    const int64_t steps_ms[] = {MINUTE_MS / 2, MINUTE_MS, 60 * MINUTE_MS};
+    for (uint64_t seed = 1; seed < 7; seed++)
+        for (uint32_t i = 0; i < 12; i++) {
+            struct setting setting = {
+                .options = i % 2 == 0 ? NULL : &short_chunks,
+                .was_ahead = i / 2 % 2 == 1,
+                .is_reader = is_reader,
+                .step_ms = steps_ms[i / 4],
+                .is_allowed = i % 2 == 0 || steps_ms[i / 4] < 45000,
+            };
+            set_back(&setting, seed);
+        }
+}
+
+static void a_follower_is_set_back(void **state)
+{
+    (void)state;
+    try_steps(true);
+}
+
+static void a_writer_is_set_back(void **state)
+{
+    (void)state;
+    try_steps(false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_writer_behind_is_read),
         cmocka_unit_test(a_writer_ahead_is_read),
+        cmocka_unit_test(a_follower_is_set_back),
+        cmocka_unit_test(a_writer_is_set_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,6 +272,140 @@ static void a_loss_that_writers_record_is_one_gap(void **state)
         lose_before_writers((i & 1) != 0, (i & 2) != 0, (i & 4) != 0);
 }
 
+/* Six of these fill a segment. */
+static void put_long(mcds_log *log, int count)
+{
+    static const char event[2600];
+    for (int i = 0; i < count; i++)
+        OK(mcds_log_put(log, 0, (mcds_bytes){event, sizeof event}));
+}
+
+struct search {
+    int colons;
+    const char *end;
+    char key[252];
+};
+
+static bool find_key(void *context, mcds_bytes key)
+{
+    struct search *search = context;
+    const char *text = key.data;
+    size_t length = strlen(search->end);
+    int colons = 0;
+    for (size_t i = 0; i < key.length; i++)
+        colons += text[i] == ':';
+    if (colons == search->colons && key.length > length &&
+        memcmp(text + key.length - length, search->end, length) == 0) {
+        memcpy(search->key, text, key.length);
+        search->key[key.length] = '\0';
+    }
+    return true;
+}
+
+/* The server evicts a segment of the only chunk, or, with "", its count. */
+static void evict(struct hooked_backend *backend, const char *segment)
+{
+    struct search search = {segment[0] == '\0' ? 5 : 6, segment, ""};
+    OK(mcds__backend_memory.keys(backend->inner, mcds_text("mcds:ep1:"), find_key, &search));
+    mcds_request request = {.command = MCDS_DELETE, .key = mcds_text(search.key)};
+    mcds_batch batch = {.requests = &request, .count = 1, .deadline_ns = INT64_MAX};
+    mcds__backend_memory.submit(backend->inner, &batch);
+    assert_int_equal(request.reply.outcome, MCDS_OUT_OK);
+}
+
+/* Only so many appends arrive. */
+static bool refuse_appends(void *context, mcds_request *request)
+{
+    int *left = context;
+    bool appends = request->command == MCDS_APPEND || request->command == MCDS_ADD;
+    if (appends && *left == 0) {
+        request->reply.outcome = MCDS_OUT_UNSENT;
+        return true;
+    }
+    *left -= request->command == MCDS_APPEND;
+    return false;
+}
+
+static void fail_put(struct hooked_backend *backend, mcds_log *log, int appends)
+{
+    backend->hook = refuse_appends;
+    backend->context = &appends;
+    assert_int_not_equal(mcds_log_put(log, 0, mcds_text("event")), MCDS_OK);
+    backend->hook = NULL;
+}
+
+struct evictions {
+    struct fake_env fake;
+    struct hooked_backend backend;
+    mcds_store *store;
+    mcds_log *logs[3];
+    mcds_log_cursor cursor;
+    mcds_log_info info;
+    int events;
+};
+
+static void begin_evictions(struct evictions *world)
+{
+    mcds_options options = MCDS_OPTIONS_INIT;
+    memset(world, 0, sizeof *world);
+    fake_env_init(&world->fake, 1);
+    options.env = &world->fake.env;
+    OK(hooked_backend_open(&world->backend, &options, &world->store));
+    for (int i = 0; i < 3; i++)
+        world->logs[i] = open_log(world->store, "r");
+    world->cursor = (mcds_log_cursor)MCDS_LOG_CURSOR_INIT;
+    world->info = (mcds_log_info)MCDS_LOG_INFO_INIT;
+    world->cursor.from_ms = 1;
+}
+
+static void end_evictions(struct evictions *world)
+{
+    for (int i = 0; i < 3; i++)
+        mcds_log_close(world->logs[i]);
+    mcds_close(world->store);
+    assert_int_equal(world->fake.blocks, 0);
+}
+
+/* The first segment and the count are lost. A writer that has seen neither makes the segment, and
+ * finds the next one: readers are past it. */
+static void a_first_segment_made_again_is_followed(void **state)
+{
+    (void)state;
+    struct evictions world;
+    begin_evictions(&world);
+    put(world.logs[2], 1); /* which makes the root */
+    evict(&world.backend, ":0");
+    fail_put(&world.backend, world.logs[1], 0); /* it has found no segment */
+    put_long(world.logs[0], 8);
+    follow(world.logs[2], &world.cursor, &world.events, &world.info);
+    assert_int_equal(world.events, 8);
+    evict(&world.backend, ":0");
+    evict(&world.backend, "");
+    put(world.logs[1], 1);
+    follow(world.logs[2], &world.cursor, &world.events, &world.info);
+    assert_int_equal(world.events, 9);
+    end_evictions(&world);
+}
+
+/* A writer has seen the first segment, and finds another one, which is full. */
+static void a_first_segment_that_was_filled_again_is_a_gap(void **state)
+{
+    (void)state;
+    struct evictions world;
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    begin_evictions(&world);
+    put(world.logs[0], 1);
+    evict(&world.backend, ":0");
+    put(world.logs[1], 1);
+    fail_put(&world.backend, world.logs[0], 0);
+    put_long(world.logs[1], 7);
+    put(world.logs[0], 1);
+    OK(mcds_log_scan(world.logs[0], NULL, count_one, &world.events, &info));
+    assert_int_equal(world.events, 9);
+    assert_true(info.gaps > 0);
+    end_evictions(&world);
+}
+
 /* The first call finds no log, so all events are new, whatever their times. */
 static void a_waiting_cursor_sees_late_events(void **state)
 {
@@ -312,6 +446,8 @@ int main(void)
         cmocka_unit_test(a_cursor_without_a_name_is_read),
         cmocka_unit_test(a_loss_is_told_once),
         cmocka_unit_test(a_loss_that_writers_record_is_one_gap),
+        cmocka_unit_test(a_first_segment_made_again_is_followed),
+        cmocka_unit_test(a_first_segment_that_was_filled_again_is_a_gap),
         cmocka_unit_test(a_waiting_cursor_sees_late_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,7 +32,7 @@ static void begin(struct play *play)
     struct mcds__bucket nothing;
     uint32_t flags;
     fake_env_init(&play->fake, 3);
-    mcds__buffer_init(&play->value, &play->fake.env, 1 << 24);
+    mcds__buffer_init(&play->value, &play->fake.env, 1 << 26);
     mcds__bucket_init(&nothing, &play->fake.env, KEY, ALL);
     assert_true(mcds__bucket_encode(&nothing, KEY, 0, MCDS__MAP_ALL, MCDS__MAP_OPEN, 0,
                                     &play->value, &flags));
@@ -206,6 +206,70 @@ static void a_writer_twice_is_corrupt(void **state)
     }
 }
 
+static void load(struct play *play, int expected)
+{
+    struct mcds__bucket bucket;
+    mcds__bucket_init(&bucket, &play->fake.env, KEY, ALL);
+    assert_int_equal(mcds__map_load(&bucket, (mcds_bytes){play->value.data, play->value.length},
+                                    play->flags),
+                     expected);
+    assert_in_range(bucket.steps, 0, (uint64_t)MCDS__MAP_ITEMS_MAX * STEPS_MOST);
+    mcds__bucket_free(&bucket);
+}
+
+static void more_records_than_fit_are_corrupt(void **state)
+{
+    struct play play;
+    (void)state;
+    begin(&play);
+    many_writers_again(&play, MCDS__MAP_ITEMS_MAX);
+    load(&play, MCDS_OK);
+    append(&play, put("one more"), 1, MCDS__MAP_ITEMS_MAX + 1);
+    load(&play, MCDS_CORRUPT);
+    end(&play);
+}
+
+/* One of these numbers is larger than it can be. */
+static void load_snapshot(uint32_t writers, uint32_t ids, uint32_t entries, int expected)
+{
+    struct play play;
+    begin(&play);
+    play.value.length = MCDS__MAP_HEAD;
+    assert_true(mcds__bucket_put_varint(&play.value, writers));
+    for (uint32_t i = 0; i < writers; i++) {
+        assert_true(mcds__bucket_put_u64(&play.value, 1 + i));
+        assert_true(mcds__bucket_put_u64(&play.value, 0));
+        assert_true(mcds__bucket_put_varint(&play.value, ids));
+        for (uint32_t id = 0; id < ids; id++) {
+            static const uint8_t became[9] = {1};
+            assert_true(mcds__bucket_put_u32(&play.value, 1 + id));
+            assert_true(mcds_buffer_append(&play.value, became, sizeof became));
+        }
+    }
+    assert_true(mcds__bucket_put_varint(&play.value, entries));
+    for (uint32_t i = 0; i < entries; i++) {
+        char name[16];
+        int length = snprintf(name, sizeof name, "%u", (unsigned)i);
+        assert_true(mcds__bucket_put_varint(&play.value, (uint64_t)length));
+        assert_true(mcds__bucket_put_varint(&play.value, 0));
+        assert_true(mcds_buffer_append(&play.value, name, (size_t)length));
+    }
+    mcds__map_seal_head(&play.value, KEY, play.flags, &(struct mcds__map_head){.rewrites = 1});
+    load(&play, expected);
+    end(&play);
+}
+
+static void a_snapshot_of_more_than_fits_is_corrupt(void **state)
+{
+    const uint32_t most = MCDS__MAP_ITEMS_MAX;
+    (void)state;
+    load_snapshot(most, 0, 0, MCDS_OK);
+    load_snapshot(most + 1, 0, 0, MCDS_CORRUPT);
+    load_snapshot(2, most / 2, 0, MCDS_OK);
+    load_snapshot(2, MCDS__MAP_IDS_MAX / 2 + 1, 0, MCDS_CORRUPT);
+    load_snapshot(0, 0, most + 1, MCDS_CORRUPT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -214,6 +278,8 @@ int main(void)
         cmocka_unit_test(entries_cost_their_number),
         cmocka_unit_test(a_list_costs_its_length),
         cmocka_unit_test(a_writer_twice_is_corrupt),
+        cmocka_unit_test(more_records_than_fit_are_corrupt),
+        cmocka_unit_test(a_snapshot_of_more_than_fits_is_corrupt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

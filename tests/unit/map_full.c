@@ -16,6 +16,8 @@
 #define MANY_ROWS 500   /* so many that one key cannot take them */
 #define VALUE_LENGTH 90 /* so that the table splits after some twenty rows */
 #define ALLOWED_MAX 45
+#define WRITERS 12 /* a key remembers eight, whatever their clocks */
+#define BEHIND_NS (INT64_C(1500) * 1000000000)
 
 struct world {
     struct fake_env fake;
@@ -29,6 +31,8 @@ struct world {
     uint32_t refused; /* commands that a full store refuses, as bits */
     uint32_t some;    /* of these it refuses one in so many */
     uint32_t turn;
+    bool is_late; /* the next append gets no reply, and others seal the key after it */
+    mcds_table *others[WRITERS];
 };
 
 #define BIT(command) (UINT32_C(1) << (command))
@@ -48,9 +52,19 @@ static const struct {
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
+static void others_seal(struct world *world);
+
 static bool refuse_when_full(void *context, mcds_request *request)
 {
     struct world *world = context;
+    if (world->is_late && request->command == MCDS_APPEND) {
+        world->is_late = false;
+        mcds__backend_memory.submit(world->backend.inner, world->backend.batch);
+        assert_int_equal(request->reply.outcome, MCDS_OUT_OK);
+        request->reply.outcome = MCDS_OUT_UNKNOWN;
+        others_seal(world);
+        return true;
+    }
     if ((BIT(request->command) & world->refused) == 0)
         return false;
     if (world->allowed > 0) {
@@ -227,6 +241,71 @@ static void a_full_store_can_be_emptied(void **state)
     }
 }
 
+/* Another handle has sealed the key and could not make its children. This handle appends to the
+ * sealed key, makes the children, and is refused by the child: its record counts nowhere. */
+static void what_a_split_has_voided_is_refused(void **state)
+{
+    static struct world world;
+    mcds_table *late;
+    uint32_t row = 1;
+    (void)state;
+    begin(&world, 2, 2);
+    assert_int_equal(put(&world, 0), MCDS_OK);
+    assert_int_equal(mcds_table_open(world.store, "t", NULL, &late), MCDS_OK);
+    assert_int_equal(mcds_table_put(late, key_of(0), mcds_text("known"), 0), MCDS_OK);
+    while (put(&world, row) == MCDS_OK)
+        row++;
+    world.refused = BIT(MCDS_APPEND);
+    world.allowed = 1;
+    assert_int_equal(mcds_table_put(late, key_of(row), mcds_text("late"), 0), MCDS_FULL);
+    assert_int_equal(world.allowed, 0);
+    assert_non_null(strstr(mcds_errmsg(), "no room left"));
+    assert_int_equal(mcds_table_has(late, key_of(row)), MCDS_NOT_FOUND);
+    mcds_table_close(late);
+    end(&world);
+}
+
+/* They put rows until the key is sealed, which cannot be split: its children find no room. */
+static void others_seal(struct world *world)
+{
+    uint32_t row = 1;
+    world->fake.wall_ns += BEHIND_NS;
+    world->refused = BIT(MCDS_ADD);
+    world->allowed = 0;
+    for (uint32_t i = 0; i < WRITERS; i++) {
+        int result = mcds_table_put(world->others[i], key_of(0), mcds_text("known"), 0);
+        assert_true(result == MCDS_OK || i > 0);
+    }
+    while (put(world, row) == MCDS_OK)
+        row++;
+    world->refused = 0;
+}
+
+/* The reply to a change is lost. Then other writers seal the key, with its row, and forget the
+ * writer, whose clock is slow. It cannot know that its change counts, nor that it does not. */
+static void what_a_split_has_forgotten_is_ambiguous(void **state)
+{
+    static struct world world;
+    mcds_table *late;
+    (void)state;
+    begin(&world, 2, 2);
+    assert_int_equal(put(&world, 0), MCDS_OK);
+    assert_int_equal(mcds_table_open(world.store, "t", NULL, &late), MCDS_OK);
+    assert_int_equal(mcds_table_has(late, key_of(0)), MCDS_OK);
+    for (uint32_t i = 0; i < WRITERS; i++)
+        assert_int_equal(mcds_table_open(world.store, "t", NULL, &world.others[i]), MCDS_OK);
+    world.fake.wall_ns -= BEHIND_NS;
+    world.is_late = true;
+    assert_int_equal(mcds_table_put(late, key_of(MANY_ROWS), mcds_text("late"), 0),
+                     MCDS_AMBIGUOUS);
+    assert_false(world.is_late);
+    assert_int_equal(mcds_table_has(late, key_of(MANY_ROWS)), MCDS_OK);
+    for (uint32_t i = 0; i < WRITERS; i++)
+        mcds_table_close(world.others[i]);
+    mcds_table_close(late);
+    end(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +313,8 @@ int main(void)
         cmocka_unit_test(keys_that_cannot_be_rewritten_are_read),
         cmocka_unit_test(with_room_again_all_goes_on),
         cmocka_unit_test(a_full_store_can_be_emptied),
+        cmocka_unit_test(what_a_split_has_voided_is_refused),
+        cmocka_unit_test(what_a_split_has_forgotten_is_ambiguous),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

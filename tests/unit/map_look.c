@@ -3,6 +3,8 @@
 #include "support/lmdb_fixture.h"
 
 #include "core/map/map.h"
+#include "engine/line.h"
+#include "engine/proof.h"
 #include "structures/structure.h"
 #include "support/fake_env.h"
 #include "support/first_key.h"
@@ -239,20 +241,41 @@ static void is_told_that_the_root_is_gone(struct world *world)
 /* Operations of one round share what a look in it has shown, not what one of them saw earlier. */
 static void shares_what_this_look_has_shown(struct world *world)
 {
-    const struct mcds__operation operation = {.round = 7};
+    struct mcds__map *map = &world->map;
+    struct mcds__lines lines = {0};
+    struct mcds__operation operation = {.round = 7, .lines = &lines};
     const uint64_t life = world->life.number;
     struct mcds__map_proof asker = {.seen = life, .is_alone = true};
     struct mcds__map_proof sharer = {.round = 7};
+    struct mcds__map_proof later = {.round = 8};
     const mcds_reply unknown = {.outcome = MCDS_OUT_UNKNOWN};
     mcds_request look;
-    assert_int_equal(mcds__map_prove_along(&asker, &world->map, &operation, &look), 1);
+    assert_int_equal(mcds__map_prove_along(&asker, map, life, &operation, &look), 1);
     mcds_reply shown = run_one(world->store, look);
     assert_int_equal(drop(world->store, world->root.bytes).outcome, MCDS_OUT_OK);
-    mcds__map_take_proof(&asker, &world->map, life, &unknown);
-    assert_int_equal(mcds__map_is_alive(&sharer, &world->map, life), MCDS__MAP_OVER);
+    mcds__map_take_proof(&asker, map, life, &operation, &unknown);
+    assert_int_equal(mcds__map_is_alive(&sharer, map, life, &operation), MCDS__MAP_OVER);
     sharer = (struct mcds__map_proof){.round = 7};
-    mcds__map_take_proof(&asker, &world->map, life, &shown);
-    assert_int_equal(mcds__map_is_alive(&sharer, &world->map, life), MCDS__MAP_ALIVE);
+    mcds__map_take_proof(&asker, map, life, &operation, &shown);
+    assert_int_equal(mcds__map_is_alive(&sharer, map, life, &operation), MCDS__MAP_ALIVE);
+    assert_int_equal(mcds__map_is_alive(&later, map, life, &operation), MCDS__MAP_OVER);
+    sharer = (struct mcds__map_proof){.round = 7};
+    assert_int_equal(mcds__map_is_alive(&sharer, map, life + 1, &operation), MCDS__MAP_OVER);
+}
+
+/* The next operations of a round read no root, and those of the next round do. */
+static void reads_the_root_once_in_a_round(struct world *world)
+{
+    struct mcds__lines lines = {0};
+    struct mcds__operation operation = {.round = 7, .lines = &lines};
+    const uint64_t life = world->life.number;
+    assert_true(mcds__proof_claim(&operation, 1, life));
+    assert_false(mcds__proof_claim(&operation, 1, life));
+    assert_true(mcds__proof_claim(&operation, 1, life + 1));
+    operation.round = 8;
+    assert_true(mcds__proof_claim(&operation, 1, life + 1));
+    operation.lines = NULL;
+    assert_true(mcds__proof_claim(&operation, 1, life + 1));
 }
 
 /* Any byte that changes, in head, snapshot or records. */
@@ -327,6 +350,7 @@ CASE(leaves_to_an_operation_what_is_not_open)
 CASE(leaves_to_an_operation_what_is_gone)
 CASE(is_told_that_the_root_is_gone)
 CASE(shares_what_this_look_has_shown)
+CASE(reads_the_root_once_in_a_round)
 CASE(finds_out_damage)
 CASE(says_when_there_is_no_memory)
 CASE(leaves_to_an_operation_what_may_expire)
@@ -340,6 +364,7 @@ int main(void)
         TEST(test_leaves_to_an_operation_what_is_gone),
         TEST(test_is_told_that_the_root_is_gone),
         TEST(test_shares_what_this_look_has_shown),
+        TEST(test_reads_the_root_once_in_a_round),
         TEST(test_finds_out_damage),
         TEST(test_says_when_there_is_no_memory),
         TEST(test_leaves_to_an_operation_what_may_expire),

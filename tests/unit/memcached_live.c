@@ -10,10 +10,12 @@
 
 #include "base/environment.h"
 #include "store/store.h"
+#include "support/no_database.h"
 #include "support/server.h"
 
 #define FILL_VALUE 100000
 #define FILL_MAX 2000
+#define FILL_TWICE 400 /* several times what 8 MB hold */
 
 struct live {
     struct server server;
@@ -117,7 +119,7 @@ static void without_cas_nothing_about_it_is_claimed(void **state)
     assert_int_equal(ask(store, &set), MCDS_OUT_OK);
     assert_int_equal(ask(store, &get), MCDS_OUT_OK);
     assert_int_equal(get.reply.cas.connection, 0);
-    mcds__store_capabilities(store, &can);
+    can = mcds__store_can(store);
     assert_false(can.compare_and_set);
     assert_false(can.compare_and_delete);
     assert_false(can.cas_on_store);
@@ -128,6 +130,74 @@ static void check_nothing_is_made(mcds_store *store, mcds_bytes name)
 {
     mcds_request get = {.command = MCDS_GET, .key = name};
     assert_int_equal(ask(store, &get), MCDS_OUT_MISS);
+}
+
+static int hit_exact_visitors(mcds_store *store)
+{
+    mcds_visitors_options options = MCDS_VISITORS_OPTIONS_INIT;
+    mcds_visitors *visitors;
+    options.members = MCDS_MEMBERS_EXACT;
+    assert_int_equal(mcds_visitors_open(store, "v", &options, &visitors), MCDS_OK);
+    int result = mcds_visitors_hit(visitors, "ann", 0);
+    mcds_visitors_close(visitors);
+    return result;
+}
+
+static int beat_online(mcds_store *store, uint32_t members)
+{
+    mcds_online_options options = MCDS_ONLINE_OPTIONS_INIT;
+    mcds_online *online;
+    options.members = members;
+    assert_int_equal(mcds_online_open(store, "o", &options, &online), MCDS_OK);
+    int result = mcds_online_beat(online, "ann", 0);
+    mcds_online_close(online);
+    return result;
+}
+
+static int beat_plain_online(mcds_store *store)
+{
+    return beat_online(store, MCDS_MEMBERS_NONE);
+}
+
+static int beat_estimated_online(mcds_store *store)
+{
+    return beat_online(store, MCDS_MEMBERS_ESTIMATED);
+}
+
+static int hit_views(mcds_store *store)
+{
+    mcds_views_options options = views_without_database();
+    mcds_views *views;
+    assert_int_equal(mcds_views_open(store, "w", &options, &views), MCDS_OK);
+    int result = mcds_views_hit(views, "page", 1);
+    mcds_views_close(views);
+    return result;
+}
+
+static bool is_none(void *context, const mcds_listed *listed)
+{
+    (void)context;
+    fail_msg("%s '%s' is left", listed->noun, listed->name);
+    return false;
+}
+
+/* Not even the settings, with which other clients would compare theirs. */
+static void without_cas_a_refused_hit_leaves_nothing(void **state)
+{
+    static int (*const calls[])(mcds_store *) = {hit_exact_visitors, beat_plain_online,
+                                                 beat_estimated_online, hit_views};
+    struct live *live = *state;
+    char *const options[] = {"-C", NULL};
+    run(live, options);
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        mcds_store *store = open_store(live);
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(calls[i](store), MCDS_UNSUPPORTED);
+            assert_non_null(strstr(mcds_errmsg(), "which keys need to grow"));
+            assert_int_equal(mcds_scan(store, is_none, NULL), MCDS_OK);
+        }
+        mcds_close(store);
+    }
 }
 
 /* Also the first change, before which nothing is known of the server: what it made could not grow or
@@ -220,6 +290,36 @@ static void who_may_evict_leases_is_told_so(void **state)
     advised = false;
     assert_int_equal(mcds_inspect(store, note_advice, &advised), MCDS_OK);
     assert_false(advised);
+    mcds_close(store);
+}
+
+static bool note_eviction(void *context, const mcds_finding *finding)
+{
+    bool *found = context;
+    *found = *found || (finding->severity == MCDS_PROBLEM && finding->fix[0] != '\0' &&
+                        strstr(finding->what, "it has evicted ") != NULL);
+    return true;
+}
+
+static void who_has_evicted_is_told_so(void **state)
+{
+    struct live *live = *state;
+    static char value[FILL_VALUE + 1];
+    char *const options[] = {"-m", "8", NULL};
+    bool found = false;
+    memset(value, 'v', FILL_VALUE);
+    run(live, options);
+    mcds_store *store = open_store(live);
+    assert_int_equal(mcds_inspect(store, note_eviction, &found), MCDS_OK);
+    assert_false(found);
+    for (int i = 0; i < FILL_TWICE; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "fill%d", i);
+        mcds_request fill = request_of(MCDS_SET, key, value);
+        assert_int_equal(ask(store, &fill), MCDS_OUT_OK);
+    }
+    assert_int_equal(mcds_inspect(store, note_eviction, &found), MCDS_OK);
+    assert_true(found);
     mcds_close(store);
 }
 
@@ -425,10 +525,12 @@ int main(void)
         TEST(a_token_of_another_store_is_refused),
         TEST(without_cas_nothing_about_it_is_claimed),
         TEST(without_cas_nothing_is_made),
+        TEST(without_cas_a_refused_hit_leaves_nothing),
         TEST(a_full_server_keeps_what_it_holds),
         TEST(keys_of_a_dead_server_are_unavailable),
         TEST(one_server_under_two_names_is_a_problem),
         TEST(who_may_evict_leases_is_told_so),
+        TEST(who_has_evicted_is_told_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -195,7 +195,7 @@ static void who_tells_no_settings_is_asked_one_by_one(void **state)
     mcds_request requests[] = {request_of(MCDS_SET, "a", "1"), request_of(MCDS_GET, "a", "")};
     assert_int_equal(ask(store, requests, 2), MCDS_OUT_OK);
     assert_int_equal(requests[1].reply.outcome, MCDS_OUT_OK);
-    mcds__store_capabilities(store, &can);
+    can = mcds__store_can(store);
     assert_false(can.ordered_batch);
     assert_true(can.create_on_increment);
     close_store(store, server);

@@ -14,6 +14,7 @@
 #include "support/fake_env.h"
 
 #define MANY 4096
+#define KEYS 64
 #define VALUE_CAPACITY (1 << 22)
 
 static mcds_bytes text(const char *string)
@@ -161,7 +162,7 @@ static void ttl_is_exact_to_the_millisecond(void **state)
     fake_env_init(&fake, 1);
     mcds_store *store = open_store(&fake, "memory:");
     mcds_capabilities can;
-    mcds__store_capabilities(store, &can);
+    can = mcds__store_can(store);
     assert_int_equal(can.ttl_early_ms, 0);
     assert_int_equal(set(store, "k", "v", 1), MCDS_OUT_OK);
     assert_int_equal(set(store, "l", "v", 2), MCDS_OUT_OK);
@@ -201,7 +202,7 @@ static void strict_takes_what_memcached_takes(void **state)
     (void)state;
     mcds_store *store = open_store(NULL, "memory:?strict=1");
     mcds_capabilities can;
-    mcds__store_capabilities(store, &can);
+    can = mcds__store_can(store);
     assert_int_equal(can.value_max, (1 << 20) - 512);
     assert_int_equal(can.ttl_unit_ms, 1000);
     assert_int_equal(can.ttl_early_ms, 2000);
@@ -444,9 +445,46 @@ static void a_list_without_memory_is_not_taken_for_whole(void **state)
     assert_int_equal(fake.blocks, 0);
 }
 
+struct order {
+    char keys[KEYS][8];
+    int count;
+};
+
+static bool note_key(void *context, mcds_bytes key)
+{
+    struct order *order = context;
+    assert_true(order->count < KEYS && key.length < sizeof order->keys[0]);
+    memcpy(order->keys[order->count++], key.data, key.length);
+    return true;
+}
+
+/* A listing is in the order of the hashes, and nobody knows the hash of another memory. */
+static void each_memory_hashes_differently(void **state)
+{
+    static struct order orders[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fake_env fake;
+        fake_env_init(&fake, (uint64_t)i + 1);
+        mcds_store *store = open_store(&fake, "memory:");
+        orders[i].count = 0;
+        for (int k = 0; k < KEYS; k++) {
+            char key[8];
+            (void)snprintf(key, sizeof key, "k%d", k);
+            mcds_request add = {.command = MCDS_ADD, .key = text(key), .value = text("1")};
+            assert_int_equal(run(store, &add), MCDS_OUT_OK);
+        }
+        assert_int_equal(mcds__store_keys(store, text("k"), note_key, &orders[i]), MCDS_OK);
+        assert_int_equal(orders[i].count, KEYS);
+        mcds_close(store);
+    }
+    assert_memory_not_equal(orders[0].keys, orders[1].keys, sizeof orders[0].keys);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_memory_hashes_differently),
         cmocka_unit_test(a_name_is_shared_and_no_name_is_private),
         cmocka_unit_test(a_token_is_good_on_every_handle_of_its_memory_only),
         cmocka_unit_test(options_that_cannot_be_are_refused),

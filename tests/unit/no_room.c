@@ -18,6 +18,7 @@
 #define TIMEOUT_MS 50
 #define TRIPS_MAX 12 /* until a full store is known to be full */
 #define LENGTH 500
+#define PEER "cache:11211"
 #define REFUSED 5 /* pushes that are refused in a row */
 
 enum kind { LIST, LOG, SET, KINDS };
@@ -84,6 +85,7 @@ static bool hook(void *context, mcds_request *request)
     bool is_lent = world->lends && (request->options & MCDS_MAKES_ROOM) != 0;
     if ((world->is_full && !is_lent) || has_no_room(world, request)) {
         request->reply.outcome = MCDS_OUT_NOT_STORED;
+        request->reply.peer = PEER;
         return true;
     }
     if (world->races == 0)
@@ -157,6 +159,7 @@ static void a_store_without_memory_is_full_at_once(void **state)
         world.backend.batches = 0;
         assert_int_equal(change(&world), MCDS_FULL);
         assert_non_null(strstr(mcds_errmsg(), "no memory"));
+        assert_string_equal(mcds_last_error()->peer, PEER);
         assert_true(world.backend.batches <= TRIPS_MAX);
         assert_int_equal(world.fake.monotonic_ns, begin_ns);
         world.is_full = false;

@@ -139,20 +139,15 @@ static enum mcds__step step_ask(struct mcds__operation *operation)
     return mcds__operation_ask(operation, &ask->request, 1);
 }
 
-static const struct mcds__operation_kind ask_kind = {"ask", "ask", sizeof(struct ask),
-                                                     step_ask};
+static const struct mcds__operation_kind ask_kind = {"ask", "ask", sizeof(struct ask), step_ask,
+                                                     NULL};
 
 struct world {
     struct slow slow;
     mcds_store *store;
     mcds_pipeline *pipeline;
-    struct mcds__handle handle; /* on nothing */
+    struct mcds__handle *handle; /* on nothing */
 };
-
-static void keep_handle(struct mcds__handle *handle)
-{
-    (void)handle;
-}
 
 static void begin_at(struct world *world, const mcds_backend *backend, uint32_t at_once,
                      uint64_t mute_below)
@@ -169,7 +164,8 @@ static void begin_at(struct world *world, const mcds_backend *backend, uint32_t 
     assert_int_equal(mcds_open_backend(backend, &world->slow, &options, &world->store),
                      MCDS_OK);
     assert_int_equal(mcds_pipeline_open(world->store, &depth, &world->pipeline), MCDS_OK);
-    mcds__handle_begin(&world->handle, world->store, keep_handle);
+    world->handle = mcds__handle_open("x", world->store, "x", sizeof *world->handle, NULL);
+    assert_non_null(world->handle);
 }
 
 static void begin(struct world *world, uint32_t at_once, uint64_t mute_below)
@@ -180,7 +176,7 @@ static void begin(struct world *world, uint32_t at_once, uint64_t mute_below)
 static void end(struct world *world)
 {
     mcds_pipeline_close(world->pipeline);
-    mcds__handle_release(&world->handle);
+    mcds__handle_release(world->handle);
     mcds_close(world->store);
     assert_int_equal(world->slow.fake.blocks, 0);
 }
@@ -188,12 +184,13 @@ static void end(struct world *world)
 static void start(struct world *world, uint64_t number)
 {
     int result = MCDS_OK;
-    struct ask *ask = mcds__pipeline_new(world->pipeline, &world->handle, &ask_kind, &result);
+    struct ask *ask = mcds__call_begin(NULL, &ask_kind, world->handle,
+                                       MCDS__START(world->pipeline, number), &result);
     assert_non_null(ask);
-    mcds__operation_begin(&ask->base, &ask_kind, world->store, "x", 0);
     ask->number = number;
     ask->asked = false;
-    assert_int_equal(mcds__launch(&ask->base, world->pipeline, number), MCDS_OK);
+    assert_int_equal(mcds__call_launch(&ask->base, MCDS__START(world->pipeline, number)),
+                     MCDS_OK);
 }
 
 static void run_all(struct world *world)

@@ -40,7 +40,7 @@ static enum mcds__step step_reading(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind kind = {"test", "read", sizeof(struct reading),
-                                                 step_reading};
+                                                 step_reading, NULL};
 
 static void execute(mcds_store *store, mcds_request *request)
 {

@@ -451,7 +451,7 @@ static void what_a_backend_cannot_tell_is_said(void **state)
     struct fake_env fake;
     mcds_store *store = open_toy(&laneless_backend, &toy, &fake);
     mcds_capabilities can;
-    mcds__store_capabilities(store, &can);
+    can = mcds__store_can(store);
     assert_int_equal(can.value_max, 123);
     assert_int_equal(mcds_inspect(store, no_visit, NULL), MCDS_UNSUPPORTED);
     assert_int_equal(mcds_inspect(store, NULL, NULL), MCDS_INVALID);

@@ -17,6 +17,7 @@
 #define STEP_MS 30
 #define OBSTACLES 3   /* requests that meet an obstacle before only time runs out */
 #define ELEMENTS 4000 /* more than one key can contain */
+#define ELEMENT_CAPACITY 64
 #define PEER "server-1:11211"
 
 struct world {
@@ -161,29 +162,32 @@ static void a_deadline_alone_is_a_timeout(void **state)
 }
 
 /* Add until a key has been sealed for a split whose children cannot be made. Returns the result
- * of the addition that needs one of them; its record is in the sealed key, so it is in doubt. */
-static int add_until_split(struct world *world, mcds_set *set)
+ * of the addition that needs one of them. Its record came after the seal, so it is void. */
+static int add_until_split(struct world *world, mcds_set *set, char element[ELEMENT_CAPACITY])
 {
-    char element[64];
     int result = MCDS_OK;
     world->backend.hook = keep_back;
     world->is_split = true;
     for (int i = 0; i < ELEMENTS && result == MCDS_OK; i++) {
-        (void)snprintf(element, sizeof element, "%050d", i);
+        (void)snprintf(element, ELEMENT_CAPACITY, "%050d", i);
         result = mcds_set_add(set, mcds_text(element), NULL);
     }
+    world->backend.hook = NULL;
     return result;
 }
 
-static void check_split(uint32_t obstacles, mcds_cause cause, const char *peer)
+static void check_split(uint32_t obstacles, int result, mcds_cause cause, const char *peer)
 {
+    char element[ELEMENT_CAPACITY];
     struct world world;
     mcds_set *set;
     open_world(&world);
     assert_int_equal(mcds_set_open(world.store, "x", NULL, &set), MCDS_OK);
     assert_int_equal(mcds_set_add(set, mcds_text("first"), NULL), MCDS_OK);
     world.obstacles = obstacles;
-    check(add_until_split(&world, set), MCDS_AMBIGUOUS, cause, peer);
+    check(add_until_split(&world, set, element), result, cause, peer);
+    assert_int_equal(mcds_set_add(set, mcds_text("later"), NULL), MCDS_OK);
+    assert_int_equal(mcds_set_has(set, mcds_text(element)), MCDS_NOT_FOUND);
     mcds_set_close(set);
     mcds_close(world.store);
 }
@@ -191,8 +195,8 @@ static void check_split(uint32_t obstacles, mcds_cause cause, const char *peer)
 static void what_waits_for_a_split_names_it_too(void **state)
 {
     (void)state;
-    check_split(UINT32_MAX, MCDS_CAUSE_CONNECTION_REFUSED, PEER);
-    check_split(0, MCDS_CAUSE_UNFINISHED, "");
+    check_split(UINT32_MAX, MCDS_UNAVAILABLE, MCDS_CAUSE_CONNECTION_REFUSED, PEER);
+    check_split(0, MCDS_TIMEOUT, MCDS_CAUSE_TIMEOUT, "");
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 
 #define SCHEMES "memory:, lmdb: or memcached://"
 #define OF_MEMORY "strict, bytes, ns, timeout"
-#define OF_LMDB "sync, map_max, mode, ns, timeout"
+#define OF_LMDB "sync, map_max, mode, create, ns, timeout"
 #define OF_MEMCACHED "protocol, connect_timeout, connections, placement, hash, ns, timeout"
 #if SIZE_MAX > UINT32_MAX
 #define MAP_MAX "1048576 to 70368744177664"
@@ -93,6 +93,7 @@ static void numbers(void **state)
          "65536 to 18446744073709551615"},
         {"lmdb:x?map_max=64k", "map_max", "64k", MAP_MAX},
         {"lmdb:x?map_max=1", "map_max", "1", MAP_MAX},
+        {"lmdb:x?create=2", "create", "2", "0 to 1"},
         {"memcached://h?connect_timeout=60001", "connect_timeout", "60001", "1 to 60000"},
         {"memcached://h?connections=0", "connections", "0", "1 to 4"},
     };
@@ -147,6 +148,7 @@ static void each_option_repeated_or_not_decoded(void **state)
         {"lmdb:x", "sync"},
         {"lmdb:x", "map_max"},
         {"lmdb:x", "mode"},
+        {"lmdb:x", "create"},
         {"memcached://h", "protocol"},
         {"memcached://h", "connect_timeout"},
         {"memcached://h", "connections"},

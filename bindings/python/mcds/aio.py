@@ -148,7 +148,7 @@ class Driver:
         self._waiting.clear()
 
     def close(self) -> None:
-        """What is in flight may or may not be applied."""
+        """Operations in flight may or may not be applied."""
         pipeline, self._pipeline = self._pipeline, None
         if pipeline is None:
             return

@@ -19,7 +19,7 @@ RAISED = 1 << 20
 
 
 class Changing:
-    """One call of change_by: the program's function, and what it has raised."""
+    """One call of change_by: the program's function, and the exception that it raised."""
 
     def __init__(self, change: Change) -> None:
         self.change = change

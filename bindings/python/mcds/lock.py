@@ -21,7 +21,7 @@ LEASE_DEFAULT_MS = 15000
 
 @dataclasses.dataclass(frozen=True)
 class Holder:
-    """Who holds a lock."""
+    """The holder of a lock."""
 
     fence: int  #: the newest fence drawn; 0: the store has lost it
     remaining: Optional[float]  #: seconds, unless it is renewed; None: the store does not report it

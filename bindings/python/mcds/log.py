@@ -114,7 +114,7 @@ class LogPlans(Structure):
                     (array, kept))
 
     def _tail(self, cursor: LogCursor) -> Plan["builtins.list[Event]"]:
-        """What was put since the last call with this cursor, about 256 KB of it; empty: nothing new.
+        """Events put since the last call with this cursor, at most about 256 KB; empty if there are none.
 
         Every event comes once, late ones too. What is lost is counted in `cursor.gaps`.
 

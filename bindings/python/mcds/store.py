@@ -114,7 +114,7 @@ class Store:
         check(lib.mcds_backup(self._core.handle, encode_name(path)))
 
     def made_with(self, noun: str, name: Bytes) -> Optional[dict[str, int]]:
-        """The stored options of a counter, visitors, online or set; None where there is none.
+        """The stored options of a counter, visitors, online or set; None if it does not exist.
 
         >>> s.bag("votes").add("yes")
         >>> s.made_with("set", "votes")

@@ -343,6 +343,13 @@ def test_errors_have_the_parts_of_the_sentence() -> None:
     assert error.cause == "CONNECTION_REFUSED" and error.os_error > 0
     assert error.peer == "127.0.0.1:1" and (error.noun, error.name) == ("counter", "a")
     assert error.peer in str(error) and error.reason in str(error)
+
+
+def test_a_message_is_fit_for_a_terminal() -> None:
+    with pytest.raises(mcds.Error) as caught:
+        mcds.open("lmdb:/nowhere/a\x1b[31m\n\u202eb/x")
+    assert r"/nowhere/a\x1b[31m\x0a\xe2\x80\xaeb/x: " in str(caught.value)
+    assert caught.value.peer == "/nowhere/a\x1b[31m\n\u202eb/x"
     with pytest.raises(mcds.Invalid) as refused:
         mcds.open("memory:?strict=7")
     assert refused.value.cause in ("UNKNOWN_VALUE", "OUT_OF_RANGE", "BAD_URI")

@@ -2,7 +2,7 @@
  * 2012), with one round for each word and three at the end. */
 #include "base/hash/siphash.h"
 
-#include <string.h>
+#include "base/little_endian.h"
 
 struct state {
     uint64_t v0, v1, v2, v3;
@@ -34,16 +34,6 @@ static inline void siphash_take(struct state *s, uint64_t word)
     s->v0 ^= word;
 }
 
-static inline uint64_t siphash_load(const uint8_t *at)
-{
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
-}
-
 /* The last bytes, fewer than a word, and the length in the highest byte. */
 static inline uint64_t last_word(const uint8_t *at, size_t count, size_t length)
 {
@@ -51,7 +41,7 @@ static inline uint64_t last_word(const uint8_t *at, size_t count, size_t length)
     if (count == 0)
         return word;
     if (length >= sizeof word) /* the bytes before them are shifted out */
-        return word | siphash_load(at + count - sizeof word) >> (64 - 8 * count);
+        return word | mcds__get_u64(at + count - sizeof word) >> (64 - 8 * count);
     for (size_t i = 0; i < count; i++)
         word |= (uint64_t)at[i] << (8 * i);
     return word;
@@ -68,7 +58,7 @@ uint64_t mcds__siphash(const uint64_t key[2], mcds_bytes bytes)
         key[1] ^ UINT64_C(0x7465646279746573),
     };
     for (; at < end; at += 8)
-        siphash_take(&s, siphash_load(at));
+        siphash_take(&s, mcds__get_u64(at));
     siphash_take(&s, last_word(at, bytes.length & 7, bytes.length));
     s.v2 ^= 0xff;
     for (int i = 0; i < 3; i++)

@@ -16,6 +16,22 @@ void mcds__generation_init(struct mcds__generation *generation, mcds_store *stor
     generation->key = *key;
     generation->kind = kind;
     atomic_init(&generation->known, 0);
+    atomic_init(&generation->seen_ns, 0);
+    atomic_init(&generation->former, 0);
+    atomic_init(&generation->former_ns, 0);
+}
+
+void mcds__generation_note(struct mcds__generation *generation, uint64_t number, int64_t now_ns,
+                           uint64_t mark_ms)
+{
+    assert(number != 0);
+    uint64_t before = atomic_exchange(&generation->known, number);
+    int64_t seen_ns = atomic_exchange(&generation->seen_ns, now_ns);
+    if (before == 0 || before == number)
+        return;
+    bool is_long_ago = now_ns - seen_ns > (int64_t)mark_ms * NS_PER_MS;
+    atomic_store(&generation->former_ns, seen_ns);
+    atomic_store(&generation->former, is_long_ago ? 0 : before);
 }
 
 void mcds__root_begin(struct mcds__root *root, struct mcds__generation *generation)
@@ -72,9 +88,7 @@ static enum mcds__step descriptor_generation_take_value(struct mcds__root *root,
         return mcds__operation_finish(operation, MCDS_NOT_FOUND);
     if (request->reply.outcome != MCDS_OUT_OK) {
         root->stage = ROOT_BEGIN;
-        if (mcds__is_transport_trouble(&request->reply) && mcds__operation_again(operation))
-            return MCDS__SLEEP;
-        return mcds__operation_fail_read(operation, &request->reply);
+        return mcds__operation_retry(operation, &request->reply);
     }
     int result = mcds__descriptor_open(&descriptor, mcds__operation_value(operation, request),
                                        request->reply.flags, request->key,
@@ -131,27 +145,24 @@ enum mcds__step mcds__root_make_step(struct mcds__root *root, struct mcds__opera
     return mcds__operation_ask_repeatable(operation, root->requests, 2);
 }
 
-enum change { REPLACES, SETS, ERASES };
-
 /* The write, and after it a read, in one ordered batch. */
 static enum mcds__step ask_replace(struct mcds__root *root, struct mcds__operation *operation,
-                                   enum change change)
+                                   enum mcds__root_change change)
 {
     assert(root->next != 0 && root->next != root->number);
-    mcds_capabilities can;
-    mcds__store_capabilities(operation->store, &can);
+    const mcds_capabilities can = mcds__store_can(operation->store);
     root->requests[0] = get_request(root);
     root->requests[1] = get_request(root);
-    if (change == ERASES) {
+    if (change == MCDS__ROOT_ERASE) {
         root->requests[0].command = MCDS_DELETE;
         if (can.compare_and_delete)
             root->requests[0].cas = root->token;
     } else if (can.compare_and_set) {
         root->requests[0].command = MCDS_CAS;
         root->requests[0].cas = root->token;
-        if (change == REPLACES)
+        if (change == MCDS__ROOT_REPLACE)
             root->count = 0;
-        seal(root, change == SETS ? root->number : root->next, &root->requests[0]);
+        seal(root, change == MCDS__ROOT_SET ? root->number : root->next, &root->requests[0]);
     } else {
         return mcds__operation_explain(operation, MCDS_UNSUPPORTED,
                                        MCDS__WHY(NO_COMPARE_AND_SET));
@@ -162,8 +173,9 @@ static enum mcds__step ask_replace(struct mcds__root *root, struct mcds__operati
 }
 
 /* The read shows the current generation, whatever happened to the write. */
-static enum mcds__step replace(struct mcds__root *root, struct mcds__operation *operation,
-                               enum change change)
+enum mcds__step mcds__root_change_step(struct mcds__root *root,
+                                       struct mcds__operation *operation,
+                                       enum mcds__root_change change)
 {
     assert(root->stage <= ROOT_REPLACING);
     uint64_t old = root->number;
@@ -174,6 +186,11 @@ static enum mcds__step replace(struct mcds__root *root, struct mcds__operation *
     }
     const mcds_reply *written = &root->requests[0].reply;
     const mcds_reply *looked = &root->requests[1].reply;
+    if (written->outcome == MCDS_OUT_NO_MEMORY && change == MCDS__ROOT_ERASE &&
+        root->token.connection != 0) {
+        root->token = (mcds_cas_token){0, 0}; /* it has no memory to compare */
+        return ask_replace(root, operation, change);
+    }
     if (mcds__is_refusal(written))
         return mcds__operation_fail(operation, written);
     if (mcds__is_transport_trouble(looked) || mcds__is_refusal(looked)) {
@@ -194,7 +211,7 @@ static enum mcds__step replace(struct mcds__root *root, struct mcds__operation *
         return mcds__operation_finish(operation, MCDS_OK);
     }
     if (step != MCDS__DONE || operation->result != MCDS_OK || root->number != old ||
-        (change == SETS && root->count > 0))
+        (change == MCDS__ROOT_SET && root->count > 0))
         return step;
     if (!mcds__operation_again(operation))
         return mcds__operation_finish(operation, MCDS_BUSY);
@@ -202,26 +219,12 @@ static enum mcds__step replace(struct mcds__root *root, struct mcds__operation *
     return MCDS__SLEEP;
 }
 
-enum mcds__step mcds__root_replace_step(struct mcds__root *root,
-                                        struct mcds__operation *operation)
-{
-    return replace(root, operation, REPLACES);
-}
-
-enum mcds__step mcds__root_erase_step(struct mcds__root *root,
-                                      struct mcds__operation *operation)
-{
-    return replace(root, operation, ERASES);
-}
-
 enum mcds__step mcds__root_set_step(struct mcds__root *root, struct mcds__operation *operation,
                                     uint64_t setting)
 {
-    mcds_capabilities can;
-    mcds__store_capabilities(operation->store, &can);
-    if (!can.compare_and_set)
+    if (!mcds__store_can(operation->store).compare_and_set)
         return mcds__operation_finish(operation, MCDS_OK);
     root->count = root->stage == ROOT_REPLACING ? root->count : 1;
     root->settings[0] = root->stage == ROOT_REPLACING ? root->settings[0] : setting;
-    return replace(root, operation, SETS);
+    return mcds__root_change_step(root, operation, MCDS__ROOT_SET);
 }

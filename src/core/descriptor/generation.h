@@ -6,6 +6,8 @@
 #ifndef MCDS_CORE_DESCRIPTOR_GENERATION_H
 #define MCDS_CORE_DESCRIPTOR_GENERATION_H
 
+#include <stdatomic.h>
+
 #include "core/descriptor/descriptor.h"
 #include "engine/operation.h"
 
@@ -13,11 +15,27 @@ struct mcds__generation {
     mcds_store *store;
     struct mcds__key key;
     enum mcds__descriptor_kind kind;
-    _Atomic uint64_t known; /* 0 = not yet */
+    _Atomic uint64_t known;  /* 0 = not yet */
+    _Atomic int64_t seen_ns; /* when this handle last saw the root, on the monotonic clock */
+    /* A generation that this handle knew before another replaced it, and when its root was last
+     * seen: the next scan finds out whether it was erased or lost. 0: none. */
+    _Atomic uint64_t former;
+    _Atomic int64_t former_ns;
 };
 
 void mcds__generation_init(struct mcds__generation *generation, mcds_store *store,
                            const struct mcds__key *key, enum mcds__descriptor_kind kind);
+
+/* The root has been seen: this is the current generation. The one before it becomes `former`, unless
+ * its root was seen so long ago that the mark of its end may have expired. */
+void mcds__generation_note(struct mcds__generation *generation, uint64_t number, int64_t now_ns,
+                           uint64_t mark_ms);
+/* Its loss has been reported, or it was erased. */
+static inline void mcds__generation_forget_former(struct mcds__generation *generation,
+                                                  uint64_t number)
+{
+    (void)atomic_compare_exchange_strong(&generation->former, &number, 0);
+}
 
 /* Read the root. */
 struct mcds__root {
@@ -43,15 +61,16 @@ enum mcds__step mcds__root_read_step(struct mcds__root *root,
 enum mcds__step mcds__root_make_step(struct mcds__root *root,
                                      struct mcds__operation *operation);
 /* After reading: replace generation `number` by a new one, or erase the root. DONE with
- * MCDS_OK: `number` is over; `root->number` is the new one, or 0. MCDS_AMBIGUOUS and others. */
-enum mcds__step mcds__root_replace_step(struct mcds__root *root,
-                                        struct mcds__operation *operation);
+ * MCDS_OK: `number` is over; `root->number` is the new one, or 0. MCDS_AMBIGUOUS and others. SET
+ * is for mcds__root_set_step. */
+enum mcds__root_change { MCDS__ROOT_REPLACE, MCDS__ROOT_ERASE, MCDS__ROOT_SET };
+enum mcds__step mcds__root_change_step(struct mcds__root *root,
+                                       struct mcds__operation *operation,
+                                       enum mcds__root_change change);
 /* After reading: add one setting to the root of `number` if it has none. DONE with MCDS_OK: it
  * has one, or `root->number` is the current generation instead, 0 for none. A store without
  * compare-and-set adds none. */
 enum mcds__step mcds__root_set_step(struct mcds__root *root, struct mcds__operation *operation,
                                     uint64_t setting);
-enum mcds__step mcds__root_erase_step(struct mcds__root *root,
-                                      struct mcds__operation *operation);
 
 #endif

@@ -9,16 +9,24 @@
 /* The ttl of the settings in lives of the other keys; at least two are always left. */
 #define LIVES 3
 
-enum { AGREE_BEGIN, AGREE_LOOKING, AGREE_KEEPING };
+enum { AGREE_BEGIN, AGREE_LOOKING, AGREE_KEEPING, AGREE_UNDOING };
+
+static void take_hash_key(struct mcds__settings *settings,
+                          const struct mcds__descriptor *descriptor)
+{
+    for (int i = 0; i < 2; i++)
+        atomic_store_explicit(&settings->hash_key[i],
+                              mcds__get_u64(descriptor->hash_key + 8 * i),
+                              memory_order_relaxed);
+}
 
 void mcds__settings_init(struct mcds__settings *settings, const mcds_env *env,
-                         enum mcds__descriptor_kind kind, const struct mcds__key *key,
-                         const struct mcds__setting *list, uint32_t count, uint64_t data_ttl_ms)
+                         enum mcds__descriptor_kind kind, bool hashes,
+                         const struct mcds__key *key, const struct mcds__setting *list,
+                         uint32_t count, uint64_t data_ttl_ms)
 {
     assert(count <= sizeof settings->list / sizeof settings->list[0]);
-    struct mcds__descriptor descriptor;
     settings->key = *key;
-    settings->kind = kind;
     settings->count = count;
     settings->ttl_ms = LIVES * data_ttl_ms;
     settings->foreign = NULL;
@@ -26,16 +34,13 @@ void mcds__settings_init(struct mcds__settings *settings, const mcds_env *env,
     atomic_init(&settings->kept_till_ns, count > 0 ? 0 : INT64_MAX);
     if (count == 0)
         return;
-    mcds__descriptor_draw(&descriptor, env, kind, 0, false);
+    mcds__descriptor_draw(&settings->own, env, kind, 0, hashes);
     for (uint32_t i = 0; i < count; i++) {
         settings->list[i] = list[i];
-        descriptor.settings[i] = list[i].number;
+        settings->own.settings[i] = list[i].number;
     }
-    descriptor.count = (uint8_t)count;
-    settings->flags = mcds__descriptor_flags(descriptor.life);
-    settings->frame_length = mcds__descriptor_seal(&descriptor, mcds__key_bytes(&settings->key),
-                                                   settings->frame);
-    assert(settings->frame_length <= sizeof settings->frame);
+    settings->own.count = (uint8_t)count;
+    take_hash_key(settings, &settings->own);
 }
 
 void mcds__settings_forget(struct mcds__settings *settings)
@@ -51,15 +56,28 @@ void mcds__settings_check_begin(struct mcds__settings_check *check,
                                 const struct mcds__operation *operation)
 {
     int64_t till_ns = atomic_load_explicit(
-        makes ? &settings->kept_till_ns : &settings->seen_till_ns, memory_order_relaxed);
+        makes ? &settings->kept_till_ns : &settings->seen_till_ns, memory_order_acquire);
     check->is_done = till_ns == INT64_MAX ||
                      (till_ns > 0 && mcds__monotonic_ns(operation->env) < till_ns);
     if (check->is_done)
         return;
     check->settings = settings;
     check->makes = makes;
-    check->may_lack = false;
+    check->may_lack = check->needs_cas = false;
     check->stage = AGREE_BEGIN;
+}
+
+/* The descriptor to add: where the settings were lost, with the hash key that they had. */
+static mcds_bytes seal_own(struct mcds__settings_check *check)
+{
+    const struct mcds__settings *settings = check->settings;
+    struct mcds__descriptor descriptor = settings->own;
+    for (int i = 0; i < 2; i++)
+        mcds__put_u64(descriptor.hash_key + 8 * i,
+                      atomic_load_explicit(&settings->hash_key[i], memory_order_relaxed));
+    size_t length = mcds__descriptor_seal(&descriptor, mcds__key_bytes(&settings->key),
+                                          check->frame);
+    return (mcds_bytes){check->frame, length};
 }
 
 static enum mcds__step descriptor_settings_ask(struct mcds__settings_check *check,
@@ -70,15 +88,16 @@ static enum mcds__step descriptor_settings_ask(struct mcds__settings_check *chec
     mcds_request request = {
         .key = mcds__key_bytes(&settings->key),
         .ttl_ms = settings->ttl_ms,
-        .value = {settings->frame, settings->frame_length},
     };
     check->count = 0;
     check->stage = stage;
     if (stage == AGREE_LOOKING && check->makes) {
         request.command = MCDS_ADD;
-        request.flags = settings->flags;
+        request.flags = mcds__descriptor_flags(settings->own.life);
+        request.value = seal_own(check);
         check->requests[check->count++] = request;
     }
+    request.value = (mcds_bytes){NULL, 0};
     request.command = stage == AGREE_LOOKING ? MCDS_GET : MCDS_TOUCH;
     request.options = stage == AGREE_LOOKING && check->makes ? MCDS_WANT_TTL : 0;
     check->requests[check->count++] = request;
@@ -125,9 +144,9 @@ static enum mcds__step descriptor_settings_finish(struct mcds__settings_check *c
     if (settings->ttl_ms > 0)
         till_ns = mcds__monotonic_ns(operation->env) +
                   (int64_t)(settings->ttl_ms / LIVES) * NS_PER_MS;
-    atomic_store_explicit(&settings->seen_till_ns, till_ns, memory_order_relaxed);
+    atomic_store_explicit(&settings->seen_till_ns, till_ns, memory_order_release);
     if (check->makes || settings->ttl_ms == 0)
-        atomic_store_explicit(&settings->kept_till_ns, till_ns, memory_order_relaxed);
+        atomic_store_explicit(&settings->kept_till_ns, till_ns, memory_order_release);
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
@@ -152,11 +171,12 @@ static enum mcds__step descriptor_settings_compare(struct mcds__settings_check *
                                                    struct mcds__operation *operation,
                                                    const mcds_request *look)
 {
-    const struct mcds__settings *settings = check->settings;
+    struct mcds__settings *settings = check->settings;
     struct mcds__descriptor descriptor = {.count = 0};
     const mcds_reason *detail = NULL;
     int result = mcds__descriptor_open(&descriptor, mcds__operation_value(operation, look),
-                                       look->reply.flags, look->key, settings->kind, &detail);
+                                       look->reply.flags, look->key,
+                                       (enum mcds__descriptor_kind)settings->own.kind, &detail);
     if (result == MCDS_UNSUPPORTED)
         return mcds__operation_explain(operation, result, detail);
     if (result != MCDS_OK || descriptor.count != settings->count)
@@ -165,6 +185,7 @@ static enum mcds__step descriptor_settings_compare(struct mcds__settings_check *
                                                                    MCDS__WHY(SETTINGS_FOREIGN));
     if (!descriptor_settings_is_same(check, &descriptor))
         return descriptor_settings_refuse(check, operation);
+    take_hash_key(settings, &descriptor);
     bool is_new = check->makes && check->requests[0].reply.outcome == MCDS_OUT_OK;
     if (check->makes && !is_new && is_short(settings, &look->reply))
         return descriptor_settings_ask(check, operation, AGREE_KEEPING);
@@ -186,11 +207,28 @@ static enum mcds__step descriptor_settings_again(struct mcds__settings_check *ch
     return mcds__operation_fail_read(operation, reply);
 }
 
+/* The settings that this operation has added are erased: no other client can use them. */
+static enum mcds__step refuse_without_cas(struct mcds__settings_check *check,
+                                          struct mcds__operation *operation)
+{
+    mcds_request *request = &check->requests[0];
+    if (check->stage == AGREE_UNDOING || request->reply.outcome != MCDS_OUT_OK)
+        return mcds__operation_explain(operation, MCDS_UNSUPPORTED,
+                                       MCDS__WHY(GROWTH_WITHOUT_CAS));
+    check->stage = AGREE_UNDOING;
+    *request = (mcds_request){.command = MCDS_DELETE, .key = request->key};
+    return mcds__operation_ask_repeatable(operation, request, 1);
+}
+
 static enum mcds__step descriptor_settings_take_look(struct mcds__settings_check *check,
                                                      struct mcds__operation *operation)
 {
     assert(check->stage == AGREE_LOOKING && check->count >= 1);
     const mcds_request *look = &check->requests[check->count - 1];
+    /* What the store can do is known once it has answered. */
+    bool lacks_cas = check->needs_cas && !mcds__store_can(operation->store).compare_and_set;
+    if (lacks_cas && !mcds__is_transport_trouble(&look->reply))
+        return refuse_without_cas(check, operation);
     if (look->reply.outcome == MCDS_OUT_OK)
         return descriptor_settings_compare(check, operation, look);
     bool lacks = check->may_lack && check->requests[0].reply.outcome == MCDS_OUT_NO_MEMORY;
@@ -214,12 +252,14 @@ static enum mcds__step take_keep(struct mcds__settings_check *check,
 static enum mcds__step step_settings_check(struct mcds__settings_check *check,
                                            struct mcds__operation *operation)
 {
-    assert(check->stage <= AGREE_KEEPING);
+    assert(check->stage <= AGREE_UNDOING);
     switch (check->stage) {
     case AGREE_BEGIN:
         return descriptor_settings_ask(check, operation, AGREE_LOOKING);
     case AGREE_LOOKING:
         return descriptor_settings_take_look(check, operation);
+    case AGREE_UNDOING:
+        return refuse_without_cas(check, operation);
     default:
         return take_keep(check, operation);
     }

@@ -30,23 +30,23 @@ struct mcds__settings {
     /* These come first, beside the other members that each operation reads. */
     _Atomic int64_t seen_till_ns; /* until then reads need not compare; 0: not yet */
     _Atomic int64_t kept_till_ns; /* the same for changes */
+    /* As last read; before that, the one that this handle would add. Words of two keys, which a
+     * thread may see while another writes them, are a random key too. */
+    _Atomic uint64_t hash_key[2];
     struct mcds__key key;
     struct mcds__setting list[MCDS__SETTINGS_MAX];
     uint32_t count; /* 0: nothing to compare */
     uint64_t ttl_ms;
     const mcds_reason *foreign; /* the reason for a value that is not settings; NULL: CORRUPT */
-    enum mcds__descriptor_kind kind;
-    uint32_t flags;
-    size_t frame_length;
-    uint8_t frame[MCDS__DESCRIPTOR_CAPACITY];
+    struct mcds__descriptor own; /* without the hash key */
 };
 
-/* Prepares the descriptor that this handle would add, for a structure of `kind`. `data_ttl_ms`
- * is the ttl of the other keys, 0: none. `list` is copied. */
+/* Prepares the descriptor that this handle would add, for a structure of `kind`; `hashes`: with a
+ * random hash key. `data_ttl_ms` is the ttl of the other keys, 0: none. `list` is copied. */
 void mcds__settings_init(struct mcds__settings *settings, const mcds_env *env,
-                         enum mcds__descriptor_kind kind, const struct mcds__key *key,
-                         const struct mcds__setting *list, uint32_t count,
-                         uint64_t data_ttl_ms);
+                         enum mcds__descriptor_kind kind, bool hashes,
+                         const struct mcds__key *key, const struct mcds__setting *list,
+                         uint32_t count, uint64_t data_ttl_ms);
 /* Whether changes need not compare the settings again. */
 static inline bool mcds__settings_are_kept(const struct mcds__settings *settings)
 {
@@ -61,12 +61,15 @@ struct mcds__settings_check {
     bool makes; /* the operation may make the structure */
     /* It continues without settings in a full store. Set it after the begin. */
     bool may_lack;
+    /* The operation changes keys by compare-and-set: without it nothing is made. The same. */
+    bool needs_cas;
     bool is_done;
     uint8_t stage;
     uint8_t count;
     mcds_request requests[2];
     uint32_t differs; /* the setting that differs, */
     uint64_t found;   /* and its stored value */
+    uint8_t frame[MCDS__DESCRIPTOR_CAPACITY];
 };
 void mcds__settings_check_begin(struct mcds__settings_check *check,
                                 struct mcds__settings *settings, bool makes,
@@ -75,7 +78,8 @@ void mcds__settings_check_begin(struct mcds__settings_check *check,
 bool mcds__settings_check_step_on(struct mcds__settings_check *check,
                                   struct mcds__operation *operation, enum mcds__step *step_out);
 /* True: the operation continues. False: its step returns *step_out; DONE with MCDS_INVALID if
- * the structure was made with other settings, MCDS_CORRUPT, or a failure of reading. Costs one
+ * the structure was made with other settings, MCDS_UNSUPPORTED, MCDS_CORRUPT, or a failure of
+ * reading. Costs one
  * round trip at a handle's first change and first read, and at each read until the structure
  * exists. If keys expire, it costs one or two more after each of their lifetimes. */
 static inline bool mcds__settings_check_step(struct mcds__settings_check *check,

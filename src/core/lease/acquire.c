@@ -133,7 +133,7 @@ static enum mcds__step lease_acquire_ask_fence(struct mcds__lease_call *call,
 {
     call->requests[0] = (mcds_request){
         .command = MCDS_ADD,
-        .flags = mcds__tally_incarnation(operation->env),
+        .flags = mcds__wall_s(operation->env),
         .key = mcds__key_bytes(&call->keys->fence),
         .value = {call->seed_text,
                   mcds__format_u64(fence_seed(call, operation), call->seed_text)},
@@ -251,7 +251,6 @@ static enum mcds__step lease_acquire_take_mine(struct mcds__lease_call *call,
         call->fence_drawn = fence->number;
         return lease_acquire_ask_fence(call, operation);
     }
-    assert(deadline_ns > lease->asked_ns);
     assert(extension > 0 ||
            (lease->state & MCDS__LEASE_DOUBT) == 0); /* no late add is taken for it */
     lease->fence = fence->number;
@@ -273,8 +272,7 @@ static enum mcds__step end_not_ours(struct mcds__lease_call *call,
     return mcds__operation_explain(operation, MCDS_AMBIGUOUS, MCDS__WHY(REQUEST_MAY_ARRIVE));
 }
 
-/* Another client holds it. An add that was certainly refused needs no repetition of its
- * token. */
+/* Another client holds it. An add that was surely refused needs no repetition of its token. */
 static enum mcds__step take_others(struct mcds__lease_call *call,
                                    struct mcds__operation *operation, const mcds_reply *look)
 {

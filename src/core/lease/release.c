@@ -46,22 +46,14 @@ static enum mcds__step ask_let_go(struct mcds__lease_call *call,
     return lease_release_ask(call, operation, DELETE, mcds__lease_delete(call, cas));
 }
 
-static enum mcds__step lease_release_end_lost(struct mcds__lease_call *call,
-                                              struct mcds__operation *operation, int result,
-                                              const mcds_reason *detail)
-{
-    mcds__lease_clear_gone(call->lease);
-    return mcds__operation_explain(operation, result, detail);
-}
-
 /* The lease is gone: ended by this release, or before it. */
 static enum mcds__step end_gone(struct mcds__lease_call *call,
                                 struct mcds__operation *operation)
 {
     uint32_t state = call->lease->state;
     if (call->doubt || (state & MCDS__LEASE_LET_GO) != 0 || (state & MCDS__LEASE_HELD) == 0)
-        return lease_release_end_lost(call, operation, MCDS_AMBIGUOUS, MCDS__WHY(LEASE_GONE));
-    return lease_release_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_ENDED_BEFORE));
+        return mcds__lease_end_lost(call, operation, MCDS_AMBIGUOUS, MCDS__WHY(LEASE_GONE));
+    return mcds__lease_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_ENDED_BEFORE));
 }
 
 /* The outcome stays unknown. A release in doubt was applied, or may still be: from now on the
@@ -84,9 +76,8 @@ static enum mcds__step lease_release_take_trouble(struct mcds__lease_call *call,
                                                   const mcds_reply *reply)
 {
     call->stage = BEGIN;
-    if (!mcds__is_refusal(reply) && mcds__operation_again(operation))
+    if (mcds__operation_retry(operation, reply) == MCDS__SLEEP)
         return MCDS__SLEEP;
-    (void)mcds__operation_fail_read(operation, reply);
     return end_kept(call, operation);
 }
 
@@ -151,8 +142,8 @@ static enum mcds__step take_let_go(struct mcds__lease_call *call,
         if (call->ghost || (call->lease->state & MCDS__LEASE_HELD) == 0)
             return end_gone(call, operation);
         if (is_overdue(call))
-            return lease_release_end_lost(call, operation, MCDS_LOST,
-                                          MCDS__WHY(LEASE_ENDED_BEFORE));
+            return mcds__lease_end_lost(call, operation, MCDS_LOST,
+                                        MCDS__WHY(LEASE_ENDED_BEFORE));
         mcds__lease_clear(call->lease);
         return mcds__operation_finish(operation, MCDS_OK);
     case MCDS_OUT_MISS:
@@ -173,8 +164,7 @@ static enum mcds__step take_let_go(struct mcds__lease_call *call,
     }
 }
 
-/* A late add must not bring the lease back. The key that refused the tombstone may be that
- * add. */
+/* A late add must not bring the lease back. What refused the tombstone may be that add. */
 static enum mcds__step take_guard(struct mcds__lease_call *call,
                                   struct mcds__operation *operation)
 {

@@ -55,14 +55,6 @@ static enum mcds__step end_renewed(struct mcds__lease_call *call,
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-static enum mcds__step lease_renew_end_lost(struct mcds__lease_call *call,
-                                            struct mcds__operation *operation,
-                                            const mcds_reason *detail)
-{
-    mcds__lease_clear_gone(call->lease);
-    return mcds__operation_explain(operation, MCDS_LOST, detail);
-}
-
 /* Not renewed, as far as the client knows. */
 static enum mcds__step end_unchanged(struct mcds__lease_call *call,
                                      struct mcds__operation *operation, int result,
@@ -84,7 +76,7 @@ static enum mcds__step lease_renew_take_mine(struct mcds__lease_call *call,
     if (extension > call->lease->extension)
         return end_renewed(call, operation, cas);
     if (mcds__lease_is_ghost(call->lease, extension))
-        return lease_renew_end_lost(call, operation, MCDS__WHY(LEASE_ENDED));
+        return mcds__lease_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_ENDED));
     mcds__lease_remember_cas(call->lease, cas);
     if (mcds__operation_is_late(operation))
         return end_unchanged(call, operation, MCDS_TIMEOUT, MCDS__WHY(RENEWAL_LATE));
@@ -101,9 +93,8 @@ static enum mcds__step lease_renew_take_trouble(struct mcds__lease_call *call,
                                                 const mcds_reply *reply)
 {
     call->stage = BEGIN;
-    if (!mcds__is_refusal(reply) && mcds__operation_again(operation))
+    if (mcds__operation_retry(operation, reply) == MCDS__SLEEP)
         return MCDS__SLEEP;
-    (void)mcds__operation_fail_read(operation, reply);
     return end_unchanged(call, operation, operation->result, operation->detail);
 }
 
@@ -124,8 +115,8 @@ static enum mcds__step take_why(struct mcds__lease_call *call,
 {
     assert(call->stage == WHY);
     if (call->requests[0].reply.outcome == MCDS_OUT_MISS)
-        return lease_renew_end_lost(call, operation, MCDS__WHY(LEASE_LOST));
-    return lease_renew_end_lost(call, operation, MCDS__WHY(LEASE_ENDED));
+        return mcds__lease_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_LOST));
+    return mcds__lease_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_ENDED));
 }
 
 static enum mcds__step lease_renew_take_replies(struct mcds__lease_call *call,
@@ -144,7 +135,7 @@ static enum mcds__step lease_renew_take_replies(struct mcds__lease_call *call,
     case LEASE_MINE:
         return lease_renew_take_mine(call, operation, value.extension, look->reply.cas);
     case LEASE_OTHERS:
-        return lease_renew_end_lost(call, operation, MCDS__WHY(LEASE_TAKEN));
+        return mcds__lease_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_TAKEN));
     case LEASE_MISSING:
         return ask_why(call, operation);
     case LEASE_UNSEEN:
@@ -152,7 +143,7 @@ static enum mcds__step lease_renew_take_replies(struct mcds__lease_call *call,
             return end_renewed(call, operation, (mcds_cas_token){0, 0});
         return lease_renew_take_trouble(call, operation, &look->reply);
     default:
-        return lease_renew_end_lost(call, operation, MCDS__WHY(LEASE_ENDED));
+        return mcds__lease_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_ENDED));
     }
 }
 

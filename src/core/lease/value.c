@@ -17,8 +17,7 @@
 #define STATE_FREE 1
 /* Long enough for an add in flight to arrive and be refused. */
 #define TOMBSTONE_MS 3000
-/* Subtracted from a lease: clocks differ in speed, and time passes between a check and an
- * act. */
+/* Subtracted from a lease: clocks differ in speed, and time passes between check and act. */
 #define DRIFT_PER_MILLION 500
 #define MARGIN_NS (10 * NS_PER_MS)
 
@@ -40,7 +39,7 @@ bool mcds__lease_decode(mcds_bytes value, mcds_bytes key, struct mcds__lease_val
     memcpy(out->label, at + PAYLOAD_MIN, out->label_length);
     assert(out->label_length <= MCDS__LEASE_LABEL_MAX);
     out->label[out->label_length] = '\0';
-    return true;
+    return !out->free || out->label_length == 0;
 }
 
 int mcds__lease_refuse(mcds_bytes value, mcds_bytes key, const mcds_reason **detail_out)
@@ -156,8 +155,12 @@ void mcds__lease_clear(mcds_lease *lease)
     *lease = (mcds_lease)MCDS_LEASE_INIT;
 }
 
-void mcds__lease_clear_gone(mcds_lease *lease)
+enum mcds__step mcds__lease_end_lost(struct mcds__lease_call *call,
+                                     struct mcds__operation *operation, int result,
+                                     const mcds_reason *detail)
 {
-    mcds__lease_clear(lease);
-    lease->state = MCDS__LEASE_GONE;
+    assert(result == MCDS_LOST || result == MCDS_AMBIGUOUS);
+    mcds__lease_clear(call->lease);
+    call->lease->state = MCDS__LEASE_GONE;
+    return mcds__operation_explain(operation, result, detail);
 }

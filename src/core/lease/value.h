@@ -29,8 +29,7 @@ mcds_request mcds__lease_bury(struct mcds__lease_call *call, mcds_command comman
 mcds_request mcds__lease_get(const struct mcds__lease_call *call);
 mcds_request mcds__lease_delete(const struct mcds__lease_call *call, mcds_cas_token cas);
 
-/* When the holder of a lease requested at asked_ns must stop: before the store can expire
- * it. */
+/* When the holder of a lease requested at asked_ns must stop: before it can expire. */
 int64_t mcds__lease_deadline(const struct mcds__lease_call *call, int64_t asked_ns);
 
 void mcds__lease_remember_cas(mcds_lease *lease, mcds_cas_token cas);
@@ -40,7 +39,9 @@ mcds_cas_token mcds__lease_cas(const mcds_lease *lease);
 bool mcds__lease_is_ghost(const mcds_lease *lease, uint64_t extension);
 /* Empty the lease as MCDS_LEASE_INIT does. */
 void mcds__lease_clear(mcds_lease *lease);
-/* The same, and record that it was lost or may have been. */
-void mcds__lease_clear_gone(mcds_lease *lease);
+/* The same, recording that it was lost or may have been, and finish with `result` and why. */
+enum mcds__step mcds__lease_end_lost(struct mcds__lease_call *call,
+                                     struct mcds__operation *operation, int result,
+                                     const mcds_reason *detail);
 
 #endif

@@ -1,30 +1,34 @@
 /* Map: read one element. */
 #include <assert.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "core/map/map.h"
+#include "engine/line_wait.h"
 
 #define ELEMENT_MAX 65536
 
-enum { GET_BEGIN, GET_READING, GET_LOCATING, GET_BELOW };
+enum {
+    GET_BEGIN,
+    GET_READING,
+    GET_LOCATING,
+    GET_BELOW,
+    GET_UNPROVED /* the result is that of the operation, if the life is not over */
+};
 enum { CHILD, PARENT }; /* the requests of ask_below() */
 
 bool mcds__map_get_begin(struct mcds__map_get *get, struct mcds__map *map, mcds_bytes element)
 {
+    memset(get, 0, offsetof(struct mcds__map_get, keys));
     get->map = map;
+    get->stage = GET_BEGIN;
     mcds__buffer_init_in(&get->element, map->env, ELEMENT_MAX, get->element_scratch,
                          sizeof get->element_scratch);
-    get->stage = GET_BEGIN;
-    get->moves = 0;
-    get->has_missed = false;
-    get->hash = 0;
-    get->life = (struct mcds__map_life){0};
-    get->proof = (struct mcds__map_proof){0};
     if (!mcds_buffer_append(&get->element, element.data, element.length))
         return false;
-    get->place = (struct mcds__map_place){.element = {get->element.data, element.length}};
+    get->place.element = (mcds_bytes){get->element.data, element.length};
     return true;
 }
 
@@ -51,7 +55,8 @@ static enum mcds__step map_get_ask(struct mcds__map_get *get, struct mcds__opera
 {
     assert(count >= 1 && count <= PARENT + 1);
     get->count = (uint8_t)count;
-    count += mcds__map_prove_along(&get->proof, get->map, operation, &get->requests[count]);
+    count += mcds__map_prove_along(&get->proof, get->map, get->life.number, operation,
+                                   &get->requests[count]);
     return mcds__operation_ask_repeatable(operation, get->requests, count);
 }
 
@@ -118,8 +123,7 @@ static bool is_there_now(const mcds_env *env, const struct mcds__map_entry *entr
     return mcds__map_is_there(entry, entry->expires_ms != 0 ? mcds__wall_ms(env) : 0);
 }
 
-/* Find the element in an open key and pass its value to `take`, which returns false: no
- * memory. */
+/* Find the element in an open key and pass its value to `take`. It returns false: no memory. */
 static int take_element(const mcds_env *env, mcds_bytes key, mcds_bytes value, uint32_t flags,
                         mcds_bytes element, bool (*take)(void *context, mcds_bytes value),
                         void *context)
@@ -174,7 +178,7 @@ bool mcds__map_get_at_once(struct mcds__map *map, mcds_bytes element,
         (sought.result != MCDS_OK && sought.result != MCDS_NOT_FOUND))
         return false;
     if (!mcds__store_remains(map->store, mcds__key_bytes(&map->root), &life.mark) &&
-        mcds__map_is_alive(&proof, map, life.number) != MCDS__MAP_ALIVE)
+        mcds__map_is_alive(&proof, map, life.number, NULL) != MCDS__MAP_ALIVE)
         return false;
     *result_out = sought.result;
     return true;
@@ -204,6 +208,31 @@ static bool keep_value(void *context, mcds_bytes value)
 static enum mcds__step map_get_begin(struct mcds__map_get *get,
                                      struct mcds__operation *operation);
 
+/* The result counts, if the life is not over. If the reply to the read of the root by another
+ * operation has not come, one of the operations that wait reads the element and the root. */
+static enum mcds__step map_get_prove(struct mcds__map_get *get,
+                                     struct mcds__operation *operation)
+{
+    enum mcds__step step;
+    switch (mcds__map_is_alive(&get->proof, get->map, get->life.number, operation)) {
+    case MCDS__MAP_ALIVE:
+        mcds__map_note_seen(get->map, operation->sent_ns);
+        return MCDS__DONE;
+    case MCDS__MAP_OVER:
+        mcds__line_release(operation);
+        return map_get_locate(get, operation);
+    default:
+        get->stage = GET_UNPROVED;
+        if (mcds__map_waits_for_proof(get->map, operation, &step))
+            return step;
+        if (get->moves++ == MCDS__MAP_MOVES_MAX)
+            return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ROOT_UNREAD));
+        get->proof.is_alone = true;
+        get->stage = GET_BEGIN;
+        return map_get_begin(get, operation);
+    }
+}
+
 static enum mcds__step take_entry(struct mcds__map_get *get, struct mcds__operation *operation,
                                   const mcds_request *request)
 {
@@ -215,19 +244,7 @@ static enum mcds__step take_entry(struct mcds__map_get *get, struct mcds__operat
                               &kept);
     get->value = kept.value;
     (void)mcds__operation_explain(operation, result, mcds__map_reason(result));
-    switch (mcds__map_is_alive(&get->proof, get->map, get->life.number)) {
-    case MCDS__MAP_ALIVE:
-        mcds__map_note_seen(get->map, operation->sent_ns);
-        return MCDS__DONE;
-    case MCDS__MAP_OVER:
-        return map_get_locate(get, operation);
-    default: /* the result of the other read has not arrived yet */
-        if (get->moves++ == MCDS__MAP_MOVES_MAX)
-            return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ROOT_UNREAD));
-        get->proof.is_alone = true;
-        get->stage = GET_BEGIN;
-        return map_get_begin(get, operation);
-    }
+    return map_get_prove(get, operation);
 }
 
 /* The key exists. */
@@ -272,18 +289,12 @@ static enum mcds__step map_get_take_replies(struct mcds__map_get *get,
 {
     assert(get->stage == GET_READING || get->stage == GET_BELOW);
     if (get->proof.looks)
-        mcds__map_take_proof(&get->proof, get->map, get->life.number,
+        mcds__map_take_proof(&get->proof, get->map, get->life.number, operation,
                              &get->requests[get->count].reply);
-    for (uint32_t i = 0; i < get->count; i++) {
-        const mcds_reply *reply = &get->requests[i].reply;
-        if (mcds__is_transport_trouble(reply)) {
-            get->stage = GET_BEGIN;
-            if (mcds__operation_again(operation))
-                return MCDS__SLEEP;
-            return mcds__operation_fail_read(operation, reply);
-        }
-        if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
-            return mcds__operation_fail_read(operation, reply);
+    const mcds_reply *trouble = mcds__first_trouble(get->requests, get->count);
+    if (trouble != NULL) {
+        get->stage = GET_BEGIN;
+        return mcds__operation_retry(operation, trouble);
     }
     if (get->stage == GET_BELOW)
         return take_below(get, operation);
@@ -304,12 +315,14 @@ static enum mcds__step map_get_begin(struct mcds__map_get *get,
 
 enum mcds__step mcds__map_get_step(struct mcds__map_get *get, struct mcds__operation *operation)
 {
-    assert(get->stage <= GET_BELOW);
+    assert(get->stage <= GET_UNPROVED);
     switch (get->stage) {
     case GET_BEGIN:
         return map_get_begin(get, operation);
     case GET_LOCATING:
         return map_get_locate(get, operation);
+    case GET_UNPROVED:
+        return map_get_prove(get, operation);
     default:
         return map_get_take_replies(get, operation);
     }

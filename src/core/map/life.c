@@ -4,11 +4,8 @@
 
 #include "base/environment.h"
 #include "core/map/map.h"
-
-/* A proof that the operations of one round of a pipeline share: the number of the round, and in
- * the lowest bit whether the root was seen in it. All of them began before the round was
- * sent. */
-#define SEEN UINT64_C(1)
+#include "engine/line_wait.h"
+#include "engine/proof.h"
 
 struct mcds__map_life mcds__map_life(const struct mcds__map *map)
 {
@@ -125,6 +122,9 @@ struct mcds__map_life mcds__map_draw(const struct mcds__map *map,
     mcds__descriptor_draw(descriptor_out, map->env, (enum mcds__descriptor_kind)map->kind,
                           map->form, true);
     assert(descriptor_out->life != 0);
+    for (int i = 0; i < 2 && map->hash_key != NULL; i++)
+        mcds__put_u64(descriptor_out->hash_key + 8 * i,
+                      atomic_load_explicit(&map->hash_key[i], memory_order_relaxed));
     return life_of(descriptor_out);
 }
 
@@ -161,50 +161,45 @@ mcds_request mcds__map_request_root(const struct mcds__map *map)
     };
 }
 
-static _Atomic uint64_t *mark_of_round(struct mcds__map *map, uint64_t round)
+/* The place of a handle, for proofs and for the line of those that need one. */
+static uint64_t proof_place(const struct mcds__map *map)
 {
-    return &map->proofs[round % MCDS__MAP_PROOFS];
+    return (uint64_t)(uintptr_t)map;
 }
 
-uint32_t mcds__map_prove_along(struct mcds__map_proof *proof, struct mcds__map *map,
-                               const struct mcds__operation *operation,
+uint32_t mcds__map_prove_along(struct mcds__map_proof *proof, const struct mcds__map *map,
+                               uint64_t life, const struct mcds__operation *operation,
                                mcds_request *request_out)
 {
     proof->looks = false;
+    proof->round = operation->round;
     if (mcds__store_answers_here(map->store) && !proof->is_alone)
         return 0;
-    _Atomic uint64_t *place = mark_of_round(map, operation->round);
-    if (operation->round != 0) {
-        uint64_t known = atomic_load_explicit(place, memory_order_relaxed);
-        proof->round = operation->round;
-        if (known >> 1 == operation->round && !proof->is_alone)
-            return 0;
-        atomic_store_explicit(place, operation->round << 1, memory_order_relaxed);
-        assert(operation->round >> 63 == 0);
-    }
-    proof->looks = true;
-    *request_out = mcds__map_request_root(map);
-    return 1;
+    bool is_first = mcds__proof_claim(operation, proof_place(map), life);
+    proof->looks = is_first || proof->is_alone;
+    if (proof->looks)
+        *request_out = mcds__map_request_root(map);
+    return proof->looks;
 }
 
-static void note(struct mcds__map_proof *proof, uint64_t life, const mcds_reply *reply)
-{
-    if (reply->outcome == MCDS_OUT_OK && mcds__descriptor_is_of(reply->flags, life))
-        proof->seen = life;
-    else if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
-        proof->over = life;
-}
-
-void mcds__map_take_proof(struct mcds__map_proof *proof, struct mcds__map *map, uint64_t life,
-                          const mcds_reply *reply)
+/* True: the reply shows the root. */
+static bool note(struct mcds__map_proof *proof, uint64_t life, const mcds_reply *reply)
 {
     bool shows_root = reply->outcome == MCDS_OUT_OK &&
                       mcds__descriptor_is_of(reply->flags, life);
-    note(proof, life, reply);
-    if (!shows_root || proof->round == 0)
-        return;
-    uint64_t mine = proof->round << 1;
-    (void)atomic_compare_exchange_strong(mark_of_round(map, proof->round), &mine, mine | SEEN);
+    if (shows_root)
+        proof->seen = life;
+    else if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
+        proof->over = life;
+    return shows_root;
+}
+
+void mcds__map_take_proof(struct mcds__map_proof *proof, const struct mcds__map *map,
+                          uint64_t life, const struct mcds__operation *operation,
+                          const mcds_reply *reply)
+{
+    if (note(proof, life, reply))
+        mcds__proof_publish(operation, proof_place(map), life, proof->round);
 }
 
 struct sight {
@@ -216,7 +211,7 @@ static void map_life_see_root(void *context, const mcds_reply *reply, mcds_bytes
 {
     const struct sight *sight = context;
     (void)value;
-    note(sight->proof, sight->life, reply);
+    (void)note(sight->proof, sight->life, reply);
 }
 
 /* Only items without expiry are shown in place, so a root with a mark does not expire. */
@@ -236,16 +231,38 @@ static void look_at_root(struct mcds__map_proof *proof, struct mcds__map *map, u
 }
 
 enum mcds__map_truth mcds__map_is_alive(struct mcds__map_proof *proof, struct mcds__map *map,
-                                        uint64_t life)
+                                        uint64_t life, const struct mcds__operation *operation)
 {
     assert(life != 0);
-    if (proof->seen != life && proof->over != life && proof->round != 0 &&
-        atomic_load(mark_of_round(map, proof->round)) == (proof->round << 1 | SEEN) &&
-        mcds__map_life(map).number == life)
+    bool is_known = proof->seen == life || proof->over == life;
+    if (!is_known && operation != NULL && proof->round != 0 &&
+        mcds__proof_is_seen(operation, proof_place(map), life, proof->round))
         proof->seen = life;
     if (proof->seen != life && proof->over != life)
         look_at_root(proof, map, life);
     if (proof->seen == life)
         return MCDS__MAP_ALIVE;
     return proof->over == life ? MCDS__MAP_OVER : MCDS__MAP_UNPROVED;
+}
+
+bool mcds__map_waits_for_proof(const struct mcds__map *map, struct mcds__operation *operation,
+                               enum mcds__step *step_out)
+{
+    return mcds__line_waits_in_doubt(operation, proof_place(map), step_out);
+}
+
+enum mcds__step mcds__map_prove_alone(struct mcds__map_proof *proof,
+                                      const struct mcds__map *map, uint64_t life,
+                                      struct mcds__operation *operation, mcds_request *request)
+{
+    enum mcds__step step;
+    assert(proof->seen != life && proof->over != life);
+    proof->looks = false;
+    if (mcds__map_waits_for_proof(map, operation, &step))
+        return step;
+    proof->looks = true;
+    proof->round = operation->round;
+    (void)mcds__proof_claim(operation, proof_place(map), life);
+    *request = mcds__map_request_root(map);
+    return mcds__operation_ask_repeatable(operation, request, 1);
 }

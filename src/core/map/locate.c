@@ -41,6 +41,7 @@ static enum mcds__step ask_keys(struct mcds__map_place *place, struct mcds__map 
     assert(place->life.number != 0);
     if (place->reads++ == MCDS__MAP_MOVES_MAX)
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(KEYS_VANISH));
+    mcds__map_fit(place, &place->life);
     if (place->element.length > 0)
         place->hash = mcds__map_hash(place->life.hash_key, place->element);
     for (uint32_t depth = 0; depth < DEPTHS; depth++) {
@@ -166,6 +167,7 @@ static enum mcds__step miss(struct mcds__map_place *place, struct mcds__map *map
     }
     place->stage = PLACE_BEGIN;
     place->missing_depth = 0;
+    operation->asked = place->scratch->requests[missing - 1].reply.peer;
     return mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(PART_GONE));
 }
 
@@ -186,6 +188,10 @@ static enum mcds__step take_other_root(struct mcds__map_place *place, struct mcd
                                        struct mcds__operation *operation)
 {
     const mcds_request *requests = place->scratch->requests;
+    const mcds_reply *mark = &requests[END].reply;
+    if (mark->outcome == MCDS_OUT_OK &&
+        (mark->value_length > 0 || !mcds__descriptor_is_of(mark->flags, place->life.number)))
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     bool has_keys = requests[ROOT].reply.outcome == MCDS_OUT_MISS && deepest(place) > 0;
     bool is_told = is_lost(place, map, operation, has_keys);
     if (is_told && has_keys && place->missing_depth != MISSING_ROOT)
@@ -239,13 +245,12 @@ enum mcds__step mcds__map_locate_step(struct mcds__map_place *place, struct mcds
         place->lost_root = place->was_open = false;
         return map_locate_ask(place, map, operation);
     }
-    for (uint32_t i = 0; i < operation->batch.count; i++) {
-        const mcds_reply *reply = &place->scratch->requests[i].reply;
-        if (mcds__is_transport_trouble(reply))
-            return ask_later(place, operation, reply);
-        if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
-            return mcds__operation_fail_read(operation, reply);
-    }
+    const mcds_reply *trouble = mcds__first_trouble(place->scratch->requests,
+                                                    operation->batch.count);
+    if (trouble != NULL)
+        return mcds__is_transport_trouble(trouble)
+                   ? ask_later(place, operation, trouble)
+                   : mcds__operation_fail_read(operation, trouble);
     return place->stage == PLACE_ROOT ? map_locate_take_root(place, map, operation)
                                       : map_locate_take_keys(place, map, operation);
 }

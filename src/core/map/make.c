@@ -87,12 +87,11 @@ static enum mcds__step map_make_begin(struct mcds__map_making *making, struct mc
                                       struct mcds__operation *operation)
 {
     struct mcds__descriptor descriptor;
-    mcds_capabilities can;
     uint32_t flags;
     making->doubt = false;
     making->may_repeat = false;
-    mcds__store_capabilities(map->store, &can); /* by now its server has answered */
-    if (!can.compare_and_set)
+    /* By now its server has answered. */
+    if (!mcds__store_can(map->store).compare_and_set)
         return mcds__operation_explain(operation, MCDS_UNSUPPORTED,
                                        MCDS__WHY(GROWTH_WITHOUT_CAS));
     if (!map_make_claim(making, map))
@@ -102,6 +101,7 @@ static enum mcds__step map_make_begin(struct mcds__map_making *making, struct mc
     making->life = mcds__map_draw(map, &descriptor);
     struct mcds__key *key = &making->scratch->keys[0];
     mcds__map_key(map, making->life.number, 0, 0, key);
+    mcds__map_fit(making->place, &making->life);
     mcds__map_readdress(making->record, mcds__key_bytes(key));
     if (!map_make_encode(making, map, mcds__key_bytes(key), &descriptor, &flags))
         return map_make_finish(making, map, operation, MCDS_NO_MEMORY);

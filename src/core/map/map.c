@@ -25,6 +25,7 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
     map->form = form;
     map->forms = forms;
     map->ttl_ms = ttl_ms;
+    map->hash_key = NULL;
     map->root = *root;
     map->writer = mcds__random_u64(map->env);
     (void)pthread_mutex_init(&map->mutex, NULL);
@@ -35,8 +36,6 @@ void mcds__map_init(struct mcds__map *map, mcds_store *store, const struct mcds_
     for (int i = 0; i < 3; i++)
         atomic_init(&map->life[i], 0);
     atomic_init(&map->mark, 0);
-    for (int i = 0; i < MCDS__MAP_PROOFS; i++)
-        atomic_init(&map->proofs[i], 0);
     atomic_init(&map->seen_ns, INT64_MIN / 2);
     atomic_init(&map->rest, 0);
     atomic_init(&map->over, 0);
@@ -131,8 +130,7 @@ static _Atomic uint8_t *table_for(struct mcds__map *map, uint32_t depth, unsigne
     return wide != NULL ? wide : map->depths;
 }
 
-/* Set the entries of all hashes that the key of depth `of` holds: those that are deeper than
- * `keep` stay. */
+/* Set the entries of all hashes of the key of depth `of`: those deeper than `keep` stay. */
 static void set_entries(struct mcds__map *map, uint64_t hash, uint32_t of, uint8_t entry,
                         uint32_t keep)
 {

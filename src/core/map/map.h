@@ -91,9 +91,6 @@ struct mcds__map_life {
 /* The form of the entries, 0 to 2; a handle with another form is refused. */
 #define MCDS__MAP_FORM_MAX 3
 
-/* Rounds of pipelines of one handle in which the root is being read or was seen. */
-#define MCDS__MAP_PROOFS 16
-
 /* The state of one handle; any number of threads use it. */
 struct mcds__map {
     mcds_store *store;
@@ -102,17 +99,17 @@ struct mcds__map {
     uint8_t form;
     /* The reasons for refusing another form, by the stored form. */
     const mcds_reason *const *forms;
-    uint64_t ttl_ms; /* of all keys, from their creation; 0 = for ever */
+    uint64_t ttl_ms;                  /* of all keys, from their creation; 0 = for ever */
+    const _Atomic uint64_t *hash_key; /* of the lives that it draws; NULL: each has another */
     struct mcds__key root;
     uint64_t writer;
     pthread_mutex_t mutex; /* guards the tickets and positions */
     uint64_t next_ticket;
     uint64_t last_place; /* the last position of a PUSH; those of one handle increase */
     struct mcds__map_span earlier, current;
-    _Atomic uint32_t life_version;             /* odd while the life is written */
-    _Atomic uint64_t life[3];                  /* number and hash key */
-    _Atomic uint64_t mark;                     /* of the root of that life */
-    _Atomic uint64_t proofs[MCDS__MAP_PROOFS]; /* map/life.c */
+    _Atomic uint32_t life_version; /* odd while the life is written */
+    _Atomic uint64_t life[3];      /* number and hash key */
+    _Atomic uint64_t mark;         /* of the root of that life */
     _Atomic int64_t seen_ns; /* when this handle last saw the root, on the monotonic clock */
     _Atomic uint64_t rest;   /* a life whose keys a drop has not erased completely */
     _Atomic uint64_t over;   /* a life that an update in doubt has found over; 0: none */
@@ -186,30 +183,40 @@ enum mcds__step mcds__map_refuse(const struct mcds__map *map, struct mcds__opera
 /* A GET of the root, without its value. */
 mcds_request mcds__map_request_root(const struct mcds__map *map);
 
-/* The proof that a life is not over, needed at an operation's end. All zero at the start. */
+/* The proof that a life is not over, needed at an operation's end. All zero at the start. The
+ * operations of a pipeline share it (engine/proof.h). */
 struct mcds__map_proof {
     uint64_t seen;  /* the life whose root it has seen */
     uint64_t over;  /* the life whose root it has found gone */
-    uint64_t round; /* another operation reads the root in this round */
+    uint64_t round; /* of the last batch; a read of the root in it proves the operation */
     bool looks;     /* the batch of this operation reads the root */
     bool is_alone;  /* in: the operation must read the root itself */
 };
 enum mcds__map_truth { MCDS__MAP_UNPROVED, MCDS__MAP_ALIVE, MCDS__MAP_OVER };
 /* Prepare a batch. Returns the number of requests to add at its end: none, or a read of the
  * root, in *request_out. */
-uint32_t mcds__map_prove_along(struct mcds__map_proof *proof, struct mcds__map *map,
-                               const struct mcds__operation *operation,
+uint32_t mcds__map_prove_along(struct mcds__map_proof *proof, const struct mcds__map *map,
+                               uint64_t life, const struct mcds__operation *operation,
                                mcds_request *request_out);
 /* Process the reply of that read; `life` is the life that the batch was for. */
-void mcds__map_take_proof(struct mcds__map_proof *proof, struct mcds__map *map, uint64_t life,
+void mcds__map_take_proof(struct mcds__map_proof *proof, const struct mcds__map *map,
+                          uint64_t life, const struct mcds__operation *operation,
                           const mcds_reply *reply);
 /* Whether this life is over. If that is not known and the store is in this process, the root is
- * read at once. UNPROVED: the operation must read the root. */
+ * read at once. UNPROVED: the operation must read the root. Without an operation: a call that
+ * has sent nothing. */
 enum mcds__map_truth mcds__map_is_alive(struct mcds__map_proof *proof, struct mcds__map *map,
-                                        uint64_t life);
+                                        uint64_t life, const struct mcds__operation *operation);
+/* Wait while another operation of the pipeline reads the root because it was UNPROVED. True: the
+ * step is *step_out. False: this operation reads it, and then calls mcds__line_release. */
+bool mcds__map_waits_for_proof(const struct mcds__map *map, struct mcds__operation *operation,
+                               enum mcds__step *step_out);
+/* The same, and then read the root with this request. Without `looks`, it has only waited. */
+enum mcds__step mcds__map_prove_alone(struct mcds__map_proof *proof,
+                                      const struct mcds__map *map, uint64_t life,
+                                      struct mcds__operation *operation, mcds_request *request);
 
-/* Sixteen children, their parent, and then the root; or the keys of all depths, the root and the
- * end mark. */
+/* Sixteen children, their parent and the root; or the keys of all depths, the root, the end mark. */
 #define MCDS__MAP_CAPACITY (MCDS__MAP_CHILDREN + 2)
 #define MCDS__MAP_PARENT MCDS__MAP_CHILDREN
 
@@ -242,6 +249,9 @@ static inline void mcds__map_free_scratch(struct mcds__map_scratch **scratch,
  *   others          failures of reading, never AMBIGUOUS */
 struct mcds__map_place {
     mcds_bytes element; /* hashed again in each life; empty: `hash` is used in all */
+    /* Writes the element of each life, with mcds__map_update_rewrite; NULL: all have the same. */
+    void (*fit)(void *context, const uint64_t hash_key[2]);
+    void *context; /* of `fit` */
     uint64_t hash;
     struct mcds__map_life life;
     bool is_rootless; /* in: `life` is over; find the remains of its keys */
@@ -256,6 +266,12 @@ struct mcds__map_place {
     bool was_open;         /* the key above was OPEN at a read */
     struct mcds__map_scratch *scratch;
 };
+static inline void mcds__map_fit(const struct mcds__map_place *place,
+                                 const struct mcds__map_life *life)
+{
+    if (place->fit != NULL)
+        place->fit(place->context, life->hash_key);
+}
 enum mcds__step mcds__map_locate_step(struct mcds__map_place *place, struct mcds__map *map,
                                       struct mcds__operation *operation);
 
@@ -272,7 +288,8 @@ struct mcds__map_rewrite {
     uint64_t hash;
     struct mcds__map_life life;
     uint32_t depth;
-    uint32_t seq; /* the sequence number of the record whose outcome is wanted */
+    uint32_t seq;    /* the sequence number of the record whose outcome is wanted */
+    uint32_t second; /* of its time */
     uint64_t writer;
     enum mcds__map_outcome_state fate; /* out, of that record */
     enum mcds__map_code code;          /* out, where it is COUNTED */
@@ -302,9 +319,10 @@ void mcds__map_rewrite_free(struct mcds__map_rewrite *rewrite, const mcds_env *e
  *   others       failures; with `doubt`, it may have been made nevertheless, as `life` */
 struct mcds__map_making {
     mcds_buffer *record;
-    bool wants_value; /* of the first key, in the same round trip */
-    bool doubt;       /* out */
-    bool may_repeat;  /* out: the store could not be reached */
+    const struct mcds__map_place *place; /* of the record's element */
+    bool wants_value;                    /* of the first key, in the same round trip */
+    bool doubt;                          /* out */
+    bool may_repeat;                     /* out: the store could not be reached */
     struct mcds__map_life life;
     uint8_t stage; /* private; 0 at the start, as all that follow */
     bool is_claimed;
@@ -363,6 +381,9 @@ struct mcds__map_update {
 /* False: no memory. The command's bytes are copied. */
 bool mcds__map_update_begin(struct mcds__map_update *update, struct mcds__map *map,
                             const struct mcds__map_command *command);
+/* Replace the element and the value, of at most 127 bytes, by others of the same lengths. */
+void mcds__map_update_rewrite(struct mcds__map_update *update, mcds_bytes element,
+                              mcds_bytes value);
 enum mcds__step mcds__map_update_step(struct mcds__map_update *update,
                                       struct mcds__operation *operation);
 /* Call it from the operation's release. */
@@ -417,9 +438,10 @@ struct mcds__map_scan {
     void *context;
     uint64_t position; /* in and out: a hash; valid in one life */
     uint64_t begun_at;
-    bool complete; /* out */
-    bool lost;     /* out */
-    uint8_t stage; /* private, as all that follow */
+    bool complete;       /* out */
+    bool lost;           /* out */
+    const char *lost_at; /* out: the server that has lost the first key; NULL: one of several */
+    uint8_t stage;       /* private, as all that follow */
     uint8_t moves;
     bool erased;
     uint32_t depth;

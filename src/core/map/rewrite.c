@@ -63,7 +63,8 @@ static enum mcds__step map_rewrite_refuse_value(struct mcds__map_rewrite *rewrit
 }
 
 /* Set the outcome of the record that the caller asks about, as far as this value shows it. A
- * record that is not in the snapshot of a sealed key is void, whenever it arrives. */
+ * record that is not in the snapshot of a sealed key is void, whenever it arrives. Below the floor,
+ * it may have counted before its writer was forgotten. */
 static void note_fate(struct mcds__map_rewrite *rewrite, struct mcds__bucket *bucket,
                       enum mcds__map_state state)
 {
@@ -74,7 +75,7 @@ static void note_fate(struct mcds__map_rewrite *rewrite, struct mcds__bucket *bu
         rewrite->fate = MCDS__MAP_COUNTED;
         rewrite->code = id->code;
         rewrite->number = id->number;
-    } else if (state == MCDS__MAP_SEALED) {
+    } else if (state == MCDS__MAP_SEALED && rewrite->second >= bucket->floor_s) {
         rewrite->fate = MCDS__MAP_VOID;
     }
 }
@@ -173,23 +174,31 @@ static enum mcds__step map_rewrite_begin(struct mcds__map_rewrite *rewrite,
     return ask_parent(rewrite, map, operation);
 }
 
+/* A write of the parent's buffer. */
+static mcds_request write_parent(const struct mcds__map_rewrite *rewrite,
+                                 const struct mcds__map *map, mcds_command command,
+                                 uint32_t flags)
+{
+    const mcds_buffer *value = &rewrite->scratch->values[MCDS__MAP_PARENT];
+    assert(rewrite->claimed != NULL && value->length >= MCDS__MAP_HEAD);
+    return (mcds_request){
+        .command = command,
+        .flags = flags,
+        .ttl_ms = map->ttl_ms,
+        .key = parent_key(rewrite),
+        .route = mcds__map_route(map, rewrite->depth),
+        .value = {value->data, value->length},
+    };
+}
+
 /* Replace the parent's value by its buffer, if it is unchanged since it was read. */
 static enum mcds__step ask_swap(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                                 struct mcds__operation *operation, uint32_t flags,
                                 uint8_t stage)
 {
     assert(stage == GROW_COMPACTING || stage == GROW_SEALING);
-    const mcds_buffer *value = &rewrite->scratch->values[MCDS__MAP_PARENT];
-    assert(rewrite->claimed != NULL && value->length >= MCDS__MAP_HEAD);
-    *parent_request(rewrite) = (mcds_request){
-        .command = MCDS_CAS,
-        .flags = flags,
-        .ttl_ms = map->ttl_ms,
-        .key = parent_key(rewrite),
-        .route = mcds__map_route(map, rewrite->depth),
-        .value = {value->data, value->length},
-        .cas = rewrite->token,
-    };
+    *parent_request(rewrite) = write_parent(rewrite, map, MCDS_CAS, flags);
+    parent_request(rewrite)->cas = rewrite->token;
     rewrite->stage = stage;
     operation->connection = rewrite->token.connection;
     return mcds__operation_ask(operation, parent_request(rewrite), 1);
@@ -258,14 +267,7 @@ static enum mcds__step map_rewrite_ask_mark(struct mcds__map_rewrite *rewrite,
     if (!mcds__bucket_encode(&nothing, parent_key(rewrite), rewrite->depth, MCDS__MAP_ALL,
                              MCDS__MAP_MOVED, 0, value, &flags))
         return finish_unmarked(rewrite, map, operation);
-    *parent_request(rewrite) = (mcds_request){
-        .command = MCDS_REPLACE,
-        .flags = flags,
-        .ttl_ms = map->ttl_ms,
-        .key = parent_key(rewrite),
-        .route = mcds__map_route(map, rewrite->depth),
-        .value = {value->data, value->length},
-    };
+    *parent_request(rewrite) = write_parent(rewrite, map, MCDS_REPLACE, flags);
     parent_request(rewrite)[1] = mcds__map_request_root(map);
     rewrite->stage = GROW_MOVING;
     operation->connection = 0;

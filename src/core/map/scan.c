@@ -9,28 +9,7 @@
 
 void mcds__map_scan_begin(struct mcds__map_scan *scan, struct mcds__map *map)
 {
-    scan->map = map;
-    scan->erases = false;
-    scan->visit = NULL;
-    scan->context = NULL;
-    scan->position = 0;
-    scan->complete = false;
-    scan->lost = false;
-    scan->erased = false;
-    scan->erasures = 0;
-    scan->marks = 0;
-    scan->stage = MCDS__MAP_SCAN_BEGIN;
-    scan->moves = 0;
-    scan->depth = 0;
-    scan->parents = 0;
-    scan->is_below = false;
-    scan->missed = 0;
-    scan->life = (struct mcds__map_life){0};
-    scan->begun_at = 0;
-    scan->is_proved = false;
-    scan->by_ns = 0;
-    scan->place = (struct mcds__map_place){0};
-    scan->scratch = NULL;
+    *scan = (struct mcds__map_scan){.map = map, .stage = MCDS__MAP_SCAN_BEGIN};
 }
 
 void mcds__map_scan_free(struct mcds__map_scan *scan)
@@ -46,8 +25,6 @@ static void renew_deadline(struct mcds__map_scan *scan, struct mcds__operation *
 {
     uint64_t slice = scan->position >> MCDS__MAP_SCAN_SLICE_SHIFT;
     int64_t timeout_ns = mcds__store_timeout_ns(operation->store);
-    if (scan->by_ns == 0)
-        mcds__operation_note_result(operation);
     mcds__operation_renew(operation);
     if (scan->by_ns == 0 || slice != scan->slice)
         scan->by_ns = operation->deadline_ns + MCDS__MAP_SCAN_TIMEOUTS * timeout_ns;
@@ -59,6 +36,8 @@ static void renew_deadline(struct mcds__map_scan *scan, struct mcds__operation *
 static enum mcds__step map_scan_finish(struct mcds__map_scan *scan,
                                        struct mcds__operation *operation)
 {
+    if (scan->lost && !scan->place.lost_root)
+        operation->asked = scan->lost_at;
     if (scan->lost)
         return mcds__operation_explain(operation, MCDS_LOST,
                                        scan->place.lost_root ? MCDS__WHY(DROPPED)
@@ -134,6 +113,7 @@ static enum mcds__step map_scan_take_loss(struct mcds__map_scan *scan,
                                           struct mcds__operation *operation)
 {
     assert(!scan->erases);
+    scan->lost_at = scan->lost ? scan->lost_at : operation->asked;
     bool has_asked = scan->stage == MCDS__MAP_SCAN_ORPHANS;
     scan->lost = true;
     if (!has_asked && scan->depth < MCDS__MAP_DEPTH_MAX)
@@ -255,6 +235,7 @@ static int map_scan_take_value(struct mcds__map_scan *scan, struct mcds__operati
     memcpy(bucket.hash_key, scan->life.hash_key, sizeof bucket.hash_key);
     int result = mcds__map_load(&bucket, mcds__operation_value(operation, request),
                                 request->reply.flags);
+    mcds__operation_note_visit(operation);
     if (result == MCDS_OK)
         *more = visit_entries(scan, &bucket, mcds__wall_ms(operation->env));
     mcds__bucket_free(&bucket);
@@ -274,15 +255,11 @@ static enum mcds__step take_erasures(struct mcds__map_scan *scan,
                                      struct mcds__operation *operation)
 {
     assert(operation->batch.count == scan->erasures);
-    for (uint32_t i = 0; i < operation->batch.count; i++) {
-        mcds_outcome outcome = scan->scratch->erased[i].reply.outcome;
-        scan->erased = scan->erased || outcome == MCDS_OUT_OK || outcome == MCDS_OUT_UNKNOWN;
-    }
-    for (uint32_t i = 0; i < operation->batch.count; i++) {
-        const mcds_reply *reply = &scan->scratch->erased[i].reply;
-        if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
-            return mcds__operation_fail(operation, reply);
-    }
+    const mcds_request *requests = scan->scratch->erased;
+    const mcds_reply *trouble = mcds__first_trouble(requests, scan->erasures);
+    scan->erased = scan->erased || mcds__may_be_applied(requests, scan->erasures);
+    if (trouble != NULL)
+        return mcds__operation_fail(operation, trouble);
     if (!scan->complete)
         return ask_next(scan, operation);
     if (scan->marks == 0)
@@ -408,6 +385,7 @@ static enum mcds__step map_scan_take_keys(struct mcds__map_scan *scan,
             if (result != MCDS_OK)
                 return mcds__operation_explain(operation, result, mcds__map_reason(result));
         } else {
+            operation->asked = request->reply.peer;
             return map_scan_take_loss(scan, operation);
         }
         if (!more)
@@ -421,16 +399,11 @@ static enum mcds__step map_scan_take_replies(struct mcds__map_scan *scan,
                                              struct mcds__operation *operation)
 {
     assert(operation->batch.count >= scan->count);
-    for (uint32_t i = 0; i < operation->batch.count; i++) {
-        const mcds_reply *reply = &scan->scratch->requests[i].reply;
-        if (mcds__is_transport_trouble(reply)) {
-            scan->stage = MCDS__MAP_SCAN_BEGIN;
-            if (mcds__operation_again(operation))
-                return MCDS__SLEEP;
-            return mcds__operation_fail_read(operation, reply);
-        }
-        if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
-            return mcds__operation_fail_read(operation, reply);
+    const mcds_reply *trouble = mcds__first_trouble(scan->scratch->requests,
+                                                    operation->batch.count);
+    if (trouble != NULL) {
+        scan->stage = MCDS__MAP_SCAN_BEGIN;
+        return mcds__operation_retry(operation, trouble);
     }
     if (scan->stage == MCDS__MAP_SCAN_PARENTS)
         return take_parents(scan, operation);

@@ -38,11 +38,9 @@ static enum mcds__step map_scan_root_end(struct mcds__map_scan *scan,
                                          struct mcds__operation *operation,
                                          const struct mcds__map_life *life)
 {
-    mcds_capabilities can;
-    mcds__store_capabilities(scan->map->store, &can);
+    bool compares = mcds__store_can(scan->map->store).compare_and_delete;
     scan->life = *life;
-    scan->token = can.compare_and_delete ? scan->scratch->requests[0].reply.cas
-                                         : (mcds_cas_token){0, 0};
+    scan->token = compares ? scan->scratch->requests[0].reply.cas : (mcds_cas_token){0, 0};
     mcds_request *mark = &scan->scratch->requests[MARK];
     *mark = mcds__map_request_end_mark(scan->map, life->number, &scan->scratch->keys[0]);
     mark->command = MCDS_SET;
@@ -68,14 +66,10 @@ static enum mcds__step map_scan_root_take(struct mcds__map_scan *scan,
     const mcds_request *request = &scan->scratch->requests[0];
     struct mcds__map_life life = {0};
     const mcds_reason *detail = NULL;
-    if (mcds__is_transport_trouble(&request->reply)) {
+    if (mcds__first_trouble(request, 1) != NULL) {
         scan->stage = MCDS__MAP_SCAN_BEGIN;
-        if (mcds__operation_again(operation))
-            return MCDS__SLEEP;
-        return mcds__operation_fail_read(operation, &request->reply);
+        return mcds__operation_retry(operation, &request->reply);
     }
-    if (request->reply.outcome != MCDS_OUT_OK && request->reply.outcome != MCDS_OUT_MISS)
-        return mcds__operation_fail_read(operation, &request->reply);
     int result = MCDS_NOT_FOUND;
     if (request->reply.outcome == MCDS_OUT_OK)
         result = mcds__map_read_root(scan->map, mcds__operation_value(operation, request),
@@ -119,7 +113,11 @@ static enum mcds__step take_end(struct mcds__map_scan *scan, struct mcds__operat
     case MCDS_OUT_UNSENT:
         break;
     default:
-        return mcds__operation_fail(operation, reply);
+        if (reply->outcome != MCDS_OUT_NO_MEMORY || scan->token.connection == 0)
+            return mcds__operation_fail(operation, reply);
+        /* A full server of the classic protocol has no memory to compare. */
+        scan->token = scan->scratch->requests[ERASURE].cas = (mcds_cas_token){0, 0};
+        return mcds__operation_ask(operation, &scan->scratch->requests[ERASURE], 1);
     }
     scan->stage = MCDS__MAP_SCAN_BEGIN;
     if (mcds__operation_again(operation))

@@ -11,8 +11,7 @@
  * the key can hold, and two combined appends. */
 #define UNDER_WAY_MAX 16384
 
-/* A ticket is never used twice; its high half is part of the writer's id, so that the sequence
- * may wrap. */
+/* A ticket is used once; its high half is part of the writer's id, so the sequence may wrap. */
 void mcds__map_take_number(struct mcds__map_update *update)
 {
     struct mcds__map *map = update->map;
@@ -74,16 +73,26 @@ static uint64_t map_sequence_place_of(const void *what)
     return (uint64_t)(uintptr_t)what;
 }
 
-/* Join the line of the place, or sleep. At the deadline a waiting call continues: what it waits
- * for may be in a pipeline that nobody drives. So does an update that has asked, since it may be
- * in the key already. Other operations of a pipeline end: if thousands of them continued at
- * once, all would be late. */
+static bool is_held_up(const struct mcds__operation *operation)
+{
+    return operation->lines != NULL && operation->lines->only_waits &&
+           mcds__lines_now_ns(operation->lines, operation->env) >
+               operation->deadline_ns - mcds__store_timeout_ns(operation->store) / 4 * 3;
+}
+
+/* Join the line of the place, or sleep. What it waits for may be in a pipeline that nobody drives.
+ * So a waiting call continues at the deadline, and the first of a pipeline that has nothing under
+ * way after a part of its time. So does an update that has asked, since it may be in the key
+ * already. Other operations of a pipeline end: if thousands of them continued at once, all would
+ * be late. */
 static bool wait_at(const struct mcds__map_update *update, struct mcds__operation *operation,
                     const void *place, enum mcds__step *step_out)
 {
     *step_out = MCDS__SLEEP;
     if (update->has_asked)
         return mcds__operation_wait(operation, MCDS__MAP_REWRITE_WAIT_NS);
+    if (is_held_up(operation))
+        return false;
     if (mcds__operation_wait_in_line(operation, map_sequence_place_of(place),
                                      MCDS__MAP_REWRITE_WAIT_NS))
         return true;

@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "core/map/sequence.h"
+#include "engine/line_wait.h"
 
 /* Between the creation of the first key and the append to it, in one ordered batch, the key can
  * only vanish by eviction. A store that evicts it this often in a row has no room for it. */
@@ -20,8 +21,7 @@ enum {
     UPDATE_LOCATING,
     UPDATE_LOOKING_ABOVE, /* reading whether the split that made its key has ended */
     UPDATE_MAKING,
-    UPDATE_UNPROVED, /* done, if the life is not over */
-    UPDATE_PROVING,
+    UPDATE_PROVING, /* done, if the life is not over */
     UPDATE_HELPING, /* finish the split of another client, or make room, then try again */
     UPDATE_GROWING  /* the update is done; the key has grown */
 };
@@ -51,8 +51,8 @@ static enum mcds__step map_update_ask_at(struct mcds__map_update *update,
         .key = key,
         .route = route,
     };
-    uint32_t count = ROOT + mcds__map_prove_along(&update->proof, map, operation,
-                                                  &update->requests[ROOT]);
+    uint32_t count = ROOT + mcds__map_prove_along(&update->proof, map, update->life.number,
+                                                  operation, &update->requests[ROOT]);
     update->stage = UPDATE_APPENDING;
     mcds__map_take_turn(update, operation);
     if (count > ROOT)
@@ -125,8 +125,7 @@ static enum mcds__step try_later(struct mcds__map_update *update,
     return map_update_fail(update, operation, reply);
 }
 
-/* The store has no room to rewrite the key. The outcome of the record is certain if the key's
- * value contains it and no append was sent to a deeper key. */
+/* The store has no room to rewrite the key. The record counts if the key's value contains it. */
 static enum mcds__step take_refused_rewrite(struct mcds__map_update *update,
                                             struct mcds__operation *operation)
 {
@@ -136,8 +135,6 @@ static enum mcds__step take_refused_rewrite(struct mcds__map_update *update,
         update->number = rewrite->number;
         return prove(update, operation);
     }
-    if (rewrite->fate == MCDS__MAP_VOID && update->deepest <= update->depth)
-        update->doubt = false;
     return map_update_finish(update, operation, operation->result, operation->detail);
 }
 
@@ -151,6 +148,10 @@ static enum mcds__step take_rewrite(struct mcds__map_update *update,
         return step;
     if (update->stage == UPDATE_GROWING)
         return finish_done(update, operation);
+    /* A sealed key without the record voids it, whenever it arrives, and the keys above had not
+     * counted it. So it counts nowhere, unless it was sent to a deeper key. */
+    if (update->rewrite.fate == MCDS__MAP_VOID && update->deepest <= update->depth)
+        update->doubt = false;
     if (operation->result != MCDS_OK)
         return take_refused_rewrite(update, operation);
     update->stage = UPDATE_BEGIN;
@@ -171,6 +172,7 @@ static enum mcds__step map_update_grow(struct mcds__map_update *update,
     update->rewrite.depth = update->depth;
     update->rewrite.writer = update->writer;
     update->rewrite.seq = update->seq;
+    update->rewrite.second = (uint32_t)(update->time_ms / 1000);
     update->stage = stage;
     return take_rewrite(update, operation);
 }
@@ -179,17 +181,19 @@ static enum mcds__step map_update_grow(struct mcds__map_update *update,
 static enum mcds__step prove(struct mcds__map_update *update, struct mcds__operation *operation)
 {
     assert(update->life.number != 0);
-    switch (mcds__map_is_alive(&update->proof, update->map, update->life.number)) {
+    switch (mcds__map_is_alive(&update->proof, update->map, update->life.number, operation)) {
     case MCDS__MAP_ALIVE:
         mcds__map_note_seen(update->map, operation->sent_ns);
+        mcds__line_release(operation);
         break;
     case MCDS__MAP_OVER:
         return finish_over(update, operation);
     default:
         update->doubt = true;
         update->stage = UPDATE_PROVING;
-        update->requests[ROOT] = mcds__map_request_root(update->map);
-        return mcds__operation_ask_repeatable(operation, &update->requests[ROOT], 1);
+        operation->place = 0; /* its append was answered, so the next may be sent */
+        return mcds__map_prove_alone(&update->proof, update->map, update->life.number,
+                                     operation, &update->requests[ROOT]);
     }
     if (!update->grows)
         return finish_done(update, operation);
@@ -201,12 +205,14 @@ static enum mcds__step take_proof(struct mcds__map_update *update,
                                   struct mcds__operation *operation)
 {
     const mcds_reply *reply = &update->requests[ROOT].reply;
+    if (!update->proof.looks) /* it has waited, and has not asked */
+        return prove(update, operation);
     if (mcds__is_refusal(reply))
         return map_update_fail(update, operation, reply);
-    mcds__map_take_proof(&update->proof, update->map, update->life.number, reply);
+    mcds__map_take_proof(&update->proof, update->map, update->life.number, operation, reply);
     if (!mcds__is_transport_trouble(reply))
         return prove(update, operation);
-    update->stage = UPDATE_UNPROVED;
+    update->proof.looks = false;
     if (mcds__operation_wait(operation, 0))
         return MCDS__SLEEP;
     return map_update_fail(update, operation, reply);
@@ -326,15 +332,14 @@ static enum mcds__step check_room(struct mcds__map_update *update,
 static enum mcds__step map_update_take_refusal(struct mcds__map_update *update,
                                                struct mcds__operation *operation)
 {
-    mcds_capabilities can;
     const mcds_reply *looked = &update->requests[LOOK].reply;
     if (looked->outcome == MCDS_OUT_MISS)
         return map_update_locate(update, operation);
     enum mcds__map_state state = mcds__map_state_of(looked->flags);
     if (state != MCDS__MAP_OPEN)
         return map_update_go_on(update, operation, state);
-    mcds__store_capabilities(update->map->store, &can);
-    if (looked->value_length + update->record.length > can.value_max)
+    uint64_t value_max = mcds__store_can(update->map->store).value_max;
+    if (looked->value_length + update->record.length > value_max)
         return map_update_grow(update, operation, UPDATE_HELPING);
     if (update->rejections < REJECTIONS_MAX) {
         update->rejections++;
@@ -354,7 +359,7 @@ static enum mcds__step map_update_take_append(struct mcds__map_update *update,
     mcds__map_give_turn(update);
     update->doubt = update->doubt || appended->outcome == MCDS_OUT_UNKNOWN;
     if (update->proof.looks)
-        mcds__map_take_proof(&update->proof, update->map, update->life.number,
+        mcds__map_take_proof(&update->proof, update->map, update->life.number, operation,
                              &update->requests[ROOT].reply);
     if (mcds__is_transport_trouble(appended))
         return try_later(update, operation, appended);
@@ -379,6 +384,7 @@ static enum mcds__step take_room_check(struct mcds__map_update *update,
     if (!mcds__map_take_room_check(update))
         return map_update_take_append(update, operation);
     mcds__map_give_turn(update);
+    operation->peer = update->requests[APPEND].reply.peer;
     return map_update_finish(update, operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_IT));
 }
 
@@ -484,8 +490,6 @@ enum mcds__step mcds__map_update_step(struct mcds__map_update *update,
         return take_above(update, operation);
     case UPDATE_MAKING:
         return take_making(update, operation);
-    case UPDATE_UNPROVED:
-        return prove(update, operation);
     case UPDATE_PROVING:
         return take_proof(update, operation);
     default:

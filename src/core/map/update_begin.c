@@ -27,29 +27,13 @@ void mcds__map_update_free(struct mcds__map_update *update)
 bool mcds__map_update_begin(struct mcds__map_update *update, struct mcds__map *map,
                             const struct mcds__map_command *command)
 {
+    memset(update, 0, offsetof(struct mcds__map_update, key));
     update->map = map;
-    update->numbered = false;
-    update->has_asked = false;
-    update->must_exist = false;
-    update->wants_code = false;
     update->code = MCDS__MAP_ABSENT;
-    update->number = 0;
-    update->stage = 0;
-    update->under_way = NULL;
-    update->doubt = false;
-    update->rootings = 0;
-    update->moves = 0;
-    update->deepest = 0;
-    update->rejections = 0;
-    update->grows = false;
-    update->hash = 0;
-    update->life = (struct mcds__map_life){0};
-    update->proof = (struct mcds__map_proof){0};
+    update->making.record = &update->record;
+    update->making.place = &update->place;
     int64_t wall_ns = mcds__wall_ns(map->env);
     update->time_ms = wall_ns / NS_PER_MS;
-    update->place = (struct mcds__map_place){0};
-    update->rewrite = (struct mcds__map_rewrite){0};
-    update->making = (struct mcds__map_making){.record = &update->record};
     mcds__buffer_init_in(&update->record, map->env, RECORD_MAX, update->record_scratch,
                          sizeof update->record_scratch);
     struct mcds__map_record record = {.command = *command, .time_ms = update->time_ms};
@@ -152,9 +136,21 @@ bool mcds__map_take_room_check(struct mcds__map_update *update)
            before.cas.connection != 0 && before.cas.unique == after->cas.unique;
 }
 
+void mcds__map_update_rewrite(struct mcds__map_update *update, mcds_bytes element,
+                              mcds_bytes value)
+{
+    size_t at = (size_t)((const uint8_t *)update->element.data - update->record.data);
+    size_t value_at = at + element.length + 1; /* after its length, one byte */
+    assert(element.length == update->element.length);
+    assert(value_at + value.length <= update->record.length);
+    memcpy(update->record.data + at, element.data, element.length);
+    memcpy(update->record.data + value_at, value.data, value.length);
+}
+
 void mcds__map_update_set_life(struct mcds__map_update *update,
                                const struct mcds__map_life *life)
 {
+    mcds__map_fit(&update->place, life);
     if (update->life.number == life->number)
         return;
     assert(!update->doubt); /* a record that may be in the earlier life is not repeated */

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/environment.h"
-#include "base/hash/hash.h"
+#include "base/hash/siphash.h"
 
-#define REGISTER_SEED 12
+#define INTERVALS 40
 
 enum { BEGIN, CHANGE };
 
@@ -25,15 +25,21 @@ static const mcds_reason *const forms[] = {
     MCDS__WHY(UNKNOWN_MEMBERS),
 };
 
+const struct mcds__members_kind mcds__members_exact = {MCDS__KIND_MEMBERS, false, INTERVALS,
+                                                       forms};
+const struct mcds__members_kind mcds__members_estimated = {MCDS__KIND_MEMBERS, true, INTERVALS,
+                                                           forms};
+
 struct mcds__members *mcds__members_open(mcds_store *store, const struct mcds__key *roots,
-                                         bool estimated, uint64_t ttl_ms)
+                                         const struct mcds__members_kind *kind, uint64_t ttl_ms)
 {
     const mcds_env *env = mcds__store_env(store);
-    struct mcds__members *members = mcds__allocate_zero(env, sizeof *members);
+    size_t places = (size_t)kind->places * sizeof(struct mcds__members_place);
+    struct mcds__members *members = mcds__allocate_zero(env, sizeof *members + places);
     if (members == NULL)
         return NULL;
     members->store = store;
-    members->estimated = estimated;
+    members->kind = kind;
     members->ttl_ms = ttl_ms;
     members->roots = *roots;
     if (pthread_mutex_init(&members->mutex, NULL) == 0)
@@ -58,7 +64,7 @@ void mcds__members_close(struct mcds__members *members)
     if (members == NULL)
         return;
     const mcds_env *env = mcds__store_env(members->store);
-    for (int i = 0; i < MCDS__MEMBERS_PLACES; i++)
+    for (int i = 0; i < members->kind->places; i++)
         close_place(members, &members->places[i]);
     (void)pthread_mutex_destroy(&members->mutex);
     mcds__free(env, members);
@@ -71,10 +77,12 @@ static void open_place(struct mcds__members *members, struct mcds__members_place
     struct mcds__key root = members->roots;
     mcds__key_add_number(&root, tally);
     close_place(members, place);
-    mcds__map_init(&place->map, members->store, &root, MCDS__KIND_MEMBERS, members->estimated,
-                   forms, members->ttl_ms);
+    mcds__map_init(&place->map, members->store, &root, members->kind->kind,
+                   members->kind->estimated, members->kind->forms, members->ttl_ms);
+    if (members->settings != NULL)
+        place->map.hash_key = members->settings->hash_key;
     /* Without memory for known registers, each member costs a request. */
-    if (members->estimated)
+    if (members->kind->estimated)
         place->ranks = mcds__allocate_zero(mcds__store_env(members->store),
                                            MCDS__HLL_REGISTERS);
     place->tally = tally;
@@ -88,7 +96,7 @@ struct mcds__members_place *mcds__members_take(struct mcds__members *members, ui
     struct mcds__members_place *free_place = NULL;
     struct mcds__members_place *found = NULL;
     (void)pthread_mutex_lock(&members->mutex);
-    for (int i = 0; i < MCDS__MEMBERS_PLACES && found == NULL; i++) {
+    for (int i = 0; i < members->kind->places && found == NULL; i++) {
         struct mcds__members_place *place = &members->places[i];
         if (place->is_open && place->tally == tally)
             found = place;
@@ -120,11 +128,13 @@ static void forget_ranks(struct mcds__members_place *place)
         atomic_store_explicit(&place->ranks[i], 0, memory_order_relaxed);
 }
 
-/* A map that was made again has another life, also where another handle has made it. */
+/* A map that was made again has another life, also where another handle has made it. Where it has
+ * another hash key than the settings had, the settings were lost or dropped, and are read again. */
 bool mcds__members_note_end(struct mcds__members *members, struct mcds__members_place *place,
                             int result)
 {
-    uint64_t life = mcds__map_life(&place->map).number;
+    struct mcds__map_life known = mcds__map_life(&place->map);
+    uint64_t life = known.number;
     (void)pthread_mutex_lock(&members->mutex);
     assert(place->is_open && place->users > 0);
     bool is_gone = life == 0 && result == MCDS_NOT_FOUND;
@@ -132,6 +142,9 @@ bool mcds__members_note_end(struct mcds__members *members, struct mcds__members_
     if (is_other || is_gone || result == MCDS_LOST)
         forget_ranks(place);
     place->reborn = place->reborn || is_other || result == MCDS_LOST;
+    if (life != 0 && life != place->life && members->settings != NULL &&
+        known.hash_key[0] != members->settings->hash_key[0])
+        mcds__settings_forget(members->settings);
     if (life != 0)
         place->life = life;
     bool reborn = place->reborn;
@@ -156,8 +169,6 @@ void mcds__members_hit_begin(struct mcds__members_hit *hit, struct mcds__members
     hit->place = NULL;
     hit->tally = tally;
     hit->stage = BEGIN;
-    hit->index = mcds__hll_register(mcds__hash(REGISTER_SEED, (mcds_bytes){visitor, length}),
-                                    &hit->rank);
     assert(length < sizeof hit->element);
     memcpy(hit->element, visitor, length + 1);
 }
@@ -171,41 +182,61 @@ void mcds__members_hit_end(struct mcds__members_hit *hit)
     hit->place = NULL;
 }
 
+static void choose_register(struct mcds__members_hit *hit, const uint64_t hash_key[2])
+{
+    hit->index = mcds__hll_register(mcds__siphash(hash_key, mcds_text(hit->element)),
+                                    &hit->rank);
+}
+
+/* The record has the register of its life. */
+static void fit_register(void *context, const uint64_t hash_key[2])
+{
+    struct mcds__members_hit *hit = context;
+    uint8_t index[MCDS__HLL_INDEX_LENGTH];
+    choose_register(hit, hash_key);
+    mcds__hll_encode_index(hit->index, index);
+    mcds__map_update_rewrite(&hit->change, (mcds_bytes){index, sizeof index},
+                             (mcds_bytes){&hit->rank, 1});
+}
+
 /* False: no memory. */
 static bool begin_change(struct mcds__members_hit *hit)
 {
-    uint8_t index[MCDS__HLL_INDEX_LENGTH];
+    static const uint8_t none[MCDS__HLL_INDEX_LENGTH];
+    bool is_estimated = hit->members->kind->estimated;
     struct mcds__map_command command = {.verb = MCDS__MAP_PUT_NEW,
                                         .element = mcds_text(hit->element)};
-    mcds__hll_encode_index(hit->index, index);
-    if (hit->members->estimated)
-        command = (struct mcds__map_command){.verb = MCDS__MAP_RAISE,
-                                             .element = {index, sizeof index},
-                                             .value = {&hit->rank, 1}};
+    if (is_estimated)
+        command = (struct mcds__map_command){
+            .verb = MCDS__MAP_RAISE, .element = {none, sizeof none}, .value = {none, 1}};
     if (!mcds__map_update_begin(&hit->change, &hit->place->map, &command))
         return false;
     hit->change.wants_code = true;
+    hit->change.place.fit = is_estimated ? fit_register : NULL;
+    hit->change.place.context = hit;
     return true;
 }
 
-static bool is_known(const struct mcds__members_hit *hit)
+/* The ranks are those of the life in which this handle last saw the interval. */
+static bool is_known(struct mcds__members_hit *hit)
 {
-    assert(hit->index < MCDS__HLL_REGISTERS && hit->rank >= 1);
+    struct mcds__map_life life = mcds__map_life(&hit->place->map);
     const _Atomic uint8_t *ranks = hit->place->ranks;
-    return ranks != NULL &&
-           atomic_load_explicit(&ranks[hit->index], memory_order_relaxed) >= hit->rank;
+    if (ranks == NULL || life.number == 0 || hit->place->life != life.number)
+        return false;
+    choose_register(hit, life.hash_key);
+    assert(hit->index < MCDS__HLL_REGISTERS && hit->rank >= 1);
+    return atomic_load_explicit(&ranks[hit->index], memory_order_relaxed) >= hit->rank;
 }
 
 static void note_rank(struct mcds__members_hit *hit)
 {
     _Atomic uint8_t *ranks = hit->place->ranks;
-    if (ranks == NULL)
-        return;
-    uint8_t known = atomic_load_explicit(&ranks[hit->index], memory_order_relaxed);
-    while (known < hit->rank &&
-           !atomic_compare_exchange_weak(&ranks[hit->index], &known, hit->rank)) {
-        /* another thread has raised it meanwhile; `known` is its value now */
-    }
+    (void)pthread_mutex_lock(&hit->members->mutex);
+    if (ranks != NULL && hit->place->life == hit->change.life.number &&
+        ranks[hit->index] < hit->rank)
+        atomic_store_explicit(&ranks[hit->index], hit->rank, memory_order_relaxed);
+    (void)pthread_mutex_unlock(&hit->members->mutex);
 }
 
 static enum mcds__step take_change(struct mcds__members_hit *hit,
@@ -215,8 +246,7 @@ static enum mcds__step take_change(struct mcds__members_hit *hit,
     (void)mcds__members_note_end(hit->members, hit->place, operation->result);
     if (operation->result != MCDS_OK)
         return MCDS__DONE;
-    if (hit->change.life.number == mcds__map_life(&hit->place->map).number)
-        note_rank(hit);
+    note_rank(hit);
     bool changed = hit->change.code == MCDS__MAP_CHANGED;
     return mcds__operation_finish(operation, changed ? MCDS_OK : MCDS_EXISTS);
 }

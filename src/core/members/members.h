@@ -5,17 +5,18 @@
  * reply is harmless. Each interval has its own map, whose name contains the number of the
  * interval, so no name is used twice.
  *
+ * A keyed hash chooses the register, so that nobody can choose names that count as one or as
+ * many. The hash key is that of the interval's map, which gets it from the settings: all intervals
+ * have the same, and their registers can be united, unless the store has lost the settings.
+ *
  *   hit     map update: PUT_NEW name (EXACT), or RAISE register (ESTIMATED)
  *   read    map scan of each interval, then the union of the intervals */
 #ifndef MCDS_CORE_MEMBERS_MEMBERS_H
 #define MCDS_CORE_MEMBERS_MEMBERS_H
 
+#include "core/descriptor/settings.h"
 #include "core/map/map.h"
 #include "core/members/hyperloglog.h"
-
-/* Intervals that one handle remembers; more than one read needs. */
-#define MCDS__MEMBERS_PLACES 40
-#define MCDS__MEMBERS_INTERVALS_MAX 33
 
 /* The reasons for refusing another kind of members, by mcds_members. */
 #define MCDS__MEMBERS_REASONS 3
@@ -25,24 +26,36 @@ struct mcds__members_place {
     uint64_t tally;
     uint32_t users;
     bool is_open;
-    uint64_t life;          /* of the map, when this handle last saw it; 0: it has not */
+    _Atomic uint64_t life;  /* of the map, when this handle last saw it; 0: it has not */
     bool reborn;            /* members were lost since this handle first saw the interval */
     _Atomic uint8_t *ranks; /* ESTIMATED: known lower bounds of the registers */
     struct mcds__map map;
 };
 
+/* The members of visitors and online, and the pages of views. */
+struct mcds__members_kind {
+    uint8_t kind;   /* of the structure: MCDS__KIND_... */
+    bool estimated; /* is the form of the maps too */
+    int places;     /* intervals that one handle remembers; more than one read needs */
+    const mcds_reason *const *forms;
+};
+extern const struct mcds__members_kind mcds__members_exact;
+extern const struct mcds__members_kind mcds__members_estimated;
+
 struct mcds__members {
     mcds_store *store;
-    bool estimated;
+    const struct mcds__members_kind *kind;
     uint64_t ttl_ms;
-    struct mcds__key roots; /* the beginning of the root keys of the maps */
-    pthread_mutex_t mutex;  /* guards `places` */
-    struct mcds__members_place places[MCDS__MEMBERS_PLACES];
+    struct mcds__settings *settings; /* ESTIMATED: they have the hash key */
+    struct mcds__key roots;          /* the beginning of the root keys of the maps */
+    pthread_mutex_t mutex;           /* guards `places` */
+    struct mcds__members_place places[];
 };
 
 /* NULL: no memory. */
 struct mcds__members *mcds__members_open(mcds_store *store, const struct mcds__key *roots,
-                                         bool estimated, uint64_t ttl_ms);
+                                         const struct mcds__members_kind *kind,
+                                         uint64_t ttl_ms);
 /* NULL is allowed. */
 void mcds__members_close(struct mcds__members *members);
 
@@ -66,7 +79,7 @@ struct mcds__members_hit {
     struct mcds__members *members;
     struct mcds__members_place *place;
     uint64_t tally;
-    uint32_t index; /* of the register */
+    uint32_t index; /* of the register in the last life that was tried */
     uint8_t rank;
     uint8_t stage;
     char element[MCDS__NAME_GIVEN_MAX + 1];
@@ -85,6 +98,7 @@ struct mcds__members_mark {
     uint64_t tallies;
 };
 
+#define MCDS__MEMBERS_READ_MAX 64
 /* Read, or erase, `count` intervals: `tally`, `tally` - 1, ... DONE with MCDS_OK; erasing:
  * MCDS_NOT_FOUND: none existed; MCDS_AMBIGUOUS: some may be gone; or failures. */
 struct mcds__members_read {
@@ -104,16 +118,18 @@ struct mcds__members_read {
     struct mcds__members_mark *marks; /* EXACT: a table by hash */
     uint64_t seeds[2];                /* of the hash */
     size_t mark_count;
-    size_t mark_capacity; /* a power of two */
-    uint8_t *registers;   /* ESTIMATED: of each interval */
+    size_t mark_capacity;                       /* a power of two */
+    uint8_t *registers;                         /* ESTIMATED: of each interval */
+    uint64_t hash_keys[MCDS__MEMBERS_READ_MAX]; /* the first words; 0: no members */
 };
 void mcds__members_read_begin(struct mcds__members_read *read, struct mcds__members *members,
                               uint64_t tally, uint32_t count, bool erases);
 enum mcds__step mcds__members_read_step(struct mcds__members_read *read,
                                         struct mcds__operation *operation);
 /* The number of members in the union of these intervals: bit 0 is `tally`, bit 1 the one
- * before. */
-double mcds__members_count(const struct mcds__members_read *read, uint64_t tallies);
+ * before. ESTIMATED: intervals of different hash keys have no union; the number is that of the
+ * intervals of one key, the largest, and sets `reborn`. */
+double mcds__members_count(struct mcds__members_read *read, uint64_t tallies);
 void mcds__members_read_end(struct mcds__members_read *read);
 
 #endif

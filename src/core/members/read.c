@@ -1,5 +1,6 @@
 /* Members: read or erase intervals, and count the members of their union. */
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/environment.h"
@@ -12,21 +13,9 @@
 void mcds__members_read_begin(struct mcds__members_read *read, struct mcds__members *members,
                               uint64_t tally, uint32_t count, bool erases)
 {
-    assert(count >= 1 && count <= 64);
-    read->members = members;
-    read->tally = tally;
-    read->count = count;
-    read->erases = erases;
-    read->reborn = false;
-    read->found = false;
-    read->no_memory = false;
-    read->corrupt = false;
-    read->at = 0;
-    read->place = NULL;
-    read->marks = NULL;
-    read->mark_count = 0;
-    read->mark_capacity = 0;
-    read->registers = NULL;
+    assert(count >= 1 && count <= MCDS__MEMBERS_READ_MAX);
+    *read = (struct mcds__members_read){
+        .members = members, .tally = tally, .count = count, .erases = erases};
     for (int i = 0; i < 2; i++)
         read->seeds[i] = mcds__random_u64(mcds__store_env(members->store));
 }
@@ -98,7 +87,7 @@ static bool mark_member(struct mcds__members_read *read, mcds_bytes element)
         return false;
     /* At least one mark is free, so that a search ends. */
     assert(read->mark_count < read->mark_capacity);
-    assert(read->at < read->count && read->at < 64);
+    assert(read->at < read->count && read->at < MCDS__MEMBERS_READ_MAX);
     struct mcds__members_mark *mark = find_mark(read->marks, read->mark_capacity, low, high);
     if (is_free(mark)) {
         mark->hash[0] = low;
@@ -113,7 +102,7 @@ static bool note_entry(void *context, const struct mcds__map_entry *entry)
 {
     struct mcds__members_read *read = context;
     assert(!read->erases);
-    if (!read->members->estimated) {
+    if (!read->members->kind->estimated) {
         read->no_memory = !mark_member(read, entry->element);
         return !read->no_memory;
     }
@@ -141,6 +130,8 @@ static bool take_scan(struct mcds__members_read *read, struct mcds__operation *o
     if (!read->erases && mcds__members_note_end(read->members, read->place, result))
         read->reborn = true;
     read->found = read->found || result != MCDS_NOT_FOUND;
+    if (result != MCDS_NOT_FOUND)
+        read->hash_keys[read->at] = read->scan.life.hash_key[0] | 1;
     if (read->no_memory)
         operation->result = MCDS_NO_MEMORY;
     if (read->corrupt)
@@ -154,9 +145,9 @@ static bool begin_scan(struct mcds__members_read *read, struct mcds__operation *
     assert(read->at < read->count && read->place == NULL);
     struct mcds__members *members = read->members;
     const mcds_env *env = mcds__store_env(members->store);
-    if (members->estimated && read->registers == NULL && !read->erases)
+    if (members->kind->estimated && read->registers == NULL && !read->erases)
         read->registers = mcds__allocate_zero(env, (size_t)read->count * MCDS__HLL_REGISTERS);
-    if (members->estimated && read->registers == NULL && !read->erases) {
+    if (members->kind->estimated && read->registers == NULL && !read->erases) {
         operation->result = MCDS_NO_MEMORY;
         return false;
     }
@@ -202,17 +193,33 @@ enum mcds__step mcds__members_read_step(struct mcds__members_read *read,
     return step;
 }
 
-double mcds__members_count(const struct mcds__members_read *read, uint64_t tallies)
+/* The estimate of those of these intervals that have this hash key. */
+static double count_of_key(const struct mcds__members_read *read, uint64_t tallies,
+                           uint64_t hash_key)
 {
     uint8_t united[MCDS__HLL_REGISTERS] = {0};
+    for (uint32_t at = 0; at < read->count; at++)
+        if ((tallies >> at & 1) != 0 && read->hash_keys[at] == hash_key)
+            mcds__hll_unite(united, &read->registers[(size_t)at * MCDS__HLL_REGISTERS]);
+    return mcds__hll_estimate(united);
+}
+
+double mcds__members_count(struct mcds__members_read *read, uint64_t tallies)
+{
+    uint64_t last = 0;
     double count = 0;
-    if (!read->members->estimated) {
+    if (!read->members->kind->estimated) {
         for (size_t i = 0; i < read->mark_capacity; i++)
             count += (read->marks[i].tallies & tallies) != 0;
         return count;
     }
-    for (uint32_t at = 0; at < read->count; at++)
-        if ((tallies >> at & 1) != 0)
-            mcds__hll_unite(united, &read->registers[(size_t)at * MCDS__HLL_REGISTERS]);
-    return mcds__hll_estimate(united);
+    for (uint32_t at = 0; at < read->count; at++) {
+        uint64_t hash_key = read->hash_keys[at];
+        if ((tallies >> at & 1) == 0 || hash_key == 0 || hash_key == last)
+            continue;
+        count = fmax(count, count_of_key(read, tallies, hash_key));
+        read->reborn = read->reborn || last != 0;
+        last = hash_key;
+    }
+    return count;
 }

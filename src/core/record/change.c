@@ -22,12 +22,6 @@ enum {
 
 enum { THEN_FINISH, THEN_LOAD, THEN_ADD };
 
-void mcds__record_writer_init(struct mcds__record_writer *writer, const mcds_env *env)
-{
-    writer->id = mcds__random_u64(env);
-    atomic_init(&writer->next_seq, 1);
-}
-
 void mcds__record_change_begin(struct mcds__record_change *change, const mcds_env *env,
                                struct mcds__record_writer *writer)
 {
@@ -73,14 +67,15 @@ static enum mcds__step load_later(struct mcds__record_change *change,
 
 /* Write `root`: replace the value that was read, or add it if there was none. */
 static enum mcds__step record_change_ask_write(struct mcds__record_change *change,
-                                               struct mcds__operation *operation, uint8_t stage,
-                                               uint64_t ttl_ms)
+                                               struct mcds__operation *operation, uint8_t stage)
 {
     assert(change->root.length > 0);
     const struct mcds__record_load *load = &change->load;
     change->request = (mcds_request){
         .command = load->is_known ? MCDS_CAS : MCDS_ADD,
-        .ttl_ms = ttl_ms,
+        .ttl_ms = stage == CHANGE_WRITING && change->next.kind == MCDS__RECORD_REMOVED
+                      ? REMOVED_MS
+                      : 0,
         .key = mcds__key_bytes(&load->key),
         .value = {change->root.data, change->root.length},
         .cas = load->is_known ? load->token : (mcds_cas_token){0, 0},
@@ -116,8 +111,7 @@ static enum mcds__step write_root(struct mcds__record_change *change,
     change->base_is_known = change->load.is_known;
     change->base_generation = change->load.value.generation;
     change->base_version = change->load.value.version;
-    return record_change_ask_write(change, operation, CHANGE_WRITING,
-                                   change->next.kind == MCDS__RECORD_REMOVED ? REMOVED_MS : 0);
+    return record_change_ask_write(change, operation, CHANGE_WRITING);
 }
 
 static enum mcds__step record_change_add_blocks(struct mcds__record_change *change,
@@ -185,7 +179,7 @@ static enum mcds__step tell_intent(struct mcds__record_change *change,
     told.version++;
     if (!mcds__record_encode(&told, mcds__key_bytes(&change->load.key), &change->root))
         return record_change_finish(change, operation, MCDS_NO_MEMORY, NULL);
-    return record_change_ask_write(change, operation, CHANGE_INTENDING, 0);
+    return record_change_ask_write(change, operation, CHANGE_INTENDING);
 }
 
 /* Decide what to write, now that the old value is known. */
@@ -200,9 +194,8 @@ static enum mcds__step decide(struct mcds__record_change *change,
         change->context, load->is_there ? &load->bytes : NULL, &change->fresh, &change->result);
     if (decision == MCDS__RECORD_LEAVE)
         return record_change_finish(change, operation, change->result, NULL);
-    mcds_capabilities can;
-    mcds__store_capabilities(operation->store, &can); /* its server has answered */
-    if (!can.compare_and_set)
+    /* Its server has answered. */
+    if (!mcds__store_can(operation->store).compare_and_set)
         return record_change_finish(change, operation, MCDS_UNSUPPORTED,
                                     MCDS__WHY(NO_COMPARE_AND_SET));
     struct mcds__record_value *next = &change->next;
@@ -312,6 +305,15 @@ static enum mcds__step erase_again(struct mcds__record_change *change,
                                          operation->batch.count);
 }
 
+static enum mcds__step give_up_blocks(struct mcds__record_change *change,
+                                      struct mcds__operation *operation)
+{
+    assert(change->next.blocks.name != 0);
+    change->erased_count = 0;
+    erase_later(change, &change->next.blocks);
+    return begin_erasing(change, operation, THEN_LOAD);
+}
+
 /* The write in doubt was not applied, and never will be. */
 static enum mcds__step begin_anew(struct mcds__record_change *change,
                                   struct mcds__operation *operation)
@@ -320,9 +322,7 @@ static enum mcds__step begin_anew(struct mcds__record_change *change,
     change->doubt = false;
     if (change->next.kind != MCDS__RECORD_IN_BLOCKS)
         return decide(change, operation);
-    change->erased_count = 0;
-    erase_later(change, &change->next.blocks);
-    return begin_erasing(change, operation, THEN_LOAD);
+    return give_up_blocks(change, operation);
 }
 
 /* Decide from the key about a write whose reply was lost. */
@@ -343,9 +343,7 @@ static enum mcds__step resolve(struct mcds__record_change *change,
         return record_change_finish(change, operation, MCDS_AMBIGUOUS,
                                     MCDS__WHY(MADE_MEANWHILE));
     if (value->version == change->base_version)
-        return record_change_ask_write(change, operation, CHANGE_WRITING,
-                                       change->next.kind == MCDS__RECORD_REMOVED ? REMOVED_MS
-                                                                                 : 0);
+        return record_change_ask_write(change, operation, CHANGE_WRITING);
     if (value->version - change->base_version <= MCDS__RECORD_IDS)
         return begin_anew(change, operation);
     return record_change_finish(change, operation, MCDS_AMBIGUOUS,
@@ -385,15 +383,6 @@ static enum mcds__step ask_check(struct mcds__record_change *change,
                                      .key = mcds__key_bytes(&change->load.key)};
     change->stage = CHANGE_CHECKING;
     return mcds__operation_ask_repeatable(operation, &change->request, 1);
-}
-
-static enum mcds__step give_up_blocks(struct mcds__record_change *change,
-                                      struct mcds__operation *operation)
-{
-    assert(change->next.blocks.name != 0);
-    change->erased_count = 0;
-    erase_later(change, &change->next.blocks);
-    return begin_erasing(change, operation, THEN_LOAD);
 }
 
 static enum mcds__step take_check(struct mcds__record_change *change,
@@ -440,14 +429,22 @@ static enum mcds__step take_added(struct mcds__record_change *change,
                : ask_check(change, operation);
 }
 
-/* This handle has seen what it has written, unless another of its calls has seen another life of
- * the key. */
-static void note_written(struct mcds__record_change *change)
+/* The mark of a removal needs memory, and so does a comparison in the classic protocol. */
+static enum mcds__step erase_instead(struct mcds__record_change *change,
+                                     struct mcds__operation *operation)
 {
-    bool is_removed = change->next.kind == MCDS__RECORD_REMOVED;
-    uint64_t before = is_removed ? change->next.generation : 0;
-    (void)atomic_compare_exchange_strong(change->load.seen, &before,
-                                         is_removed ? 0 : change->next.generation);
+    mcds_request erasure = {.command = MCDS_DELETE, .key = change->request.key};
+    if (change->request.command == MCDS_CAS)
+        erasure.cas = change->request.cas;
+    change->request = erasure;
+    return mcds__operation_ask_repeatable(operation, &change->request, 1);
+}
+
+/* Whether an erasure that needs less memory is left to try. */
+static bool may_erase_instead(const struct mcds__record_change *change)
+{
+    return change->next.kind == MCDS__RECORD_REMOVED &&
+           (change->request.command != MCDS_DELETE || change->request.cas.connection != 0);
 }
 
 static enum mcds__step record_change_take_written(struct mcds__record_change *change,
@@ -457,7 +454,7 @@ static enum mcds__step record_change_take_written(struct mcds__record_change *ch
     change->obstacle = *reply;
     switch (reply->outcome) {
     case MCDS_OUT_OK:
-        note_written(change);
+        mcds__record_note_written(&change->load, &change->next);
         return take_success(change, operation);
     case MCDS_OUT_UNKNOWN:
         change->doubt = true;
@@ -470,6 +467,8 @@ static enum mcds__step record_change_take_written(struct mcds__record_change *ch
             return load_later(change, operation);
         return give_up_blocks(change, operation);
     default:
+        if (reply->outcome == MCDS_OUT_NO_MEMORY && may_erase_instead(change))
+            return erase_instead(change, operation);
         (void)mcds__operation_fail(operation, reply);
         return record_change_finish(change, operation, operation->result, operation->detail);
     }

@@ -14,11 +14,16 @@
 
 enum { LOAD_BEGIN, LOAD_ROOT, LOAD_BLOCKS };
 
+void mcds__record_writer_init(struct mcds__record_writer *writer, const mcds_env *env)
+{
+    writer->id = mcds__random_u64(env);
+    atomic_init(&writer->next_seq, 1);
+}
+
 size_t mcds__record_block_length(const mcds_store *store)
 {
-    mcds_capabilities can;
-    mcds__store_capabilities(store, &can);
-    return can.value_max / 2 < BLOCK_MAX ? (size_t)can.value_max / 2 : BLOCK_MAX;
+    uint64_t most = mcds__store_can(store).value_max / 2;
+    return most < BLOCK_MAX ? (size_t)most : BLOCK_MAX;
 }
 
 void mcds__record_block_key(const struct mcds__key *begin, uint64_t name, uint32_t number,
@@ -80,16 +85,6 @@ static enum mcds__step record_load_finish(struct mcds__record_load *load,
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
-static enum mcds__step record_load_again(struct mcds__record_load *load,
-                                         struct mcds__operation *operation,
-                                         const mcds_reply *reply)
-{
-    load->stage = LOAD_BEGIN;
-    if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
-        return MCDS__SLEEP;
-    return mcds__operation_fail_read(operation, reply);
-}
-
 static enum mcds__step record_load_ask_blocks(struct mcds__record_load *load,
                                               struct mcds__operation *operation)
 {
@@ -132,6 +127,15 @@ static bool note_generation(struct mcds__record_load *load, uint64_t generation)
     return is_lost && is_first && !load->skips_blocks;
 }
 
+void mcds__record_note_written(struct mcds__record_load *load,
+                               const struct mcds__record_value *written)
+{
+    bool is_removed = written->kind == MCDS__RECORD_REMOVED;
+    uint64_t before = is_removed ? written->generation : 0;
+    (void)atomic_compare_exchange_strong(load->seen, &before,
+                                         is_removed ? 0 : written->generation);
+}
+
 static enum mcds__step record_load_take_root(struct mcds__record_load *load,
                                              struct mcds__operation *operation)
 {
@@ -141,8 +145,10 @@ static enum mcds__step record_load_take_root(struct mcds__record_load *load,
         return refuse_value(load, operation, MCDS_LOST, MCDS__WHY(VALUE_GONE));
     if (reply->outcome == MCDS_OUT_MISS)
         return record_load_finish(load, operation, false, (mcds_bytes){NULL, 0});
-    if (reply->outcome != MCDS_OUT_OK)
-        return record_load_again(load, operation, reply);
+    if (reply->outcome != MCDS_OUT_OK) {
+        load->stage = LOAD_BEGIN;
+        return mcds__operation_retry(operation, reply);
+    }
     assert(load->stage == LOAD_ROOT && !load->is_known);
     mcds_bytes bytes = mcds__operation_value(operation, &load->request);
     load->held.length = 0;
@@ -191,8 +197,10 @@ static enum mcds__step take_blocks(struct mcds__record_load *load,
         const mcds_request *request = &load->scratch->requests[i];
         if (request->reply.outcome == MCDS_OUT_MISS)
             return record_load_take_loss(load, operation);
-        if (request->reply.outcome != MCDS_OUT_OK)
-            return record_load_again(load, operation, &request->reply);
+        if (request->reply.outcome != MCDS_OUT_OK) {
+            load->stage = LOAD_BEGIN;
+            return mcds__operation_retry(operation, &request->reply);
+        }
         mcds_bytes block = mcds__operation_value(operation, request);
         if (!mcds_buffer_append(&load->held, block.data, block.length))
             return mcds__operation_finish(operation, MCDS_NO_MEMORY);

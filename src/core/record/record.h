@@ -76,6 +76,9 @@ struct mcds__record_load {
 void mcds__record_load_begin(struct mcds__record_load *load, const mcds_env *env);
 enum mcds__step mcds__record_load_step(struct mcds__record_load *load,
                                        struct mcds__operation *operation);
+/* This handle has seen what it has written, unless a call has seen another life of the key. */
+void mcds__record_note_written(struct mcds__record_load *load,
+                               const struct mcds__record_value *written);
 void mcds__record_load_free(struct mcds__record_load *load, const mcds_env *env);
 
 /* The decision of a change. */

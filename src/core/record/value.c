@@ -15,20 +15,6 @@
 #define PARTED_LENGTH 24
 #define LENGTH_MAX ((uint64_t)1 << 40)
 
-static void record_value_put_u32(uint8_t *out, uint32_t number)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (uint8_t)(number >> (8 * i));
-}
-
-static uint32_t record_value_get_u32(const uint8_t *in)
-{
-    uint32_t number = 0;
-    for (int i = 3; i >= 0; i--)
-        number = number << 8 | in[i];
-    return number;
-}
-
 static size_t put_head(const struct mcds__record_value *value, uint8_t *out)
 {
     assert(value->id_count <= MCDS__RECORD_IDS);
@@ -39,17 +25,17 @@ static size_t put_head(const struct mcds__record_value *value, uint8_t *out)
     out[17] = (uint8_t)value->id_count;
     for (uint32_t i = 0; i < value->id_count; i++, at += ID_LENGTH) {
         mcds__put_u64(out + at, value->ids[i].writer);
-        record_value_put_u32(out + at + 8, value->ids[i].seq);
+        mcds__put_u32(out + at + 8, value->ids[i].seq);
     }
     mcds__put_u64(out + at, value->intent.name);
-    record_value_put_u32(out + at + 8, value->intent.count);
+    mcds__put_u32(out + at + 8, value->intent.count);
     at += INTENT_LENGTH;
     if (value->kind != MCDS__RECORD_IN_BLOCKS)
         return at;
     mcds__put_u64(out + at, value->blocks.name);
-    record_value_put_u32(out + at + 8, value->blocks.count);
+    mcds__put_u32(out + at + 8, value->blocks.count);
     mcds__put_u64(out + at + 12, value->blocks.length);
-    record_value_put_u32(out + at + 20, value->blocks.sum);
+    mcds__put_u32(out + at + 20, value->blocks.sum);
     return at + PARTED_LENGTH;
 }
 
@@ -76,9 +62,9 @@ bool mcds__record_encode(const struct mcds__record_value *value, mcds_bytes key,
 static bool get_blocks(const uint8_t *at, struct mcds__record_blocks *blocks)
 {
     blocks->name = mcds__get_u64(at);
-    blocks->count = record_value_get_u32(at + 8);
+    blocks->count = mcds__get_u32(at + 8);
     blocks->length = mcds__get_u64(at + 12);
-    blocks->sum = record_value_get_u32(at + 20);
+    blocks->sum = mcds__get_u32(at + 20);
     return blocks->name != 0 && blocks->count > 0 && blocks->count <= MCDS__RECORD_BLOCKS_MAX &&
            blocks->length < LENGTH_MAX;
 }
@@ -101,10 +87,9 @@ bool mcds__record_decode(mcds_bytes bytes, mcds_bytes key, struct mcds__record_v
         (size_t)(end - at) < value->id_count * (size_t)ID_LENGTH + INTENT_LENGTH)
         return false;
     for (uint32_t i = 0; i < value->id_count; i++, at += ID_LENGTH)
-        value->ids[i] = (struct mcds__record_id){mcds__get_u64(at),
-                                                 record_value_get_u32(at + 8)};
+        value->ids[i] = (struct mcds__record_id){mcds__get_u64(at), mcds__get_u32(at + 8)};
     value->intent.name = mcds__get_u64(at);
-    value->intent.count = record_value_get_u32(at + 8);
+    value->intent.count = mcds__get_u32(at + 8);
     if (value->intent.count > MCDS__RECORD_BLOCKS_MAX)
         return false;
     at += INTENT_LENGTH;

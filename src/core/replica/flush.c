@@ -174,7 +174,7 @@ static bool choose_slot(struct mcds__replica_flush *flush, struct mcds__operatio
                         uint32_t *slot_out)
 {
     const struct mcds__replica *replica = flush->replica;
-    uint32_t now_s = mcds__replica_now_s(replica->env);
+    uint32_t now_s = mcds__wall_s(replica->env);
     uint32_t best_rank = UINT32_MAX;
     uint64_t ties = 0;
     for (uint32_t slot = 0; slot < replica->slots; slot++) {
@@ -283,9 +283,7 @@ static enum mcds__step replica_flush_take_survey(struct mcds__replica_flush *flu
             return MCDS__SLEEP;
         return end_failed(flush, operation, trouble);
     }
-    mcds_capabilities can;
-    mcds__store_capabilities(operation->store, &can);
-    if (!can.compare_and_set) {
+    if (!mcds__store_can(operation->store).compare_and_set) {
         operation->detail = MCDS__WHY(NO_COMPARE_AND_SET);
         return replica_flush_fail(flush, operation, MCDS_UNSUPPORTED);
     }
@@ -301,7 +299,7 @@ static enum mcds__step replica_flush_take_survey(struct mcds__replica_flush *flu
 static bool shall_choose_again(const struct mcds__replica_flush *flush)
 {
     const struct mcds__replica *replica = flush->replica;
-    uint32_t now_s = mcds__replica_now_s(replica->env);
+    uint32_t now_s = mcds__wall_s(replica->env);
     return !replica->known && !replica->doubt && flush->claims < CLAIMS_MAX &&
            mcds__replica_writers(&replica->state, now_s, replica->owner) > 0;
 }
@@ -330,7 +328,7 @@ static enum mcds__step replica_flush_go_on(struct mcds__replica_flush *flush,
     }
     if (++flush->rounds >= ROUNDS_MAX || mcds__operation_is_late(operation))
         return end_busy(flush, operation, MCDS__WHY(SLOT_CHANGES));
-    uint32_t now_s = mcds__replica_now_s(replica->env);
+    uint32_t now_s = mcds__wall_s(replica->env);
     if (round->conflict && replica->moves < MOVES_MAX &&
         mcds__replica_writers(&replica->state, now_s, replica->owner) > 0)
         flush->moves = true;
@@ -380,18 +378,8 @@ static enum mcds__step replica_flush_begin(struct mcds__replica_flush *flush,
 
 void mcds__replica_flush_begin(struct mcds__replica_flush *flush, struct mcds__replica *replica)
 {
+    memset(flush, 0, offsetof(struct mcds__replica_flush, survey));
     flush->replica = replica;
-    flush->own = (struct mcds__replica_addition){0, 0};
-    flush->is_withdrawn = false;
-    flush->leaves = false;
-    flush->waits = false;
-    flush->stage = BEGIN;
-    flush->holds = false;
-    flush->moves = false;
-    flush->dropped = false;
-    flush->rounds = 0;
-    flush->claims = 0;
-    flush->counted = false;
 }
 
 enum mcds__step mcds__replica_flush_step(struct mcds__replica_flush *flush,

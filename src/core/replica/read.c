@@ -158,7 +158,7 @@ static enum mcds__step ask_fill(struct mcds__replica_read *read,
 {
     assert(read->stage == BEGIN && read->repairs == 0);
     const struct mcds__replica *replica = read->survey.replica;
-    uint32_t now_s = mcds__replica_now_s(replica->env);
+    uint32_t now_s = mcds__wall_s(replica->env);
     for (uint32_t copy = 0; copy < replica->copies; copy++)
         read->filled[copy] = read->servers[copy] == MCDS__REPLICA_EMPTY;
     for (uint32_t slot = 0; slot < replica->slots && replica->copies > 1; slot++)
@@ -220,10 +220,7 @@ static enum mcds__step replica_read_take_survey(struct mcds__replica_read *read,
     if (verdict == MCDS__REPLICA_FOREIGN)
         return mcds__operation_finish(operation, MCDS_INVALID);
     if (verdict == MCDS__REPLICA_AWAY) {
-        const mcds_reply *trouble = mcds__replica_trouble(&read->survey);
-        if (mcds__is_transport_trouble(trouble) && mcds__operation_again(operation))
-            return MCDS__SLEEP;
-        return mcds__operation_fail_read(operation, trouble);
+        return mcds__operation_retry(operation, mcds__replica_trouble(&read->survey));
     }
     int result = take_sum(read, operation, verdict);
     if (result == MCDS_BUSY && mcds__operation_wait(operation, NS_PER_MS))

@@ -160,7 +160,7 @@ enum mcds__replica_verdict mcds__replica_judge(const struct mcds__replica_survey
             operation->detail = check_head(replica, mcds__operation_value(operation, head),
                                            &operation->difference);
         if (there && operation->detail != NULL) {
-            operation->result = MCDS_INVALID;
+            (void)mcds__operation_explain(operation, MCDS_INVALID, operation->detail);
             return MCDS__REPLICA_FOREIGN;
         }
         if (!has_answered(survey, copy))

@@ -14,24 +14,13 @@
 #define FRAME_TYPE 'X'
 #define FRAME_VERSION 1
 
-static void replica_state_put_u32(uint8_t *out, uint32_t number)
-{
-    for (int i = 0; i < 4; i++)
-        out[i] = (uint8_t)(number >> (8 * i));
-}
-
-static uint32_t replica_state_get_u32(const uint8_t *in)
-{
-    return in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 | (uint32_t)in[3] << 24;
-}
-
 size_t mcds__replica_encode(const struct mcds__replica_state *state, mcds_bytes key,
                             uint8_t *out)
 {
     assert(state->count <= MCDS__REPLICA_ENTRIES_MAX);
     uint8_t *at = out + MCDS__FRAME_HEAD;
     mcds__put_u64(at, state->generation);
-    replica_state_put_u32(at + 8, state->epoch);
+    mcds__put_u32(at + 8, state->epoch);
     mcds__put_u64(at + 12, state->base);
     at[20] = (uint8_t)state->count;
     at += MCDS__REPLICA_HEAD_BYTES;
@@ -41,7 +30,7 @@ size_t mcds__replica_encode(const struct mcds__replica_state *state, mcds_bytes 
         mcds__put_u64(at + 8, entry->version);
         mcds__put_u64(at + 16, entry->mine);
         mcds__put_u64(at + 24, entry->settled);
-        replica_state_put_u32(at + 32, entry->seen_s);
+        mcds__put_u32(at + 32, entry->seen_s);
         at[36] = entry->flags;
     }
     return mcds__frame_seal(out, FRAME_TYPE, FRAME_VERSION, key,
@@ -56,7 +45,7 @@ bool mcds__replica_decode(mcds_bytes value, mcds_bytes key, struct mcds__replica
         return false;
     const uint8_t *at = payload.data;
     out->generation = mcds__get_u64(at);
-    out->epoch = replica_state_get_u32(at + 8);
+    out->epoch = mcds__get_u32(at + 8);
     out->base = mcds__get_u64(at + 12);
     out->count = at[20];
     if (out->count > MCDS__REPLICA_ENTRIES_MAX ||
@@ -69,7 +58,7 @@ bool mcds__replica_decode(mcds_bytes value, mcds_bytes key, struct mcds__replica
             .version = mcds__get_u64(at + 8),
             .mine = mcds__get_u64(at + 16),
             .settled = mcds__get_u64(at + 24),
-            .seen_s = replica_state_get_u32(at + 32),
+            .seen_s = mcds__get_u32(at + 32),
             .flags = at[36],
         };
         if (i > 0 && out->entries[i].owner <= out->entries[i - 1].owner)

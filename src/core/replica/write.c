@@ -6,12 +6,6 @@
 
 #include "base/environment.h"
 
-uint32_t mcds__replica_now_s(const mcds_env *env)
-{
-    int64_t now_s = mcds__wall_ns(env) / NS_PER_S;
-    return now_s > 0 && now_s <= UINT32_MAX ? (uint32_t)now_s : 1;
-}
-
 /* Collects the contents of the copies. */
 struct gathering {
     mcds_bytes first;
@@ -110,7 +104,7 @@ enum mcds__replica_prepared mcds__replica_prepare(struct mcds__replica_flush *fl
 {
     struct mcds__replica *replica = flush->replica;
     struct mcds__replica_state *state = &replica->state;
-    uint32_t now_s = mcds__replica_now_s(replica->env);
+    uint32_t now_s = mcds__wall_s(replica->env);
     uint32_t there = count_sight(replica, MCDS__REPLICA_THERE);
     assert(there <= replica->copies && replica->owner != 0);
     if (there == 0 && count_sight(replica, MCDS__REPLICA_MISSING) <= replica->copies / 2)

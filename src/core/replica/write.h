@@ -4,8 +4,6 @@
 
 #include "core/replica/replica.h"
 
-uint32_t mcds__replica_now_s(const mcds_env *env);
-
 /* Copy the state of a slot from a read. Returns whether all copies are equal. */
 bool mcds__replica_adopt_survey(struct mcds__replica *replica,
                                 const struct mcds__replica_survey *survey,

@@ -47,8 +47,7 @@ static mcds_request *look_request(struct mcds__segment_append *append)
  * have been lost and made again, so that readers are past it. */
 static bool is_passed(struct mcds__segment_append *append, const mcds_buffer *values)
 {
-    if (append->segments->one_route || !append->makes || append->has_passed ||
-        making_reply(append)->outcome == MCDS_OUT_OK)
+    if (append->segments->one_route || !append->makes || append->has_passed)
         return false;
     uint32_t at = append->counts ? MCDS__SEGMENT_COUNTING : 1 + append->reads;
     const mcds_reply *next = &look_request(append)[at].reply;
@@ -63,7 +62,7 @@ static enum mcds__step segment_append_begin(struct mcds__segment_append *append,
 static enum mcds__step segment_append_locate(struct mcds__segment_append *append,
                                              struct mcds__operation *operation)
 {
-    if (append->segments->one_route && !append->is_fresh)
+    if (append->segments->one_route && !append->is_fresh && append->locate.stage == 0)
         return mcds__segment_append_end(append, operation, false);
     append->stage = APPEND_LOCATING;
     assert(append->locate.stream == append->stream);
@@ -72,10 +71,8 @@ static enum mcds__step segment_append_locate(struct mcds__segment_append *append
     if (step != MCDS__DONE)
         return step;
     append->locate.stage = 0;
-    if (operation->result != MCDS_OK) {
-        operation->result = append->doubt ? MCDS_AMBIGUOUS : operation->result;
+    if (operation->result != MCDS_OK)
         return MCDS__DONE;
-    }
     append->tells_loss |= append->had_segments && !append->locate.exists;
     if (append->locate.ended)
         return mcds__segment_append_end(append, operation, true);
@@ -156,6 +153,7 @@ static enum mcds__step segment_append_begin(struct mcds__segment_append *append,
         return step;
     int64_t now_ns = operation->deadline_ns - mcds__store_timeout_ns(operation->store);
     place.makes = operation->lines == NULL || append->has_sent || operation->uses_line;
+    place.key = &append->key;
     bool is_known = mcds__segment_take_place(append->segments, append->stream, length,
                                              operation->round, now_ns, &place);
     if (!is_known)
@@ -176,11 +174,11 @@ static enum mcds__step segment_append_begin(struct mcds__segment_append *append,
         if (place.segment > append->doubted)
             return mcds__segment_append_resolve(append, operation);
         /* The stream has lost its end, and perhaps not the segment that contains a copy. */
-        return mcds__segment_append_finish(append, operation, MCDS_AMBIGUOUS, NULL);
+        return mcds__operation_explain(operation, MCDS_AMBIGUOUS, NULL);
     }
     if (place.settles) {
         append->segment = place.segment;
-        append->is_in = false;
+        append->is_in = append->is_settled = false;
         return mcds__segment_append_settle(append, operation);
     }
     append->length = length;
@@ -232,14 +230,20 @@ static enum mcds__step take_full(struct mcds__segment_append *append,
     return segment_append_begin(append, operation);
 }
 
+/* Whether it is in a segment, whose state the batch has read. */
+static bool is_appended(struct mcds__segment_append *append)
+{
+    const mcds_reply *looked = &look_request(append)->reply;
+    return append_request(append)->reply.outcome == MCDS_OUT_OK &&
+           looked->outcome == MCDS_OUT_OK && looked->flags != 0 &&
+           looked->flags != MCDS__SEGMENT_END;
+}
+
 /* Whether the reply to the append contains the size after it. */
 static bool tells_size(const struct mcds__segment_append *append, const mcds_reply *appended)
 {
-    mcds_capabilities can;
-    if (appended->value_length == 0)
-        return false;
-    mcds__store_capabilities(append->segments->store, &can);
-    return can.size_after_write;
+    return appended->value_length > 0 &&
+           mcds__store_can(append->segments->store).size_after_write;
 }
 
 static enum mcds__step segment_append_take_look(struct mcds__segment_append *append,
@@ -248,21 +252,33 @@ static enum mcds__step segment_append_take_look(struct mcds__segment_append *app
     const mcds_reply *appended = &append_request(append)->reply;
     const mcds_reply *looked = &look_request(append)->reply;
     assert(appended->outcome == MCDS_OUT_OK && looked->outcome == MCDS_OUT_OK);
-    if (looked->flags == MCDS__SEGMENT_END)
-        return mcds__segment_append_end(append, operation, true);
     operation->read_from = looked->peer;
-    if (looked->flags == 0)
-        return mcds__segment_append_finish(append, operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
-    bool is_another = mcds__segment_note_seen(append->segments, append->stream, append->segment,
-                                              looked->value_length, looked->flags,
-                                              operation->sent_ns);
-    is_another = is_another || looked->flags == append->remade;
+    struct mcds__segment_seen seen = mcds__segment_note_seen(
+        append->segments, append->stream, append->segment, looked->value_length, looked->flags,
+        append->length, operation->sent_ns);
+    append->is_counted = append->is_counted || seen.is_counted;
+    append->is_settled = seen.is_settled;
+    bool is_another = seen.is_another || looked->flags == append->remade;
     bool is_exact = tells_size(append, appended);
     size_t end_at = is_exact ? appended->value_length : looked->value_length;
     if (end_at <= MCDS__SEGMENT_LIMIT)
         return take_in(append, operation, is_another,
                        is_passed(append, operation->batch.values));
+    append->tells_loss = append->tells_loss || is_another;
     return take_full(append, operation, is_exact, end_at);
+}
+
+/* It is in the mark after the last segment, or in a foreign value. */
+static enum mcds__step take_foreign(struct mcds__segment_append *append,
+                                    struct mcds__operation *operation)
+{
+    const mcds_reply *looked = &look_request(append)->reply;
+    operation->read_from = looked->peer;
+    if (looked->flags == MCDS__SEGMENT_END)
+        return mcds__segment_append_see_mark(append, operation, append->segment,
+                                             looked->value_length - append->length);
+    assert(looked->flags == 0);
+    return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
 }
 
 /* The segment is open, and the append was NOT_STORED. */
@@ -293,7 +309,8 @@ static enum mcds__step segment_append_take_refusal(struct mcds__segment_append *
         if (!mcds__segment_is_closed(looked->value_length, looked->flags))
             return take_open_refusal(append, operation);
         if (looked->flags == MCDS__SEGMENT_END)
-            return mcds__segment_append_end(append, operation, true);
+            return mcds__segment_append_see_mark(append, operation, append->segment,
+                                                 looked->value_length);
         mcds__segment_note_closed(append->segments, append->stream, append->segment);
         return segment_append_begin(append, operation);
     }
@@ -301,11 +318,10 @@ static enum mcds__step segment_append_take_refusal(struct mcds__segment_append *
         return mcds__is_transport_trouble(added)
                    ? mcds__segment_append_try_later(append, operation, APPEND_BEGIN, added)
                    : mcds__segment_append_refuse(append, added);
-    if (mcds__segment_is_alive(append) == MCDS__SEGMENT_OVER)
+    if (mcds__segment_is_alive(append, operation) == MCDS__SEGMENT_OVER)
         return mcds__segment_append_end(append, operation, false);
     if (append->makings++ == MAKINGS_MAX)
-        return mcds__segment_append_finish(append, operation, MCDS_BUSY,
-                                           MCDS__WHY(ITS_KEY_VANISHES));
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     if (mcds__segment_note_missing(append->segments, append->stream, append->segment)) {
         append->tells_loss = true;
         if (append->segments->one_route)
@@ -321,12 +337,16 @@ static enum mcds__step segment_append_take(struct mcds__segment_append *append,
     const mcds_reply *appended = &append_request(append)->reply;
     const mcds_reply *looked = &look_request(append)->reply;
     assert(append->under_way && append->length == append->records.length);
-    mcds__segment_give_place(append->segments, append->stream, append->segment, append->length);
+    bool is_in = is_appended(append);
+    if (!is_in)
+        mcds__segment_give_place(append->segments, append->stream, append->segment,
+                                 append->length);
     append->under_way = false;
     end_alone(append, operation);
     note_making(append, operation->batch.values);
     if (append->looks)
-        mcds__segment_take_proof(append, &append->requests[operation->batch.count - 1].reply);
+        mcds__segment_take_proof(append, operation,
+                                 &append->requests[operation->batch.count - 1].reply);
     if (append->counts || append->reads) {
         assert(look_request(append) + 1 < append->requests + operation->batch.count);
         mcds__segment_append_take_count(append, look_request(append) + 1,
@@ -345,7 +365,8 @@ static enum mcds__step segment_append_take(struct mcds__segment_append *append,
         return mcds__segment_append_fail(append, operation, looked);
     if (appended->outcome != MCDS_OUT_OK || looked->outcome == MCDS_OUT_MISS)
         return segment_append_take_refusal(append, operation);
-    return segment_append_take_look(append, operation);
+    return is_in ? segment_append_take_look(append, operation)
+                 : take_foreign(append, operation);
 }
 
 static enum mcds__step segment_append_step_stage(struct mcds__segment_append *append,

@@ -8,8 +8,8 @@
 
 enum {
     APPEND_BEGIN,
-    APPEND_BLOCKS, /* storing a large payload */
-    APPEND_LOCATING,
+    APPEND_BLOCKS,   /* storing a large payload */
+    APPEND_LOCATING, /* searching for the end, or reading the mark */
     APPEND_ASKED,
     APPEND_SETTLE,
     APPEND_SETTLING, /* reading the sizes of the segments below */
@@ -47,9 +47,6 @@ static inline enum mcds__step mcds__segment_append_go(struct mcds__segment_appen
 
 /* A copy may count in the segment, or after it. */
 void mcds__segment_append_note_doubt(struct mcds__segment_append *append);
-enum mcds__step mcds__segment_append_finish(struct mcds__segment_append *append,
-                                            struct mcds__operation *operation, int result,
-                                            const mcds_reason *detail);
 enum mcds__step mcds__segment_append_fail(struct mcds__segment_append *append,
                                           struct mcds__operation *operation,
                                           const mcds_reply *reply);
@@ -69,8 +66,7 @@ enum mcds__step mcds__segment_append_try_later(struct mcds__segment_append *appe
                                                struct mcds__operation *operation, uint8_t stage,
                                                const mcds_reply *reply);
 
-/* The replies to mcds__segment_write_count or mcds__segment_read_count in the batch of the
- * records. */
+/* The replies to mcds__segment_write_count or _read_count in the batch of the records. */
 void mcds__segment_append_take_count(struct mcds__segment_append *append,
                                      const mcds_request *requests, const mcds_buffer *values);
 /* Write the count by itself, and then settle; or take it back, and then fail. */
@@ -79,6 +75,11 @@ enum mcds__step mcds__segment_append_count(struct mcds__segment_append *append,
 enum mcds__step mcds__segment_append_take_counted(struct mcds__segment_append *append,
                                                   struct mcds__operation *operation);
 
+/* This segment has the flags of the mark, and so many bytes that are not of this append. A stream of
+ * a log has no mark. */
+enum mcds__step mcds__segment_append_see_mark(struct mcds__segment_append *append,
+                                              struct mcds__operation *operation,
+                                              uint64_t segment, size_t others);
 enum mcds__step mcds__segment_append_settle(struct mcds__segment_append *append,
                                             struct mcds__operation *operation);
 enum mcds__step mcds__segment_append_take_settling(struct mcds__segment_append *append,

@@ -5,7 +5,7 @@
 #include "base/buffer.h"
 #include "base/environment.h"
 #include "base/frame.h"
-#include "core/segment/segment.h"
+#include "core/segment/read.h"
 
 #define TYPE 'P'
 #define VERSION 1
@@ -16,8 +16,7 @@
 
 static size_t block_length(mcds_store *store)
 {
-    mcds_capabilities can;
-    mcds__store_capabilities(store, &can);
+    const mcds_capabilities can = mcds__store_can(store);
     size_t most = can.value_max < BLOCK_MAX ? (size_t)can.value_max : BLOCK_MAX;
     return most - MCDS__FRAME_OVERHEAD;
 }
@@ -125,9 +124,7 @@ enum mcds__step mcds__segment_store_blocks(struct mcds__segment_append *append,
             continue;
         }
         append->has_asked = false;
-        if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
-            return MCDS__SLEEP;
-        return mcds__operation_fail_read(operation, reply);
+        return mcds__operation_retry(operation, reply);
     }
     assert(append->block <= append->block_count);
     append->has_asked = append->block < append->block_count;
@@ -166,11 +163,7 @@ static enum mcds__step segment_blob_ask_blocks(struct mcds__segment_fetch *fetch
         mcds_bytes route = mcds__segment_block_key(fetch->segments, stream, record->writer,
                                                    record->seq, fetch->block + i,
                                                    &scratch->keys[i]);
-        scratch->requests[i] = (mcds_request){
-            .command = MCDS_GET,
-            .key = mcds__key_bytes(&scratch->keys[i]),
-            .route = route,
-        };
+        mcds__segment_fill(scratch, i, MCDS_GET, route);
     }
     assert(fetch->asked > 0 && fetch->asked <= count);
     fetch->stage = 1;
@@ -226,4 +219,32 @@ enum mcds__step mcds__segment_fetch_step(struct mcds__segment_fetch *fetch, uint
     fetch->payload = (mcds_bytes){fetch->whole.data, fetch->whole.length};
     bool is_whole = count > 0 && fetch->whole.length == length;
     return mcds__operation_finish(operation, is_whole ? MCDS_OK : MCDS_CORRUPT);
+}
+
+uint32_t mcds__segment_fill_block_erasures(const struct mcds__segment_read *read,
+                                           struct mcds__segment_blocks *blocks,
+                                           struct mcds__segment_scratch *scratch)
+{
+    uint32_t count = 0;
+    for (; blocks->item < read->count; blocks->item++, blocks->block = 0) {
+        const struct mcds__segment_item *item = &read->items[blocks->item];
+        struct mcds__segment_record record;
+        uint64_t length;
+        uint32_t most;
+        (void)mcds__segment_read_item(read, item, &record);
+        if ((record.flags & MCDS__SEGMENT_LARGE) == 0)
+            continue;
+        assert(!blocks->of_survey || item->index < MCDS__SEGMENT_SURVEY_MAX);
+        uint64_t stream = read->stream + (blocks->of_survey ? item->index : 0);
+        uint32_t end = mcds__segment_block_count(&record, &length, &most);
+        for (; blocks->block < end; blocks->block++) {
+            if (count == MCDS__SEGMENT_CAPACITY)
+                return count;
+            mcds_bytes route = mcds__segment_block_key(read->segments, stream, record.writer,
+                                                       record.seq, blocks->block,
+                                                       &scratch->keys[count]);
+            mcds__segment_fill(scratch, count++, MCDS_DELETE, route);
+        }
+    }
+    return count;
 }

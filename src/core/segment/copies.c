@@ -8,29 +8,11 @@
 #define ITEMS_MIN 256
 #define TABLE_MIN 256
 
-/* The request for the i-th of the segments read with their values. */
-static const mcds_request *segment_copies_request(const struct mcds__segment_read *read,
-                                                  uint32_t i)
-{
-    uint32_t number = read->base + read->near - 1 - i;
-    assert(i < read->near && number < MCDS__SEGMENT_CAPACITY);
-    return &read->scratch->requests[number];
-}
-
-static mcds_bytes segment_copies_value(const struct mcds__segment_read *read, uint32_t i)
-{
-    const mcds_reply *reply = &segment_copies_request(read, i)->reply;
-    assert(reply->outcome == MCDS_OUT_OK);
-    return reply->value_length == 0
-               ? (mcds_bytes){NULL, 0}
-               : (mcds_bytes){read->values.data + reply->value_at, reply->value_length};
-}
-
 uint64_t mcds__segment_read_item(const struct mcds__segment_read *read,
                                  const struct mcds__segment_item *item,
                                  struct mcds__segment_record *record_out)
 {
-    mcds_bytes value = segment_copies_value(read, item->index);
+    mcds_bytes value = mcds__segment_read_value(read, item->index);
     assert(item->begin < value.length);
     mcds__segment_get(value, item->begin, record_out);
     return read->from - read->back + item->index;
@@ -43,13 +25,13 @@ bool mcds__segment_is_disowned(const struct mcds__segment_read *read, uint32_t i
     assert(i < read->near);
     if (i + 1 == read->near)
         return false;
-    const mcds_request *next = segment_copies_request(read, i + 1);
+    const mcds_request *next = mcds__segment_read_request(read, i + 1);
     if (next->reply.outcome != MCDS_OUT_OK)
         return false;
-    mcds__segment_scan_begin(&scan, next->key, segment_copies_value(read, i + 1));
+    mcds__segment_scan_begin(&scan, next->key, mcds__segment_read_value(read, i + 1));
     return mcds__segment_scan_next(&scan, &record) &&
            (record.flags & MCDS__SEGMENT_HEADER) != 0 && record.before != 0 &&
-           record.before != segment_copies_request(read, i)->reply.flags;
+           record.before != mcds__segment_read_request(read, i)->reply.flags;
 }
 
 bool mcds__segment_add_item(struct mcds__segment_read *read, uint32_t index, size_t begin)

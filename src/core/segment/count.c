@@ -69,11 +69,9 @@ void mcds__segment_read_count(struct mcds__segment_append *append, mcds_request 
 /* A count is never replaced by a smaller one, where the store can compare. */
 static mcds_command writing_command(const struct mcds__segment_append *append)
 {
-    mcds_capabilities can;
     if (append->token.connection != 0)
         return MCDS_CAS;
-    mcds__store_capabilities(append->segments->store, &can);
-    return can.compare_and_set ? MCDS_ADD : MCDS_SET;
+    return mcds__store_can(append->segments->store).compare_and_set ? MCDS_ADD : MCDS_SET;
 }
 
 void mcds__segment_write_count(struct mcds__segment_append *append, uint64_t count,
@@ -100,8 +98,7 @@ void mcds__segment_write_count(struct mcds__segment_append *append, uint64_t cou
     };
 }
 
-/* Whether the count is larger than the one to be written. A refused writer takes its own count
- * back. */
+/* Whether the count is larger than the one to be written. A refused writer takes its own back. */
 static bool is_larger(const struct mcds__segment_append *append, uint64_t count)
 {
     bool is_own = append->is_refused && count == append->segment + 1;
@@ -114,8 +111,7 @@ static mcds_cas_token token_of(const mcds_reply *read)
     return read->outcome == MCDS_OUT_OK ? read->cas : (mcds_cas_token){0, 0};
 }
 
-/* Take the replies to the requests. True: the count is written, or is larger, or the store has no
- * room. */
+/* Take the replies. True: the count is written, or is larger, or the store has no room. */
 static bool segment_count_take_count(struct mcds__segment_append *append,
                                      const mcds_request *requests, const mcds_buffer *values)
 {
@@ -297,17 +293,14 @@ enum mcds__step mcds__segment_find_step(struct mcds__segment_find *find,
 {
     if (!find->is_asked && find->low < find->high)
         return segment_count_ask_first(find, segments, scratch, operation);
-    for (uint32_t i = 0; find->is_asked && i < find->count; i++) {
-        const mcds_reply *reply = &scratch->requests[i].reply;
-        if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
-            continue;
-        find->is_asked = false;
-        if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
-            return MCDS__SLEEP;
-        return mcds__operation_fail_read(operation, reply);
-    }
-    if (find->is_asked)
+    if (find->is_asked) {
+        const mcds_reply *trouble = mcds__first_trouble(scratch->requests, find->count);
+        if (trouble != NULL) {
+            find->is_asked = false;
+            return mcds__operation_retry(operation, trouble);
+        }
         segment_count_take(find, scratch);
+    }
     assert(!find->found ||
            (find->down ? find->segment < find->low : find->segment >= find->high));
     if (find->low < find->high)

@@ -4,16 +4,6 @@
 #include "base/environment.h"
 #include "core/segment/append.h"
 
-enum mcds__step mcds__segment_append_finish(struct mcds__segment_append *append,
-                                            struct mcds__operation *operation, int result,
-                                            const mcds_reason *detail)
-{
-    assert(!append->under_way);
-    if (append->doubt && result != MCDS_OK)
-        result = MCDS_AMBIGUOUS;
-    return mcds__operation_explain(operation, result, detail);
-}
-
 enum mcds__step mcds__segment_append_fail(struct mcds__segment_append *append,
                                           struct mcds__operation *operation,
                                           const mcds_reply *reply)
@@ -25,8 +15,6 @@ enum mcds__step mcds__segment_append_fail(struct mcds__segment_append *append,
     /* The reply is not the cause: the segment came and went until the deadline. */
     if (operation->result > 0)
         operation->result = MCDS_BUSY;
-    if (append->doubt)
-        operation->result = MCDS_AMBIGUOUS;
     return MCDS__DONE;
 }
 
@@ -50,8 +38,7 @@ enum mcds__step mcds__segment_append_fail_for_scratch(struct mcds__segment_appen
         return mcds__segment_append_fail(append, operation, reply);
     mcds__segment_note_blocked(append->segments, append->stream);
     operation->peer = reply->peer;
-    return mcds__segment_append_finish(append, operation, MCDS_FULL,
-                                       MCDS__WHY(SERVER_FULL_FOR_VALUE));
+    return mcds__operation_explain(operation, MCDS_FULL, MCDS__WHY(SERVER_FULL_FOR_VALUE));
 }
 
 enum mcds__step mcds__segment_append_refuse(struct mcds__segment_append *append,
@@ -86,8 +73,7 @@ enum mcds__step mcds__segment_append_end(struct mcds__segment_append *append,
     append->ended = true;
     append->is_marked = is_marked;
     append->stage = APPEND_BEGIN;
-    return mcds__segment_append_finish(append, operation, MCDS_BUSY,
-                                       MCDS__WHY(OTHERS_CLEAR_IT));
+    return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(OTHERS_CLEAR_IT));
 }
 
 enum mcds__step mcds__segment_append_try_later(struct mcds__segment_append *append,

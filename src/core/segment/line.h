@@ -6,7 +6,8 @@
 #include "engine/line_wait.h"
 
 enum mcds__segment_line {
-    MCDS__SEGMENT_LINE_ROOT, /* of the handle: to learn the life */
+    MCDS__SEGMENT_LINE_ROOT,  /* of the handle: to learn the life */
+    MCDS__SEGMENT_LINE_PROOF, /* of the handle: to see that the life is not over */
     MCDS__SEGMENT_LINE_END, /* of a stream: to find or make the last segment, and for room in it */
     MCDS__SEGMENT_LINE_COUNT /* to close segments and write the count */
 };

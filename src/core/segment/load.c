@@ -29,7 +29,8 @@ void mcds__segment_append_begin(struct mcds__segment_append *append,
 void mcds__segment_append_again(struct mcds__segment_append *append)
 {
     append->ended = append->counts = append->reads = append->checks = false;
-    append->is_counted = append->is_refused = append->is_early = append->is_partly_in = false;
+    append->is_counted = append->is_settled = false;
+    append->is_refused = append->is_early = append->is_partly_in = false;
     append->stage = 0;
     append->doubt = false;
     append->tells_loss = false;
@@ -109,9 +110,8 @@ uint32_t mcds__segment_append_fill(struct mcds__segment_append *append,
                                    const struct mcds__operation *operation)
 {
     uint32_t count = 0;
-    mcds_bytes route = mcds__segment_key(append->segments, append->stream, place->segment,
-                                         &append->key);
     mcds_bytes key = mcds__key_bytes(&append->key);
+    mcds_bytes route = {key.data, place->route_length};
     mcds__segment_address(append->records.data, append->records.length, key,
                           segment_load_flags(append, place->segment));
     append->segment = place->segment;
@@ -123,7 +123,7 @@ uint32_t mcds__segment_append_fill(struct mcds__segment_append *append,
     append->count = append->segment + 1;
     append->token = place->token;
     append->counted_later = append->counting = 0;
-    append->is_counted = false;
+    append->is_counted = append->is_settled = false;
     if (append->checks)
         mcds__segment_read_count(append, &append->requests[count++]);
     if (append->leads)
@@ -202,6 +202,7 @@ bool mcds__segment_append_move(struct mcds__segment_append *append, uint64_t str
         if (append->doubt)
             return false;
         append->tells_loss = false;
+        append->block = 0; /* the keys of the blocks contain the stream */
     }
     append->stream = stream;
     append->locate = (struct mcds__segment_locate){.stream = stream,
@@ -210,8 +211,6 @@ bool mcds__segment_append_move(struct mcds__segment_append *append, uint64_t str
     append->truth = MCDS__SEGMENT_UNPROVED;
     append->is_fresh = is_fresh;
     append->stage = 0;
-    /* The keys of the blocks of a large payload begin with that of the stream. */
-    append->block = 0;
     append->has_asked = false;
     return true;
 }

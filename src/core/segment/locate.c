@@ -7,7 +7,7 @@
 #define NEAR 8
 #define NARROW 60
 
-enum { LOCATE_BEGIN, LOCATE_COUNTING, LOCATE_LOOKING };
+enum { LOCATE_BEGIN, LOCATE_COUNTING, LOCATE_LOOKING, LOCATE_MARK };
 
 static enum mcds__step segment_locate_ask(struct mcds__segment_locate *locate,
                                           struct mcds__operation *operation)
@@ -101,6 +101,18 @@ static enum mcds__step segment_locate_take_nothing(struct mcds__segment_locate *
     return mcds__operation_finish(operation, MCDS_OK);
 }
 
+enum mcds__step mcds__segment_see_mark(struct mcds__segment_locate *locate,
+                                       const struct mcds__segments *segments,
+                                       struct mcds__operation *operation, uint64_t segment)
+{
+    if (mcds__segment_get_scratch(&locate->scratch, operation->env) == NULL)
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    locate->ended = locate->exists = true;
+    locate->stage = LOCATE_MARK;
+    mcds__segment_fill_get(segments, locate->stream, locate->scratch, 0, segment, 0);
+    return mcds__operation_ask_repeatable(operation, locate->scratch->requests, 1);
+}
+
 static enum mcds__step take_last(struct mcds__segment_locate *locate,
                                  struct mcds__segments *segments, uint32_t last,
                                  struct mcds__operation *operation)
@@ -122,15 +134,20 @@ static enum mcds__step take_last(struct mcds__segment_locate *locate,
         .settled = settled,
         .counted = locate->counted,
     };
-    locate->ended = reply->flags == MCDS__SEGMENT_END;
+    locate->ended = segments->one_route && reply->flags == MCDS__SEGMENT_END;
     locate->exists = true;
     locate->segment = segment;
     locate->size = reply->value_length;
     locate->incarnation = reply->flags;
     if (!locate->ended) {
         mcds__segment_note_tail(segments, &tail);
-        (void)mcds__segment_note_seen(segments, locate->stream, segment, tail.size,
-                                      tail.incarnation, operation->sent_ns);
+        if (segment == 0) /* the next append finds out whether it is another */
+            mcds__segment_note_sight(segments, locate->stream, tail.incarnation);
+        mcds__segment_note_made(segments, locate->stream, segment, tail.incarnation);
+        if (mcds__segment_is_closed(tail.size, tail.incarnation))
+            mcds__segment_note_closed(segments, locate->stream, segment);
+    } else if (locate->size > 0) {
+        return mcds__segment_see_mark(locate, segments, operation, segment);
     }
     return mcds__operation_finish(operation, MCDS_OK);
 }
@@ -140,9 +157,21 @@ static enum mcds__step segment_locate_take_trouble(struct mcds__segment_locate *
                                                    const mcds_reply *reply)
 {
     locate->stage = LOCATE_BEGIN;
-    if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
-        return MCDS__SLEEP;
-    return mcds__operation_fail_read(operation, reply);
+    return mcds__operation_retry(operation, reply);
+}
+
+/* A segment that has the flags of a mark and is not empty has been read. */
+static enum mcds__step segment_locate_take_mark(struct mcds__segment_locate *locate,
+                                                struct mcds__operation *operation)
+{
+    const mcds_request *read = locate->scratch->requests;
+    if (read->reply.outcome != MCDS_OUT_OK && read->reply.outcome != MCDS_OUT_MISS)
+        return segment_locate_take_trouble(locate, operation, &read->reply);
+    operation->read_from = read->reply.peer;
+    if (read->reply.outcome == MCDS_OUT_OK &&
+        !mcds__segment_is_mark(read->key, mcds__operation_value(operation, read)))
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    return mcds__operation_finish(operation, MCDS_OK);
 }
 
 /* The segments end before the count: others may be left near it. */
@@ -186,6 +215,8 @@ enum mcds__step mcds__segment_locate_step(struct mcds__segment_locate *locate,
                                           struct mcds__segments *segments,
                                           struct mcds__operation *operation)
 {
+    if (locate->stage == LOCATE_MARK)
+        return segment_locate_take_mark(locate, operation);
     locate->ended = false;
     if (locate->stage == LOCATE_BEGIN) {
         locate->from = locate->made = locate->counted = 0;

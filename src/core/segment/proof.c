@@ -5,12 +5,9 @@
  * the put had begun, so that no drop that had returned before has erased it. A push to a list
  * is acknowledged by the same rule: without the root nobody finds its value. */
 #include <assert.h>
-#include <stdatomic.h>
 
-#include "core/segment/segment.h"
-
-#define SEEN UINT64_C(1)
-#define ROUND_SHIFT 31
+#include "core/segment/line.h"
+#include "engine/proof.h"
 
 mcds_request mcds__segment_request_root(const struct mcds__segments *segments)
 {
@@ -36,8 +33,7 @@ enum mcds__segment_truth mcds__segment_truth_of(uint64_t stream, const mcds_repl
     return truth_of_stem(stream >> MCDS__SEGMENT_CHUNK_BITS, reply);
 }
 
-/* The bits of the life that the client flags of its root contain. The stream of a list is its
- * whole life. */
+/* The bits of the life that its root's client flags contain. A list's stream is its whole life. */
 static uint64_t stem_of(const struct mcds__segment_append *append)
 {
     return append->segments->one_route
@@ -45,35 +41,22 @@ static uint64_t stem_of(const struct mcds__segment_append *append)
                : append->stream >> MCDS__SEGMENT_CHUNK_BITS;
 }
 
-/* The proof word of this operation's round and life, not yet seen. */
-static uint64_t claim_of(const struct mcds__segment_append *append)
+/* The place of a handle, for proofs and for the line of those that need one. */
+static uint64_t segment_proof_place(const struct mcds__segment_append *append)
 {
-    assert(stem_of(append) < UINT64_C(1) << (ROUND_SHIFT - 1));
-    return append->round << ROUND_SHIFT | stem_of(append) << 1;
+    return mcds__segment_line(append->segments, 0, MCDS__SEGMENT_LINE_PROOF);
 }
 
-static _Atomic uint64_t *proof_slot(struct mcds__segment_append *append)
-{
-    assert(append->round != 0);
-    return &append->segments->proofs[append->round % MCDS__SEGMENT_PROOFS];
-}
-
-/* All operations of a round began before it was sent, so they share one read. */
 bool mcds__segment_prove_along(struct mcds__segment_append *append,
                                const struct mcds__operation *operation)
 {
     append->looks = false;
     append->round = operation->round;
-    if (append->segments->descriptor == NULL || append->truth == MCDS__SEGMENT_ALIVE ||
-        mcds__store_answers_here(append->segments->store))
-        return false;
-    if (append->round != 0) {
-        if ((atomic_load(proof_slot(append)) & ~SEEN) == claim_of(append))
-            return false;
-        atomic_store(proof_slot(append), claim_of(append));
-    }
-    append->looks = true;
-    return true;
+    if (append->segments->descriptor != NULL && append->truth != MCDS__SEGMENT_ALIVE &&
+        !mcds__store_answers_here(append->segments->store))
+        append->looks = mcds__proof_claim(operation, segment_proof_place(append),
+                                          stem_of(append));
+    return append->looks;
 }
 
 static void segment_proof_take(struct mcds__segment_append *append, const mcds_reply *reply)
@@ -83,13 +66,14 @@ static void segment_proof_take(struct mcds__segment_append *append, const mcds_r
         append->truth = (uint8_t)truth;
 }
 
-void mcds__segment_take_proof(struct mcds__segment_append *append, const mcds_reply *reply)
+void mcds__segment_take_proof(struct mcds__segment_append *append,
+                              const struct mcds__operation *operation, const mcds_reply *reply)
 {
-    assert(append->looks);
-    uint64_t mine = claim_of(append);
+    assert(append->looks || append->proves);
     segment_proof_take(append, reply);
-    if (append->truth == MCDS__SEGMENT_ALIVE && append->round != 0)
-        (void)atomic_compare_exchange_strong(proof_slot(append), &mine, mine | SEEN);
+    if (truth_of_stem(stem_of(append), reply) == MCDS__SEGMENT_ALIVE)
+        mcds__proof_publish(operation, segment_proof_place(append), stem_of(append),
+                            append->round);
 }
 
 static void segment_proof_see_root(void *context, const mcds_reply *reply, mcds_bytes value)
@@ -98,18 +82,34 @@ static void segment_proof_see_root(void *context, const mcds_reply *reply, mcds_
     segment_proof_take(context, reply);
 }
 
-enum mcds__segment_truth mcds__segment_is_alive(struct mcds__segment_append *append)
+enum mcds__segment_truth mcds__segment_is_alive(struct mcds__segment_append *append,
+                                                const struct mcds__operation *operation)
 {
     const struct mcds__segments *segments = append->segments;
     if (segments->descriptor == NULL)
         return MCDS__SEGMENT_ALIVE;
     if (append->truth == MCDS__SEGMENT_UNPROVED && append->round != 0 &&
-        atomic_load(proof_slot(append)) == (claim_of(append) | SEEN))
+        mcds__proof_is_seen(operation, segment_proof_place(append), stem_of(append),
+                            append->round))
         append->truth = MCDS__SEGMENT_ALIVE;
     if (append->truth == MCDS__SEGMENT_UNPROVED && mcds__store_answers_here(segments->store))
         (void)mcds__store_peek(segments->store, mcds__key_bytes(segments->descriptor),
                                segment_proof_see_root, append);
     return (enum mcds__segment_truth)append->truth;
+}
+
+/* The reply to another operation's read of the root has not come. One that waits reads it. */
+static enum mcds__step segment_prove_alone(struct mcds__segment_append *append,
+                                           struct mcds__operation *operation)
+{
+    enum mcds__step step;
+    if (mcds__line_waits_in_doubt(operation, segment_proof_place(append), &step))
+        return step;
+    append->proves = true;
+    append->round = operation->round;
+    (void)mcds__proof_claim(operation, segment_proof_place(append), stem_of(append));
+    append->requests[0] = mcds__segment_request_root(append->segments);
+    return mcds__operation_ask_repeatable(operation, append->requests, 1);
 }
 
 enum mcds__step mcds__segment_prove_step(struct mcds__segment_append *append,
@@ -118,16 +118,14 @@ enum mcds__step mcds__segment_prove_step(struct mcds__segment_append *append,
     assert(!append->under_way);
     const mcds_reply *reply = &append->requests[0].reply;
     if (append->proves) {
+        mcds__segment_take_proof(append, operation, reply);
         append->proves = false;
-        if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
-            return MCDS__SLEEP;
-        if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
-            return mcds__operation_fail_read(operation, reply);
-        segment_proof_take(append, reply);
+        if (mcds__first_trouble(append->requests, 1) != NULL)
+            return mcds__operation_retry(operation, reply);
     }
-    if (mcds__segment_is_alive(append) != MCDS__SEGMENT_UNPROVED)
-        return mcds__operation_finish(operation, MCDS_OK);
-    append->proves = true;
-    append->requests[0] = mcds__segment_request_root(append->segments);
-    return mcds__operation_ask_repeatable(operation, append->requests, 1);
+    if (mcds__segment_is_alive(append, operation) == MCDS__SEGMENT_UNPROVED)
+        return segment_prove_alone(append, operation);
+    if (operation->line == segment_proof_place(append))
+        mcds__line_release(operation);
+    return mcds__operation_finish(operation, MCDS_OK);
 }

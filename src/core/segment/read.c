@@ -33,17 +33,9 @@ void mcds__segment_read_free(struct mcds__segment_read *read)
     read->scratch = NULL;
 }
 
-/* The request for the i-th of the segments read with their values. */
-static const mcds_request *request_of(const struct mcds__segment_read *read, uint32_t i)
-{
-    assert(i < read->near);
-    return &read->scratch->requests[read->base + read->near - 1 - i];
-}
-
 static enum mcds__step segment_read_ask(struct mcds__segment_read *read,
                                         struct mcds__operation *operation)
 {
-    mcds_capabilities can;
     uint64_t from = read->from;
     assert(read->want >= 1 && read->want <= MCDS__SEGMENT_WANT_MAX);
     if (mcds__segment_get_scratch(&read->scratch, operation->env) == NULL)
@@ -69,9 +61,8 @@ static enum mcds__step segment_read_ask(struct mcds__segment_read *read,
     read->stage = READ_ASKED;
     if (read->looks)
         read->scratch->requests[count++] = mcds__segment_request_root(read->segments);
-    mcds__store_capabilities(operation->store, &can);
     (void)mcds__operation_ask_repeatable(operation, read->scratch->requests, count);
-    operation->batch.independent = !can.ordered_batch;
+    operation->batch.independent = !mcds__store_can(operation->store).ordered_batch;
     read->values.length = 0;
     operation->batch.values = &read->values;
     return MCDS__ASK;
@@ -79,7 +70,7 @@ static enum mcds__step segment_read_ask(struct mcds__segment_read *read,
 
 static bool exists(const struct mcds__segment_read *read, uint32_t i)
 {
-    return request_of(read, i)->reply.outcome == MCDS_OUT_OK;
+    return mcds__segment_read_request(read, i)->reply.outcome == MCDS_OUT_OK;
 }
 
 /* A segment that did not exist at the time of the request, and after which none did. */
@@ -118,14 +109,6 @@ static uint32_t count_known(const struct mcds__segment_read *read)
     return count;
 }
 
-static mcds_bytes value_of(const struct mcds__segment_read *read, uint32_t i)
-{
-    const mcds_reply *reply = &request_of(read, i)->reply;
-    if (reply->value_length == 0)
-        return (mcds_bytes){NULL, 0};
-    return (mcds_bytes){read->values.data + reply->value_at, reply->value_length};
-}
-
 /* Whether the loss that a record of the i-th segment shows is counted elsewhere: the caller has
  * read the record, or counts the loss of the segment that the record, or its first copy, is in; or
  * the missing segment before is the gap. */
@@ -136,12 +119,21 @@ static bool is_loss_counted(const struct mcds__segment_read *read, uint32_t i,
     uint32_t first = read->back + (record->flags & MCDS__SEGMENT_DISTANCE);
     if (i == read->back && seen != 0 && record->begin < read->seen_size)
         return true;
-    if (i == first && seen != 0 && seen != request_of(read, read->back)->reply.flags)
+    if (i == first && seen != 0 &&
+        seen != mcds__segment_read_request(read, read->back)->reply.flags)
         return true;
     uint32_t lost = i - ((record->flags & MCDS__SEGMENT_HEADER) != 0);
     if (read->counted > 0 && lost < first + read->counted)
         return true;
     return read->head > 0 && i > 0 && !exists(read, i - 1);
+}
+
+/* Whether the i-th segment ends the stream. Streams of a log have no mark. */
+static bool is_mark(const struct mcds__segment_read *read, uint32_t i)
+{
+    const mcds_request *request = mcds__segment_read_request(read, i);
+    return request->reply.flags == MCDS__SEGMENT_END && read->segments->one_route &&
+           mcds__segment_is_mark(request->key, mcds__segment_read_value(read, i));
 }
 
 /* Whether this record of the i-th segment shows a loss. */
@@ -150,8 +142,18 @@ static bool shows_loss(const struct mcds__segment_read *read, uint32_t i,
 {
     if ((record->flags & MCDS__SEGMENT_HEADER) == 0)
         return (record->flags & MCDS__SEGMENT_LOSS) != 0;
-    return i > 0 && exists(read, i - 1) && record->before != 0 &&
-           record->before != request_of(read, i - 1)->reply.flags;
+    uint32_t before = i > 0 && exists(read, i - 1)
+                          ? mcds__segment_read_request(read, i - 1)->reply.flags
+                          : 0;
+    return before != 0 && before != MCDS__SEGMENT_END && record->before != 0 &&
+           record->before != before;
+}
+
+static void note_refused(struct mcds__segment_read *read, uint32_t i, uint32_t corrupt)
+{
+    read->corrupt += corrupt;
+    if (read->refused_at == NULL)
+        read->refused_at = mcds__segment_read_request(read, i)->reply.peer;
 }
 
 /* Add the records of one segment. All writers that have seen a loss record it, so a segment shows
@@ -163,7 +165,13 @@ static bool scan_segment(struct mcds__segment_read *read, uint32_t i)
     bool is_wanted = i >= read->back;
     bool is_shown = false;
     assert(exists(read, i));
-    mcds__segment_scan_begin(&scan, request_of(read, i)->key, value_of(read, i));
+    if (mcds__segment_read_request(read, i)->reply.flags == MCDS__SEGMENT_END) {
+        if (is_wanted && !is_mark(read, i))
+            note_refused(read, i, 1);
+        return true;
+    }
+    mcds__segment_scan_begin(&scan, mcds__segment_read_request(read, i)->key,
+                             mcds__segment_read_value(read, i));
     while (mcds__segment_scan_next(&scan, &record)) {
         if (is_wanted && !is_shown && shows_loss(read, i, &record)) {
             is_shown = true;
@@ -173,12 +181,9 @@ static bool scan_segment(struct mcds__segment_read *read, uint32_t i)
             !mcds__segment_add_item(read, i, record.begin))
             return false;
     }
-    if (is_wanted) {
-        read->corrupt += scan.corrupt;
-        read->is_newer = read->is_newer || scan.newer > 0;
-        if ((scan.corrupt > 0 || scan.newer > 0) && read->refused_at == NULL)
-            read->refused_at = request_of(read, i)->reply.peer;
-    }
+    read->is_newer = read->is_newer || (is_wanted && scan.newer > 0);
+    if (is_wanted && (scan.corrupt > 0 || scan.newer > 0))
+        note_refused(read, i, scan.corrupt);
     return true;
 }
 
@@ -212,7 +217,7 @@ static void stop_at(struct mcds__segment_read *read, uint32_t i)
     read->next_size = end - i;
     read->next_incarnation = 0;
     if (i < read->near && exists(read, i)) {
-        const mcds_reply *reply = &request_of(read, i)->reply;
+        const mcds_reply *reply = &mcds__segment_read_request(read, i)->reply;
         read->next_incarnation = reply->flags;
         read->next_size = reply->value_length;
         read->ended = reply->flags == MCDS__SEGMENT_END;
@@ -251,11 +256,11 @@ static bool is_before_lost(const struct mcds__segment_read *read, uint32_t i)
  * been acknowledged, unless the segment was lost and made again. */
 static bool is_end(struct mcds__segment_read *read, uint32_t i, uint32_t known)
 {
-    const mcds_reply *reply = &request_of(read, i)->reply;
+    const mcds_reply *reply = &mcds__segment_read_request(read, i)->reply;
     if (i < read->back)
         return false;
     if (reply->flags == MCDS__SEGMENT_END)
-        return true;
+        return is_mark(read, i);
     if (mcds__segment_is_closed(reply->value_length, reply->flags))
         return false;
     if (i + 1 >= known)
@@ -326,8 +331,8 @@ static bool is_another(const struct mcds__segment_read *read, uint32_t i)
 {
     uint64_t segment = read->from - read->back + i;
     return i >= read->back && segment > 0 && segment + 1 == read->sight.made &&
-           request_of(read, i)->reply.flags != MCDS__SEGMENT_END &&
-           request_of(read, i)->reply.flags != read->sight.last;
+           mcds__segment_read_request(read, i)->reply.flags != MCDS__SEGMENT_END &&
+           mcds__segment_read_request(read, i)->reply.flags != read->sight.last;
 }
 
 /* Where the i-th segment is the first of a run that is missing, that is a gap, unless the caller has
@@ -345,7 +350,7 @@ static bool is_missing_new(const struct mcds__segment_read *read, uint32_t i)
 
 static uint32_t incarnation_of(const struct mcds__segment_read *read, uint32_t i)
 {
-    return exists(read, i) ? request_of(read, i)->reply.flags : 0;
+    return exists(read, i) ? mcds__segment_read_request(read, i)->reply.flags : 0;
 }
 
 /* What the replies say of the stream as a whole. */
@@ -389,7 +394,7 @@ static enum mcds__step segment_read_take(struct mcds__segment_read *read,
         bool ends = is_end(read, i, known);
         if (ends)
             stop_at(read, i);
-        if (request_of(read, i)->reply.flags != MCDS__SEGMENT_END && !scan_segment(read, i))
+        if (!scan_segment(read, i))
             return mcds__operation_finish(operation, MCDS_NO_MEMORY);
         read->gaps += read->gaps == gaps && is_another(read, i);
         if (ends)
@@ -406,17 +411,13 @@ static enum mcds__step segment_read_take(struct mcds__segment_read *read,
 static bool fails(struct mcds__segment_read *read, struct mcds__operation *operation,
                   enum mcds__step *step_out)
 {
-    for (uint32_t i = 0; i < operation->batch.count; i++) {
-        const mcds_reply *reply = &operation->batch.requests[i].reply;
-        if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
-            continue;
-        read->stage = READ_BEGIN;
-        *step_out = MCDS__SLEEP;
-        if (!mcds__is_transport_trouble(reply) || !mcds__operation_again(operation))
-            *step_out = mcds__operation_fail_read(operation, reply);
-        return true;
-    }
-    return false;
+    const mcds_reply *trouble = mcds__first_trouble(operation->batch.requests,
+                                                    operation->batch.count);
+    if (trouble == NULL)
+        return false;
+    read->stage = READ_BEGIN;
+    *step_out = mcds__operation_retry(operation, trouble);
+    return true;
 }
 
 enum mcds__step mcds__segment_read_step(struct mcds__segment_read *read,
@@ -471,7 +472,7 @@ enum mcds__step mcds__segment_survey_step(struct mcds__segment_read *read, uint3
         read->truth = (uint8_t)mcds__segment_truth_of(
             read->stream, &read->scratch->requests[2 * count].reply);
     for (uint32_t i = 0; i < count; i++) {
-        const mcds_reply *reply = &request_of(read, i)->reply;
+        const mcds_reply *reply = &mcds__segment_read_request(read, i)->reply;
         read->births[i] = exists(read, i) ? reply->flags : 0;
         read->kinds[i] = exists(read, i) ? MCDS__SEGMENT_SHORT : MCDS__SEGMENT_NOTHING;
         if (mcds__segment_count_of(&read->scratch->requests[i].reply, &read->values) > 0 ||
@@ -486,5 +487,5 @@ enum mcds__step mcds__segment_survey_step(struct mcds__segment_read *read, uint3
 uint32_t mcds__segment_read_incarnation(const struct mcds__segment_read *read,
                                         const struct mcds__segment_item *item)
 {
-    return request_of(read, item->index)->reply.flags;
+    return mcds__segment_read_request(read, item->index)->reply.flags;
 }

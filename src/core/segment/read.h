@@ -2,6 +2,8 @@
 #ifndef MCDS_CORE_SEGMENT_READ_H
 #define MCDS_CORE_SEGMENT_READ_H
 
+#include <assert.h>
+
 #include "core/segment/segment.h"
 
 /* Read segments [from, from + want) of a stream. If they are all missing and later ones exist,
@@ -76,6 +78,22 @@ void mcds__segment_read_begin(struct mcds__segment_read *read, struct mcds__segm
                               uint64_t stream);
 enum mcds__step mcds__segment_read_step(struct mcds__segment_read *read,
                                         struct mcds__operation *operation);
+/* The request for the i-th of the segments read with their values, and its value. */
+static inline const mcds_request *
+mcds__segment_read_request(const struct mcds__segment_read *read, uint32_t i)
+{
+    assert(i < read->near && read->base + read->near <= MCDS__SEGMENT_CAPACITY);
+    return &read->scratch->requests[read->base + read->near - 1 - i];
+}
+static inline mcds_bytes mcds__segment_read_value(const struct mcds__segment_read *read,
+                                                  uint32_t i)
+{
+    const mcds_reply *reply = &mcds__segment_read_request(read, i)->reply;
+    assert(reply->outcome == MCDS_OUT_OK);
+    return reply->value_length == 0
+               ? (mcds_bytes){NULL, 0}
+               : (mcds_bytes){read->values.data + reply->value_at, reply->value_length};
+}
 /* A record that begins there, at the end of `all`. False: no memory. */
 bool mcds__segment_add_item(struct mcds__segment_read *read, uint32_t index, size_t begin);
 /* Of several copies of a record in `all`, keep the first one. False: no memory. */
@@ -95,6 +113,16 @@ uint64_t mcds__segment_read_item(const struct mcds__segment_read *read,
 /* The incarnation of the segment of an item. */
 uint32_t mcds__segment_read_incarnation(const struct mcds__segment_read *read,
                                         const struct mcds__segment_item *item);
+/* The blocks of the LARGE records that were read: which of them is the next to be erased. */
+struct mcds__segment_blocks {
+    bool of_survey; /* the read was a survey, with streams from `stream` up */
+    uint32_t item;
+    uint32_t block;
+};
+/* Requests that erase blocks, from the next one on. Returns how many; 0: none is left. */
+uint32_t mcds__segment_fill_block_erasures(const struct mcds__segment_read *read,
+                                           struct mcds__segment_blocks *blocks,
+                                           struct mcds__segment_scratch *scratch);
 void mcds__segment_read_free(struct mcds__segment_read *read);
 
 #endif

@@ -6,60 +6,38 @@
 
 #include "base/frame.h"
 #include "base/hash/crc32c.h"
+#include "base/little_endian.h"
 
 #define MARK 0xA7
 #define HEAD 7
 #define ID 13
-#define TIME 6
 /* How often a scan searches for a record after garbage. Each search may sum a whole segment. */
 #define CHANCES 64
 
-static void segment_record_put_number(uint8_t *out, uint64_t number, unsigned width)
-{
-    for (unsigned i = 0; i < width; i++)
-        out[i] = (uint8_t)(number >> (8 * i));
-}
-
-/* With a constant width of 2 or 4 it becomes one load. */
-static inline uint64_t get_number(const uint8_t *in, unsigned width)
-{
-    uint64_t number = 0;
-    memcpy(&number, in, width);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    number = __builtin_bswap64(number);
-#endif
-    return number;
-}
-
-static inline int64_t get_time(const uint8_t *in)
-{
-    return (int64_t)(get_number(in, 4) | get_number(in + 4, TIME - 4) << 32);
-}
-
 static size_t times_length(uint8_t flags)
 {
-    size_t length = (flags & MCDS__SEGMENT_FILED) != 0 ? TIME : 0;
-    return (flags & MCDS__SEGMENT_STAMPED) != 0 ? length + TIME : length;
+    size_t length = (flags & MCDS__SEGMENT_FILED) != 0 ? MCDS__TIME_LENGTH : 0;
+    return (flags & MCDS__SEGMENT_STAMPED) != 0 ? length + MCDS__TIME_LENGTH : length;
 }
 
 bool mcds__segment_put(mcds_buffer *out, const struct mcds__segment_record *record)
 {
-    uint8_t head[HEAD + ID + 2 * TIME];
+    uint8_t head[HEAD + ID + 2 * MCDS__TIME_LENGTH];
     size_t length = HEAD + ID + times_length(record->flags);
     uint8_t *body = head + HEAD;
     head[0] = MARK;
-    segment_record_put_number(head + 1, length - HEAD + record->payload.length, 2);
-    segment_record_put_number(head + 3, 0, 4);
+    mcds__put_u16(head + 1, (uint16_t)(length - HEAD + record->payload.length));
+    mcds__put_u32(head + 3, 0);
     body[0] = record->flags;
     mcds__put_u64(body + 1, record->writer);
-    segment_record_put_number(body + 9, record->seq, 4);
+    mcds__put_u32(body + 9, record->seq);
     uint8_t *time = body + ID;
     if ((record->flags & MCDS__SEGMENT_FILED) != 0) {
-        segment_record_put_number(time, (uint64_t)record->filed_ms, TIME);
-        time += TIME;
+        mcds__put_time(time, record->filed_ms);
+        time += MCDS__TIME_LENGTH;
     }
     if ((record->flags & MCDS__SEGMENT_STAMPED) != 0)
-        segment_record_put_number(time, (uint64_t)record->when_ms, TIME);
+        mcds__put_time(time, record->when_ms);
     assert(length + record->payload.length <= HEAD + UINT16_MAX && length <= sizeof head);
     size_t before = out->length;
     if (mcds_buffer_append(out, head, length) &&
@@ -74,17 +52,16 @@ size_t mcds__segment_put_opening(uint8_t *out, mcds_bytes key, uint32_t before)
     assert(key.length > 0);
     uint32_t sum = mcds__crc32c(0, key.data, key.length);
     out[0] = MARK;
-    segment_record_put_number(out + 1, MCDS__SEGMENT_HEADER_LENGTH - HEAD, 2);
+    mcds__put_u16(out + 1, MCDS__SEGMENT_HEADER_LENGTH - HEAD);
     out[HEAD] = MCDS__SEGMENT_HEADER;
-    segment_record_put_number(out + HEAD + 1, before, 4);
-    segment_record_put_number(
-        out + 3, mcds__crc32c(sum, out + HEAD, MCDS__SEGMENT_HEADER_LENGTH - HEAD), 4);
+    mcds__put_u32(out + HEAD + 1, before);
+    mcds__put_u32(out + 3, mcds__crc32c(sum, out + HEAD, MCDS__SEGMENT_HEADER_LENGTH - HEAD));
     return MCDS__SEGMENT_HEADER_LENGTH;
 }
 
 size_t mcds__segment_length(const uint8_t *record)
 {
-    return HEAD + (size_t)get_number(record + 1, 2);
+    return HEAD + mcds__get_u16(record + 1);
 }
 
 void mcds__segment_address(uint8_t *records, size_t length, mcds_bytes key, uint8_t flags)
@@ -96,8 +73,7 @@ void mcds__segment_address(uint8_t *records, size_t length, mcds_bytes key, uint
         uint8_t *record = records + at;
         size_t whole = mcds__segment_length(record);
         record[HEAD] = (uint8_t)((record[HEAD] & ~changing) | flags);
-        segment_record_put_number(record + 3,
-                                  mcds__crc32c(key_sum, record + HEAD, whole - HEAD), 4);
+        mcds__put_u32(record + 3, mcds__crc32c(key_sum, record + HEAD, whole - HEAD));
         assert(whole >= HEAD + ID && whole <= length - at);
         at += whole;
     }
@@ -112,19 +88,19 @@ void mcds__segment_get(mcds_bytes value, size_t begin, struct mcds__segment_reco
     *record_out = (struct mcds__segment_record){
         .flags = body[0], .begin = begin, .end = begin + length};
     if ((body[0] & MCDS__SEGMENT_HEADER) != 0) {
-        record_out->before = (uint32_t)get_number(body + 1, 4);
+        record_out->before = mcds__get_u32(body + 1);
         return;
     }
     record_out->writer = mcds__get_u64(body + 1);
-    record_out->seq = (uint32_t)get_number(body + 9, 4);
+    record_out->seq = mcds__get_u32(body + 9);
     const uint8_t *at = body + ID;
     if ((body[0] & MCDS__SEGMENT_FILED) != 0) {
-        record_out->when_ms = record_out->filed_ms = get_time(at);
-        at += TIME;
+        record_out->when_ms = record_out->filed_ms = mcds__get_time(at);
+        at += MCDS__TIME_LENGTH;
     }
     if ((body[0] & MCDS__SEGMENT_STAMPED) != 0) {
-        record_out->when_ms = get_time(at);
-        at += TIME;
+        record_out->when_ms = mcds__get_time(at);
+        at += MCDS__TIME_LENGTH;
     }
     assert((size_t)(at - record) <= length);
     record_out->payload = (mcds_bytes){at, length - (size_t)(at - record)};
@@ -152,11 +128,11 @@ static bool is_record(const struct mcds__segment_scan *scan, size_t at)
     if (length == 0)
         return false;
     if ((record[HEAD] & MCDS__SEGMENT_NEWER) != 0)
-        return mcds__crc32c(scan->key_sum, record + HEAD, length) == get_number(record + 3, 4);
+        return mcds__crc32c(scan->key_sum, record + HEAD, length) == mcds__get_u32(record + 3);
     bool opens = (record[HEAD] & MCDS__SEGMENT_HEADER) != 0;
     size_t least = opens ? MCDS__SEGMENT_HEADER_LENGTH - HEAD : ID + times_length(record[HEAD]);
     return length >= least && (!opens || length == least) &&
-           mcds__crc32c(scan->key_sum, record + HEAD, length) == get_number(record + 3, 4);
+           mcds__crc32c(scan->key_sum, record + HEAD, length) == mcds__get_u32(record + 3);
 }
 
 /* Skip bytes that are not a record. False: no record follows. */
@@ -196,6 +172,17 @@ bool mcds__segment_scan_next(struct mcds__segment_scan *scan,
         }
         scan->newer++;
     }
+}
+
+bool mcds__segment_is_mark(mcds_bytes key, mcds_bytes value)
+{
+    struct mcds__segment_scan scan;
+    struct mcds__segment_record record;
+    mcds__segment_scan_begin(&scan, key, value);
+    while (mcds__segment_scan_next(&scan, &record))
+        if ((record.flags & MCDS__SEGMENT_HEADER) != 0)
+            return false;
+    return scan.corrupt == 0;
 }
 
 bool mcds__segment_holds(mcds_bytes key, mcds_bytes value, const uint8_t *record)

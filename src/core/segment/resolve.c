@@ -13,7 +13,7 @@ static enum mcds__step look_into(struct mcds__segment_append *append,
     struct mcds__segment_scratch *scratch = mcds__segment_get_scratch(&append->scratch,
                                                                       operation->env);
     if (scratch == NULL)
-        return mcds__segment_append_finish(append, operation, MCDS_NO_MEMORY, NULL);
+        return mcds__operation_explain(operation, MCDS_NO_MEMORY, NULL);
     uint32_t count = 0;
     mcds__segment_fill_get(append->segments, append->stream, scratch, count++, append->doubted,
                            MCDS_NO_VALUE);
@@ -41,8 +41,7 @@ static enum mcds__step take_open_resolution(struct mcds__segment_append *append,
                                           &requests[1].reply);
 }
 
-/* The store has refused the records. The segment that may contain some of them has been
- * read. */
+/* The store has refused the records. The segment that may have some of them has been read. */
 static enum mcds__step take_refused(struct mcds__segment_append *append, bool is_closed,
                                     bool holds_some)
 {

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "base/environment.h"
 
@@ -25,14 +26,12 @@ void mcds__segments_init(struct mcds__segments *segments, mcds_store *store,
     segments->one_route = one_route;
     segments->writer = mcds__random_u64(segments->env);
     (void)pthread_mutex_init(&segments->mutex, NULL);
-    segments->next_ticket = 0;
+    atomic_init(&segments->next_ticket, 0);
     segments->takings = 0;
     for (uint32_t i = 0; i < MCDS__SEGMENT_TAILS; i++)
         segments->tails[i] = (struct mcds__segment_tail){.in_use = false};
     for (uint32_t i = 0; i < MCDS__SEGMENT_SIGHTS; i++)
         segments->sights[i] = (struct mcds__segment_sight){.incarnation = 0};
-    for (uint32_t i = 0; i < MCDS__SEGMENT_PROOFS; i++)
-        atomic_init(&segments->proofs[i], 0);
 }
 
 void mcds__segments_destroy(struct mcds__segments *segments)
@@ -76,9 +75,8 @@ mcds_bytes mcds__segment_block_key(const struct mcds__segments *segments, uint64
 void mcds__segment_take_id(struct mcds__segments *segments, uint64_t *writer_out,
                            uint32_t *seq_out)
 {
-    (void)pthread_mutex_lock(&segments->mutex);
-    uint64_t ticket = segments->next_ticket++;
-    (void)pthread_mutex_unlock(&segments->mutex);
+    uint64_t ticket = atomic_fetch_add_explicit(&segments->next_ticket, 1,
+                                                memory_order_relaxed);
     *writer_out = segments->writer + (ticket >> 32);
     *seq_out = (uint32_t)ticket;
 }
@@ -128,6 +126,21 @@ static void segment_advance(struct mcds__segment_tail *tail, uint64_t segment)
     tail->is_counting = false;
 }
 
+/* Many records in a row go into one segment, so its key is formatted once. */
+static void copy_segment_key(const struct mcds__segments *segments,
+                             struct mcds__segment_tail *tail, struct mcds__segment_place *place)
+{
+    if (tail->keyed != tail->segment + 1) {
+        tail->route_length =
+            mcds__segment_key(segments, tail->stream, tail->segment, &tail->key).length;
+        tail->keyed = tail->segment + 1;
+    }
+    assert(tail->route_length > 0 && tail->route_length < tail->key.length);
+    memcpy(place->key->bytes, tail->key.bytes, tail->key.length + 1u);
+    place->key->length = tail->key.length;
+    place->route_length = tail->route_length;
+}
+
 bool mcds__segment_take_place(struct mcds__segments *segments, uint64_t stream, size_t length,
                               uint64_t round, int64_t now_ns,
                               struct mcds__segment_place *place_out)
@@ -135,8 +148,7 @@ bool mcds__segment_take_place(struct mcds__segments *segments, uint64_t stream, 
     (void)pthread_mutex_lock(&segments->mutex);
     struct mcds__segment_tail *tail = find_or_make(segments, stream);
     bool known = tail->known && now_ns - tail->known_ns < TRUST_NS;
-    /* A segment that the count includes has been made: if it is missing, it is lost, and is not
-     * made again. */
+    /* A segment that the count includes was made: if missing, it is lost, not made again. */
     bool makes = !tail->exists && tail->counted <= tail->segment;
     bool may_take = known && (!makes || place_out->makes);
     place_out->is_taken = false;
@@ -153,9 +165,11 @@ bool mcds__segment_take_place(struct mcds__segments *segments, uint64_t stream, 
             .before = tail->before,
             .token = tail->token,
             .settles = tail->is_blocked || tail->segment > tail->settled + MCDS__SEGMENT_AHEAD,
+            .key = place_out->key,
         };
     }
     if (may_take && !place_out->settles) {
+        copy_segment_key(segments, tail, place_out);
         tail->is_counting = tail->is_counting || place_out->counts;
         tail->reading = place_out->reads ? round : tail->reading;
         tail->in_flight += length;
@@ -168,13 +182,18 @@ bool mcds__segment_take_place(struct mcds__segments *segments, uint64_t stream, 
     return known;
 }
 
+/* Called with the mutex held. */
+static void give_place(struct mcds__segment_tail *tail, uint64_t segment, size_t length)
+{
+    if (tail != NULL && tail->segment == segment)
+        tail->in_flight -= length < tail->in_flight ? length : tail->in_flight;
+}
+
 void mcds__segment_give_place(struct mcds__segments *segments, uint64_t stream,
                               uint64_t segment, size_t length)
 {
     (void)pthread_mutex_lock(&segments->mutex);
-    struct mcds__segment_tail *tail = segment_find(segments, stream);
-    if (tail != NULL && tail->segment == segment)
-        tail->in_flight -= length < tail->in_flight ? length : tail->in_flight;
+    give_place(segment_find(segments, stream), segment, length);
     (void)pthread_mutex_unlock(&segments->mutex);
 }
 
@@ -235,42 +254,6 @@ void mcds__segment_note_made(struct mcds__segments *segments, uint64_t stream, u
     (void)pthread_mutex_unlock(&segments->mutex);
 }
 
-bool mcds__segment_note_seen(struct mcds__segments *segments, uint64_t stream, uint64_t segment,
-                             size_t size, uint32_t incarnation, int64_t now_ns)
-{
-    bool reborn = false;
-    (void)pthread_mutex_lock(&segments->mutex);
-    struct mcds__segment_tail *tail = segment_find(segments, stream);
-    if (segment == 0)
-        take_sight(segments, stream)->incarnation = incarnation;
-    note_made(segments, stream, segment, incarnation);
-    if (tail != NULL) {
-        tail->known_ns = now_ns;
-        if (tail->segment == segment) {
-            reborn = tail->incarnation != 0 && tail->incarnation != incarnation;
-            tail->exists = true;
-            tail->incarnation = incarnation;
-            if (reborn || size > tail->size)
-                tail->size = size;
-        } else if (tail->segment == segment + 1 && tail->before == 0) {
-            tail->before = incarnation;
-        }
-        if (mcds__segment_is_closed(size, incarnation))
-            note_closed(tail, segment);
-    }
-    (void)pthread_mutex_unlock(&segments->mutex);
-    return reborn;
-}
-
-uint32_t mcds__segment_sight_of(struct mcds__segments *segments, uint64_t stream)
-{
-    (void)pthread_mutex_lock(&segments->mutex);
-    const struct mcds__segment_sight *sight = sight_place(segments, stream);
-    uint32_t incarnation = sight->stream == stream ? sight->incarnation : 0;
-    (void)pthread_mutex_unlock(&segments->mutex);
-    return incarnation;
-}
-
 struct mcds__segment_sight mcds__segment_sight_copy(struct mcds__segments *segments,
                                                     uint64_t stream)
 {
@@ -308,17 +291,81 @@ bool mcds__segment_note_missing(struct mcds__segments *segments, uint64_t stream
     return existed;
 }
 
+/* The first segment below this one that may be open. Called with the mutex held. */
+static uint64_t first_unsettled(const struct mcds__segment_tail *tail, uint64_t segment)
+{
+    uint64_t most = tail != NULL ? SETTLE_MAX : MCDS__SEGMENT_AHEAD;
+    uint64_t first = segment > most ? segment - most : 0;
+    return tail != NULL && tail->settled > first ? tail->settled : first;
+}
+
 bool mcds__segment_is_settled(struct mcds__segments *segments, uint64_t stream,
                               uint64_t segment, uint64_t *first_out)
 {
     (void)pthread_mutex_lock(&segments->mutex);
-    const struct mcds__segment_tail *tail = segment_find(segments, stream);
-    uint64_t most = tail != NULL ? SETTLE_MAX : MCDS__SEGMENT_AHEAD;
-    *first_out = segment > most ? segment - most : 0;
-    if (tail != NULL && tail->settled > *first_out)
-        *first_out = tail->settled;
+    *first_out = first_unsettled(segment_find(segments, stream), segment);
     (void)pthread_mutex_unlock(&segments->mutex);
     return *first_out >= segment;
+}
+
+/* Called with the mutex held. */
+static bool is_counted(const struct mcds__segment_tail *tail, uint64_t segment)
+{
+    return segment == 0 || (tail != NULL && tail->counted > segment);
+}
+
+bool mcds__segment_is_counted(struct mcds__segments *segments, uint64_t stream,
+                              uint64_t segment)
+{
+    (void)pthread_mutex_lock(&segments->mutex);
+    bool result = is_counted(segment_find(segments, stream), segment);
+    (void)pthread_mutex_unlock(&segments->mutex);
+    return result;
+}
+
+/* True: it is not the segment that this handle knew. Called with the mutex held. */
+static bool note_tail_seen(struct mcds__segment_tail *tail, uint64_t segment, size_t size,
+                           uint32_t incarnation, int64_t now_ns)
+{
+    bool is_another = false;
+    tail->known_ns = now_ns;
+    if (tail->segment == segment) {
+        is_another = tail->incarnation != 0 && tail->incarnation != incarnation;
+        tail->exists = true;
+        tail->incarnation = incarnation;
+        if (is_another || size > tail->size)
+            tail->size = size;
+    } else if (tail->segment == segment + 1 && tail->before != MCDS__SEGMENT_END) {
+        is_another = tail->before != 0 && tail->before != incarnation;
+        tail->before = incarnation;
+    }
+    if (mcds__segment_is_closed(size, incarnation))
+        note_closed(tail, segment);
+    return is_another;
+}
+
+struct mcds__segment_seen mcds__segment_note_seen(struct mcds__segments *segments,
+                                                  uint64_t stream, uint64_t segment,
+                                                  size_t size, uint32_t incarnation,
+                                                  size_t given, int64_t now_ns)
+{
+    (void)pthread_mutex_lock(&segments->mutex);
+    struct mcds__segment_tail *tail = segment_find(segments, stream);
+    bool is_other_first = false;
+    if (segment == 0) {
+        struct mcds__segment_sight *sight = take_sight(segments, stream);
+        is_other_first = sight->incarnation != 0 && sight->incarnation != incarnation;
+        sight->incarnation = incarnation;
+    }
+    note_made(segments, stream, segment, incarnation);
+    give_place(tail, segment, given);
+    struct mcds__segment_seen seen;
+    seen.is_another = tail != NULL && note_tail_seen(tail, segment, size, incarnation, now_ns);
+    seen.is_another = seen.is_another || is_other_first;
+    seen.is_counted = is_counted(tail, segment);
+    seen.is_settled = first_unsettled(tail, segment) >= segment;
+    (void)pthread_mutex_unlock(&segments->mutex);
+    return seen;
 }
 
 void mcds__segment_note_blocked(struct mcds__segments *segments, uint64_t stream)
@@ -381,16 +428,6 @@ void mcds__segment_note_tail(struct mcds__segments *segments,
     (void)pthread_mutex_unlock(&segments->mutex);
 }
 
-bool mcds__segment_is_counted(struct mcds__segments *segments, uint64_t stream,
-                              uint64_t segment)
-{
-    (void)pthread_mutex_lock(&segments->mutex);
-    const struct mcds__segment_tail *tail = segment_find(segments, stream);
-    bool is_counted = segment == 0 || (tail != NULL && tail->counted > segment);
-    (void)pthread_mutex_unlock(&segments->mutex);
-    return is_counted;
-}
-
 void mcds__segment_note_counted(struct mcds__segments *segments, uint64_t stream,
                                 uint64_t segment, uint64_t counted)
 {
@@ -443,49 +480,4 @@ void mcds__segment_forget_all(struct mcds__segments *segments)
     for (uint32_t i = 0; i < MCDS__SEGMENT_SIGHTS; i++)
         segments->sights[i] = (struct mcds__segment_sight){.incarnation = 0};
     (void)pthread_mutex_unlock(&segments->mutex);
-}
-
-struct mcds__segment_scratch *mcds__segment_get_scratch(struct mcds__segment_scratch **scratch,
-                                                        const mcds_env *env)
-{
-    if (*scratch == NULL)
-        *scratch = mcds__allocate(env, sizeof **scratch);
-    return *scratch;
-}
-
-void mcds__segment_fill_get(const struct mcds__segments *segments, uint64_t stream,
-                            struct mcds__segment_scratch *scratch, uint32_t i, uint64_t segment,
-                            uint32_t options)
-{
-    assert(i < MCDS__SEGMENT_CAPACITY);
-    scratch->positions[i] = segment;
-    mcds_bytes route = mcds__segment_key(segments, stream, segment, &scratch->keys[i]);
-    scratch->requests[i] = (mcds_request){
-        .command = MCDS_GET,
-        .options = options,
-        .key = mcds__key_bytes(&scratch->keys[i]),
-        .route = route,
-    };
-}
-
-void mcds__segment_fill_close(const struct mcds__segments *segments, uint64_t stream,
-                              struct mcds__segment_scratch *scratch, uint32_t i,
-                              uint64_t segment, size_t size)
-{
-    static const uint8_t zeros[MCDS__SEGMENT_LIMIT + 1];
-    mcds__segment_fill_get(segments, stream, scratch, i, segment, 0);
-    scratch->requests[i].command = MCDS_APPEND;
-    scratch->requests[i].value = (mcds_bytes){
-        zeros, size <= MCDS__SEGMENT_LIMIT ? MCDS__SEGMENT_LIMIT + 1 - size : 1};
-}
-
-uint32_t mcds__segment_fill_far(const struct mcds__segments *segments, uint64_t stream,
-                                struct mcds__segment_scratch *scratch, uint32_t first,
-                                uint64_t from)
-{
-    uint32_t count = first;
-    for (unsigned bit = 1; bit <= MCDS__SEGMENT_FAR; bit++)
-        mcds__segment_fill_get(segments, stream, scratch, count++, from + (UINT64_C(1) << bit),
-                               MCDS_NO_VALUE);
-    return count;
 }

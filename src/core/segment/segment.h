@@ -58,8 +58,6 @@
 #define MCDS__SEGMENT_CHUNK_MASK ((UINT64_C(1) << MCDS__SEGMENT_CHUNK_BITS) - 1)
 /* Streams of which a handle remembers the first segment. */
 #define MCDS__SEGMENT_SIGHTS 32
-/* Rounds of pipelines whose proofs are remembered. */
-#define MCDS__SEGMENT_PROOFS 8
 /* Client flags of the mark after the last segment of a stream that has ended. In a header: the
  * segment before was lost. */
 #define MCDS__SEGMENT_END UINT32_MAX
@@ -85,6 +83,9 @@ struct mcds__segment_tail {
         token;        /* of the count, as read last; zero: it was missing, or is not known */
     bool is_counting; /* a batch in flight writes it for `segment` */
     uint64_t reading; /* the last round of a pipeline in which a batch reads it */
+    uint64_t keyed;   /* `key` is that of the segment before this one; 0: of none */
+    size_t route_length;
+    struct mcds__key key;
 };
 
 /* What a handle has seen of a stream: its first segment and its last one. */
@@ -103,13 +104,11 @@ struct mcds__segments {
     /* The root; NULL: none is read. A record counts only while the root of its life exists, so a
      * client that appends one reads the root. */
     const struct mcds__key *descriptor;
-    /* A round of a pipeline, the life whose root was read in it, and one bit: it was seen. */
-    _Atomic uint64_t proofs[MCDS__SEGMENT_PROOFS];
     /* List: one route, and streams may end. Log: every stream has its own route. */
     bool one_route;
     uint64_t writer;
+    _Atomic uint64_t next_ticket;
     pthread_mutex_t mutex; /* guards all that follows */
-    uint64_t next_ticket;
     uint64_t takings;
     struct mcds__segment_tail tails[MCDS__SEGMENT_TAILS];
     /* Indexed by the stream, modulo their number. */
@@ -149,19 +148,25 @@ struct mcds__segment_place {
      * taken for the lost one. */
     uint32_t incarnation;
     uint32_t before;
-    mcds_cas_token token; /* of the count, for writing it */
+    mcds_cas_token token;  /* of the count, for writing it */
+    struct mcds__key *key; /* in: what becomes the key of the segment, unless `settles`, */
+    size_t route_length;   /* and how much of it is the route */
 };
 bool mcds__segment_take_place(struct mcds__segments *segments, uint64_t stream, size_t length,
                               uint64_t round, int64_t now_ns,
                               struct mcds__segment_place *place_out);
 void mcds__segment_give_place(struct mcds__segments *segments, uint64_t stream,
                               uint64_t segment, size_t length);
-/* `segment` has been seen with this size. True: it is not the segment that this handle knew. */
-bool mcds__segment_note_seen(struct mcds__segments *segments, uint64_t stream, uint64_t segment,
-                             size_t size, uint32_t incarnation, int64_t now_ns);
-/* The incarnation of the first segment of the stream, as this handle has seen it; 0: it has
- * seen none, or too many other streams since. */
-uint32_t mcds__segment_sight_of(struct mcds__segments *segments, uint64_t stream);
+/* `segment` has been seen with this size, and `given` bytes are no longer in flight to it. */
+struct mcds__segment_seen {
+    bool is_another; /* it is not the segment that this handle knew */
+    bool is_counted; /* the count is known to include it */
+    bool is_settled; /* all segments below are known to be closed */
+};
+struct mcds__segment_seen mcds__segment_note_seen(struct mcds__segments *segments,
+                                                  uint64_t stream, uint64_t segment,
+                                                  size_t size, uint32_t incarnation,
+                                                  size_t given, int64_t now_ns);
 /* What this handle has seen of the stream; `made` 0: nothing, or too many others since. */
 struct mcds__segment_sight mcds__segment_sight_copy(struct mcds__segments *, uint64_t stream);
 /* A reader has seen the segment. */
@@ -212,6 +217,9 @@ struct mcds__segment_scratch {
 /* The scratch memory, allocated at the first call; NULL: no memory. */
 struct mcds__segment_scratch *mcds__segment_get_scratch(struct mcds__segment_scratch **scratch,
                                                         const mcds_env *env);
+/* A command on the key that the caller has written to scratch->keys[i], as request `i`. */
+void mcds__segment_fill(struct mcds__segment_scratch *scratch, uint32_t i, mcds_command command,
+                        mcds_bytes route);
 /* A GET of this segment as request `i`. */
 void mcds__segment_fill_get(const struct mcds__segments *segments, uint64_t stream,
                             struct mcds__segment_scratch *scratch, uint32_t i, uint64_t segment,
@@ -230,8 +238,7 @@ uint32_t mcds__segment_fill_far(const struct mcds__segments *segments, uint64_t 
 /* The key of the count of a stream, with which all its other keys begin. Returns the route. */
 mcds_bytes mcds__segment_count_key(const struct mcds__segments *segments, uint64_t stream,
                                    struct mcds__key *key_out);
-/* A read of the count as request `i`, and its result; 0: not known. No larger one is
- * written. */
+/* A read of the count as request `i`, and its result; 0: not known. No larger is written. */
 #define MCDS__SEGMENT_COUNT_MAX ((uint64_t)UINT32_MAX)
 void mcds__segment_fill_count(const struct mcds__segments *segments, uint64_t stream,
                               struct mcds__segment_scratch *scratch, uint32_t i);
@@ -277,11 +284,16 @@ struct mcds__segment_locate {
 enum mcds__step mcds__segment_locate_step(struct mcds__segment_locate *locate,
                                           struct mcds__segments *segments,
                                           struct mcds__operation *operation);
+/* Begin with a segment whose flags say that it is the mark: `ended`, or MCDS_CORRUPT. */
+enum mcds__step mcds__segment_see_mark(struct mcds__segment_locate *locate,
+                                       const struct mcds__segments *segments,
+                                       struct mcds__operation *operation, uint64_t segment);
 
 /* Append records. The caller begins, puts records, and steps until DONE with
  *
  *   MCDS_OK         all of them count, once each; of a list, unless `truth` is OVER
- *   MCDS_AMBIGUOUS  each once, not at all, or not yet
+ *   any failure     with `doubt`: each once, not at all, or not yet. The caller returns
+ *                   MCDS_AMBIGUOUS
  *   MCDS_BUSY       with `ended`: the stream has ended, or may have; nothing counts. For a log:
  *                   the root of its life is missing. Without `ended`: its segment vanishes
  *                   repeatedly
@@ -295,11 +307,13 @@ struct mcds__segment_append {
     bool looks;     /* private: the last request of the batch reads the root */
     bool proves;    /* private: it has asked for the root alone */
     uint8_t truth;  /* out, after MCDS_OK: enum mcds__segment_truth, of the root of its life */
-    uint64_t round; /* private: another operation may read it in this round */
-    uint8_t stage;  /* private, as all that follow */
-    bool goes_on;   /* to another stage at once */
-    bool doubt;     /* a copy may count in `doubted` or later */
-    bool is_in;     /* in `segment`; that counts once the segments below are closed */
+    uint64_t
+        round;     /* private: of the last batch; a read of the root in it proves this append */
+    uint8_t stage; /* private, as all that follow */
+    bool goes_on;  /* to another stage at once */
+    bool doubt;    /* a copy may count in `doubted` or later */
+    bool is_in;    /* in `segment`; that counts once the segments below are closed, */
+    bool is_settled; /* which is known */
     bool is_past; /* `doubted` was made again: a copy must be at the end for readers past it */
     bool has_passed; /* it has gone on to the end once, because others had passed the segment */
     bool tells_loss;
@@ -375,11 +389,12 @@ enum mcds__segment_truth mcds__segment_truth_of(uint64_t stream, const mcds_repl
 bool mcds__segment_prove_along(struct mcds__segment_append *append,
                                const struct mcds__operation *operation);
 /* Processes the reply of that GET. */
-void mcds__segment_take_proof(struct mcds__segment_append *append, const mcds_reply *reply);
+void mcds__segment_take_proof(struct mcds__segment_append *append,
+                              const struct mcds__operation *operation, const mcds_reply *reply);
 /* The present knowledge. If there is none, reads a store in this process at once. */
-enum mcds__segment_truth mcds__segment_is_alive(struct mcds__segment_append *append);
-/* The same, and asks for the root if that is necessary. DONE with MCDS_OK: `truth`; or failures
- * of reading. */
+enum mcds__segment_truth mcds__segment_is_alive(struct mcds__segment_append *append,
+                                                const struct mcds__operation *operation);
+/* The same, and asks for the root if necessary. DONE with MCDS_OK: `truth`; or failures. */
 enum mcds__step mcds__segment_prove_step(struct mcds__segment_append *append,
                                          struct mcds__operation *operation);
 

@@ -29,10 +29,9 @@ enum mcds__step mcds__segment_append_prove(struct mcds__segment_append *append,
     if (operation->result == MCDS_OK && append->truth == MCDS__SEGMENT_OVER &&
         !append->segments->one_route) {
         append->ended = true;
-        return mcds__segment_append_finish(append, operation, MCDS_BUSY,
-                                           MCDS__WHY(ITS_KEY_VANISHES));
+        return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(ITS_KEY_VANISHES));
     }
-    return mcds__segment_append_finish(append, operation, operation->result, operation->detail);
+    return mcds__operation_explain(operation, operation->result, operation->detail);
 }
 
 /* The segments below are closed. */
@@ -58,14 +57,15 @@ enum mcds__step mcds__segment_append_settle(struct mcds__segment_append *append,
 {
     uint64_t first;
     enum mcds__step step;
-    if (mcds__segment_is_settled(append->segments, append->stream, append->segment, &first))
+    if (append->is_settled ||
+        mcds__segment_is_settled(append->segments, append->stream, append->segment, &first))
         return take_settled(append, operation);
     if (waits_for_other(append, operation, &step))
         return step;
     struct mcds__segment_scratch *scratch = mcds__segment_get_scratch(&append->scratch,
                                                                       operation->env);
     if (scratch == NULL)
-        return mcds__segment_append_finish(append, operation, MCDS_NO_MEMORY, NULL);
+        return mcds__operation_explain(operation, MCDS_NO_MEMORY, NULL);
     uint32_t count = 0;
     for (uint64_t segment = first; segment < append->segment; segment++)
         mcds__segment_fill_get(append->segments, append->stream, scratch, count++, segment,
@@ -75,12 +75,25 @@ enum mcds__step mcds__segment_append_settle(struct mcds__segment_append *append,
     return mcds__operation_ask_repeatable(operation, scratch->requests, count);
 }
 
+enum mcds__step mcds__segment_append_see_mark(struct mcds__segment_append *append,
+                                              struct mcds__operation *operation,
+                                              uint64_t segment, size_t others)
+{
+    if (!append->segments->one_route)
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    if (others == 0)
+        return mcds__segment_append_end(append, operation, true);
+    append->stage = APPEND_LOCATING;
+    return mcds__segment_see_mark(&append->locate, append->segments, operation, segment);
+}
+
 /* The stream has ended below the segment, so the records in the segment are void. */
 static enum mcds__step end_below(struct mcds__segment_append *append,
-                                 struct mcds__operation *operation, uint64_t mark)
+                                 struct mcds__operation *operation, uint64_t mark,
+                                 size_t length)
 {
     append->doubt = append->doubt && append->doubted <= mark;
-    return mcds__segment_append_end(append, operation, true);
+    return mcds__segment_append_see_mark(append, operation, mark, length);
 }
 
 enum mcds__step mcds__segment_append_take_settling(struct mcds__segment_append *append,
@@ -94,8 +107,9 @@ enum mcds__step mcds__segment_append_take_settling(struct mcds__segment_append *
         const mcds_reply *reply = &scratch->requests[i].reply;
         if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
             return mcds__segment_append_try_later(append, operation, APPEND_SETTLE, reply);
-        if (reply->outcome == MCDS_OUT_OK && reply->flags == MCDS__SEGMENT_END)
-            return end_below(append, operation, scratch->positions[i]);
+        if (reply->outcome == MCDS_OUT_OK && reply->flags == MCDS__SEGMENT_END &&
+            append->segments->one_route)
+            return end_below(append, operation, scratch->positions[i], reply->value_length);
         if (reply->outcome == MCDS_OUT_MISS ||
             mcds__segment_is_closed(reply->value_length, reply->flags)) {
             mcds__segment_note_closed(append->segments, append->stream, scratch->positions[i]);

@@ -35,12 +35,6 @@ bool mcds__tally_is_running(const mcds_env *env, uint64_t tally, uint64_t width_
     return tally >= mcds__tally_at(mcds__wall_ms(env), width_ms);
 }
 
-uint32_t mcds__tally_incarnation(const mcds_env *env)
-{
-    int64_t now_s = mcds__wall_ns(env) / NS_PER_S;
-    return now_s > 0 && now_s <= UINT32_MAX ? (uint32_t)now_s : 1;
-}
-
 static uint64_t tally_memory_of(uint64_t number, uint32_t incarnation)
 {
     return (number & UINT32_MAX) << 32 | incarnation;
@@ -123,7 +117,7 @@ static enum mcds__step ask_incarnation(struct mcds__tally_hit *hit,
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(KEY_VANISHES));
     assert(hit->creations <= CREATIONS_MAX);
     hit->stage = HIT_BEARING;
-    hit->incarnation = mcds__tally_incarnation(operation->env);
+    hit->incarnation = mcds__wall_s(operation->env);
     hit->requests[0] = (mcds_request){
         .command = MCDS_ADD,
         .flags = hit->incarnation,
@@ -207,28 +201,15 @@ static void put_requests(mcds_request *requests, const struct mcds__key *keys, u
             .command = command, .options = options, .key = mcds__key_bytes(&keys[i])};
 }
 
-/* The first reply that is neither OK nor MISS, or NULL. */
-static const mcds_reply *first_trouble(const mcds_request *requests, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        if (requests[i].reply.outcome != MCDS_OUT_OK &&
-            requests[i].reply.outcome != MCDS_OUT_MISS)
-            return &requests[i].reply;
-    return NULL;
-}
-
 static enum mcds__step take_reads(mcds_request *requests, uint32_t count, uint8_t *stage,
                                   struct mcds__operation *operation)
 {
     assert(*stage == KEYS_ASKED);
-    const mcds_reply *trouble = first_trouble(requests, count);
+    const mcds_reply *trouble = mcds__first_trouble(requests, count);
     if (trouble == NULL)
         return mcds__operation_finish(operation, MCDS_OK);
-    if (mcds__is_transport_trouble(trouble) && mcds__operation_again(operation)) {
-        *stage = KEYS_BEGIN;
-        return MCDS__SLEEP;
-    }
-    return mcds__operation_fail_read(operation, trouble);
+    *stage = KEYS_BEGIN;
+    return mcds__operation_retry(operation, trouble);
 }
 
 enum mcds__step mcds__tally_read_step(mcds_request *requests, const struct mcds__key *keys,
@@ -277,12 +258,10 @@ enum mcds__step mcds__tally_drop_step(mcds_request *requests, const struct mcds_
         put_requests(requests, keys, count, MCDS_DELETE, 0);
         return mcds__operation_ask_any_order(operation, requests, count);
     }
-    for (uint32_t i = 0; i < count; i++)
-        if (requests[i].reply.outcome == MCDS_OUT_OK ||
-            requests[i].reply.outcome == MCDS_OUT_UNKNOWN)
-            *stage |= KEYS_ERASED;
+    if (mcds__may_be_applied(requests, count))
+        *stage |= KEYS_ERASED;
     bool erased = (*stage & KEYS_ERASED) != 0;
-    const mcds_reply *trouble = first_trouble(requests, count);
+    const mcds_reply *trouble = mcds__first_trouble(requests, count);
     if (trouble != NULL && trouble->outcome == MCDS_OUT_UNSENT &&
         mcds__operation_again(operation)) {
         *stage = erased ? KEYS_ERASED : KEYS_BEGIN;

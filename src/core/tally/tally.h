@@ -12,6 +12,8 @@
 #ifndef MCDS_CORE_TALLY_TALLY_H
 #define MCDS_CORE_TALLY_TALLY_H
 
+#include <string.h>
+
 #include "engine/operation.h"
 
 /* The number of the interval that holds at_ms, and the part of it (0 to 1) that has passed. A
@@ -21,10 +23,7 @@ double mcds__tally_part(int64_t at_ms, uint64_t width_ms);
 /* Whether the interval of a tally has not ended by the wall clock. */
 bool mcds__tally_is_running(const mcds_env *env, uint64_t tally, uint64_t width_ms);
 
-/* The incarnation of a key that is made now. */
-uint32_t mcds__tally_incarnation(const mcds_env *env);
-
-/* The incarnation that a handle has seen, to detect that a key is gone or was made again. */
+/* The incarnation of a key is the second in which it was made. That which a handle has seen, to detect that a key is gone or was made again. */
 struct mcds__tally_memory {
     _Atomic uint64_t seen; /* interval in the high half, incarnation in the low one; 0 = none */
 };
@@ -69,6 +68,15 @@ struct mcds__tally_hit {
     mcds_request requests[3];
 };
 
+/* An addition of `delta` to this key, which is created for ttl_ms. */
+static inline void mcds__tally_hit_init(struct mcds__tally_hit *hit, mcds_bytes key,
+                                        uint64_t delta, uint64_t ttl_ms)
+{
+    memset(hit, 0, offsetof(struct mcds__tally_hit, text));
+    hit->key = key;
+    hit->delta = delta;
+    hit->ttl_ms = ttl_ms;
+}
 enum mcds__step mcds__tally_hit_step(struct mcds__tally_hit *hit,
                                      struct mcds__operation *operation);
 /* After MCDS_OK, if the incarnation is wanted: the reply that contains it. */

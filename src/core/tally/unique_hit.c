@@ -9,23 +9,9 @@ void mcds__unique_hit_init(struct mcds__unique_hit *unique, uint64_t tally,
                            uint64_t first_seen_ttl_ms, uint64_t tally_ttl_ms)
 {
     unique->stage = BEGIN;
-    unique->first_seen.tally = tally;
-    unique->first_seen.ttl_ms = first_seen_ttl_ms;
-    unique->first_seen.token = 0;
-    unique->first_seen.stage = 0;
-    unique->first_seen.doubt = false;
-    unique->first_seen.cas = (mcds_cas_token){0, 0};
-    struct mcds__tally_hit *hit = &unique->hit;
-    hit->delta = 1;
-    hit->down = false;
-    hit->must_exist = false;
-    hit->want_incarnation = false;
-    hit->initial = 0;
-    hit->ttl_ms = tally_ttl_ms;
-    hit->incarnation = 0;
-    hit->born = false;
-    hit->stage = 0;
-    hit->creations = 0;
+    mcds__mark_init(&unique->first_seen, first_seen_ttl_ms);
+    unique->first_seen.numbers[0] = tally;
+    mcds__tally_hit_init(&unique->hit, (mcds_bytes){NULL, 0}, 1, tally_ttl_ms);
 }
 
 /* If the mark was written and the visitor certainly not counted, the mark is deleted if
@@ -38,12 +24,12 @@ static enum mcds__step end_count(struct mcds__unique_hit *unique,
     if (operation->result == MCDS_OK || operation->result == MCDS_AMBIGUOUS ||
         unique->anonymous)
         return MCDS__DONE;
-    if (!mcds__first_seen_can_undo(&unique->first_seen))
+    if (!mcds__mark_can_undo(&unique->first_seen))
         return mcds__operation_finish(operation, MCDS_AMBIGUOUS);
     assert(unique->first_seen.cas.connection != 0);
     unique->stage = UNDO;
     unique->result = operation->result;
-    unique->hit.requests[0] = mcds__first_seen_undo(&unique->first_seen);
+    unique->hit.requests[0] = mcds__mark_undo(&unique->first_seen);
     operation->connection = unique->first_seen.cas.connection;
     return mcds__operation_ask_repeatable(operation, unique->hit.requests, 1);
 }
@@ -79,8 +65,7 @@ static enum mcds__step tally_unique_hit_end_undo(struct mcds__unique_hit *unique
                                                  struct mcds__operation *operation)
 {
     assert(unique->stage == UNDO && !unique->anonymous);
-    mcds_outcome outcome = unique->hit.requests[0].reply.outcome;
-    bool undone = outcome == MCDS_OUT_OK;
+    bool undone = unique->hit.requests[0].reply.outcome == MCDS_OUT_OK;
     return mcds__operation_finish(operation, undone ? unique->result : MCDS_AMBIGUOUS);
 }
 

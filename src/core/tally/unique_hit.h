@@ -16,7 +16,7 @@ struct mcds__unique_hit {
     bool anonymous; /* count without a mark */
     uint8_t stage;  /* private; 0 at the start */
     int result;
-    struct mcds__first_seen first_seen;
+    struct mcds__mark first_seen;
     struct mcds__key key; /* of the tally */
     struct mcds__tally_hit hit;
 };

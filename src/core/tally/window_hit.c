@@ -3,11 +3,12 @@
 
 #include <assert.h>
 
+#include "base/environment.h"
 #include "base/number.h"
 
 /* A number that vanishes between its add and its increment was evicted. A store that evicts it this
  * often in a row has no room for it. */
-#define TURNS_MAX 6
+#define REPEATS_MAX 6
 
 enum { BEGIN, MARK, COUNT, REPEAT, UNDO };
 enum { PRESENT, MISSING, COUNTED }; /* of a number: as far as this call knows */
@@ -28,11 +29,10 @@ static bool window_hit_choose_windows(struct mcds__window_hit *hit)
 {
     const struct mcds__window_mark *mark = &hit->mark;
     hit->count = 0;
-    hit->turns = 0;
+    hit->repeats = 0;
     for (; hit->offset <= mark->span && hit->count < MCDS__WINDOW_HIT_KEYS; hit->offset++) {
         uint64_t bucket = mark->bucket + hit->offset;
-        uint64_t delta = mcds__beats_delta(&mark->before.beats, &mark->after.beats, bucket,
-                                           mark->span);
+        uint64_t delta = mcds__beats_delta(&mark->before, &mark->after, bucket, mark->span);
         if (delta == 0)
             continue;
         struct mcds__window_hit_count *window = &hit->windows[hit->count++];
@@ -49,7 +49,7 @@ static enum mcds__step window_hit_ask_counts(struct mcds__window_hit *hit,
                                              struct mcds__operation *operation)
 {
     uint32_t count = 0;
-    hit->incarnation = mcds__tally_incarnation(operation->env);
+    hit->incarnation = mcds__wall_s(operation->env);
     for (uint32_t i = 0; i < hit->count; i++) {
         struct mcds__window_hit_count *window = &hit->windows[i];
         if (window->state == COUNTED)
@@ -63,7 +63,7 @@ static enum mcds__step window_hit_ask_counts(struct mcds__window_hit *hit,
         if (window->state == MISSING) {
             request->command = MCDS_ADD;
             request->flags = hit->incarnation;
-            request->ttl_ms = hit->mark.ttl_ms;
+            request->ttl_ms = hit->mark.mark.ttl_ms;
             request->value = (mcds_bytes){window->text,
                                           mcds__format_u64(window->delta, window->text)};
         }
@@ -76,12 +76,12 @@ static enum mcds__step window_hit_ask_counts(struct mcds__window_hit *hit,
 static enum mcds__step window_hit_begin_undo(struct mcds__window_hit *hit,
                                              struct mcds__operation *operation)
 {
-    if (!mcds__window_mark_can_undo(&hit->mark))
+    if (!mcds__mark_can_undo(&hit->mark.mark))
         return mcds__operation_finish(operation, MCDS_AMBIGUOUS);
     hit->stage = UNDO;
     hit->result = operation->result;
     hit->requests[0] = mcds__window_mark_undo(&hit->mark);
-    operation->connection = hit->mark.cas.connection;
+    operation->connection = hit->mark.mark.cas.connection;
     return mcds__operation_ask_repeatable(operation, hit->requests, 1);
 }
 
@@ -150,7 +150,7 @@ static enum mcds__step window_hit_take_counts(struct mcds__window_hit *hit,
         (void)mcds__operation_fail(operation, unsent);
         return window_hit_end_failed(hit, operation);
     }
-    if (left > 0 && hit->turns++ == TURNS_MAX) {
+    if (left > 0 && hit->repeats++ == REPEATS_MAX) {
         (void)mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(KEY_VANISHES));
         return window_hit_end_failed(hit, operation);
     }

@@ -23,7 +23,7 @@ struct mcds__window_hit_count {
     char text[24];
 };
 
-/* One hit. The caller initialises it, fills in `mark.key` and `counts`, and steps until DONE:
+/* One hit. The caller initialises it, fills in `mark.mark.key` and `counts`, and steps until DONE:
  *
  *   MCDS_OK         counted in each window of the bucket
  *   MCDS_EXISTS     each of them had counted the visitor before
@@ -39,9 +39,9 @@ struct mcds__window_hit {
     uint8_t stage; /* private, as all that follow; 0 at the start */
     bool counted;  /* in a window, or perhaps */
     bool doubt;
-    uint32_t turns;  /* batches that a missing or a made number has cost */
-    uint32_t offset; /* from the bucket: the next window to look at */
-    uint32_t count;  /* of `windows` */
+    uint32_t repeats; /* batches that a missing or a made number has cost */
+    uint32_t offset;  /* from the bucket: the next window to look at */
+    uint32_t count;   /* of `windows` */
     uint32_t incarnation;
     int result;
     struct mcds__window_hit_count windows[MCDS__WINDOW_HIT_KEYS];

@@ -52,10 +52,8 @@ static int put_identity(MDB_txn *txn, const mcds_env *env)
     uint8_t bytes[MCDS__LMDB_FORMAT_BYTES];
     mcds__lmdb_format_write(&format, bytes);
     MDB_dbi root;
-    MDB_val at = {strlen("mcds"), (void *)(uintptr_t) "mcds"};
-    MDB_val data = {sizeof bytes, bytes};
     int code = mdb_dbi_open(txn, NULL, 0, &root);
-    return code == 0 ? mdb_put(txn, root, &at, &data, 0) : code;
+    return code == 0 ? mcds__lmdb_entry_put(txn, root, "mcds", bytes, sizeof bytes) : code;
 }
 
 /* No other process knows of the copy yet, so it needs no lock file. */
@@ -132,23 +130,19 @@ static int fail_exists(const char *path)
 
 static mcds_cause lmdb_backup_cause_of(int code)
 {
-    switch (code) {
-    case ENOENT:
-        return MCDS_CAUSE_NO_DIRECTORY;
-    case EACCES:
-    case EPERM:
-        return MCDS_CAUSE_NO_PERMISSION;
-    case EROFS:
-        return MCDS_CAUSE_READ_ONLY;
-    case ENOSPC:
-    case EDQUOT:
-        return MCDS_CAUSE_DISK_FULL;
-    case EMFILE:
-    case ENFILE:
-        return MCDS_CAUSE_NO_DESCRIPTORS;
-    default:
-        return MCDS_CAUSE_OTHER;
-    }
+    static const struct {
+        int code;
+        mcds_cause cause;
+    } list[] = {
+        {ENOENT, MCDS_CAUSE_NO_DIRECTORY},   {EROFS, MCDS_CAUSE_READ_ONLY},
+        {EACCES, MCDS_CAUSE_NO_PERMISSION},  {EPERM, MCDS_CAUSE_NO_PERMISSION},
+        {ENOSPC, MCDS_CAUSE_DISK_FULL},      {EDQUOT, MCDS_CAUSE_DISK_FULL},
+        {EMFILE, MCDS_CAUSE_NO_DESCRIPTORS}, {ENFILE, MCDS_CAUSE_NO_DESCRIPTORS},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof list[0]; i++)
+        if (list[i].code == code)
+            return list[i].cause;
+    return MCDS_CAUSE_OTHER;
 }
 
 static int fail_making(const char *path, int code)
@@ -188,8 +182,7 @@ int mcds__lmdb_backup(struct mcds__lmdb_file *file, const mcds_env *env, const c
     if (strlen(path) == 0 || strlen(path) >= PATH_MAX)
         return fail_backup_at(MCDS_INVALID, TOO_LONG, NULL,
                               "the path of a copy has 1 to %d bytes", PATH_MAX - 1);
-    /* LMDB waits for a writer without a deadline; for the write lock this process waits with
-     * one. */
+    /* LMDB waits for a writer without a deadline; this waits for the write lock with one. */
     int64_t stuck = mcds__lmdb_stuck_writer(file, env, mcds__monotonic_ns(env) + WAIT_NS);
     if (stuck != 0)
         return fail_backup_at(MCDS_TIMEOUT, TIMEOUT, file->path,

@@ -11,6 +11,7 @@
  * clock other than the one with which the process opened the file. The offset of an injected
  * clock is fixed for as long as the process has the file open. */
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
 #include <string.h>
@@ -22,30 +23,26 @@
 
 #define BOOT_ID_TEXT 36 /* hexadecimal digits and dashes */
 
-static MDB_val clock_key(void)
-{
-    static const char name[] = "clock";
-    return (MDB_val){sizeof name - 1, (void *)(uintptr_t)name};
-}
-
 static bool is_system(const mcds_env *env)
 {
     return env->monotonic_ns == mcds_env_system()->monotonic_ns;
 }
 
-/* The boot id and the offsets of the time namespace, on which CLOCK_BOOTTIME depends. False:
- * the system does not report them. */
-static bool read_boot(uint8_t boot[MCDS__LMDB_BOOT_BYTES])
+/* Read the boot id and the time namespace, on which CLOCK_BOOTTIME depends; *reported: the system
+ * reports them. Where a descriptor is missing the opening fails: other processes do read them, and
+ * two clocks would expire the same records. 0 or a code. */
+static int read_boot(uint8_t boot[MCDS__LMDB_BOOT_BYTES], bool *reported)
 {
     uint8_t text[BOOT_ID_TEXT];
     struct stat status;
     int descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    *reported = false;
     if (descriptor < 0)
-        return false;
+        return errno == EMFILE || errno == ENFILE ? errno : 0;
     ssize_t got = read(descriptor, text, sizeof text);
     (void)close(descriptor);
     if (got != BOOT_ID_TEXT)
-        return false;
+        return 0;
     memset(boot, 0, MCDS__LMDB_BOOT_BYTES);
     size_t digit = 0;
     for (size_t i = 0; i < sizeof text && digit < 2 * (size_t)MCDS__LMDB_BOOT_BYTES; i++) {
@@ -59,20 +56,20 @@ static bool read_boot(uint8_t boot[MCDS__LMDB_BOOT_BYTES])
     uint64_t namespace = stat("/proc/self/ns/time", &status) == 0 ? (uint64_t)status.st_ino : 0;
     for (size_t i = 0; i < sizeof namespace; i++)
         boot[i] ^= (uint8_t)(namespace >> 8 * i);
-    return true;
+    *reported = true;
+    return 0;
 }
 
 /* Take the offset from the file if it belongs to this boot; *taken reports whether it does. */
 static int take_offset(struct mcds__lmdb_file *file, MDB_txn *txn, bool *taken)
 {
-    MDB_val at = clock_key();
-    MDB_val data;
+    mcds_bytes bytes;
     struct mcds__lmdb_clock_record record;
     *taken = false;
-    int code = mdb_get(txn, file->root, &at, &data);
+    int code = mcds__lmdb_entry_get(txn, file->root, "clock", &bytes);
     if (code != 0)
         return code == MDB_NOTFOUND ? 0 : code;
-    if (!mcds__lmdb_clock_read((mcds_bytes){data.mv_data, data.mv_size}, &record) ||
+    if (!mcds__lmdb_clock_read(bytes, &record) ||
         memcmp(record.boot, file->clock.boot, sizeof record.boot) != 0)
         return 0;
     file->clock.offset_ns = record.offset_ns;
@@ -83,15 +80,13 @@ static int take_offset(struct mcds__lmdb_file *file, MDB_txn *txn, bool *taken)
 /* The latest time of the file's clock that any commit has recorded. */
 static int read_latest(struct mcds__lmdb_file *file, MDB_txn *txn, int64_t *latest_ns)
 {
-    MDB_val at = {3, (void *)(uintptr_t) "cas"};
-    MDB_val data;
+    mcds_bytes bytes;
     struct mcds__lmdb_cas cas;
     *latest_ns = 0;
-    int code = mdb_get(txn, file->root, &at, &data);
+    int code = mcds__lmdb_entry_get(txn, file->root, "cas", &bytes);
     if (code != 0)
         return code == MDB_NOTFOUND ? 0 : code;
-    if (mcds__lmdb_cas_read((mcds_bytes){data.mv_data, data.mv_size}, &cas) &&
-        cas.latest_ms < (uint64_t)(INT64_MAX / NS_PER_MS))
+    if (mcds__lmdb_cas_read(bytes, &cas) && cas.latest_ms < (uint64_t)(INT64_MAX / NS_PER_MS))
         *latest_ns = (int64_t)cas.latest_ms * NS_PER_MS;
     return 0;
 }
@@ -102,10 +97,13 @@ int mcds__lmdb_clock_begin(struct mcds__lmdb_file *file, const mcds_env *env, MD
     bool taken = false;
     int64_t latest_ns;
     int64_t wall_ns = mcds__wall_ns(env);
-    bool shared = is_system(env) && read_boot(clock->boot);
+    bool shared = false;
+    int code = is_system(env) ? read_boot(clock->boot, &shared) : 0;
+    if (code != 0)
+        return code;
     clock->monotonic_ns = is_system(env) && !shared ? NULL : env->monotonic_ns;
     clock->self = is_system(env) ? NULL : env->self;
-    int code = shared ? take_offset(file, txn, &taken) : 0;
+    code = shared ? take_offset(file, txn, &taken) : 0;
     clock->fixed = taken || !shared;
     if (code != 0 || taken)
         return code;
@@ -127,9 +125,7 @@ int mcds__lmdb_clock_agree(struct mcds__lmdb_work *work)
         return code;
     memcpy(record.boot, file->clock.boot, sizeof record.boot);
     mcds__lmdb_clock_write(&record, bytes);
-    MDB_val at = clock_key();
-    MDB_val data = {sizeof bytes, bytes};
-    return mdb_put(work->txn, file->root, &at, &data, 0);
+    return mcds__lmdb_entry_put(work->txn, file->root, "clock", bytes, sizeof bytes);
 }
 
 uint64_t mcds__lmdb_ms_at(const struct mcds__lmdb_file *file, const mcds_env *env,

@@ -48,8 +48,7 @@ static bool init_locks(struct mcds__lmdb_file *file)
     return false;
 }
 
-/* A file may outlive the store that opened it, so its memory comes from the system's
- * environment. */
+/* A file may outlive the store that opened it, so its memory comes from the system. */
 static struct mcds__lmdb_file *make_file(const char *path)
 {
     struct mcds__lmdb_file *file = mcds__allocate_zero(mcds_env_system(), sizeof *file);

@@ -154,7 +154,7 @@ struct mcds__lmdb_file {
 /* The options of a store's URI. */
 struct mcds__lmdb_terms {
     uint64_t map_max;
-    uint32_t mode; /* of new files */
+    uint32_t mode; /* of a new file; 0 = create none */
     bool full;     /* sync=full */
 };
 
@@ -169,7 +169,7 @@ static inline uint64_t mcds__lmdb_rounded(uint64_t size)
     return (size + MCDS__LMDB_MAP_UNIT - 1) / MCDS__LMDB_MAP_UNIT * MCDS__LMDB_MAP_UNIT;
 }
 
-/* Open file->path, or create it with `mode`. Returns MCDS_OK or a code with the sentence set;
+/* Open file->path, or create it with `mode` unless that is 0. Returns MCDS_OK or a code with the sentence set;
  * the caller closes file->env in either case. */
 int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode);
 /* LMDB's newest meta page. */
@@ -186,8 +186,7 @@ bool mcds__lmdb_read_meta(int descriptor, struct mcds__lmdb_meta *out);
 /* Refuse a file that lacks pages to which its newest transaction refers. Returns MCDS_OK or a
  * code with the sentence set. */
 int mcds__lmdb_check_length(const struct mcds__lmdb_file *file);
-/* Copy a file that this user may only read into memory. Returns MCDS_OK or a code with the
- * sentence set. */
+/* Copy a file that this user may only read into memory. MCDS_OK, or a code and a sentence. */
 int mcds__lmdb_snapshot(struct mcds__lmdb_file *file, const mcds_env *env);
 /* The pid namespace of this process; 0 if the system does not report it. */
 uint64_t mcds__lmdb_process_namespace(void);
@@ -205,6 +204,8 @@ uint64_t mcds__lmdb_ms_at(const struct mcds__lmdb_file *file, const mcds_env *en
 const mcds_reason *mcds__lmdb_reason(int code);
 /* Set the sentence for a file that cannot be opened, by a code of LMDB or errno.h. */
 int mcds__lmdb_fail_open(const char *path, int code);
+/* The same for one that does not exist, with create=0. */
+int mcds__lmdb_fail_absent(const char *path);
 /* The same for a file that was removed or replaced while programs have it open. */
 int mcds__lmdb_fail_replaced(const char *path);
 
@@ -264,8 +265,7 @@ void mcds__lmdb_write_lock_end_visit(struct mcds__lmdb_file *file);
 /* Allocate the ballast in PATH-writer, as far as the disk has space; or release it for a while,
  * so that a request that frees space can work on a full disk. */
 void mcds__lmdb_ballast(const struct mcds__lmdb_file *file, bool hold);
-/* Whether so many quarters of the ballast are there: what was lent may stay in use by the data
- * file. */
+/* Whether so many quarters of the ballast are there: the data file may keep what was lent. */
 bool mcds__lmdb_has_ballast(const struct mcds__lmdb_file *file, int quarters);
 
 /* `code` is the result of taking the write lock. EOWNERDEAD: settle what the dead owner has
@@ -283,8 +283,7 @@ bool mcds__lmdb_is_removed(const struct mcds__lmdb_file *file);
 int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env, int64_t until_ns,
                            struct MDB_txn **txn_out);
 /* Ends the transaction in either case. After a failure nothing was applied unless *uncertain.
- * With `sync` the commit is synced before its outcome is reported, even if LMDB does not sync
- * it. */
+ * With `sync` the commit is synced before its outcome is reported, even if LMDB does not. */
 int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, bool sync,
                             bool *uncertain);
 void mcds__lmdb_write_abort(struct mcds__lmdb_file *file, struct MDB_txn *txn);
@@ -301,7 +300,7 @@ struct mcds__lmdb_work {
     struct mcds__lmdb_file *file;
     struct MDB_txn *txn;
     struct MDB_cursor *cursor; /* over the items */
-    mcds_buffer scratch;
+    mcds_buffer old_value;     /* of an append or a prepend */
     struct mcds__lmdb_cas cas;
     const mcds_env *clocks; /* whose clocks were read, or NULL: not read yet */
     int64_t now_ns;         /* the monotonic clock */
@@ -326,8 +325,7 @@ bool mcds__lmdb_peek(struct mcds__lmdb_file *file, struct MDB_txn *txn, mcds_byt
                      mcds_reply *reply_out, mcds_bytes *value_out);
 /* Remove at most `count_max` items that have expired by work->now_ms. */
 int mcds__lmdb_expire(struct mcds__lmdb_work *work, uint32_t count_max);
-/* In a write transaction, before its requests: agree on the clock with all other processes. 0
- * or a code. */
+/* In a write transaction, before its requests: agree on the clock with others. 0 or a code. */
 int mcds__lmdb_clock_agree(struct mcds__lmdb_work *work);
 /* Read the cas counter at the start of a write transaction, and write it at the end. */
 int mcds__lmdb_cas_load(struct mcds__lmdb_work *work);

@@ -30,6 +30,8 @@
 
 #include "mcds/backend.h"
 
+struct MDB_txn;
+
 #define MCDS__RECORD_HEADER 24
 #define MCDS__RECORD_NEVER 0
 #define MCDS__EXPIRY_KEY_MAX (8 + 250)
@@ -66,6 +68,11 @@ static inline uint64_t mcds__eight_bytes(const uint8_t *at)
 #endif
     return bytes;
 }
+
+/* Read or write an entry of the unnamed database, whose handle is `root`. 0 or a code of LMDB. */
+int mcds__lmdb_entry_get(struct MDB_txn *txn, unsigned root, const char *name, mcds_bytes *out);
+int mcds__lmdb_entry_put(struct MDB_txn *txn, unsigned root, const char *name,
+                         const void *bytes, size_t length);
 
 struct mcds__lmdb_format {
     uint32_t version;

@@ -13,25 +13,24 @@
 #include <unistd.h>
 
 #define MODE_PRIVATE 0600
-#define MODE_BITS 0777
 #define META_MAGIC UINT32_C(0xBEEFC0DE)
 #define META_VERSION 1
 /* Offsets in LMDB's first page, whose header has a page number, 4 bytes, and the free space. */
 #define META_AT (sizeof(size_t) + 8)
 
 /* Returns the descriptor, or -1 with errno set. Sets *made. */
-static int open_or_make(const char *path, int how, bool *made)
+static int open_or_make(const char *path, bool may_make, bool *made)
 {
-    int flags = how | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    int descriptor = open(path, flags | O_CREAT | O_EXCL, MODE_PRIVATE);
+    int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    int descriptor = may_make ? open(path, flags | O_CREAT | O_EXCL, MODE_PRIVATE) : -1;
     *made = descriptor >= 0;
-    if (*made || errno != EEXIST)
+    assert(may_make || !*made);
+    if (*made || (may_make && errno != EEXIST))
         return descriptor;
     return open(path, flags);
 }
 
-/* Refuse what is not a regular file before opening it: opening a device or a pipe has
- * effects. */
+/* Refuse what is no regular file before opening it: to open a device or a pipe has effects. */
 static int check_kind(const char *path)
 {
     struct stat status;
@@ -126,7 +125,7 @@ int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct st
     int result = check_kind(file->path);
     if (result != MCDS_OK)
         return result;
-    int descriptor = open_or_make(file->path, O_RDWR, &made);
+    int descriptor = open_or_make(file->path, mode != 0, &made);
     file->read_only = descriptor < 0 && (errno == EACCES || errno == EPERM || errno == EROFS);
     if (file->read_only) {
         int refused = errno;
@@ -135,6 +134,8 @@ int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct st
         descriptor = open(file->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         errno = refused;
     }
+    if (descriptor < 0 && mode == 0 && errno == ENOENT)
+        return mcds__lmdb_fail_absent(file->path);
     if (descriptor < 0)
         return mcds__lmdb_fail_open(file->path, errno);
     /* Exactly the requested `mode`, whatever the umask is. */
@@ -198,7 +199,7 @@ int mcds__lmdb_guard_beside(
     int result = check_kind(path);
     if (result != MCDS_OK)
         return result;
-    int descriptor = open_or_make(path, O_RDWR, &made);
+    int descriptor = open_or_make(path, true, &made);
     if (descriptor < 0 && (errno == EMFILE || errno == ENFILE))
         return mcds__lmdb_fail_open(file->path, errno);
     if (descriptor < 0)

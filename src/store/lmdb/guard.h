@@ -14,7 +14,7 @@
 /* What an existing file is, by its first bytes (zero beyond its end) and its size. */
 enum mcds__guard_content { MCDS__GUARD_OURS, MCDS__GUARD_FOREIGN, MCDS__GUARD_OTHER_VERSION };
 
-/* Open file->path, or create it with `mode`. Sets `device`, `inode`, `held`, `read_only` and
+/* Open file->path, or create it with `mode` unless that is 0. Sets `device`, `inode`, `held`, `read_only` and
  * `no_write` of the file, and *status_out. Returns MCDS_OK or a code with the sentence set. */
 int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct stat *status_out);
 

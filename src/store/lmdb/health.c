@@ -1,5 +1,5 @@
-/* Reports what endangers the files of a store: other users that may write them, their directory
- * and file system, and long readers. */
+/* Reports what endangers a store: other users that may write its files, their directory and file
+ * system, a clock that can be set, and long readers. */
 #include <fcntl.h>
 #include <limits.h>
 #include <lmdb.h>
@@ -170,9 +170,19 @@ static void tell_removal(const struct mcds__lmdb_file *file, struct mcds__report
                      "may be gone when the last program that has it open ends");
 }
 
+static void tell_clock(const struct mcds__lmdb_file *file, struct mcds__report *report)
+{
+    if (file->clock.monotonic_ns == NULL)
+        mcds__report(
+            report, MCDS_PROBLEM, "mount /proc, or never set the clock back or ahead",
+            "the system reports no boot id, so leases and ttls follow the wall clock: a "
+            "step of it ends them early or late");
+}
+
 void mcds__lmdb_tell_files(struct mcds__lmdb_file *file, struct mcds__report *report)
 {
     tell_line(file, report);
+    tell_clock(file, report);
     tell_owners(file, report);
     tell_directory(file, report);
     tell_disk(file, report);

@@ -37,6 +37,7 @@
 #define TRANSACTION_AT (LAST_PAGE_AT + WORD)
 #define META_BYTES (TRANSACTION_AT + WORD)
 #define PAGE_SIZE_MAX 65536
+#define MARK UINT32_C(0xBEEFC0DE)
 /* In a node: its length or its page in two halves, flags or the rest of the page, the key's length. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define NODE_LOW_AT 0
@@ -77,6 +78,14 @@ static bool read_meta(int descriptor, off_t at, struct mcds__lmdb_meta *out)
     out->main_root = word(bytes + MAIN_ROOT_AT);
     memcpy(&out->page_size, bytes + PAGE_SIZE_AT, sizeof out->page_size);
     return out->page_size >= META_BYTES && out->page_size <= PAGE_SIZE_MAX;
+}
+
+/* Whether LMDB wrote the file. A file without its second meta page has been cut short. */
+static bool has_mark(int descriptor)
+{
+    uint32_t mark = 0;
+    return pread(descriptor, &mark, sizeof mark, HEAD_BYTES) == (ssize_t)sizeof mark &&
+           mark == MARK;
 }
 
 bool mcds__lmdb_read_meta(int descriptor, struct mcds__lmdb_meta *out)
@@ -180,9 +189,12 @@ static bool lmdb_length_is_whole(int descriptor, struct mcds__lmdb_meta *meta, u
     struct stat status;
     struct mcds__lmdb_meta after;
     for (int i = 0; i < LOOKS_MAX; i++) {
-        if (fstat(descriptor, &status) != 0 || !mcds__lmdb_read_meta(descriptor, meta))
+        if (fstat(descriptor, &status) != 0)
             return true; /* LMDB reports what it is */
         *size = (uint64_t)status.st_size;
+        *meta = (struct mcds__lmdb_meta){.page_size = 0};
+        if (!mcds__lmdb_read_meta(descriptor, meta))
+            return meta->page_size == 0 || !has_mark(descriptor); /* likewise */
         if (*size / meta->page_size > meta->last_page || has_trees(descriptor, *size, meta))
             return true;
         if (!mcds__lmdb_read_meta(descriptor, &after) || after.transaction == meta->transaction)

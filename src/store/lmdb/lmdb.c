@@ -7,10 +7,10 @@
  *                recreated.
  *   map_max=N    The file may grow to N bytes; a limit of this process, not of the file.
  *   mode=0660    The mode of a new file, in octal, whatever the umask is; default 0600.
+ *   create=0     Refuse to open a file that does not exist.
  *
- * The file stores the expiry of records, so it survives restarts. Its clock is fixed once for each
- * boot of the system (clock.c), so that no step of the wall clock moves
-  * it. */
+ * The file stores the expiry of records, so it survives restarts. Its clock is fixed once for
+ * each boot of the system (clock.c), so that no step of the wall clock moves it. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,16 +39,6 @@ struct backend {
     bool full;
 };
 
-static int read_sync(const struct mcds_uri *uri, bool *full)
-{
-    const char *sync = mcds_uri_option(uri, "sync");
-    *full = sync == NULL || strcmp(sync, "full") == 0;
-    if (*full || strcmp(sync, "async") == 0)
-        return MCDS_OK;
-    return mcds__fail_uri("sync", sync, "full or async",
-                          "the URI's sync=%.40s must be full or async", sync);
-}
-
 /* An octal mode, as for chmod. The user that creates the file must be able to use it. */
 static int read_mode(const struct mcds_uri *uri, uint32_t *mode)
 {
@@ -69,8 +59,11 @@ static int read_mode(const struct mcds_uri *uri, uint32_t *mode)
 
 static int backend_open(const struct mcds_uri *uri, const mcds_env *env, void **backend_out)
 {
-    static const char *const known[] = {"sync", "map_max", "mode", NULL};
+    static const char *const known[] = {"sync", "map_max", "mode", "create", NULL};
+    static const char *const syncs[] = {"full", "async", NULL};
     struct mcds__lmdb_terms terms;
+    uint64_t create;
+    uint32_t sync;
     const char *path = mcds_uri_place(uri);
     if (!mcds__uri_knows(uri, known))
         return MCDS_INVALID;
@@ -78,13 +71,16 @@ static int backend_open(const struct mcds_uri *uri, const mcds_env *env, void **
         return mcds__fail_uri("uri", "lmdb:", "lmdb:PATH",
                               "the URI needs the path of a file: lmdb:PATH");
     if (!mcds__uri_number(uri, "map_max", MAP_MAX_MIN, MAP_MAX_MAX, MAP_MAX_DEFAULT,
-                          &terms.map_max))
+                          &terms.map_max) ||
+        !mcds__uri_number(uri, "create", 0, 1, 1, &create) ||
+        !mcds__uri_word(uri, "sync", syncs, "full or async", &sync))
         return MCDS_INVALID;
-    int result = read_sync(uri, &terms.full);
-    if (result == MCDS_OK)
-        result = read_mode(uri, &terms.mode);
+    terms.full = sync == 0;
+    int result = read_mode(uri, &terms.mode);
     if (result != MCDS_OK)
         return result;
+    if (create == 0)
+        terms.mode = 0;
     struct backend *backend = mcds__allocate(env, sizeof *backend);
     if (backend == NULL)
         return mcds__fail_memory("store", NULL, NULL);

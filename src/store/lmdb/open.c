@@ -24,12 +24,6 @@
 #define LOCK_FILE_BYTES (80 * 1024)  /* a little more than MCDS__LMDB_READERS need */
 #define LOCK_FILE_MARK UINT32_C(0xBEEFC0DE)
 
-static MDB_val format_key(void)
-{
-    static const char name[] = "mcds";
-    return (MDB_val){sizeof name - 1, (void *)(uintptr_t)name};
-}
-
 /* Compare `length` bytes. The last eight may overlap those before, which are equal. */
 static int order_bytes(const uint8_t *left, const uint8_t *right, size_t length)
 {
@@ -83,13 +77,9 @@ static int write_format(struct mcds__lmdb_file *file, const mcds_env *env, MDB_t
     uint8_t cas_bytes[MCDS__LMDB_CAS_BYTES];
     mcds__lmdb_format_write(&format, format_bytes);
     mcds__lmdb_cas_write(&cas, cas_bytes);
-    MDB_val at = format_key();
-    MDB_val data = {sizeof format_bytes, format_bytes};
-    int code = mdb_put(txn, file->root, &at, &data, 0);
-    at = (MDB_val){strlen("cas"), (void *)(uintptr_t) "cas"};
-    data = (MDB_val){sizeof cas_bytes, cas_bytes};
+    int code = mcds__lmdb_entry_put(txn, file->root, "mcds", format_bytes, sizeof format_bytes);
     if (code == 0)
-        code = mdb_put(txn, file->root, &at, &data, 0);
+        code = mcds__lmdb_entry_put(txn, file->root, "cas", cas_bytes, sizeof cas_bytes);
     file->identity = format.identity;
     if (code == 0)
         code = mcds__lmdb_clock_begin(file, env, txn);
@@ -103,8 +93,7 @@ static int read_format(struct mcds__lmdb_file *file, const mcds_env *env, MDB_tx
                        enum content *content, uint32_t *version)
 {
     MDB_stat stat;
-    MDB_val at = format_key();
-    MDB_val data;
+    mcds_bytes bytes;
     struct mcds__lmdb_format format;
     int code = mdb_dbi_open(txn, NULL, 0, &file->root);
     if (code == 0)
@@ -113,10 +102,10 @@ static int read_format(struct mcds__lmdb_file *file, const mcds_env *env, MDB_tx
         return code;
     file->page_size = stat.ms_psize;
     *content = stat.ms_entries == 0 ? EMPTY : FOREIGN;
-    code = mdb_get(txn, file->root, &at, &data);
+    code = mcds__lmdb_entry_get(txn, file->root, "mcds", &bytes);
     if (code != 0)
         return code == MDB_NOTFOUND ? 0 : code;
-    if (!mcds__lmdb_format_read((mcds_bytes){data.mv_data, data.mv_size}, &format))
+    if (!mcds__lmdb_format_read(bytes, &format))
         return 0;
     *content = OURS;
     *version = format.version;
@@ -143,15 +132,14 @@ static bool is_replaced(struct mcds__lmdb_file *file, MDB_txn *txn)
  * transaction 1. */
 static bool is_torn(const struct mcds__lmdb_file *file, MDB_txn *txn, enum content content)
 {
-    MDB_val at = {strlen("cas"), (void *)(uintptr_t) "cas"};
-    MDB_val data;
+    mcds_bytes bytes;
     struct mcds__lmdb_cas cas;
     if (content == EMPTY)
         return file->size > EMPTY_PAGES_MAX * (uint64_t)file->page_size;
     if (content != OURS)
         return false;
-    return mdb_get(txn, file->root, &at, &data) != 0 ||
-           !mcds__lmdb_cas_read((mcds_bytes){data.mv_data, data.mv_size}, &cas) ||
+    return mcds__lmdb_entry_get(txn, file->root, "cas", &bytes) != 0 ||
+           !mcds__lmdb_cas_read(bytes, &cas) ||
            (cas.transaction > mdb_txn_id(txn) && mdb_txn_id(txn) != 1);
 }
 

@@ -1,5 +1,4 @@
-/* The reasons for codes of LMDB and of the system, and the sentences for a file that cannot be
- * opened. */
+/* The reasons for codes of LMDB and the system, and sentences for a file that does not open. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,39 +13,25 @@
 
 const mcds_reason *mcds__lmdb_reason(int code)
 {
-    switch (code) {
-    case MDB_MAP_FULL:
-        return MCDS__WHY(MAP_FULL);
-    case MDB_TXN_FULL:
-        return MCDS__WHY(LONG_TRANSACTION);
-    case MDB_READERS_FULL:
-        return MCDS__WHY(READERS_FULL);
-    case MDB_PANIC:
-        return MCDS__WHY(WRITE_FAILED);
-    case MDB_CORRUPTED:
-    case MDB_PAGE_NOTFOUND:
-        return MCDS__WHY(FILE_DAMAGED);
-    case MDB_MAP_RESIZED:
-        return MCDS__WHY(FILE_GROWS);
-    case ETIMEDOUT:
-        return MCDS__WHY(FILE_TIMEOUT);
-    case ENOSPC:
-        return MCDS__WHY(DISK_FULL);
-    case EDQUOT:
-        return MCDS__WHY(QUOTA_FULL);
-    case EFBIG:
-        return MCDS__WHY(FILE_LIMIT);
-    case ENOMEM:
-        return MCDS__WHY(NO_MEMORY);
-    case EIO:
-        return MCDS__WHY(DISK_ERROR);
-    case EACCES:
-        return MCDS__WHY(FILE_READ_ONLY);
-    case ESTALE:
-        return MCDS__WHY(FILE_REMOVED);
-    default:
-        return MCDS__WHY(LMDB_REFUSED);
-    }
+    static const struct mcds__code_reason list[] = {
+        {MDB_MAP_FULL, MCDS__WHY(MAP_FULL)},
+        {MDB_TXN_FULL, MCDS__WHY(LONG_TRANSACTION)},
+        {MDB_READERS_FULL, MCDS__WHY(READERS_FULL)},
+        {MDB_PANIC, MCDS__WHY(WRITE_FAILED)},
+        {MDB_CORRUPTED, MCDS__WHY(FILE_DAMAGED)},
+        {MDB_PAGE_NOTFOUND, MCDS__WHY(FILE_DAMAGED)},
+        {MDB_MAP_RESIZED, MCDS__WHY(FILE_GROWS)},
+        {ETIMEDOUT, MCDS__WHY(FILE_TIMEOUT)},
+        {ENOSPC, MCDS__WHY(DISK_FULL)},
+        {EDQUOT, MCDS__WHY(QUOTA_FULL)},
+        {EFBIG, MCDS__WHY(FILE_LIMIT)},
+        {ENOMEM, MCDS__WHY(NO_MEMORY)},
+        {EIO, MCDS__WHY(DISK_ERROR)},
+        {EACCES, MCDS__WHY(FILE_READ_ONLY)},
+        {ESTALE, MCDS__WHY(FILE_REMOVED)},
+        {0, MCDS__WHY(LMDB_REFUSED)},
+    };
+    return mcds__reason_of(code, list, sizeof list / sizeof list[0]);
 }
 
 int mcds__lmdb_fail_replaced(const char *path)
@@ -57,12 +42,9 @@ int mcds__lmdb_fail_replaced(const char *path)
 }
 
 /* Whether this user has the access to `path` that a store needs. False: *status is filled. */
-static bool is_allowed(const char *path, struct stat *status)
+static bool is_allowed(const char *path, struct stat *status, int needed)
 {
-    if (stat(path, status) != 0)
-        return true;
-    int needed = S_ISDIR(status->st_mode) ? W_OK | X_OK : R_OK | W_OK;
-    return faccessat(AT_FDCWD, path, needed, AT_EACCESS) == 0;
+    return stat(path, status) != 0 || faccessat(AT_FDCWD, path, needed, AT_EACCESS) == 0;
 }
 
 /* Name the file that refuses this user, or the directory in which one must be created. */
@@ -74,13 +56,13 @@ static int fail_permission(const char *path, int code)
     bool is_fine = true;
     for (size_t i = 0; is_fine && i < sizeof endings / sizeof endings[0]; i++) {
         (void)snprintf(name, sizeof name, "%s%s", path, endings[i]);
-        is_fine = is_allowed(name, &status);
+        is_fine = is_allowed(name, &status, i == 0 ? R_OK : R_OK | W_OK);
     }
     if (is_fine) {
         const char *slash = strrchr(path, '/');
         (void)snprintf(name, sizeof name, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1,
                        slash != NULL ? path : ".");
-        is_fine = is_allowed(name, &status);
+        is_fine = is_allowed(name, &status, W_OK | X_OK);
     }
     if (is_fine)
         return mcds__fail_file(
@@ -88,9 +70,44 @@ static int fail_permission(const char *path, int code)
             "no permission: this user must be able to write it and its -lock, or to make them");
     return mcds__fail_file(MCDS_IO, NO_PERMISSION, name, code,
                            "no permission: it belongs to user %lu and has mode %04o, and this "
-                           "is user %lu, who must be able to write it",
+                           "is user %lu, who must be able to %s",
                            (unsigned long)status.st_uid, (unsigned)(status.st_mode & 07777),
-                           (unsigned long)geteuid());
+                           (unsigned long)geteuid(),
+                           strcmp(name, path) == 0 ? "read it" : "write it");
+}
+
+#define ABSENT 0 /* instead of ENOENT: create=0 */
+
+/* The directory does not exist, is a file or is not of a disk, or the name is missing. */
+static int fail_directory(const char *path, int code)
+{
+    if (code == EISDIR)
+        return mcds__fail_file(MCDS_IO, WRONG_FILE, path, code,
+                               "it ends with a slash; give the path of a file");
+    if (code == ENOTDIR)
+        return mcds__fail_file(MCDS_IO, NO_DIRECTORY, path, code,
+                               "a part of the path before a slash is a file; give a path in a "
+                               "directory");
+    char directory[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(directory, sizeof directory, "%.*s", slash != NULL ? (int)(slash - path) : 1,
+                   slash != NULL ? path : ".");
+    struct stat status; /* of a symbolic link that leads nowhere */
+    bool is_there = directory[0] == '\0' || access(directory, F_OK) == 0;
+    if (is_there && code == ABSENT)
+        return mcds__fail_file(MCDS_IO, NO_FILE, path, ENOENT,
+                               "no store exists at this path: correct the path; a command that "
+                               "writes, or create=1 in the URI, creates the store");
+    if (is_there && lstat(path, &status) != 0)
+        return mcds__fail_file(MCDS_IO, NO_DIRECTORY, path, code,
+                               "its directory takes no files; give a path on a disk");
+    return mcds__fail_file(MCDS_IO, NO_DIRECTORY, path, ENOENT,
+                           "its directory does not exist; make it first");
+}
+
+int mcds__lmdb_fail_absent(const char *path)
+{
+    return fail_directory(path, ABSENT);
 }
 
 /* For the reasons that a transaction fails for too. */
@@ -110,8 +127,9 @@ int mcds__lmdb_fail_open(const char *path, int code)
 {
     switch (code) {
     case ENOENT:
-        return mcds__fail_file(MCDS_IO, NO_DIRECTORY, path, code,
-                               "its directory does not exist; make it first");
+    case ENOTDIR:
+    case EISDIR:
+        return fail_directory(path, code);
     case EACCES:
     case EPERM:
         return fail_permission(path, code);
@@ -142,8 +160,9 @@ int mcds__lmdb_fail_open(const char *path, int code)
                                "-n); close some, or raise the limit",
                                code == EMFILE ? "process" : "system");
     case ENOMEM:
-        return mcds__fail_file(MCDS_NO_MEMORY, NO_MEMORY, path, code,
-                               "no memory, or no address space, for it");
+        return mcds__fail_file(
+            MCDS_NO_MEMORY, NO_MEMORY, path, code,
+            "no memory, or no address space (ulimit -v), for it; raise the limit");
     default:
         return fail_otherwise(path, code);
     }

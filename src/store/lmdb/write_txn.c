@@ -36,25 +36,18 @@ static int write_enter(struct mcds__lmdb_file *file)
     return file->writing ? 0 : MDB_PANIC;
 }
 
-static int write_begin_once(struct mcds__lmdb_file *file, MDB_txn **txn_out)
-{
-    int code = write_enter(file);
-    if (code != 0)
-        return code;
-    code = mdb_txn_begin(file->env, NULL, 0, txn_out);
-    if (code != 0)
-        write_leave(file);
-    return code;
-}
-
 static int write_begin(struct mcds__lmdb_file *file, const mcds_env *env, MDB_txn **txn_out)
 {
     for (int i = 0; i < TRIES_MAX; i++) {
-        int code = write_begin_once(file, txn_out);
+        int code = write_enter(file);
+        if (code != 0)
+            return code;
+        code = mdb_txn_begin(file->env, NULL, 0, txn_out);
+        if (code == 0)
+            return 0;
+        write_leave(file);
         if (code == MDB_MAP_RESIZED)
             code = mcds__lmdb_map_change(file, env, 0, mcds__monotonic_ns(env) + LONG_NS);
-        else
-            return code;
         if (code != 0)
             return code;
     }
@@ -117,7 +110,9 @@ int mcds__lmdb_write_begin(struct mcds__lmdb_file *file, const mcds_env *env, in
         mcds__lmdb_write_lock_leave(file); /* which the attempt to delegate may have got */
         return ESTALE;
     }
-    int code = mcds__lmdb_settle(file, mcds__lmdb_write_lock_enter(file, env, until_ns));
+    int code = 0;
+    if (!file->holds_write_lock)
+        code = mcds__lmdb_settle(file, mcds__lmdb_write_lock_enter(file, env, until_ns));
     if (code != 0)
         return code;
     mcds__lmdb_limit_hold(&file->limit);
@@ -141,20 +136,20 @@ static bool has_panicked(struct mcds__lmdb_file *file)
 }
 
 /* LMDB reports a short write as EIO. The usual cause is a full disk. */
-static int explain(const struct mcds__lmdb_file *file, int code)
+static int explain_eio(const struct mcds__lmdb_file *file)
 {
     mdb_filehandle_t descriptor;
     struct statvfs disk;
     struct stat status;
     struct rlimit limit;
-    if (code != EIO || mdb_env_get_fd(file->env, &descriptor) != 0)
-        return code;
+    if (mdb_env_get_fd(file->env, &descriptor) != 0)
+        return EIO;
     if (fstatvfs(descriptor, &disk) == 0 && disk.f_bavail < DISK_FULL_BLOCKS)
         return ENOSPC;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
         fstat(descriptor, &status) == 0 && (rlim_t)status.st_size >= limit.rlim_cur)
         return EFBIG;
-    return code;
+    return EIO;
 }
 
 int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, bool sync,
@@ -177,7 +172,7 @@ int mcds__lmdb_write_commit(struct mcds__lmdb_file *file, struct MDB_txn *txn, b
     mcds__lmdb_publications_end(file, code == 0 ? MCDS__LMDB_DONE : failed);
     write_leave(file);
     mcds__lmdb_write_lock_leave(file);
-    return explain(file, code);
+    return code == EIO ? explain_eio(file) : code;
 }
 
 void mcds__lmdb_write_abort(struct mcds__lmdb_file *file, struct MDB_txn *txn)

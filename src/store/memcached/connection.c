@@ -81,33 +81,24 @@ static void connect_connection(struct mcds__connection *connection)
         memcached_connection_fail(connection, connection->socket.trouble);
 }
 
-/* Do not send a value that the server would refuse: some refusals delete the old value. */
-static bool is_too_big(const struct mcds__connection *connection, const mcds_request *request)
-{
-    return request->value.length > connection->value_max;
-}
-
-static bool is_foreign(const struct mcds__connection *connection, const mcds_request *request)
-{
-    return request->cas.connection != 0 && request->cas.connection != connection->serial;
-}
-
 /* The answer to a request that needs no server; MCDS_OUT_NONE: it needs one. */
 static mcds_outcome answer_at_backend(const struct mcds__connection *connection,
                                       const mcds_request *request,
                                       const mcds_reason **detail_out)
 {
+    uint64_t read_on = request->cas.connection; /* 0: it compares no token */
     *detail_out = NULL;
-    if (is_too_big(connection, request)) {
+    /* Some servers that refuse a value delete the old one. */
+    if (request->value.length > connection->value_max) {
         *detail_out = MCDS__WHY(TOO_BIG_FOR_SERVER);
         return MCDS_OUT_TOO_BIG;
     }
-    bool compares = request->command == MCDS_CAS || request->cas.connection != 0;
+    bool compares = request->command == MCDS_CAS || read_on != 0;
     if (compares && !connection->probe_can.compare_and_set) {
         *detail_out = MCDS__WHY(SERVER_WITHOUT_CAS);
         return MCDS_OUT_UNSUPPORTED;
     }
-    return is_foreign(connection, request) ? MCDS_OUT_EXISTS : MCDS_OUT_NONE;
+    return read_on == 0 || read_on == connection->serial ? MCDS_OUT_NONE : MCDS_OUT_EXISTS;
 }
 
 static void encode_waiting(struct mcds__connection *connection)
@@ -259,8 +250,7 @@ static const mcds_reason *find_fault(const struct mcds__connection *connection,
         return NULL;
     if (reply->proof == PROOF_FAILED || (is_check && reply->proof != PROOF_MADE))
         return MCDS__WHY(REPLIES_MISMATCH);
-    /* After trouble, an ERROR may answer bytes of a value that the server took for a
-     * command. */
+    /* After trouble, an ERROR may answer bytes of a value, taken for a command. */
     bool is_late_error = connection->is_troubled && reply->outcome == MCDS_OUT_UNSUPPORTED;
     if (parse == PARSE_BROKEN || is_late_error)
         return MCDS__WHY(BAD_REPLY);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/environment.h"
+#include "base/little_endian.h"
 
 #define PORT_USUAL 11211
 #define POINTS_PER_SERVER 160.0f
@@ -33,14 +34,6 @@ struct mcds__ketama {
     uint32_t count;
     struct point points[];
 };
-
-/* Word `i` (0 to 3) of an MD5, little-endian. */
-static uint32_t memcached_ketama_word_of(const uint8_t *sum, int i)
-{
-    assert(i >= 0 && i < POINTS_PER_HASH);
-    const uint8_t *at = sum + 4 * i;
-    return (uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[1] << 8 | at[0];
-}
 
 static void md5(const void *bytes, size_t length, uint8_t *sum)
 {
@@ -73,7 +66,7 @@ static uint32_t memcached_ketama_hash_of(enum mcds__ketama_hash hash, const void
     if (hash == MCDS__HASH_ONE_AT_A_TIME)
         return one_at_a_time(bytes, length);
     md5(bytes, length, sum);
-    return memcached_ketama_word_of(sum, 0);
+    return mcds__get_u32(sum);
 }
 
 uint32_t mcds__ketama_key_hash(const struct mcds__ketama *ketama, mcds_bytes key)
@@ -127,8 +120,7 @@ static void add_weighted_points(struct mcds__ketama *ketama,
         uint8_t sum[MD5_DIGEST_LENGTH] = {0};
         md5(name, point_name(server, j, name), sum);
         for (int i = 0; i < POINTS_PER_HASH; i++)
-            ketama->points[ketama->count++] = (struct point){memcached_ketama_word_of(sum, i),
-                                                             index};
+            ketama->points[ketama->count++] = (struct point){mcds__get_u32(sum + 4 * i), index};
     }
 }
 
@@ -172,14 +164,16 @@ struct mcds__ketama *mcds__ketama_open(const mcds_env *env, enum mcds__ketama_ru
                                        const struct mcds__ketama_server *servers,
                                        uint32_t count)
 {
+    bool has_ring = rule != MCDS__KETAMA_MODULA && count > 1;
     bool weighted = is_weighted(rule, servers, count);
     uint32_t weight_sum = 0;
-    size_t capacity = weighted ? 0 : (size_t)count * POINTS_PLAIN;
+    size_t capacity = 0;
     for (uint32_t i = 0; i < count; i++)
         weight_sum += weight_of(&servers[i]);
-    for (uint32_t i = 0; i < count && weighted; i++)
-        capacity += (size_t)group_count(weight_of(&servers[i]), weight_sum, count) *
-                    POINTS_PER_HASH;
+    for (uint32_t i = 0; i < count && has_ring; i++)
+        capacity += weighted ? group_count(weight_of(&servers[i]), weight_sum, count) *
+                                   POINTS_PER_HASH
+                             : POINTS_PLAIN;
     struct mcds__ketama *ketama = mcds__allocate(env, sizeof *ketama +
                                                           capacity * sizeof ketama->points[0]);
     if (ketama == NULL)
@@ -188,9 +182,9 @@ struct mcds__ketama *mcds__ketama_open(const mcds_env *env, enum mcds__ketama_ru
     ketama->hash = rule == MCDS__KETAMA_WEIGHTED ? MCDS__HASH_MD5 : hash;
     ketama->server_count = count;
     ketama->count = 0;
-    if (rule != MCDS__KETAMA_MODULA)
+    if (has_ring)
         add_points(ketama, servers, weighted, weight_sum);
-    assert(ketama->count <= capacity);
+    assert(ketama->count == capacity);
     return ketama;
 }
 

@@ -36,7 +36,7 @@ uint32_t mcds__ketama_find(const struct mcds__ketama *ketama, mcds_bytes key);
 /* The hash that determines it. */
 uint32_t mcds__ketama_key_hash(const struct mcds__ketama *ketama, mcds_bytes key);
 
-/* The ring, for tests: point `i` of mcds__ketama_point_count. */
+/* The ring, for tests: point `i` of mcds__ketama_point_count, which is 0 for a single server. */
 uint32_t mcds__ketama_point_count(const struct mcds__ketama *ketama);
 void mcds__ketama_point(const struct mcds__ketama *ketama, uint32_t i, uint32_t *point_out,
                         uint32_t *server_out);

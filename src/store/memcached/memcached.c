@@ -21,27 +21,20 @@ static int set_options(struct mcds__memcached *backend, const struct mcds_uri *u
 {
     static const char *const known[] = {
         "protocol", "connect_timeout", "connections", "placement", "hash", NULL};
-    const char *protocol = mcds_uri_option(uri, "protocol");
+    /* In the order of enum mcds__protocol. */
+    static const char *const protocols[] = {"auto", "meta", "classic", NULL};
     uint64_t connect_ms, connections;
+    uint32_t protocol;
     if (!mcds__uri_knows(uri, known) ||
         !mcds__uri_number(uri, "connect_timeout", 1, CONNECT_MS_MAX, CONNECT_MS_DEFAULT,
                           &connect_ms) ||
-        !mcds__uri_number(uri, "connections", 1, MCDS__CONNECTIONS_MAX, 1, &connections))
+        !mcds__uri_number(uri, "connections", 1, MCDS__CONNECTIONS_MAX, 1, &connections) ||
+        !mcds__uri_word(uri, "protocol", protocols, "auto, meta or classic", &protocol))
         return MCDS_INVALID;
     assert(connections >= 1 && connections <= MCDS__CONNECTIONS_MAX);
     backend->connections = (uint32_t)connections;
     backend->connect_timeout_ns = (int64_t)connect_ms * NS_PER_MS;
-    backend->protocol = PROTOCOL_AUTO;
-    if (protocol == NULL || strcmp(protocol, "auto") == 0)
-        return MCDS_OK;
-    if (strcmp(protocol, "meta") == 0)
-        backend->protocol = PROTOCOL_META;
-    else if (strcmp(protocol, "classic") == 0)
-        backend->protocol = PROTOCOL_CLASSIC;
-    else
-        return mcds__fail_uri("protocol", protocol, "auto, meta or classic",
-                              "the URI's protocol=%.40s must be auto, meta or classic",
-                              protocol);
+    backend->protocol = (enum mcds__protocol)protocol;
     return MCDS_OK;
 }
 
@@ -49,35 +42,21 @@ static int set_options(struct mcds__memcached *backend, const struct mcds_uri *u
 static int parse_placement(const struct mcds_uri *uri, enum mcds__ketama_rule *rule,
                            enum mcds__ketama_hash *hash)
 {
-    static const struct {
-        const char *name;
-        enum mcds__ketama_rule rule;
-    } rules[] = {
-        {"ketama_weighted", MCDS__KETAMA_WEIGHTED},
-        {"ketama", MCDS__KETAMA_PLAIN},
-        {"modula", MCDS__KETAMA_MODULA},
-    };
-    const char *rule_name = mcds_uri_option(uri, "placement");
+    /* In the order of enum mcds__ketama_rule. */
+    static const char *const rules[] = {"ketama_weighted", "ketama", "modula", NULL};
+    static const char *const hashes[] = {"one_at_a_time", "md5", NULL};
+    uint32_t chosen;
+    if (!mcds__uri_word(uri, "placement", rules, "ketama_weighted, ketama or modula", &chosen))
+        return MCDS_INVALID;
+    *rule = (enum mcds__ketama_rule)chosen;
     const char *hash_name = mcds_uri_option(uri, "hash");
-    size_t found = 0;
-    while (rule_name != NULL && found < 3 && strcmp(rules[found].name, rule_name) != 0)
-        found++;
-    if (found == 3)
-        return mcds__fail_uri(
-            "placement", rule_name, "ketama_weighted, ketama or modula",
-            "the URI's placement=%.40s must be ketama_weighted, ketama or modula", rule_name);
-    assert(found < sizeof rules / sizeof rules[0]);
-    *rule = rules[found].rule;
-    *hash = MCDS__HASH_ONE_AT_A_TIME;
     if (hash_name != NULL && *rule == MCDS__KETAMA_WEIGHTED)
         return mcds__fail_uri(
             "hash", hash_name, "placement=ketama or placement=modula",
             "the URI's hash= goes with placement=ketama and placement=modula");
-    if (hash_name != NULL && strcmp(hash_name, "md5") == 0)
-        *hash = MCDS__HASH_MD5;
-    else if (hash_name != NULL && strcmp(hash_name, "one_at_a_time") != 0)
-        return mcds__fail_uri("hash", hash_name, "one_at_a_time or md5",
-                              "the URI's hash=%.40s must be one_at_a_time or md5", hash_name);
+    if (!mcds__uri_word(uri, "hash", hashes, "one_at_a_time or md5", &chosen))
+        return MCDS_INVALID;
+    *hash = chosen == 0 ? MCDS__HASH_ONE_AT_A_TIME : MCDS__HASH_MD5;
     return MCDS_OK;
 }
 

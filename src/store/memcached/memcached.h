@@ -166,16 +166,14 @@ bool mcds__probe_begin(struct mcds__connection *connection);
 /* Read the answers. PARSE_DONE: the connection can be used; PARSE_BROKEN: `trouble` of the
  * connection is set. */
 enum mcds__parse mcds__probe_go_on(struct mcds__connection *connection);
-/* The server has closed the connection during probing. True: connect again, it may be a
- * proxy. */
+/* The server has closed the connection while probed. True: connect again, it may be a proxy. */
 bool mcds__probe_hung_up(struct mcds__connection *connection);
 /* Why probing is not over, where the server says nothing. */
 const mcds_reason *mcds__probe_silence(const struct mcds__connection *connection);
 
 /* The capabilities assumed of a server that was not reached yet. */
 mcds_capabilities mcds__memcached_careful(void);
-/* The capabilities that all reached servers have. The mutex is held, or the backend is not
- * shared yet. */
+/* The capabilities of all reached servers. The mutex is held, or the backend not shared yet. */
 mcds_capabilities mcds__memcached_common_abilities(const struct mcds__memcached *backend);
 
 int mcds__memcached_keys(void *backend, mcds_bytes prefix,

@@ -203,40 +203,46 @@ static enum mcds__parse take_version(struct mcds__connection *connection, const 
     return PARSE_MORE;
 }
 
-/* If the line begins with `name`, return the rest of it. */
-static bool take_setting(const char *line, size_t length, const char *name, const char **value,
-                         size_t *value_length)
+enum setting { ITEM_SIZE_MAX, CAS_ENABLED, EVICTIONS, PROXY_ENABLED, SETTING_COUNT };
+
+static void take_setting(struct mcds__connection *connection, enum setting setting,
+                         const char *value, size_t length)
 {
-    if (!mcds__wire_begins(line, length, name))
-        return false;
-    *value = line + strlen(name);
-    *value_length = length - strlen(name);
-    return true;
+    mcds_capabilities *can = &connection->probe_can;
+    uint64_t number;
+    switch (setting) {
+    case ITEM_SIZE_MAX:
+        if (!mcds__parse_u64(value, length, &number) || number <= 2 * ITEM_OVERHEAD)
+            return;
+        can->value_max = number - ITEM_OVERHEAD;
+        connection->probe_item_max = number;
+        return;
+    case CAS_ENABLED:
+        if (mcds__wire_is(value, length, "no"))
+            can->compare_and_set = can->compare_and_delete = false;
+        return;
+    case EVICTIONS:
+        connection->probe_evicts = mcds__wire_is(value, length, "on");
+        can->evicts = !mcds__wire_is(value, length, "off");
+        return;
+    default: /* memcached's own proxy, which asks several servers at once */
+        if (mcds__wire_is(value, length, "yes"))
+            connection->probe_is_proxy = true;
+    }
 }
 
+/* A line after "STAT ". */
 static void take_settings(struct mcds__connection *connection, const char *line, size_t length)
 {
+    static const char *const names[SETTING_COUNT] = {"item_size_max ", "cas_enabled ",
+                                                     "evictions ", "proxy_enabled "};
     assert(connection->probe_stage == SETTINGS);
-    const char *value;
-    size_t value_length;
-    uint64_t number;
-    if (take_setting(line, length, "STAT item_size_max ", &value, &value_length) &&
-        mcds__parse_u64(value, value_length, &number) && number > 2 * ITEM_OVERHEAD) {
-        connection->probe_can.value_max = number - ITEM_OVERHEAD;
-        connection->probe_item_max = number;
-    }
-    if (take_setting(line, length, "STAT cas_enabled ", &value, &value_length) &&
-        mcds__wire_is(value, value_length, "no"))
-        connection->probe_can.compare_and_set = connection->probe_can.compare_and_delete =
-            false;
-    if (take_setting(line, length, "STAT evictions ", &value, &value_length)) {
-        connection->probe_evicts = mcds__wire_is(value, value_length, "on");
-        connection->probe_can.evicts = !mcds__wire_is(value, value_length, "off");
-    }
-    /* memcached's own proxy, which asks several servers at once. */
-    if (mcds__wire_is(line, length, "STAT proxy_enabled yes"))
-        connection->probe_is_proxy = true;
     connection->probe_settings_told = true;
+    for (int i = 0; i < SETTING_COUNT; i++) {
+        size_t known = strlen(names[i]);
+        if (length >= known && memcmp(line, names[i], known) == 0)
+            take_setting(connection, (enum setting)i, line + known, length - known);
+    }
 }
 
 /* A server without gets has no CAS and, if it is MemcacheDB, no expiry. */
@@ -275,7 +281,7 @@ static enum mcds__parse take_abilities(struct mcds__connection *connection, cons
     }
     if (!mcds__wire_begins(line, length, "STAT "))
         return memcached_probe_finish(connection);
-    take_settings(connection, line, length);
+    take_settings(connection, line + strlen("STAT "), length - strlen("STAT "));
     return PARSE_MORE;
 }
 

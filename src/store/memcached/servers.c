@@ -1,5 +1,4 @@
-/* Parses HOST[:PORT][*WEIGHT],...: IPv6 addresses in brackets, unix sockets as absolute
- * paths. */
+/* Parses HOST[:PORT][*WEIGHT],...: IPv6 addresses in brackets, unix sockets as full paths. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +45,12 @@ static int take_port(const char *entry, size_t length, const char *digits, size_
     return MCDS_OK;
 }
 
+static bool is_host_byte(char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') || strchr("-._", byte) != NULL || (byte & 0x80) != 0;
+}
+
 static int take_host(const char *entry, size_t length, struct mcds__address *address)
 {
     const char *host = entry;
@@ -71,10 +76,16 @@ static int take_host(const char *entry, size_t length, struct mcds__address *add
         if (memchr(colon + 1, ':', length - host_length - 1) != NULL)
             return memcached_servers_refuse(entry, length, MCDS__WHY(BARE_IPV6));
     }
+    if (memchr(entry, '/', length) != NULL)
+        return memcached_servers_refuse(entry, length, MCDS__WHY(SLASH_AFTER_SERVER));
     if (colon != NULL)
         digits = colon + 1;
     if (host_length == 0 || host_length > MCDS__HOST_MAX)
         return memcached_servers_refuse(entry, length, MCDS__WHY(BAD_HOST));
+    assert(host >= entry && host_length <= length);
+    for (size_t i = 0; i < host_length && entry[0] != '['; i++)
+        if (!is_host_byte(host[i]))
+            return memcached_servers_refuse(entry, length, MCDS__WHY(HOST_BYTE));
     assert(host_length < sizeof address->host);
     memcpy(address->host, host, host_length);
     address->host[host_length] = '\0';

@@ -85,8 +85,7 @@ static bool is_ordered(struct mcds__connection *connection)
     return ordered;
 }
 
-/* If one connection is not ordered, none is: the batch is sent to all its servers the same
- * way. */
+/* If one connection is not ordered, none is: the batch is sent to all its servers alike. */
 static bool is_batch_ordered(struct mcds__memcached_session *session, const mcds_batch *batch)
 {
     for (uint32_t i = 0; i < batch->count; i++)
@@ -182,13 +181,12 @@ static bool can_push(const struct mcds__connection *connection)
 static void push_all(struct mcds__memcached_session *session)
 {
     bool again = true;
-    drain_answered(session);
     while (again) {
-        again = false;
+        drain_answered(session);
         for (uint32_t i = 0; i < session->connection_count; i++)
             if (session->connections[i].encoded < session->connections[i].count)
                 mcds__connection_push(&session->connections[i]);
-        drain_answered(session);
+        again = session->answered != NULL;
         for (uint32_t i = 0; i < session->connection_count; i++)
             again = again || can_push(&session->connections[i]);
     }
@@ -215,8 +213,7 @@ void mcds__memcached_session_ask(struct mcds__memcached_session *session, uint32
         &session->connections[server * session->backend->connections];
     for (uint32_t i = 0; i < batch->count; i++)
         mcds__connection_enqueue(connection, batch, i);
-    mcds__connection_push(connection);
-    drain_answered(session);
+    push_all(session);
 }
 
 /* Answer late requests, and compute the next deadline. A late batch that goes one by one puts
@@ -244,9 +241,6 @@ static void wait_and_go_on(struct mcds__memcached_session *session, int64_t now_
     struct mcds__connection *connections[MCDS__WAIT_MAX];
     uint8_t ready[MCDS__WAIT_MAX];
     uint32_t count = 0;
-    push_all(session); /* a connection that has lost its socket may have more to send */
-    if (session->done != NULL)
-        return;
     for (uint32_t i = 0; i < session->connection_count; i++) {
         struct mcds__connection *connection = &session->connections[i];
         if (!mcds__connection_is_busy(connection))
@@ -271,10 +265,12 @@ mcds_batch *mcds__memcached_session_collect(void *state, int64_t until_ns)
         int64_t now_ns = mcds__monotonic_ns(session->backend->env);
         if (looked && now_ns >= until_ns)
             break;
-        if (now_ns >= session->deadline_ns)
+        if (now_ns >= session->deadline_ns) {
             expire(session, now_ns);
-        if (session->done != NULL)
-            break;
+            push_all(session); /* a connection that has lost its socket may have more to send */
+            if (session->done != NULL)
+                break;
+        }
         int64_t wait_ns = until_ns < session->deadline_ns ? until_ns : session->deadline_ns;
         wait_and_go_on(session, now_ns, wait_ns > now_ns ? wait_ns : now_ns);
         looked = true;

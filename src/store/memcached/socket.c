@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -34,34 +35,25 @@ static bool memcached_socket_fail(struct mcds__socket *sock, const mcds_reason *
 
 static const mcds_reason *memcached_socket_trouble_of(int error)
 {
-    switch (error) {
-    case ECONNREFUSED:
-        return MCDS__WHY(CONNECTION_REFUSED);
-    case ECONNRESET:
-    case EPIPE:
-        return MCDS__WHY(CONNECTION_CLOSED);
-    case EAGAIN: /* of connect() to a unix socket whose queue is full */
-        return MCDS__WHY(NOT_ACCEPTING);
-    case ENOENT:
-        return MCDS__WHY(NO_SOCKET_FILE);
-    case EACCES:
-    case EPERM:
-        return MCDS__WHY(PERMISSION_DENIED);
-    case EHOSTUNREACH:
-        return MCDS__WHY(NO_ROUTE);
-    case ENETUNREACH:
-        return MCDS__WHY(NO_NETWORK);
-    case ETIMEDOUT:
-        return MCDS__WHY(HOST_SILENT);
-    case EMFILE:
-    case ENFILE:
-        return MCDS__WHY(NO_DESCRIPTORS);
-    case ENOMEM:
-    case ENOBUFS:
-        return MCDS__WHY(NO_MEMORY_FOR_CONNECTION);
-    default:
-        return MCDS__WHY(CONNECTION_BROKE);
-    }
+    static const struct mcds__code_reason list[] = {
+        {ECONNREFUSED, MCDS__WHY(CONNECTION_REFUSED)},
+        {ECONNRESET, MCDS__WHY(CONNECTION_CLOSED)},
+        {EPIPE, MCDS__WHY(CONNECTION_CLOSED)},
+        {EAGAIN,
+         MCDS__WHY(NOT_ACCEPTING)}, /* of connect() to a unix socket whose queue is full */
+        {ENOENT, MCDS__WHY(NO_SOCKET_FILE)},
+        {EACCES, MCDS__WHY(PERMISSION_DENIED)},
+        {EPERM, MCDS__WHY(PERMISSION_DENIED)},
+        {EHOSTUNREACH, MCDS__WHY(NO_ROUTE)},
+        {ENETUNREACH, MCDS__WHY(NO_NETWORK)},
+        {ETIMEDOUT, MCDS__WHY(HOST_SILENT)},
+        {EMFILE, MCDS__WHY(NO_DESCRIPTORS)},
+        {ENFILE, MCDS__WHY(NO_DESCRIPTORS)},
+        {ENOMEM, MCDS__WHY(NO_MEMORY_FOR_CONNECTION)},
+        {ENOBUFS, MCDS__WHY(NO_MEMORY_FOR_CONNECTION)},
+        {0, MCDS__WHY(CONNECTION_BROKE)},
+    };
+    return mcds__reason_of(error, list, sizeof list / sizeof list[0]);
 }
 
 void mcds__socket_init(struct mcds__socket *sock, const mcds_env *env)
@@ -169,7 +161,14 @@ static bool open_unix(struct mcds__socket *sock, const char *path)
     if (length >= sizeof address.sun_path)
         return memcached_socket_fail(sock, MCDS__WHY(LONG_SOCKET_PATH));
     memcpy(address.sun_path, path, length + 1);
-    return begin_connect(sock, AF_UNIX, (const struct sockaddr *)&address, sizeof address);
+    if (begin_connect(sock, AF_UNIX, (const struct sockaddr *)&address, sizeof address))
+        return true;
+    assert(sock->fd < 0 && sock->trouble != NULL);
+    struct stat status;
+    if (sock->trouble == MCDS__WHY(CONNECTION_REFUSED) && stat(path, &status) == 0 &&
+        !S_ISSOCK(status.st_mode))
+        sock->trouble = MCDS__WHY(NOT_A_SOCKET);
+    return false;
 }
 
 bool mcds__socket_open(struct mcds__socket *sock, const struct mcds__address *address,
@@ -183,13 +182,14 @@ bool mcds__socket_open(struct mcds__socket *sock, const struct mcds__address *ad
     (void)snprintf(port, sizeof port, "%u", (unsigned)address->port);
     if (getaddrinfo(address->host, port, &hints, &sock->found) != 0) {
         sock->found = NULL;
-        return memcached_socket_fail(sock, MCDS__WHY(UNKNOWN_HOST));
+        bool is_path = strstr(address->host, ".sock") != NULL;
+        return memcached_socket_fail(sock, is_path ? MCDS__WHY(RELATIVE_PATH)
+                                                   : MCDS__WHY(UNKNOWN_HOST));
     }
     return choose_addresses(sock, avoided) && try_addresses(sock);
 }
 
-/* A connected socket blocks, so that one call can wait and receive; all other calls pass
- * MSG_DONTWAIT. */
+/* A connected socket blocks: one call waits and receives; all others pass MSG_DONTWAIT. */
 static bool begin_stream(struct mcds__socket *sock)
 {
     sock->receive_ms = 0;
@@ -257,6 +257,13 @@ bool mcds__socket_is_local(const struct mcds__socket *sock)
            (IN6_IS_ADDR_V4MAPPED(&address.sin6_addr) && bytes[12] == IN_LOOPBACKNET);
 }
 
+/* Whether bytes have arrived: a server that hangs up may have said why. */
+static bool has_more(const struct mcds__socket *sock)
+{
+    char byte;
+    return recv(sock->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 bool mcds__socket_send(struct mcds__socket *sock)
 {
     mcds_buffer *out = &sock->out;
@@ -267,8 +274,11 @@ bool mcds__socket_send(struct mcds__socket *sock)
             continue;
         if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return true;
-        if (sent < 0)
-            return memcached_socket_fail(sock, memcached_socket_trouble_of(errno));
+        if (sent < 0) {
+            int error = errno;
+            return has_more(sock) ||
+                   memcached_socket_fail(sock, memcached_socket_trouble_of(error));
+        }
         sock->out_sent += (size_t)sent;
         assert(sock->out_sent <= out->length);
         sock->sent += (uint64_t)sent;
@@ -349,11 +359,11 @@ static int milliseconds_of(int64_t timeout_ns)
  * kind. */
 static bool wait_by_receiving(struct mcds__socket *sock, int64_t timeout_ns, uint8_t *ready_out)
 {
-    int timeout_ms = milliseconds_of(timeout_ns);
     bool is_unix = sock->found == NULL;
-    if (is_unix || sock->connecting || mcds__socket_wants_to_send(sock) || timeout_ms == 0 ||
+    if (is_unix || sock->connecting || mcds__socket_wants_to_send(sock) || timeout_ns <= 0 ||
         sock->has_received || !memcached_socket_make_room(sock, 1))
         return false;
+    int timeout_ms = milliseconds_of(timeout_ns);
     if (timeout_ms != sock->receive_ms) {
         struct timeval limit = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
         if (setsockopt(sock->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0)

@@ -52,13 +52,11 @@ bool mcds__socket_pass_over(struct mcds__socket *socket);
 int64_t mcds__socket_share_ns(const struct mcds__socket *socket, int64_t left_ns);
 /* The family of the address being tried. */
 int mcds__socket_family(const struct mcds__socket *socket);
-/* Whether the server of a connected socket is on this machine: a unix socket or a loopback
- * address. */
+/* Whether a connected socket's server is on this machine: a unix socket or a loopback address. */
 bool mcds__socket_is_local(const struct mcds__socket *socket);
 /* Send the bytes in `out`, as far as the socket accepts them. False: broken. */
 bool mcds__socket_send(struct mcds__socket *socket);
-/* Receive what has arrived, with space for at least `needed` bytes. False: broken, or closed by
- * the server. */
+/* Receive what has arrived, with space for at least `needed` bytes. False: broken or closed. */
 bool mcds__socket_receive(struct mcds__socket *socket, size_t needed);
 /* Whether an idle socket is unchanged: open, and no unrequested byte has arrived. */
 bool mcds__socket_is_quiet(struct mcds__socket *socket);
@@ -79,8 +77,7 @@ enum mcds__socket_ready {
  * loop; -1: the system has no more. */
 int mcds__socket_watcher(void);
 void mcds__socket_watcher_close(int watcher);
-/* Watch an open socket for what it waits for, or for nothing if not `busy`. False: the system
- * refuses. */
+/* Watch an open socket for what it waits for; nothing if not `busy`. False: refused. */
 bool mcds__socket_watch(struct mcds__socket *socket, int watcher, bool busy);
 
 #define MCDS__WAIT_MAX 256

@@ -37,8 +37,7 @@ static size_t prefix(const struct mcds__items *items)
     return items->bytes_max > 0 ? sizeof(struct links) : 0;
 }
 
-/* A value that grows by appends is not copied each time: above the first sizes it reserves up
- * to an eighth. */
+/* A value that grows by appends is not copied each time: a longer one reserves up to an eighth. */
 static size_t with_room(size_t size)
 {
     size_t step = ROOM_FROM / 8;
@@ -171,8 +170,7 @@ static bool memory_items_begin(struct mcds__items *items)
     return items->buckets != NULL;
 }
 
-/* Evict the least recently used items, but never `keep`, until `more` bytes fit under the
- * limit. */
+/* Evict the least recently used items, but never `keep`, until there is room for `more` bytes. */
 static bool memory_items_make_room(struct mcds__items *items, uint64_t more,
                                    const struct mcds__item *keep)
 {
@@ -355,8 +353,7 @@ void mcds__items_set_expiry(struct mcds__items *items, struct mcds__item *item,
     note_due(items, expires_ms);
 }
 
-/* Remove an item whose cell is held: it stays in its bucket, invisible, for the next item of
- * its key. */
+/* Remove an item whose cell is held: it stays in its bucket, hidden, for the next of its key. */
 static void bury(struct mcds__items *items, struct mcds__item *item)
 {
     uint64_t number;

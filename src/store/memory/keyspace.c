@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/environment.h"
-#include "base/number.h"
-#include "base/reason.h"
+#include "store/command.h"
 #include "store/memory/items.h"
 
 struct mcds__keyspace {
@@ -70,8 +69,7 @@ static struct mcds__item *memory_keyspace_settle(struct mcds__items *items,
     return item;
 }
 
-/* Find an item. If it has an open cell, the cell is closed and its number written into the
- * item. */
+/* Find an item. If it has an open cell, that is closed and its number written into the item. */
 static struct mcds__item *memory_keyspace_find(struct mcds__keyspace *keyspace, mcds_bytes key,
                                                uint64_t hash, int64_t now_ms,
                                                uint64_t *cas_next)
@@ -92,31 +90,30 @@ static void changed(struct mcds__item *item, mcds_reply *reply,
     reply->outcome = MCDS_OUT_OK;
 }
 
+/* The token of the item; NULL: only its connection. */
+static mcds_cas_token memory_keyspace_token_of(const struct mcds__item *item,
+                                               const struct mcds__keyspace_context *context)
+{
+    return (mcds_cas_token){item != NULL ? item->cas : 0, context->connection};
+}
+
+static mcds_bytes memory_keyspace_value_of(struct mcds__item *item)
+{
+    return (mcds_bytes){mcds__item_value(item), item->value_length};
+}
+
 static void memory_keyspace_get(struct mcds__item *item, mcds_request *request,
                                 const struct mcds__keyspace_context *context)
 {
-    mcds_reply *reply = &request->reply;
     if (item == NULL) {
-        reply->outcome = MCDS_OUT_MISS;
+        request->reply.outcome = MCDS_OUT_MISS;
         return;
     }
     assert(item->expires_ms > context->now_ms);
-    if (context->values != NULL && !(request->options & MCDS_NO_VALUE)) {
-        reply->value_at = context->values->length;
-        if (!mcds_buffer_append(context->values, mcds__item_value(item), item->value_length)) {
-            reply->outcome = MCDS_OUT_NO_BUFFER;
-            reply->detail = MCDS__WHY(NO_MEMORY_FOR_VALUE);
-            return;
-        }
-    }
-    reply->outcome = MCDS_OUT_OK;
-    reply->flags = item->flags;
-    reply->value_length = item->value_length;
-    reply->cas = (mcds_cas_token){item->cas, context->connection};
-    if (request->options & MCDS_WANT_TTL)
-        reply->ttl_ms = item->expires_ms == MCDS__ITEM_NEVER
-                            ? MCDS_TTL_NEVER
-                            : item->expires_ms - context->now_ms;
+    int64_t ttl_ms = item->expires_ms == MCDS__ITEM_NEVER ? MCDS_TTL_NEVER
+                                                          : item->expires_ms - context->now_ms;
+    mcds__command_show(request, memory_keyspace_value_of(item), item->flags,
+                       memory_keyspace_token_of(item, context), ttl_ms, context->values);
 }
 
 /* Store value, flags and ttl of the request in `item`, or in a new item. */
@@ -179,13 +176,6 @@ static void memory_keyspace_extend(struct mcds__keyspace *keyspace, struct mcds_
     reply->value_length = item->value_length;
 }
 
-static uint64_t memory_keyspace_sum(const mcds_request *request, uint64_t number)
-{
-    if (request->command == MCDS_INCR)
-        return number + request->delta;
-    return number > request->delta ? number - request->delta : 0;
-}
-
 /* INCR and DECR keep ttl and flags. */
 static void memory_keyspace_count(struct mcds__keyspace *keyspace, struct mcds__item *item,
                                   mcds_request *request, uint64_t hash,
@@ -193,17 +183,11 @@ static void memory_keyspace_count(struct mcds__keyspace *keyspace, struct mcds__
 {
     mcds_reply *reply = &request->reply;
     struct mcds__items *items = &keyspace->items;
-    uint64_t number = 0;
-    if (item == NULL && !(request->options & MCDS_CREATE)) {
-        reply->outcome = MCDS_OUT_MISS;
+    uint64_t number;
+    mcds_bytes value = item != NULL ? memory_keyspace_value_of(item) : (mcds_bytes){NULL, 0};
+    reply->outcome = mcds__command_count(request, item != NULL, value, &number);
+    if (reply->outcome != MCDS_OUT_NONE)
         return;
-    }
-    if (item != NULL &&
-        !mcds__parse_stored_u64(mcds__item_value(item), item->value_length, &number)) {
-        reply->outcome = MCDS_OUT_NOT_NUMERIC;
-        return;
-    }
-    number = item != NULL ? memory_keyspace_sum(request, number) : request->initial;
     uint32_t length = (uint32_t)mcds__u64_digits(number);
     bool is_new = item == NULL;
     if (is_new)
@@ -223,59 +207,14 @@ static void memory_keyspace_count(struct mcds__keyspace *keyspace, struct mcds__
     changed(item, reply, context);
 }
 
-/* The answer if the request's cas token does not match; MCDS_OUT_NONE if it matches. */
-static mcds_outcome memory_keyspace_compare(const struct mcds__item *item,
-                                            const mcds_request *request,
-                                            const struct mcds__keyspace_context *context)
-{
-    if (request->cas.connection != context->connection)
-        return MCDS_OUT_EXISTS;
-    if (item == NULL)
-        return MCDS_OUT_MISS;
-    return item->cas == request->cas.unique ? MCDS_OUT_NONE : MCDS_OUT_EXISTS;
-}
-
-static void delete (struct mcds__keyspace *keyspace, struct mcds__item *item,
-                    mcds_request *request, const struct mcds__keyspace_context *context)
-{
-    mcds_outcome outcome = item == NULL ? MCDS_OUT_MISS : MCDS_OUT_NONE;
-    if (request->cas.connection != 0)
-        outcome = memory_keyspace_compare(item, request, context);
-    if (outcome == MCDS_OUT_NONE) {
-        mcds__items_remove(&keyspace->items, item);
-        outcome = MCDS_OUT_OK;
-    }
-    request->reply.outcome = outcome;
-}
-
 /* TOUCH keeps the cas token. */
 static void memory_keyspace_touch(struct mcds__keyspace *keyspace, struct mcds__item *item,
                                   mcds_request *request,
                                   const struct mcds__keyspace_context *context)
 {
-    if (item != NULL) {
-        mcds__items_count_loss(&keyspace->items);
-        mcds__items_set_expiry(&keyspace->items, item, expiry(request->ttl_ms, context));
-    }
-    request->reply.outcome = item != NULL ? MCDS_OUT_OK : MCDS_OUT_MISS;
-}
-
-/* SET, ADD, REPLACE, CAS. */
-static void memory_keyspace_store_if(struct mcds__keyspace *keyspace, struct mcds__item *item,
-                                     mcds_request *request, uint64_t hash,
-                                     const struct mcds__keyspace_context *context)
-{
-    mcds_outcome outcome = MCDS_OUT_NONE;
-    if (request->command == MCDS_CAS)
-        outcome = memory_keyspace_compare(item, request, context);
-    else if (request->command == MCDS_ADD && item != NULL)
-        outcome = MCDS_OUT_NOT_STORED;
-    else if (request->command == MCDS_REPLACE && item == NULL)
-        outcome = MCDS_OUT_NOT_STORED;
-    if (outcome == MCDS_OUT_NONE)
-        memory_keyspace_store(keyspace, item, request, hash, context);
-    else
-        request->reply.outcome = outcome;
+    mcds__items_count_loss(&keyspace->items);
+    mcds__items_set_expiry(&keyspace->items, item, expiry(request->ttl_ms, context));
+    request->reply.outcome = MCDS_OUT_OK;
 }
 
 static bool takes_value(mcds_command command)
@@ -294,6 +233,11 @@ void mcds__keyspace_execute(struct mcds__keyspace *keyspace, mcds_request *reque
         mcds__items_work(&keyspace->items, context->now_ms);
     struct mcds__item *item = memory_keyspace_find(keyspace, request->key, hash,
                                                    context->now_ms, context->cas_next);
+    mcds_reply *reply = &request->reply;
+    reply->outcome = mcds__command_refusal(request, item != NULL,
+                                           memory_keyspace_token_of(item, context));
+    if (reply->outcome != MCDS_OUT_NONE)
+        return;
     switch (request->command) {
     case MCDS_GET:
         memory_keyspace_get(item, request, context);
@@ -302,7 +246,7 @@ void mcds__keyspace_execute(struct mcds__keyspace *keyspace, mcds_request *reque
     case MCDS_ADD:
     case MCDS_REPLACE:
     case MCDS_CAS:
-        memory_keyspace_store_if(keyspace, item, request, hash, context);
+        memory_keyspace_store(keyspace, item, request, hash, context);
         return;
     case MCDS_APPEND:
     case MCDS_PREPEND:
@@ -313,13 +257,14 @@ void mcds__keyspace_execute(struct mcds__keyspace *keyspace, mcds_request *reque
         memory_keyspace_count(keyspace, item, request, hash, context);
         return;
     case MCDS_DELETE:
-        delete (keyspace, item, request, context);
+        mcds__items_remove(&keyspace->items, item);
+        reply->outcome = MCDS_OUT_OK;
         return;
     case MCDS_TOUCH:
         memory_keyspace_touch(keyspace, item, request, context);
         return;
     }
-    request->reply.outcome = MCDS_OUT_UNSUPPORTED;
+    reply->outcome = MCDS_OUT_UNSUPPORTED;
 }
 
 bool mcds__keyspace_peek(struct mcds__keyspace *keyspace, mcds_bytes key, uint64_t hash,
@@ -335,13 +280,13 @@ bool mcds__keyspace_peek(struct mcds__keyspace *keyspace, mcds_bytes key, uint64
         return true;
     if (item->expires_ms != MCDS__ITEM_NEVER)
         return false;
-    *value_out = (mcds_bytes){mcds__item_value(item), item->value_length};
+    *value_out = memory_keyspace_value_of(item);
     *reply_out = (mcds_reply){
         .outcome = MCDS_OUT_OK,
         .flags = item->flags,
         .ttl_ms = MCDS_TTL_NEVER,
         .value_length = item->value_length,
-        .cas = {item->cas, context->connection},
+        .cas = memory_keyspace_token_of(item, context),
     };
     return true;
 }

@@ -66,8 +66,7 @@ bool mcds__keyspace_evict(struct mcds__keyspace *keyspace, mcds_bytes key, uint6
 bool mcds__keyspace_evict_any(struct mcds__keyspace *keyspace, uint64_t choice);
 void mcds__keyspace_flush(struct mcds__keyspace *keyspace);
 
-/* The number of items and their cost in bytes, including expired items that were not swept
- * yet. */
+/* The number of items and their cost in bytes, with expired items that were not swept yet. */
 uint64_t mcds__keyspace_count(const struct mcds__keyspace *keyspace);
 uint64_t mcds__keyspace_bytes(const struct mcds__keyspace *keyspace);
 /* Visit the living keys until `visit` returns false. Returns false if it did. */

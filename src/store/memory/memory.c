@@ -81,8 +81,7 @@ static void free_memory(struct memory *memory)
     mcds__free(&env, memory);
 }
 
-/* The largest number of stripes that leaves each enough bytes for several of the largest
- * values. */
+/* The largest number of stripes that leaves each room for several of the largest values. */
 static uint32_t choose_stripes(uint64_t bytes_max)
 {
     uint32_t stripes = STRIPES_MAX;
@@ -162,15 +161,13 @@ static int memory_join(struct memory *memory, const struct memory *wanted)
     bool strictness_differs = memory->strict != wanted->strict;
     if (strictness_differs || memory->bytes_max != wanted->bytes_max)
         return mcds__fail_saying(
-            &(const mcds_error){.result = MCDS_INVALID,
-                                .cause = MCDS_CAUSE_OPTION_DIFFERS,
-                                .noun = "store",
-                                .option = strictness_differs ? "strict" : "bytes",
-                                .wanted_max = mcds__clamped(
-                                    strictness_differs ? wanted->strict : wanted->bytes_max),
-                                .found_number = mcds__clamped(
-                                    strictness_differs ? memory->strict : memory->bytes_max),
-                                .peer = memory->peer},
+            MCDS__ERROR(MCDS_INVALID, OPTION_DIFFERS, .noun = "store",
+                        .option = strictness_differs ? "strict" : "bytes",
+                        .wanted_max = mcds__clamped(strictness_differs ? wanted->strict
+                                                                       : wanted->bytes_max),
+                        .found_number = mcds__clamped(strictness_differs ? memory->strict
+                                                                         : memory->bytes_max),
+                        .peer = memory->peer),
             "it is open in this process with strict=%d bytes=%llu; open it with the same "
             "options",
             memory->strict, (unsigned long long)memory->bytes_max);
@@ -384,8 +381,7 @@ static bool memory_remains(void *backend, mcds_bytes key, uint64_t *mark)
     return *mark == before;
 }
 
-/* With a limit, an addition to a cell would not count as a use, and the item could be
- * evicted. */
+/* With a limit, an addition to a cell would be no use of the item, which could be evicted. */
 struct mcds__cell *mcds__memory_open_cell(void *backend, mcds_bytes key,
                                           struct mcds__cell *cell)
 {

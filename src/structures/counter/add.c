@@ -190,35 +190,34 @@ static enum mcds__step step_add(struct mcds__operation *operation)
     }
 }
 
-static const struct mcds__operation_kind add_kind = {"counter", "add",
-                                                     sizeof(struct counter_add), step_add};
+static const struct mcds__operation_kind add_kind = {
+    "counter", "add", sizeof(struct counter_add), step_add, NULL};
 
 static int check_add(const mcds_counter *counter, int64_t delta, const int64_t *value_out)
 {
     if (counter == NULL)
         return mcds__fail_missing("counter", "add", "a counter");
     if (delta >= MCDS_COUNTER_MAX || delta <= -MCDS_COUNTER_MAX)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = counter->name,
-                          .verb = "add", .option = "delta", .wanted = "below 2^61",
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE,
+                          MCDS__CALL(&add_kind, counter->handle.name), .option = "delta",
                           .wanted_min = -MCDS_COUNTER_MAX + 1,
                           .wanted_max = MCDS_COUNTER_MAX - 1, .found_number = delta);
     if (delta < 0 && counter->replica == NULL && !mcds__counter_is_signed(counter))
-        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(UNSIGNED), .noun = "counter",
-                              .name = counter->name, .verb = "add");
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(UNSIGNED),
+                              MCDS__CALL(&add_kind, counter->handle.name));
     if (value_out != NULL && (counter->stripes > 1 || counter->replica != NULL))
         return mcds__fail_why(MCDS_INVALID,
                               counter->replica != NULL ? MCDS__WHY(VALUE_OF_EXACT)
                                                        : MCDS__WHY(VALUE_OF_STRIPED),
-                              .noun = "counter", .name = counter->name, .verb = "add");
+                              MCDS__CALL(&add_kind, counter->handle.name));
     return MCDS_OK;
 }
 
-static void begin_add(struct counter_add *add, mcds_counter *counter, uint32_t stripe,
-                      int64_t delta, int64_t *value_out)
+static void prepare_add(struct counter_add *add, mcds_counter *counter, uint32_t stripe,
+                        int64_t delta, int64_t *value_out)
 {
     assert(stripe < counter->stripes);
     assert(delta < MCDS_COUNTER_MAX && delta > -MCDS_COUNTER_MAX);
-    mcds__operation_begin(&add->base, &add_kind, counter->store, counter->name, 0);
     mcds__settings_check_begin(&add->check, &counter->settings, true, &add->base);
     add->counter = counter;
     add->delta = delta;
@@ -228,28 +227,24 @@ static void begin_add(struct counter_add *add, mcds_counter *counter, uint32_t s
     add->stage = ADD_BEGIN;
     add->read_stage = 0;
     struct mcds__tally_hit *hit = &add->hit;
-    hit->key = mcds__key_bytes(&counter->keys[add->stripe]);
-    hit->delta = delta < 0 ? (uint64_t)-delta : (uint64_t)delta;
+    mcds__tally_hit_init(hit, mcds__key_bytes(&counter->keys[stripe]),
+                         delta < 0 ? (uint64_t)-delta : (uint64_t)delta, counter->ttl_ms);
     hit->down = delta < 0;
     hit->want_incarnation = mcds__counter_is_strict(counter);
     hit->must_exist = mcds__counter_is_strict(counter) &&
                       mcds__tally_was_seen(&counter->incarnations[add->stripe], 0);
     hit->initial = mcds__counter_is_signed(counter) ? MCDS__COUNTER_BIAS : 0;
-    hit->ttl_ms = counter->ttl_ms;
-    hit->incarnation = 0;
-    hit->born = false;
-    hit->stage = 0;
-    hit->creations = 0;
 }
 
 /* An addition to a cell that has left the range. */
 static int take_back_here(mcds_counter *counter, uint32_t stripe, int64_t delta)
 {
     struct counter_add add;
-    begin_add(&add, counter, stripe, delta, NULL);
+    (void)mcds__call_begin(&add.base, &add_kind, &counter->handle, NULL, NULL);
+    prepare_add(&add, counter, stripe, delta, NULL);
     add.check.is_done = true;
     begin_take_back(&add);
-    return mcds__launch(&add.base, NULL, 0);
+    return mcds__call_launch(&add.base, NULL);
 }
 
 /* Adds without an operation: a waiting call on a store in this process, to a counter that exists.
@@ -271,38 +266,38 @@ static bool add_here(mcds_counter *counter, int64_t delta, int64_t *value_out, i
         *result = take_back_here(counter, stripe, delta);
         return true;
     }
-    mcds__describe_failure(&add_kind, counter->name, *result, NULL, detail, NULL);
+    mcds__describe_failure(&add_kind, counter->handle.name, *result, NULL, detail, NULL);
     return true;
 }
 
-static int counter_add_launch(struct counter_add *add, mcds_counter *counter, int64_t delta,
-                              int64_t *value_out, mcds_pipeline *pipeline, uint64_t tag)
+static int counter_add_launch(mcds_counter *counter, int64_t delta, int64_t *value_out,
+                              const struct mcds__start *start)
 {
     int result = check_add(counter, delta, value_out);
     if (result == MCDS_OK && counter->replica != NULL) /* it adds up in memory */
-        result = mcds__store_check_process(counter->store);
+        result = mcds__store_check_process(counter->handle.store);
     if (result != MCDS_OK)
         return result;
     if (counter->replica != NULL)
-        return mcds__exact_add(counter, delta, add == NULL, pipeline, tag);
-    if (add != NULL && add_here(counter, delta, value_out, &result))
+        return mcds__exact_add(counter, delta, start);
+    if (start == NULL && add_here(counter, delta, value_out, &result))
         return result;
-    if (add == NULL)
-        add = mcds__pipeline_new(pipeline, &counter->handle, &add_kind, &result);
+    struct counter_add own;
+    struct counter_add *add = mcds__call_begin(&own.base, &add_kind, &counter->handle, start,
+                                               &result);
     if (add == NULL)
         return result;
-    begin_add(add, counter, choose_stripe(counter), delta, value_out);
-    return mcds__launch(&add->base, pipeline, tag);
+    prepare_add(add, counter, choose_stripe(counter), delta, value_out);
+    return mcds__call_launch(&add->base, start);
 }
 
 int mcds_counter_add(mcds_counter *counter, int64_t delta, int64_t *value_out)
 {
-    struct counter_add add;
-    return counter_add_launch(&add, counter, delta, value_out, NULL, 0);
+    return counter_add_launch(counter, delta, value_out, NULL);
 }
 
 int mcds_counter_add_start(mcds_counter *counter, int64_t delta, int64_t *value_out,
                            mcds_pipeline *pipeline, uint64_t tag)
 {
-    return counter_add_launch(NULL, counter, delta, value_out, pipeline, tag);
+    return counter_add_launch(counter, delta, value_out, MCDS__START(pipeline, tag));
 }

@@ -19,12 +19,12 @@ static struct mcds__cell *open_cell(mcds_counter *counter, uint32_t stripe,
 {
     assert(stripe < counter->stripes);
     mcds_bytes key = mcds__key_bytes(&counter->keys[stripe]);
-    struct mcds__cell *cell = mcds__store_open_cell(counter->store, key, held);
+    struct mcds__cell *cell = mcds__store_open_cell(counter->handle.store, key, held);
     if (cell == NULL || held != NULL)
         return cell;
     /* When two threads have acquired the cell at once, one releases it. */
     if (!atomic_compare_exchange_strong(&counter->cells[stripe], &held, cell))
-        mcds__store_release_cell(counter->store, key);
+        mcds__store_release_cell(counter->handle.store, key);
     return cell;
 }
 
@@ -81,5 +81,5 @@ void mcds__counter_release_cells(mcds_counter *counter)
     assert(counter->stripes <= MCDS__STRIPES_MAX);
     for (uint32_t i = 0; i < counter->stripes; i++)
         if (atomic_load(&counter->cells[i]) != NULL)
-            mcds__store_release_cell(counter->store, mcds__key_bytes(&counter->keys[i]));
+            mcds__store_release_cell(counter->handle.store, mcds__key_bytes(&counter->keys[i]));
 }

@@ -22,7 +22,7 @@
 _Static_assert(MCDS__COUNTER_BIAS + 2 * (uint64_t)MCDS_COUNTER_MAX - 1 <= INT64_MAX,
                "an add that leaves the range must still be a number to every memcached");
 
-uint32_t mcds__counter_key_count(const mcds_counter *counter)
+static uint32_t key_count(const mcds_counter *counter)
 {
     return counter->stripes > 1 ? counter->stripes + 1 : 1;
 }
@@ -139,7 +139,7 @@ static enum mcds__step counter_step_get(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind get_kind = {
-    "counter", "get", sizeof(struct counter_get), counter_step_get};
+    "counter", "get", sizeof(struct counter_get), counter_step_get, NULL};
 
 struct sight {
     bool there;
@@ -163,11 +163,11 @@ static bool see_number(mcds_counter *counter, struct sight *sight)
     if (mcds__counter_cell_read(counter, &sight->stored, &sight->incarnation))
         return true;
     mcds_bytes key = mcds__key_bytes(&counter->keys[0]);
-    return mcds__store_peek(counter->store, key, counter_take_number, sight) && sight->there;
+    return mcds__store_peek(counter->handle.store, key, counter_take_number, sight) &&
+           sight->there;
 }
 
-/* Reads without an operation: a waiting call on a store in this process. False: use an
- * operation. */
+/* Reads without an operation: a waiting call on a store in this process. False: it cannot. */
 static bool get_here(mcds_counter *counter, mcds_counter_value *value_out)
 {
     struct sight sight;
@@ -182,9 +182,8 @@ static bool get_here(mcds_counter *counter, mcds_counter_value *value_out)
     return true;
 }
 
-static int counter_launch_get(struct counter_get *get, mcds_counter *counter,
-                              mcds_counter_value *value_out, mcds_pipeline *pipeline,
-                              uint64_t tag)
+static int counter_launch_get(mcds_counter *counter, mcds_counter_value *value_out,
+                              const struct mcds__start *start)
 {
     int result = mcds__counter_check(counter, value_out, "get");
     if (result == MCDS_OK)
@@ -192,32 +191,31 @@ static int counter_launch_get(struct counter_get *get, mcds_counter *counter,
     if (result != MCDS_OK)
         return result;
     if (counter->replica != NULL)
-        return mcds__exact_get(counter, value_out, get == NULL, pipeline, tag);
-    if (get != NULL && get_here(counter, value_out))
+        return mcds__exact_get(counter, value_out, start);
+    if (start == NULL && get_here(counter, value_out))
         return MCDS_OK;
-    if (get == NULL)
-        get = mcds__pipeline_new(pipeline, &counter->handle, &get_kind, &result);
+    struct counter_get own;
+    struct counter_get *get = mcds__call_begin(&own.base, &get_kind, &counter->handle, start,
+                                               &result);
     if (get == NULL)
         return result;
-    mcds__operation_begin(&get->base, &get_kind, counter->store, counter->name, 0);
     mcds__settings_check_begin(&get->check, &counter->settings, false, &get->base);
     get->counter = counter;
     get->value_out = value_out;
     get->seen = mcds__counter_seen(counter);
     get->stage = 0;
-    return mcds__launch(&get->base, pipeline, tag);
+    return mcds__call_launch(&get->base, start);
 }
 
 int mcds_counter_get(mcds_counter *counter, mcds_counter_value *value_out)
 {
-    struct counter_get get;
-    return counter_launch_get(&get, counter, value_out, NULL, 0);
+    return counter_launch_get(counter, value_out, NULL);
 }
 
 int mcds_counter_get_start(mcds_counter *counter, mcds_counter_value *value_out,
                            mcds_pipeline *pipeline, uint64_t tag)
 {
-    return counter_launch_get(NULL, counter, value_out, pipeline, tag);
+    return counter_launch_get(counter, value_out, MCDS__START(pipeline, tag));
 }
 
 struct counter_drop {
@@ -271,8 +269,8 @@ static enum mcds__step counter_step_drop(struct mcds__operation *operation)
     mcds_counter *counter = drop->counter;
     if (!mcds__settings_check_step(&drop->check, operation, &step) || !check_form(drop, &step))
         return step;
-    step = mcds__tally_drop_step(drop->requests, counter->keys,
-                                 mcds__counter_key_count(counter), &drop->stage, operation);
+    step = mcds__tally_drop_step(drop->requests, counter->keys, key_count(counter),
+                                 &drop->stage, operation);
     if (step != MCDS__DONE || operation->result < 0)
         return step;
     for (uint32_t i = 0; i < counter->stripes; i++)
@@ -283,38 +281,29 @@ static enum mcds__step counter_step_drop(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind drop_kind = {
-    "counter", "drop", sizeof(struct counter_drop), counter_step_drop};
+    "counter", "drop", sizeof(struct counter_drop), counter_step_drop, NULL};
 
-static int counter_launch_drop(struct counter_drop *drop, mcds_counter *counter,
-                               mcds_pipeline *pipeline, uint64_t tag)
+int mcds_counter_drop_start(mcds_counter *counter, mcds_pipeline *pipeline, uint64_t tag)
 {
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
     int result = mcds__counter_check(counter, counter, "drop");
     if (result != MCDS_OK)
         return result;
     if (counter->replica != NULL)
-        return mcds__exact_drop(counter, drop == NULL, pipeline, tag);
-    if (drop == NULL)
-        drop = mcds__pipeline_new(pipeline, &counter->handle, &drop_kind, &result);
+        return mcds__exact_drop(counter, start);
+    struct counter_drop own;
+    struct counter_drop *drop = mcds__call_begin_zero(&own.base, &drop_kind, &counter->handle,
+                                                      start, &result);
     if (drop == NULL)
         return result;
-    mcds__operation_begin(&drop->base, &drop_kind, counter->store, counter->name, 0);
     mcds__settings_check_begin(&drop->check, &counter->settings, false, &drop->base);
     drop->counter = counter;
-    drop->is_checked = false;
-    drop->check_stage = 0;
-    drop->stage = 0;
-    return mcds__launch(&drop->base, pipeline, tag);
+    return mcds__call_launch(&drop->base, start);
 }
 
 int mcds_counter_drop(mcds_counter *counter)
 {
-    struct counter_drop drop;
-    return counter_launch_drop(&drop, counter, NULL, 0);
-}
-
-int mcds_counter_drop_start(mcds_counter *counter, mcds_pipeline *pipeline, uint64_t tag)
-{
-    return counter_launch_drop(NULL, counter, pipeline, tag);
+    return mcds_counter_drop_start(counter, MCDS__WAIT, 0);
 }
 
 static bool is_exact(const mcds_counter_options *options)
@@ -331,30 +320,20 @@ static uint32_t pause_of(uint32_t flush_ms)
 
 static int check_counter_options(const char *name, const mcds_counter_options *options)
 {
-    if ((options->flags & ~FLAGS) != 0)
-        return mcds__fail(MCDS_INVALID, UNKNOWN_VALUE, .noun = "counter", .name = name,
-                          .option = "flags", .wanted_max = FLAGS,
-                          .found_number = options->flags);
-    if (options->stripes > MCDS__STRIPES_MAX)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = name,
-                          .option = "stripes", .wanted_max = MCDS__STRIPES_MAX,
-                          .found_number = options->stripes);
-    if (options->copies > MCDS__REPLICA_COPIES_MAX)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = name,
-                          .option = "copies", .wanted_max = MCDS__REPLICA_COPIES_MAX,
-                          .found_number = options->copies);
-    if (is_exact(options) && (options->stripes > 1 || options->ttl_ms > 0))
+    const uint32_t flush_ms = options->flush_ms;
+    const struct mcds__given list[] = {
+        {MCDS_CAUSE_UNKNOWN_VALUE, "flags", options->flags, 0, FLAGS},
+        {MCDS_CAUSE_OUT_OF_RANGE, "stripes", options->stripes, 0, MCDS__STRIPES_MAX},
+        {MCDS_CAUSE_OUT_OF_RANGE, "copies", options->copies, 0, MCDS__REPLICA_COPIES_MAX},
+        {MCDS_CAUSE_OUT_OF_RANGE, "flush_ms",
+         flush_ms != MCDS_COUNTER_FLUSH_EACH ? flush_ms : 0, 0, FLUSH_MS_MAX},
+        {MCDS_CAUSE_OUT_OF_RANGE, "ttl_ms", options->ttl_ms, 0, TTL_MS_MAX},
+    };
+    int result = mcds__check_given("counter", name, NULL, list, sizeof list / sizeof list[0]);
+    if (result == MCDS_OK && is_exact(options) && (options->stripes > 1 || options->ttl_ms > 0))
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(EXACT_ALONE), .noun = "counter",
                               .name = name);
-    if (options->flush_ms > FLUSH_MS_MAX && options->flush_ms != MCDS_COUNTER_FLUSH_EACH)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = name,
-                          .option = "flush_ms", .wanted_max = FLUSH_MS_MAX,
-                          .found_number = options->flush_ms);
-    if (options->ttl_ms > TTL_MS_MAX)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "counter", .name = name,
-                          .option = "ttl_ms", .wanted_max = (int64_t)TTL_MS_MAX,
-                          MCDS__FOUND(options->ttl_ms));
-    return MCDS_OK;
+    return result;
 }
 
 static void counter_make_keys(mcds_counter *counter)
@@ -362,14 +341,16 @@ static void counter_make_keys(mcds_counter *counter)
     assert(counter->stripes <= MCDS__STRIPES_MAX);
     struct mcds__key head;
     const struct mcds__setting setting = {.name = "stripes", .number = counter->stripes};
-    mcds__key_begin(&head, mcds__store_ns(counter->store), MCDS__TAG_COUNTER, counter->name);
-    for (uint32_t i = 0; i < mcds__counter_key_count(counter); i++)
+    mcds__key_begin(&head, mcds__store_ns(counter->handle.store), MCDS__TAG_COUNTER,
+                    counter->handle.name);
+    for (uint32_t i = 0; i < key_count(counter); i++)
         counter->keys[i] = head;
     if (counter->stripes > 1)
         for (uint32_t i = 0; i < counter->stripes; i++)
             mcds__key_add_number(&counter->keys[i], i);
-    mcds__settings_init(&counter->settings, mcds__store_env(counter->store), MCDS__KIND_COUNTER,
-                        &head, &setting, counter->stripes > 1, counter->ttl_ms);
+    mcds__settings_init(&counter->settings, mcds__store_env(counter->handle.store),
+                        MCDS__KIND_COUNTER, false, &head, &setting, counter->stripes > 1,
+                        counter->ttl_ms);
     counter->settings.foreign = MCDS__WHY(NO_STRIPES);
 }
 
@@ -379,55 +360,41 @@ static void destroy_counter(struct mcds__handle *handle)
     if (counter->replica != NULL)
         mcds__exact_close(counter);
     mcds__counter_release_cells(counter);
-    const mcds_env *env = mcds__store_env(counter->store);
-    mcds__free(env, counter->name);
-    mcds__free(env, counter);
 }
 
 int mcds_counter_open(mcds_store *store, const char *name, const mcds_counter_options *options,
                       mcds_counter **counter_out)
 {
     mcds_counter_options own;
-    int result = mcds__check_open("counter", NULL, store, name, counter_out);
-    if (result == MCDS_OK)
-        result = mcds__sized_read(MCDS__SIZED_mcds_counter_options, options, &own);
+    int result = mcds__read_options("counter", store, name, counter_out,
+                                    MCDS__SIZED_mcds_counter_options, options, &own);
     if (result == MCDS_OK)
         result = check_counter_options(name, &own);
     if (result != MCDS_OK)
         return result;
-    const mcds_env *env = mcds__store_env(store);
     uint32_t stripes = own.stripes > 0 ? own.stripes : 1;
-    mcds_counter *counter = mcds__allocate_zero(
-        env, sizeof *counter + (stripes + 1) * sizeof counter->keys[0]);
-    char *own_name = mcds__copy_string(env, name);
-    if (counter == NULL || own_name == NULL) {
-        mcds__free(env, counter);
-        mcds__free(env, own_name);
-        return mcds__fail_memory("counter", name, NULL);
-    }
-    counter->store = store;
-    counter->name = own_name;
+    mcds_counter *counter = mcds__handle_open(
+        "counter", store, name, sizeof *counter + (stripes + 1) * sizeof counter->keys[0],
+        destroy_counter);
+    if (counter == NULL)
+        return MCDS_NO_MEMORY;
     counter->flags = own.flags;
     counter->stripes = stripes;
     counter->ttl_ms = own.ttl_ms;
-    counter->seed = mcds__random_u64(env);
+    counter->seed = mcds__random_u64(mcds__store_env(store));
     counter->forks = mcds__forks();
     counter_make_keys(counter);
     counter->flush_ms = pause_of(own.flush_ms);
     if (is_exact(&own))
         result = mcds__exact_open(counter, own.copies > 0 ? own.copies : 1);
-    if (result != MCDS_OK) {
-        mcds__free(env, counter->name);
-        mcds__free(env, counter);
-        return result;
-    }
-    mcds__handle_begin(&counter->handle, store, destroy_counter);
-    *counter_out = counter;
-    return MCDS_OK;
+    if (result != MCDS_OK)
+        mcds_counter_close(counter);
+    else
+        *counter_out = counter;
+    return result;
 }
 
 void mcds_counter_close(mcds_counter *counter)
 {
-    if (counter != NULL)
-        mcds__handle_release(&counter->handle);
+    mcds__handle_release((struct mcds__handle *)counter);
 }

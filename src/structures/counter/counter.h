@@ -16,7 +16,6 @@ enum mcds__counter_form { FORM_UNKNOWN, FORM_PLAIN, FORM_SIGNED };
 
 struct mcds_counter {
     struct mcds__handle handle;
-    mcds_store *store;
     struct mcds__replica
         *replica; /* EXACT: cells, form, settings, incarnations and keys are unused */
     uint32_t flags;
@@ -27,8 +26,7 @@ struct mcds_counter {
     uint32_t flush_ms;     /* 0: each add flushes */
     /* One per stripe after its first use, where the store has cells. */
     _Atomic(struct mcds__cell *) cells[MCDS__STRIPES_MAX];
-    uint64_t seed; /* spreads the threads of many processes over the stripes */
-    char *name;
+    uint64_t seed;                  /* spreads the threads of many processes over the stripes */
     struct mcds__settings settings; /* of several stripes */
     struct mcds__tally_memory incarnations[MCDS__STRIPES_MAX];
     struct mcds__key keys[]; /* one per stripe; for several, followed by that of the settings */
@@ -41,9 +39,6 @@ struct mcds__stripe {
     enum mcds__counter_form form;
     int64_t value;
 };
-
-/* The number of keys of a counter. */
-uint32_t mcds__counter_key_count(const mcds_counter *counter);
 
 /* Decodes a stored number. False: it is outside the ranges of both forms. */
 static inline bool mcds__counter_decode(uint64_t stored, int64_t *value_out,
@@ -103,14 +98,13 @@ static inline int mcds__counter_check(const mcds_counter *counter, const void *o
     return MCDS_OK;
 }
 
-/* The calls of an EXACT counter; `piped` is false for a waiting call. */
+/* The calls of an EXACT counter. */
 int mcds__exact_open(mcds_counter *counter, uint32_t copies);
 void mcds__exact_close(mcds_counter *counter);
-int mcds__exact_add(mcds_counter *counter, int64_t delta, bool piped, mcds_pipeline *pipeline,
-                    uint64_t tag);
-int mcds__exact_get(mcds_counter *counter, mcds_counter_value *value_out, bool piped,
-                    mcds_pipeline *pipeline, uint64_t tag);
-int mcds__exact_drop(mcds_counter *counter, bool piped, mcds_pipeline *pipeline, uint64_t tag);
+int mcds__exact_add(mcds_counter *counter, int64_t delta, const struct mcds__start *start);
+int mcds__exact_get(mcds_counter *counter, mcds_counter_value *value_out,
+                    const struct mcds__start *start);
+int mcds__exact_drop(mcds_counter *counter, const struct mcds__start *start);
 
 static inline bool mcds__counter_is_signed(const mcds_counter *counter)
 {

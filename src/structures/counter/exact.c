@@ -13,18 +13,18 @@ int mcds__exact_open(mcds_counter *counter, uint32_t copies)
 {
     assert(counter->replica == NULL);
     assert(copies > 0 && copies <= MCDS__REPLICA_COPIES_MAX);
-    const mcds_env *env = mcds__store_env(counter->store);
-    mcds_capabilities can;
-    mcds__store_capabilities(counter->store, &can);
+    const mcds_env *env = mcds__store_env(counter->handle.store);
+    const mcds_capabilities can = mcds__store_can(counter->handle.store);
     if (copies > can.places)
         return mcds__fail(MCDS_UNSUPPORTED, FEW_SERVERS, .noun = "counter",
-                          .name = counter->name, .option = "copies", .wanted_max = can.places,
-                          .found_number = copies);
+                          .name = counter->handle.name, .option = "copies",
+                          .wanted_max = can.places, .found_number = copies);
     struct mcds__replica *replica = mcds__allocate_zero(env, sizeof *replica);
-    if (replica == NULL || !mcds__replica_open(replica, env, mcds__store_ns(counter->store),
-                                               counter->name, copies)) {
+    if (replica == NULL ||
+        !mcds__replica_open(replica, env, mcds__store_ns(counter->handle.store),
+                            counter->handle.name, copies)) {
         mcds__free(env, replica);
-        return mcds__fail_memory("counter", counter->name, NULL);
+        return mcds__fail_memory("counter", counter->handle.name, NULL);
     }
     counter->replica = replica;
     return MCDS_OK;
@@ -77,20 +77,27 @@ static void counter_exact_release_flush(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind flush_kind = {
-    "counter", "flush", sizeof(struct counter_flush), counter_exact_step_flush};
+    "counter", "flush", sizeof(struct counter_flush), counter_exact_step_flush,
+    counter_exact_release_flush};
 static const struct mcds__operation_kind add_kind = {
-    "counter", "add", sizeof(struct counter_flush), counter_exact_step_flush};
+    "counter", "add", sizeof(struct counter_flush), counter_exact_step_flush,
+    counter_exact_release_flush};
 
-static void begin_flush(struct counter_flush *flush, const struct mcds__operation_kind *kind,
-                        mcds_counter *counter)
+static struct counter_flush *begin_flush(struct counter_flush *own,
+                                         const struct mcds__operation_kind *kind,
+                                         mcds_counter *counter, const struct mcds__start *start,
+                                         int *result)
 {
-    mcds__operation_begin(&flush->base, kind, counter->store, counter->name, 0);
-    flush->base.release = counter_exact_release_flush;
+    struct counter_flush *flush = mcds__call_begin(&own->base, kind, &counter->handle, start,
+                                                   result);
+    if (flush == NULL)
+        return NULL;
     flush->counter = counter;
     flush->of_add = kind == &add_kind;
     flush->overflows = false;
     flush->rests = false;
     mcds__replica_flush_begin(&flush->flush, counter->replica);
+    return flush;
 }
 
 /* Whether an addition flushes: flush_ms have passed, and no other flush is in flight. */
@@ -109,12 +116,6 @@ static bool counter_exact_is_due(const mcds_counter *counter)
     return due;
 }
 
-static int refuse_sum(const mcds_counter *counter)
-{
-    return mcds__fail_why(MCDS_OVERFLOW, MCDS__WHY(SUM_TOO_LARGE), .noun = "counter",
-                          .name = counter->name, .verb = "add");
-}
-
 /* With FLUSH_EACH, a failed flush may take the addition back. */
 static void flush_addition(struct counter_flush *flush,
                            const struct mcds__replica_addition *addition)
@@ -125,63 +126,45 @@ static void flush_addition(struct counter_flush *flush,
         flush->flush.own = *addition;
 }
 
-static int add_in_pipeline(mcds_counter *counter, int64_t delta, mcds_pipeline *pipeline,
-                           uint64_t tag)
+int mcds__exact_add(mcds_counter *counter, int64_t delta, const struct mcds__start *start)
 {
     int result = MCDS_OK;
-    struct counter_flush *flush = mcds__pipeline_new(pipeline, &counter->handle, &add_kind,
-                                                     &result);
-    if (flush == NULL)
-        return result;
-    begin_flush(flush, &add_kind, counter);
+    struct counter_flush own;
     struct mcds__replica_addition addition = {0, 0};
-    flush->overflows = !mcds__replica_add(counter->replica, delta, &addition);
-    flush->rests = !counter_exact_is_due(counter);
-    flush_addition(flush, &addition);
-    return mcds__launch(&flush->base, pipeline, tag);
-}
-
-int mcds__exact_add(mcds_counter *counter, int64_t delta, bool piped, mcds_pipeline *pipeline,
-                    uint64_t tag)
-{
-    if (piped)
-        return add_in_pipeline(counter, delta, pipeline, tag);
-    struct mcds__replica_addition addition;
-    if (!mcds__replica_add(counter->replica, delta, &addition))
-        return refuse_sum(counter);
-    if (!counter_exact_is_due(counter))
+    if (start == NULL && !mcds__replica_add(counter->replica, delta, &addition))
+        return mcds__fail_why(MCDS_OVERFLOW, MCDS__WHY(SUM_TOO_LARGE),
+                              MCDS__CALL(&add_kind, counter->handle.name));
+    if (start == NULL && !counter_exact_is_due(counter))
         return MCDS_OK;
-    struct counter_flush flush;
-    begin_flush(&flush, &add_kind, counter);
-    flush_addition(&flush, &addition);
-    return mcds__launch(&flush.base, NULL, 0);
-}
-
-static int counter_exact_launch_flush(struct counter_flush *flush, mcds_counter *counter,
-                                      mcds_pipeline *pipeline, uint64_t tag)
-{
-    int result = mcds__counter_check(counter, counter, "flush");
-    if (result != MCDS_OK)
-        return result;
-    if (flush == NULL)
-        flush = mcds__pipeline_new(pipeline, &counter->handle, &flush_kind, &result);
+    struct counter_flush *flush = begin_flush(&own, &add_kind, counter, start, &result);
     if (flush == NULL)
         return result;
-    begin_flush(flush, &flush_kind, counter);
-    flush->rests = counter->replica == NULL;
-    flush->flush.waits = true;
-    return mcds__launch(&flush->base, pipeline, tag);
-}
-
-int mcds_counter_flush(mcds_counter *counter)
-{
-    struct counter_flush flush;
-    return counter_exact_launch_flush(&flush, counter, NULL, 0);
+    if (start != NULL) {
+        flush->overflows = !mcds__replica_add(counter->replica, delta, &addition);
+        flush->rests = !counter_exact_is_due(counter);
+    }
+    flush_addition(flush, &addition);
+    return mcds__call_launch(&flush->base, start);
 }
 
 int mcds_counter_flush_start(mcds_counter *counter, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return counter_exact_launch_flush(NULL, counter, pipeline, tag);
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
+    struct counter_flush own;
+    int result = mcds__counter_check(counter, counter, "flush");
+    if (result != MCDS_OK)
+        return result;
+    struct counter_flush *flush = begin_flush(&own, &flush_kind, counter, start, &result);
+    if (flush == NULL)
+        return result;
+    flush->rests = counter->replica == NULL;
+    flush->flush.waits = true;
+    return mcds__call_launch(&flush->base, start);
+}
+
+int mcds_counter_flush(mcds_counter *counter)
+{
+    return mcds_counter_flush_start(counter, MCDS__WAIT, 0);
 }
 
 void mcds__exact_close(mcds_counter *counter)
@@ -190,13 +173,13 @@ void mcds__exact_close(mcds_counter *counter)
     struct mcds__failure failure;
     /* Taking the completion of a failed operation may close the counter. */
     mcds__failure_save(&failure);
-    begin_flush(&flush, &flush_kind, counter);
+    (void)begin_flush(&flush, &flush_kind, counter, NULL, NULL);
     flush.flush.waits = true;
     flush.flush.leaves = true;
-    (void)mcds__launch(&flush.base, NULL, 0);
+    (void)mcds__call_launch(&flush.base, NULL);
     mcds__failure_restore(&failure);
     mcds__replica_close(counter->replica);
-    mcds__free(mcds__store_env(counter->store), counter->replica);
+    mcds__free(mcds__store_env(counter->handle.store), counter->replica);
 }
 
 struct counter_read {
@@ -225,29 +208,21 @@ static void release_read(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind read_kind = {
-    "counter", "get", sizeof(struct counter_read), counter_exact_step_read};
+    "counter", "get", sizeof(struct counter_read), counter_exact_step_read, release_read};
 
-static int launch_read(struct counter_read *read, mcds_counter *counter,
-                       mcds_counter_value *value_out, mcds_pipeline *pipeline, uint64_t tag)
+int mcds__exact_get(mcds_counter *counter, mcds_counter_value *value_out,
+                    const struct mcds__start *start)
 {
     int result = MCDS_OK;
-    if (read == NULL)
-        read = mcds__pipeline_new(pipeline, &counter->handle, &read_kind, &result);
+    struct counter_read own;
+    struct counter_read *read = mcds__call_begin(&own.base, &read_kind, &counter->handle, start,
+                                                 &result);
     if (read == NULL)
         return result;
-    mcds__operation_begin(&read->base, &read_kind, counter->store, counter->name, 0);
-    read->base.release = release_read;
     read->counter = counter;
     read->value_out = value_out;
     mcds__replica_read_begin(&read->read, counter->replica);
-    return mcds__launch(&read->base, pipeline, tag);
-}
-
-int mcds__exact_get(mcds_counter *counter, mcds_counter_value *value_out, bool piped,
-                    mcds_pipeline *pipeline, uint64_t tag)
-{
-    struct counter_read read;
-    return launch_read(piped ? NULL : &read, counter, value_out, pipeline, tag);
+    return mcds__call_launch(&read->base, start);
 }
 
 struct counter_erase {
@@ -266,27 +241,16 @@ static void release_erase(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind erase_kind = {
-    "counter", "drop", sizeof(struct counter_erase), step_erase};
+    "counter", "drop", sizeof(struct counter_erase), step_erase, release_erase};
 
-static int launch_erase(struct counter_erase *erase, mcds_counter *counter,
-                        mcds_pipeline *pipeline, uint64_t tag)
+int mcds__exact_drop(mcds_counter *counter, const struct mcds__start *start)
 {
     int result = MCDS_OK;
-    if (erase == NULL)
-        erase = mcds__pipeline_new(pipeline, &counter->handle, &erase_kind, &result);
+    struct counter_erase own;
+    struct counter_erase *erase = mcds__call_begin_zero(&own.base, &erase_kind,
+                                                        &counter->handle, start, &result);
     if (erase == NULL)
         return result;
-    mcds__operation_begin(&erase->base, &erase_kind, counter->store, counter->name, 0);
-    erase->base.release = release_erase;
     erase->drop.survey.replica = counter->replica;
-    erase->drop.stage = 0;
-    erase->drop.holds = false;
-    erase->drop.erased = false;
-    return mcds__launch(&erase->base, pipeline, tag);
-}
-
-int mcds__exact_drop(mcds_counter *counter, bool piped, mcds_pipeline *pipeline, uint64_t tag)
-{
-    struct counter_erase erase;
-    return launch_erase(piped ? NULL : &erase, counter, pipeline, tag);
+    return mcds__call_launch(&erase->base, start);
 }

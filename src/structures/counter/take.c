@@ -174,43 +174,32 @@ static enum mcds__step step_take(struct mcds__operation *operation)
     return ask_sets(take);
 }
 
-static const struct mcds__operation_kind take_kind = {"counter", "take",
-                                                      sizeof(struct counter_take), step_take};
-
-static int launch_take(struct counter_take *take, mcds_counter *counter, int64_t *taken_out,
-                       mcds_pipeline *pipeline, uint64_t tag)
-{
-    int result = mcds__counter_check(counter, taken_out, "take");
-    if (result != MCDS_OK)
-        return result;
-    if (counter->replica != NULL)
-        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(TAKE_OF_EXACT), .noun = "counter",
-                              .name = counter->name, .verb = "take");
-    if (take == NULL)
-        take = mcds__pipeline_new(pipeline, &counter->handle, &take_kind, &result);
-    if (take == NULL)
-        return result;
-    mcds__operation_begin(&take->base, &take_kind, counter->store, counter->name, 0);
-    mcds__settings_check_begin(&take->check, &counter->settings, false, &take->base);
-    take->counter = counter;
-    take->taken_out = taken_out;
-    take->taken = 0;
-    take->seen = mcds__counter_seen(counter);
-    take->stage = TAKE_READING;
-    take->read_stage = 0;
-    take->there = false;
-    take->doubtful = false;
-    return mcds__launch(&take->base, pipeline, tag);
-}
-
-int mcds_counter_take(mcds_counter *counter, int64_t *taken_out)
-{
-    struct counter_take take;
-    return launch_take(&take, counter, taken_out, NULL, 0);
-}
+static const struct mcds__operation_kind take_kind = {
+    "counter", "take", sizeof(struct counter_take), step_take, NULL};
 
 int mcds_counter_take_start(mcds_counter *counter, int64_t *taken_out, mcds_pipeline *pipeline,
                             uint64_t tag)
 {
-    return launch_take(NULL, counter, taken_out, pipeline, tag);
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
+    int result = mcds__counter_check(counter, taken_out, "take");
+    if (result != MCDS_OK)
+        return result;
+    if (counter->replica != NULL)
+        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(TAKE_OF_EXACT),
+                              MCDS__CALL(&take_kind, counter->handle.name));
+    struct counter_take own;
+    struct counter_take *take = mcds__call_begin_zero(&own.base, &take_kind, &counter->handle,
+                                                      start, &result);
+    if (take == NULL)
+        return result;
+    mcds__settings_check_begin(&take->check, &counter->settings, false, &take->base);
+    take->counter = counter;
+    take->taken_out = taken_out;
+    take->seen = mcds__counter_seen(counter);
+    return mcds__call_launch(&take->base, start);
+}
+
+int mcds_counter_take(mcds_counter *counter, int64_t *taken_out)
+{
+    return mcds_counter_take_start(counter, taken_out, MCDS__WAIT, 0);
 }

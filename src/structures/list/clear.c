@@ -4,7 +4,11 @@
  * push can be acknowledged in it any more. Then it writes another generation into the root: the
  * list is now empty. Then it replaces the segments by marks, which stay for a day, so that late
  * requests cannot create a segment again. A push that finds the mark before the root has changed
- * changes the root itself. */
+ * changes the root itself.
+ *
+ * A full server that keeps all keys (memcached -M) has no memory for marks. There the list is ended
+ * by its root alone: a push counts only if its root was seen after it, and no push adds a root that
+ * is missing. */
 #include <assert.h>
 #include <stdatomic.h>
 
@@ -31,9 +35,8 @@ struct list_clear {
     bool is_filled; /* the last segments have taken the filling once */
     uint8_t stage;
     uint64_t stream;
-    uint64_t from; /* the first segment that has not been erased */
-    uint32_t item; /* the record read whose blocks may have to be erased */
-    uint32_t block;
+    uint64_t from;                      /* the first segment that has not been erased */
+    struct mcds__segment_blocks blocks; /* of what was read */
     struct mcds__root root;
     struct mcds__segment_locate locate;
     struct mcds__segment_read read;
@@ -70,8 +73,7 @@ static void list_clear_set_mark(mcds_request *request, mcds_command command)
  * smaller. */
 static bool list_clear_must_fill(const struct list_clear *clear)
 {
-    mcds_capabilities can;
-    mcds__store_capabilities(clear->list->store, &can);
+    const mcds_capabilities can = mcds__store_can(clear->list->handle.store);
     return !can.evicts && !can.durable && clear->locate.exists && !clear->is_filled;
 }
 
@@ -81,8 +83,7 @@ static uint64_t first_below(uint64_t mark)
     return mark > MCDS__SEGMENT_AHEAD + 1 ? mark - MCDS__SEGMENT_AHEAD - 1 : 0;
 }
 
-/* Fills the last segments and reads whether they are full. A refusal here changes
- * nothing. */
+/* Fills the last segments and reads whether they are full. A refusal here changes nothing. */
 static enum mcds__step list_clear_ask_filling(struct list_clear *clear)
 {
     const struct mcds__segments *segments = &clear->list->segments;
@@ -146,9 +147,15 @@ static enum mcds__step list_clear_ask_mark(struct list_clear *clear)
  * would be refused. What the store can do is known once it has answered. */
 static bool list_clear_may_mark(const struct list_clear *clear)
 {
-    mcds_capabilities can;
-    mcds__store_capabilities(clear->list->store, &can);
-    return clear->drops || can.compare_and_set;
+    return clear->drops || mcds__store_can(clear->list->handle.store).compare_and_set;
+}
+
+/* Without memory for the mark, a server that keeps all keys needs none. */
+static bool list_clear_needs_no_mark(const struct list_clear *clear, const mcds_reply *refused)
+{
+    return (refused->outcome == MCDS_OUT_NO_MEMORY ||
+            refused->outcome == MCDS_OUT_NOT_STORED) &&
+           mcds__list_keeps_all(clear->list);
 }
 
 static enum mcds__step list_clear_take_location(struct list_clear *clear, enum mcds__step step)
@@ -184,6 +191,8 @@ static enum mcds__step list_clear_take_filling(struct list_clear *clear)
         if (trouble == NULL)
             continue;
         clear->stage = CLEAR_LOCATE;
+        if (list_clear_needs_no_mark(clear, trouble))
+            return list_clear_go_to(clear, CLEAR_REPLACE);
         if (trouble->outcome == MCDS_OUT_NOT_STORED) {
             clear->base.peer = trouble->peer;
             return mcds__operation_explain(&clear->base, MCDS_FULL,
@@ -211,7 +220,9 @@ static enum mcds__step list_clear_take_mark(struct list_clear *clear)
     for (uint32_t i = 0; i <= last; i++) {
         const mcds_reply *reply = &requests[i].reply;
         if (mcds__is_refusal(reply))
-            return mcds__operation_fail(&clear->base, reply);
+            return list_clear_needs_no_mark(clear, reply)
+                       ? list_clear_go_to(clear, CLEAR_REPLACE)
+                       : mcds__operation_fail(&clear->base, reply);
         if (mcds__is_transport_trouble(reply))
             trouble = reply;
     }
@@ -238,7 +249,7 @@ static enum mcds__step take_replacement(struct list_clear *clear, enum mcds__ste
     if (step == MCDS__DONE && clear->base.result == MCDS_FULL && !clear->drops) {
         clear->drops = true;
         clear->root.stage = 0;
-        return mcds__root_erase_step(&clear->root, &clear->base);
+        return mcds__root_change_step(&clear->root, &clear->base, MCDS__ROOT_ERASE);
     }
     if (step != MCDS__DONE || clear->base.result != MCDS_OK)
         return step;
@@ -247,42 +258,6 @@ static enum mcds__step take_replacement(struct list_clear *clear, enum mcds__ste
     mcds__segment_read_begin(&clear->read, &clear->list->segments, clear->stream);
     clear->read.want = MCDS__SEGMENT_WANT_MAX;
     return list_clear_go_to(clear, CLEAR_READ);
-}
-
-static void list_clear_add_erasure(struct list_clear *clear, mcds_bytes route, uint32_t *count)
-{
-    assert(*count < MCDS__SEGMENT_CAPACITY);
-    struct mcds__segment_scratch *scratch = clear->scratch;
-    scratch->requests[*count] = (mcds_request){
-        .command = MCDS_DELETE,
-        .key = mcds__key_bytes(&scratch->keys[*count]),
-        .route = route,
-    };
-    ++*count;
-}
-
-/* Adds requests that erase the blocks of large values, from the next one on. Returns how many. */
-static uint32_t list_clear_add_blocks(struct list_clear *clear)
-{
-    uint32_t count = 0;
-    for (; clear->item < clear->read.count; clear->item++, clear->block = 0) {
-        struct mcds__segment_record record;
-        uint64_t length;
-        uint32_t most;
-        (void)mcds__segment_read_item(&clear->read, &clear->read.items[clear->item], &record);
-        if ((record.flags & MCDS__SEGMENT_LARGE) == 0)
-            continue;
-        uint32_t blocks = mcds__segment_block_count(&record, &length, &most);
-        for (; clear->block < blocks; clear->block++) {
-            if (count == MCDS__SEGMENT_CAPACITY)
-                return count;
-            mcds_bytes route = mcds__segment_block_key(&clear->list->segments, clear->stream,
-                                                       record.writer, record.seq, clear->block,
-                                                       &clear->scratch->keys[count]);
-            list_clear_add_erasure(clear, route, &count);
-        }
-    }
-    return count;
 }
 
 /* Erases the segments that were read; after the last, those that were begun before the mark. */
@@ -300,18 +275,19 @@ static uint32_t list_clear_add_segments(struct list_clear *clear)
         list_clear_set_mark(&clear->scratch->requests[count++], MCDS_SET);
     }
     clear->from = end;
-    if (!read->more && count < MCDS__SEGMENT_CAPACITY)
-        list_clear_add_erasure(clear,
-                               mcds__segment_count_key(&clear->list->segments, clear->stream,
-                                                       &clear->scratch->keys[count]),
-                               &count);
+    if (!read->more && count < MCDS__SEGMENT_CAPACITY) {
+        mcds_bytes route = mcds__segment_count_key(&clear->list->segments, clear->stream,
+                                                   &clear->scratch->keys[count]);
+        mcds__segment_fill(clear->scratch, count++, MCDS_DELETE, route);
+    }
     return count;
 }
 
 static enum mcds__step list_clear_ask_erasures(struct list_clear *clear)
 {
     assert(clear->stage == CLEAR_ERASE);
-    uint32_t count = list_clear_add_blocks(clear);
+    uint32_t count = mcds__segment_fill_block_erasures(&clear->read, &clear->blocks,
+                                                       clear->scratch);
     if (count == 0 && clear->from <= clear->read.next)
         count = list_clear_add_segments(clear);
     if (count > 0) {
@@ -334,7 +310,7 @@ static enum mcds__step list_clear_take_read(struct list_clear *clear, enum mcds_
         mcds__segment_get_scratch(&clear->scratch, clear->base.env) == NULL)
         return list_clear_finish(clear);
     clear->from = clear->read.from;
-    clear->item = clear->block = 0;
+    clear->blocks = (struct mcds__segment_blocks){.of_survey = false};
     clear->stage = CLEAR_ERASE;
     return list_clear_ask_erasures(clear);
 }
@@ -370,9 +346,10 @@ static enum mcds__step list_clear_advance(struct list_clear *clear)
     case CLEAR_MARK:
         return list_clear_take_mark(clear);
     case CLEAR_REPLACE:
-        return take_replacement(clear, clear->drops
-                                           ? mcds__root_erase_step(&clear->root, operation)
-                                           : mcds__root_replace_step(&clear->root, operation));
+        return take_replacement(
+            clear,
+            mcds__root_change_step(&clear->root, operation,
+                                   clear->drops ? MCDS__ROOT_ERASE : MCDS__ROOT_REPLACE));
     case CLEAR_READ:
         return list_clear_take_read(clear, mcds__segment_read_step(&clear->read, operation));
     default:
@@ -391,56 +368,49 @@ static enum mcds__step step_clear(struct mcds__operation *operation)
     return step;
 }
 
-static const struct mcds__operation_kind clear_kind = {"list", "clear",
-                                                       sizeof(struct list_clear), step_clear};
+static const struct mcds__operation_kind clear_kind = {
+    "list", "clear", sizeof(struct list_clear), step_clear, release_clear};
 static const struct mcds__operation_kind drop_kind = {"list", "drop", sizeof(struct list_clear),
-                                                      step_clear};
+                                                      step_clear, release_clear};
 
-static int launch_clear(struct list_clear *clear, const struct mcds__operation_kind *kind,
-                        mcds_list *list, mcds_pipeline *pipeline, uint64_t tag)
+static int launch_clear(const struct mcds__operation_kind *kind, mcds_list *list,
+                        const struct mcds__start *start)
 {
     int result = MCDS_OK;
-    mcds_capabilities can;
     if (list == NULL)
         return mcds__fail_missing("list", kind->verb, "a list");
-    mcds__store_capabilities(list->store, &can);
-    if (!can.compare_and_set && kind != &drop_kind)
-        return mcds__fail_why(MCDS_UNSUPPORTED, MCDS__WHY(NO_COMPARE_AND_SET), .noun = "list",
-                              .name = list->name, .verb = "clear");
-    if (clear == NULL)
-        clear = mcds__pipeline_new(pipeline, &list->handle, kind, &result);
+    if (kind != &drop_kind)
+        result = mcds__check_cas(kind, &list->handle, MCDS__WHY(NO_COMPARE_AND_SET));
+    if (result != MCDS_OK)
+        return result;
+    struct list_clear own;
+    struct list_clear *clear = mcds__call_begin_zero(&own.base, kind, &list->handle, start,
+                                                     &result);
     if (clear == NULL)
         return result;
-    mcds__operation_begin(&clear->base, kind, list->store, list->name, 0);
     clear->list = list;
     clear->drops = kind == &drop_kind;
-    clear->begun = clear->is_filled = false;
-    clear->stage = CLEAR_ROOT;
-    clear->locate.scratch = clear->scratch = NULL;
     mcds__root_begin(&clear->root, &list->generation);
     mcds__segment_read_begin(&clear->read, &list->segments, 0);
-    clear->base.release = release_clear;
-    return mcds__launch(&clear->base, pipeline, tag);
-}
-
-int mcds_list_clear(mcds_list *list)
-{
-    struct list_clear clear;
-    return launch_clear(&clear, &clear_kind, list, NULL, 0);
+    return mcds__call_launch(&clear->base, start);
 }
 
 int mcds_list_clear_start(mcds_list *list, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_clear(NULL, &clear_kind, list, pipeline, tag);
+    return launch_clear(&clear_kind, list, MCDS__START(pipeline, tag));
 }
 
-int mcds_list_drop(mcds_list *list)
+int mcds_list_clear(mcds_list *list)
 {
-    struct list_clear clear;
-    return launch_clear(&clear, &drop_kind, list, NULL, 0);
+    return mcds_list_clear_start(list, MCDS__WAIT, 0);
 }
 
 int mcds_list_drop_start(mcds_list *list, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_clear(NULL, &drop_kind, list, pipeline, tag);
+    return launch_clear(&drop_kind, list, MCDS__START(pipeline, tag));
+}
+
+int mcds_list_drop(mcds_list *list)
+{
+    return mcds_list_drop_start(list, MCDS__WAIT, 0);
 }

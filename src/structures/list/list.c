@@ -31,6 +31,7 @@ struct list_push {
     size_t put;     /* how many are in the append */
     uint8_t stage;
     uint8_t clears;
+    bool doubt; /* the values may have been in the list before a clear */
     struct mcds__root root;
     struct mcds__segment_locate locate;
     struct mcds__segment_append append;
@@ -70,14 +71,10 @@ static enum mcds__step begin_append(struct list_push *push, uint64_t generation,
     return mcds__operation_finish(&push->base, MCDS_AMBIGUOUS);
 }
 
-void mcds__list_note_life(mcds_list *list, uint64_t life, int64_t now_ns)
+bool mcds__list_keeps_all(const mcds_list *list)
 {
-    uint64_t before = atomic_exchange(&list->generation.known, life);
-    int64_t seen_ns = atomic_exchange(&list->seen_ns, now_ns);
-    if (before == 0 || before == life)
-        return;
-    atomic_store(&list->former_ns, seen_ns);
-    atomic_store(&list->former, before);
+    const mcds_capabilities can = mcds__store_can(list->handle.store);
+    return !can.evicts && !can.durable && !mcds__store_answers_here(list->handle.store);
 }
 
 static enum mcds__step list_read_root(struct list_push *push)
@@ -87,26 +84,17 @@ static enum mcds__step list_read_root(struct list_push *push)
     return step_push(&push->base);
 }
 
-/* Some of the values may be stored, and others not. */
-static enum mcds__step list_fail(struct list_push *push)
-{
-    if (push->append.doubt)
-        push->base.result = MCDS_AMBIGUOUS;
-    return MCDS__DONE;
-}
-
 static enum mcds__step list_take_root(struct list_push *push, enum mcds__step step)
 {
     assert(push->stage == PUSH_ROOT);
-    if (step != MCDS__DONE)
+    if (step != MCDS__DONE || push->base.result != MCDS_OK)
         return step;
-    if (push->base.result != MCDS_OK)
-        return list_fail(push);
     bool is_same = push->root.number == push->append.stream;
     if (push->append.ended && push->append.is_marked)
         atomic_store(&push->list->generation.known, push->root.number);
     else
-        mcds__list_note_life(push->list, push->root.number, push->base.sent_ns);
+        mcds__generation_note(&push->list->generation, push->root.number, push->base.sent_ns,
+                              LIST_MARK_TTL_MS);
     if (push->root.count > 0)
         atomic_store(&push->list->used, push->root.number);
     if (is_same && push->append.ended && push->append.is_marked) {
@@ -121,10 +109,8 @@ static enum mcds__step list_take_root(struct list_push *push, enum mcds__step st
 static enum mcds__step take_help(struct list_push *push, enum mcds__step step)
 {
     assert(push->stage == PUSH_HELP);
-    if (step != MCDS__DONE)
+    if (step != MCDS__DONE || push->base.result != MCDS_OK)
         return step;
-    if (push->base.result != MCDS_OK)
-        return list_fail(push);
     return list_read_root(push);
 }
 
@@ -134,11 +120,12 @@ static enum mcds__step list_go_on(struct list_push *push)
     if (push->pushed != NULL)
         *push->pushed += push->put;
     push->put = 0;
+    push->doubt = false;
     if (push->count == 0)
         return mcds__operation_finish(&push->base, MCDS_OK);
     mcds__line_release(&push->base);
     mcds__segment_append_again(&push->append);
-    mcds__operation_note_result(&push->base);
+    mcds__operation_note_stored(&push->base);
     mcds__operation_renew(&push->base);
     int result = put_values(push);
     if (result != MCDS_OK)
@@ -170,7 +157,7 @@ static enum mcds__step finish_unused(struct list_push *push)
         (result == MCDS_FULL || result == MCDS_NO_MEMORY ||
          atomic_load(&push->list->used) == push->append.stream))
         return list_go_on(push);
-    push->base.result = MCDS_AMBIGUOUS;
+    assert(push->append.doubt);
     return MCDS__DONE;
 }
 
@@ -189,6 +176,10 @@ static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
     assert(push->stage == PUSH_HEAL || push->stage == PUSH_USE);
     if (step != MCDS__DONE)
         return step;
+    bool is_erased = push->base.result == MCDS_NOT_FOUND ||
+                     (push->base.result == MCDS_OK && push->root.number != push->append.stream);
+    if (is_erased && mcds__list_keeps_all(push->list))
+        return list_go_on(push); /* its push had ended before */
     if (push->base.result != MCDS_OK)
         return finish_unused(push);
     if (push->root.number == push->append.stream && push->stage == PUSH_HEAL &&
@@ -208,13 +199,18 @@ static enum mcds__step take_heal(struct list_push *push, enum mcds__step step)
  * the current one. Nobody reads the former again. */
 static enum mcds__step list_push_again(struct list_push *push)
 {
-    assert(push->locate.ended && !push->append.under_way);
+    bool is_marked = !mcds__list_keeps_all(push->list);
+    assert((!is_marked || push->locate.ended) && !push->append.under_way);
     if (push->append.records.length == 0 || push->append.is_partly_in ||
         push->clears++ == CLEARS_MAX)
         return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS,
                                        MCDS__WHY(LIST_CLEAR_IN_DOUBT));
     push->append.doubt = false;
-    push->append.ended = push->append.is_marked = true;
+    push->doubt = true;
+    push->append.ended = true;
+    push->append.is_marked = is_marked;
+    if (!is_marked)
+        atomic_store(&push->list->generation.known, 0);
     return list_read_root(push);
 }
 
@@ -223,10 +219,8 @@ static enum mcds__step list_push_again(struct list_push *push)
 static enum mcds__step list_take_proof(struct list_push *push, enum mcds__step step)
 {
     assert(push->stage == PUSH_PROVE);
-    if (step != MCDS__DONE)
+    if (step != MCDS__DONE || push->base.result != MCDS_OK)
         return step;
-    if (push->base.result != MCDS_OK)
-        return list_fail(push);
     return push->locate.ended ? list_push_again(push) : heal(push);
 }
 
@@ -241,6 +235,7 @@ static enum mcds__step list_take_judgement(struct list_push *push, enum mcds__st
         return mcds__operation_explain(&push->base, MCDS_AMBIGUOUS,
                                        MCDS__WHY(LIST_CLEAR_IN_DOUBT));
     atomic_store(&push->list->generation.known, push->root.number);
+    push->append.doubt = push->doubt = false;
     return mcds__operation_explain(&push->base, MCDS_LOST, MCDS__WHY(LIST_MADE_AGAIN));
 }
 
@@ -248,13 +243,15 @@ static enum mcds__step list_take_append(struct list_push *push, enum mcds__step 
 {
     if (step != MCDS__DONE)
         return step;
-    if (!push->append.ended)
+    if (!push->append.ended && atomic_load(&push->list->pushed) != push->append.stream)
         atomic_store(&push->list->pushed, push->append.stream);
     bool is_used = atomic_load(&push->list->used) == push->append.stream;
     if (push->base.result == MCDS_OK && push->append.truth == MCDS__SEGMENT_OVER)
-        return list_locate(push, PUSH_PROVE);
+        return mcds__list_keeps_all(push->list) ? list_push_again(push)
+                                                : list_locate(push, PUSH_PROVE);
     if (push->base.result == MCDS_OK)
-        atomic_store(&push->list->seen_ns, push->base.sent_ns);
+        atomic_store_explicit(&push->list->generation.seen_ns, push->base.sent_ns,
+                              memory_order_relaxed);
     if (push->base.result == MCDS_OK)
         return is_used ? list_go_on(push) : heal(push);
     if (!push->append.ended)
@@ -288,18 +285,21 @@ static enum mcds__step list_begin(struct list_push *push)
     return begin_append(push, generation, false);
 }
 
-static enum mcds__step step_push(struct mcds__operation *operation)
+static enum mcds__step list_step_stage(struct list_push *push,
+                                       struct mcds__operation *operation)
 {
-    struct list_push *push = (struct list_push *)operation;
     switch (push->stage) {
     case PUSH_BEGIN:
         return list_begin(push);
     case PUSH_ROOT:
         return list_take_root(push, mcds__root_make_step(&push->root, operation));
     case PUSH_HELP:
-        return take_help(push, mcds__root_replace_step(&push->root, operation));
+        return take_help(push,
+                         mcds__root_change_step(&push->root, operation, MCDS__ROOT_REPLACE));
     case PUSH_HEAL:
-        return take_heal(push, mcds__root_make_step(&push->root, operation));
+        return take_heal(push, mcds__list_keeps_all(push->list)
+                                   ? mcds__root_read_step(&push->root, operation)
+                                   : mcds__root_make_step(&push->root, operation));
     case PUSH_USE:
         return take_heal(push, mcds__root_set_step(&push->root, operation, LIST_USED));
     case PUSH_PROVE:
@@ -313,43 +313,36 @@ static enum mcds__step step_push(struct mcds__operation *operation)
     }
 }
 
-static const struct mcds__operation_kind push_kind = {"list", "push", sizeof(struct list_push),
-                                                      step_push};
-static const struct mcds__operation_kind push_many_kind = {"list", "push_many",
-                                                           sizeof(struct list_push), step_push};
-
-static int list_check_values(const mcds_list *list, const struct mcds__operation_kind *kind,
-                             const mcds_bytes *values, size_t count)
+static enum mcds__step step_push(struct mcds__operation *operation)
 {
-    if (list == NULL || (values == NULL && count > 0))
-        return mcds__fail_missing("list", kind->verb, "a list and its values");
-    for (size_t i = 0; i < count; i++) {
-        if (values[i].data == NULL && values[i].length > 0)
-            return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "list",
-                              .name = list->name, .verb = kind->verb, .option = "value");
-        if (values[i].length > MCDS__SEGMENT_LARGE_MAX)
-            return mcds__fail(MCDS_TOO_BIG, TOO_BIG, .noun = "list", .name = list->name,
-                              .verb = kind->verb, .option = "value", .wanted = "64 MB",
-                              .wanted_max = MCDS__SEGMENT_LARGE_MAX,
-                              MCDS__FOUND(values[i].length));
-    }
-    return MCDS_OK;
+    struct list_push *push = (struct list_push *)operation;
+    enum mcds__step step = list_step_stage(push, operation);
+    bool is_in_doubt = push->doubt || push->append.doubt;
+    if (step == MCDS__DONE && is_in_doubt && operation->result != MCDS_OK)
+        operation->result = MCDS_AMBIGUOUS;
+    return step;
 }
 
-static int launch_push(struct list_push *push, const struct mcds__operation_kind *kind,
-                       mcds_list *list, const mcds_bytes *values, size_t count,
-                       size_t *pushed_out, mcds_pipeline *pipeline, uint64_t tag)
+static const struct mcds__operation_kind push_kind = {"list", "push", sizeof(struct list_push),
+                                                      step_push, release_push};
+static const struct mcds__operation_kind push_many_kind = {
+    "list", "push_many", sizeof(struct list_push), step_push, release_push};
+
+static int launch_push(const struct mcds__operation_kind *kind, mcds_list *list,
+                       const mcds_bytes *values, size_t count, size_t *pushed_out,
+                       const struct mcds__start *start)
 {
-    int result = list_check_values(list, kind, values, count);
     if (pushed_out != NULL)
         *pushed_out = 0;
+    if (list == NULL || (values == NULL && count > 0))
+        return mcds__fail_missing("list", kind->verb, "a list and its values");
+    int result = mcds__check_payloads(kind, list->handle.name, "value", values, count);
     if (result != MCDS_OK)
         return result;
-    if (push == NULL)
-        push = mcds__pipeline_new(pipeline, &list->handle, kind, &result);
+    struct list_push own;
+    struct list_push *push = mcds__call_begin(&own.base, kind, &list->handle, start, &result);
     if (push == NULL)
         return result;
-    mcds__operation_begin(&push->base, kind, list->store, list->name, 0);
     push->list = list;
     push->values = values;
     push->count = count;
@@ -357,51 +350,46 @@ static int launch_push(struct list_push *push, const struct mcds__operation_kind
     push->put = 0;
     push->stage = PUSH_BEGIN;
     push->clears = 0;
+    push->doubt = false;
     push->locate.scratch = NULL;
     mcds__segment_append_begin(&push->append, &list->segments, 0, 0);
-    push->base.release = release_push;
     result = put_values(push);
     if (result != MCDS_OK) {
         mcds__operation_free(&push->base);
-        mcds__pipeline_forget(pipeline, push);
-        return mcds__fail_plain(&(const mcds_error){
-            .result = result, .noun = "list", .name = list->name, .verb = kind->verb});
+        mcds__call_forget(start, push);
+        return mcds__fail_plain(
+            &(const mcds_error){.result = result, MCDS__CALL(kind, list->handle.name)});
     }
-    return mcds__launch(&push->base, pipeline, tag);
-}
-
-int mcds_list_push(mcds_list *list, mcds_bytes value)
-{
-    struct list_push push;
-    return launch_push(&push, &push_kind, list, &value, 1, NULL, NULL, 0);
+    return mcds__call_launch(&push->base, start);
 }
 
 int mcds_list_push_start(mcds_list *list, mcds_bytes value, mcds_pipeline *pipeline,
                          uint64_t tag)
 {
-    return launch_push(NULL, &push_kind, list, &value, 1, NULL, pipeline, tag);
+    return launch_push(&push_kind, list, &value, 1, NULL, MCDS__START(pipeline, tag));
 }
 
-int mcds_list_push_many(mcds_list *list, const mcds_bytes *values, size_t count,
-                        size_t *pushed_out)
+int mcds_list_push(mcds_list *list, mcds_bytes value)
 {
-    struct list_push push;
-    return launch_push(&push, &push_many_kind, list, values, count, pushed_out, NULL, 0);
+    return mcds_list_push_start(list, value, MCDS__WAIT, 0);
 }
 
 int mcds_list_push_many_start(mcds_list *list, const mcds_bytes *values, size_t count,
                               size_t *pushed_out, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_push(NULL, &push_many_kind, list, values, count, pushed_out, pipeline, tag);
+    return launch_push(&push_many_kind, list, values, count, pushed_out,
+                       MCDS__START(pipeline, tag));
+}
+
+int mcds_list_push_many(mcds_list *list, const mcds_bytes *values, size_t count,
+                        size_t *pushed_out)
+{
+    return mcds_list_push_many_start(list, values, count, pushed_out, MCDS__WAIT, 0);
 }
 
 static void destroy_list(struct mcds__handle *handle)
 {
-    mcds_list *list = (mcds_list *)handle;
-    const mcds_env *env = mcds__store_env(list->store);
-    mcds__segments_destroy(&list->segments);
-    mcds__free(env, list->name);
-    mcds__free(env, list);
+    mcds__segments_destroy(&((mcds_list *)handle)->segments);
 }
 
 int mcds_list_open(mcds_store *store, const char *name, const mcds_list_options *options,
@@ -409,32 +397,22 @@ int mcds_list_open(mcds_store *store, const char *name, const mcds_list_options 
 {
     mcds_list_options own;
     struct mcds__key key;
-    int result = mcds__check_open("list", NULL, store, name, list_out);
-    if (result == MCDS_OK)
-        result = mcds__sized_read(MCDS__SIZED_mcds_list_options, options, &own);
+    int result = mcds__read_options("list", store, name, list_out,
+                                    MCDS__SIZED_mcds_list_options, options, &own);
     if (result != MCDS_OK)
         return result;
-    const mcds_env *env = mcds__store_env(store);
-    mcds_list *list = mcds__allocate_zero(env, sizeof *list);
-    char *own_name = mcds__copy_string(env, name);
-    if (list == NULL || own_name == NULL) {
-        mcds__free(env, list);
-        mcds__free(env, own_name);
-        return mcds__fail_memory("list", name, NULL);
-    }
-    list->store = store;
-    list->name = own_name;
+    mcds_list *list = mcds__handle_open("list", store, name, sizeof *list, destroy_list);
+    if (list == NULL)
+        return MCDS_NO_MEMORY;
     mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LIST, name);
     mcds__generation_init(&list->generation, store, &key, MCDS__KIND_LIST);
     mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LIST_SEGMENT, name);
     mcds__segments_init(&list->segments, store, &key, &list->generation.key, true);
-    mcds__handle_begin(&list->handle, store, destroy_list);
     *list_out = list;
     return MCDS_OK;
 }
 
 void mcds_list_close(mcds_list *list)
 {
-    if (list != NULL)
-        mcds__handle_release(&list->handle);
+    mcds__handle_release((struct mcds__handle *)list);
 }

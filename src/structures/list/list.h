@@ -14,20 +14,14 @@
 
 struct mcds_list {
     struct mcds__handle handle;
-    mcds_store *store;
-    char *name;
     struct mcds__generation generation;
-    _Atomic int64_t seen_ns; /* when this handle last saw the root, on the monotonic clock */
-    /* A life that this handle knew before another replaced it, and when its root was last seen:
-     * the next scan finds out whether it was cleared or lost. 0: none. */
-    _Atomic uint64_t former;
-    _Atomic int64_t former_ns;
     _Atomic uint64_t used;          /* a generation whose root says that it has been used */
     _Atomic uint64_t pushed;        /* a generation to which this handle has pushed */
     struct mcds__segments segments; /* one stream per generation */
 };
 
-/* The root has been seen: this is the current life. */
-void mcds__list_note_life(mcds_list *list, uint64_t life, int64_t now_ns);
+/* Whether the store is a server that keeps every key until somebody erases it (memcached -M). A
+ * root that is missing there was erased, also without a mark, and no push adds it again. */
+bool mcds__list_keeps_all(const mcds_list *list);
 
 #endif

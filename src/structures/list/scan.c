@@ -26,8 +26,9 @@ struct list_scan {
     bool is_corrupt;
     uint32_t item;
     uint64_t stream;
-    uint64_t former; /* life that this handle knew before; 0: none */
-    uint64_t bound;  /* no segment existed from here on when the scan began; 0: not known */
+    uint64_t former;     /* life that this handle knew before; 0: none */
+    uint64_t bound;      /* no segment existed from here on when the scan began; 0: not known */
+    const char *read_at; /* the server of the last segments that were read */
     struct mcds__root root;
     struct mcds__segment_locate locate;
     struct mcds__segment_read read;
@@ -45,16 +46,12 @@ static void list_scan_release(struct mcds__operation *operation)
 
 static enum mcds__step list_scan_step(struct mcds__operation *operation);
 
-/* A loss is reported once. */
-static void list_scan_forget_former(struct list_scan *scan)
-{
-    (void)atomic_compare_exchange_strong(&scan->list->former, &scan->former, 0);
-}
-
 static enum mcds__step list_scan_finish(struct list_scan *scan)
 {
+    scan->base.asked = scan->read_at; /* which has found the loss */
     if (scan->is_lost && scan->is_former_lost) {
-        list_scan_forget_former(scan);
+        /* A loss is reported once. */
+        mcds__generation_forget_former(&scan->list->generation, scan->former);
         return mcds__operation_explain(&scan->base, MCDS_LOST, MCDS__WHY(LIST_MADE_AGAIN));
     }
     if (scan->is_lost)
@@ -76,6 +73,7 @@ static enum mcds__step list_scan_end(struct list_scan *scan)
     if (!scan->is_lost)
         return list_scan_finish(scan);
     scan->stage = SCAN_ROOT_AGAIN;
+    scan->read_at = scan->base.asked;
     mcds__root_begin(&scan->root, &scan->list->generation);
     return list_scan_step(&scan->base);
 }
@@ -94,7 +92,7 @@ static enum mcds__step take_root_again(struct list_scan *scan, enum mcds__step s
 static bool list_scan_show(struct list_scan *scan, mcds_bytes value)
 {
     scan->item++;
-    mcds__operation_note_result(&scan->base);
+    mcds__operation_note_visit(&scan->base);
     return !scan->visit(scan->context, value) || (scan->limit > 0 && --scan->limit == 0);
 }
 
@@ -175,15 +173,16 @@ static enum mcds__step list_scan_take_root(struct list_scan *scan, enum mcds__st
     }
     if (scan->base.result != MCDS_OK)
         return step;
-    mcds__list_note_life(scan->list, scan->root.number, scan->base.sent_ns);
+    struct mcds__generation *generation = &scan->list->generation;
+    mcds__generation_note(generation, scan->root.number, scan->base.sent_ns, LIST_MARK_TTL_MS);
     scan->stream = scan->root.number;
     scan->is_used = scan->root.count > 0;
-    scan->former = atomic_load(&scan->list->former);
+    scan->former = atomic_load(&generation->former);
     if (scan->former == 0)
         return list_scan_read(scan);
-    int64_t age_ns = scan->base.sent_ns - atomic_load(&scan->list->former_ns);
+    int64_t age_ns = scan->base.sent_ns - atomic_load(&generation->former_ns);
     if (scan->former == scan->stream || age_ns > (int64_t)(LIST_MARK_TTL_MS / 2) * NS_PER_MS) {
-        list_scan_forget_former(scan);
+        mcds__generation_forget_former(generation, scan->former);
         return list_scan_read(scan);
     }
     scan->stage = SCAN_FORMER;
@@ -200,7 +199,7 @@ static enum mcds__step list_scan_take_former(struct list_scan *scan, enum mcds__
         return step;
     scan->is_former_lost = !scan->locate.ended;
     if (!scan->is_former_lost)
-        list_scan_forget_former(scan);
+        mcds__generation_forget_former(&scan->list->generation, scan->former);
     return list_scan_read(scan);
 }
 
@@ -244,47 +243,34 @@ static enum mcds__step list_scan_step(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind scan_kind = {"list", "scan", sizeof(struct list_scan),
-                                                      list_scan_step};
-
-static int list_scan_launch(struct list_scan *scan, mcds_list *list, uint64_t skip,
-                            uint64_t limit, mcds_list_scan_cb visit, void *context,
-                            mcds_pipeline *pipeline, uint64_t tag)
-{
-    int result = MCDS_OK;
-    if (list == NULL || visit == NULL)
-        return mcds__fail_missing("list", "scan", "a list and a visitor");
-    if (scan == NULL)
-        scan = mcds__pipeline_new(pipeline, &list->handle, &scan_kind, &result);
-    if (scan == NULL)
-        return result;
-    mcds__operation_begin(&scan->base, &scan_kind, list->store, list->name, 0);
-    scan->list = list;
-    scan->skip = skip;
-    scan->limit = limit;
-    scan->visit = visit;
-    scan->context = context;
-    scan->stage = SCAN_ROOT;
-    scan->is_used = scan->is_lost = scan->is_former_lost = scan->is_corrupt = false;
-    scan->item = 0;
-    scan->bound = 0;
-    scan->locate.scratch = NULL;
-    mcds__root_begin(&scan->root, &list->generation);
-    mcds__segment_read_begin(&scan->read, &list->segments, 0);
-    mcds__segment_fetch_begin(&scan->large, &list->segments);
-    scan->base.release = list_scan_release;
-    return mcds__launch(&scan->base, pipeline, tag);
-}
-
-int mcds_list_scan(mcds_list *list, uint64_t skip, uint64_t limit, mcds_list_scan_cb visit,
-                   void *context)
-{
-    struct list_scan scan;
-    return list_scan_launch(&scan, list, skip, limit, visit, context, NULL, 0);
-}
+                                                      list_scan_step, list_scan_release};
 
 int mcds_list_scan_start(mcds_list *list, uint64_t skip, uint64_t limit,
                          mcds_list_scan_cb visit, void *context, mcds_pipeline *pipeline,
                          uint64_t tag)
 {
-    return list_scan_launch(NULL, list, skip, limit, visit, context, pipeline, tag);
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
+    int result = MCDS_OK;
+    if (list == NULL || visit == NULL)
+        return mcds__fail_missing("list", "scan", "a list and a visitor");
+    struct list_scan own;
+    struct list_scan *scan = mcds__call_begin_zero(&own.base, &scan_kind, &list->handle, start,
+                                                   &result);
+    if (scan == NULL)
+        return result;
+    scan->list = list;
+    scan->skip = skip;
+    scan->limit = limit;
+    scan->visit = visit;
+    scan->context = context;
+    mcds__root_begin(&scan->root, &list->generation);
+    mcds__segment_read_begin(&scan->read, &list->segments, 0);
+    mcds__segment_fetch_begin(&scan->large, &list->segments);
+    return mcds__call_launch(&scan->base, start);
+}
+
+int mcds_list_scan(mcds_list *list, uint64_t skip, uint64_t limit, mcds_list_scan_cb visit,
+                   void *context)
+{
+    return mcds_list_scan_start(list, skip, limit, visit, context, MCDS__WAIT, 0);
 }

@@ -128,36 +128,27 @@ static enum mcds__step step_break(struct mcds__operation *operation)
     }
 }
 
-static const struct mcds__operation_kind break_kind = {"lock", "break",
-                                                       sizeof(struct lock_break), step_break};
+static const struct mcds__operation_kind break_kind = {
+    "lock", "break", sizeof(struct lock_break), step_break, NULL};
 
-static int launch_break(struct lock_break *call, mcds_lock *lock, mcds_pipeline *pipeline,
-                        uint64_t tag)
+int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *pipeline, uint64_t tag)
 {
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
     if (lock == NULL)
         return mcds__fail_missing("lock", "break", "a lock");
     int result = MCDS_OK;
-    if (call == NULL)
-        call = mcds__pipeline_new(pipeline, &lock->handle, &break_kind, &result);
+    struct lock_break own;
+    struct lock_break *call = mcds__call_begin_zero(&own.base, &break_kind, &lock->handle,
+                                                    start, &result);
     if (call == NULL)
         return result;
-    mcds__operation_begin(&call->base, &break_kind, lock->store, lock->name, 0);
     call->lock = lock;
-    call->stage = BREAK_BEGIN;
-    call->buries = false;
-    call->doubt = false;
     call->lease = (mcds_lease)MCDS_LEASE_INIT;
     mcds__lock_prepare(lock, &call->lease, &call->call);
-    return mcds__launch(&call->base, pipeline, tag);
+    return mcds__call_launch(&call->base, start);
 }
 
 int mcds_lock_break(mcds_lock *lock)
 {
-    struct lock_break call;
-    return launch_break(&call, lock, NULL, 0);
-}
-
-int mcds_lock_break_start(mcds_lock *lock, mcds_pipeline *pipeline, uint64_t tag)
-{
-    return launch_break(NULL, lock, pipeline, tag);
+    return mcds_lock_break_start(lock, MCDS__WAIT, 0);
 }

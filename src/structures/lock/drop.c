@@ -157,39 +157,27 @@ static enum mcds__step lock_drop_step(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind drop_kind = {"lock", "drop", sizeof(struct lock_drop),
-                                                      lock_drop_step};
+                                                      lock_drop_step, NULL};
 
-static int lock_drop_launch(struct lock_drop *drop, mcds_lock *lock, mcds_pipeline *pipeline,
-                            uint64_t tag)
+int mcds_lock_drop_start(mcds_lock *lock, mcds_pipeline *pipeline, uint64_t tag)
 {
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
     int result = MCDS_OK;
     if (lock == NULL)
         return mcds__fail_missing("lock", "drop", "a lock");
-    if (drop == NULL)
-        drop = mcds__pipeline_new(pipeline, &lock->handle, &drop_kind, &result);
+    struct lock_drop own;
+    struct lock_drop *drop = mcds__call_begin_zero(&own.base, &drop_kind, &lock->handle, start,
+                                                   &result);
     if (drop == NULL)
         return result;
-    mcds__operation_begin(&drop->base, &drop_kind, lock->store, lock->name, 0);
     drop->lock = lock;
-    drop->stage = DROP_LOOK;
-    drop->look_stage = 0;
-    drop->has_erased = false;
-    drop->ttl_ms = 0;
-    drop->result = MCDS_OK;
-    drop->detail = NULL;
     drop->lease = (mcds_lease)MCDS_LEASE_INIT;
     drop->keys[0] = lock->keys.lease;
     drop->keys[1] = lock->keys.fence;
-    return mcds__launch(&drop->base, pipeline, tag);
+    return mcds__call_launch(&drop->base, start);
 }
 
 int mcds_lock_drop(mcds_lock *lock)
 {
-    struct lock_drop drop;
-    return lock_drop_launch(&drop, lock, NULL, 0);
-}
-
-int mcds_lock_drop_start(mcds_lock *lock, mcds_pipeline *pipeline, uint64_t tag)
-{
-    return lock_drop_launch(NULL, lock, pipeline, tag);
+    return mcds_lock_drop_start(lock, MCDS__WAIT, 0);
 }

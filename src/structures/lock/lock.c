@@ -36,38 +36,37 @@ static enum mcds__step step_release(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind acquire_kind = {
-    "lock", "acquire", sizeof(struct lock_call), step_acquire};
-static const struct mcds__operation_kind renew_kind = {"lock", "renew",
-                                                       sizeof(struct lock_call), step_renew};
+    "lock", "acquire", sizeof(struct lock_call), step_acquire, NULL};
+static const struct mcds__operation_kind renew_kind = {
+    "lock", "renew", sizeof(struct lock_call), step_renew, NULL};
 static const struct mcds__operation_kind release_kind = {
-    "lock", "release", sizeof(struct lock_call), step_release};
+    "lock", "release", sizeof(struct lock_call), step_release, NULL};
 
 /* The state in which a call requires the lease. */
 enum need { NEED_EMPTY, NEED_HELD, NEED_ANY };
 
-static int check_call(const mcds_lock *lock, const mcds_lease *lease, const char *verb,
-                      enum need need)
+static int check_call(const mcds_lock *lock, const mcds_lease *lease,
+                      const struct mcds__operation_kind *kind, enum need need)
 {
     if (lock == NULL || lease == NULL)
-        return mcds__fail_missing("lock", verb, "a lock and a lease");
+        return mcds__fail_missing("lock", kind->verb, "a lock and a lease");
     bool held = (lease->state & MCDS__LEASE_HELD) != 0;
     if (need == NEED_EMPTY && held)
-        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(LEASE_HELD), .noun = "lock",
-                              .name = lock->name, .verb = verb);
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(LEASE_HELD),
+                              MCDS__CALL(kind, lock->handle.name));
     if (need != NEED_EMPTY && (lease->state & MCDS__LEASE_GONE) != 0)
-        return mcds__fail_why(MCDS_LOST, MCDS__WHY(LEASE_LOST_BEFORE), .noun = "lock",
-                              .name = lock->name, .verb = verb);
-    if (need == NEED_HELD && !held)
-        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(LEASE_EMPTY), .noun = "lock",
-                              .name = lock->name, .verb = verb);
-    if (need == NEED_ANY && (lease->state & (MCDS__LEASE_HELD | MCDS__LEASE_TOKEN)) == 0)
-        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(LEASE_EMPTY), .noun = "lock",
-                              .name = lock->name, .verb = verb);
+        return mcds__fail_why(MCDS_LOST, MCDS__WHY(LEASE_LOST_BEFORE),
+                              MCDS__CALL(kind, lock->handle.name));
+    if ((need == NEED_HELD && !held) ||
+        (need == NEED_ANY && (lease->state & (MCDS__LEASE_HELD | MCDS__LEASE_TOKEN)) == 0))
+        return mcds__fail_why(MCDS_INVALID, MCDS__WHY(LEASE_EMPTY),
+                              MCDS__CALL(kind, lock->handle.name));
     return MCDS_OK;
 }
 
 void mcds__lock_prepare(mcds_lock *lock, mcds_lease *lease, struct mcds__lease_call *call)
 {
+    memset(call, 0, offsetof(struct mcds__lease_call, seed_text));
     call->keys = &lock->keys;
     call->lease = lease;
     call->label = lock->label;
@@ -75,121 +74,95 @@ void mcds__lock_prepare(mcds_lock *lock, mcds_lease *lease, struct mcds__lease_c
     call->lease_ms = lock->lease_ms + lock->ttl_early_ms;
     call->ttl_early_ms = lock->ttl_early_ms;
     call->fence_newest = &lock->fence_newest;
-    call->wait_until_ns = 0;
-    call->stage = 0;
-    call->doubt = false;
-    call->polls = false;
-    call->ghost = false;
-    call->takes = call->raises = 0;
-    call->fence_drawn = 0;
-    call->outcome = MCDS_OK;
-    call->asked_ns = 0;
 }
 
-static int launch(struct lock_call *call, const struct mcds__operation_kind *kind,
-                  mcds_lock *lock, bool waits, uint32_t wait_ms, mcds_lease *lease,
-                  mcds_pipeline *pipeline, uint64_t tag)
+static int launch(const struct mcds__operation_kind *kind, mcds_lock *lock, bool waits,
+                  uint32_t wait_ms, mcds_lease *lease, const struct mcds__start *start)
 {
     assert(!waits || kind == &acquire_kind);
     assert(waits || wait_ms == 0);
     int result = MCDS_OK;
-    if (call == NULL)
-        call = mcds__pipeline_new(pipeline, &lock->handle, kind, &result);
+    struct lock_call own;
+    struct lock_call *call = mcds__call_begin(&own.base, kind, &lock->handle, start, &result);
     if (call == NULL)
         return result;
-    mcds__operation_begin(&call->base, kind, lock->store, lock->name,
-                          (int64_t)wait_ms * NS_PER_MS);
+    call->base.deadline_ns += (int64_t)wait_ms * NS_PER_MS;
     mcds__lock_prepare(lock, lease, &call->lease);
     if (waits)
         call->lease.wait_until_ns = call->base.deadline_ns -
-                                    mcds__store_timeout_ns(lock->store);
-    return mcds__launch(&call->base, pipeline, tag);
+                                    mcds__store_timeout_ns(lock->handle.store);
+    return mcds__call_launch(&call->base, start);
 }
 
-static int launch_acquire(struct lock_call *call, mcds_lock *lock, bool waits, uint32_t wait_ms,
-                          mcds_lease *lease, mcds_pipeline *pipeline, uint64_t tag)
+static int launch_acquire(mcds_lock *lock, bool waits, uint32_t wait_ms, mcds_lease *lease,
+                          const struct mcds__start *start)
 {
-    int result = check_call(lock, lease, "acquire", NEED_EMPTY);
+    const struct mcds__given wait = {MCDS_CAUSE_OUT_OF_RANGE, "wait_ms", wait_ms, 0,
+                                     WAIT_MS_MAX};
+    int result = check_call(lock, lease, &acquire_kind, NEED_EMPTY);
+    if (result == MCDS_OK)
+        result = mcds__check_given("lock", lock->handle.name, "acquire", &wait, 1);
     if (result != MCDS_OK)
         return result;
-    if (wait_ms > WAIT_MS_MAX)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "lock", .name = lock->name,
-                          .verb = "acquire", .option = "wait_ms", .wanted_max = WAIT_MS_MAX,
-                          .found_number = wait_ms);
-    return launch(call, &acquire_kind, lock, waits, wait_ms, lease, pipeline, tag);
-}
-
-int mcds_lock_try_acquire(mcds_lock *lock, mcds_lease *lease)
-{
-    struct lock_call call;
-    return launch_acquire(&call, lock, false, 0, lease, NULL, 0);
+    return launch(&acquire_kind, lock, waits, wait_ms, lease, start);
 }
 
 int mcds_lock_try_acquire_start(mcds_lock *lock, mcds_lease *lease, mcds_pipeline *pipeline,
                                 uint64_t tag)
 {
-    return launch_acquire(NULL, lock, false, 0, lease, pipeline, tag);
+    return launch_acquire(lock, false, 0, lease, MCDS__START(pipeline, tag));
 }
 
-int mcds_lock_acquire(mcds_lock *lock, uint32_t wait_ms, mcds_lease *lease)
+int mcds_lock_try_acquire(mcds_lock *lock, mcds_lease *lease)
 {
-    struct lock_call call;
-    return launch_acquire(&call, lock, true, wait_ms, lease, NULL, 0);
+    return mcds_lock_try_acquire_start(lock, lease, MCDS__WAIT, 0);
 }
 
 int mcds_lock_acquire_start(mcds_lock *lock, uint32_t wait_ms, mcds_lease *lease,
                             mcds_pipeline *pipeline, uint64_t tag)
 {
-    return launch_acquire(NULL, lock, true, wait_ms, lease, pipeline, tag);
+    return launch_acquire(lock, true, wait_ms, lease, MCDS__START(pipeline, tag));
 }
 
-static int launch_renew(struct lock_call *call, mcds_lock *lock, mcds_lease *lease,
-                        mcds_pipeline *pipeline, uint64_t tag)
+int mcds_lock_acquire(mcds_lock *lock, uint32_t wait_ms, mcds_lease *lease)
 {
-    int result = check_call(lock, lease, "renew", NEED_HELD);
-    if (result != MCDS_OK)
-        return result;
-    return launch(call, &renew_kind, lock, false, 0, lease, pipeline, tag);
-}
-
-int mcds_lock_renew(mcds_lock *lock, mcds_lease *lease)
-{
-    struct lock_call call;
-    return launch_renew(&call, lock, lease, NULL, 0);
+    return mcds_lock_acquire_start(lock, wait_ms, lease, MCDS__WAIT, 0);
 }
 
 int mcds_lock_renew_start(mcds_lock *lock, mcds_lease *lease, mcds_pipeline *pipeline,
                           uint64_t tag)
 {
-    return launch_renew(NULL, lock, lease, pipeline, tag);
-}
-
-static int launch_release(struct lock_call *call, mcds_lock *lock, mcds_lease *lease,
-                          mcds_pipeline *pipeline, uint64_t tag)
-{
-    int result = check_call(lock, lease, "release", NEED_ANY);
+    int result = check_call(lock, lease, &renew_kind, NEED_HELD);
     if (result != MCDS_OK)
         return result;
-    return launch(call, &release_kind, lock, false, 0, lease, pipeline, tag);
+    return launch(&renew_kind, lock, false, 0, lease, MCDS__START(pipeline, tag));
 }
 
-int mcds_lock_release(mcds_lock *lock, mcds_lease *lease)
+int mcds_lock_renew(mcds_lock *lock, mcds_lease *lease)
 {
-    struct lock_call call;
-    return launch_release(&call, lock, lease, NULL, 0);
+    return mcds_lock_renew_start(lock, lease, MCDS__WAIT, 0);
 }
 
 int mcds_lock_release_start(mcds_lock *lock, mcds_lease *lease, mcds_pipeline *pipeline,
                             uint64_t tag)
 {
-    return launch_release(NULL, lock, lease, pipeline, tag);
+    int result = check_call(lock, lease, &release_kind, NEED_ANY);
+    if (result != MCDS_OK)
+        return result;
+    return launch(&release_kind, lock, false, 0, lease, MCDS__START(pipeline, tag));
+}
+
+int mcds_lock_release(mcds_lock *lock, mcds_lease *lease)
+{
+    return mcds_lock_release_start(lock, lease, MCDS__WAIT, 0);
 }
 
 int64_t mcds_lock_remaining_ms(const mcds_lock *lock, const mcds_lease *lease)
 {
     if (lock == NULL || lease == NULL || (lease->state & MCDS__LEASE_HELD) == 0)
         return 0;
-    int64_t left_ns = lease->deadline_ns - mcds__monotonic_ns(mcds__store_env(lock->store));
+    int64_t left_ns = lease->deadline_ns -
+                      mcds__monotonic_ns(mcds__store_env(lock->handle.store));
     return left_ns > 0 ? left_ns / NS_PER_MS : 0;
 }
 
@@ -247,51 +220,44 @@ static enum mcds__step step_holder_get(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind holder_kind = {
-    "lock", "holder", sizeof(struct lock_get_holder), step_holder_get};
+    "lock", "holder", sizeof(struct lock_get_holder), step_holder_get, NULL};
 
-static int launch_holder_get(struct lock_get_holder *get, mcds_lock *lock,
-                             mcds_lock_holder *holder_out, mcds_pipeline *pipeline,
-                             uint64_t tag)
+int mcds_lock_get_holder_start(mcds_lock *lock, mcds_lock_holder *holder_out,
+                               mcds_pipeline *pipeline, uint64_t tag)
 {
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
     if (lock == NULL || holder_out == NULL)
         return mcds__fail_missing("lock", "holder", "a lock and a place for the holder");
     int result = mcds__sized_check(MCDS__SIZED_mcds_lock_holder, holder_out);
     if (result != MCDS_OK)
         return result;
-    if (get == NULL)
-        get = mcds__pipeline_new(pipeline, &lock->handle, &holder_kind, &result);
+    struct lock_get_holder own;
+    struct lock_get_holder *get = mcds__call_begin(&own.base, &holder_kind, &lock->handle,
+                                                   start, &result);
     if (get == NULL)
         return result;
-    mcds__operation_begin(&get->base, &holder_kind, lock->store, lock->name, 0);
     get->lock = lock;
     get->holder_out = holder_out;
     get->stage = 0;
     get->keys[0] = lock->keys.lease;
     get->keys[1] = lock->keys.fence;
-    return mcds__launch(&get->base, pipeline, tag);
+    return mcds__call_launch(&get->base, start);
 }
 
 int mcds_lock_get_holder(mcds_lock *lock, mcds_lock_holder *holder_out)
 {
-    struct lock_get_holder get;
-    return launch_holder_get(&get, lock, holder_out, NULL, 0);
-}
-
-int mcds_lock_get_holder_start(mcds_lock *lock, mcds_lock_holder *holder_out,
-                               mcds_pipeline *pipeline, uint64_t tag)
-{
-    return launch_holder_get(NULL, lock, holder_out, pipeline, tag);
+    return mcds_lock_get_holder_start(lock, holder_out, MCDS__WAIT, 0);
 }
 
 static int check_lock_options(const char *name, const mcds_lock_options *options,
                               const mcds_capabilities *can)
 {
     uint32_t least_ms = can->ttl_early_ms > 0 ? LEASE_MS_MIN_COARSE : LEASE_MS_MIN;
-    if (options->lease_ms != 0 &&
-        (options->lease_ms < least_ms || options->lease_ms > LEASE_MS_MAX))
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "lock", .name = name,
-                          .option = "lease_ms", .wanted_min = least_ms,
-                          .wanted_max = LEASE_MS_MAX, .found_number = options->lease_ms);
+    const struct mcds__given lease = {MCDS_CAUSE_OUT_OF_RANGE, "lease_ms", options->lease_ms,
+                                      least_ms, LEASE_MS_MAX};
+    int result = mcds__check_given("lock", name, NULL, &lease, 1);
+    if (result != MCDS_OK)
+        return result;
     if (options->label != NULL &&
         strnlen(options->label, MCDS__LEASE_LABEL_MAX + 1) > MCDS__LEASE_LABEL_MAX)
         return mcds__fail(MCDS_INVALID, TOO_LONG, .noun = "lock", .name = name,
@@ -305,54 +271,33 @@ static int check_lock_options(const char *name, const mcds_lock_options *options
     return MCDS_OK;
 }
 
-static void destroy_lock(struct mcds__handle *handle)
-{
-    mcds_lock *lock = (mcds_lock *)handle;
-    const mcds_env *env = mcds__store_env(lock->store);
-    mcds__free(env, lock->name);
-    mcds__free(env, lock->label);
-    mcds__free(env, lock);
-}
-
 int mcds_lock_open(mcds_store *store, const char *name, const mcds_lock_options *options,
                    mcds_lock **lock_out)
 {
     mcds_lock_options own;
-    int result = mcds__check_open("lock", NULL, store, name, lock_out);
-    if (result == MCDS_OK)
-        result = mcds__sized_read(MCDS__SIZED_mcds_lock_options, options, &own);
+    int result = mcds__read_options("lock", store, name, lock_out,
+                                    MCDS__SIZED_mcds_lock_options, options, &own);
     if (result != MCDS_OK)
         return result;
-    mcds_capabilities can;
-    mcds__store_capabilities(store, &can);
+    const mcds_capabilities can = mcds__store_can(store);
     result = check_lock_options(name, &own, &can);
     if (result != MCDS_OK)
         return result;
-    const mcds_env *env = mcds__store_env(store);
-    mcds_lock *lock = mcds__allocate_zero(env, sizeof *lock);
-    char *own_name = mcds__copy_string(env, name);
-    char *own_label = mcds__copy_string(env, own.label != NULL ? own.label : "");
-    if (lock == NULL || own_name == NULL || own_label == NULL) {
-        mcds__free(env, lock);
-        mcds__free(env, own_name);
-        mcds__free(env, own_label);
-        return mcds__fail_memory("lock", name, NULL);
-    }
-    lock->store = store;
-    lock->name = own_name;
-    lock->label = own_label;
+    mcds_lock *lock = mcds__handle_open("lock", store, name, sizeof *lock, NULL);
+    if (lock == NULL)
+        return MCDS_NO_MEMORY;
+    if (own.label != NULL)
+        memcpy(lock->label, own.label, strlen(own.label));
     lock->lease_ms = own.lease_ms > 0 ? own.lease_ms : LEASE_MS_DEFAULT;
     lock->ttl_early_ms = can.ttl_early_ms;
     assert(lock->lease_ms >= LEASE_MS_MIN && lock->lease_ms <= LEASE_MS_MAX);
     mcds__key_begin(&lock->keys.lease, mcds__store_ns(store), MCDS__TAG_LOCK, name);
     mcds__key_begin(&lock->keys.fence, mcds__store_ns(store), MCDS__TAG_FENCE, name);
-    mcds__handle_begin(&lock->handle, store, destroy_lock);
     *lock_out = lock;
     return MCDS_OK;
 }
 
 void mcds_lock_close(mcds_lock *lock)
 {
-    if (lock != NULL)
-        mcds__handle_release(&lock->handle);
+    mcds__handle_release((struct mcds__handle *)lock);
 }

@@ -8,9 +8,7 @@
 
 struct mcds_lock {
     struct mcds__handle handle;
-    mcds_store *store;
-    char *name;
-    char *label;
+    char label[MCDS__LEASE_LABEL_MAX + 1];
     uint32_t lease_ms;
     uint32_t ttl_early_ms;
     _Atomic uint64_t fence_newest;

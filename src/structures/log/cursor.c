@@ -36,7 +36,7 @@ static char *put_text(char *at, char before, mcds_bytes text)
 static void write_log(const mcds_log *log, char out[MCDS_LOG_CURSOR_LOG])
 {
     mcds_bytes key = mcds__key_bytes(&log->generation.key);
-    size_t ns_length = strlen(mcds__store_ns(log->store));
+    size_t ns_length = strlen(mcds__store_ns(log->handle.store));
     const char *name = (const char *)key.data + ns_length + sizeof ":" MCDS__TAG_LOG;
     size_t name_length = key.length - ns_length - sizeof ":" MCDS__TAG_LOG;
     assert(name_length > 0 && name_length < key.length);
@@ -55,12 +55,12 @@ static int fail_other_log(const mcds_log_cursor *cursor, const mcds_log *log)
     size_t at = 0;
     if (!mcds__key_next_part(both, &at, ns) || !mcds__key_next_part(both, &at, name))
         ns[0] = name[0] = '\0';
-    bool same_ns = strcmp(ns, mcds__store_ns(log->store)) == 0;
+    bool same_ns = strcmp(ns, mcds__store_ns(log->handle.store)) == 0;
     const mcds_error error = {
         .result = MCDS_INVALID,
         .cause = MCDS_CAUSE_BAD_CURSOR,
         .noun = "log",
-        .name = log->name,
+        .name = log->handle.name,
         .verb = "tail",
         .found = name,
     };
@@ -75,7 +75,7 @@ int mcds__log_cursor_check(const mcds_log_cursor *cursor, const mcds_log *log)
     if (cursor->count > MCDS_LOG_CURSOR_CHUNKS || cursor->from_ms < 0 ||
         memchr(cursor->log, '\0', sizeof cursor->log) == NULL)
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(CURSOR_NOT_BEGUN), .noun = "log",
-                              .name = log->name, .verb = "tail");
+                              .name = log->handle.name, .verb = "tail");
     write_log(log, own);
     if (cursor->log[0] == '\0' || strcmp(cursor->log, own) == 0)
         return MCDS_OK;
@@ -84,13 +84,13 @@ int mcds__log_cursor_check(const mcds_log_cursor *cursor, const mcds_log *log)
 
 bool mcds__log_cursor_is_foreign(const mcds_log_cursor *cursor, const mcds_log *log)
 {
-    return cursor->store != 0 && cursor->store != mcds__store_place(log->store);
+    return cursor->store != 0 && cursor->store != mcds__store_place(log->handle.store);
 }
 
 void mcds__log_cursor_own(mcds_log_cursor *cursor, const mcds_log *log)
 {
     write_log(log, cursor->log);
-    cursor->store = mcds__store_place(log->store);
+    cursor->store = mcds__store_place(log->handle.store);
 }
 
 void mcds_log_cursor_save(const mcds_log_cursor *cursor, char text_out[MCDS_LOG_CURSOR_TEXT])
@@ -255,6 +255,19 @@ bool mcds__log_cursor_pass_expired(mcds_log_cursor *cursor, const mcds_log *log,
     cursor->chunk = unexpired;
     cursor->count = 0;
     cursor->flags = 0;
+    return true;
+}
+
+bool mcds__log_cursor_return(mcds_log_cursor *cursor, const mcds_log *log, int64_t now_ms)
+{
+    uint64_t live = mcds__log_live(log, now_ms);
+    uint64_t reach = mcds__log_reach(&log->settings);
+    if (cursor->polled_ms - now_ms <= (int64_t)(reach * log->settings.chunk_ms) ||
+        cursor->chunk <= live)
+        return false;
+    cursor->from_ms = 0;
+    cursor->count = 0;
+    mcds__log_cursor_begin(cursor, log, now_ms);
     return true;
 }
 

@@ -29,7 +29,6 @@ struct log_drop {
     struct mcds__operation base;
     mcds_log *log;
     uint8_t stage;
-    bool goes_on;
     bool is_asked;   /* requests to erase have been made */
     bool erased;     /* something has been erased, or may have been */
     bool is_over;    /* the root has been erased */
@@ -38,10 +37,9 @@ struct log_drop {
     uint64_t life;
     uint64_t first; /* streams that have not been read, both ends included */
     uint64_t last;
-    uint32_t width; /* of the survey */
-    uint32_t chunk; /* of the survey: the next to erase */
-    uint32_t item;  /* the record whose blocks may have to be erased */
-    uint32_t block;
+    uint32_t width;                     /* of the survey */
+    uint32_t chunk;                     /* of the survey: the next to erase */
+    struct mcds__segment_blocks blocks; /* of what was read */
     uint64_t low; /* of a long chunk: the segments from here to the end are to be erased */
     uint64_t end;
     struct mcds__segment_locate locate;
@@ -65,51 +63,7 @@ static enum mcds__step log_drop_go_to(struct log_drop *drop, uint8_t stage)
 {
     assert(stage > DROP_ROOT && stage <= DROP_LAST);
     drop->stage = stage;
-    drop->goes_on = true;
-    return MCDS__SLEEP;
-}
-
-static void log_drop_add_erasure(struct log_drop *drop, mcds_bytes route, uint32_t *count)
-{
-    assert(*count < MCDS__SEGMENT_CAPACITY);
-    struct mcds__segment_scratch *scratch = drop->scratch;
-    scratch->requests[*count] = (mcds_request){
-        .command = MCDS_DELETE,
-        .key = mcds__key_bytes(&scratch->keys[*count]),
-        .route = route,
-    };
-    ++*count;
-}
-
-static uint64_t chunk_of(const struct log_drop *drop, const struct mcds__segment_item *item)
-{
-    assert(!drop->is_survey || item->index < drop->width);
-    return drop->is_survey ? drop->first + item->index : drop->read.stream;
-}
-
-/* Adds requests that erase the blocks of large events, from the next one on. Returns how many. */
-static uint32_t log_drop_add_blocks(struct log_drop *drop)
-{
-    uint32_t count = 0;
-    for (; drop->item < drop->read.count; drop->item++, drop->block = 0) {
-        const struct mcds__segment_item *item = &drop->read.items[drop->item];
-        struct mcds__segment_record record;
-        uint64_t length;
-        uint32_t most;
-        (void)mcds__segment_read_item(&drop->read, item, &record);
-        if ((record.flags & MCDS__SEGMENT_LARGE) == 0)
-            continue;
-        uint32_t blocks = mcds__segment_block_count(&record, &length, &most);
-        for (; drop->block < blocks; drop->block++) {
-            if (count == MCDS__SEGMENT_CAPACITY)
-                return count;
-            mcds_bytes route = mcds__segment_block_key(
-                &drop->log->segments, chunk_of(drop, item), record.writer, record.seq,
-                drop->block, &drop->scratch->keys[count]);
-            log_drop_add_erasure(drop, route, &count);
-        }
-    }
-    return count;
+    return MCDS__NEXT;
 }
 
 /* Erases the segments of the short chunks, or those of the long chunk that have been read. */
@@ -122,7 +76,7 @@ static uint32_t log_drop_add_segments(struct log_drop *drop)
         while (drop->end > drop->low) {
             mcds_bytes route = mcds__segment_key(segments, drop->read.stream, --drop->end,
                                                  &drop->scratch->keys[count]);
-            log_drop_add_erasure(drop, route, &count);
+            mcds__segment_fill(drop->scratch, count++, MCDS_DELETE, route);
         }
         return count;
     }
@@ -132,7 +86,7 @@ static uint32_t log_drop_add_segments(struct log_drop *drop)
             continue;
         mcds_bytes route = mcds__segment_key(segments, drop->first + drop->chunk, 0,
                                              &drop->scratch->keys[count]);
-        log_drop_add_erasure(drop, route, &count);
+        mcds__segment_fill(drop->scratch, count++, MCDS_DELETE, route);
     }
     return count;
 }
@@ -154,19 +108,15 @@ static enum mcds__step log_drop_ask_erasures(struct log_drop *drop, uint32_t cou
 /* Checks the replies to the erasures; MISS counts as OK. False: one failed, and the drop ends. */
 static bool is_erased(struct log_drop *drop)
 {
-    for (uint32_t i = 0; drop->is_asked && i < drop->base.batch.count; i++) {
-        mcds_outcome outcome = drop->scratch->requests[i].reply.outcome;
-        drop->erased = drop->erased || outcome == MCDS_OUT_OK || outcome == MCDS_OUT_UNKNOWN;
-    }
-    for (uint32_t i = 0; drop->is_asked && i < drop->base.batch.count; i++) {
-        const mcds_reply *reply = &drop->scratch->requests[i].reply;
-        if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
-            continue;
-        (void)mcds__operation_fail_read(&drop->base, reply);
-        return false;
-    }
+    if (!drop->is_asked)
+        return true;
+    const mcds_request *requests = drop->scratch->requests;
+    const mcds_reply *trouble = mcds__first_trouble(requests, drop->base.batch.count);
+    drop->erased = drop->erased || mcds__may_be_applied(requests, drop->base.batch.count);
     drop->is_asked = false;
-    return true;
+    if (trouble != NULL)
+        (void)mcds__operation_fail_read(&drop->base, trouble);
+    return trouble == NULL;
 }
 
 static enum mcds__step begin_long(struct log_drop *drop)
@@ -237,7 +187,6 @@ static enum mcds__step log_drop_pass_chunk(struct log_drop *drop)
 /* The segments of a long chunk have been erased. */
 static enum mcds__step erase_count(struct log_drop *drop)
 {
-    uint32_t count = 0;
     if (drop->is_survey || !drop->is_counted)
         return log_drop_pass_chunk(drop);
     assert(drop->low == drop->end);
@@ -245,8 +194,8 @@ static enum mcds__step erase_count(struct log_drop *drop)
     drop->low = 0;
     mcds_bytes route = mcds__segment_count_key(&drop->log->segments, drop->read.stream,
                                                drop->scratch->keys);
-    log_drop_add_erasure(drop, route, &count);
-    return log_drop_ask_erasures(drop, count, true, DROP_PASS);
+    mcds__segment_fill(drop->scratch, 0, MCDS_DELETE, route);
+    return log_drop_ask_erasures(drop, 1, true, DROP_PASS);
 }
 
 /* Everything that was read has been erased. */
@@ -284,7 +233,8 @@ static enum mcds__step log_drop_take_survey(struct log_drop *drop)
     if (step != MCDS__DONE || drop->base.result != MCDS_OK)
         return step;
     drop->is_survey = true;
-    drop->chunk = drop->item = drop->block = 0;
+    drop->chunk = 0;
+    drop->blocks = (struct mcds__segment_blocks){.of_survey = true};
     return log_drop_go_to(drop, DROP_ERASE);
 }
 
@@ -293,7 +243,7 @@ static enum mcds__step log_drop_take_read(struct log_drop *drop)
     enum mcds__step step = mcds__segment_read_step(&drop->read, &drop->base);
     if (step != MCDS__DONE || drop->base.result != MCDS_OK)
         return step;
-    drop->item = drop->block = 0;
+    drop->blocks = (struct mcds__segment_blocks){.of_survey = false};
     return log_drop_go_to(drop, DROP_ERASE);
 }
 
@@ -347,15 +297,14 @@ static enum mcds__step log_drop_take_mark(struct log_drop *drop)
         return is_set || is_last ? log_drop_go_to(drop, DROP_LAST) : erase_chunks(drop);
     }
     drop->stage = DROP_MARK;
-    if (mcds__operation_again(&drop->base))
-        return MCDS__SLEEP;
-    return mcds__operation_fail_read(&drop->base, reply);
+    return mcds__operation_retry(&drop->base, reply);
 }
 
 /* The next put of this handle makes another life. */
 static enum mcds__step erase_root(struct log_drop *drop)
 {
-    enum mcds__step step = mcds__root_erase_step(&drop->root.root, &drop->base);
+    enum mcds__step step = mcds__root_change_step(&drop->root.root, &drop->base,
+                                                  MCDS__ROOT_ERASE);
     uint64_t life = drop->life;
     if (step != MCDS__DONE || drop->base.result != MCDS_OK)
         return step;
@@ -383,7 +332,8 @@ static enum mcds__step log_drop_step_stage(struct log_drop *drop,
     case DROP_READ:
         return log_drop_take_read(drop);
     case DROP_ERASE: {
-        uint32_t count = log_drop_add_blocks(drop);
+        uint32_t count = mcds__segment_fill_block_erasures(&drop->read, &drop->blocks,
+                                                           drop->scratch);
         if (count > 0)
             return log_drop_ask_erasures(drop, count, false, DROP_ERASE);
         return log_drop_ask_erasures(drop, log_drop_add_segments(drop), !drop->is_survey,
@@ -405,11 +355,10 @@ static enum mcds__step log_drop_step_stage(struct log_drop *drop,
 static enum mcds__step log_drop_step(struct mcds__operation *operation)
 {
     struct log_drop *drop = (struct log_drop *)operation;
-    enum mcds__step step = MCDS__DONE;
-    do {
-        drop->goes_on = false;
+    enum mcds__step step;
+    do
         step = log_drop_step_stage(drop, operation);
-    } while (drop->goes_on);
+    while (step == MCDS__NEXT);
     /* After a partial erasure the result cannot be that nothing was done. */
     if (step == MCDS__DONE && drop->erased && operation->result != MCDS_OK &&
         operation->result != MCDS_CORRUPT)
@@ -418,38 +367,25 @@ static enum mcds__step log_drop_step(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind drop_kind = {"log", "drop", sizeof(struct log_drop),
-                                                      log_drop_step};
+                                                      log_drop_step, log_drop_release};
 
-static int log_drop_launch(struct log_drop *drop, mcds_log *log, mcds_pipeline *pipeline,
-                           uint64_t tag)
+int mcds_log_drop_start(mcds_log *log, mcds_pipeline *pipeline, uint64_t tag)
 {
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
     int result = MCDS_OK;
     if (log == NULL)
         return mcds__fail_missing("log", "drop", "a log");
-    if (drop == NULL)
-        drop = mcds__pipeline_new(pipeline, &log->handle, &drop_kind, &result);
+    struct log_drop own;
+    struct log_drop *drop = mcds__call_begin_zero(&own.base, &drop_kind, &log->handle, start,
+                                                  &result);
     if (drop == NULL)
         return result;
-    mcds__operation_begin(&drop->base, &drop_kind, log->store, log->name, 0);
     drop->log = log;
-    drop->stage = DROP_ROOT;
-    drop->is_asked = false;
-    drop->erased = drop->is_over = false;
-    drop->first = drop->last = 0;
-    drop->read.segments = NULL;
-    drop->scratch = drop->locate.scratch = NULL;
     mcds__log_begin(&drop->root, log);
-    drop->base.release = log_drop_release;
-    return mcds__launch(&drop->base, pipeline, tag);
+    return mcds__call_launch(&drop->base, start);
 }
 
 int mcds_log_drop(mcds_log *log)
 {
-    struct log_drop drop;
-    return log_drop_launch(&drop, log, NULL, 0);
-}
-
-int mcds_log_drop_start(mcds_log *log, mcds_pipeline *pipeline, uint64_t tag)
-{
-    return log_drop_launch(NULL, log, pipeline, tag);
+    return mcds_log_drop_start(log, MCDS__WAIT, 0);
 }

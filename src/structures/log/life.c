@@ -4,7 +4,7 @@
 
 #include "structures/log/log.h"
 
-enum { TURN_MARK, TURN_ASKED, TURN_ROOT };
+enum { NEXT_LIFE_MARK, NEXT_LIFE_ASKED, NEXT_LIFE_ROOT };
 
 /* Longer than the ttl of any key of the log. */
 static uint64_t mark_ttl_ms(const mcds_log *log)
@@ -30,39 +30,48 @@ mcds_request mcds__log_mark(const mcds_log *log, uint64_t stem, struct mcds__key
     };
 }
 
-void mcds__log_turn_begin(struct mcds__log_turn *turn, mcds_log *log, uint64_t stem)
+static mcds_request read_mark(const mcds_log *log, uint64_t stem, struct mcds__key *key_out)
 {
-    turn->stem = stem;
-    turn->was_dropped = false;
-    turn->stage = TURN_MARK;
-    mcds__log_begin(&turn->begin, log);
+    return (mcds_request){
+        .command = MCDS_GET, .options = MCDS_NO_VALUE, .key = mark_key(log, stem, key_out)};
 }
 
-enum mcds__step mcds__log_turn_step(struct mcds__log_turn *turn,
-                                    struct mcds__operation *operation)
+/* False: a reply to a read of the mark shows something else. */
+static bool log_life_is_mark(const mcds_reply *mark)
 {
-    const mcds_reply *reply = &turn->request.reply;
-    assert(turn->stage <= TURN_ROOT);
-    if (turn->stage == TURN_ROOT)
-        return mcds__log_begin_step(&turn->begin, false, operation);
-    if (turn->stage == TURN_MARK) {
-        turn->request = (mcds_request){
-            .command = MCDS_GET,
-            .options = MCDS_NO_VALUE,
-            .key = mark_key(turn->begin.log, turn->stem, &turn->key),
-        };
-        turn->stage = TURN_ASKED;
-        return mcds__operation_ask_repeatable(operation, &turn->request, 1);
+    return mark->outcome != MCDS_OUT_OK ||
+           (mark->flags == MCDS__SEGMENT_END && mark->value_length == 0);
+}
+
+void mcds__log_next_life_begin(struct mcds__log_next_life *next, mcds_log *log, uint64_t stem)
+{
+    next->stem = stem;
+    next->was_dropped = false;
+    next->stage = NEXT_LIFE_MARK;
+    mcds__log_begin(&next->begin, log);
+}
+
+enum mcds__step mcds__log_next_life_step(struct mcds__log_next_life *next,
+                                         struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &next->request.reply;
+    assert(next->stage <= NEXT_LIFE_ROOT);
+    if (next->stage == NEXT_LIFE_ROOT)
+        return mcds__log_begin_step(&next->begin, false, operation);
+    if (next->stage == NEXT_LIFE_MARK) {
+        next->request = read_mark(next->begin.log, next->stem, &next->key);
+        next->stage = NEXT_LIFE_ASKED;
+        return mcds__operation_ask_repeatable(operation, &next->request, 1);
     }
-    turn->stage = TURN_MARK;
-    assert(turn->request.command == MCDS_GET);
-    if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
-        return MCDS__SLEEP;
-    if (reply->outcome != MCDS_OUT_OK && reply->outcome != MCDS_OUT_MISS)
-        return mcds__operation_fail_read(operation, reply);
-    turn->was_dropped = reply->outcome == MCDS_OUT_OK;
-    turn->stage = TURN_ROOT;
-    return mcds__log_begin_step(&turn->begin, false, operation);
+    next->stage = NEXT_LIFE_MARK;
+    assert(next->request.command == MCDS_GET);
+    if (mcds__first_trouble(&next->request, 1) != NULL)
+        return mcds__operation_retry(operation, reply);
+    if (!log_life_is_mark(reply))
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
+    next->was_dropped = reply->outcome == MCDS_OUT_OK;
+    next->stage = NEXT_LIFE_ROOT;
+    return mcds__log_begin_step(&next->begin, false, operation);
 }
 
 void mcds__log_fate_begin(struct mcds__log_fate *fate, const mcds_log *log, uint64_t stem)
@@ -80,24 +89,17 @@ enum mcds__step mcds__log_fate_step(struct mcds__log_fate *fate,
     const mcds_reply *mark = &fate->requests[0].reply;
     const mcds_reply *root = &fate->requests[1].reply;
     if (!fate->is_asked) {
-        fate->requests[0] = (mcds_request){
-            .command = MCDS_GET,
-            .options = MCDS_NO_VALUE,
-            .key = mark_key(fate->log, fate->stem, &fate->key),
-        };
+        fate->requests[0] = read_mark(fate->log, fate->stem, &fate->key);
         fate->requests[1] = mcds__segment_request_root(&fate->log->segments);
         fate->is_asked = true;
         return mcds__operation_ask_repeatable(operation, fate->requests, 2);
     }
     fate->is_asked = false;
-    for (uint32_t i = 0; i < 2; i++) {
-        const mcds_reply *reply = &fate->requests[i].reply;
-        if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
-            continue;
-        if (mcds__is_transport_trouble(reply) && mcds__operation_again(operation))
-            return MCDS__SLEEP;
-        return mcds__operation_fail_read(operation, reply);
-    }
+    const mcds_reply *trouble = mcds__first_trouble(fate->requests, 2);
+    if (trouble != NULL)
+        return mcds__operation_retry(operation, trouble);
+    if (!log_life_is_mark(mark))
+        return mcds__operation_explain(operation, MCDS_CORRUPT, MCDS__WHY(FOREIGN));
     bool is_alive = root->outcome == MCDS_OUT_OK &&
                     mcds__descriptor_stem(root->flags) == fate->stem;
     fate->was_dropped = mark->outcome == MCDS_OUT_OK && !is_alive;

@@ -11,10 +11,7 @@
 
 #define HELD_SCRATCH 160
 
-/* Most times that a put may find its life ended before it fails. */
-#define TURNS_MAX 16
-
-enum { PUT_BEGIN, PUT_LOOK, PUT_ROOT, PUT_APPEND, PUT_TURN };
+enum { PUT_BEGIN, PUT_LOOK, PUT_ROOT, PUT_APPEND, PUT_NEXT_LIFE };
 
 struct log_put {
     struct mcds__operation base;
@@ -22,7 +19,7 @@ struct log_put {
     int64_t when_ms;
     int64_t began_ns; /* of the batch of events in flight */
     uint64_t life;    /* in which they are put */
-    uint8_t turns;
+    uint8_t lives;
     bool doubt; /* they may be stored in a life that has ended */
     const mcds_bytes *events;
     size_t count;
@@ -30,7 +27,7 @@ struct log_put {
     size_t under_way; /* how many are in the append */
     uint8_t stage;
     struct mcds__log_begin begin;
-    struct mcds__log_turn turn;
+    struct mcds__log_next_life next_life;
     struct mcds__segment_append append;
     mcds_bytes own; /* a single event in a pipeline, copied into */
     mcds_buffer held;
@@ -62,20 +59,17 @@ static int judge(const struct log_put *put, const struct mcds__log_settings *set
     return MCDS_OK;
 }
 
-/* An event in flight may be stored in the life whose root was missing. */
-static enum mcds__step log_fail(struct log_put *put)
+/* The events may be stored in this life, or in one that has ended. */
+static bool is_in_doubt(const struct log_put *put)
 {
-    if (put->doubt || (put->under_way > 0 && put->append.doubt))
-        put->base.result = MCDS_AMBIGUOUS;
-    return MCDS__DONE;
+    return put->doubt || (put->under_way > 0 && put->append.doubt);
 }
 
-/* Adds to the append as many events as fit into one batch. */
-static enum mcds__step put_events(struct log_put *put, uint64_t life)
+/* Adds to the append as many events as fit into one batch, unless they were refused. */
+static enum mcds__step put_events(struct log_put *put, uint64_t life, int result,
+                                  int64_t filed_ms)
 {
     assert(put->under_way == 0);
-    int64_t filed_ms;
-    int result = judge(put, &put->log->settings, &filed_ms);
     uint8_t flags = MCDS__SEGMENT_FILED;
     if (put->when_ms != 0 && put->when_ms != filed_ms)
         flags |= MCDS__SEGMENT_STAMPED;
@@ -92,28 +86,25 @@ static enum mcds__step put_events(struct log_put *put, uint64_t life)
         put->count--;
         put->under_way++;
     }
-    if (result != MCDS_OK) {
-        (void)mcds__operation_finish(&put->base, result);
-        return log_fail(put);
-    }
+    if (result != MCDS_OK)
+        return mcds__operation_finish(&put->base, result);
     uint64_t chunk = mcds__log_chunk(put->log, filed_ms);
     (void)mcds__segment_append_move(&put->append, mcds__log_stream(mcds__log_stem(life), chunk),
                                     true);
     put->life = life;
     put->began_ns = mcds__operation_now_ns(&put->base);
     put->stage = PUT_APPEND;
-    return mcds__segment_append_step(&put->append, &put->base);
+    return step_put(&put->base);
 }
 
-/* The current life is known again. Events stored in another life do not count, so they are put
- * again. */
+/* The current life is known again. Events of another life do not count, and are put again. */
 static enum mcds__step go_on_in(struct log_put *put, uint64_t life)
 {
     if (put->under_way > 0 && life == put->life) {
         mcds__segment_append_resume(&put->append);
         put->stage = PUT_APPEND;
     } else {
-        put->doubt = put->doubt || (put->under_way > 0 && put->append.doubt);
+        put->doubt = is_in_doubt(put);
         put->events -= put->under_way;
         put->count += put->under_way;
         put->under_way = 0;
@@ -124,14 +115,15 @@ static enum mcds__step go_on_in(struct log_put *put, uint64_t life)
 
 static enum mcds__step log_go_on(struct log_put *put)
 {
-    atomic_store(&put->log->seen_ns, put->base.sent_ns);
+    atomic_store_explicit(&put->log->generation.seen_ns, put->base.sent_ns,
+                          memory_order_relaxed);
     if (put->put_out != NULL)
         *put->put_out += put->under_way;
     put->under_way = 0;
     put->doubt = false;
     if (put->count == 0)
         return mcds__operation_finish(&put->base, MCDS_OK);
-    mcds__operation_note_result(&put->base);
+    mcds__operation_note_stored(&put->base);
     mcds__operation_renew(&put->base);
     put->stage = PUT_BEGIN;
     return step_put(&put->base);
@@ -140,7 +132,7 @@ static enum mcds__step log_go_on(struct log_put *put)
 /* A reader that follows the log waits this long for late events. */
 static bool took_too_long(const struct log_put *put)
 {
-    int64_t took_ns = mcds__monotonic_ns(put->base.env) - put->began_ns;
+    int64_t took_ns = mcds__line_now_ns(&put->base) - put->began_ns;
     return took_ns > MCDS__LOG_SETTLE_MS * NS_PER_MS;
 }
 
@@ -149,13 +141,13 @@ static enum mcds__step log_take_append(struct log_put *put, enum mcds__step step
     assert(put->stage == PUT_APPEND);
     if (step != MCDS__DONE)
         return step;
-    if (put->append.ended && put->turns++ < TURNS_MAX) {
-        put->stage = PUT_TURN;
-        mcds__log_turn_begin(&put->turn, put->log, mcds__log_stem(put->life));
+    if (put->append.ended && put->lives++ < MCDS__LOG_LIVES_MAX) {
+        put->stage = PUT_NEXT_LIFE;
+        mcds__log_next_life_begin(&put->next_life, put->log, mcds__log_stem(put->life));
         return step_put(&put->base);
     }
     if (put->base.result != MCDS_OK)
-        return log_fail(put);
+        return step;
     if (took_too_long(put))
         return mcds__operation_explain(&put->base, MCDS_AMBIGUOUS, MCDS__WHY(LOG_LATE));
     return log_go_on(put);
@@ -186,70 +178,80 @@ static enum mcds__step log_take_root(struct log_put *put, enum mcds__step step)
 {
     if (step == MCDS__DONE && put->base.result == MCDS_NOT_FOUND)
         return make_root(put, mcds__random_u64(put->base.env) | 1);
-    if (step != MCDS__DONE)
+    if (step != MCDS__DONE || put->base.result != MCDS_OK)
         return step;
-    if (put->base.result != MCDS_OK)
-        return log_fail(put);
     mcds__line_release(&put->base);
     return go_on_in(put, put->begin.root.number);
 }
 
 /* The life has ended, or its root was missing. A root that the store has lost is made again; all
  * events of its life are then readable as before. */
-static enum mcds__step log_take_turn(struct log_put *put, enum mcds__step step)
+static enum mcds__step log_take_next_life(struct log_put *put, enum mcds__step step)
 {
-    assert(put->stage == PUT_TURN);
+    assert(put->stage == PUT_NEXT_LIFE);
     if (step != MCDS__DONE)
         return step;
-    if (put->turn.was_dropped)
-        mcds__log_forget_former(put->log, put->life);
+    if (put->next_life.was_dropped)
+        mcds__generation_forget_former(&put->log->generation, put->life);
     if (put->base.result == MCDS_OK)
-        return go_on_in(put, put->turn.begin.root.number);
+        return go_on_in(put, put->next_life.begin.root.number);
     if (put->base.result != MCDS_NOT_FOUND)
-        return log_fail(put);
-    return make_root(put,
-                     put->turn.was_dropped ? mcds__random_u64(put->base.env) | 1 : put->life);
+        return step;
+    return make_root(put, put->next_life.was_dropped ? mcds__random_u64(put->base.env) | 1
+                                                     : put->life);
 }
 
-/* Of the operations of a pipeline, one reads the root. The others wait for it, and then for room,
- * before their events get a time, as a reader that follows the log does not wait long for them. */
-static bool log_waits(struct log_put *put, uint64_t life, enum mcds__step *step_out)
+/* Of the operations of a pipeline, one reads the root, and the others wait for it. */
+static bool waits_for_root(struct log_put *put, uint64_t life, enum mcds__step *step_out)
 {
-    int64_t filed_ms;
-    const struct mcds__segments *segments = &put->log->segments;
-    uint64_t line = mcds__segment_line(segments, 0, MCDS__SEGMENT_LINE_ROOT);
-    if (put->doubt || put->turns > 0 || put->base.lines == NULL)
-        return false;
-    if (life == 0)
-        return mcds__line_waits_alone(&put->base, line, step_out);
-    if (mcds__line_waits_after(&put->base, line, step_out))
-        return true;
-    (void)judge(put, &put->log->settings, &filed_ms);
+    uint64_t line = mcds__segment_line(&put->log->segments, 0, MCDS__SEGMENT_LINE_ROOT);
+    return life == 0 ? mcds__line_waits_alone(&put->base, line, step_out)
+                     : mcds__line_waits_after(&put->base, line, step_out);
+}
+
+static bool log_waits_for_room(struct log_put *put, uint64_t life, int64_t filed_ms,
+                               enum mcds__step *step_out)
+{
     uint64_t stream = mcds__log_stream(mcds__log_stem(life),
                                        mcds__log_chunk(put->log, filed_ms));
-    return mcds__line_waits(&put->base,
-                            mcds__segment_line(segments, stream, MCDS__SEGMENT_LINE_END),
-                            put->events->length + MCDS__SEGMENT_OVERHEAD, step_out);
+    uint64_t line = mcds__segment_line(&put->log->segments, stream, MCDS__SEGMENT_LINE_END);
+    atomic_store_explicit(&put->log->room, line, memory_order_relaxed);
+    return mcds__line_waits(&put->base, line, put->events->length + MCDS__SEGMENT_OVERHEAD,
+                            step_out);
 }
 
+/* Where others wait for room, this put waits too, before it reads the clock. */
+static bool waits_after_others(struct log_put *put, uint64_t life, enum mcds__step *step_out)
+{
+    uint64_t line = atomic_load_explicit(&put->log->room, memory_order_relaxed);
+    return waits_for_root(put, life, step_out) ||
+           (line != 0 && mcds__line_waits_after(&put->base, line, step_out));
+}
+
+/* Its events get their time after it has waited: a follower of the log does not wait for them. */
 static enum mcds__step log_begin_put(struct log_put *put)
 {
     enum mcds__step step;
+    int64_t filed_ms;
     uint64_t life = atomic_load(&put->log->generation.known);
+    bool may_wait = !put->doubt && put->lives == 0;
     if (put->count == 0)
         return mcds__operation_finish(&put->base, MCDS_OK);
-    if (log_waits(put, life, &step))
+    if (may_wait && waits_after_others(put, life, &step))
         return step;
-    if (life != 0)
-        return put_events(put, life);
-    put->stage = PUT_LOOK;
-    mcds__log_begin(&put->begin, put->log);
-    return step_put(&put->base);
+    if (life == 0) {
+        put->stage = PUT_LOOK;
+        mcds__log_begin(&put->begin, put->log);
+        return step_put(&put->base);
+    }
+    int result = judge(put, &put->log->settings, &filed_ms);
+    if (may_wait && log_waits_for_room(put, life, filed_ms, &step))
+        return step;
+    return put_events(put, life, result, filed_ms);
 }
 
-static enum mcds__step step_put(struct mcds__operation *operation)
+static enum mcds__step log_step_stage(struct log_put *put, struct mcds__operation *operation)
 {
-    struct log_put *put = (struct log_put *)operation;
     switch (put->stage) {
     case PUT_BEGIN:
         return log_begin_put(put);
@@ -257,17 +259,26 @@ static enum mcds__step step_put(struct mcds__operation *operation)
         return log_take_root(put, mcds__log_begin_step(&put->begin, false, operation));
     case PUT_ROOT:
         return log_take_root(put, mcds__log_begin_step(&put->begin, true, operation));
-    case PUT_TURN:
-        return log_take_turn(put, mcds__log_turn_step(&put->turn, operation));
+    case PUT_NEXT_LIFE:
+        return log_take_next_life(put, mcds__log_next_life_step(&put->next_life, operation));
     default:
         return log_take_append(put, mcds__segment_append_step(&put->append, operation));
     }
 }
 
+static enum mcds__step step_put(struct mcds__operation *operation)
+{
+    struct log_put *put = (struct log_put *)operation;
+    enum mcds__step step = log_step_stage(put, operation);
+    if (step == MCDS__DONE && operation->result != MCDS_OK && is_in_doubt(put))
+        operation->result = MCDS_AMBIGUOUS;
+    return step;
+}
+
 static const struct mcds__operation_kind put_kind = {"log", "put", sizeof(struct log_put),
-                                                     step_put};
-static const struct mcds__operation_kind put_many_kind = {"log", "put_many",
-                                                          sizeof(struct log_put), step_put};
+                                                     step_put, release_put};
+static const struct mcds__operation_kind put_many_kind = {
+    "log", "put_many", sizeof(struct log_put), step_put, release_put};
 
 static int check_events(const mcds_log *log, const struct mcds__operation_kind *kind,
                         int64_t when_ms, const mcds_bytes *events, size_t count)
@@ -275,99 +286,80 @@ static int check_events(const mcds_log *log, const struct mcds__operation_kind *
     if (log == NULL || (events == NULL && count > 0))
         return mcds__fail_missing("log", kind->verb, "a log and its events");
     if (when_ms < 0 || when_ms >= INT64_C(1) << 47)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = log->name,
-                          .verb = kind->verb, .option = "when_ms",
-                          .wanted = "in the years 1970 to 6429",
+        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, MCDS__CALL(kind, log->handle.name),
+                          .option = "when_ms", .wanted = "in the years 1970 to 6429",
                           .wanted_max = (INT64_C(1) << 47) - 1, .found_number = when_ms);
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].data == NULL && events[i].length > 0)
-            return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "log", .name = log->name,
-                              .verb = kind->verb, .option = "event");
-        if (events[i].length > MCDS__SEGMENT_LARGE_MAX)
-            return mcds__fail(MCDS_TOO_BIG, TOO_BIG, .noun = "log", .name = log->name,
-                              .verb = kind->verb, .option = "event", .wanted = "64 MB",
-                              .wanted_max = MCDS__SEGMENT_LARGE_MAX,
-                              MCDS__FOUND(events[i].length));
-    }
-    return MCDS_OK;
+    return mcds__check_payloads(kind, log->handle.name, "event", events, count);
 }
 
-static int log_launch_put(struct log_put *put, const struct mcds__operation_kind *kind,
-                          mcds_log *log, int64_t when_ms, const mcds_bytes *events,
-                          size_t count, size_t *put_out, mcds_pipeline *pipeline, uint64_t tag)
+static int log_launch_put(const struct mcds__operation_kind *kind, mcds_log *log,
+                          int64_t when_ms, const mcds_bytes *events, size_t count,
+                          size_t *put_out, const struct mcds__start *start)
 {
     int result = check_events(log, kind, when_ms, events, count);
     if (put_out != NULL)
         *put_out = 0;
-    bool is_waiting = put != NULL;
     if (result != MCDS_OK)
         return result;
-    if (put == NULL)
-        put = mcds__pipeline_new(pipeline, &log->handle, kind, &result);
+    struct log_put own;
+    struct log_put *put = mcds__call_begin(&own.base, kind, &log->handle, start, &result);
     if (put == NULL)
         return result;
-    mcds__operation_begin(&put->base, kind, log->store, log->name, 0);
     put->log = log;
     put->when_ms = when_ms;
     put->events = events;
     put->count = count;
     put->put_out = put_out;
     put->under_way = 0;
-    put->turns = 0;
+    put->lives = 0;
     put->doubt = false;
     put->stage = PUT_BEGIN;
     put->append.segments = NULL;
     mcds__buffer_init_in(&put->held, put->base.env, (size_t)MCDS__SEGMENT_LARGE_MAX,
                          put->held_scratch, sizeof put->held_scratch);
-    put->base.release = release_put;
-    if (!is_waiting && kind == &put_kind) {
+    if (start != NULL && kind == &put_kind) {
         if (!mcds_buffer_append(&put->held, events->data, events->length)) {
             mcds__operation_free(&put->base);
-            mcds__pipeline_forget(pipeline, put);
-            return mcds__fail_memory("log", log->name, "put");
+            mcds__call_forget(start, put);
+            return mcds__fail_memory("log", log->handle.name, "put");
         }
         put->own = (mcds_bytes){put->held.data, put->held.length};
         put->events = &put->own;
     }
-    return mcds__launch(&put->base, pipeline, tag);
-}
-
-int mcds_log_put(mcds_log *log, int64_t when_ms, mcds_bytes event)
-{
-    struct log_put put;
-    return log_launch_put(&put, &put_kind, log, when_ms, &event, 1, NULL, NULL, 0);
+    return mcds__call_launch(&put->base, start);
 }
 
 int mcds_log_put_start(mcds_log *log, int64_t when_ms, mcds_bytes event,
                        mcds_pipeline *pipeline, uint64_t tag)
 {
-    return log_launch_put(NULL, &put_kind, log, when_ms, &event, 1, NULL, pipeline, tag);
+    return log_launch_put(&put_kind, log, when_ms, &event, 1, NULL, MCDS__START(pipeline, tag));
 }
 
-int mcds_log_put_many(mcds_log *log, int64_t when_ms, const mcds_bytes *events, size_t count,
-                      size_t *put_out)
+int mcds_log_put(mcds_log *log, int64_t when_ms, mcds_bytes event)
 {
-    struct log_put put;
-    return log_launch_put(&put, &put_many_kind, log, when_ms, events, count, put_out, NULL, 0);
+    return mcds_log_put_start(log, when_ms, event, MCDS__WAIT, 0);
 }
 
 int mcds_log_put_many_start(mcds_log *log, int64_t when_ms, const mcds_bytes *events,
                             size_t count, size_t *put_out, mcds_pipeline *pipeline,
                             uint64_t tag)
 {
-    return log_launch_put(NULL, &put_many_kind, log, when_ms, events, count, put_out, pipeline,
-                          tag);
+    return log_launch_put(&put_many_kind, log, when_ms, events, count, put_out,
+                          MCDS__START(pipeline, tag));
+}
+
+int mcds_log_put_many(mcds_log *log, int64_t when_ms, const mcds_bytes *events, size_t count,
+                      size_t *put_out)
+{
+    return mcds_log_put_many_start(log, when_ms, events, count, put_out, MCDS__WAIT, 0);
 }
 
 static void destroy_log(struct mcds__handle *handle)
 {
     mcds_log *log = (mcds_log *)handle;
-    const mcds_env *env = mcds__store_env(log->store);
     if (atomic_load(&log->is_ready))
         mcds__segments_destroy(&log->segments);
     (void)pthread_mutex_destroy(&log->mutex);
-    mcds__free(env, log->name);
-    mcds__free(env, log);
 }
 
 void mcds__log_add_info(mcds_log_info *info_out, uint64_t gaps, uint64_t corrupt)
@@ -386,9 +378,8 @@ int mcds_log_open(mcds_store *store, const char *name, const mcds_log_options *o
 {
     mcds_log_options own;
     struct mcds__key key;
-    int result = mcds__check_open("log", NULL, store, name, log_out);
-    if (result == MCDS_OK)
-        result = mcds__sized_read(MCDS__SIZED_mcds_log_options, options, &own);
+    int result = mcds__read_options("log", store, name, log_out, MCDS__SIZED_mcds_log_options,
+                                    options, &own);
     if (result != MCDS_OK)
         return result;
     struct mcds__log_settings wanted = {
@@ -401,28 +392,19 @@ int mcds_log_open(mcds_store *store, const char *name, const mcds_log_options *o
     result = mcds__log_check(name, &wanted);
     if (result != MCDS_OK)
         return result;
-    const mcds_env *env = mcds__store_env(store);
-    mcds_log *log = mcds__allocate_zero(env, sizeof *log);
-    char *own_name = mcds__copy_string(env, name);
-    if (log == NULL || own_name == NULL) {
-        mcds__free(env, log);
-        mcds__free(env, own_name);
-        return mcds__fail_memory("log", name, NULL);
-    }
-    log->store = store;
-    log->name = own_name;
+    mcds_log *log = mcds__handle_open("log", store, name, sizeof *log, destroy_log);
+    if (log == NULL)
+        return MCDS_NO_MEMORY;
     log->wanted = wanted;
     mcds__key_begin(&key, mcds__store_ns(store), MCDS__TAG_LOG, name);
     mcds__generation_init(&log->generation, store, &key, MCDS__KIND_LOG);
     (void)pthread_mutex_init(&log->mutex, NULL);
     atomic_init(&log->is_ready, false);
-    mcds__handle_begin(&log->handle, store, destroy_log);
     *log_out = log;
     return MCDS_OK;
 }
 
 void mcds_log_close(mcds_log *log)
 {
-    if (log != NULL)
-        mcds__handle_release(&log->handle);
+    mcds__handle_release((struct mcds__handle *)log);
 }

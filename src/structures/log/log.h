@@ -10,10 +10,11 @@
 #include "core/segment/segment.h"
 #include "structures/structure.h"
 
-/* How far the clocks of two machines may be apart, and how much later than begun a put may be
- * acknowledged. */
+/* How far the clocks of two machines may be apart, and how long a put may take. */
 #define MCDS__LOG_SKEW_MS 10000
 #define MCDS__LOG_SETTLE_MS 10000
+/* Most times that a call may find its life ended before it fails. */
+#define MCDS__LOG_LIVES_MAX 16
 
 /* The settings in the root. */
 struct mcds__log_settings {
@@ -26,18 +27,13 @@ struct mcds__log_settings {
 
 struct mcds_log {
     struct mcds__handle handle;
-    mcds_store *store;
-    char *name;
     struct mcds__log_settings wanted; /* 0: the value of the log */
     struct mcds__generation generation;
     /* A life of which this handle has erased the root, and not all else; 0: none. */
     _Atomic uint64_t dropping;
-    /* A life that this handle knew before another replaced it: the next scan finds out whether it
-     * was dropped or lost. 0: none. */
-    _Atomic uint64_t former;
-    _Atomic int64_t seen_ns; /* when this handle last saw the root, on the monotonic clock */
-    pthread_mutex_t mutex;   /* protects the adoption of the settings */
-    _Atomic bool is_ready;   /* the members below are set and never change */
+    _Atomic uint64_t room; /* the line in which the last put waits for room; 0: none yet */
+    pthread_mutex_t mutex; /* protects the adoption of the settings */
+    _Atomic bool is_ready; /* the members below are set and never change */
     struct mcds__log_settings settings;
     struct mcds__segments segments; /* one stream per chunk of each life */
 };
@@ -63,7 +59,7 @@ enum mcds__step mcds__log_begin_step(struct mcds__log_begin *begin, bool makes,
 /* A client that has found the root of this life missing or replaced reads which life is
  * current and whether this life was dropped: a drop leaves a mark under the name of the life.
  * Without the mark, the store has lost the root. */
-struct mcds__log_turn {
+struct mcds__log_next_life {
     uint64_t stem;
     bool was_dropped; /* out */
     uint8_t stage;    /* private, as what follows */
@@ -71,15 +67,10 @@ struct mcds__log_turn {
     struct mcds__key key;
     mcds_request request;
 };
-void mcds__log_turn_begin(struct mcds__log_turn *turn, mcds_log *log, uint64_t stem);
+void mcds__log_next_life_begin(struct mcds__log_next_life *next, mcds_log *log, uint64_t stem);
 /* DONE with what mcds__log_begin_step returns when it is not to make the log. */
-enum mcds__step mcds__log_turn_step(struct mcds__log_turn *turn,
-                                    struct mcds__operation *operation);
-/* The loss of this life has been reported, or it was dropped. */
-static inline void mcds__log_forget_former(mcds_log *log, uint64_t life)
-{
-    (void)atomic_compare_exchange_strong(&log->former, &life, 0);
-}
+enum mcds__step mcds__log_next_life_step(struct mcds__log_next_life *next,
+                                         struct mcds__operation *operation);
 
 /* A drop erases the root before anything else, so a reader that has missed keys of a life reads
  * then whether the life was dropped meanwhile. */
@@ -120,9 +111,6 @@ uint64_t mcds__log_live(const mcds_log *log, int64_t now_ms);
 /* R of mcds_log_options: how many chunks readers read before and after those that accept events by
  * their own clock, for events of writers with other clocks. Limited by the size of a cursor. */
 uint64_t mcds__log_reach(const struct mcds__log_settings *settings);
-/* How long after its end a chunk may take events: late ones, those of slow clocks, and slow
- * puts. */
-uint64_t mcds__log_open_ms(const struct mcds__log_settings *settings);
 /* The ttl of a key. A chunk can be read for the retention after it has taken its last event, so no
  * key expires before a reader that reads once in each retention has read it. */
 uint64_t mcds__log_ttl_ms(const struct mcds__log_settings *settings);
@@ -150,6 +138,9 @@ void mcds__log_cursor_stretch(mcds_log_cursor *cursor, const mcds_log *log, int6
  * that it has read, the remaining keys are read, and the missing ones are gaps. */
 bool mcds__log_cursor_pass_expired(mcds_log_cursor *cursor, const mcds_log *log,
                                    int64_t now_ms);
+/* For a cursor that is past chunks which take events, because the clock was set back by more than R
+ * chunks: begins it again for new events and returns true, because it may have missed some. */
+bool mcds__log_cursor_return(mcds_log_cursor *cursor, const mcds_log *log, int64_t now_ms);
 /* Called when all chunks have been read. Drops those that take no more events by this machine's
  * clock; keeps the last R of them as finished. Returns true if there are more chunks to read. */
 bool mcds__log_cursor_shift(mcds_log_cursor *cursor, const mcds_log *log, int64_t now_ms);
@@ -170,8 +161,7 @@ static inline uint32_t mcds__log_cursor_counted(uint32_t i)
 /* Moves the cursor to these bytes of a segment of chunk i. */
 void mcds__log_cursor_move(mcds_log_cursor *cursor, uint32_t i, uint64_t segment, size_t size,
                            uint32_t incarnation);
-/* Returns MCDS_OK if the cursor may be used with this log, or MCDS_INVALID with the sentence
- * set. */
+/* MCDS_OK if the cursor may be used with this log, or MCDS_INVALID with the sentence set. */
 int mcds__log_cursor_check(const mcds_log_cursor *cursor, const mcds_log *log);
 /* Whether the cursor was last used with another store. */
 bool mcds__log_cursor_is_foreign(const mcds_log_cursor *cursor, const mcds_log *log);

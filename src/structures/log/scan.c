@@ -58,7 +58,7 @@ static enum mcds__step log_scan_survey(struct mcds__log_scan *scan)
         uint64_t stream = scan->range.newest_first ? scan->last - i : scan->first + i;
         struct mcds__segment_sight sight = mcds__segment_sight_copy(&scan->log->segments,
                                                                     stream);
-        scan->births[i] = sight.incarnation;
+        scan->incarnations[i] = sight.incarnation;
         scan->is_long[i] = sight.made > 1;
     }
     mcds__operation_renew(&scan->base);
@@ -70,7 +70,7 @@ static enum mcds__step log_scan_survey(struct mcds__log_scan *scan)
 static void note_first_segment(struct mcds__log_scan *scan)
 {
     assert(scan->is_survey && scan->chunk < scan->width);
-    uint32_t known = scan->births[scan->chunk];
+    uint32_t known = scan->incarnations[scan->chunk];
     uint32_t incarnation = scan->read.births[scan->chunk];
     if (incarnation != 0)
         mcds__segment_note_sight(&scan->log->segments, next_chunk(scan), incarnation);
@@ -185,7 +185,7 @@ static bool log_scan_show(struct mcds__log_scan *scan,
 {
     mcds_log_event event = mcds__log_event(record, payload);
     scan->item++;
-    mcds__operation_note_result(&scan->base);
+    mcds__operation_note_visit(&scan->base);
     return !scan->visit(scan->context, &event) ||
            (scan->range.limit > 0 && --scan->range.limit == 0);
 }
@@ -240,8 +240,8 @@ static enum mcds__step log_scan_take_survey(struct mcds__log_scan *scan, enum mc
         return visit_survey(scan);
     }
     mcds__operation_renew(&scan->base);
-    mcds__log_turn_begin(&scan->turn, scan->log, mcds__log_stem(scan->life));
-    return mcds__log_scan_go_to(scan, MCDS__SCAN_TURN);
+    mcds__log_next_life_begin(&scan->next_life, scan->log, mcds__log_stem(scan->life));
+    return mcds__log_scan_go_to(scan, MCDS__SCAN_NEXT_LIFE);
 }
 
 static enum mcds__step log_scan_take_location(struct mcds__log_scan *scan, enum mcds__step step)
@@ -283,8 +283,9 @@ static enum mcds__step log_scan_step_stage(struct mcds__log_scan *scan,
                                         mcds__log_begin_step(&scan->root, false, operation));
     case MCDS__SCAN_FORMER:
         return mcds__log_scan_take_former(scan, mcds__log_fate_step(&scan->fate, operation));
-    case MCDS__SCAN_TURN:
-        return mcds__log_scan_take_turn(scan, mcds__log_turn_step(&scan->turn, operation));
+    case MCDS__SCAN_NEXT_LIFE:
+        return mcds__log_scan_take_next_life(
+            scan, mcds__log_next_life_step(&scan->next_life, operation));
     case MCDS__SCAN_ROOT_AFTER:
         return mcds__log_scan_take_root_after(
             scan, mcds__log_begin_step(&scan->root, false, operation));
@@ -315,60 +316,45 @@ static enum mcds__step log_scan_step_stage(struct mcds__log_scan *scan,
 static enum mcds__step log_scan_step(struct mcds__operation *operation)
 {
     struct mcds__log_scan *scan = (struct mcds__log_scan *)operation;
-    enum mcds__step step = MCDS__DONE;
-    do {
-        scan->goes_on = false;
+    enum mcds__step step;
+    do
         step = log_scan_step_stage(scan, operation);
-    } while (scan->goes_on);
+    while (step == MCDS__NEXT);
     return step;
 }
 
 static const struct mcds__operation_kind scan_kind = {
-    "log", "scan", sizeof(struct mcds__log_scan), log_scan_step};
-
-static int log_scan_launch(struct mcds__log_scan *scan, mcds_log *log,
-                           const mcds_log_range *range, mcds_log_scan_cb visit, void *context,
-                           mcds_log_info *info_out, mcds_pipeline *pipeline, uint64_t tag)
-{
-    mcds_log_range own;
-    if (log == NULL || visit == NULL)
-        return mcds__fail_missing("log", "scan", "a log and a visitor");
-    int result = mcds__sized_read(MCDS__SIZED_mcds_log_range, range, &own);
-    if (result == MCDS_OK && info_out != NULL)
-        result = mcds__sized_check(MCDS__SIZED_mcds_log_info, info_out);
-    if (result != MCDS_OK)
-        return result;
-    if (scan == NULL)
-        scan = mcds__pipeline_new(pipeline, &log->handle, &scan_kind, &result);
-    if (scan == NULL)
-        return result;
-    mcds__operation_begin(&scan->base, &scan_kind, log->store, log->name, 0);
-    scan->log = log;
-    scan->range = own;
-    scan->visit = visit;
-    scan->context = context;
-    scan->info_out = info_out;
-    scan->stage = MCDS__SCAN_ROOT;
-    scan->exists = false;
-    scan->turns = 0;
-    scan->gaps = 0;
-    scan->locate.scratch = NULL;
-    scan->read.segments = NULL;
-    mcds__log_begin(&scan->root, log);
-    scan->base.release = log_scan_release;
-    return mcds__launch(&scan->base, pipeline, tag);
-}
-
-int mcds_log_scan(mcds_log *log, const mcds_log_range *range, mcds_log_scan_cb visit,
-                  void *context, mcds_log_info *info_out)
-{
-    struct mcds__log_scan scan;
-    return log_scan_launch(&scan, log, range, visit, context, info_out, NULL, 0);
-}
+    "log", "scan", sizeof(struct mcds__log_scan), log_scan_step, log_scan_release};
 
 int mcds_log_scan_start(mcds_log *log, const mcds_log_range *range, mcds_log_scan_cb visit,
                         void *context, mcds_log_info *info_out, mcds_pipeline *pipeline,
                         uint64_t tag)
 {
-    return log_scan_launch(NULL, log, range, visit, context, info_out, pipeline, tag);
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
+    mcds_log_range wanted;
+    if (log == NULL || visit == NULL)
+        return mcds__fail_missing("log", "scan", "a log and a visitor");
+    int result = mcds__sized_read(MCDS__SIZED_mcds_log_range, range, &wanted);
+    if (result == MCDS_OK && info_out != NULL)
+        result = mcds__sized_check(MCDS__SIZED_mcds_log_info, info_out);
+    if (result != MCDS_OK)
+        return result;
+    struct mcds__log_scan own;
+    struct mcds__log_scan *scan = mcds__call_begin_zero(&own.base, &scan_kind, &log->handle,
+                                                        start, &result);
+    if (scan == NULL)
+        return result;
+    scan->log = log;
+    scan->range = wanted;
+    scan->visit = visit;
+    scan->context = context;
+    scan->info_out = info_out;
+    mcds__log_begin(&scan->root, log);
+    return mcds__call_launch(&scan->base, start);
+}
+
+int mcds_log_scan(mcds_log *log, const mcds_log_range *range, mcds_log_scan_cb visit,
+                  void *context, mcds_log_info *info_out)
+{
+    return mcds_log_scan_start(log, range, visit, context, info_out, MCDS__WAIT, 0);
 }

@@ -10,7 +10,7 @@
 enum {
     MCDS__SCAN_ROOT,
     MCDS__SCAN_FORMER,
-    MCDS__SCAN_TURN,
+    MCDS__SCAN_NEXT_LIFE,
     MCDS__SCAN_NEXT, /* the chunks from the next one on */
     MCDS__SCAN_SURVEY,
     MCDS__SCAN_SURVEYED,
@@ -31,7 +31,6 @@ struct mcds__log_scan {
     void *context;
     mcds_log_info *info_out;
     uint8_t stage;
-    bool goes_on;
     bool is_survey; /* the last read was a survey of several chunks */
     bool exists;    /* the log exists: its root or a segment has been seen */
     uint64_t life;  /* whose events are scanned */
@@ -40,7 +39,7 @@ struct mcds__log_scan {
     uint32_t width; /* of the survey */
     /* Of each chunk, what this handle knew before the read: the incarnation of its first segment, and
      * whether it had more than one. */
-    uint32_t births[MCDS__SEGMENT_SURVEY_MAX];
+    uint32_t incarnations[MCDS__SEGMENT_SURVEY_MAX];
     bool is_long[MCDS__SEGMENT_SURVEY_MAX];
     bool is_told;   /* the loss of the first segment of the chunk is counted */
     uint32_t chunk; /* of the survey: the one being visited */
@@ -49,11 +48,11 @@ struct mcds__log_scan {
     uint32_t end;
     uint64_t bound; /* of a long chunk: no segment existed from here on; 0: not known */
     uint64_t low;   /* newest first: segments below this have not been read */
-    uint8_t turns;
+    uint8_t lives;
     uint64_t gaps;   /* of the lives before this one */
     uint64_t former; /* a life that this handle knew before; 0: none */
     struct mcds__log_begin root;
-    struct mcds__log_turn turn;
+    struct mcds__log_next_life next_life;
     struct mcds__log_fate fate;
     struct mcds__segment_locate locate;
     struct mcds__segment_find find;
@@ -66,8 +65,7 @@ static inline enum mcds__step mcds__log_scan_go_to(struct mcds__log_scan *scan, 
 {
     assert(stage > MCDS__SCAN_ROOT && stage <= MCDS__SCAN_ROOT_AFTER);
     scan->stage = stage;
-    scan->goes_on = true;
-    return MCDS__SLEEP;
+    return MCDS__NEXT;
 }
 
 /* The life that is scanned. After the root has been read: */
@@ -75,7 +73,8 @@ enum mcds__step mcds__log_scan_take_root(struct mcds__log_scan *scan, enum mcds_
 /* What has become of the life that this handle knew: */
 enum mcds__step mcds__log_scan_take_former(struct mcds__log_scan *scan, enum mcds__step step);
 /* The root of the life was missing: */
-enum mcds__step mcds__log_scan_take_turn(struct mcds__log_scan *scan, enum mcds__step step);
+enum mcds__step mcds__log_scan_take_next_life(struct mcds__log_scan *scan,
+                                              enum mcds__step step);
 /* All is visited. */
 enum mcds__step mcds__log_scan_finish(struct mcds__log_scan *scan);
 enum mcds__step mcds__log_scan_take_fate(struct mcds__log_scan *scan, enum mcds__step step);

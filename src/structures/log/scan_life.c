@@ -5,9 +5,6 @@
 #include "base/environment.h"
 #include "structures/log/scan.h"
 
-/* Most times that a scan may find its life ended before it fails. */
-#define TURNS_MAX 16
-
 static void add_info(struct mcds__log_scan *scan)
 {
     mcds__log_add_info(scan->info_out, scan->read.gaps, scan->read.corrupt);
@@ -74,25 +71,26 @@ static enum mcds__step log_scan_begin(struct mcds__log_scan *scan, uint64_t life
 }
 
 /* The root of the life was missing. */
-enum mcds__step mcds__log_scan_take_turn(struct mcds__log_scan *scan, enum mcds__step step)
+enum mcds__step mcds__log_scan_take_next_life(struct mcds__log_scan *scan, enum mcds__step step)
 {
-    const struct mcds__log_turn *turn = &scan->turn;
+    const struct mcds__log_next_life *next_life = &scan->next_life;
     if (step != MCDS__DONE)
         return step;
     int result = scan->base.result;
-    if (result == MCDS_OK && turn->begin.root.number != scan->life) {
-        mcds__log_forget_former(scan->log, scan->life);
+    if (result == MCDS_OK && next_life->begin.root.number != scan->life) {
+        mcds__generation_forget_former(&scan->log->generation, scan->life);
         /* Nothing of the life that has ended is visited, so what its survey found is not counted. */
-        scan->gaps += !turn->was_dropped;
+        scan->gaps += !next_life->was_dropped;
         scan->read.gaps = scan->gaps;
         scan->read.corrupt = 0;
         scan->read.is_newer = false;
-        return scan->turns++ < TURNS_MAX ? log_scan_begin(scan, turn->begin.root.number)
-                                         : mcds__operation_finish(&scan->base, MCDS_BUSY);
+        return scan->lives++ < MCDS__LOG_LIVES_MAX
+                   ? log_scan_begin(scan, next_life->begin.root.number)
+                   : mcds__operation_finish(&scan->base, MCDS_BUSY);
     }
     if (result != MCDS_OK && result != MCDS_NOT_FOUND)
         return step;
-    if (result == MCDS_NOT_FOUND && turn->was_dropped)
+    if (result == MCDS_NOT_FOUND && next_life->was_dropped)
         return step;
     scan->exists = scan->exists || result == MCDS_OK;
     return mcds__log_scan_go_to(scan, MCDS__SCAN_SURVEYED);
@@ -106,7 +104,7 @@ enum mcds__step mcds__log_scan_take_root(struct mcds__log_scan *scan, enum mcds_
     mcds__segment_read_begin(&scan->read, &log->segments, 0);
     mcds__segment_fetch_begin(&scan->large, &log->segments);
     scan->read.recalls = true;
-    scan->former = atomic_load(&log->former);
+    scan->former = atomic_load(&log->generation.former);
     if (scan->former == 0)
         return log_scan_begin(scan, scan->root.root.number);
     mcds__operation_renew(&scan->base);
@@ -121,7 +119,7 @@ enum mcds__step mcds__log_scan_take_former(struct mcds__log_scan *scan, enum mcd
         return step;
     assert(scan->read.gaps == 0 && scan->former != 0);
     scan->gaps = scan->read.gaps = !scan->fate.was_dropped;
-    mcds__log_forget_former(scan->log, scan->former);
+    mcds__generation_forget_former(&scan->log->generation, scan->former);
     return log_scan_begin(scan, scan->root.root.number);
 }
 

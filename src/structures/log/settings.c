@@ -81,27 +81,22 @@ static int fail_live(const char *name, const struct mcds__log_settings *settings
 int mcds__log_check(const char *name, const struct mcds__log_settings *wanted)
 {
     struct mcds__log_settings settings = mcds__log_complete(wanted);
-    if ((settings.flags & ~(uint32_t)MCDS_LOG_BY_ARRIVAL) != 0)
-        return mcds__fail(MCDS_INVALID, UNKNOWN_VALUE, .noun = "log", .name = name,
-                          .option = "flags", .wanted_max = MCDS_LOG_BY_ARRIVAL,
-                          .found_number = settings.flags);
-    if (settings.retention_ms < RETENTION_MIN_MS || settings.retention_ms > RETENTION_MAX_MS)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name,
-                          .option = "retention_ms", .wanted_min = RETENTION_MIN_MS,
-                          .wanted_max = RETENTION_MAX_MS, MCDS__FOUND(settings.retention_ms));
-    if (settings.chunk_ms < CHUNK_MIN_MS || settings.chunk_ms > CHUNK_MAX_MS)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name,
-                          .option = "chunk_ms", .wanted_min = CHUNK_MIN_MS,
-                          .wanted_max = CHUNK_MAX_MS, MCDS__FOUND(settings.chunk_ms));
-    if (settings.retention_ms / settings.chunk_ms > CHUNKS_MAX)
+    const uint64_t retention_ms = settings.retention_ms;
+    const struct mcds__given list[] = {
+        {MCDS_CAUSE_UNKNOWN_VALUE, "flags", settings.flags, 0, MCDS_LOG_BY_ARRIVAL},
+        {MCDS_CAUSE_OUT_OF_RANGE, "retention_ms", retention_ms, RETENTION_MIN_MS,
+         RETENTION_MAX_MS},
+        {MCDS_CAUSE_OUT_OF_RANGE, "chunk_ms", settings.chunk_ms, CHUNK_MIN_MS, CHUNK_MAX_MS},
+        {MCDS_CAUSE_OUT_OF_RANGE, "late_ms", settings.late_ms, 0, retention_ms},
+    };
+    int result = mcds__check_given("log", name, NULL, list, sizeof list / sizeof list[0]);
+    if (result != MCDS_OK)
+        return result;
+    if (retention_ms / settings.chunk_ms > CHUNKS_MAX)
         return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name,
                           .option = "chunk_ms",
-                          .wanted_min = (int64_t)(settings.retention_ms / CHUNKS_MAX),
+                          .wanted_min = (int64_t)(retention_ms / (CHUNKS_MAX + 1) + 1),
                           .wanted_max = CHUNK_MAX_MS, MCDS__FOUND(settings.chunk_ms));
-    if (settings.late_ms > settings.retention_ms)
-        return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, .noun = "log", .name = name,
-                          .option = "late_ms", .wanted_max = (int64_t)settings.retention_ms,
-                          .found_number = settings.late_ms);
     if (live_ms(&settings) / settings.chunk_ms > LIVE_MAX)
         return fail_live(name, &settings);
     return MCDS_OK;
@@ -158,18 +153,6 @@ static bool log_settings_fits(const struct mcds__log_settings *wanted,
     return true;
 }
 
-/* The root has been seen: this is the current life. The mark of another may have expired where this
- * handle saw its root long ago. */
-static void note_life(mcds_log *log, uint64_t life, int64_t now_ns)
-{
-    uint64_t before = atomic_exchange(&log->generation.known, life);
-    int64_t seen_ns = atomic_exchange(&log->seen_ns, now_ns);
-    if (before == 0 || before == life)
-        return;
-    bool is_long_ago = now_ns - seen_ns > (int64_t)log->settings.retention_ms * NS_PER_MS;
-    atomic_store(&log->former, is_long_ago ? 0 : before);
-}
-
 /* The keys contain the settings, so logs with different settings have different keys. */
 static enum mcds__step adopt(struct mcds__log_begin *begin, struct mcds__operation *operation)
 {
@@ -185,14 +168,17 @@ static enum mcds__step adopt(struct mcds__log_begin *begin, struct mcds__operati
     (void)pthread_mutex_lock(&log->mutex);
     if (!atomic_load(&log->is_ready)) {
         log->settings = settings;
-        mcds__key_begin(&key, mcds__store_ns(log->store), MCDS__TAG_LOG_SEGMENT, log->name);
+        mcds__key_begin(&key, mcds__store_ns(log->handle.store), MCDS__TAG_LOG_SEGMENT,
+                        log->handle.name);
         mcds__key_add_number(&key, settings.chunk_ms);
-        mcds__segments_init(&log->segments, log->store, &key, &log->generation.key, false);
+        mcds__segments_init(&log->segments, log->handle.store, &key, &log->generation.key,
+                            false);
         atomic_store(&log->is_ready, true);
     }
     bool is_fine = settings.chunk_ms == log->settings.chunk_ms;
     if (is_fine)
-        note_life(log, begin->root.number, operation->sent_ns);
+        mcds__generation_note(&log->generation, begin->root.number, operation->sent_ns,
+                              log->settings.retention_ms);
     (void)pthread_mutex_unlock(&log->mutex);
     if (is_fine)
         return mcds__operation_finish(operation, MCDS_OK);
@@ -221,9 +207,15 @@ uint64_t mcds__log_oldest(const mcds_log *log, int64_t now_ms)
     return mcds__log_chunk(log, now_ms - (int64_t)log->settings.retention_ms);
 }
 
+/* How long after its end a chunk may take events: late ones, of slow clocks, and slow puts. */
+static uint64_t open_ms(const struct mcds__log_settings *settings)
+{
+    return (uint64_t)settings->late_ms + 2 * MCDS__LOG_SETTLE_MS + MCDS__LOG_SKEW_MS;
+}
+
 uint64_t mcds__log_live(const mcds_log *log, int64_t now_ms)
 {
-    return mcds__log_chunk(log, now_ms - (int64_t)mcds__log_open_ms(&log->settings));
+    return mcds__log_chunk(log, now_ms - (int64_t)open_ms(&log->settings));
 }
 
 uint64_t mcds__log_newest(const mcds_log *log, int64_t now_ms)
@@ -240,22 +232,16 @@ uint64_t mcds__log_reach(const struct mcds__log_settings *settings)
     return (MCDS_LOG_CURSOR_CHUNKS - taking) / 2;
 }
 
-uint64_t mcds__log_open_ms(const struct mcds__log_settings *settings)
-{
-    return (uint64_t)settings->late_ms + 2 * MCDS__LOG_SETTLE_MS + MCDS__LOG_SKEW_MS;
-}
-
 uint64_t mcds__log_ttl_ms(const struct mcds__log_settings *settings)
 {
     /* A key may be made before its chunk begins: ahead_ms, and by a clock that is ahead. */
     return mcds__log_reach(settings) * settings->chunk_ms + settings->ahead_ms +
-           MCDS__LOG_SKEW_MS + settings->chunk_ms + mcds__log_open_ms(settings) +
-           settings->retention_ms + TTL_SLACK_MS;
+           MCDS__LOG_SKEW_MS + settings->chunk_ms + open_ms(settings) + settings->retention_ms +
+           TTL_SLACK_MS;
 }
 
 uint64_t mcds__log_unexpired(const mcds_log *log, int64_t now_ms)
 {
     const struct mcds__log_settings *settings = &log->settings;
-    return mcds__log_chunk(
-        log, now_ms - (int64_t)(settings->retention_ms + mcds__log_open_ms(settings)));
+    return mcds__log_chunk(log, now_ms - (int64_t)(settings->retention_ms + open_ms(settings)));
 }

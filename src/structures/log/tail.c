@@ -42,7 +42,9 @@ static enum mcds__step log_tail_begin(struct mcds__log_tail *tail)
         tail->is_new = cursor->from_ms == 0;
         return mcds__log_tail_poll(tail);
     }
-    tail->gaps_sure += mcds__log_cursor_pass_expired(cursor, tail->log, tail->now_ms);
+    tail->is_new = mcds__log_cursor_return(cursor, tail->log, tail->now_ms);
+    tail->gaps_sure += tail->is_new ||
+                       mcds__log_cursor_pass_expired(cursor, tail->log, tail->now_ms);
     return mcds__log_tail_poll(tail);
 }
 
@@ -125,8 +127,7 @@ static void note_made_again(struct mcds__log_tail *tail, uint32_t i)
         tail->cursor->flags &= ~mcds__log_cursor_counted(i);
 }
 
-/* A new cursor begins where the chunks of one segment end; those of several are left to be
- * located. */
+/* A new cursor begins where the chunks of one segment end; those of several are located. */
 static void note_ends(struct mcds__log_tail *tail)
 {
     for (uint32_t i = 0; i < tail->cursor->count; i++) {
@@ -149,9 +150,7 @@ static enum mcds__step step_poll(struct mcds__log_tail *tail)
             *(i == tail->root_at ? &tail->has_root : &tail->has_segments) = true;
         if (reply->outcome == MCDS_OUT_OK || reply->outcome == MCDS_OUT_MISS)
             continue;
-        if (mcds__is_transport_trouble(reply) && mcds__operation_again(&tail->base))
-            return MCDS__SLEEP;
-        return mcds__operation_fail_read(&tail->base, reply);
+        return mcds__operation_retry(&tail->base, reply);
     }
     tail->before_ms = cursor->polled_ms;
     cursor->polled_ms = tail->now_ms;
@@ -172,7 +171,7 @@ static enum mcds__step step_poll(struct mcds__log_tail *tail)
         tail->read.looks = true;
         return mcds__log_tail_go_to(tail, tail->is_new ? MCDS__TAIL_LOCATE : MCDS__TAIL_READ);
     }
-    return mcds__log_tail_turn(tail);
+    return mcds__log_tail_next_life(tail);
 }
 
 /* Whether writers may have begun again at a segment that the cursor has passed: the one at the cursor
@@ -266,7 +265,7 @@ static enum mcds__step log_tail_step_read(struct mcds__log_tail *tail)
         return step;
     tail->has_read = true;
     return tail->read.looks && tail->read.truth != MCDS__SEGMENT_ALIVE
-               ? mcds__log_tail_turn(tail)
+               ? mcds__log_tail_next_life(tail)
                : take_items(tail);
 }
 
@@ -329,7 +328,7 @@ static bool log_tail_show(struct mcds__log_tail *tail,
     const struct mcds__segment_item *item = &tail->read.items[tail->item];
     uint64_t segment = tail->read.from - tail->read.back + item->index;
     mcds_log_event event = mcds__log_event(record, payload);
-    mcds__operation_note_result(&tail->base);
+    mcds__operation_note_visit(&tail->base);
     pass_record(tail, segment, mcds__segment_read_incarnation(&tail->read, item), record->end);
     return !tail->visit(tail->context, &event);
 }
@@ -403,8 +402,9 @@ static enum mcds__step log_tail_step_stage(struct mcds__log_tail *tail,
         if (atomic_load(&tail->log->is_ready) && tail->cursor->count > 0)
             return log_tail_begin(tail);
         return log_tail_take_root(tail, mcds__log_begin_step(&tail->root, false, operation));
-    case MCDS__TAIL_TURN:
-        return mcds__log_tail_take_turn(tail, mcds__log_turn_step(&tail->turn, operation));
+    case MCDS__TAIL_NEXT_LIFE:
+        return mcds__log_tail_take_next_life(
+            tail, mcds__log_next_life_step(&tail->next_life, operation));
     case MCDS__TAIL_LOCATE:
         return step_locate(tail);
     case MCDS__TAIL_POLL:
@@ -425,26 +425,26 @@ static enum mcds__step log_tail_step_stage(struct mcds__log_tail *tail,
 static enum mcds__step step_tail(struct mcds__operation *operation)
 {
     struct mcds__log_tail *tail = (struct mcds__log_tail *)operation;
-    enum mcds__step step = MCDS__DONE;
+    enum mcds__step step;
     do {
-        tail->goes_on = false;
         step = log_tail_step_stage(tail, operation);
         if (step == MCDS__DONE)
             step = mcds__log_tail_judge_gaps(tail);
-    } while (tail->goes_on);
+    } while (step == MCDS__NEXT);
     if (step == MCDS__DONE && tail->is_new && operation->result != MCDS_OK &&
         operation->result != MCDS_NOT_FOUND)
         tail->cursor->count = 0;
     return step;
 }
 
-static const struct mcds__operation_kind tail_kind = {"log", "tail",
-                                                      sizeof(struct mcds__log_tail), step_tail};
+static const struct mcds__operation_kind tail_kind = {
+    "log", "tail", sizeof(struct mcds__log_tail), step_tail, release_tail};
 
-static int launch_tail(struct mcds__log_tail *tail, mcds_log *log, mcds_log_cursor *cursor,
-                       mcds_log_scan_cb visit, void *context, mcds_log_info *info_out,
-                       mcds_pipeline *pipeline, uint64_t tag)
+int mcds_log_tail_start(mcds_log *log, mcds_log_cursor *cursor, mcds_log_scan_cb visit,
+                        void *context, mcds_log_info *info_out, mcds_pipeline *pipeline,
+                        uint64_t tag)
 {
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
     int result = MCDS_OK;
     if (log == NULL || cursor == NULL || visit == NULL)
         return mcds__fail_missing("log", "tail", "a log, a cursor and a visitor");
@@ -453,39 +453,22 @@ static int launch_tail(struct mcds__log_tail *tail, mcds_log *log, mcds_log_curs
         result = mcds__sized_check(MCDS__SIZED_mcds_log_info, info_out);
     if (result != MCDS_OK)
         return result;
-    if (tail == NULL)
-        tail = mcds__pipeline_new(pipeline, &log->handle, &tail_kind, &result);
+    struct mcds__log_tail own;
+    struct mcds__log_tail *tail = mcds__call_begin_zero(&own.base, &tail_kind, &log->handle,
+                                                        start, &result);
     if (tail == NULL)
         return result;
-    mcds__operation_begin(&tail->base, &tail_kind, log->store, log->name, 0);
     tail->log = log;
     tail->cursor = cursor;
     tail->visit = visit;
     tail->context = context;
     tail->info_out = info_out;
-    tail->stage = MCDS__TAIL_ROOT;
-    tail->is_asked = tail->has_segments = tail->has_root = tail->is_new = false;
-    tail->gaps = tail->gaps_sure = tail->bound = 0;
-    tail->is_judged = tail->has_read = false;
-    tail->newer_than = tail->turns = 0;
-    tail->locate = (struct mcds__segment_locate){.from = 0};
-    tail->read.segments = NULL;
-    tail->scratch = NULL;
     mcds__log_begin(&tail->root, log);
-    tail->base.release = release_tail;
-    return mcds__launch(&tail->base, pipeline, tag);
+    return mcds__call_launch(&tail->base, start);
 }
 
 int mcds_log_tail(mcds_log *log, mcds_log_cursor *cursor, mcds_log_scan_cb visit, void *context,
                   mcds_log_info *info_out)
 {
-    struct mcds__log_tail tail;
-    return launch_tail(&tail, log, cursor, visit, context, info_out, NULL, 0);
-}
-
-int mcds_log_tail_start(mcds_log *log, mcds_log_cursor *cursor, mcds_log_scan_cb visit,
-                        void *context, mcds_log_info *info_out, mcds_pipeline *pipeline,
-                        uint64_t tag)
-{
-    return launch_tail(NULL, log, cursor, visit, context, info_out, pipeline, tag);
+    return mcds_log_tail_start(log, cursor, visit, context, info_out, MCDS__WAIT, 0);
 }

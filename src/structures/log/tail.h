@@ -7,7 +7,7 @@
 
 enum {
     MCDS__TAIL_ROOT,
-    MCDS__TAIL_TURN,
+    MCDS__TAIL_NEXT_LIFE,
     MCDS__TAIL_LOCATE,
     MCDS__TAIL_POLL,
     MCDS__TAIL_READ,
@@ -25,7 +25,6 @@ struct mcds__log_tail {
     void *context;
     mcds_log_info *info_out;
     uint8_t stage;
-    bool goes_on;
     bool is_asked;
     bool has_segments; /* segments of the life of the cursor have been seen */
     bool has_root;     /* a root of any life has been seen */
@@ -44,9 +43,9 @@ struct mcds__log_tail {
     uint64_t gaps_sure;   /* of the lives before, and of expired chunks */
     uint64_t bound;       /* of the chunk: no segment existed from here on; 0: not known */
     uint32_t newer_than;  /* an incarnation: older segments have been read; 0: not used */
-    uint8_t turns;
+    uint8_t lives;
     struct mcds__log_begin root;
-    struct mcds__log_turn turn;
+    struct mcds__log_next_life next_life;
     struct mcds__log_fate fate;
     struct mcds__segment_locate locate;
     struct mcds__segment_read read;
@@ -57,8 +56,7 @@ struct mcds__log_tail {
 static inline enum mcds__step mcds__log_tail_go_to(struct mcds__log_tail *tail, uint8_t stage)
 {
     tail->stage = stage;
-    tail->goes_on = true;
-    return MCDS__SLEEP;
+    return MCDS__NEXT;
 }
 
 /* A new round trip, not a retry: it has the whole timeout. */
@@ -71,8 +69,9 @@ static inline enum mcds__step mcds__log_tail_poll(struct mcds__log_tail *tail)
 /* The life of the cursor. The poll has seen its root: what the last call has missed was lost. */
 void mcds__log_tail_take_missed(struct mcds__log_tail *tail, bool was_dropped);
 /* Its root was missing: */
-enum mcds__step mcds__log_tail_turn(struct mcds__log_tail *tail);
-enum mcds__step mcds__log_tail_take_turn(struct mcds__log_tail *tail, enum mcds__step step);
+enum mcds__step mcds__log_tail_next_life(struct mcds__log_tail *tail);
+enum mcds__step mcds__log_tail_take_next_life(struct mcds__log_tail *tail,
+                                              enum mcds__step step);
 /* The tail has ended, and segments were missing: perhaps because the log was dropped. */
 enum mcds__step mcds__log_tail_judge_gaps(struct mcds__log_tail *tail);
 enum mcds__step mcds__log_tail_take_fate(struct mcds__log_tail *tail, enum mcds__step step);

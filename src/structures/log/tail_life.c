@@ -5,9 +5,6 @@
 #include "base/error.h"
 #include "structures/log/tail.h"
 
-/* Most times that a tail may find its life ended before it fails. */
-#define TURNS_MAX 16
-
 /* What the last call has missed was lost, or dropped. */
 void mcds__log_tail_take_missed(struct mcds__log_tail *tail, bool was_dropped)
 {
@@ -15,13 +12,13 @@ void mcds__log_tail_take_missed(struct mcds__log_tail *tail, bool was_dropped)
     tail->cursor->flags &= ~MCDS__LOG_CURSOR_MISSED;
 }
 
-enum mcds__step mcds__log_tail_turn(struct mcds__log_tail *tail)
+enum mcds__step mcds__log_tail_next_life(struct mcds__log_tail *tail)
 {
     assert(tail->read.segments != NULL && !tail->is_asked);
     tail->read.looks = false;
     mcds__operation_renew(&tail->base);
-    mcds__log_turn_begin(&tail->turn, tail->log, mcds__log_cursor_stem(tail->cursor));
-    return mcds__log_tail_go_to(tail, MCDS__TAIL_TURN);
+    mcds__log_next_life_begin(&tail->next_life, tail->log, mcds__log_cursor_stem(tail->cursor));
+    return mcds__log_tail_go_to(tail, MCDS__TAIL_NEXT_LIFE);
 }
 
 /* What a drop has erased is no gap. */
@@ -32,14 +29,14 @@ static void pass_gaps(struct mcds__log_tail *tail, bool were_dropped)
 }
 
 /* The root of the cursor's life was missing. */
-enum mcds__step mcds__log_tail_take_turn(struct mcds__log_tail *tail, enum mcds__step step)
+enum mcds__step mcds__log_tail_take_next_life(struct mcds__log_tail *tail, enum mcds__step step)
 {
     mcds_log_cursor *cursor = tail->cursor;
-    const struct mcds__log_turn *turn = &tail->turn;
+    const struct mcds__log_next_life *next_life = &tail->next_life;
     if (step != MCDS__DONE)
         return step;
     int result = tail->base.result;
-    if (result == MCDS_NOT_FOUND && turn->was_dropped) {
+    if (result == MCDS_NOT_FOUND && next_life->was_dropped) {
         pass_gaps(tail, true);
         mcds__log_cursor_begin_life(cursor, cursor->life);
         (void)mcds__log_cursor_shift(cursor, tail->log, tail->now_ms);
@@ -47,23 +44,23 @@ enum mcds__step mcds__log_tail_take_turn(struct mcds__log_tail *tail, enum mcds_
     }
     if (result != MCDS_OK && result != MCDS_NOT_FOUND)
         return step;
-    uint32_t life = mcds__descriptor_flags(turn->begin.root.number);
-    if ((result == MCDS_NOT_FOUND || life != cursor->life) && !turn->was_dropped &&
+    uint32_t life = mcds__descriptor_flags(next_life->begin.root.number);
+    if ((result == MCDS_NOT_FOUND || life != cursor->life) && !next_life->was_dropped &&
         !tail->has_segments && mcds__log_cursor_is_foreign(cursor, tail->log))
         return mcds__operation_explain(&tail->base, MCDS_INVALID,
                                        MCDS__WHY(CURSOR_OF_OTHER_STORE));
-    mcds__log_tail_take_missed(tail, turn->was_dropped);
+    mcds__log_tail_take_missed(tail, next_life->was_dropped);
     if (result == MCDS_NOT_FOUND || life == cursor->life) /* what the store has left of it */
         return mcds__log_tail_go_to(tail, tail->has_read ? MCDS__TAIL_ITEMS
                                           : tail->is_new ? MCDS__TAIL_LOCATE
                                                          : MCDS__TAIL_READ);
-    if (tail->turns++ == TURNS_MAX)
+    if (tail->lives++ == MCDS__LOG_LIVES_MAX)
         return mcds__operation_finish(&tail->base, MCDS_BUSY);
-    pass_gaps(tail, turn->was_dropped);
-    uint64_t former = atomic_load(&tail->log->former);
-    if (turn->was_dropped && mcds__log_stem(former) == turn->stem)
-        mcds__log_forget_former(tail->log, former);
-    tail->gaps_sure += !turn->was_dropped && (cursor->flags & MCDS__LOG_CURSOR_TOLD) == 0;
+    pass_gaps(tail, next_life->was_dropped);
+    uint64_t former = atomic_load(&tail->log->generation.former);
+    if (next_life->was_dropped && mcds__log_stem(former) == next_life->stem)
+        mcds__generation_forget_former(&tail->log->generation, former);
+    tail->gaps_sure += !next_life->was_dropped && (cursor->flags & MCDS__LOG_CURSOR_TOLD) == 0;
     mcds__log_cursor_begin_life(cursor, life);
     tail->has_read = tail->is_asked = false;
     tail->bound = tail->newer_than = 0;

@@ -183,36 +183,26 @@ static enum mcds__step views_drop_step(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind drop_kind = {
-    "views", "drop", sizeof(struct views_drop), views_drop_step};
+    "views", "drop", sizeof(struct views_drop), views_drop_step, views_drop_release};
 
-static int views_drop_launch(struct views_drop *drop, mcds_views *views,
-                             mcds_pipeline *pipeline, uint64_t tag)
+int mcds_views_drop_start(mcds_views *views, mcds_pipeline *pipeline, uint64_t tag)
 {
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
     int result = MCDS_OK;
     if (views == NULL)
         return mcds__fail_missing("views", drop_kind.verb, "a handle");
-    if (drop == NULL)
-        drop = mcds__pipeline_new(pipeline, &views->handle, &drop_kind, &result);
+    struct views_drop own;
+    struct views_drop *drop = mcds__call_begin_zero(&own.base, &drop_kind, &views->handle,
+                                                    start, &result);
     if (drop == NULL)
         return result;
-    mcds__operation_begin(&drop->base, &drop_kind, views->store, views->name, 0);
     mcds__settings_check_begin(&drop->check, &views->settings, false, &drop->base);
     drop->views = views;
-    drop->stage = DROP_BEGIN;
-    drop->found = false;
-    drop->settings.is_begun = false;
     mcds__views_listing_init(&drop->listing, views, drop->base.env);
-    drop->base.release = views_drop_release;
-    return mcds__launch(&drop->base, pipeline, tag);
+    return mcds__call_launch(&drop->base, start);
 }
 
 int mcds_views_drop(mcds_views *views)
 {
-    struct views_drop drop;
-    return views_drop_launch(&drop, views, NULL, 0);
-}
-
-int mcds_views_drop_start(mcds_views *views, mcds_pipeline *pipeline, uint64_t tag)
-{
-    return views_drop_launch(NULL, views, pipeline, tag);
+    return mcds_views_drop_start(views, MCDS__WAIT, 0);
 }

@@ -62,11 +62,12 @@ static enum mcds__step write_mark(struct views_flush *flush)
 {
     assert(flush->slot == flush->end && flush->mark <= flush->end);
     mcds_bytes key = mcds__key_bytes(&flush->views->mark);
-    size_t length = mcds__views_put_pair(flush->pair, MCDS__VIEWS_MARK, key, flush->mark, 0);
+    const uint64_t mark[2] = {flush->mark, 0};
     flush->requests[0] = (mcds_request){
         .command = flush->marked ? MCDS_CAS : MCDS_ADD,
         .key = key,
-        .value = {flush->pair, length},
+        .value = mcds__frame_seal_numbers(flush->pair, MCDS__VIEWS_MARK,
+                                          MCDS__VIEWS_FRAME_VERSION, key, mark, 2),
         .cas = flush->token,
     };
     flush->base.connection = flush->token.connection;
@@ -77,7 +78,7 @@ static enum mcds__step list(struct views_flush *flush);
 
 static enum mcds__step next_slot(struct views_flush *flush)
 {
-    assert(flush->slot <= flush->end && flush->listing.map == NULL);
+    assert(flush->slot <= flush->end && flush->listing.place == NULL);
     if (flush->slot == flush->end)
         return write_mark(flush);
     flush->slot++;
@@ -128,18 +129,18 @@ static enum mcds__step views_flush_take_mark(struct views_flush *flush)
     mcds_views *views = flush->views;
     uint64_t now = mcds__views_unsettled(views);
     uint64_t upto = now > views->keep_slots ? now - views->keep_slots : 0;
-    uint64_t marked = 0;
-    uint64_t nothing;
-    if (request->reply.outcome != MCDS_OUT_OK && request->reply.outcome != MCDS_OUT_MISS)
+    uint64_t mark[2] = {0, 0};
+    if (mcds__first_trouble(request, 1) != NULL)
         return mcds__operation_fail_read(&flush->base, &request->reply);
     flush->marked = request->reply.outcome == MCDS_OUT_OK;
     flush->token = request->reply.cas;
-    if (flush->marked &&
-        !mcds__views_get_pair(mcds__operation_value(&flush->base, request), MCDS__VIEWS_MARK,
-                              request->key, &marked, &nothing))
+    if (flush->marked && !mcds__frame_open_numbers(mcds__operation_value(&flush->base, request),
+                                                   MCDS__VIEWS_MARK, MCDS__VIEWS_FRAME_VERSION,
+                                                   request->key, mark, 2))
         return mcds__operation_finish(&flush->base, MCDS_CORRUPT);
     if (now == 0)
         return mcds__operation_finish(&flush->base, MCDS_OK);
+    uint64_t marked = mark[0];
     if (mcds__views_is_ahead(views, marked)) /* saves again all that the store holds */
         marked = 0;
     if (marked > upto + MCDS__VIEWS_AGAIN_SLOTS)
@@ -164,8 +165,10 @@ static enum mcds__step take_counts(struct views_flush *flush)
         if (!mcds__tally_parse(mcds__operation_value(&flush->base, request), &number) ||
             number > INT64_MAX)
             return mcds__operation_finish(&flush->base, MCDS_CORRUPT);
-        mcds__operation_note_result(&flush->base);
-        if (views->save(views->context, flush->asked[i], flush->slot, (int64_t)number) != 0)
+        mcds__operation_note_stored(&flush->base);
+        flush->base.difference.found = views->save(views->context, flush->asked[i], flush->slot,
+                                                   (int64_t)number);
+        if (flush->base.difference.found != 0)
             return mcds__operation_explain(&flush->base, MCDS_IO, MCDS__WHY(SAVE_FAILED));
     }
     return ask_counts(flush);
@@ -203,51 +206,47 @@ static enum mcds__step views_flush_step(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind flush_kind = {
-    "views", "flush", sizeof(struct views_flush), views_flush_step};
+    "views", "flush", sizeof(struct views_flush), views_flush_step, views_flush_release};
 
 static const struct mcds__operation_kind final_kind = {
-    "views", "flush_final", sizeof(struct views_flush), views_flush_step};
+    "views", "flush_final", sizeof(struct views_flush), views_flush_step, views_flush_release};
 
-static int views_flush_launch(struct views_flush *flush, mcds_views *views, bool is_final,
-                              mcds_pipeline *pipeline, uint64_t tag)
+static int views_flush_launch(mcds_views *views, bool is_final, const struct mcds__start *start)
 {
     const struct mcds__operation_kind *kind = is_final ? &final_kind : &flush_kind;
     int result = MCDS_OK;
     if (views == NULL)
         return mcds__fail_missing("views", kind->verb, "a handle");
-    if (flush == NULL)
-        flush = mcds__pipeline_new(pipeline, &views->handle, kind, &result);
+    struct views_flush own;
+    struct views_flush *flush = mcds__call_begin(&own.base, kind, &views->handle, start,
+                                                 &result);
     if (flush == NULL)
         return result;
-    mcds__operation_begin(&flush->base, kind, views->store, views->name, 0);
     mcds__settings_check_begin(&flush->check, &views->settings, true, &flush->base);
     flush->check.may_lack = true;
     flush->views = views;
     flush->is_final = is_final;
     flush->stage = FLUSH_BEGIN;
     mcds__views_listing_init(&flush->listing, views, flush->base.env);
-    flush->base.release = views_flush_release;
-    return mcds__launch(&flush->base, pipeline, tag);
-}
-
-int mcds_views_flush(mcds_views *views)
-{
-    struct views_flush flush;
-    return views_flush_launch(&flush, views, false, NULL, 0);
+    return mcds__call_launch(&flush->base, start);
 }
 
 int mcds_views_flush_start(mcds_views *views, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return views_flush_launch(NULL, views, false, pipeline, tag);
+    return views_flush_launch(views, false, MCDS__START(pipeline, tag));
 }
 
-int mcds_views_flush_final(mcds_views *views)
+int mcds_views_flush(mcds_views *views)
 {
-    struct views_flush flush;
-    return views_flush_launch(&flush, views, true, NULL, 0);
+    return mcds_views_flush_start(views, MCDS__WAIT, 0);
 }
 
 int mcds_views_flush_final_start(mcds_views *views, mcds_pipeline *pipeline, uint64_t tag)
 {
-    return views_flush_launch(NULL, views, true, pipeline, tag);
+    return views_flush_launch(views, true, MCDS__START(pipeline, tag));
+}
+
+int mcds_views_flush_final(mcds_views *views)
+{
+    return mcds_views_flush_final_start(views, MCDS__WAIT, 0);
 }

@@ -34,10 +34,10 @@ struct views_get {
     int64_t all;  /* all views in the database */
     bool is_any_saved;
     int64_t saved[KEYS_MAX]; /* views in the database of each interval that is being compared */
-    struct mcds__first_seen claim;
+    struct mcds__mark claim;
     struct mcds__key keys[KEYS_MAX];
     mcds_request requests[KEYS_MAX];
-    size_t pair_length;
+    mcds_bytes base_value; /* as this call has written it, in `pair` */
     uint8_t pair[MCDS__VIEWS_PAIR];
     char page[MCDS__NAME_GIVEN_MAX + 1];
 };
@@ -130,7 +130,7 @@ static enum mcds__step views_get_claim(struct views_get *get)
     get->stage = GET_CLAIMING;
     if (step != MCDS__DONE)
         return step;
-    get->claim.stage = 0; /* from here on a new claim is made */
+    get->claim.stage = MCDS__MARK_BEGIN; /* from here on a new claim is made */
     if (get->base.result == MCDS_EXISTS) {
         get->stage = GET_BEGIN;
         if (mcds__operation_wait(&get->base, 0))
@@ -173,15 +173,6 @@ static bool add_slots(struct views_get *get, uint32_t from)
     return true;
 }
 
-static const mcds_reply *views_get_trouble_of(const struct views_get *get)
-{
-    for (uint32_t i = 0; i < get->count; i++)
-        if (get->requests[i].reply.outcome != MCDS_OUT_OK &&
-            get->requests[i].reply.outcome != MCDS_OUT_MISS)
-            return &get->requests[i].reply;
-    return NULL;
-}
-
 static bool is_base(const struct views_get *get)
 {
     struct mcds__key key = base_key(get);
@@ -194,28 +185,29 @@ enum base_state { BASE_FITS, BASE_MISSING, BASE_MOVED, BASE_DAMAGED };
 /* Decodes the base. MOVED: it ends at another interval than those read begin after. */
 static enum base_state take_base(struct views_get *get)
 {
-    uint64_t views;
-    uint64_t upto;
-    mcds_bytes pair = {get->pair, get->pair_length};
+    uint64_t base[2];
+    mcds_bytes value = get->base_value;
     bool is_there = get->requests[0].reply.outcome == MCDS_OUT_OK;
     if (!is_there && !get->keeps)
         return BASE_MISSING;
     if (is_there)
-        pair = mcds__operation_value(&get->base, &get->requests[0]);
-    if (!mcds__views_get_pair(pair, MCDS__VIEWS_BASE, get->requests[0].key, &views, &upto))
+        value = mcds__operation_value(&get->base, &get->requests[0]);
+    if (!mcds__frame_open_numbers(value, MCDS__VIEWS_BASE, MCDS__VIEWS_FRAME_VERSION,
+                                  get->requests[0].key, base, 2))
         return BASE_DAMAGED;
+    uint64_t upto = base[1];
     if (!views_get_is_kept(get, upto, running_slot(get)) ||
         mcds__views_is_ahead(get->views, upto))
         return BASE_MISSING;
     atomic_store_explicit(&get->views->upto, upto, memory_order_relaxed);
     if (upto != get->upto)
         return BASE_MOVED;
-    return add_views(get, views) ? BASE_FITS : BASE_DAMAGED;
+    return add_views(get, base[0]) ? BASE_FITS : BASE_DAMAGED;
 }
 
 static enum mcds__step views_get_take_replies(struct views_get *get)
 {
-    const mcds_reply *trouble = views_get_trouble_of(get);
+    const mcds_reply *trouble = mcds__first_trouble(get->requests, get->count);
     bool with_base = is_base(get);
     enum base_state state = BASE_FITS;
     if (trouble != NULL)
@@ -257,16 +249,18 @@ static enum mcds__step give_claim(struct views_get *get)
 }
 
 /* Calls load. False: it has failed. */
-static bool ask_database(const struct views_get *get, uint64_t upto, int64_t *views_out)
+static bool ask_database(struct views_get *get, uint64_t upto, int64_t *views_out)
 {
+    assert(get->page[0] != '\0');
     *views_out = 0;
-    return get->views->load(get->views->context, get->page, upto, views_out) == 0 &&
-           *views_out >= 0;
+    int result = get->views->load(get->views->context, get->page, upto, views_out);
+    get->base.difference.found = result != 0 ? result : *views_out;
+    return result == 0 && *views_out >= 0;
 }
 
 /* Without the mark, finds by bisection the last settled interval that the database has saved for
  * this page: the last one that makes the sum larger. An unsettled interval may be saved in part. */
-static bool find_saved(const struct views_get *get, uint64_t *upto, int64_t *views)
+static bool find_saved(struct views_get *get, uint64_t *upto, int64_t *views)
 {
     uint64_t low = *upto;
     uint64_t unsettled = mcds__views_unsettled(get->views);
@@ -296,14 +290,15 @@ static enum mcds__step store_base(struct views_get *get, int64_t views, uint64_t
 {
     assert(views >= 0);
     struct mcds__key key = base_key(get);
-    get->pair_length = mcds__views_put_pair(get->pair, MCDS__VIEWS_BASE, mcds__key_bytes(&key),
-                                            (uint64_t)views, upto);
+    const uint64_t base[2] = {(uint64_t)views, upto};
+    get->base_value = mcds__frame_seal_numbers(
+        get->pair, MCDS__VIEWS_BASE, MCDS__VIEWS_FRAME_VERSION, mcds__key_bytes(&key), base, 2);
     atomic_store_explicit(&get->views->upto, upto, memory_order_relaxed);
     get->count = 0;
     views_get_add_request(get, &key);
     get->requests[0].command = MCDS_SET;
     get->requests[0].ttl_ms = BASE_TTL_MS;
-    get->requests[0].value = (mcds_bytes){get->pair, get->pair_length};
+    get->requests[0].value = get->base_value;
     get->stage = GET_STORING;
     return mcds__operation_ask(&get->base, get->requests, 1);
 }
@@ -361,7 +356,7 @@ static enum mcds__step begin_comparing(struct views_get *get, int64_t loaded, ui
 
 static enum mcds__step views_get_compare(struct views_get *get)
 {
-    const mcds_reply *trouble = views_get_trouble_of(get);
+    const mcds_reply *trouble = mcds__first_trouble(get->requests, get->count);
     if (trouble != NULL) {
         get->claim.doubt = true; /* as in load */
         return views_get_again(get, trouble);
@@ -385,25 +380,24 @@ static enum mcds__step views_get_load(struct views_get *get)
     const mcds_request *mark = &get->requests[0];
     uint64_t now = running_slot(get);
     uint64_t upto = oldest_upto(get, now);
-    uint64_t marked = 0;
-    uint64_t nothing;
+    uint64_t marked[2] = {0, 0};
     int64_t loaded;
     if (mark->reply.outcome == MCDS_OUT_OK) {
-        if (!mcds__views_get_pair(mcds__operation_value(&get->base, mark), MCDS__VIEWS_MARK,
-                                  mark->key, &marked, &nothing))
+        if (!mcds__frame_open_numbers(mcds__operation_value(&get->base, mark), MCDS__VIEWS_MARK,
+                                      MCDS__VIEWS_FRAME_VERSION, mark->key, marked, 2))
             return mcds__operation_finish(&get->base, MCDS_CORRUPT);
-        if (mcds__views_is_ahead(get->views, marked))
-            marked = 0;
-        if (marked > upto)
-            upto = marked;
+        if (mcds__views_is_ahead(get->views, marked[0]))
+            marked[0] = 0;
+        if (marked[0] > upto)
+            upto = marked[0];
     } else if (mark->reply.outcome != MCDS_OUT_MISS) {
         get->claim.doubt = true; /* this caller holds it, and will recognize it by its token */
         return views_get_again(get, &mark->reply);
     }
     get->failed = !ask_database(get, upto, &loaded) ||
-                  (marked == 0 && !find_saved(get, &upto, &loaded));
+                  (marked[0] == 0 && !find_saved(get, &upto, &loaded));
     uint64_t from = mcds__views_unsettled(get->views);
-    if (marked > 0 || from <= upto) /* otherwise find_saved has seen all before it */
+    if (marked[0] > 0 || from <= upto) /* otherwise find_saved has seen all before it */
         from = upto + 1;
     return get->failed ? give_claim(get) : begin_comparing(get, loaded, upto, from);
 }
@@ -443,22 +437,24 @@ static enum mcds__step views_get_step(struct mcds__operation *operation)
 }
 
 static const struct mcds__operation_kind get_kind = {"views", "get", sizeof(struct views_get),
-                                                     views_get_step};
+                                                     views_get_step, NULL};
 
-static int views_get_launch(struct views_get *get, mcds_views *views, const char *page,
-                            int64_t *value_out, mcds_pipeline *pipeline, uint64_t tag)
+int mcds_views_get_start(mcds_views *views, const char *page, int64_t *value_out,
+                         mcds_pipeline *pipeline, uint64_t tag)
 {
+    const struct mcds__start *start = MCDS__START(pipeline, tag);
     int result = mcds__views_check(views, page, &get_kind);
     if (result != MCDS_OK)
         return result;
     if (value_out == NULL)
-        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, .noun = "views", .name = views->name,
-                          .verb = "get", .wanted = "a place for the value");
-    if (get == NULL)
-        get = mcds__pipeline_new(pipeline, &views->handle, &get_kind, &result);
+        return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING,
+                          MCDS__CALL(&get_kind, views->handle.name),
+                          .wanted = "a place for the value");
+    struct views_get own;
+    struct views_get *get = mcds__call_begin(&own.base, &get_kind, &views->handle, start,
+                                             &result);
     if (get == NULL)
         return result;
-    mcds__operation_begin(&get->base, &get_kind, views->store, views->name, 0);
     mcds__settings_check_begin(&get->check, &views->settings, true, &get->base);
     get->check.may_lack = true;
     get->views = views;
@@ -467,19 +463,12 @@ static int views_get_launch(struct views_get *get, mcds_views *views, const char
     get->moves = 0;
     get->failed = get->keeps = false;
     memcpy(get->page, page, strlen(page) + 1);
-    get->claim = (struct mcds__first_seen){.key = views->loads, .ttl_ms = LOAD_TTL_MS};
+    get->claim = (struct mcds__mark){.key = views->loads, .ttl_ms = LOAD_TTL_MS};
     mcds__key_add_element(&get->claim.key, page);
-    return mcds__launch(&get->base, pipeline, tag);
+    return mcds__call_launch(&get->base, start);
 }
 
 int mcds_views_get(mcds_views *views, const char *page, int64_t *value_out)
 {
-    struct views_get get;
-    return views_get_launch(&get, views, page, value_out, NULL, 0);
-}
-
-int mcds_views_get_start(mcds_views *views, const char *page, int64_t *value_out,
-                         mcds_pipeline *pipeline, uint64_t tag)
-{
-    return views_get_launch(NULL, views, page, value_out, pipeline, tag);
+    return mcds_views_get_start(views, page, value_out, MCDS__WAIT, 0);
 }

@@ -12,24 +12,24 @@ void mcds__views_listing_init(struct mcds__views_listing *listing, mcds_views *v
                               const mcds_env *env)
 {
     listing->views = views;
-    listing->map = NULL;
+    listing->place = NULL;
     listing->no_memory = false;
     listing->at = 0;
     mcds__buffer_init(&listing->pages, env, PAGES_MAX);
 }
 
-static void listing_give_map(struct mcds__views_listing *listing)
+static void listing_give_place(struct mcds__views_listing *listing)
 {
-    if (listing->map == NULL)
+    if (listing->place == NULL)
         return;
     mcds__map_scan_free(&listing->scan);
-    mcds__views_give_map(listing->views, listing->map);
-    listing->map = NULL;
+    mcds__members_give(listing->views->pages, listing->place);
+    listing->place = NULL;
 }
 
 void mcds__views_listing_free(struct mcds__views_listing *listing)
 {
-    listing_give_map(listing);
+    listing_give_place(listing);
     mcds__buffer_free(&listing->pages);
 }
 
@@ -46,11 +46,11 @@ static bool note_page(void *context, const struct mcds__map_entry *entry)
 static enum mcds__step listing_step(struct mcds__views_listing *listing, uint64_t slot,
                                     bool erases, struct mcds__operation *operation)
 {
-    if (listing->map == NULL) {
-        listing->map = mcds__views_take_map(listing->views, slot);
-        if (listing->map == NULL)
+    if (listing->place == NULL) {
+        listing->place = mcds__members_take(listing->views->pages, slot);
+        if (listing->place == NULL)
             return mcds__operation_finish(operation, MCDS_BUSY);
-        mcds__map_scan_begin(&listing->scan, listing->map);
+        mcds__map_scan_begin(&listing->scan, &listing->place->map);
         listing->scan.erases = erases;
         listing->scan.visit = note_page;
         listing->scan.context = listing;
@@ -61,7 +61,7 @@ static enum mcds__step listing_step(struct mcds__views_listing *listing, uint64_
     assert(listing->scan.erases == erases);
     enum mcds__step step = mcds__map_scan_step(&listing->scan, operation);
     if (step == MCDS__DONE)
-        listing_give_map(listing);
+        listing_give_place(listing);
     return step;
 }
 

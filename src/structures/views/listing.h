@@ -6,7 +6,7 @@
 
 struct mcds__views_listing {
     mcds_views *views;
-    struct mcds__map *map; /* while it is held */
+    struct mcds__members_place *place; /* while it is held */
     struct mcds__map_scan scan;
     bool no_memory;
     mcds_buffer pages; /* of the interval, each ended by NUL */
@@ -22,11 +22,9 @@ void mcds__views_listing_free(struct mcds__views_listing *listing);
  * MCDS_LOST: a part of the list is gone; MCDS_BUSY; failures of reading. */
 enum mcds__step mcds__views_listing_read_step(struct mcds__views_listing *listing,
                                               uint64_t slot, struct mcds__operation *operation);
-/* Returns the next page that was read, or NULL. The text is valid until the next interval is
- * read. */
+/* Returns the next page that was read, or NULL. The text is valid until the next read. */
 const char *mcds__views_listing_take(struct mcds__views_listing *listing);
-/* Erases the list of an interval. DONE with the result of a map scan that erases, or
- * MCDS_BUSY. */
+/* Erases the list of an interval. DONE with the result of the map scan, or MCDS_BUSY. */
 enum mcds__step mcds__views_listing_erase_step(struct mcds__views_listing *listing,
                                                uint64_t slot,
                                                struct mcds__operation *operation);

@@ -44,3 +44,10 @@ echo "-> $?"
 yes '' | head -n 4200000 | mcds array set many
 echo "-> $?"
 run array scan long
+# what changes nothing says so
+mcds -q array set same a b a
+run array change same --remove c
+run array change same
+run --json array change same --remove c
+run array change same --remove a --add a
+run array scan same

@@ -54,7 +54,10 @@ verbs | each 'an empty name' "s/NAME/''/"
 verbs | each 'a name of 1025 bytes' "s/NAME/$long/"
 verbs | each 'no name' 's/NAME.*//'
 verbs | each 'an unknown option' 's/$/ --nonsense/'
-verbs | each 'one argument too many' 's/$/ b c/' | grep -v '^set$\|^put$\|^pushed$'
+verbs | grep -v ' \(get\|has\|estimate\|hit\|beat\|remove\) \|set add\|list push\|log put\|array set' |
+    each 'one argument too many' 's/$/ b c/'
+mcds views hit NAME page 1 c
+echo "-> $?"
 # none of them is in the way of a batch
 verbs | sed "s/NAME/''/" | mcds batch 2>&1 | sort | uniq -c
 # bytes that cannot be typed: a command line has no NUL, and a batch refuses it

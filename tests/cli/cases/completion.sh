@@ -14,6 +14,8 @@ try counter add --s
 try -s memory: vis
 try lock job --in
 try counter get x --j
+try rm --y
+try ls --l
 END
 bash try.bash
 mcds completion zsh | head -n 2

@@ -16,3 +16,5 @@ run counter get orders --exact
 run counter add orders
 run counter add orders --exact
 run counter drop orders
+mcds -q counter add taken 2 --exact
+run counter take taken

@@ -47,29 +47,33 @@ online beat NAME ann --width 1d --estimated
 online beat NAME ann --width 1d --estimated
 online get NAME --width 1d --estimated
 online drop NAME --width 1d --estimated
-views get NAME page --database lmdb:./kept.mdb
-views flush NAME --database lmdb:./kept.mdb
-views hit NAME page 3 --database lmdb:./kept.mdb
-views get NAME page --database lmdb:./kept.mdb
-views flush NAME --database lmdb:./kept.mdb
-views drop NAME --database lmdb:./kept.mdb
-views hit NAME page 3 --database lmdb:./kept.mdb
+views get NAME page --flush-every 1d --database lmdb:./kept.mdb
+views flush NAME --flush-every 1d --database lmdb:./kept.mdb
+views hit NAME page 3 --flush-every 1d --database lmdb:./kept.mdb
+views get NAME page --flush-every 1d --database lmdb:./kept.mdb
+views flush NAME --flush-every 1d --database lmdb:./kept.mdb
+views drop NAME --flush-every 1d --database lmdb:./kept.mdb
+views hit NAME page 3 --flush-every 1d --database lmdb:./kept.mdb
 set has NAME a
 set remove NAME a
 set scan NAME
+set count NAME
 set drop NAME
 set add NAME a
 set add NAME a
 set has NAME a
 set has NAME b
 set scan NAME
+set count NAME
 set remove NAME b
 set remove NAME a
 set scan NAME
+set count NAME
 set drop NAME
 set add NAME a --bag
 set add NAME a --bag
 set scan NAME --bag
+set count NAME --bag
 set remove NAME a --bag
 set has NAME a --bag
 set drop NAME --bag
@@ -83,6 +87,7 @@ table get NAME key
 table has NAME key
 table remove NAME key
 table scan NAME
+table count NAME
 table drop NAME
 table put NAME key value
 table put NAME key other --if-absent
@@ -93,6 +98,7 @@ table get NAME none
 table has NAME key
 table has NAME none
 table scan NAME
+table count NAME
 table incr NAME key
 table incr NAME number -7
 table incr NAME number
@@ -100,13 +106,16 @@ table remove NAME key
 table remove NAME key
 table drop NAME
 list scan NAME
+list count NAME
 list clear NAME
 list drop NAME
 list push NAME one two
 list scan NAME
+list count NAME
 list scan NAME --skip 1
 list clear NAME
 list scan NAME
+list count NAME
 list drop NAME
 log scan NAME
 log tail NAME

@@ -14,5 +14,6 @@ hide() { sed "s,$SOCKET,SOCKET,"; }
 run counter get text 2>&1 | hide
 run counter add text 2>&1 | hide
 run counter take text 2>&1 | hide
+run ls -l 2>&1 | hide
 run counter drop text
 run counter add text

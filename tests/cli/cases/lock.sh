@@ -15,7 +15,7 @@ run lock job -- sh -c '[ "$MCDS_LOCK_DEADLINE" -gt "$(date +%s000)" ] && echo la
 hide() { sed 's/for [0-9.]* s/for N s/'; }
 mcds lock job --label me -- sh -c '
     mcds lock job -n -- true; echo "-> $?"
-    mcds lock job -w 50ms -- true; echo "-> $?"
+    mcds lock job -w 1s -- true; echo "-> $?"
     mcds lock job -n -E 3 -- true; echo "-> $?"
     mcds lock job -nE 0 -- true; echo "-> $?"
     mcds -q lock job -n -- true; echo "-> $?"' 2>busy
@@ -26,3 +26,6 @@ run -s memory: list push jobs a
 run -s memory: list get jobs
 printf 'a\nb\n' | mcds -s memory: list push jobs
 printf 'list push jobs a\n' | mcds -s memory: batch
+# a lock is broken, not dropped
+mcds lock broken -- sh -c 'mcds lock broken --break; mcds lock broken --drop' 2>/dev/null
+echo "-> $?"

@@ -13,3 +13,5 @@ echo '$ mcds ls page:'
 mcds ls page: | sort
 echo '$ mcds ls --json page:'
 mcds ls --json page: | sort
+echo '$ mcds ls patterns'
+for pattern in '*o' 'page:*' '?it?' '[js]*' 'page:\*' '*'; do echo "$pattern:"; mcds ls "$pattern" | sort; done

@@ -9,7 +9,6 @@ run visitors get site --estimated
 run visitors drop site --exact
 run visitors get site --exact
 run visitors hit site ann --estimated
-run visitors hit site bob --estimated
 run visitors get site --estimated
 run online beat site ann --exact --width 1d
 run online beat site ann --exact --width 1d

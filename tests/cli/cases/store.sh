@@ -16,3 +16,7 @@ mcds doctor | head -n 2 | cut -f 1-3 | sed 's/mcds	.*/mcds	VERSION/'
 echo nonsense >file
 mcds -s lmdb:./file counter get x
 echo "-> $?"
+(HOME=/nonexistent XDG_STATE_HOME='' && export HOME XDG_STATE_HOME && run counter add x)
+ls -d /nonexistent
+(umask 777 && mkdir -m 700 bare && HOME="$PWD/bare" XDG_STATE_HOME='' && export HOME XDG_STATE_HOME && run counter add x)
+find bare -type d -printf '%m %f\n'

@@ -79,3 +79,5 @@ counter get x -n other
 log tail x -n 5
 log tail x -n5
 END
+run -s memcached://127.0.0.1:22311/ counter get x
+run -s memcached://localhost/0 counter get x

@@ -17,7 +17,7 @@ sleep 6.5
 mcds views flush short --flush-every 1s --database lmdb:./kept.mdb
 mcds -s lmdb:./kept.mdb table scan views:short | sed 's/ [0-9]*:/ SLOT:/g' | sort
 mcds views flush short --flush-every 1s --database lmdb:./kept.mdb
-mcds -s lmdb:./empty.mdb views get short page --flush-every 1s --database lmdb:./kept.mdb
+mcds -s 'lmdb:./empty.mdb?create=1' views get short page --flush-every 1s --database lmdb:./kept.mdb
 mcds views get short page --flush-every 1s --database lmdb:./kept.mdb
 printf '%s\n' 'views hit short page --flush-every 1s --database lmdb:./kept.mdb' \
     'views get short page --flush-every 1s --database lmdb:./kept.mdb' \

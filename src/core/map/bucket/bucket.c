@@ -20,26 +20,16 @@
 void mcds__bucket_init(struct mcds__bucket *bucket, const mcds_env *env, mcds_bytes key,
                        mcds_bytes only)
 {
+    memset(bucket, 0, offsetof(struct mcds__bucket, entries_in));
     bucket->env = env;
     bucket->key = key;
     bucket->only = only;
     bucket->entries = bucket->entries_in;
     bucket->writers = bucket->writers_in;
     bucket->ids = bucket->ids_in;
-    bucket->entry_index = bucket->writer_index = bucket->id_index = (struct mcds__bucket_index){
-        NULL, 0, 0};
-    bucket->hash_key[0] = bucket->hash_key[1] = 0;
-    bucket->entry_count = bucket->writer_count = bucket->id_count = 0;
     bucket->entry_room = MCDS__MAP_ENTRIES_CAPACITY;
     bucket->writer_room = MCDS__MAP_WRITERS_CAPACITY;
     bucket->id_room = MCDS__MAP_IDS_CAPACITY;
-    bucket->rewrites = 0;
-    bucket->floor_s = 0;
-    bucket->steps = 0;
-    bucket->form = 0;
-    bucket->order_last = 0;
-    bucket->sorted_ids = bucket->sorted_places = (struct mcds__bucket_sorted){0};
-    bucket->chunks = NULL;
 }
 
 void mcds__bucket_free(struct mcds__bucket *bucket)
@@ -156,7 +146,8 @@ static uint32_t *writer_slot(struct mcds__bucket *bucket, uint64_t id)
     return &index->slots[at];
 }
 
-struct mcds__map_writer *mcds__map_find_writer(struct mcds__bucket *bucket, uint64_t id)
+/* The writer of this id, or NULL. */
+static struct mcds__map_writer *find_writer(struct mcds__bucket *bucket, uint64_t id)
 {
     if (bucket->writer_index.slots != NULL) {
         uint32_t number = *writer_slot(bucket, id);
@@ -268,18 +259,19 @@ static int load_ids(struct mcds__bucket *bucket, struct mcds__map_writer *writer
 {
     assert(writer->newest_id == 0 && *at <= snapshot.length);
     const uint8_t *bytes = (const uint8_t *)snapshot.data + *at;
-    if (count > (snapshot.length - *at) / ID_LENGTH)
+    if (count > (snapshot.length - *at) / ID_LENGTH ||
+        count > MCDS__MAP_IDS_MAX - bucket->id_count)
         return MCDS_CORRUPT;
     if (!RESERVE(bucket, ids, id_count, count, id_room))
         return MCDS_NO_MEMORY;
     *at += (size_t)count * ID_LENGTH;
     for (; count > 0; count--, bytes += ID_LENGTH) {
-        uint32_t seq = (uint32_t)mcds__map_load_number(bytes, 4);
+        uint32_t seq = mcds__get_u32(bytes);
         uint8_t became = bytes[4];
         if (became == 0 || became > MCDS__MAP_CODE_MAX)
             return became == 0 ? MCDS_CORRUPT : MCDS_UNSUPPORTED;
         if (!add_id(bucket, writer, seq, (enum mcds__map_code)became,
-                    (int64_t)mcds__map_load_number(bytes + 5, 8)))
+                    (int64_t)mcds__get_u64(bytes + 5)))
             return MCDS_NO_MEMORY;
         if (seq > writer->highest)
             writer->highest = seq;
@@ -298,7 +290,7 @@ static int load_writer(struct mcds__bucket *bucket, mcds_bytes snapshot, size_t 
         !mcds__bucket_get_varint(snapshot, at, &ids))
         return MCDS_CORRUPT;
     /* Each writer is there once. */
-    if (mcds__map_find_writer(bucket, id) != NULL)
+    if (find_writer(bucket, id) != NULL)
         return MCDS_CORRUPT;
     struct mcds__map_writer *writer = add_writer(bucket, id);
     if (writer == NULL)
@@ -342,11 +334,12 @@ static int load_snapshot(struct mcds__bucket *bucket, mcds_bytes snapshot)
     size_t at = 0;
     int result = MCDS_OK;
     uint64_t count;
-    if (!mcds__bucket_get_varint(snapshot, &at, &count))
+    if (!mcds__bucket_get_varint(snapshot, &at, &count) || count > MCDS__MAP_ITEMS_MAX)
         return MCDS_CORRUPT;
     for (; count > 0 && result == MCDS_OK; count--)
         result = load_writer(bucket, snapshot, &at);
-    if (result == MCDS_OK && !mcds__bucket_get_varint(snapshot, &at, &count))
+    if (result == MCDS_OK &&
+        (!mcds__bucket_get_varint(snapshot, &at, &count) || count > MCDS__MAP_ITEMS_MAX))
         return MCDS_CORRUPT;
     for (; count > 0 && result == MCDS_OK; count--)
         result = load_entry(bucket, snapshot, &at);
@@ -375,7 +368,7 @@ static inline struct mcds__map_writer *writer_of(struct mcds__bucket *bucket, ui
 {
     if (near != NULL && near->id == id)
         return near;
-    struct mcds__map_writer *writer = mcds__map_find_writer(bucket, id);
+    struct mcds__map_writer *writer = find_writer(bucket, id);
     return writer != NULL ? writer : add_writer(bucket, id);
 }
 
@@ -409,11 +402,11 @@ static int load_records(struct mcds__bucket *bucket, mcds_bytes value, size_t at
 {
     int result = MCDS_OK;
     struct mcds__map_writer *writer = NULL;
-    while (result == MCDS_OK && at < value.length) {
+    for (uint32_t count = 0; result == MCDS_OK && at < value.length; count++) {
         struct mcds__map_record record;
         mcds_bytes body;
         size_t in_body;
-        if (!mcds__map_next_body(value, key_sum, &at, &body))
+        if (count == MCDS__MAP_ITEMS_MAX || !mcds__map_next_body(value, key_sum, &at, &body))
             return MCDS_CORRUPT;
         assert(at <= value.length);
         if (mcds__map_is_newer(body))
@@ -469,7 +462,7 @@ const struct mcds__map_entry *mcds__map_find(struct mcds__bucket *bucket, mcds_b
 const struct mcds__map_id *mcds__map_outcome(struct mcds__bucket *bucket, uint64_t writer,
                                              uint32_t seq)
 {
-    const struct mcds__map_writer *found = mcds__map_find_writer(bucket, writer);
+    const struct mcds__map_writer *found = find_writer(bucket, writer);
     if (found == NULL)
         return NULL;
     return find_id(bucket, (uint32_t)(found - bucket->writers), seq);

@@ -94,8 +94,6 @@ int mcds__map_load(struct mcds__bucket *bucket, mcds_bytes value, uint32_t flags
 /* The reason for a value that could not be loaded, by the result of mcds__map_load. */
 const mcds_reason *mcds__map_reason(int result);
 
-/* The writer of this id, or NULL. */
-struct mcds__map_writer *mcds__map_find_writer(struct mcds__bucket *bucket, uint64_t id);
 /* The entry of `element`, whether or not it is there, or NULL. */
 const struct mcds__map_entry *mcds__map_find(struct mcds__bucket *bucket, mcds_bytes element);
 /* Whether an entry exists at now_ms. */

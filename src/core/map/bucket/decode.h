@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hash/crc32c.h"
+#include "base/little_endian.h"
 #include "core/map/bucket/format.h"
 
 /* A varint of any length. */
@@ -23,23 +24,11 @@ static inline bool mcds__bucket_get_varint(mcds_bytes from, size_t *at, uint64_t
     return mcds__bucket_get_long_varint(from, at, out);
 }
 
-/* With a constant width of 2, 4 or 8 it becomes one load. */
-static inline uint64_t mcds__map_load_number(const uint8_t *at, unsigned width)
-{
-    assert(width <= sizeof(uint64_t));
-    uint64_t number = 0;
-    memcpy(&number, at, width);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    number = __builtin_bswap64(number);
-#endif
-    return number;
-}
-
 static inline bool mcds__bucket_get_u32(mcds_bytes from, size_t *at, uint32_t *out)
 {
     if (*at > from.length || from.length - *at < 4)
         return false;
-    *out = (uint32_t)mcds__map_load_number((const uint8_t *)from.data + *at, 4);
+    *out = mcds__get_u32((const uint8_t *)from.data + *at);
     *at += 4;
     return true;
 }
@@ -48,22 +37,16 @@ static inline bool mcds__bucket_get_u64(mcds_bytes from, size_t *at, uint64_t *o
 {
     if (*at > from.length || from.length - *at < 8)
         return false;
-    *out = mcds__map_load_number((const uint8_t *)from.data + *at, 8);
+    *out = mcds__get_u64((const uint8_t *)from.data + *at);
     *at += 8;
     return true;
-}
-
-/* Two loads: the processor would wait for six bytes that are put together in memory. */
-static inline int64_t mcds__map_load_time(const uint8_t *at)
-{
-    return (int64_t)(mcds__map_load_number(at, 4) | mcds__map_load_number(at + 4, 2) << 32);
 }
 
 static inline bool mcds__bucket_get_time(mcds_bytes from, size_t *at, int64_t *out_ms)
 {
     if (*at > from.length || from.length - *at < 6)
         return false;
-    *out_ms = mcds__map_load_time((const uint8_t *)from.data + *at);
+    *out_ms = mcds__get_time((const uint8_t *)from.data + *at);
     *at += 6;
     return true;
 }
@@ -110,7 +93,7 @@ static inline bool mcds__map_next_body(mcds_bytes value, uint32_t key_sum, size_
     *at += MCDS__MAP_BODY_AT + body_out->length;
     return bytes[0] == MCDS__MAP_RECORD_MARK &&
            mcds__crc32c(key_sum, body_out->data, body_out->length) ==
-               (uint32_t)mcds__map_load_number(bytes + MCDS__MAP_SUM_AT, 4);
+               mcds__get_u32(bytes + MCDS__MAP_SUM_AT);
 }
 
 /* Whether a body with a correct sum has an operation or parts unknown to this version. */
@@ -144,10 +127,10 @@ static inline bool mcds__map_begin_record(mcds_bytes body, size_t *at,
         return mcds__map_begin_long_record(body, at, record);
     uint32_t below = bytes[MCDS__MAP_BELOW_AT] & 127;
     below |= (uint32_t)(rest[MCDS__MAP_BELOW_AT] * is_wide) << 7;
-    record->writer = mcds__map_load_number(bytes + MCDS__MAP_WRITER_AT, 8);
-    record->seq = (uint32_t)mcds__map_load_number(bytes + MCDS__MAP_SEQ_AT, 4);
+    record->writer = mcds__get_u64(bytes + MCDS__MAP_WRITER_AT);
+    record->seq = mcds__get_u32(bytes + MCDS__MAP_SEQ_AT);
     record->low = record->seq - below;
-    record->time_ms = mcds__map_load_time(rest + MCDS__MAP_TIME_AT);
+    record->time_ms = mcds__get_time(rest + MCDS__MAP_TIME_AT);
     record->command.element = (mcds_bytes){rest + MCDS__MAP_ELEMENT_AT, length};
     *at = begin + length;
     assert(*at <= body.length);

@@ -172,11 +172,6 @@ static uint32_t bucket_format_sum_of(mcds_bytes key, const uint8_t *bytes, size_
     return mcds__crc32c(mcds__crc32c(0, key.data, key.length), bytes, length);
 }
 
-static void set_u32(uint8_t *out, uint32_t number)
-{
-    (void)bucket_format_write_number(out, 4, number);
-}
-
 /* Append the record without its sum. Returns the position of the sum; NULL: no room. */
 static uint8_t *put_unsummed(mcds_buffer *out, const struct mcds__map_record *record,
                              mcds_bytes *body_out)
@@ -203,7 +198,7 @@ bool mcds__bucket_put_record(mcds_buffer *out, mcds_bytes key,
     mcds_bytes body;
     uint8_t *sum = put_unsummed(out, record, &body);
     if (sum != NULL)
-        set_u32(sum, bucket_format_sum_of(key, body.data, body.length));
+        mcds__put_u32(sum, bucket_format_sum_of(key, body.data, body.length));
     return sum != NULL;
 }
 
@@ -216,7 +211,7 @@ bool mcds__map_write_record(mcds_buffer *out, const struct mcds__map_record *rec
     uint8_t *sum = put_unsummed(out, record, &body);
     if (sum == NULL || !mcds__map_begin_record(body, &at, &read))
         return false;
-    set_u32(sum, 0);
+    mcds__put_u32(sum, 0);
     *element_out = read.command.element;
     return true;
 }
@@ -238,7 +233,7 @@ void mcds__map_number_record(mcds_buffer *record, uint64_t writer, uint32_t seq,
     uint8_t parts = body[MCDS__MAP_PARTS_AT];
     memmove(fresh + MCDS__MAP_TIME_AT + more, body + MCDS__MAP_TIME_AT,
             (size_t)length - MCDS__MAP_TIME_AT);
-    set_u32(write_varint(record->data + 1, length + more), 0);
+    mcds__put_u32(write_varint(record->data + 1, length + more), 0);
     fresh[0] = verb;
     fresh[MCDS__MAP_PARTS_AT] = parts;
     uint8_t *number = bucket_format_write_number(fresh + MCDS__MAP_WRITER_AT, 8, writer);
@@ -259,8 +254,8 @@ void mcds__map_readdress(mcds_buffer *record, mcds_bytes key)
         return;
     const uint8_t *body = record->data + at + RECORD_SUM;
     assert(record->length >= at + RECORD_SUM);
-    set_u32(record->data + at,
-            bucket_format_sum_of(key, body, record->length - at - RECORD_SUM));
+    mcds__put_u32(record->data + at,
+                  bucket_format_sum_of(key, body, record->length - at - RECORD_SUM));
 }
 
 bool mcds__map_next_long_body(mcds_bytes value, uint32_t key_sum, size_t *at,
@@ -343,7 +338,7 @@ int mcds__map_next_record(mcds_bytes value, uint32_t key_sum, size_t *at,
 static uint32_t head_sum_of(uint32_t key_sum, uint32_t flags, const void *head)
 {
     uint8_t bytes[sizeof flags];
-    set_u32(bytes, flags);
+    mcds__put_u32(bytes, flags);
     return mcds__crc32c(mcds__crc32c(key_sum, bytes, sizeof bytes), head, SUMMED);
 }
 
@@ -351,17 +346,15 @@ int mcds__map_open_head(mcds_bytes value, mcds_bytes key, uint32_t flags,
                         struct mcds__map_head *head_out)
 {
     static const uint8_t mark[] = {'m', 'd', 'F'};
-    size_t at = sizeof mark + 1;
-    uint32_t length;
-    uint32_t sum;
+    const uint8_t *bytes = value.data;
+    size_t at = MCDS__MAP_HEAD;
     if (value.length < MCDS__MAP_HEAD || memcmp(value.data, mark, sizeof mark) != 0)
         return MCDS_CORRUPT;
-    uint8_t version = ((const uint8_t *)value.data)[sizeof mark];
-    (void)mcds__bucket_get_u32(value, &at, &length);
-    (void)mcds__bucket_get_u32(value, &at, &head_out->rewrites);
-    (void)mcds__bucket_get_u32(value, &at, &head_out->floor_s);
-    assert(at == SUMMED);
-    (void)mcds__bucket_get_u32(value, &at, &sum);
+    uint8_t version = bytes[sizeof mark];
+    uint32_t length = mcds__get_u32(bytes + 4);
+    head_out->rewrites = mcds__get_u32(bytes + 8);
+    head_out->floor_s = mcds__get_u32(bytes + 12);
+    uint32_t sum = mcds__get_u32(bytes + SUMMED);
     if (!mcds__bucket_get_bytes(value, &at, length, &head_out->snapshot))
         return MCDS_CORRUPT;
     head_out->records_at = at;
@@ -381,9 +374,9 @@ void mcds__map_seal_head(mcds_buffer *value, mcds_bytes key, uint32_t flags,
     size_t length = value->length - MCDS__MAP_HEAD;
     memcpy(bytes, "mdF", 3);
     bytes[3] = VERSION;
-    set_u32(bytes + 4, (uint32_t)length);
-    set_u32(bytes + 8, head->rewrites);
-    set_u32(bytes + 12, head->floor_s);
+    mcds__put_u32(bytes + 4, (uint32_t)length);
+    mcds__put_u32(bytes + 8, head->rewrites);
+    mcds__put_u32(bytes + 12, head->floor_s);
     uint32_t sum = head_sum_of(mcds__map_key_sum(key), flags, bytes);
-    set_u32(bytes + SUMMED, mcds__crc32c(sum, bytes + MCDS__MAP_HEAD, length));
+    mcds__put_u32(bytes + SUMMED, mcds__crc32c(sum, bytes + MCDS__MAP_HEAD, length));
 }

@@ -34,6 +34,10 @@
  * it. The record counts nevertheless, and repeating it is harmless: if the rewriting dropped
  * it, a writer that appended before and read the flags afterwards would take it for done. */
 #define MCDS__MAP_RECORDS_MAX 32768
+/* A value has at most as many records, entries or writers, and ids, so that a forged one is refused
+ * soon. Several hundred processes a second would have to write into one key for ten minutes. */
+#define MCDS__MAP_ITEMS_MAX 262144
+#define MCDS__MAP_IDS_MAX 1048576
 /* A floor is a multiple of this. Its 16 low bits are never 0, which means "none" in the
  * flags. */
 #define MCDS__MAP_FLOOR_UNIT_S 64

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "base/environment.h"
-#include "base/number.h"
-#include "base/reason.h"
+#include "store/command.h"
 #include "store/lmdb/file.h"
 
 /* The record under a key. */
@@ -67,32 +66,27 @@ static int find_to_write(struct mcds__lmdb_work *work, mcds_bytes key, struct fo
     return lmdb_commands_take_found(code, data, work->now_ms, out, sound);
 }
 
+/* The token of the item; if it is not living, only its connection. */
+static mcds_cas_token lmdb_commands_token_of(const struct mcds__lmdb_file *file,
+                                             const struct found *found)
+{
+    return (mcds_cas_token){found->record.cas, file->identity};
+}
+
 static void lmdb_commands_get(const struct mcds__lmdb_file *file, const struct found *found,
                               uint64_t now_ms, mcds_request *request, mcds_buffer *values)
 {
-    mcds_reply *reply = &request->reply;
     const struct mcds__record *record = &found->record;
     assert(found->stored || !found->living);
     if (!found->living) {
-        reply->outcome = MCDS_OUT_MISS;
+        request->reply.outcome = MCDS_OUT_MISS;
         return;
     }
-    if (values != NULL && !(request->options & MCDS_NO_VALUE)) {
-        reply->value_at = values->length;
-        if (!mcds_buffer_append(values, record->value.data, record->value.length)) {
-            reply->outcome = MCDS_OUT_NO_BUFFER;
-            reply->detail = MCDS__WHY(NO_MEMORY_FOR_VALUE);
-            return;
-        }
-    }
-    reply->outcome = MCDS_OUT_OK;
-    reply->flags = record->flags;
-    reply->value_length = record->value.length;
-    reply->cas = (mcds_cas_token){record->cas, file->identity};
-    if (request->options & MCDS_WANT_TTL)
-        reply->ttl_ms = record->expires_ms == MCDS__RECORD_NEVER
-                            ? MCDS_TTL_NEVER
-                            : (int64_t)(record->expires_ms - now_ms);
+    int64_t ttl_ms = record->expires_ms == MCDS__RECORD_NEVER
+                         ? MCDS_TTL_NEVER
+                         : (int64_t)(record->expires_ms - now_ms);
+    mcds__command_show(request, record->value, record->flags,
+                       lmdb_commands_token_of(file, found), ttl_ms, values);
 }
 
 int mcds__lmdb_get(struct mcds__lmdb_file *file, struct MDB_txn *txn, const mcds_env *env,
@@ -194,10 +188,12 @@ static void renew_cas(struct mcds__lmdb_work *work, struct mcds__record *record,
 }
 
 static int lmdb_commands_store(struct mcds__lmdb_work *work, const struct found *found,
-                               uint64_t now_ms, mcds_request *request)
+                               mcds_request *request)
 {
+    if (work->may_not_grow && request->value.length > found->record.value.length)
+        return MDB_MAP_FULL;
     struct mcds__record record = {.flags = request->flags,
-                                  .expires_ms = expiry_of(request->ttl_ms, now_ms)};
+                                  .expires_ms = expiry_of(request->ttl_ms, work->now_ms)};
     renew_cas(work, &record, request);
     work->file->loses = work->file->loses || found->stored;
     assert(request->value.length <= MCDS__LMDB_VALUE_MAX);
@@ -209,13 +205,13 @@ static int lmdb_commands_store(struct mcds__lmdb_work *work, const struct found 
     return code;
 }
 
-/* Copy the old value to the scratch buffer. False: no memory. */
+/* Copy the old value. False: no memory. */
 static bool set_aside(struct mcds__lmdb_work *work, const struct found *found,
                       mcds_request *request)
 {
     assert(found->living);
-    work->scratch.length = 0;
-    if (mcds_buffer_append(&work->scratch, found->record.value.data,
+    work->old_value.length = 0;
+    if (mcds_buffer_append(&work->old_value, found->record.value.data,
                            found->record.value.length))
         return true;
     request->reply.outcome = MCDS_OUT_NO_BUFFER;
@@ -225,12 +221,12 @@ static bool set_aside(struct mcds__lmdb_work *work, const struct found *found,
 
 /* APPEND and PREPEND keep ttl and flags. */
 static int lmdb_commands_extend(struct mcds__lmdb_work *work, const struct found *found,
-                                uint64_t now_ms, mcds_request *request)
+                                mcds_request *request)
 {
     mcds_reply *reply = &request->reply;
     if (!found->living && request->command == MCDS_APPEND && request->options & MCDS_CREATE) {
         reply->value_length = request->value.length;
-        return lmdb_commands_store(work, found, now_ms, request);
+        return lmdb_commands_store(work, found, request);
     }
     size_t more = request->value.length;
     size_t before = found->record.value.length;
@@ -247,20 +243,13 @@ static int lmdb_commands_extend(struct mcds__lmdb_work *work, const struct found
     if (code != 0)
         return code;
     bool in_front = request->command == MCDS_PREPEND;
-    assert(work->scratch.length == before);
+    assert(work->old_value.length == before);
     if (before > 0)
-        memcpy(value + (in_front ? more : 0), work->scratch.data, before);
+        memcpy(value + (in_front ? more : 0), work->old_value.data, before);
     if (more > 0)
         memcpy(value + (in_front ? 0 : before), request->value.data, more);
     reply->value_length = before + more;
     return 0;
-}
-
-static uint64_t lmdb_commands_sum(const mcds_request *request, uint64_t number)
-{
-    if (request->command == MCDS_INCR)
-        return number + request->delta;
-    return number > request->delta ? number - request->delta : 0;
 }
 
 /* Replace the number at the cursor, without a second search. `bytes` are the record's,
@@ -279,27 +268,20 @@ static int replace_number(struct mcds__lmdb_work *work, mcds_bytes key,
     return code == 0 ? mdb_cursor_put(work->cursor, &at, &data, MDB_CURRENT) : code;
 }
 
-/* INCR and DECR keep ttl and flags. A value never becomes shorter: it is padded with
- * spaces. */
+/* INCR and DECR keep ttl and flags. A value never becomes shorter: it is padded with spaces. */
 static int lmdb_commands_count(struct mcds__lmdb_work *work, const struct found *found,
-                               uint64_t now_ms, mcds_request *request)
+                               mcds_request *request)
 {
     mcds_reply *reply = &request->reply;
-    uint64_t number = 0;
-    if (!found->living && !(request->options & MCDS_CREATE)) {
-        reply->outcome = MCDS_OUT_MISS;
+    uint64_t number;
+    reply->outcome = mcds__command_count(request, found->living, found->record.value, &number);
+    if (reply->outcome != MCDS_OUT_NONE)
         return 0;
-    }
-    if (found->living && !mcds__parse_stored_u64(found->record.value.data,
-                                                 found->record.value.length, &number)) {
-        reply->outcome = MCDS_OUT_NOT_NUMERIC;
-        return 0;
-    }
     struct mcds__record record = found->record;
     if (!found->living)
         record = (struct mcds__record){.flags = request->flags,
-                                       .expires_ms = expiry_of(request->ttl_ms, now_ms)};
-    reply->number = found->living ? lmdb_commands_sum(request, number) : request->initial;
+                                       .expires_ms = expiry_of(request->ttl_ms, work->now_ms)};
+    reply->number = number;
     renew_cas(work, &record, request);
     uint8_t bytes[MCDS__RECORD_HEADER + MCDS__U64_DIGITS];
     uint8_t *digits = bytes + MCDS__RECORD_HEADER;
@@ -331,79 +313,32 @@ static int remove_item(struct mcds__lmdb_work *work, uint64_t expires_ms, mcds_b
     return code;
 }
 
-/* The answer if the request's cas token does not match; MCDS_OUT_NONE if it matches. */
-static mcds_outcome lmdb_commands_compare(const struct mcds__lmdb_file *file,
-                                          const struct found *found,
-                                          const mcds_request *request)
-{
-    if (request->cas.connection != file->identity)
-        return MCDS_OUT_EXISTS;
-    if (!found->living)
-        return MCDS_OUT_MISS;
-    return found->record.cas == request->cas.unique ? MCDS_OUT_NONE : MCDS_OUT_EXISTS;
-}
-
-static int delete (struct mcds__lmdb_work *work, const struct found *found,
-                   mcds_request *request)
-{
-    mcds_outcome outcome = found->living ? MCDS_OUT_NONE : MCDS_OUT_MISS;
-    if (request->cas.connection != 0)
-        outcome = lmdb_commands_compare(work->file, found, request);
-    request->reply.outcome = outcome != MCDS_OUT_NONE ? outcome : MCDS_OUT_OK;
-    return outcome == MCDS_OUT_NONE ? remove_item(work, found->record.expires_ms, request->key)
-                                    : 0;
-}
-
 /* TOUCH keeps the cas token. */
 static int lmdb_commands_touch(struct mcds__lmdb_work *work, const struct found *found,
-                               uint64_t now_ms, mcds_request *request)
+                               mcds_request *request)
 {
-    if (!found->living) {
-        request->reply.outcome = MCDS_OUT_MISS;
-        return 0;
-    }
     if (!set_aside(work, found, request))
         return 0;
     struct mcds__record record = found->record;
-    record.expires_ms = expiry_of(request->ttl_ms, now_ms);
+    record.expires_ms = expiry_of(request->ttl_ms, work->now_ms);
     work->file->loses = true;
     assert(record.cas == found->record.cas);
     uint8_t *value;
-    int code = lmdb_commands_put(work, request->key, found, &record, work->scratch.length,
+    int code = lmdb_commands_put(work, request->key, found, &record, work->old_value.length,
                                  &value);
-    if (code == 0 && work->scratch.length > 0)
-        memcpy(value, work->scratch.data, work->scratch.length);
+    if (code == 0 && work->old_value.length > 0)
+        memcpy(value, work->old_value.data, work->old_value.length);
     request->reply.outcome = MCDS_OUT_OK;
     return code;
 }
 
-/* SET, ADD, REPLACE, CAS. */
-static int lmdb_commands_store_if(struct mcds__lmdb_work *work, const struct found *found,
-                                  uint64_t now_ms, mcds_request *request)
-{
-    mcds_outcome outcome = MCDS_OUT_NONE;
-    if (request->command == MCDS_CAS)
-        outcome = lmdb_commands_compare(work->file, found, request);
-    else if (request->command == MCDS_ADD && found->living)
-        outcome = MCDS_OUT_NOT_STORED;
-    else if (request->command == MCDS_REPLACE && !found->living)
-        outcome = MCDS_OUT_NOT_STORED;
-    if (outcome == MCDS_OUT_NONE && work->may_not_grow &&
-        request->value.length > found->record.value.length)
-        return MDB_MAP_FULL;
-    if (outcome == MCDS_OUT_NONE)
-        return lmdb_commands_store(work, found, now_ms, request);
-    request->reply.outcome = outcome;
-    return 0;
-}
-
 /* A value that is not a record can only be deleted or overwritten. */
 static int execute_damaged(struct mcds__lmdb_work *work, const struct found *found,
-                           uint64_t now_ms, mcds_request *request)
+                           mcds_request *request)
 {
     assert(!found->stored && !found->living);
     if (request->command == MCDS_SET)
-        return lmdb_commands_store(work, found, now_ms, request);
+        return lmdb_commands_store(work, found, request);
     if (request->command == MCDS_DELETE && request->cas.connection == 0) {
         request->reply.outcome = MCDS_OUT_OK;
         return remove_item(work, MCDS__RECORD_NEVER, request->key);
@@ -422,31 +357,35 @@ int mcds__lmdb_execute(struct mcds__lmdb_work *work, mcds_request *request, mcds
     }
     struct found found;
     bool sound;
-    uint64_t now_ms = work->now_ms;
     int code = find_to_write(work, request->key, &found, &sound);
     if (code != 0)
         return code;
     if (!sound)
-        return execute_damaged(work, &found, now_ms, request);
+        return execute_damaged(work, &found, request);
+    request->reply.outcome = mcds__command_refusal(request, found.living,
+                                                   lmdb_commands_token_of(work->file, &found));
+    if (request->reply.outcome != MCDS_OUT_NONE)
+        return 0;
     switch (request->command) {
     case MCDS_GET:
-        lmdb_commands_get(work->file, &found, now_ms, request, values);
+        lmdb_commands_get(work->file, &found, work->now_ms, request, values);
         return 0;
     case MCDS_SET:
     case MCDS_ADD:
     case MCDS_REPLACE:
     case MCDS_CAS:
-        return lmdb_commands_store_if(work, &found, now_ms, request);
+        return lmdb_commands_store(work, &found, request);
     case MCDS_APPEND:
     case MCDS_PREPEND:
-        return lmdb_commands_extend(work, &found, now_ms, request);
+        return lmdb_commands_extend(work, &found, request);
     case MCDS_INCR:
     case MCDS_DECR:
-        return lmdb_commands_count(work, &found, now_ms, request);
+        return lmdb_commands_count(work, &found, request);
     case MCDS_DELETE:
-        return delete (work, &found, request);
+        request->reply.outcome = MCDS_OUT_OK;
+        return remove_item(work, found.record.expires_ms, request->key);
     case MCDS_TOUCH:
-        return lmdb_commands_touch(work, &found, now_ms, request);
+        return lmdb_commands_touch(work, &found, request);
     }
     request->reply.outcome = MCDS_OUT_UNSUPPORTED;
     return 0;

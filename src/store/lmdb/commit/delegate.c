@@ -26,8 +26,7 @@ struct mcds__lmdb_writer *mcds__lmdb_delegate_fill(struct mcds__lmdb_message *me
         writer->until = writer->first;
         writer->taken = (struct mcds__lmdb_totals){0, 0, 0};
         while (writer->until != NULL && mcds__lmdb_message_add(message, writer->until)) {
-            struct mcds__lmdb_totals part = mcds__lmdb_totals_of(writer->until);
-            mcds__lmdb_totals_add(&writer->taken, &part);
+            mcds__lmdb_totals_count(&writer->taken, writer->until);
             writer->until = mcds__lmdb_skip_answered(writer->until->next);
         }
         assert((writer->until == writer->first) == (writer->taken.batches == 0));

@@ -10,8 +10,7 @@
 /* How far sync=async reserves the cas counter ahead: one extra sync for this many tokens. */
 #define CAS_RESERVE (UINT64_C(1) << 20)
 
-/* Remove the item of an expiry entry that is due, unless its record has another expiry
- * time. */
+/* Remove the item of an expiry entry that is due, unless its record has another expiry time. */
 static int remove_due(struct mcds__lmdb_work *work, mcds_bytes key, uint64_t expires_ms)
 {
     MDB_val at = {key.length, (void *)(uintptr_t)key.data};
@@ -63,22 +62,15 @@ int mcds__lmdb_expire(struct mcds__lmdb_work *work, uint32_t count_max)
     return code == MDB_NOTFOUND ? 0 : code;
 }
 
-static MDB_val cas_key(void)
-{
-    static const char name[] = "cas";
-    return (MDB_val){sizeof name - 1, (void *)(uintptr_t)name};
-}
-
 int mcds__lmdb_cas_load(struct mcds__lmdb_work *work)
 {
     assert(work->requests == 0 && !work->changed);
-    MDB_val at = cas_key();
-    MDB_val data;
-    int code = mdb_get(work->txn, work->file->root, &at, &data);
-    if (code != 0)
-        return code == MDB_NOTFOUND ? MDB_CORRUPTED : code;
-    if (!mcds__lmdb_cas_read((mcds_bytes){data.mv_data, data.mv_size}, &work->cas))
+    mcds_bytes bytes;
+    int code = mcds__lmdb_entry_get(work->txn, work->file->root, "cas", &bytes);
+    if (code == MDB_NOTFOUND || (code == 0 && !mcds__lmdb_cas_read(bytes, &work->cas)))
         return MDB_CORRUPTED;
+    if (code != 0)
+        return code;
     /* After a crash of the system, a file written with sync=async may have an older counter,
      * but never an older reservation. */
     if (!work->file->cas_joined && work->cas.next < work->cas.reserved)
@@ -98,7 +90,5 @@ int mcds__lmdb_cas_store(struct mcds__lmdb_work *work, bool ahead, bool *reserve
     assert(!ahead || work->cas.next <= work->cas.reserved);
     uint8_t bytes[MCDS__LMDB_CAS_BYTES];
     mcds__lmdb_cas_write(&work->cas, bytes);
-    MDB_val at = cas_key();
-    MDB_val data = {sizeof bytes, bytes};
-    return mdb_put(work->txn, work->file->root, &at, &data, 0);
+    return mcds__lmdb_entry_put(work->txn, work->file->root, "cas", bytes, sizeof bytes);
 }

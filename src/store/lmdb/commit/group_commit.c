@@ -61,9 +61,8 @@ static bool take_writer(struct mcds__lmdb_writer *writer, struct mcds__lmdb_tota
     while (writer->until != NULL) {
         if (is_full(group))
             return false;
-        struct mcds__lmdb_totals part = mcds__lmdb_totals_of(writer->until);
-        mcds__lmdb_totals_add(group, &part);
-        mcds__lmdb_totals_add(&writer->taken, &part);
+        mcds__lmdb_totals_count(group, writer->until);
+        mcds__lmdb_totals_count(&writer->taken, writer->until);
         writer->until = mcds__lmdb_skip_answered(writer->until->next);
     }
     return true;
@@ -110,9 +109,10 @@ static void put_back(struct mcds__lmdb_file *file, struct mcds__lmdb_writer *wri
     struct mcds__lmdb_writer *last = writers;
     for (;; last = last->next) {
         assert(last->stage != DONE && last->first != NULL);
-        last->stage = last->stage == TAKEN ? WAITING : last->stage;
-        /* While it was TAKEN, it waited without a deadline. */
-        (void)pthread_cond_signal(&last->wake);
+        if (last->stage == TAKEN) { /* it waits without a deadline */
+            last->stage = WAITING;
+            (void)pthread_cond_signal(&last->wake);
+        }
         if (last->next == NULL)
             break;
     }
@@ -149,8 +149,10 @@ static void complete_group(struct mcds__lmdb_file *file, struct mcds__lmdb_write
         mcds__lmdb_totals_take(&writer->totals, &writer->taken);
         if (writer->first == NULL) {
             assert(writer->totals.batches == 0 && writer->totals.requests == 0);
-            writer->stage = writer->stage == TAKEN ? DONE : writer->stage;
-            (void)pthread_cond_signal(&writer->wake);
+            if (writer->stage == TAKEN) {
+                writer->stage = DONE;
+                (void)pthread_cond_signal(&writer->wake);
+            }
             continue;
         }
         writer->stage = writer->stage == TAKEN ? WAITING : writer->stage;
@@ -180,14 +182,12 @@ static void pass_lead(struct mcds__lmdb_file *file)
     (void)pthread_cond_signal(&file->first->wake);
 }
 
-static void fail_writer(struct mcds__lmdb_file *file, struct mcds__lmdb_writer *writer,
-                        int code)
+static void answer_writer(struct mcds__lmdb_file *file, struct mcds__lmdb_writer *writer,
+                          mcds_outcome outcome, const mcds_reason *detail)
 {
     for (mcds_batch *batch = writer->first; batch != NULL;
          batch = mcds__lmdb_skip_answered(batch->next))
-        mcds__lmdb_answer_batch(file, batch,
-                                code == ETIMEDOUT ? MCDS_OUT_UNSENT : MCDS_OUT_FAILED,
-                                mcds__lmdb_reason(code));
+        mcds__lmdb_answer_batch(file, batch, outcome, detail);
     writer->first = NULL;
 }
 
@@ -215,9 +215,8 @@ static bool share_clock(const struct mcds__lmdb_writer *writers)
     return true;
 }
 
-/* Delegate the commit of what waits to the process that owns the write lock. False: nothing
- * was done, and this process may own the lock itself. The mutex is held on entry and on
- * return. */
+/* Delegate the commit of what waits to the process that owns the write lock. False: nothing was
+ * done, and this process may own the lock itself. The mutex is held on entry and on return. */
 static bool delegate_commit(struct mcds__lmdb_file *file, const struct mcds__lmdb_writer *mine)
 {
     struct mcds__lmdb_message message;
@@ -267,7 +266,8 @@ static void lmdb_group_commit_lead(struct mcds__lmdb_file *file, struct mcds__lm
         (void)pthread_mutex_lock(&file->queue_mutex);
         if (code != 0) {
             unqueue(file, mine);
-            fail_writer(file, mine, code);
+            answer_writer(file, mine, code == ETIMEDOUT ? MCDS_OUT_UNSENT : MCDS_OUT_FAILED,
+                          mcds__lmdb_reason(code));
             break;
         }
         struct mcds__lmdb_writer *group = take_group(file);
@@ -294,33 +294,34 @@ static void follow(struct mcds__lmdb_file *file, struct mcds__lmdb_writer *mine)
         if (in_time || mine->stage != WAITING)
             continue;
         unqueue(file, mine);
-        for (mcds_batch *batch = mine->first; batch != NULL;
-             batch = mcds__lmdb_skip_answered(batch->next))
-            mcds__lmdb_answer_late(file, batch);
+        answer_writer(file, mine, MCDS_OUT_UNSENT, MCDS__WHY(UNWRITTEN_IN_TIME));
         mine->stage = DONE;
     }
 }
 
+/* Queue up. The first writer leads at once, so it never waits and needs no condition. */
 void mcds__lmdb_commit(struct mcds__lmdb_file *file, struct mcds__lmdb_writer *mine)
 {
     assert(mine->first != NULL && mine->next == NULL);
-    if (!mcds__condition_init(&mine->wake)) {
-        for (mcds_batch *batch = mine->first; batch != NULL;
-             batch = mcds__lmdb_skip_answered(batch->next))
-            mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNSENT, MCDS__WHY(NO_MEMORY));
+    (void)pthread_mutex_lock(&file->queue_mutex);
+    bool follows = file->leading;
+    if (follows && !mcds__condition_init(&mine->wake)) {
+        (void)pthread_mutex_unlock(&file->queue_mutex);
+        answer_writer(file, mine, MCDS_OUT_UNSENT, MCDS__WHY(NO_MEMORY));
         return;
     }
-    (void)pthread_mutex_lock(&file->queue_mutex);
     *file->end = mine;
     file->end = &mine->next;
     file->waiting++;
-    mine->stage = file->leading ? WAITING : LEADING;
+    mine->stage = follows ? WAITING : LEADING;
     file->leading = true;
-    follow(file, mine);
+    if (follows)
+        follow(file, mine);
     if (mine->stage == LEADING)
         lmdb_group_commit_lead(file, mine);
     assert(mine->stage == DONE || mine->stage == LEADING);
     file->waiting--;
     (void)pthread_mutex_unlock(&file->queue_mutex);
-    (void)pthread_cond_destroy(&mine->wake);
+    if (follows)
+        (void)pthread_cond_destroy(&mine->wake);
 }

@@ -9,6 +9,8 @@
 #include "base/environment.h"
 #include "store/lmdb/commit/slots.h"
 
+#define COMMIT_ID "turn" /* its name in the file */
+
 size_t mcds__lmdb_publications_bytes(void)
 {
     return sizeof(struct mcds__lmdb_publications);
@@ -86,12 +88,6 @@ void mcds__lmdb_publications_answer(struct mcds__lmdb_file *file, uint32_t numbe
     mcds__answer_write(reply, &file->publications->slots[taken->slot].answers[number]);
 }
 
-static MDB_val commit_id_key(void)
-{
-    static const char name[] = "turn";
-    return (MDB_val){sizeof name - 1, (void *)(uintptr_t)name};
-}
-
 /* Change the stage, unless the sender has left. */
 static bool move(struct mcds__lmdb_file *file, struct mcds__lmdb_taken *taken, enum stage stage)
 {
@@ -105,13 +101,10 @@ static bool move(struct mcds__lmdb_file *file, struct mcds__lmdb_taken *taken, e
 int mcds__lmdb_publications_seal(struct mcds__lmdb_work *work, const mcds_env *env)
 {
     struct mcds__lmdb_file *file = work->file;
-    if (file->taken_count == 0)
-        return 0;
-    assert(file->holds_write_lock && file->taken_count <= SLOTS);
+    assert(file->holds_write_lock && file->taken_count > 0 && file->taken_count <= SLOTS);
     uint64_t commit_id = mcds__random_u64(env) | 1; /* 0 means none */
-    MDB_val at = commit_id_key();
-    MDB_val data = {sizeof commit_id, &commit_id};
-    int code = mdb_put(work->txn, file->root, &at, &data, 0);
+    int code = mcds__lmdb_entry_put(work->txn, file->root, COMMIT_ID, &commit_id,
+                                    sizeof commit_id);
     for (uint32_t k = 0; k < file->taken_count && code == 0; k++) {
         atomic_store(&file->publications->slots[file->taken[k].slot].commit_id, commit_id);
         (void)move(file, &file->taken[k], SEALED);
@@ -137,13 +130,12 @@ void mcds__lmdb_publications_end(struct mcds__lmdb_file *file, enum mcds__lmdb_e
 /* Read the commit id of the last transaction that executed messages. */
 static bool read_commit_id(struct mcds__lmdb_file *file, MDB_txn *txn, uint64_t *commit_id)
 {
-    MDB_val at = commit_id_key();
-    MDB_val data;
+    mcds_bytes bytes;
     *commit_id = 0;
-    int code = mdb_get(txn, file->root, &at, &data);
-    bool fine = code == MDB_NOTFOUND || (code == 0 && data.mv_size == sizeof *commit_id);
+    int code = mcds__lmdb_entry_get(txn, file->root, COMMIT_ID, &bytes);
+    bool fine = code == MDB_NOTFOUND || (code == 0 && bytes.length == sizeof *commit_id);
     if (code == 0 && fine)
-        memcpy(commit_id, data.mv_data, sizeof *commit_id);
+        memcpy(commit_id, bytes.data, sizeof *commit_id);
     /* The dead process may not have synced it. */
     return fine && mdb_env_sync(file->env, 1) == 0;
 }

@@ -1,8 +1,7 @@
 /* Answers to requests that no transaction has executed. */
 #include <string.h>
 
-#include "base/reason.h"
-#include "store/lmdb/commit/writer.h"
+#include "store/lmdb/file.h"
 
 void mcds__lmdb_answer(const struct mcds__lmdb_file *file, mcds_request *request,
                        mcds_outcome outcome, const mcds_reason *detail)
@@ -19,9 +18,4 @@ void mcds__lmdb_answer_batch(const struct mcds__lmdb_file *file, mcds_batch *bat
     for (uint32_t i = 0; i < batch->count; i++)
         mcds__lmdb_answer(file, &batch->requests[i], outcome, detail);
     batch->answered = batch->count;
-}
-
-void mcds__lmdb_answer_late(const struct mcds__lmdb_file *file, mcds_batch *batch)
-{
-    mcds__lmdb_answer_batch(file, batch, MCDS_OUT_UNSENT, MCDS__WHY(UNWRITTEN_IN_TIME));
 }

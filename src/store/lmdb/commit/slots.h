@@ -16,9 +16,8 @@
 _Static_assert(sizeof(struct mcds__lmdb_message) % sizeof(uint64_t) == 0,
                "it is copied by words");
 
-/* A state is a stage and, above it, a serial number that each message increases. So the
- * process that has taken a message notices if its sender has withdrawn it and reused the
- * slot. */
+/* A state is a stage and, above it, a serial number that each message increases. So the process
+ * that has taken a message notices if its sender has withdrawn it and reused the slot. */
 enum stage {
     FREE,
     POSTED,

@@ -80,15 +80,15 @@ static int execute_request(struct mcds__lmdb_work *work, mcds_request *request,
     return mcds__lmdb_execute(work, request, values);
 }
 
-/* The batch counts as answered from here; undo_batch reverts that if the transaction is
- * aborted. */
+/* The batch counts as answered from here; undo_batch reverts that after an abort. */
 static int lmdb_transaction_execute_batch(struct mcds__lmdb_work *work, const mcds_env *env,
                                           mcds_batch *batch)
 {
     assert(batch->answered < batch->count);
     read_clocks(work, env);
     if (work->now_ns >= batch->deadline_ns) {
-        mcds__lmdb_answer_late(work->file, batch);
+        mcds__lmdb_answer_batch(work->file, batch, MCDS_OUT_UNSENT,
+                                MCDS__WHY(UNWRITTEN_IN_TIME));
         return 0;
     }
     batch->answered = batch->count;
@@ -183,7 +183,8 @@ static int execute_published(struct mcds__lmdb_work *work, const mcds_env *env)
         return 0;
     while (code == 0 && mcds__lmdb_publications_take(work->file, &message))
         code = execute_message(work, env, &message);
-    return code == 0 ? mcds__lmdb_publications_seal(work, env) : code;
+    return code == 0 && work->file->taken_count > 0 ? mcds__lmdb_publications_seal(work, env)
+                                                    : code;
 }
 
 /* Whether the transaction executed the batch: it was neither late nor answered elsewhere. */
@@ -193,8 +194,7 @@ static bool was_executed(const mcds_batch *batch)
            batch->requests[0].reply.outcome != MCDS_OUT_UNSENT && !mcds__lmdb_only_reads(batch);
 }
 
-/* Revert the answers of an aborted attempt, and the values that it appended. Batches may share
- * one buffer. */
+/* Revert the answers of an aborted attempt, and what it appended. Batches may share a buffer. */
 static void undo_batch(mcds_batch *batch)
 {
     if (!was_executed(batch))
@@ -220,7 +220,8 @@ static int lmdb_transaction_finish(struct mcds__lmdb_work *work, const mcds_env 
     bool reserved = false;
     uint32_t sweep_max = work->requests > 0 ? SWEEP_MIN + work->requests : SWEEP_FULL;
     int code = 0;
-    read_clocks(work, env);
+    if (work->clocks != env)
+        read_clocks(work, env);
     if (work->changed || work->requests == 0)
         code = mcds__lmdb_expire(work, sweep_max);
     if (code == 0 && work->changed)
@@ -237,8 +238,10 @@ static int lmdb_transaction_finish(struct mcds__lmdb_work *work, const mcds_env 
         return code;
     file->cas_joined = true;
     file->clock.fixed = true;
+    if (file->synced)
+        return 0;
     int64_t now_ns = mcds__monotonic_ns(env);
-    if (file->synced || (!reserved && now_ns - file->checkpoint_ns < CHECKPOINT_NS))
+    if (!reserved && now_ns - file->checkpoint_ns < CHECKPOINT_NS)
         return 0;
     file->checkpoint_ns = now_ns;
     if (!reserved)
@@ -258,7 +261,7 @@ static int attempt(struct mcds__lmdb_file *file, const mcds_env *env, const stru
     int code = txn == NULL ? mcds__lmdb_write_begin(file, env, scope->until_ns, &work.txn) : 0;
     if (code != 0)
         return code;
-    mcds__buffer_init_in(&work.scratch, env, MCDS__LMDB_VALUE_MAX, storage, sizeof storage);
+    mcds__buffer_init_in(&work.old_value, env, MCDS__LMDB_VALUE_MAX, storage, sizeof storage);
     code = mcds__lmdb_cas_load(&work);
     if (code == 0 && !file->clock.fixed)
         code = mcds__lmdb_clock_agree(&work);
@@ -274,7 +277,7 @@ static int attempt(struct mcds__lmdb_file *file, const mcds_env *env, const stru
         code = lmdb_transaction_finish(&work, env, uncertain);
     else
         mcds__lmdb_write_abort(file, work.txn);
-    mcds__buffer_free(&work.scratch);
+    mcds__buffer_free(&work.old_value);
     if (code == 0 && work.changed) {
         (void)pthread_mutex_lock(&file->queue_mutex);
         file->commits++;
@@ -405,9 +408,8 @@ static void make_space(struct mcds__lmdb_file *file, const mcds_env *env, int ke
     lmdb_transaction_take_back(file, env, kept);
 }
 
-/* Attempt the whole group, and grow the map as needed. Only the first attempt executes
- * messages of other processes: one of them may be what fails, and each process can execute its
- * own. */
+/* Attempt the whole group, and grow the map as needed. Only the first attempt executes messages
+ * of other processes: one of them may be what fails, and each process can execute its own. */
 static int attempt_growing(struct mcds__lmdb_file *file, const mcds_env *env,
                            struct scope *scope, MDB_txn *txn, bool *uncertain)
 {
@@ -433,13 +435,15 @@ static int attempt_growing(struct mcds__lmdb_file *file, const mcds_env *env,
 /* On the clock of the leader's environment; each writer has its own clock. */
 static int64_t last_deadline(const mcds_env *env, const struct mcds__lmdb_writer *writers)
 {
-    int64_t left_max_ns = 0;
+    int64_t last_ns = INT64_MIN;
     for (; writers != NULL; writers = writers->next) {
-        int64_t left_ns = writers->deadline_ns - mcds__monotonic_ns(writers->env);
-        if (left_ns > left_max_ns)
-            left_max_ns = left_ns;
+        int64_t deadline_ns = writers->deadline_ns;
+        if (writers->env != env)
+            deadline_ns += mcds__monotonic_ns(env) - mcds__monotonic_ns(writers->env);
+        if (deadline_ns > last_ns)
+            last_ns = deadline_ns;
     }
-    return mcds__monotonic_ns(env) + left_max_ns;
+    return last_ns;
 }
 
 void mcds__lmdb_transact(struct mcds__lmdb_file *file, const mcds_env *env,

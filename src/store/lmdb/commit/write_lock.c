@@ -1,5 +1,4 @@
-/* The write lock: a robust, process-shared mutex taken before LMDB's own lock, with a
- * deadline.
+/* The write lock: a robust, process-shared mutex taken before LMDB's own lock, with a deadline.
  *
  * LMDB waits without a deadline for a writer of another process, even for one that was stopped
  * in the middle of a commit. The write lock is taken first, and waiting for it ends at the
@@ -40,8 +39,7 @@
 #define BALLAST_STEP 4096
 #define JOIN_TRIES_MAX 10000 /* the process that begins the page may be stopped or slow */
 #define JOIN_PAUSE_NS NS_PER_MS
-/* When a process exits, its locks on PATH and on PATH-writer end one after the other, in
- * either order. */
+/* When a process exits, its locks on PATH and on PATH-writer end in either order. */
 #define HELD_TRIES_MAX 100
 /* Programs built for another layout of the mutex must not touch this one. */
 #define WRITE_LOCK_MARK UINT64_C(0x6d636473)
@@ -345,8 +343,9 @@ int mcds__lmdb_write_lock_enter(struct mcds__lmdb_file *file, const mcds_env *en
                                 int64_t until_ns)
 {
     struct mcds__lmdb_write_lock *write_lock = file->write_lock;
-    if (write_lock == NULL || file->holds_write_lock)
+    if (write_lock == NULL)
         return 0;
+    assert(!file->holds_write_lock);
     int code = keep_usable(write_lock,
                            mcds__mutex_lock_until(env, &write_lock->mutex, until_ns));
     if (code == 0 || code == EOWNERDEAD)

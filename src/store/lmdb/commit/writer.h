@@ -1,5 +1,4 @@
-/* One writer in the queue of this process: group_commit.c queues it, transaction.c executes
- * its batches. */
+/* A writer in the queue of this process: group_commit.c queues, transaction.c executes it. */
 #ifndef MCDS_STORE_LMDB_COMMIT_WRITER_H
 #define MCDS_STORE_LMDB_COMMIT_WRITER_H
 
@@ -36,12 +35,13 @@ static inline bool mcds__lmdb_only_reads(const mcds_batch *batch)
     return true;
 }
 
-static inline struct mcds__lmdb_totals mcds__lmdb_totals_of(const mcds_batch *batch)
+static inline void mcds__lmdb_totals_count(struct mcds__lmdb_totals *totals,
+                                           const mcds_batch *batch)
 {
-    struct mcds__lmdb_totals totals = {1, batch->count, 0};
+    totals->batches++;
+    totals->requests += batch->count;
     for (uint32_t i = 0; i < batch->count; i++)
-        totals.bytes += batch->requests[i].value.length;
-    return totals;
+        totals->bytes += batch->requests[i].value.length;
 }
 
 static inline void mcds__lmdb_totals_add(struct mcds__lmdb_totals *totals,
@@ -63,12 +63,11 @@ static inline void mcds__lmdb_totals_take(struct mcds__lmdb_totals *totals,
 /* Append a batch of the list to the writer. Answered batches between them are allowed. */
 static inline void mcds__lmdb_writer_add(struct mcds__lmdb_writer *writer, mcds_batch *batch)
 {
-    struct mcds__lmdb_totals totals = mcds__lmdb_totals_of(batch);
     if (writer->first == NULL || batch->deadline_ns > writer->deadline_ns)
         writer->deadline_ns = batch->deadline_ns;
     if (writer->first == NULL)
         writer->first = batch;
-    mcds__lmdb_totals_add(&writer->totals, &totals);
+    mcds__lmdb_totals_count(&writer->totals, batch);
 }
 
 static inline mcds_batch *mcds__lmdb_skip_answered(mcds_batch *batch)
@@ -99,7 +98,5 @@ void mcds__lmdb_commit(struct mcds__lmdb_file *file, struct mcds__lmdb_writer *w
  * and the transaction has ended. */
 void mcds__lmdb_transact(struct mcds__lmdb_file *file, const mcds_env *env,
                          struct mcds__lmdb_writer *writers, struct MDB_txn *txn);
-
-void mcds__lmdb_answer_late(const struct mcds__lmdb_file *file, mcds_batch *batch);
 
 #endif

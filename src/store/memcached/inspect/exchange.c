@@ -1,5 +1,4 @@
-/* Exchanges commands with one server, one after the other, line by line and within a time
- * limit. */
+/* Exchanges commands with one server, one by one, line by line and within a time limit. */
 #include "store/memcached/inspect/exchange.h"
 
 #include <assert.h>
@@ -44,8 +43,7 @@ bool mcds__exchange_connect(struct mcds__socket *sock, const struct mcds__memcac
     return true;
 }
 
-/* Pass on the lines that have arrived, which end with LF or CR LF. False: the last one was
- * among them. */
+/* Pass on the lines that have arrived, which end with LF or CR LF. False: the last was there. */
 static bool take_lines(struct mcds__socket *sock, mcds__take_line *take, void *context)
 {
     while (sock->in_taken < sock->in.length) {

@@ -234,9 +234,9 @@ static void tell_abilities(struct mcds__report *report, struct mcds__memcached *
         mcds__report(
             report, MCDS_PROBLEM,
             can.expires ? "Start it without -C." : "Use memcached 1.6.18 or newer.",
-            "it has no compare-and-set, which locks, sets, tables, arrays, views, exact "
-            "counters, 'counter take', 'list clear', and exact or estimated visitors "
-            "and online need");
+            "it has no compare-and-set, which locks, sets, tables, arrays, views, online, "
+            "exact or estimated visitors, exact counters, 'counter take' and 'list clear' "
+            "need");
     if (!can.expires)
         mcds__report(report, MCDS_PROBLEM, "Use memcached 1.6.18 or newer.",
                      "it is older than leases, and may keep items beyond their time, as "
@@ -327,10 +327,12 @@ static void tell_unreachable(struct mcds__report *report, const struct mcds__ser
             "Correct the name in the URI, or make it known to this machine (/etc/hosts, DNS).";
     if (trouble->cause == MCDS_CAUSE_PASSWORD)
         shown = "Start it without a password (-Y), on a network that only its clients reach.";
+    if (trouble->cause == MCDS_CAUSE_TOO_MANY_CONNECTIONS)
+        shown = "Raise that limit, or end programs that are connected: until then its keys are "
+                "unavailable.";
     if (trouble == MCDS__WHY(NOT_ANSWERING) || trouble == MCDS__WHY(TEXT_UNANSWERED))
-        shown =
-            "Start the server again, without -B binary if it has that: until then its keys are "
-            "unavailable.";
+        shown = "Continue or restart the server, without -B binary if it has that: until then "
+                "its keys are unavailable.";
     if (is_ambiguous) {
         advise_on_addresses(server, fix);
         shown = fix;
@@ -339,8 +341,7 @@ static void tell_unreachable(struct mcds__report *report, const struct mcds__ser
                  is_reached || is_ambiguous ? "" : "unreachable: ", trouble->text);
 }
 
-/* Two names for one server: copies on both are on one server, and it has more keys than
- * intended. */
+/* Two names for one server: copies on both are on one, and it has more keys than intended. */
 static void tell_twin(struct mcds__report *report, const char *twin)
 {
     if (twin != NULL)

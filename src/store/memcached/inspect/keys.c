@@ -63,8 +63,7 @@ static bool list_once(struct mcds__socket *sock, const struct mcds__memcached *b
     return fine;
 }
 
-/* A server lists its keys for one client at a time, and answers all others immediately that it
- * is busy. */
+/* A server lists its keys for one client at a time, and is busy for all others. */
 static bool list_keys(struct mcds__socket *sock, const struct mcds__memcached *backend,
                       struct listing *listing)
 {

@@ -132,8 +132,7 @@ static bool meta_encode(const mcds_request *request, uint32_t sequence, int64_t 
 
 #define SAFE_DIGITS 19 /* a number of this many digits cannot overflow */
 
-/* Parse the number up to a space or the end. Returns its end; NULL: it is malformed or too
- * large. */
+/* Parse the number up to a space or the end. Returns its end; NULL: malformed or too large. */
 static inline const char *read_number(const char *at, const char *end, uint64_t *number_out)
 {
     const char *begin = at;
@@ -148,8 +147,7 @@ static inline const char *read_number(const char *at, const char *end, uint64_t 
     return at;
 }
 
-/* Parse the flag at *at and move *at past it: a letter and, if requested, a number. False:
- * malformed. */
+/* Parse the flag at *at and move past it: a letter and, if requested, a number. False: bad. */
 static inline bool read_flag(const char **at, const char *end, struct mcds__wire_reply *reply)
 {
     uint64_t number = 0;

@@ -42,8 +42,7 @@ static enum mcds__parse wire_answer(struct mcds__wire_reply *reply, mcds_outcome
     return PARSE_DONE;
 }
 
-/* After a command line that the server does not know, it would take the value for more
- * commands. */
+/* After a command line that it does not know, a server takes the value for more commands. */
 static bool sends_value(const mcds_request *request)
 {
     return mcds__wire_is_store(request) ||

@@ -1,0 +1,46 @@
+/* Listing: an array of structures that grows. */
+#include "batch/listing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool listing_keep(struct listing *listing, const struct noun *noun, size_t place,
+                  const char *name)
+{
+    if (listing->count == listing->capacity) {
+        size_t capacity = 2 * listing->capacity + 16;
+        struct found *found = realloc(listing->found, capacity * sizeof *found);
+        if (found == NULL)
+            return false;
+        listing->found = found;
+        listing->capacity = capacity;
+    }
+    char *copy = strdup(name);
+    if (copy == NULL)
+        return false;
+    listing->found[listing->count++] = (struct found){noun, place, copy};
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct found *one = a;
+    const struct found *other = b;
+    if (one->place != other->place)
+        return one->place < other->place ? -1 : 1;
+    int order = strcmp(one->noun->word, other->noun->word);
+    return order != 0 ? order : strcmp(one->name, other->name);
+}
+
+void listing_sort(struct listing *listing)
+{
+    if (listing->count > 0)
+        qsort(listing->found, listing->count, sizeof listing->found[0], compare);
+}
+
+void listing_free(struct listing *listing)
+{
+    for (size_t i = 0; i < listing->count; i++)
+        free(listing->found[i].name);
+    free(listing->found);
+}

@@ -1,0 +1,26 @@
+/* Listing: the structures of a namespace, kept and sorted. */
+#ifndef MCDS_CLI_BATCH_LISTING_H
+#define MCDS_CLI_BATCH_LISTING_H
+
+#include "table/command.h"
+
+struct found {
+    const struct noun *noun;
+    size_t place; /* the first key of the order: of the name among those typed */
+    char *name;
+};
+
+struct listing {
+    struct found *found;
+    size_t count;
+    size_t capacity;
+};
+
+/* Copies the name. False: out of memory. */
+bool listing_keep(struct listing *listing, const struct noun *noun, size_t place,
+                  const char *name);
+/* By place, noun and name. */
+void listing_sort(struct listing *listing);
+void listing_free(struct listing *listing);
+
+#endif

@@ -1,0 +1,215 @@
+/* Look: reads the structures of a listing, many at once, and prints a line about each.
+ *
+ *   listing --chunk--> rows --get--> pipeline --> rows --in order--> lines
+ *
+ * Only what a structure keeps is read: a number, or the holder of a lock. */
+#include "batch/look.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/exit.h"
+#include "io/report.h"
+#include "table/commands.h"
+#include "table/nouns.h"
+
+#define CHUNK 256
+#define COLUMNS 5
+
+struct row {
+    struct command command;
+    struct answer answer;
+    void *handle;
+    bool is_known; /* `answer` is the result of a read */
+};
+
+struct look {
+    struct session *session;
+    struct output output; /* on a terminal into memory, to be aligned */
+    mcds_pipeline *pipeline;
+    struct row rows[CHUNK];
+    int status;
+};
+
+/* The verb that reads what the structure keeps; NULL: that would read all of it. */
+static const struct verb *verb_for(const struct noun *noun)
+{
+    if (noun->open == lock_open)
+        return &noun->verbs[0]; /* with --info */
+    bool keeps_number = noun->open == counter_open || noun->open == visitors_open ||
+                        noun->open == online_open;
+    return keeps_number ? find_verb(noun, "get") : NULL;
+}
+
+/* Records the result of a read, and prints a failure. A free lock, or a structure that was dropped
+ * meanwhile, is no failure. */
+static void note_result(struct look *look, struct row *row, int result)
+{
+    row->is_known = result == MCDS_OK;
+    if (result >= 0)
+        return;
+    char sentence[SENTENCE_MAX];
+    write_sentence(sentence, &row->command, &row->answer, result, NULL);
+    complain(&look->session->output, "%s", sentence);
+    if (look->status <= STATUS_NO)
+        look->status = status_of(result);
+}
+
+static void start_row(struct look *look, size_t i, const struct command *command,
+                      const struct found *found)
+{
+    struct row *row = &look->rows[i];
+    memset(row, 0, sizeof *row);
+    row->command.noun = found->noun;
+    row->command.verb = verb_for(found->noun);
+    row->command.store_uri = command->store_uri;
+    row->command.store_ns = command->store_ns;
+    row->command.arguments[0] = found->name;
+    row->command.bytes[0] = mcds_text(found->name);
+    row->command.options[OPTION_INFO].given = true;
+    if (row->command.verb == NULL)
+        return;
+    int result = found->noun->open(look->session->store, &row->command, &row->handle);
+    if (result == MCDS_OK)
+        result = row->command.verb->start(row->handle, &row->command, &row->answer,
+                                          look->pipeline, i);
+    if (result != MCDS_OK)
+        note_result(look, row, result);
+}
+
+static void print_or_dash(struct output *output, bool is_known)
+{
+    if (!is_known && !output->json)
+        output_text(output, "", "-", SHOWN);
+}
+
+static void print_size(struct output *output, const struct row *row)
+{
+    const struct verb *verb = row->command.verb;
+    bool is_known = row->is_known && verb->start != lock_look;
+    if (is_known && verb->start == counter_get)
+        output_number(output, "size", row->answer.counter.value, SHOWN);
+    else if (is_known && verb->start == visitors_get)
+        output_unsigned(output, "size", row->answer.visitors.current, SHOWN);
+    else if (is_known)
+        output_rounded(output, "size", row->answer.online.estimate, SHOWN);
+    print_or_dash(output, is_known);
+}
+
+static void print_holder(struct output *output, const struct row *row)
+{
+    const mcds_lock_holder *holder = &row->answer.holder;
+    bool is_held = row->is_known && row->command.verb->start == lock_look;
+    bool is_timed = is_held && holder->remaining_ms >= 0;
+    if (is_timed && output->json)
+        output_number(output, "remaining_ms", holder->remaining_ms, SHOWN);
+    else if (is_timed)
+        output_real(output, "", (double)holder->remaining_ms / 1000, SHOWN);
+    print_or_dash(output, is_timed);
+    bool is_labelled = is_held && holder->label[0] != '\0';
+    if (is_labelled)
+        output_name(output, "holder", holder->label, SHOWN);
+    print_or_dash(output, is_labelled);
+}
+
+static void print_row(struct look *look, struct row *row)
+{
+    struct output *output = &look->output;
+    output_begin(output);
+    output_text(output, "noun", row->command.noun->word, SHOWN);
+    output_name(output, "name", row->command.arguments[0], SHOWN);
+    print_size(output, row);
+    print_holder(output, row);
+    output_end(output);
+    if (row->handle != NULL)
+        row->command.noun->close(row->handle);
+}
+
+static void look_at_chunk(struct look *look, const struct command *command,
+                          const struct found *found, size_t count)
+{
+    mcds_completion done;
+    for (size_t i = 0; i < count; i++)
+        start_row(look, i, command, &found[i]);
+    while (mcds_pipeline_next(look->pipeline, &done) == MCDS_OK)
+        note_result(look, &look->rows[done.tag], done.result);
+    for (size_t i = 0; i < count; i++)
+        print_row(look, &look->rows[i]);
+}
+
+/* Characters of UTF-8. */
+static size_t width_of(const char *text, size_t length)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < length; i++)
+        width += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return width;
+}
+
+/* Prints lines of fields with tabs between them in columns, the numbers on the right. */
+static void print_aligned(const char *text)
+{
+    size_t widths[COLUMNS] = {0};
+    size_t column = 0;
+    for (const char *at = text; *at != '\0'; column = *at == '\n' ? 0 : column + 1, at++) {
+        size_t length = strcspn(at, "\t\n");
+        size_t width = width_of(at, length);
+        widths[column] = width > widths[column] ? width : widths[column];
+        at += length;
+    }
+    column = 0;
+    for (const char *at = text; *at != '\0'; at++) {
+        size_t length = strcspn(at, "\t\n");
+        int pad = (int)(widths[column] - width_of(at, length));
+        bool is_number = column == 2 || column == 3;
+        bool is_last = at[length] == '\n';
+        output_print("%*s%.*s%*s%s", is_number ? pad : 0, "", (int)length, at,
+                     is_number || is_last ? 0 : pad, "", is_last ? "\n" : "  ");
+        column = is_last ? 0 : column + 1;
+        at += length;
+    }
+}
+
+static int print_all(struct look *look, const struct command *command,
+                     const struct listing *listing)
+{
+    bool is_aligned = isatty(STDOUT_FILENO) && !look->output.json;
+    char *text = NULL;
+    size_t length = 0;
+    if (is_aligned)
+        look->output.file = open_memstream(&text, &length);
+    if (look->output.file == NULL)
+        return STATUS_INTERNAL;
+    if (is_aligned)
+        (void)fputs("noun\tname\tsize\tleft\tholder\n", look->output.file);
+    for (size_t i = 0; i < listing->count && output_is_fine(&look->output); i += CHUNK)
+        look_at_chunk(look, command, &listing->found[i],
+                      listing->count - i < CHUNK ? listing->count - i : CHUNK);
+    if (is_aligned && fclose(look->output.file) == 0)
+        print_aligned(text);
+    free(text);
+    return look->status;
+}
+
+int look_at_all(struct session *session, const struct command *command,
+                const struct listing *listing)
+{
+    mcds_pipeline_options depth = MCDS_PIPELINE_OPTIONS_INIT;
+    depth.depth = CHUNK;
+    int status = STATUS_INTERNAL;
+    struct look *look = calloc(1, sizeof *look);
+    if (look != NULL &&
+        mcds_pipeline_open(session->store, &depth, &look->pipeline) == MCDS_OK) {
+        look->session = session;
+        look->output = session->output;
+        status = print_all(look, command, listing);
+    }
+    if (status == STATUS_INTERNAL)
+        report_failure(&session->output, command, status, "MCDS_NO_MEMORY",
+                       "ls: out of memory");
+    if (look != NULL)
+        mcds_pipeline_close(look->pipeline);
+    free(look);
+    return status;
+}

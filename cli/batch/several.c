@@ -1,0 +1,40 @@
+/* Several elements or names on one command line: one operation for each, in a ring. */
+#include "batch/several.h"
+
+#include "batch/ring.h"
+#include "io/exit.h"
+#include "table/commands.h"
+
+static void start_each(struct ring *ring, const struct command *command)
+{
+    size_t place = last_argument(command->verb);
+    for (size_t i = 0; i < command->element_count; i++) {
+        struct slot *slot = ring_next(ring);
+        slot->command = *command;
+        slot->command.elements = NULL; /* the slot does not own them */
+        slot->command.element_count = 0;
+        slot->command.arguments[place] = command->elements[i].data;
+        slot->command.bytes[place] = command->elements[i];
+        slot->command.is_of_several = true;
+        ring_start(ring, slot);
+    }
+}
+
+int several_run(struct session *session, const struct command *command)
+{
+    const char *against = command->noun->why_not != NULL ? command->noun->why_not(command)
+                                                         : NULL;
+    if (against != NULL) {
+        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", against);
+        return STATUS_USAGE;
+    }
+    struct ring *ring = NULL;
+    int status = ring_open(session, &ring);
+    if (status == STATUS_DONE) {
+        start_each(ring, command);
+        (void)ring_settle(ring);
+        status = ring_status(ring);
+    }
+    ring_close(ring);
+    return status;
+}

@@ -1,0 +1,192 @@
+/* Fetch: one scan of each structure, in which each element becomes a line as it is read. */
+#include "dump/fetch.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "table/nouns.h"
+
+#define NUMBER_TEXT 24
+
+struct fetch {
+    struct writer *writer;
+    struct meter *meter;
+    bool has_counts; /* of a bag */
+};
+
+const char *why_omitted(const struct noun *noun)
+{
+    if (noun->open == lock_open)
+        return "a lease and its fence belong to one store; a lock makes itself in another";
+    if (noun->open == views_open)
+        return "its views are in its database: run 'views flush', and dump the table "
+               "views:NAME "
+               "there";
+    return is_dumped(noun) ? NULL : "whom it has counted cannot be read, only how many";
+}
+
+static bool put(struct fetch *fetch, const mcds_bytes *fields, size_t count)
+{
+    meter_count(fetch->meter, 1);
+    return writer_element(fetch->writer, fields, count);
+}
+
+static mcds_bytes write_number(char text[NUMBER_TEXT], int64_t number)
+{
+    (void)snprintf(text, NUMBER_TEXT, "%" PRId64, number);
+    return mcds_text(text);
+}
+
+static int fetch_counter(mcds_store *store, struct command *structure, struct fetch *fetch)
+{
+    mcds_counter_options options = MCDS_COUNTER_OPTIONS_INIT;
+    mcds_counter_value value = MCDS_COUNTER_VALUE_INIT;
+    mcds_counter *counter = NULL;
+    char text[NUMBER_TEXT];
+    int result = mcds_counter_made_with(store, structure->arguments[0], &options);
+    if (result != MCDS_OK)
+        return result;
+    if (options.stripes <= 1 && options.flags == 0)
+        structure_give(structure, OPTION_PLAIN, 0);
+    if (options.stripes > 1)
+        structure_give(structure, OPTION_STRIPES, options.stripes);
+    if ((options.flags & MCDS_COUNTER_EXACT) != 0)
+        structure_give(structure, OPTION_EXACT, 0);
+    if (options.copies > 1)
+        structure_give(structure, OPTION_COPIES, options.copies);
+    options.flags |= MCDS_COUNTER_SIGNED;
+    result = mcds_counter_open(store, structure->arguments[0], &options, &counter);
+    if (result == MCDS_OK)
+        result = mcds_counter_get(counter, &value);
+    if (result == MCDS_OK) {
+        mcds_bytes field = write_number(text, value.value);
+        (void)put(fetch, &field, 1);
+    }
+    mcds_counter_close(counter);
+    return result;
+}
+
+static bool see_element(void *context, mcds_bytes element, uint64_t count)
+{
+    struct fetch *fetch = context;
+    char text[NUMBER_TEXT];
+    mcds_bytes fields[] = {write_number(text, (int64_t)count), element};
+    return fetch->has_counts ? put(fetch, fields, 2) : put(fetch, &element, 1);
+}
+
+static int fetch_set(mcds_store *store, struct command *structure, struct fetch *fetch)
+{
+    mcds_set_options options = MCDS_SET_OPTIONS_INIT;
+    mcds_set *set = NULL;
+    int result = mcds_set_made_with(store, structure->arguments[0], &options);
+    if (result != MCDS_OK)
+        return result;
+    fetch->has_counts = options.form == MCDS_SET_BAG;
+    if (options.form != MCDS_SET_PLAIN)
+        structure_give(structure, fetch->has_counts ? OPTION_BAG : OPTION_LIST, 0);
+    result = mcds_set_open(store, structure->arguments[0], &options, &set);
+    if (result == MCDS_OK)
+        result = mcds_set_scan(set, see_element, fetch);
+    mcds_set_close(set);
+    return result;
+}
+
+static bool see_entry(void *context, mcds_bytes key, mcds_bytes value)
+{
+    mcds_bytes fields[] = {key, value};
+    return put(context, fields, 2);
+}
+
+/* After a loss the next call continues. */
+static int fetch_table(mcds_store *store, struct command *structure, struct fetch *fetch)
+{
+    mcds_table_cursor cursor = MCDS_TABLE_CURSOR_INIT;
+    mcds_table *table = NULL;
+    bool is_lost = false;
+    int result = mcds_table_open(store, structure->arguments[0], NULL, &table);
+    if (result != MCDS_OK)
+        return result;
+    do {
+        uint64_t before = cursor.position;
+        result = mcds_table_scan(table, &cursor, 0, see_entry, fetch);
+        is_lost = is_lost || result == MCDS_LOST;
+        if (result == MCDS_LOST && cursor.position == before)
+            break;
+    } while (result == MCDS_LOST && !cursor.done && fetch->writer->error == 0);
+    mcds_table_close(table);
+    return result == MCDS_OK && is_lost ? MCDS_LOST : result;
+}
+
+static bool see_value(void *context, mcds_bytes value)
+{
+    return put(context, &value, 1);
+}
+
+/* A part that mcds did not write is as good as lost, and the rest was visited. */
+static int fetch_list(mcds_store *store, struct command *structure, struct fetch *fetch)
+{
+    mcds_list *list = NULL;
+    int result = mcds_list_open(store, structure->arguments[0], NULL, &list);
+    if (result == MCDS_OK)
+        result = mcds_list_scan(list, 0, 0, see_value, fetch);
+    mcds_list_close(list);
+    return result == MCDS_CORRUPT && fetch->writer->has_begun ? MCDS_LOST : result;
+}
+
+static int fetch_array(mcds_store *store, struct command *structure, struct fetch *fetch)
+{
+    mcds_array *array = NULL;
+    int result = mcds_array_open(store, structure->arguments[0], NULL, &array);
+    if (result == MCDS_OK)
+        result = mcds_array_scan(array, see_value, fetch);
+    mcds_array_close(array);
+    return result;
+}
+
+static bool see_event(void *context, const mcds_log_event *event)
+{
+    char when[NUMBER_TEXT];
+    char filed[NUMBER_TEXT];
+    mcds_bytes fields[] = {write_number(when, event->when_ms),
+                           write_number(filed, event->filed_ms), event->event};
+    return put(context, fields, 3);
+}
+
+static int fetch_log(mcds_store *store, struct command *structure, struct fetch *fetch)
+{
+    mcds_log *log = NULL;
+    mcds_log_info info = MCDS_LOG_INFO_INIT;
+    int result = fetch_log_options(store, structure);
+    if (result == MCDS_OK)
+        result = mcds_log_open(store, structure->arguments[0], NULL, &log);
+    if (result == MCDS_OK)
+        result = mcds_log_scan(log, NULL, see_event, fetch, &info);
+    mcds_log_close(log);
+    return result == MCDS_OK && info.gaps + info.corrupt > 0 ? MCDS_LOST : result;
+}
+
+int fetch(mcds_store *store, const struct noun *noun, const char *name, struct writer *writer,
+          struct meter *meter)
+{
+    struct fetch fetch = {writer, meter, false};
+    struct command structure;
+    int result;
+    structure_describe(&structure, noun, name);
+    writer_begin(writer, &structure);
+    if (noun->open == counter_open)
+        result = fetch_counter(store, &structure, &fetch);
+    else if (noun->open == set_open)
+        result = fetch_set(store, &structure, &fetch);
+    else if (noun->open == table_open)
+        result = fetch_table(store, &structure, &fetch);
+    else if (noun->open == list_open)
+        result = fetch_list(store, &structure, &fetch);
+    else if (noun->open == log_open)
+        result = fetch_log(store, &structure, &fetch);
+    else
+        result = fetch_array(store, &structure, &fetch);
+    bool is_there = result == MCDS_OK || result == MCDS_LOST;
+    if (is_there && (writer->has_begun || noun->open != counter_open))
+        writer_finish(writer);
+    return result;
+}

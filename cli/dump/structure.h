@@ -1,0 +1,28 @@
+/* The line of a dump that names a structure, and the handle that it describes. */
+#ifndef MCDS_CLI_DUMP_STRUCTURE_H
+#define MCDS_CLI_DUMP_STRUCTURE_H
+
+#include "table/command.h"
+
+/* Whether a dump has the contents of such structures. */
+bool is_dumped(const struct noun *noun);
+
+/* Describes a structure of the noun, without options. The name must outlive it. */
+void structure_describe(struct command *structure, const struct noun *noun, const char *name);
+void structure_give(struct command *structure, enum option_id id, uint64_t number);
+
+/* Size of the output of structure_option. */
+#define OPTION_TEXT 80
+/* Writes the next option that the structure was made with, as it is typed but without --. `id` is
+ * 0 at the start. False: there is no other. */
+bool structure_option(const struct command *structure, int *id, char out[OPTION_TEXT]);
+/* Reads it back. False: the noun has no such option, or it cannot have this value. */
+bool structure_take_option(struct command *structure, const char *text);
+
+/* Opens it to change it, with these options. Returns the result of opening it. */
+int structure_open(mcds_store *store, struct command *structure, void **handle_out);
+/* Drops what has this name, whatever its options; nothing is there afterwards. Returns the
+ * result. */
+int structure_drop(mcds_store *store, const struct command *structure);
+
+#endif

@@ -1,0 +1,13 @@
+/* Interrupt: a signal that ends the reading of standard input, but not the process. */
+#ifndef MCDS_CLI_IO_INTERRUPT_H
+#define MCDS_CLI_IO_INTERRUPT_H
+
+/* From this call on, the first SIGINT, SIGTERM or SIGHUP ends standard input: also a read that waits
+ * returns, as at the end of a file. A second one ends the process. A signal that was ignored at the
+ * start stays ignored. */
+void interrupt_open(void);
+
+/* The number of the first signal received, or 0. */
+int interrupt_number(void);
+
+#endif

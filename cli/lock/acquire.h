@@ -1,0 +1,29 @@
+/* Acquire: the wait of `mcds lock` for its lock. */
+#ifndef MCDS_CLI_LOCK_ACQUIRE_H
+#define MCDS_CLI_LOCK_ACQUIRE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lock/watch.h"
+#include "run/session.h"
+
+struct acquisition {
+    struct session *session;
+    const struct command *command;
+    mcds_lock *lock;
+    mcds_lease *lease;
+    struct watch *watch;
+    int64_t begun_ns;     /* from when on the wait counts */
+    int64_t asked_ns;     /* out: when the last try was begun */
+    int64_t end_ns;       /* of the wait; INT64_MAX: there is none */
+    bool is_trouble_told; /* that the store does not answer while we wait */
+    bool is_holder_told;  /* to the terminal */
+};
+
+/* Waits for the lock as -w and -n request. On a terminal, a wait of more than a second names the holder.
+ * True with the lease; false with the exit code, after it has said why, or after a signal. For a held
+ * lock it does not return before the whole wait is over. */
+bool acquire_lock(struct acquisition *acquisition, int *status_out);
+
+#endif

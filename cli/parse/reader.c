@@ -1,0 +1,98 @@
+/* What a reader says about a mistake, and whether a command is complete. */
+#include "parse/reader.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "help/usage.h"
+#include "table/commands.h"
+
+bool reader_wrong(struct reader *reader, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(reader->mistake->sentence, sizeof reader->mistake->sentence, format,
+                    arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool reader_wrong_usage(struct reader *reader, const char *what)
+{
+    char usage[USAGE_MAX];
+    write_usage(reader->command->noun, reader->command->verb, usage);
+    return reader_wrong(reader, "%s; usage: mcds %s", what, usage);
+}
+
+const char *reader_subject(struct reader *reader)
+{
+    const struct command *command = reader->command;
+    const char *verb = command->verb->word;
+    (void)snprintf(reader->subject, sizeof reader->subject, "%s%s%s", command->noun->word,
+                   verb[0] != '\0' ? " " : "", verb);
+    return reader->subject;
+}
+
+/* `mcds lock` runs a command, or has one of --info, --break and --drop: exactly one of these. */
+static bool is_one_way(struct reader *reader)
+{
+    const struct command *command = reader->command;
+    bool runs = command->program != NULL;
+    if (runs && command->program[0] == NULL)
+        return reader_wrong_usage(reader, "the command to run is missing after --");
+    int ways = runs + is_given(command, OPTION_INFO) + is_given(command, OPTION_BREAK) +
+               is_given(command, OPTION_DROP);
+    if (ways == 0)
+        return reader_wrong_usage(reader, "nothing to do: give a command after --, or --info");
+    if (ways > 1)
+        return reader_wrong_usage(reader,
+                                  "a command, --info, --break and --drop exclude each other");
+    if (is_given(command, OPTION_WAIT) && is_given(command, OPTION_NOWAIT))
+        return reader_wrong_usage(reader, "--wait and --no-wait exclude each other");
+    return true;
+}
+
+static bool excludes(struct reader *reader, enum option_id one, enum option_id other)
+{
+    if (!is_given(reader->command, one) || !is_given(reader->command, other))
+        return true;
+    return reader_wrong(reader, "%s: --%s and --%s exclude each other", reader_subject(reader),
+                        options[one].word, options[other].word);
+}
+
+bool reader_is_complete(struct reader *reader)
+{
+    struct command *command = reader->command;
+    if (command->noun == NULL)
+        return reader_wrong(reader, "there is no command; 'mcds help' lists the commands");
+    if (command->verb == NULL) {
+        char verbs[USAGE_MAX];
+        list_verbs_of(command->noun, verbs);
+        return reader_wrong(reader, "%s needs a verb: %s", command->noun->word, verbs);
+    }
+    const struct parameter *missing = command->verb->arguments[reader->argument_count];
+    if (missing != NULL && !missing->optional) {
+        char what[MISTAKE_MAX / 2];
+        (void)snprintf(what, sizeof what, "the %s is missing", missing->placeholder);
+        return reader_wrong_usage(reader, what);
+    }
+    if (missing != NULL && missing->input == INPUT_LINES && !missing->needs_dash &&
+        command->element_count == 0) {
+        command->input = INPUT_LINES;
+        command->is_input_untold = true;
+    }
+    if (is_given(command, OPTION_RAW) && command->element_count > 1)
+        return reader_wrong(reader, "%s: --raw writes nothing between two values; give one %s",
+                            reader_subject(reader), command->verb->arguments[1]->placeholder);
+    if ((command->verb->options & BIT(OPTION_ADD)) != 0 && !is_given(command, OPTION_ADD) &&
+        !is_given(command, OPTION_REMOVE))
+        return reader_wrong_usage(reader, "nothing to do: give --add or --remove");
+    if (is_given(command, OPTION_TIMED) && command->input != INPUT_LINES)
+        return reader_wrong_usage(reader, "--timed is for lines of standard input");
+    return excludes(reader, OPTION_BAG, OPTION_LIST) &&
+           excludes(reader, OPTION_FROM, OPTION_LAST) &&
+           excludes(reader, OPTION_CURSOR_FILE, OPTION_LAST) &&
+           excludes(reader, OPTION_AT, OPTION_TIMED) &&
+           excludes(reader, OPTION_IF_ABSENT, OPTION_IF_IS) &&
+           (!takes_program(command->verb) || is_one_way(reader));
+}

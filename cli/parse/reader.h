@@ -1,0 +1,27 @@
+/* Reader: the state of the parser of a command line, and the sentences of its errors. */
+#ifndef MCDS_CLI_PARSE_READER_H
+#define MCDS_CLI_PARSE_READER_H
+
+#include "parse/options.h"
+
+struct reader {
+    const struct noun *nouns;
+    char *const *next; /* the word to read */
+    struct command *command;
+    struct mistake *mistake;
+    size_t argument_count;
+    bool options_over; /* after -- */
+    char subject[40];  /* "counter add", or "lock" */
+};
+
+/* Always false, so that a parser can return it. */
+bool reader_wrong(struct reader *reader, const char *format, ...) MCDS_PRINTF(2, 3);
+/* The same, with the usage of the verb. */
+bool reader_wrong_usage(struct reader *reader, const char *what);
+/* The subject of those sentences: the noun and the verb. */
+const char *reader_subject(struct reader *reader);
+
+/* Whether the words that were read are a whole command. */
+bool reader_is_complete(struct reader *reader);
+
+#endif

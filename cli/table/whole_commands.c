@@ -1,0 +1,115 @@
+/* The commands whose noun is the whole command: those of a store, of many structures, and help. */
+#include "table/whole_commands.h"
+
+#include "table/nouns.h"
+#include "table/parameters.h"
+
+const struct verb batch_verbs[] = {
+    {.word = "",
+     .arguments = takes_nothing,
+     .run = batch_run,
+     .makes = true,
+     .help =
+         "Read commands from standard input, one per line, as typed after 'mcds', quoted as in "
+         "a shell, and execute many at once. Each prints one line, in the order of the input; "
+         "'-' is a command that failed. Commands on one name take effect in order."},
+    {.word = NULL},
+};
+
+const struct verb ls_verbs[] = {
+    {.word = "",
+     .arguments = takes_pattern,
+     .options = BIT(OPTION_LONG),
+     .run = ls_run,
+     .help =
+         "Print noun, a tab and name of every structure in the namespace, sorted. Slow, and on "
+         "memcached not complete. A name of more than 100 bytes is printed as ~ and a hash, "
+         "from which the name cannot be found; each byte outside ASCII, blank, %, : and ~ "
+         "at the beginning counts as three."},
+    {.word = NULL},
+};
+
+const struct verb rm_verbs[] = {
+    {.word = "",
+     .erases = true,
+     .arguments = takes_dropped_names,
+     .options = BIT(OPTION_ALL) | BIT(OPTION_YES),
+     .run = rm_run,
+     .done = "dropped",
+     .help =
+         "Drop every structure of each NAME, whatever its noun, as ls finds it. Names them and "
+         "asks first; without a terminal, --yes is needed. Prints noun, name and 'dropped'. As "
+         "slow as ls. A name that ls prints as ~ and a hash (over 100 bytes) must be dropped "
+         "by its noun's drop with the whole name. ls may list a dropped lock for a minute. "
+         "Visitors and online may leave marks: see their drop."},
+    {.word = NULL},
+};
+
+const struct verb backup_verbs[] = {
+    {.word = "",
+     .arguments = takes_file,
+     .run = backup_run,
+     .help =
+         "Copy a whole lmdb: store to FILE, which must not exist, while others use the store: "
+         "cp of a store in use makes a damaged copy. The copy is on the disk when the command "
+         "ends and has mode 0600; open it as lmdb:FILE."},
+    {.word = NULL},
+};
+
+const struct verb dump_verbs[] = {
+    {.word = "",
+     .arguments = takes_dumped_names,
+     .options = BIT(OPTION_ALL) | BIT(OPTION_OUTPUT),
+     .run = dump_run,
+     .help =
+         "Write counters, sets, tables, lists, logs and arrays with their options as lines of "
+         "text, from which load makes them again, in any store. Others may use the store "
+         "meanwhile: of each structure the dump has what a scan sees. What cannot be dumped "
+         "(locks, visitors, online, views) is named on standard error, and the exit code is "
+         "then 1. A dump has no expiry of entries and counters, which no command can read."},
+    {.word = NULL},
+};
+
+const struct verb load_verbs[] = {
+    {.word = "",
+     .arguments = takes_dump_file,
+     .options = BIT(OPTION_REPLACE) | BIT(OPTION_RESUME),
+     .makes = true,
+     .run = load_run,
+     .done = "loaded",
+     .help =
+         "Make the structures of a dump. The file is checked to its end first, and nothing is "
+         "loaded when it is damaged or cut off, or when one of its structures exists. Events "
+         "keep their times; those that a log no longer keeps are left out. Until the load has "
+         "ended, no other program should change these structures, and the table mcds-load: and "
+         "a sum in the namespace says how far it is. Prints 'loaded' and the numbers of "
+         "structures and elements."},
+    {.word = NULL},
+};
+
+const struct verb doctor_verbs[] = {
+    {.word = "",
+     .arguments = takes_nothing,
+     .run = doctor_run,
+     .help = "Describe the store: which one is used and why, what it can do, and its problems. "
+             "Exits with 1 when it finds a problem."},
+    {.word = NULL},
+};
+
+const struct verb help_verbs[] = {
+    {.word = "",
+     .arguments = takes_topic,
+     .run = help_run,
+     .help =
+         "Explain the commands, one command or the exit codes (exit), or print the source of "
+         "the synopses and options of the manual pages (man)."},
+    {.word = NULL},
+};
+
+const struct verb completion_verbs[] = {
+    {.word = "",
+     .arguments = takes_shell,
+     .run = completion_run,
+     .help = "Print a completion script, for example: source <(mcds completion bash)"},
+    {.word = NULL},
+};

@@ -1,0 +1,29 @@
+# what a listing knows of each structure without a scan
+mcds counter add plain 7 >/dev/null
+mcds -q counter add wide 5 --stripes 8
+mcds -q counter add sure -5 --exact
+mcds -q lock free -- true
+mcds -q visitors hit people ann --exact
+mcds -q visitors hit people bob --exact
+mcds -q online beat chat ann --width 1d
+mcds -q views hit pages home --database lmdb:./kept.mdb
+mcds -q set add tags a b c
+mcds -q table put hosts web1 10.0.0.1
+mcds -q list push jobs a
+mcds -q log put deploys v42
+mcds -q array set top a
+mcds counter add "$(printf 'odd\tname')" >/dev/null
+run ls -l
+mcds ls >names
+mcds ls -l | cut -f 1,2 | cmp - names && LC_ALL=C sort -c names && echo sorted
+run ls --long p
+run ls -l p --json
+run ls -l none
+mcds lock held --label host:1 -- mcds ls -l held | sed 's/\t[0-9.]*\thost/\tN\thost/'
+mcds lock held --label host:1 -- mcds ls -l held --json | sed 's/":[0-9]*,/":N,/'
+# more than are read at once
+seq 700 | sed 's/.*/counter add n& &/' | mcds batch >/dev/null
+mcds -q lock n -- true
+mcds ls -l n | sed -n '1p;257p;513p;700p;$p'
+mcds ls -l n | wc -l
+run help ls

@@ -1,0 +1,208 @@
+"""Signals while mcds reads lines of standard input: what was carried out until then is printed, and what was not."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from fixture import SKIPPED, Fixture, is_possible
+from relay import Relay
+
+STORE, MCDS = sys.argv[1], os.path.abspath(sys.argv[2])
+LIMIT_S = 200
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+AMBIGUOUS = 80
+
+
+class SilentRelay(Relay):
+    """Passes no reply after a request that has this word."""
+
+    def __init__(self, path, server, word):
+        super().__init__(path, server, 0)
+        self.word, self.has_come = word, threading.Event()
+
+    def pass_request(self, data, server):
+        if self.word in data:
+            self.has_come.set()
+        server.sendall(data)
+
+    def pass_reply(self, data, client):
+        if not self.has_come.is_set():
+            client.sendall(data)
+
+
+class InterruptTest(unittest.TestCase):
+    def setUp(self):
+        self.fixture = Fixture(STORE).__enter__()
+        self.addCleanup(self.fixture.__exit__)
+        self.environment = self.fixture.environment(MCDS)
+
+    def start(self, *arguments, **options):
+        process = subprocess.Popen([MCDS, *arguments], env=self.environment, text=True,
+                                   **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE,
+                                      "stderr": subprocess.PIPE, **options})
+        self.addCleanup(self.finish, process)
+        return process
+
+    @staticmethod
+    def finish(process):
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+
+    def read(self, *arguments):
+        return subprocess.run([MCDS, *arguments], env=self.environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False).stdout
+
+    def wait_for(self, is_so, otherwise):
+        limit = time.monotonic() + LIMIT_S
+        while not is_so():
+            self.assertLess(time.monotonic(), limit, otherwise)
+            time.sleep(0.01)
+
+    @staticmethod
+    def catches(process, number):
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+            caught = next(line.split()[1] for line in status if line.startswith("SigCgt:"))
+        return int(caught, 16) >> (number - 1) & 1 == 1
+
+    def push(self, lines, *options, **keywords):
+        """A feed that has carried out all lines, and waits for more."""
+        process = self.start(*options, "list", "push", "jobs", "-", **keywords)
+        process.stdin.write("".join(f"{line}\n" for line in lines))
+        process.stdin.flush()
+        self.wait_for(lambda: self.read("list", "count", "jobs") == f"{len(lines)}\n",
+                      "the lines are not carried out")
+        return process
+
+    def assert_ended(self, process, code, stdout, stderr):
+        self.assertEqual(process.wait(LIMIT_S), code)
+        self.assertEqual((process.stdout.read(), process.stderr.read()), (stdout, stderr))
+
+    def test_lines_are_counted(self):
+        for number in SIGNALS:
+            process = self.push(("one", "two"))
+            process.send_signal(number)
+            self.assert_ended(process, 128 + number, "pushed\t2\n",
+                              "mcds: standard input: 2 lines were carried out\n"
+                              "mcds: standard input: no line after line 2 was tried\n")
+            self.read("list", "drop", "jobs")
+
+    def test_a_line_without_an_end_is_no_line(self):
+        process = self.push(("one",))
+        process.stdin.write("hal")
+        process.stdin.flush()
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(LIMIT_S), 130)
+        self.assertEqual(process.stdout.read(), "pushed\t1\n")
+        self.assertEqual(self.read("list", "scan", "jobs"), "one\n")
+
+    def test_json(self):
+        process = self.push(("one",), "--json")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(LIMIT_S), 143)
+        self.assertEqual(process.stdout.read(),
+                         '{"noun":"list","verb":"push","name":"jobs","done":"pushed","changed":1,"read":1}\n')
+
+    def test_a_batch(self):
+        for number in SIGNALS:
+            process = self.start("batch")
+            process.stdin.write("counter add hits\ncounter get none\n")
+            process.stdin.flush()
+            self.assertNotEqual(process.stdout.readline(), "")
+            self.assertEqual(process.stdout.readline(), "-\n")
+            process.send_signal(number)
+            self.assert_ended(process, 128 + number, "",
+                              "mcds: line 2: counter 'none': there is none\n"
+                              "mcds: standard input: 2 lines were carried out\n"
+                              "mcds: standard input: no line after line 2 was tried\n")
+
+    def test_a_batch_in_full_flow(self):
+        """Every command that was carried out has its line."""
+        source = subprocess.Popen(["yes", "counter add hits"], stdout=subprocess.PIPE)
+        process = self.start("batch", stdin=source.stdout)
+        source.stdout.close()
+        for _ in range(1000):
+            line = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        for line in process.stdout:
+            last = int(line)
+        self.assertEqual(process.wait(LIMIT_S), 130)
+        self.assertEqual(self.read("counter", "get", "hits"), f"{last}\n")
+        self.assertEqual(process.stderr.read(),
+                         f"mcds: standard input: {last} lines were carried out\n"
+                         f"mcds: standard input: no line after line {last} was tried\n")
+        source.wait(LIMIT_S)
+
+    def test_lines_in_full_flow(self):
+        source = subprocess.Popen(["yes"], stdout=subprocess.PIPE)
+        process = self.start("list", "push", "jobs", "-", stdin=source.stdout)
+        source.stdout.close()
+        self.wait_for(lambda: self.read("list", "count", "jobs") not in ("", "0\n"), "no line is pushed")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(LIMIT_S), 130)
+        pushed = int(process.stdout.read().split()[1])
+        self.assertEqual(self.read("list", "count", "jobs"), f"{pushed}\n")
+        self.assertIn(f"{pushed} lines were carried out", process.stderr.read())
+        source.wait(LIMIT_S)
+
+    def test_an_array_is_set_whole_or_not(self):
+        process = self.start("array", "set", "days", "-")
+        process.stdin.write("monday\n")
+        process.stdin.flush()
+        self.wait_for(lambda: self.catches(process, signal.SIGINT), "SIGINT is not caught")
+        process.send_signal(signal.SIGINT)
+        self.assert_ended(process, 130, "", "mcds: standard input: ended by signal 2; nothing was set\n")
+        self.assertEqual(self.read("array", "get", "days"), "")
+
+    def test_an_ignored_signal_stays_ignored(self):
+        process = self.push(("one",), preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+        process.send_signal(signal.SIGINT)
+        process.stdin.write("two\n")
+        process.stdin.close()
+        self.assert_ended(process, 0, "pushed\t2\n", "")
+
+    def push_into_silence(self, timeout_ms):
+        """A feed whose second line the server never answers."""
+        relay = SilentRelay(f"{self.fixture.folder}/relay", self.fixture.socket, b"two")
+        self.addCleanup(relay.close)
+        process = self.push(("one",), "-s", f"memcached://{relay.path}?timeout={timeout_ms}")
+        process.stdin.write("two\n")
+        process.stdin.flush()
+        self.assertTrue(relay.has_come.wait(LIMIT_S))
+        return process
+
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file is never silent")
+    def test_a_line_in_flight_is_in_doubt(self):
+        process = self.push_into_silence(5000)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(LIMIT_S), AMBIGUOUS)
+        self.assertEqual(process.stdout.read(), "pushed\t1\n")
+        self.assertIn("mcds: standard input: 1 line was carried out; 1 may have been, or may still be: "
+                      "check before you repeat\n"
+                      "mcds: standard input: in doubt: lines 2\n"
+                      "mcds: standard input: no line after line 2 was tried\n", process.stderr.read())
+
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file is never silent")
+    def test_a_second_signal_ends_it_at_once(self):
+        process = self.push_into_silence(3600000)
+        process.send_signal(signal.SIGINT)
+        self.wait_for(lambda: not self.catches(process, signal.SIGINT), "SIGINT is not taken")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(LIMIT_S), -signal.SIGINT)
+
+
+if __name__ == "__main__":
+    if not is_possible(STORE):
+        print(f"interrupt: skipped: {STORE} is not installed")
+        sys.exit(SKIPPED)
+    if not os.path.exists("/proc/self/status"):
+        print("interrupt: skipped: /proc is not mounted")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1] + sys.argv[3:])
