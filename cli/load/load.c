@@ -8,6 +8,7 @@
  * A load that is interrupted leaves its mark in the store. With --resume the next one drops the
  * structures that were begun and not finished, as nobody knows which of their elements arrived, and
  * continues with them. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,13 +49,12 @@ struct load {
     struct command first;
     char first_name[ELEMENT_MAX + 1];
     uint64_t first_number;
-    bool is_in_failure; /* and the sentence is printed */
-    int status;
+    int status; /* of a failure whose sentence is printed, or STATUS_DONE */
 };
 
 static int refuse(struct load *load, int status, const char *result, const char *sentence)
 {
-    load->is_in_failure = true;
+    assert(status != STATUS_DONE);
     meter_end(&load->meter);
     report_failure(&load->session->output, load->command, status, result, sentence);
     return load->status = status;
@@ -140,16 +140,16 @@ static bool is_free(struct load *load)
 {
     load->found = 0;
     if (!survey_run(&load->reader, load->session->store, false, see_existing, load)) {
-        if (!load->is_in_failure)
+        if (load->status == STATUS_DONE)
             (void)refuse_bad(load);
         return false;
     }
     if (load->found > 0 && !load->mark.replaces)
         refuse_existing(load);
-    return !load->is_in_failure;
+    return load->status == STATUS_DONE;
 }
 
-/* Writes the first mark. False, with the sentence printed: another load has done so. */
+/* Writes the mark. False: it is not written, and the sentence is printed. */
 static bool put_mark(struct load *load, uint64_t finished, uint64_t begun)
 {
     int result = mark_put(&load->mark, finished, begun);
@@ -223,7 +223,7 @@ static int refuse_unfilled(struct load *load)
 {
     char sentence[2 * SENTENCE_MAX];
     const struct failure *failure = filler_failure(load->filler);
-    if (load->is_in_failure)
+    if (load->status != STATUS_DONE)
         return load->status;
     const char *doubt = failure->result == MCDS_AMBIGUOUS
                             ? "; it may have been put, or may still be"
@@ -304,11 +304,11 @@ static int look_at_counters(struct load *load)
     char sentence[SENTENCE_MAX];
     load->found = 0;
     if (!survey_run(&load->reader, load->session->store, true, see_counter, load))
-        return load->is_in_failure ? load->status : refuse_bad(load);
+        return load->status != STATUS_DONE ? load->status : refuse_bad(load);
     if (load->found == 0)
         return STATUS_DONE;
-    if (mark_put(&load->mark, load->first_number, load->reader.structures) != MCDS_OK)
-        return refuse_failure(load, MCDS_UNAVAILABLE, "");
+    if (!put_mark(load, load->first_number, load->reader.structures))
+        return load->status;
     (void)snprintf(
         sentence, sizeof sentence,
         "load: counter '%.200s' has another value than the dump: another program has "
