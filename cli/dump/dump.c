@@ -186,7 +186,6 @@ static bool dump_one(struct dump *dump, const struct found *found)
             omit(dump, found, STATUS_NO, reason);
         return dump->writer.error == 0;
     }
-    dump->writer.has_begun = false;
     int result = fetch(store, found->noun, found->name, &dump->writer, &dump->meter);
     if (result == MCDS_NOT_FOUND && found->name[0] == '~' && dump->has_listing) {
         omit(dump, found, STATUS_NO,

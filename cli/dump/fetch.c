@@ -20,8 +20,7 @@ const char *why_omitted(const struct noun *noun)
         return "a lease and its fence belong to one store; a lock makes itself in another";
     if (noun->open == views_open)
         return "its views are in its database: run 'views flush', and dump the table "
-               "views:NAME "
-               "there";
+               "views:NAME there";
     return is_dumped(noun) ? NULL : "whom it has counted cannot be read, only how many";
 }
 

@@ -1,6 +1,7 @@
 /* A structure of a dump, as a command: its noun, its name and the options that it was made with. */
 #include "dump/structure.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,15 @@ void structure_describe(struct command *structure, const struct noun *noun, cons
     structure->verb = &noun->verbs[0];
     structure->arguments[0] = name;
     structure->bytes[0] = mcds_text(name);
+}
+
+void structure_copy(struct named_structure *copy, const struct command *structure)
+{
+    assert(strlen(structure->arguments[0]) < sizeof copy->name);
+    (void)snprintf(copy->name, sizeof copy->name, "%s", structure->arguments[0]);
+    copy->command = *structure;
+    copy->command.arguments[0] = copy->name;
+    copy->command.bytes[0] = mcds_text(copy->name);
 }
 
 void structure_give(struct command *structure, enum option_id id, uint64_t number)

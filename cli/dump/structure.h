@@ -2,6 +2,7 @@
 #ifndef MCDS_CLI_DUMP_STRUCTURE_H
 #define MCDS_CLI_DUMP_STRUCTURE_H
 
+#include "dump/format.h"
 #include "table/command.h"
 
 /* Whether a dump has the contents of such structures. */
@@ -10,6 +11,13 @@ bool is_dumped(const struct noun *noun);
 /* Describes a structure of the noun, without options. The name must outlive it. */
 void structure_describe(struct command *structure, const struct noun *noun, const char *name);
 void structure_give(struct command *structure, enum option_id id, uint64_t number);
+
+struct named_structure {
+    struct command command; /* its first argument is the name */
+    char name[ELEMENT_MAX + 1];
+};
+/* Copies a structure with its name, so that it outlives the one it was copied from. */
+void structure_copy(struct named_structure *copy, const struct command *structure);
 
 /* Size of the output of structure_option. */
 #define OPTION_TEXT 80

@@ -60,10 +60,10 @@ struct dump_reader {
 bool dump_reader_open(struct dump_reader *reader, const struct noun *nouns, int fd,
                       const char *path);
 void dump_reader_close(struct dump_reader *reader);
-/* Begins again. */
+/* Goes back to the first line. */
 void dump_reader_rewind(struct dump_reader *reader);
 
-/* The next record. After RECORD_END and RECORD_BAD there is none. */
+/* Returns the next record. RECORD_END and RECORD_BAD are the last. */
 enum record dump_reader_next(struct dump_reader *reader);
 
 #endif

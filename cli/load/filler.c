@@ -26,8 +26,7 @@ struct filled {
     bool is_open;
     bool is_ended;
     uint64_t number;
-    struct command structure;
-    char name[ELEMENT_MAX + 1];
+    struct named_structure named;
     void *handle;
     uint32_t in_flight;
     uint64_t elements;
@@ -59,10 +58,10 @@ static bool take_result(struct filler *filler, const struct filled *filled, int 
     if (result == MCDS_OK || !is_fine(filler))
         return is_fine(filler);
     if (result < 0)
-        describe_failure(said, &filled->structure);
+        describe_failure(said, &filled->named.command);
     else
-        (void)snprintf(said, sizeof said, "%s '%.200s': %s", filled->structure.noun->word,
-                       filled->name, mcds_strerror(result));
+        (void)snprintf(said, sizeof said, "%s '%.200s': %s", filled->named.command.noun->word,
+                       filled->named.name, mcds_strerror(result));
     (void)snprintf(filler->failure.sentence, sizeof filler->failure.sentence, "%s", said);
     filler->failure.result = result;
     return false;
@@ -70,7 +69,7 @@ static bool take_result(struct filler *filler, const struct filled *filled, int 
 
 static void close_filled(struct filled *filled)
 {
-    filled->structure.noun->close(filled->handle);
+    filled->named.command.noun->close(filled->handle);
     chunk_free(&filled->chunk);
     memset(filled, 0, sizeof *filled);
 }
@@ -125,7 +124,7 @@ static bool note_start(struct filler *filler, struct filled *filled, int result)
 static bool put_chunk(struct filler *filler, struct filled *filled)
 {
     struct chunk *chunk = &filled->chunk;
-    const struct noun *noun = filled->structure.noun;
+    const struct noun *noun = filled->named.command.noun;
     uint64_t tag = tag_of(filler, filled);
     int result;
     if (noun->open == list_open) {
@@ -157,11 +156,11 @@ static bool empty_chunk(struct filler *filler, struct filled *filled)
 static bool keep(struct filler *filler, struct filled *filled, mcds_bytes value)
 {
     struct failure *failure = &filler->failure;
-    if (filled->structure.noun->open == array_open &&
+    if (filled->named.command.noun->open == array_open &&
         filled->chunk.bytes + value.length > VALUE_MAX) {
         failure->result = MCDS_TOO_BIG;
         (void)snprintf(failure->sentence, sizeof failure->sentence,
-                       "array '%.200s': more than 64 MB", filled->name);
+                       "array '%.200s': more than 64 MB", filled->named.name);
         return false;
     }
     if (chunk_keep(&filled->chunk, value))
@@ -180,7 +179,7 @@ static bool is_full(const struct chunk *chunk)
 static bool add_event(struct filler *filler, struct filled *filled,
                       const struct element *element)
 {
-    uint64_t kept_ms = number_of(&filled->structure, OPTION_RETENTION, RETENTION_MS);
+    uint64_t kept_ms = number_of(&filled->named.command, OPTION_RETENTION, RETENTION_MS);
     if (element->filed_ms < system_wall_ms() - (int64_t)kept_ms) {
         filler->expired++;
         filled->elements--;
@@ -197,7 +196,7 @@ static bool add_event(struct filler *filler, struct filled *filled,
 static bool add_to_set(struct filler *filler, struct filled *filled,
                        const struct element *element)
 {
-    int64_t count = is_given(&filled->structure, OPTION_BAG) ? element->number : 1;
+    int64_t count = is_given(&filled->named.command, OPTION_BAG) ? element->number : 1;
     bool is_added = true;
     for (int64_t i = 0; i < count && is_added; i++) {
         int result = mcds_set_add_start(filled->handle, element->bytes, NULL, filler->pipeline,
@@ -210,7 +209,7 @@ static bool add_to_set(struct filler *filler, struct filled *filled,
 bool filler_add(struct filler *filler, const struct element *element)
 {
     struct filled *filled = filler->last;
-    const struct noun *noun = filled->structure.noun;
+    const struct noun *noun = filled->named.command.noun;
     uint64_t tag = tag_of(filler, filled);
     filled->elements++;
     if (!is_fine(filler))
@@ -236,7 +235,7 @@ bool filler_add(struct filler *filler, const struct element *element)
  * any call reads. */
 static int make_empty_log(struct filler *filler, struct filled *filled)
 {
-    const struct command *structure = &filled->structure;
+    const struct command *structure = &filled->named.command;
     int64_t before_ms = (int64_t)number_of(structure, OPTION_RETENTION, RETENTION_MS) +
                         (int64_t)number_of(structure, OPTION_LATE, LATE_MS) +
                         (int64_t)number_of(structure, OPTION_CHUNK, CHUNK_MS) + CLOCKS_MS;
@@ -247,7 +246,7 @@ static int make_empty_log(struct filler *filler, struct filled *filled)
 /* Makes a structure that has no elements. */
 static int make_empty(struct filler *filler, struct filled *filled)
 {
-    const struct noun *noun = filled->structure.noun;
+    const struct noun *noun = filled->named.command.noun;
     mcds_bytes any = mcds_text("x");
     int result = MCDS_OK;
     if (noun->open == set_open) {
@@ -269,7 +268,7 @@ static int make_empty(struct filler *filler, struct filled *filled)
 bool filler_end(struct filler *filler)
 {
     struct filled *filled = filler->last;
-    bool is_log = filled->structure.noun->open == log_open;
+    bool is_log = filled->named.command.noun->open == log_open;
     filler->last = NULL;
     if (is_fine(filler) && filled->elements == 0)
         (void)take_result(filler, filled, make_empty(filler, filled));
@@ -304,14 +303,11 @@ bool filler_begin(struct filler *filler, const struct dump_reader *reader, uint6
         return false;
     filled->is_open = true;
     filled->number = number;
-    memcpy(filled->name, reader->name, sizeof filled->name);
-    filled->structure = reader->structure;
-    filled->structure.arguments[0] = filled->name;
-    filled->structure.bytes[0] = mcds_text(filled->name);
+    structure_copy(&filled->named, &reader->structure);
     filler->last = filled;
-    int result = drops ? structure_drop(filler->store, &filled->structure) : MCDS_OK;
+    int result = drops ? structure_drop(filler->store, &filled->named.command) : MCDS_OK;
     if (result == MCDS_OK)
-        result = structure_open(filler->store, &filled->structure, &filled->handle);
+        result = structure_open(filler->store, &filled->named.command, &filled->handle);
     return take_result(filler, filled, result);
 }
 

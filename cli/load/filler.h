@@ -30,7 +30,7 @@ bool filler_settle(struct filler *filler);
 /* The lowest number of a structure that is not finished, or `next`, which is the next to begin. */
 uint64_t filler_unfinished(const struct filler *filler, uint64_t next);
 const struct failure *filler_failure(const struct filler *filler);
-/* Events that were not put, as the log no longer keeps them. */
+/* Events that were not put because the log no longer keeps them. */
 uint64_t filler_expired(const struct filler *filler);
 
 #endif

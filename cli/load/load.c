@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "dump/meter.h"
+#include "dump/structure.h"
 #include "io/exit.h"
 #include "io/failure.h"
 #include "io/interrupt.h"
@@ -46,8 +47,7 @@ struct load {
     uint64_t since_mark; /* elements */
     /* What a survey has found. */
     uint64_t found;
-    struct command first;
-    char first_name[ELEMENT_MAX + 1];
+    struct named_structure first;
     uint64_t first_number;
     int status; /* of a failure whose sentence is printed, or STATUS_DONE */
 };
@@ -89,9 +89,8 @@ static void note_found(struct load *load, uint64_t number, const struct command 
 {
     if (load->found++ > 0)
         return;
-    load->first = *structure;
+    structure_copy(&load->first, structure);
     load->first_number = number;
-    (void)snprintf(load->first_name, sizeof load->first_name, "%s", structure->arguments[0]);
 }
 
 /* Of those that exist, notes the ones that a load may not touch. A finished one that the store has
@@ -123,7 +122,8 @@ static void refuse_existing(struct load *load)
         sentence, sizeof sentence,
         "load: %s '%.200s'%s %s; nothing was loaded: --replace drops what exists, or choose "
         "another namespace (-N)",
-        load->first.noun->word, load->first_name, others, load->found > 1 ? "exist" : "exists");
+        load->first.command.noun->word, load->first.name, others,
+        load->found > 1 ? "exist" : "exists");
     (void)refuse(load, STATUS_NO, "MCDS_EXISTS", sentence);
 }
 
@@ -254,7 +254,7 @@ static bool take_record(struct load *load, enum record record)
     }
 }
 
-/* What is in flight has ended. */
+/* Nothing is in flight. */
 static int refuse_interrupted(struct load *load)
 {
     return refuse(load, STATUS_SIGNAL + interrupt_number(), "MCDS_IO",
@@ -314,7 +314,7 @@ static int look_at_counters(struct load *load)
         "load: counter '%.200s' has another value than the dump: another program has "
         "changed it, or a request has arrived late; 'mcds load --resume' loads it and "
         "what follows it again",
-        load->first_name);
+        load->first.name);
     return refuse(load, STATUS_AMBIGUOUS, "MCDS_AMBIGUOUS", sentence);
 }
 

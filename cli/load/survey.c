@@ -13,8 +13,7 @@
 
 struct row {
     uint64_t number; /* in the dump */
-    struct command structure;
-    char name[ELEMENT_MAX + 1];
+    struct named_structure named;
     void *handle;
     mcds_table_cursor cursor;
     mcds_counter_value value;
@@ -60,7 +59,7 @@ static bool see_event(void *context, const mcds_log_event *event)
 /* The handle has the default options: what was made with others is refused, and thus exists. */
 static int start_look(struct survey *survey, struct row *row, uint64_t tag)
 {
-    const struct noun *noun = row->structure.noun;
+    const struct noun *noun = row->named.command.noun;
     mcds_pipeline *pipeline = survey->pipeline;
     mcds_log_range range = MCDS_LOG_RANGE_INIT;
     range.limit = 1;
@@ -93,25 +92,22 @@ static bool start_row(struct survey *survey)
     struct row *row = &survey->rows[survey->count];
     void *own = NULL;
     row->number = reader->structures;
-    memcpy(row->name, reader->name, sizeof row->name);
-    row->structure = reader->structure;
-    row->structure.arguments[0] = row->name;
-    row->structure.bytes[0] = mcds_text(row->name);
+    structure_copy(&row->named, &reader->structure);
     row->cursor = (mcds_table_cursor)MCDS_TABLE_CURSOR_INIT;
     row->value = (mcds_counter_value)MCDS_COUNTER_VALUE_INIT;
     row->handle = NULL;
-    int result = structure_open(survey->store, &row->structure, &own);
-    if (result == MCDS_OK && row->structure.noun->open == counter_open) {
+    int result = structure_open(survey->store, &row->named.command, &own);
+    if (result == MCDS_OK && row->named.command.noun->open == counter_open) {
         row->handle = own;
     } else if (result == MCDS_OK) {
         struct command plain;
-        row->structure.noun->close(own);
-        structure_describe(&plain, row->structure.noun, row->name);
+        row->named.command.noun->close(own);
+        structure_describe(&plain, row->named.command.noun, row->named.name);
         result = structure_open(survey->store, &plain, &row->handle);
     }
     row->result = result == MCDS_OK ? start_look(survey, row, survey->count) : result;
     if (row->result != MCDS_OK && result == MCDS_OK)
-        row->structure.noun->close(row->handle);
+        row->named.command.noun->close(row->handle);
     if (row->result == MCDS_OK)
         survey->count++;
     return row->result == MCDS_OK;
@@ -126,10 +122,10 @@ static bool finish_rows(struct survey *survey)
         survey->rows[done.tag].result = done.result;
     for (size_t i = 0; i < survey->count; i++) {
         struct row *row = &survey->rows[i];
-        bool is_other = row->structure.noun->open == counter_open &&
+        bool is_other = row->named.command.noun->open == counter_open &&
                         (row->result != MCDS_OK || row->value.value != row->wanted);
-        row->structure.noun->close(row->handle);
-        goes_on = goes_on && survey->visit(survey->context, row->number, &row->structure,
+        row->named.command.noun->close(row->handle);
+        goes_on = goes_on && survey->visit(survey->context, row->number, &row->named.command,
                                            judge(row->result), is_other);
     }
     survey->count = 0;
@@ -204,7 +200,7 @@ bool survey_run(struct dump_reader *reader, mcds_store *store, bool only_counter
     if (survey != NULL) {
         mcds_pipeline_close(survey->pipeline);
         for (size_t i = 0; i < survey->count; i++)
-            survey->rows[i].structure.noun->close(survey->rows[i].handle);
+            survey->rows[i].named.command.noun->close(survey->rows[i].handle);
     }
     free(survey);
     return is_fine;

@@ -23,7 +23,7 @@ struct acquisition {
 
 /* Waits for the lock as -w and -n request. On a terminal, a wait of more than a second names the holder.
  * True with the lease; false with the exit code, after it has said why, or after a signal. For a held
- * lock it does not return before the whole wait is over. */
+ * lock, it returns at the end of the wait. */
 bool acquire_lock(struct acquisition *acquisition, int *status_out);
 
 #endif
