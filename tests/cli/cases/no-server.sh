@@ -20,10 +20,11 @@ read -r port <port
 run -s "memcached://127.0.0.1:$port" counter get x 2>&1 | hide
 run -s "memcached://127.0.0.1:$port" counter add x 2>&1 | hide
 kill $!
-# One that asks for a password.
+# One that asks for a password. The first may still have its pipe open.
 sed 's/HTTP.*n"/CLIENT_ERROR unauthenticated\\r\\n"/' web.py >password.py
-/usr/bin/python3 password.py >port &
-read -r port <port
+mkfifo second
+/usr/bin/python3 password.py >second &
+read -r port <second
 run -s "memcached://127.0.0.1:$port" counter get x 2>&1 | hide
 run -s "memcached://127.0.0.1:$port" doctor 2>&1 | tail -n 2 | hide
 kill $!
