@@ -290,6 +290,7 @@ struct mcds__map_rewrite {
     uint32_t depth;
     uint32_t seq;    /* the sequence number of the record whose outcome is wanted */
     uint32_t second; /* of its time */
+    size_t needs;    /* bytes: the length of a record that the key must have room for */
     uint64_t writer;
     enum mcds__map_outcome_state fate; /* out, of that record */
     enum mcds__map_code code;          /* out, where it is COUNTED */

@@ -173,6 +173,7 @@ static enum mcds__step map_update_grow(struct mcds__map_update *update,
     update->rewrite.writer = update->writer;
     update->rewrite.seq = update->seq;
     update->rewrite.second = (uint32_t)(update->time_ms / 1000);
+    update->rewrite.needs = stage == UPDATE_HELPING ? update->record.length : 0;
     update->stage = stage;
     return take_rewrite(update, operation);
 }
