@@ -93,11 +93,9 @@ bool structure_take_option(struct command *structure, const char *text)
 
 int structure_open(mcds_store *store, struct command *structure, void **handle_out)
 {
-    const struct verb *verb = structure->noun->verbs;
-    while (!verb->makes && verb[1].word != NULL)
-        verb++;
-    structure->verb = verb;
-    return structure->noun->open(store, structure, handle_out);
+    const struct noun *noun = structure->noun;
+    structure->verb = noun->open == array_open ? find_verb(noun, "set") : &noun->verbs[0];
+    return noun->open(store, structure, handle_out);
 }
 
 /* One operation in a pipeline of its own. */

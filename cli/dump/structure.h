@@ -27,7 +27,8 @@ bool structure_option(const struct command *structure, int *id, char out[OPTION_
 /* Reads it back. False: the noun has no such option, or it cannot have this value. */
 bool structure_take_option(struct command *structure, const char *text);
 
-/* Opens it to change it, with these options. Returns the result of opening it. */
+/* Opens it to change it, with these options, and gives it the verb that adds an element. Returns the
+ * result of opening it. */
 int structure_open(mcds_store *store, struct command *structure, void **handle_out);
 /* Drops what has this name, whatever its options; nothing is there afterwards. Returns the
  * result. */

@@ -228,10 +228,17 @@ static int refuse_unfilled(struct load *load)
     const char *doubt = failure->result == MCDS_AMBIGUOUS
                             ? "; it may have been put, or may still be"
                             : "";
-    (void)snprintf(
-        sentence, sizeof sentence,
-        "load: %s%s%s; 'mcds load --resume' loads this structure again and continues",
-        failure->sentence, advice_on(failure->result), doubt);
+    if (failure->result == MCDS_TOO_BIG)
+        (void)snprintf(
+            sentence, sizeof sentence,
+            "load: %s; load into a store that takes it, or drop here what was loaded "
+            "and the table '%s'",
+            failure->sentence, load->mark.name);
+    else
+        (void)snprintf(
+            sentence, sizeof sentence,
+            "load: %s%s%s; 'mcds load --resume' loads this structure again and continues",
+            failure->sentence, advice_on(failure->result), doubt);
     return refuse(load, status_of(failure->result), mcds_result_name(failure->result),
                   sentence);
 }

@@ -66,7 +66,8 @@ const struct verb dump_verbs[] = {
          "text, from which load makes them again, in any store. Others may use the store "
          "meanwhile: of each structure the dump has what a scan sees. What cannot be dumped "
          "(locks, visitors, online, views) is named on standard error, and the exit code is "
-         "then 1. A dump has no expiry of entries and counters, which no command can read."},
+         "then 1. A dump has no expiry of entries and counters: what is loaded does not "
+         "expire."},
     {.word = NULL},
 };
 
@@ -81,9 +82,9 @@ const struct verb load_verbs[] = {
          "Make the structures of a dump. The file is checked to its end first, and nothing is "
          "loaded when it is damaged or cut off, or when one of its structures exists. Events "
          "keep their times; those that a log no longer keeps are left out. Until the load has "
-         "ended, no other program should change these structures, and the table mcds-load: and "
-         "a sum in the namespace says how far it is. Prints 'loaded' and the numbers of "
-         "structures and elements."},
+         "ended, no other program should change these structures, and the table mcds-load:SUM "
+         "says how far it is; SUM is the checksum of the dump. Prints 'loaded' and the "
+         "numbers of structures and elements."},
     {.word = NULL},
 };
 

@@ -521,6 +521,19 @@ class DumpTest(unittest.TestCase):
             self.assertEqual(file.read(), b"before")
         self.assertEqual([name for name in os.listdir(self.folder) if name.startswith("file.")], [])
 
+    def test_what_the_store_does_not_take(self):
+        """The sentence names what was too large and the way out: --resume is none."""
+        self.must(self.lmdb, "table", "put", "rows", "large", "-", data=b"x" * 1000000)
+        self.must(self.lmdb, "array", "set", "blocks", "-", data=b"x" * 60000 + b"\n")
+        self.must(self.lmdb, "dump", "--all", "-o", self.file)
+        done = self.mcds(self.memcached, "load", self.file)
+        self.assertEqual(done.returncode, DATA, done)
+        self.assertIn(b"table 'rows': put: the value has 1000000 bytes; at most 262016 here", done.stderr)
+        self.assertNotIn(b"--resume", done.stderr)
+        mark = re.search(rb"the table '(mcds-load:[0-9a-f]+)'", done.stderr)
+        self.must(self.memcached, "rm", "--yes", "blocks", mark[1].decode())
+        self.assertEqual(self.must(self.memcached, "ls"), b"")
+
     def test_a_dump_that_is_ended(self):
         self.must(self.memcached, "list", "push", "list", data=b"x\n" * 100)
         _, store = self.relay(SilentRelay, 50)
