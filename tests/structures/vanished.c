@@ -439,6 +439,17 @@ static uint64_t get_members(const struct members_case *of, int64_t at_ms, bool *
     return of->counted == ONLINE ? online.current : visitors.current;
 }
 
+/* Counts a visitor with this number or one of the next. EXISTS: an estimate has not changed, because the
+ * hashes of two visitors agree by chance. */
+static int hit_another(const struct members_case *of, int number, int64_t at_ms)
+{
+    int result = hit_members(of, number, at_ms);
+    for (int i = 1; i < 10 && result == MCDS_EXISTS && of->members == MCDS_MEMBERS_ESTIMATED;
+         i++)
+        result = hit_members(of, number + i, at_ms);
+    return result;
+}
+
 /* `other` counts first after the loss, or nobody but the handle itself. Without a period the first
  * call is LOST, as for a set. All that is left is counted, and the handle says that it is not all,
  * until it drops the count; a new handle does not know of it. */
@@ -460,8 +471,8 @@ static void play_members(struct suite *suite, const struct members_case *kind, b
         CHECK_RESULT(MCDS_OK, hit_members(&other, 1, at_ms));
     if (kind->counted == VISITORS_EVER)
         CHECK_RESULT(MCDS_LOST, hit_members(&own, 2, at_ms));
-    CHECK_RESULT(MCDS_OK, hit_members(&own, 2, at_ms));
-    CHECK_RESULT(MCDS_OK, hit_members(&own, 1000, at_ms)); /* counted before */
+    CHECK_RESULT(MCDS_OK, hit_another(&own, 2, at_ms));
+    CHECK_RESULT(MCDS_OK, hit_another(&own, 1000, at_ms)); /* counted before */
     for (int again = 0; again < 2; again++) {
         assert_int_equal(get_members(&own, at_ms, &reborn), by_other ? 3 : 2);
         assert_true(reborn);
