@@ -440,7 +440,7 @@ static uint64_t get_members(const struct members_case *of, int64_t at_ms, bool *
 }
 
 /* Counts a visitor with this number or one of the next. EXISTS: an estimate has not changed, because the
- * hashes of two visitors agree by chance; the handle knows that of those before the loss. */
+ * hashes of two visitors agree; the handle knows that of those before the loss. */
 static int hit_another(const struct members_case *of, int number, int64_t at_ms)
 {
     int result = hit_members(of, number, at_ms);
