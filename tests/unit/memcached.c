@@ -487,33 +487,55 @@ static bool count_key(void *context, mcds_bytes key)
     return true;
 }
 
+static void check_keys_after(const char *command, const char *refusal, const char *next)
+{
+    static const struct {
+        const char *listed;
+        int count;
+    } cases[] = {
+        {"key=a exp=-1 la=0 cas=1 fetch=no cls=1 size=60\n"
+         "key=b exp=-1 la=0 cas=2 fetch=no cls=1 size=60\nEND\r\n",
+         2},
+        {"END\r\n", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct fake_step steps[] = {
+            {FAKE_ACCEPT, NULL}, {FAKE_EXPECT, command},       {FAKE_SEND, refusal},
+            {FAKE_EXPECT, next}, {FAKE_SEND, cases[i].listed}, {FAKE_STALL, NULL},
+            {FAKE_END, NULL},
+        };
+        struct fake_server *server = fake_server_start(steps);
+        mcds_store *store = open_store(fake_server_uri(server));
+        int count = 0;
+        assert_int_equal(mcds__store_keys(store, (mcds_bytes){"", 0}, count_key, &count),
+                         MCDS_OK);
+        assert_int_equal(count, cases[i].count);
+        mcds_close(store);
+        assert_int_equal(fake_server_stop(server), -1);
+    }
+}
+
 /* memcached lists its keys for one at a time, and now and then for itself. */
 static void a_server_that_is_busy_is_asked_again_for_its_keys(void **state)
 {
     (void)state;
-    static const struct fake_step steps[] = {
-        {FAKE_ACCEPT, NULL},
-        {FAKE_EXPECT, "lru_crawler metadump hash\r\n"},
-        {FAKE_SEND, "BUSY currently processing crawler request\r\n"},
-        {FAKE_EXPECT, "lru_crawler metadump hash\r\n"},
-        {FAKE_SEND, "key=a exp=-1 la=0 cas=1 fetch=no cls=1 size=60\n"
-                    "key=b exp=-1 la=0 cas=2 fetch=no cls=1 size=60\nEND\r\n"},
-        {FAKE_STALL, NULL},
-        {FAKE_END, NULL},
-    };
-    struct fake_server *server = fake_server_start(steps);
-    mcds_store *store = open_store(fake_server_uri(server));
-    int count = 0;
-    assert_int_equal(mcds__store_keys(store, (mcds_bytes){"", 0}, count_key, &count), MCDS_OK);
-    assert_int_equal(count, 2);
-    mcds_close(store);
-    assert_int_equal(fake_server_stop(server), -1);
+    check_keys_after("lru_crawler metadump hash\r\n",
+                     "BUSY currently processing crawler request\r\n",
+                     "lru_crawler metadump hash\r\n");
+}
+
+static void an_old_server_is_asked_for_its_lists(void **state)
+{
+    (void)state;
+    check_keys_after("lru_crawler metadump hash\r\n", "BADCLASS invalid class id\r\n",
+                     "lru_crawler metadump all\r\n");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_that_is_busy_is_asked_again_for_its_keys),
+        cmocka_unit_test(an_old_server_is_asked_for_its_lists),
         cmocka_unit_test(a_server_of_another_kind_is_named_so),
         cmocka_unit_test(a_server_that_says_nothing_does_not_hold_the_caller),
         cmocka_unit_test(a_server_that_falls_silent_does_not_hold_the_caller),

@@ -12,7 +12,6 @@
 #include "store/memcached/inspect/greet.h"
 
 #define BUSY_PAUSE_NS (20 * NS_PER_MS)
-#define BUSY_NS (15 * NS_PER_S)
 #define SENTENCE_MAX 512
 #define TAIL_MAX 128 /* the end of a sentence about several servers */
 
@@ -51,26 +50,31 @@ static bool take_dumped(void *context, const char *line, size_t length)
     return true;
 }
 
+/* The answer to an earlier command does not count: a server without keys answers END alone. */
+static bool ask_for_keys(struct mcds__socket *sock, const struct mcds__memcached *backend,
+                         const char *command, struct listing *listing)
+{
+    listing->busy = listing->refused = false;
+    return mcds__exchange(sock, backend, command, take_dumped, listing);
+}
+
 /* Dump the hash table: all keys. Servers that cannot do so answer BADCLASS and dump their LRU
  * lists, which omit keys that are being moved between them. */
 static bool list_once(struct mcds__socket *sock, const struct mcds__memcached *backend,
                       struct listing *listing)
 {
-    bool fine = mcds__exchange(sock, backend, "lru_crawler metadump hash\r\n", take_dumped,
-                               listing);
+    bool fine = ask_for_keys(sock, backend, "lru_crawler metadump hash\r\n", listing);
     if (fine && listing->refused && !listing->busy)
-        fine = mcds__exchange(sock, backend, "lru_crawler metadump all\r\n", take_dumped,
-                              listing);
+        fine = ask_for_keys(sock, backend, "lru_crawler metadump all\r\n", listing);
     return fine;
 }
 
 /* A server lists its keys for one client at a time, and is busy for all others. It is also busy
- * while it looks for expired items by itself, which it does when it starts: on a loaded machine,
- * more than 5 s were seen. */
+ * while it looks for expired items by itself, which it does when it starts. */
 static bool list_keys(struct mcds__socket *sock, const struct mcds__memcached *backend,
                       struct listing *listing)
 {
-    int64_t until_ns = mcds__monotonic_ns(backend->env) + BUSY_NS;
+    int64_t until_ns = mcds__monotonic_ns(backend->env) + MCDS__EXCHANGE_NS;
     for (;;) {
         int64_t now_ns = mcds__monotonic_ns(backend->env);
         if (!list_once(sock, backend, listing))
