@@ -304,9 +304,7 @@ static int list_at_a_busy_server(struct world *world)
 {
     static const struct fake_step steps[] = {
         {FAKE_ACCEPT, NULL},
-        {FAKE_EXPECT, "metadump"},
-        {FAKE_SEND, "BUSY currently processing crawler request\r\n"},
-        {FAKE_STALL, NULL},
+        {FAKE_REPEAT, "BUSY currently processing crawler request\r\n"},
         END};
     open_liar(world, steps, "?timeout=300");
     return mcds_scan(world->store, ignore, NULL);

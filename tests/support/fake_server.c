@@ -145,6 +145,16 @@ static bool say(struct fake_server *server, const char *script, size_t piece)
     return true;
 }
 
+static bool repeat(struct fake_server *server, const char *text)
+{
+    while (hear(server)) {
+        server->heard_length = 0;
+        if (!say(server, text, SIZE_MAX / 2))
+            break;
+    }
+    return true;
+}
+
 static void hang_up(struct fake_server *server)
 {
     if (server->connection >= 0)
@@ -207,6 +217,8 @@ static bool take_step(struct fake_server *server, const struct fake_step *step)
         return say(server, step->text, SIZE_MAX / 2);
     case FAKE_DRIP:
         return say(server, step->text, 1);
+    case FAKE_REPEAT:
+        return repeat(server, step->text);
     case FAKE_QUIET:
         return is_quiet(server);
     case FAKE_CLOSE:

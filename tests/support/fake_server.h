@@ -9,6 +9,7 @@ enum fake_verb {
     FAKE_SEND,   /* `text`, all at once, in which O#1 is the opaque of the first meta request
                     after the probe, up to O#9, and O@ that of the connection before */
     FAKE_DRIP,   /* `text`, byte by byte */
+    FAKE_REPEAT, /* `text` for each request, until the other side hangs up */
     FAKE_QUIET,  /* nothing more may have come, nor come within a moment */
     FAKE_CLOSE,  /* hang up */
     FAKE_STALL,  /* say nothing until the other side hangs up */
