@@ -72,7 +72,9 @@
  *                                store
  *              MCDS_TOO_BIG      larger than the store accepts; only from calls that store
  *              MCDS_NO_MEMORY    this process is out of memory
- *              MCDS_CORRUPT      a key holds something that mcds did not write
+ *              MCDS_CORRUPT      a key holds something that mcds did not write, or a reply has
+ *                                other bytes than the key. A call that has sent its change, and
+ *                                cannot read its effect for this reason, returns MCDS_AMBIGUOUS
  *              MCDS_UNSUPPORTED  the store or server lacks a feature that the call needs, or a
  *                                newer version of mcds made the structure
  *              MCDS_PROTOCOL     the other side does not speak memcached's protocol

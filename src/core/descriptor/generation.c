@@ -172,6 +172,16 @@ static enum mcds__step ask_replace(struct mcds__root *root, struct mcds__operati
     return mcds__operation_ask_repeatable(operation, root->requests, 2);
 }
 
+/* The root could not be read after the write. */
+static enum mcds__step end_unseen(const struct mcds__root *root,
+                                  struct mcds__operation *operation)
+{
+    assert(operation->result < 0);
+    if (root->ambiguous)
+        operation->result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
 /* The read shows the current generation, whatever happened to the write. */
 enum mcds__step mcds__root_change_step(struct mcds__root *root,
                                        struct mcds__operation *operation,
@@ -193,16 +203,14 @@ enum mcds__step mcds__root_change_step(struct mcds__root *root,
     }
     if (mcds__is_refusal(written))
         return mcds__operation_fail(operation, written);
+    root->ambiguous = root->ambiguous || mcds__may_be_applied(root->requests, 1);
     if (mcds__is_transport_trouble(looked) || mcds__is_refusal(looked)) {
-        root->ambiguous = root->ambiguous || written->outcome != MCDS_OUT_UNSENT;
         if (mcds__operation_again(operation)) {
             root->stage = ROOT_READING;
             return MCDS__SLEEP;
         }
         (void)mcds__operation_fail_read(operation, looked);
-        if (root->ambiguous)
-            operation->result = MCDS_AMBIGUOUS;
-        return MCDS__DONE;
+        return end_unseen(root, operation);
     }
     enum mcds__step step = descriptor_generation_take_value(root, operation,
                                                             &root->requests[1]);
@@ -210,6 +218,8 @@ enum mcds__step mcds__root_change_step(struct mcds__root *root,
         root->number = 0;
         return mcds__operation_finish(operation, MCDS_OK);
     }
+    if (step == MCDS__DONE && operation->result < 0)
+        return end_unseen(root, operation);
     if (step != MCDS__DONE || operation->result != MCDS_OK || root->number != old ||
         (change == MCDS__ROOT_SET && root->count > 0))
         return step;

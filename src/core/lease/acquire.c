@@ -350,6 +350,8 @@ static enum mcds__step lease_acquire_take_replies(struct mcds__lease_call *call,
         return take_missing(call, operation);
     case LEASE_DAMAGED:
         result = mcds__lease_refuse(mcds__operation_value(operation, look), look->key, &detail);
+        if ((call->lease->state & MCDS__LEASE_TOKEN) != 0)
+            result = MCDS_AMBIGUOUS;
         return mcds__operation_explain(operation, result, detail);
     default:
         return lease_acquire_take_trouble(call, operation, &look->reply);

@@ -120,6 +120,9 @@ static enum mcds__step lease_release_take_look(struct mcds__lease_call *call,
         return end_gone(call, operation);
     case LEASE_UNSEEN:
         return lease_release_take_trouble(call, operation, &look->reply);
+    case LEASE_DAMAGED:
+        (void)mcds__operation_explain(operation, MCDS_LOST, MCDS__WHY(FOREIGN));
+        return call->doubt ? end_kept(call, operation) : end_gone(call, operation);
     default:
         return end_gone(call, operation);
     }

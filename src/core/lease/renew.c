@@ -142,6 +142,12 @@ static enum mcds__step lease_renew_take_replies(struct mcds__lease_call *call,
         if (call->stage == EXTEND && extended->outcome == MCDS_OUT_OK)
             return end_renewed(call, operation, (mcds_cas_token){0, 0});
         return lease_renew_take_trouble(call, operation, &look->reply);
+    case LEASE_DAMAGED:
+        call->doubt = call->doubt ||
+                      (call->stage == EXTEND && extended->outcome == MCDS_OUT_OK);
+        if (call->doubt)
+            return end_unchanged(call, operation, MCDS_AMBIGUOUS, MCDS__WHY(FOREIGN));
+        return mcds__lease_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_ENDED));
     default:
         return mcds__lease_end_lost(call, operation, MCDS_LOST, MCDS__WHY(LEASE_ENDED));
     }

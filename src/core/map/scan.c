@@ -456,7 +456,7 @@ enum mcds__step mcds__map_scan_step(struct mcds__map_scan *scan,
     assert(scan->erases || !scan->erased);
     enum mcds__step step = map_scan_advance(scan, operation);
     if (step == MCDS__DONE && scan->erased && operation->result != MCDS_OK &&
-        operation->result != MCDS_CORRUPT && operation->result != MCDS_NOT_FOUND)
+        operation->result != MCDS_NOT_FOUND)
         operation->result = MCDS_AMBIGUOUS;
     return step;
 }

@@ -269,16 +269,14 @@ static enum mcds__step take_open(struct mcds__map_update *update,
     size_t size = looked->value_length;
     if (mcds__map_is_below_floor(looked->flags, update->time_ms))
         return map_update_finish(update, operation, MCDS_IO, MCDS__WHY(CLOCK_BEHIND));
+    update->doubt = true;
     if (size >= update->record.length &&
-        !mcds__map_has_room_at(looked->flags, size - update->record.length)) {
-        update->doubt = true;
+        !mcds__map_has_room_at(looked->flags, size - update->record.length))
         return map_update_grow(update, operation, UPDATE_HELPING);
-    }
     int result = update->wants_code ? mcds__map_read_code(update, operation) : MCDS_OK;
     if (result == MCDS_NOT_FOUND)
         return map_update_grow(update, operation, UPDATE_HELPING);
-    /* It counts, but its outcome cannot be returned. */
-    update->doubt = update->doubt || result == MCDS_NO_MEMORY;
+    /* It may count, but what became of it cannot be read. */
     if (result != MCDS_OK)
         return map_update_finish(update, operation, result, mcds__map_reason(result));
     mcds__map_note_depth(update->map, update->hash, update->depth);

@@ -187,8 +187,7 @@ enum mcds__step mcds__members_read_step(struct mcds__members_read *read,
                                         struct mcds__operation *operation)
 {
     enum mcds__step step = members_read_advance(read, operation);
-    if (step == MCDS__DONE && read->erases && read->found && operation->result != MCDS_OK &&
-        operation->result != MCDS_CORRUPT)
+    if (step == MCDS__DONE && read->erases && read->found && operation->result != MCDS_OK)
         operation->result = MCDS_AMBIGUOUS;
     return step;
 }

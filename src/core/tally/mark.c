@@ -68,12 +68,13 @@ static enum mcds__step mark_take_look(struct mcds__mark *mark,
     uint64_t stored[MCDS__MARK_NUMBERS];
     if (look->reply.outcome != MCDS_OUT_OK)
         return mark_take_trouble(mark, operation, &look->reply);
-    if (!mcds__frame_open_numbers(mcds__operation_value(operation, look), kind->type,
-                                  FRAME_VERSION, look->key, stored, kind->count))
-        return mcds__operation_finish(operation, MCDS_CORRUPT);
-    int verdict = kind->judge(mark, stored);
+    bool is_mark = mcds__frame_open_numbers(mcds__operation_value(operation, look), kind->type,
+                                            FRAME_VERSION, look->key, stored, kind->count);
+    int verdict = is_mark ? kind->judge(mark, stored) : MCDS_CORRUPT;
     if (verdict == MCDS_OK)
         return mark_end_written(mark, operation, look->reply.cas);
+    if (verdict == MCDS_CORRUPT && mark->doubt)
+        verdict = MCDS_AMBIGUOUS;
     if (verdict != MCDS__MARK_REPLACE)
         return mcds__operation_finish(operation, verdict);
     assert(kind->replaces);
@@ -100,10 +101,8 @@ static enum mcds__step mark_take_replies(struct mcds__mark *mark,
     case MCDS_OUT_UNKNOWN:
         mark->doubt = true;
         return mark_take_trouble(mark, operation, written);
-    case MCDS_OUT_UNSENT:
-        return mark_take_trouble(mark, operation, written);
     default:
-        return mcds__operation_fail(operation, written);
+        return mark_take_trouble(mark, operation, written);
     }
 }
 

@@ -360,8 +360,7 @@ static enum mcds__step log_drop_step(struct mcds__operation *operation)
         step = log_drop_step_stage(drop, operation);
     while (step == MCDS__NEXT);
     /* After a partial erasure the result cannot be that nothing was done. */
-    if (step == MCDS__DONE && drop->erased && operation->result != MCDS_OK &&
-        operation->result != MCDS_CORRUPT)
+    if (step == MCDS__DONE && drop->erased && operation->result != MCDS_OK)
         operation->result = MCDS_AMBIGUOUS;
     return step;
 }
