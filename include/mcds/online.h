@@ -83,6 +83,9 @@ MCDS_API MCDS_CHECKED int mcds_online_made_with(mcds_store *store, const char *n
 /* Reports that a visitor is active. Beats of one visitor may arrive in any order. A beat may be
  * up to 31 buckets older than the visitor's newest beat; with members, it may be of any age.
  * Arguments:   visitor  name of the visitor, 1 to 1024 bytes
+ *              at_ms    at most width_ms and 5 s ahead of this machine's clock: after a beat far
+ *                       ahead, later ones would be too old. Otherwise the call returns
+ *                       MCDS_INVALID
  * Returns:     MCDS_OK         counted in each window that has the bucket; members: counted in
  *                              this bucket
  *              MCDS_EXISTS     the windows have already counted the visitor, or another call is
@@ -119,7 +122,7 @@ MCDS_API MCDS_CHECKED int mcds_online_get_start(mcds_online *online, int64_t at_
                                                 mcds_pipeline *pipeline, uint64_t tag);
 
 /* Erases the window whose current bucket is that of at_ms, and the counts of later windows. If
- * that bucket is the current one, erases the settings too. The marks of the visitors stay until
+ * the window has the current bucket, erases the settings too. The marks of the visitors stay until
  * they expire: a beat counts a visitor only in windows that had not counted it before the drop.
  * Afterwards, do not read the window of the bucket before that of at_ms: its estimate is too
  * small. Members: erases the buckets of the window; no marks stay.

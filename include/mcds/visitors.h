@@ -95,6 +95,9 @@ MCDS_API MCDS_CHECKED int mcds_visitors_made_with(mcds_store *store, const char 
  * Arguments:   visitor  name of the visitor, 1 to 1024 bytes. The visitor counts once per period,
  *                       over all handles and machines. NULL: every call counts; NULL is not
  *                       allowed with members
+ *              at_ms    at most period_ms and settle_ms ahead of this machine's clock, so that
+ *                       its keys live until the period is read; any time if period_ms is 0.
+ *                       Otherwise the call returns MCDS_INVALID
  * Returns:     MCDS_OK         counted
  *              MCDS_EXISTS     this visitor was counted before; ESTIMATED: the estimate did not
  *                              change

@@ -2,10 +2,14 @@
 #include "structures/intervals.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 
+#include "base/environment.h"
 #include "base/error.h"
 
 #define SETTINGS_MAX 3
+#define WANTED_MAX 96
 
 int mcds__intervals_init(struct mcds__intervals *intervals,
                          const struct mcds__intervals_face *face, uint64_t ttl_ms,
@@ -65,10 +69,39 @@ struct mcds__key mcds__intervals_key(const struct mcds__intervals *intervals, ui
     return key;
 }
 
+/* at_ms as given, or now for 0. */
+static int64_t time_or_now_ms(const struct mcds__intervals *intervals, int64_t at_ms)
+{
+    return at_ms != 0 ? at_ms : mcds__wall_ms(mcds__store_env(intervals->handle.store));
+}
+
 uint64_t mcds__intervals_at(const struct mcds__intervals *intervals, int64_t at_ms)
 {
-    return mcds__tally_at(mcds__time_or_now_ms(intervals->handle.store, at_ms),
-                          intervals->width_ms);
+    return mcds__tally_at(time_or_now_ms(intervals, at_ms), intervals->width_ms);
+}
+
+/* Refuses a time before 1970. */
+static int check_at_ms(const struct mcds__intervals *intervals,
+                       const struct mcds__operation_kind *kind, int64_t at_ms)
+{
+    if (at_ms >= 0)
+        return MCDS_OK;
+    return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, MCDS__CALL(kind, intervals->handle.name),
+                      .option = "at_ms", .wanted = "0 or more", .found_number = at_ms);
+}
+
+int mcds__intervals_check_hit(const struct mcds__intervals *intervals,
+                              const struct mcds__operation_kind *kind, int64_t at_ms)
+{
+    char wanted[WANTED_MAX];
+    int64_t latest_ms = time_or_now_ms(intervals, 0) + (int64_t)intervals->ahead_ms;
+    if (at_ms <= latest_ms || intervals->width_ms == 0)
+        return check_at_ms(intervals, kind, at_ms);
+    (void)snprintf(wanted, sizeof wanted,
+                   "at most %" PRId64 ", %" PRIu64 " ms after this machine's clock", latest_ms,
+                   intervals->ahead_ms);
+    return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, MCDS__CALL(kind, intervals->handle.name),
+                      .option = "at_ms", .wanted = wanted, .found_number = at_ms);
 }
 
 enum mcds__step mcds__intervals_step_hit(struct mcds__operation *operation)
@@ -200,7 +233,7 @@ static int launch_read(struct mcds__intervals *intervals,
                        const struct mcds__start *start)
 {
     struct mcds__intervals_read own;
-    int result = mcds__check_at_ms(kind, intervals->handle.name, at_ms);
+    int result = check_at_ms(intervals, kind, at_ms);
     if (result != MCDS_OK)
         return result;
     struct mcds__intervals_read *read = mcds__call_begin(&own.base, kind, &intervals->handle,
@@ -210,14 +243,14 @@ static int launch_read(struct mcds__intervals *intervals,
     mcds__settings_check_begin(&read->check, &intervals->settings, false, &read->base);
     read->intervals = intervals;
     read->value_out = value_out;
-    read->at_ms = mcds__time_or_now_ms(intervals->handle.store, at_ms);
+    read->at_ms = time_or_now_ms(intervals, at_ms);
     read->tally = mcds__tally_at(read->at_ms, intervals->width_ms);
     read->stage = 0;
     read->settings.is_begun = false;
-    read->ends = value_out == NULL &&
-                 mcds__tally_is_running(read->base.env, read->tally, intervals->width_ms);
     uint32_t before = read->tally < intervals->before ? (uint32_t)read->tally
                                                       : intervals->before;
+    uint64_t now = mcds__tally_at(mcds__wall_ms(read->base.env), intervals->width_ms);
+    read->ends = value_out == NULL && read->tally >= now && read->tally - before <= now;
     if (intervals->members != NULL)
         mcds__members_read_begin(&read->members, intervals->members, read->tally, before + 1,
                                  value_out == NULL);

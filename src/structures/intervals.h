@@ -38,6 +38,7 @@ struct mcds__intervals {
     struct mcds__handle handle;
     const struct mcds__intervals_face *face;
     uint64_t width_ms; /* of an interval; 0: there is one, for all time */
+    uint64_t ahead_ms; /* how far a hit may be ahead of this machine's clock */
     uint32_t before;   /* intervals before the current one that a value covers */
     uint32_t memory_count;
     struct mcds__tally_memory memories[MCDS__INTERVALS_MEMORIES]; /* by interval modulo count */
@@ -60,6 +61,11 @@ struct mcds__key mcds__intervals_key(const struct mcds__intervals *intervals, ui
 /* The interval of at_ms; 0 means now. */
 uint64_t mcds__intervals_at(const struct mcds__intervals *intervals, int64_t at_ms);
 
+/* Refuses the time of a hit before 1970, and one too far ahead of this machine's clock: its interval
+ * would end after its keys, and hits at the right time would be older than it. */
+int mcds__intervals_check_hit(const struct mcds__intervals *intervals,
+                              const struct mcds__operation_kind *kind, int64_t at_ms);
+
 /* One hit of a member. */
 struct mcds__intervals_hit {
     struct mcds__operation base;
@@ -77,7 +83,7 @@ int mcds__intervals_launch_hit(struct mcds__intervals *intervals, const char *vi
                                int64_t at_ms, const struct mcds__start *start);
 
 /* Reads the intervals of a value or, to drop them, erases their keys: also those of all later
- * windows that an interval is in, and the settings if the interval has not ended. */
+ * windows that an interval is in, and the settings if the current interval is one of them. */
 struct mcds__intervals_read {
     struct mcds__operation base;
     struct mcds__intervals *intervals;

@@ -17,6 +17,8 @@
 #define WIDTH_MS_DEFAULT 60000
 /* Allows for different clocks of machines, and for keys that expire a little early. */
 #define SLACK_MS 9000
+/* The difference of clocks that a beat may have. */
+#define SETTLE_MS 5000
 
 struct mcds_online {
     struct mcds__intervals intervals; /* the buckets */
@@ -56,7 +58,7 @@ int mcds_online_beat_start(mcds_online *online, const char *visitor, int64_t at_
     struct mcds__intervals *buckets = &online->intervals;
     int result = mcds__check_text(&beat_kind, buckets->handle.name, "visitor", visitor);
     if (result == MCDS_OK)
-        result = mcds__check_at_ms(&beat_kind, buckets->handle.name, at_ms);
+        result = mcds__intervals_check_hit(buckets, &beat_kind, at_ms);
     if (result != MCDS_OK)
         return result;
     if (buckets->members != NULL)
@@ -209,6 +211,7 @@ int mcds_online_open(mcds_store *store, const char *name, const mcds_online_opti
     struct mcds__intervals *buckets = &online->intervals;
     buckets->before = own.buckets > 0 ? own.buckets : BUCKETS_DEFAULT;
     buckets->width_ms = own.width_ms > 0 ? own.width_ms : WIDTH_MS_DEFAULT;
+    buckets->ahead_ms = buckets->width_ms + SETTLE_MS;
     buckets->memory_count = MCDS__INTERVALS_MEMORIES;
     result = mcds__intervals_init(buckets, &face, ttl_ms(buckets), own.members);
     if (result != MCDS_OK)

@@ -89,16 +89,3 @@ int mcds__check_text(const struct mcds__operation_kind *kind, const char *name,
                           .wanted_max = MCDS__NAME_GIVEN_MAX);
     return MCDS_OK;
 }
-
-int mcds__check_at_ms(const struct mcds__operation_kind *kind, const char *name, int64_t at_ms)
-{
-    if (at_ms >= 0)
-        return MCDS_OK;
-    return mcds__fail(MCDS_INVALID, OUT_OF_RANGE, MCDS__CALL(kind, name), .option = "at_ms",
-                      .wanted = "0 or more", .found_number = at_ms);
-}
-
-int64_t mcds__time_or_now_ms(const mcds_store *store, int64_t at_ms)
-{
-    return at_ms != 0 ? at_ms : mcds__wall_ms(mcds__store_env(store));
-}

@@ -53,9 +53,4 @@ int mcds__check_payloads(const struct mcds__operation_kind *kind, const char *na
  * compare-and-set; `why` says what it cannot do. */
 int mcds__check_cas(const struct mcds__operation_kind *kind, const struct mcds__handle *handle,
                     const mcds_reason *why);
-/* Refuses a time before 1970. */
-int mcds__check_at_ms(const struct mcds__operation_kind *kind, const char *name, int64_t at_ms);
-/* at_ms as given, or now for 0. */
-int64_t mcds__time_or_now_ms(const mcds_store *store, int64_t at_ms);
-
 #endif

@@ -63,7 +63,7 @@ static int check_hit(const mcds_visitors *visitors, const char *visitor, int64_t
     if (visitor != NULL)
         result = mcds__check_text(&hit_kind, name, "visitor", visitor);
     if (result == MCDS_OK)
-        result = mcds__check_at_ms(&hit_kind, name, at_ms);
+        result = mcds__intervals_check_hit(&visitors->intervals, &hit_kind, at_ms);
     if (result == MCDS_OK && visitor == NULL && visitors->intervals.members != NULL)
         return mcds__fail(MCDS_INVALID, ARGUMENT_MISSING, MCDS__CALL(&hit_kind, name),
                           .option = "visitor",
@@ -217,6 +217,7 @@ int mcds_visitors_open(mcds_store *store, const char *name,
         return MCDS_NO_MEMORY;
     visitors->settle_ms = own.settle_ms > 0 ? own.settle_ms : SETTLE_MS_DEFAULT;
     visitors->intervals.width_ms = own.period_ms;
+    visitors->intervals.ahead_ms = own.period_ms + visitors->settle_ms;
     visitors->intervals.before = 1;
     visitors->intervals.memory_count = 2; /* the last even and the last odd period */
     result = mcds__intervals_init(&visitors->intervals, &face,

@@ -21,7 +21,7 @@
 /* So many slots are looked at; nobody beats in the last ones. */
 #define LOOKS (SLOTS + BUCKETS_MAX + 2)
 #define WIDTH_MS 60000
-#define START_MS INT64_C(1767225600000)
+#define START_MS (INT64_C(1767225600000) - 60 * WIDTH_MS) /* before the world begins */
 
 /* Whether each visitor was active in each slot, for certain and perhaps; and whether a beat failed
  * that another may have found begun. */

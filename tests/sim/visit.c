@@ -16,7 +16,7 @@
 #define VISITORS 5
 #define SLOTS 16
 #define WIDTH_MS 60000
-#define START_MS INT64_C(1767225600000)
+#define START_MS (INT64_C(1767225600000) - 60 * WIDTH_MS) /* before the world begins */
 
 /* How often each visitor was counted in each slot, for certain and perhaps. */
 struct ledger {

@@ -228,12 +228,13 @@ static void online_trips(struct suite *suite)
     open_counted(suite, &c);
     mcds_online *online = NULL;
     mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
-    int64_t later_ms = T0_MS + 5 * 60000;
+    int64_t later_ms = T0_MS - 60000;
+    int64_t early_ms = later_ms - 5 * 60000;
     CHECK_RESULT(MCDS_OK, mcds_online_open(c.store, fresh_name(suite, "o"), NULL, &online));
-    TRIPS(2, MCDS_OK, suite, &c, mcds_online_get, online, T0_MS, &value);
-    TRIPS(4, MCDS_OK, suite, &c, mcds_online_beat, online, "ann", T0_MS);
-    TRIPS(1, MCDS_EXISTS, suite, &c, mcds_online_beat, online, "ann", T0_MS);
-    TRIPS(2, MCDS_OK, suite, &c, mcds_online_beat, online, "bob", T0_MS);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_online_get, online, early_ms, &value);
+    TRIPS(4, MCDS_OK, suite, &c, mcds_online_beat, online, "ann", early_ms);
+    TRIPS(1, MCDS_EXISTS, suite, &c, mcds_online_beat, online, "ann", early_ms);
+    TRIPS(2, MCDS_OK, suite, &c, mcds_online_beat, online, "bob", early_ms);
     TRIPS(4, MCDS_OK, suite, &c, mcds_online_beat, online, "ann", later_ms);
     TRIPS(3, MCDS_OK, suite, &c, mcds_online_beat, online, "bob", later_ms);
     TRIPS(1, MCDS_EXISTS, suite, &c, mcds_online_beat, online, "bob", later_ms);
@@ -333,7 +334,7 @@ static void warm_visits_take_no_memory(struct suite *suite)
     FREE_OF_MEMORY(MCDS_OK, suite, mcds_visitors_drop, visitors, T0_MS);
     FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_beat, online, "ann", T0_MS);
     FREE_OF_MEMORY(MCDS_EXISTS, suite, mcds_online_beat, online, "ann", T0_MS);
-    FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_beat, online, "ann", T0_MS + 300000);
+    FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_beat, online, "ann", T0_MS + 60000);
     FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_get, online, T0_MS, &present);
     FREE_OF_MEMORY(MCDS_OK, suite, mcds_online_drop, online, T0_MS);
     mcds_visitors_close(visitors);

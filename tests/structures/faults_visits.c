@@ -2,7 +2,6 @@
 #include "structures/faults.h"
 
 #define PERIOD 60000
-#define LATER_MS (T0_MS + 5 * PERIOD)
 #define MINUTE 60000
 
 static void open_visitors(struct trial *trial)
@@ -137,7 +136,7 @@ static void open_online(struct trial *trial)
 static void prepare_bucket(struct trial *trial)
 {
     open_online(trial);
-    CHECK_RESULT(MCDS_OK, mcds_online_beat(trial->online, "ann", LATER_MS));
+    CHECK_RESULT(MCDS_OK, mcds_online_beat(trial->online, "ann", T0_MS));
     trial->before = 1;
 }
 
@@ -145,26 +144,26 @@ static void prepare_bucket(struct trial *trial)
 static void prepare_due(struct trial *trial)
 {
     prepare_bucket(trial);
-    CHECK_RESULT(MCDS_OK, mcds_online_beat(trial->online, "bob", LATER_MS - 6 * MINUTE));
+    CHECK_RESULT(MCDS_OK, mcds_online_beat(trial->online, "bob", T0_MS - 6 * MINUTE));
 }
 
 static uint64_t present(struct trial *trial)
 {
     mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
-    HOLDS(trial, mcds_online_get(trial->online, LATER_MS, &value) == MCDS_OK);
+    HOLDS(trial, mcds_online_get(trial->online, T0_MS, &value) == MCDS_OK);
     return value.closed + value.current;
 }
 
 static int act_beat(struct trial *trial)
 {
     return CALL_IN(trial->suite, trial->pipeline, mcds_online_beat, trial->online, "bob",
-                   LATER_MS);
+                   T0_MS);
 }
 
 static int act_beat_known(struct trial *trial)
 {
     return CALL_IN(trial->suite, trial->pipeline, mcds_online_beat, trial->online, "ann",
-                   LATER_MS);
+                   T0_MS);
 }
 
 static void judge_beat(struct trial *trial, int result)
@@ -177,7 +176,7 @@ static void judge_beat(struct trial *trial, int result)
         HOLDS(trial, count == trial->before || count == trial->before + 1);
     else
         HOLDS(trial, count == trial->before);
-    int again = mcds_online_beat(trial->online, "bob", LATER_MS);
+    int again = mcds_online_beat(trial->online, "bob", T0_MS);
     HOLDS(trial, again == (is_definite(result) ? MCDS_OK : MCDS_EXISTS) ||
                      (result == MCDS_AMBIGUOUS && again == MCDS_OK));
     HOLDS(trial, present(trial) == count + (again == MCDS_OK));
@@ -198,15 +197,15 @@ static int act_count(struct trial *trial)
                                .estimate = 77,
                                .error = 77,
                                .reborn = true};
-    int result = CALL_IN(trial->suite, trial->pipeline, mcds_online_get, trial->online,
-                         LATER_MS, &value);
+    int result = CALL_IN(trial->suite, trial->pipeline, mcds_online_get, trial->online, T0_MS,
+                         &value);
     trial->out = (int64_t)value.current;
     return result;
 }
 
 static int act_online_drop(struct trial *trial)
 {
-    return CALL_IN(trial->suite, trial->pipeline, mcds_online_drop, trial->online, LATER_MS);
+    return CALL_IN(trial->suite, trial->pipeline, mcds_online_drop, trial->online, T0_MS);
 }
 
 static void judge_online_drop(struct trial *trial, int result)

@@ -12,7 +12,8 @@
 
 #define MINUTE 60000
 /* The beginning of a period of a minute. */
-#define A_MS (T0_MS / MINUTE * MINUTE)
+/* The beginning of a minute long enough ago for a hit in any of the minutes after it. */
+#define A_MS (T0_MS / MINUTE * MINUTE - 200 * MINUTE)
 #define BUCKETS 3
 
 static mcds_visitors *open_visitors(mcds_store *store, const char *name, uint32_t members)
@@ -450,6 +451,26 @@ static void times_before_1970_are_refused(struct suite *suite)
     mcds_online_close(online);
 }
 
+static void times_far_ahead_are_refused(struct suite *suite)
+{
+    for (uint32_t members = MCDS_MEMBERS_EXACT; members <= MCDS_MEMBERS_ESTIMATED; members++) {
+        mcds_visitors *visitors = open_visitors(suite->store, fresh_name(suite, "v"), members);
+        mcds_online *online = open_online(suite->store, fresh_name(suite, "o"), members);
+        CHECK(MCDS_INVALID, suite, mcds_visitors_hit, visitors, "ann", INT64_MAX);
+        CHECK_SENTENCE("ms after this machine's clock, not 9223372036854775807");
+        CHECK(MCDS_INVALID, suite, mcds_online_beat, online, "ann", INT64_MAX);
+        CHECK_SENTENCE("ms after this machine's clock, not 9223372036854775807");
+        CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", 0);
+        CHECK(MCDS_OK, suite, mcds_online_beat, online, "ann", 0);
+        check_visitors(suite, visitors, INT64_MAX, 0, 0);
+        check_online(suite, online, INT64_MAX, 0, 0);
+        CHECK(MCDS_NOT_FOUND, suite, mcds_visitors_drop, visitors, INT64_MAX);
+        CHECK(MCDS_NOT_FOUND, suite, mcds_online_drop, online, INT64_MAX);
+        mcds_visitors_close(visitors);
+        mcds_online_close(online);
+    }
+}
+
 static void registers_that_cannot_be_are_corrupt(struct suite *suite)
 {
     static const struct {
@@ -598,6 +619,7 @@ static const struct suite_case cases[] = {
     CASE_ONCE(the_estimate_is_near_the_exact_number),
     CASE(members_expire_when_nobody_asks_for_them),
     CASE(times_before_1970_are_refused),
+    CASE(times_far_ahead_are_refused),
     CASE(registers_that_cannot_be_are_corrupt),
     CASE(foreign_values_are_corrupt),
     CASE(forms_are_told_apart),

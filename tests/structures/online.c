@@ -3,7 +3,8 @@
 
 #define WIDTH 60000
 #define BUCKETS 5
-#define B_MS (T0_MS / WIDTH * WIDTH)
+/* The beginning of a bucket long enough ago for a beat in any of the buckets after it. */
+#define B_MS (T0_MS / WIDTH * WIDTH - 200 * WIDTH)
 /* A moment in bucket `i`, counted from B_MS. */
 #define IN(i) (B_MS + (int64_t)(i)*WIDTH + 7)
 
@@ -271,7 +272,7 @@ static void names_are_apart(struct suite *suite)
 {
     mcds_online *hosts[HARD_NAMES];
     mcds_online *online = open_online(suite->store, fresh_name(suite, "o"), BUCKETS, WIDTH);
-    int64_t at_ms = IN(100 * suite->case_serial);
+    int64_t at_ms = IN(100 * ((int64_t)suite->case_serial - 1000));
     for (uint32_t i = 0; i < HARD_NAMES; i++) {
         hosts[i] = open_online(suite->store, hard_name(i), BUCKETS, WIDTH);
         CHECK(MCDS_OK, suite, mcds_online_beat, online, hard_name(i), at_ms);
@@ -328,6 +329,27 @@ static void times_before_1970_are_refused(struct suite *suite)
     CHECK(MCDS_INVALID, suite, mcds_online_drop, online, -1);
     CHECK_SENTENCE("at_ms");
     check_counts(suite, online, 1, 0, 0);
+    mcds_online_close(online);
+}
+
+/* A beat from a wrong clock would make every beat at the right time TOO_OLD, for ever. */
+static void times_far_ahead_are_refused(struct suite *suite)
+{
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
+    mcds_online *online = open_online(suite->store, fresh_name(suite, "o"), BUCKETS, WIDTH);
+    CHECK(MCDS_INVALID, suite, mcds_online_beat, online, "ann", INT64_MAX);
+    CHECK_SENTENCE("ms after this machine's clock, not 9223372036854775807");
+    CHECK(MCDS_INVALID, suite, mcds_online_beat, online, "ann", wall_ms(suite) + 31 * WIDTH);
+    CHECK_SENTENCE("at_ms must be at most");
+    if (!suite->own_clock) {
+        int64_t latest_ms = wall_ms(suite) + WIDTH + 5000;
+        CHECK(MCDS_INVALID, suite, mcds_online_beat, online, "ann", latest_ms + 1);
+        CHECK(MCDS_OK, suite, mcds_online_beat, online, "ann", latest_ms);
+    }
+    CHECK(MCDS_OK, suite, mcds_online_beat, online, "ann", 0);
+    CHECK(MCDS_OK, suite, mcds_online_get, online, INT64_MAX, &value);
+    assert_int_equal(value.closed + value.current, 0);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_online_drop, online, INT64_MAX);
     mcds_online_close(online);
 }
 
@@ -403,6 +425,7 @@ static const struct suite_case cases[] = {
     CASE(now_is_the_time),
     CASE(time_begins),
     CASE(times_before_1970_are_refused),
+    CASE(times_far_ahead_are_refused),
     CASE(options_are_checked),
     CASE(missing_arguments_are_refused),
 };

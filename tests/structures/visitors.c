@@ -3,7 +3,8 @@
 
 #define MINUTE 60000
 /* The beginning of a period of a minute. */
-#define A_MS (T0_MS / MINUTE * MINUTE)
+/* The beginning of a minute long enough ago for a hit in any of the minutes after it. */
+#define A_MS (T0_MS / MINUTE * MINUTE - 200 * MINUTE)
 
 static mcds_visitors *open_visitors(mcds_store *store, const char *name, uint64_t period_ms,
                                     uint32_t settle_ms)
@@ -213,7 +214,7 @@ static void names_are_apart(struct suite *suite)
 {
     mcds_visitors *hosts[HARD_NAMES];
     mcds_visitors *visitors = open_visitors(suite->store, fresh_name(suite, "v"), MINUTE, 0);
-    int64_t at_ms = A_MS + (int64_t)suite->case_serial * MINUTE;
+    int64_t at_ms = A_MS - (int64_t)suite->case_serial * MINUTE;
     for (uint32_t i = 0; i < HARD_NAMES; i++) {
         hosts[i] = open_visitors(suite->store, hard_name(i), MINUTE, 0);
         for (uint32_t n = 0; n <= i; n++)
@@ -264,6 +265,35 @@ static void now_is_the_time(struct suite *suite)
         pass_ms(suite, 1);
         check_counts(suite, visitors, 0, 0, 0);
     }
+    mcds_visitors_close(visitors);
+}
+
+/* The keys of a period far ahead would expire before it. */
+static void times_far_ahead_are_refused(struct suite *suite)
+{
+    mcds_visitors_value value = MCDS_VISITORS_VALUE_INIT;
+    mcds_visitors *visitors = open_visitors(suite->store, fresh_name(suite, "v"), MINUTE, 7000);
+    CHECK(MCDS_INVALID, suite, mcds_visitors_hit, visitors, "ann", INT64_MAX);
+    CHECK_SENTENCE("ms after this machine's clock, not 9223372036854775807");
+    CHECK(MCDS_INVALID, suite, mcds_visitors_hit, visitors, NULL, INT64_MAX);
+    if (!suite->own_clock) {
+        int64_t latest_ms = wall_ms(suite) + MINUTE + 7000;
+        CHECK(MCDS_INVALID, suite, mcds_visitors_hit, visitors, "ann", latest_ms + 1);
+        CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", latest_ms);
+    }
+    CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", 0);
+    CHECK(MCDS_OK, suite, mcds_visitors_get, visitors, INT64_MAX, &value);
+    assert_int_equal(value.closed + value.current, 0);
+    CHECK(MCDS_NOT_FOUND, suite, mcds_visitors_drop, visitors, INT64_MAX);
+    mcds_visitors_close(visitors);
+}
+
+/* One period for all time has every moment. */
+static void all_time_has_every_moment(struct suite *suite)
+{
+    mcds_visitors *visitors = open_visitors(suite->store, fresh_name(suite, "v"), 0, 0);
+    CHECK(MCDS_OK, suite, mcds_visitors_hit, visitors, "ann", INT64_MAX);
+    CHECK(MCDS_EXISTS, suite, mcds_visitors_hit, visitors, "ann", 0);
     mcds_visitors_close(visitors);
 }
 
@@ -328,7 +358,8 @@ static const struct suite_case cases[] = {
     CASE(a_young_period_is_provisional), CASE(one_period_for_all_time),
     CASE(drop_erases_two_periods),       CASE(reborn_is_told),
     CASE(foreign_values_are_corrupt),    CASE(names_are_apart),
-    CASE(times_before_1970_are_refused), CASE(now_is_the_time),
+    CASE(times_before_1970_are_refused), CASE(times_far_ahead_are_refused),
+    CASE(all_time_has_every_moment),     CASE(now_is_the_time),
     CASE(options_are_checked),           CASE(missing_arguments_are_refused),
 };
 

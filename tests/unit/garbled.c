@@ -14,7 +14,7 @@
 
 #define NONE UINT32_MAX
 #define REQUESTS_MAX 60 /* of one call, with its repetitions */
-#define PLACES 2        /* in a value, where a byte is changed */
+#define BYTES 2        /* in a value, where a byte is changed */
 #define VALUE_MAX 16384 /* of the store, so that values have several keys */
 #define LARGE 9000
 /* Sizes of the structure before the call; some maps of these sizes are rewritten or split by it. */
@@ -30,7 +30,7 @@ struct world {
     uint32_t values; /* replies with a value since the call began */
     uint32_t writes;
     uint32_t garbles; /* the number of the reply whose value is changed */
-    uint32_t place;
+    uint32_t byte;
     uint32_t cuts; /* the number of the change whose reply is lost, or NONE */
     uint64_t sum;  /* of what a scan has seen */
 };
@@ -48,7 +48,7 @@ static bool relay(void *context, mcds_request *request)
     bool has_value = request->command == MCDS_GET && request->reply.outcome == MCDS_OUT_OK &&
                      (request->options & MCDS_NO_VALUE) == 0 && request->reply.value_length > 0;
     if (has_value && world->values++ == world->garbles) {
-        size_t at = (request->reply.value_length - 1) * world->place / (PLACES - 1);
+        size_t at = (request->reply.value_length - 1) * world->byte / (BYTES - 1);
         world->backend.batch->values->data[request->reply.value_at + at] ^= 0x40;
         world->is_garbled = true;
     }
@@ -506,7 +506,7 @@ static void judge(const struct world *world, const struct subject *subject, uint
     fail_msg("%s, %s, size %u%s: value %u, byte %u, lost reply %d: %s instead of %s, then %s, "
              "and %s",
              subject->of, subject->verb, (unsigned)count, is_warm ? ", same handle" : "",
-             (unsigned)world->garbles, (unsigned)world->place, (int)world->cuts,
+             (unsigned)world->garbles, (unsigned)world->byte, (int)world->cuts,
              mcds_result_name(played->result), mcds_result_name(clean->result),
              mcds_result_name(played->again),
              is_done     ? "done"
@@ -520,10 +520,10 @@ static void try_at(const struct subject *subject, uint32_t count, bool is_warm,
     static struct world world;
     bool is_garbled = true;
     for (uint32_t at = 0; is_garbled && at < REQUESTS_MAX; at++)
-        for (uint32_t place = 0; is_garbled && place < PLACES; place++) {
+        for (uint32_t byte = 0; is_garbled && byte < BYTES; byte++) {
             begin(&world);
             world.garbles = at;
-            world.place = place;
+            world.byte = byte;
             world.cuts = cuts;
             struct play played = play(&world, subject, count, is_warm);
             is_garbled = world.is_garbled;
