@@ -14,7 +14,7 @@
 
 #define NONE UINT32_MAX
 #define REQUESTS_MAX 60 /* of one call, with its repetitions */
-#define BYTES 2        /* in a value, where a byte is changed */
+#define BYTES 2         /* in a value, where a byte is changed */
 #define VALUE_MAX 16384 /* of the store, so that values have several keys */
 #define LARGE 9000
 /* Sizes of the structure before the call; some maps of these sizes are rewritten or split by it. */
