@@ -111,8 +111,8 @@ MCDS_API MCDS_CHECKED int mcds_visitors_made_with(mcds_store *store, const char 
  * Cost:        1 without a visitor or for a visitor that was counted before; 2 for a new visitor.
  *              One more for the first hit of a period. One or two more for a handle's first call,
  *              and again every three periods, to check the settings. Members: 1, or up to 3 for a
- *              handle's first two calls in a period; 0 if the handle knows that an ESTIMATED
- *              number does not change
+ *              handle's first two calls in a period; 0 if the handle has seen in the last second
+ *              that an ESTIMATED number does not change
  * Lost reply:  MCDS_AMBIGUOUS: counted once or not at all. The same applies if the caller crashes
  *              between two round trips. With members the call may be repeated after
  *              MCDS_AMBIGUOUS and after any failure, and the visitor then counts once */

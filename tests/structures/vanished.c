@@ -500,6 +500,27 @@ static void members_that_are_counted_again_are_reborn(struct suite *suite)
         }
 }
 
+/* What a handle knows of the registers holds for a second; then it looks whether the store still has
+ * them. */
+static void an_estimate_that_is_lost_is_counted_again(struct suite *suite)
+{
+    skip_without_listing(suite);
+    for (enum counted counted = VISITORS_EVER; counted < COUNTED && !suite->own_clock;
+         counted++) {
+        struct members_case own = {counted, MCDS_MEMBERS_ESTIMATED, NULL, NULL};
+        open_members(suite, &own, fresh_name(suite, "members"));
+        CHECK_RESULT(MCDS_OK, hit_members(&own, 1, T0_MS));
+        CHECK_RESULT(MCDS_EXISTS, hit_members(&own, 1, T0_MS));
+        pass_ms(suite, 1000);
+        lose_all(suite);
+        if (counted == VISITORS_EVER)
+            CHECK_RESULT(MCDS_LOST, hit_members(&own, 1, T0_MS));
+        CHECK_RESULT(MCDS_OK, hit_members(&own, 1, T0_MS));
+        CHECK_RESULT(MCDS_EXISTS, hit_members(&own, 1, T0_MS));
+        close_members(&own);
+    }
+}
+
 static const struct suite_case cases[] = {
     CASE(a_set_that_is_lost_is_reported_once),
     CASE_ONCE(a_set_of_many_keys_that_is_lost_is_reported_once),
@@ -510,6 +531,7 @@ static const struct suite_case cases[] = {
     CASE_TWICE(a_drop_of_long_ago_is_not_a_loss),
     CASE_ONCE(what_each_structure_answers),
     CASE_ONCE(members_that_are_counted_again_are_reborn),
+    CASE_ONCE(an_estimate_that_is_lost_is_counted_again),
 };
 
 const struct suite_cases suite_cases = {cases, sizeof cases / sizeof cases[0]};

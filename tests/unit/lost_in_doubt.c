@@ -262,12 +262,40 @@ static void an_array_that_is_lost_meanwhile(void **state)
     play_all(ARRAY);
 }
 
+/* A hit in doubt has met the loss: the registers that the handle knew are not used any more. */
+static void an_estimate_that_is_lost_meanwhile(void **state)
+{
+    static struct world world;
+    uint32_t doubts = 0;
+    (void)state;
+    for (uint32_t at = 0; at < 4; at++) {
+        mcds_visitors_options options = {.size = sizeof options,
+                                         .members = MCDS_MEMBERS_ESTIMATED};
+        mcds_visitors *visitors;
+        world = (struct world){.fate = HAS_NO_REPLY};
+        begin(&world);
+        assert_int_equal(mcds_visitors_open(world.store, "v", &options, &visitors), MCDS_OK);
+        assert_int_equal(mcds_visitors_hit(visitors, "1", 0), MCDS_OK);
+        world.is_armed = true;
+        world.left = at;
+        bool is_in_doubt = mcds_visitors_hit(visitors, "2", 0) == MCDS_AMBIGUOUS;
+        world.is_armed = false;
+        if (is_in_doubt)
+            assert_int_equal(mcds_visitors_hit(visitors, "1", 0), MCDS_LOST);
+        doubts += is_in_doubt;
+        mcds_visitors_close(visitors);
+        end(&world);
+    }
+    assert_true(doubts > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_set_that_is_lost_meanwhile),
         cmocka_unit_test(a_table_that_is_lost_meanwhile),
         cmocka_unit_test(an_array_that_is_lost_meanwhile),
+        cmocka_unit_test(an_estimate_that_is_lost_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
 #include "base/hash/siphash.h"
 
 #define INTERVALS 40
+/* How long after a handle has seen an interval its registers are taken for those that are there. */
+#define KNOWN_NS NS_PER_S
 
 enum { BEGIN, CHANGE };
 
@@ -217,12 +219,15 @@ static bool begin_change(struct mcds__members_hit *hit)
     return true;
 }
 
-/* The ranks are those of the life in which this handle last saw the interval. */
-static bool is_known(struct mcds__members_hit *hit)
+/* The ranks are those of the life of the interval, unless the store has just lost it. */
+static bool is_known(struct mcds__members_hit *hit, const struct mcds__operation *operation)
 {
-    struct mcds__map_life life = mcds__map_life(&hit->place->map);
+    const struct mcds__map *map = &hit->place->map;
+    struct mcds__map_life life = mcds__map_life(map);
     const _Atomic uint8_t *ranks = hit->place->ranks;
-    if (ranks == NULL || life.number == 0 || hit->place->life != life.number)
+    int64_t since_ns = mcds__operation_now_ns(operation) - atomic_load(&map->seen_ns);
+    if (ranks == NULL || mcds__map_is_doubtful(map, life.number) ||
+        hit->place->life != life.number || since_ns >= KNOWN_NS)
         return false;
     choose_register(hit, life.hash_key);
     assert(hit->index < MCDS__HLL_REGISTERS && hit->rank >= 1);
@@ -261,7 +266,7 @@ static enum mcds__step members_begin(struct mcds__members_hit *hit,
     if (place == NULL)
         return mcds__operation_explain(operation, MCDS_BUSY, MCDS__WHY(TOO_MANY_INTERVALS));
     hit->place = place;
-    if (is_known(hit)) {
+    if (is_known(hit, operation)) {
         mcds__members_give(hit->members, place);
         hit->place = NULL;
         return mcds__operation_finish(operation, MCDS_EXISTS);
