@@ -169,7 +169,8 @@ bool first_is_ripe(struct trial *trial, const char *tag, size_t more)
 {
     mcds_reply root = look_at_first(trial, tag);
     HOLDS(trial, mcds__map_state_of(root.flags) == MCDS__MAP_OPEN);
-    return mcds__map_has_grown(0, 0, root.flags, root.value_length + more);
+    const struct mcds__map map = {.store = trial->store};
+    return mcds__map_must_rewrite(&map, 0, 0, root.flags, root.value_length + more, 0);
 }
 
 /* The store that trials use, one after the other where opening takes its time. */

@@ -255,9 +255,8 @@ struct mcds__map_place {
     uint64_t hash;
     struct mcds__map_life life;
     bool is_rootless; /* in: `life` is over; find the remains of its keys */
-    bool
-        keeps_loss; /* in: LOST with `lost_root` reaches no caller; the next that asks gets it */
-    bool lost_root; /* out, with LOST */
+    bool keeps_loss;  /* in: LOST with `lost_root` reaches no caller; the next gets it */
+    bool lost_root;   /* out, with LOST */
     uint32_t depth;
     enum mcds__map_state state;
     uint8_t stage;         /* private; 0 at the start, as all that follow */
@@ -303,8 +302,11 @@ struct mcds__map_rewrite {
 };
 enum mcds__step mcds__map_rewrite_step(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                                        struct mcds__operation *operation);
-/* Whether the key that holds the hash at this depth must be rewritten at this size. */
-bool mcds__map_has_grown(uint64_t hash, uint32_t depth, uint32_t flags, size_t size);
+/* Whether the key that holds the hash at this depth must be rewritten at this size: it has grown
+ * to twice its snapshot, or has no room for another record or for one of `needs` bytes. A snapshot
+ * of large entries cannot double, because the store takes no such value. */
+bool mcds__map_must_rewrite(const struct mcds__map *map, uint64_t hash, uint32_t depth,
+                            uint32_t flags, size_t size, size_t needs);
 /* Whether an operation of this handle is rewriting the key that holds the hash at this depth. */
 bool mcds__map_is_growing(struct mcds__map *map, uint64_t hash, uint32_t depth);
 /* The bytes that this handle has in flight to the key, and perhaps to a few others. */

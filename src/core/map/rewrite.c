@@ -97,10 +97,13 @@ static size_t soft_size(uint64_t hash, uint32_t depth)
     return MCDS__MAP_SOFT_MIN + mixed % (MCDS__MAP_SOFT_MAX - MCDS__MAP_SOFT_MIN);
 }
 
-bool mcds__map_has_grown(uint64_t hash, uint32_t depth, uint32_t flags, size_t size)
+bool mcds__map_must_rewrite(const struct mcds__map *map, uint64_t hash, uint32_t depth,
+                            uint32_t flags, size_t size, size_t needs)
 {
-    return size > soft_size(hash, depth) &&
-           (size > 2 * mcds__map_snapshot_end(flags) || !mcds__map_has_room_at(flags, size));
+    bool has_doubled = size > 2 * mcds__map_snapshot_end(flags);
+    return (size > soft_size(hash, depth) &&
+            (has_doubled || !mcds__map_has_room_at(flags, size))) ||
+           size + needs > mcds__store_can(map->store).value_max;
 }
 
 static uint32_t map_rewrite_number_of(uint64_t mark)
@@ -294,14 +297,6 @@ static enum mcds__step rewrite_parent(struct mcds__map_rewrite *rewrite, struct 
     return ask_swap(rewrite, map, operation, flags, splits ? GROW_SEALING : GROW_COMPACTING);
 }
 
-/* A snapshot of large entries cannot grow to twice its size: the store takes no such value. */
-static bool must_rewrite(const struct mcds__map_rewrite *rewrite, struct mcds__map *map,
-                         uint32_t flags, size_t size)
-{
-    return mcds__map_has_grown(rewrite->hash, rewrite->depth, flags, size) ||
-           size + rewrite->needs > mcds__store_can(map->store).value_max;
-}
-
 static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcds__map *map,
                                    struct mcds__operation *operation)
 {
@@ -332,7 +327,8 @@ static enum mcds__step take_parent(struct mcds__map_rewrite *rewrite, struct mcd
         step = map_rewrite_finish(rewrite, operation);
     else if (state == MCDS__MAP_SEALED)
         step = ask_children(rewrite, map, &bucket, operation);
-    else if (must_rewrite(rewrite, map, reply->flags, value.length))
+    else if (mcds__map_must_rewrite(map, rewrite->hash, rewrite->depth, reply->flags,
+                                    value.length, rewrite->needs))
         step = rewrite_parent(rewrite, map, &bucket, operation);
     else
         step = map_rewrite_finish(rewrite, operation);

@@ -106,8 +106,6 @@ static enum mcds__step map_update_fail(struct mcds__map_update *update,
     return MCDS__DONE;
 }
 
-static enum mcds__step map_update_locate(struct mcds__map_update *update,
-                                         struct mcds__operation *operation);
 static enum mcds__step map_update_begin(struct mcds__map_update *update,
                                         struct mcds__operation *operation);
 static enum mcds__step prove(struct mcds__map_update *update,
@@ -280,7 +278,8 @@ static enum mcds__step take_open(struct mcds__map_update *update,
     if (result != MCDS_OK)
         return map_update_finish(update, operation, result, mcds__map_reason(result));
     mcds__map_note_depth(update->map, update->hash, update->depth);
-    update->grows = mcds__map_has_grown(update->hash, update->depth, looked->flags, size);
+    update->grows = mcds__map_must_rewrite(update->map, update->hash, update->depth,
+                                           looked->flags, size, 0);
     return prove(update, operation);
 }
 
