@@ -184,6 +184,12 @@ static int64_t wall_ms(void)
     return env->wall_ns(env->self) / 1000000;
 }
 
+/* Whether the clock of the machine that wrote the line was wrong: mcds refuses such a time. */
+static bool is_ahead(const struct entry *entry)
+{
+    return entry->at_ms > wall_ms() + (int64_t)FIGURES_ONLINE_WIDTH_MS;
+}
+
 /* What this process has told the store already it does not tell again. */
 static int visit(struct tally *tally, const struct entry *entry, bool live)
 {
@@ -199,12 +205,12 @@ static int visit(struct tally *tally, const struct entry *entry, bool live)
     host->told = true;
     wish.kind = HOST_OF_DAY;
     wish.at_ms = entry->at_ms;
-    if (result == MCDS_OK && host->told_day != day)
+    if (result == MCDS_OK && host->told_day != day && !is_ahead(entry))
         result = begin(tally, wish);
     host->told_day = day;
     wish.kind = ONLINE;
     wish.at_ms = live ? 0 : entry->at_ms;
-    if (result == MCDS_OK && host->told_minute != minute)
+    if (result == MCDS_OK && host->told_minute != minute && (live || !is_ahead(entry)))
         result = begin(tally, wish);
     host->told_minute = minute;
     return result;
@@ -227,7 +233,8 @@ static int refer(struct tally *tally, struct text referrer)
 static int count_entry(struct tally *tally, const struct entry *entry, struct text line,
                        bool live)
 {
-    keep_time(&tally->summary, entry->at_ms);
+    if (!is_ahead(entry))
+        keep_time(&tally->summary, entry->at_ms);
     top_put(&tally->largest, entry->size, entry->page);
     if (names_count(&tally->pages, entry->page) == NAMES_NONE)
         return out_of_memory(tally);
