@@ -56,10 +56,9 @@ static void note_result(struct look *look, struct row *row, int result)
         look->status = status_of(result);
 }
 
-static void start_row(struct look *look, size_t i, const struct command *command,
-                      const struct found *found)
+static void open_row(struct look *look, struct row *row, const struct command *command,
+                     const struct found *found)
 {
-    struct row *row = &look->rows[i];
     memset(row, 0, sizeof *row);
     row->command.noun = found->noun;
     row->command.verb = verb_for(found->noun);
@@ -71,9 +70,17 @@ static void start_row(struct look *look, size_t i, const struct command *command
     if (row->command.verb == NULL)
         return;
     int result = found->noun->open(look->session->store, &row->command, &row->handle);
-    if (result == MCDS_OK)
-        result = row->command.verb->start(row->handle, &row->command, &row->answer,
-                                          look->pipeline, i);
+    if (result != MCDS_OK)
+        note_result(look, row, result);
+}
+
+static void start_row(struct look *look, size_t i)
+{
+    struct row *row = &look->rows[i];
+    int result = row->handle == NULL
+                     ? MCDS_OK
+                     : row->command.verb->start(row->handle, &row->command, &row->answer,
+                                                look->pipeline, i);
     if (result != MCDS_OK)
         note_result(look, row, result);
 }
@@ -130,8 +137,11 @@ static void look_at_chunk(struct look *look, const struct command *command,
                           const struct found *found, size_t count)
 {
     mcds_completion done;
+    /* Opening may wait for a server that is down; no deadline may pass meanwhile. */
     for (size_t i = 0; i < count; i++)
-        start_row(look, i, command, &found[i]);
+        open_row(look, &look->rows[i], command, &found[i]);
+    for (size_t i = 0; i < count; i++)
+        start_row(look, i);
     while (mcds_pipeline_next(look->pipeline, &done) == MCDS_OK)
         note_result(look, &look->rows[done.tag], done.result);
     for (size_t i = 0; i < count; i++)

@@ -176,6 +176,11 @@ bool subject_is_free_for(const struct subject *subject, const struct command *co
            (overlap == OVERLAP_SETTLED && subject->is_settled);
 }
 
+bool subject_must_read(const struct subject *subject, const struct command *command)
+{
+    return takes_as_made(command) && find_opened((struct subject *)subject, command) == NULL;
+}
+
 int subject_open(struct subject *subject, mcds_store *store, const struct command *command,
                  void **handle_out)
 {

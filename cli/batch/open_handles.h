@@ -21,6 +21,9 @@ struct subject *subjects_find(struct subjects *subjects, const struct command *c
  * OVERLAP_APART it only checks that the verb is the same. */
 bool subject_is_free_for(const struct subject *subject, const struct command *command);
 
+/* Whether opening the handle for the command reads the store, and waits for it. */
+bool subject_must_read(const struct subject *subject, const struct command *command);
+
 /* The handle for a command that may begin. Returns the result of opening it. */
 int subject_open(struct subject *subject, mcds_store *store, const struct command *command,
                  void **handle_out);

@@ -239,7 +239,10 @@ void ring_start(struct ring *ring, struct slot *slot)
         slot_refuse(slot, STATUS_INTERNAL, "out of memory");
         return;
     }
-    while (!is_free_for(ring, subject, slot) && collect(ring)) {
+    /* While the opening waits for a server that is down, the deadlines of operations in flight
+     * would pass. */
+    while ((!is_free_for(ring, subject, slot) || subject_must_read(subject, &slot->command)) &&
+           collect(ring)) {
     }
     if (is_given_up(ring, subject, slot))
         return;

@@ -10,6 +10,8 @@ import sys
 import tempfile
 import unittest
 
+import fixture
+
 MCDS = os.path.abspath(sys.argv[1])
 UNAVAILABLE = 69
 
@@ -102,6 +104,23 @@ class DeadServerTest(unittest.TestCase):
         self.assertIn("line 1: counter 'c': add: ", done.stderr)
         self.assertIn("line 20: counter 'c': not tried: another process had the file less than a second ago",
                       done.stderr)
+
+    def test_one_server_of_two(self):
+        """What is on the other server is read in time, although commands before and after it wait for the dead one."""
+        names = [f"c{i}" for i in range(12)]
+        with fixture.Fixture("memcached") as alive:
+            def run(lines, *words):
+                store = f"memcached://{alive.socket},{self.path}?timeout=1000&connect_timeout=30000"
+                return subprocess.run([MCDS, "-s", store, *words], check=False, input=lines, capture_output=True,
+                                      text=True)
+            added = run("".join(f"counter add {name}\n" for name in names), "batch").stdout.split()
+            self.assertEqual(set(added), {"1", "-"})
+            for words in (["batch"], ["counter", "get", *names]):
+                lines = "".join(f"counter get {name}\n" for name in names)
+                done = run(lines if words == ["batch"] else "", *words)
+                self.assertEqual(done.stdout.split(), added, done.stderr)
+                self.assertNotIn("deadline", done.stderr)
+                self.assertNotIn(alive.socket, done.stderr)
 
     def test_lock(self):
         self.check("lock 'x': acquire: ", "lock", "x", "--", "true")
