@@ -13,8 +13,9 @@
  *    mcds_errmsg() returns a sentence about this thread's last failure. mcds_last_error() returns
  *    its parts.
  *  - A store and the structures opened on it may be used from any thread at any time. A pipeline
- *    belongs to one thread. After fork, the child must open its own store. In the child, calls on
- *    handles that the parent opened return MCDS_INVALID.
+ *    belongs to one thread. After fork, the child must open its own store; a memory: store that
+ *    it opens is empty. In the child, calls on handles that the parent opened return
+ *    MCDS_INVALID.
  *  - Stores, structures and pipelines may be closed in any order and from any thread, also with
  *    operations in flight. A structure stays in memory until the completions of its operations
  *    are taken. A store stays in memory until everything opened on it is closed. Do not close a

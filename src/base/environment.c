@@ -53,14 +53,27 @@ static int64_t system_wall_ns(void *self)
 
 _Atomic uint64_t mcds__fork_count;
 
-static void count_fork(void)
+static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void before_fork(void)
+{
+    (void)pthread_mutex_lock(&registry_mutex);
+}
+
+void mcds__registry_unlock(void)
+{
+    (void)pthread_mutex_unlock(&registry_mutex);
+}
+
+static void begin_child(void)
 {
     (void)atomic_fetch_add(&mcds__fork_count, 1);
+    mcds__registry_unlock();
 }
 
 static void environment_watch_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, count_fork);
+    (void)pthread_atfork(before_fork, mcds__registry_unlock, begin_child);
 }
 
 uint64_t mcds__watch_forks(void)
@@ -68,6 +81,12 @@ uint64_t mcds__watch_forks(void)
     static pthread_once_t watching = PTHREAD_ONCE_INIT;
     (void)pthread_once(&watching, environment_watch_forks);
     return mcds__forks();
+}
+
+void mcds__registry_lock(void)
+{
+    (void)mcds__watch_forks();
+    before_fork();
 }
 
 /* Random bytes that this thread has drawn ahead: a system call for each number would be a

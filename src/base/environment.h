@@ -42,6 +42,11 @@ static inline uint64_t mcds__forks(void)
     return atomic_load_explicit(&mcds__fork_count, memory_order_relaxed);
 }
 
+/* Guards the lists of what this process has open. A fork holds it, so that a child finds them
+ * whole and the lock free. */
+void mcds__registry_lock(void);
+void mcds__registry_unlock(void);
+
 /* Initialize a condition for mcds__condition_wait. False: the system has none left. */
 bool mcds__condition_init(pthread_cond_t *condition);
 /* Wait for a signal, at most until the environment's monotonic clock reads monotonic_ns; it may

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -209,12 +210,117 @@ static void a_child_is_refused_on_memcached(void **state)
     fork_with("memcached");
 }
 
+/* The memory of a process that forks in the middle of a call, as another thread may do. */
+#define LARGE 200000
+#define PATIENCE_S 20
+
+static struct {
+    bool is_armed; /* the next large piece is taken from a child too */
+    bool is_child;
+    bool frees_kept; /* the child has freed what its parent keeps */
+    void *kept;
+    mcds_store *store;
+    mcds_list *list;
+    int status;
+} halfway;
+
+#define HALFWAY "memory:halfway?timeout=10000"
+
+static const mcds_env *halfway_env(void);
+
+static bool see_none(void *context, mcds_bytes element)
+{
+    (void)element;
+    *(bool *)context = false;
+    return true;
+}
+
+static int use_halfway(void)
+{
+    mcds_store *own;
+    mcds_list *list;
+    bool is_empty = true;
+    if (mcds_open(HALFWAY, &(mcds_options){.size = sizeof(mcds_options), .env = halfway_env()},
+                  &own) != MCDS_OK ||
+        mcds_list_open(own, "l", NULL, &list) != MCDS_OK)
+        return 1;
+    if (mcds_list_scan(list, 0, 0, see_none, &is_empty) != MCDS_NOT_FOUND || !is_empty)
+        return 2;
+    if (mcds_list_push(list, mcds_text("e")) != MCDS_OK)
+        return 3;
+    mcds_list_close(list);
+    mcds_close(own);
+    mcds_list_close(halfway.list);
+    mcds_close(halfway.store);
+    return halfway.frees_kept ? 4 : 0;
+}
+
+static void fork_halfway(void)
+{
+    int status = -1;
+    halfway.is_armed = false;
+    pid_t child = fork();
+    if (child == 0) {
+        halfway.is_child = true;
+        (void)alarm(PATIENCE_S);
+        _exit(use_halfway());
+    }
+    halfway.status = waitpid(child, &status, 0) == child && WIFEXITED(status)
+                         ? WEXITSTATUS(status)
+                         : -1;
+}
+
+static void *reallocate(void *self, void *memory, size_t length)
+{
+    (void)self;
+    if (halfway.is_armed && length >= LARGE)
+        fork_halfway();
+    if (length == 0) {
+        halfway.frees_kept |= halfway.is_child && memory == halfway.kept;
+        free(memory);
+        return NULL;
+    }
+    void *grown = realloc(memory, length);
+    if (length >= LARGE && !halfway.is_child)
+        halfway.kept = grown;
+    return grown;
+}
+
+static const mcds_env *halfway_env(void)
+{
+    static mcds_env env;
+    env = *mcds_env_system();
+    env.reallocate = reallocate;
+    return &env;
+}
+
+/* Nobody will ever unlock in the child what was locked in the call. */
+static void a_child_of_half_a_call_has_a_memory_of_its_own(void **state)
+{
+    (void)state;
+    static uint8_t text[LARGE];
+    mcds_bytes value = {text, sizeof text};
+    mcds_options options = MCDS_OPTIONS_INIT;
+    options.env = halfway_env();
+    assert_int_equal(mcds_open(HALFWAY, &options, &halfway.store), MCDS_OK);
+    assert_int_equal(mcds_list_open(halfway.store, "l", NULL, &halfway.list), MCDS_OK);
+    assert_int_equal(mcds_list_push(halfway.list, value), MCDS_OK);
+    halfway.is_armed = true;
+    halfway.status = -1;
+    assert_int_equal(mcds_list_push(halfway.list, value), MCDS_OK);
+    assert_false(halfway.is_armed);
+    assert_int_equal(halfway.status, 0);
+    mcds_list_close(halfway.list);
+    mcds_close(halfway.store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_child_is_refused_on_memory),
         cmocka_unit_test(a_child_is_refused_on_lmdb),
         cmocka_unit_test(a_child_is_refused_on_memcached),
+        cmocka_unit_test(a_child_of_half_a_call_has_a_memory_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

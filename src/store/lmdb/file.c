@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <limits.h>
 #include <lmdb.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,26 +13,9 @@
 #include "base/environment.h"
 #include "base/error.h"
 
-/* Files that a fork has made unusable stay in the list, so that they are never freed. */
-static struct {
-    pthread_mutex_t mutex;
-    struct mcds__lmdb_file *first;
-} registry = {PTHREAD_MUTEX_INITIALIZER, NULL};
-
-static void before_fork(void)
-{
-    (void)pthread_mutex_lock(&registry.mutex);
-}
-
-static void after_fork(void)
-{
-    (void)pthread_mutex_unlock(&registry.mutex);
-}
-
-static void lmdb_file_watch_forks(void)
-{
-    (void)pthread_atfork(before_fork, after_fork, after_fork);
-}
+/* Guarded by the registry's lock. Files that a fork has made unusable stay in the list, so that
+ * they are never freed. */
+static struct mcds__lmdb_file *files;
 
 static bool init_locks(struct mcds__lmdb_file *file)
 {
@@ -91,7 +73,7 @@ static void free_file(struct mcds__lmdb_file *file)
 
 static struct mcds__lmdb_file *find_file(const struct stat *status)
 {
-    struct mcds__lmdb_file *file = registry.first;
+    struct mcds__lmdb_file *file = files;
     while (file != NULL && (file->forks != mcds__forks() || file->device != status->st_dev ||
                             file->inode != status->st_ino))
         file = file->next;
@@ -110,8 +92,8 @@ static int open_new(const mcds_env *env, const char *path, const struct mcds__lm
         free_file(file);
         return result;
     }
-    file->next = registry.first;
-    registry.first = file;
+    file->next = files;
+    files = file;
     *file_out = file;
     return MCDS_OK;
 }
@@ -180,10 +162,8 @@ int mcds__lmdb_file_open(const mcds_env *env, const char *path,
                          const struct mcds__lmdb_terms *terms,
                          struct mcds__lmdb_file **file_out)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, lmdb_file_watch_forks);
     struct mcds__lmdb_file *file;
-    (void)pthread_mutex_lock(&registry.mutex);
+    mcds__registry_lock();
     uint64_t map_max = mcds__lmdb_rounded(terms->map_max);
     int result = open_registered(env, path, terms, &file);
     if (result == MCDS_OK) {
@@ -199,19 +179,19 @@ int mcds__lmdb_file_open(const mcds_env *env, const char *path,
         (void)pthread_mutex_unlock(&file->queue_mutex);
         *file_out = file;
     }
-    (void)pthread_mutex_unlock(&registry.mutex);
+    mcds__registry_unlock();
     return result;
 }
 
 void mcds__lmdb_file_close(struct mcds__lmdb_file *file, bool full)
 {
-    (void)pthread_mutex_lock(&registry.mutex);
+    mcds__registry_lock();
     (void)pthread_mutex_lock(&file->queue_mutex);
     assert(file->references > 0 && file->full_handles >= full);
     file->full_handles -= full;
     (void)pthread_mutex_unlock(&file->queue_mutex);
     if (--file->references == 0) {
-        struct mcds__lmdb_file **link = &registry.first;
+        struct mcds__lmdb_file **link = &files;
         while (*link != file)
             link = &(*link)->next;
         *link = file->next;
@@ -219,5 +199,5 @@ void mcds__lmdb_file_close(struct mcds__lmdb_file *file, bool full)
             (void)mdb_env_sync(file->env, 1);
         free_file(file);
     }
-    (void)pthread_mutex_unlock(&registry.mutex);
+    mcds__registry_unlock();
 }

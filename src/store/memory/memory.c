@@ -57,6 +57,7 @@ struct memory {
     int64_t phase_ms; /* of the seconds of strict mode */
     uint64_t bytes_max;
     uint64_t value_max;
+    uint64_t forks; /* mcds__forks() when it was made */
     char peer[sizeof "memory:" + NAME_MAX_BYTES];
     const char *server; /* `peer`, or NULL where the store has no name */
     /* Guarded by the registry's lock: */
@@ -64,11 +65,9 @@ struct memory {
     struct memory *next;
 };
 
-/* The named memories of this process. */
-static struct {
-    pthread_mutex_t mutex;
-    struct memory *first;
-} registry = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+/* The named memories of this process, and in a child those of its parent. Guarded by the
+ * registry's lock. */
+static struct memory *memories;
 
 static void free_memory(struct memory *memory)
 {
@@ -143,6 +142,7 @@ static int make_memory(const struct memory *wanted, struct memory **memory_out)
         return result;
     }
     memory->handles = 1;
+    memory->forks = mcds__watch_forks();
     memory->server = strcmp(memory->peer, "memory:") != 0 ? memory->peer : NULL;
     memory->connection = mcds__cas_token_place();
     *memory_out = memory;
@@ -179,15 +179,16 @@ static int memory_join(struct memory *memory, const struct memory *wanted)
 static int open_shared(const struct memory *wanted, void **backend_out)
 {
     bool is_named = strcmp(wanted->peer, "memory:") != 0;
-    struct memory *memory = is_named ? registry.first : NULL;
-    while (memory != NULL && strcmp(memory->peer, wanted->peer) != 0)
+    struct memory *memory = is_named ? memories : NULL;
+    while (memory != NULL &&
+           (memory->forks != mcds__forks() || strcmp(memory->peer, wanted->peer) != 0))
         memory = memory->next;
     int result = memory != NULL ? memory_join(memory, wanted) : make_memory(wanted, &memory);
     if (result != MCDS_OK)
         return result;
     if (is_named && memory->handles == 1) {
-        memory->next = registry.first;
-        registry.first = memory;
+        memory->next = memories;
+        memories = memory;
     }
     *backend_out = memory;
     return MCDS_OK;
@@ -209,24 +210,26 @@ static int memory_open(const struct mcds_uri *uri, const mcds_env *env, void **b
     wanted.strict = strict == 1;
     wanted.value_max = wanted.strict ? STRICT_VALUE_MAX : VALUE_MAX;
     (void)snprintf(wanted.peer, sizeof wanted.peer, "memory:%s", name);
-    (void)pthread_mutex_lock(&registry.mutex);
+    mcds__registry_lock();
     int result = open_shared(&wanted, backend_out);
-    (void)pthread_mutex_unlock(&registry.mutex);
+    mcds__registry_unlock();
     return result;
 }
 
 static void memory_close(void *backend)
 {
     struct memory *memory = backend;
-    (void)pthread_mutex_lock(&registry.mutex);
+    if (memory->forks != mcds__forks()) /* a thread of the parent may have been changing it */
+        return;
+    mcds__registry_lock();
     assert(memory->handles > 0);
     bool is_last = --memory->handles == 0;
-    struct memory **link = &registry.first;
+    struct memory **link = &memories;
     while (is_last && *link != NULL && *link != memory)
         link = &(*link)->next;
     if (is_last && *link == memory)
         *link = memory->next;
-    (void)pthread_mutex_unlock(&registry.mutex);
+    mcds__registry_unlock();
     if (is_last)
         free_memory(memory);
 }
