@@ -128,6 +128,9 @@ static void a_renamed_file_is_not_opened_while_open(void **state)
     (void)put(store, MCDS_SET, "n", "5", 0);
     move(fixture, "", "2");
     assert_int_equal(add_elsewhere(path, "other files beside it"), REFUSED);
+    /* An empty file there would end the changes of the first program. */
+    assert_int_equal(add_elsewhere(fixture->file, "removed or replaced"), REFUSED);
+    assert_int_not_equal(access(fixture->file, F_OK), 0);
     assert_int_equal(add_number(store, "n", 1).outcome, MCDS_OUT_OK);
     mcds_close(store);
     erase(fixture, "2-lock");

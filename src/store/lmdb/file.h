@@ -200,6 +200,8 @@ uint64_t mcds__lmdb_now_ms(const struct mcds__lmdb_file *file, const mcds_env *e
 uint64_t mcds__lmdb_ms_at(const struct mcds__lmdb_file *file, const mcds_env *env,
                           int64_t monotonic_ns);
 
+/* The directory of `path`, up to its slash; out holds PATH_MAX bytes. */
+void mcds__lmdb_directory(const char *path, char *out);
 /* The reason for a code of LMDB or of the system, as a constant sentence. */
 const mcds_reason *mcds__lmdb_reason(int code);
 /* Set the sentence for a file that cannot be opened, by a code of LMDB or errno.h. */

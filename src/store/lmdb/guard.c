@@ -60,10 +60,7 @@ static bool is_in_public(const char *path)
 {
     char directory[PATH_MAX];
     struct stat status;
-    const char *slash = strrchr(path, '/');
-    size_t length = slash != NULL ? (size_t)(slash - path) + 1 : 1;
-    memcpy(directory, slash != NULL ? path : ".", length);
-    directory[length] = '\0';
+    mcds__lmdb_directory(path, directory);
     return stat(directory, &status) == 0 && (status.st_mode & S_IWOTH) != 0;
 }
 
@@ -119,13 +116,13 @@ static int check_data(const char *path, int descriptor, struct stat *status)
                                                                      : MDB_VERSION_MISMATCH);
 }
 
-int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct stat *status_out)
+int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct stat *status_out,
+                          bool *made)
 {
-    bool made;
     int result = check_kind(file->path);
     if (result != MCDS_OK)
         return result;
-    int descriptor = open_or_make(file->path, mode != 0, &made);
+    int descriptor = open_or_make(file->path, mode != 0, made);
     file->read_only = descriptor < 0 && (errno == EACCES || errno == EPERM || errno == EROFS);
     if (file->read_only) {
         int refused = errno;
@@ -139,7 +136,7 @@ int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct st
     if (descriptor < 0)
         return mcds__lmdb_fail_open(file->path, errno);
     /* Exactly the requested `mode`, whatever the umask is. */
-    if (made)
+    if (*made)
         (void)fchmod(descriptor, (mode_t)mode);
     result = check_data(file->path, descriptor, status_out);
     assert(file->held < 0);
@@ -147,6 +144,14 @@ int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct st
     file->device = status_out->st_dev;
     file->inode = status_out->st_ino;
     return result;
+}
+
+void mcds__lmdb_guard_undo(const struct mcds__lmdb_file *file)
+{
+    struct stat status;
+    if (stat(file->path, &status) == 0 && status.st_dev == file->device &&
+        status.st_ino == file->inode && status.st_size == 0)
+        (void)unlink(file->path);
 }
 
 /* Read and write permission for each class of users that has both on PATH. */

@@ -15,8 +15,11 @@
 enum mcds__guard_content { MCDS__GUARD_OURS, MCDS__GUARD_FOREIGN, MCDS__GUARD_OTHER_VERSION };
 
 /* Open file->path, or create it with `mode` unless that is 0. Sets `device`, `inode`, `held`, `read_only` and
- * `no_write` of the file, and *status_out. Returns MCDS_OK or a code with the sentence set. */
-int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct stat *status_out);
+ * `no_write` of the file, *status_out and *made. Returns MCDS_OK or a code with the sentence set. */
+int mcds__lmdb_guard_data(struct mcds__lmdb_file *file, uint32_t mode, struct stat *status_out,
+                          bool *made);
+/* Remove the empty file that an opening has made and then refused. */
+void mcds__lmdb_guard_undo(const struct mcds__lmdb_file *file);
 
 /* Open a file beside PATH for reading and writing, or create it: only users that may read and
  * write PATH may read or write it. *descriptor_out is -1 if this user may not open or create

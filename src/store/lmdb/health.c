@@ -60,10 +60,7 @@ static void tell_directory(const struct mcds__lmdb_file *file, struct mcds__repo
 {
     char directory[PATH_MAX];
     struct stat status;
-    const char *slash = strrchr(file->path, '/');
-    size_t length = slash != NULL ? (size_t)(slash - file->path) + 1 : 1;
-    memcpy(directory, slash != NULL ? file->path : ".", length);
-    directory[length] = '\0';
+    mcds__lmdb_directory(file->path, directory);
     if (stat(directory, &status) == 0 && (status.st_mode & S_IWOTH) != 0 &&
         (status.st_mode & S_ISVTX) == 0)
         mcds__report(report, MCDS_PROBLEM, "chmod o-w that directory",

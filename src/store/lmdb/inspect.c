@@ -1,5 +1,4 @@
 /* Inspects an lmdb: file for people: lists its keys and reports findings. */
-#include <errno.h>
 #include <lmdb.h>
 #include <string.h>
 

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/environment.h"
 #include "base/error.h"
 #include "store/lmdb/guard.h"
 

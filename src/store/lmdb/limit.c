@@ -1,7 +1,6 @@
 /* Reports the limit for file sizes as an error instead of a signal. */
 #include "store/lmdb/limit.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <sys/resource.h>
 

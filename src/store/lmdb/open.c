@@ -308,11 +308,7 @@ static int prepare_lock_file(struct mcds__lmdb_file *file, const struct stat *da
 void mcds__lmdb_sync_directory(const char *path)
 {
     char directory[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    size_t length = slash != NULL ? (size_t)(slash - path) + 1 : 1;
-    memcpy(directory, slash != NULL ? path : ".", length);
-    assert(length < sizeof directory);
-    directory[length] = '\0';
+    mcds__lmdb_directory(path, directory);
     int descriptor = open(directory, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return;
@@ -363,10 +359,11 @@ static int open_files(struct mcds__lmdb_file *file, const mcds_env *env,
     return code == 0 ? look_at_file(file) : mcds__lmdb_fail_open(file->path, code);
 }
 
-static int open_limited(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode)
+static int open_limited(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t mode,
+                        bool *made)
 {
     struct stat data;
-    int result = mcds__lmdb_guard_data(file, mode, &data);
+    int result = mcds__lmdb_guard_data(file, mode, &data, made);
     if (result == MCDS_OK && data.st_size > 0)
         result = mcds__lmdb_check_length(file);
     if (result != MCDS_OK)
@@ -391,7 +388,10 @@ int mcds__lmdb_open(struct mcds__lmdb_file *file, const mcds_env *env, uint32_t 
 {
     struct mcds__lmdb_limit limit;
     mcds__lmdb_limit_hold(&limit);
-    int result = open_limited(file, env, mode);
+    bool made = false;
+    int result = open_limited(file, env, mode, &made);
+    if (result != MCDS_OK && made)
+        mcds__lmdb_guard_undo(file);
     mcds__lmdb_limit_release(&limit);
     return result;
 }

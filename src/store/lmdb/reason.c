@@ -34,6 +34,13 @@ const mcds_reason *mcds__lmdb_reason(int code)
     return mcds__reason_of(code, list, sizeof list / sizeof list[0]);
 }
 
+void mcds__lmdb_directory(const char *path, char *out)
+{
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(out, PATH_MAX, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1,
+                   slash != NULL ? path : ".");
+}
+
 int mcds__lmdb_fail_replaced(const char *path)
 {
     return mcds__fail_at(MCDS_IO, FILE_REPLACED, path,
@@ -59,9 +66,7 @@ static int fail_permission(const char *path, int code)
         is_fine = is_allowed(name, &status, i == 0 ? R_OK : R_OK | W_OK);
     }
     if (is_fine) {
-        const char *slash = strrchr(path, '/');
-        (void)snprintf(name, sizeof name, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1,
-                       slash != NULL ? path : ".");
+        mcds__lmdb_directory(path, name);
         is_fine = is_allowed(name, &status, W_OK | X_OK);
     }
     if (is_fine)
@@ -89,11 +94,9 @@ static int fail_directory(const char *path, int code)
                                "a part of the path before a slash is a file; give a path in a "
                                "directory");
     char directory[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(directory, sizeof directory, "%.*s", slash != NULL ? (int)(slash - path) : 1,
-                   slash != NULL ? path : ".");
     struct stat status; /* of a symbolic link that leads nowhere */
-    bool is_there = directory[0] == '\0' || access(directory, F_OK) == 0;
+    mcds__lmdb_directory(path, directory);
+    bool is_there = access(directory, F_OK) == 0;
     if (is_there && code == ABSENT)
         return mcds__fail_file(MCDS_IO, NO_FILE, path, ENOENT,
                                "no store exists at this path: correct the path; a command that "

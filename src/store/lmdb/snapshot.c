@@ -5,7 +5,6 @@
  * A copy is sound if at most one commit was made meanwhile: LMDB reuses the pages of a
  * transaction only in the second commit after it. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
 #include <lmdb.h>
 #include <string.h>
 
-#include "base/environment.h"
 #include "store/lmdb/file.h"
 
 /* How far sync=async reserves the cas counter ahead: one extra sync for this many tokens. */
