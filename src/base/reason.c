@@ -1,8 +1,6 @@
 /* The reasons of failures, as clauses of a sentence. */
 #include "base/reason.h"
 
-#include <stddef.h>
-
 const mcds_reason mcds__reasons[MCDS__REASON_COUNT] = {
 #define PLAIN(name, why, words) {.cause = MCDS_CAUSE_##why, .text = (words)},
 #define ERROR(name, why, error, words)                                                         \

@@ -2,7 +2,6 @@
 #include "structures/keyed.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/environment.h"

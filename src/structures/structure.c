@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/environment.h"
 #include "base/error.h"
 #include "core/map/bucket/format.h"
 #include "core/segment/segment.h"

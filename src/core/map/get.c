@@ -1,6 +1,5 @@
 /* Map: read one element. */
 #include <assert.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/buffer.h"

@@ -4,8 +4,6 @@
 #include <assert.h>
 #include <stdatomic.h>
 
-#include "base/environment.h"
-
 enum { PLACE_BEGIN, PLACE_ROOT, PLACE_ALL };
 #define DEPTHS (MCDS__MAP_DEPTH_MAX + 1)
 #define ROOT DEPTHS /* the request for the root, after those of all depths */

@@ -3,7 +3,6 @@
 #include <stdatomic.h>
 
 #include "base/buffer.h"
-#include "base/environment.h"
 #include "core/map/map.h"
 
 enum { MAKE_BEGIN, MAKE_ASKING, MAKE_DISCARDING };

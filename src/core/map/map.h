@@ -57,6 +57,7 @@
 
 #include <pthread.h>
 
+#include "base/environment.h"
 #include "core/descriptor/descriptor.h"
 #include "core/map/bucket/bucket.h"
 #include "engine/operation.h"

@@ -1,9 +1,7 @@
 /* Map: one update. */
 #include <assert.h>
-#include <stdatomic.h>
 
 #include "base/buffer.h"
-#include "base/environment.h"
 #include "core/map/sequence.h"
 #include "engine/line_wait.h"
 

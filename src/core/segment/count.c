@@ -28,7 +28,6 @@
 #include <assert.h>
 
 #include "base/buffer.h"
-#include "base/environment.h"
 #include "base/number.h"
 #include "core/segment/append.h"
 

@@ -1,7 +1,6 @@
 /* Segment: how an append ends without all of its records. */
 #include <assert.h>
 
-#include "base/environment.h"
 #include "core/segment/append.h"
 
 enum mcds__step mcds__segment_append_fail(struct mcds__segment_append *append,

@@ -1,7 +1,6 @@
 /* Segment: find the last segment of a stream. */
 #include <assert.h>
 
-#include "base/environment.h"
 #include "core/segment/segment.h"
 
 #define NEAR 8

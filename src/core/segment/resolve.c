@@ -3,7 +3,6 @@
 #include <assert.h>
 
 #include "base/buffer.h"
-#include "base/environment.h"
 #include "core/segment/append.h"
 
 static enum mcds__step look_into(struct mcds__segment_append *append,

@@ -2,7 +2,6 @@
  * the count includes its segment, and the root of its life exists. */
 #include <assert.h>
 
-#include "base/environment.h"
 #include "core/segment/append.h"
 #include "core/segment/line.h"
 

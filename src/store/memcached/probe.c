@@ -11,7 +11,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/environment.h"
 #include "base/number.h"
 #include "base/reason.h"
 #include "store/memcached/memcached.h"

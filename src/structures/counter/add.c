@@ -1,7 +1,6 @@
 /* Counter: add to one stripe. */
 #include <assert.h>
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "base/error.h"
 #include "structures/counter/counter.h"

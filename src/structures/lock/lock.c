@@ -1,6 +1,5 @@
 /* Lock: mutual exclusion with leases and fences (core/lease). */
 #include <assert.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/environment.h"
