@@ -71,11 +71,32 @@ static bool see_listed(void *context, const mcds_listed *listed)
     return !dump->is_out_of_memory;
 }
 
+/* Whether one of a noun that is not dumped exists. Of views and free locks only the listing knows. */
+static bool exists(struct dump *dump, const struct noun *noun, const char *name)
+{
+    mcds_store *store = dump->session->store;
+    mcds_visitors_options visitors = MCDS_VISITORS_OPTIONS_INIT;
+    mcds_online_options online = MCDS_ONLINE_OPTIONS_INIT;
+    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
+    mcds_lock *lock = NULL;
+    if (noun->open == visitors_open)
+        return mcds_visitors_made_with(store, name, &visitors) == MCDS_OK;
+    if (noun->open == online_open)
+        return mcds_online_made_with(store, name, &online) == MCDS_OK;
+    if (noun->open != lock_open)
+        return false;
+    bool is_held = mcds_lock_open(store, name, NULL, &lock) == MCDS_OK &&
+                   mcds_lock_get_holder(lock, &holder) == MCDS_OK;
+    mcds_lock_close(lock);
+    return is_held;
+}
+
 /* A name needs no listing, which is slow and on memcached not complete: each noun is asked for it. */
 static void find_by_name(struct dump *dump, const char *name)
 {
     for (const struct noun *noun = dump->session->nouns; noun->word != NULL; noun++)
-        if (noun->open != NULL && !dump->is_out_of_memory)
+        if (noun->open != NULL && !dump->is_out_of_memory &&
+            (why_omitted(noun) == NULL || exists(dump, noun, name)))
             dump->is_out_of_memory = !listing_keep(&dump->listing, noun, 0, name);
 }
 
@@ -100,28 +121,6 @@ static int find_all(struct dump *dump)
     char sentence[SENTENCE_MAX];
     (void)snprintf(sentence, sizeof sentence, "dump: %s%s", mcds_errmsg(), advice_on(result));
     return refuse(dump, status_of(result), mcds_result_name(result), sentence);
-}
-
-/* Whether one of a noun that is not dumped exists. Of views only the listing knows. */
-static bool exists(struct dump *dump, const struct noun *noun, const char *name)
-{
-    mcds_store *store = dump->session->store;
-    mcds_visitors_options visitors = MCDS_VISITORS_OPTIONS_INIT;
-    mcds_online_options online = MCDS_ONLINE_OPTIONS_INIT;
-    mcds_lock_holder holder = MCDS_LOCK_HOLDER_INIT;
-    mcds_lock *lock = NULL;
-    if (is_given(dump->command, OPTION_ALL))
-        return true;
-    if (noun->open == visitors_open)
-        return mcds_visitors_made_with(store, name, &visitors) == MCDS_OK;
-    if (noun->open == online_open)
-        return mcds_online_made_with(store, name, &online) == MCDS_OK;
-    if (noun->open != lock_open)
-        return false;
-    bool is_held = mcds_lock_open(store, name, NULL, &lock) == MCDS_OK &&
-                   mcds_lock_get_holder(lock, &holder) == MCDS_OK;
-    mcds_lock_close(lock);
-    return is_held;
 }
 
 static void note_met(struct dump *dump, const char *name)
@@ -182,8 +181,7 @@ static bool dump_one(struct dump *dump, const struct found *found)
     mcds_store *store = dump->session->store;
     const char *reason = why_omitted(found->noun);
     if (reason != NULL) {
-        if (exists(dump, found->noun, found->name))
-            omit(dump, found, STATUS_NO, reason);
+        omit(dump, found, STATUS_NO, reason);
         return dump->writer.error == 0;
     }
     int result = fetch(store, found->noun, found->name, &dump->writer, &dump->meter);
@@ -208,11 +206,33 @@ static bool has_found(const struct dump *dump)
     return dump->writer.structures + dump->writer.omitted > 0;
 }
 
+static bool see_unmet(void *context, const mcds_listed *listed)
+{
+    struct dump *dump = context;
+    const struct noun *noun = find_noun(dump->session->nouns, listed->noun);
+    const char *reason = noun != NULL ? why_omitted(noun) : NULL;
+    for (size_t i = 0; i < dump->command->element_count && reason != NULL; i++)
+        if (!dump->is_met[i] && strcmp(dump->command->elements[i].data, listed->name) == 0)
+            omit(dump, &(struct found){noun, 0, (char *)listed->name}, STATUS_NO, reason);
+    return true;
+}
+
+/* Leaves out the views and free locks among the names that were not found. */
+static void omit_unmet(struct dump *dump)
+{
+    bool is_unmet = false;
+    for (size_t i = 0; i < dump->command->element_count; i++)
+        is_unmet = is_unmet || !dump->is_met[i];
+    if (is_unmet && !dump->has_listing)
+        (void)!mcds_scan(dump->session->store, see_unmet, dump);
+}
+
 static bool dump_all(struct dump *dump)
 {
     for (size_t i = 0; i < dump->listing.count; i++)
         if (!is_again(dump, i) && !dump_one(dump, &dump->listing.found[i]))
             return false;
+    omit_unmet(dump);
     return !has_found(dump) || writer_end(&dump->writer);
 }
 

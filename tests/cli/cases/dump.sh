@@ -28,6 +28,8 @@ run dump hits 't*' hits
 run dump none nosuch
 run dump nosuch 'nosuch*'
 run dump nosuch -o new
+run dump nightly pages
+run dump 'nig*'
 run dump
 run dump hits --all
 run dump hits --json
