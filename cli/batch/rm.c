@@ -150,8 +150,10 @@ static void refuse_name(struct ring *ring, const char *name)
     slot->command.verb = &drop_verb;
     slot->command.arguments[0] = name;
     slot->command.is_of_several = true;
-    (void)snprintf(sentence, sizeof sentence,
-                   "rm: there is no '%.200s'; 'mcds ls' lists the names", name);
+    (void)snprintf(sentence, sizeof sentence, "rm: there is no '%.200s'; %s", name,
+                   strpbrk(name, "*?[") == NULL
+                       ? "'mcds ls' lists the names"
+                       : "rm takes names, not patterns; 'mcds ls PATTERN' lists them");
     slot_refuse(slot, STATUS_NO, sentence);
 }
 

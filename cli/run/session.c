@@ -43,6 +43,11 @@ int session_choose_store(struct session *session, const struct command *command)
     const char *environment = trusted_environment("MCDS_STORE");
     const char *uri = command->options[OPTION_STORE].text;
     session->uri_origin = "given with -s";
+    if (session->options.ns != NULL && session->options.ns[0] == '\0') {
+        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID",
+                       "the namespace is empty; give -N a name, or leave it out");
+        return STATUS_USAGE;
+    }
     if (uri == NULL && environment != NULL && environment[0] != '\0') {
         uri = environment;
         session->uri_origin = "from $MCDS_STORE";

@@ -61,3 +61,6 @@ END
 run rn b
 run del b
 run help rm
+# what rm does not take
+run rm 's*' --yes
+run -N '' rm --all --yes
