@@ -55,11 +55,11 @@ promises:
 # DESTDIR stages; without it root also updates the list of the dynamic linker.
 install: installable
 	DESTDIR="$(DESTDIR)" cmake --install build/release
-	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || PATH="$$PATH:/usr/sbin:/sbin" ldconfig
 
 uninstall: installable
 	DESTDIR="$(DESTDIR)" tools/uninstall build/release
-	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || PATH="$$PATH:/usr/sbin:/sbin" ldconfig
 
 installable:
 	tools/setup build
