@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/made_with.h"
 #include "table/nouns.h"
 
 #define DURABLE "lmdb:"
@@ -53,7 +54,13 @@ int views_open(mcds_store *store, const struct command *command, void **handle_o
     options.load = load;
     options.save = save;
     options.context = viewer;
-    int result = mcds_views_open(store, command->arguments[0], &options, &viewer->views);
+    int result = MCDS_OK;
+    if (takes_as_made(command))
+        result = mcds_views_made_with(store, command->arguments[0], &options);
+    /* Without its settings nothing of it is left to save. */
+    bool is_absent = result == MCDS_NOT_FOUND && command->verb->start == views_flush;
+    if (!is_absent && (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_CORRUPT))
+        result = mcds_views_open(store, command->arguments[0], &options, &viewer->views);
     if (result == MCDS_OK)
         *handle_out = viewer;
     else

@@ -7,8 +7,9 @@ bool takes_as_made(const struct command *command)
     const struct noun *noun = command->noun;
     if (!noun->keeps_options || command->verb->makes)
         return false;
+    uint64_t kept = noun->shape & ~BIT(OPTION_DATABASE);
     for (int id = 0; id < OPTION_COUNT; id++)
-        if ((noun->shape & BIT(id)) != 0 && command->options[id].given)
+        if ((kept & BIT(id)) != 0 && command->options[id].given)
             return false;
     return true;
 }

@@ -67,6 +67,13 @@ MCDS_API MCDS_CHECKED int mcds_views_open(mcds_store *store, const char *name,
  * Cost:        none */
 MCDS_API void mcds_views_close(mcds_views *views);
 
+/* Reads the option that views were made with: `flush_ms`.
+ * Arguments:   options  in and out; not NULL
+ * Returns:     MCDS_OK; MCDS_NOT_FOUND: no such views
+ * Cost:        1 */
+MCDS_API MCDS_CHECKED int mcds_views_made_with(mcds_store *store, const char *name,
+                                               mcds_views_options *options);
+
 /* Counts n views of a page.
  * Arguments:   n  0 to UINT32_MAX
  * Returns:     MCDS_OK

@@ -42,8 +42,7 @@ static inline uint64_t mcds__forks(void)
     return atomic_load_explicit(&mcds__fork_count, memory_order_relaxed);
 }
 
-/* Guards the lists of what this process has open. A fork holds it, so that a child finds them
- * whole and the lock free. */
+/* Guards the lists of what this process has open. A fork holds it: a child finds them whole. */
 void mcds__registry_lock(void);
 void mcds__registry_unlock(void);
 

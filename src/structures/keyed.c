@@ -170,6 +170,8 @@ int mcds__keyed_launch_drop(struct mcds__keyed *keyed, const struct mcds__operat
                             const struct mcds__start *start)
 {
     int result = MCDS_OK;
+    if (keyed == NULL)
+        return mcds__fail_missing(kind->noun, kind->verb, "a handle");
     struct mcds__keyed_drop own;
     struct mcds__keyed_drop *drop = mcds__call_begin(&own.base, kind, &keyed->handle, start,
                                                      &result);

@@ -51,6 +51,7 @@ union made_with_options {
     mcds_counter_options counter;
     mcds_visitors_options visitors;
     mcds_online_options online;
+    mcds_views_options views;
     mcds_set_options set;
 };
 
@@ -77,6 +78,9 @@ static bool made_with_take(const struct root_read *read, union made_with_options
         own->online.buckets = (uint32_t)settings[1];
         own->online.members = (uint32_t)settings[2];
         return count == 3;
+    case MCDS__KIND_VIEWS:
+        own->views.flush_ms = (uint32_t)settings[0];
+        return count == 1;
     default:
         assert(read->kind == MCDS__KIND_SET);
         own->set.form = (mcds_set_form)read->descriptor.form;
@@ -124,6 +128,12 @@ int mcds_online_made_with(mcds_store *store, const char *name, mcds_online_optio
 {
     return made_with("online", MCDS__TAG_ONLINE, MCDS__KIND_ONLINE,
                      MCDS__SIZED_mcds_online_options, store, name, options);
+}
+
+int mcds_views_made_with(mcds_store *store, const char *name, mcds_views_options *options)
+{
+    return made_with("views", MCDS__TAG_VIEWS, MCDS__KIND_VIEWS, MCDS__SIZED_mcds_views_options,
+                     store, name, options);
 }
 
 int mcds_set_made_with(mcds_store *store, const char *name, mcds_set_options *options)

@@ -242,9 +242,8 @@ int mcds_set_scan(mcds_set *set, mcds_set_scan_cb visit, void *context)
 
 int mcds_set_drop_start(mcds_set *set, mcds_pipeline *pipeline, uint64_t tag)
 {
-    if (set == NULL)
-        return mcds__fail_missing("set", "drop", "a set");
-    return mcds__keyed_launch_drop(&set->keyed, &drop_kind, MCDS__START(pipeline, tag));
+    return mcds__keyed_launch_drop((struct mcds__keyed *)set, &drop_kind,
+                                   MCDS__START(pipeline, tag));
 }
 
 int mcds_set_drop(mcds_set *set)

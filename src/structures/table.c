@@ -293,9 +293,8 @@ int mcds_table_scan(mcds_table *table, mcds_table_cursor *cursor, uint64_t limit
 
 int mcds_table_drop_start(mcds_table *table, mcds_pipeline *pipeline, uint64_t tag)
 {
-    if (table == NULL)
-        return mcds__fail_missing("table", "drop", "a table");
-    return mcds__keyed_launch_drop(&table->keyed, &drop_kind, MCDS__START(pipeline, tag));
+    return mcds__keyed_launch_drop((struct mcds__keyed *)table, &drop_kind,
+                                   MCDS__START(pipeline, tag));
 }
 
 int mcds_table_drop(mcds_table *table)

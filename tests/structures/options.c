@@ -1,6 +1,7 @@
 /* The options of a structure: a handle with other options is refused, and has changed
  * nothing. */
 #include "structures/suite.h"
+#include "support/no_database.h"
 
 #define MINUTE UINT64_C(60000)
 #define DAY (1440 * MINUTE)
@@ -283,13 +284,16 @@ static void what_a_structure_was_made_with_is_read(struct suite *suite)
     mcds_counter_options counter = MCDS_COUNTER_OPTIONS_INIT;
     mcds_visitors_options visitors = MCDS_VISITORS_OPTIONS_INIT;
     mcds_online_options online = MCDS_ONLINE_OPTIONS_INIT;
+    mcds_views_options views = views_without_database();
     mcds_set_options set = MCDS_SET_OPTIONS_INIT;
     mcds_counter *striped = NULL;
     mcds_online *here = NULL;
+    mcds_views *viewed = NULL;
     mcds_set *bag = NULL;
     CHECK_RESULT(MCDS_NOT_FOUND, mcds_counter_made_with(suite->store, name, &counter));
     CHECK_RESULT(MCDS_NOT_FOUND, mcds_visitors_made_with(suite->store, name, &visitors));
     CHECK_RESULT(MCDS_NOT_FOUND, mcds_online_made_with(suite->store, name, &online));
+    CHECK_RESULT(MCDS_NOT_FOUND, mcds_views_made_with(suite->store, name, &views));
     CHECK_RESULT(MCDS_NOT_FOUND, mcds_set_made_with(suite->store, name, &set));
     counter.stripes = 5;
     CHECK_RESULT(MCDS_OK, mcds_counter_open(suite->store, name, &counter, &striped));
@@ -311,6 +315,12 @@ static void what_a_structure_was_made_with_is_read(struct suite *suite)
     CHECK_RESULT(MCDS_OK, mcds_online_made_with(suite->other, name, &online));
     assert_int_equal(online.buckets, 3);
     assert_int_equal(online.width_ms, 5000);
+    views.flush_ms = 3000;
+    CHECK_RESULT(MCDS_OK, mcds_views_open(suite->store, name, &views, &viewed));
+    CHECK(MCDS_OK, suite, mcds_views_hit, viewed, "page", 1);
+    views.flush_ms = 0;
+    CHECK_RESULT(MCDS_OK, mcds_views_made_with(suite->other, name, &views));
+    assert_int_equal(views.flush_ms, 3000);
     set.form = MCDS_SET_BAG;
     CHECK_RESULT(MCDS_OK, mcds_set_open(suite->store, name, &set, &bag));
     CHECK(MCDS_OK, suite, mcds_set_add, bag, mcds_text("a"), NULL);
@@ -318,6 +328,7 @@ static void what_a_structure_was_made_with_is_read(struct suite *suite)
     CHECK_RESULT(MCDS_OK, mcds_set_made_with(suite->other, name, &set));
     assert_int_equal(set.form, MCDS_SET_BAG);
     mcds_set_close(bag);
+    mcds_views_close(viewed);
     mcds_online_close(here);
     mcds_visitors_close(seen);
     mcds_counter_close(striped);

@@ -13,8 +13,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 
-/* Guarded by the registry's lock. Files that a fork has made unusable stay in the list, so that
- * they are never freed. */
+/* Guarded by the registry's lock. What a fork has made unusable stays, and is never freed. */
 static struct mcds__lmdb_file *files;
 
 static bool init_locks(struct mcds__lmdb_file *file)

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <lmdb.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 #ifdef __linux__

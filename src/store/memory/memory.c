@@ -65,8 +65,7 @@ struct memory {
     struct memory *next;
 };
 
-/* The named memories of this process, and in a child those of its parent. Guarded by the
- * registry's lock. */
+/* The named memories, in a child also its parent's. Guarded by the registry's lock. */
 static struct memory *memories;
 
 static void free_memory(struct memory *memory)

@@ -47,3 +47,11 @@ run views drop gone --database lmdb:./gone.mdb
 run views get gone page --database lmdb:./gone.mdb
 run views drop never --database lmdb:./gone.mdb
 run views drop gone --flush-every 10ms
+# the width is kept: get, flush and rm need no --flush-every, and a name that is not there is no views
+run views hit wide page 3 --flush-every 90s --database lmdb:./wide.mdb
+run views get wide page --database lmdb:./wide.mdb
+run views flush wide --database lmdb:./wide.mdb
+run views hit wide page --database lmdb:./wide.mdb
+run views flush absent --database lmdb:./wide.mdb
+run rm --yes wide
+run views flush wide --database lmdb:./wide.mdb

@@ -3,7 +3,6 @@
 #ifndef MCDS_STORE_LMDB_COMMIT_SLOTS_H
 #define MCDS_STORE_LMDB_COMMIT_SLOTS_H
 
-#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
