@@ -77,10 +77,10 @@ static void open_row(struct look *look, struct row *row, const struct command *c
 static void start_row(struct look *look, size_t i)
 {
     struct row *row = &look->rows[i];
-    int result = row->handle == NULL
-                     ? MCDS_OK
-                     : row->command.verb->start(row->handle, &row->command, &row->answer,
-                                                look->pipeline, i);
+    const struct verb *verb = row->command.verb;
+    if (verb == NULL || row->handle == NULL)
+        return;
+    int result = verb->start(row->handle, &row->command, &row->answer, look->pipeline, i);
     if (result != MCDS_OK)
         note_result(look, row, result);
 }
