@@ -1,45 +1,46 @@
-# A short front for CMake; `cmake --preset NAME` does the same without it.
+# A short front for CMake; `cmake --preset NAME` does the same without it. `make help` lists the targets.
 # On a machine without make, tools/demo and tools/test are the first two commands.
 
 PREFIX ?= /usr/local
 
-all:
+all: ## the library and the command, optimised: build/release
 	tools/setup build
 	cmake --preset release
 	cmake --build --preset release
 
-demo:
+help: ## this list
+	@sed -n 's/^\([a-z][a-z -]*\):.*## \(.*\)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+
+demo: ## counts an access log with two processes
 	tools/demo
 
-test:
+test: ## every test; installs missing packages first
 	tools/test
 
-# With six busy loops beside the tests.
-test-busy:
+test-busy: ## every test with six busy loops beside it
 	tools/test-busy
 
-asan tsan msan:
+asan tsan msan: ## every test under a sanitizer; msan without lmdb and TLS
 	tools/test $@
 
-cov:
+cov: ## coverage: build/cov/coverage.html
 	tools/setup build test check
 	tools/test cov
 	gcovr --root . --filter src/ --print-summary --html-details build/cov/coverage.html build/cov
 
-# With another C library, with 32 bits, and big-endian.
-portable:
+portable: ## with another C library, with 32 bits, and big-endian
 	tools/portable
 
 # Every target so many times: hours. tools/fuzz SECONDS [TARGET]... is shorter.
 FUZZ_RUNS ?= 10000000
-fuzz:
+fuzz: ## each fuzz target FUZZ_RUNS times: hours
 	tools/fuzz --fast --runs $(FUZZ_RUNS)
 	tools/fuzz --runs 1000000
 
-mutants:
+mutants: ## one deliberate mistake at a time; a test must fail for each
 	tools/mutants
 
-bench:
+bench: ## the table of figures beside the peers: build/bench.json
 	tools/setup build bench
 	cmake --preset release -DMCDS_BUILD_BENCH=ON
 	cmake --build --preset release
@@ -47,17 +48,16 @@ bench:
 	mkdir -p build/curves
 	build/release/bench/mcds-bench --place build --curves build/curves
 
-# Each promise of docs/guarantees.md and its tests; fails where one has none.
-promises:
+promises: ## each promise of docs/guarantees.md has its tests
 	tools/promises
 
 # The library, the command with its manual and completions, and the Python package where python3-cffi is.
 # DESTDIR stages; without it root also updates the list of the dynamic linker.
-install: installable
+install: installable ## under PREFIX, /usr/local if not given; DESTDIR stages
 	DESTDIR="$(DESTDIR)" cmake --install build/release
 	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || PATH="$$PATH:/usr/sbin:/sbin" ldconfig
 
-uninstall: installable
+uninstall: installable ## removes what install installed
 	DESTDIR="$(DESTDIR)" tools/uninstall build/release
 	[ -n "$(DESTDIR)" ] || [ "$$(id -u)" -ne 0 ] || PATH="$$PATH:/usr/sbin:/sbin" ldconfig
 
@@ -67,51 +67,45 @@ installable:
 	cmake --build --preset release
 
 # The source archive of the last commit, its bill of materials (SPDX), and checksums: build/dist.
-dist:
+dist: ## the source archive of the last commit with checksums: build/dist
 	tools/dist
 
-# Debian packages: build/deb/*.deb.
-deb:
+deb: ## Debian packages: build/deb
 	tools/deb
 
-# In fresh Debians: installed, used, upgraded and purged.
-deb-test:
+deb-test: ## the packages in fresh Debians; needs root
 	tests/deb/run
 
-check:
+check: ## static checks
 	tools/check
 
 # Each structure on each kind of store for a minute: eight processes, two of them killed.
-stress:
+stress: ## each structure on each store for a minute with killed processes
 	STRESS_SECONDS=60 STRESS_ADDS=100000 tools/test debug -L stress
 
-# Real stores under continuous faults, two minutes each; every history is judged.
-chaos:
+chaos: ## real stores under continuous faults; every history is judged
 	CHAOS_SECONDS=120 tools/test debug -V -R '^chaos/'
 
-# Circumstances that nobody's own tests have: other users, full disks, strange names, other clocks.
-field:
+field: ## odd circumstances: other users, full disks, strange names, other clocks
 	FIELD_SECONDS=60 FIELD_ROUNDS=100 tools/test debug -L field
 
-# A million schedules of each structure in the simulated world.
-sim:
+sim: ## a million schedules of each structure in the simulated world
 	tools/setup build test
 	cmake --preset release -B build/sim -DMCDS_BUILD_TESTS=ON
 	cmake --build build/sim
 	tools/mcds-sim --build build/sim --prove
 
-# The algorithms of the article and those of mcds under the same faults on real servers; one table.
-duel:
+duel: ## the algorithms of the article beside those of mcds under faults
 	DUEL_SECONDS=120 tools/test debug -V -R '^duel$$'
 
-prove: sim stress chaos field duel portable mutants fuzz
+prove: sim stress chaos field duel portable mutants fuzz ## the long proofs, one after the other
 	tools/setup build check
 	tools/models
 
-format:
+format: ## clang-format over everything
 	git ls-files '*.c' '*.h' | xargs clang-format -i
 
-clean:
+clean: ## removes build
 	rm -rf build
 
-.PHONY: all demo test test-busy asan tsan msan cov portable fuzz mutants bench promises install uninstall installable dist deb deb-test check stress chaos field duel sim prove format clean
+.PHONY: all help demo test test-busy asan tsan msan cov portable fuzz mutants bench promises install uninstall installable dist deb deb-test check stress chaos field duel sim prove format clean

@@ -150,13 +150,22 @@ static void explain_exit(void)
                "or standard input");
 }
 
+/* The verb `topic` of `noun`, or without a noun the command `topic`. */
 static int unknown_topic(struct session *session, const struct command *command,
-                         const char *topic, const char *near)
+                         const struct noun *noun, const char *topic, const char *near)
 {
     char sentence[SENTENCE_MAX];
-    (void)snprintf(sentence, sizeof sentence, "there is no help on '%.60s'%s%s%s", topic,
-                   near != NULL ? "; did you mean '" : "; 'mcds help' lists the commands",
-                   near != NULL ? near : "", near != NULL ? "'?" : "");
+    int length = snprintf(sentence, sizeof sentence, "there is no help on '%s%s%.60s'; ",
+                          noun != NULL ? noun->word : "", noun != NULL ? " " : "", topic);
+    assert(length > 0 && (size_t)length < sizeof sentence);
+    char *rest = sentence + length;
+    size_t room = sizeof sentence - (size_t)length;
+    if (near != NULL)
+        (void)snprintf(rest, room, "did you mean '%s'?", near);
+    else if (noun != NULL)
+        (void)snprintf(rest, room, "'mcds help %s' lists the verbs", noun->word);
+    else
+        (void)snprintf(rest, room, "'mcds help' lists the commands");
     report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
     return STATUS_USAGE;
 }
@@ -173,7 +182,8 @@ static int explain_manual(struct session *session, const struct command *command
     else if (noun != NULL)
         print_manual_of(noun);
     else
-        return unknown_topic(session, command, topic, nearest_noun(session->nouns, topic));
+        return unknown_topic(session, command, NULL, topic,
+                             nearest_noun(session->nouns, topic));
     return STATUS_DONE;
 }
 
@@ -194,12 +204,12 @@ int help_run(struct session *session, const struct command *command)
         return explain_manual(session, command, word);
     const struct noun *noun = find_noun(nouns, topic);
     if (noun == NULL)
-        return unknown_topic(session, command, topic, nearest_noun(nouns, topic));
+        return unknown_topic(session, command, NULL, topic, nearest_noun(nouns, topic));
     const struct verb *verb = is_whole_command(noun) ? &noun->verbs[0] : NULL;
     if (verb == NULL && word != NULL) {
         verb = find_verb(noun, word);
         if (verb == NULL)
-            return unknown_topic(session, command, word, nearest_verb(noun, word));
+            return unknown_topic(session, command, noun, word, nearest_verb(noun, word));
     }
     explain(nouns, noun, verb);
     return STATUS_DONE;

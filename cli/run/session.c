@@ -138,7 +138,10 @@ int session_open_store(struct session *session)
         return STATUS_DONE;
     char sentence[SENTENCE_MAX];
     int length = snprintf(sentence, sizeof sentence, "%s", mcds_errmsg());
-    if (session->is_from_environment && length >= 0 && (size_t)length < sizeof sentence)
+    bool is_of_uri = session->options.ns == NULL ||
+                     strcmp(mcds_last_error()->option, "ns") != 0;
+    if (session->is_from_environment && is_of_uri && length >= 0 &&
+        (size_t)length < sizeof sentence)
         (void)snprintf(sentence + length, sizeof sentence - (size_t)length,
                        " ($MCDS_STORE is %.200s)", session->uri);
     report_failure(&session->output, session->command, status_of(result),

@@ -197,8 +197,8 @@ bool mcds__uri_knows(const struct mcds_uri *uri, const char *const *known)
             add_name(names, sizeof names, known[at]);
         for (size_t at = 0; common[at] != NULL; at++)
             add_name(names, sizeof names, common[at]);
-        (void)mcds__fail_uri(name, uri->options[i].value, names, "%s: has no option '%.100s'",
-                             uri->scheme, name);
+        (void)mcds__fail_uri(name, uri->options[i].value, names,
+                             "%s: has no option '%.100s'; it has %s", uri->scheme, name, names);
         return false;
     }
     return true;

@@ -258,7 +258,7 @@ static const struct row rows[] = {
       .option = "size",
       .wanted = "strict, bytes, ns, timeout",
       .found = "3"},
-     "store: memory: has no option 'size'"},
+     "store: memory: has no option 'size'; it has strict, bytes, ns, timeout"},
     {open_with_a_bad_number,
      {.result = MCDS_INVALID,
       .cause = MCDS_CAUSE_BAD_URI,
