@@ -23,6 +23,8 @@ from .views import AioViews, PipelineViews, Views
 from .visitors import (AioOnline, AioVisitors, Members, Online, OnlineValue, PipelineOnline,
                        PipelineVisitors, Visitors, VisitorsValue)
 
+__version__ = version()
+
 __all__ = [
     "Aio", "AioArray", "AioCounter", "AioLease", "AioList", "AioLock", "AioLog", "AioOnline",
     "AioSet", "AioSumCounter", "AioTable", "AioViews", "AioVisitors", "Ambiguous", "Array", "Bag",

@@ -114,13 +114,13 @@ class Store:
         check(lib.mcds_backup(self._core.handle, encode_name(path)))
 
     def made_with(self, noun: str, name: Bytes) -> Optional[dict[str, int]]:
-        """The stored options of a counter, visitors, online or set; None if it does not exist.
+        """The stored options of a counter, visitors, online, views or set; None if it does not exist.
 
         >>> s.bag("votes").add("yes")
         >>> s.made_with("set", "votes")
         {'form': 1}
         """
-        if noun not in ("counter", "visitors", "online", "set"):
+        if noun not in ("counter", "visitors", "online", "views", "set"):
             raise ValueError(f"{noun}: no options are stored with it, or C does not read them")
         options = new_options(f"mcds_{noun}_options")
         code = getattr(lib, f"mcds_{noun}_made_with")(self._core.handle, encode_name(name), options)
@@ -128,7 +128,7 @@ class Store:
             return None
         check(code)
         return {member: int(getattr(options, member)) for member in dir(options)
-                if member not in ("size", "reserved")}
+                if member not in ("size", "reserved", "load", "save", "context")}
 
     def close(self) -> None:
         """Write what exact counters hold, and close everything that is open on the store."""
