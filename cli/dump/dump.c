@@ -213,18 +213,25 @@ static bool see_unmet(void *context, const mcds_listed *listed)
     const char *reason = noun != NULL ? why_omitted(noun) : NULL;
     for (size_t i = 0; i < dump->command->element_count && reason != NULL; i++)
         if (!dump->is_met[i] && strcmp(dump->command->elements[i].data, listed->name) == 0)
-            omit(dump, &(struct found){noun, 0, (char *)listed->name}, STATUS_NO, reason);
-    return true;
+            dump->is_out_of_memory = !listing_keep(&dump->listing, noun, 1, listed->name);
+    return !dump->is_out_of_memory;
 }
 
-/* Leaves out the views and free locks among the names that were not found. */
+/* Leaves out the views and free locks among the names that were not found, in the order of names. */
 static void omit_unmet(struct dump *dump)
 {
+    size_t first = dump->listing.count;
     bool is_unmet = false;
     for (size_t i = 0; i < dump->command->element_count; i++)
         is_unmet = is_unmet || !dump->is_met[i];
     if (is_unmet && !dump->has_listing)
         (void)!mcds_scan(dump->session->store, see_unmet, dump);
+    listing_sort(&dump->listing);
+    for (size_t i = first; i < dump->listing.count; i++) {
+        const struct found *found = &dump->listing.found[i];
+        if (!is_again(dump, i))
+            omit(dump, found, STATUS_NO, why_omitted(found->noun));
+    }
 }
 
 static bool dump_all(struct dump *dump)
