@@ -4,6 +4,7 @@
  *   look:  reader --survey--> what exists     or a name exists
  *   fill:  reader --filler--> the store       the mark follows
  *   look:  reader --survey--> counters
+ *   read:  the store --fetch-->     numbers of elements, from a store that evicts
  *
  * A load that is interrupted leaves its mark in the store. With --resume the next one drops the
  * structures that were begun and not finished, as nobody knows which of their elements arrived, and
@@ -23,6 +24,7 @@
 #include "load/dump_reader.h"
 #include "load/filler.h"
 #include "load/mark.h"
+#include "load/read_back.h"
 #include "load/source.h"
 #include "load/survey.h"
 #include "run/session.h"
@@ -325,10 +327,45 @@ static int look_at_counters(struct load *load)
     return refuse(load, STATUS_AMBIGUOUS, "MCDS_AMBIGUOUS", sentence);
 }
 
+/* A server without room has answered to all that was put, and evicted a part of it. */
+static int look_for_evicted(struct load *load)
+{
+    static const char evicting[] = "memcached:";
+    char sentence[SENTENCE_MAX];
+    struct dump_reader *reader = &load->reader;
+    uint64_t there = 0;
+    uint64_t all = reader->structures;
+    if (strncmp(load->session->uri, evicting, strlen(evicting)) != 0)
+        return STATUS_DONE;
+    meter_end(&load->meter);
+    meter_begin(&load->meter, "read back", load->session->output.quiet);
+    load->meter.all = reader->elements;
+    int result = read_back(reader, load->session->store, &load->meter, &there);
+    if (interrupt_number() != 0)
+        return refuse_interrupted(load);
+    if (result == MCDS_OK)
+        return STATUS_DONE;
+    if (result == MCDS_CORRUPT && reader->sentence[0] != '\0')
+        return refuse_bad(load);
+    if (result != MCDS_LOST)
+        return refuse_failure(load, result, "; 'mcds load --resume' continues the load");
+    (void)snprintf(sentence, sizeof sentence,
+                   "load: the store has %" PRIu64 " of %" PRIu64
+                   " elements of %s '%.200s': the "
+                   "servers have evicted some; give them more memory, and 'mcds load --resume' "
+                   "loads it and what follows it again",
+                   there, reader->here, reader->structure.noun->word, reader->name);
+    return put_mark(load, reader->structures - 1, all)
+               ? refuse(load, STATUS_LOST, "MCDS_LOST", sentence)
+               : load->status;
+}
+
 static int finish(struct load *load)
 {
     struct output *output = &load->session->output;
     int status = look_at_counters(load);
+    if (status == STATUS_DONE)
+        status = look_for_evicted(load);
     if (status != STATUS_DONE)
         return status;
     int result = mark_drop(&load->mark);

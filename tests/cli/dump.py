@@ -486,6 +486,25 @@ class DumpTest(unittest.TestCase):
         self.must(self.memcached, "load", self.file, namespace="rest")
         self.assertIn(b"000008999\n", self.must(self.memcached, "list", "scan", "list", namespace="rest"))
 
+    def test_what_a_server_evicts_meanwhile(self):
+        """A server without room answers to everything and keeps a part: a load is not done then."""
+        value = b"v" * 1000
+        self.must(self.lmdb, "list", "push", "first", "x", "y")
+        self.must(self.lmdb, "list", "push", "second", data=(value + b"\n") * 6000)
+        self.must(self.lmdb, "log", "put", "events", data=(value + b"\n") * 6000)
+        for name, said in (("second", b"of 6000 elements of list 'second'"), ("events", b"elements of log 'events'")):
+            with self.subTest(name=name), Fixture("memcached", 2) as small:
+                self.must(self.lmdb, "dump", name, "-o", "file")
+                done = self.mcds(f"memcached://{small.socket}", "load", self.file)
+                self.assertEqual(done.returncode, LOST, done)
+                self.assertIn(said, done.stderr)
+                self.must(self.memcached, "load", self.file)
+        with Fixture("memcached", 2) as small:
+            self.must(self.lmdb, "dump", "first", "second", "-o", "file")
+            done = self.mcds(f"memcached://{small.socket}", "load", self.file)
+            self.assertEqual(done.returncode, LOST, done)
+            self.assertIn(b"elements of list", done.stderr)
+
     def test_progress(self):
         """On a terminal, after a second, and erased at the end; elsewhere nothing."""
         self.must(self.lmdb, "list", "push", "list", data=b"".join(b"value number %d\n" % i for i in range(12000)))
