@@ -67,7 +67,8 @@ const struct verb dump_verbs[] = {
          "meanwhile: of each structure the dump has what a scan sees. What cannot be dumped "
          "(locks, visitors, online, views) is named on standard error, and the exit code is "
          "then 1. A dump has no expiry of entries and counters: what is loaded does not "
-         "expire. With --output it prints 'dumped' and the numbers of structures and elements."},
+         "expire. With --output it prints 'dumped' and the numbers of structures and "
+         "elements."},
     {.word = NULL},
 };
 
