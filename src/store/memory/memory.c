@@ -65,7 +65,7 @@ struct memory {
     struct memory *next;
 };
 
-/* The named memories, in a child also its parent's. Guarded by the registry's lock. */
+/* All memories, so that none leaks; in a child of fork also its parent's. Guarded by the registry's lock. */
 static struct memory *memories;
 
 static void free_memory(struct memory *memory)
@@ -185,7 +185,7 @@ static int open_shared(const struct memory *wanted, void **backend_out)
     int result = memory != NULL ? memory_join(memory, wanted) : make_memory(wanted, &memory);
     if (result != MCDS_OK)
         return result;
-    if (is_named && memory->handles == 1) {
+    if (memory->handles == 1) {
         memory->next = memories;
         memories = memory;
     }
