@@ -65,7 +65,7 @@ struct memory {
     struct memory *next;
 };
 
-/* All memories, so that none leaks; in a child of fork also its parent's. Guarded by the registry's lock. */
+/* All memories; in a child of fork also its parent's. Guarded by the registry's lock. */
 static struct memory *memories;
 
 static void free_memory(struct memory *memory)
