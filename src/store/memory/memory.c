@@ -121,7 +121,8 @@ static int make_stripes(struct memory *memory)
     return MCDS_OK;
 }
 
-static int make_memory(const struct memory *wanted, struct memory **memory_out)
+/* Make a memory with one handle and put it at the head of the list. */
+static int make_memory(const struct memory *wanted, void **backend_out)
 {
     struct memory *memory = mcds__allocate(wanted->env, sizeof *memory);
     if (memory == NULL)
@@ -144,7 +145,9 @@ static int make_memory(const struct memory *wanted, struct memory **memory_out)
     memory->forks = mcds__watch_forks();
     memory->server = strcmp(memory->peer, "memory:") != 0 ? memory->peer : NULL;
     memory->connection = mcds__cas_token_place();
-    *memory_out = memory;
+    memory->next = memories;
+    memories = memory;
+    *backend_out = memory;
     return MCDS_OK;
 }
 
@@ -182,15 +185,12 @@ static int open_shared(const struct memory *wanted, void **backend_out)
     while (memory != NULL &&
            (memory->forks != mcds__forks() || strcmp(memory->peer, wanted->peer) != 0))
         memory = memory->next;
-    int result = memory != NULL ? memory_join(memory, wanted) : make_memory(wanted, &memory);
-    if (result != MCDS_OK)
-        return result;
-    if (memory->handles == 1) {
-        memory->next = memories;
-        memories = memory;
-    }
-    *backend_out = memory;
-    return MCDS_OK;
+    if (memory == NULL)
+        return make_memory(wanted, backend_out);
+    int result = memory_join(memory, wanted);
+    if (result == MCDS_OK)
+        *backend_out = memory;
+    return result;
 }
 
 static int memory_open(const struct mcds_uri *uri, const mcds_env *env, void **backend_out)
