@@ -224,9 +224,9 @@ static void memory_close(void *backend)
     assert(memory->handles > 0);
     bool is_last = --memory->handles == 0;
     struct memory **link = &memories;
-    while (is_last && *link != NULL && *link != memory)
-        link = &(*link)->next;
-    if (is_last && *link == memory)
+    for (; is_last && *link != memory; link = &(*link)->next)
+        assert(*link != NULL);
+    if (is_last)
         *link = memory->next;
     mcds__registry_unlock();
     if (is_last)
