@@ -152,7 +152,7 @@ static int make_memory(const struct memory *wanted, void **backend_out)
 }
 
 /* Use the memory that another store has opened under this name. */
-static int memory_join(struct memory *memory, const struct memory *wanted)
+static int join_memory(struct memory *memory, const struct memory *wanted, void **backend_out)
 {
     if (!mcds__env_is_same(memory->env, wanted->env))
         return mcds__fail(MCDS_INVALID, OPTION_DIFFERS, .noun = "store", .peer = memory->peer,
@@ -175,6 +175,7 @@ static int memory_join(struct memory *memory, const struct memory *wanted)
             memory->strict, (unsigned long long)memory->bytes_max);
     assert(memory->handles > 0);
     memory->handles++;
+    *backend_out = memory;
     return MCDS_OK;
 }
 
@@ -185,12 +186,8 @@ static int open_shared(const struct memory *wanted, void **backend_out)
     while (memory != NULL &&
            (memory->forks != mcds__forks() || strcmp(memory->peer, wanted->peer) != 0))
         memory = memory->next;
-    if (memory == NULL)
-        return make_memory(wanted, backend_out);
-    int result = memory_join(memory, wanted);
-    if (result == MCDS_OK)
-        *backend_out = memory;
-    return result;
+    return memory == NULL ? make_memory(wanted, backend_out)
+                          : join_memory(memory, wanted, backend_out);
 }
 
 static int memory_open(const struct mcds_uri *uri, const mcds_env *env, void **backend_out)
