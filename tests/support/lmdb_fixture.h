@@ -3,6 +3,7 @@
 #ifndef MCDS_TESTS_LMDB_FIXTURE_H
 #define MCDS_TESTS_LMDB_FIXTURE_H
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 #include "store/store.h"
 
 #define HOUR_NS (3600 * NS_PER_S)
+#define LAST_TXNID_AT (8 + sizeof(pthread_mutex_t)) /* in the lock file of LMDB 0.9 */
 
 /* A directory that belongs to one test, and a file in it. */
 struct fixture {

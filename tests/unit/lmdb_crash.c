@@ -1,10 +1,16 @@
-/* lmdb: after a crash of the system, and copies that cp has made while the file was in use. The
- * simulated disk has the content of the last sync: this program intercepts LMDB's system
- * calls. */
+/* lmdb: after a crash of the system or of a process that opened the file, and copies that cp has
+ * made while the file was in use. The simulated disk has the content of the last sync: this
+ * program intercepts LMDB's system calls. */
 #include "support/lmdb_fixture.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+
+#include "store/lmdb/guard.h"
+#include "support/fake_env.h"
 
 #define FILE_MAX ((size_t)4 << 20)
 #define PAGE 4096
@@ -166,12 +172,174 @@ static void a_copy_cut_short_does_no_harm(void **state)
     }
 }
 
+/* Another process, with a pipe to it and one from it. */
+struct other {
+    pid_t process;
+    int to;
+    int from;
+};
+
+static struct other start_other(void (*live)(const char *file, int from, int to),
+                                const char *file)
+{
+    int there[2];
+    int back[2];
+    assert_int_equal(pipe(there), 0);
+    assert_int_equal(pipe(back), 0);
+    struct other other = {fork(), there[1], back[0]};
+    assert_true(other.process >= 0);
+    if (other.process == 0) {
+        (void)close(there[1]);
+        (void)close(back[0]);
+        live(file, there[0], back[1]);
+        _exit(0);
+    }
+    (void)close(there[0]);
+    (void)close(back[1]);
+    return other;
+}
+
+/* Wait until it has done its next part. */
+static void await_other(const struct other *other)
+{
+    char byte;
+    assert_int_equal(read(other->from, &byte, 1), 1);
+}
+
+static void end_other(struct other *other)
+{
+    int status;
+    if (other->process == 0)
+        return;
+    (void)close(other->to);
+    (void)close(other->from);
+    assert_int_equal(waitpid(other->process, &status, 0), other->process);
+    assert_int_equal(status, 0);
+    other->process = 0;
+}
+
+static struct other other;
+
+/* A process that used the lock file while the first one, which made it ready, was killed: it
+ * shares LMDB's lock, and the lock file counts no transactions. */
+static void share_unfinished_lock(const char *file, int from, int to)
+{
+    char path[128];
+    char byte;
+    const size_t none = 0;
+    struct flock shared = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    (void)snprintf(path, sizeof path, "%s-lock", file);
+    int lock = open(path, O_RDWR | O_CLOEXEC);
+    if (lock < 0 || fcntl(lock, F_SETLK, &shared) != 0 ||
+        pwrite(lock, &none, sizeof none, (off_t)LAST_TXNID_AT) != sizeof none ||
+        write(to, "r", 1) != 1)
+        _exit(1);
+    (void)read(from, &byte, 1);
+}
+
+static void sleep_until_other_ends(void *self, int64_t monotonic_ns)
+{
+    end_other(&other);
+    fake_env_sleep_until_ns(self, monotonic_ns);
+}
+
+static void fill_and_share(const char *file)
+{
+    mcds_store *store = open_store(file, "?sync=async", NULL);
+    fill_keys(store, 7);
+    mcds_close(store);
+    other = start_other(share_unfinished_lock, file);
+    await_other(&other);
+}
+
+static void a_lock_file_that_a_killed_process_left_unfinished(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct fake_env fake;
+    fake_env_init(&fake, 1);
+    fill_and_share(fixture->file);
+    fake.env.sleep_until_ns = sleep_until_other_ends;
+    mcds_store *store = open_store(fixture->file, "?sync=async", &fake.env);
+    assert_value(store, "k39", "7");
+    fill_keys(store, 8);
+    mcds_close(store);
+    store = open_store(fixture->file, "?sync=async", NULL);
+    assert_value(store, "k0", "8");
+    mcds_close(store);
+}
+
+static void an_unfinished_lock_file_that_stays_in_use(void **state)
+{
+    const struct fixture *fixture = *state;
+    struct fake_env fake;
+    mcds_store *store;
+    fake_env_init(&fake, 1);
+    fill_and_share(fixture->file);
+    assert_int_equal(try_open(fixture->file, "?sync=async", &fake.env, &store), MCDS_IO);
+    assert_non_null(strstr(mcds_errmsg(), "end all that use it"));
+    end_other(&other);
+    store = open_store(fixture->file, "?sync=async", NULL);
+    assert_value(store, "k39", "7");
+    mcds_close(store);
+}
+
+static void grow_once(const char *file, int from, int to)
+{
+    static char large[20000];
+    char byte;
+    memset(large, 'x', sizeof large - 1);
+    mcds_store *store = open_store(file, "?sync=async", NULL);
+    fill_keys(store, 7);
+    if (write(to, "r", 1) != 1 || read(from, &byte, 1) != 1)
+        _exit(1);
+    for (int i = 0; i < 30; i++) {
+        char key[16];
+        (void)snprintf(key, sizeof key, "large%d", i);
+        (void)put(store, MCDS_SET, key, large, 0);
+    }
+    if (write(to, "g", 1) != 1)
+        _exit(1);
+    (void)read(from, &byte, 1);
+    mcds_close(store);
+}
+
+static bool grows_at_read;
+
+/* The other process extends the file before its meta page is read. */
+ssize_t pread(int descriptor, void *out, size_t length, off_t at)
+{
+    if (grows_at_read && length > MCDS__GUARD_HEAD) {
+        grows_at_read = false;
+        assert_int_equal(write(other.to, "g", 1), 1);
+        await_other(&other);
+    }
+    return preadv(descriptor, &(struct iovec){out, length}, 1, at);
+}
+
+static void a_file_that_grows_while_it_is_opened_is_whole(void **state)
+{
+    const struct fixture *fixture = *state;
+    mcds_store *store;
+    other = start_other(grow_once, fixture->file);
+    await_other(&other);
+    grows_at_read = true;
+    store = open_store(fixture->file, "?sync=async", NULL);
+    assert_false(grows_at_read);
+    assert_value(store, "k39", "7");
+    assert_int_equal(fetch(store, "large29", NULL, 0).outcome, MCDS_OUT_OK);
+    mcds_close(store);
+    end_other(&other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(numbers_are_not_told_again_after_a_crash),
         TEST(a_torn_copy_is_refused),
         TEST(a_copy_cut_short_does_no_harm),
+        TEST(a_lock_file_that_a_killed_process_left_unfinished),
+        TEST(an_unfinished_lock_file_that_stays_in_use),
+        TEST(a_file_that_grows_while_it_is_opened_is_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,6 @@
 #define WAIT_MS 400
 #define READS_MAX 24 /* in that time, two for each look */
 #define MAP_MAX (UINT64_C(1) << 30)
-#define LAST_TXNID_AT (8 + sizeof(pthread_mutex_t)) /* in the lock file of LMDB 0.9 */
 
 static const mcds_env *const env = NULL;
 

@@ -65,16 +65,12 @@ static int take_offset(struct mcds__lmdb_file *file, MDB_txn *txn, bool *taken)
 {
     mcds_bytes bytes;
     struct mcds__lmdb_clock_record record;
-    *taken = false;
     int code = mcds__lmdb_entry_get(txn, file->root, "clock", &bytes);
-    if (code != 0)
-        return code == MDB_NOTFOUND ? 0 : code;
-    if (!mcds__lmdb_clock_read(bytes, &record) ||
-        memcmp(record.boot, file->clock.boot, sizeof record.boot) != 0)
-        return 0;
-    file->clock.offset_ns = record.offset_ns;
-    *taken = true;
-    return 0;
+    *taken = code == 0 && mcds__lmdb_clock_read(bytes, &record) &&
+             memcmp(record.boot, file->clock.boot, sizeof record.boot) == 0;
+    if (*taken)
+        file->clock.offset_ns = record.offset_ns;
+    return code;
 }
 
 /* The latest time of the file's clock that any commit has recorded. */
@@ -84,11 +80,10 @@ static int read_latest(struct mcds__lmdb_file *file, MDB_txn *txn, int64_t *late
     struct mcds__lmdb_cas cas;
     *latest_ns = 0;
     int code = mcds__lmdb_entry_get(txn, file->root, "cas", &bytes);
-    if (code != 0)
-        return code == MDB_NOTFOUND ? 0 : code;
-    if (mcds__lmdb_cas_read(bytes, &cas) && cas.latest_ms < (uint64_t)(INT64_MAX / NS_PER_MS))
+    if (code == 0 && mcds__lmdb_cas_read(bytes, &cas) &&
+        cas.latest_ms < (uint64_t)(INT64_MAX / NS_PER_MS))
         *latest_ns = (int64_t)cas.latest_ms * NS_PER_MS;
-    return 0;
+    return code;
 }
 
 int mcds__lmdb_clock_begin(struct mcds__lmdb_file *file, const mcds_env *env, MDB_txn *txn)
@@ -118,10 +113,8 @@ int mcds__lmdb_clock_agree(struct mcds__lmdb_work *work)
     assert(!file->clock.fixed && work->requests == 0);
     struct mcds__lmdb_clock_record record = {.offset_ns = file->clock.offset_ns};
     uint8_t bytes[MCDS__LMDB_CLOCK_BYTES];
-    bool taken;
-    int code = take_offset(file, work->txn, &taken);
-    file->clock.fixed = taken;
-    if (code != 0 || taken)
+    int code = take_offset(file, work->txn, &file->clock.fixed);
+    if (code != 0 || file->clock.fixed)
         return code;
     memcpy(record.boot, file->clock.boot, sizeof record.boot);
     mcds__lmdb_clock_write(&record, bytes);

@@ -73,7 +73,7 @@ int mcds__lmdb_entry_get(MDB_txn *txn, unsigned root, const char *name, mcds_byt
     MDB_val data = {0, NULL};
     int code = mdb_get(txn, root, &at, &data);
     *out = (mcds_bytes){data.mv_data, data.mv_size};
-    return code;
+    return code == MDB_NOTFOUND ? 0 : code;
 }
 
 int mcds__lmdb_entry_put(MDB_txn *txn, unsigned root, const char *name, const void *bytes,

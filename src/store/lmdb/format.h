@@ -69,7 +69,8 @@ static inline uint64_t mcds__eight_bytes(const uint8_t *at)
     return bytes;
 }
 
-/* Read or write an entry of the unnamed database, whose handle is `root`. 0 or a code of LMDB. */
+/* Read or write an entry of the unnamed database, whose handle is `root`. 0 or a code of LMDB.
+ * If there is no such entry, out->data is NULL and out->length 0. */
 int mcds__lmdb_entry_get(struct MDB_txn *txn, unsigned root, const char *name, mcds_bytes *out);
 int mcds__lmdb_entry_put(struct MDB_txn *txn, unsigned root, const char *name,
                          const void *bytes, size_t length);

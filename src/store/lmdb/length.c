@@ -188,11 +188,13 @@ static bool lmdb_length_is_whole(int descriptor, struct mcds__lmdb_meta *meta, u
     struct stat status;
     struct mcds__lmdb_meta after;
     for (int i = 0; i < LOOKS_MAX; i++) {
+        *meta = (struct mcds__lmdb_meta){.page_size = 0};
+        bool is_read = mcds__lmdb_read_meta(descriptor, meta);
+        /* Now the length: LMDB writes a meta page after the pages to which it refers. */
         if (fstat(descriptor, &status) != 0)
             return true; /* LMDB reports what it is */
         *size = (uint64_t)status.st_size;
-        *meta = (struct mcds__lmdb_meta){.page_size = 0};
-        if (!mcds__lmdb_read_meta(descriptor, meta))
+        if (!is_read)
             return meta->page_size == 0 || !has_mark(descriptor); /* likewise */
         if (*size / meta->page_size > meta->last_page || has_trees(descriptor, *size, meta))
             return true;

@@ -16,8 +16,7 @@
 #define MAP_BEGIN (UINT64_C(16) << 20)
 #define DATABASES_MAX 4
 #define OPEN_TRIES_MAX 10
-#define EMPTY_PAGES_MAX                                                                        \
-    8 /* of a file that a process began to create and did not finish; a longer one is torn */
+#define EMPTY_PAGES_MAX 8 /* of a file whose creation was not finished; a longer one is torn */
 #define TORN_LOOKS 20
 #define OPEN_PAUSE_NS (5 * NS_PER_MS)
 #define MAKE_WAIT_NS (10 * NS_PER_S) /* for other processes that create the file */
@@ -103,10 +102,8 @@ static int read_format(struct mcds__lmdb_file *file, const mcds_env *env, MDB_tx
     file->page_size = stat.ms_psize;
     *content = stat.ms_entries == 0 ? EMPTY : FOREIGN;
     code = mcds__lmdb_entry_get(txn, file->root, "mcds", &bytes);
-    if (code != 0)
-        return code == MDB_NOTFOUND ? 0 : code;
-    if (!mcds__lmdb_format_read(bytes, &format))
-        return 0;
+    if (code != 0 || !mcds__lmdb_format_read(bytes, &format))
+        return code;
     *content = OURS;
     *version = format.version;
     file->identity = format.identity;
@@ -236,6 +233,20 @@ static int check_format(struct mcds__lmdb_file *file, const mcds_env *env)
                          version, MCDS__LMDB_VERSION);
 }
 
+/* Whether the lock file counts no transactions of a file that has some: the first process sets
+ * the number while others wait, and if it is killed before that, they use the lock file as it
+ * is. Only a process that opens the file alone sets the number again. */
+static bool has_unfinished_lock(MDB_env *env)
+{
+    MDB_txn *txn;
+    MDB_envinfo info;
+    if (mdb_env_info(env, &info) != 0 || mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) != 0)
+        return false; /* the next transaction reports it */
+    bool counts_none = info.me_last_txnid > 0 && mdb_txn_id(txn) == 0;
+    mdb_txn_abort(txn);
+    return counts_none;
+}
+
 static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
 {
     assert(file->env == NULL);
@@ -254,6 +265,8 @@ static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
     if (code == 0)
         code = mdb_env_open(file->env, file->snapshot >= 0 ? snapshot : file->path,
                             MDB_NOSUBDIR | MDB_NOTLS | flags, 0600);
+    if (code == 0 && has_unfinished_lock(file->env))
+        code = EAGAIN;
     if (code != 0) {
         mdb_env_close(file->env);
         file->env = NULL;
@@ -261,17 +274,18 @@ static int open_env_once(struct mcds__lmdb_file *file, unsigned flags)
     return code;
 }
 
-/* LMDB documents that opening may fail while another process opens or closes the file. */
+/* LMDB documents that opening may fail while another process opens or closes the file. The
+ * pauses are random and become longer, so that one of many processes is alone in the end. */
 static int open_env(struct mcds__lmdb_file *file, const mcds_env *env)
 {
-    int code = 0;
-    for (int i = 0; i < OPEN_TRIES_MAX; i++) {
-        code = open_env_once(file, file->read_only ? MDB_RDONLY : 0);
-        if (code != EAGAIN && code != EINTR && code != EBUSY && code != EINVAL)
-            break;
-        mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + OPEN_PAUSE_NS);
+    for (uint64_t i = 1;; i++) {
+        int code = open_env_once(file, file->read_only ? MDB_RDONLY : 0);
+        bool may_pass = code == EAGAIN || code == EINTR || code == EBUSY || code == EINVAL;
+        if (!may_pass || i == OPEN_TRIES_MAX)
+            return code;
+        uint64_t pause_ns = mcds__random_u64(env) % (i * 2 * OPEN_PAUSE_NS);
+        mcds__sleep_until_ns(env, mcds__monotonic_ns(env) + (int64_t)pause_ns);
     }
-    return code;
 }
 
 /* LMDB's magic number comes first; a file that was allocated and not yet opened is all zero. */

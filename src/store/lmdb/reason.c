@@ -113,60 +113,54 @@ int mcds__lmdb_fail_absent(const char *path)
     return fail_directory(path, ABSENT);
 }
 
-/* For the reasons that a transaction fails for too. */
-static int fail_otherwise(const char *path, int code)
-{
-    const mcds_reason *why = mcds__lmdb_reason(code);
-    const mcds_error error = {.result = MCDS_IO,
-                              .cause = why->cause,
-                              .os_error = code > 0 ? code : 0,
-                              .noun = "store",
-                              .peer = path};
-    return mcds__fail_saying(&error, "%s",
-                             why->cause == MCDS_CAUSE_OTHER ? mdb_strerror(code) : why->text);
-}
+/* What fails an opening, with the way out; other codes fail a transaction likewise. */
+static const struct opening_failure {
+    int code;
+    mcds_cause cause;
+    const char *text;
+} opening_failures[] = {
+    {EROFS, MCDS_CAUSE_READ_ONLY,
+     "it does not exist and its disk is read-only; give a path on another disk"},
+    {MDB_INVALID, MCDS_CAUSE_WRONG_FILE,
+     "it is not an LMDB file; give another path, or move the file away"},
+    {MDB_VERSION_MISMATCH, MCDS_CAUSE_OTHER_VERSION,
+     "it was written by another version of LMDB; give another path, or use the mcds that wrote "
+     "it"},
+    {ENOSPC, MCDS_CAUSE_DISK_FULL, "no room on the disk for it; make room"},
+    {EDQUOT, MCDS_CAUSE_DISK_FULL, "no room on the disk for it; make room"},
+    {EFBIG, MCDS_CAUSE_FILE_LIMIT,
+     "it would pass the limit for file sizes of this process (ulimit -f); raise it"},
+    {EAGAIN, MCDS_CAUSE_FILE_IN_USE,
+     "a program was killed while it opened it, and others have it open; end all that use it, "
+     "then open it again"},
+    {EMFILE, MCDS_CAUSE_NO_DESCRIPTORS,
+     "it cannot be opened: this process has too many files open (ulimit -n); close some, or "
+     "raise the limit"},
+    {ENFILE, MCDS_CAUSE_NO_DESCRIPTORS,
+     "it cannot be opened: this system has too many files open (ulimit -n); close some, or "
+     "raise the limit"},
+    {ENOMEM, MCDS_CAUSE_NO_MEMORY,
+     "no memory, or no address space (ulimit -v), for it; raise the limit"},
+};
 
 int mcds__lmdb_fail_open(const char *path, int code)
 {
-    switch (code) {
-    case ENOENT:
-    case ENOTDIR:
-    case EISDIR:
+    if (code == ENOENT || code == ENOTDIR || code == EISDIR)
         return fail_directory(path, code);
-    case EACCES:
-    case EPERM:
+    if (code == EACCES || code == EPERM)
         return fail_permission(path, code);
-    case EROFS:
-        return mcds__fail_file(MCDS_IO, READ_ONLY, path, code,
-                               "it does not exist and its disk is read-only; give a path on "
-                               "another disk");
-    case MDB_INVALID:
-        return mcds__fail_file(
-            MCDS_IO, WRONG_FILE, path, code,
-            "it is not an LMDB file; give another path, or move the file away");
-    case MDB_VERSION_MISMATCH:
-        return mcds__fail_file(MCDS_IO, OTHER_VERSION, path, code,
-                               "it was written by another version of LMDB; give another path, "
-                               "or use the mcds that wrote it");
-    case ENOSPC:
-    case EDQUOT:
-        return mcds__fail_file(MCDS_IO, DISK_FULL, path, code,
-                               "no room on the disk for it; make room");
-    case EFBIG:
-        return mcds__fail_file(
-            MCDS_IO, FILE_LIMIT, path, code,
-            "it would pass the limit for file sizes of this process (ulimit -f); raise it");
-    case EMFILE:
-    case ENFILE:
-        return mcds__fail_file(MCDS_NO_MEMORY, NO_DESCRIPTORS, path, code,
-                               "it cannot be opened: this %s has too many files open (ulimit "
-                               "-n); close some, or raise the limit",
-                               code == EMFILE ? "process" : "system");
-    case ENOMEM:
-        return mcds__fail_file(
-            MCDS_NO_MEMORY, NO_MEMORY, path, code,
-            "no memory, or no address space (ulimit -v), for it; raise the limit");
-    default:
-        return fail_otherwise(path, code);
-    }
+    const mcds_reason *why = mcds__lmdb_reason(code);
+    bool is_other = why->cause == MCDS_CAUSE_OTHER;
+    struct opening_failure failure = {code, why->cause,
+                                      is_other ? mdb_strerror(code) : why->text};
+    for (size_t i = 0; i < sizeof opening_failures / sizeof opening_failures[0]; i++)
+        if (opening_failures[i].code == code)
+            failure = opening_failures[i];
+    bool is_limit = code == EMFILE || code == ENFILE || code == ENOMEM;
+    const mcds_error error = {.result = is_limit ? MCDS_NO_MEMORY : MCDS_IO,
+                              .cause = failure.cause,
+                              .os_error = code > 0 ? code : 0,
+                              .noun = "store",
+                              .peer = path};
+    return mcds__fail_saying(&error, "%s", failure.text);
 }

@@ -66,10 +66,8 @@ int mcds__lmdb_cas_load(struct mcds__lmdb_work *work)
     assert(work->requests == 0 && !work->changed);
     mcds_bytes bytes;
     int code = mcds__lmdb_entry_get(work->txn, work->file->root, "cas", &bytes);
-    if (code == MDB_NOTFOUND || (code == 0 && !mcds__lmdb_cas_read(bytes, &work->cas)))
-        return MDB_CORRUPTED;
-    if (code != 0)
-        return code;
+    if (code != 0 || !mcds__lmdb_cas_read(bytes, &work->cas))
+        return code != 0 ? code : MDB_CORRUPTED;
     /* After a crash of the system, a file written with sync=async may have an older counter,
      * but never an older reservation. */
     if (!work->file->cas_joined && work->cas.next < work->cas.reserved)

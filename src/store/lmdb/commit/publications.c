@@ -133,8 +133,8 @@ static bool read_commit_id(struct mcds__lmdb_file *file, MDB_txn *txn, uint64_t 
     mcds_bytes bytes;
     *commit_id = 0;
     int code = mcds__lmdb_entry_get(txn, file->root, COMMIT_ID, &bytes);
-    bool fine = code == MDB_NOTFOUND || (code == 0 && bytes.length == sizeof *commit_id);
-    if (code == 0 && fine)
+    bool fine = code == 0 && (bytes.data == NULL || bytes.length == sizeof *commit_id);
+    if (fine && bytes.data != NULL)
         memcpy(commit_id, bytes.data, sizeof *commit_id);
     /* The dead process may not have synced it. */
     return fine && mdb_env_sync(file->env, 1) == 0;
