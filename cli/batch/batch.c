@@ -29,9 +29,10 @@ static const char *why_not(const struct command *command)
 {
     if (is_given(command, OPTION_HELP) || is_given(command, OPTION_VERSION))
         return "help does not answer with one line; ask for it outside of the batch";
-    for (int id = OPTION_STORE; id <= OPTION_QUIET; id++)
+    for (int id = OPTION_STORE; id <= OPTION_COLOR; id++)
         if (is_given(command, (enum option_id)id))
-            return "-s, -N, --timeout, --json and -q belong before 'batch' and apply to all "
+            return "-s, -N, --timeout, --json, -q and --color belong before 'batch' and apply "
+                   "to all "
                    "lines";
     if (command->program != NULL)
         return "a lock cannot run a command inside of a batch; run 'mcds lock' by itself";

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "io/exit.h"
 #include "io/report.h"
@@ -15,7 +14,6 @@
 #include "table/nouns.h"
 
 #define CHUNK 256
-#define COLUMNS 5
 
 struct row {
     struct command command;
@@ -26,7 +24,6 @@ struct row {
 
 struct look {
     struct session *session;
-    struct output output; /* on a terminal into memory, to be aligned */
     mcds_pipeline *pipeline;
     struct row rows[CHUNK];
     int status;
@@ -122,7 +119,7 @@ static void print_holder(struct output *output, const struct row *row)
 
 static void print_row(struct look *look, struct row *row)
 {
-    struct output *output = &look->output;
+    struct output *output = &look->session->output;
     output_begin(output);
     output_text(output, "noun", row->command.noun->word, SHOWN);
     output_name(output, "name", row->command.arguments[0], SHOWN);
@@ -148,57 +145,12 @@ static void look_at_chunk(struct look *look, const struct command *command,
         print_row(look, &look->rows[i]);
 }
 
-/* Characters of UTF-8. */
-static size_t width_of(const char *text, size_t length)
-{
-    size_t width = 0;
-    for (size_t i = 0; i < length; i++)
-        width += ((unsigned char)text[i] & 0xc0) != 0x80;
-    return width;
-}
-
-/* Prints lines of fields with tabs between them in columns, the numbers on the right. */
-static void print_aligned(const char *text)
-{
-    size_t widths[COLUMNS] = {0};
-    size_t column = 0;
-    for (const char *at = text; *at != '\0'; column = *at == '\n' ? 0 : column + 1, at++) {
-        size_t length = strcspn(at, "\t\n");
-        size_t width = width_of(at, length);
-        widths[column] = width > widths[column] ? width : widths[column];
-        at += length;
-    }
-    column = 0;
-    for (const char *at = text; *at != '\0'; at++) {
-        size_t length = strcspn(at, "\t\n");
-        int pad = (int)(widths[column] - width_of(at, length));
-        bool is_number = column == 2 || column == 3;
-        bool is_last = at[length] == '\n';
-        output_print("%*s%.*s%*s%s", is_number ? pad : 0, "", (int)length, at,
-                     is_number || is_last ? 0 : pad, "", is_last ? "\n" : "  ");
-        column = is_last ? 0 : column + 1;
-        at += length;
-    }
-}
-
 static int print_all(struct look *look, const struct command *command,
                      const struct listing *listing)
 {
-    bool is_aligned = isatty(STDOUT_FILENO) && !look->output.json;
-    char *text = NULL;
-    size_t length = 0;
-    if (is_aligned)
-        look->output.file = open_memstream(&text, &length);
-    if (look->output.file == NULL)
-        return STATUS_INTERNAL;
-    if (is_aligned)
-        (void)fputs("noun\tname\tsize\tleft\tholder\n", look->output.file);
-    for (size_t i = 0; i < listing->count && output_is_fine(&look->output); i += CHUNK)
+    for (size_t i = 0; i < listing->count && output_is_fine(&look->session->output); i += CHUNK)
         look_at_chunk(look, command, &listing->found[i],
                       listing->count - i < CHUNK ? listing->count - i : CHUNK);
-    if (is_aligned && fclose(look->output.file) == 0)
-        print_aligned(text);
-    free(text);
     return look->status;
 }
 
@@ -212,7 +164,6 @@ int look_at_all(struct session *session, const struct command *command,
     if (look != NULL &&
         mcds_pipeline_open(session->store, &depth, &look->pipeline) == MCDS_OK) {
         look->session = session;
-        look->output = session->output;
         status = print_all(look, command, listing);
     }
     if (status == STATUS_INTERNAL)

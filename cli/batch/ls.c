@@ -13,6 +13,7 @@
 struct visit {
     struct session *session;
     const char *wanted;
+    const struct noun *noun; /* NULL: of all */
     bool is_out_of_memory;
     struct listing listing;
 };
@@ -29,7 +30,8 @@ static bool see_listed(void *context, const mcds_listed *listed)
 {
     struct visit *visit = context;
     const struct noun *noun = find_noun(visit->session->nouns, listed->noun);
-    if (noun == NULL || !is_wanted(visit->wanted, listed->name))
+    bool is_other = visit->noun != NULL && noun != visit->noun;
+    if (noun == NULL || is_other || !is_wanted(visit->wanted, listed->name))
         return true;
     visit->is_out_of_memory = !listing_keep(&visit->listing, noun, 0, listed->name);
     return !visit->is_out_of_memory;
@@ -55,13 +57,32 @@ static int refuse(struct session *session, const struct command *command, int re
     return status_of(result);
 }
 
+/* Finds the noun of --noun. Returns 0, or with the sentence printed the exit code. */
+static int find_wanted(struct session *session, const struct command *command,
+                       const struct noun **noun_out)
+{
+    const char *word = command->options[OPTION_NOUN].text;
+    char sentence[SENTENCE_MAX];
+    *noun_out = word != NULL ? find_noun(session->nouns, word) : NULL;
+    if (word == NULL || (*noun_out != NULL && (*noun_out)->open != NULL))
+        return STATUS_DONE;
+    (void)snprintf(sentence, sizeof sentence,
+                   "ls: --noun %.60s: no structure; 'mcds help' lists them", word);
+    report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID", sentence);
+    return STATUS_USAGE;
+}
+
 int ls_run(struct session *session, const struct command *command)
 {
-    int status = session_open_store(session);
+    const struct noun *noun = NULL;
+    int status = find_wanted(session, command, &noun);
+    if (status == STATUS_DONE)
+        status = session_open_store(session);
     if (status != STATUS_DONE)
         return status;
     struct visit visit = {
         .session = session,
+        .noun = noun,
         .wanted = command->arguments[0] != NULL ? command->arguments[0] : "",
     };
     int result = mcds_scan(session->store, see_listed, &visit);

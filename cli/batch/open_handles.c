@@ -148,7 +148,7 @@ static bool has_same_shape(const struct opened *opened, const struct command *co
     for (int id = 0; id < OPTION_COUNT; id++) {
         const struct value *a = &opened->options[id];
         const struct value *b = &command->options[id];
-        if ((command->noun->shape & BIT(id)) != 0 &&
+        if (is_among(command->noun->shape, id) &&
             (a->given != b->given || (a->given && a->number != b->number)))
             return false;
     }

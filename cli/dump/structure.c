@@ -64,7 +64,7 @@ bool structure_option(const struct command *structure, int *id, char out[OPTION_
 static int find_option(const struct noun *noun, const char *word, size_t length)
 {
     for (int id = 0; id < OPTION_COUNT; id++)
-        if ((noun->shape & BIT(id)) != 0 && strlen(options[id].word) == length &&
+        if (is_among(noun->shape, id) && strlen(options[id].word) == length &&
             memcmp(options[id].word, word, length) == 0)
             return id;
     return -1;

@@ -11,7 +11,7 @@
 static void print_options_of(uint64_t which)
 {
     for (int id = 0; id < OPTION_COUNT; id++)
-        if ((which & BIT(id)) != 0)
+        if (is_among(which, id))
             output_print("--%s ", options[id].word);
 }
 
@@ -132,12 +132,12 @@ static void print_fish(const struct noun *nouns)
                 strncat(condition, verb->word, 20);
             }
             for (int id = 0; id < OPTION_COUNT; id++)
-                if ((verb->options & BIT(id)) != 0)
+                if (is_among(verb->options, id))
                     print_fish_option(condition, &options[id]);
         }
     }
     for (int id = 0; id < OPTION_COUNT; id++)
-        if ((OPTIONS_GLOBAL & BIT(id)) != 0)
+        if (is_among(OPTIONS_GLOBAL, id))
             print_fish_option("true", &options[id]);
 }
 

@@ -63,7 +63,7 @@ static void print_parameter(const struct parameter *parameter)
 static void print_options(uint64_t which)
 {
     for (int id = 0; id < OPTION_COUNT; id++)
-        if ((which & BIT(id)) != 0)
+        if (is_among(which, id))
             print_parameter(&options[id]);
 }
 

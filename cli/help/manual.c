@@ -61,7 +61,7 @@ static void print_parameters(const struct parameter *const *arguments, uint64_t 
     for (; *arguments != NULL; arguments++)
         print_item(*arguments);
     for (int id = 0; id < OPTION_COUNT; id++)
-        if ((which & BIT(id)) != 0)
+        if (is_among(which, id))
             print_item(&options[id]);
     output_print(".El\n");
 }

@@ -75,17 +75,29 @@ static void put_base64(const struct output *output, mcds_bytes bytes)
     }
 }
 
+static bool is_all_ascii(mcds_bytes bytes)
+{
+    const unsigned char *at = bytes.data;
+    size_t i = 0;
+    while (i < bytes.length && at[i] < 0x80)
+        i++;
+    return i == bytes.length;
+}
+
 static void put_plain(const struct output *output, mcds_bytes bytes)
 {
     const char *text = bytes.data;
-    if (output->raw || !needs_quotes(text, bytes.length)) {
+    bool is_strange = output->ascii && !is_all_ascii(bytes);
+    if (output->raw || (!is_strange && !needs_quotes(text, bytes.length))) {
         (void)fwrite(text, 1, bytes.length, output->file);
         return;
     }
     put(output, "$'");
     for (size_t i = 0, taken; i < bytes.length; i += taken) {
         char quoted[QUOTED_CAPACITY];
-        size_t length = quote_next(text + i, bytes.length - i, quoted, &taken);
+        size_t length = output->ascii
+                            ? quote_next_ascii(text + i, bytes.length - i, quoted, &taken)
+                            : quote_next(text + i, bytes.length - i, quoted, &taken);
         (void)fwrite(quoted, 1, length, output->file);
     }
     put(output, "'");
@@ -202,6 +214,8 @@ void output_end(struct output *output)
         put(output, output->in_one_line ? "}" : "}\n");
     else if (output->fields > 0 && !output->in_one_line)
         put(output, "\n");
+    if (output->columns != NULL && output->fields > 0)
+        columns_take(output->columns);
     if (output->error == 0 && ferror(output->file) != 0)
         output->error = errno;
 }
@@ -302,7 +316,7 @@ bool output_flush(struct output *output)
 
 bool output_is_fine(const struct output *output)
 {
-    return ferror(output->file) == 0;
+    return ferror(output->file) == 0 && (output->columns == NULL || ferror(stdout) == 0);
 }
 
 bool output_is_read(void)

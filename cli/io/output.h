@@ -7,9 +7,12 @@
 #include <stdio.h>
 
 #include "mcds.h"
+#include "terminal/columns.h"
 
 struct output {
-    FILE *file; /* standard output, or memory */
+    FILE *file;              /* standard output, or memory */
+    struct columns *columns; /* that align the lines on a terminal, or NULL; `file` is theirs */
+    bool ascii; /* plain output has no other characters: the terminal cannot show them */
     bool json;
     bool quiet;
     bool raw;           /* plain output quotes nothing */

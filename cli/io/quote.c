@@ -90,3 +90,13 @@ size_t quote_next(const char *text, size_t there, char out[QUOTED_CAPACITY], siz
                                    (unsigned char)text[i]);
     return length;
 }
+
+size_t quote_next_ascii(const char *text, size_t there, char out[QUOTED_CAPACITY],
+                        size_t *taken)
+{
+    unsigned char byte = (unsigned char)text[0];
+    if (byte < 0x80)
+        return quote_next(text, there, out, taken);
+    *taken = 1;
+    return (size_t)snprintf(out, QUOTED_CAPACITY, "\\x%02x", byte);
+}

@@ -23,5 +23,8 @@ bool needs_quotes(const char *text, size_t length);
 /* Writes the next character or byte as it is quoted within $'...'. Returns the length of the
  * quoted form, and in *taken the number of bytes that it represents. */
 size_t quote_next(const char *text, size_t there, char out[QUOTED_CAPACITY], size_t *taken);
+/* The same, with every byte that is not ASCII as \xHH. */
+size_t quote_next_ascii(const char *text, size_t there, char out[QUOTED_CAPACITY],
+                        size_t *taken);
 
 #endif

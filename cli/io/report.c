@@ -21,7 +21,8 @@ static void print_head(struct output *output, const struct command *command)
     if (command->verb != NULL && command->verb->word[0] != '\0')
         output_text(output, "verb", command->verb->word, HIDDEN);
     if (command->arguments[0] != NULL)
-        output_name(output, "name", command->arguments[0], HIDDEN);
+        output_name(output, "name", command->arguments[0],
+                    output->columns != NULL && command->is_of_several ? SHOWN : HIDDEN);
 }
 
 /* The element of which a sentence or object is, where several were typed; "" for a name. */

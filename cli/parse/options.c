@@ -98,6 +98,21 @@ static uint64_t hash_of(const char *text)
     return hash;
 }
 
+static bool read_choice(struct reader *reader, const struct parameter *option,
+                        const char *called, const char *text, struct value *value)
+{
+    char those[USAGE_MAX] = "";
+    size_t length = 0;
+    for (size_t i = 0; option->choices[i] != NULL; i++) {
+        value->number = i;
+        if (strcmp(text, option->choices[i]) == 0)
+            return true;
+        length += (size_t)snprintf(those + length, sizeof those - length, "%s%s",
+                                   length > 0 ? ", " : "", option->choices[i]);
+    }
+    return reader_wrong(reader, "%s %.60s: not one of %s", called, text, those);
+}
+
 static bool read_value(struct reader *reader, const struct parameter *option,
                        const char *called, const char *text, struct value *value)
 {
@@ -112,6 +127,8 @@ static bool read_value(struct reader *reader, const struct parameter *option,
                                 option->max);
         return true;
     }
+    if (option->kind == KIND_CHOICE)
+        return read_choice(reader, option, called, text, value);
     if (option->kind == KIND_MOMENT)
         return read_moment(reader, option, called, text, value);
     bool fine = option->kind == KIND_DURATION ? parse_duration(text, &value->number)
@@ -130,7 +147,7 @@ static int find_letter(const struct command *command, char letter)
 {
     uint64_t allowed = allowed_options(command);
     for (int id = 0; id < OPTION_COUNT; id++)
-        if ((allowed & BIT(id)) != 0 && options[id].letter == letter)
+        if (is_among(allowed, id) && options[id].letter == letter)
             return id;
     return -1;
 }
@@ -139,7 +156,7 @@ static int find_word(const struct command *command, const char *word, size_t len
 {
     uint64_t allowed = allowed_options(command);
     for (int id = 0; id < OPTION_COUNT; id++)
-        if ((allowed & BIT(id)) != 0 && strlen(options[id].word) == length &&
+        if (is_among(allowed, id) && strlen(options[id].word) == length &&
             memcmp(options[id].word, word, length) == 0)
             return id;
     return -1;

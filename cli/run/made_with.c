@@ -9,7 +9,7 @@ bool takes_as_made(const struct command *command)
         return false;
     uint64_t kept = noun->shape & ~BIT(OPTION_DATABASE);
     for (int id = 0; id < OPTION_COUNT; id++)
-        if ((kept & BIT(id)) != 0 && command->options[id].given)
+        if (is_among(kept, id) && command->options[id].given)
             return false;
     return true;
 }

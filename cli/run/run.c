@@ -1,6 +1,8 @@
 /* Executes one command: by its own function, or as one or many operations of a structure. */
 #include "run/run.h"
 
+#include <unistd.h>
+
 #include "batch/several.h"
 #include "io/exit.h"
 #include "run/stdin_feed.h"
@@ -19,7 +21,16 @@ static bool is_heard(struct session *session, const struct command *command)
     return !prints || output_may_begin(&session->output);
 }
 
-int run_command(struct session *session, const struct command *command)
+/* Whether there are lines to align. Several results have a line each. */
+static bool has_columns(const struct session *session, const struct command *command)
+{
+    const struct verb *verb = command->verb;
+    bool is_one = takes_each(verb) && command->element_count <= 1;
+    bool is_short = is_among(verb->options, OPTION_LONG) && !is_given(command, OPTION_LONG);
+    return verb->columns != NULL && !session->output.json && !is_one && !is_short;
+}
+
+static int run_plainly(struct session *session, const struct command *command)
 {
     const struct verb *verb = command->verb;
     if (!is_heard(session, command))
@@ -38,5 +49,26 @@ int run_command(struct session *session, const struct command *command)
     if (status == STATUS_DONE && session_is_private(session))
         complain(&session->output, "only this command sees a memory: store, which is gone when "
                                    "it ends; 'batch' runs several commands on one");
+    return status;
+}
+
+int run_command(struct session *session, const struct command *command)
+{
+    struct output *output = &session->output;
+    FILE *file = output->file;
+    struct terminal terminal;
+    struct columns columns;
+    terminal_look(&terminal, STDOUT_FILENO,
+                  (enum when)number_of(command, OPTION_COLOR, WHEN_AUTO));
+    if (!terminal.is_there || !has_columns(session, command) ||
+        !columns_open(&columns, command->verb->columns, &terminal))
+        return run_plainly(session, command);
+    output->file = columns.memory;
+    output->columns = &columns;
+    output->ascii = !terminal.has_utf8;
+    int status = run_plainly(session, command);
+    columns_close(&columns);
+    output->file = file;
+    output->columns = NULL;
     return status;
 }

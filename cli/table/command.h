@@ -17,9 +17,11 @@ enum option_id {
     OPTION_TIMEOUT,
     OPTION_JSON,
     OPTION_QUIET,
+    OPTION_COLOR,
     OPTION_HELP,
     OPTION_VERSION,
-    OPTION_SIGNED,
+    OPTION_GLOBALS, /* the number of those above, which every command takes anywhere before -- */
+    OPTION_SIGNED = OPTION_GLOBALS,
     OPTION_PLAIN,
     OPTION_STRIPES,
     OPTION_EXACT,
@@ -69,18 +71,22 @@ enum option_id {
     OPTION_ALL,
     OPTION_YES,
     OPTION_LONG,
+    OPTION_NOUN,
     OPTION_OUTPUT,
     OPTION_REPLACE,
     OPTION_RESUME,
     OPTION_COUNT
 };
 
-#define BIT(id) (UINT64_C(1) << (id))
+/* An option in a mask of options. The global ones share a bit. */
+#define BIT(id) (UINT64_C(1) << ((id)-OPTION_GLOBALS))
+#define OPTIONS_GLOBAL (UINT64_C(1) << 63)
 
 enum kind {
     KIND_FLAG,
     KIND_TEXT,
     KIND_NAME,     /* 1 to 1024 bytes */
+    KIND_CHOICE,   /* one of `choices`; its number is the index */
     KIND_NUMBER,   /* min to max */
     KIND_DELTA,    /* signed; its magnitude is at most max */
     KIND_DURATION, /* min to max, in ms */
@@ -100,6 +106,7 @@ struct parameter {
     const char *word; /* of an option */
     const char *placeholder;
     enum kind kind;
+    const char *const *choices; /* of KIND_CHOICE, ended by NULL */
     uint64_t min;
     uint64_t max;
     const char *help;
@@ -208,6 +215,8 @@ struct verb {
     const char
         *done; /* participle, "added": for the result of a feed and for an ambiguous result */
     const char *help;
+    /* Of its lines on a terminal; NULL: they are not aligned. */
+    const struct column *columns;
 };
 
 struct noun {
@@ -222,6 +231,12 @@ struct noun {
     /* Returns a sentence if a parsed command is not valid, or NULL. */
     const char *(*why_not)(const struct command *command);
 };
+
+/* Whether the mask has the option. */
+static inline bool is_among(uint64_t mask, int id)
+{
+    return (mask & (id < OPTION_GLOBALS ? OPTIONS_GLOBAL : BIT(id))) != 0;
+}
 
 static inline bool is_given(const struct command *command, enum option_id id)
 {

@@ -20,6 +20,13 @@
 #define VIEWS (BIT(OPTION_DATABASE) | BIT(OPTION_FLUSH))
 #define FORM (BIT(OPTION_BAG) | BIT(OPTION_LIST))
 #define RAW BIT(OPTION_RAW_LINES)
+
+/* Of several names. */
+static const struct column number_columns[] = {
+    {.title = "name"}, {.title = "number", .is_number = true}, {.is_end = true}};
+static const struct column entry_columns[] = {
+    {.title = "key", .ink = INK_NOUN}, {.title = "value"}, {.is_end = true}};
+
 #define DROP                                                                                   \
     .word = "drop", .erases = true, .arguments = takes_name, .overlap = OVERLAP_NEVER,         \
     .print = print_dropped, .done = "dropped"
@@ -41,6 +48,7 @@ static const struct verb counter_verbs[] = {
      .options = STRIPES | EXACT,
      .overlap = OVERLAP_FREELY,
      .start = counter_get,
+     .columns = number_columns,
      .print = counter_print_get,
      .help = "Print the value."},
     {.word = "take",
@@ -96,6 +104,7 @@ static const struct verb visitors_verbs[] = {
      .options = PERIOD | BIT(OPTION_CLOSED),
      .overlap = OVERLAP_FREELY,
      .start = visitors_get,
+     .columns = number_columns,
      .print = visitors_print_get,
      .help = "Print the number of visitors in the current period."},
     {.word = "estimate",
@@ -103,6 +112,7 @@ static const struct verb visitors_verbs[] = {
      .options = PERIOD,
      .overlap = OVERLAP_FREELY,
      .start = visitors_get,
+     .columns = number_columns,
      .print = visitors_print_estimate,
      .help = "Print an estimate of the number of visitors within one period before now."},
     {DROP, .options = PERIOD, .start = visitors_drop,
@@ -128,6 +138,7 @@ static const struct verb online_verbs[] = {
      .options = WINDOW,
      .overlap = OVERLAP_FREELY,
      .start = online_count,
+     .columns = number_columns,
      .print = online_print_count,
      .help = "Print the number of visitors with a beat in the window, the N buckets before "
              "now. Each visitor counts once."},
@@ -271,6 +282,7 @@ static const struct verb table_verbs[] = {
      .overlap = OVERLAP_NEVER,
      .is_many = true,
      .start = table_scan,
+     .columns = entry_columns,
      .print = table_print_scan,
      .has_more = table_has_more,
      .help = "Print all entries in no order, one per line: KEY, a tab, the value. When --limit "

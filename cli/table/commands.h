@@ -8,11 +8,6 @@
 extern const struct noun all_nouns[];                /* ended by word NULL */
 extern const struct parameter options[OPTION_COUNT]; /* indexed by option_id */
 
-/* The options that every command accepts, anywhere before --. */
-#define OPTIONS_GLOBAL                                                                         \
-    (BIT(OPTION_STORE) | BIT(OPTION_NAMESPACE) | BIT(OPTION_TIMEOUT) | BIT(OPTION_JSON) |      \
-     BIT(OPTION_QUIET) | BIT(OPTION_HELP) | BIT(OPTION_VERSION))
-
 /* NULL when there is none. */
 const struct noun *find_noun(const struct noun *nouns, const char *word);
 const struct verb *find_verb(const struct noun *noun, const char *word);

@@ -26,6 +26,10 @@
         .letter = c, .word = w, .placeholder = p, .kind = KIND_NUMBER, .min = least,           \
         .max = most, .help = text                                                              \
     }
+#define CHOICE(w, p, words, text)                                                              \
+    {                                                                                          \
+        .word = w, .placeholder = p, .kind = KIND_CHOICE, .choices = words, .help = text       \
+    }
 #define MOMENT(w, text)                                                                        \
     {                                                                                          \
         .word = w, .placeholder = "WHEN", .kind = KIND_MOMENT, .help = text                    \
@@ -34,6 +38,8 @@
     {                                                                                          \
         .word = w, .placeholder = "ELEMENT", .kind = KIND_TEXT, .many = true, .help = text     \
     }
+
+static const char *const whens[] = {"auto", "always", "never", NULL};
 
 const struct parameter options[OPTION_COUNT] = {
     [OPTION_STORE] = TEXT(
@@ -49,6 +55,10 @@ const struct parameter options[OPTION_COUNT] = {
         'q', "quiet",
         "values only: no confirming words, and no sentence for exit codes 1 and "
         "75"),
+    [OPTION_COLOR] = CHOICE("color", "WHEN", whens,
+                            "colours and aligned columns: auto (on a terminal; no colours with "
+                            "$NO_COLOR or TERM=dumb), "
+                            "always, or never, which prints columns without colours"),
     [OPTION_HELP] = FLAG('h', "help", "help on the command before it"),
     [OPTION_VERSION] = FLAG('V', "version", "print the version"),
     [OPTION_SIGNED] = FLAG(NONE, "signed",
@@ -179,6 +189,7 @@ const struct parameter options[OPTION_COUNT] = {
         "also print the size of a counter (its value), visitors and online, and "
         "the seconds left and the holder of a lock; - where the structure does "
         "not keep it"),
+    [OPTION_NOUN] = TEXT(NONE, "noun", "NOUN", 0, "only structures of this noun"),
     [OPTION_OUTPUT] = TEXT(
         'o', "output", "FILE", 0,
         "write into FILE, which has its name only when the dump is whole and on the disk, and "

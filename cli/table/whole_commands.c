@@ -4,6 +4,17 @@
 #include "table/nouns.h"
 #include "table/parameters.h"
 
+static const struct column listing_columns[] = {
+    {.title = "noun", .ink = INK_NOUN},   {.title = "name"},
+    {.title = "size", .is_number = true}, {.title = "left", .is_number = true},
+    {.title = "holder", .ink = INK_GOOD}, {.is_end = true}};
+/* The severity, the subject, what is found and what to do. */
+static const struct column finding_columns[] = {{.ink = INK_NONE},
+                                                {.ink = INK_NOUN},
+                                                {.is_text = true},
+                                                {.is_text = true},
+                                                {.is_end = true}};
+
 const struct verb batch_verbs[] = {
     {.word = "",
      .arguments = takes_nothing,
@@ -19,8 +30,9 @@ const struct verb batch_verbs[] = {
 const struct verb ls_verbs[] = {
     {.word = "",
      .arguments = takes_pattern,
-     .options = BIT(OPTION_LONG),
+     .options = BIT(OPTION_LONG) | BIT(OPTION_NOUN),
      .run = ls_run,
+     .columns = listing_columns,
      .help =
          "Print noun, a tab and name of every structure in the namespace, sorted. Slow, and on "
          "memcached not complete. A name of more than 100 bytes is printed as ~ and a hash, "
@@ -93,6 +105,7 @@ const struct verb doctor_verbs[] = {
     {.word = "",
      .arguments = takes_nothing,
      .run = doctor_run,
+     .columns = finding_columns,
      .help = "Describe the store: which one is used and why, what it can do, and its problems. "
              "Exits with 1 when it finds a problem."},
     {.word = NULL},

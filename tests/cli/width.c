@@ -1,0 +1,49 @@
+/* The columns of a terminal that a text takes. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "terminal/width.h"
+
+static size_t width(const char *text)
+{
+    return text_width(text, strlen(text));
+}
+
+static void test_width(void **state)
+{
+    (void)state;
+    assert_int_equal(width(""), 0);
+    assert_int_equal(width("plain"), 5);
+    assert_int_equal(width("\xc3\xbc"), 1);                 /* u with two dots */
+    assert_int_equal(width("u\xcc\x88"), 1);                /* the same of two characters */
+    assert_int_equal(width("\xe6\x97\xa5\xe6\x9c\xac"), 4); /* Japan */
+    assert_int_equal(width("\xf0\x9f\x98\x80!"), 3);        /* a face */
+    assert_int_equal(width("\xe2\x86\x92"), 1);             /* an arrow */
+    assert_int_equal(width("\xff\xfe"), 2);                 /* no UTF-8 */
+    assert_int_equal(width("\xe6\x97"), 2);                 /* cut off */
+}
+
+static void test_fit(void **state)
+{
+    (void)state;
+    assert_int_equal(text_fit("plain", 5, 3), 3);
+    assert_int_equal(text_fit("plain", 5, 9), 5);
+    assert_int_equal(text_fit("plain", 5, 0), 0);
+    assert_int_equal(text_fit("\xe6\x97\xa5\xe6\x9c\xac", 6, 3), 3); /* no half character */
+    assert_int_equal(text_fit("\xe6\x97\xa5\xe6\x9c\xac", 6, 1), 0);
+    assert_int_equal(text_fit("u\xcc\x88x", 4, 1), 3); /* with what combines */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_width),
+        cmocka_unit_test(test_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
