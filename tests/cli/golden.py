@@ -1,8 +1,9 @@
 """Run each case and compare what it prints, and its exit code, with the files beside it.
 
 A case is cases/NAME.sh with NAME.out, NAME.err and NAME.exit. It runs under sh in an empty folder
-with an empty store of its own; `run ARGS` shows, runs and tells the exit code of one mcds. A
+with an empty store of its own; `run ARGS` shows, runs and prints the exit code of one mcds. A
 first line "# store: STORE" keeps a case from the other stores; what it prints is the same on all.
+A first line "# not with tsan: REASON" skips the case in a build with the thread sanitizer.
 """
 
 import argparse
@@ -27,13 +28,22 @@ set -u
 """
 
 
-def names(store, wanted):
+def has_thread_sanitizer(mcds):
+    with open(mcds, "rb") as program:
+        return b"__tsan_init" in program.read()
+
+
+def names(store, mcds, wanted):
+    tsan = has_thread_sanitizer(mcds)
     for file in sorted(os.listdir(CASES)):
         name, extension = os.path.splitext(file)
         if extension != ".sh" or (wanted and name not in wanted):
             continue
         with open(os.path.join(CASES, file), encoding="utf-8") as case:
             first = case.readline().strip()
+        if tsan and first.startswith("# not with tsan: "):
+            print(f"golden: {name} skipped: " + first.removeprefix("# not with tsan: "))
+            continue
         if not first.startswith("# store: ") or first == "# store: " + store:
             yield name
 
@@ -105,7 +115,7 @@ def main():
         print(f"golden: skipped: {arguments.store} is not installed")
         sys.exit(SKIPPED)
     failed = total = 0
-    for name in names(arguments.store, arguments.case):
+    for name in names(arguments.store, arguments.mcds, arguments.case):
         total += 1
         seen = run(name, arguments.store, os.path.abspath(arguments.mcds))
         if arguments.rewrite:

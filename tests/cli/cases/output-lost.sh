@@ -1,3 +1,4 @@
+# not with tsan: the thread sanitizer writes a file when it starts
 # The output is refused before a change where that can be known, else the sentence says that it was made.
 mcds counter add x 5
 mcds counter take x >/dev/full
