@@ -96,7 +96,7 @@ void lines_read(struct lines *lines)
         lines->begin = 0;
     }
     ssize_t got = -1;
-    struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+    struct pollfd input = {lines->fd, POLLIN, 0};
     while (poll(&input, 1, -1) < 0 && errno == EINTR) { /* a signal may have ended the input */
     }
     if (!make_room(lines))
