@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "batch/ring.h"
 #include "io/exit.h"
@@ -12,6 +13,7 @@
 #include "parse/shell_words.h"
 #include "table/commands.h"
 #include "table/nouns.h"
+#include "terminal/progress.h"
 
 #define WORDS_MAX 1024
 #define LINE_MAX_BYTES 16384
@@ -20,6 +22,7 @@ struct batch {
     struct session *session;
     struct ring *ring;
     struct lines lines;
+    struct progress progress;
     unsigned long line;
     int signal; /* that ended the input, or 0 */
 };
@@ -107,6 +110,7 @@ static void take_line(struct batch *batch, enum line kind, const char *line, siz
     batch->line++;
     if (kind == LINE_READY && !is_command(line, length))
         return;
+    progress_count(&batch->progress, 1);
     struct slot *slot = ring_next(batch->ring);
     slot->line = batch->line;
     char sentence[80];
@@ -161,7 +165,12 @@ int batch_run(struct session *session, const struct command *command)
     int status = ring_open(session, &batch.ring);
     if (status == STATUS_DONE) {
         interrupt_open();
+        progress_begin(&batch.progress, "commands", "carried out",
+                       progress_is_wanted(session->output.quiet, true) &&
+                           isatty(STDIN_FILENO) != 1);
+        progress_of_file(&batch.progress, STDIN_FILENO);
         take_lines(&batch);
+        progress_end(&batch.progress);
         const struct tally *tally = ring_tally(batch.ring);
         if (tally->doubtful_count > 0 || batch.signal != 0)
             tally_complain(tally, &session->output, batch.signal != 0 ? batch.line : 0);

@@ -12,6 +12,7 @@
 #include "io/report.h"
 #include "table/commands.h"
 #include "table/nouns.h"
+#include "terminal/progress.h"
 
 #define SHOWN_MAX 20 /* structures that the question names */
 
@@ -24,7 +25,8 @@ struct typed {
 struct removal {
     struct session *session;
     const struct command *command;
-    struct typed *typed;    /* by name; of equal names the first one typed comes first */
+    struct typed *typed; /* by name; of equal names the first one typed comes first */
+    struct progress progress;
     struct listing listing; /* each with the place of its name among those typed */
     bool is_out_of_memory;
 };
@@ -117,7 +119,7 @@ static bool is_agreed(const struct removal *removal)
            (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-static void drop(const struct removal *removal, struct ring *ring, const struct found *found)
+static void drop(struct removal *removal, struct ring *ring, const struct found *found)
 {
     struct slot *slot = ring_next(ring);
     struct command *command = &slot->command;
@@ -137,6 +139,7 @@ static void drop(const struct removal *removal, struct ring *ring, const struct 
      * nothing was dropped. */
     slot->may_be_gone = is_given(removal->command, OPTION_ALL) && found->name[0] != '~';
     ring_start(ring, slot);
+    progress_count(&removal->progress, 1);
 }
 
 /* No structure has the name, so its object has no noun. */
@@ -163,6 +166,9 @@ static int drop_all(struct removal *removal)
     struct ring *ring = NULL;
     int status = ring_open(removal->session, &ring);
     size_t next = 0;
+    progress_begin(&removal->progress, "structures", "dropped",
+                   progress_is_wanted(removal->session->output.quiet, true));
+    removal->progress.all = removal->listing.count;
     for (size_t place = 0; status == STATUS_DONE && place < command->element_count; place++) {
         const char *name = command->elements[place].data;
         bool is_there = next < removal->listing.count &&
@@ -178,6 +184,7 @@ static int drop_all(struct removal *removal)
         (void)ring_settle(ring);
         status = ring_status(ring);
     }
+    progress_end(&removal->progress);
     ring_close(ring);
     return status;
 }

@@ -27,7 +27,7 @@ struct dump {
     bool is_out_of_memory;
     struct new_file file;
     struct writer writer;
-    struct meter meter;
+    struct progress progress;
     int status;
 };
 
@@ -184,7 +184,7 @@ static bool dump_one(struct dump *dump, const struct found *found)
         omit(dump, found, STATUS_NO, reason);
         return dump->writer.error == 0;
     }
-    int result = fetch(store, found->noun, found->name, &dump->writer, &dump->meter);
+    int result = fetch(store, found->noun, found->name, &dump->writer, &dump->progress);
     if (result == MCDS_NOT_FOUND && found->name[0] == '~' && dump->has_listing) {
         omit(dump, found, STATUS_NO,
              "the store has only a hash of its name, which has more than 100 bytes: dump it by "
@@ -307,7 +307,7 @@ static int write_dump(struct dump *dump)
     FILE *file = path != NULL ? dump->file.file : stdout;
     if (!is_fine || !writer_open(&dump->writer, file) || !dump_all(dump))
         return dump->writer.error != 0 ? complain_of_output(dump) : dump->status;
-    meter_end(&dump->meter);
+    progress_end(&dump->progress);
     if (!has_found(dump))
         return refuse_nothing(dump);
     complain_of_unmet(dump);
@@ -346,12 +346,14 @@ int dump_run(struct session *session, const struct command *command)
                                  : session_open_store(session);
     if (status == STATUS_DONE)
         status = find_all(dump);
-    meter_begin(&dump->meter, "dumped", session->output.quiet);
+    progress_begin(
+        &dump->progress, "elements", "dumped",
+        progress_is_wanted(session->output.quiet, !is_given(command, OPTION_OUTPUT)));
     if (status == STATUS_DONE && dump->listing.count == 0)
         status = refuse_nothing(dump);
     else if (status == STATUS_DONE)
         status = write_dump(dump);
-    meter_end(&dump->meter);
+    progress_end(&dump->progress);
     new_file_close(&dump->file);
     writer_close(&dump->writer);
     listing_free(&dump->listing);

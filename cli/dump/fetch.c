@@ -10,7 +10,7 @@
 
 struct fetch {
     struct writer *writer;
-    struct meter *meter;
+    struct progress *progress;
     bool has_counts; /* of a bag */
 };
 
@@ -26,7 +26,7 @@ const char *why_omitted(const struct noun *noun)
 
 static bool put(struct fetch *fetch, const mcds_bytes *fields, size_t count)
 {
-    meter_count(fetch->meter, 1);
+    progress_count(fetch->progress, 1);
     return writer_element(fetch->writer, fields, count);
 }
 
@@ -165,9 +165,9 @@ static int fetch_log(mcds_store *store, struct command *structure, struct fetch 
 }
 
 int fetch(mcds_store *store, const struct noun *noun, const char *name, struct writer *writer,
-          struct meter *meter)
+          struct progress *progress)
 {
-    struct fetch fetch = {writer, meter, false};
+    struct fetch fetch = {writer, progress, false};
     struct command structure;
     int result;
     structure_describe(&structure, noun, name);

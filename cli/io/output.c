@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "io/quote.h"
+#include "terminal/progress.h"
 
 #define SENTENCE_MAX 2048
 /* Larger whole numbers do not survive a JavaScript program. */
@@ -261,6 +262,7 @@ void complain(const struct output *output, const char *format, ...)
         length = (size_t)snprintf(text, sizeof text, "mcds: ");
     length += make_visible(sentence, text + length);
     text[length++] = '\n';
+    progress_clear();
     (void)fwrite(text, 1, length, stderr);
 }
 

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "dump/meter.h"
 #include "dump/structure.h"
 #include "io/exit.h"
 #include "io/failure.h"
@@ -43,7 +42,7 @@ struct load {
     struct dump_reader reader;
     struct mark mark;
     struct filler *filler;
-    struct meter meter;
+    struct progress progress;
     uint64_t finished;   /* structures below it are loaded already */
     uint64_t half_begun; /* structures below it may be half loaded by an earlier load */
     uint64_t since_mark; /* elements */
@@ -57,7 +56,7 @@ struct load {
 static int refuse(struct load *load, int status, const char *result, const char *sentence)
 {
     assert(status != STATUS_DONE);
-    meter_end(&load->meter);
+    progress_end(&load->progress);
     report_failure(&load->session->output, load->command, status, result, sentence);
     return load->status = status;
 }
@@ -256,7 +255,7 @@ static bool take_record(struct load *load, enum record record)
         return begin_structure(load);
     case RECORD_ELEMENT:
         load->since_mark++;
-        meter_count(&load->meter, 1);
+        progress_count(&load->progress, 1);
         return filler_add(load->filler, &load->reader.element);
     default:
         return filler_end(load->filler);
@@ -337,10 +336,11 @@ static int look_for_evicted(struct load *load)
     uint64_t all = reader->structures;
     if (strncmp(load->session->uri, evicting, strlen(evicting)) != 0)
         return STATUS_DONE;
-    meter_end(&load->meter);
-    meter_begin(&load->meter, "read back", load->session->output.quiet);
-    load->meter.all = reader->elements;
-    int result = read_back(reader, load->session->store, &load->meter, &there);
+    progress_end(&load->progress);
+    progress_begin(&load->progress, "elements", "read back",
+                   progress_is_wanted(load->session->output.quiet, false));
+    load->progress.all = reader->elements;
+    int result = read_back(reader, load->session->store, &load->progress, &there);
     if (interrupt_number() != 0)
         return refuse_interrupted(load);
     if (result == MCDS_OK)
@@ -371,7 +371,7 @@ static int finish(struct load *load)
     int result = mark_drop(&load->mark);
     if (result != MCDS_OK)
         return refuse_failure(load, result, "; all is loaded: drop this table");
-    meter_end(&load->meter);
+    progress_end(&load->progress);
     output->changes += load->reader.structures;
     output_begin(output);
     output_text(output, "noun", "load", HIDDEN);
@@ -389,7 +389,7 @@ static int check(struct load *load)
 {
     if (!survey_run(&load->reader, NULL, false, NULL, NULL))
         return refuse_bad(load);
-    load->meter.all = load->reader.elements;
+    load->progress.all = load->reader.elements;
     load->session->options.env = &load->clock.env;
     if (load->session->options.timeout_ms == 0)
         load->session->options.timeout_ms = TIMEOUT_MS;
@@ -429,9 +429,10 @@ int load_run(struct session *session, const struct command *command)
                                  strcmp(path, "-") == 0 ? "standard input" : path)) {
         status = refuse(load, STATUS_INTERNAL, "MCDS_NO_MEMORY", "load: out of memory");
     } else {
-        meter_begin(&load->meter, "loaded", session->output.quiet);
+        progress_begin(&load->progress, "elements", "loaded",
+                       progress_is_wanted(session->output.quiet, false));
         status = load_file(load);
-        meter_end(&load->meter);
+        progress_end(&load->progress);
     }
     filler_free(load->filler);
     mark_close(&load->mark);

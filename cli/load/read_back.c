@@ -10,10 +10,10 @@
 /* The events of a log may have expired since they were loaded; lost ones leave a gap, which is LOST.
  * Other programs may have added to a structure. */
 static int compare(const struct dump_reader *reader, mcds_store *store, struct writer *writer,
-                   struct meter *meter)
+                   struct progress *progress)
 {
     const struct noun *noun = reader->structure.noun;
-    int result = fetch(store, noun, reader->name, writer, meter);
+    int result = fetch(store, noun, reader->name, writer, progress);
     if (result == MCDS_NOT_FOUND)
         result = reader->here > 0 && noun->open != log_open ? MCDS_LOST : MCDS_OK;
     if (result == MCDS_OK && writer->here < reader->here && noun->open != log_open)
@@ -22,7 +22,7 @@ static int compare(const struct dump_reader *reader, mcds_store *store, struct w
 }
 
 static int compare_all(struct dump_reader *reader, mcds_store *store, struct writer *writer,
-                       struct meter *meter)
+                       struct progress *progress)
 {
     int result = MCDS_OK;
     dump_reader_rewind(reader);
@@ -33,12 +33,12 @@ static int compare_all(struct dump_reader *reader, mcds_store *store, struct wri
         if (record == RECORD_BAD)
             return MCDS_CORRUPT;
         if (record == RECORD_SUM)
-            result = compare(reader, store, writer, meter);
+            result = compare(reader, store, writer, progress);
     }
     return result;
 }
 
-int read_back(struct dump_reader *reader, mcds_store *store, struct meter *meter,
+int read_back(struct dump_reader *reader, mcds_store *store, struct progress *progress,
               uint64_t *there_out)
 {
     struct writer writer;
@@ -47,7 +47,7 @@ int read_back(struct dump_reader *reader, mcds_store *store, struct meter *meter
     if (nowhere == NULL)
         return MCDS_NO_MEMORY;
     if (writer_open(&writer, nowhere))
-        result = compare_all(reader, store, &writer, meter);
+        result = compare_all(reader, store, &writer, progress);
     *there_out = writer.here;
     writer_close(&writer);
     (void)fclose(nowhere);

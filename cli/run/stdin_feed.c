@@ -21,6 +21,7 @@
 #include "run/session.h"
 #include "run/stdin_whole.h"
 #include "run/tally.h"
+#include "terminal/progress.h"
 
 #define DEPTH 512
 #define FED_LINE_MAX (4 * WHOLE_MAX) /* the largest value with each byte written \xHH */
@@ -56,6 +57,7 @@ struct feed {
     mcds_pipeline *pipeline;
     void *handle;
     struct lines lines;
+    struct progress progress;
     unsigned long line;
     uint64_t read; /* valid lines */
     uint64_t changed;
@@ -102,6 +104,7 @@ static void note_result(struct feed *feed, const struct command *command,
                         int result)
 {
     const struct verb *verb = command->verb;
+    progress_count(&feed->progress, lines);
     if (result == MCDS_OK)
         feed->changed += verb->change == CHANGE_UNTOLD || answer->changed ? lines : 0;
     if (result == MCDS_OK || result == MCDS_NOT_FOUND || result == MCDS_EXISTS) {
@@ -406,6 +409,15 @@ static void take_lines(struct feed *feed)
         carry_out_chunk(feed);
 }
 
+/* Where lines are typed, the terminal shows them. */
+static void begin_progress(struct feed *feed)
+{
+    bool is_wanted = progress_is_wanted(feed->session->output.quiet, false) &&
+                     isatty(STDIN_FILENO) != 1;
+    progress_begin(&feed->progress, "lines", feed->command->verb->done, is_wanted);
+    progress_of_file(&feed->progress, STDIN_FILENO);
+}
+
 static int run_lines(struct feed *feed)
 {
     mcds_pipeline_options options = MCDS_PIPELINE_OPTIONS_INIT;
@@ -421,7 +433,9 @@ static int run_lines(struct feed *feed)
         feed->slots[i].next = feed->free;
         feed->free = &feed->slots[i];
     }
+    begin_progress(feed);
     take_lines(feed);
+    progress_end(&feed->progress);
     bool is_one = command->verb->feed == FEED_ALL; /* and its failure says all */
     if (feed->is_over && !is_one)
         tally_complain(&feed->tally, &session->output,

@@ -109,4 +109,4 @@ if __name__ == "__main__":
     if not has_terminals():
         print("columns: skipped: this system has no pseudo-terminals")
         sys.exit(SKIPPED)
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])

@@ -82,6 +82,8 @@ class Screen:
             self.column = 0
         elif character == "\n":
             self.line_feed()
+        elif character == "\t":
+            self.column = min(self.column // 8 * 8 + 8, self.columns - 1)
         elif character == "\b":
             self.column = max(self.column - 1, 0)
         elif unicodedata.category(character) in ("Cc", "Cf"):
