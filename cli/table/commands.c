@@ -426,6 +426,7 @@ const struct noun all_nouns[] = {
     {.word = "batch", .verbs = batch_verbs, .help = "many commands from standard input"},
     {.word = "ls", .verbs = ls_verbs, .help = "list the structures"},
     {.word = "rm", .verbs = rm_verbs, .help = "drop structures by name"},
+    {.word = "watch", .verbs = watch_verbs, .help = "print each change of structures"},
     {.word = "backup", .verbs = backup_verbs, .help = "copy a store in use to a new file"},
     {.word = "dump", .verbs = dump_verbs, .help = "write structures into a file of text"},
     {.word = "load", .verbs = load_verbs, .help = "make the structures of a dump again"},

@@ -123,6 +123,7 @@ START(array_drop);
 RUN(batch_run);
 RUN(rm_run);
 RUN(ls_run);
+RUN(watch_run);
 RUN(doctor_run);
 RUN(backup_run);
 RUN(dump_run);

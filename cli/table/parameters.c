@@ -190,6 +190,10 @@ const struct parameter options[OPTION_COUNT] = {
         "the seconds left and the holder of a lock; - where the structure does "
         "not keep it"),
     [OPTION_NOUN] = TEXT(NONE, "noun", "NOUN", 0, "only structures of this noun"),
+    [OPTION_INTERVAL] = TIME(NONE, "interval", "TIME", 10, DAY_MS,
+                             "pause between two reads of the store (1s)"),
+    [OPTION_ONCE] = FLAG(NONE, "once",
+                         "watch: end after the first changes; top: print one reading"),
     [OPTION_OUTPUT] = TEXT(
         'o', "output", "FILE", 0,
         "write into FILE, which has its name only when the dump is whole and on the disk, and "

@@ -57,6 +57,25 @@ const struct verb rm_verbs[] = {
     {.word = NULL},
 };
 
+const struct verb watch_verbs[] = {
+    {.word = "",
+     .arguments = takes_names,
+     .options = BIT(OPTION_INTERVAL) | BIT(OPTION_ONCE),
+     .run = watch_run,
+     .help =
+         "Print a line for each change of the structures of each NAME, whatever their noun, "
+         "until "
+         "a signal: the time, noun and name; changed, made, dropped, added, removed, appended, "
+         "cleared, acquired or released; and the old and new value, the element or the holder. "
+         "Reads them every --interval, so of several changes of one value within that time it "
+         "prints the last. A structure with more than 262144 elements or 8 MB is too large: "
+         "then "
+         "it says so and prints the number of elements when it changes, which reads all of "
+         "them. "
+         "When the store does not answer, it says so once and waits. Views are not watched."},
+    {.word = NULL},
+};
+
 const struct verb backup_verbs[] = {
     {.word = "",
      .arguments = takes_file,

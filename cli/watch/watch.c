@@ -1,0 +1,215 @@
+/* mcds watch: a line for each change of some structures, until a signal or the reader ends it.
+ *
+ *   names x nouns --read, every interval--> pipeline --> lines */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/exit.h"
+#include "io/failure.h"
+#include "io/report.h"
+#include "run/session.h"
+#include "table/commands.h"
+#include "table/nouns.h"
+#include "watch/watched.h"
+
+#define INTERVAL_MS 1000
+#define DEPTH 512
+
+struct watch {
+    struct session *session;
+    const struct command *command;
+    struct watched *all; /* each name of each noun */
+    size_t count;
+    mcds_pipeline *pipeline;
+    bool is_down; /* the last round has failed, and that is said */
+    int status;   /* of the first failure that does not pass */
+};
+
+/* Whether a later read may succeed. */
+static bool is_passing(int result)
+{
+    return result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE || result == MCDS_BUSY ||
+           result == MCDS_LOST || result == MCDS_IO;
+}
+
+/* Sleeps for an interval. False: nobody reads standard output any more. */
+static bool pause_of(const struct watch *watch)
+{
+    struct pollfd reader = {STDOUT_FILENO, 0, 0};
+    int interval_ms = (int)number_of(watch->command, OPTION_INTERVAL, INTERVAL_MS);
+    return poll(&reader, 1, interval_ms) <= 0 || (reader.revents & (POLLERR | POLLNVAL)) == 0;
+}
+
+/* Says once that the store does not answer, and of each structure once that it cannot be read. */
+static void note_failure(struct watch *watch, struct watched *watched, int result)
+{
+    char said[FAILURE_CAPACITY];
+    bool passes = is_passing(result);
+    if (passes && watch->is_down)
+        return;
+    describe_failure(said, &watched->command);
+    if (passes) {
+        complain(&watch->session->output, "%s; waiting", said);
+        watch->is_down = true;
+        return;
+    }
+    complain(&watch->session->output, "%s; it is not watched", said);
+    watched->is_given_up = true;
+    if (watch->status == STATUS_DONE)
+        watch->status = status_of(result);
+}
+
+/* The structure was dropped, or made again with other options: a new handle accepts that. */
+static bool may_open_again(struct watched *watched, int result)
+{
+    bool is_stale = result == MCDS_INVALID || result == MCDS_LOST;
+    if (!is_stale || watched->handle == NULL || !watched->has_read || watched->is_opened_again)
+        return false;
+    watched_reopen(watched);
+    return true;
+}
+
+static uint64_t note_result(struct watch *watch, struct watched *watched, int result)
+{
+    if (result >= 0)
+        return watched_end(watched, result);
+    watched_abandon(watched);
+    if (!may_open_again(watched, result))
+        note_failure(watch, watched, result);
+    return 0;
+}
+
+/* Reads all once. Returns the number of changes. */
+static uint64_t go_round(struct watch *watch)
+{
+    uint64_t changes = 0;
+    size_t started = 0;
+    size_t answered = 0;
+    bool was_down = watch->is_down;
+    mcds_completion done;
+    for (size_t i = 0; i < watch->count; i++) {
+        struct watched *watched = &watch->all[i];
+        if (watched->is_given_up)
+            continue;
+        int result = watched_start(watched, watch->pipeline, i);
+        started++;
+        if (result != MCDS_OK)
+            changes += note_result(watch, watched, result);
+    }
+    while (mcds_pipeline_next(watch->pipeline, &done) == MCDS_OK) {
+        changes += note_result(watch, &watch->all[done.tag], done.result);
+        answered += done.result >= 0 ? 1 : 0;
+    }
+    if (was_down && answered == started) {
+        complain(&watch->session->output, "the store answers again");
+        watch->is_down = false;
+    }
+    return changes;
+}
+
+static bool is_over(const struct watch *watch)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < watch->count; i++)
+        left += watch->all[i].is_given_up ? 0 : 1;
+    return left == 0;
+}
+
+static int go_on(struct watch *watch)
+{
+    struct output *output = &watch->session->output;
+    for (;;) {
+        uint64_t changes = go_round(watch);
+        if (!output_flush(output))
+            return STATUS_IO;
+        if (is_over(watch))
+            return watch->status;
+        if (changes > 0 && is_given(watch->command, OPTION_ONCE))
+            return STATUS_DONE;
+        if (!pause_of(watch))
+            return STATUS_DONE;
+    }
+}
+
+static int refuse_memory(struct watch *watch)
+{
+    report_failure(&watch->session->output, watch->command, STATUS_INTERNAL, "MCDS_NO_MEMORY",
+                   "watch: out of memory");
+    return STATUS_INTERNAL;
+}
+
+/* Each name may be of several nouns. */
+static bool begin_all(struct watch *watch, bool store_is_new)
+{
+    const struct command *command = watch->command;
+    size_t nouns = 0;
+    for (const struct noun *noun = watch->session->nouns; noun->word != NULL; noun++)
+        nouns += compared_of(noun) != COMPARED_NOT ? 1 : 0;
+    watch->all = calloc(nouns * command->element_count, sizeof watch->all[0]);
+    if (watch->all == NULL)
+        return false;
+    for (size_t i = 0; i < command->element_count; i++)
+        for (const struct noun *noun = watch->session->nouns; noun->word != NULL; noun++)
+            if (compared_of(noun) != COMPARED_NOT)
+                watched_begin(&watch->all[watch->count++], watch->session, command, noun,
+                              command->elements[i].data, store_is_new);
+    return true;
+}
+
+/* Waits until somebody has made the default store. */
+static int wait_for_store(struct watch *watch)
+{
+    char sentence[SENTENCE_MAX];
+    struct session *session = watch->session;
+    while (session->is_absent) {
+        if (!pause_of(watch))
+            return STATUS_DONE;
+        int status = session_find_store(session, watch->command, sentence, sizeof sentence);
+        if (status == STATUS_DONE)
+            continue;
+        report_failure(&session->output, watch->command, status, "MCDS_IO", sentence);
+        return status;
+    }
+    return STATUS_DONE;
+}
+
+static int watch_all(struct watch *watch)
+{
+    mcds_pipeline_options depth = MCDS_PIPELINE_OPTIONS_INIT;
+    depth.depth = DEPTH;
+    bool store_is_new = watch->session->is_absent;
+    int status = wait_for_store(watch);
+    if (status != STATUS_DONE || watch->session->is_absent)
+        return status;
+    if (mcds_pipeline_open(watch->session->store, &depth, &watch->pipeline) != MCDS_OK ||
+        !begin_all(watch, store_is_new))
+        return refuse_memory(watch);
+    return go_on(watch);
+}
+
+int watch_run(struct session *session, const struct command *command)
+{
+    struct watch watch = {.session = session, .command = command};
+    struct terminal terminal;
+    if (session_is_private(session)) {
+        report_failure(&session->output, command, STATUS_USAGE, "MCDS_INVALID",
+                       "watch: only this command sees a memory: store, and it changes nothing; "
+                       "name a store that others change with -s");
+        return STATUS_USAGE;
+    }
+    int status = session_open_store(session);
+    if (status != STATUS_DONE)
+        return status;
+    terminal_look(&terminal, STDOUT_FILENO, WHEN_AUTO);
+    session->output.ascii = terminal.is_there && !terminal.has_utf8;
+    if (isatty(STDERR_FILENO) == 1 && !session->output.quiet)
+        complain(&session->output, "waiting for changes; Ctrl-C ends");
+    status = watch_all(&watch);
+    mcds_pipeline_close(watch.pipeline);
+    for (size_t i = 0; i < watch.count; i++)
+        watched_close(&watch.all[i]);
+    free(watch.all);
+    return status;
+}
