@@ -266,7 +266,9 @@ static int complain_of_output(struct dump *dump)
         return dump->status = STATUS_IO; /* its reader knows */
     (void)snprintf(sentence, sizeof sentence, "dump: %.300s cannot be written: %s%s",
                    path != NULL ? path : "standard output",
-                   reason == EEXIST ? "not a regular file" : strerror(reason),
+                   reason == EEXIST
+                       ? "not a regular file; without -o, the dump goes to standard output"
+                       : strerror(reason),
                    advice_on_errno(reason));
     dump->session->output.is_error_told = true;
     return refuse(dump, STATUS_IO, "MCDS_IO", sentence);
@@ -327,6 +329,8 @@ static const char *why_not(const struct command *command)
         return "dump: the NAME is missing; --all dumps the whole namespace";
     if (is_all && command->element_count > 0)
         return "dump: give NAMEs, or --all without a NAME";
+    if (is_given(command, OPTION_OUTPUT) && command->options[OPTION_OUTPUT].text[0] == '\0')
+        return "dump: the FILE of -o is empty; without -o, the dump goes to standard output";
     if (is_given(command, OPTION_JSON) && !is_given(command, OPTION_OUTPUT))
         return "dump: --json is for the summary, as standard output has the dump; write that "
                "into a file with -o FILE";

@@ -42,6 +42,11 @@ static bool find(struct new_file *file, const char *path)
     if (realpath(path, file->path) == NULL) {
         if (errno != ENOENT || path[0] == '\0')
             return false;
+        /* A symbolic link to nothing, or to a pipe, as /dev/stdout is, is not to be replaced. */
+        if (lstat(path, &facts) == 0) {
+            errno = EEXIST;
+            return false;
+        }
         if (snprintf(file->path, sizeof file->path, "%s", path) >= (int)sizeof file->path) {
             errno = ENAMETOOLONG;
             return false;

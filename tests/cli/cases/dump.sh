@@ -36,6 +36,14 @@ run dump hits --json
 run dump hits -o .
 run dump hits -o no/where
 run dump hits -o /dev/null
+run dump hits -o ''
+# as /dev/stdout is before a pipe
+ln -s /proc/self/fd/1 out
+mcds dump hits -o out | cat
+ln -s nothing nowhere
+run dump hits -o nowhere
+find out nowhere -printf '%f %y\n'
+rm out nowhere
 run -N nosuch dump --all -o new
 ls
 find file -printf '%m\n'
