@@ -12,6 +12,17 @@
 #define NUMBERS_CAPACITY 800
 #define RANGE_CAPACITY 64
 
+/* Where a range reaches the next one, they become one. */
+static void join_next(struct line_ranges *ranges, size_t at)
+{
+    if (at + 1 == ranges->count || ranges->of[at].last + 1 != ranges->of[at + 1].first)
+        return;
+    ranges->of[at].last = ranges->of[at + 1].last;
+    ranges->count--;
+    memmove(&ranges->of[at + 1], &ranges->of[at + 2],
+            (ranges->count - at - 1) * sizeof ranges->of[0]);
+}
+
 static void add_lines(struct line_ranges *ranges, unsigned long first, unsigned long last)
 {
     size_t at = ranges->count;
@@ -19,6 +30,7 @@ static void add_lines(struct line_ranges *ranges, unsigned long first, unsigned 
         at--;
     if (at > 0 && ranges->of[at - 1].last + 1 == first) {
         ranges->of[at - 1].last = last;
+        join_next(ranges, at - 1);
         return;
     }
     if (at < ranges->count && ranges->of[at].first == last + 1) {
