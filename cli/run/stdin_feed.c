@@ -343,7 +343,8 @@ static void take_into_chunk(struct feed *feed, char *text, size_t length)
     if (chunk->count == 0)
         chunk->line = feed->line;
     bool is_raw = is_given(feed->command, OPTION_RAW_LINES);
-    if (chunk->bytes + length + (chunk->count + 1) * sizeof chunk->elements[0] > ALL_BYTES) {
+    if (feed->command->verb->feed != FEED_CHUNKS &&
+        chunk->bytes + length + (chunk->count + 1) * sizeof chunk->elements[0] > ALL_BYTES) {
         note_failure(
             feed, feed->line, STATUS_DATA, "MCDS_TOO_BIG",
             "the lines of an array take more than 64 MB, each its length and 16 bytes; "
