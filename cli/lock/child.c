@@ -57,6 +57,15 @@ static void take_news(struct child *child)
     }
 }
 
+/* A supervisor that was stopped, while we are not, continues: it reports the end of the program. */
+static void continue_supervisor(const struct child *child)
+{
+    siginfo_t stop = {.si_pid = 0};
+    if (waitid(P_PID, (id_t)child->supervisor.pid, &stop, WSTOPPED | WNOHANG) == 0 &&
+        stop.si_pid != 0)
+        (void)kill(child->supervisor.pid, SIGCONT);
+}
+
 /* The supervisor was killed, and its children are ours now: the program, which died with it, and
  * others. Returns whether a child is left. */
 static bool reap_ours(struct child *child)
@@ -152,6 +161,7 @@ enum child_outcome child_start(struct child *child, char *const *program, int64_
 
 void child_reap(struct child *child)
 {
+    continue_supervisor(child);
     take_news(child);
     (void)reap_ours(child);
 }

@@ -396,12 +396,26 @@ class LockTest(unittest.TestCase):
         guard = self.guard_of(holder)
         with open(f"/proc/{guard}/task/{guard}/children", encoding="ascii") as children:
             command = int(children.read().split()[0])
+        holder.send_signal(signal.SIGSTOP)  # it would continue the guard
         os.kill(guard, signal.SIGSTOP)
         holder.stdin.close()
         self.wait_dead(command)
         os.kill(guard, signal.SIGKILL)
+        holder.send_signal(signal.SIGCONT)
         self.assertEqual(self.end(holder), 3)
         self.assertFalse(is_dead(daemon))
+
+    def test_a_stopped_guard_is_continued(self):
+        """mcds learns of the end of the command from the guard, and would hold the lock for ever."""
+        holder = self.start("lock", "job", "-t", "5m", "--", "sh", "-c", "echo; read line; exit 4")
+        holder.stdout.readline()
+        guard = self.guard_of(holder)
+        while not all(state_of(pid)[0] == "S" for pid in (holder.pid, guard)):  # both wait
+            time.sleep(0.01)
+        os.kill(guard, signal.SIGSTOP)
+        holder.stdin.close()
+        self.assertEqual(self.end(holder), 4)
+        self.assert_free()
 
     def test_a_killed_guard_and_other_children(self):
         """What was a child before mcds began, as of the shell that became mcds, is left alone."""
