@@ -105,7 +105,7 @@ int session_open(struct session *session)
     if (!session->is_default || makes_default(session->command))
         return open_named(session->command, session->uri, &session->options, &session->store);
     int result = open_existing(session->uri, &session->options, &session->store);
-    session->is_absent = is_missing(result) && session->command->verb->run != backup_run;
+    session->is_absent = is_missing(result);
     return session->is_absent ? mcds_open("memory:", &session->options, &session->store)
                               : result;
 }
