@@ -287,9 +287,23 @@ static void a_writer_is_set_back(void **state)
     try_steps(false);
 }
 
+/* A board without a battery begins before 1970. */
+static void a_clock_before_1970_puts_nothing(void **state)
+{
+    struct machine machine;
+    (void)state;
+    open_machine(&machine, NULL, 1, 0);
+    machine.fake.wall_ns = -INT64_C(3600) * 1000000000;
+    assert_int_equal(mcds_log_put(machine.log, 0, (mcds_bytes){"event", 5}), MCDS_TOO_OLD);
+    machine.fake.wall_ns = INT64_C(1700000000) * 1000000000;
+    OK(mcds_log_put(machine.log, 0, (mcds_bytes){"event", 5}));
+    close_machine(&machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clock_before_1970_puts_nothing),
         cmocka_unit_test(a_writer_behind_is_read),
         cmocka_unit_test(a_writer_ahead_is_read),
         cmocka_unit_test(a_follower_is_set_back),

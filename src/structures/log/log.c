@@ -52,7 +52,8 @@ static int judge(const struct log_put *put, const struct mcds__log_settings *set
     int64_t now_ms = mcds__wall_ms(put->base.env);
     bool by_arrival = (settings->flags & MCDS_LOG_BY_ARRIVAL) != 0;
     *filed_out = by_arrival || put->when_ms == 0 ? now_ms : put->when_ms;
-    if (*filed_out < now_ms - (int64_t)settings->late_ms)
+    /* No chunk is before 1970, where a clock that was never set may be. */
+    if (*filed_out < 0 || *filed_out < now_ms - (int64_t)settings->late_ms)
         return MCDS_TOO_OLD;
     if (*filed_out > now_ms + (int64_t)settings->ahead_ms)
         return MCDS_TOO_FUTURE;
