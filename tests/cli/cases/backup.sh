@@ -16,3 +16,4 @@ run -s memory: backup other
 run -s $store backup
 mcds -s lmdb:./copy counter get x
 ls
+XDG_STATE_HOME=$PWD/none run backup other
