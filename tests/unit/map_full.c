@@ -306,6 +306,51 @@ static void what_a_split_has_forgotten_is_ambiguous(void **state)
     end(&world);
 }
 
+/* The store refuses the first key of a table and takes its root. Before the root is erased,
+ * another handle drops the table and makes it again. */
+struct meeting {
+    struct world world;
+    mcds_table *other;
+    bool is_met;
+    bool is_refused; /* the first key was */
+};
+
+static bool meet(void *context, mcds_request *request)
+{
+    static const mcds_reason no_room = {.cause = MCDS_CAUSE_STORE_FULL,
+                                        .text = "there is no room left"};
+    struct meeting *meeting = context;
+    if (request->command == MCDS_ADD && !meeting->is_refused) {
+        meeting->is_refused = true;
+        request->reply.outcome = MCDS_OUT_NO_MEMORY;
+        request->reply.detail = &no_room;
+        return true;
+    }
+    if (request->command != MCDS_DELETE || meeting->is_met)
+        return false;
+    meeting->is_met = true;
+    assert_int_equal(mcds_table_drop(meeting->other), MCDS_OK);
+    assert_int_equal(mcds_table_put(meeting->other, key_of(1), mcds_text("new"), 0), MCDS_OK);
+    return false;
+}
+
+static void a_refused_making_leaves_what_others_make(void **state)
+{
+    static struct meeting meeting;
+    (void)state;
+    begin(&meeting.world, 0, UINT32_MAX);
+    meeting.world.backend.hook = meet;
+    meeting.world.backend.context = &meeting;
+    assert_int_equal(mcds_table_open(meeting.world.store, "t", NULL, &meeting.other), MCDS_OK);
+    assert_int_equal(put(&meeting.world, 0), MCDS_FULL);
+    assert_true(meeting.is_refused && meeting.is_met);
+    assert_int_equal(mcds_table_has(meeting.other, key_of(1)), MCDS_OK);
+    assert_int_equal(mcds_table_has(meeting.world.table, key_of(1)), MCDS_OK);
+    assert_int_equal(put(&meeting.world, 0), MCDS_OK);
+    mcds_table_close(meeting.other);
+    end(&meeting.world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_full_store_can_be_emptied),
         cmocka_unit_test(what_a_split_has_voided_is_refused),
         cmocka_unit_test(what_a_split_has_forgotten_is_ambiguous),
+        cmocka_unit_test(a_refused_making_leaves_what_others_make),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,11 @@
 #include "base/buffer.h"
 #include "core/map/map.h"
 
-enum { MAKE_BEGIN, MAKE_ASKING, MAKE_DISCARDING };
+enum { MAKE_BEGIN, MAKE_ASKING, MAKE_DISCARDING, MAKE_DISCARDING_ALL };
 /* The order of the requests: the first key is added before the root that declares it. */
 enum { ADD_KEY, APPEND, ADD_ROOT, SEE_ROOT, LOOK, REQUESTS };
+/* Of those that erase what was made. */
+enum { ROOT_ERASURE, KEY_ERASURE };
 
 void mcds__map_make_free(struct mcds__map_making *making, struct mcds__map *map)
 {
@@ -107,20 +109,53 @@ static enum mcds__step map_make_begin(struct mcds__map_making *making, struct mc
     return map_make_ask(making, map, operation, flags);
 }
 
+/* Fill the erasure of the root. False: the root is not the one that was made, because a client has
+ * dropped the structure, and perhaps another has made it again. */
+static bool fill_root_erasure(struct mcds__map_making *making, const struct mcds__map *map)
+{
+    const mcds_reply seen = making->scratch->requests[SEE_ROOT].reply;
+    bool compares = mcds__store_can(map->store).compare_and_delete;
+    making->scratch->requests[ROOT_ERASURE] = (mcds_request){
+        .command = MCDS_DELETE,
+        .key = mcds__key_bytes(&map->root),
+        .cas = compares ? seen.cas : (mcds_cas_token){0, 0},
+    };
+    return seen.outcome == MCDS_OUT_OK &&
+           mcds__descriptor_is_of(seen.flags, making->life.number);
+}
+
 /* Erase the keys that were made and are not used. A failure leaves nothing that others see,
  * except a root without its first key. */
-static enum mcds__step discard(struct mcds__map_making *making,
+static enum mcds__step discard(struct mcds__map_making *making, struct mcds__map *map,
                                struct mcds__operation *operation, bool with_root)
 {
     assert(making->is_claimed && making->stage == MAKE_ASKING);
     mcds_request *requests = making->scratch->requests;
-    mcds_bytes root = requests[ADD_ROOT].key;
-    mcds_request erase = {
+    requests[KEY_ERASURE] = (mcds_request){
         .command = MCDS_DELETE, .key = requests[ADD_KEY].key, .route = requests[ADD_KEY].route};
     making->stage = MAKE_DISCARDING;
-    requests[1] = erase;
-    requests[0] = (mcds_request){.command = MCDS_DELETE, .key = root};
-    return mcds__operation_ask(operation, requests + !with_root, 1u + with_root);
+    if (!with_root || !fill_root_erasure(making, map))
+        return mcds__operation_ask(operation, &requests[KEY_ERASURE], 1);
+    making->stage = MAKE_DISCARDING_ALL;
+    operation->connection = requests[ROOT_ERASURE].cas.connection;
+    return mcds__operation_ask(operation, requests, KEY_ERASURE + 1);
+}
+
+static enum mcds__step take_discarded(struct mcds__map_making *making, struct mcds__map *map,
+                                      struct mcds__operation *operation)
+{
+    mcds_request *root = &making->scratch->requests[ROOT_ERASURE];
+    operation->connection = 0;
+    if (making->stage == MAKE_DISCARDING_ALL && root->cas.connection != 0 &&
+        root->reply.outcome == MCDS_OUT_NO_MEMORY) {
+        /* A full server of the classic protocol has no memory to compare. */
+        root->cas = (mcds_cas_token){0, 0};
+        return mcds__operation_ask(operation, root, 1);
+    }
+    (void)map_make_finish(making, map, operation, MCDS_EXISTS);
+    if (making->failure.outcome == MCDS_OUT_EXISTS)
+        return MCDS__DONE;
+    return mcds__operation_fail(operation, &making->failure);
 }
 
 /* Another client has created it first. */
@@ -136,7 +171,7 @@ static enum mcds__step yield(struct mcds__map_making *making, struct mcds__map *
         mcds__map_read_root(map, mcds__operation_value(operation, seen), seen->reply.flags,
                             &life, &detail) == MCDS_OK)
         mcds__map_adopt(map, &life);
-    return discard(making, operation, false);
+    return discard(making, map, operation, false);
 }
 
 static enum mcds__step map_make_take(struct mcds__map_making *making, struct mcds__map *map,
@@ -148,7 +183,7 @@ static enum mcds__step map_make_take(struct mcds__map_making *making, struct mcd
     case MCDS_OUT_OK:
         if (mcds__is_refusal(key)) {
             making->failure = *key;
-            return discard(making, operation, true);
+            return discard(making, map, operation, true);
         }
         mcds__map_adopt(map, &making->life);
         return map_make_finish(making, map, operation, MCDS_OK);
@@ -162,24 +197,21 @@ static enum mcds__step map_make_take(struct mcds__map_making *making, struct mcd
         return mcds__operation_fail(operation, root);
     default:
         making->failure = *root;
-        return discard(making, operation, false);
+        return discard(making, map, operation, false);
     }
 }
 
 enum mcds__step mcds__map_make_step(struct mcds__map_making *making, struct mcds__map *map,
                                     struct mcds__operation *operation)
 {
-    assert(making->stage <= MAKE_DISCARDING);
+    assert(making->stage <= MAKE_DISCARDING_ALL);
     switch (making->stage) {
     case MAKE_BEGIN:
         return map_make_begin(making, map, operation);
     case MAKE_ASKING:
         return map_make_take(making, map, operation);
     default:
-        (void)map_make_finish(making, map, operation, MCDS_EXISTS);
-        if (making->failure.outcome == MCDS_OUT_EXISTS)
-            return MCDS__DONE;
-        return mcds__operation_fail(operation, &making->failure);
+        return take_discarded(making, map, operation);
     }
 }
 

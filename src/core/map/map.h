@@ -51,7 +51,10 @@
  *     update in doubt is AMBIGUOUS and leaves LOST to the next. A handle that then finds no root,
  *     or another root, uses that. An end mark is kept for a day, so a handle that last saw the root
  *     half a day ago reports nothing unless keys of that life are left, in two reads. A map with a
- *     ttl has no end marks. */
+ *     ttl has no end marks.
+ *  5. A client erases keys only of a life that is over: it has erased the root by its token, or
+ *     knew the life before it sent a read that missed the root. A life that it learns during the
+ *     read may have begun after it. */
 #ifndef MCDS_CORE_MAP_MAP_H
 #define MCDS_CORE_MAP_MAP_H
 
@@ -463,7 +466,8 @@ struct mcds__map_scan {
     /* The time by which an entry must be visited or this slice passed; 0: not set. */
     int64_t by_ns;
     struct mcds__map_life life;
-    bool is_proved;       /* the root has been seen; erasing: it is gone */
+    bool is_proved; /* the root has been seen; erasing: it is gone */
+    uint64_t known; /* erasing: the life of this handle before the root was read; 0: none */
     mcds_cas_token token; /* erasing: of the root */
     struct mcds__map_place place;
     struct mcds__map_scan_scratch *scratch;

@@ -8,11 +8,13 @@
  * refuses it and erases the root. */
 enum { MARK, ERASURE };
 
-/* To erase, first read the current root. */
+/* To erase, first read the current root. A life that this handle knows before the read, and whose
+ * root the read misses, is over. A life that it learns later may have begun after the read. */
 enum mcds__step mcds__map_scan_ask_root(struct mcds__map_scan *scan,
                                         struct mcds__operation *operation)
 {
     assert(scan->erases && !scan->is_proved);
+    scan->known = mcds__map_life(scan->map).number;
     scan->scratch->requests[0] = (mcds_request){
         .command = MCDS_GET,
         .key = mcds__key_bytes(&scan->map->root),
@@ -59,6 +61,16 @@ static enum mcds__step map_scan_root_end(struct mcds__map_scan *scan,
     return mcds__operation_ask(operation, scan->scratch->requests, ERASURE + 1);
 }
 
+/* There is no root. Keys may remain of a life whose root this operation has read before, or this
+ * handle has known before the last read, or an earlier drop has erased: all are over. */
+static uint64_t life_without_root(const struct mcds__map_scan *scan)
+{
+    assert(!scan->erased && !scan->is_proved);
+    if (scan->life.number != 0)
+        return scan->life.number;
+    return scan->known != 0 ? scan->known : atomic_load(&scan->map->rest);
+}
+
 /* End the life of the root. */
 static enum mcds__step map_scan_root_take(struct mcds__map_scan *scan,
                                           struct mcds__operation *operation)
@@ -74,11 +86,8 @@ static enum mcds__step map_scan_root_take(struct mcds__map_scan *scan,
     if (request->reply.outcome == MCDS_OUT_OK)
         result = mcds__map_read_root(scan->map, mcds__operation_value(operation, request),
                                      request->reply.flags, &life, &detail);
-    /* Keys may remain of a life that this handle knows. */
     if (result == MCDS_NOT_FOUND && !scan->erased) {
-        scan->life = mcds__map_life(scan->map);
-        if (scan->life.number == 0)
-            scan->life.number = atomic_load(&scan->map->rest);
+        scan->life.number = life_without_root(scan);
         if (scan->life.number != 0)
             return map_scan_root_finish(scan, operation);
     }
