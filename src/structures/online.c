@@ -97,7 +97,7 @@ static uint64_t active_before(uint64_t number)
 }
 
 /* The numbers are those of the window and of the next one. Each is a lower bound where a reply or a
- * key was lost. Those who were active before the last bucket of the window, or before that of the
+ * key was lost. Visitors that were active before the last bucket of the window, or before that of the
  * next one, were active in the window. */
 static void online_take_numbers(struct mcds__intervals_read *get, const uint64_t numbers[2],
                                 bool reborn)
