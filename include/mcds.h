@@ -97,7 +97,7 @@
  *
  * This header includes mcds/base.h (results, errors, bytes), mcds/store.h, mcds/pipeline.h and
  * the header of each structure: counter, lock, visitors, online, views, set, table, list, log,
- * array. A program may include any of them alone. This header does not include mcds/poll.h,
+ * array, cache. A program may include any of them alone. This header does not include mcds/poll.h,
  * mcds/uv.h and mcds/event.h (event loops), mcds/sim.h (tests in a simulated world) and
  * mcds/backend.h (new kinds of store).
  */
@@ -109,6 +109,7 @@
 #include "mcds/store.h"
 
 #include "mcds/array.h"
+#include "mcds/cache.h"
 #include "mcds/counter.h"
 #include "mcds/list.h"
 #include "mcds/lock.h"

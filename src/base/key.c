@@ -16,11 +16,11 @@ static bool is_plain(unsigned char byte)
     return byte > 0x20 && byte < 0x7f && byte != '%' && byte != ':';
 }
 
-static size_t encoded_length(const char *name)
+static size_t encoded_length(mcds_bytes name)
 {
     size_t length = 0;
-    for (; *name != '\0'; name++)
-        length += is_plain((unsigned char)*name) ? 1 : 3;
+    for (size_t i = 0; i < name.length; i++)
+        length += is_plain(((const unsigned char *)name.data)[i]) ? 1 : 3;
     return length;
 }
 
@@ -38,14 +38,14 @@ static void add_raw(struct mcds__key *key, const char *text)
 }
 
 /* ~ and base64url without padding. */
-static void add_hash(struct mcds__key *key, const char *name)
+static void add_hash(struct mcds__key *key, mcds_bytes name)
 {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     uint8_t sum[SHA256_DIGEST_LENGTH] = {0}; /* the memory sanitizer cannot see into libmd */
     SHA2_CTX context;
     SHA256Init(&context);
-    SHA256Update(&context, (const uint8_t *)name, strlen(name));
+    SHA256Update(&context, (const uint8_t *)name.data, name.length);
     SHA256Final(sum, &context);
 
     add_byte(key, '~');
@@ -62,21 +62,21 @@ static void add_hash(struct mcds__key *key, const char *name)
 }
 
 /* A first byte ~ is escaped, so that no name looks like the hash of another. */
-static void add_encoded(struct mcds__key *key, const char *name, size_t length_max)
+static void add_encoded(struct mcds__key *key, mcds_bytes name, size_t length_max)
 {
-    size_t length = encoded_length(name) + (name[0] == '~' ? 2 : 0);
+    const unsigned char *bytes = name.data;
+    size_t length = encoded_length(name) + (name.length > 0 && bytes[0] == '~' ? 2 : 0);
     if (length > length_max) {
         add_hash(key, name);
         return;
     }
-    for (const char *at = name; *at != '\0'; at++) {
-        unsigned char byte = (unsigned char)*at;
-        if (is_plain(byte) && !(byte == '~' && at == name)) {
-            add_byte(key, *at);
+    for (size_t i = 0; i < name.length; i++) {
+        if (is_plain(bytes[i]) && !(bytes[i] == '~' && i == 0)) {
+            add_byte(key, (char)bytes[i]);
         } else {
             add_byte(key, '%');
-            add_byte(key, hex_digits[byte >> 4]);
-            add_byte(key, hex_digits[byte & 15]);
+            add_byte(key, hex_digits[bytes[i] >> 4]);
+            add_byte(key, hex_digits[bytes[i] & 15]);
         }
     }
 }
@@ -89,7 +89,7 @@ void mcds__key_begin(struct mcds__key *key, const char *ns, const char *tag, con
     add_byte(key, ':');
     add_raw(key, tag);
     add_byte(key, ':');
-    add_encoded(key, name, MCDS__NAME_MAX);
+    add_encoded(key, mcds_text(name), MCDS__NAME_MAX);
     assert(key->length <= MCDS__NS_MAX + MCDS__TAG_MAX + MCDS__NAME_MAX + 2);
 }
 
@@ -129,10 +129,22 @@ void mcds__key_add_hex(struct mcds__key *key, uint64_t bits, unsigned digits)
     key->length = (uint8_t)(key->length + 1 + digits);
 }
 
-void mcds__key_add_element(struct mcds__key *key, const char *element)
+void mcds__key_add_bytes(struct mcds__key *key, mcds_bytes element)
 {
     add_byte(key, ':');
     add_encoded(key, element, MCDS__ELEMENT_MAX);
+}
+
+void mcds__key_add_element(struct mcds__key *key, const char *element)
+{
+    mcds__key_add_bytes(key, mcds_text(element));
+}
+
+void mcds__key_add_encoded(struct mcds__key *key, const char *text, size_t length)
+{
+    add_byte(key, ':');
+    for (size_t i = 0; i < length; i++)
+        add_byte(key, text[i]);
 }
 
 bool mcds__key_next_part(mcds_bytes key, size_t *at, char *out)

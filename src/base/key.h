@@ -28,6 +28,10 @@ void mcds__key_add_number(struct mcds__key *key, uint64_t number);
 void mcds__key_add_hex(struct mcds__key *key, uint64_t bits, unsigned digits);
 /* Add :ELEMENT, encoded as a name is. */
 void mcds__key_add_element(struct mcds__key *key, const char *element);
+/* The same for bytes, which may have zeros. */
+void mcds__key_add_bytes(struct mcds__key *key, mcds_bytes element);
+/* Add : and an element that is encoded already. */
+void mcds__key_add_encoded(struct mcds__key *key, const char *text, size_t length);
 
 static inline mcds_bytes mcds__key_bytes(const struct mcds__key *key)
 {

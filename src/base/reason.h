@@ -282,6 +282,20 @@
       "the store has no compare-and-set, which a lock needs (memcached: start it without -C)") \
     X(LOCK_WITHOUT_EXPIRY, UNSUPPORTED,                                                        \
       "the store may keep a lease beyond its time (use memcached 1.6.18 or newer)")            \
+    X(CACHE_WITHOUT_CAS, NO_COMPARE_AND_SET,                                                   \
+      "the store has no compare-and-set, which a cache needs (memcached: start it without "    \
+      "-C)")                                                                                   \
+    X(CACHE_WITHOUT_EXPIRY, UNSUPPORTED,                                                       \
+      "the store may keep a claim beyond its time (use memcached 1.6.18 or newer)")            \
+    X(FILL_FAILED, CALLBACK_FAILED, "the source could not be read")                            \
+    X(FILL_FAILED_BEFORE, CALLBACK_FAILED,                                                     \
+      "the source could not be read; no caller tries again yet")                               \
+    X(FILLING, HELD, "another caller is filling the key")                                      \
+    X(KEY_HELD, HELD, "a writer holds the key")                                                \
+    X(CLAIM_OVER, LEASE_OVER,                                                                  \
+      "the key was forgotten, expired or held since the claim, or the claim has ended; the "   \
+      "value is not stored")                                                                   \
+    X(CLAIM_NOT_MINE, BAD_LEASE, "this claim is not the caller's")                             \
     X(LEASE_HELD, BAD_LEASE, "this lease is held already")                                     \
     X(LEASE_LOST_BEFORE, LEASE_OVER, "this lease was lost before")                             \
     X(LEASE_EMPTY, BAD_LEASE, "this lease holds nothing")                                      \

@@ -30,6 +30,7 @@
     X(mcds_views_options, context, context, context)                                           \
     X(mcds_array_options, size, size, size)                                                    \
     X(mcds_list_options, size, size, size)                                                     \
+    X(mcds_cache_options, jitter, jitter, jitter)                                              \
     X(mcds_log_options, ahead_ms, ahead_ms, reserved)                                          \
     X(mcds_log_info, corrupt, corrupt, corrupt)                                                \
     X(mcds_log_range, newest_first, newest_first, reserved)                                    \

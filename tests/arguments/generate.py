@@ -8,11 +8,11 @@ result is MCDS_INVALID."""
 import re
 import sys
 
-STRUCTURES = ("counter lock visitors online set table views array list log").split()
+STRUCTURES = ("counter lock visitors online set table views array list log cache").split()
 OPAQUE = {"mcds_" + name: name for name in STRUCTURES}
 OPAQUE |= {"mcds_store": "store", "mcds_pipeline": "pipeline", "mcds_sim": "sim",
            "mcds_sim_client": "client"}
-UNMADE = {"struct mcds_uri", "mcds_elements"}  # only the library makes one: always NULL
+UNMADE = {"struct mcds_uri", "mcds_elements", "mcds_fill"}  # only the library makes one: always NULL
 
 # (function without mcds_ and _start, parameter). The comments in the headers promise each.
 MAY_BE_NULL = {(name + "_open", "options") for name in STRUCTURES if name != "views"}
@@ -22,6 +22,7 @@ MAY_BE_NULL |= {
     ("counter_add", "value_out"), ("table_incr", "value_out"), ("visitors_hit", "visitor"),
     ("set_add", "changed_out"), ("set_remove", "changed_out"), ("table_remove", "changed_out"),
     ("list_push_many", "pushed_out"), ("log_put_many", "put_out"), ("log_scan", "range"),
+    ("cache_fetch", "state_out"), ("cache_put", "value"),
     ("log_scan", "info_out"), ("log_tail", "info_out"), ("fail", "format"),
 }
 
@@ -104,12 +105,20 @@ def argument(function, parameter, before):
         before.append("mcds_lease lease = MCDS_LEASE_INIT;")
         before.append("assert_int_equal(mcds_lock_try_acquire(world.lock, &lease), MCDS_OK);")
         return "&lease"
+    if base == "mcds_cache_claim" and re.search("_(put|fail|renew|release)", function):
+        before.append("mcds_cache_claim claim = {0};")
+        before.append("mcds_value none = MCDS_VALUE_INIT;")
+        before.append('assert_int_equal(mcds_cache_look(world.cache, mcds_text("x"), NULL, 0, 0, &none, '
+                      "&claim), MCDS_NOT_FOUND);")
+        return "&claim"
     if base == "mcds_views_options":
         before.append("mcds_views_options options = views_options();")
         return "&options"
     if base == "mcds_backend":
         before.append("mcds_backend backend = {.version = MCDS_BACKEND_VERSION};")
         return "&backend"
+    if name == "hold_ms":
+        return "60000"
     if parameter.type in INTEGERS:
         return "0" if name in ZERO else "1"
     if base == "mcds_bytes":
@@ -134,6 +143,8 @@ def names_of(function):
     noun, _, verb = stem(function).partition("_")
     if noun == "elements":
         return "array", "elements_add"
+    if noun == "fill":
+        return "cache", "fill_add"
     if noun not in STRUCTURES and noun not in ("pipeline", "sim"):
         noun, verb = "store", stem(function)
     if verb in ("open", "open_backend"):

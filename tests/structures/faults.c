@@ -228,6 +228,8 @@ static void close_trial(struct trial *trial)
     mcds_list_close(trial->list);
     mcds_log_close(trial->log);
     mcds_views_close(trial->views);
+    mcds_cache_close(trial->cache);
+    mcds_cache_close(trial->probe);
     mcds_value_free(&trial->value);
     mcds_pipeline_close(trial->pipeline);
     if (!trial->suite->own_clock)

@@ -32,6 +32,9 @@ struct trial {
     mcds_list *list;
     mcds_log *log;
     mcds_views *views;
+    mcds_cache *cache;
+    mcds_cache *probe;
+    mcds_cache_claim claim;
     mcds_value value;
     bool is_new; /* nothing is there */
     uint64_t before;

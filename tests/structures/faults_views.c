@@ -6,7 +6,7 @@
 #define SAVED 1000
 #define VIEWS 3
 #define ROWS 8
-/* Longer than the claim of a caller who did not finish. */
+/* Longer than the claim of a caller that did not finish. */
 #define CLAIM_MS 12000
 
 /* A database: one row for each slot of the one page. */

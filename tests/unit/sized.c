@@ -60,6 +60,7 @@ static int with_options(void *given)
     }
 OPENS(with_counter_options, mcds_counter)
 OPENS(with_lock_options, mcds_lock)
+OPENS(with_cache_options, mcds_cache)
 OPENS(with_visitors_options, mcds_visitors)
 OPENS(with_online_options, mcds_online)
 OPENS(with_set_options, mcds_set)
@@ -240,6 +241,7 @@ static const struct row {
     [MCDS__SIZED_mcds_counter_options] = {.call = with_counter_options},
     [MCDS__SIZED_mcds_counter_value] = {.call = with_counter_value, .is_output = true},
     [MCDS__SIZED_mcds_lock_options] = {.call = with_lock_options},
+    [MCDS__SIZED_mcds_cache_options] = {.call = with_cache_options},
     [MCDS__SIZED_mcds_lock_holder] = {.call = with_lock_holder, .is_output = true},
     [MCDS__SIZED_mcds_visitors_options] = {.call = with_visitors_options},
     [MCDS__SIZED_mcds_visitors_value] = {.call = with_visitors_value, .is_output = true},

@@ -7,6 +7,7 @@
 from .aio import Aio
 from .aio_lock import AioLease, AioLock
 from .array import AioArray, Array, PipelineArray
+from .cache import AioCache, Cache, Claim, PipelineCache
 from .counter import (AioCounter, AioSumCounter, Counter, CounterValue, PipelineCounter,
                       PipelineSumCounter, SumCounter)
 from .errors import (Ambiguous, Busy, Corrupt, Error, Exists, Expired, Full, Invalid, Io, Lost,
@@ -26,14 +27,15 @@ from .visitors import (AioOnline, AioVisitors, Members, Online, OnlineValue, Pip
 __version__ = version()
 
 __all__ = [
-    "Aio", "AioArray", "AioCounter", "AioLease", "AioList", "AioLock", "AioLog", "AioOnline",
-    "AioSet", "AioSumCounter", "AioTable", "AioViews", "AioVisitors", "Ambiguous", "Array", "Bag",
-    "Busy", "Corrupt", "Counter", "CounterValue", "Cursor", "Error", "Event", "Exists", "Expired",
-    "Finding", "Full", "Holder", "Invalid", "Io", "Lease", "List", "Lock", "Log", "LogCursor",
-    "Lost", "Members", "NoMemory", "NotFound", "Online", "OnlineValue", "Overflow", "Pipeline",
-    "PipelineArray", "PipelineCounter", "PipelineList", "PipelineLock", "PipelineLog",
-    "PipelineOnline", "PipelineSet", "PipelineSumCounter", "PipelineTable", "PipelineViews",
-    "PipelineVisitors", "Protocol", "Result", "Sequence", "Set", "Store", "SumCounter", "Table",
-    "Timeout", "TooBig", "TooFuture", "TooOld", "Unavailable", "Unsupported", "Views", "Visitors",
-    "VisitorsValue", "open", "version",
+    "Aio", "AioArray", "AioCache", "AioCounter", "AioLease", "AioList", "AioLock", "AioLog",
+    "AioOnline", "AioSet", "AioSumCounter", "AioTable", "AioViews", "AioVisitors", "Ambiguous",
+    "Array", "Bag", "Busy", "Cache", "Claim", "Corrupt", "Counter", "CounterValue", "Cursor",
+    "Error", "Event", "Exists", "Expired", "Finding", "Full", "Holder", "Invalid", "Io", "Lease",
+    "List", "Lock", "Log", "LogCursor", "Lost", "Members", "NoMemory", "NotFound", "Online",
+    "OnlineValue", "Overflow", "Pipeline", "PipelineArray", "PipelineCache", "PipelineCounter",
+    "PipelineList", "PipelineLock", "PipelineLog", "PipelineOnline", "PipelineSet",
+    "PipelineSumCounter", "PipelineTable", "PipelineViews", "PipelineVisitors", "Protocol",
+    "Result", "Sequence", "Set", "Store", "SumCounter", "Table", "Timeout", "TooBig", "TooFuture",
+    "TooOld", "Unavailable", "Unsupported", "Views", "Visitors", "VisitorsValue", "open",
+    "version",
 ]

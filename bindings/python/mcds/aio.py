@@ -10,6 +10,7 @@ from typing import Any, Deque, Dict, List, Optional, Tuple, Type
 from ._binding import ffi, lib
 from .aio_lock import AioLock
 from .array import AioArray, open_array
+from .cache import AioCache, open_cache
 from .core import Core
 from .counter import AioCounter, AioSumCounter, open_counter, open_exact, open_striped
 from .errors import Error, Invalid, check, error_of
@@ -187,6 +188,7 @@ class Aio:
     list = opens(open_list, AioList)
     log = opens(open_log, AioLog)
     array = opens(open_array, AioArray)
+    cache = opens(open_cache, AioCache)
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -8,6 +8,7 @@ from typing import Any, Dict, Generic, Optional, Tuple, Type, TypeVar
 
 from ._binding import ffi, lib
 from .array import PipelineArray, open_array
+from .cache import PipelineCache, open_cache
 from .core import Core
 from .counter import PipelineCounter, PipelineSumCounter, open_counter, open_exact, open_striped
 from .errors import Error, Invalid, check, error_of, fail
@@ -86,6 +87,7 @@ class Pipeline:
     list = opens(open_list, PipelineList)
     log = opens(open_log, PipelineLog)
     array = opens(open_array, PipelineArray)
+    cache = opens(open_cache, PipelineCache)
 
     def __init__(self, core: Core, depth: int = DEPTH, check_results: bool = True) -> None:
         self._core = core

@@ -9,6 +9,7 @@ from typing import Any, Iterator, Optional, Tuple, Type
 from ._binding import ffi, lib
 from .aio import Aio
 from .array import Array, open_array
+from .cache import Cache, open_cache
 from .core import Core
 from .counter import Counter, SumCounter, open_counter, open_exact, open_striped
 from .errors import Invalid, check, text
@@ -55,6 +56,7 @@ class Store:
     list = opens(open_list, List)
     log = opens(open_log, Log)
     array = opens(open_array, Array)
+    cache = opens(open_cache, Cache)
 
     def __init__(self, uri: str, ns: Optional[str] = None, timeout: Optional[Seconds] = None) -> None:
         options = new_options("mcds_options", timeout_ms=as_ms(timeout))

@@ -34,6 +34,11 @@ def test_every_structure(s: mcds.Store) -> None:
         await aio.list("y").push_many(["1", "2"])
         assert [v async for v in aio.list("y")] == [b"1", b"2"]
         assert [v async for v in aio.list("y").values(limit=1)] == [b"1"]
+        async def fill(key: bytes) -> bytes:
+            await asyncio.sleep(0.01)
+            return key * 2
+        values = await asyncio.gather(*(aio.cache("k").fetch("a", fill) for _ in range(20)))
+        assert values == [b"aa"] * 20
         await aio.log("z").put("1")
         assert [e.data async for e in aio.log("z")] == [b"1"]
         async for event in aio.log("z").follow(mcds.LogCursor(1), 0.01):

@@ -271,6 +271,57 @@ def test_array(s: mcds.Store) -> None:
     assert len(a) == 3 and a.drop()
 
 
+def test_cache(s: mcds.Store, opener: Opener) -> None:
+    c = s.cache("pages", stale=600)
+    reads: List[bytes] = []
+
+    def fill(key: bytes) -> bytes:
+        reads.append(key)
+        return b"value %d" % len(reads)
+
+    assert c.fetch("k", fill, tags=["red", "blue"]) == b"value 1"
+    with opener() as other:
+        pages = other.cache(b"pages", stale=600)
+        assert pages.fetch("k", fill) == b"value 1"
+        pages.forget_tag("blue")
+        assert c.fetch("k", fill, tags=["red"]) == b"value 2"
+        pages.forget(b"k")
+        assert c.fetch("k", fill) == b"value 3"
+        pages.expire("k")
+        claim = pages.look("k")
+        assert claim.mine and claim.value == b"value 3" and not claim.is_missing
+        assert c.fetch("k", fill) == b"value 3"
+        assert claim.renew() and claim.put(b"by hand") and not claim.mine
+        assert c.fetch("k", fill) == b"by hand"
+        pages.hold("k", 60)
+        pages.hold_tag("red", 60)
+        pages.clear()
+        assert c.fetch("none", lambda key: None) is None
+        assert c.fetch("none", fill) is None
+    assert reads == [b"k"] * 3
+    assert c.look("new").release() and c.look("new").mine
+    assert c.drop() and not c.drop()
+
+
+def test_cache_passes_on_what_a_fill_raises(s: mcds.Store, opener: Opener) -> None:
+    c = s.cache("api")
+
+    def fail(key: bytes) -> bytes:
+        raise KeyError("away")
+
+    with pytest.raises(KeyError):
+        c.fetch("k", fail)
+    with opener() as other, pytest.raises(mcds.Io) as caught:
+        other.cache("api").fetch("k", fail)
+    assert "KeyError: 'away'" in str(caught.value)
+    with s.pipeline() as p:
+        value = p.cache("api").fetch("l", lambda key: key * 2)
+    assert value.result() == b"ll"
+    assert c.look("m").fail("down")
+    with pytest.raises(mcds.Io):
+        c.look("m")
+
+
 def test_a_large_scan_is_read_in_parts(s: mcds.Store) -> None:
     """More than one part, with a slow reader, an early end, and a second scan meanwhile."""
     s.set("many").update(str(i) + "x" * 90 for i in range(9000))

@@ -1,0 +1,321 @@
+"""Caches: values by key, each filled by one of all callers that miss it."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Awaitable, Callable, Iterable, Optional, ParamSpec
+
+from ._binding import ffi, lib
+from .core import Core, Opened
+from .errors import Io, error_of
+from .plan import (NOT_FOUND, Bytes, Plan, Seconds, Structure, as_array, as_bytes, as_ms, awaited,
+                   encode, encode_name, new_options, new_value, read_value, started, take_found,
+                   take_none, waiting)
+
+P = ParamSpec("P")
+
+#: fill(key) returns the value, or None where the source has nothing for the key.
+Fill = Callable[[bytes], Optional[Bytes]]
+AwaitedFill = Callable[[bytes], Awaitable[Optional[Bytes]]]
+#: What the callback returns where the program's function has raised.
+RAISED = 1 << 20
+
+
+class Filling:
+    """One call of fetch: the program's function, and the exception that it raised."""
+
+    def __init__(self, fill: Fill) -> None:
+        self.fill = fill
+        self.raised: Optional[BaseException] = None
+
+
+@ffi.def_extern(error=RAISED)  # type: ignore[misc]
+def mcds_py_fill(context: Any, key: Any, out: Any) -> int:
+    filling: Filling = ffi.from_handle(context)
+    try:
+        value = filling.fill(bytes(ffi.buffer(key.data, key.length)))
+        return NOT_FOUND if value is None else int(lib.mcds_fill_add(out, as_bytes(value)))
+    except BaseException as error:
+        filling.raised = error
+        said = as_bytes(describe(error))
+        lib.mcds_fill_add(out, said)
+        return RAISED
+
+
+def describe(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def open_cache(core: Core, name: Bytes, *, ttl: Optional[Seconds] = None,
+               stale: Optional[Seconds] = None, nothing: Optional[Seconds] = None,
+               fill: Optional[Seconds] = None, wait: Optional[Seconds] = None,
+               failed: Optional[Seconds] = None, jitter: int = 0) -> Opened:
+    """Values by key. Of all callers that miss a key, one reads the source; the others wait for it.
+
+    ttl      a value is fresh for so many seconds (60)
+    stale    then every caller gets it for so many seconds more, while one reads the source (0)
+    nothing  how long None is kept (ttl)
+    fill     a fill takes no longer (10)
+    wait     how long a caller waits for the fill of another (until that one has ended, or died)
+    failed   after a failure no caller reads the source for so long, then twice as long (1)
+    jitter   each ttl is shortened by up to so many per cent (10)
+
+    >>> pages = s.cache("pages", ttl=60, stale=600)
+    >>> pages.fetch("/home", lambda key: b"<html>", tags=["user:7"])
+    b'<html>'
+    >>> pages.fetch("/home", lambda key: b"never called")
+    b'<html>'
+    >>> pages.forget_tag("user:7")
+    >>> pages.fetch("/home", lambda key: None) is None
+    True
+    """
+    options = {"ttl_ms": as_ms(ttl), "stale_ms": as_ms(stale), "nothing_ms": as_ms(nothing),
+               "fill_ms": as_ms(fill), "wait_ms": as_ms(wait), "failed_ms": as_ms(failed),
+               "jitter": jitter}
+    return core.open("cache", encode_name(name), new_options("mcds_cache_options", **options),
+                     tuple(options.values()))
+
+
+class Claim:
+    """The right to fill a key, for a loop of one's own. The one that has it calls put, fail or
+    release."""
+
+    def __init__(self, opened: Opened, claim: Any, value: Optional[bytes]) -> None:
+        self._opened = opened
+        self._claim = claim
+        #: The stale value; None: there is none.
+        self.value = value
+
+    @property
+    def mine(self) -> bool:
+        """Whether this caller fills the key. False: `value` is fresh, or others fill it."""
+        return bool(self._claim.mine)
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether there is no value: not even that the source has nothing."""
+        return bool(self._claim.state == lib.MCDS_CACHE_MISSING)
+
+    def _put_plan(self, value: Optional[Bytes]) -> Plan[bool]:
+        pair = None if value is None else as_bytes(value)
+        held = ffi.NULL if pair is None else ffi.new("mcds_bytes *", pair)
+        return Plan(lib.mcds_cache_put, lib.mcds_cache_put_start,
+                    (self._opened.handle, self._claim, held), take_stored, (held, pair))
+
+    def _fail_plan(self, sentence: Bytes) -> Plan[bool]:
+        return Plan(lib.mcds_cache_fail, lib.mcds_cache_fail_start,
+                    (self._opened.handle, self._claim, as_bytes(sentence)), take_stored)
+
+    def _renew_plan(self) -> Plan[bool]:
+        return Plan(lib.mcds_cache_renew, lib.mcds_cache_renew_start,
+                    (self._opened.handle, self._claim), take_stored)
+
+    def _release_plan(self) -> Plan[bool]:
+        return Plan(lib.mcds_cache_release, lib.mcds_cache_release_start,
+                    (self._opened.handle, self._claim), take_stored)
+
+    def put(self, value: Optional[Bytes]) -> bool:
+        """Store the value; None: the source has nothing. False: the claim is over, not stored."""
+        return self._put_plan(value).wait()
+
+    def fail(self, sentence: Bytes = "") -> bool:
+        """The source could not be read: every caller gets this until the rest is over."""
+        return self._fail_plan(sentence).wait()
+
+    def renew(self) -> bool:
+        """Keep the claim for a fill that takes longer. False: it is over."""
+        return self._renew_plan().wait()
+
+    def release(self) -> bool:
+        """Give the claim back: the next caller fills the key."""
+        return self._release_plan().wait()
+
+    def __repr__(self) -> str:
+        return f"<mcds.Claim {'mine' if self.mine else 'not mine'}>"
+
+
+def take_stored(code: int, out: Any) -> bool:
+    if code == lib.MCDS_EXPIRED:
+        return False
+    if code != 0:
+        raise error_of(code)
+    return True
+
+
+def failure_of(code: int, value: Any) -> BaseException:
+    """That of a fill has the sentence which was stored with it."""
+    error = error_of(code)
+    said = read_value(value).decode(errors="replace")
+    return Io(f"{error}: {said}") if isinstance(error, Io) and said else error
+
+
+class CachePlans(Structure):
+    def _fetch(self, key: Bytes, fill: Fill, tags: Iterable[Bytes] = ()) -> Plan[Optional[bytes]]:
+        """The value of a key; reads the source with fill(key) if this is the caller that fills it.
+
+        What `fill` raises is raised here, unless there is a stale value. Another caller gets Io,
+        until it is time to try again. Busy: another caller has not ended its fill.
+        """
+        filling = Filling(fill)
+        context = ffi.new_handle(filling)
+        array, kept = as_array(tags)
+        value = new_value()
+
+        def take(code: int, out: Any) -> Optional[bytes]:
+            if code == NOT_FOUND:
+                return None
+            if code != 0 and filling.raised is not None:
+                raise filling.raised
+            if code != 0:
+                raise failure_of(code, value)
+            return read_value(value)
+
+        return Plan(lib.mcds_cache_fetch, lib.mcds_cache_fetch_start,
+                    (self._opened.handle, as_bytes(key), array, len(kept), lib.mcds_py_fill,
+                     context, value, ffi.NULL), take, (filling, context, array, kept, value))
+
+    def _look(self, key: Bytes, tags: Iterable[Bytes] = (),
+              wait: Optional[Seconds] = None) -> Plan[Claim]:
+        """The value of a key, and the claim to fill it, for a loop of one's own.
+
+        >>> s.cache("pages").forget("/about")
+        >>> claim = s.cache("pages").look("/about")
+        >>> claim.mine, claim.value
+        (True, None)
+        >>> claim.put("<html>")
+        True
+        >>> s.cache("pages").look("/about").value
+        b'<html>'
+        """
+        array, kept = as_array(tags)
+        value = new_value()
+        claim = ffi.new("mcds_cache_claim *")
+        opened = self._opened
+
+        def take(code: int, out: Any) -> Claim:
+            if code not in (0, NOT_FOUND):
+                raise failure_of(code, value)
+            return Claim(opened, claim, read_value(value) if code == 0 else None)
+
+        return Plan(lib.mcds_cache_look, lib.mcds_cache_look_start,
+                    (opened.handle, as_bytes(key), array, len(kept), as_ms(wait), value, claim),
+                    take, (array, kept, value, claim))
+
+    def _forget(self, key: Bytes) -> Plan[None]:
+        """Forget the value of a key. A fill that is under way is not stored."""
+        return Plan(lib.mcds_cache_forget, lib.mcds_cache_forget_start,
+                    (self._opened.handle, as_bytes(key)), take_none)
+
+    def _expire(self, key: Bytes) -> Plan[None]:
+        """Make the value of a key stale."""
+        return Plan(lib.mcds_cache_expire, lib.mcds_cache_expire_start,
+                    (self._opened.handle, as_bytes(key)), take_none)
+
+    def _forget_tag(self, tag: Bytes) -> Plan[None]:
+        """Forget all values with this tag."""
+        return Plan(lib.mcds_cache_forget_tag, lib.mcds_cache_forget_tag_start,
+                    (self._opened.handle, as_bytes(tag)), take_none)
+
+    def _clear(self) -> Plan[None]:
+        """Forget all values."""
+        return Plan(lib.mcds_cache_clear, lib.mcds_cache_clear_start, (self._opened.handle,),
+                    take_none)
+
+    def _hold(self, key: Bytes, seconds: Seconds) -> Plan[None]:
+        """Store no fill of this key until it is forgotten, for so long at most.
+
+        >>> pages = s.cache("pages")
+        >>> pages.hold("/about", 30)
+        >>> pages.forget("/about")  # after the change of the source
+        """
+        return Plan(lib.mcds_cache_hold, lib.mcds_cache_hold_start,
+                    (self._opened.handle, as_bytes(key), as_ms(seconds)), take_none)
+
+    def _hold_tag(self, tag: Bytes, seconds: Seconds) -> Plan[None]:
+        """The same for all values with this tag."""
+        return Plan(lib.mcds_cache_hold_tag, lib.mcds_cache_hold_tag_start,
+                    (self._opened.handle, as_bytes(tag), as_ms(seconds)), take_none)
+
+    def _drop(self) -> Plan[bool]:
+        """Erase the cache. False: there was none."""
+        return Plan(lib.mcds_cache_drop, lib.mcds_cache_drop_start, (self._opened.handle,),
+                    take_found)
+
+
+class Cache(CachePlans):
+    """Values by key, each filled by one of all callers that miss it."""
+
+    fetch = waiting(CachePlans._fetch)
+    look = waiting(CachePlans._look)
+    forget = waiting(CachePlans._forget)
+    expire = waiting(CachePlans._expire)
+    forget_tag = waiting(CachePlans._forget_tag)
+    clear = waiting(CachePlans._clear)
+    hold = waiting(CachePlans._hold)
+    hold_tag = waiting(CachePlans._hold_tag)
+    drop = waiting(CachePlans._drop)
+
+    def cached(self, key: Callable[P, Bytes], tags: Optional[Callable[P, Iterable[Bytes]]] = None
+               ) -> Callable[[Callable[P, Optional[Bytes]]], Callable[P, Optional[bytes]]]:
+        """A decorator: the function's results are kept under key(*args), with the tags(*args).
+
+        >>> pages = s.cache("pages")
+        >>> @pages.cached(key=lambda user: f"/user/{user}", tags=lambda user: [f"user:{user}"])
+        ... def render(user):
+        ...     return f"<html>{user}"
+        >>> render(7)
+        b'<html>7'
+        """
+        def decorate(function: Callable[P, Optional[Bytes]]) -> Callable[P, Optional[bytes]]:
+            @functools.wraps(function)
+            def fetch(*args: P.args, **kwargs: P.kwargs) -> Optional[bytes]:
+                return self.fetch(key(*args, **kwargs), lambda _: function(*args, **kwargs),
+                                  tags(*args, **kwargs) if tags is not None else ())
+            return fetch
+        return decorate
+
+
+class PipelineCache(CachePlans):
+    """A cache in a pipeline. A fill delays all of it: `look` in a loop of one's own does not."""
+
+    fetch = started(CachePlans._fetch)
+    look = started(CachePlans._look)
+    forget = started(CachePlans._forget)
+    expire = started(CachePlans._expire)
+    forget_tag = started(CachePlans._forget_tag)
+    clear = started(CachePlans._clear)
+    hold = started(CachePlans._hold)
+    hold_tag = started(CachePlans._hold_tag)
+    drop = started(CachePlans._drop)
+
+
+class AioCache(CachePlans):
+    """A cache whose operations and fills are awaited."""
+
+    look = awaited(CachePlans._look)
+    forget = awaited(CachePlans._forget)
+    expire = awaited(CachePlans._expire)
+    forget_tag = awaited(CachePlans._forget_tag)
+    clear = awaited(CachePlans._clear)
+    hold = awaited(CachePlans._hold)
+    hold_tag = awaited(CachePlans._hold_tag)
+    drop = awaited(CachePlans._drop)
+
+    async def fetch(self, key: Bytes, fill: AwaitedFill, tags: Iterable[Bytes] = (),
+                    wait: Seconds = 15) -> Optional[bytes]:
+        """The value of a key; awaits fill(key) if this is the caller that fills it."""
+        claim: Claim = await self.look(key, tags, wait)
+        if not claim.mine:
+            return claim.value
+        try:
+            value = await fill(encode(key))
+        except Exception as error:
+            await self._runner._start(claim._fail_plan(describe(error)))
+            if claim.value is not None:
+                return claim.value
+            raise
+        except BaseException:  # cancelled: the next caller fills the key
+            await self._runner._start(claim._release_plan())
+            raise
+        await self._runner._start(claim._put_plan(value))
+        return None if value is None else encode(value)

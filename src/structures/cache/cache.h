@@ -1,0 +1,69 @@
+/* Cache: the handle, its keys, and what a claim holds.
+ *
+ *   item        ki1:NAME:KEY             the value, or a claim to fill it        item.h
+ *   refresh     kr1:NAME:KEY             a claim to fill a stale value again     item.h
+ *   piece       kp1:NAME:KEY:LIFE:PIECE  a part of a large value                 pieces.h
+ *   generation  kg1:NAME, kt1:NAME:TAG   of the cache, and of each tag           generation.h
+ *
+ * The first three are placed by the item's key. */
+#ifndef MCDS_STRUCTURES_CACHE_CACHE_H
+#define MCDS_STRUCTURES_CACHE_CACHE_H
+
+#include "mcds.h"
+#include "structures/cache/format/generation.h"
+#include "structures/cache/format/item.h"
+#include "structures/structure.h"
+
+/* Largest value. */
+#define MCDS__CACHE_VALUE_MAX ((size_t)64 << 20)
+/* The store keeps a value for so long after callers stop to get it: clocks differ. */
+#define MCDS__CACHE_SPARE_MS 5000
+/* How long a claim that was given back stays, so that any caller may replace it. */
+#define MCDS__CACHE_FREE_MS 1000
+
+struct mcds_cache {
+    struct mcds__handle handle;
+    uint64_t ttl_ms;
+    uint64_t stale_ms;
+    uint64_t nothing_ms;
+    uint32_t fill_ms;
+    uint32_t wait_ms;
+    uint32_t failed_ms;
+    uint32_t jitter;
+    uint32_t ttl_early_ms;  /* how much earlier the store may expire a key */
+    struct mcds__key items; /* beginnings of keys */
+    struct mcds__key refreshes;
+    struct mcds__key pieces;
+    struct mcds__key tags;
+    struct mcds__key generation;
+};
+
+/* The part of a key that names the item, or the tag: the bytes as a key has them. */
+struct mcds__cache_suffix {
+    uint8_t length;
+    char text[MCDS__ELEMENT_MAX + 1];
+};
+struct mcds__cache_suffix mcds__cache_suffix_of(mcds_bytes bytes);
+
+/* A beginning of a key and the suffix of the item or tag. */
+struct mcds__key mcds__cache_key(const struct mcds__key *begin, const char *suffix,
+                                 size_t length);
+
+/* The ttl of a claim or hold of so many milliseconds. */
+static inline uint64_t mcds__cache_lease_ms(const mcds_cache *cache, uint64_t ms)
+{
+    return ms + cache->ttl_early_ms;
+}
+/* The ttl of an item that is shown until then. */
+uint64_t mcds__cache_keep_ms(const mcds_cache *cache, int64_t shown_till_ms, int64_t now_ms);
+
+/* Arguments of a call. Each returns MCDS_OK or MCDS_INVALID, with the sentence set. */
+int mcds__cache_check_key(const mcds_cache *cache, const struct mcds__operation_kind *kind,
+                          const char *what, mcds_bytes key);
+int mcds__cache_check_tags(const mcds_cache *cache, const struct mcds__operation_kind *kind,
+                           const mcds_bytes *tags, size_t tag_count);
+/* The time of a claim, a wait or a hold. */
+int mcds__cache_check_hold(const mcds_cache *cache, const struct mcds__operation_kind *kind,
+                           uint32_t hold_ms);
+
+#endif

@@ -1,0 +1,122 @@
+/* Cache: what an item means to a caller. */
+#include "structures/cache/judge.h"
+
+#include <assert.h>
+
+/* A failure that seems to forbid a longer time was written by a clock that is ahead. */
+#define FAILED_MS_MOST 120000
+
+void mcds__cache_sight_take(struct mcds__cache_sight *sight, const mcds_batch *batch,
+                            const mcds_request *request)
+{
+    assert(request->reply.outcome == MCDS_OUT_OK || request->reply.outcome == MCDS_OUT_MISS);
+    sight->is_there = request->reply.outcome == MCDS_OUT_OK;
+    sight->cas = request->reply.cas;
+    sight->is_whole = sight->is_there &&
+                      mcds__cache_item_decode(mcds__reply_value(batch, request), request->key,
+                                              &sight->item);
+}
+
+static mcds_bytes cache_generation_tag(const struct mcds__cache_sight *sight, uint8_t i)
+{
+    const struct mcds__key *key = &sight->generations[i].key;
+    assert(i > 0 && key->length > sight->tag_at);
+    return (mcds_bytes){key->bytes + sight->tag_at, key->length - sight->tag_at};
+}
+
+const struct mcds__cache_generation *
+mcds__cache_sight_find(const struct mcds__cache_sight *sight, mcds_bytes tag)
+{
+    for (uint8_t i = 1; i < sight->count; i++) {
+        mcds_bytes text = cache_generation_tag(sight, i);
+        if (text.length == tag.length && memcmp(text.data, tag.data, tag.length) == 0)
+            return &sight->generations[i];
+    }
+    return NULL;
+}
+
+static bool cache_generation_is(const struct mcds__cache_generation *generation,
+                                uint64_t number)
+{
+    return (generation->state == MCDS__CACHE_ALIVE || generation->state == MCDS__CACHE_HELD) &&
+           generation->number == number;
+}
+
+/* Whether the item carries the generations that were read: no value was forgotten by them. */
+static bool cache_item_is_current(const struct mcds__cache_sight *sight)
+{
+    const struct mcds__cache_item *item = &sight->item;
+    size_t at = 0;
+    uint8_t found = 1;
+    mcds_bytes text;
+    uint64_t number;
+    assert(sight->asked >= 1 && sight->asked <= sight->count);
+    if (!cache_generation_is(&sight->generations[0], item->generation))
+        return false;
+    while (mcds__cache_tag_next(item->tags, &at, &text, &number)) {
+        const struct mcds__cache_generation *generation = mcds__cache_sight_find(sight, text);
+        if (generation == NULL || !cache_generation_is(generation, number))
+            return false;
+        if (generation - sight->generations < sight->asked)
+            found++;
+    }
+    return found >= sight->asked;
+}
+
+bool mcds__cache_sight_stores(const struct mcds__cache_sight *sight)
+{
+    for (uint8_t i = 0; i < sight->asked; i++)
+        if (sight->generations[i].state != MCDS__CACHE_ALIVE)
+            return false;
+    return true;
+}
+
+static bool cache_sight_is_held(const struct mcds__cache_sight *sight)
+{
+    for (uint8_t i = 0; i < sight->count; i++)
+        if (sight->generations[i].state == MCDS__CACHE_HELD)
+            return true;
+    return sight->item.held;
+}
+
+static enum mcds__cache_verdict cache_judge_answer(const struct mcds__cache_sight *sight,
+                                                   int64_t now_ms, double ahead_ms)
+{
+    const struct mcds__cache_item *item = &sight->item;
+    assert(sight->is_whole && mcds__cache_item_answers(item) && ahead_ms >= 0);
+    if (item->id == sight->lost_id || !cache_item_is_current(sight) ||
+        now_ms >= item->shown_till_ms)
+        return item->held ? MCDS__CACHE_IS_HELD : MCDS__CACHE_IS_VOID;
+    bool is_fresh = now_ms < item->fresh_till_ms;
+    if (cache_sight_is_held(sight))
+        return is_fresh ? MCDS__CACHE_IS_FRESH : MCDS__CACHE_IS_KEPT;
+    if (is_fresh && item->shown_till_ms == item->fresh_till_ms)
+        is_fresh = (double)(item->fresh_till_ms - now_ms) > ahead_ms;
+    return is_fresh ? MCDS__CACHE_IS_FRESH : MCDS__CACHE_IS_STALE;
+}
+
+static enum mcds__cache_verdict cache_judge_failure(const struct mcds__cache_sight *sight,
+                                                    int64_t now_ms)
+{
+    int64_t left_ms = sight->item.fresh_till_ms - now_ms;
+    if (sight->item.fresh_till_ms == 0 || left_ms <= 0 || left_ms > FAILED_MS_MOST)
+        return MCDS__CACHE_IS_VOID;
+    return cache_item_is_current(sight) ? MCDS__CACHE_IS_FAILED : MCDS__CACHE_IS_VOID;
+}
+
+enum mcds__cache_verdict mcds__cache_judge(const struct mcds__cache_sight *sight,
+                                           int64_t now_ms, double ahead_ms)
+{
+    if (!sight->is_there)
+        return MCDS__CACHE_IS_MISSING;
+    if (!sight->is_whole)
+        return MCDS__CACHE_IS_VOID;
+    switch (sight->item.kind) {
+    case MCDS__CACHE_FILLING:
+        return sight->item.held ? MCDS__CACHE_IS_HELD : MCDS__CACHE_IS_FILLING;
+    case MCDS__CACHE_FAILED:
+        return cache_judge_failure(sight, now_ms);
+    default:
+        return cache_judge_answer(sight, now_ms, ahead_ms);
+    }
+}

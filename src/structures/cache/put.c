@@ -1,0 +1,356 @@
+/* Cache: put, which ends a claim. */
+#include "structures/cache/put.h"
+
+#include <assert.h>
+
+#include "base/buffer.h"
+#include "base/environment.h"
+#include "base/hash/crc32c.h"
+
+/* Longest time after a failure. */
+#define FAILED_MS_MOST 60000
+
+/* How often one call writes: again after another connection, or a lost reply. */
+#define WRITES_MAX 10
+
+enum { PUT_BEGIN, PUT_PIECES, PUT_WRITE, PUT_CHECK };
+
+void mcds__cache_put_free(struct mcds__cache_put *put, const mcds_env *env)
+{
+    mcds__cache_transfer_free(&put->transfer, env);
+    mcds__buffer_free(&put->bytes);
+}
+
+/* Whether the claim itself is changed, and not the item that it protects. */
+static bool put_changes_claim(const struct mcds__cache_put *put)
+{
+    return put->end != MCDS__CACHE_END_VALUE && put->end != MCDS__CACHE_END_NOTHING;
+}
+
+/* Shortened at random, so that values that were filled together do not end together. */
+static uint64_t put_jitter_ms(const struct mcds__cache_put *put, uint64_t ttl_ms,
+                              const mcds_env *env)
+{
+    uint64_t most = ttl_ms / 100 * put->cache->jitter + ttl_ms % 100 * put->cache->jitter / 100;
+    assert(most < ttl_ms || ttl_ms == 0);
+    return most > 0 ? ttl_ms - mcds__random_u64(env) % (most + 1) : ttl_ms;
+}
+
+static void put_set_times(struct mcds__cache_put *put, struct mcds__cache_item *item,
+                          const mcds_env *env)
+{
+    const mcds_cache *cache = put->cache;
+    int64_t now_ms = mcds__wall_ms(env);
+    int64_t cost_ms = (mcds__monotonic_ns(env) - put->claim->began_ns) / NS_PER_MS;
+    uint64_t ttl_ms = put->end == MCDS__CACHE_END_NOTHING ? cache->nothing_ms : cache->ttl_ms;
+    item->cost_ms = cost_ms < 0 ? 0 : cost_ms < UINT32_MAX ? (uint32_t)cost_ms : UINT32_MAX;
+    item->fresh_till_ms = now_ms + (int64_t)put_jitter_ms(put, ttl_ms, env);
+    item->shown_till_ms = item->fresh_till_ms + (int64_t)cache->stale_ms;
+    put->ttl_ms = mcds__cache_keep_ms(cache, item->shown_till_ms, now_ms);
+}
+
+/* Each failure in succession doubles the time. The store keeps the number of failures a little
+ * longer than that time. */
+static void put_set_failure(struct mcds__cache_put *put, struct mcds__cache_item *item,
+                            const mcds_env *env)
+{
+    uint8_t failures = put->claim->failures;
+    assert(put->end == MCDS__CACHE_END_FAILED && put->cache->failed_ms <= FAILED_MS_MOST);
+    uint64_t wait_ms = put->cache->failed_ms;
+    for (uint8_t i = 0; i < failures && wait_ms < FAILED_MS_MOST; i++)
+        wait_ms *= 2;
+    if (wait_ms > FAILED_MS_MOST)
+        wait_ms = FAILED_MS_MOST;
+    item->failures = failures < UINT8_MAX ? failures + 1 : failures;
+    item->fresh_till_ms = mcds__wall_ms(env) + (int64_t)wait_ms;
+    item->value = put->value;
+    if (item->value.length > MCDS__CACHE_SENTENCE_MAX)
+        item->value.length = MCDS__CACHE_SENTENCE_MAX;
+    put->ttl_ms = mcds__cache_lease_ms(put->cache, 2 * wait_ms + MCDS__CACHE_SPARE_MS);
+}
+
+static void put_fill_item(struct mcds__cache_put *put, struct mcds__cache_item *item,
+                          const mcds_env *env)
+{
+    const mcds_cache_claim *claim = put->claim;
+    static const enum mcds__cache_kind kinds[] = {MCDS__CACHE_VALUE, MCDS__CACHE_NOTHING,
+                                                  MCDS__CACHE_FAILED, MCDS__CACHE_FAILED,
+                                                  MCDS__CACHE_FILLING};
+    *item = (struct mcds__cache_item){
+        .kind = kinds[put->end], .id = put->id, .made_ms = claim->made_ms};
+    item->generation = claim->generation;
+    item->tag_count = claim->tag_count;
+    item->tags = (mcds_bytes){claim->tags, claim->tags_length};
+    switch (put->end) {
+    case MCDS__CACHE_END_FAILED:
+        put_set_failure(put, item, env);
+        return;
+    case MCDS__CACHE_END_FREE:
+        put->ttl_ms = MCDS__CACHE_FREE_MS;
+        return;
+    case MCDS__CACHE_END_RENEW:
+        item->failures = claim->failures;
+        put->ttl_ms = mcds__cache_lease_ms(put->cache, put->cache->fill_ms);
+        item->fresh_till_ms = mcds__wall_ms(env) + put->cache->fill_ms;
+        return;
+    default:
+        put_set_times(put, item, env);
+    }
+}
+
+static enum mcds__step put_finish(struct mcds__cache_put *put,
+                                  struct mcds__operation *operation, int result)
+{
+    assert(result == MCDS_OK || result == MCDS_EXPIRED);
+    if (put->end == MCDS__CACHE_END_FREE && put->doubt)
+        result = MCDS_OK; /* what was written may have ended since */
+    put->claim->mine = put->end == MCDS__CACHE_END_RENEW && result == MCDS_OK;
+    if (put->result != MCDS_OK) /* refused before, and the claim was given back */
+        return mcds__operation_finish(operation, put->result);
+    return mcds__operation_explain(operation, result,
+                                   result == MCDS_OK ? NULL : MCDS__WHY(CLAIM_OVER));
+}
+
+/* After a refresh: the claim, given back. */
+static mcds_request put_free_claim(struct mcds__cache_put *put, const mcds_env *env)
+{
+    struct mcds__cache_item free = {.kind = MCDS__CACHE_FAILED, .id = mcds__random_u64(env)};
+    mcds_buffer buffer;
+    mcds__buffer_init_in(&buffer, env, sizeof put->free_value, put->free_value,
+                         sizeof put->free_value);
+    (void)mcds__cache_item_encode(&free, mcds__key_bytes(&put->refresh_key), &buffer);
+    return (mcds_request){
+        .command = MCDS_CAS,
+        .ttl_ms = MCDS__CACHE_FREE_MS,
+        .key = mcds__key_bytes(&put->refresh_key),
+        .value = {buffer.data, buffer.length},
+        .route = mcds__key_bytes(&put->item_key),
+        .cas = {put->claim->cas[0], put->claim->cas[1]},
+    };
+}
+
+static enum mcds__step put_ask_write(struct mcds__cache_put *put,
+                                     struct mcds__operation *operation)
+{
+    uint32_t count = 1;
+    assert(put->bytes.length > 0 && put->cas.connection != 0);
+    if (put->writes++ == WRITES_MAX)
+        return mcds__operation_fail_waiting(operation, MCDS__WHY(SET_REFUSED));
+    put->requests[0] = (mcds_request){
+        .command = MCDS_CAS,
+        .ttl_ms = put->ttl_ms,
+        .key = mcds__key_bytes(&put->key),
+        .value = {put->bytes.data, put->bytes.length},
+        .route = mcds__key_bytes(&put->item_key),
+        .cas = put->cas,
+    };
+    if (put->claim->refreshes && !put_changes_claim(put) && put->claim->cas[1] != 0)
+        put->requests[count++] = put_free_claim(put, operation->env);
+    put->stage = PUT_WRITE;
+    operation->connection = put->cas.connection;
+    return mcds__operation_ask_repeatable(operation, put->requests, count);
+}
+
+static enum mcds__step put_ask_check(struct mcds__cache_put *put,
+                                     struct mcds__operation *operation)
+{
+    put->requests[0] = (mcds_request){.command = MCDS_GET,
+                                      .key = mcds__key_bytes(&put->key),
+                                      .route = mcds__key_bytes(&put->item_key)};
+    put->stage = PUT_CHECK;
+    operation->connection = 0;
+    return mcds__operation_ask_repeatable(operation, put->requests, 1);
+}
+
+static enum mcds__step put_write_item(struct mcds__cache_put *put,
+                                      struct mcds__operation *operation)
+{
+    struct mcds__cache_item item;
+    put_fill_item(put, &item, operation->env);
+    if (put->end == MCDS__CACHE_END_VALUE && put->transfer.pieces.length > 0) {
+        item.kind = MCDS__CACHE_PIECES;
+        item.pieces = put->transfer.pieces;
+    } else if (put->end == MCDS__CACHE_END_VALUE) {
+        item.value = put->value;
+    }
+    if (!mcds__cache_item_encode(&item, mcds__key_bytes(&put->key), &put->bytes))
+        return mcds__operation_finish(operation, MCDS_NO_MEMORY);
+    return put->cas.connection != 0 ? put_ask_write(put, operation)
+                                    : put_ask_check(put, operation);
+}
+
+/* Choose what is replaced. A value that no generation protects is not stored. */
+static void put_choose(struct mcds__cache_put *put, const mcds_env *env)
+{
+    const mcds_cache_claim *claim = put->claim;
+    const mcds_cache *cache = put->cache;
+    put->item_key = mcds__cache_key(&cache->items, claim->suffix, claim->suffix_length);
+    put->refresh_key = mcds__cache_key(&cache->refreshes, claim->suffix, claim->suffix_length);
+    bool is_item = !claim->refreshes || !put_changes_claim(put);
+    bool is_base = claim->refreshes && !put_changes_claim(put);
+    put->key = is_item ? put->item_key : put->refresh_key;
+    put->cas = is_base ? (mcds_cas_token){claim->base_cas[0], claim->base_cas[1]}
+                       : (mcds_cas_token){claim->cas[0], claim->cas[1]};
+    put->id = put->end == MCDS__CACHE_END_RENEW ? claim->id : mcds__random_u64(env);
+    mcds__buffer_free(&put->bytes);
+    mcds__buffer_init(&put->bytes, env, MCDS__CACHE_VALUE_MAX);
+}
+
+/* The id of what may be replaced. */
+static uint64_t put_expected_id(const struct mcds__cache_put *put)
+{
+    return put->claim->refreshes && !put_changes_claim(put) ? put->claim->base_id
+                                                            : put->claim->id;
+}
+
+static enum mcds__step put_begin(struct mcds__cache_put *put, struct mcds__operation *operation)
+{
+    if (!put_changes_claim(put) && !put->claim->stores) {
+        put->end = MCDS__CACHE_END_FREE;
+        put->result = MCDS_EXPIRED;
+        operation->detail = MCDS__WHY(CLAIM_OVER);
+    }
+    put_choose(put, operation->env);
+    size_t piece_length = mcds__cache_piece_length(put->cache);
+    if (put->end != MCDS__CACHE_END_VALUE || put->value.length <= piece_length)
+        return put_write_item(put, operation);
+    const struct mcds__cache_pieces pieces = {
+        .life = mcds__random_u64(operation->env),
+        .length = put->value.length,
+        .piece_length = (uint32_t)piece_length,
+        .sum = mcds__crc32c(0, put->value.data, put->value.length),
+    };
+    mcds__cache_transfer_begin(&put->transfer, put->cache, put->claim->suffix,
+                               put->claim->suffix_length, &pieces);
+    put->stage = PUT_PIECES;
+    return MCDS__NEXT;
+}
+
+/* The store has refused the value: give the claim back, so that another caller may try. */
+static enum mcds__step put_refuse(struct mcds__cache_put *put,
+                                  struct mcds__operation *operation)
+{
+    assert(operation->result != MCDS_OK);
+    if (put->end == MCDS__CACHE_END_FREE || put->end == MCDS__CACHE_END_RENEW)
+        return MCDS__DONE;
+    assert(put->result == MCDS_OK); /* the first refusal counts */
+    put->result = operation->result;
+    put->end = MCDS__CACHE_END_FREE;
+    put_choose(put, operation->env);
+    return put_write_item(put, operation);
+}
+
+static enum mcds__step put_step_pieces(struct mcds__cache_put *put,
+                                       struct mcds__operation *operation)
+{
+    uint64_t keep_ms = put->cache->ttl_ms + put->cache->stale_ms;
+    enum mcds__step step = mcds__cache_transfer_write_step(
+        &put->transfer, operation, put->value,
+        keep_ms + 2 * MCDS__CACHE_SPARE_MS + put->cache->ttl_early_ms);
+    if (step != MCDS__DONE)
+        return step;
+    if (operation->result != MCDS_OK)
+        return put_refuse(put, operation);
+    mcds__operation_renew(operation);
+    return put_write_item(put, operation);
+}
+
+/* The reply says nothing about what the key holds. */
+static enum mcds__step put_take_trouble(struct mcds__cache_put *put,
+                                        struct mcds__operation *operation,
+                                        const mcds_reply *reply)
+{
+    if (mcds__operation_again(operation)) {
+        put->stage = PUT_CHECK;
+        put->requests[0].reply.outcome = MCDS_OUT_NONE;
+        return MCDS__SLEEP;
+    }
+    (void)mcds__operation_fail_read(operation, reply);
+    if (put->doubt)
+        operation->result = MCDS_AMBIGUOUS;
+    return MCDS__DONE;
+}
+
+/* The claim is renewed. A store that does not return the token of a write is asked for it. */
+static enum mcds__step put_take_renewed(struct mcds__cache_put *put,
+                                        struct mcds__operation *operation,
+                                        const mcds_reply *reply)
+{
+    assert(put->end == MCDS__CACHE_END_RENEW);
+    put->is_renewed = true;
+    if (reply->cas.connection == 0)
+        return put_ask_check(put, operation);
+    put->claim->cas[0] = reply->cas.unique;
+    put->claim->cas[1] = reply->cas.connection;
+    return put_finish(put, operation, MCDS_OK);
+}
+
+static enum mcds__step put_take_write(struct mcds__cache_put *put,
+                                      struct mcds__operation *operation)
+{
+    const mcds_reply *reply = &put->requests[0].reply;
+    switch (reply->outcome) {
+    case MCDS_OUT_OK:
+        return put->end == MCDS__CACHE_END_RENEW ? put_take_renewed(put, operation, reply)
+                                                 : put_finish(put, operation, MCDS_OK);
+    case MCDS_OUT_MISS:
+        return put_finish(put, operation, MCDS_EXPIRED);
+    case MCDS_OUT_EXISTS:
+        return put_ask_check(put, operation);
+    case MCDS_OUT_UNKNOWN:
+        put->doubt = true;
+        return put_take_trouble(put, operation, reply);
+    case MCDS_OUT_UNSENT:
+        return put_take_trouble(put, operation, reply);
+    default:
+        (void)mcds__operation_fail(operation, reply);
+        return put_refuse(put, operation);
+    }
+}
+
+/* A renewed claim has the id that it had: which of the two it is does not matter, as it lives. But
+ * its time is certain only after a write that was answered. */
+static enum mcds__step put_take_check(struct mcds__cache_put *put,
+                                      struct mcds__operation *operation)
+{
+    struct mcds__cache_item item;
+    const mcds_request *look = &put->requests[0];
+    assert(put->stage == PUT_CHECK);
+    if (look->reply.outcome == MCDS_OUT_NONE)
+        return put_ask_check(put, operation);
+    if (look->reply.outcome == MCDS_OUT_MISS)
+        return put_finish(put, operation, MCDS_EXPIRED);
+    if (look->reply.outcome != MCDS_OUT_OK)
+        return put_take_trouble(put, operation, &look->reply);
+    if (!mcds__cache_item_decode(mcds__operation_value(operation, look), look->key, &item))
+        return put_finish(put, operation, MCDS_EXPIRED);
+    if (item.id == put->id && put->end != MCDS__CACHE_END_RENEW)
+        return put_finish(put, operation, MCDS_OK);
+    if (item.id != put_expected_id(put))
+        return put_finish(put, operation, MCDS_EXPIRED);
+    if (put->is_renewed)
+        return put_take_renewed(put, operation, &look->reply);
+    put->cas = look->reply.cas;
+    return put_ask_write(put, operation);
+}
+
+enum mcds__step mcds__cache_put_step(struct mcds__cache_put *put,
+                                     struct mcds__operation *operation)
+{
+    enum mcds__step step = MCDS__NEXT;
+    while (step == MCDS__NEXT)
+        switch (put->stage) {
+        case PUT_BEGIN:
+            step = put_begin(put, operation);
+            break;
+        case PUT_PIECES:
+            step = put_step_pieces(put, operation);
+            break;
+        case PUT_WRITE:
+            step = put_take_write(put, operation);
+            break;
+        default:
+            step = put_take_check(put, operation);
+        }
+    return step;
+}

@@ -1,0 +1,52 @@
+/* Cache: put, which ends a claim: by a value, by nothing, by a failure, or by giving it back.
+ *
+ *   PIECES  set pieces           of a large value, before the item refers to them
+ *   WRITE   cas                  over the claim, or over the item that is refreshed; and, after a
+ *                                refresh, cas of the claim, which gives it back
+ *   CHECK   get                  after a lost reply, or another connection: whether the claim is
+ *                                still there, or what was written
+ *
+ * Only a compare-and-set of what was claimed ends a claim. A set would store a value over a forget.
+ * An add of a value whose claim has vanished would, too: the claim may have been forgotten. */
+#ifndef MCDS_STRUCTURES_CACHE_PUT_H
+#define MCDS_STRUCTURES_CACHE_PUT_H
+
+#include "structures/cache/cache.h"
+#include "structures/cache/pieces.h"
+
+enum mcds__cache_end {
+    MCDS__CACHE_END_VALUE,
+    MCDS__CACHE_END_NOTHING,
+    MCDS__CACHE_END_FAILED,
+    MCDS__CACHE_END_FREE,  /* give the claim back */
+    MCDS__CACHE_END_RENEW, /* keep the claim */
+};
+
+struct mcds__cache_put {
+    const mcds_cache *cache;
+    mcds_cache_claim *claim;
+    enum mcds__cache_end end;
+    mcds_bytes value; /* or the sentence of the failure */
+    uint8_t stage;    /* private, as all that follow; zero at the start */
+    bool doubt;       /* the reply to a write was lost */
+    bool is_renewed;
+    uint8_t writes;
+    uint64_t id; /* of what is written */
+    mcds_cas_token cas;
+    uint64_t ttl_ms;
+    int result; /* of a value that the store has refused */
+    struct mcds__key key;
+    struct mcds__key refresh_key;
+    struct mcds__key item_key;
+    struct mcds__cache_transfer transfer;
+    mcds_buffer bytes;
+    mcds_request requests[2];
+    uint8_t free_value[64];
+};
+
+/* DONE with MCDS_OK; MCDS_EXPIRED: the claim is over; MCDS_AMBIGUOUS; others: not done. */
+enum mcds__step mcds__cache_put_step(struct mcds__cache_put *put,
+                                     struct mcds__operation *operation);
+void mcds__cache_put_free(struct mcds__cache_put *put, const mcds_env *env);
+
+#endif
