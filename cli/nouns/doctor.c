@@ -20,19 +20,23 @@ static bool print_finding(void *context, const mcds_finding *finding)
     output_name(output, "what", finding->what, SHOWN);
     if (output->json || finding->fix[0] != '\0')
         output_name(output, "fix", finding->fix, SHOWN);
+    if (finding->figure != NULL) {
+        output_text(output, "figure", finding->figure, HIDDEN);
+        output_unsigned(output, "number", finding->number, HIDDEN);
+    }
     output_end(output);
     return true;
 }
 
 static void print_fact(struct visit *visit, const char *subject, const char *what)
 {
-    mcds_finding finding = {MCDS_FACT, subject, what, ""};
+    mcds_finding finding = {MCDS_FACT, subject, what, "", NULL, 0};
     (void)print_finding(visit, &finding);
 }
 
 static int problem(struct visit *visit, const char *subject, const char *fix)
 {
-    mcds_finding finding = {MCDS_PROBLEM, subject, mcds_errmsg(), fix};
+    mcds_finding finding = {MCDS_PROBLEM, subject, mcds_errmsg(), fix, NULL, 0};
     (void)print_finding(visit, &finding);
     return STATUS_NO;
 }

@@ -157,6 +157,11 @@ typedef struct mcds_finding {
     const char *subject; /* the server, file or setting */
     const char *what;    /* one sentence */
     const char *fix;     /* what to do, or "" for a fact */
+    /* Of a finding that is a number: "commands" that a memcached server has executed since its start,
+     * "commits" of an lmdb file since it was made, the "bytes" in use; otherwise NULL. Two calls give
+     * a rate. */
+    const char *figure;
+    uint64_t number;
 } mcds_finding;
 /* Called by mcds_inspect for each finding. `finding` is valid during the call only. Returns false
  * to end the call. */

@@ -15,4 +15,8 @@ struct mcds__report {
 void mcds__report(struct mcds__report *report, mcds_severity severity, const char *fix,
                   const char *format, ...) MCDS_PRINTF(4, 5);
 
+/* Report a fact that is a number. */
+void mcds__report_figure(struct mcds__report *report, const char *figure, uint64_t number,
+                         const char *format, ...) MCDS_PRINTF(4, 5);
+
 #endif

@@ -59,6 +59,35 @@ static void a_sound_store_has_no_problem(void **state)
     mcds_close(store);
 }
 
+/* The figure of this name, added over all findings. */
+static bool add_commits(void *context, const mcds_finding *finding)
+{
+    uint64_t *sum = context;
+    if (finding->figure != NULL && strcmp(finding->figure, "commits") == 0) {
+        assert_int_equal(finding->severity, MCDS_FACT);
+        *sum += finding->number;
+    }
+    return true;
+}
+
+static void commits_are_counted(void **state)
+{
+    const struct fixture *fixture = *state;
+    uint64_t before = 0;
+    uint64_t after = 0;
+    int64_t value;
+    mcds_counter *counter;
+    mcds_store *store = open_store(fixture->file, "", NULL);
+    assert_int_equal(mcds_counter_open(store, "hits", NULL, &counter), MCDS_OK);
+    assert_int_equal(mcds_inspect(store, add_commits, &before), MCDS_OK);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(mcds_counter_add(counter, 1, &value), MCDS_OK);
+    assert_int_equal(mcds_inspect(store, add_commits, &after), MCDS_OK);
+    assert_true(after >= before + 5);
+    mcds_counter_close(counter);
+    mcds_close(store);
+}
+
 static void files_that_others_may_write_are_a_problem(void **state)
 {
     const struct fixture *fixture = *state;
@@ -151,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_sound_store_has_no_problem),
+        TEST(commits_are_counted),
         TEST(files_that_others_may_write_are_a_problem),
         TEST(a_file_of_another_user_is_a_problem),
         TEST(a_network_file_system_is_a_problem),

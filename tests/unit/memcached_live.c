@@ -324,6 +324,35 @@ static void who_has_evicted_is_told_so(void **state)
     mcds_close(store);
 }
 
+/* The figure of this name, added over all findings. */
+static bool add_commands(void *context, const mcds_finding *finding)
+{
+    uint64_t *sum = context;
+    if (finding->figure != NULL && strcmp(finding->figure, "commands") == 0) {
+        assert_int_equal(finding->severity, MCDS_FACT);
+        *sum += finding->number;
+    }
+    return true;
+}
+
+static void commands_are_counted(void **state)
+{
+    struct live *live = *state;
+    char *const options[] = {NULL};
+    uint64_t before = 0;
+    uint64_t after = 0;
+    run(live, options);
+    mcds_store *store = open_store(live);
+    assert_int_equal(mcds_inspect(store, add_commands, &before), MCDS_OK);
+    for (int i = 0; i < 5; i++) {
+        mcds_request put = request_of(MCDS_SET, "key", "value");
+        assert_int_equal(ask(store, &put), MCDS_OUT_OK);
+    }
+    assert_int_equal(mcds_inspect(store, add_commands, &after), MCDS_OK);
+    assert_true(after >= before + 5);
+    mcds_close(store);
+}
+
 /* Connections over which so many keys were read; the same key or route takes the same one. */
 static uint32_t count_connections(mcds_store *store, const char *route)
 {
@@ -532,6 +561,7 @@ int main(void)
         TEST(one_server_under_two_names_is_a_problem),
         TEST(who_may_evict_leases_is_told_so),
         TEST(who_has_evicted_is_told_so),
+        TEST(commands_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

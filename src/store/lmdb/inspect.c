@@ -138,9 +138,12 @@ static void tell_figures(struct mcds__lmdb_file *file, const struct figures *fig
     uint32_t waiting = file->waiting;
     (void)pthread_mutex_unlock(&file->queue_mutex);
     uint64_t used = ((uint64_t)figures->info.me_last_pgno + 1) * file->page_size;
-    mcds__report(report, MCDS_FACT, "", "%llu items, %llu of them expire; %.1f MiB",
-                 (unsigned long long)figures->items.ms_entries,
-                 (unsigned long long)figures->expiry.ms_entries, (double)used / MIB);
+    mcds__report_figure(report, "commits", figures->info.me_last_txnid,
+                        "%llu commits since the file was made",
+                        (unsigned long long)figures->info.me_last_txnid);
+    mcds__report_figure(report, "bytes", used, "%llu items, %llu of them expire; %.1f MiB",
+                        (unsigned long long)figures->items.ms_entries,
+                        (unsigned long long)figures->expiry.ms_entries, (double)used / MIB);
     if (used > map_max / 10 * 8)
         mcds__report(report, MCDS_ADVICE, "raise map_max in the store's URI",
                      "it may grow to %.0f MiB and has reached %.0f MiB", (double)map_max / MIB,

@@ -19,6 +19,7 @@ struct facts {
     char version[64];
     uint64_t time_s;
     uint64_t evictions;
+    uint64_t commands; /* since its start */
     uint64_t bytes;
     uint64_t bytes_max;
     uint64_t connections;
@@ -46,6 +47,20 @@ static bool memcached_inspect_take_number(const char *line, size_t length, const
            mcds__parse_u64(line + name_length, length - name_length, out);
 }
 
+/* Each command counts once: a gat also as a get, a cas also as a set. */
+static void add_commands(struct facts *facts, const char *line, size_t length)
+{
+    static const char *const names[] = {
+        "STAT cmd_get ",     "STAT cmd_set ",     "STAT cmd_touch ",
+        "STAT incr_hits ",   "STAT incr_misses ", "STAT decr_hits ",
+        "STAT decr_misses ", "STAT delete_hits ", "STAT delete_misses ",
+    };
+    uint64_t number = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (memcached_inspect_take_number(line, length, names[i], &number))
+            facts->commands += number;
+}
+
 static bool take_fact(void *context, const char *line, size_t length)
 {
     struct facts *facts = context;
@@ -69,6 +84,7 @@ static bool take_fact(void *context, const char *line, size_t length)
         facts->keeps_leases = true;
     if (mcds__wire_begins(line, length, "STAT evictions "))
         facts->tells_evictions = true;
+    add_commands(facts, line, length);
     (void)memcached_inspect_take_number(line, length, "STAT pid ", &facts->pid);
     (void)memcached_inspect_take_number(line, length, "STAT uptime ", &facts->uptime_s);
     (void)memcached_inspect_take_number(line, length, "STAT time ", &facts->time_s);
@@ -148,10 +164,13 @@ static void tell_refusals(struct mcds__report *report, const struct facts *facts
 
 static void tell_memory(struct mcds__report *report, const struct facts *facts)
 {
+    mcds__report_figure(report, "commands", facts->commands,
+                        "it has executed %llu commands since its start",
+                        (unsigned long long)facts->commands);
     if (facts->bytes_max > 0)
-        mcds__report(report, MCDS_FACT, "", "%llu of %llu MB in use",
-                     (unsigned long long)facts->bytes >> 20,
-                     (unsigned long long)facts->bytes_max >> 20);
+        mcds__report_figure(report, "bytes", facts->bytes, "%llu of %llu MB in use",
+                            (unsigned long long)facts->bytes >> 20,
+                            (unsigned long long)facts->bytes_max >> 20);
     if (!facts->tells_evictions)
         mcds__report(report, MCDS_FACT, "", "it does not say whether it evicts");
     else if (facts->evictions > 0)
