@@ -27,7 +27,8 @@ static bool has_columns(const struct session *session, const struct command *com
     const struct verb *verb = command->verb;
     bool is_one = takes_each(verb) && command->element_count <= 1;
     bool is_short = is_among(verb->options, OPTION_LONG) && !is_given(command, OPTION_LONG);
-    return verb->columns != NULL && !session->output.json && !is_one && !is_short;
+    bool is_live = is_among(verb->options, OPTION_ONCE) && !is_given(command, OPTION_ONCE);
+    return verb->columns != NULL && !is_live && !session->output.json && !is_one && !is_short;
 }
 
 static int run_plainly(struct session *session, const struct command *command)

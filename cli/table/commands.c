@@ -427,6 +427,7 @@ const struct noun all_nouns[] = {
     {.word = "ls", .verbs = ls_verbs, .help = "list the structures"},
     {.word = "rm", .verbs = rm_verbs, .help = "drop structures by name"},
     {.word = "watch", .verbs = watch_verbs, .help = "print each change of structures"},
+    {.word = "top", .verbs = top_verbs, .help = "show what a store does and what changes"},
     {.word = "backup", .verbs = backup_verbs, .help = "copy a store in use to a new file"},
     {.word = "dump", .verbs = dump_verbs, .help = "write structures into a file of text"},
     {.word = "load", .verbs = load_verbs, .help = "make the structures of a dump again"},

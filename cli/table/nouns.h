@@ -124,6 +124,7 @@ RUN(batch_run);
 RUN(rm_run);
 RUN(ls_run);
 RUN(watch_run);
+RUN(top_run);
 RUN(doctor_run);
 RUN(backup_run);
 RUN(dump_run);

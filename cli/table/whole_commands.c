@@ -76,6 +76,35 @@ const struct verb watch_verbs[] = {
     {.word = NULL},
 };
 
+static const struct column reading_columns[] = {{.title = "noun", .ink = INK_NOUN},
+                                                {.title = "name"},
+                                                {.title = "value", .is_number = true},
+                                                {.title = "each s", .is_number = true},
+                                                {.title = "left", .is_number = true},
+                                                {.title = "holder", .ink = INK_GOOD},
+                                                {.is_end = true}};
+
+const struct verb top_verbs[] = {
+    {.word = "",
+     .arguments = takes_pattern,
+     .options = BIT(OPTION_NOUN) | BIT(OPTION_INTERVAL) | BIT(OPTION_ONCE),
+     .run = top_run,
+     .columns = reading_columns,
+     .help =
+         "Show, every --interval: the commands each second of the memcached servers, or the "
+         "commits of the lmdb file; the value of each counter, visitors and online, and how "
+         "fast "
+         "it changes; each lock with its holder and the seconds left; and the last events of a "
+         "log. Keys: q quits, p pauses, s sorts by change, value or name, / filters by a part "
+         "of "
+         "the name, a pattern or a noun, l shows the next log, arrows and page up and down "
+         "scroll. At most 4096 structures are read; new ones are found within seconds, or "
+         "later "
+         "where a listing takes long. --once prints one reading as lines, --json each as "
+         "objects."},
+    {.word = NULL},
+};
+
 const struct verb backup_verbs[] = {
     {.word = "",
      .arguments = takes_file,

@@ -8,6 +8,7 @@ extern const struct verb batch_verbs[];
 extern const struct verb ls_verbs[];
 extern const struct verb rm_verbs[];
 extern const struct verb watch_verbs[];
+extern const struct verb top_verbs[];
 extern const struct verb backup_verbs[];
 extern const struct verb dump_verbs[];
 extern const struct verb load_verbs[];

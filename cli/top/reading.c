@@ -1,0 +1,360 @@
+/* Reading: keeps rows and figures from one reading to the next, for their rates. */
+#include "top/reading.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "batch/listing.h"
+#include "io/failure.h"
+#include "nouns/log.h"
+#include "table/commands.h"
+#include "table/nouns.h"
+#include "watch/watched.h"
+
+#define DEPTH 512
+#define LIST_NS INT64_C(5000000000) /* between two listings; at least */
+#define LIST_SHARE 20 /* of the time goes to listings, at most a part in so many */
+
+struct scan {
+    struct reading *reading;
+    struct listing listing;
+};
+
+static int64_t now_ns(void)
+{
+    const mcds_env *env = mcds_env_system();
+    return env->monotonic_ns(env->self);
+}
+
+static void note_trouble(struct reading *reading, const struct command *command)
+{
+    char said[FAILURE_CAPACITY];
+    if (reading->trouble[0] != '\0')
+        return;
+    describe_failure(said, command);
+    (void)snprintf(reading->trouble, sizeof reading->trouble, "%.280s", said);
+}
+
+static void free_row(struct row *row)
+{
+    if (row->handle != NULL)
+        row->command.noun->close(row->handle);
+    free(row->name);
+    free(row->shown);
+    free(row->holder);
+}
+
+/* What `print` writes as plain output. NULL: out of memory. */
+static char *print_plain(const struct reading *reading, const char *name, const struct row *row)
+{
+    char *text = NULL;
+    size_t length = 0;
+    struct output output = {.ascii = reading->session->output.ascii};
+    output.file = open_memstream(&text, &length);
+    if (output.file == NULL)
+        return NULL;
+    output_begin(&output);
+    if (name != NULL)
+        output_name(&output, "", name, SHOWN);
+    else
+        row->command.verb->print(&output, &row->command, &row->answer, MCDS_OK);
+    (void)fclose(output.file);
+    return text;
+}
+
+static bool is_wanted(const struct reading *reading, const struct noun *noun, const char *name)
+{
+    const char *wanted = reading->command->arguments[0];
+    const char *word = reading->command->options[OPTION_NOUN].text;
+    if (word != NULL && strcmp(word, noun->word) != 0)
+        return false;
+    if (wanted == NULL)
+        return true;
+    if (strpbrk(wanted, "*?[") != NULL)
+        return fnmatch(wanted, name, 0) == 0;
+    return strncmp(name, wanted, strlen(wanted)) == 0;
+}
+
+static bool see_listed(void *context, const mcds_listed *listed)
+{
+    struct scan *scan = context;
+    struct reading *reading = scan->reading;
+    const struct noun *noun = find_noun(reading->session->nouns, listed->noun);
+    if (noun == NULL || !is_wanted(reading, noun, listed->name))
+        return true;
+    reading->listed++;
+    if (scan->listing.count < ROWS_MAX)
+        reading->is_out_of_memory = !listing_keep(&scan->listing, noun, 0, listed->name);
+    return !reading->is_out_of_memory;
+}
+
+static int compare_to(const struct row *row, const struct found *found)
+{
+    int order = strcmp(row->command.noun->word, found->noun->word);
+    return order != 0 ? order : strcmp(row->name, found->name);
+}
+
+static bool begin_row(struct reading *reading, struct row *row, const struct found *found)
+{
+    memset(row, 0, sizeof *row);
+    enum compared compared = compared_of(found->noun);
+    row->name = strdup(found->name);
+    row->shown = print_plain(reading, found->name, NULL);
+    row->left_ms = -1;
+    row->command.noun = found->noun;
+    row->command.verb = compared == COMPARED_HOLDER  ? &found->noun->verbs[0]
+                        : compared == COMPARED_VALUE ? find_verb(found->noun, "get")
+                                                     : NULL;
+    row->command.store_uri = reading->command->store_uri;
+    row->command.store_ns = reading->command->store_ns;
+    row->command.arguments[0] = row->name;
+    row->command.bytes[0] = mcds_text(row->name != NULL ? row->name : "");
+    row->command.options[OPTION_INFO].given = compared == COMPARED_HOLDER;
+    return row->name != NULL && row->shown != NULL;
+}
+
+/* Rows that are listed again keep what is known of them. */
+static void merge(struct reading *reading, const struct listing *listing)
+{
+    struct row *rows = calloc(listing->count + 1, sizeof rows[0]);
+    size_t old = 0;
+    reading->is_out_of_memory = reading->is_out_of_memory || rows == NULL;
+    if (rows == NULL)
+        return;
+    size_t count = 0;
+    for (size_t i = 0; i < listing->count; i++) {
+        while (old < reading->count && compare_to(&reading->rows[old], &listing->found[i]) < 0)
+            free_row(&reading->rows[old++]);
+        if (old < reading->count && compare_to(&reading->rows[old], &listing->found[i]) == 0)
+            rows[count++] = reading->rows[old++];
+        else if (!begin_row(reading, &rows[count++], &listing->found[i]))
+            reading->is_out_of_memory = true;
+    }
+    while (old < reading->count)
+        free_row(&reading->rows[old++]);
+    free(reading->rows);
+    reading->rows = rows;
+    reading->count = count;
+}
+
+static void list(struct reading *reading)
+{
+    struct scan scan = {.reading = reading};
+    int64_t begun_ns = now_ns();
+    size_t listed_before = reading->listed;
+    reading->listed = 0;
+    int result = mcds_scan(reading->session->store, see_listed, &scan);
+    if (result == MCDS_OK && !reading->is_out_of_memory) {
+        listing_sort(&scan.listing);
+        merge(reading, &scan.listing);
+        reading->listed_ns = now_ns();
+        reading->list_took_ns = reading->listed_ns - begun_ns;
+    } else if (result != MCDS_OK) {
+        note_trouble(reading, NULL);
+        reading->listed = listed_before;
+    }
+    listing_free(&scan.listing);
+}
+
+/* A listing takes long where there are many keys. */
+static bool must_list(const struct reading *reading)
+{
+    int64_t least_ns = LIST_SHARE * reading->list_took_ns;
+    return reading->listed_ns == 0 ||
+           now_ns() - reading->listed_ns >= (least_ns > LIST_NS ? least_ns : LIST_NS);
+}
+
+static bool add_figure(void *context, const mcds_finding *finding)
+{
+    struct reading *reading = context;
+    double passed_s = (double)(now_ns() - reading->read_ns) / 1e9;
+    if (finding->figure == NULL)
+        return true;
+    size_t i = 0;
+    while (i < reading->figure_count &&
+           (strncmp(reading->figures[i].subject, finding->subject,
+                    sizeof reading->figures[i].subject - 1) != 0 ||
+            strcmp(reading->figures[i].name, finding->figure) != 0))
+        i++;
+    if (i == FIGURES_MAX)
+        return false;
+    struct figure *figure = &reading->figures[i];
+    bool is_new = i == reading->figure_count;
+    if (is_new) {
+        memset(figure, 0, sizeof *figure);
+        (void)snprintf(figure->subject, sizeof figure->subject, "%s", finding->subject);
+        (void)snprintf(figure->name, sizeof figure->name, "%s", finding->figure);
+        reading->figure_count++;
+    }
+    figure->has_rate = !is_new && reading->read_ns > 0 && finding->number >= figure->number;
+    figure->rate = figure->has_rate ? (double)(finding->number - figure->number) / passed_s : 0;
+    figure->number = finding->number;
+    return true;
+}
+
+/* Starts the read of a row. False: the store does not answer, and no other row is tried. */
+static bool start_row(struct reading *reading, size_t i)
+{
+    struct row *row = &reading->rows[i];
+    if (row->command.verb == NULL)
+        return true;
+    int result = MCDS_OK;
+    if (row->handle == NULL)
+        result = row->command.noun->open(reading->session->store, &row->command, &row->handle);
+    memset(&row->answer, 0, sizeof row->answer);
+    if (result == MCDS_OK)
+        result = row->command.verb->start(row->handle, &row->command, &row->answer,
+                                          reading->pipeline, i);
+    if (result == MCDS_OK)
+        return true;
+    row->value[0] = '\0';
+    row->has_number = false;
+    row->has_rate = false;
+    if (result != MCDS_UNAVAILABLE && result != MCDS_TIMEOUT)
+        return true;
+    note_trouble(reading, &row->command);
+    return false;
+}
+
+static void take_value(struct reading *reading, struct row *row, double passed_s)
+{
+    char *text = print_plain(reading, NULL, row);
+    reading->is_out_of_memory = reading->is_out_of_memory || text == NULL;
+    if (text == NULL)
+        return;
+    char *end = NULL;
+    double number = strtod(text, &end);
+    bool is_number = end != text && *end == '\0';
+    (void)snprintf(row->value, sizeof row->value, "%.*s", (int)strcspn(text, "\t\n"), text);
+    row->has_rate = is_number && row->has_number && passed_s > 0;
+    row->rate = row->has_rate ? (number - row->number) / passed_s : 0;
+    row->number = number;
+    row->has_number = is_number;
+    free(text);
+}
+
+static void forget(struct row *row)
+{
+    row->value[0] = '\0';
+    row->has_number = false;
+    row->has_rate = false;
+    row->left_ms = -1;
+    free(row->holder);
+    row->holder = NULL;
+}
+
+static void end_row(struct reading *reading, struct row *row, int result, double passed_s)
+{
+    bool is_lock = row->command.noun->open == lock_open;
+    if (result != MCDS_OK) {
+        forget(row);
+        if (result == MCDS_UNAVAILABLE || result == MCDS_TIMEOUT)
+            note_trouble(reading, &row->command);
+        else if (result < 0) { /* dropped, or made again with other options */
+            row->command.noun->close(row->handle);
+            row->handle = NULL;
+        }
+    } else if (is_lock) {
+        forget(row);
+        row->left_ms = row->answer.holder.remaining_ms;
+        const char *label = row->answer.holder.label;
+        row->holder = print_plain(reading, label[0] != '\0' ? label : "-", NULL);
+    } else {
+        take_value(reading, row, passed_s);
+    }
+}
+
+static void read_rows(struct reading *reading)
+{
+    mcds_completion done;
+    int64_t now = now_ns();
+    double passed_s = reading->read_ns > 0 ? (double)(now - reading->read_ns) / 1e9 : 0;
+    for (size_t i = 0; i < reading->count && start_row(reading, i); i++) {
+    }
+    while (mcds_pipeline_next(reading->pipeline, &done) == MCDS_OK)
+        end_row(reading, &reading->rows[done.tag], done.result, passed_s);
+    reading->read_ns = now;
+}
+
+static bool has_log(const struct reading *reading, const char *name)
+{
+    for (size_t i = 0; i < reading->count; i++)
+        if (reading->rows[i].command.noun->open == log_open &&
+            strcmp(reading->rows[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+void reading_next_log(struct reading *reading)
+{
+    reading->has_log = reading->count > 0;
+    for (size_t i = 0; i < reading->count; i++) {
+        const struct row *row = &reading->rows[i];
+        bool is_later = reading->log[0] == '\0' || strcmp(row->name, reading->log) > 0;
+        if (row->command.noun->open == log_open && is_later) {
+            (void)snprintf(reading->log, sizeof reading->log, "%s", row->name);
+            return;
+        }
+    }
+    reading->log[0] = '\0';
+}
+
+static void read_log(struct reading *reading)
+{
+    mcds_log_range range = MCDS_LOG_RANGE_INIT;
+    mcds_log *log = NULL;
+    size_t length = 0;
+    struct output output = {.ascii = reading->session->output.ascii};
+    free(reading->events);
+    reading->events = NULL;
+    if (reading->log[0] == '\0' || !has_log(reading, reading->log))
+        return;
+    range.limit = EVENTS_MAX;
+    range.newest_first = true;
+    output.file = open_memstream(&reading->events, &length);
+    if (output.file == NULL)
+        return;
+    int result = mcds_log_open(reading->session->store, reading->log, NULL, &log);
+    if (result == MCDS_OK)
+        result = mcds_log_scan(log, &range, log_print_visited, &output, NULL);
+    if (result < 0)
+        note_trouble(reading, NULL);
+    mcds_log_close(log);
+    (void)fclose(output.file);
+}
+
+void reading_take(struct reading *reading)
+{
+    reading->trouble[0] = '\0';
+    if (mcds_inspect(reading->session->store, add_figure, reading) != MCDS_OK)
+        note_trouble(reading, NULL);
+    if (must_list(reading))
+        list(reading);
+    if (!reading->has_log)
+        reading_next_log(reading);
+    read_rows(reading);
+    if (reading->trouble[0] == '\0')
+        read_log(reading);
+}
+
+bool reading_open(struct reading *reading, struct session *session,
+                  const struct command *command)
+{
+    mcds_pipeline_options depth = MCDS_PIPELINE_OPTIONS_INIT;
+    depth.depth = DEPTH;
+    reading->session = session;
+    reading->command = command;
+    return mcds_pipeline_open(session->store, &depth, &reading->pipeline) == MCDS_OK;
+}
+
+void reading_close(struct reading *reading)
+{
+    mcds_pipeline_close(reading->pipeline);
+    for (size_t i = 0; i < reading->count; i++)
+        free_row(&reading->rows[i]);
+    free(reading->rows);
+    free(reading->events);
+}

@@ -1,0 +1,71 @@
+/* Reading: what a store does and what its structures keep, read again and again.
+ *
+ *   mcds_scan, now and then --> rows --get--> pipeline --> values, and how fast they change
+ *   mcds_inspect -----------> figures of the servers or the file
+ *   mcds_log_scan ----------> the last events of one log
+ *
+ * Bounded: at most ROWS_MAX structures are read. */
+#ifndef MCDS_CLI_TOP_READING_H
+#define MCDS_CLI_TOP_READING_H
+
+#include "run/session.h"
+
+#define ROWS_MAX 4096
+#define FIGURES_MAX 64
+#define EVENTS_MAX 50
+
+/* A structure. */
+struct row {
+    struct command command;
+    char *name;
+    char *shown; /* the name as plain output has it */
+    void *handle;
+    struct answer answer;
+    char value[48]; /* as its get prints it; "" = not known */
+    double number;
+    double rate; /* each second */
+    bool has_number;
+    bool has_rate;
+    int64_t left_ms; /* of a lock that is held; less than 0: not known */
+    char *holder;    /* as plain output has it, or NULL */
+};
+
+/* A number of a server or a file. */
+struct figure {
+    char subject[256];
+    char name[16];
+    uint64_t number;
+    double rate;
+    bool has_rate;
+};
+
+struct reading {
+    struct session *session;
+    const struct command *command;
+    mcds_pipeline *pipeline;
+    struct row *rows; /* in the order of noun and name */
+    size_t count;
+    size_t listed; /* how many structures match, also beyond ROWS_MAX */
+    struct figure figures[FIGURES_MAX];
+    size_t figure_count;
+    size_t figures_seen; /* of this inspection */
+    int64_t read_ns;     /* of the last reading; 0: none */
+    int64_t listed_ns;
+    int64_t list_took_ns;
+    char log[1100];    /* the name of the log to show; "" = none */
+    bool has_log;      /* one was chosen, or none */
+    char *events;      /* its last ones, the newest first, one per line */
+    char trouble[300]; /* why the store was not read; "" = it was */
+    bool is_out_of_memory;
+};
+
+/* False: out of memory. */
+bool reading_open(struct reading *reading, struct session *session,
+                  const struct command *command);
+void reading_close(struct reading *reading);
+/* Reads everything once. */
+void reading_take(struct reading *reading);
+/* Shows the next log, and none after the last. */
+void reading_next_log(struct reading *reading);
+
+#endif

@@ -1,0 +1,274 @@
+/* mcds top: a live view of a store, or one reading of it for a script.
+ *
+ *   reading --view--> screen <--keys
+ *   reading, reading --> lines or objects */
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/exit.h"
+#include "io/report.h"
+#include "parse/values.h"
+#include "table/commands.h"
+#include "table/nouns.h"
+#include "terminal/screen.h"
+#include "top/view.h"
+
+#define INTERVAL_MS 1000
+#define KEY_DELETE 127
+
+struct top {
+    struct session *session;
+    const struct command *command;
+    struct reading reading;
+    struct view view;
+    bool must_read; /* before the interval is over */
+};
+
+static int refuse(const struct top *top, int status, const char *result, const char *sentence)
+{
+    report_failure(&top->session->output, top->command, status, result, sentence);
+    return status;
+}
+
+static void type_into_filter(struct view *view, int key)
+{
+    size_t length = strlen(view->filter);
+    if (key == '\r' || key == '\n')
+        view->is_typing = false;
+    else if (key == KEY_ESCAPE)
+        view->filter[0] = '\0';
+    if (key == KEY_ESCAPE)
+        view->is_typing = false;
+    else if ((key == KEY_DELETE || key == '\b') && length > 0)
+        view->filter[length - 1] = '\0';
+    else if (key >= ' ' && key < KEY_NONE + 256 && key != KEY_DELETE &&
+             length + 1 < sizeof view->filter) {
+        view->filter[length] = (char)key;
+        view->filter[length + 1] = '\0';
+    }
+}
+
+static void scroll(struct view *view, int key)
+{
+    size_t page = view->page;
+    if (key == KEY_UP || key == KEY_PAGE_UP) {
+        size_t lines = key == KEY_UP ? 1 : page;
+        view->skipped = view->skipped > lines ? view->skipped - lines : 0;
+    } else if (key == KEY_DOWN || key == KEY_PAGE_DOWN) {
+        view->skipped += key == KEY_DOWN ? 1 : page; /* the drawing limits it */
+    }
+}
+
+/* False: the user ends it. */
+static bool obey(struct top *top, int key)
+{
+    struct view *view = &top->view;
+    if (view->is_typing && key != KEY_REDRAW) {
+        type_into_filter(view, key);
+        return true;
+    }
+    switch (key) {
+    case 'q':
+        return false;
+    case 'p':
+    case ' ':
+        view->is_paused = !view->is_paused;
+        break;
+    case 's':
+        view->sorted = (view->sorted + 1) % SORTED_COUNT;
+        break;
+    case '/':
+        view->is_typing = true;
+        break;
+    case 'l':
+        reading_next_log(&top->reading);
+        top->must_read = true;
+        break;
+    default:
+        scroll(view, key);
+    }
+    return true;
+}
+
+static int64_t now_ms(void)
+{
+    const mcds_env *env = mcds_env_system();
+    return env->monotonic_ns(env->self) / 1000000;
+}
+
+/* Draws after each reading and each key. Returns the exit code. */
+static int live(struct top *top)
+{
+    int64_t next_ms = 0;
+    for (;;) {
+        struct terminal terminal;
+        if ((now_ms() >= next_ms && !top->view.is_paused) || top->must_read) {
+            reading_take(&top->reading);
+            next_ms = now_ms() + (int64_t)top->view.interval_ms;
+            top->must_read = false;
+        }
+        if (top->reading.is_out_of_memory)
+            return STATUS_INTERNAL;
+        terminal_look(&terminal, STDOUT_FILENO,
+                      (enum when)number_of(top->command, OPTION_COLOR, WHEN_AUTO));
+        view_draw(&top->view, &top->reading, &terminal);
+        if (!output_pass_on(&top->session->output))
+            return STATUS_IO;
+        int64_t left_ms = next_ms - now_ms();
+        int wait_ms = top->view.is_paused || left_ms > INTERVAL_MS ? INTERVAL_MS
+                      : left_ms > 0                                ? (int)left_ms
+                                                                   : 0;
+        int key = screen_key(wait_ms);
+        if (key == KEY_GONE)
+            return STATUS_IO;
+        if (!obey(top, key))
+            return STATUS_DONE;
+    }
+}
+
+static int run_live(struct top *top)
+{
+    const char *kind = getenv("TERM");
+    if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1)
+        return refuse(top, STATUS_USAGE, "MCDS_INVALID",
+                      "top: no terminal; --once prints one reading, --json prints objects");
+    if (kind == NULL || strcmp(kind, "dumb") == 0)
+        return refuse(top, STATUS_USAGE, "MCDS_INVALID",
+                      "top: this terminal cannot be redrawn (TERM); --once prints one reading");
+    if (!screen_open())
+        return refuse(top, STATUS_IO, "MCDS_IO", "top: the terminal cannot be set");
+    int status = live(top);
+    screen_close();
+    if (status == STATUS_INTERNAL)
+        return refuse(top, status, "MCDS_NO_MEMORY", "top: out of memory");
+    return status;
+}
+
+static void put_time(struct output *output)
+{
+    char at[MOMENT_CAPACITY];
+    const mcds_env *env = mcds_env_system();
+    format_moment(env->wall_ns(env->self) / 1000000, at);
+    output_text(output, "time", at, HIDDEN);
+}
+
+/* A field of a plain line that may be missing. */
+static void put_dash(struct output *output, bool is_known)
+{
+    if (!is_known && !output->json)
+        output_text(output, "", "-", SHOWN);
+}
+
+static void put_rate(struct output *output, bool is_known, double rate)
+{
+    if (is_known)
+        output_real(output, "rate", rate, SHOWN);
+    put_dash(output, is_known);
+}
+
+static void print_figure(struct output *output, const struct figure *figure)
+{
+    output_begin(output);
+    put_time(output);
+    output_text(output, output->json ? "figure" : "", figure->name, SHOWN);
+    output_name(output, "subject", figure->subject, SHOWN);
+    output_unsigned(output, "value", figure->number, SHOWN);
+    put_rate(output, figure->has_rate, figure->rate);
+    put_dash(output, false);
+    put_dash(output, false);
+    output_end(output);
+}
+
+static void print_row(struct output *output, const struct row *row)
+{
+    bool is_timed = row->left_ms >= 0;
+    const char *label = row->answer.holder.label;
+    output_begin(output);
+    put_time(output);
+    output_text(output, "noun", row->command.noun->word, SHOWN);
+    output_name(output, "name", row->name, SHOWN);
+    if (row->has_number)
+        output_copy(output, "value", row->value);
+    put_dash(output, row->has_number);
+    put_rate(output, row->has_rate, row->rate);
+    if (is_timed && output->json)
+        output_number(output, "remaining_ms", row->left_ms, SHOWN);
+    else if (is_timed)
+        output_real(output, "", (double)row->left_ms / 1000, SHOWN);
+    put_dash(output, is_timed);
+    if (row->holder != NULL)
+        output_name(output, "holder", label[0] != '\0' ? label : "-", SHOWN);
+    put_dash(output, row->holder != NULL);
+    output_end(output);
+}
+
+/* False: out of memory. */
+static bool print_all(struct top *top)
+{
+    size_t count = 0;
+    struct output *output = &top->session->output;
+    const struct row **rows = view_order(&top->view, &top->reading, &count);
+    for (size_t i = 0; i < top->reading.figure_count; i++)
+        print_figure(output, &top->reading.figures[i]);
+    for (size_t i = 0; rows != NULL && i < count && output_is_fine(output); i++)
+        print_row(output, rows[i]);
+    free(rows);
+    return rows != NULL && !top->reading.is_out_of_memory;
+}
+
+/* False: nobody reads standard output any more. */
+static bool pause_of(const struct top *top)
+{
+    struct pollfd reader = {STDOUT_FILENO, 0, 0};
+    return poll(&reader, 1, (int)top->view.interval_ms) <= 0 ||
+           (reader.revents & (POLLERR | POLLNVAL)) == 0;
+}
+
+/* The first reading has no rates. */
+static int run_for_script(struct top *top)
+{
+    struct output *output = &top->session->output;
+    reading_take(&top->reading);
+    for (;;) {
+        if (!pause_of(top))
+            return STATUS_DONE;
+        reading_take(&top->reading);
+        if (top->reading.trouble[0] != '\0') {
+            char sentence[SENTENCE_MAX];
+            (void)snprintf(sentence, sizeof sentence, "top: %s", top->reading.trouble);
+            (void)refuse(top, STATUS_UNREACHABLE, "MCDS_UNAVAILABLE", sentence);
+        } else if (!print_all(top)) {
+            return refuse(top, STATUS_INTERNAL, "MCDS_NO_MEMORY", "top: out of memory");
+        }
+        if (is_given(top->command, OPTION_ONCE))
+            return top->reading.trouble[0] != '\0' ? STATUS_UNREACHABLE : STATUS_DONE;
+        if (!output_flush(output))
+            return STATUS_IO;
+    }
+}
+
+int top_run(struct session *session, const struct command *command)
+{
+    struct terminal terminal;
+    struct top *top = calloc(1, sizeof *top);
+    if (top == NULL)
+        return STATUS_INTERNAL;
+    top->session = session;
+    top->command = command;
+    top->view.interval_ms = number_of(command, OPTION_INTERVAL, INTERVAL_MS);
+    bool is_live = !is_given(command, OPTION_ONCE) && !session->output.json;
+    terminal_look(&terminal, STDOUT_FILENO, WHEN_AUTO);
+    session->output.ascii = terminal.is_there && !terminal.has_utf8;
+    int status = session_open_store(session);
+    if (status == STATUS_DONE && !reading_open(&top->reading, session, command))
+        status = refuse(top, STATUS_INTERNAL, "MCDS_NO_MEMORY", "top: out of memory");
+    else if (status == STATUS_DONE)
+        status = is_live ? run_live(top) : run_for_script(top);
+    reading_close(&top->reading);
+    free(top);
+    return status;
+}

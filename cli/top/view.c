@@ -1,0 +1,319 @@
+/* View: draws a reading on the screen.
+ *
+ *   the store and its figures / titles / rows / the last events of a log / keys, or the trouble
+ *
+ * A line never reaches the last column: there it would wrap. */
+#include "top/view.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parse/values.h"
+#include "table/nouns.h"
+#include "terminal/width.h"
+
+#define LINE_CAPACITY 4096
+#define GAP 2
+#define VALUE_WIDTH 11
+#define RATE_WIDTH 9
+#define LEFT_WIDTH 7
+#define HOLDER_SHARE 6 /* a part in so many of the columns */
+#define NAME_MIN 12
+#define NOUN_WIDTH 8
+#define FIGURES_SHARE 6 /* a part in so many of the lines */
+#define EVENTS_SHARE 4
+#define EVENTS_ROWS_MIN 12 /* a lower terminal has no room for them */
+
+struct frame {
+    const struct terminal *terminal;
+    FILE *file;
+    size_t lines;
+    size_t name_width;
+};
+
+/* Ends a line that has been cut; nothing in it acts on the terminal. */
+static void put_line(struct frame *frame, enum ink ink, const char *text)
+{
+    size_t length = text_fit(text, strlen(text), frame->terminal->columns - 1);
+    if (frame->lines >= frame->terminal->rows)
+        return;
+    (void)fputs(frame->lines++ > 0 ? "\r\n" : "", frame->file);
+    (void)fputs(ink_begin(frame->terminal, ink), frame->file);
+    for (size_t i = 0; i < length; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        bool is_shown = byte >= 0x20 && byte != 0x7f &&
+                        (byte < 0x80 || frame->terminal->has_utf8);
+        (void)putc(is_shown ? byte : '?', frame->file);
+    }
+    (void)fputs(ink_end(frame->terminal, ink), frame->file);
+    (void)fputs("\033[K", frame->file);
+}
+
+static void MCDS_PRINTF(3, 4)
+    put_format(struct frame *frame, enum ink ink, const char *format, ...)
+{
+    char line[LINE_CAPACITY];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(line, sizeof line, format, arguments);
+    va_end(arguments);
+    put_line(frame, ink, line);
+}
+
+/* Appends a text in a column, cut or filled; a number on the right. */
+static void add_cell(char line[LINE_CAPACITY], const char *text, size_t width, bool is_number)
+{
+    size_t at = strlen(line);
+    size_t length = text_fit(text, strlen(text), width);
+    size_t pad = width - text_width(text, length);
+    if (at + length + pad + GAP >= LINE_CAPACITY)
+        return;
+    (void)snprintf(line + at, LINE_CAPACITY - at, "%*s%.*s%*s", is_number ? (int)pad : 0, "",
+                   (int)length, text, (int)(is_number ? GAP : pad + GAP), "");
+}
+
+static void write_rate(char out[32], bool is_known, double rate)
+{
+    if (!is_known)
+        (void)snprintf(out, 32, "-");
+    else if (fabs(rate) >= 1000 || rate == 0)
+        (void)snprintf(out, 32, "%.0f", rate);
+    else
+        (void)snprintf(out, 32, "%.1f", rate);
+}
+
+static void write_left(char out[32], int64_t left_ms)
+{
+    if (left_ms < 0)
+        (void)snprintf(out, 32, "-");
+    else
+        (void)snprintf(out, 32, "%.1fs", (double)left_ms / 1000);
+}
+
+static size_t holder_width(const struct terminal *terminal)
+{
+    return terminal->columns / HOLDER_SHARE;
+}
+
+/* That of the widest name, as far as the other columns leave room. */
+static size_t name_width(const struct terminal *terminal, const struct reading *reading)
+{
+    size_t others = NOUN_WIDTH + VALUE_WIDTH + RATE_WIDTH + LEFT_WIDTH +
+                    holder_width(terminal) + 5 * GAP + 1;
+    size_t most = terminal->columns > others + NAME_MIN ? terminal->columns - others : NAME_MIN;
+    size_t widest = NAME_MIN;
+    for (size_t i = 0; i < reading->count && widest < most; i++) {
+        size_t width = text_width(reading->rows[i].shown, strlen(reading->rows[i].shown));
+        widest = width > widest ? width : widest;
+    }
+    return widest < most ? widest : most;
+}
+
+static void put_row(struct frame *frame, const struct row *row)
+{
+    char line[LINE_CAPACITY] = "";
+    char rate[32];
+    char left[32];
+    bool is_moving = row->has_rate && row->rate != 0;
+    write_rate(rate, row->has_rate, row->rate);
+    write_left(left, row->left_ms);
+    add_cell(line, row->command.noun->word, NOUN_WIDTH, false);
+    add_cell(line, row->shown, frame->name_width, false);
+    add_cell(line, row->value[0] != '\0' ? row->value : "-", VALUE_WIDTH, true);
+    add_cell(line, rate, RATE_WIDTH, true);
+    add_cell(line, left, LEFT_WIDTH, true);
+    add_cell(line, row->holder != NULL ? row->holder : "-", holder_width(frame->terminal),
+             false);
+    put_line(frame, row->holder != NULL ? INK_WARNING : is_moving ? INK_GOOD : INK_NONE, line);
+}
+
+static void put_titles(struct frame *frame, const struct view *view)
+{
+    char line[LINE_CAPACITY] = "";
+    add_cell(line, "noun", NOUN_WIDTH, false);
+    add_cell(line, view->sorted == SORTED_BY_NAME ? "name *" : "name", frame->name_width,
+             false);
+    add_cell(line, view->sorted == SORTED_BY_VALUE ? "* value" : "value", VALUE_WIDTH, true);
+    add_cell(line, view->sorted == SORTED_BY_CHANGE ? "* each s" : "each s", RATE_WIDTH, true);
+    add_cell(line, "left", LEFT_WIDTH, true);
+    add_cell(line, "holder", holder_width(frame->terminal), false);
+    put_line(frame, INK_TITLE, line);
+}
+
+static bool is_match(const char *filter, const struct row *row)
+{
+    if (filter[0] == '\0')
+        return true;
+    if (strpbrk(filter, "*?[") != NULL)
+        return fnmatch(filter, row->name, 0) == 0;
+    return strstr(row->name, filter) != NULL || strcmp(row->command.noun->word, filter) == 0;
+}
+
+static int compare_numbers(double a, double b)
+{
+    return (a < b) - (a > b);
+}
+
+/* Held locks come with what changes. */
+static double change_of(const struct row *row)
+{
+    return row->holder != NULL ? INFINITY : row->has_rate ? fabs(row->rate) : -1;
+}
+
+/* The rows are in the order of noun and name, and so are their addresses. */
+static int compare_places(const void *a, const void *b)
+{
+    const struct row *const *one = a;
+    const struct row *const *other = b;
+    return (*one > *other) - (*one < *other);
+}
+
+static int compare_changes(const void *a, const void *b)
+{
+    const struct row *const *one = a;
+    const struct row *const *other = b;
+    int order = compare_numbers(change_of(*one), change_of(*other));
+    return order != 0 ? order : compare_places(a, b);
+}
+
+static int compare_values(const void *a, const void *b)
+{
+    const struct row *const *one = a;
+    const struct row *const *other = b;
+    int order = compare_numbers((*one)->has_number ? (*one)->number : -INFINITY,
+                                (*other)->has_number ? (*other)->number : -INFINITY);
+    return order != 0 ? order : compare_places(a, b);
+}
+
+const struct row **view_order(const struct view *view, const struct reading *reading,
+                              size_t *count_out)
+{
+    const struct row **rows = calloc(reading->count + 1, sizeof rows[0]);
+    *count_out = 0;
+    for (size_t i = 0; rows != NULL && i < reading->count; i++)
+        if (is_match(view->filter, &reading->rows[i]))
+            rows[(*count_out)++] = &reading->rows[i];
+    if (rows != NULL)
+        qsort(rows, *count_out, sizeof rows[0],
+              view->sorted == SORTED_BY_CHANGE  ? compare_changes
+              : view->sorted == SORTED_BY_VALUE ? compare_values
+                                                : compare_places);
+    return rows;
+}
+
+static void put_figures(struct frame *frame, const struct reading *reading)
+{
+    size_t most = frame->terminal->rows / FIGURES_SHARE;
+    for (size_t i = 0; i < reading->figure_count && i < most; i++) {
+        const struct figure *figure = &reading->figures[i];
+        char rate[32];
+        write_rate(rate, figure->has_rate, figure->rate);
+        if (strcmp(figure->name, "bytes") == 0)
+            put_format(frame, INK_NONE, "%s: %.1f MB", figure->subject,
+                       (double)figure->number / (1 << 20));
+        else
+            put_format(frame, INK_NONE, "%s: %s %s each second", figure->subject, rate,
+                       figure->name);
+    }
+    if (reading->figure_count > most && most > 0)
+        put_format(frame, INK_DIM, "and %zu other figures", reading->figure_count - most);
+}
+
+/* The events that fit; the newest is the last. */
+static void put_events(struct frame *frame, const struct reading *reading, size_t most)
+{
+    const char *starts[EVENTS_MAX];
+    size_t count = 0;
+    for (const char *at = reading->events; *at != '\0' && count < most; at++) {
+        starts[count++] = at;
+        at += strcspn(at, "\n");
+    }
+    put_format(frame, INK_TITLE, "log %s", reading->log);
+    for (size_t i = count; i-- > 0;) {
+        char line[LINE_CAPACITY];
+        (void)snprintf(line, sizeof line, "%.*s", (int)strcspn(starts[i], "\n"), starts[i]);
+        char *tab = strchr(line, '\t');
+        if (tab != NULL)
+            *tab = ' ';
+        put_line(frame, INK_NONE, line);
+    }
+}
+
+static void put_foot(struct frame *frame, const struct view *view,
+                     const struct reading *reading)
+{
+    if (view->is_typing)
+        put_format(frame, INK_TITLE, "filter: %s_", view->filter);
+    else if (reading->trouble[0] != '\0')
+        put_format(frame, INK_BAD, "waiting: %s", reading->trouble);
+    else
+        put_format(frame, INK_DIM,
+                   "q quit  p %s  s sort  / filter%s%s  l log  arrows, page up/down scroll",
+                   view->is_paused ? "go on" : "pause", view->filter[0] != '\0' ? ": " : "",
+                   view->filter);
+}
+
+static void put_head(struct frame *frame, const struct view *view,
+                     const struct reading *reading)
+{
+    char at[MOMENT_CAPACITY];
+    char interval[DURATION_CAPACITY];
+    const mcds_env *env = mcds_env_system();
+    const char *ns = reading->command->store_ns;
+    format_moment(env->wall_ns(env->self) / 1000000 / 1000 * 1000, at);
+    format_duration(view->interval_ms, interval);
+    put_format(frame, INK_TITLE, "mcds top  %s  every %s%s  %s: %zu structures%s  %s", at,
+               interval, view->is_paused ? " (paused)" : "", ns != NULL ? ns : "mcds",
+               reading->listed, reading->listed > ROWS_MAX ? ", the first 4096 are read" : "",
+               reading->session->uri);
+}
+
+/* Rows of the list, and after them the events and the foot, up to the last line. */
+static void put_body(struct frame *frame, struct view *view, const struct reading *reading)
+{
+    size_t count = 0;
+    const struct row **rows = view_order(view, reading, &count);
+    size_t all = frame->terminal->rows;
+    bool has_events = reading->events != NULL && reading->events[0] != '\0' &&
+                      all >= EVENTS_ROWS_MIN;
+    size_t events = has_events ? all / EVENTS_SHARE : 0;
+    size_t foot = events > 0 ? events + 2 : 1; /* with the title of the events */
+    view->page = all > frame->lines + foot ? all - frame->lines - foot : 0;
+    if (view->skipped + view->page > count)
+        view->skipped = count > view->page ? count - view->page : 0;
+    for (size_t i = view->skipped; i < view->skipped + view->page; i++)
+        if (rows != NULL && i < count)
+            put_row(frame, rows[i]);
+        else
+            put_line(frame, INK_NONE, "");
+    free(rows);
+    if (events > 0)
+        put_events(frame, reading, events);
+    while (frame->lines + 1 < all)
+        put_line(frame, INK_NONE, "");
+}
+
+void view_draw(struct view *view, const struct reading *reading,
+               const struct terminal *terminal)
+{
+    struct frame frame = {.terminal = terminal, .name_width = name_width(terminal, reading)};
+    char *text = NULL;
+    size_t length = 0;
+    frame.file = open_memstream(&text, &length);
+    if (frame.file == NULL)
+        return;
+    (void)fputs("\033[H", frame.file);
+    put_head(&frame, view, reading);
+    put_figures(&frame, reading);
+    put_titles(&frame, view);
+    put_body(&frame, view, reading);
+    put_foot(&frame, view, reading);
+    if (fclose(frame.file) == 0)
+        (void)fwrite(text, 1, length, stdout);
+    free(text);
+}

@@ -1,0 +1,296 @@
+"""`mcds top`: what it draws in terminals of several kinds, its keys, and every way out."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import termios
+import time
+import unittest
+
+from fixture import SKIPPED, Fixture, is_possible
+from screen import LIMIT_S, Terminal, has_terminals
+
+MCDS = os.path.abspath(sys.argv[1])
+HOSTILE = "evil\x1b]0;title\x07\x1b[31mname"
+FOOT = "q quit  p pause  s sort  / filter  l log  arrows, page up/down scroll"
+SCREEN = """\
+mcds top  TIME  every 1s  mcds: 5 structures  STORE
+FILE: RATE commits each second
+FILE: N MB
+noun      name                value   * each s     left  holder
+counter   hits               120000          0        -  -
+counter   日本語                  3          0        -  -
+online    chat                    1          0        -  -
+log       deploys                 -          -        -  -
+set       tags                    -          -        -  -
+
+
+
+
+
+
+
+log deploys
+TIME deploy v42
+TIME rollback
+
+
+
+
+""" + FOOT
+
+
+class TopTest(unittest.TestCase):
+    store = "lmdb"
+
+    def setUp(self):
+        self.fixture = Fixture(self.store).__enter__()
+        self.addCleanup(self.fixture.__exit__)
+        self.environment = self.fixture.environment(MCDS)
+        self.environment.update(TERM="xterm", LC_ALL="C.UTF-8")
+        for name in ("NO_COLOR", "COLUMNS", "LINES"):
+            self.environment.pop(name, None)
+
+    def mcds(self, *words, code=0):
+        done = subprocess.run([MCDS, "--timeout", "60s", *words], env=self.environment, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, code, (words, done))
+        return done.stdout
+
+    def top(self, *words, rows=24, columns=80, **environment):
+        terminal = Terminal([MCDS, "--timeout", "60s", "top", *words], {**self.environment, **environment}, rows, columns)
+        self.addCleanup(terminal.close)
+        terminal.wait_for(" structures")
+        return terminal
+
+    def fill(self):
+        for words in (["counter", "add", "hits", "120000"], ["counter", "add", "日本語", "3"], ["set", "add", "tags", "x"],
+                      ["log", "put", "deploys", "deploy v42", "rollback"], ["online", "beat", "chat", "ann", "--width", "1d"]):
+            self.mcds(*words)
+
+    def hide(self, text):
+        text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)
+        text = re.sub(r"mcds: 5 structures .*", "mcds: 5 structures  STORE", text)
+        text = re.sub(r"^/.*: [-\d.]+ (commits)", r"FILE: RATE \1", text, flags=re.M)
+        return re.sub(r"^/.*: [\d.]+ MB", "FILE: N MB", text, flags=re.M)
+
+    def quit(self, terminal):
+        terminal.type("q")
+        self.assertEqual(terminal.end(), 0)
+        self.assert_given_back(terminal)
+
+    def assert_given_back(self, terminal):
+        self.assertEqual(terminal.screen.strange, [])
+        self.assertFalse(terminal.screen.is_alternate)
+        self.assertTrue(terminal.screen.is_cursor_shown)
+        flags = termios.tcgetattr(terminal.fd)[3]
+        self.assertEqual(flags & (termios.ICANON | termios.ECHO), termios.ICANON | termios.ECHO)
+
+    def test_80x24(self):
+        self.fill()
+        terminal = self.top()
+        terminal.wait_until(lambda screen: re.search(r"120000 +0 ", screen.text()))
+        self.assertEqual(self.hide(terminal.screen.text()), SCREEN)
+        self.assertTrue(terminal.screen.is_alternate)
+        self.assertIn("1", terminal.screen.colors)
+        self.quit(terminal)
+
+    def test_200x50_and_another_size(self):
+        self.fill()
+        terminal = self.top(rows=50, columns=200)
+        terminal.wait_until(lambda screen: FOOT in screen.lines()[49])
+        self.assertIn("every 1s  mcds: 5 structures  lmdb:/", terminal.screen.lines()[0])
+        self.assertLess(max(map(len, terminal.screen.lines())), 200)
+        for rows, columns in ((24, 80), (10, 40), (6, 20)):
+            terminal.resize(rows, columns)
+            terminal.wait_until(lambda screen, rows=rows: "q quit" in screen.lines()[rows - 1])
+            self.assertLess(max(map(len, terminal.screen.lines())), columns)
+            self.assertIn("mcds top", terminal.screen.lines()[0])
+        self.quit(terminal)
+
+    def test_no_color_and_no_utf8(self):
+        self.fill()
+        terminal = self.top(NO_COLOR="1", LC_ALL="C")
+        terminal.wait_for("$'\\xe6\\x97")
+        self.quit(terminal)
+        self.assertLessEqual(terminal.screen.colors, {"0"})
+        self.assertTrue(all(byte < 0x80 for byte in terminal.raw))
+
+    def test_hostile_names(self):
+        self.mcds("counter", "add", HOSTILE)
+        self.mcds("log", "put", HOSTILE, HOSTILE)
+        self.mcds("lock", HOSTILE, "--label", HOSTILE, "--", "true")
+        terminal = self.top(columns=200)
+        terminal.wait_for("$'evil\\x1b]0;title\\x07\\x1b[31mname'", "log ")
+        self.quit(terminal)
+        self.assertNotIn(b"\x1b]", terminal.raw)
+        self.assertNotIn(b"\x1b[31m", terminal.raw.replace(b"\x1b[31m\x1b", b""))
+
+    def test_what_moves(self):
+        self.fill()
+        terminal = self.top("--interval", "100ms")
+        limit = time.monotonic() + LIMIT_S
+        while not re.search(r"^counter +hits +\d+ +[1-9]\d*", terminal.screen.text(), re.M):
+            self.assertLess(time.monotonic(), limit, terminal.screen.text())
+            self.mcds("counter", "add", "hits", "1000")
+            terminal.read()
+        holder = subprocess.Popen([MCDS, "--timeout", "60s", "lock", "nightly", "--label", "me", "-t", "60s", "--", "cat"],
+                                  env=self.environment, stdin=subprocess.PIPE)
+        self.addCleanup(holder.communicate)
+        self.mcds("lock", "nightly", "-n", "--", "true", code=75) if holder.poll() is None and self.is_held() else None
+        terminal.wait_until(lambda screen: re.search(r"^lock +nightly +- +- +[1-6]?\d\.\ds  me$", screen.text(), re.M))
+        self.quit(terminal)
+
+    def is_held(self):
+        limit = time.monotonic() + LIMIT_S
+        while time.monotonic() < limit:
+            done = subprocess.run([MCDS, "lock", "nightly", "--info"], env=self.environment, capture_output=True, check=False)
+            if done.returncode == 0:
+                return True
+        return False
+
+    def test_keys(self):
+        self.fill()
+        for i in range(40):
+            self.mcds("counter", "add", f"page:{i:02}", str(i + 1))
+        terminal = self.top()
+        terminal.wait_for("* each s")
+        terminal.type("s")
+        terminal.wait_for("* value")
+        terminal.wait_until(lambda screen: screen.lines()[4].startswith("counter   hits"))
+        terminal.type("s")
+        terminal.wait_for("name *")
+        terminal.type("\x1b[6~")
+        terminal.wait_for("page:20")
+        terminal.type("\x1b[A\x1b[5~\x1b[5~")
+        terminal.wait_for("counter   hits")
+        terminal.type("/page:1")
+        terminal.wait_for("filter: page:1_")
+        terminal.type("x\x7f\r")
+        terminal.wait_for("/ filter: page:1 ", "page:19")
+        self.assertNotIn("page:20", terminal.screen.text())
+        terminal.type("/\x1b")
+        terminal.wait_for("hits")
+        terminal.type("p")
+        terminal.wait_for("(paused)", "p go on")
+        self.mcds("counter", "add", "hits", "5")
+        terminal.type("p")
+        terminal.wait_for("120005")
+        terminal.type("l")  # after the last log there is none
+        terminal.wait_until(lambda screen: "log deploys" not in screen.text())
+        self.quit(terminal)
+
+    def test_signals_give_the_terminal_back(self):
+        self.fill()
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT):
+            terminal = self.top()
+            terminal.wait_for(FOOT)
+            if number == signal.SIGINT:
+                terminal.type("\x03")
+            else:
+                os.kill(terminal.pid, number)
+            self.assertEqual(terminal.end(), -number)
+            self.assert_given_back(terminal)
+
+    def test_a_stop_gives_the_terminal_back(self):
+        self.fill()
+        self.environment["PS1"] = "prompt> "
+        terminal = Terminal(["bash", "--norc", "--noprofile", "-i"], self.environment)
+        self.addCleanup(terminal.close)
+        terminal.wait_for("prompt>")
+        terminal.type("mcds --timeout 60s top\n")
+        terminal.wait_for(FOOT)
+        terminal.type("\x1a")
+        terminal.wait_until(lambda screen: not screen.is_alternate and "Stopped" in screen.text())
+        self.assertTrue(terminal.screen.is_cursor_shown)
+        terminal.type("echo visi''ble\n")
+        terminal.wait_for("visible")
+        terminal.type("fg\n")
+        terminal.wait_until(lambda screen: screen.is_alternate and FOOT in screen.text())
+        terminal.type("q")
+        terminal.wait_until(lambda screen: not screen.is_alternate)
+        terminal.type("stty -a; exit\n")
+        terminal.end()
+        self.assertIn(b" icanon ", terminal.raw)
+        self.assertIn(b" echo ", terminal.raw)
+
+    def test_one_reading(self):
+        self.fill()
+        lines = self.mcds("top", "--once", "--interval", "10ms").splitlines()
+        self.assertIn("counter\thits\t120000\t0.000\t-\t-", lines)
+        self.assertIn("set\ttags\t-\t-\t-\t-", lines)
+        self.assertRegex(lines[0], r"^commits\t/.*\t\d+\t\d+\.\d{3}\t-\t-$")
+        only = self.mcds("top", "h", "--noun", "counter", "--once", "--interval", "10ms").splitlines()
+        self.assertEqual([line for line in only if "/" not in line], ["counter\thits\t120000\t0.000\t-\t-"])
+
+    def test_objects(self):
+        self.fill()
+        read, write = os.pipe()
+        with subprocess.Popen([MCDS, "--timeout", "60s", "top", "--json", "--interval", "10ms"], env=self.environment, stdin=subprocess.DEVNULL,
+                              stdout=write, stderr=subprocess.PIPE, text=True) as process:
+            os.close(write)
+            with open(read, encoding="utf-8") as lines:
+                seen = [json.loads(next(lines)) for _ in range(30)]
+            self.assertIn(process.wait(LIMIT_S), (0, 74))  # its reader has gone
+            self.assertEqual(process.stderr.read(), "")
+        hits = [o for o in seen if o.get("name") == "hits"]
+        self.assertGreater(len(hits), 1)
+        self.assertEqual({**hits[0], "time": ""}, {"time": "", "noun": "counter", "name": "hits", "value": 120000, "rate": 0.0})
+        self.assertIn("commits", [o.get("figure") for o in seen])
+
+    def test_what_is_refused(self):
+        done = subprocess.run([MCDS, "top"], env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (64, ""))
+        self.assertIn("--once", done.stderr)
+        terminal = Terminal([MCDS, "top"], {**self.environment, "TERM": "dumb"})
+        self.addCleanup(terminal.close)
+        self.assertEqual(terminal.end(), 64)
+        self.assertIn("--once", terminal.screen.text())
+
+
+@unittest.skipUnless(is_possible("memcached"), "memcached is not installed")
+class ServerTest(TopTest):
+    store = "memcached"
+
+    def test_80x24(self):
+        self.fill()
+        terminal = self.top(columns=120)
+        terminal.wait_until(lambda screen: re.search(r"^.*memcached.sock: [\d.]+ commands each second$", screen.text(), re.M))
+        self.quit(terminal)
+
+    def test_the_server_goes_away_and_comes_back(self):
+        self.environment["MCDS_STORE"] = f"memcached://{self.fixture.socket}?connect_timeout=500&timeout=1000"
+        self.mcds("counter", "add", "hits", "3")
+        terminal = self.top("--interval", "100ms")
+        terminal.wait_for("hits", FOOT)
+        self.fixture.stop_server()
+        os.unlink(self.fixture.socket)
+        terminal.wait_for("waiting: ")
+        self.assertIn("hits", terminal.screen.text())
+        self.fixture.start_server()
+        self.mcds("counter", "add", "later", "7")
+        terminal.wait_for("later", FOOT)
+        self.quit(terminal)
+
+    def test_one_reading(self):
+        self.fill()
+        lines = self.mcds("top", "--once", "--interval", "10ms").splitlines()
+        self.assertRegex(lines[0], r"^commands\t.*memcached.sock\t\d+\t\d+\.\d{3}\t-\t-$")
+        self.fixture.stop_server()
+        os.unlink(self.fixture.socket)
+        done = subprocess.run([MCDS, "--timeout", "1s", "top", "--once", "--interval", "10ms"], env=self.environment, capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 69, done)
+
+    test_objects = test_200x50_and_another_size = test_what_is_refused = test_a_stop_gives_the_terminal_back = None
+    test_no_color_and_no_utf8 = test_keys = test_signals_give_the_terminal_back = None
+
+
+if __name__ == "__main__":
+    if not has_terminals():
+        print("top: skipped: this system has no pseudo-terminals")
+        sys.exit(SKIPPED)
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
