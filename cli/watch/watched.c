@@ -316,6 +316,8 @@ static uint64_t end_log(struct watched *watched, int result)
 {
     uint64_t count = watched->answer.count;
     if (result == MCDS_NOT_FOUND) {
+        static const mcds_log_cursor fresh = MCDS_LOG_CURSOR_INIT;
+        watched->cursor = fresh;
         watched->cursor.from_ms = 1; /* when it is made, all its events are new */
         count = watched->exists ? print_alone(watched, "dropped") : 0;
     }
