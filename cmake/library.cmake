@@ -7,12 +7,21 @@ endif()
 pkg_check_modules(XXHASH REQUIRED libxxhash)
 
 file(GLOB_RECURSE MCDS_SOURCES CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
+# One of the two: OpenSSL, or none.
+if(MCDS_TLS)
+    list(FILTER MCDS_SOURCES EXCLUDE REGEX "/tls/none[.]c$")
+    set(MCDS_TLS_LIBRARY PkgConfig::MCDS_OPENSSL)
+else()
+    list(FILTER MCDS_SOURCES EXCLUDE REGEX "/tls/(context|stream|trouble)[.]c$")
+    set(MCDS_TLS_LIBRARY)
+endif()
 add_library(mcds_objects OBJECT ${MCDS_SOURCES})
 set_target_properties(mcds_objects PROPERTIES POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
 target_include_directories(mcds_objects PUBLIC ${PROJECT_SOURCE_DIR}/include
                                         PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(mcds_objects PRIVATE
-    mcds_warnings mcds_harden PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD Threads::Threads)
+    mcds_warnings mcds_harden PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD
+    ${MCDS_TLS_LIBRARY} Threads::Threads)
 # gcc clears a structure of more than 80 bytes by a string instruction, which a processor begins slowly.
 # An operation clears four of them. Debug builds are read by tools that do not know the option.
 set(MCDS_CLEAR "-mmemset-strategy=vector_loop:512:noalign,libcall:-1:noalign")
@@ -34,7 +43,8 @@ foreach(kind SHARED STATIC)
         $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
         $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_libraries(mcds_${name} PRIVATE
-        $<BUILD_INTERFACE:mcds_harden> PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD Threads::Threads m)
+        $<BUILD_INTERFACE:mcds_harden> PkgConfig::MCDS_LMDB PkgConfig::MCDS_LIBMD ${MCDS_TLS_LIBRARY}
+        Threads::Threads m)
 endforeach()
 if(NOT DEFINED BUILD_SHARED_LIBS OR BUILD_SHARED_LIBS)
     add_library(mcds::mcds ALIAS mcds_shared)

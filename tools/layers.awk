@@ -42,9 +42,10 @@ BEGIN {
         "only the memory backend and the simulator know the items")
     own("#include <lmdb[.]h>", "src/store/lmdb/.*", "only the lmdb backend includes lmdb.h")
     own("#include <(sys/socket|sys/un|netdb|poll|netinet/[a-z]*|arpa/[a-z]*)[.]h>",
-        "src/store/memcached/socket[.]c|" programs, "only socket.c touches sockets")
+        "src/store/memcached/socket(_address)?[.]c|" programs, "only socket.c touches sockets")
     own(call("socket|connect|recv|recvmsg|send|sendmsg|poll|getaddrinfo"),
-        "src/store/memcached/socket[.]c|" programs, "only socket.c touches sockets")
+        "src/store/memcached/socket(_address)?[.]c|" programs, "only socket.c touches sockets")
+    own("#include <openssl/", "src/store/memcached/tls/.*", "only the files of tls use OpenSSL")
     own(call("clock_gettime|gettimeofday|time|getrandom|getentropy|rand|random|srand|" \
              "nanosleep|clock_nanosleep|usleep|sleep"),
         "src/base/environment[.]c|" programs,

@@ -179,7 +179,9 @@ static const char *advice_for(const struct command *command, int result)
         return "; choose another NAME or namespace (-N), or drop it";
     if (result == MCDS_CORRUPT && command->noun->open == lock_open)
         return "; choose another NAME or namespace (-N), or --break it";
-    if (result == MCDS_PROTOCOL && mcds_last_error()->cause == MCDS_CAUSE_PASSWORD)
+    mcds_cause cause = mcds_last_error()->cause;
+    if (result == MCDS_PROTOCOL && (cause == MCDS_CAUSE_PASSWORD || cause == MCDS_CAUSE_TLS ||
+                                    cause == MCDS_CAUSE_CERTIFICATE))
         return "";
     return advice_on(result);
 }

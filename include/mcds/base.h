@@ -136,10 +136,11 @@ MCDS_API const char *mcds_errmsg(void);
     X(MCDS_CAUSE_UNFINISHED, 62, "the deadline passed, and a part of it may be done")          \
     /* Of the server */                                                                        \
     X(MCDS_CAUSE_NOT_MEMCACHED, 70, "the other side does not speak memcached's protocol")      \
-    X(MCDS_CAUSE_TLS, 71, "the server speaks TLS")                                             \
-    X(MCDS_CAUSE_PASSWORD, 72, "the server asks for a password")                               \
+    X(MCDS_CAUSE_TLS, 71, "one side speaks TLS and the other does not, or TLS fails")          \
+    X(MCDS_CAUSE_PASSWORD, 72, "the server asks for a password, or for another one")           \
     X(MCDS_CAUSE_BAD_REPLY, 73, "a reply does not match its request")                          \
     X(MCDS_CAUSE_SERVER_ERROR, 74, "the server answered SERVER_ERROR")                         \
+    X(MCDS_CAUSE_CERTIFICATE, 75, "a certificate is not accepted")                             \
     X(MCDS_CAUSE_NO_COMMAND, 76, "the server lacks a command")                                 \
     X(MCDS_CAUSE_NO_COMPARE_AND_SET, 77, "the store has no compare-and-set")                   \
     X(MCDS_CAUSE_UNSUPPORTED, 78, "this store cannot do it")                                   \

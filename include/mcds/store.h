@@ -74,6 +74,24 @@ typedef struct mcds_options {
  *                                default, as in most clients), or ketama or modula
  *                                (libmemcached's older rules)
  *   hash=one_at_a_time|md5       for ketama and modula; default one_at_a_time
+ *   tls=1                        TLS 1.2 or newer, to each server. A build without OpenSSL refuses
+ *                                it. connect_timeout is then 500 by default, and includes the
+ *                                handshake. The certificate of a server must have the host of the
+ *                                URI as its name or its address, be valid now, and be signed by a
+ *                                trusted authority. Not for unix sockets.
+ *   ca=PATH                      a PEM file with the certificates of the trusted authorities;
+ *                                default: those of the system
+ *   cert=PATH                    a PEM file with the certificate of this client and its chain
+ *   key=PATH                     a PEM file with its key, which has no passphrase; default: the
+ *                                file of cert=
+ *   tls_name=NAME                the name or address that the certificates must have instead
+ *   auth_file=PATH               a file with one line, USER:PASSWORD, of at most 250 bytes without
+ *                                blanks, for servers that ask for a password (memcached -Y). It
+ *                                must belong to this user or to root, and no other user may have
+ *                                a right to it (mode 0600). It is read when the store is opened,
+ *                                and again for each connection, so that a new password needs no
+ *                                new store. Servers that do not ask are not sent the password.
+ *                                Without tls=1 it is sent as it is. SASL is not supported.
  *   connections=1..4             of each pipeline and each waiting thread to each server; default
  *                                1. mcds spreads the keys over them, so that several threads of
  *                                the server work for a deep pipeline.
@@ -83,7 +101,9 @@ typedef struct mcds_options {
  * If a name has several addresses of one family, calls that need its server fail: two clients
  * could use different servers for one key.
  *
- * memcached: mcds_open() does not use the network. Later calls report a server that is down.
+ * memcached: mcds_open() does not use the network. Later calls report a server that is down. With
+ * tls=1 it reads the files of ca=, cert= and key=; OpenSSL takes memory and random numbers from the
+ * system, and the time from `env`.
  * lmdb: mcds_open() opens the files. It never overwrites a file that mcds did not write. It
  * refuses a symbolic link (but follows a link at PATH that belongs to this user or to root), a
  * file of another kind or with other contents at PATH, PATH-lock or PATH-writer, a truncated
@@ -102,10 +122,12 @@ typedef struct mcds_options {
  * Returns:     MCDS_OK
  *              MCDS_INVALID      mcds_errmsg() names the part of the URI or the option
  *              MCDS_IO           a file cannot be used, for example a file of another version, or
- *                                with create=0 a missing one; or
+ *                                with create=0 a missing one; or a file of auth_file=, ca=, cert=
+ *                                or key=; or
  *                                there is no source of random numbers
  *              MCDS_NO_MEMORY
- * Cost:        none on memory: and memcached:; lmdb: reads and maps the files
+ * Cost:        none on memory:; memcached: reads the files of the URI, if it names any; lmdb: reads
+ *              and maps the files
  * Lifetime:    until mcds_close */
 MCDS_API MCDS_CHECKED int mcds_open(const char *uri, const mcds_options *options,
                                     mcds_store **store_out);

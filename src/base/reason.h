@@ -166,7 +166,7 @@
       "connected, but it does not answer: it is stopped or overloaded, or is not memcached")   \
     X(TEXT_UNANSWERED, SERVER_SILENT,                                                          \
       "it ends a connection at a command as text, and answers no other: memcached with -B "    \
-      "binary, or a proxy whose servers are silent")                                           \
+      "binary or -S (SASL), which mcds does not speak, or a proxy whose servers are silent")                                           \
     X(TOO_BIG_FOR_SERVER, TOO_BIG, "larger than the server accepts (its option -I)")           \
     X(SERVER_WITHOUT_CAS, NO_COMPARE_AND_SET,                                                  \
       "this server has no compare-and-set (memcached: start it without -C)")                   \
@@ -180,11 +180,62 @@
     X(HTTP_SERVER, NOT_MEMCACHED, "this is an HTTP server, not memcached")                     \
     X(REDIS_SERVER, NOT_MEMCACHED, "this is a Redis server, not memcached")                    \
     X(SSH_SERVER, NOT_MEMCACHED, "this is an SSH server, not memcached")                       \
-    X(TLS_SERVER, TLS, "this server speaks TLS, which mcds does not support")                  \
+    X(TLS_SERVER, TLS, "this server speaks TLS: add tls=1 to the URI")                         \
+    X(TEXT_CLOSED, CONNECTION_CLOSED,                                                          \
+      "the server closes each connection at the first command: it speaks TLS (add tls=1 to "   \
+      "the URI), or only the binary protocol, as memcached does with -S (SASL) or -B binary")                 \
+    X(TLS_SILENT, SERVER_SILENT,                                                               \
+      "connected, but it does not answer the TLS handshake: it does not speak TLS (leave out " \
+      "tls=1), or it is stopped or overloaded")                                                \
+    X(TLS_CUT, CONNECTION_CLOSED,                                                              \
+      "the server has closed the connection during the TLS handshake")                         \
+    X(TLS_CLOSED, CONNECTION_CLOSED,                                                           \
+      "the server closes each connection after the TLS handshake: it wants a certificate of "  \
+      "its clients (add cert= and key= to the URI), or is not memcached")                              \
+    X(TLS_NOT_SPOKEN, TLS,                                                                     \
+      "this server does not speak TLS: leave out tls=1, or start memcached with -Z")           \
+    X(TLS_TOO_OLD, TLS, "this server speaks no TLS of version 1.2 or newer")                   \
+    X(TLS_HANDSHAKE_REFUSED, TLS,                                                              \
+      "the server has refused the TLS handshake: it has no cipher in common with this "        \
+      "machine, or it wants a certificate of its clients (cert= and key= in the URI)")         \
+    X(TLS_BROKE, TLS, "what the server sent is not correct TLS")                               \
+    X(TLS_CLIENT_REFUSED, CERTIFICATE,                                                         \
+      "the server wants a certificate of its clients and does not accept this one, or there "  \
+      "is none: cert= and key= in the URI, signed by an authority that the server trusts")                             \
+    X(CERTIFICATE_NAME, CERTIFICATE,                                                           \
+      "the server's certificate is for another name: write the name in it into the URI, as the " \
+      "host or as tls_name=NAME")                                                              \
+    X(CERTIFICATE_EXPIRED, CERTIFICATE,                                                        \
+      "the server's certificate, or one that signed it, has expired: renew it, and restart the " \
+      "server")                                                                                \
+    X(CERTIFICATE_EARLY, CERTIFICATE,                                                          \
+      "the server's certificate, or one that signed it, is not valid yet: set the clock of "    \
+      "this machine")                                                                          \
+    X(CERTIFICATE_UNKNOWN, CERTIFICATE,                                                        \
+      "no authority that is trusted here has signed the server's certificate: add "            \
+      "ca=PATH to the URI, a file with the certificate of its authority")                      \
+    X(CERTIFICATE_BAD, CERTIFICATE,                                                            \
+      "the server's certificate is not accepted; 'openssl s_client -connect HOST:PORT' "       \
+      "says why")                                                                              \
     X(NOT_MEMCACHED, NOT_MEMCACHED, "this server does not speak memcached's protocol")         \
     X(SERVER_CONNECTIONS, TOO_MANY_CONNECTIONS,                                                \
       "the server has reached its limit of connections (its option -c)")                       \
-    X(PASSWORD, PASSWORD, "the server asks for a password, which mcds does not support")       \
+    X(PASSWORD, PASSWORD,                                                                      \
+      "the server asks for a password: write USER:PASSWORD into a file of mode 0600, and add " \
+      "auth_file=PATH to the URI")                                                             \
+    X(PASSWORD_WRONG, PASSWORD,                                                                \
+      "the server does not accept the user and the password of auth_file=")                    \
+    X(AUTH_FILE_MISSING, NO_FILE, "the file of auth_file= does not exist")                     \
+    X(AUTH_FILE_UNREADABLE, NO_PERMISSION, "this user may not read the file of auth_file=")    \
+    X(AUTH_FILE_BROKEN, DISK_ERROR, "the file of auth_file= cannot be read")                   \
+    X(AUTH_FILE_KIND, WRONG_FILE, "auth_file= must name a plain file")                         \
+    X(AUTH_FILE_OWNER, WRONG_FILE,                                                             \
+      "the file of auth_file= must belong to this user or to root")                            \
+    X(AUTH_FILE_SHARED, NO_PERMISSION,                                                         \
+      "others may use the file of auth_file=: make it its owner's alone (chmod 600)")          \
+    X(AUTH_FILE_FORM, WRONG_FILE,                                                              \
+      "the file of auth_file= must have one line, USER:PASSWORD, of at most 250 bytes "        \
+      "without blanks")                                                                        \
     X(NO_META, NO_COMMAND,                                                                     \
       "the server has no meta protocol (memcached 1.6.18), and the URI says protocol=meta")    \
     X(BAD_WEIGHT, BAD_URI, "the weight after * must be 1 to 65535")                            \
@@ -198,7 +249,8 @@
     X(BRACKET_CONTENT, BAD_URI, "only an IPv6 address may be in brackets")                     \
     X(AFTER_BRACKET, BAD_URI, "only :PORT may follow the bracket")                             \
     X(BARE_IPV6, BAD_URI, "write an IPv6 address as [ADDRESS]:PORT")                           \
-    X(USER_OF_SERVER, BAD_URI, "leave out USER:PASSWORD@: mcds logs in to no server")          \
+    X(USER_OF_SERVER, BAD_URI,                                                                 \
+      "leave out USER:PASSWORD@: a password is in a file, auth_file=PATH")                     \
     X(BAD_HOST, BAD_URI,                                                                       \
       "the host must have 1 to 255 bytes; write memcached://HOST[:PORT][,...]")                \
     X(LONG_PATH, BAD_URI, "the path is longer than 255 bytes")                                 \

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "causes/causes.h"
+#include "support/certificates.h"
 
 #define ASKED                                                                                  \
     {FAKE_PROBED, NULL},                                                                       \
@@ -234,6 +235,22 @@ static int get_from_tls(struct world *world)
                                              {FAKE_STALL, NULL},
                                              END};
     return get_from_liar(world, steps, PATIENT);
+}
+
+static int get_with_a_strange_certificate(struct world *world)
+{
+    struct certificates certificates;
+    const char *missing = NULL;
+    char uri[256];
+    if (!certificates_make(&certificates, world->folder, &missing) && missing != NULL)
+        skip_row(missing);
+    world->server.options = certificates.options;
+    MUST(missing == NULL && server_start_memcached(&world->server));
+    (void)snprintf(uri, sizeof uri,
+                   "memcached://127.0.0.1:%u?tls=1&ca=%s/other-ca.pem&timeout=60000"
+                   "&connect_timeout=10000",
+                   (unsigned)world->server.port, world->folder);
+    return get_from(world, uri);
 }
 
 static int get_without_a_password(struct world *world)
@@ -482,8 +499,16 @@ static const struct row rows[] = {
       .name = "x",
       .verb = "get",
       .peer = "/tmp/mcds-fake-*/sock"},
-     "counter 'x': get: /tmp/mcds-fake-*/sock: this server speaks TLS, which mcds does not "
-     "support"},
+     "counter 'x': get: /tmp/mcds-fake-*/sock: this server speaks TLS: add tls=1 to the URI"},
+    {get_with_a_strange_certificate,
+     {.result = MCDS_PROTOCOL,
+      .cause = MCDS_CAUSE_CERTIFICATE,
+      .noun = "counter",
+      .name = "x",
+      .verb = "get",
+      .peer = "127.0.0.1:*"},
+     "counter 'x': get: 127.0.0.1:*: no authority that is trusted here has signed the server's "
+     "certificate: add ca=PATH to the URI, a file with the certificate of its authority"},
     {get_without_a_password,
      {.result = MCDS_PROTOCOL,
       .cause = MCDS_CAUSE_PASSWORD,
@@ -491,8 +516,8 @@ static const struct row rows[] = {
       .name = "x",
       .verb = "get",
       .peer = "/tmp/mcds-fake-*/sock"},
-     "counter 'x': get: /tmp/mcds-fake-*/sock: the server asks for a password, which mcds does "
-     "not support"},
+     "counter 'x': get: /tmp/mcds-fake-*/sock: the server asks for a password: write "
+     "USER:PASSWORD into a file of mode 0600, and add auth_file=PATH to the URI"},
     {add_and_get_another_answer,
      {.result = MCDS_AMBIGUOUS,
       .cause = MCDS_CAUSE_BAD_REPLY,

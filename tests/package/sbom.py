@@ -59,7 +59,7 @@ def linked(source):
     for name in ("library.cmake", "mcds-dependencies.cmake"):
         with open(os.path.join(source, "cmake", name), encoding="utf-8") as file:
             for arguments in re.findall(r"pkg_check_modules\((.*?)\)", file.read()):
-                found.add(arguments.split()[-1])
+                found.add(re.split("[<>=]", arguments.split()[-1])[0])
     assert "lmdb" in found
     return found
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "mcds.h"
+#include "support/certificates.h"
 #include "support/server.h"
 
 #define SERVERS_MAX 3
@@ -20,6 +21,7 @@ struct fixture {
     bool has_own_clock;
     struct server servers[SERVERS_MAX];
     struct server proxy;
+    struct certificates certificates;
 };
 
 struct kind {
@@ -121,6 +123,16 @@ static bool start_memcached_three(struct fixture *fixture, const char **missing)
     return start_servers(fixture, missing, 3, false, "?" PATIENT);
 }
 
+static bool start_memcached_tls(struct fixture *fixture, const char **missing)
+{
+    char tail[256];
+    if (!certificates_make(&fixture->certificates, fixture->directory, missing))
+        return false;
+    fixture->servers[0].options = fixture->certificates.options;
+    (void)snprintf(tail, sizeof tail, "?tls=1&ca=%s&" PATIENT, fixture->certificates.ca);
+    return start_servers(fixture, missing, 1, false, tail);
+}
+
 static bool start_nutcracker(struct fixture *fixture, const char **missing)
 {
     if (!server_is_installed("nutcracker")) {
@@ -146,6 +158,7 @@ static const struct kind kinds[] = {
     {"memcached-classic", start_memcached_classic},
     {"memcached-unix", start_memcached_unix},
     {"memcached-three", start_memcached_three},
+    {"memcached-tls", start_memcached_tls},
     {"nutcracker", start_nutcracker},
     {"memcached-quiet", start_memcached_quiet},
     {"memcached-classic-quiet", start_memcached_classic_quiet},

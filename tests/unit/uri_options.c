@@ -15,7 +15,9 @@
 #define SCHEMES "memory:, lmdb: or memcached://"
 #define OF_MEMORY "strict, bytes, ns, timeout"
 #define OF_LMDB "sync, map_max, mode, create, ns, timeout"
-#define OF_MEMCACHED "protocol, connect_timeout, connections, placement, hash, ns, timeout"
+#define OF_MEMCACHED                                                                           \
+    "protocol, connect_timeout, connections, placement, hash, tls, ca, cert, key, tls_name, "  \
+    "auth_file, ns, timeout"
 #if SIZE_MAX > UINT32_MAX
 #define MAP_MAX "1048576 to 70368744177664"
 #else

@@ -59,6 +59,8 @@ static void memcached_connection_fail(struct mcds__connection *connection,
         end_connection(connection, connection->encoded, trouble);
         return;
     }
+    if (trouble->cause == MCDS_CAUSE_TLS || trouble->cause == MCDS_CAUSE_CERTIFICATE)
+        connection->refusal = MCDS_OUT_PROTOCOL; /* which waiting does not mend */
     mcds__connection_close(connection);
     mcds__connect_back_off(connection, trouble);
     mcds__queue_answer_lost(connection, connection->count, 0, connection->refusal, trouble);
@@ -413,7 +415,7 @@ static const mcds_reason *why_unsent(const struct mcds__connection *connection)
 {
     switch (connection->state) {
     case CONNECTION_CONNECTING:
-        return MCDS__WHY(HOST_SILENT);
+        return mcds__socket_silence(&connection->socket);
     case CONNECTION_PROBING:
         return mcds__probe_silence(connection);
     default:

@@ -15,19 +15,23 @@
 #include "store/memcached/session.h"
 
 #define CONNECT_MS_DEFAULT 250
+#define CONNECT_MS_OF_TLS 500 /* a handshake takes round trips and calculates */
 #define CONNECT_MS_MAX 60000
 
 static int set_options(struct mcds__memcached *backend, const struct mcds_uri *uri)
 {
     static const char *const known[] = {
-        "protocol", "connect_timeout", "connections", "placement", "hash", NULL};
+        "protocol", "connect_timeout", "connections", "placement", "hash", "tls", "ca", "cert",
+        "key",      "tls_name",        "auth_file",   NULL};
     /* In the order of enum mcds__protocol. */
     static const char *const protocols[] = {"auto", "meta", "classic", NULL};
+    static const char *const tls_words[] = {"0", "1", NULL};
     uint64_t connect_ms, connections;
-    uint32_t protocol;
+    uint32_t protocol, tls;
     if (!mcds__uri_knows(uri, known) ||
-        !mcds__uri_number(uri, "connect_timeout", 1, CONNECT_MS_MAX, CONNECT_MS_DEFAULT,
-                          &connect_ms) ||
+        !mcds__uri_word(uri, "tls", tls_words, "0 or 1", &tls) ||
+        !mcds__uri_number(uri, "connect_timeout", 1, CONNECT_MS_MAX,
+                          tls != 0 ? CONNECT_MS_OF_TLS : CONNECT_MS_DEFAULT, &connect_ms) ||
         !mcds__uri_number(uri, "connections", 1, MCDS__CONNECTIONS_MAX, 1, &connections) ||
         !mcds__uri_word(uri, "protocol", protocols, "auto, meta or classic", &protocol))
         return MCDS_INVALID;
@@ -36,6 +40,75 @@ static int set_options(struct mcds__memcached *backend, const struct mcds_uri *u
     backend->connect_timeout_ns = (int64_t)connect_ms * NS_PER_MS;
     backend->protocol = (enum mcds__protocol)protocol;
     return MCDS_OK;
+}
+
+/* Each user can list processes with their URIs: refuse a password there, and do not repeat it. */
+static int refuse_secrets(const struct mcds_uri *uri)
+{
+    static const char *const names[] = {"password", "pass", "user", "username", "auth", NULL};
+    for (size_t i = 0; names[i] != NULL; i++)
+        if (mcds_uri_option(uri, names[i]) != NULL)
+            return mcds__fail_uri(names[i], "", "auth_file=PATH",
+                                  "leave %s= out of the URI, where others can read it: write "
+                                  "USER:PASSWORD into a file of mode 0600, auth_file=PATH",
+                                  names[i]);
+    if (mcds_uri_option(uri, "sasl") != NULL)
+        return mcds__fail_uri("sasl", "", "auth_file=PATH",
+                              "mcds does not speak SASL, which needs memcached's binary "
+                              "protocol: start memcached with -Y, and use auth_file=PATH");
+    return MCDS_OK;
+}
+
+/* An option that nothing would use is a mistake: its author believes in an encryption. */
+static int refuse_unused(const struct mcds_uri *uri)
+{
+    static const char *const names[] = {"ca", "cert", "key", "tls_name", NULL};
+    for (size_t i = 0; names[i] != NULL; i++) {
+        const char *value = mcds_uri_option(uri, names[i]);
+        if (value != NULL)
+            return mcds__fail_uri(names[i], value, "tls=1",
+                                  "the URI's %s= goes with tls=1, which is missing", names[i]);
+    }
+    return MCDS_OK;
+}
+
+static int open_tls(struct mcds__memcached *backend, const struct mcds_uri *uri)
+{
+    const struct mcds__tls_options options = {
+        .ca = mcds_uri_option(uri, "ca"),
+        .cert = mcds_uri_option(uri, "cert"),
+        .key = mcds_uri_option(uri, "key"),
+        .name = mcds_uri_option(uri, "tls_name"),
+    };
+    const char *tls = mcds_uri_option(uri, "tls");
+    if (tls == NULL || strcmp(tls, "0") == 0)
+        return refuse_unused(uri);
+    if (options.key != NULL && options.cert == NULL)
+        return mcds__fail_uri("key", options.key, "cert=PATH",
+                              "the URI's key= goes with cert=, which is missing");
+    if (options.name != NULL && options.name[0] == '\0')
+        return mcds__fail_uri("tls_name", "", "a host name or an address",
+                              "the URI's tls_name= is empty");
+    for (uint32_t i = 0; i < backend->server_count; i++)
+        if (backend->servers[i].address.is_unix)
+            return mcds__fail_uri("tls", "1", "tls=0",
+                                  "%s is a unix socket, over which memcached does not speak "
+                                  "TLS: leave out tls=1",
+                                  backend->servers[i].name);
+    backend->has_client_cert = options.cert != NULL;
+    return mcds__tls_open(backend->env, &options, &backend->tls);
+}
+
+static int set_login(struct mcds__memcached *backend, const struct mcds_uri *uri)
+{
+    const char *path = mcds_uri_option(uri, "auth_file");
+    if (path == NULL)
+        return MCDS_OK;
+    int result = mcds__login_check(path);
+    if (result != MCDS_OK)
+        return result;
+    backend->auth_file = mcds__copy_string(backend->env, path);
+    return backend->auth_file != NULL ? MCDS_OK : mcds__fail_memory("store", NULL, NULL);
 }
 
 /* The rule of libmemcached that places the keys. */
@@ -83,12 +156,19 @@ static int place_servers(struct mcds__memcached *backend, const struct mcds_uri 
     return backend->ketama != NULL ? MCDS_OK : mcds__fail_memory("store", NULL, NULL);
 }
 
+static void release_backend(struct mcds__memcached *backend)
+{
+    mcds__ketama_close(backend->env, backend->ketama);
+    mcds__tls_close(backend->tls);
+    mcds__free(backend->env, backend->auth_file);
+    mcds__free(backend->env, backend);
+}
+
 static void memcached_close(void *state)
 {
     struct mcds__memcached *backend = state;
-    mcds__ketama_close(backend->env, backend->ketama);
     (void)pthread_mutex_destroy(&backend->mutex);
-    mcds__free(backend->env, backend);
+    release_backend(backend);
 }
 
 static int memcached_open(const struct mcds_uri *uri, const mcds_env *env, void **backend_out)
@@ -99,17 +179,22 @@ static int memcached_open(const struct mcds_uri *uri, const mcds_env *env, void 
     if (backend == NULL)
         return mcds__fail_memory("store", NULL, NULL);
     backend->env = env;
-    int result = set_options(backend, uri);
+    int result = refuse_secrets(uri);
+    if (result == MCDS_OK)
+        result = set_options(backend, uri);
     if (result == MCDS_OK)
         result = mcds__memcached_parse_servers(mcds_uri_place(uri), backend->servers,
                                                MCDS__SERVERS_MAX, &backend->server_count);
     if (result == MCDS_OK)
         result = place_servers(backend, uri);
+    if (result == MCDS_OK)
+        result = open_tls(backend, uri);
+    if (result == MCDS_OK)
+        result = set_login(backend, uri);
     if (result == MCDS_OK && pthread_mutex_init(&backend->mutex, NULL) != 0)
         result = mcds__fail_at(MCDS_NO_MEMORY, NO_MEMORY, NULL, "no mutex available");
     if (result != MCDS_OK) {
-        mcds__ketama_close(env, backend->ketama);
-        mcds__free(env, backend);
+        release_backend(backend);
         return result;
     }
     mcds__memcached_note_abilities(backend);

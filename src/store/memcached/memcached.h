@@ -23,7 +23,8 @@ struct mcds__server {
     struct mcds__address address;
     uint32_t weight;
     char name[MCDS__SERVER_NAME_MAX + 1];
-    bool reached; /* at least once; `can` is from the last time */
+    bool reached;       /* at least once; `can` and the next member are from the last time */
+    bool has_logged_in; /* it has asked for the password */
     mcds_capabilities can;
     int64_t retry_at_ns; /* after a failed connection: no new one before this time */
     int64_t pause_ns;
@@ -39,6 +40,9 @@ struct mcds__memcached {
     const mcds_env *env;
     enum mcds__protocol protocol;
     int64_t connect_timeout_ns;
+    struct mcds__tls *tls; /* NULL: plain connections */
+    char *auth_file;       /* NULL: no password */
+    bool has_client_cert;  /* the URI has cert= */
     struct mcds__ketama *ketama;
     pthread_mutex_t mutex;
     uint32_t connections; /* from a session to each server */
@@ -86,6 +90,7 @@ struct mcds__connection {
     mcds_outcome refusal; /* the outcome of unsent requests if this connection fails */
     uint8_t probe_stage;
     bool probe_is_proxy;
+    bool probe_logged_in; /* the server has asked for the password, and accepted it */
     bool probe_creates_on_append;
     bool probe_settings_told;
     uint64_t probe_item_max;       /* the largest item of the server; 0: unknown */
@@ -142,6 +147,8 @@ void mcds__connection_expire(struct mcds__connection *connection, int64_t now_ns
 int64_t mcds__connection_deadline(const struct mcds__connection *connection);
 /* Close without answering anything. */
 void mcds__connection_close(struct mcds__connection *connection);
+/* The position in the stream at which the next TLS record ends. `context` is the connection. */
+uint64_t mcds__connection_record_end(const void *context);
 /* Whether the connection waits for its socket. */
 bool mcds__connection_is_busy(const struct mcds__connection *connection);
 
@@ -170,6 +177,21 @@ enum mcds__parse mcds__probe_go_on(struct mcds__connection *connection);
 bool mcds__probe_hung_up(struct mcds__connection *connection);
 /* Why probing is not over, where the server says nothing. */
 const mcds_reason *mcds__probe_silence(const struct mcds__connection *connection);
+
+/* Logging in. The file of auth_file= is read each time: a new password holds from the next
+ * connection on, and no copy stays in memory. */
+/* Whether the file can be used. MCDS_OK, or a failure with the sentence set. */
+int mcds__login_check(const char *path);
+/* Append the login to what the connected socket sends. False: its `trouble` is set. */
+bool mcds__login_append(struct mcds__socket *socket, const char *path);
+/* The meaning of a line of a server that was logged in to. PARSE_MORE: it is none of the answers, as
+ * to a command before the login; PARSE_BROKEN: *trouble_out says why. */
+enum mcds__parse mcds__login_answer(const char *line, size_t length,
+                                    const mcds_reason **trouble_out);
+static inline bool mcds__login_is_asked(const char *line, size_t length)
+{
+    return mcds__wire_begins(line, length, "CLIENT_ERROR unauthenticated");
+}
 
 /* The capabilities assumed of a server that was not reached yet. */
 mcds_capabilities mcds__memcached_careful(void);

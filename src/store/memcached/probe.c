@@ -2,6 +2,7 @@
  *
  *   MEANING   mg KEY k Oq | version    meta if the key and the opaque return; a peer that
  *                                      closes the connection is assumed to be a proxy
+ *   LOGIN     set KEY 0 0 N | U P      where the answer is that a password is needed; then again
  *   PROXY     version                  on a second connection: classic, one by one
  *   CREATES   ms KEY MA N..            meta servers only: whether appending creates
  *   GETS      gets KEY                 whether compare-and-set exists
@@ -16,11 +17,12 @@
 #include "store/memcached/memcached.h"
 
 #define PROBE_KEY "mcds-probe"
+#define FIRST_QUESTION "mg " PROBE_KEY " k Oq\r\nversion\r\n"
 /* The most bytes that an item needs besides its value. */
 #define ITEM_OVERHEAD 512
 #define NO_MEMORY MCDS__WHY(NO_MEMORY_FOR_CONNECTION)
 
-enum { MEANING_FIRST, MEANING_VERSION, PROXY, CREATES, GETS, SETTINGS };
+enum { MEANING_FIRST, LOGIN, MEANING_VERSION, PROXY, CREATES, GETS, SETTINGS };
 
 static bool memcached_probe_ask(struct mcds__connection *connection, const char *text)
 {
@@ -38,18 +40,24 @@ bool mcds__probe_begin(struct mcds__connection *connection)
     connection->probe_settings_told = false;
     connection->probe_item_max = 0;
     connection->probe_evicts = false;
+    connection->probe_logged_in = false;
     connection->needed = 0;
     connection->probe_stage = connection->probe_is_proxy ? PROXY : MEANING_FIRST;
-    return memcached_probe_ask(connection, connection->probe_is_proxy ? "version\r\n"
-                                                                      : "mg " PROBE_KEY
-                                                                        " k Oq\r\nversion\r\n");
+    return memcached_probe_ask(connection,
+                               connection->probe_is_proxy ? "version\r\n" : FIRST_QUESTION);
 }
 
 bool mcds__probe_hung_up(struct mcds__connection *connection)
 {
+    struct mcds__socket *sock = &connection->socket;
     assert(connection->state == CONNECTION_PROBING);
-    if (connection->probe_stage != MEANING_FIRST || connection->socket.in.length > 0)
+    if (sock->trouble != MCDS__WHY(CONNECTION_CLOSED) || sock->in.length > 0)
         return false;
+    if (connection->probe_stage != MEANING_FIRST) {
+        if (connection->probe_stage == PROXY) /* at the first command, like the one before */
+            sock->trouble = sock->tls != NULL ? MCDS__WHY(TLS_CLOSED) : MCDS__WHY(TEXT_CLOSED);
+        return false;
+    }
     connection->probe_is_proxy = true;
     return true;
 }
@@ -141,6 +149,7 @@ static enum mcds__parse memcached_probe_finish(struct mcds__connection *connecti
     (void)pthread_mutex_lock(&backend->mutex);
     server->reached = true;
     server->can = connection->probe_can;
+    server->has_logged_in = connection->probe_logged_in;
     mcds__memcached_note_abilities(backend);
     server->retry_at_ns = 0;
     server->pause_ns = 0;
@@ -155,6 +164,32 @@ static bool is_plain_error(const char *line, size_t length)
            mcds__wire_begins(line, length, "CLIENT_ERROR") || mcds__wire_is(line, length, "EN");
 }
 
+/* The server wants a password. */
+static enum mcds__parse log_in(struct mcds__connection *connection)
+{
+    const char *path = connection->session->backend->auth_file;
+    if (path == NULL)
+        return refuse_for_good(connection, MCDS__WHY(PASSWORD));
+    connection->probe_stage = LOGIN;
+    return mcds__login_append(&connection->socket, path) ? PARSE_MORE : PARSE_BROKEN;
+}
+
+/* Handle a line after the login. The probe begins again where it was accepted. */
+static enum mcds__parse take_login(struct mcds__connection *connection, const char *line,
+                                   size_t length)
+{
+    const mcds_reason *trouble;
+    assert(connection->probe_stage == LOGIN && !connection->probe_logged_in);
+    enum mcds__parse parse = mcds__login_answer(line, length, &trouble);
+    if (parse == PARSE_BROKEN)
+        return refuse_for_good(connection, trouble);
+    if (parse == PARSE_MORE)
+        return PARSE_MORE;
+    connection->probe_logged_in = true;
+    connection->probe_stage = MEANING_FIRST;
+    return memcached_probe_ask(connection, FIRST_QUESTION) ? PARSE_MORE : PARSE_BROKEN;
+}
+
 /* Handle the answer to the first mg. */
 static enum mcds__parse take_meaning(struct mcds__connection *connection, const char *line,
                                      size_t length)
@@ -164,8 +199,10 @@ static enum mcds__parse take_meaning(struct mcds__connection *connection, const 
                 mcds__wire_is(line, length, "HD k" PROBE_KEY " Oq");
     if (mcds__wire_begins(line, length, "ERROR Too many open connections"))
         return memcached_probe_refuse(connection, MCDS__WHY(SERVER_CONNECTIONS));
-    if (mcds__wire_begins(line, length, "CLIENT_ERROR unauthenticated"))
-        return refuse_for_good(connection, MCDS__WHY(PASSWORD));
+    if (mcds__login_is_asked(line, length))
+        return connection->probe_logged_in
+                   ? refuse_for_good(connection, MCDS__WHY(PASSWORD_WRONG))
+                   : log_in(connection);
     bool answers_for_others = mcds__wire_begins(line, length, "SERVER_ERROR");
     connection->probe_is_proxy = answers_for_others;
     if (!meta && !answers_for_others && !is_plain_error(line, length))
@@ -290,6 +327,8 @@ static enum mcds__parse take_line(struct mcds__connection *connection, const cha
     switch (connection->probe_stage) {
     case MEANING_FIRST:
         return take_meaning(connection, line, length);
+    case LOGIN:
+        return take_login(connection, line, length);
     case MEANING_VERSION:
     case PROXY:
         return take_version(connection, line, length);

@@ -101,3 +101,38 @@ void mcds__queue_give_up_rest(struct mcds__connection *connection, const mcds_ba
         mcds__queue_answer(connection, taken.batch, taken.index, MCDS_OUT_UNSENT, trouble);
     }
 }
+
+/* memcached (1.6.18) reads up to 16 KB from a TLS connection, or the rest of a value, and forgets to
+ * look for more in the same record before it waits. So a record has only whole requests, and a
+ * request longer than that has records of its own. */
+#define RECORD_MAX 16384
+
+/* The first encoded request that begins after a position in the stream. */
+static uint32_t find_begin_after(const struct mcds__connection *connection, uint64_t position)
+{
+    uint32_t low = 0;
+    for (uint32_t high = connection->encoded; low < high;) {
+        uint32_t middle = low + (high - low) / 2;
+        if (mcds__queue_begin(connection, middle) <= position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    assert(low <= connection->encoded);
+    return low;
+}
+
+uint64_t mcds__connection_record_end(const void *context)
+{
+    const struct mcds__connection *connection = context;
+    const struct mcds__socket *sock = &connection->socket;
+    uint64_t end = sock->sent + (sock->out.length - sock->out_sent);
+    uint32_t next = find_begin_after(connection, sock->sent);
+    uint32_t beyond = find_begin_after(connection, sock->sent + RECORD_MAX);
+    bool is_within = next > 0 && mcds__queue_begin(connection, next - 1) < sock->sent;
+    if (!is_within && end <= sock->sent + RECORD_MAX)
+        return end;
+    if (!is_within && beyond > next)
+        return mcds__queue_begin(connection, beyond - 1);
+    return next < connection->encoded ? mcds__queue_begin(connection, next) : end;
+}

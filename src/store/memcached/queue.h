@@ -15,6 +15,13 @@ static inline struct mcds__pending *mcds__queue_at(struct mcds__connection *conn
     return &connection->pending[(connection->first + i) & (connection->capacity - 1)];
 }
 
+/* Where in the stream a request begins that was written. */
+static inline uint64_t mcds__queue_begin(const struct mcds__connection *connection, uint32_t i)
+{
+    assert(i < connection->encoded);
+    return connection->pending[(connection->first + i) & (connection->capacity - 1)].begin;
+}
+
 /* Count an answered request of the batch. If the batch is complete, or goes one by one, append
  * it to the session's list. */
 void mcds__queue_count_answer(struct mcds__memcached_session *session, mcds_batch *batch);

@@ -57,8 +57,10 @@ static int take_host(const char *entry, size_t length, struct mcds__address *add
     const char *digits = NULL;
     size_t host_length = length;
     const char *colon = memchr(entry, ':', length);
-    if (memchr(entry, '@', length) != NULL)
-        return memcached_servers_refuse(entry, length, MCDS__WHY(USER_OF_SERVER));
+    const char *at = memrchr(entry, '@', length);
+    if (at != NULL) /* and do not repeat the password */
+        return memcached_servers_refuse(at + 1, length - (size_t)(at + 1 - entry),
+                                        MCDS__WHY(USER_OF_SERVER));
     if (length > 0 && entry[0] == '[') {
         const char *bracket = memchr(entry, ']', length);
         if (bracket == NULL)

@@ -28,7 +28,9 @@ int mcds__memcached_session_open(void *state, void **session_out)
     for (uint32_t i = 0; i < connection_count; i++) {
         session->connections[i].session = session;
         session->connections[i].server = &backend->servers[i / backend->connections];
-        mcds__socket_init(&session->connections[i].socket, backend->env);
+        mcds__socket_init(&session->connections[i].socket, backend->env, backend->tls);
+        session->connections[i].socket.record_end = mcds__connection_record_end;
+        session->connections[i].socket.record_context = &session->connections[i];
     }
     *session_out = session;
     return MCDS_OK;

@@ -1,4 +1,4 @@
-/* A stream to one server: the only file that uses sockets. */
+/* A stream to one server: with socket_address.c the only file that uses sockets. */
 #include "store/memcached/socket.h"
 
 #include <assert.h>
@@ -56,24 +56,40 @@ static const mcds_reason *memcached_socket_trouble_of(int error)
     return mcds__reason_of(error, list, sizeof list / sizeof list[0]);
 }
 
-void mcds__socket_init(struct mcds__socket *sock, const mcds_env *env)
+void mcds__socket_init(struct mcds__socket *sock, const mcds_env *env,
+                       const struct mcds__tls *tls)
 {
-    *sock = (struct mcds__socket){.fd = -1};
+    *sock = (struct mcds__socket){.fd = -1, .tls = tls};
     mcds__buffer_init(&sock->out, env, BUFFER_MAX);
     mcds__buffer_init(&sock->in, env, BUFFER_MAX);
 }
 
-void mcds__socket_close(struct mcds__socket *sock)
+/* Overwrite a password that was sent. */
+static void forget_secret(struct mcds__socket *sock)
 {
+    if (sock->has_secret)
+        explicit_bzero(sock->out.data, sock->out.capacity);
+    sock->has_secret = false;
+}
+
+/* End the connection to the address, TLS first. */
+static void end_connection_to_address(struct mcds__socket *sock)
+{
+    if (sock->stream != NULL)
+        mcds__tls_end(sock->stream);
     if (sock->fd >= 0)
         (void)close(sock->fd);
-    if (sock->found != NULL)
-        freeaddrinfo(sock->found);
+    sock->stream = NULL;
     sock->fd = -1;
     sock->connecting = false;
-    sock->found = NULL;
-    sock->address_count = 0;
-    sock->address_next = 0;
+    sock->handshake_sends = false;
+}
+
+void mcds__socket_close(struct mcds__socket *sock)
+{
+    end_connection_to_address(sock);
+    mcds__socket_forget_addresses(sock);
+    forget_secret(sock);
     sock->out_sent = 0;
     sock->sent = 0;
     sock->in_taken = 0;
@@ -116,44 +132,6 @@ static bool try_addresses(struct mcds__socket *sock)
     return false;
 }
 
-static bool memcached_socket_is_same(const struct addrinfo *one, const struct addrinfo *other)
-{
-    return one->ai_addrlen == other->ai_addrlen &&
-           memcmp(one->ai_addr, other->ai_addr, one->ai_addrlen) == 0;
-}
-
-/* The only address of a family among those found. False: there are several. */
-static bool find_address(const struct addrinfo *found, int family,
-                         const struct addrinfo **address_out)
-{
-    *address_out = NULL;
-    for (; found != NULL; found = found->ai_next) {
-        if (found->ai_family != family)
-            continue;
-        if (*address_out != NULL && !memcached_socket_is_same(*address_out, found))
-            return false;
-        *address_out = found;
-    }
-    return true;
-}
-
-/* Several addresses of one family may be several servers. Two clients could choose different
- * ones, and both would hold the same lock. */
-static bool choose_addresses(struct mcds__socket *sock, int avoided)
-{
-    assert(sock->address_count == 0 && sock->address_next == 0);
-    const int families[] = {AF_INET6, AF_INET};
-    bool is_v4_first = avoided == AF_INET6;
-    for (int i = 0; i < MCDS__ADDRESSES_MAX; i++) {
-        const struct addrinfo *address;
-        if (!find_address(sock->found, families[is_v4_first ? 1 - i : i], &address))
-            return memcached_socket_fail(sock, MCDS__WHY(SEVERAL_ADDRESSES));
-        if (address != NULL)
-            sock->addresses[sock->address_count++] = address;
-    }
-    return sock->address_count > 0 || memcached_socket_fail(sock, MCDS__WHY(NO_ADDRESS));
-}
-
 static bool open_unix(struct mcds__socket *sock, const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -175,18 +153,11 @@ bool mcds__socket_open(struct mcds__socket *sock, const struct mcds__address *ad
                        int avoided)
 {
     sock->trouble = NULL;
+    sock->host = address->host;
+    assert(sock->tls == NULL || !address->is_unix);
     if (address->is_unix)
         return open_unix(sock, address->host);
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    char port[8];
-    (void)snprintf(port, sizeof port, "%u", (unsigned)address->port);
-    if (getaddrinfo(address->host, port, &hints, &sock->found) != 0) {
-        sock->found = NULL;
-        bool is_path = strstr(address->host, ".sock") != NULL;
-        return memcached_socket_fail(sock, is_path ? MCDS__WHY(RELATIVE_PATH)
-                                                   : MCDS__WHY(UNKNOWN_HOST));
-    }
-    return choose_addresses(sock, avoided) && try_addresses(sock);
+    return mcds__socket_look_up(sock, address, avoided) && try_addresses(sock);
 }
 
 /* A connected socket blocks: one call waits and receives; all others pass MSG_DONTWAIT. */
@@ -199,62 +170,106 @@ static bool begin_stream(struct mcds__socket *sock)
 }
 
 /* Give up the address being tried, for this reason. */
-static bool try_next(struct mcds__socket *sock, int error)
+static bool try_next(struct mcds__socket *sock, const mcds_reason *trouble)
 {
-    (void)close(sock->fd);
-    sock->fd = -1;
-    sock->connecting = false;
-    sock->trouble = memcached_socket_trouble_of(error);
+    end_connection_to_address(sock);
+    sock->trouble = trouble;
     return try_addresses(sock);
+}
+
+/* What the stream asks of the socket: to receive, once in each call of mcds__socket_receive, so
+ * that a server which sends without end does not hold its caller. */
+static ptrdiff_t receive_for_stream(void *context, void *out, size_t capacity)
+{
+    struct mcds__socket *sock = context;
+    if (!sock->may_receive) {
+        errno = EAGAIN;
+        return -1;
+    }
+    ssize_t got = recv(sock->fd, out, capacity, sock->receive_flags);
+    sock->may_receive = false;
+    if (got < 0 && errno == EINTR)
+        errno = EAGAIN;
+    sock->stream_error = got < 0 ? errno : ECONNRESET;
+    return got;
+}
+
+static ptrdiff_t send_for_stream(void *context, const void *data, size_t length)
+{
+    struct mcds__socket *sock = context;
+    ssize_t sent;
+    do
+        sent = send(sock->fd, data, length, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (sent < 0 && errno == EINTR);
+    sock->stream_error = sent < 0 ? errno : 0;
+    return sent;
+}
+
+static const mcds_reason *trouble_of_stream(const struct mcds__socket *sock,
+                                            const mcds_reason *trouble)
+{
+    return trouble != NULL ? trouble : memcached_socket_trouble_of(sock->stream_error);
+}
+
+/* The address has answered as it will for ever, or its connection has ended. */
+static bool handshake_failed(struct mcds__socket *sock, const mcds_reason *trouble)
+{
+    if (trouble != NULL) {
+        end_connection_to_address(sock);
+        return memcached_socket_fail(sock, trouble);
+    }
+    trouble = trouble_of_stream(sock, NULL);
+    return try_next(sock,
+                    trouble == MCDS__WHY(CONNECTION_CLOSED) ? MCDS__WHY(TLS_CUT) : trouble);
+}
+
+static bool shake_hands(struct mcds__socket *sock)
+{
+    const mcds_reason *trouble;
+    sock->may_receive = true;
+    sock->receive_flags = MSG_DONTWAIT;
+    enum mcds__tls_step step = mcds__tls_handshake(sock->stream, &trouble);
+    if (step == TLS_FAILED)
+        return handshake_failed(sock, trouble);
+    sock->handshake_sends = step == TLS_TO_SEND;
+    sock->connecting = step != TLS_DONE;
+    return true;
+}
+
+static bool begin_handshake(struct mcds__socket *sock)
+{
+    const struct mcds__tls_transport transport = {sock, receive_for_stream, send_for_stream};
+    sock->stream = mcds__tls_begin(sock->tls, sock->host, &transport);
+    return sock->stream != NULL ? shake_hands(sock)
+                                : try_next(sock, MCDS__WHY(NO_MEMORY_FOR_CONNECTION));
 }
 
 bool mcds__socket_go_on(struct mcds__socket *sock)
 {
     assert(sock->fd >= 0 && sock->connecting);
+    if (sock->stream != NULL)
+        return shake_hands(sock);
     int error = 0;
     socklen_t length = sizeof error;
     if (getsockopt(sock->fd, SOL_SOCKET, SO_ERROR, &error, &length) != 0)
         error = errno;
-    if (error == 0 && begin_stream(sock)) {
-        sock->connecting = false;
-        return true;
-    }
-    return try_next(sock, error != 0 ? error : errno);
+    if (error != 0 || !begin_stream(sock))
+        return try_next(sock, memcached_socket_trouble_of(error != 0 ? error : errno));
+    if (sock->tls != NULL)
+        return begin_handshake(sock);
+    sock->connecting = false;
+    return true;
+}
+
+const mcds_reason *mcds__socket_silence(const struct mcds__socket *sock)
+{
+    return sock->stream != NULL ? MCDS__WHY(TLS_SILENT) : MCDS__WHY(HOST_SILENT);
 }
 
 bool mcds__socket_pass_over(struct mcds__socket *sock)
 {
     assert(sock->fd >= 0 && sock->connecting);
-    return try_next(sock, ETIMEDOUT);
-}
-
-int64_t mcds__socket_share_ns(const struct mcds__socket *sock, int64_t left_ns)
-{
-    assert(sock->address_next <= sock->address_count);
-    return left_ns / (1 + sock->address_count - sock->address_next);
-}
-
-int mcds__socket_family(const struct mcds__socket *sock)
-{
-    return sock->address_next > 0 ? sock->addresses[sock->address_next - 1]->ai_family
-                                  : AF_UNIX;
-}
-
-bool mcds__socket_is_local(const struct mcds__socket *sock)
-{
-    if (sock->address_next == 0)
-        return true;
-    const struct addrinfo *info = sock->addresses[sock->address_next - 1];
-    if (info->ai_family == AF_INET) {
-        struct sockaddr_in address;
-        memcpy(&address, info->ai_addr, sizeof address);
-        return ntohl(address.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
-    }
-    struct sockaddr_in6 address;
-    memcpy(&address, info->ai_addr, sizeof address);
-    const uint8_t *bytes = address.sin6_addr.s6_addr;
-    return IN6_IS_ADDR_LOOPBACK(&address.sin6_addr) ||
-           (IN6_IS_ADDR_V4MAPPED(&address.sin6_addr) && bytes[12] == IN_LOOPBACKNET);
+    return try_next(sock, mcds__socket_silence(sock));
 }
 
 /* Whether bytes have arrived: a server that hangs up may have said why. */
@@ -264,25 +279,44 @@ static bool has_more(const struct mcds__socket *sock)
     return recv(sock->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
+/* Send some bytes of `out`. 0: the socket takes no more now; -1: `trouble` is set. */
+static ssize_t send_some(struct mcds__socket *sock)
+{
+    const uint8_t *data = sock->out.data + sock->out_sent;
+    size_t length = sock->out.length - sock->out_sent;
+    const mcds_reason *trouble = NULL;
+    size_t sent = 0;
+    if (sock->stream != NULL) {
+        if (sock->record_end != NULL)
+            length = (size_t)(sock->record_end(sock->record_context) - sock->sent);
+        assert(length > 0 && length <= sock->out.length - sock->out_sent);
+        if (mcds__tls_send(sock->stream, data, length, &sent, &trouble) != TLS_FAILED)
+            return (ssize_t)sent;
+    } else {
+        ssize_t result = send_for_stream(sock, data, length);
+        if (result >= 0 || errno == EAGAIN)
+            return result >= 0 ? result : 0;
+    }
+    (void)memcached_socket_fail(sock, trouble_of_stream(sock, trouble));
+    return -1;
+}
+
 bool mcds__socket_send(struct mcds__socket *sock)
 {
     mcds_buffer *out = &sock->out;
     while (sock->out_sent < out->length) {
-        ssize_t sent = send(sock->fd, out->data + sock->out_sent, out->length - sock->out_sent,
-                            MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent < 0 && errno == EINTR)
-            continue;
-        if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        ssize_t sent = send_some(sock);
+        if (sent < 0 && has_more(sock)) {
+            sock->trouble = NULL;
             return true;
-        if (sent < 0) {
-            int error = errno;
-            return has_more(sock) ||
-                   memcached_socket_fail(sock, memcached_socket_trouble_of(error));
         }
+        if (sent <= 0)
+            return sent == 0;
         sock->out_sent += (size_t)sent;
         assert(sock->out_sent <= out->length);
         sock->sent += (uint64_t)sent;
     }
+    forget_secret(sock);
     sock->out_sent = 0;
     out->length = 0;
     if (out->capacity > BUFFER_KEPT)
@@ -307,10 +341,36 @@ static bool memcached_socket_make_room(struct mcds__socket *sock, size_t needed)
     return mcds__buffer_reserve(in, needed > IN_ROOM_MIN ? needed : IN_ROOM_MIN);
 }
 
+/* One recv() for the stream, and all that it decrypts. False as below. */
+static bool receive_decrypted(struct mcds__socket *sock, int flags)
+{
+    mcds_buffer *in = &sock->in;
+    size_t before = in->length - sock->in_taken;
+    sock->may_receive = true;
+    sock->receive_flags = flags;
+    for (enum mcds__tls_step step = TLS_DONE; step == TLS_DONE;) {
+        const mcds_reason *trouble;
+        size_t got;
+        if (!memcached_socket_make_room(sock, 1))
+            return memcached_socket_fail(sock, MCDS__WHY(NO_MEMORY_FOR_REPLY));
+        step = mcds__tls_receive(sock->stream, in->data + in->length, in->capacity - in->length,
+                                 &got, &trouble);
+        in->length += got;
+        if (step == TLS_FAILED)
+            (void)memcached_socket_fail(sock, trouble_of_stream(sock, trouble));
+        sock->handshake_sends = step == TLS_TO_SEND;
+    }
+    if (!sock->handshake_sends && sock->trouble == NULL)
+        errno = EAGAIN;
+    return in->length - sock->in_taken > before;
+}
+
 /* One recv(). False: nothing has arrived; if `trouble` is set, nothing will. */
 static bool receive_some(struct mcds__socket *sock, int flags)
 {
     mcds_buffer *in = &sock->in;
+    if (sock->stream != NULL)
+        return receive_decrypted(sock, flags);
     ssize_t got = recv(sock->fd, in->data + in->length, in->capacity - in->length, flags);
     if (got > 0)
         in->length += (size_t)got;
@@ -339,6 +399,8 @@ bool mcds__socket_receive(struct mcds__socket *sock, size_t needed)
 bool mcds__socket_is_quiet(struct mcds__socket *sock)
 {
     char byte;
+    if (sock->stream != NULL && mcds__tls_has_more(sock->stream))
+        return memcached_socket_fail(sock, MCDS__WHY(REPLY_UNASKED));
     ssize_t got = recv(sock->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
         return true;
@@ -354,13 +416,20 @@ static int milliseconds_of(int64_t timeout_ns)
     return timeout_ms < 60000 ? (int)timeout_ms : 60000;
 }
 
+static bool waits_to_send(const struct mcds__socket *sock)
+{
+    if (sock->connecting)
+        return sock->stream == NULL || sock->handshake_sends;
+    return sock->handshake_sends || mcds__socket_wants_to_send(sock);
+}
+
 /* Wait for one socket that has nothing to send by receiving: one system call instead of two for
  * the most frequent wait. On a unix socket poll() is faster. False: this wait is of another
  * kind. */
 static bool wait_by_receiving(struct mcds__socket *sock, int64_t timeout_ns, uint8_t *ready_out)
 {
     bool is_unix = sock->found == NULL;
-    if (is_unix || sock->connecting || mcds__socket_wants_to_send(sock) || timeout_ns <= 0 ||
+    if (is_unix || sock->connecting || waits_to_send(sock) || timeout_ns <= 0 ||
         sock->has_received || !memcached_socket_make_room(sock, 1))
         return false;
     int timeout_ms = milliseconds_of(timeout_ns);
@@ -383,7 +452,7 @@ void mcds__socket_wait(struct mcds__socket **connections, uint32_t count, int64_
     if (count == 1 && wait_by_receiving(connections[0], timeout_ns, ready_out))
         return;
     for (uint32_t i = 0; i < count; i++) {
-        bool sends = connections[i]->connecting || mcds__socket_wants_to_send(connections[i]);
+        bool sends = waits_to_send(connections[i]);
         polled[i].fd = connections[i]->fd;
         polled[i].events = (short)(POLLIN | (sends ? POLLOUT : 0));
         polled[i].revents = 0;
@@ -396,6 +465,8 @@ void mcds__socket_wait(struct mcds__socket **connections, uint32_t count, int64_
             ready_out[i] |= READY_TO_RECEIVE;
         if ((polled[i].revents & (POLLOUT | POLLHUP | POLLERR | POLLNVAL)) != 0)
             ready_out[i] |= READY_TO_SEND;
+        if (ready_out[i] != READY_NOT && connections[i]->handshake_sends)
+            ready_out[i] |= READY_TO_RECEIVE; /* which sends for the stream */
     }
 }
 
@@ -412,7 +483,7 @@ void mcds__socket_watcher_close(int watcher)
 
 bool mcds__socket_watch(struct mcds__socket *sock, int watcher, bool busy)
 {
-    bool sends = sock->connecting || mcds__socket_wants_to_send(sock);
+    bool sends = waits_to_send(sock);
     uint8_t wanted = READY_NOT;
     if (busy)
         wanted = sends ? READY_TO_RECEIVE | READY_TO_SEND : READY_TO_RECEIVE;

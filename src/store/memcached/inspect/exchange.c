@@ -23,8 +23,8 @@ static bool wait_once(struct mcds__socket *sock, const mcds_env *env, int64_t de
     return true;
 }
 
-bool mcds__exchange_connect(struct mcds__socket *sock, const struct mcds__memcached *backend,
-                            const struct mcds__server *server, int avoided)
+static bool connect_socket(struct mcds__socket *sock, const struct mcds__memcached *backend,
+                           const struct mcds__server *server, int avoided)
 {
     if (!mcds__socket_open(sock, &server->address, avoided))
         return false;
@@ -85,6 +85,47 @@ bool mcds__exchange(struct mcds__socket *sock, const struct mcds__memcached *bac
         if (!alive || sock->in.length - sock->in_taken > MCDS__WIRE_LINE_MAX)
             return false;
     }
+}
+
+static bool take_asked(void *context, const char *line, size_t length)
+{
+    *(bool *)context = mcds__login_is_asked(line, length);
+    return false;
+}
+
+struct login {
+    enum mcds__parse answer;
+    const mcds_reason *trouble;
+};
+
+static bool take_accepted(void *context, const char *line, size_t length)
+{
+    struct login *login = context;
+    login->answer = mcds__login_answer(line, length, &login->trouble);
+    return login->answer == PARSE_MORE;
+}
+
+/* Log in, if the server asks for that. */
+static bool log_in_socket(struct mcds__socket *sock, const struct mcds__memcached *backend)
+{
+    bool is_asked = false;
+    struct login login = {PARSE_MORE, NULL};
+    if (!mcds__exchange(sock, backend, "version\r\n", take_asked, &is_asked))
+        return false;
+    if (!is_asked)
+        return true;
+    if (!mcds__login_append(sock, backend->auth_file) ||
+        !mcds__exchange(sock, backend, "", take_accepted, &login))
+        return false;
+    sock->trouble = login.trouble;
+    return login.answer == PARSE_DONE;
+}
+
+bool mcds__exchange_connect(struct mcds__socket *sock, const struct mcds__memcached *backend,
+                            const struct mcds__server *server, int avoided)
+{
+    return connect_socket(sock, backend, server, avoided) &&
+           (backend->auth_file == NULL || log_in_socket(sock, backend));
 }
 
 const mcds_reason *mcds__exchange_probe(struct mcds__memcached *backend, uint32_t server,

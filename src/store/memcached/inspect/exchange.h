@@ -14,7 +14,7 @@
 /* Handles one line of an answer. False: it was the last. */
 typedef bool mcds__take_line(void *context, const char *line, size_t length);
 
-/* Connect; try the address of the family `avoided` last (0: none). False: `trouble` is set. */
+/* Connect, and log in if the server asks for that; try the address of the family `avoided` last (0: none). False: `trouble` is set. */
 bool mcds__exchange_connect(struct mcds__socket *socket, const struct mcds__memcached *backend,
                             const struct mcds__server *server, int avoided);
 /* Send a command and pass on the lines of its answer. False: the answer was cut off. */

@@ -102,7 +102,7 @@ void mcds__greet(const struct mcds__memcached *backend, enum mcds__greeted *gree
         return;
     memset(greetings, 0, sizeof greetings);
     for (uint32_t i = 0; i < backend->server_count; i++) {
-        mcds__socket_init(&greetings[i].socket, backend->env);
+        mcds__socket_init(&greetings[i].socket, backend->env, backend->tls);
         if (!mcds__socket_open(&greetings[i].socket, &backend->servers[i].address, 0))
             memcached_greet_end(&greetings[i], false);
     }

@@ -9,6 +9,7 @@
 #include "store/finding.h"
 #include "store/memcached/inspect/exchange.h"
 #include "store/memcached/inspect/greet.h"
+#include "store/memcached/inspect/security.h"
 #include "store/memcached/inspect/twins.h"
 
 #define CLOCK_DIFFERENCE_S_MAX 2
@@ -35,8 +36,8 @@ struct facts {
     bool may_keep_leases; /* it knows the option that does */
     bool keeps_leases;    /* evicts nothing that expires within temporary_ttl_s */
     bool is_proxy;        /* as it reports */
-    bool is_remote;       /* the address that answered is not a loopback address */
-    bool stopped;         /* the answer was no statistics */
+    struct mcds__security security;
+    bool stopped; /* the answer was no statistics */
 };
 
 static bool memcached_inspect_take_number(const char *line, size_t length, const char *name,
@@ -262,16 +263,6 @@ static void tell_abilities(struct mcds__report *report, struct mcds__memcached *
                      "MemcacheDB does: leases, visitors and logs would never end");
 }
 
-static void tell_openness(struct mcds__report *report, const struct facts *facts)
-{
-    if (facts->is_remote)
-        mcds__report(report, MCDS_ADVICE,
-                     "Let only trusted machines reach its port (memcached -l, a firewall), or "
-                     "use a tunnel, such as WireGuard or stunnel.",
-                     "it answers over the network without password and TLS: everybody who "
-                     "reaches it can read, change and erase everything");
-}
-
 /* Ask one of the server's addresses; the family `avoided` only if there is no other. Returns
  * the family; 0: it did not answer. */
 static int ask_facts(struct mcds__memcached *backend, const struct mcds__server *server,
@@ -280,9 +271,10 @@ static int ask_facts(struct mcds__memcached *backend, const struct mcds__server 
     struct mcds__socket sock;
     int family = 0;
     *facts = (struct facts){.evicts = true};
-    mcds__socket_init(&sock, backend->env);
+    mcds__socket_init(&sock, backend->env, backend->tls);
     bool is_connected = mcds__exchange_connect(&sock, backend, server, avoided);
-    facts->is_remote = is_connected && !mcds__socket_is_local(&sock);
+    if (is_connected)
+        mcds__security_note(&sock, &facts->security);
     if (is_connected && mcds__exchange(&sock, backend, "stats\r\n", take_fact, facts) &&
         !facts->stopped) {
         family = server->address.is_unix ? 0 : mcds__socket_family(&sock);
@@ -345,7 +337,11 @@ static void tell_unreachable(struct mcds__report *report, const struct mcds__ser
         shown =
             "Correct the name in the URI, or make it known to this machine (/etc/hosts, DNS).";
     if (trouble->cause == MCDS_CAUSE_PASSWORD)
-        shown = "Start it without a password (-Y), on a network that only its clients reach.";
+        shown = trouble == MCDS__WHY(PASSWORD_WRONG)
+                    ? "Write what memcached's own file (-Y) has: USER:PASSWORD."
+                    : "Its administrator has the password: a line of memcached's file (-Y).";
+    if (trouble->cause == MCDS_CAUSE_TLS || trouble->cause == MCDS_CAUSE_CERTIFICATE)
+        shown = "Until then its keys are unavailable.";
     if (trouble->cause == MCDS_CAUSE_TOO_MANY_CONNECTIONS)
         shown = "Raise that limit, or end programs that are connected: until then its keys are "
                 "unavailable.";
@@ -388,7 +384,7 @@ static void inspect_server(struct mcds__report *report, struct mcds__memcached *
     }
     int family = ask_facts(backend, server, 0, &facts);
     tell_abilities(report, backend, i, &facts);
-    tell_openness(report, &facts);
+    mcds__security_tell(report, backend, i, &facts.security);
     if (facts.version[0] == '\0')
         return;
     tell_twin(report,

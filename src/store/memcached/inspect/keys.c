@@ -115,7 +115,7 @@ static int list_server(struct mcds__memcached *backend, uint32_t server,
 {
     assert(server < backend->server_count);
     struct mcds__socket sock;
-    mcds__socket_init(&sock, backend->env);
+    mcds__socket_init(&sock, backend->env, backend->tls);
     listing->busy = listing->refused = false;
     bool fine = mcds__exchange_connect(&sock, backend, &backend->servers[server], 0) &&
                 list_keys(&sock, backend, listing);
