@@ -225,7 +225,14 @@ static void print_difference(void *context, const struct line_of *was, const str
 /* Visitors and online that nobody has made have this value. */
 static bool is_nothing(const struct line_of *line)
 {
-    return line->length == 1 && line->text[0] == '0';
+    return line != NULL && line->length == 1 && line->text[0] == '0';
+}
+
+static bool is_same(const struct line_of *was, const struct line_of *is)
+{
+    if (was == NULL || is == NULL)
+        return was == is;
+    return was->length == is->length && memcmp(was->text, is->text, is->length) == 0;
 }
 
 /* Of a value, or of a number of elements: its line in `last` and in `next`. */
@@ -235,11 +242,7 @@ static uint64_t compare_line(struct watched *watched, bool exists)
     const struct line_of *is = exists && watched->next.count > 0 ? &watched->next.lines[0]
                                                                  : NULL;
     bool is_lock = watched->compared == COMPARED_HOLDER;
-    if ((was == NULL) == (is == NULL) &&
-        (was == NULL ||
-         (was->length == is->length && memcmp(was->text, is->text, is->length) == 0)))
-        return 0;
-    if (was == NULL && is_nothing(is))
+    if (is_same(was, is) || (was == NULL && !is_lock && is_nothing(is)))
         return 0;
     struct output *output = begin_line(watched, is == NULL    ? is_lock ? "released" : "dropped"
                                                 : is_lock     ? "acquired"
