@@ -1,6 +1,7 @@
 /* Reading: keeps rows and figures from one reading to the next, for their rates. */
 #include "top/reading.h"
 
+#include <assert.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +9,9 @@
 #include <string.h>
 
 #include "batch/listing.h"
+#include "io/exit.h"
 #include "io/failure.h"
+#include "io/report.h"
 #include "nouns/log.h"
 #include "table/commands.h"
 #include "table/nouns.h"
@@ -326,9 +329,35 @@ static void read_log(struct reading *reading)
     (void)fclose(output.file);
 }
 
+static int open_pipeline(struct reading *reading)
+{
+    mcds_pipeline_options depth = MCDS_PIPELINE_OPTIONS_INIT;
+    depth.depth = DEPTH;
+    return mcds_pipeline_open(reading->session->store, &depth, &reading->pipeline);
+}
+
+/* Somebody may have made the default store. In its place was an empty one, so there are no rows. */
+static void find_store(struct reading *reading)
+{
+    char sentence[SENTENCE_MAX];
+    struct session *session = reading->session;
+    int status = session_find_store(session, reading->command, sentence, sizeof sentence);
+    if (status != STATUS_DONE || session->is_absent)
+        return;
+    assert(reading->count == 0);
+    mcds_pipeline_close(reading->pipeline);
+    reading->pipeline = NULL;
+    reading->listed_ns = 0;
+    reading->is_out_of_memory = open_pipeline(reading) != MCDS_OK;
+}
+
 void reading_take(struct reading *reading)
 {
     reading->trouble[0] = '\0';
+    if (reading->session->is_absent)
+        find_store(reading);
+    if (reading->is_out_of_memory)
+        return;
     if (mcds_inspect(reading->session->store, add_figure, reading) != MCDS_OK)
         note_trouble(reading, NULL);
     if (must_list(reading))
@@ -343,11 +372,9 @@ void reading_take(struct reading *reading)
 bool reading_open(struct reading *reading, struct session *session,
                   const struct command *command)
 {
-    mcds_pipeline_options depth = MCDS_PIPELINE_OPTIONS_INIT;
-    depth.depth = DEPTH;
     reading->session = session;
     reading->command = command;
-    return mcds_pipeline_open(session->store, &depth, &reading->pipeline) == MCDS_OK;
+    return open_pipeline(reading) == MCDS_OK;
 }
 
 void reading_close(struct reading *reading)

@@ -8,7 +8,8 @@
 static ssize_t append(void *cookie, const char *bytes, size_t length)
 {
     struct snapshot *snapshot = cookie;
-    if (snapshot->length + length > SNAPSHOT_BYTES_MAX) {
+    assert(snapshot->length <= SNAPSHOT_BYTES_MAX);
+    if (length > SNAPSHOT_BYTES_MAX - snapshot->length) {
         snapshot->is_too_large = true;
         return 0; /* which fails */
     }

@@ -241,6 +241,13 @@ class TopTest(unittest.TestCase):
         self.assertEqual({**hits[0], "time": ""}, {"time": "", "noun": "counter", "name": "hits", "value": 120000, "rate": 0.0})
         self.assertIn("commits", [o.get("figure") for o in seen])
 
+    def test_a_store_that_is_made_later(self):
+        terminal = self.top("--interval", "100ms")
+        terminal.wait_for(": 0 structures", FOOT)
+        self.mcds("counter", "add", "later", "7")
+        terminal.wait_for("counter   later", "commits each second")
+        self.quit(terminal)
+
     def test_what_is_refused(self):
         done = subprocess.run([MCDS, "top"], env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout), (64, ""))
@@ -286,7 +293,7 @@ class ServerTest(TopTest):
         self.assertEqual(done.returncode, 69, done)
 
     test_objects = test_200x50_and_another_size = test_what_is_refused = test_a_stop_gives_the_terminal_back = None
-    test_no_color_and_no_utf8 = test_keys = test_signals_give_the_terminal_back = None
+    test_no_color_and_no_utf8 = test_keys = test_a_store_that_is_made_later = test_signals_give_the_terminal_back = None
 
 
 if __name__ == "__main__":
