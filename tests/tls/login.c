@@ -180,13 +180,18 @@ static bool is_in_memory(const char *hidden, size_t length)
     return found;
 }
 
-/* Write "ann:" and the hidden text. */
+/* Later commands do not overwrite what is so far in the output. */
+#define FILLER 180
+
+/* Write "ann:", a filler and the hidden text. */
 static void write_hidden(const char *name, const char *hidden, size_t length)
 {
     char path[512];
     (void)snprintf(path, sizeof path, "%s/%s", world.folder, name);
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_int_equal(write(fd, "ann:", 4), 4);
+    for (size_t i = 0; i < FILLER; i++)
+        assert_int_equal(write(fd, "x", 1), 1);
     for (size_t i = 0; i < length; i++) {
         char byte = (char)(hidden[i] + 1);
         assert_int_equal(write(fd, &byte, 1), 1);
