@@ -7,6 +7,7 @@
 
 #define TESTS_MAX 128
 #define TIMEOUT_MS 10000
+#define INTERVAL_NS (INT64_C(366) * 86400 * NS_PER_S)
 
 struct asked {
     const struct suite_case *question;
@@ -15,20 +16,12 @@ struct asked {
 };
 
 static struct suite suite;
-/* Where the wall clock of a backend with its own time was when the test began to shift it. */
-static int64_t wall_zero_ns;
 
 /* fake.monotonic_ns is what has been skipped of it. */
 static int64_t real_monotonic_ns(void *self)
 {
     struct fake_env *fake = self;
     return mcds__monotonic_ns(mcds_env_system()) + fake->monotonic_ns;
-}
-
-static int64_t shifted_wall_ns(void *self)
-{
-    struct fake_env *fake = self;
-    return mcds__wall_ns(mcds_env_system()) + fake->wall_ns - wall_zero_ns;
 }
 
 static void real_random(void *self, void *out, size_t length)
@@ -43,12 +36,20 @@ static void real_sleep_until_ns(void *self, int64_t monotonic_ns)
     int64_t left_ns = monotonic_ns - real_monotonic_ns(self);
     if (left_ns <= 0)
         return;
-    if (!suite.skips_sleep) {
+    if (suite.skips_sleep)
+        fake->monotonic_ns += left_ns;
+    else
         mcds__sleep_until_ns(mcds_env_system(), monotonic_ns - fake->monotonic_ns);
-        return;
-    }
-    fake->monotonic_ns += left_ns;
     fake->wall_ns += left_ns;
+}
+
+/* A wall clock that moves only when somebody sleeps or shifts it, so that no interval ends by itself
+ * during a case, on a slow machine either. It begins with the longest interval of any case, and after
+ * the server's, for which a ttl of months is a time of the wall clock. */
+static void make_wall(void)
+{
+    int64_t now_ns = mcds__wall_ns(mcds_env_system());
+    suite.fake.wall_ns = now_ns + INTERVAL_NS - now_ns % INTERVAL_NS;
 }
 
 static void make_env(void)
@@ -56,10 +57,9 @@ static void make_env(void)
     fake_env_init(&suite.fake, 1);
     if (!suite.own_clock)
         return;
-    wall_zero_ns = suite.fake.wall_ns;
+    make_wall();
     suite.fake.monotonic_ns = 0;
     suite.fake.env.monotonic_ns = real_monotonic_ns;
-    suite.fake.env.wall_ns = shifted_wall_ns;
     suite.fake.env.random = real_random;
     suite.fake.env.sleep_until_ns = real_sleep_until_ns;
 }

@@ -26,7 +26,7 @@ enum mode { WAITING, PIPED, CROWDED };
 
 struct suite {
     struct fixture *fixture;
-    struct fake_env fake; /* with the real clocks when the backend has its own */
+    struct fake_env fake; /* with the real monotonic clock when the backend has its own */
     bool own_clock;
     bool skips_sleep; /* who sleeps only moves our clock, for what waits for no server */
     mcds_store *store;
