@@ -8,6 +8,7 @@
 #include "batch/open_handles.h"
 #include "io/exit.h"
 #include "io/failure.h"
+#include "io/interrupt.h"
 #include "parse/options.h"
 #include "run/busy.h"
 
@@ -296,6 +297,16 @@ bool ring_settle(struct ring *ring)
 int ring_status(const struct ring *ring)
 {
     return tally_status(&ring->tally, ring->status);
+}
+
+int ring_end(struct ring *ring, const char *what, const char *untried)
+{
+    (void)ring_settle(ring);
+    int number = interrupt_number();
+    if (number == 0)
+        return ring_status(ring);
+    tally_complain_operations(&ring->tally, &ring->session->output, what, untried);
+    return tally_status(&ring->tally, STATUS_SIGNAL + number);
 }
 
 const struct tally *ring_tally(const struct ring *ring)

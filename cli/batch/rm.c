@@ -9,6 +9,7 @@
 #include "batch/listing.h"
 #include "batch/ring.h"
 #include "io/exit.h"
+#include "io/interrupt.h"
 #include "io/report.h"
 #include "table/commands.h"
 #include "table/nouns.h"
@@ -160,29 +161,47 @@ static void refuse_name(struct ring *ring, const char *name)
     slot_refuse(slot, STATUS_NO, sentence);
 }
 
-static int drop_all(struct removal *removal)
+/* Drops what has the name at `place` of the command line, from listing.found[*next] on. */
+static void drop_named(struct removal *removal, struct ring *ring, size_t place, size_t *next)
+{
+    const struct listing *listing = &removal->listing;
+    const char *name = removal->command->elements[place].data;
+    bool is_there = *next < listing->count && listing->found[*next].place == place;
+    if (!is_there && place_of(removal, name) == place)
+        refuse_name(ring, name);
+    while (*next < listing->count && listing->found[*next].place == place)
+        drop(removal, ring, &listing->found[(*next)++]);
+}
+
+/* Until a signal comes. Returns the first name that was not tried, or NULL. */
+static const char *drop_each(struct removal *removal, struct ring *ring)
 {
     const struct command *command = removal->command;
+    size_t next = 0;
+    for (size_t place = 0; place < command->element_count; place++) {
+        if (interrupt_number() != 0)
+            return command->elements[place].data;
+        drop_named(removal, ring, place, &next);
+    }
+    for (; next < removal->listing.count; next++) {
+        if (interrupt_number() != 0)
+            return removal->listing.found[next].name;
+        drop(removal, ring, &removal->listing.found[next]);
+    }
+    return NULL;
+}
+
+/* Before this a signal ends the process: nothing was dropped. */
+static int drop_all(struct removal *removal)
+{
     struct ring *ring = NULL;
     int status = ring_open(removal->session, &ring);
-    size_t next = 0;
     progress_begin(&removal->progress, "structures", "dropped",
                    progress_is_wanted(removal->session->output.quiet, true));
     removal->progress.all = removal->listing.count;
-    for (size_t place = 0; status == STATUS_DONE && place < command->element_count; place++) {
-        const char *name = command->elements[place].data;
-        bool is_there = next < removal->listing.count &&
-                        removal->listing.found[next].place == place;
-        if (!is_there && place_of(removal, name) == place)
-            refuse_name(ring, name);
-        while (next < removal->listing.count && removal->listing.found[next].place == place)
-            drop(removal, ring, &removal->listing.found[next++]);
-    }
-    while (status == STATUS_DONE && next < removal->listing.count)
-        drop(removal, ring, &removal->listing.found[next++]);
     if (status == STATUS_DONE) {
-        (void)ring_settle(ring);
-        status = ring_status(ring);
+        interrupt_open();
+        status = ring_end(ring, "rm", drop_each(removal, ring));
     }
     progress_end(&removal->progress);
     ring_close(ring);

@@ -1,14 +1,20 @@
 /* Several elements or names on one command line: one operation for each, in a ring. */
 #include "batch/several.h"
 
+#include <stdio.h>
+
 #include "batch/ring.h"
 #include "io/exit.h"
+#include "io/interrupt.h"
 #include "table/commands.h"
 
-static void start_each(struct ring *ring, const struct command *command)
+/* Until a signal comes. Returns the first element that was not started, or NULL. */
+static const char *start_each(struct ring *ring, const struct command *command)
 {
     size_t place = last_argument(command->verb);
     for (size_t i = 0; i < command->element_count; i++) {
+        if (interrupt_number() != 0)
+            return command->elements[i].data;
         struct slot *slot = ring_next(ring);
         slot->command = *command;
         slot->command.elements = NULL; /* the slot does not own them */
@@ -18,6 +24,7 @@ static void start_each(struct ring *ring, const struct command *command)
         slot->command.is_of_several = true;
         ring_start(ring, slot);
     }
+    return NULL;
 }
 
 int several_run(struct session *session, const struct command *command)
@@ -31,9 +38,10 @@ int several_run(struct session *session, const struct command *command)
     struct ring *ring = NULL;
     int status = ring_open(session, &ring);
     if (status == STATUS_DONE) {
-        start_each(ring, command);
-        (void)ring_settle(ring);
-        status = ring_status(ring);
+        char what[64];
+        (void)snprintf(what, sizeof what, "%s %s", command->noun->word, command->verb->word);
+        interrupt_open();
+        status = ring_end(ring, what, start_each(ring, command));
     }
     ring_close(ring);
     return status;

@@ -1,4 +1,4 @@
-/* Interrupt: a signal that ends the reading of standard input. */
+/* Interrupt: a signal that ends the reading of standard input, or what a command has begun. */
 #include "io/interrupt.h"
 
 #include <errno.h>

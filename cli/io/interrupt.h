@@ -1,4 +1,5 @@
-/* Interrupt: a signal that ends the reading of standard input, but not the process. */
+/* Interrupt: a signal that ends the reading of standard input, or what a command has begun, but not
+ * the process. */
 #ifndef MCDS_CLI_IO_INTERRUPT_H
 #define MCDS_CLI_IO_INTERRUPT_H
 

@@ -1,5 +1,5 @@
-/* Tally: what became of the lines of standard input, for the case that the store fails or
- * a signal ends the input. */
+/* Tally: what became of the lines of standard input, or of the operations of one command line, for
+ * the case that the store fails or a signal ends them. */
 #include "run/tally.h"
 
 #include <inttypes.h>
@@ -90,20 +90,34 @@ static void print_lines(const struct line_ranges *ranges, const struct output *o
                  ranges->is_cut ? ", and others" : "");
 }
 
+/* `units` is that and "was" or "were". */
+static void print_counts(const struct tally *tally, const struct output *output,
+                         const char *what, const char *units)
+{
+    if (tally->doubtful_count > 0)
+        complain(output,
+                 "%s: %" PRIu64 " %s carried out; %" PRIu64
+                 " may have been, or may still be: check before you repeat",
+                 what, tally->done, units, tally->doubtful_count);
+    else
+        complain(output, "%s: %" PRIu64 " %s carried out", what, tally->done, units);
+}
+
 void tally_complain(const struct tally *tally, const struct output *output, unsigned long last)
 {
     if (tally->done == 0 && tally->doubtful_count == 0)
         return;
-    const char *lines = tally->done == 1 ? "line was" : "lines were";
-    if (tally->doubtful_count > 0)
-        complain(output,
-                 "standard input: %" PRIu64 " %s carried out; %" PRIu64
-                 " may have been, or may still be: check before you repeat",
-                 tally->done, lines, tally->doubtful_count);
-    else
-        complain(output, "standard input: %" PRIu64 " %s carried out", tally->done, lines);
+    print_counts(tally, output, "standard input", tally->done == 1 ? "line was" : "lines were");
     print_lines(&tally->doubtful, output, "in doubt");
     print_lines(&tally->failed, output, "not carried out");
     if (last > 0)
         complain(output, "standard input: no line after line %lu was tried", last);
+}
+
+void tally_complain_operations(const struct tally *tally, const struct output *output,
+                               const char *what, const char *untried)
+{
+    print_counts(tally, output, what, tally->done == 1 ? "operation was" : "operations were");
+    if (untried != NULL)
+        complain(output, "%s: '%.200s' was not tried, nor anything after it", what, untried);
 }

@@ -1,5 +1,5 @@
-/* Tally: what became of the lines of standard input, for the case that the store fails or
- * a signal ends the input. */
+/* Tally: what became of the lines of standard input, or of the operations of one command line, for
+ * the case that the store fails or a signal ends them. */
 #ifndef MCDS_CLI_RUN_TALLY_H
 #define MCDS_CLI_RUN_TALLY_H
 
@@ -34,5 +34,10 @@ int tally_status(const struct tally *tally, int status);
 /* Prints how many lines were carried out, and which were not or are in doubt; nothing where none
  * was carried out or is in doubt. No line after `last` was tried; 0: all were. */
 void tally_complain(const struct tally *tally, const struct output *output, unsigned long last);
+
+/* The same for the operations of one command line, which a signal has ended. `what` is the command;
+ * neither `untried` nor an element or name after it was tried; NULL: all were. */
+void tally_complain_operations(const struct tally *tally, const struct output *output,
+                               const char *what, const char *untried);
 
 #endif

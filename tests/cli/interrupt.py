@@ -1,4 +1,5 @@
-"""Signals while mcds reads lines of standard input: what was carried out until then is printed, and what was not."""
+"""Signals while mcds reads lines of standard input, or carries out several operations of one command line: what was
+carried out until then is printed, and what was not."""
 
 import os
 import signal
@@ -32,6 +33,19 @@ class SilentRelay(Relay):
     def pass_reply(self, data, client):
         if not self.has_come.is_set():
             client.sendall(data)
+
+
+class HoldingRelay(SilentRelay):
+    """Holds the replies after a request that has this word, until it is told to pass them."""
+
+    def __init__(self, path, server, word):
+        super().__init__(path, server, word)
+        self.may_pass = threading.Event()
+
+    def pass_reply(self, data, client):
+        if self.has_come.is_set():
+            self.may_pass.wait(LIMIT_S)
+        client.sendall(data)
 
 
 class InterruptTest(unittest.TestCase):
@@ -172,7 +186,7 @@ class InterruptTest(unittest.TestCase):
         """A feed whose second line the server never answers."""
         relay = SilentRelay(f"{self.fixture.folder}/relay", self.fixture.socket, b"two")
         self.addCleanup(relay.close)
-        process = self.push(("one",), "-s", f"memcached://{relay.path}?timeout={timeout_ms}")
+        process = self.push(("one",), "-s", f"memcached://{relay.path}?connect_timeout=30000&timeout={timeout_ms}")
         process.stdin.write("two\n")
         process.stdin.flush()
         self.assertTrue(relay.has_come.wait(LIMIT_S))
@@ -196,6 +210,65 @@ class InterruptTest(unittest.TestCase):
         self.wait_for(lambda: not self.catches(process, signal.SIGINT), "SIGINT is not taken")
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(LIMIT_S), -signal.SIGINT)
+
+    def signal_while_held(self, number, word, *words):
+        """A command that a signal reaches while the server's replies are held back: its results, and its sentences."""
+        relay = HoldingRelay(f"{self.fixture.folder}/relay", self.fixture.socket, word)
+        self.addCleanup(relay.close)
+        process = self.start("-s", f"memcached://{relay.path}?connect_timeout=30000&timeout=120000", *words)
+        self.assertTrue(relay.has_come.wait(LIMIT_S))
+        process.send_signal(number)
+        self.wait_for(lambda: process.poll() is not None or not self.catches(process, number), "the signal is not taken")
+        relay.may_pass.set()
+        stdout, stderr = process.communicate(timeout=LIMIT_S)
+        self.assertEqual(process.returncode, 128 + number)
+        relay.close()
+        return stdout, stderr
+
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file is never silent")
+    def test_several_names_are_awaited(self):
+        self.read("counter", "add", "first", "5")
+        for number in SIGNALS:
+            self.assertEqual(self.signal_while_held(number, b"first", "counter", "get", "first", "second", "third"),
+                             ("5\n",
+                              "mcds: counter get: 1 operation was carried out\n"
+                              "mcds: counter get: 'second' was not tried, nor anything after it\n"))
+
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file is never silent")
+    def test_of_many_elements_some_are_not_tried(self):
+        elements = [f"element{i}" for i in range(3000)]
+        stdout, stderr = self.signal_while_held(signal.SIGTERM, b"element0", "set", "add", "s", *elements)
+        added = int(self.read("set", "count", "s"))
+        self.assertLess(added, len(elements))
+        self.assertEqual(stdout, "added\n" * added)
+        self.assertEqual(stderr,
+                         f"mcds: set add: {added} operations were carried out\n"
+                         f"mcds: set add: 'element{added}' was not tried, nor anything after it\n")
+
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file is never silent")
+    def test_rm(self):
+        names = [f"name{i:04}" for i in range(1500)]
+        subprocess.run([MCDS, "batch"], env=self.environment, check=True, capture_output=True, text=True,
+                       input="".join(f"counter add {name}\n" for name in names))
+        stdout, stderr = self.signal_while_held(signal.SIGINT, b"md ", "rm", "--yes", *names)
+        dropped = stdout.count("dropped\n")
+        self.assertEqual(self.read("ls").count("name"), len(names) - dropped)
+        self.assertLess(dropped, len(names))
+        self.assertEqual(stderr,
+                         f"mcds: rm: {dropped} operations were carried out\n"
+                         f"mcds: rm: '{names[dropped]}' was not tried, nor anything after it\n")
+
+    @unittest.skipUnless(STORE == "memcached", "an lmdb file is never silent")
+    def test_several_in_flight_are_in_doubt(self):
+        relay = SilentRelay(f"{self.fixture.folder}/relay", self.fixture.socket, b"two")
+        self.addCleanup(relay.close)
+        process = self.start("-s", f"memcached://{relay.path}?connect_timeout=30000&timeout=5000", "set", "add", "s", "one", "two")
+        self.assertTrue(relay.has_come.wait(LIMIT_S))
+        process.send_signal(signal.SIGINT)
+        stderr = process.communicate(timeout=LIMIT_S)[1]
+        self.assertEqual(process.returncode, AMBIGUOUS)
+        self.assertIn("mcds: set add: 1 operation was carried out; 1 may have been, or may still be: "
+                      "check before you repeat\n", stderr)
 
 
 if __name__ == "__main__":
