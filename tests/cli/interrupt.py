@@ -173,7 +173,7 @@ class InterruptTest(unittest.TestCase):
         self.wait_for(lambda: self.catches(process, signal.SIGINT), "SIGINT is not caught")
         process.send_signal(signal.SIGINT)
         self.assert_ended(process, 130, "", "mcds: standard input: ended by signal 2; nothing was set\n")
-        self.assertEqual(self.read("array", "get", "days"), "")
+        self.assertEqual(self.read("array", "scan", "days"), "")
 
     def test_an_ignored_signal_stays_ignored(self):
         process = self.push(("one",), preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))

@@ -1,6 +1,6 @@
 /* STORE: processes add to a structure while another drops it again and again. What they add after
  * the last drop has returned, and what is acknowledged, is there. The same where the last drop was
- * killed, which lmdb alone plays. FIELD_ROUNDS drops. */
+ * killed, on lmdb, or cut after a number of requests, on memcached. FIELD_ROUNDS drops. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@
 
 #include "field/field.h"
 #include "mcds.h"
+#include "support/counting_backend.h"
 #include "support/fixture.h"
 
 #define WRITERS 4
@@ -23,6 +24,8 @@
 /* Drops that are killed, and how long they live. */
 #define KILLS 8
 #define LIFE_MOST_US 20000
+/* Drops that are cut, each a request later: the first ones before they have erased the root. */
+#define CUTS 8
 #define TIMEOUT_MS 20000
 /* No writer writes for longer. */
 #define RECENT_S 3600
@@ -50,13 +53,9 @@ static void check(bool fine, const char *what)
     exit(1);
 }
 
-static void open_handle(struct handle *handle, const char *uri, int form)
+static void open_structure(struct handle *handle, int form)
 {
-    mcds_options options = MCDS_OPTIONS_INIT;
     mcds_set_options set = MCDS_SET_OPTIONS_INIT;
-    options.timeout_ms = TIMEOUT_MS;
-    *handle = (struct handle){NULL, NULL, NULL, NULL};
-    check(mcds_open(uri, &options, &handle->store) == MCDS_OK, "open");
     set.form = form == BAG ? MCDS_SET_BAG : form == LIST ? MCDS_SET_LIST : MCDS_SET_PLAIN;
     if (form == LOG)
         check(mcds_log_open(handle->store, "x", NULL, &handle->log) == MCDS_OK, "open");
@@ -64,6 +63,15 @@ static void open_handle(struct handle *handle, const char *uri, int form)
         check(mcds_table_open(handle->store, "x", NULL, &handle->table) == MCDS_OK, "open");
     else
         check(mcds_set_open(handle->store, "x", &set, &handle->set) == MCDS_OK, "open");
+}
+
+static void open_handle(struct handle *handle, const char *uri, int form)
+{
+    mcds_options options = MCDS_OPTIONS_INIT;
+    options.timeout_ms = TIMEOUT_MS;
+    *handle = (struct handle){NULL, NULL, NULL, NULL};
+    check(mcds_open(uri, &options, &handle->store) == MCDS_OK, "open");
+    open_structure(handle, form);
 }
 
 static void close_handle(struct handle *handle)
@@ -213,9 +221,44 @@ static void kill_a_drop(const char *uri, int form, struct board *board)
     board->is_over = true;
 }
 
-/* `drops`: 0: one, which is killed. */
-static void play(const char *uri, int form, struct board *board, unsigned drops)
+/* A drop that sends its first requests and no more. All that it has sent is answered, so nothing of
+ * it comes later. */
+static void cut_a_drop(const char *uri, int form, struct board *board, unsigned requests)
 {
+    static struct counting_backend counting;
+    mcds_options options = MCDS_OPTIONS_INIT;
+    struct handle handle = {NULL, NULL, NULL, NULL};
+    options.timeout_ms = TIMEOUT_MS;
+    pause_us((unsigned)random() % LIFE_MOST_US);
+    check(counting_backend_open(&counting, uri, mcds_env_system(), &options, &handle.store) ==
+              MCDS_OK,
+          "open");
+    open_structure(&handle, form);
+    counting_backend_arm(&counting, FAULT_PROTOCOL, requests + 1, true);
+    (void)drop(&handle);
+    close_handle(&handle);
+    board->is_over = true;
+}
+
+/* What ends the additions. */
+struct ending {
+    unsigned drops;
+    bool is_killed; /* one drop, which is killed */
+    unsigned cut;   /* one drop, which is cut after so many requests */
+};
+
+static void end_early(const char *uri, int form, struct board *board,
+                      const struct ending *ending)
+{
+    if (ending->is_killed)
+        kill_a_drop(uri, form, board);
+    if (ending->cut > 0)
+        cut_a_drop(uri, form, board, ending->cut);
+}
+
+static void play(const char *uri, int form, struct board *board, struct ending ending)
+{
+    bool is_left = ending.drops == 0;
     pid_t writers[WRITERS];
     struct handle handle;
     board->is_over = false;
@@ -227,20 +270,19 @@ static void play(const char *uri, int form, struct board *board, unsigned drops)
         }
         check(writers[i] > 0, "fork");
     }
-    if (drops == 0)
-        kill_a_drop(uri, form, board);
+    end_early(uri, form, board, &ending);
     open_handle(&handle, uri, form);
-    if (drops > 0)
-        drop_all(&handle, board, drops);
+    if (!is_left)
+        drop_all(&handle, board, ending.drops);
     for (unsigned i = 0; i < WRITERS; i++) {
         int status = 1;
         check(waitpid(writers[i], &status, 0) == writers[i] && status == 0, "a writer");
     }
-    unsigned missing = count_missing(&handle, board, drops == 0);
+    unsigned missing = count_missing(&handle, board, is_left);
     (void)printf("%s: %u acknowledged additions are missing\n", names[form], missing);
     check(missing == 0, "what was acknowledged is not there");
     int result = drop(&handle);
-    check(result == MCDS_OK || (drops == 0 && result == MCDS_NOT_FOUND), "the last drop");
+    check(result == MCDS_OK || (is_left && result == MCDS_NOT_FOUND), "the last drop");
     close_handle(&handle);
 }
 
@@ -254,9 +296,11 @@ int main(int count, char **words)
     bool kills = strcmp(words[1], "lmdb") == 0;
     for (int form = 0; form < FORMS; form++) {
         fixture_uri_of(fixture, names[form], uri, sizeof uri);
-        play(uri, form, shared, field_number("FIELD_ROUNDS", 40));
+        play(uri, form, shared, (struct ending){.drops = field_number("FIELD_ROUNDS", 40)});
         for (unsigned i = 0; i < KILLS && form != LOG && kills; i++)
-            play(uri, form, shared, 0);
+            play(uri, form, shared, (struct ending){.is_killed = true});
+        for (unsigned i = 1; i <= CUTS && form != LOG && !kills; i++)
+            play(uri, form, shared, (struct ending){.cut = i});
     }
     fixture_stop(fixture);
     return 0;

@@ -17,6 +17,10 @@
 #define RETENTIONS 10
 #define STEPS_MIN 60
 #define STEPS_MAX 3000
+/* Of a put and a tail, in a log of longer retention. */
+#define STEP_OF_RETENTION 300
+/* Of a log of longer retention the chunk is the default one. */
+#define DRAWN_CHUNK_MS 210000
 
 struct event {
     bool is_put;
@@ -34,6 +38,7 @@ struct play {
     uint32_t steps;
     int64_t seen_at_ms; /* of the virtual clock */
     int64_t away_max_ms;
+    int64_t step_ms;
     uint32_t foreign;
     struct event events[STEPS_MAX];
     mcds_log_options options;
@@ -77,6 +82,12 @@ static void tail(struct play *play)
     play->seen_at_ms = now_ms(play);
 }
 
+static int64_t step_of(const mcds_log_options *options)
+{
+    int64_t step_ms = (int64_t)(options->retention_ms / STEP_OF_RETENTION);
+    return step_ms > SECOND_MS ? step_ms : SECOND_MS;
+}
+
 static void open_play(struct play *play, uint64_t seed, const mcds_log_options *options)
 {
     mcds_options store_options = MCDS_OPTIONS_INIT;
@@ -89,7 +100,8 @@ static void open_play(struct play *play, uint64_t seed, const mcds_log_options *
     assert_int_equal(mcds_open("memory:", &store_options, &play->store), MCDS_OK);
     if (mcds_log_open(play->store, "events", options, &play->log) != MCDS_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed, mcds_errmsg());
-    uint64_t steps = RETENTIONS * options->retention_ms / SECOND_MS;
+    play->step_ms = step_of(options);
+    uint64_t steps = RETENTIONS * options->retention_ms / (uint64_t)play->step_ms;
     play->steps = steps < STEPS_MIN ? STEPS_MIN : (uint32_t)steps;
     assert_in_range(play->steps, STEPS_MIN, STEPS_MAX);
     play->cursor.from_ms = now_ms(play) - options->late_ms; /* late events, too */
@@ -125,7 +137,7 @@ static void judge(const struct play *play)
                  (unsigned)missed, (unsigned)refused, (unsigned long long)play->info.gaps);
 }
 
-/* One put and one tail a second. Of the tails, those of a reader that is away are left out. */
+/* One put and one tail in each step, which is a second in most logs. Of the tails, those of a reader that is away are left out. */
 static void follow(struct play *play, uint32_t away_percent, int64_t away_max_ms)
 {
     uint32_t late_ms = play->options.late_ms;
@@ -137,8 +149,8 @@ static void follow(struct play *play, uint32_t away_percent, int64_t away_max_ms
             tail(play);
         if (now_ms(play) >= back_at_ms && dice_roll(&play->random, 100) < away_percent)
             back_at_ms = now_ms(play) +
-                         (int64_t)dice_roll(&play->random, (uint32_t)away_max_ms);
-        fake_env_advance_ms(&play->fake, SECOND_MS);
+                         (int64_t)dice_roll(&play->random, (uint64_t)away_max_ms);
+        fake_env_advance_ms(&play->fake, play->step_ms);
     }
     tail(play);
     judge(play);
@@ -162,12 +174,14 @@ static void a_reader_of_every_second_sees_each_once(void **state)
         uint32_t late_ms;
         uint64_t chunk_ms;
     } rows[] = {
-        {1000, 0, 0},        {2000, 0, 0},
-        {5000, 1, 7001},     {10000, 0, 0},
-        {30000, 1000, 5000}, {45000, 333, 12345},
-        {60000, 0, 0},       {90000, 0, 10000},
-        {120000, 0, 0},      {120000, 120000, 20011},
-        {200000, 7777, 0},   {300000, 0, 50000},
+        {1000, 0, 0},           {2000, 0, 0},
+        {5000, 1, 7001},        {10000, 0, 0},
+        {30000, 1000, 5000},    {45000, 333, 12345},
+        {60000, 0, 0},          {90000, 0, 10000},
+        {120000, 0, 0},         {120000, 120000, 20011},
+        {200000, 7777, 0},      {300000, 0, 50000},
+        {3600000, 0, 0},        {86400000, 60000, 0},
+        {86400000, 0, 7200000}, {2592000000, 3600000, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         mcds_log_options options = options_of(rows[i].retention_ms, rows[i].late_ms,
@@ -182,16 +196,17 @@ static void a_reader_of_every_second_sees_each_once(void **state)
 /* Settings by chance: late and chunk may be the default, or anything that is allowed. */
 static mcds_log_options draw_options(uint64_t *random)
 {
-    uint64_t retention_ms = 1000 + dice_roll(random, dice_roll(random, 2) ? 20000 : 200000);
+    static const uint64_t most_ms[] = {20000, 20000, 200000, 200000, 86400000, 2592000000};
+    uint64_t retention_ms = 1000 + dice_roll(random, most_ms[dice_roll(random, 6)]);
     uint64_t late_max_ms = retention_ms < 90000 ? retention_ms : 90000;
     uint32_t late_ms = 1 + (uint32_t)dice_roll(random, late_max_ms);
     bool is_default = dice_roll(random, 3) == 0;
     uint64_t least_ms = (late_ms + 45000) / 13 + 1;
     uint64_t chunk_ms = least_ms + dice_roll(random, 30000);
     return options_of(retention_ms, is_default ? 0 : late_ms,
-                      dice_roll(random, 3) == 0 ? 0
-                      : chunk_ms < 10000        ? 10000
-                                                : chunk_ms);
+                      retention_ms > DRAWN_CHUNK_MS || dice_roll(random, 3) == 0 ? 0
+                      : chunk_ms < 10000                                         ? 10000
+                                                                                 : chunk_ms);
 }
 
 static void a_reader_that_pauses_sees_each_once(void **state)

@@ -58,6 +58,9 @@ struct world {
     mcds_visitors *visitors;
     mcds_visitors *estimated;
     mcds_online *online;
+    mcds_views *views;
+    mcds_array *array;
+    unsigned saved; /* views */
     bool *changed;
 };
 
@@ -108,11 +111,56 @@ static int beat(struct world *world, unsigned i)
     return mcds_online_beat_start(world->online, name_of(i), 1, world->pipeline, i);
 }
 
+static int view(struct world *world, unsigned i)
+{
+    return mcds_views_hit_start(world->views, name_of(i), 1, world->pipeline, i);
+}
+
+static int change(struct world *world, unsigned i)
+{
+    mcds_bytes element = {&i, sizeof i};
+    return mcds_array_change_start(world->array, &element, 1, NULL, 0, world->pipeline, i);
+}
+
+/* An array is written as a whole by each change that is not combined with others, so of these there
+ * are fewer. */
 static const struct kind {
     const char *name;
     int (*start)(struct world *world, unsigned i);
-} kinds[] = {{"put", put},   {"put_if_absent", put_new},       {"add", add},  {"hit", hit},
-             {"incr", incr}, {"hit_estimated", hit_estimated}, {"beat", beat}};
+    unsigned part;
+} kinds[] = {{"put", put, 1},
+             {"put_if_absent", put_new, 1},
+             {"add", add, 1},
+             {"hit", hit, 1},
+             {"hit_estimated", hit_estimated, 1},
+             {"incr", incr, 1},
+             {"beat", beat, 1},
+             {"view", view, 1},
+             {"change", change, 8}};
+
+static int load_nothing(void *context, const char *page, uint64_t upto_slot, int64_t *views_out)
+{
+    (void)context;
+    (void)page;
+    (void)upto_slot;
+    *views_out = 0;
+    return 0;
+}
+
+static int count_saved(void *context, const char *page, uint64_t slot, int64_t views)
+{
+    (void)page;
+    (void)slot;
+    ((struct world *)context)->saved += (unsigned)views;
+    return 0;
+}
+
+static bool count_one(void *context, mcds_bytes element)
+{
+    (void)element;
+    ++*(unsigned *)context;
+    return true;
+}
 
 static bool count_row(void *context, mcds_bytes key, mcds_bytes value)
 {
@@ -147,7 +195,13 @@ static unsigned count_all(struct world *world, const struct kind *kind)
         check(mcds_online_get(world->online, 1, &online) == MCDS_OK, "get");
         return (unsigned)online.current;
     }
-    if (kind->start == add)
+    if (kind->start == view) {
+        check(mcds_views_flush_final(world->views) == MCDS_OK, "flush");
+        return world->saved;
+    }
+    if (kind->start == change)
+        check(mcds_array_scan(world->array, count_one, &count) == MCDS_OK, "scan");
+    else if (kind->start == add)
         check(mcds_set_scan(world->set, count_element, &count) == MCDS_OK, "fetch");
     else
         check(mcds_table_scan(world->table, &cursor, 0, count_row, &count) == MCDS_OK, "scan");
@@ -202,11 +256,20 @@ static void open_world(struct world *world, const struct fixture *fixture, const
     mcds_online_options online = MCDS_ONLINE_OPTIONS_INIT;
     online.members = MCDS_MEMBERS_EXACT;
     check(mcds_online_open(world->store, name, &online, &world->online) == MCDS_OK, "online");
+    mcds_views_options saving = MCDS_VIEWS_OPTIONS_INIT;
+    saving.load = load_nothing;
+    saving.save = count_saved;
+    saving.context = world;
+    check(mcds_views_open(world->store, name, &saving, &world->views) == MCDS_OK, "views");
+    check(mcds_array_open(world->store, name, NULL, &world->array) == MCDS_OK, "array");
+    world->saved = 0;
     world->changed = calloc(changes, sizeof world->changed[0]);
 }
 
 static void close_world(struct world *world)
 {
+    mcds_array_close(world->array);
+    mcds_views_close(world->views);
     mcds_online_close(world->online);
     mcds_visitors_close(world->estimated);
     mcds_visitors_close(world->visitors);
@@ -227,7 +290,7 @@ int main(int count, char **words)
                        : (int64_t)changes * BYTES_EACH + BYTES_MORE;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         open_world(&world, fixture, kinds[i].name, changes);
-        play(&world, &kinds[i], changes, most);
+        play(&world, &kinds[i], changes / kinds[i].part, most);
         close_world(&world);
     }
     fixture_stop(fixture);

@@ -2,6 +2,7 @@
 bounded. FIELD_ROUNDS=100 is a million lines each."""
 
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -91,6 +92,45 @@ class ManyLinesTest(unittest.TestCase):
 
     def test_log_put(self):
         self.compare(["log", "put", "x", "--by-arrival"], ["log", "scan", "x"], b"event %\n")
+
+    def test_set_remove(self):
+        self.run_with(["set", "add", "x"], self.numbered(b"element %\n"))
+        self.write("set", "remove", "x", lines=self.numbered(b"element %\n"))
+        self.assertEqual(self.run_with(["set", "count", "x"], take=lambda output: output.read())[1], b"0\n")
+
+    def test_table_remove(self):
+        self.run_with(["table", "put", "x"], self.numbered(b"key %\tvalue\n"))
+        self.write("table", "remove", "x", lines=self.numbered(b"key %\n"))
+        self.assertEqual(self.run_with(["table", "scan", "x"], take=lambda output: output.read())[1], b"")
+
+    def test_array_set(self):
+        self.write("array", "set", "x", "-", lines=self.numbered(b"element %\n"))
+        _, same = self.run_with(["array", "scan", "x"], take=lambda output: all(
+            seen == written for seen, written in
+            itertools.zip_longest(output, self.numbered(b"element %\n"))))
+        self.assertTrue(same)
+
+    def count_distinct(self, verb, look, fields):
+        """Every third line names a visitor again."""
+        self.write(*verb, "-", lines=(b"visitor %d\n" % (i - i % 3 // 2) for i in range(self.count)))
+        _, told = self.run_with(["--json", *look], take=json.load)
+        self.assertEqual(sum(told[field] for field in fields), self.count - self.count // 3)
+
+    def test_visitors_hit(self):
+        self.count_distinct(["visitors", "hit", "x", "--period", "0"], ["visitors", "get", "x", "--period", "0"],
+                            ["current"])
+
+    def test_online_beat(self):
+        """At midnight, the visitors before it are those of a closed bucket."""
+        self.count_distinct(["online", "beat", "x", "--width", "1d"], ["online", "get", "x", "--width", "1d"],
+                            ["current", "closed"])
+
+    def test_views_hit(self):
+        options = ["--flush-every", "1h", "--database", f"lmdb:{self.folder}/views?create=1"]
+        self.write("views", "hit", "x", "-", *options, lines=(b"page %d\n" % (i % 100) for i in range(self.count)))
+        for page in (0, 57, 99):
+            _, views = self.run_with(["views", "get", "x", f"page {page}", *options], take=lambda output: output.read())
+            self.assertEqual(views, b"%d\n" % (self.count // 100))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 
 #include "mcds.h"
 #include "support/fixture.h"
+#include "support/no_database.h"
 
 #define HANG_S 600
 #define NAMES_MAX 700
@@ -110,6 +111,38 @@ static void use_visitors(mcds_store *store, unsigned i, bool finds)
     mcds_visitors_close(visitors);
 }
 
+static void use_online(mcds_store *store, unsigned i, bool finds)
+{
+    mcds_online_options options = MCDS_ONLINE_OPTIONS_INIT;
+    mcds_online_value value = MCDS_ONLINE_VALUE_INIT;
+    mcds_online *online;
+    options.members = i % 3;
+    check(mcds_online_open(store, names[i], &options, &online) == MCDS_OK, "online", i);
+    if (!finds)
+        check(mcds_online_beat(online, names[i], 1) == MCDS_OK, "online", i);
+    else
+        check(mcds_online_get(online, 1, &value) == MCDS_OK && value.current == 1, "online", i);
+    mcds_online_close(online);
+}
+
+/* Of the views of its own name, and as a page of others. */
+static void use_views(mcds_store *store, unsigned i, bool finds)
+{
+    mcds_views_options options = views_without_database();
+    for (unsigned as_page = 0; as_page < 2; as_page++) {
+        const char *name = as_page ? "the same" : names[i];
+        const char *page = as_page ? names[i] : "one page";
+        int64_t value = 0;
+        mcds_views *views;
+        check(mcds_views_open(store, name, &options, &views) == MCDS_OK, "views", i);
+        if (!finds)
+            check(mcds_views_hit(views, page, i + 1) == MCDS_OK, "views", i);
+        else
+            check(mcds_views_get(views, page, &value) == MCDS_OK && value == i + 1, "views", i);
+        mcds_views_close(views);
+    }
+}
+
 static bool is_the_same(const char *name, mcds_bytes bytes)
 {
     return bytes.length == strlen(name) && memcmp(bytes.data, name, bytes.length) == 0;
@@ -208,7 +241,8 @@ static bool see_listed(void *context, const mcds_listed *one)
 int main(int argc, char **argv)
 {
     static void (*const uses[])(mcds_store * store, unsigned i, bool finds) = {
-        use_counter, use_lock, use_visitors, use_set, use_table, use_array, use_list, use_log,
+        use_counter, use_lock,  use_visitors, use_online, use_views,
+        use_set,     use_table, use_array,    use_list,   use_log,
     };
     char uri[1100];
     mcds_store *store;
