@@ -207,6 +207,17 @@ static void print_taken(struct output *output, const struct command *command,
                  command->arguments[0], answer->number);
 }
 
+void write_gaps(char sentence[SENTENCE_MAX], const struct command *command,
+                const mcds_log_info *info)
+{
+    uint64_t places = info->gaps + info->corrupt;
+    (void)snprintf(sentence, SENTENCE_MAX,
+                   "%s '%.200s': %s: %.200s%sevents are missing in %" PRIu64 " place%s",
+                   command->noun->word, command->arguments[0], command->verb->word,
+                   info->peer != NULL ? info->peer : "", info->peer != NULL ? ": " : "", places,
+                   places == 1 ? "" : "s");
+}
+
 int report(struct output *output, const struct command *command, const struct answer *answer,
            int result, const char *message)
 {
@@ -214,10 +225,7 @@ int report(struct output *output, const struct command *command, const struct an
     if (command->verb->change == CHANGE_DEMANDED && result == MCDS_OK && !answer->changed)
         result = MCDS_NOT_FOUND;
     if (result == MCDS_OK && (answer->info.gaps > 0 || answer->info.corrupt > 0)) {
-        (void)snprintf(gaps, sizeof gaps,
-                       "%s '%.200s': events are missing in %" PRIu64 " places",
-                       command->noun->word, command->arguments[0],
-                       answer->info.gaps + answer->info.corrupt);
+        write_gaps(gaps, command, &answer->info);
         message = gaps;
         result = MCDS_LOST;
     }

@@ -14,6 +14,10 @@ size_t write_element(char sentence[SENTENCE_MAX], const struct command *command)
 void write_sentence(char sentence[SENTENCE_MAX], const struct command *command,
                     const struct answer *answer, int result, const char *message);
 
+/* Writes where events of a log are missing. */
+void write_gaps(char sentence[SENTENCE_MAX], const struct command *command,
+                const mcds_log_info *info);
+
 /* Prints the outcome of one operation; `message` as above. Returns the exit code. */
 int report(struct output *output, const struct command *command, const struct answer *answer,
            int result, const char *message);

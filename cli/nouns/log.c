@@ -67,6 +67,7 @@ int log_fetch(void *handle, const struct command *command, struct answer *answer
     range.last_ms = (int64_t)number_of(command, OPTION_TO, 0);
     range.limit = number_of(command, OPTION_LIMIT, 0);
     range.newest_first = is_given(command, OPTION_NEWEST_FIRST);
+    answer->info.size = sizeof answer->info;
     return mcds_log_scan_start(handle, &range, log_print_visited, answer->items, &answer->info,
                                pipeline, tag);
 }

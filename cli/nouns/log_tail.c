@@ -173,12 +173,10 @@ static bool is_passing(int result)
 static void tell_gaps(struct tail *tail)
 {
     char sentence[SENTENCE_MAX];
-    (void)snprintf(sentence, sizeof sentence, "log '%.200s': events are missing here",
-                   tail->command->arguments[0]);
+    write_gaps(sentence, tail->command, &tail->info);
     if (tail->info.gaps > 0 || tail->info.corrupt > 0)
         report_failure(&tail->session->output, tail->command, STATUS_LOST, "MCDS_LOST",
                        sentence);
-    memset(&tail->info, 0, sizeof tail->info);
 }
 
 static void complain_waiting(const struct tail *tail)
@@ -193,6 +191,7 @@ static int print_round(struct tail *tail)
 {
     struct output *output = &tail->session->output;
     bool is_kept = tail->ring != NULL;
+    tail->info = (mcds_log_info)MCDS_LOG_INFO_INIT;
     int result = mcds_log_tail(tail->log, &tail->cursor, is_kept ? keep : log_print_visited,
                                is_kept ? (void *)tail : (void *)output, &tail->info);
     if (is_kept && !tail->is_out_of_memory)

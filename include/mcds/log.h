@@ -70,10 +70,12 @@ typedef struct mcds_log_info {
     size_t size;      /* sizeof(mcds_log_info) */
     uint64_t gaps;    /* places where events are missing that the store should hold */
     uint64_t corrupt; /* sequences of bytes that mcds did not write */
+    const char *peer; /* the server or file of the damage that was found first; NULL: not known;
+                       * valid while the store is open */
 } mcds_log_info;
 #define MCDS_LOG_INFO_INIT                                                                     \
     {                                                                                          \
-        sizeof(mcds_log_info), 0, 0                                                            \
+        sizeof(mcds_log_info), 0, 0, NULL                                                      \
     }
 
 /* Opens a log.

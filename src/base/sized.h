@@ -32,7 +32,7 @@
     X(mcds_list_options, size, size, size)                                                     \
     X(mcds_cache_options, jitter, jitter, jitter)                                              \
     X(mcds_log_options, ahead_ms, ahead_ms, reserved)                                          \
-    X(mcds_log_info, corrupt, corrupt, corrupt)                                                \
+    X(mcds_log_info, corrupt, peer, peer)                                                      \
     X(mcds_log_range, newest_first, newest_first, reserved)                                    \
     X(mcds_backend, backup, backup, backup)                                                    \
     X(mcds_sim_options, context, context, context)                                             \

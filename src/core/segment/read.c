@@ -156,6 +156,11 @@ static void note_refused(struct mcds__segment_read *read, uint32_t i, uint32_t c
         read->refused_at = mcds__segment_read_request(read, i)->reply.peer;
 }
 
+static void note_gaps(struct mcds__segment_read *read, uint32_t i, uint64_t gaps)
+{
+    mcds__segment_read_note_gaps(read, gaps, mcds__segment_read_request(read, i)->reply.peer);
+}
+
 /* Add the records of one segment. All writers that have seen a loss record it, so a segment shows
  * one gap at most. False: no memory. */
 static bool scan_segment(struct mcds__segment_read *read, uint32_t i)
@@ -175,7 +180,7 @@ static bool scan_segment(struct mcds__segment_read *read, uint32_t i)
     while (mcds__segment_scan_next(&scan, &record)) {
         if (is_wanted && !is_shown && shows_loss(read, i, &record)) {
             is_shown = true;
-            read->gaps += !is_loss_counted(read, i, &record);
+            note_gaps(read, i, !is_loss_counted(read, i, &record));
         }
         if ((record.flags & MCDS__SEGMENT_HEADER) == 0 &&
             !mcds__segment_add_item(read, i, record.begin))
@@ -270,7 +275,7 @@ static bool is_end(struct mcds__segment_read *read, uint32_t i, uint32_t known)
     if (is_before_lost(read, i)) /* the missing segment is the gap */
         return false;
     bool is_remade = has_distant(read, i);
-    read->gaps += is_remade;
+    note_gaps(read, i, is_remade);
     return !is_remade;
 }
 
@@ -386,7 +391,7 @@ static enum mcds__step segment_read_take(struct mcds__segment_read *read,
                 stop_at(read, i);
                 return segment_read_finish(read, operation);
             }
-            read->gaps += is_missing_new(read, i);
+            note_gaps(read, i, is_missing_new(read, i));
             continue;
         }
         read->is_empty = read->is_empty && i < read->back;
@@ -396,7 +401,7 @@ static enum mcds__step segment_read_take(struct mcds__segment_read *read,
             stop_at(read, i);
         if (!scan_segment(read, i))
             return mcds__operation_finish(operation, MCDS_NO_MEMORY);
-        read->gaps += read->gaps == gaps && is_another(read, i);
+        note_gaps(read, i, read->gaps == gaps && is_another(read, i));
         if (ends)
             return segment_read_finish(read, operation);
     }
@@ -474,6 +479,7 @@ enum mcds__step mcds__segment_survey_step(struct mcds__segment_read *read, uint3
     for (uint32_t i = 0; i < count; i++) {
         const mcds_reply *reply = &mcds__segment_read_request(read, i)->reply;
         read->births[i] = exists(read, i) ? reply->flags : 0;
+        read->peers[i] = reply->peer;
         read->kinds[i] = exists(read, i) ? MCDS__SEGMENT_SHORT : MCDS__SEGMENT_NOTHING;
         if (mcds__segment_count_of(&read->scratch->requests[i].reply, &read->values) > 0 ||
             (exists(read, i) && mcds__segment_is_closed(reply->value_length, reply->flags)))

@@ -38,9 +38,10 @@ struct mcds__segment_read {
     /* out: the records that count, in order, until the next read */
     struct mcds__segment_item *items;
     uint32_t count;
-    uint64_t gaps;    /* out: adds up over all reads: gaps, where segments are missing */
-    uint64_t corrupt; /* out: adds up over all reads: runs of bytes that are not records */
-    bool more;        /* out: segments exist after those read */
+    uint64_t gaps;       /* out: adds up over all reads: gaps, where segments are missing */
+    uint64_t corrupt;    /* out: adds up over all reads: runs of bytes that are not records */
+    const char *lost_at; /* out: the server of the first gap; NULL: not known */
+    bool more;           /* out: segments exist after those read */
     uint64_t bound; /* out: no segment existed from here on; at most twice as far as the last */
     bool ended;     /* out: the stream has ended */
     bool is_empty;  /* out: none of the segments exists */
@@ -67,8 +68,9 @@ struct mcds__segment_read {
     uint32_t all_count;
     uint32_t all_scratch;
     struct mcds__segment_item *all;
-    uint8_t kinds[MCDS__SEGMENT_SURVEY_MAX];   /* of a survey */
-    uint32_t births[MCDS__SEGMENT_SURVEY_MAX]; /* of the first segments; 0: missing */
+    uint8_t kinds[MCDS__SEGMENT_SURVEY_MAX];     /* of a survey */
+    uint32_t births[MCDS__SEGMENT_SURVEY_MAX];   /* of the first segments; 0: missing */
+    const char *peers[MCDS__SEGMENT_SURVEY_MAX]; /* their servers */
     uint32_t *table;
     uint32_t table_size;
     mcds_buffer values;
@@ -93,6 +95,14 @@ static inline mcds_bytes mcds__segment_read_value(const struct mcds__segment_rea
     return reply->value_length == 0
                ? (mcds_bytes){NULL, 0}
                : (mcds_bytes){read->values.data + reply->value_at, reply->value_length};
+}
+/* Count gaps at this server. */
+static inline void mcds__segment_read_note_gaps(struct mcds__segment_read *read, uint64_t gaps,
+                                                const char *peer)
+{
+    read->gaps += gaps;
+    if (gaps > 0 && read->lost_at == NULL)
+        read->lost_at = peer;
 }
 /* A record that begins there, at the end of `all`. False: no memory. */
 bool mcds__segment_add_item(struct mcds__segment_read *read, uint32_t index, size_t begin);

@@ -363,7 +363,8 @@ static void destroy_log(struct mcds__handle *handle)
     (void)pthread_mutex_destroy(&log->mutex);
 }
 
-void mcds__log_add_info(mcds_log_info *info_out, uint64_t gaps, uint64_t corrupt)
+void mcds__log_add_info(mcds_log_info *info_out, uint64_t gaps, uint64_t corrupt,
+                        const char *peer)
 {
     mcds_log_info info;
     if (info_out == NULL)
@@ -371,6 +372,8 @@ void mcds__log_add_info(mcds_log_info *info_out, uint64_t gaps, uint64_t corrupt
     mcds__sized_take(MCDS__SIZED_mcds_log_info, info_out, &info);
     info.gaps += gaps;
     info.corrupt += corrupt;
+    if (gaps + corrupt > 0 && info.peer == NULL)
+        info.peer = peer;
     mcds__sized_write(MCDS__SIZED_mcds_log_info, info_out, &info);
 }
 

@@ -118,7 +118,8 @@ uint64_t mcds__log_ttl_ms(const struct mcds__log_settings *settings);
 uint64_t mcds__log_unexpired(const mcds_log *log, int64_t now_ms);
 
 /* Adds to the caller's numbers; info_out may be NULL. */
-void mcds__log_add_info(mcds_log_info *info_out, uint64_t gaps, uint64_t corrupt);
+void mcds__log_add_info(mcds_log_info *info_out, uint64_t gaps, uint64_t corrupt,
+                        const char *peer);
 
 /* The part of the keys that names the life of a cursor, and the stream of its chunk i. */
 static inline uint64_t mcds__log_cursor_stem(const mcds_log_cursor *cursor)

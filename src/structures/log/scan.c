@@ -77,7 +77,7 @@ static void note_first_segment(struct mcds__log_scan *scan)
     scan->is_told = known != 0 && known != incarnation &&
                     (incarnation != 0 ||
                      scan->read.kinds[scan->chunk] == MCDS__SEGMENT_NOTHING);
-    scan->read.gaps += scan->is_told;
+    mcds__segment_read_note_gaps(&scan->read, scan->is_told, scan->read.peers[scan->chunk]);
 }
 
 /* Reads segments of a long chunk. Where the first one is another, those that are missing after it
@@ -216,7 +216,7 @@ static enum mcds__step log_scan_step_large(struct mcds__log_scan *scan)
     int result = scan->base.result;
     if (result != MCDS_OK && result != MCDS_LOST && result != MCDS_CORRUPT)
         return step;
-    scan->read.gaps += result == MCDS_LOST;
+    mcds__segment_read_note_gaps(&scan->read, result == MCDS_LOST, scan->base.asked);
     scan->read.corrupt += result == MCDS_CORRUPT;
     if (result != MCDS_OK)
         scan->item++;

@@ -7,7 +7,16 @@
 
 static void add_info(struct mcds__log_scan *scan)
 {
-    mcds__log_add_info(scan->info_out, scan->read.gaps, scan->read.corrupt);
+    const char *peer = scan->read.gaps > 0 ? scan->read.lost_at : scan->read.refused_at;
+    mcds__log_add_info(scan->info_out, scan->read.gaps, scan->read.corrupt, peer);
+}
+
+/* What a drop has erased is no gap. */
+static void forget_gaps(struct mcds__log_scan *scan)
+{
+    scan->read.gaps = scan->gaps;
+    if (scan->gaps == 0)
+        scan->read.lost_at = NULL;
 }
 
 /* A log without root and segments may not exist. */
@@ -37,7 +46,7 @@ enum mcds__step mcds__log_scan_take_fate(struct mcds__log_scan *scan, enum mcds_
     if (step != MCDS__DONE)
         return step;
     if (scan->base.result == MCDS_OK && scan->fate.was_dropped)
-        scan->read.gaps = scan->gaps;
+        forget_gaps(scan);
     return finish_judged(scan);
 }
 
@@ -80,8 +89,9 @@ enum mcds__step mcds__log_scan_take_next_life(struct mcds__log_scan *scan, enum 
     if (result == MCDS_OK && next_life->begin.root.number != scan->life) {
         mcds__generation_forget_former(&scan->log->generation, scan->life);
         /* Nothing of the life that has ended is visited, so what its survey found is not counted. */
-        scan->gaps += !next_life->was_dropped;
-        scan->read.gaps = scan->gaps;
+        forget_gaps(scan);
+        mcds__segment_read_note_gaps(&scan->read, !next_life->was_dropped, scan->base.asked);
+        scan->gaps = scan->read.gaps;
         scan->read.corrupt = 0;
         scan->read.is_newer = false;
         return scan->lives++ < MCDS__LOG_LIVES_MAX
@@ -118,7 +128,8 @@ enum mcds__step mcds__log_scan_take_former(struct mcds__log_scan *scan, enum mcd
     if (step != MCDS__DONE || scan->base.result != MCDS_OK)
         return step;
     assert(scan->read.gaps == 0 && scan->former != 0);
-    scan->gaps = scan->read.gaps = !scan->fate.was_dropped;
+    mcds__segment_read_note_gaps(&scan->read, !scan->fate.was_dropped, scan->base.asked);
+    scan->gaps = scan->read.gaps;
     mcds__generation_forget_former(&scan->log->generation, scan->former);
     return log_scan_begin(scan, scan->root.root.number);
 }

@@ -17,9 +17,11 @@
 static void release_tail(struct mcds__operation *operation)
 {
     struct mcds__log_tail *tail = (struct mcds__log_tail *)operation;
-    mcds__log_add_info(tail->info_out, tail->gaps + tail->gaps_sure, 0);
+    const char *peer = tail->read.lost_at != NULL ? tail->read.lost_at : tail->lost_at;
+    mcds__log_add_info(tail->info_out, tail->gaps + tail->gaps_sure, 0, peer);
     if (tail->read.segments != NULL) {
-        mcds__log_add_info(tail->info_out, tail->read.gaps, tail->read.corrupt);
+        mcds__log_add_info(tail->info_out, tail->read.gaps, tail->read.corrupt,
+                           tail->read.gaps > 0 ? peer : tail->read.refused_at);
         mcds__segment_read_free(&tail->read);
         mcds__segment_fetch_free(&tail->large);
     }
@@ -43,8 +45,9 @@ static enum mcds__step log_tail_begin(struct mcds__log_tail *tail)
         return mcds__log_tail_poll(tail);
     }
     tail->is_new = mcds__log_cursor_return(cursor, tail->log, tail->now_ms);
-    tail->gaps_sure += tail->is_new ||
-                       mcds__log_cursor_pass_expired(cursor, tail->log, tail->now_ms);
+    mcds__log_tail_note_gaps(
+        tail, &tail->gaps_sure,
+        tail->is_new || mcds__log_cursor_pass_expired(cursor, tail->log, tail->now_ms));
     return mcds__log_tail_poll(tail);
 }
 
@@ -189,7 +192,9 @@ static bool begins_anew(struct mcds__log_tail *tail)
     bool is_counted = (cursor->flags & mcds__log_cursor_counted(tail->at)) != 0;
     bool is_finished = tail->at < (cursor->flags & MCDS__LOG_CURSOR_FINISHED);
     tail->read.gaps = tail->gaps_before;
-    tail->gaps += known != 0 ? read->here != 0 || read->made > 0 || !is_finished : !is_counted;
+    mcds__log_tail_note_gaps(tail, &tail->gaps,
+                             known != 0 ? read->here != 0 || read->made > 0 || !is_finished
+                                        : !is_counted);
     tail->newer_than = known != 0 ? known : (uint32_t)(tail->before_ms / MS_PER_S) << 10 | 1;
     mcds__log_cursor_move(cursor, tail->at, 0, 0, 0);
     cursor->flags |= mcds__log_cursor_counted(tail->at);
@@ -281,7 +286,7 @@ static void note_another(struct mcds__log_tail *tail, uint32_t incarnation)
         return;
     /* The lost events of a finished chunk have been read before. */
     if (incarnation != 0 || tail->at >= (cursor->flags & MCDS__LOG_CURSOR_FINISHED))
-        tail->gaps++;
+        mcds__log_tail_note_gaps(tail, &tail->gaps, 1);
     mcds__log_cursor_move(cursor, tail->at, cursor->at[tail->at].segment, 0, incarnation);
     cursor->flags |= mcds__log_cursor_counted(tail->at);
 }
@@ -373,7 +378,7 @@ static enum mcds__step log_tail_step_large(struct mcds__log_tail *tail)
     int result = tail->base.result;
     if (result != MCDS_OK && result != MCDS_LOST && result != MCDS_CORRUPT)
         return step;
-    tail->read.gaps += result == MCDS_LOST;
+    mcds__segment_read_note_gaps(&tail->read, result == MCDS_LOST, tail->base.asked);
     tail->read.corrupt += result == MCDS_CORRUPT;
     if (result != MCDS_OK)
         pass_record(tail, segment, mcds__segment_read_incarnation(&tail->read, item),

@@ -41,6 +41,7 @@ struct mcds__log_tail {
     int64_t before_ms;    /* when the cursor was used before */
     uint64_t gaps;        /* of the life of the cursor, besides those of `read` */
     uint64_t gaps_sure;   /* of the lives before, and of expired chunks */
+    const char *lost_at;  /* the server of the first of both; NULL: not known */
     uint64_t bound;       /* of the chunk: no segment existed from here on; 0: not known */
     uint32_t newer_than;  /* an incarnation: older segments have been read; 0: not used */
     uint8_t lives;
@@ -57,6 +58,15 @@ static inline enum mcds__step mcds__log_tail_go_to(struct mcds__log_tail *tail, 
 {
     tail->stage = stage;
     return MCDS__NEXT;
+}
+
+/* The last batch has shown whether these are gaps: of `gaps` or of `gaps_sure`. */
+static inline void mcds__log_tail_note_gaps(struct mcds__log_tail *tail, uint64_t *of,
+                                            uint64_t gaps)
+{
+    *of += gaps;
+    if (gaps > 0 && tail->lost_at == NULL)
+        tail->lost_at = tail->base.asked;
 }
 
 /* A new round trip, not a retry: it has the whole timeout. */

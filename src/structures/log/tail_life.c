@@ -8,7 +8,9 @@
 /* What the last call has missed was lost, or dropped. */
 void mcds__log_tail_take_missed(struct mcds__log_tail *tail, bool was_dropped)
 {
-    tail->gaps_sure += !was_dropped && (tail->cursor->flags & MCDS__LOG_CURSOR_MISSED) != 0;
+    mcds__log_tail_note_gaps(tail, &tail->gaps_sure,
+                             !was_dropped &&
+                                 (tail->cursor->flags & MCDS__LOG_CURSOR_MISSED) != 0);
     tail->cursor->flags &= ~MCDS__LOG_CURSOR_MISSED;
 }
 
@@ -26,6 +28,8 @@ static void pass_gaps(struct mcds__log_tail *tail, bool were_dropped)
 {
     tail->gaps_sure += were_dropped ? 0 : tail->gaps + tail->read.gaps;
     tail->gaps = tail->read.gaps = 0;
+    if (tail->gaps_sure == 0)
+        tail->lost_at = tail->read.lost_at = NULL;
 }
 
 /* The root of the cursor's life was missing. */
@@ -60,7 +64,9 @@ enum mcds__step mcds__log_tail_take_next_life(struct mcds__log_tail *tail, enum 
     uint64_t former = atomic_load(&tail->log->generation.former);
     if (next_life->was_dropped && mcds__log_stem(former) == next_life->stem)
         mcds__generation_forget_former(&tail->log->generation, former);
-    tail->gaps_sure += !next_life->was_dropped && (cursor->flags & MCDS__LOG_CURSOR_TOLD) == 0;
+    mcds__log_tail_note_gaps(tail, &tail->gaps_sure,
+                             !next_life->was_dropped &&
+                                 (cursor->flags & MCDS__LOG_CURSOR_TOLD) == 0);
     mcds__log_cursor_begin_life(cursor, life);
     tail->has_read = tail->is_asked = false;
     tail->bound = tail->newer_than = 0;
