@@ -221,11 +221,15 @@ void output_end(struct output *output)
         output->error = errno;
 }
 
+static int print_error; /* errno of the first output_print that failed */
+
 void output_print(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    (void)vprintf(format, arguments);
+    errno = 0;
+    if (vprintf(format, arguments) < 0 && print_error == 0)
+        print_error = errno;
     va_end(arguments);
 }
 
@@ -294,6 +298,8 @@ static void write_changes(const struct output *output, char out[64])
 
 bool output_pass_on(struct output *output)
 {
+    if (output->error == 0 && output->file == stdout)
+        output->error = print_error;
     errno = 0;
     bool is_flushed = fflush(output->file) == 0;
     if (output->error == 0 && !is_flushed)
