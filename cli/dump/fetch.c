@@ -18,6 +18,8 @@ const char *why_omitted(const struct noun *noun)
 {
     if (noun->open == lock_open)
         return "a lease and its fence belong to one store; a lock makes itself in another";
+    if (noun->open == cache_open)
+        return "its values are made again where they are missing";
     if (noun->open == views_open)
         return "its views are in its database: run 'views flush', and dump the table "
                "views:NAME there";

@@ -33,13 +33,18 @@ const char *reader_subject(struct reader *reader)
     return reader->subject;
 }
 
+static bool lacks_program(struct reader *reader)
+{
+    char *const *program = reader->command->program;
+    return program != NULL && program[0] == NULL &&
+           !reader_wrong_usage(reader, "the command to run is missing after --");
+}
+
 /* `mcds lock` runs a command, or has one of --info, --break and --drop: exactly one of these. */
 static bool is_one_way(struct reader *reader)
 {
     const struct command *command = reader->command;
     bool runs = command->program != NULL;
-    if (runs && command->program[0] == NULL)
-        return reader_wrong_usage(reader, "the command to run is missing after --");
     int ways = runs + is_given(command, OPTION_INFO) + is_given(command, OPTION_BREAK) +
                is_given(command, OPTION_DROP);
     if (ways == 0)
@@ -94,5 +99,6 @@ bool reader_is_complete(struct reader *reader)
            excludes(reader, OPTION_CURSOR_FILE, OPTION_LAST) &&
            excludes(reader, OPTION_AT, OPTION_TIMED) &&
            excludes(reader, OPTION_IF_ABSENT, OPTION_IF_IS) &&
-           (!takes_program(command->verb) || is_one_way(reader));
+           (!takes_program(command->verb) || !lacks_program(reader)) &&
+           (command->verb->start == NULL || command->verb->run == NULL || is_one_way(reader));
 }

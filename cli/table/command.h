@@ -77,12 +77,17 @@ enum option_id {
     OPTION_OUTPUT,
     OPTION_REPLACE,
     OPTION_RESUME,
+    OPTION_TAG,
+    OPTION_STALE,
+    OPTION_NOTHING,
+    OPTION_FOR,
     OPTION_COUNT
 };
 
 /* An option in a mask of options. The global ones share a bit. */
 #define BIT(id) (UINT64_C(1) << ((id)-OPTION_GLOBALS))
 #define OPTIONS_GLOBAL (UINT64_C(1) << 63)
+_Static_assert(OPTION_COUNT - OPTION_GLOBALS <= 63, "a mask of options has no bit left");
 
 enum kind {
     KIND_FLAG,
@@ -199,9 +204,10 @@ struct verb {
     uint64_t options;                         /* BITs of those that it takes */
     enum overlap overlap;                     /* if it has `start` */
     enum feeding feed;
-    bool erases;  /* erases data: never offered as a guess */
-    bool is_many; /* it prints any number of results by itself, into answer->items */
-    bool makes;   /* of a noun that keeps_options, and of batch: it may make a structure */
+    bool erases;       /* erases data: never offered as a guess */
+    bool runs_program; /* `run` takes a program, and there is no `start` */
+    bool is_many;      /* it prints any number of results by itself, into answer->items */
+    bool makes;        /* of a noun that keeps_options, and of batch: it may make a structure */
     /* One operation of a structure; NULL when `run` does it. */
     int (*start)(void *handle, const struct command *command, struct answer *answer,
                  mcds_pipeline *pipeline, uint64_t tag);

@@ -87,6 +87,61 @@ static const struct verb lock_verbs[] = {
     {.word = NULL},
 };
 
+static const struct verb cache_verbs[] = {
+    {.word = "get",
+     .arguments = takes_one_key,
+     .options = BIT(OPTION_ENTRY_TTL) | BIT(OPTION_STALE) | BIT(OPTION_TAG) |
+                BIT(OPTION_NOTHING),
+     .overlap = OVERLAP_NEVER,
+     .makes = true,
+     .run = cache_get,
+     .runs_program = true,
+     .help =
+         "Print the value of KEY, unchanged. If there is none, run COMMAND, print its output "
+         "and "
+         "store it when COMMAND exits with 0. Of all callers on all machines, one runs "
+         "COMMAND; the others wait for its output, or print the stale value. If COMMAND fails, "
+         "print the stale value, or exit with its code; no caller runs it again for 1s, then "
+         "2s, at most 1m. The output is stored and printed as a whole, up to 64 MB. A "
+         "caller that is killed blocks KEY for 10s, on memcached 12s. Without COMMAND, only "
+         "print what there is."},
+    {.word = "forget",
+     .erases = true,
+     .arguments = takes_maybe_key,
+     .options = BIT(OPTION_TAG),
+     .overlap = OVERLAP_NEVER,
+     .start = cache_forget,
+     .print = cache_print_forget,
+     .done = "forgotten",
+     .help =
+         "Forget the value of KEY, or all values with a --tag. No call after this prints an "
+         "older value; the output of a COMMAND that runs now is not stored. Exits with 0 also "
+         "where there is no value."},
+    {.word = "hold",
+     .arguments = takes_maybe_key,
+     .options = BIT(OPTION_TAG) | BIT(OPTION_FOR),
+     .overlap = OVERLAP_NEVER,
+     .makes = true,
+     .run = cache_hold,
+     .runs_program = true,
+     .help =
+         "Run COMMAND, which changes the source, and then forget KEY and the tags. Until then "
+         "no output is stored for them. If this host dies before it has forgotten them, "
+         "their values end after --for."},
+    {.word = "clear",
+     .erases = true,
+     .arguments = takes_name,
+     .overlap = OVERLAP_NEVER,
+     .start = cache_clear,
+     .print = cache_print_clear,
+     .done = "cleared",
+     .help = "Forget all values."},
+    {DROP, .start = cache_drop,
+     .help = "Erase the cache: forget all values, and leave no key "
+             "but the values, which the store drops with their ttl."},
+    {.word = NULL},
+};
+
 static const struct verb visitors_verbs[] = {
     {.word = "hit",
      .arguments = takes_maybe_visitor,
@@ -409,6 +464,8 @@ static const struct verb array_verbs[] = {
 const struct noun all_nouns[] = {
     {NOUN(counter, "there is none", "a number that many processes add to"), .shape = COUNTER,
      .keeps_options = true},
+    {NOUN(cache, "there is none", "values by key, each made by one of all callers"),
+     .why_not = cache_why_not},
     {NOUN(lock, "nobody holds it", "run a command on one host at a time"),
      .shape = BIT(OPTION_LEASE)},
     {NOUN(visitors, "there is none", "number of visitors in each period"), .shape = PERIOD,

@@ -43,7 +43,7 @@ bool takes_each(const struct verb *verb)
 
 bool takes_program(const struct verb *verb)
 {
-    return verb->start != NULL && verb->run != NULL;
+    return verb->runs_program || (verb->start != NULL && verb->run != NULL);
 }
 
 static size_t least(size_t a, size_t b)

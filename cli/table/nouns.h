@@ -27,6 +27,17 @@ void print_which(struct output *output, const struct command *command);
 PRINT(print_dropped);
 PRINT(print_count);
 
+OPEN(cache_open);
+CLOSE(cache_close);
+const char *cache_why_not(const struct command *command);
+RUN(cache_get);
+RUN(cache_hold);
+START(cache_forget);
+PRINT(cache_print_forget);
+START(cache_clear);
+PRINT(cache_print_clear);
+START(cache_drop);
+
 OPEN(lock_open);
 CLOSE(lock_close);
 START(lock_look);

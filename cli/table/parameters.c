@@ -34,6 +34,10 @@
     {                                                                                          \
         .word = w, .placeholder = "WHEN", .kind = KIND_MOMENT, .help = text                    \
     }
+#define TAG(w, text)                                                                           \
+    {                                                                                          \
+        .word = w, .placeholder = "TAG", .kind = KIND_TEXT, .many = true, .help = text         \
+    }
 #define ELEMENT(w, text)                                                                       \
     {                                                                                          \
         .word = w, .placeholder = "ELEMENT", .kind = KIND_TEXT, .many = true, .help = text     \
@@ -133,7 +137,8 @@ const struct parameter options[OPTION_COUNT] = {
         "the set keeps every addition in order, and a removal removes the first equal "
         "element; all that change it must give the same"),
     [OPTION_ENTRY_TTL] = TIME(NONE, "ttl", "TIME", 1, YEAR_MS,
-                              "the entry expires after this long (never)"),
+                              "it expires after this long (an entry: never; a value of a "
+                              "cache: 60s)"),
     [OPTION_IF_ABSENT] = FLAG(
         NONE, "if-absent", "only where the table has no value for KEY; otherwise exit with 1"),
     [OPTION_IF_IS] = TEXT(NONE, "if-is", "OLD", 0,
@@ -204,6 +209,16 @@ const struct parameter options[OPTION_COUNT] = {
         NONE, "resume",
         "continue a load of the same dump that was interrupted, even killed: what it has begun "
         "and not finished is dropped and loaded again; without such a load, begin"),
+    [OPTION_TAG] = TAG("tag", "a tag of the value; may be given again"),
+    [OPTION_STALE] = TIME(
+        NONE, "stale", "TIME", 1, 30 * DAY_MS,
+        "after its ttl, print the value for so long, while one caller runs COMMAND (not)"),
+    [OPTION_NOTHING] = NUMBER(
+        NONE, "nothing", "CODE", 1, 255,
+        "COMMAND exits with CODE where there is nothing for KEY: this is stored too, and the "
+        "exit code (1 without COMMAND)"),
+    [OPTION_FOR] = TIME(NONE, "for", "TIME", 50, 60 * MINUTE_MS,
+                        "the hold ends after so long, at least 3s on memcached (30s)"),
     [OPTION_YES] = FLAG('y', "yes", "do not ask; needed where there is no terminal"),
 };
 
@@ -317,6 +332,10 @@ static const struct parameter array_elements = {
     .help = "any text; without it, or for -, each line of standard input is one"};
 static const struct parameter key = {
     .placeholder = "KEY", .kind = KIND_NAME, .help = "1 to 1024 bytes"};
+static const struct parameter maybe_key = {.placeholder = "KEY",
+                                           .kind = KIND_NAME,
+                                           .optional = true,
+                                           .help = "1 to 1024 bytes; without it, a --tag"};
 static const struct parameter keys = {
     .placeholder = "KEY", .kind = KIND_NAME, .each = true, .help = "1 to 1024 bytes"};
 static const struct parameter fed_key = {
@@ -350,6 +369,8 @@ const struct parameter *const takes_maybe_visitor[] = {&name, &maybe_visitor, NU
 const struct parameter *const takes_element[] = {&name, &element, NULL};
 const struct parameter *const takes_elements[] = {&name, &fed_element, NULL};
 const struct parameter *const takes_key[] = {&name, &keys, NULL};
+const struct parameter *const takes_one_key[] = {&name, &key, NULL};
+const struct parameter *const takes_maybe_key[] = {&name, &maybe_key, NULL};
 const struct parameter *const takes_keys[] = {&name, &fed_key, NULL};
 const struct parameter *const takes_entries[] = {&name, &fed_entry, &value, NULL};
 const struct parameter *const takes_key_delta[] = {&name, &key, &field_delta, NULL};

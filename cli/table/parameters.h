@@ -14,6 +14,8 @@ extern const struct parameter *const takes_maybe_visitor[];
 extern const struct parameter *const takes_element[];
 extern const struct parameter *const takes_elements[];
 extern const struct parameter *const takes_key[];
+extern const struct parameter *const takes_one_key[];
+extern const struct parameter *const takes_maybe_key[];
 extern const struct parameter *const takes_keys[];
 extern const struct parameter *const takes_entries[];
 extern const struct parameter *const takes_key_delta[];

@@ -276,7 +276,7 @@ int mcds__fail_for(const mcds_reason *why, const mcds_error *error)
                        failed.option, (long long)failed.found_number,
                        (long long)failed.wanted_max, why->text);
         failed.reason = reason;
-    } else if (why->cause == MCDS_CAUSE_CALLBACK_FAILED) {
+    } else if (why->cause == MCDS_CAUSE_CALLBACK_FAILED && failed.found_number != 0) {
         (void)snprintf(reason, sizeof reason, "%s: it returned %lld", why->text,
                        (long long)failed.found_number);
         failed.reason = reason;

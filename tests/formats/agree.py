@@ -6,6 +6,7 @@ are run, every one of the document's must be found."""
 import os
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -115,6 +116,34 @@ class AgreeTest(unittest.TestCase):
             document.read(b"mcds:c1:name:01", 1700000000, b"1")
         with self.assertRaises(AssertionError):
             document.read(b"mcds:vb1:site:page", 0, b"mdB\1" + bytes(16) + b"good")
+
+    def test_caches(self):
+        large = "x" * 700000
+        get = ["cache", "get", "pages"]
+        self.assertEqual(self.mcds(*get, "/a", "--tag", "red", "--stale", "10m", "--", "echo", "a"), "a\n")
+        self.mcds(*get, "/b", "--", "printf", "%700000d", "0")
+        items = {key: reader.cached(key, *self.server.get(key)) for key in self.keys_of(b"ki1")}
+        own = reader.generation(b"mcds:kg1:pages", *self.server.get(b"mcds:kg1:pages"))
+        red = reader.generation(b"mcds:kt1:pages:red", *self.server.get(b"mcds:kt1:pages:red"))
+        kind, held, times, failures, carried, tags, rest = items[b"mcds:ki1:pages:/a"]
+        self.assertEqual((kind, held, failures, rest), (1, False, 0, b"a\n"))
+        self.assertEqual((carried, tags), (own[1], {b"red": red[1]}))
+        self.assertEqual(times[2] - times[1], 600000)
+        kind, _, _, _, _, tags, rest = items[b"mcds:ki1:pages:/b"]
+        life, length, each, total = struct.unpack("<QQII", rest)
+        pieces = [b"mcds:kp1:pages:/b:%016x:%d" % (life, i) for i in range(-(-length // each))]
+        self.assertEqual(sorted(pieces), self.keys_of(b"kp1"))
+        whole = b"".join(self.server.get(piece)[1] for piece in pieces)
+        self.assertEqual((kind, tags, len(whole), length), (2, {}, len(large), len(large)))
+        self.assertEqual(reader.crc32c(whole), total)
+        self.mcds("cache", "hold", "pages", "--tag", "red", "--", "true")
+        self.assertNotEqual(red, reader.generation(b"mcds:kt1:pages:red",
+                                                   *self.server.get(b"mcds:kt1:pages:red")))
+        self.mcds(*get, "/c", "--ttl", "1ms", "--stale", "10m", "--", "echo", "c")
+        self.assertEqual(self.mcds(*get, "/c", "--stale", "10m", "--", "false"), "c\n")
+        _, *refresh = self.await_key(b"mcds:kr1:pages:/c")
+        kind, _, _, failures, _, _, rest = reader.cached(b"mcds:kr1:pages:/c", *refresh)
+        self.assertEqual((kind, failures, rest), (5, 1, b"the command exited with 1"))
 
     def test_counters(self):
         self.mcds("counter", "add", "hits: all", "41")

@@ -10,7 +10,7 @@ import reader
 DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/formats.md")
 NAME = r"(~[\w-]{27}|(?!~)([!-$&-9;-~]|%[0-9A-F]{2}){1,100})"
 WORDS = {"NAME": NAME, "VISITOR": NAME, "PAGE": NAME, "GENERATION": "[0-9a-f]{16}",
-         "BLOCKS": "[0-9a-f]{16}", "WRITER": "[0-9a-f]{16}", "DIGITS": "[0-9a-f]{1,8}"}
+         "BLOCKS": "[0-9a-f]{16}", "PIECES": "[0-9a-f]{16}", "KEY": NAME, "TAG": NAME, "WRITER": "[0-9a-f]{16}", "DIGITS": "[0-9a-f]{1,8}"}
 
 
 def descriptor(key, flags, value):
@@ -25,7 +25,7 @@ KINDS = {
     "bytes": lambda key, flags, value: value, "L": reader.lease, "V": reader.pair(b"V"),
     "O": reader.beats,
     "B": reader.pair(b"B"), "M": reader.pair(b"M"), "R": reader.record, "D": descriptor,
-    "P": segments.block, "H": reader.exact_head, "X": reader.exact_slot,
+    "C": reader.cached, "K": reader.generation, "P": segments.block, "H": reader.exact_head, "X": reader.exact_slot,
 }
 
 

@@ -115,6 +115,32 @@ def lease(key, _, value):
     return state == 0, bytes_.take(16), bytes_.number(8), bytes_.rest()
 
 
+def cached(key, _, value):
+    """Kind, whether it is held, the times, the tags with their generations, and the rest."""
+    bytes_ = Bytes(frame(key, value, b"C"))
+    kind, held, _id = bytes_.number(1), bytes_.number(1), bytes_.number(8)
+    times = tuple(bytes_.number(8) for _ in range(3))
+    _cost, failures, count, own = bytes_.number(4), bytes_.number(1), bytes_.number(1), bytes_.number(8)
+    tags = {}
+    for _ in range(count):
+        length = bytes_.number(1)
+        tag = bytes_.take(length)
+        tags[tag] = bytes_.number(8)
+    rest = bytes_.rest()
+    assert 1 <= kind <= 5 and held in (0, 1) and count <= 16
+    assert kind not in (3, 4) or rest == b""
+    assert kind != 2 or len(rest) == 24
+    return kind, held == 1, times, failures, own, tags, rest
+
+
+def generation(key, _, value):
+    """Whether it is held, and its number."""
+    bytes_ = Bytes(frame(key, value, b"K"))
+    state, number_ = bytes_.number(1), bytes_.number(8)
+    assert state in (1, 2) and bytes_.is_over()
+    return state == 2, number_
+
+
 def pair(kind):
     """Two numbers: of V, slot and token; of B, views and slot; of M, slot and 0."""
     def decode(key, _, value):

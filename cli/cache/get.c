@@ -1,0 +1,213 @@
+/* mcds cache get: print the value, or run COMMAND, of all callers one, and store its output.
+ *
+ *   look     fresh: print it
+ *            ours to fill: run COMMAND, renew the claim meanwhile, then put or fail
+ *            another's: wait
+ *
+ * A store that fails keeps nobody from the value: COMMAND runs, and its output is not stored. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cache/program.h"
+#include "io/exit.h"
+#include "io/failure.h"
+#include "io/report.h"
+#include "table/nouns.h"
+
+/* As the library's default: an mcds that dies blocks the key for so long. */
+#define FILL_MS 10000
+/* Longer than the claim of one that has died. */
+#define WAIT_MS (FILL_MS + 5000)
+#define VALUE_MAX ((size_t)64 << 20)
+
+struct getting {
+    struct session *session;
+    const struct command *command;
+    mcds_cache *cache;
+    mcds_cache_claim claim;
+    mcds_value value;
+    bool has_value; /* to be shown if COMMAND fails */
+    bool is_stored;
+};
+
+static int print_value(struct getting *getting, mcds_bytes value, const char *state)
+{
+    struct output *output = &getting->session->output;
+    const struct command *command = getting->command;
+    if (!output->json) {
+        output_raw(output, value);
+        return STATUS_DONE;
+    }
+    output_begin(output);
+    output_text(output, "noun", "cache", SHOWN);
+    output_text(output, "verb", "get", SHOWN);
+    output_name(output, "name", command->arguments[0], SHOWN);
+    output_bytes(output, "key", command->bytes[1], SHOWN);
+    output_bytes(output, "value", value, SHOWN);
+    output_text(output, "state", state, SHOWN);
+    output_end(output);
+    return STATUS_DONE;
+}
+
+static int print_held(struct getting *getting)
+{
+    const mcds_value *value = &getting->value;
+    bool is_stale = getting->claim.state == MCDS_CACHE_STALE;
+    return print_value(getting, (mcds_bytes){value->data, value->length},
+                       is_stale ? "stale" : "fresh");
+}
+
+/* The source has nothing: the code with which COMMAND says so. */
+static int report_nothing(struct getting *getting)
+{
+    int status = (int)number_of(getting->command, OPTION_NOTHING, STATUS_NO);
+    char sentence[SENTENCE_MAX];
+    (void)snprintf(sentence, sizeof sentence, "cache '%.200s' has nothing for '%.200s'",
+                   getting->command->arguments[0], getting->command->arguments[1]);
+    report_failure(&getting->session->output, getting->command, status, "MCDS_NOT_FOUND",
+                   sentence);
+    return status;
+}
+
+static void keep_claim(void *context)
+{
+    struct getting *getting = context;
+    if (getting->claim.mine &&
+        mcds_cache_renew(getting->cache, &getting->claim) == MCDS_EXPIRED)
+        getting->claim.mine = false; /* its value is shown, and not stored */
+}
+
+/* What the library says is of interest where the value could not be stored. */
+static void complain_unstored(const struct getting *getting)
+{
+    char said[FAILURE_CAPACITY];
+    describe_failure(said, getting->command);
+    complain(&getting->session->output, "%s; the value is not stored", said);
+}
+
+static void store(struct getting *getting, const mcds_bytes *value)
+{
+    if (!getting->claim.mine)
+        return;
+    int result = mcds_cache_put(getting->cache, &getting->claim, value);
+    getting->is_stored = result == MCDS_OK;
+    if (result != MCDS_OK && result != MCDS_EXPIRED)
+        complain_unstored(getting);
+}
+
+/* COMMAND has failed: the stale value if there is one, else its own code. */
+static int take_failure(struct getting *getting, int status)
+{
+    char sentence[64];
+    (void)snprintf(sentence, sizeof sentence, "the command exited with %d", status);
+    if (getting->claim.mine &&
+        mcds_cache_fail(getting->cache, &getting->claim, mcds_text(sentence)) < 0)
+        complain_unstored(getting);
+    if (!getting->has_value)
+        return status;
+    complain(&getting->session->output, "cache '%.200s': %s; this is the stale value",
+             getting->command->arguments[0], sentence);
+    return print_held(getting);
+}
+
+static int take_output(struct getting *getting, const struct collected *collected, int status)
+{
+    mcds_bytes value = {collected->data, collected->length};
+    bool is_nothing = is_given(getting->command, OPTION_NOTHING) &&
+                      (uint64_t)status == number_of(getting->command, OPTION_NOTHING, 0);
+    if (collected->is_too_long || collected->is_out_of_memory) {
+        report_failure(&getting->session->output, getting->command, STATUS_DATA, "MCDS_TOO_BIG",
+                       "cache: the command has printed more than 64 MB, or than fits into "
+                       "memory");
+        status = STATUS_DATA;
+    }
+    if (status != 0 && !is_nothing)
+        return take_failure(getting, status);
+    store(getting, is_nothing ? NULL : &value);
+    if (is_nothing)
+        return report_nothing(getting);
+    return print_value(getting, value, getting->is_stored ? "filled" : "unstored");
+}
+
+static int fill(struct getting *getting)
+{
+    struct collected collected = {.data = NULL};
+    int status = program_run(getting->session, getting->command, &collected, VALUE_MAX,
+                             keep_claim, getting, FILL_MS / 3);
+    status = take_output(getting, &collected, status);
+    free(collected.data);
+    return status;
+}
+
+/* No COMMAND: what there is. */
+static int get_only(struct getting *getting, int result)
+{
+    if (getting->claim.mine && mcds_cache_release(getting->cache, &getting->claim) < 0)
+        complain_unstored(getting); /* the claim ends by itself */
+    if (result == MCDS_OK)
+        return print_held(getting);
+    if (result == MCDS_NOT_FOUND)
+        return report_nothing(getting);
+    return report(&getting->session->output, getting->command, NULL, result, NULL);
+}
+
+/* The source failed a moment ago: what its caller has said. */
+static int report_failed_before(struct getting *getting)
+{
+    char sentence[SENTENCE_MAX];
+    (void)snprintf(sentence, sizeof sentence,
+                   "cache '%.200s': %.*s; no caller runs it again yet",
+                   getting->command->arguments[0], (int)getting->value.length,
+                   (const char *)getting->value.data);
+    report_failure(&getting->session->output, getting->command, STATUS_IO, "MCDS_IO", sentence);
+    return STATUS_IO;
+}
+
+static bool is_store_away(int result)
+{
+    return result == MCDS_TIMEOUT || result == MCDS_UNAVAILABLE || result == MCDS_FULL;
+}
+
+static int look_and_fill(struct getting *getting)
+{
+    const struct command *command = getting->command;
+    int result = mcds_cache_look(getting->cache, command->bytes[1], tags_of(command),
+                                 command->element_count, WAIT_MS, &getting->value,
+                                 &getting->claim);
+    getting->has_value = result == MCDS_OK;
+    if (result == MCDS_IO && getting->value.length > 0)
+        return report_failed_before(getting);
+    if (command->program == NULL)
+        return get_only(getting, result);
+    if (getting->claim.mine)
+        return fill(getting);
+    if (result == MCDS_OK)
+        return print_held(getting);
+    if (result == MCDS_NOT_FOUND)
+        return report_nothing(getting);
+    if (!is_store_away(result))
+        return report(&getting->session->output, command, NULL, result, NULL);
+    complain_unstored(getting);
+    return fill(getting);
+}
+
+int cache_get(struct session *session, const struct command *command)
+{
+    struct getting getting = {.session = session,
+                              .command = command,
+                              .claim = MCDS_CACHE_CLAIM_INIT,
+                              .value = MCDS_VALUE_INIT};
+    void *handle = NULL;
+    int status = session_open_store(session);
+    if (status != STATUS_DONE)
+        return status;
+    int result = cache_open(session->store, command, &handle);
+    if (result != MCDS_OK)
+        return report(&session->output, command, NULL, result, NULL);
+    getting.cache = handle;
+    status = look_and_fill(&getting);
+    mcds_value_free(&getting.value);
+    cache_close(handle);
+    return status;
+}
