@@ -78,6 +78,7 @@ void mcds__combiner_init(struct mcds__combiner *combiner, const mcds_env *env)
 {
     combiner->env = env;
     combiner->seed = mcds__random_u64(env);
+    mcds__counts_init(&combiner->counts, env, combiner->seed);
 }
 
 void mcds__combiner_free(struct mcds__combiner *combiner)
@@ -90,6 +91,7 @@ void mcds__combiner_free(struct mcds__combiner *combiner)
         mcds__free(combiner->env, combined);
     }
     combiner->all = combiner->spare = NULL;
+    mcds__counts_free(&combiner->counts);
 }
 
 static struct mcds__combined *take_combined(struct mcds__combiner *combiner)
@@ -192,7 +194,7 @@ static void empty_slot(struct mcds__combiner *combiner, struct mcds__combine_slo
     struct mcds__combined *joined = slot->count > 1 ? combine_join(combiner, slot) : NULL;
     if (joined != NULL) {
         slot->first->combined = true;
-        slot->first->serial = (uintptr_t)joined;
+        slot->first->serial = (uintptr_t)&joined->batch;
     } else if (slot->rest != NULL) {
         **end = slot->rest;
         *end = slot->end;
@@ -208,12 +210,16 @@ static void replace_first_parts(mcds_batch **link)
         mcds_batch *first = *link;
         if (!first->combined)
             continue;
-        struct mcds__combined *joined = (struct mcds__combined *)(uintptr_t)first->serial;
-        assert(joined->parts == first);
-        joined->batch.next = first->next;
-        first->next = joined->rest;
+        mcds_batch *joined = (mcds_batch *)(uintptr_t)first->serial;
+        if (first == joined) /* of the counts, and in place */
+            continue;
+        joined->next = first->next;
         first->combined = false;
-        *link = &joined->batch;
+        *link = joined;
+        if (mcds__counts_owns(joined))
+            continue;
+        assert(((struct mcds__combined *)joined)->parts == first);
+        first->next = ((struct mcds__combined *)joined)->rest;
     }
 }
 
@@ -272,18 +278,23 @@ mcds_batch *mcds__combine(struct mcds__combiner *combiner, mcds_batch *first)
     assert(combiner->taken_count == 0); /* each round begins with an empty table */
     mcds_batch *list = NULL;
     mcds_batch **end = &list;
+    mcds__counts_begin(&combiner->counts);
     for (mcds_batch *batch = first, *next; batch != NULL; batch = next) {
         next = batch->next;
+        if (batch->combinable && mcds__counts_put(&combiner->counts, batch, &end))
+            continue;
         if (batch->combinable && is_well_formed(batch)) {
             put_in_slot(combiner, batch, &end);
-        } else {
-            *end = batch;
-            end = &batch->next;
+            continue;
         }
+        mcds__counts_pass(&combiner->counts, batch);
+        *end = batch;
+        end = &batch->next;
     }
     for (uint32_t i = 0; i < combiner->taken_count; i++)
         empty_slot(combiner, &combiner->slots[combiner->taken[i]], &end);
     combiner->taken_count = 0;
+    mcds__counts_end(&combiner->counts);
     *end = NULL;
     replace_first_parts(&list);
     return list;
@@ -346,6 +357,8 @@ static void combine_answer(struct mcds__combined *combined, mcds_batch *part, si
 
 mcds_batch *mcds__separate(struct mcds__combiner *combiner, mcds_batch *batch)
 {
+    if (mcds__counts_owns(batch))
+        return mcds__counts_separate(&combiner->counts, batch);
     struct mcds__combined *combined = (struct mcds__combined *)batch;
     assert(batch->combined && combined->parts != NULL);
     mcds_batch *parts = combined->parts;

@@ -1,4 +1,5 @@
-/* Combining: operations of one pipeline that append to the same key share a batch.
+/* Combining: operations of one pipeline that append to the same key share a batch. Those that add to
+ * the same number share a request: engine/combine_count.h.
  *
  * Within one round, the batches that are marked combinable and append to the same key become
  * one: one ADD if one of them has it, one APPEND of all their values in their order, one read
@@ -15,7 +16,7 @@
 #ifndef MCDS_ENGINE_COMBINE_H
 #define MCDS_ENGINE_COMBINE_H
 
-#include "mcds/backend.h"
+#include "engine/combine_count.h"
 
 #define MCDS__COMBINE_SLOTS 128
 
@@ -37,6 +38,7 @@ struct mcds__combiner {
     struct mcds__combined *all;
     struct mcds__combined *spare;
     struct mcds__combine_slot *last; /* of the last batch; the next probably joins it */
+    struct mcds__counts counts;
     uint32_t taken_count;
     uint8_t taken[MCDS__COMBINE_SLOTS]; /* slots, in the order in which they were taken */
     struct mcds__combine_slot slots[MCDS__COMBINE_SLOTS];
@@ -46,6 +48,14 @@ struct mcds__combiner {
 void mcds__combiner_init(struct mcds__combiner *combiner, const mcds_env *env);
 /* None of its batches may be in flight. */
 void mcds__combiner_free(struct mcds__combiner *combiner);
+
+/* Whether to combine a round of so many combinable appends and counts, of `all` batches. To look for
+ * counts that share a request takes time for every batch of the round. */
+#define MCDS__COMBINE_COUNTS_PART 8
+static inline bool mcds__combine_pays(uint32_t appends, uint32_t counts, uint32_t all)
+{
+    return appends > 1 || (counts > 1 && counts >= all / MCDS__COMBINE_COUNTS_PART);
+}
 
 /* Returns the list to submit instead of this one. Batches of one key keep their order. A combined one
  * is where the first of its parts was. */

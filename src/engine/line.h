@@ -5,11 +5,15 @@
  * place, and has sent nothing. Only the first of a line tries again: when an operation leaves
  * the place, or at its wake_ns, because a place may also be used by other pipelines. When the
  * first continues, the next is first and tries at once. So operations continue in the order in
- * which they joined, and a long line costs no more than a short one. */
+ * which they joined, and a long line costs no more than a short one.
+ *
+ * While the first uses the place, the others of the line stay in it. So the first may do their work
+ * too: it follows next_in_line and stores the results in their structs. */
 #ifndef MCDS_ENGINE_LINE_H
 #define MCDS_ENGINE_LINE_H
 
 #include "base/environment.h"
+#include "base/hash/hash.h"
 #include "engine/operation.h"
 #include "engine/proof.h"
 
@@ -23,6 +27,7 @@ struct mcds__lines {
     bool only_waits;  /* none is with the servers, or about to be sent */
     int64_t now_ns;   /* the monotonic clock in this pass of the pipeline; 0: not read yet */
     uint64_t taken;   /* a bit for each of `firsts` */
+    uint64_t seed;    /* of places that are hashes of keys, which users may have chosen */
     /* Under way at the places, by the hash of the place. */
     uint32_t bytes[1 << MCDS__LINES_BITS];
     /* The first of each line, by the hash of its place. */
@@ -30,6 +35,11 @@ struct mcds__lines {
     struct mcds__proof proofs[MCDS__PROOFS];
 };
 
+/* The place of a key. */
+static inline uint64_t mcds__lines_place(const struct mcds__lines *lines, mcds_bytes key)
+{
+    return mcds__hash(lines->seed, key) | 1;
+}
 /* Join the line of this place, at its end. */
 void mcds__lines_join(struct mcds__lines *lines, struct mcds__operation *operation,
                       uint64_t place);

@@ -123,6 +123,7 @@ enum mcds__step mcds__operation_ask(struct mcds__operation *operation, mcds_requ
     operation->is_fresh = false;
     operation->is_asked = true;
     operation->repeats_itself = false;
+    operation->is_count = false;
     operation->values.length = 0;
     operation->batch.requests = requests;
     operation->batch.count = count;

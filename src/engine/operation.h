@@ -68,6 +68,7 @@ struct mcds__operation {
     bool is_asked;       /* a batch was asked for, and its replies were not read yet */
     bool is_resting;     /* it sleeps before that batch is submitted again */
     bool is_unsent;      /* a request of the last batch was not sent */
+    bool is_count;       /* of the batch, if it is combinable: engine/combine_count.h */
     int result;
     const mcds_reason *detail;          /* what went wrong, and where */
     struct mcds__difference difference; /* if that is OPTION_DIFFERS; found: CALLBACK_FAILED */
@@ -198,6 +199,14 @@ enum mcds__step mcds__operation_ask_repeatable(struct mcds__operation *operation
  * of other operations; engine/combine.h says which. */
 enum mcds__step mcds__operation_ask_combinable(struct mcds__operation *operation,
                                                mcds_request *requests, uint32_t count);
+
+/* After mcds__operation_ask or mcds__operation_ask_any_order: the pipeline may combine these changes
+ * of numbers with those of other operations; engine/combine_count.h says which. */
+static inline enum mcds__step mcds__operation_share(struct mcds__operation *operation)
+{
+    operation->batch.combinable = operation->is_count = true;
+    return MCDS__ASK;
+}
 
 /* CORRUPT is about the value that was read last. */
 enum mcds__step mcds__operation_finish(struct mcds__operation *operation, int result);

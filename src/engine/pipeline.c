@@ -34,6 +34,7 @@
 #define WAITING_MAX 512 /* with so many operations in lines, the pipeline runs at once */
 /* A store that commits nothing gets so many at once: they stay in the processor's cache. */
 #define AT_ONCE 64
+#define COUNTS_PART 8        /* fewer counts of a round are sent as they are */
 #define TIMEOUT_MS_MAX 60000 /* given to another event loop */
 
 struct mcds_pipeline {
@@ -46,11 +47,12 @@ struct mcds_pipeline {
     uint32_t waiting_max;  /* with this many in lines, too */
     uint32_t unfinished;
     uint32_t outbox_count;
-    uint32_t combinable_count; /* in the outbox */
-    uint32_t sent_count;       /* operations that wait for replies */
-    bool kept;                 /* the outbox was held back for its time */
-    bool is_starting;          /* an operation was launched after the last poll */
-    int64_t kept_since_ns;     /* by polls; 0: they do not hold it back */
+    uint32_t append_count; /* in the outbox: those that are combinable */
+    uint32_t count_count;
+    uint32_t sent_count;   /* operations that wait for replies */
+    bool kept;             /* the outbox was held back for its time */
+    bool is_starting;      /* an operation was launched after the last poll */
+    int64_t kept_since_ns; /* by polls; 0: they do not hold it back */
     mcds_batch *outbox;
     mcds_batch **outbox_end;
     struct mcds__operation *sleeping;
@@ -83,7 +85,9 @@ static void put_in_outbox(mcds_pipeline *pipeline, mcds_batch *batch)
     *pipeline->outbox_end = batch;
     pipeline->outbox_end = &batch->next;
     pipeline->outbox_count++;
-    pipeline->combinable_count += batch->combinable;
+    bool is_count = operation_of(batch)->is_count;
+    pipeline->append_count += batch->combinable && !is_count;
+    pipeline->count_count += batch->combinable && is_count;
 }
 
 /* Batches of one round are sent together, and their operations may share replies. */
@@ -140,15 +144,15 @@ static void send_outbox(mcds_pipeline *pipeline)
     if (first == NULL)
         return;
     assert(pipeline->outbox_count > 0);
-    assert(pipeline->combinable_count <= pipeline->outbox_count);
-    if (pipeline->combinable_count > 1)
+    assert(pipeline->append_count + pipeline->count_count <= pipeline->outbox_count);
+    if (mcds__combine_pays(pipeline->append_count, pipeline->count_count,
+                           pipeline->outbox_count))
         first = mcds__combine(&pipeline->combiner, first);
     pipeline->outbox = NULL;
     pipeline->outbox_end = &pipeline->outbox;
     pipeline->sent_count += pipeline->outbox_count;
     assert(pipeline->sent_count <= pipeline->unfinished);
-    pipeline->outbox_count = 0;
-    pipeline->combinable_count = 0;
+    pipeline->outbox_count = pipeline->append_count = pipeline->count_count = 0;
     pipeline->kept_since_ns = 0;
     pipeline->round = next_round();
     mcds__session_submit(pipeline->session, first);
@@ -426,6 +430,7 @@ int mcds_pipeline_open(mcds_store *store, const mcds_pipeline_options *options,
     pipeline->waiting_max = is_memory ? AT_ONCE : WAITING_MAX;
     pipeline->outbox_end = &pipeline->outbox;
     mcds__combiner_init(&pipeline->combiner, env);
+    pipeline->lines.seed = pipeline->combiner.seed;
     result = mcds__session_take(store, 0, &pipeline->session);
     if (result == MCDS_OK) {
         *pipeline_out = pipeline;

@@ -14,7 +14,8 @@
 
 #define CLIENTS_MAX 4
 #define CLIENTS play_clients(CLIENTS_MAX)
-#define BEATS 16
+#define BEATS 24
+#define FLIGHT 6 /* beats of one client at once: those of one visitor share its mark */
 #define VISITORS 4
 #define BUCKETS_MAX 4
 #define SLOTS 12
@@ -36,13 +37,17 @@ struct ledger {
     uint64_t doubts;
 };
 
+struct beat {
+    uint32_t slot;
+    uint32_t visitor;
+};
+
 struct guest {
     struct ledger *ledger;
     mcds_online *online;
     uint64_t random;
     uint32_t left;
-    uint32_t slot;
-    uint32_t visitor;
+    struct beat beats[FLIGHT]; /* by tag */
 };
 
 static int64_t at_ms(uint32_t slot)
@@ -50,44 +55,54 @@ static int64_t at_ms(uint32_t slot)
     return START_MS + (int64_t)slot * WIDTH_MS + WIDTH_MS / 4;
 }
 
-static void book(const struct guest *guest, int result)
+static void book(struct ledger *ledger, struct beat beat, int result)
 {
-    struct ledger *ledger = guest->ledger;
     switch (result) {
     case MCDS_OK:
     case MCDS_EXISTS:
-        ledger->active[guest->slot][guest->visitor] = true;
+        ledger->active[beat.slot][beat.visitor] = true;
         ledger->counts += result == MCDS_OK;
         ledger->repeats += result == MCDS_EXISTS;
         break;
     case MCDS_AMBIGUOUS:
-        ledger->doubtful[guest->slot][guest->visitor] = true;
+        ledger->doubtful[beat.slot][beat.visitor] = true;
         ledger->doubts++;
         break;
     case MCDS_BUSY:
     case MCDS_TIMEOUT:
     case MCDS_UNAVAILABLE:
-        ledger->failed[guest->slot][guest->visitor] = true;
+        ledger->failed[beat.slot][beat.visitor] = true;
         break;
     default:
         fail_msg("result %d: %s", result, mcds_errmsg());
     }
 }
 
+static void start_beat(struct guest *guest, mcds_sim_client *client, uint64_t tag)
+{
+    if (guest->left == 0)
+        return;
+    guest->left--;
+    struct beat *beat = &guest->beats[tag];
+    beat->slot = (uint32_t)dice_roll(&guest->random, SLOTS);
+    beat->visitor = (uint32_t)dice_roll(&guest->random, VISITORS);
+    char name[LENGTHS_NAME_MAX + 1];
+    (void)lengths_name(&guest->ledger->lengths, beat->visitor, name);
+    assert_int_equal(mcds_online_beat_start(guest->online, name, at_ms(beat->slot),
+                                            mcds_sim_client_pipeline(client), tag),
+                     MCDS_OK);
+}
+
 static void program(void *context, mcds_sim_client *client, const mcds_completion *done)
 {
     struct guest *guest = context;
-    if (done != NULL)
-        book(guest, done->result);
-    if (guest->left-- == 0)
+    if (done != NULL) {
+        book(guest->ledger, guest->beats[done->tag], done->result);
+        start_beat(guest, client, done->tag);
         return;
-    guest->slot = (uint32_t)dice_roll(&guest->random, SLOTS);
-    guest->visitor = (uint32_t)dice_roll(&guest->random, VISITORS);
-    char name[LENGTHS_NAME_MAX + 1];
-    (void)lengths_name(&guest->ledger->lengths, guest->visitor, name);
-    assert_int_equal(mcds_online_beat_start(guest->online, name, at_ms(guest->slot),
-                                            mcds_sim_client_pipeline(client), 1),
-                     MCDS_OK);
+    }
+    for (uint64_t tag = 0; tag < FLIGHT; tag++)
+        start_beat(guest, client, tag);
 }
 
 /* How many visitors are active in the slots `first` to `last`: at least, and at most. */

@@ -248,28 +248,42 @@ static void online_trips(struct suite *suite)
     close_counted(&c);
 }
 
-/* The requests of all operations under way travel together. */
-static void a_pipeline_merges_requests(struct suite *suite)
+#define MERGED 128
+
+/* The requests of all operations under way travel together. Those that add to one number share a few
+ * requests. */
+static void merge_requests(struct suite *suite, uint64_t counters)
 {
     struct counted c;
-    open_counted(suite, &c);
-    mcds_counter *counter = open_counter(c.store, fresh_name(suite, "n"), 0, 0);
+    mcds_counter *counter[MERGED];
     mcds_pipeline_options options = MCDS_PIPELINE_OPTIONS_INIT;
     mcds_pipeline *pipeline = NULL;
     mcds_completion done;
-    options.depth = 128;
-    CHECK_RESULT(MCDS_OK, mcds_counter_add(counter, 1, NULL));
+    open_counted(suite, &c);
+    options.depth = MERGED;
+    for (uint64_t i = 0; i < counters; i++) {
+        counter[i] = open_counter(c.store, fresh_name(suite, "n"), 0, 0);
+        CHECK_RESULT(MCDS_OK, mcds_counter_add(counter[i], 1, NULL));
+    }
     CHECK_RESULT(MCDS_OK, mcds_pipeline_open(c.store, &options, &pipeline));
     counting_backend_arm(&c.counting, FAULT_NONE, 0, false);
-    for (uint64_t i = 0; i < 128; i++)
-        CHECK_RESULT(MCDS_OK, mcds_counter_add_start(counter, 1, NULL, pipeline, i));
+    for (uint64_t i = 0; i < MERGED; i++)
+        CHECK_RESULT(MCDS_OK,
+                     mcds_counter_add_start(counter[i % counters], 1, NULL, pipeline, i));
     while (mcds_pipeline_next(pipeline, &done) == MCDS_OK)
         CHECK_RESULT(MCDS_OK, done.result);
-    assert_int_equal(c.counting.batches, 128);
+    assert_in_range(c.counting.batches, counters == 1 ? 1 : MERGED, counters == 1 ? 8 : MERGED);
     assert_in_range(c.counting.submits, 1, 2);
     mcds_pipeline_close(pipeline);
-    mcds_counter_close(counter);
+    for (uint64_t i = 0; i < counters; i++)
+        mcds_counter_close(counter[i]);
     close_counted(&c);
+}
+
+static void a_pipeline_merges_requests(struct suite *suite)
+{
+    merge_requests(suite, MERGED);
+    merge_requests(suite, 1);
 }
 
 static void warm_counters_take_no_memory(struct suite *suite)

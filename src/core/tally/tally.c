@@ -81,6 +81,33 @@ bool mcds__tally_parse(mcds_bytes value, uint64_t *number_out)
     return mcds__parse_u64(text, length, number_out);
 }
 
+/* A density has the last round, whether its additions share, and how many there were in it. */
+#define DENSITY_BITS 8
+#define DENSITY_SHARES UINT64_C(0x80)
+#define DENSITY_COUNT UINT64_C(0x7f)
+#define DENSITY_MIN 4
+
+/* Count the addition in its round. True: there were enough others in this round or in the last. */
+static bool is_dense(_Atomic uint64_t *density, uint64_t round)
+{
+    assert(round != 0);
+    uint64_t seen = atomic_load_explicit(density, memory_order_relaxed);
+    if (seen >> DENSITY_BITS != round)
+        seen = round << DENSITY_BITS |
+               ((seen & DENSITY_COUNT) >= DENSITY_MIN ? DENSITY_SHARES : 0);
+    seen += (seen & DENSITY_COUNT) < DENSITY_COUNT;
+    atomic_store_explicit(density, seen, memory_order_relaxed);
+    return (seen & DENSITY_SHARES) != 0 || (seen & DENSITY_COUNT) > DENSITY_MIN;
+}
+
+static bool tally_shares(const struct mcds__tally_hit *hit,
+                         const struct mcds__operation *operation)
+{
+    if (hit->down || hit->want_incarnation || operation->lines == NULL)
+        return false;
+    return hit->density == NULL || is_dense(hit->density, operation->round);
+}
+
 /* The increment, and after it a read of the flags if the incarnation is wanted. */
 static enum mcds__step ask_from(struct mcds__tally_hit *hit, struct mcds__operation *operation,
                                 uint32_t count)
@@ -99,7 +126,8 @@ static enum mcds__step ask_from(struct mcds__tally_hit *hit, struct mcds__operat
             .options = MCDS_NO_VALUE,
             .key = hit->key,
         };
-    return mcds__operation_ask(operation, hit->requests, count);
+    (void)mcds__operation_ask(operation, hit->requests, count);
+    return tally_shares(hit, operation) ? mcds__operation_share(operation) : MCDS__ASK;
 }
 
 static enum mcds__step ask_count(struct mcds__tally_hit *hit, struct mcds__operation *operation)

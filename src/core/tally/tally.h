@@ -56,7 +56,10 @@ struct mcds__tally_hit {
     bool down;             /* subtract; stops at 0 */
     bool must_exist;       /* a missing key is LOST */
     bool want_incarnation; /* read the incarnation in the same round trip */
-    uint64_t initial;      /* of a key that is created here, before the delta */
+    /* How often additions of this handle meet, for a key that not all handles use at once. They share
+     * a request only where that saves some. NULL: always. 0 at the start. */
+    _Atomic uint64_t *density;
+    uint64_t initial; /* of a key that is created here, before the delta */
     uint64_t ttl_ms;
     uint64_t number;      /* out */
     uint32_t incarnation; /* out: 0 = not known */

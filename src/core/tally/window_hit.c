@@ -69,7 +69,8 @@ static enum mcds__step window_hit_ask_counts(struct mcds__window_hit *hit,
         }
     }
     hit->stage = COUNT;
-    return mcds__operation_ask_any_order(operation, hit->requests, count);
+    (void)mcds__operation_ask_any_order(operation, hit->requests, count);
+    return mcds__operation_share(operation);
 }
 
 /* The visitor is certainly counted in no window: the mark is undone, so that a later hit counts. */

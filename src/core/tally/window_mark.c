@@ -5,6 +5,8 @@
 #include <assert.h>
 
 #include "base/frame.h"
+#include "engine/line.h"
+#include "engine/line_wait.h"
 
 void mcds__window_mark_init(struct mcds__window_mark *window, uint64_t bucket, uint32_t span,
                             uint64_t ttl_ms)
@@ -13,58 +15,199 @@ void mcds__window_mark_init(struct mcds__window_mark *window, uint64_t bucket, u
     mcds__mark_init(&window->mark, ttl_ms);
     window->bucket = bucket;
     window->span = span;
-    window->before = (struct mcds__beats){0, 0};
-    window->after = window->before;
+    window->before = window->after = window->written = (struct mcds__beats){0, 0};
+    window->operation = NULL;
+    window->followers = 0;
+    window->verdict = MCDS_OK;
+    window->is_decided = false;
 }
 
-/* The mark is that of this call's add: there was none before. */
-static void window_mark_take_first(struct mcds__window_mark *window)
+/* The next beat of the same visitor in the line, or NULL. */
+static struct mcds__window_mark *next_in_line(const struct mcds__window_mark *window)
 {
-    window->before = (struct mcds__beats){0, 0};
-    window->after = (struct mcds__beats){window->bucket, 1};
+    const struct mcds__operation *operation = window->operation;
+    struct mcds__operation *next = operation->next_in_line;
+    if (next == NULL || next->kind != operation->kind)
+        return NULL;
+    ptrdiff_t at = (const uint8_t *)window - (const uint8_t *)operation;
+    struct mcds__window_mark *other = (void *)((uint8_t *)next + at);
+    mcds_bytes key = mcds__key_bytes(&window->mark.key);
+    mcds_bytes other_key = mcds__key_bytes(&other->mark.key);
+    bool is_same = key.length == other_key.length &&
+                   memcmp(key.data, other_key.data, key.length) == 0 &&
+                   window->span == other->span && window->mark.ttl_ms == other->mark.ttl_ms;
+    return is_same ? other : NULL;
+}
+
+/* The beats that wait now are the group. */
+static void gather_group(struct mcds__window_mark *window)
+{
+    window->followers = 0;
+    for (const struct mcds__window_mark *other = next_in_line(window); other != NULL;
+         other = next_in_line(other)) {
+        assert(!other->is_decided);
+        window->followers++;
+    }
+}
+
+/* The next of a group. */
+static struct mcds__window_mark *follower_of(const struct mcds__window_mark *window)
+{
+    struct mcds__window_mark *next = next_in_line(window);
+    assert(next != NULL);
+    return next;
+}
+
+/* Add the bucket of one of the group if a window must count it. Returns MCDS_OK, or the result of the
+ * beat. */
+static int add_beat(const struct mcds__window_mark *window, struct mcds__beats *beats)
+{
+    bool doubt = window->mark.doubt; /* it may have been written and replaced since */
+    if (mcds__beats_is_late(beats, window->bucket))
+        return doubt ? MCDS_AMBIGUOUS : MCDS_TOO_OLD;
+    if (!mcds__beats_change(beats, window->bucket, window->span))
+        return doubt ? MCDS_AMBIGUOUS : MCDS_EXISTS;
+    *beats = mcds__beats_with(*beats, window->bucket);
+    return MCDS_OK;
+}
+
+static void judge_beat(struct mcds__window_mark *window, struct mcds__beats *beats)
+{
+    window->before = *beats;
+    window->verdict = add_beat(window, beats);
+    window->after = *beats;
+}
+
+/* Add the buckets of the group to these beats; each of the group gets its verdict. */
+static struct mcds__beats judge_group(struct mcds__window_mark *window,
+                                      struct mcds__beats beats)
+{
+    struct mcds__window_mark *one = window;
+    assert(window->followers == 0 || window->operation->uses_line);
+    judge_beat(one, &beats);
+    for (uint32_t i = 0; i < window->followers; i++) {
+        one = follower_of(one);
+        judge_beat(one, &beats);
+    }
+    return beats;
 }
 
 static int window_mark_judge(struct mcds__mark *mark, const uint64_t *stored)
 {
     struct mcds__window_mark *window = (struct mcds__window_mark *)mark;
     const struct mcds__beats found = {stored[0], stored[1]};
+    const struct mcds__beats none = {0, 0};
     if ((found.bits & 1) == 0)
         return MCDS_CORRUPT;
     if (stored[2] == mark->token) {
-        if (found.newest != window->after.newest || found.bits != window->after.bits)
-            window_mark_take_first(window);
+        /* The mark is that of this call's add: there was none before. */
+        if (found.newest != window->written.newest || found.bits != window->written.bits)
+            (void)judge_group(window, none);
         return MCDS_OK;
     }
-    /* Nothing is left to count; in doubt, a mark of this call may have been replaced since. */
-    if (mcds__beats_is_late(&found, window->bucket))
-        return mark->doubt ? MCDS_AMBIGUOUS : MCDS_TOO_OLD;
-    if (!mcds__beats_change(&found, window->bucket, window->span))
-        return mark->doubt ? MCDS_AMBIGUOUS : MCDS_EXISTS;
-    window->before = found;
+    struct mcds__beats after = judge_group(window, found);
+    if (window->verdict != MCDS_OK)
+        return window->verdict;
     window->token_before = stored[2];
-    window->after = mcds__beats_with(found, window->bucket);
-    mark->numbers[0] = window->after.newest;
-    mark->numbers[1] = window->after.bits;
+    window->written = after;
+    mark->numbers[0] = after.newest;
+    mark->numbers[1] = after.bits;
     return MCDS__MARK_REPLACE;
 }
 
 static const struct mcds__mark_kind window_mark_kind = {'O', 3, true, window_mark_judge};
 
+/* Set the mark to add. The verdicts are those of the last cas, which may have been applied. */
+static void set_first_beats(struct mcds__window_mark *window)
+{
+    const struct mcds__window_mark *one = window;
+    struct mcds__beats beats = {window->bucket, 1};
+    for (uint32_t i = 0; i < window->followers; i++) {
+        one = follower_of(one);
+        (void)add_beat(one, &beats);
+    }
+    window->mark.numbers[0] = beats.newest;
+    window->mark.numbers[1] = beats.bits;
+}
+
+/* The reply to a write with the beats of the group was lost. */
+static void doubt_group(struct mcds__window_mark *window, bool is_add)
+{
+    struct mcds__window_mark *one = window;
+    for (uint32_t i = 0; i < window->followers; i++) {
+        one = follower_of(one);
+        one->mark.doubt = one->mark.doubt || is_add || one->verdict == MCDS_OK;
+    }
+}
+
+/* The others of the group continue. Where nothing was written, these are only those before the first
+ * that must be counted. Only the last bucket that was added can be undone. */
+static void end_group(struct mcds__window_mark *window, bool is_written)
+{
+    struct mcds__window_mark *one = window, *last = window;
+    assert(window->followers == 0 || window->operation->uses_line);
+    for (uint32_t i = 0; i < window->followers; i++) {
+        one = follower_of(one);
+        if (!is_written && one->verdict == MCDS_OK)
+            return;
+        one->is_decided = true;
+        if (one->verdict == MCDS_OK)
+            last = one;
+    }
+    if (last == window)
+        return;
+    assert(is_written);
+    last->token_before = window->mark.token;
+    last->mark.cas = window->mark.cas;
+    window->mark.cas = (mcds_cas_token){0, 0};
+}
+
+/* True: other beats of the visitor are under way. False: this is the first of its group. */
+static bool window_mark_waits(struct mcds__window_mark *window,
+                              struct mcds__operation *operation, enum mcds__step *step_out)
+{
+    if (operation->lines == NULL || operation->uses_line)
+        return false;
+    uint64_t place = mcds__lines_place(operation->lines, mcds__key_bytes(&window->mark.key));
+    bool waits = window->mark.doubt ? mcds__line_waits_in_doubt(operation, place, step_out)
+                                    : mcds__line_waits_alone(operation, place, step_out);
+    window->followers = 0;
+    if (!waits && operation->uses_line)
+        gather_group(window);
+    return waits;
+}
+
+static void window_mark_end(struct mcds__window_mark *window, struct mcds__operation *operation)
+{
+    const mcds_request *write = &window->mark.requests[0];
+    bool is_written = operation->result == MCDS_OK;
+    if (is_written && write->command == MCDS_ADD && write->reply.outcome == MCDS_OUT_OK)
+        (void)judge_group(window, (struct mcds__beats){0, 0});
+    assert(!is_written || (window->verdict == MCDS_OK && window->after.bits != 0));
+    if (is_written || operation->result == MCDS_EXISTS || operation->result == MCDS_TOO_OLD)
+        end_group(window, is_written);
+    mcds__line_release(operation);
+}
+
 enum mcds__step mcds__window_mark_step(struct mcds__window_mark *window,
                                        struct mcds__operation *operation)
 {
+    enum mcds__step step;
     struct mcds__mark *mark = &window->mark;
-    if (mark->stage == MCDS__MARK_BEGIN) {
-        mark->numbers[0] = window->bucket;
-        mark->numbers[1] = 1;
-    }
-    enum mcds__step step = mcds__mark_step(mark, &window_mark_kind, operation);
-    if (step != MCDS__DONE || operation->result != MCDS_OK)
-        return step;
     const mcds_request *write = &mark->requests[0];
-    if (write->command == MCDS_ADD && write->reply.outcome == MCDS_OUT_OK)
-        window_mark_take_first(window);
-    assert(window->after.bits != 0);
+    window->operation = operation;
+    if (window->is_decided)
+        return mcds__operation_finish(operation, window->verdict);
+    bool is_asked = mark->stage != MCDS__MARK_BEGIN;
+    if (!is_asked && window_mark_waits(window, operation, &step))
+        return step;
+    if (!is_asked)
+        set_first_beats(window);
+    if (is_asked && write->reply.outcome == MCDS_OUT_UNKNOWN)
+        doubt_group(window, write->command == MCDS_ADD);
+    step = mcds__mark_step(mark, &window_mark_kind, operation);
+    if (step == MCDS__DONE)
+        window_mark_end(window, operation);
     return step;
 }
 

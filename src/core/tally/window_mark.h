@@ -3,6 +3,13 @@
  *
  * The key may expire when no window counts the visitor any more.
  *
+ * In a pipeline the beats of one visitor wait in a line (engine/line.h). The first of the line reads
+ * and writes the mark for a group: itself, and those that waited when it began. One write adds the
+ * buckets of all, in the order of the line, and each beat gets the set before and after its own
+ * bucket, as if it had been written alone. If the reply to a write is lost, all of the group are in
+ * doubt. If the first fails, the next of the group becomes the first. Only the last beat that a write
+ * has added can be undone.
+ *
  * Payload of the frame (type 'O', version 1): newest bucket u64 | bits u64 | token u64 */
 #ifndef MCDS_CORE_TALLY_WINDOW_MARK_H
 #define MCDS_CORE_TALLY_WINDOW_MARK_H
@@ -21,7 +28,12 @@ struct mcds__window_mark {
     uint32_t span;
     struct mcds__beats before; /* out: before this beat, and with it */
     struct mcds__beats after;
-    uint64_t token_before; /* private: of the mark that was there before */
+    uint64_t token_before; /* private, as all that follow: of the mark that was there before */
+    struct mcds__operation *operation; /* of which this is a part */
+    struct mcds__beats written;        /* by the last cas, for the group */
+    uint32_t followers;                /* of its group, in the line after it */
+    int verdict;                       /* for the beats that were read or written last */
+    bool is_decided;                   /* by the first of its group */
 };
 
 /* Set everything but the key. */

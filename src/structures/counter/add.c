@@ -228,6 +228,7 @@ static void prepare_add(struct counter_add *add, mcds_counter *counter, uint32_t
     struct mcds__tally_hit *hit = &add->hit;
     mcds__tally_hit_init(hit, mcds__key_bytes(&counter->keys[stripe]),
                          delta < 0 ? (uint64_t)-delta : (uint64_t)delta, counter->ttl_ms);
+    hit->density = &counter->density;
     hit->down = delta < 0;
     hit->want_incarnation = mcds__counter_is_strict(counter);
     hit->must_exist = mcds__counter_is_strict(counter) &&
