@@ -170,8 +170,10 @@ static void *serve(void *context)
         joined = passage->ssl != NULL && SSL_set_fd(passage->ssl, passage->client) == 1 &&
                  SSL_accept(passage->ssl) == 1;
     }
-    if (joined && passage->server >= 0)
+    if (joined && passage->server >= 0) {
+        passage->relay->connections++;
         pass_on(passage);
+    }
     SSL_free(passage->ssl);
     (void)close(passage->client);
     if (passage->server >= 0)
@@ -196,7 +198,6 @@ static void *accept_all(void *context)
             pthread_create(&relay->threads[relay->thread_count], NULL, serve, passage) != 0)
             abort();
         relay->thread_count++;
-        relay->connections++;
     }
     return NULL;
 }

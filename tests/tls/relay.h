@@ -34,10 +34,10 @@ struct tls_relay {
 
     struct server place; /* where it listens */
     _Atomic int event;
-    _Atomic uint32_t connections;
-    _Atomic uint32_t goodbyes;   /* connections that the client has ended with close_notify */
-    _Atomic uint32_t handshakes; /* that were completed */
-    _Atomic uint64_t raw_passed; /* bytes from the server on the last connection */
+    _Atomic uint32_t connections; /* whose handshake was completed: others are of strangers */
+    _Atomic uint32_t goodbyes;    /* connections that the client has ended with close_notify */
+    _Atomic uint32_t handshakes;  /* that were completed */
+    _Atomic uint64_t raw_passed;  /* bytes from the server on the last connection */
     SSL_CTX *context;
     int listener;
     _Atomic bool over;

@@ -1,5 +1,5 @@
 /* TLS through a relay that does what no real server does: records of one byte, handshakes that are cut
- * at each byte, renegotiation, new keys, garbage, silence. */
+ * anywhere, renegotiation, new keys, garbage, silence. */
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@
 #define TRUSTING "tls=1&ca=@/ca.pem&" PATIENT
 #define WAIT_NS (60 * NS_PER_S)
 #define CUTS 1200
+#define EACH_BYTE 150 /* beyond these, each seventh */
 #define FLOOD 24
 #define FLOOD_BYTES 1000000
 #define TICK_US 2000
@@ -277,7 +278,7 @@ static void a_handshake_may_come_byte_by_byte(void **state)
 
 /* Nothing was sent, whatever the byte: no answer is UNKNOWN, and none takes the time of its
  * deadline. */
-static void a_handshake_may_be_cut_at_each_byte(void **state)
+static void a_handshake_may_be_cut_anywhere(void **state)
 {
     (void)state;
     start_raw();
@@ -286,7 +287,7 @@ static void a_handshake_may_be_cut_at_each_byte(void **state)
     size_t last = relay->raw_passed;
     mcds_close(whole);
     assert_in_range(last, 500, 10000);
-    for (size_t limit = 1; limit <= last && limit <= CUTS; limit++) {
+    for (size_t limit = 1; limit <= last && limit <= CUTS; limit += limit < EACH_BYTE ? 1 : 7) {
         mcds_request get = get_request("k");
         relay->raw_limit = limit;
         mcds_store *store = world_open(&world, relay->place.port, TRUSTING, NULL);
@@ -330,7 +331,7 @@ static void a_silent_handshake_hides_no_other_address(void **state)
     }
     (void)snprintf(uri, sizeof uri,
                    "memcached://both.test:%u?tls=1&ca=%s/ca.pem&tls_name=localhost"
-                   "&connect_timeout=2000&timeout=20000",
+                   "&connect_timeout=10000&timeout=20000",
                    (unsigned)relay->place.port, world.folder);
     assert_int_equal(mcds_open(uri, NULL, &store), MCDS_OK);
     mcds_request get = get_request("k");
@@ -357,7 +358,7 @@ int main(void)
         CASE(a_lost_reply_is_in_doubt),
         CASE(a_server_that_reads_nothing_gets_no_more),
         CASE(a_handshake_may_come_byte_by_byte),
-        CASE(a_handshake_may_be_cut_at_each_byte),
+        CASE(a_handshake_may_be_cut_anywhere),
         CASE(a_silent_handshake_is_told),
         CASE(a_silent_handshake_hides_no_other_address),
     };
