@@ -7,7 +7,7 @@
 /* Of a batch, its requests all. */
 #define ALL_MAX 20
 /* Nobody waits that long but for a server that is slow. */
-#define TIMEOUT_MS 5000
+#define TIMEOUT_MS 20000
 /* Where all answer at once. */
 #define TIMEOUT_FAKE_MS 500
 /* Longer than a backend waits before it connects again. */

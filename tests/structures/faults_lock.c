@@ -2,14 +2,19 @@
 #include "base/environment.h"
 #include "structures/faults.h"
 
+/* Longer than a call that meets a fault may take. */
+#define LEASE_MS 60000
+
 static void open_locks(struct trial *trial)
 {
     mcds_lock_options options = MCDS_LOCK_OPTIONS_INIT;
+    options.lease_ms = LEASE_MS;
     options.label = "mine";
     int result = mcds_lock_open(trial->store, trial->name, &options, &trial->lock);
     skip_if_unsupported(result);
     CHECK_RESULT(MCDS_OK, result);
-    CHECK_RESULT(MCDS_OK, mcds_lock_open(trial->store, trial->name, NULL, &trial->rival));
+    options.label = NULL;
+    CHECK_RESULT(MCDS_OK, mcds_lock_open(trial->store, trial->name, &options, &trial->rival));
 }
 
 static void prepare_free(struct trial *trial)
