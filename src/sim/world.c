@@ -11,6 +11,8 @@
 #define PAUSE_MS_DEFAULT 30000
 #define START_NS_MAX (50 * NS_PER_MS)
 #define PPM_MAX 1000000
+/* 146 years, which all clocks of the world can show. */
+#define LATEST_NS (INT64_C(1) << 62)
 
 static int64_t client_monotonic_ns(void *self)
 {
@@ -189,13 +191,21 @@ static void world_ring(mcds_sim *sim, void *subject, uint64_t number)
     client->program(client->context, client, &done);
 }
 
+/* The true time that is so much later, LATEST_NS at most. */
+static int64_t true_time_after(const mcds_sim *sim, int64_t after_ns)
+{
+    assert(sim->now_ns >= 0);
+    if (after_ns <= 0 || sim->now_ns >= LATEST_NS)
+        return sim->now_ns;
+    return after_ns < LATEST_NS - sim->now_ns ? sim->now_ns + after_ns : LATEST_NS;
+}
+
 int mcds_sim_client_sleep(mcds_sim_client *client, int64_t after_ns, uint64_t tag)
 {
     if (client == NULL)
         return mcds__fail_missing("simulation", "client_sleep", "a client");
     mcds_sim *sim = client->sim;
-    if (!mcds__sim_plan(sim, sim->now_ns + (after_ns > 0 ? after_ns : 0), world_ring, client,
-                        tag))
+    if (!mcds__sim_plan(sim, true_time_after(sim, after_ns), world_ring, client, tag))
         return mcds__fail_memory("simulation", NULL, NULL);
     client->alarms++;
     return MCDS_OK;

@@ -412,8 +412,9 @@ static int milliseconds_of(int64_t timeout_ns)
 {
     if (timeout_ns <= 0)
         return 0;
-    int64_t timeout_ms = (timeout_ns + NS_PER_MS - 1) / NS_PER_MS;
-    return timeout_ms < 60000 ? (int)timeout_ms : 60000;
+    if (timeout_ns > 60 * NS_PER_S)
+        timeout_ns = 60 * NS_PER_S;
+    return (int)((timeout_ns + NS_PER_MS - 1) / NS_PER_MS);
 }
 
 static bool waits_to_send(const struct mcds__socket *sock)

@@ -73,7 +73,7 @@ int mcds__log_cursor_check(const mcds_log_cursor *cursor, const mcds_log *log)
 {
     char own[MCDS_LOG_CURSOR_LOG];
     if (cursor->count > MCDS_LOG_CURSOR_CHUNKS || cursor->from_ms < 0 ||
-        memchr(cursor->log, '\0', sizeof cursor->log) == NULL)
+        cursor->polled_ms < 0 || memchr(cursor->log, '\0', sizeof cursor->log) == NULL)
         return mcds__fail_why(MCDS_INVALID, MCDS__WHY(CURSOR_NOT_BEGUN), .noun = "log",
                               .name = log->handle.name, .verb = "tail");
     write_log(log, own);

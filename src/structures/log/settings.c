@@ -220,7 +220,9 @@ uint64_t mcds__log_live(const mcds_log *log, int64_t now_ms)
 
 uint64_t mcds__log_newest(const mcds_log *log, int64_t now_ms)
 {
-    return mcds__log_chunk(log, now_ms + log->settings.ahead_ms + MCDS__LOG_SKEW_MS);
+    int64_t ahead_ms = (int64_t)log->settings.ahead_ms + MCDS__LOG_SKEW_MS;
+    /* A cursor of the caller may have any time. */
+    return mcds__log_chunk(log, now_ms < INT64_MAX - ahead_ms ? now_ms + ahead_ms : INT64_MAX);
 }
 
 uint64_t mcds__log_reach(const struct mcds__log_settings *settings)
