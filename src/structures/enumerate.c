@@ -9,6 +9,7 @@
 #include "base/hash/byte_set.h"
 #include "core/record/value.h"
 #include "core/tally/tally.h"
+#include "engine/operation.h"
 #include "structures/structure.h"
 
 /* Most structures of a listing; beyond it the result is FULL. */
@@ -32,7 +33,8 @@ struct catalogue {
     size_t prefix_length;
     struct mcds__byte_set seen; /* "NOUN:NAME", allocated */
     struct doubtful *arrays;
-    bool ended; /* by the visitor */
+    int64_t left_ns; /* that the call may still wait for the arrays */
+    bool ended;      /* by the visitor */
     mcds_scan_cb visit;
     void *context;
     int result;
@@ -144,8 +146,10 @@ static void visit_some(struct catalogue *catalogue, mcds_store *store)
         requests[batch.count++] = (mcds_request){.command = MCDS_GET,
                                                  .key = mcds__key_bytes(&array->key)};
     assert(batch.count > 0);
-    batch.deadline_ns = mcds__monotonic_ns(catalogue->env) + mcds__store_timeout_ns(store);
+    int64_t begun_ns = mcds__monotonic_ns(catalogue->env);
+    batch.deadline_ns = begun_ns + mcds__store_timeout_ns(store);
     mcds__store_execute(store, 0, &batch);
+    catalogue->left_ns -= mcds__monotonic_ns(catalogue->env) - begun_ns;
     for (uint32_t i = 0; i < batch.count; i++) {
         struct doubtful *array = catalogue->arrays;
         mcds_listed listed = {"array", array->name};
@@ -160,8 +164,14 @@ static void visit_some(struct catalogue *catalogue, mcds_store *store)
 /* Called after the listing, which may hold the connection. */
 static void visit_arrays(struct catalogue *catalogue, mcds_store *store)
 {
-    while (catalogue->arrays != NULL && catalogue->result == MCDS_OK && !catalogue->ended)
-        visit_some(catalogue, store);
+    catalogue->left_ns = MCDS__TIMEOUTS_MAX * mcds__store_timeout_ns(store);
+    while (catalogue->arrays != NULL && catalogue->result == MCDS_OK && !catalogue->ended) {
+        if (catalogue->left_ns > 0)
+            visit_some(catalogue, store);
+        else
+            catalogue->result = mcds__fail_why(MCDS_TIMEOUT, MCDS__WHY(NO_ANSWER),
+                                               .noun = "store", .verb = "scan");
+    }
     while (catalogue->arrays != NULL) {
         struct doubtful *array = catalogue->arrays;
         catalogue->arrays = array->next;

@@ -43,8 +43,10 @@ static bool connect_socket(struct mcds__socket *sock, const struct mcds__memcach
     return true;
 }
 
-/* Pass on the lines that have arrived, which end with LF or CR LF. False: the last was there. */
-static bool take_lines(struct mcds__socket *sock, mcds__take_line *take, void *context)
+/* Pass on the lines that have arrived, which end with LF or CR LF, and set *has_line_out when there
+ * was one. False: the last was there. */
+static bool take_lines(struct mcds__socket *sock, mcds__take_line *take, void *context,
+                       bool *has_line_out)
 {
     while (sock->in_taken < sock->in.length) {
         const char *line = (const char *)sock->in.data + sock->in_taken;
@@ -54,6 +56,7 @@ static bool take_lines(struct mcds__socket *sock, mcds__take_line *take, void *c
             return true;
         size_t length = (size_t)(end - line);
         sock->in_taken += length + 1;
+        *has_line_out = true;
         assert(sock->in_taken <= sock->in.length);
         if (length > 0 && line[length - 1] == '\r')
             length--;
@@ -63,25 +66,42 @@ static bool take_lines(struct mcds__socket *sock, mcds__take_line *take, void *c
     return true;
 }
 
-bool mcds__exchange(struct mcds__socket *sock, const struct mcds__memcached *backend,
-                    const char *command, mcds__take_line *take, void *context)
+/* Wait once, for the rest of the line and of the call at most. */
+static bool wait_for_line(struct mcds__socket *sock, const mcds_env *env, int64_t *line_left_ns,
+                          int64_t *left_ns, uint8_t *ready)
 {
-    int64_t silence_ns = SILENCE * backend->connect_timeout_ns;
-    int64_t deadline_ns = mcds__monotonic_ns(backend->env) + silence_ns;
+    int64_t begun_ns = mcds__monotonic_ns(env);
+    int64_t most_ns = *line_left_ns < *left_ns ? *line_left_ns : *left_ns;
+    bool fine = wait_once(sock, env, begun_ns + most_ns, ready);
+    int64_t waited_ns = mcds__monotonic_ns(env) - begun_ns;
+    assert(waited_ns >= 0);
+    *line_left_ns -= waited_ns;
+    *left_ns -= waited_ns;
+    return fine;
+}
+
+/* Only a whole line renews the time for the next: a server may send single bytes for ever. */
+bool mcds__exchange(struct mcds__socket *sock, const struct mcds__memcached *backend,
+                    const char *command, mcds__take_line *take, void *context, int64_t *left_ns)
+{
+    const int64_t silence_ns = SILENCE * backend->connect_timeout_ns;
+    int64_t line_left_ns = silence_ns;
     uint8_t ready;
     if (!mcds_buffer_append(&sock->out, command, strlen(command)))
         return false;
     for (;;) {
+        bool has_line = false;
         if (mcds__socket_wants_to_send(sock) && !mcds__socket_send(sock))
             return false;
-        if (!wait_once(sock, backend->env, deadline_ns, &ready))
+        if (!wait_for_line(sock, backend->env, &line_left_ns, left_ns, &ready))
             return false;
         if ((ready & READY_TO_RECEIVE) == 0)
             continue;
         bool alive = mcds__socket_receive(sock, 1);
-        deadline_ns = mcds__monotonic_ns(backend->env) + silence_ns;
-        if (!take_lines(sock, take, context))
+        if (!take_lines(sock, take, context, &has_line))
             return true;
+        if (has_line)
+            line_left_ns = silence_ns;
         if (!alive || sock->in.length - sock->in_taken > MCDS__WIRE_LINE_MAX)
             return false;
     }
@@ -110,12 +130,13 @@ static bool log_in_socket(struct mcds__socket *sock, const struct mcds__memcache
 {
     bool is_asked = false;
     struct login login = {PARSE_MORE, NULL};
-    if (!mcds__exchange(sock, backend, "version\r\n", take_asked, &is_asked))
+    int64_t left_ns = SILENCE * backend->connect_timeout_ns;
+    if (!mcds__exchange(sock, backend, "version\r\n", take_asked, &is_asked, &left_ns))
         return false;
     if (!is_asked)
         return true;
     if (!mcds__login_append(sock, backend->auth_file) ||
-        !mcds__exchange(sock, backend, "", take_accepted, &login))
+        !mcds__exchange(sock, backend, "", take_accepted, &login, &left_ns))
         return false;
     sock->trouble = login.trouble;
     return login.answer == PARSE_DONE;

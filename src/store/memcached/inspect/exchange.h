@@ -8,7 +8,8 @@
 
 /* The longest time for a probe, or for waiting for a busy server. */
 #define MCDS__EXCHANGE_NS (5 * NS_PER_S)
-/* `trouble` if the server has sent nothing for four times the connect timeout (1 s). */
+/* `trouble` if the server has ended no line for four times the connect timeout (1 s), or the call
+ * has waited too long. */
 #define MCDS__EXCHANGE_SILENT MCDS__WHY(NO_ANSWER)
 
 /* Handles one line of an answer. False: it was the last. */
@@ -17,9 +18,18 @@ typedef bool mcds__take_line(void *context, const char *line, size_t length);
 /* Connect, and log in if the server asks for that; try the address of the family `avoided` last (0: none). False: `trouble` is set. */
 bool mcds__exchange_connect(struct mcds__socket *socket, const struct mcds__memcached *backend,
                             const struct mcds__server *server, int avoided);
-/* Send a command and pass on the lines of its answer. False: the answer was cut off. */
+/* How long one call may wait for its servers, in connect timeouts. */
+#define MCDS__EXCHANGE_TIMEOUTS_MAX 1024
+static inline int64_t mcds__exchange_wait_max_ns(const struct mcds__memcached *backend)
+{
+    return MCDS__EXCHANGE_TIMEOUTS_MAX * backend->connect_timeout_ns;
+}
+/* Send a command and pass on the lines of its answer. Reduces *left_ns, the time that the call may
+ * still wait, by the time of waiting; the time in `take` does not count. False: the answer was cut
+ * off. */
 bool mcds__exchange(struct mcds__socket *socket, const struct mcds__memcached *backend,
-                    const char *command, mcds__take_line *take, void *context);
+                    const char *command, mcds__take_line *take, void *context,
+                    int64_t *left_ns);
 /* Request a missing key from the server over a session. The connection probes the server, and
  * reports why it fails if it does. NULL: the server answers. */
 const mcds_reason *mcds__exchange_probe(struct mcds__memcached *backend, uint32_t server,

@@ -270,19 +270,21 @@ static int ask_facts(struct mcds__memcached *backend, const struct mcds__server 
 {
     struct mcds__socket sock;
     int family = 0;
+    int64_t left_ns = mcds__exchange_wait_max_ns(backend);
     *facts = (struct facts){.evicts = true};
     mcds__socket_init(&sock, backend->env, backend->tls);
     bool is_connected = mcds__exchange_connect(&sock, backend, server, avoided);
     if (is_connected)
         mcds__security_note(&sock, &facts->security);
-    if (is_connected && mcds__exchange(&sock, backend, "stats\r\n", take_fact, facts) &&
+    if (is_connected &&
+        mcds__exchange(&sock, backend, "stats\r\n", take_fact, facts, &left_ns) &&
         !facts->stopped) {
         family = server->address.is_unix ? 0 : mcds__socket_family(&sock);
-        if (mcds__exchange(&sock, backend, "stats settings\r\n", take_fact, facts) &&
+        if (mcds__exchange(&sock, backend, "stats settings\r\n", take_fact, facts, &left_ns) &&
             !facts->evicts &&
-            mcds__exchange(&sock, backend, "stats items\r\n", add_refusals, facts) &&
+            mcds__exchange(&sock, backend, "stats items\r\n", add_refusals, facts, &left_ns) &&
             facts->refusals > 0)
-            (void)mcds__exchange(&sock, backend, "stats slabs\r\n", add_room, facts);
+            (void)mcds__exchange(&sock, backend, "stats slabs\r\n", add_room, facts, &left_ns);
     }
     mcds__socket_close(&sock);
     return family;

@@ -19,9 +19,10 @@ struct listing {
     mcds_bytes prefix;
     bool (*visit)(void *context, mcds_bytes key);
     void *context;
-    bool ended;   /* by the visitor */
-    bool refused; /* by the server, */
-    bool busy;    /* and only for now */
+    bool ended;      /* by the visitor */
+    bool refused;    /* by the server, */
+    bool busy;       /* and only for now */
+    int64_t left_ns; /* that the call may still wait for the servers */
 };
 
 /* "key=NAME exp=... ...", the name percent-encoded. */
@@ -55,7 +56,7 @@ static bool ask_for_keys(struct mcds__socket *sock, const struct mcds__memcached
                          const char *command, struct listing *listing)
 {
     listing->busy = listing->refused = false;
-    return mcds__exchange(sock, backend, command, take_dumped, listing);
+    return mcds__exchange(sock, backend, command, take_dumped, listing, &listing->left_ns);
 }
 
 /* Dump the hash table: all keys. Servers that cannot do so answer BADCLASS and dump their LRU
@@ -186,7 +187,10 @@ int mcds__memcached_keys(void *state, mcds_bytes prefix,
                          bool (*visit)(void *context, mcds_bytes key), void *context)
 {
     struct mcds__memcached *backend = state;
-    struct listing listing = {.prefix = prefix, .visit = visit, .context = context};
+    struct listing listing = {.prefix = prefix,
+                              .visit = visit,
+                              .context = context,
+                              .left_ns = mcds__exchange_wait_max_ns(backend)};
     struct missing missing = {.count = 0};
     enum mcds__greeted greeted[MCDS__SERVERS_MAX];
     mcds__greet(backend, greeted);

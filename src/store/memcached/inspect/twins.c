@@ -33,9 +33,10 @@ static bool memcached_twins_ask(const struct mcds__memcached *backend, uint32_t 
 {
     struct mcds__socket sock;
     bool is_true = false;
+    int64_t left_ns = mcds__exchange_wait_max_ns(backend);
     mcds__socket_init(&sock, backend->env, backend->tls);
     bool is_answered = mcds__exchange_connect(&sock, backend, &backend->servers[server], 0) &&
-                       mcds__exchange(&sock, backend, command, take, &is_true);
+                       mcds__exchange(&sock, backend, command, take, &is_true, &left_ns);
     mcds__socket_close(&sock);
     return is_answered && is_true;
 }
