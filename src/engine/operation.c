@@ -204,6 +204,13 @@ enum mcds__step mcds__operation_explain(struct mcds__operation *operation, int r
     return mcds__operation_finish(operation, result);
 }
 
+/* A request was not sent, for this reason or none. */
+static int result_of_unsent(const mcds_reason *reason)
+{
+    bool is_for_memory = reason != NULL && reason->cause == MCDS_CAUSE_NO_MEMORY;
+    return is_for_memory ? MCDS_NO_MEMORY : MCDS_UNAVAILABLE;
+}
+
 int mcds__result_of(const mcds_reply *reply)
 {
     switch (reply->outcome) {
@@ -229,7 +236,7 @@ int mcds__result_of(const mcds_reply *reply)
     case MCDS_OUT_PROTOCOL:
         return MCDS_PROTOCOL;
     case MCDS_OUT_UNSENT:
-        return MCDS_UNAVAILABLE;
+        return result_of_unsent(reply->detail);
     case MCDS_OUT_UNKNOWN:
         return MCDS_AMBIGUOUS;
     default:
@@ -257,7 +264,7 @@ static int explain_unsent(struct mcds__operation *operation)
         return MCDS_TIMEOUT;
     operation->peer = operation->obstacle_peer;
     operation->detail = operation->obstacle;
-    return MCDS_UNAVAILABLE;
+    return result_of_unsent(operation->obstacle);
 }
 
 enum mcds__step mcds__operation_fail(struct mcds__operation *operation, const mcds_reply *reply)

@@ -405,7 +405,12 @@ static enum mcds__step take_making(struct mcds__map_update *update,
         return map_update_take_append(update, operation);
     }
     bool is_other = operation->result == MCDS_EXISTS;
-    update->rootings -= is_other;
+    if (is_other || making->may_repeat) /* the store has evicted nothing */
+        update->rootings--;
+    if (making->may_repeat && !is_other) {
+        assert(update->moves > 0); /* it has looked for the root */
+        update->moves--;
+    }
     if (is_other && mcds__map_life(update->map).number != 0)
         return map_update_begin(update, operation);
     if (!is_other && !making->may_repeat)
