@@ -37,14 +37,28 @@ static int refuse(struct dump *dump, int status, const char *result, const char 
     return dump->status = status;
 }
 
-static bool is_pattern(const char *word)
+#define SPECIAL "*?["
+
+static bool has_special(const char *word)
 {
-    return strpbrk(word, "*?[") != NULL;
+    return strpbrk(word, SPECIAL) != NULL;
 }
 
+/* One of * ? [ without a backslash before it. */
+static bool is_pattern(const char *word)
+{
+    for (; *word != '\0'; word++)
+        if (*word == '\\' && word[1] != '\0')
+            word++;
+        else if (strchr(SPECIAL, *word) != NULL)
+            return true;
+    return false;
+}
+
+/* A name may contain these characters itself. */
 static bool is_like(const char *word, const char *name)
 {
-    return is_pattern(word) ? fnmatch(word, name, 0) == 0 : strcmp(word, name) == 0;
+    return strcmp(word, name) == 0 || (has_special(word) && fnmatch(word, name, 0) == 0);
 }
 
 static bool is_wanted(const struct command *command, const char *name)
@@ -92,7 +106,7 @@ static bool exists(struct dump *dump, const struct noun *noun, const char *name)
 }
 
 /* A name needs no listing, which is slow and on memcached not complete: each noun is asked for it. */
-static void find_by_name(struct dump *dump, const char *name)
+static void find_exactly(struct dump *dump, const char *name)
 {
     for (const struct noun *noun = dump->session->nouns; noun->word != NULL; noun++)
         if (noun->open != NULL && !dump->is_out_of_memory &&
@@ -100,16 +114,36 @@ static void find_by_name(struct dump *dump, const char *name)
             dump->is_out_of_memory = !listing_keep(&dump->listing, noun, 0, name);
 }
 
+/* The name as it was typed, and where it has escapes, that without them. A listing has only hashes
+ * of long names, so a pattern is asked for as a name too. */
+static void find_by_name(struct dump *dump, const char *word)
+{
+    find_exactly(dump, word);
+    if (is_pattern(word) || !has_special(word))
+        return;
+    char *name = malloc(strlen(word) + 1);
+    size_t length = 0;
+    for (; name != NULL && *word != '\0'; name[length++] = *word++)
+        if (*word == '\\' && word[1] != '\0')
+            word++;
+    dump->is_out_of_memory = dump->is_out_of_memory || name == NULL;
+    if (name != NULL) {
+        name[length] = '\0';
+        find_exactly(dump, name);
+    }
+    free(name);
+}
+
 static int find_all(struct dump *dump)
 {
     const struct command *command = dump->command;
     dump->has_listing = is_given(command, OPTION_ALL);
     int result = MCDS_OK;
-    for (size_t i = 0; i < command->element_count; i++)
-        if (is_pattern(command->elements[i].data))
-            dump->has_listing = true;
-        else
-            find_by_name(dump, command->elements[i].data);
+    for (size_t i = 0; i < command->element_count; i++) {
+        const char *word = command->elements[i].data;
+        dump->has_listing = dump->has_listing || is_pattern(word);
+        find_by_name(dump, word);
+    }
     if (dump->has_listing)
         result = mcds_scan(dump->session->store, see_listed, dump);
     if (dump->is_out_of_memory)
@@ -185,7 +219,8 @@ static bool dump_one(struct dump *dump, const struct found *found)
         return dump->writer.error == 0;
     }
     int result = fetch(store, found->noun, found->name, &dump->writer, &dump->progress);
-    if (result == MCDS_NOT_FOUND && found->name[0] == '~' && dump->has_listing) {
+    if (result == MCDS_NOT_FOUND && found->name[0] == '~' && dump->has_listing &&
+        !has_special(found->name)) {
         omit(dump, found, STATUS_NO,
              "the store has only a hash of its name, which has more than 100 bytes: dump it by "
              "its NAME");
@@ -212,7 +247,7 @@ static bool see_unmet(void *context, const mcds_listed *listed)
     const struct noun *noun = find_noun(dump->session->nouns, listed->noun);
     const char *reason = noun != NULL ? why_omitted(noun) : NULL;
     for (size_t i = 0; i < dump->command->element_count && reason != NULL; i++)
-        if (!dump->is_met[i] && strcmp(dump->command->elements[i].data, listed->name) == 0)
+        if (!dump->is_met[i] && is_like(dump->command->elements[i].data, listed->name))
             dump->is_out_of_memory = !listing_keep(&dump->listing, noun, 1, listed->name);
     return !dump->is_out_of_memory;
 }

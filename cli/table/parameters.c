@@ -275,7 +275,8 @@ static const struct parameter dumped_names = {
     .kind = KIND_NAME,
     .optional = true,
     .each = true,
-    .help = "a name, of any noun; or with * ? or [ a pattern, as that of ls"};
+    .help = "a name, of any noun; with * ? or [ also a pattern, as that of ls; after a "
+            "backslash these are only characters of the name"};
 static const struct parameter dump_file = {
     .placeholder = "FILE",
     .kind = KIND_TEXT,

@@ -170,6 +170,23 @@ class DumpTest(unittest.TestCase):
             self.must(store, "counter", "add", "c", "--stripes", "5")
             self.must(store, "log", "put", "log", "late", "--at", "59m", "--late", "1h")
 
+    def dumped(self, store, word):
+        lines = self.must(store, "dump", word).splitlines()
+        return sorted(line.split(b"\t")[2].decode() for line in lines if line.startswith(b"structure\t"))
+
+    def test_names_that_look_like_patterns(self):
+        """A name of more than 100 bytes is in the store as a hash only, which no pattern matches."""
+        long = "x" * 110
+        for store in (self.lmdb, self.memcached):
+            for name in (f"{long}*", f"{long}?", f"{long}[a]", f"{long}y", "[ab]", "a", "b", "~*"):
+                self.must(store, "set", "add", name, "element")
+            for word, names in ((f"{long}*", [f"{long}*"]), (f"{long}?", [f"{long}?"]), (f"{long}[a]", [f"{long}[a]"]),
+                                (f"{long}\\*", [f"{long}*"]), (f"{long}\\[a]", [f"{long}[a]"]), ("[ab]", ["[ab]", "a", "b"]),
+                                ("\\[ab]", ["[ab]"]), ("\\[[ab]b]", ["[ab]"]), (f"{long}y", [f"{long}y"])):
+                self.assertEqual(self.dumped(store, word), names, word)
+            for word in ("[xyz]", "\\[xyz]", f"{long}\\?\\?"):
+                self.must(store, "dump", word, code=NO)
+
     def test_what_is_empty(self):
         for store in (self.lmdb, self.memcached):
             for noun, add, remove in (("set", ["add", "x"], ["remove", "x"]), ("table", ["put", "x", "y"], ["remove", "x"]),

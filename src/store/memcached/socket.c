@@ -412,9 +412,8 @@ static int milliseconds_of(int64_t timeout_ns)
 {
     if (timeout_ns <= 0)
         return 0;
-    if (timeout_ns > 60 * NS_PER_S)
-        timeout_ns = 60 * NS_PER_S;
-    return (int)((timeout_ns + NS_PER_MS - 1) / NS_PER_MS);
+    int64_t most_ns = timeout_ns < 60 * NS_PER_S ? timeout_ns : 60 * NS_PER_S;
+    return (int)((most_ns + NS_PER_MS - 1) / NS_PER_MS);
 }
 
 static bool waits_to_send(const struct mcds__socket *sock)
